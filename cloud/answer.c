@@ -1,0 +1,101 @@
+#include "answer.h"
+
+#include "base/text.h"
+#include "dates.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void verdict_set(struct verdict *verdict, enum verdict_kind kind, const char *format, ...)
+{
+	va_list args;
+
+	*verdict = (struct verdict){.kind = kind};
+	va_start(args, format);
+	vsnprintf(verdict->why, sizeof(verdict->why), format, args);
+	va_end(args);
+}
+
+void verdict_unexpected(struct verdict *verdict, const struct answer *answer)
+{
+	const char *what = "";
+
+	if (answer->size == 0)
+		what = " without a body";
+	else if (answer_first(answer) == '<')
+		what = " with an HTML page";
+	switch (answer->status) {
+	case 403:
+		verdict_set(verdict, VERDICT_UNKNOWN,
+			"answered 403: the metadata service is turned off, or something between "
+			"adds "
+			"X-Forwarded-For");
+		break;
+	case 429:
+		verdict_set(verdict, VERDICT_UNKNOWN,
+			"answered 429: too many programs on this machine ask the metadata service");
+		break;
+	default:
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered %d%s", answer->status, what);
+	}
+}
+
+void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *source,
+	const char *identity, int64_t deadline_ms, int64_t seen_ms, const char *format, ...)
+{
+	va_list args;
+
+	*verdict = (struct verdict){.kind = VERDICT_POSITIVE};
+	verdict->notice.kind = kind;
+	verdict->notice.deadline_ms = deadline_ms;
+	verdict->notice.seen_ms = seen_ms;
+	text_set(verdict->notice.source, sizeof(verdict->notice.source), source);
+	text_set(verdict->notice.identity, sizeof(verdict->notice.identity), identity);
+	va_start(args, format);
+	vsnprintf(verdict->notice.reason, sizeof(verdict->notice.reason), format, args);
+	va_end(args);
+}
+
+bool answer_text(const struct answer *answer, char *buffer, size_t capacity)
+{
+	const char *start = answer->body, *end = answer->body + answer->size;
+
+	buffer[0] = '\0';
+	if (answer->size == 0)
+		return true;
+	while (start < end && isspace((unsigned char)*start))
+		start++;
+	while (end > start && isspace((unsigned char)end[-1]))
+		end--;
+	if ((size_t)(end - start) >= capacity || memchr(start, '\0', (size_t)(end - start)))
+		return false;
+	memcpy(buffer, start, (size_t)(end - start));
+	buffer[end - start] = '\0';
+	return true;
+}
+
+char answer_first(const struct answer *answer)
+{
+	for (size_t i = 0; i < answer->size; i++)
+		if (!isspace((unsigned char)answer->body[i]))
+			return answer->body[i];
+	return '\0';
+}
+
+int64_t answer_monotonic(const struct answer *answer, int64_t wall_ms)
+{
+	return answer->arrived_ms + (wall_ms - answer->arrived_wall_ms);
+}
+
+int64_t answer_clock(const char *date, int64_t our_wall_ms)
+{
+	int64_t theirs;
+
+	/* Date has whole seconds and is written before the answer travels. */
+	if (!date || !dates_parse(date, &theirs) ||
+		(our_wall_ms - theirs > -2000 && our_wall_ms - theirs < 3000))
+		return our_wall_ms;
+	return theirs + 500;
+}

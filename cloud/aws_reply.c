@@ -1,0 +1,174 @@
+#include "aws_reply.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "dates.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum aws_access aws_decide(
+	const struct aws_attempt *put, const struct aws_attempt *get, bool tokenless_allowed)
+{
+	bool refused = put->status == 400 || put->status == 403 || put->status == 404 ||
+		       put->status == 405;
+
+	if (put->foreign || get->foreign)
+		return AWS_FOREIGN;
+	if (put->status == 200)
+		return put->shaped ? AWS_WITH_TOKEN : AWS_FOREIGN;
+	if (!refused && !put->timed_out)
+		return AWS_UNDECIDED;
+	if (get->status == 401)
+		return put->timed_out ? AWS_HOP_LIMIT : AWS_UNDECIDED;
+	if (get->status == 403)
+		return AWS_DISABLED;
+	if (get->status == 200 && get->shaped)
+		return tokenless_allowed ? AWS_TOKENLESS : AWS_HOP_LIMIT;
+	if (get->status == 200 || get->status == 404 || get->status == 400)
+		return AWS_FOREIGN;
+	return put->timed_out && get->timed_out ? AWS_ABSENT : AWS_UNDECIDED;
+}
+
+const char *aws_access_why(enum aws_access access)
+{
+	switch (access) {
+	case AWS_HOP_LIMIT:
+		return "token answers do not reach this container (hop limit 1): set "
+		       "--http-put-response-hop-limit 2 with aws ec2 "
+		       "modify-instance-metadata-options, "
+		       "or use the host's network";
+	case AWS_DISABLED:
+		return "the metadata service is turned off (403): set --http-endpoint enabled with "
+		       "aws "
+		       "ec2 modify-instance-metadata-options";
+	case AWS_ABSENT:
+		return "nothing answers: this is not EC2, or a firewall rule blocks the metadata "
+		       "service "
+		       "(the cluster's network policy must allow it)";
+	case AWS_FOREIGN:
+		return "something else than EC2's metadata service answers: name the right cloud "
+		       "with "
+		       "--notice";
+	case AWS_UNDECIDED:
+	case AWS_WITH_TOKEN:
+	case AWS_TOKENLESS:
+	default:
+		return "the token request was neither granted nor refused";
+	}
+}
+
+bool aws_token_reply(const struct answer *answer, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds)
+{
+	uint64_t ttl;
+
+	if (answer->status != 200 || answer->flavor ||
+		!answer_text(answer, token, AWS_TOKEN_MOST) || !token[0] || token[0] == '<' ||
+		token[0] == '{')
+		return false;
+	/* It goes into a header line. */
+	for (const char *at = token; *at; at++)
+		if (!isgraph((unsigned char)*at))
+			return false;
+	*ttl_seconds = AWS_TOKEN_TTL_SECONDS;
+	if (answer->ttl && text_to_u64(answer->ttl, AWS_TOKEN_TTL_SECONDS, &ttl))
+		*ttl_seconds = (int64_t)ttl;
+	return true;
+}
+
+bool aws_instance_reply(const struct answer *answer)
+{
+	char id[64];
+
+	return answer->status == 200 && !answer->flavor && answer_text(answer, id, sizeof(id)) &&
+	       text_starts(id, "i-") && strspn(id + 2, "0123456789abcdef") == strlen(id + 2) &&
+	       id[2];
+}
+
+/* The real service's 404 is an XHTML page; other clouds say it in JSON or with their own header. */
+static bool is_negative(const struct answer *answer)
+{
+	return answer->status == 404 && !answer->flavor && answer_first(answer) != '{';
+}
+
+static json_t *parse_object(const struct answer *answer, struct verdict *verdict)
+{
+	json_t *object = NULL;
+
+	if (answer->status != 200 || answer->flavor || answer_first(answer) != '{')
+		verdict_unexpected(verdict, answer);
+	else if (!(object = json_parse(answer->body, answer->size, NULL)))
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 with broken JSON");
+	return object;
+}
+
+static const char *known_action(const char *action)
+{
+	static const char *const actions[] = {"terminate", "stop", "hibernate"};
+
+	for (size_t i = 0; action && i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (strcmp(action, actions[i]) == 0)
+			return actions[i];
+	return NULL;
+}
+
+void aws_action_reply(const struct answer *answer, struct verdict *verdict)
+{
+	auto_json json_t *object = NULL;
+	const char *action;
+	int64_t when, left = AWS_NOTICE_GUESSED_MS;
+	char at[32] = "a time that was not told";
+
+	if (is_negative(answer)) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	object = parse_object(answer, verdict);
+	if (!object)
+		return;
+	action = known_action(json_text_or(object, "action", NULL));
+	if (!action) {
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a known action");
+		return;
+	}
+	if (dates_parse(json_text_or(object, "time", ""), &when)) {
+		left = when - answer->arrived_wall_ms;
+		dates_iso(when, at, sizeof(at));
+		if (left < -AWS_STALE_MS) {
+			verdict_set(
+				verdict, VERDICT_NEGATIVE, "an old notice for %s is left over", at);
+			return;
+		}
+		if (left < 0)
+			left = 0;
+		if (left > AWS_NOTICE_MOST_MS)
+			left = AWS_NOTICE_MOST_MS;
+	}
+	/* Freezing begins with the notice (EC2 user guide, "hibernation"). */
+	if (strcmp(action, "hibernate") == 0)
+		left = 0;
+	verdict_notice(verdict, NOTICE_STOP, "aws", action, answer->arrived_ms + left,
+		answer->arrived_ms, "spot %s at %s", action, at);
+}
+
+void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict)
+{
+	auto_json json_t *object = NULL;
+	int64_t when;
+	char at[32];
+
+	if (is_negative(answer)) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	object = parse_object(answer, verdict);
+	if (!object)
+		return;
+	if (!dates_parse(json_text_or(object, "noticeTime", ""), &when)) {
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a noticeTime");
+		return;
+	}
+	verdict_notice(verdict, NOTICE_ADVICE, "aws", "rebalance", CLOCK_NEVER, answer->arrived_ms,
+		"rebalance recommended at %s", dates_iso(when, at, sizeof(at)));
+}

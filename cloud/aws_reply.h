@@ -1,0 +1,49 @@
+/* PRIVATE. PURE. What the EC2 metadata service's answers mean. */
+#ifndef CLOUD_AWS_REPLY_H
+#define CLOUD_AWS_REPLY_H
+
+#include "answer.h"
+
+enum {
+	AWS_TOKEN_MOST = 1024,
+	AWS_TOKEN_TTL_SECONDS = 21600,
+	/* When `time` is no time: the notice is about 120 s long, and some of it is gone. */
+	AWS_NOTICE_GUESSED_MS = 100 * 1000,
+	AWS_NOTICE_MOST_MS = 10 * 60 * 1000,
+	/* When EC2 fails to terminate, the time stays in the past: that must not end every new start. */
+	AWS_STALE_MS = 60 * 1000,
+};
+
+/* How one request of the start went. */
+struct aws_attempt {
+	bool timed_out;
+	int status;   /* 0: no answer */
+	bool shaped;  /* the body is what it should be: a token, an instance id */
+	bool foreign; /* another cloud's header stands on the answer */
+};
+
+enum aws_access {
+	AWS_UNDECIDED,  /* try again soon */
+	AWS_WITH_TOKEN, /* IMDSv2 */
+	AWS_TOKENLESS,  /* IMDSv1 */
+	AWS_HOP_LIMIT,  /* a token is required, and its answer does not reach us */
+	AWS_DISABLED,
+	AWS_ABSENT,  /* nothing answers */
+	AWS_FOREIGN, /* something answers, but it is not EC2 */
+};
+
+/* From the PUT for a token, and the GET of instance-id without one. `get` is not looked at where the PUT gave a token. */
+enum aws_access aws_decide(
+	const struct aws_attempt *put, const struct aws_attempt *get, bool tokenless_allowed);
+/* For all but the first three: what to say, with the fix. Static. */
+const char *aws_access_why(enum aws_access access);
+
+bool aws_token_reply(const struct answer *answer, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds);
+bool aws_instance_reply(const struct answer *answer);
+
+/* spot/instance-action: STOP. */
+void aws_action_reply(const struct answer *answer, struct verdict *verdict);
+/* events/recommendations/rebalance: ADVICE. */
+void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict);
+
+#endif

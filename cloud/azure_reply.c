@@ -1,0 +1,157 @@
+#include "azure_reply.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "dates.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum effect {
+	EFFECT_UNKNOWN,
+	EFFECT_NONE,
+	EFFECT_STOP,
+};
+
+static enum effect effect_of(const char *type)
+{
+	static const struct {
+		const char *type;
+		enum effect effect;
+	} rows[] = {
+		{"Freeze", EFFECT_NONE}, /* a pause of seconds: training does not notice */
+		{"Reboot", EFFECT_STOP},
+		{"Redeploy", EFFECT_STOP},
+		{"Preempt", EFFECT_STOP},
+		{"Terminate", EFFECT_STOP},
+	};
+
+	for (size_t i = 0; type && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(type, rows[i].type) == 0)
+			return rows[i].effect;
+	return EFFECT_UNKNOWN;
+}
+
+bool azure_name_reply(const struct answer *answer, char name[AZURE_NAME_MOST])
+{
+	if (answer->status != 200 || answer->flavor ||
+		!answer_text(answer, name, AZURE_NAME_MOST) || !name[0])
+		return false;
+	for (const char *at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
+			return false;
+	return true;
+}
+
+static bool concerns(json_t *event, const char *name)
+{
+	json_t *resources = json_object_get(event, "Resources"), *resource;
+	size_t i;
+
+	json_array_foreach(resources, i,
+		resource) if (json_is_string(resource) &&
+			      strcasecmp(json_string_value(resource), name) == 0) return true;
+	return false;
+}
+
+/* A number, also when it is written as a string. */
+static bool is_number(json_t *value)
+{
+	uint64_t ignored;
+
+	return json_is_integer(value) ||
+	       text_to_u64(json_string_value(value), UINT64_MAX, &ignored);
+}
+
+static void add_notice(struct azure_events *events, const struct answer *answer, json_t *event)
+{
+	const char *id = json_text_or(event, "EventId", ""),
+		   *type = json_text_or(event, "EventType", "");
+	const char *status = json_text_or(event, "EventStatus", "");
+	int64_t when, left = AZURE_STARTED_MS;
+	char at[32] = "once";
+	struct verdict verdict;
+	bool is_far;
+
+	if (dates_parse(json_text_or(event, "NotBefore", ""), &when)) {
+		left = when - answer->arrived_wall_ms;
+		if (left < 0)
+			left = 0;
+		dates_iso(when, at, sizeof(at));
+	}
+	is_far = left > AZURE_FAR_MS;
+	verdict_notice(&verdict, is_far ? NOTICE_ADVICE : NOTICE_STOP, "azure", id,
+		is_far ? CLOCK_NEVER : answer->arrived_ms + left, answer->arrived_ms,
+		"%s %s, at %s", type, strcmp(status, "Started") == 0 ? "started" : "scheduled", at);
+	events->notices[events->count++] = verdict.notice;
+	events->kind = VERDICT_POSITIVE;
+}
+
+static void unknown(struct azure_events *events, const char *why)
+{
+	/* A notice that is understood counts, whatever stands beside it. */
+	if (events->kind != VERDICT_POSITIVE)
+		events->kind = VERDICT_UNKNOWN;
+	text_set(events->why, sizeof(events->why), why);
+}
+
+static void read_event(
+	struct azure_events *events, const struct answer *answer, json_t *event, const char *name)
+{
+	const char *id = json_text_or(event, "EventId", "");
+	const char *status = json_text_or(event, "EventStatus", "");
+	enum effect effect = effect_of(json_text_or(event, "EventType", NULL));
+
+	if (!id[0] || !json_is_array(json_object_get(event, "Resources"))) {
+		unknown(events, "an event without EventId or Resources");
+		return;
+	}
+	if (!name[0]) {
+		unknown(events, "an event is announced, but this VM's own name is not known");
+		return;
+	}
+	if (!concerns(event, name))
+		return;
+	if (effect == EFFECT_UNKNOWN) {
+		unknown(events, "an event of an unknown type for this VM");
+		return;
+	}
+	/* Completed and Canceled are no longer ahead: as if they had vanished. */
+	if (effect == EFFECT_NONE ||
+		(strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
+		return;
+	if (events->count < AZURE_EVENTS_MOST)
+		add_notice(events, answer, event);
+}
+
+void azure_events_reply(const struct answer *answer, const char *name, struct azure_events *events)
+{
+	auto_json json_t *document = NULL;
+	struct verdict verdict;
+	json_t *list, *event;
+	size_t i;
+
+	*events = (struct azure_events){.kind = VERDICT_UNKNOWN};
+	if (answer->status == 200 && answer_first(answer) == '{' && !answer->flavor)
+		document = json_parse(answer->body, answer->size, NULL);
+	if (!document) {
+		verdict_unexpected(&verdict, answer);
+		text_set(events->why, sizeof(events->why), verdict.why);
+		return;
+	}
+	list = json_object_get(document, "Events");
+	if (!json_is_array(list) || !is_number(json_object_get(document, "DocumentIncarnation"))) {
+		unknown(events, "answered JSON that is no list of scheduled events");
+		return;
+	}
+	events->kind = VERDICT_NEGATIVE;
+	json_array_foreach(list, i, event) read_event(events, answer, event, name);
+}
+
+int64_t azure_backoff_ms(unsigned failures)
+{
+	return failures >= 3 ? 10000 : failures == 2 ? 5000 : 2000;
+}

@@ -1,0 +1,30 @@
+/* PRIVATE. PURE. What Azure's instance metadata service's answers mean. */
+#ifndef CLOUD_AZURE_REPLY_H
+#define CLOUD_AZURE_REPLY_H
+
+#include "answer.h"
+
+enum {
+	AZURE_NAME_MOST = 128,
+	AZURE_EVENTS_MOST = 8,
+	/* NotBefore is empty once the event has started: what is left then is what the guest's shutdown takes. */
+	AZURE_STARTED_MS = 5 * 1000,
+	/* Degraded hardware is announced days ahead: that far off an event is advice, and becomes a stop later. */
+	AZURE_FAR_MS = 30 * 60 * 1000,
+};
+
+struct azure_events {
+	enum verdict_kind kind; /* NEGATIVE: well-formed, and nothing that concerns this VM */
+	struct notice notices[AZURE_EVENTS_MOST];
+	size_t count;
+	char why[200];
+};
+
+/* compute/name as text; false for anything that cannot be a VM's name. */
+bool azure_name_reply(const struct answer *answer, char name[AZURE_NAME_MOST]);
+/* scheduledevents, for the VM `name`; with "" any event makes it UNKNOWN. */
+void azure_events_reply(const struct answer *answer, const char *name, struct azure_events *events);
+/* How long to wait after the `failures`th 429 in a row. */
+int64_t azure_backoff_ms(unsigned failures);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * PUBLIC. Will this machine be taken away, and when?
+ *
+ * Map of this folder:
+ *
+ *	watch.c        starts one thread per source, so that a source that hangs delays no other; posts notices and health
+ *	notice.c       PURE: merging by identity, earliest deadline, cancellation
+ *	provider.h     PRIVATE: what a source is: name, probe, poll. One file and one row each
+ *	detect.c       which cloud is this? environment, DMI, then a probe
+ *	aws.c gcp.c azure.c file.c      I/O of each source
+ *	aws_reply.c gcp_reply.c azure_reply.c   PURE: (status, headers, body) -> positive, negative or unknown
+ *	mock/          pretends to be them, for drills and tests (mock.h is PUBLIC too)
+ *
+ * The rule for every source: only a well-formed positive is a notice; only a well-formed negative is none; everything else (time-out,
+ * 401, 403, 429, 5xx, HTML, unknown JSON) is UNKNOWN: counted, said, and never acted on. A watcher's fault never ends or
+ * delays the job.
+ */
+#ifndef CLOUD_H
+#define CLOUD_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum notice_kind {
+	NOTICE_NONE,
+	NOTICE_ADVICE, /* rebalance, maintenance ahead: take an early cheap checkpoint, never exit */
+	NOTICE_STOP,   /* the machine will be gone at the deadline */
+	NOTICE_CANCELLED, /* a notice with this identity is withdrawn: save and go on */
+};
+
+struct notice {
+	enum notice_kind kind;
+	int64_t deadline_ms; /* monotonic; CLOCK_NEVER where none is known (advice) */
+	int64_t seen_ms;     /* monotonic: when the answer that carries it arrived */
+	char source[16];     /* "aws", "gcp", "azure", "file", "sigterm" */
+	char identity
+		[80]; /* what makes it the same notice again: event id, or action; never the raw bytes */
+	char reason[160]; /* for people: "spot terminate at 10:02:00Z" */
+};
+
+/* The notices seen so far, merged. Zero-initialise. */
+#define NOTICES_MOST 16
+struct notices {
+	struct notice items[NOTICES_MOST];
+	size_t count;
+};
+
+/* What adding one means for the whole. */
+enum notice_change {
+	NOTICE_NOTHING_NEW, /* seen already, or later than what is known */
+	NOTICE_NEW_ADVICE,
+	NOTICE_FIRST_STOP,
+	NOTICE_EARLIER_DEADLINE, /* a stop was known; now it comes sooner */
+	NOTICE_ALL_CANCELLED,    /* the last stop was withdrawn */
+};
+
+/* PURE. Same source and identity: replaced. The effective stop is the one with the earliest deadline. */
+enum notice_change notices_add(struct notices *notices, const struct notice *notice);
+/* The effective stop, or NULL. Borrowed until the next add. */
+const struct notice *notices_stop(const struct notices *notices);
+
+enum source_health {
+	SOURCE_STARTING,
+	SOURCE_ARMED,       /* the last answer was a well-formed positive or negative */
+	SOURCE_UNKNOWN,     /* it answers, but not so that one can tell; or it stopped answering */
+	SOURCE_UNAVAILABLE, /* it cannot work here, and `why` says the reason and the fix */
+};
+const char *source_health_name(enum source_health health);
+
+struct source_state {
+	char name[16];
+	enum source_health health;
+	char why[200]; /* for all but ARMED */
+	char endpoint[160];
+	uint64_t polls;
+	uint64_t unknowns;
+};
+
+struct cloud_options {
+	/* "auto", "none", or a comma-separated list of aws, gcp, azure, file:PATH. ERR_INVALID names the one that is not known. */
+	const char *sources;
+	/* Called on a watcher's thread; they must not block. Health is told once per change, and once at the start for each source. */
+	void (*notice)(void *arg, const struct notice *notice);
+	void (*health)(void *arg, const struct source_state *state);
+	void *arg;
+};
+
+struct cloud_watch;
+
+/* Returns at once; detection and polling happen on threads. Endpoints come from the standard environment names
+ * (AWS_EC2_METADATA_SERVICE_ENDPOINT, AWS_EC2_METADATA_DISABLED, GCE_METADATA_HOST, REPRIEVE_AZURE_METADATA_ENDPOINT). */
+int cloud_watch_start(
+	const struct cloud_options *options, struct cloud_watch **watch, struct err *err);
+/* Ends the threads within milliseconds, whatever they wait for. NULL is fine. */
+void cloud_watch_stop(struct cloud_watch *watch);
+/* Copies at most `most` states; returns how many there are. Any thread. */
+size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states, size_t most);
+
+#endif

@@ -1,0 +1,150 @@
+#include "detect.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "provider.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define LINK_LOCAL "http://169.254.169.254"
+/* Of every VM on Azure (cloud-init's ds-identify uses it as well). */
+#define AZURE_CHASSIS "7783-7084-3265-9085-8269-3286-77"
+
+enum {
+	PROBE_MS = 1000
+};
+
+static void read_variable(const char *name, char *target, size_t capacity)
+{
+	const char *value = getenv(name);
+
+	if (value && value[0])
+		text_set(target, capacity, value);
+}
+
+static bool read_flag(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && strcasecmp(value, "true") == 0;
+}
+
+static bool read_dmi(const char *name, char *target, size_t capacity)
+{
+	auto_(bytes_release) struct bytes content = {.limit = 4096};
+	char path[64];
+	size_t length;
+
+	snprintf(path, sizeof(path), "/sys/class/dmi/id/%s", name);
+	if (file_read(path, &content, NULL) < 0 || content.size == 0)
+		return false;
+	length = content.size < capacity ? content.size : capacity - 1;
+	memcpy(target, content.data, length);
+	target[length] = '\0';
+	target[strcspn(target, "\n")] = '\0';
+	return true;
+}
+
+void detect_look(struct surroundings *around)
+{
+	const char *mode = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
+	const char *timeout = getenv("AWS_METADATA_SERVICE_TIMEOUT");
+	bool read = false;
+
+	*around = (struct surroundings){.aws_timeout_ms = 2000};
+	read_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT", around->aws_endpoint,
+		sizeof(around->aws_endpoint));
+	/* Each older name is overruled by the next. */
+	read_variable("GCE_METADATA_IP", around->gcp_host, sizeof(around->gcp_host));
+	read_variable("GCE_METADATA_ROOT", around->gcp_host, sizeof(around->gcp_host));
+	read_variable("GCE_METADATA_HOST", around->gcp_host, sizeof(around->gcp_host));
+	read_variable("REPRIEVE_AZURE_METADATA_ENDPOINT", around->azure_endpoint,
+		sizeof(around->azure_endpoint));
+	around->aws_disabled = read_flag("AWS_EC2_METADATA_DISABLED");
+	around->aws_tokenless_allowed = !read_flag("AWS_EC2_METADATA_V1_DISABLED");
+	around->aws_ipv6 = mode && strcasecmp(mode, "IPv6") == 0;
+	if (timeout && text_to_duration_ms(timeout, &around->aws_timeout_ms) &&
+		around->aws_timeout_ms < 100)
+		around->aws_timeout_ms = 100;
+	read |= read_dmi("sys_vendor", around->dmi_vendor, sizeof(around->dmi_vendor));
+	read |= read_dmi("product_name", around->dmi_product, sizeof(around->dmi_product));
+	read |= read_dmi("bios_version", around->dmi_bios, sizeof(around->dmi_bios));
+	read |= read_dmi("chassis_asset_tag", around->dmi_chassis, sizeof(around->dmi_chassis));
+	around->dmi_readable = read;
+}
+
+unsigned detect_choose(const struct surroundings *around)
+{
+	unsigned overrides = (around->aws_endpoint[0] ? DETECT_AWS : 0u) |
+			     (around->gcp_host[0] ? DETECT_GCP : 0u) |
+			     (around->azure_endpoint[0] ? DETECT_AZURE : 0u);
+
+	if (overrides)
+		return overrides;
+	if (!around->dmi_readable)
+		return DETECT_PROBE;
+	/* The Xen generation of EC2 shows it in the BIOS version only. */
+	if (strcmp(around->dmi_vendor, "Amazon EC2") == 0 || strstr(around->dmi_bios, "amazon"))
+		return DETECT_AWS;
+	if (text_starts(around->dmi_product, "Google"))
+		return DETECT_GCP;
+	if (strcmp(around->dmi_chassis, AZURE_CHASSIS) == 0)
+		return DETECT_AZURE;
+	return 0;
+}
+
+static void clean(char *endpoint)
+{
+	size_t length = strlen(endpoint);
+
+	while (length && endpoint[length - 1] == '/')
+		endpoint[--length] = '\0';
+}
+
+void detect_aws_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+{
+	text_set(endpoint, capacity,
+		around->aws_endpoint[0] ? around->aws_endpoint
+		: around->aws_ipv6      ? "http://[fd00:ec2::254]"
+					: LINK_LOCAL);
+	clean(endpoint);
+}
+
+void detect_gcp_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+{
+	/* By address: away from Google, the name may take the resolver half a minute. */
+	if (!around->gcp_host[0])
+		text_set(endpoint, capacity, LINK_LOCAL);
+	else
+		snprintf(endpoint, capacity, "%s%s",
+			strstr(around->gcp_host, "://") ? "" : "http://", around->gcp_host);
+	clean(endpoint);
+}
+
+void detect_azure_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+{
+	text_set(endpoint, capacity,
+		around->azure_endpoint[0] ? around->azure_endpoint : LINK_LOCAL);
+	clean(endpoint);
+}
+
+const struct provider *detect_probe(const char *endpoint, struct cancel *cancel)
+{
+	static const struct provider *const candidates[] = {
+		&provider_gcp, &provider_azure, &provider_aws};
+	int64_t until = clock_monotonic_ms() + PROBE_MS;
+
+	/* EC2 last: some imitations of it live beside the real services of others. */
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+		if (clock_left_ms(until) == 0 || cancel_raised(cancel))
+			break;
+		if (candidates[i]->probe(endpoint, cancel))
+			return candidates[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,51 @@
+#include "fetch.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+enum {
+	ANSWER_LIMIT = 64 * 1024,
+	CONNECT_TIMEOUT_MS = 1000
+};
+
+int fetch_answer(struct http *http, const struct fetch *fetch, struct http_response *response,
+	struct answer *answer, struct cancel *cancel, struct err *err)
+{
+	auto_free char *url = text_format("%s%s", fetch->endpoint, fetch->path);
+	const struct http_request request = {
+		.method = fetch->method,
+		.url = url,
+		.headers = fetch->headers,
+		.no_proxy = true,
+		.connect_timeout_ms = fetch->timeout_ms < CONNECT_TIMEOUT_MS ? fetch->timeout_ms
+									     : CONNECT_TIMEOUT_MS,
+		.timeout_ms = fetch->timeout_ms,
+	};
+
+	response->body.limit = ANSWER_LIMIT;
+	if (http_perform(http, &request, response, cancel, err) < 0)
+		return -1;
+	*answer = (struct answer){
+		.status = response->status,
+		.body = (const char *)response->body.data,
+		.size = response->body.size,
+		.flavor = http_header(response, "Metadata-Flavor"),
+		.etag = http_header(response, "ETag"),
+		.server = http_header(response, "Server"),
+		.ttl = http_header(response, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"),
+		.arrived_ms = response->arrived_ms,
+		.arrived_wall_ms = answer_clock(http_header(response, "Date"), clock_wall_ms()),
+	};
+	return 0;
+}
+
+bool fetch_once(const struct fetch *fetch, struct http_response *response, struct answer *answer,
+	struct cancel *cancel)
+{
+	auto_(http_free) struct http *http = NULL;
+
+	return http_new(&http, NULL) == 0 &&
+	       fetch_answer(http, fetch, response, answer, cancel, NULL) == 0;
+}

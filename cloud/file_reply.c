@@ -1,0 +1,78 @@
+#include "file_reply.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "dates.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The end of a long path tells more than its beginning. */
+static const char *identity_of(const char *path)
+{
+	size_t most = sizeof(((struct notice *)NULL)->identity) - 1, length = strlen(path);
+
+	return length > most ? path + length - most : path;
+}
+
+static void set_reason(char *reason, size_t capacity, const char *text, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size && length < capacity - 1 && (unsigned char)text[length] >= ' ') {
+		reason[length] = text[length];
+		length++;
+	}
+	while (length && reason[length - 1] == ' ')
+		length--;
+	reason[length] = '\0';
+}
+
+static int64_t deadline_of(const struct file_content *content, json_t *object)
+{
+	json_t *seconds = json_object_get(object, "in_seconds");
+	int64_t when;
+
+	if (dates_parse(json_text_or(object, "deadline", ""), &when))
+		return when;
+	if (json_is_number(seconds) && json_number_value(seconds) >= 0 &&
+		json_number_value(seconds) < 1e9)
+		return content->appeared_wall_ms + (int64_t)(json_number_value(seconds) * 1000);
+	return content->appeared_wall_ms + FILE_NOTICE_MS;
+}
+
+void file_reply(const struct file_content *content, struct verdict *verdict)
+{
+	struct answer answer = {.body = content->text, .size = content->size};
+	auto_json json_t *object = NULL;
+	char reason[sizeof(verdict->notice.reason)] = "";
+	const char *identity = identity_of(content->path);
+	int64_t left;
+
+	if (answer_first(&answer) == '{') {
+		object = json_parse(content->text, content->size, NULL);
+		if (!object && !content->settled) {
+			verdict_set(verdict, VERDICT_UNKNOWN, "the file holds broken JSON");
+			return;
+		}
+		text_set(reason, sizeof(reason), json_text_or(object, "reason", ""));
+	} else {
+		set_reason(reason, sizeof(reason), content->text, content->size);
+	}
+	if (!reason[0])
+		snprintf(reason, sizeof(reason), "%.100s is there", identity);
+	if (text_equal(json_text_or(object, "kind", "stop"), "advice")) {
+		verdict_notice(verdict, NOTICE_ADVICE, "file", identity, CLOCK_NEVER,
+			content->seen_ms, "%s", reason);
+		return;
+	}
+	left = deadline_of(content, object) - content->seen_wall_ms;
+	if (left < -FILE_STALE_MS) {
+		verdict_set(verdict, VERDICT_NEGATIVE,
+			"the file is left over: its deadline is long over");
+		return;
+	}
+	verdict_notice(verdict, NOTICE_STOP, "file", identity,
+		content->seen_ms + (left < 0 ? 0 : left), content->seen_ms, "%s", reason);
+}

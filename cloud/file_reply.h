@@ -1,0 +1,29 @@
+/* PRIVATE. PURE. What a notice file says. */
+#ifndef CLOUD_FILE_REPLY_H
+#define CLOUD_FILE_REPLY_H
+
+#include "answer.h"
+
+enum {
+	FILE_NOTICE_MS = 30 * 1000, /* where the file says no time */
+	/* A file whose deadline is over for longer is left over from an earlier run: it must not end every new start. */
+	FILE_STALE_MS = 60 * 1000,
+};
+
+struct file_content {
+	const char *path; /* the notice's identity */
+	const char *text;
+	size_t size;
+	int64_t appeared_wall_ms; /* ctime: when it got its content or its name */
+	int64_t seen_ms, seen_wall_ms;
+	bool settled; /* it has been like this for a while: what cannot be read will not become readable */
+};
+
+/*
+ * Empty, or words for people: STOP within 30 s of its appearing. JSON: {"reason": TEXT, "deadline": TIME | "in_seconds": N,
+ * "kind": "stop" | "advice"}, each optional. Broken JSON is UNKNOWN until it is settled, for it may still be being written; then the
+ * file's being there is what counts.
+ */
+void file_reply(const struct file_content *content, struct verdict *verdict);
+
+#endif

@@ -1,0 +1,105 @@
+/* A notice is a file that appears: for schedulers without a metadata service, for operators, and for tests. */
+#include "file_reply.h"
+#include "provider.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+/* Not inotify: the path may lie on NFS or in a directory that does not exist yet, and one stat() costs nothing. */
+enum {
+	POLL_MS = 200,
+	SETTLED_MS = 1000,
+	CONTENT_LIMIT = 64 * 1024
+};
+
+struct session {
+	struct watcher *watcher;
+	const char *path;
+	bool is_there;
+	struct notice told; /* kind NONE: nothing was */
+};
+
+static void withdraw(struct session *session)
+{
+	struct notice gone = session->told;
+
+	session->is_there = false;
+	if (gone.kind == NOTICE_NONE)
+		return;
+	session->told.kind = NOTICE_NONE;
+	gone.kind = NOTICE_CANCELLED;
+	gone.deadline_ms = CLOCK_NEVER;
+	gone.seen_ms = clock_monotonic_ms();
+	text_set(gone.reason, sizeof(gone.reason), "the file was removed");
+	watcher_notice(session->watcher, &gone);
+}
+
+static int64_t wall_of(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
+}
+
+static void take_file(struct session *session, const struct stat *status)
+{
+	auto_(bytes_release) struct bytes text = {.limit = CONTENT_LIMIT};
+	struct verdict verdict;
+	struct err err = {0};
+
+	if (file_read(session->path, &text, &err) < 0 && err.kind == ERR_NOT_FOUND)
+		return;
+	/* A file that cannot be read is there all the same. */
+	const struct file_content content = {
+		.path = session->path,
+		.text = (const char *)text.data,
+		.size = text.size,
+		.appeared_wall_ms = wall_of(&status->st_ctim),
+		.seen_ms = clock_monotonic_ms(),
+		.seen_wall_ms = clock_wall_ms(),
+		.settled = clock_wall_ms() - wall_of(&status->st_ctim) > SETTLED_MS,
+	};
+
+	session->is_there = true;
+	file_reply(&content, &verdict);
+	if (verdict.kind == VERDICT_UNKNOWN) {
+		watcher_unknown(session->watcher, verdict.why);
+		return;
+	}
+	watcher_known(session->watcher);
+	if (verdict.kind == VERDICT_POSITIVE) {
+		session->told = verdict.notice;
+		watcher_notice(session->watcher, &verdict.notice);
+	}
+}
+
+static void poll_file(struct session *session)
+{
+	struct stat status;
+	struct err err;
+
+	if (stat(session->path, &status) == 0) {
+		take_file(session, &status);
+	} else if (errno == ENOENT || errno == ENOTDIR) {
+		watcher_known(session->watcher);
+		withdraw(session);
+	} else {
+		err_os(&err, errno, "%.100s cannot be looked at", session->path);
+		watcher_unknown(session->watcher, err.text);
+	}
+}
+
+static void run(struct watcher *watcher)
+{
+	struct session session = {.watcher = watcher, .path = watcher_argument(watcher)};
+
+	watcher_set_endpoint(watcher, session.path);
+	do
+		poll_file(&session);
+	while (watcher_pause(watcher, POLL_MS));
+}
+
+const struct provider provider_file = {.name = "file", .run = run};

@@ -1,0 +1,87 @@
+/*
+ * PUBLIC. A metadata server of one cloud, true to its protocol, that announces a preemption on demand: for `reprieve mock`, the drill
+ * and the tests. It listens on loopback, on threads of its own; every function here may be called on any thread.
+ *
+ * Map of this folder:
+ *
+ *	mock.c          life, state, faults; the functions below
+ *	mock_state.h    PRIVATE: what the clouds' files share
+ *	mock_control.c  POST /mock/fire, advice (also rebalance), foreign, cancel, expire, fault; GET /mock/state
+ *	mock_aws.c mock_gcp.c mock_azure.c   a request -> the answer of that cloud
+ */
+#ifndef MOCK_H
+#define MOCK_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mock_cloud {
+	MOCK_AWS,
+	MOCK_GCP,
+	MOCK_AZURE
+};
+/* "aws", "gcp", "azure"; false for others. */
+bool mock_cloud_named(const char *name, enum mock_cloud *cloud);
+const char *mock_cloud_name(enum mock_cloud cloud);
+
+enum mock_event {
+	MOCK_STOP,   /* the preemption */
+	MOCK_ADVICE, /* AWS: rebalance. GCP: host maintenance by migration. Azure: Freeze */
+	MOCK_FOREIGN, /* Azure: a preemption of another VM in the same scale set. ERR_INVALID elsewhere */
+};
+
+/* Zero-initialise. */
+struct mock_options {
+	enum mock_cloud cloud;
+	uint16_t port;           /* 0: any that is free */
+	int64_t notice_after_ms; /* MOCK_STOP fires so long after the start; 0: on demand only */
+	int64_t notice_ms; /* from the notice to the end; 0: 120 s on AWS, 30 s on GCP and Azure */
+	const char *vm_name; /* NULL: reprieve-mock_0. Azure: what events name; copied */
+	const char *action;  /* AWS: terminate (NULL), stop or hibernate; copied */
+};
+
+struct mock;
+
+/* ERR_EXISTS for a port in use, ERR_INVALID for an action that is none. */
+int mock_start(const struct mock_options *options, struct mock **mock, struct err *err);
+/* Answers requests that wait, then ends. NULL is fine. */
+void mock_stop(struct mock *mock);
+
+/* "http://127.0.0.1:1338". Borrowed. */
+const char *mock_url(const struct mock *mock);
+/* The environment variable that points programs at it, and its value. Borrowed. */
+void mock_environment(const struct mock *mock, const char **name, const char **value);
+
+/* Firing what has fired already changes nothing: its time stays. */
+int mock_fire(struct mock *mock, enum mock_event event, struct err *err);
+/* Azure: all events of this VM vanish. ERR_INVALID on AWS and GCP, which never take a notice back. */
+int mock_cancel(struct mock *mock, struct err *err);
+/* AWS: forgets all tokens, so that the next request gets a 401. Harmless elsewhere. */
+void mock_expire_tokens(struct mock *mock);
+
+/* Monotonic: when MOCK_STOP fired, and when the machine is to be gone. Both CLOCK_NEVER before it fired. */
+int64_t mock_fired_ms(struct mock *mock);
+int64_t mock_deadline_ms(struct mock *mock);
+/* Requests answered so far, without the control ones. */
+uint64_t mock_requests(struct mock *mock);
+
+/* What to do to requests instead of answering them truly. */
+struct mock_fault {
+	char method[8];  /* "": any */
+	char path[96];   /* a prefix; "": any */
+	int count;       /* so many requests; -1: until the next mock_fault() */
+	int status;      /* answer with it and a short body */
+	bool hang;       /* no answer until the mock stops */
+	bool reset;      /* tear the connection down */
+	bool html;       /* 200 and a login page, as a captive portal has it */
+	bool truncate;   /* half of the true body */
+	int64_t slow_ms; /* the true body, so long per byte */
+};
+
+/* Replaces the fault there is; count 0 clears it. */
+void mock_set_fault(struct mock *mock, const struct mock_fault *fault);
+
+#endif

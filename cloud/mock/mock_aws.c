@@ -1,0 +1,166 @@
+/* EC2's instance metadata service, version 2 only (HttpTokens=required). */
+#include "mock_state.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "dates.h"
+
+#include <string.h>
+
+#define TOKEN_PATH "/latest/api/token"
+#define TTL_HEADER "X-aws-ec2-metadata-token-ttl-seconds"
+#define TEXT "text/plain"
+
+static void error_page(struct httpd_reply *reply, int status, const char *title)
+{
+	mock_reply(reply, status, "text/html",
+		"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n"
+		"<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\"\n"
+		"\t\"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n"
+		"<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n"
+		" <head>\n  <title>%d - %s</title>\n </head>\n <body>\n  <h1>%d - %s</h1>\n "
+		"</body>\n</html>\n",
+		status, title, status, title);
+}
+
+/* As the real one does it: no words. */
+static void forbid(struct httpd_reply *reply)
+{
+	mock_reply(reply, 403, TEXT, "%s", "");
+}
+
+static void give_token(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+{
+	struct mock_token *token = &mock->locked.tokens[mock->locked.next_token];
+	uint64_t ttl;
+	const char *asked = httpd_request_header(request, TTL_HEADER);
+
+	if (!text_to_u64(asked, 21600, &ttl) || ttl == 0) {
+		error_page(reply, 400, "Bad Request");
+		return;
+	}
+	file_nonce(token->text);
+	token->expires_ms = clock_monotonic_ms() + (int64_t)ttl * 1000;
+	mock->locked.next_token = (mock->locked.next_token + 1) % MOCK_TOKENS_MOST;
+	mock_reply(reply, 200, TEXT, "%s", token->text);
+	httpd_reply_header(
+		reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%llu", (unsigned long long)ttl);
+}
+
+static const struct mock_token *find_token(const struct mock *mock, const char *text)
+{
+	for (size_t i = 0; text && text[0] && i < MOCK_TOKENS_MOST; i++)
+		if (strcmp(mock->locked.tokens[i].text, text) == 0)
+			return clock_left_ms(mock->locked.tokens[i].expires_ms) > 0
+				       ? &mock->locked.tokens[i]
+				       : NULL;
+	return NULL;
+}
+
+static bool answer_static(const struct mock *mock, const char *key, struct httpd_reply *reply)
+{
+	static const struct {
+		const char *key, *value;
+	} rows[] = {
+		{"meta-data/", "ami-id\nautoscaling/\nevents/\ninstance-id\ninstance-life-cycle\n"
+			       "instance-type\nlocal-ipv4\nplacement/\nspot/"},
+		{"meta-data/ami-id", "ami-0123456789abcdef0"},
+		{"meta-data/instance-id", "i-1234567890abcdef0"},
+		{"meta-data/instance-life-cycle", "spot"},
+		{"meta-data/instance-type", "p4d.24xlarge"},
+		{"meta-data/local-ipv4", "172.16.34.43"},
+		{"meta-data/placement/availability-zone", "us-east-1a"},
+		{"meta-data/placement/region", "us-east-1"},
+		{"meta-data/autoscaling/target-lifecycle-state", "InService"},
+		{"meta-data/events/maintenance/scheduled", "[]"},
+		{"meta-data/events/maintenance/history", "[]"},
+		{"dynamic/instance-identity/document",
+			"{\n  \"accountId\" : \"123456789012\",\n  \"architecture\" : \"x86_64\",\n"
+			"  \"availabilityZone\" : \"us-east-1a\",\n  \"billingProducts\" : null,\n"
+			"  \"imageId\" : \"ami-0123456789abcdef0\",\n"
+			"  \"instanceId\" : \"i-1234567890abcdef0\",\n"
+			"  \"instanceType\" : \"p4d.24xlarge\",\n"
+			"  \"pendingTime\" : \"2026-01-01T00:00:00Z\",\n"
+			"  \"privateIp\" : \"172.16.34.43\",\n  \"region\" : \"us-east-1\",\n"
+			"  \"version\" : \"2017-09-30\"\n}"},
+	};
+
+	if (strcmp(key, "meta-data/tags/instance/Name") == 0) {
+		mock_reply(reply, 200, TEXT, "%s", mock->vm_name);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(rows[i].key, key) == 0) {
+			mock_reply(reply, 200, TEXT, "%s", rows[i].value);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What exists only after something was fired. The times are the same in every answer. */
+static bool answer_notice(const struct mock *mock, const char *key, struct httpd_reply *reply)
+{
+	const struct mock_fired *stop = &mock->locked.stop, *advice = &mock->locked.advice;
+	char at[32];
+
+	if (advice->is_on && strcmp(key, "meta-data/events/recommendations/rebalance") == 0) {
+		mock_reply(reply, 200, TEXT, "{\"noticeTime\":\"%s\"}",
+			dates_iso(advice->at_wall_ms, at, sizeof(at)));
+		return true;
+	}
+	if (!stop->is_on)
+		return false;
+	dates_iso(stop->at_wall_ms + mock->notice_ms, at, sizeof(at));
+	if (strcmp(key, "meta-data/spot/instance-action") == 0)
+		mock_reply(reply, 200, TEXT, "{\"action\": \"%s\", \"time\": \"%s\"}", mock->action,
+			at);
+	/* The old name knows of terminations alone. */
+	else if (strcmp(key, "meta-data/spot/termination-time") == 0 &&
+		 strcmp(mock->action, "terminate") == 0)
+		mock_reply(reply, 200, TEXT, "%s", at);
+	else if (strcmp(key, "meta-data/spot") == 0 || strcmp(key, "meta-data/spot/") == 0)
+		mock_reply(reply, 200, TEXT, "instance-action\ntermination-time");
+	else
+		return false;
+	return true;
+}
+
+static void answer_get(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+{
+	const struct mock_token *token =
+		find_token(mock, httpd_request_header(request, "X-aws-ec2-metadata-token"));
+	const char *key = request->path + strlen("/latest/");
+
+	if (!token) {
+		error_page(reply, 401, "Unauthorized");
+		return;
+	}
+	if (!text_starts(request->path, "/latest/") ||
+		(!answer_notice(mock, key, reply) && !answer_static(mock, key, reply)))
+		error_page(reply, 404, "Not Found");
+	httpd_reply_header(reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%lld",
+		(long long)(clock_left_ms(token->expires_ms) / 1000));
+}
+
+void mock_aws_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+{
+	bool is_put = strcmp(request->method, "PUT") == 0;
+
+	httpd_reply_header(reply, "Server", "EC2ws");
+	if (is_put && httpd_request_header(request, "X-Forwarded-For"))
+		forbid(reply);
+	else if (is_put && strcmp(request->path, TOKEN_PATH) == 0)
+		give_token(mock, request, reply);
+	/* Other PUTs: a trailing slash and versioned paths too. */
+	else if (is_put)
+		forbid(reply);
+	else if ((strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) ||
+		 strcmp(request->path, TOKEN_PATH) == 0)
+		mock_reply(reply, 405, TEXT, "%s", "");
+	else
+		answer_get(mock, request, reply);
+}

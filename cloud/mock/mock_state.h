@@ -1,0 +1,67 @@
+/* PRIVATE. What the files of the mock share. */
+#ifndef MOCK_STATE_H
+#define MOCK_STATE_H
+
+#include "mock.h"
+
+#include "base/httpd.h"
+
+#include <pthread.h>
+
+enum {
+	MOCK_TOKENS_MOST = 64,
+	MOCK_TOKEN_LENGTH = 32
+};
+
+struct mock_token {
+	char text[MOCK_TOKEN_LENGTH + 1]; /* "" where free */
+	int64_t expires_ms;
+};
+
+/* One thing that was fired. Monotonic and wall, so that bodies hold a constant time. */
+struct mock_fired {
+	bool is_on;
+	bool is_started; /* Azure: approved by a POST, or its time has come */
+	int64_t at_ms, at_wall_ms;
+};
+
+struct mock {
+	struct httpd *httpd;
+	enum mock_cloud cloud;
+	int64_t notice_ms;
+	char vm_name[64], action[16], host[32], url[64];
+	char nonce[33]; /* ids of this mock's events */
+	pthread_mutex_t mutex;
+	pthread_cond_t changed; /* on the monotonic clock */
+	struct {
+		bool stopping;
+		int64_t fire_at_ms; /* CLOCK_NEVER: on demand only */
+		struct mock_fired stop, advice, foreign;
+		uint64_t changes;
+		uint64_t requests;
+		struct mock_token tokens[MOCK_TOKENS_MOST];
+		size_t next_token;
+		struct mock_fault fault;
+	} locked; /* under mutex */
+};
+
+/* Each fills the reply; called with the mutex held, which GCP's lets go of while it waits. */
+void mock_aws_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+void mock_gcp_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+void mock_azure_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+/* Without the mutex. */
+void mock_control_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+
+/* With the mutex held: fires what is due by time. */
+void mock_refresh(struct mock *mock);
+void mock_turn_on(struct mock *mock, struct mock_fired *fired, int64_t at_ms);
+
+/* 200 or another status with a body by format. */
+void mock_reply(struct httpd_reply *reply, int status, const char *type, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,104 @@
+#include "base/text.h"
+#include "cloud.h"
+
+#include <string.h>
+
+static size_t find(const struct notices *notices, const struct notice *notice)
+{
+	size_t at = 0;
+
+	while (at < notices->count &&
+		(!text_equal(notices->items[at].source, notice->source) ||
+			!text_equal(notices->items[at].identity, notice->identity)))
+		at++;
+	return at;
+}
+
+static void drop(struct notices *notices, size_t at)
+{
+	notices->count--;
+	memmove(&notices->items[at], &notices->items[at + 1],
+		(notices->count - at) * sizeof(notices->items[0]));
+}
+
+const struct notice *notices_stop(const struct notices *notices)
+{
+	const struct notice *soonest = NULL;
+
+	for (size_t i = 0; i < notices->count; i++) {
+		const struct notice *item = &notices->items[i];
+
+		if (item->kind == NOTICE_STOP &&
+			(!soonest || item->deadline_ms < soonest->deadline_ms))
+			soonest = item;
+	}
+	return soonest;
+}
+
+/* What matters least, to make room: advice, else the stop that comes last. */
+static size_t least(const struct notices *notices)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < notices->count; i++) {
+		if (notices->items[i].kind == NOTICE_ADVICE)
+			return i;
+		if (notices->items[i].deadline_ms > notices->items[last].deadline_ms)
+			last = i;
+	}
+	return last;
+}
+
+static bool put(struct notices *notices, size_t at, const struct notice *notice)
+{
+	struct notice merged = *notice;
+
+	if (at < notices->count) {
+		const struct notice *old = &notices->items[at];
+
+		/* A stop does not soften into advice, and saying it again does not move it away. */
+		if (old->kind == NOTICE_STOP && notice->kind == NOTICE_ADVICE)
+			return false;
+		if (old->kind == NOTICE_STOP && old->deadline_ms < merged.deadline_ms)
+			merged.deadline_ms = old->deadline_ms;
+		notices->items[at] = merged;
+		return true;
+	}
+	if (notices->count == NOTICES_MOST) {
+		size_t victim = least(notices);
+
+		if (notice->kind == NOTICE_ADVICE ||
+			(notices->items[victim].kind == NOTICE_STOP &&
+				notices->items[victim].deadline_ms <= notice->deadline_ms))
+			return false;
+		drop(notices, victim);
+	}
+	notices->items[notices->count++] = merged;
+	return true;
+}
+
+enum notice_change notices_add(struct notices *notices, const struct notice *notice)
+{
+	const struct notice *before = notices_stop(notices);
+	bool had_stop = before != NULL;
+	int64_t deadline = had_stop ? before->deadline_ms : 0;
+	size_t at = find(notices, notice);
+	bool known = at < notices->count;
+
+	if (notice->kind == NOTICE_NONE)
+		return NOTICE_NOTHING_NEW;
+	if (notice->kind == NOTICE_CANCELLED) {
+		if (known)
+			drop(notices, at);
+		return had_stop && !notices_stop(notices) ? NOTICE_ALL_CANCELLED
+							  : NOTICE_NOTHING_NEW;
+	}
+	if (!put(notices, at, notice))
+		return NOTICE_NOTHING_NEW;
+	if (notice->kind == NOTICE_ADVICE)
+		return known ? NOTICE_NOTHING_NEW : NOTICE_NEW_ADVICE;
+	if (!had_stop)
+		return NOTICE_FIRST_STOP;
+	return notices_stop(notices)->deadline_ms < deadline ? NOTICE_EARLIER_DEADLINE
+							     : NOTICE_NOTHING_NEW;
+}

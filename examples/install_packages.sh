@@ -1,0 +1,73 @@
+#!/bin/bash
+# Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
+#
+#	install_packages.sh build|run|test|bench...
+#
+#	build   to compile it           run     to run the example
+#	test    for tests/run.sh        bench   what tests/bench compares with
+set -euo pipefail
+
+readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev
+	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev)
+readonly run=(python3 python3-numpy python3-sklearn)
+readonly test=(clang clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest lz4 tar strace util-linux procps)
+readonly bench=(restic borgbackup lz4 tar)
+
+fail() {
+	echo "install_packages: $*" >&2
+	exit 1
+}
+
+is_installed() {
+	[[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+as_root() {
+	if [[ $(id -u) == 0 ]]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+install() {
+	as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
+}
+
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|run|test|bench..."
+wanted=()
+for group; do
+	case $group in
+	build) wanted+=("${build[@]}") ;;
+	run) wanted+=("${run[@]}") ;;
+	test) wanted+=("${build[@]}" "${run[@]}" "${test[@]}") ;;
+	bench) wanted+=("${bench[@]}") ;;
+	*) fail "unknown group '$group': build, run, test or bench" ;;
+	esac
+done
+
+command -v apt-get >/dev/null ||
+	fail "this is neither Debian nor Ubuntu (no apt-get): install the equivalents of ${wanted[*]}"
+missing=()
+for package in "${wanted[@]}"; do
+	is_installed "$package" || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+[[ $(id -u) == 0 ]] || command -v sudo >/dev/null ||
+	fail "needs root or sudo to install ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "Installing ${missing[*]}"
+# Without package lists, or with lists older than the mirror, the first try fails: then they are fetched, once.
+if ! install "${missing[@]}"; then
+	as_root apt-get -qq -o DPkg::Lock::Timeout=120 update >"$log" 2>&1 || {
+		tail -n 5 "$log" >&2
+		fail "apt-get update failed"
+	}
+	install "${missing[@]}" || {
+		tail -n 10 "$log" >&2
+		fail "could not install ${missing[*]}"
+	}
+fi

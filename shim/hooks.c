@@ -1,0 +1,348 @@
+/* Descriptors: open, duplicate, close. */
+#include "hooks.h"
+
+#include "real.h"
+#include "report.h"
+#include "tracked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2u
+#endif
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC 4u
+#endif
+
+/* glibc declares these only to itself. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int directory_fd, const char *path, int flags);
+int __openat64_2(int directory_fd, const char *path, int flags);
+int close_range(unsigned first, unsigned last, int flags);
+void closefrom(int first);
+
+static bool is_writing(int flags)
+{
+	int access = flags & O_ACCMODE;
+
+	return (access == O_WRONLY || access == O_RDWR) && !(flags & O_PATH);
+}
+
+static void report_opened(int fd, int flags, int directory_fd, const char *path)
+{
+	struct place place;
+	/* O_TMPFILE names a directory, and what is made is not its child by name. */
+	bool memorable = path && path[0] == '/' && (flags & O_TMPFILE) != O_TMPFILE;
+
+	tracked_remove(fd);
+	if (memorable && place_known_outside(path))
+		return;
+	place_of_descriptor(report_header(), fd, directory_fd, path, &place);
+	if (!place.inside && memorable)
+		place_remember_outside(path);
+	if (place.inside && place.regular && tracked_add(fd))
+		report_send(SHIM_OPENED, fd, place.flags, &place, NULL);
+}
+
+int hooks_opened(int fd, int flags, int directory_fd, const char *path)
+{
+	int saved = errno;
+
+	if (fd >= 0 && is_writing(flags) && report_possible() && report_ready())
+		report_opened(fd, flags, directory_fd, path);
+	errno = saved;
+	return fd;
+}
+
+int hooks_duplicated(int fd, int copy)
+{
+	struct place place;
+	int saved = errno;
+
+	if (copy < 0 || copy == fd || !tracked_has(fd) || !report_ready())
+		return copy;
+	place_of_descriptor(report_header(), copy, AT_FDCWD, NULL, &place);
+	if (tracked_add(copy))
+		report_send(SHIM_DUPLICATED, copy, place.flags & SHIM_FLAG_DELETED, &place, NULL);
+	errno = saved;
+	return copy;
+}
+
+void hooks_close_begin(int fd, struct hooks_closing *closing)
+{
+	int saved = errno;
+
+	closing->tracked = false;
+	if (tracked_has(fd) && report_ready()) {
+		place_of_descriptor(report_header(), fd, AT_FDCWD, NULL, &closing->place);
+		closing->tracked = tracked_remove(fd);
+	}
+	errno = saved;
+}
+
+void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed)
+{
+	unsigned flags = failed ? SHIM_FLAG_FAILED : 0;
+
+	if (closing->tracked)
+		report_send(SHIM_CLOSED, fd, flags | (closing->place.flags & SHIM_FLAG_DELETED),
+			&closing->place, NULL);
+}
+
+/* The fourth argument is there only where a file may be made. */
+#define MODE_ARGUMENT(flags, mode)                                           \
+	do {                                                                 \
+		if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \
+			va_list arguments;                                   \
+			va_start(arguments, flags);                          \
+			mode = va_arg(arguments, unsigned);                  \
+			va_end(arguments);                                   \
+		}                                                            \
+	} while (0)
+
+static int raw_open(int directory_fd, const char *path, int flags, unsigned mode)
+{
+	return (int)syscall(SYS_openat, directory_fd, path, flags, mode);
+}
+
+EXPORT int open(const char *path, int flags, ...)
+{
+	__typeof__(&open) next = REAL(open);
+	unsigned mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return hooks_opened(next ? next(path, flags, mode) : raw_open(AT_FDCWD, path, flags, mode),
+		flags, AT_FDCWD, path);
+}
+
+EXPORT int open64(const char *path, int flags, ...)
+{
+	__typeof__(&open64) next = REAL(open64);
+	unsigned mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return hooks_opened(next ? next(path, flags, mode)
+				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
+		flags, AT_FDCWD, path);
+}
+
+EXPORT int openat(int directory_fd, const char *path, int flags, ...)
+{
+	__typeof__(&openat) next = REAL(openat);
+	unsigned mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return hooks_opened(next ? next(directory_fd, path, flags, mode)
+				 : raw_open(directory_fd, path, flags, mode),
+		flags, directory_fd, path);
+}
+
+EXPORT int openat64(int directory_fd, const char *path, int flags, ...)
+{
+	__typeof__(&openat64) next = REAL(openat64);
+	unsigned mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return hooks_opened(next ? next(directory_fd, path, flags, mode)
+				 : raw_open(directory_fd, path, flags | O_LARGEFILE, mode),
+		flags, directory_fd, path);
+}
+
+EXPORT int creat(const char *path, mode_t mode)
+{
+	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
+	__typeof__(&creat) next = REAL(creat);
+
+	return hooks_opened(next ? next(path, mode) : raw_open(AT_FDCWD, path, flags, mode), flags,
+		AT_FDCWD, path);
+}
+
+EXPORT int creat64(const char *path, mode_t mode)
+{
+	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
+	__typeof__(&creat64) next = REAL(creat64);
+
+	return hooks_opened(next ? next(path, mode)
+				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
+		flags, AT_FDCWD, path);
+}
+
+/* What open() becomes in a fortified program that gives no mode. */
+EXPORT int __open_2(const char *path, int flags)
+{
+	__typeof__(&__open_2) next = REAL(__open_2);
+
+	return hooks_opened(next ? next(path, flags) : raw_open(AT_FDCWD, path, flags, 0), flags,
+		AT_FDCWD, path);
+}
+
+EXPORT int __open64_2(const char *path, int flags)
+{
+	__typeof__(&__open64_2) next = REAL(__open64_2);
+
+	return hooks_opened(next ? next(path, flags) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, 0),
+		flags, AT_FDCWD, path);
+}
+
+EXPORT int __openat_2(int directory_fd, const char *path, int flags)
+{
+	__typeof__(&__openat_2) next = REAL(__openat_2);
+
+	return hooks_opened(next ? next(directory_fd, path, flags) : raw_open(directory_fd, path, flags, 0),
+		flags, directory_fd, path);
+}
+
+EXPORT int __openat64_2(int directory_fd, const char *path, int flags)
+{
+	__typeof__(&__openat64_2) next = REAL(__openat64_2);
+
+	return hooks_opened(next ? next(directory_fd, path, flags)
+				 : raw_open(directory_fd, path, flags | O_LARGEFILE, 0),
+		flags, directory_fd, path);
+}
+
+static int next_close(int fd)
+{
+	__typeof__(&close) next = REAL(close);
+
+	return next ? next(fd) : (int)syscall(SYS_close, fd);
+}
+
+static __attribute__((noinline)) int close_tracked(int fd)
+{
+	struct hooks_closing closing;
+	int result;
+
+	hooks_close_begin(fd, &closing);
+	result = next_close(fd);
+	/* Linux has closed it also when it says EINTR. EBADF: somebody had closed it behind our back, which went well. */
+	hooks_close_end(fd, &closing, result < 0 && errno != EINTR && errno != EBADF);
+	return result;
+}
+
+EXPORT int close(int fd)
+{
+	return __builtin_expect(tracked_has(fd), 0) ? close_tracked(fd) : next_close(fd);
+}
+
+static void close_tracked_range(unsigned first, unsigned last)
+{
+	for (int fd = tracked_next(first, last); fd >= 0 && report_ready();
+		fd = tracked_next((unsigned)fd + 1, last))
+		close_tracked(fd);
+}
+
+/* Not looked up: older than the functions, the system call says ENOSYS and callers know what that means. */
+EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	/* A child of vfork() comes here with the parent's table in view: close_tracked_range() leaves it alone. With UNSHARE only
+	 * this thread's descriptors go; with CLOEXEC none does. */
+	if (flags == 0 && first <= last)
+		close_tracked_range(first, last);
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+EXPORT void closefrom(int first)
+{
+	unsigned from = first < 0 ? 0 : (unsigned)first;
+	long most = sysconf(_SC_OPEN_MAX);
+
+	close_tracked_range(from, ~0u);
+	if (syscall(SYS_close_range, from, ~0u, 0) == 0)
+		return;
+	for (long fd = from; fd < (most < 0 ? TRACKED_MOST : most); fd++)
+		syscall(SYS_close, (int)fd);
+}
+
+EXPORT int dup(int fd)
+{
+	__typeof__(&dup) next = REAL(dup);
+
+	return hooks_duplicated(fd, next ? next(fd) : (int)syscall(SYS_dup, fd));
+}
+
+static int raw_dup3(int fd, int target, int flags)
+{
+	return (int)syscall(SYS_dup3, fd, target, flags);
+}
+
+/* `target` is closed on the way, if it was open. */
+static int duplicate_onto(int fd, int target, int flags, bool two)
+{
+	__typeof__(&dup2) next2 = REAL(dup2);
+	__typeof__(&dup3) next3 = REAL(dup3);
+	struct hooks_closing closing;
+	int copy;
+
+	hooks_close_begin(target, &closing);
+	if (two)
+		copy = next2 ? next2(fd, target) : raw_dup3(fd, target, 0);
+	else
+		copy = next3 ? next3(fd, target, flags) : raw_dup3(fd, target, flags);
+	if (copy >= 0)
+		hooks_close_end(target, &closing, false);
+	else if (closing.tracked)
+		tracked_add(target);
+	return hooks_duplicated(fd, copy);
+}
+
+EXPORT int dup2(int fd, int target)
+{
+	__typeof__(&dup2) next = REAL(dup2);
+
+	if (fd == target && next)
+		return next(fd, target);
+	return duplicate_onto(fd, target, 0, true);
+}
+
+EXPORT int dup3(int fd, int target, int flags)
+{
+	__typeof__(&dup3) next = REAL(dup3);
+
+	if (fd == target)
+		return next ? next(fd, target, flags) : raw_dup3(fd, target, flags);
+	return duplicate_onto(fd, target, flags, false);
+}
+
+static int control(int fd, int command, void *argument, __typeof__(&fcntl) next)
+{
+	int result = next ? next(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
+
+	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+		hooks_duplicated(fd, result);
+	return result;
+}
+
+EXPORT int fcntl(int fd, int command, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return control(fd, command, argument, REAL(fcntl));
+}
+
+EXPORT int fcntl64(int fd, int command, ...)
+{
+	__typeof__(&fcntl64) next = REAL(fcntl64);
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	/* New in glibc 2.28, for programs that were built with 64-bit offsets. */
+	return control(fd, command, argument, next ? next : REAL(fcntl));
+}

@@ -1,0 +1,167 @@
+/* Names: rename, link, unlink; and the end of a process that skips destructors. */
+#include "hooks.h"
+
+#include "real.h"
+#include "report.h"
+#include "tracked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE 2u
+#endif
+
+/* Defined by us whether this libc has it or not. */
+int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags);
+
+static __attribute__((noinline)) void report_two(enum shim_event event, int descriptor, unsigned flags,
+	int old_fd, const char *old, int new_fd, const char *new)
+{
+	int saved = errno;
+
+	if (report_ready()) {
+		struct place from, to;
+
+		place_of_path(report_header(), old_fd, old, &from);
+		place_of_path(report_header(), new_fd, new, &to);
+		if (from.inside || to.inside)
+			report_send(event, descriptor, flags, &from, &to);
+	}
+	errno = saved;
+}
+
+static int renamed(int result, int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
+{
+	if (result == 0 && report_possible())
+		report_two(SHIM_RENAMED, -1, flags & RENAME_EXCHANGE ? SHIM_FLAG_EXCHANGED : 0, old_fd, old,
+			new_fd, new);
+	return result;
+}
+
+static int raw_renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
+{
+	/* Not SYS_renameat, which newer architectures do not have. */
+	return (int)syscall(SYS_renameat2, old_fd, old, new_fd, new, flags);
+}
+
+EXPORT int rename(const char *old, const char *new)
+{
+	__typeof__(&rename) next = REAL(rename);
+
+	return renamed(next ? next(old, new) : raw_renameat2(AT_FDCWD, old, AT_FDCWD, new, 0), AT_FDCWD,
+		old, AT_FDCWD, new, 0);
+}
+
+EXPORT int renameat(int old_fd, const char *old, int new_fd, const char *new)
+{
+	__typeof__(&renameat) next = REAL(renameat);
+
+	return renamed(next ? next(old_fd, old, new_fd, new) : raw_renameat2(old_fd, old, new_fd, new, 0),
+		old_fd, old, new_fd, new, 0);
+}
+
+EXPORT int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
+{
+	return renamed(raw_renameat2(old_fd, old, new_fd, new, flags), old_fd, old, new_fd, new, flags);
+}
+
+/* The descriptor that a nameless file is linked by: linkat(fd, "", AT_EMPTY_PATH) or linkat("/proc/self/fd/N"). */
+static int linked_descriptor(int old_fd, const char *old, int flags)
+{
+	const char *prefix = "/proc/self/fd/";
+	int fd = 0;
+
+	if ((flags & AT_EMPTY_PATH) && old && !*old)
+		return old_fd;
+	if (!(flags & AT_SYMLINK_FOLLOW) || !old || strncmp(old, prefix, strlen(prefix)) != 0)
+		return -1;
+	/* Not atoi: with the headers of glibc 2.38 it asks for a symbol of that version. */
+	for (old += strlen(prefix); *old >= '0' && *old <= '9' && fd < TRACKED_MOST; old++)
+		fd = 10 * fd + (*old - '0');
+	return *old ? -1 : fd;
+}
+
+static int linked(int result, int old_fd, const char *old, int new_fd, const char *new, int flags)
+{
+	if (result == 0 && report_possible()) {
+		int fd = linked_descriptor(old_fd, old, flags);
+		report_two(SHIM_LINKED, fd, 0, old_fd, fd >= 0 ? NULL : old, new_fd, new);
+	}
+	return result;
+}
+
+EXPORT int link(const char *old, const char *new)
+{
+	__typeof__(&link) next = REAL(link);
+	int result = next ? next(old, new) : (int)syscall(SYS_linkat, AT_FDCWD, old, AT_FDCWD, new, 0);
+
+	return linked(result, AT_FDCWD, old, AT_FDCWD, new, 0);
+}
+
+EXPORT int linkat(int old_fd, const char *old, int new_fd, const char *new, int flags)
+{
+	__typeof__(&linkat) next = REAL(linkat);
+	int result = next ? next(old_fd, old, new_fd, new, flags)
+			  : (int)syscall(SYS_linkat, old_fd, old, new_fd, new, flags);
+
+	return linked(result, old_fd, old, new_fd, new, flags);
+}
+
+static int unlinked(int result, int directory_fd, const char *path)
+{
+	if (result == 0 && report_possible())
+		report_two(SHIM_UNLINKED, -1, 0, directory_fd, path, AT_FDCWD, NULL);
+	return result;
+}
+
+EXPORT int unlink(const char *path)
+{
+	__typeof__(&unlink) next = REAL(unlink);
+
+	return unlinked(
+		next ? next(path) : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0), AT_FDCWD, path);
+}
+
+EXPORT int unlinkat(int directory_fd, const char *path, int flags)
+{
+	__typeof__(&unlinkat) next = REAL(unlinkat);
+
+	return unlinked(next ? next(directory_fd, path, flags)
+			     : (int)syscall(SYS_unlinkat, directory_fd, path, flags),
+		directory_fd, path);
+}
+
+/* Children of a forking pool end like this. */
+static void report_end(void)
+{
+	if (atomic_load(&report_state) == REPORT_ACTIVE)
+		report_exiting(tracked_next(0, ~0u) >= 0 ? SHIM_FLAG_UNFLUSHED : 0);
+}
+
+EXPORT void _exit(int status)
+{
+	__typeof__(&_exit) next = REAL(_exit);
+
+	report_end();
+	if (next)
+		next(status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+EXPORT void _Exit(int status)
+{
+	__typeof__(&_Exit) next = REAL(_Exit);
+
+	report_end();
+	if (next)
+		next(status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}

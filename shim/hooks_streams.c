@@ -1,0 +1,186 @@
+/* Streams and temporary files. fdopen needs no hook: the descriptor is tracked already, and fclose reports it. */
+#include "hooks.h"
+
+#include "real.h"
+#include "report.h"
+#include "tracked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* As far as we need it: O_RDONLY or a writing mode, with what makes the raw call below right. */
+static int flags_of(const char *mode)
+{
+	int flags = mode[0] == 'r' ? 0 : mode[0] == 'w' ? O_CREAT | O_TRUNC : O_CREAT | O_APPEND;
+
+	flags |= strchr(mode, '+') ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+	flags |= strchr(mode, 'x') ? O_EXCL : 0;
+	return flags | (strchr(mode, 'e') ? O_CLOEXEC : 0);
+}
+
+static FILE *raw_fopen(const char *path, const char *mode)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags_of(mode) | O_LARGEFILE, 0666);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, mode);
+
+	if (fd >= 0 && !stream)
+		syscall(SYS_close, fd);
+	return stream;
+}
+
+static FILE *opened(FILE *stream, const char *path, const char *mode)
+{
+	int saved = errno;
+
+	if (stream && (mode[0] != 'r' || strchr(mode, '+')) && report_possible())
+		hooks_opened(fileno(stream), flags_of(mode), AT_FDCWD, path);
+	errno = saved;
+	return stream;
+}
+
+EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
+{
+	__typeof__(&fopen) next = REAL(fopen);
+
+	return opened(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
+}
+
+EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
+{
+	__typeof__(&fopen64) next = REAL(fopen64);
+
+	return opened(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
+}
+
+static FILE *reopen(const char *path, const char *mode, FILE *stream, __typeof__(&freopen) next)
+{
+	struct hooks_closing closing;
+	int fd = fileno(stream);
+
+	if (!next) {
+		errno = EAGAIN;
+		return NULL;
+	}
+	hooks_close_begin(fd, &closing);
+	stream = next(path, mode, stream);
+	/* The old file is closed even when the new one cannot be opened. */
+	hooks_close_end(fd, &closing, false);
+	return opened(stream, path, mode);
+}
+
+EXPORT FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict stream)
+{
+	return reopen(path, mode, stream, REAL(freopen));
+}
+
+EXPORT FILE *freopen64(const char *restrict path, const char *restrict mode, FILE *restrict stream)
+{
+	return reopen(path, mode, stream, REAL(freopen64));
+}
+
+static int next_fclose(FILE *stream)
+{
+	__typeof__(&fclose) next = REAL(fclose);
+
+	if (next)
+		return next(stream);
+	/* Only while dlsym looks for fclose: what matters is done, the stream's memory is lost. */
+	if (fflush(stream) != 0)
+		return EOF;
+	return (int)syscall(SYS_close, fileno(stream));
+}
+
+static __attribute__((noinline)) int fclose_tracked(FILE *stream, int fd)
+{
+	struct hooks_closing closing;
+	int result;
+
+	hooks_close_begin(fd, &closing);
+	/* An earlier write that failed stays with the stream; fclose itself says nothing about it. */
+	bool failed = closing.tracked && ferror(stream);
+	result = next_fclose(stream);
+	hooks_close_end(fd, &closing, failed || result != 0);
+	return result;
+}
+
+EXPORT int fclose(FILE *stream)
+{
+	int saved = errno;
+	int fd = fileno(stream);
+
+	/* Streams without a descriptor (fmemopen) say so in errno. */
+	errno = saved;
+	return __builtin_expect(tracked_has(fd), 0) ? fclose_tracked(stream, fd) : next_fclose(stream);
+}
+
+static int temporary(int fd)
+{
+	return hooks_opened(fd, O_RDWR, AT_FDCWD, NULL);
+}
+
+static int missing(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+EXPORT int mkstemp(char *pattern)
+{
+	__typeof__(&mkstemp) next = REAL(mkstemp);
+
+	return next ? temporary(next(pattern)) : missing();
+}
+
+EXPORT int mkstemp64(char *pattern)
+{
+	__typeof__(&mkstemp64) next = REAL(mkstemp64);
+
+	return next ? temporary(next(pattern)) : mkstemp(pattern);
+}
+
+EXPORT int mkostemp(char *pattern, int flags)
+{
+	__typeof__(&mkostemp) next = REAL(mkostemp);
+
+	return next ? temporary(next(pattern, flags)) : missing();
+}
+
+EXPORT int mkostemp64(char *pattern, int flags)
+{
+	__typeof__(&mkostemp64) next = REAL(mkostemp64);
+
+	return next ? temporary(next(pattern, flags)) : mkostemp(pattern, flags);
+}
+
+EXPORT int mkstemps(char *pattern, int suffix)
+{
+	__typeof__(&mkstemps) next = REAL(mkstemps);
+
+	return next ? temporary(next(pattern, suffix)) : missing();
+}
+
+EXPORT int mkstemps64(char *pattern, int suffix)
+{
+	__typeof__(&mkstemps64) next = REAL(mkstemps64);
+
+	return next ? temporary(next(pattern, suffix)) : mkstemps(pattern, suffix);
+}
+
+EXPORT int mkostemps(char *pattern, int suffix, int flags)
+{
+	__typeof__(&mkostemps) next = REAL(mkostemps);
+
+	return next ? temporary(next(pattern, suffix, flags)) : missing();
+}
+
+EXPORT int mkostemps64(char *pattern, int suffix, int flags)
+{
+	__typeof__(&mkostemps64) next = REAL(mkostemps64);
+
+	return next ? temporary(next(pattern, suffix, flags)) : mkostemps(pattern, suffix, flags);
+}

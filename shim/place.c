@@ -1,0 +1,190 @@
+/* The kernel's view of the file, whatever the compiler was told about sizes. */
+#undef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+
+#include "place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Longest path that can lie inside: directory, slash, name; one longer still is seen to be inside, and cut off. */
+#define WORK_SIZE (1024 + SHIM_PATH_MOST + 64)
+
+#define DELETED " (deleted)"
+
+/* Takes a normalised absolute path of `length` bytes apart. */
+static bool below(const char *directory, const char *path, size_t length, struct place *place)
+{
+	size_t prefix = strlen(directory);
+
+	if (prefix == 0 || length <= prefix + 1 || memcmp(path, directory, prefix) != 0 ||
+		path[prefix] != '/')
+		return false;
+	path += prefix + 1;
+	length -= prefix + 1;
+	if (length > SHIM_PATH_MOST) {
+		length = SHIM_PATH_MOST;
+		place->flags |= SHIM_FLAG_TRUNCATED_PATH;
+	}
+	memcpy(place->path, path, length);
+	place->length = (uint16_t)length;
+	place->inside = true;
+	return true;
+}
+
+static void set_path(const struct shim_header *header, const char *path, size_t length,
+	struct place *place)
+{
+	if (!below(header->directory, path, length, place))
+		below(header->alias, path, length, place);
+}
+
+static ssize_t link_of(const char *directory, unsigned number, char *target, size_t capacity)
+{
+	char name[40];
+	char digits[12];
+	size_t count = 0;
+	size_t length = strlen(directory);
+
+	memcpy(name, directory, length);
+	do
+		digits[count++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (count > 0)
+		name[length++] = digits[--count];
+	name[length] = '\0';
+	return syscall(SYS_readlinkat, AT_FDCWD, name, target, capacity);
+}
+
+/* Appends `path` to the normalised `text`, following "." and ".." by their words. False when it does not fit. */
+static bool append(char *text, size_t *length, const char *path)
+{
+	while (*path) {
+		size_t part = strcspn(path, "/");
+
+		if (part == 2 && path[0] == '.' && path[1] == '.') {
+			while (*length > 0 && text[--*length] != '/') {
+			}
+		} else if (part > 0 && !(part == 1 && path[0] == '.')) {
+			if (*length + 1 + part >= WORK_SIZE)
+				return false;
+			text[(*length)++] = '/';
+			memcpy(text + *length, path, part);
+			*length += part;
+		}
+		path += part;
+		path += strspn(path, "/");
+	}
+	return true;
+}
+
+void place_of_path(const struct shim_header *header, int directory_fd, const char *path,
+	struct place *place)
+{
+	char text[WORK_SIZE];
+	size_t length = 0;
+
+	memset(place, 0, offsetof(struct place, path));
+	place->regular = true;
+	if (!path || !*path)
+		return;
+	if (path[0] != '/') {
+		ssize_t got = directory_fd == AT_FDCWD
+				      ? syscall(SYS_getcwd, text, sizeof(text)) - 1 /* counts the final zero */
+				      : link_of("/proc/self/fd/", (unsigned)directory_fd, text, sizeof(text));
+
+		/* Too long, gone or out of reach from our root. */
+		if (got <= 0 || (size_t)got >= sizeof(text) || text[0] != '/')
+			return;
+		length = got == 1 ? 0 : (size_t)got;
+	}
+	if (append(text, &length, path))
+		set_path(header, text, length, place);
+}
+
+/* On 32-bit machines SYS_fstat has another structure than libc's, and fstat() itself needs glibc 2.33: there the name decides
+ * alone. */
+static bool describe(int fd, struct place *place, bool *named)
+{
+#if defined(__LP64__) && defined(SYS_fstat)
+	struct stat status;
+
+	if (syscall(SYS_fstat, fd, &status) < 0)
+		return false;
+	place->regular = S_ISREG(status.st_mode);
+	place->device = status.st_dev;
+	place->inode = status.st_ino;
+	*named = status.st_nlink > 0;
+	if (status.st_size == 0)
+		place->flags |= SHIM_FLAG_EMPTY;
+	if (!*named)
+		place->flags |= SHIM_FLAG_DELETED;
+	return true;
+#else
+	(void)fd;
+	(void)place;
+	(void)named;
+	return true;
+#endif
+}
+
+void place_of_descriptor(const struct shim_header *header, int fd, int directory_fd,
+	const char *path, struct place *place)
+{
+	char text[WORK_SIZE];
+	bool named = true;
+	ssize_t got = link_of("/proc/self/fd/", (unsigned)fd, text, sizeof(text));
+
+	if (got <= 0) {
+		place_of_path(header, directory_fd, path, place);
+	} else {
+		memset(place, 0, offsetof(struct place, path));
+		place->regular = true;
+		set_path(header, text, (size_t)got, place);
+	}
+	if (!place->inside || !describe(fd, place, &named))
+		return;
+	if (!named && place->length > strlen(DELETED) && !(place->flags & SHIM_FLAG_TRUNCATED_PATH) &&
+		memcmp(place->path + place->length - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
+		place->length = (uint16_t)(place->length - strlen(DELETED));
+}
+
+/* Sixteen paths by hash. After a collision, or when a link of that name is turned to point inside, the shim misses an open; the
+ * kernel's events still show it. */
+static _Atomic uint64_t outside[16];
+
+static uint64_t hash_path(const char *path)
+{
+	size_t length = strlen(path);
+	uint64_t hash = length + 1;
+
+	for (; length > 0; path += sizeof(uint64_t)) {
+		size_t part = length < sizeof(uint64_t) ? length : sizeof(uint64_t);
+		uint64_t word = 0;
+
+		memcpy(&word, path, part);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+		length -= part;
+	}
+	return hash;
+}
+
+bool place_known_outside(const char *path)
+{
+	uint64_t hash = hash_path(path);
+
+	return atomic_load_explicit(&outside[hash % 16], memory_order_relaxed) == hash;
+}
+
+void place_remember_outside(const char *path)
+{
+	uint64_t hash = hash_path(path);
+
+	atomic_store_explicit(&outside[hash % 16], hash, memory_order_relaxed);
+}

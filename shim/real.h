@@ -1,0 +1,44 @@
+/*
+ * The next definition of each function that we interpose. All are looked up by our constructor; a call that comes before it looks
+ * up its own. Where the lookup itself led to the call (dlsym may allocate, and an allocator may open files), or libc has no such
+ * function, the answer is NULL and the hook makes the system call itself.
+ */
+#ifndef REAL_H
+#define REAL_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// clang-format off
+#define REAL_LIST(X) \
+	X(open) X(open64) X(openat) X(openat64) X(creat) X(creat64) \
+	X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) \
+	X(fopen) X(fopen64) X(freopen) X(freopen64) X(fclose) \
+	X(mkstemp) X(mkstemp64) X(mkostemp) X(mkostemp64) X(mkstemps) X(mkstemps64) X(mkostemps) X(mkostemps64) \
+	X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) \
+	X(rename) X(renameat) X(link) X(linkat) X(unlink) X(unlinkat) X(_exit) X(_Exit)
+// clang-format on
+
+#define REAL_INDEX(name) REAL_##name,
+enum real_index { REAL_LIST(REAL_INDEX) REAL_COUNT };
+#undef REAL_INDEX
+
+#define REAL_MISSING ((uintptr_t)1)
+
+extern _Atomic uintptr_t real_table[REAL_COUNT];
+
+/* NULL where there is none, or where it is being looked up. */
+void *real_find(enum real_index index);
+
+static inline void *real_get(enum real_index index)
+{
+	uintptr_t found = atomic_load_explicit(&real_table[index], memory_order_relaxed);
+
+	return __builtin_expect(found > REAL_MISSING, 1) ? (void *)found : real_find(index);
+}
+
+/* As a pointer to a function of that name's type. */
+#define REAL(name) ((__typeof__(&name))real_get(REAL_##name))
+
+#endif

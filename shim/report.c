@@ -1,0 +1,240 @@
+#undef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+
+#include "report.h"
+
+#include "tracked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+_Atomic int report_state = REPORT_UNTRIED;
+
+static struct shim_header *header;
+static struct shim_record *records;
+static _Atomic int owner;
+static atomic_bool said_exiting;
+
+/* pthread_atfork() itself is linked in from a static part of glibc that asks for this symbol; musl has only the former. */
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
+	__attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+/* Not libc's, which glibc before 2.25 answers from a cache that clone() leaves stale. */
+static int process(void)
+{
+	return (int)syscall(SYS_getpid);
+}
+
+/* A forked child has memory of its own from here on. What it inherited is its parent's to report. */
+static void forked(void)
+{
+	tracked_clear();
+	atomic_store(&said_exiting, false);
+	atomic_store(&owner, process());
+}
+
+static bool header_is_sound(const struct shim_header *found)
+{
+	return __atomic_load_n(&found->magic, __ATOMIC_ACQUIRE) == SHIM_MAGIC &&
+	       found->version == SHIM_VERSION && found->directory[0] == '/' &&
+	       found->directory_length < sizeof(found->directory) &&
+	       strnlen(found->directory, sizeof(found->directory)) == found->directory_length &&
+	       memchr(found->alias, 0, sizeof(found->alias)) &&
+	       memchr(found->doorbell, 0, sizeof(found->doorbell));
+}
+
+static bool map_channel(const char *path)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+	void *memory = MAP_FAILED;
+
+	if (fd < 0)
+		return false;
+	if (lseek(fd, 0, SEEK_END) == (off_t)SHIM_CHANNEL_SIZE)
+		memory = mmap(NULL, SHIM_CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	syscall(SYS_close, fd);
+	if (memory == MAP_FAILED)
+		return false;
+	if (!header_is_sound(memory)) {
+		munmap(memory, SHIM_CHANNEL_SIZE);
+		return false;
+	}
+	header = memory;
+	records = (struct shim_record *)((char *)memory + SHIM_HEADER_SIZE);
+	return true;
+}
+
+static bool start(void)
+{
+	const char *disabled = getenv(SHIM_ENV_DISABLE);
+	const char *path = getenv(SHIM_ENV_CHANNEL);
+
+	if (disabled && *disabled && strcmp(disabled, "0") != 0)
+		return false;
+	if (!path || path[0] != '/' || !map_channel(path))
+		return false;
+	if (__register_atfork)
+		__register_atfork(NULL, NULL, forked, &__dso_handle);
+	atomic_store(&owner, process());
+	return true;
+}
+
+bool report_ready(void)
+{
+	int state = atomic_load_explicit(&report_state, memory_order_acquire);
+	int saved = errno;
+
+	if (state == REPORT_UNTRIED &&
+		atomic_compare_exchange_strong(&report_state, &state, REPORT_STARTING)) {
+		state = start() ? REPORT_ACTIVE : REPORT_OFF;
+		atomic_store_explicit(&report_state, state, memory_order_release);
+	}
+	errno = saved;
+	return state == REPORT_ACTIVE && atomic_load(&owner) == process();
+}
+
+const struct shim_header *report_header(void)
+{
+	return header;
+}
+
+/* False when the ring is full. */
+static bool claim(uint64_t *sequence)
+{
+	uint64_t head = __atomic_load_n(&header->head, __ATOMIC_RELAXED);
+
+	do {
+		uint64_t tail = __atomic_load_n(&header->tail, __ATOMIC_ACQUIRE);
+
+		if (head - tail >= SHIM_RECORDS)
+			return false;
+	} while (!__atomic_compare_exchange_n(
+		&header->head, &head, head + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	*sequence = head;
+	return true;
+}
+
+static void ring_doorbell(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	memcpy(address.sun_path, header->doorbell, sizeof(address.sun_path));
+	fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	syscall(SYS_sendto, fd, "", 1, MSG_NOSIGNAL, &address, sizeof(address));
+	syscall(SYS_close, fd);
+}
+
+/* The record is finished on the stack before a place in the ring is taken: then only a copy lies between claiming and
+ * publishing, and a process killed there is rare. */
+static void publish(struct shim_record *record)
+{
+	uint64_t sequence;
+	struct shim_record *target;
+	size_t text = (size_t)record->path_length + record->path2_length;
+
+	if (claim(&sequence)) {
+		target = &records[sequence % SHIM_RECORDS];
+		record->checksum = shim_checksum(record, sequence);
+		memcpy(&target->pid, &record->pid,
+			offsetof(struct shim_record, text) - offsetof(struct shim_record, pid) + text);
+		__atomic_store_n(&target->published, sequence + 1, __ATOMIC_RELEASE);
+	} else {
+		__atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED);
+	}
+	/* Either we see that the supervisor sleeps, or it sees our record before it does. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&header->sleeping, __ATOMIC_RELAXED))
+		ring_doorbell();
+}
+
+static uint16_t put(struct shim_record *record, size_t at, const struct place *place)
+{
+	if (!place || !place->inside)
+		return 0;
+	memcpy(record->text + at, place->path, place->length);
+	record->flags |= (uint16_t)(place->flags & SHIM_FLAG_TRUNCATED_PATH);
+	return place->length;
+}
+
+void report_send(enum shim_event event, int descriptor, unsigned flags, const struct place *path,
+	const struct place *path2)
+{
+	struct shim_record record;
+	int saved = errno;
+
+	memset(&record, 0, offsetof(struct shim_record, text));
+	record.pid = (uint32_t)process();
+	record.descriptor = descriptor;
+	record.event = (uint16_t)event;
+	record.flags = (uint16_t)flags;
+	if (path) {
+		record.device = path->device;
+		record.inode = path->inode;
+	}
+	record.path_length = put(&record, 0, path);
+	record.path2_length = put(&record, record.path_length, path2);
+	publish(&record);
+	errno = saved;
+}
+
+void report_exiting(unsigned flags)
+{
+	if (report_ready() && !atomic_exchange(&said_exiting, true))
+		report_send(SHIM_EXITING, -1, flags, NULL, NULL);
+}
+
+static void say_hello(void)
+{
+	struct place image = {.inside = true};
+	ssize_t got = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image.path, sizeof(image.path));
+
+	image.length = got > 0 ? (uint16_t)got : 0;
+	if (image.length == sizeof(image.path))
+		image.flags = SHIM_FLAG_TRUNCATED_PATH;
+	report_send(SHIM_HELLO, -1, 0, &image, NULL);
+}
+
+/* What a shell opened for us ("tool > checkpoints/file") is ours to close. Higher descriptors that came through exec are
+ * more likely leaked than meant, and a daemon that holds one would keep the supervisor waiting forever. */
+static void adopt_output(void)
+{
+	for (int fd = 1; fd <= 2; fd++) {
+		struct place place;
+		long flags = syscall(SYS_fcntl, fd, F_GETFL, 0);
+
+		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH))
+			continue;
+		place_of_descriptor(header, fd, AT_FDCWD, NULL, &place);
+		if (place.inside && place.regular && tracked_add(fd))
+			report_send(SHIM_OPENED, fd, place.flags, &place, NULL);
+	}
+}
+
+static void __attribute__((constructor)) constructed(void)
+{
+	int saved = errno;
+
+	if (report_ready()) {
+		say_hello();
+		adopt_output();
+	}
+	errno = saved;
+}
+
+static void __attribute__((destructor)) destructed(void)
+{
+	if (atomic_load(&report_state) == REPORT_ACTIVE)
+		report_exiting(0);
+}

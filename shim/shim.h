@@ -1,0 +1,100 @@
+/*
+ * PUBLIC. The wire format between the shim in the training process and the supervisor (PROTOCOL.md says it in words).
+ *
+ * The supervisor makes one file, the channel, and names it in the job's environment. Every process of the job that loads the
+ * shim maps it: a header page, then a ring of records. Producers never block, never lock, never allocate; a full ring drops and
+ * counts, and the supervisor then looks at the directory itself. A mapping rather than a socket, because a connected socket in
+ * the job would make a later CRIU dump fail, and because closing every descriptor, as subprocess children do, cannot hurt it.
+ */
+#ifndef SHIM_H
+#define SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Environment of the job. */
+#define SHIM_ENV_CHANNEL "REPRIEVE_SHIM_CHANNEL" /* path of the channel */
+#define SHIM_ENV_DISABLE "REPRIEVE_SHIM_DISABLE" /* set to anything but "" and "0": the shim does nothing */
+
+#define SHIM_MAGIC 0x31565052u /* "RPV1" */
+#define SHIM_VERSION 1u        /* both sides must agree; a shim that finds another does nothing */
+
+#define SHIM_PATH_MOST 488u
+#define SHIM_RECORDS 2048u /* a power of two */
+
+enum shim_event {
+	SHIM_HELLO = 1,  /* constructor of an image: path = executable. An exec ends what this pid had open */
+	SHIM_OPENED,     /* a regular file below the directory is open for writing: path, descriptor */
+	SHIM_CLOSED,     /* the application closed `descriptor` (or its stream): path as it is called now */
+	SHIM_DUPLICATED, /* `descriptor` is one more of the file: path */
+	SHIM_RENAMED,    /* path = old, path2 = new; one of them may lie outside, then it is empty */
+	SHIM_LINKED,     /* path2 now names it: link, linkat; `descriptor` where it was linked by that (O_TMPFILE) */
+	SHIM_UNLINKED,   /* path */
+	SHIM_EXITING,    /* the process ends by exit(), return from main or _exit() */
+};
+
+#define SHIM_FLAG_TRUNCATED_PATH 1u /* a path did not fit and is cut off: look at the directory */
+#define SHIM_FLAG_EMPTY 2u          /* OPENED: the file had no content, so all that it will have is written now */
+#define SHIM_FLAG_DELETED 4u        /* OPENED, CLOSED: the file has no name any more, or not yet */
+#define SHIM_FLAG_FAILED 8u         /* CLOSED: close or the last flush failed, so content is missing */
+#define SHIM_FLAG_UNFLUSHED 16u     /* EXITING: by _exit(), so streams that are still open lose what they buffer */
+#define SHIM_FLAG_EXCHANGED 32u     /* RENAMED: both exist and changed places */
+
+#define SHIM_TEXT_SIZE (2 * SHIM_PATH_MOST)
+
+/*
+ * One record. A producer takes sequence s by moving header.head from s to s + 1, unless head - tail says that the ring is full.
+ * It fills record s % SHIM_RECORDS and publishes by storing s + 1 into `published` (release). A producer that dies in between
+ * leaves a hole; one that was stopped in between may write over a later record, which the checksum shows.
+ */
+struct shim_record {
+	uint64_t published; /* atomic */
+	uint32_t pid;       /* getpid() of the writer: in the job's PID namespace */
+	int32_t descriptor; /* -1 where there is none */
+	uint16_t event;     /* enum shim_event */
+	uint16_t flags;     /* SHIM_FLAG_* */
+	uint16_t path_length;
+	uint16_t path2_length; /* path2 follows path in `text`; neither is terminated */
+	uint32_t checksum;     /* shim_checksum() */
+	uint32_t reserved;
+	uint64_t device, inode; /* of an opened or closed file; 0 where unknown */
+	char text[SHIM_TEXT_SIZE];
+};
+
+struct shim_header {
+	uint32_t magic, version;   /* magic is written last by the supervisor: then the rest is valid */
+	uint64_t head;             /* atomic: next sequence to hand out */
+	uint64_t tail;             /* atomic: first sequence not yet read by the supervisor */
+	uint64_t dropped;          /* atomic: records lost because the ring was full */
+	uint32_t sleeping;         /* atomic: 1 while the supervisor waits: then ring the doorbell */
+	uint32_t requested;        /* atomic: number of the last checkpoint request, for jobs that poll */
+	uint32_t directory_length; /* the checkpoint directory, canonical, no trailing slash */
+	char directory[1024];
+	char alias[1024];   /* the same as the user wrote it, absolute; "" if equal */
+	char doorbell[108]; /* AF_UNIX datagram socket of the supervisor; one byte wakes it; losing it does no harm */
+};
+
+#define SHIM_HEADER_SIZE 4096u
+#define SHIM_CHANNEL_SIZE (SHIM_HEADER_SIZE + SHIM_RECORDS * sizeof(struct shim_record))
+
+_Static_assert(sizeof(struct shim_record) == 1024, "the wire format has no padding of the compiler's");
+_Static_assert(sizeof(struct shim_header) <= SHIM_HEADER_SIZE, "the header is one page");
+
+/* FNV-1a over all that a record says, and its place in the sequence. The lengths must have been checked. */
+static inline uint32_t shim_checksum(const struct shim_record *record, uint64_t sequence)
+{
+	const uint64_t words[] = {sequence, record->pid, (uint32_t)record->descriptor, record->event,
+		record->flags, record->path_length, record->path2_length, record->device, record->inode};
+	const unsigned char *text = (const unsigned char *)record->text;
+	uint32_t sum = 2166136261u;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		sum = (sum ^ (uint32_t)words[i]) * 16777619u;
+		sum = (sum ^ (uint32_t)(words[i] >> 32)) * 16777619u;
+	}
+	for (size_t i = 0; i < (size_t)record->path_length + record->path2_length; i++)
+		sum = (sum ^ text[i]) * 16777619u;
+	return sum;
+}
+
+#endif

@@ -1,0 +1,282 @@
+/* Claims an attempt, finds out whether another one has taken over, and leaves the end record. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "record_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAIN_MOST \
+	8 /* how many good snapshots are looked for: to fall back to when one turns out damaged inside */
+#define CLAIMS_MOST 100 /* lost races before giving up */
+#define SECOND_LOOKS_MOST 4
+
+AUTO(struct job_listing, job_listing_release);
+AUTO(struct store_listing, store_listing_release);
+
+void attempt_release(struct attempt *attempt)
+{
+	free(attempt->chain);
+	free(attempt->damaged);
+	*attempt = (struct attempt){0};
+}
+
+/* 0 sound, 1 damaged with the reason in err, -1 cannot tell. */
+static int check_soundness(struct storage *storage, const struct job_listing *listing,
+	struct snapshot_id id, struct cancel *cancel, struct err *err)
+{
+	struct manifest manifest = {0};
+	int result = record_get_manifest(storage, id, &manifest, cancel, err);
+
+	if (result == 0) {
+		result = record_check_packs(storage, &manifest, &listing->packs, err);
+		manifest_release(&manifest);
+	}
+	if (result < 0 && (err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND))
+		return 1;
+	return result;
+}
+
+static void note_damage(struct attempt *attempt, struct snapshot_id id, const char *text)
+{
+	struct damage *damage;
+
+	attempt->damaged = memory_grow(
+		attempt->damaged, attempt->damaged_count + 1, sizeof(*attempt->damaged));
+	damage = &attempt->damaged[attempt->damaged_count++];
+	damage->id = id;
+	text_set(damage->text, sizeof(damage->text), text);
+}
+
+/* Keeps the first sound ones of a chain. Damage is told only while nothing sound has been found: later ones are not passed over. */
+static int sift(struct storage *storage, const struct job_listing *listing,
+	const struct snapshot_id *candidates, size_t count, struct attempt *attempt,
+	struct cancel *cancel, struct err *err)
+{
+	attempt->chain = memory_new(CHAIN_MOST * sizeof(*attempt->chain));
+	for (size_t i = 0; i < count && attempt->chain_count < CHAIN_MOST; i++) {
+		struct err own = {0};
+		int damaged = check_soundness(storage, listing, candidates[i], cancel, &own);
+
+		if (damaged < 0) {
+			if (err)
+				*err = own;
+			return -1;
+		}
+		if (damaged == 0)
+			attempt->chain[attempt->chain_count++] = candidates[i];
+		else if (attempt->chain_count == 0)
+			note_damage(attempt, candidates[i], own.text);
+	}
+	if (attempt->chain_count)
+		attempt->start = attempt->chain[0];
+	return 0;
+}
+
+static int choose_this(struct storage *storage, const struct job_listing *listing,
+	struct snapshot_id wanted, struct attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	auto_free struct snapshot_id *candidates =
+		memory_new(listing->lineage.snapshot_count * sizeof(*candidates));
+	size_t count = lineage_chain_from(&listing->lineage, wanted, candidates);
+	char text[SNAPSHOT_ID_TEXT];
+
+	snapshot_id_format(wanted, text);
+	if (count == 0 || snapshot_id_compare(candidates[0], wanted) != 0)
+		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->job, text);
+	if (sift(storage, listing, candidates, count, attempt, cancel, err) < 0)
+		return -1;
+	if (attempt->damaged_count)
+		return err_set(err, ERR_CORRUPT, "snapshot %s is damaged: %s", text,
+			attempt->damaged[0].text);
+	return 0;
+}
+
+/* What an attempt would start from, as all attempts up to `newest` leave it. */
+static int choose(struct storage *storage, const struct job_listing *listing,
+	const struct claim *claim, uint32_t newest, struct attempt *attempt, struct cancel *cancel,
+	struct err *err)
+{
+	auto_free struct snapshot_id *candidates = NULL;
+	size_t count;
+
+	attempt_release(attempt);
+	switch (claim->policy) {
+	case RESTORE_NONE:
+		return 0;
+	case RESTORE_THIS:
+		return choose_this(storage, listing, claim->this_one, attempt, cancel, err);
+	case RESTORE_LATEST:
+		break;
+	}
+	candidates = memory_new(listing->lineage.snapshot_count * sizeof(*candidates));
+	count = lineage_chain(&listing->lineage, newest, candidates);
+	return sift(storage, listing, candidates, count, attempt, cancel, err);
+}
+
+static json_t *claim_body(
+	struct storage *storage, const struct claim *claim, const struct attempt *attempt)
+{
+	static const char *const policies[] = {
+		[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_THIS] = "this"};
+	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT];
+
+	file_nonce(nonce);
+	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o}", "attempt",
+		(json_int_t)attempt->number, "nonce", nonce, "created",
+		clock_format(clock_wall_ms(), created, sizeof(created)), "host", storage->host,
+		"policy", policies[claim->policy], "start",
+		snapshot_id_is_none(attempt->start)
+			? json_null()
+			: json_string(snapshot_id_format(attempt->start, start)),
+		"about", claim->about ? json_incref(claim->about) : json_object());
+}
+
+static int put_claim(struct storage *storage, const struct claim *claim,
+	const struct attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	auto_json json_t *body = claim_body(storage, claim, attempt);
+	auto_free char *key = record_key_attempt(storage, attempt->number);
+
+	fault_point("before_claim_put");
+	if (!body)
+		return err_set(err, ERR_FAILED, "cannot write the claim as JSON");
+	if (record_put(storage->store, key, RECORD_ATTEMPT, body, NULL, cancel, err) < 0)
+		return -1;
+	fault_point("after_claim_put");
+	return 0;
+}
+
+static void describe_predecessor(struct storage *storage, const struct job_listing *listing,
+	uint32_t number, struct attempt *attempt, struct cancel *cancel)
+{
+	auto_free char *key = record_key_end(storage, number);
+	auto_json json_t *body = NULL;
+
+	attempt->predecessor = number;
+	for (size_t i = 0; i < listing->lineage.attempt_count; i++)
+		if (listing->lineage.attempts[i].number == number)
+			attempt->predecessor_ended = listing->ended[i];
+	/* A damaged end record says that it ended, and not how. */
+	if (attempt->predecessor_ended &&
+		record_get(storage->store, key, RECORD_END, &body, cancel, NULL) == 0)
+		text_set(attempt->predecessor_outcome, sizeof(attempt->predecessor_outcome),
+			json_text_or(body, "outcome", ""));
+}
+
+/* One round: look, choose, claim. *before: the newest attempt before our own. ERR_EXISTS: somebody else was faster. */
+static int claim_once(struct storage *storage, const struct claim *claim, uint32_t as_of,
+	uint32_t *before, struct attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	uint32_t newest;
+
+	if (record_list_job(storage, &listing, cancel, err) < 0)
+		return -1;
+	newest = lineage_newest_attempt(&listing.lineage);
+	/* An own claim of a moment ago is not to be asked what to continue from; a foreign one behind it is. */
+	*before = as_of && newest == as_of ? *before : newest;
+	if (choose(storage, &listing, claim, *before, attempt, cancel, err) < 0)
+		return -1;
+	if (newest == UINT32_MAX)
+		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left", storage->job);
+	attempt->number = newest + 1;
+	describe_predecessor(storage, &listing, *before, attempt, cancel);
+	return put_claim(storage, claim, attempt, cancel, err);
+}
+
+static int claim_some_number(struct storage *storage, const struct claim *claim, uint32_t as_of,
+	uint32_t *before, struct attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+
+	for (int i = 0; i < CLAIMS_MOST; i++) {
+		if (claim_once(storage, claim, as_of, before, attempt, cancel, &own) == 0)
+			return 0;
+		if (own.kind != ERR_EXISTS)
+			break;
+	}
+	if (err)
+		*err = own;
+	return -1;
+}
+
+/* Whether a commit slipped in between our look and our claim: what we would choose now is another one. */
+static int look_again(struct storage *storage, const struct claim *claim, uint32_t before,
+	const struct attempt *claimed, bool *slipped, struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct attempt now = {0};
+
+	*slipped = false;
+	if (claim->policy != RESTORE_LATEST)
+		return 0;
+	if (record_list_job(storage, &listing, cancel, err) < 0)
+		return -1;
+	/* Taken over already: that one has seen what there is. */
+	if (lineage_newest_attempt(&listing.lineage) != claimed->number)
+		return 0;
+	if (choose(storage, &listing, claim, before, &now, cancel, err) < 0)
+		return -1;
+	*slipped = snapshot_id_compare(now.start, claimed->start) > 0;
+	attempt_release(&now);
+	return 0;
+}
+
+int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
+	struct cancel *cancel, struct err *err)
+{
+	uint32_t before = 0, as_of = 0;
+	bool slipped = true;
+
+	*attempt = (struct attempt){0};
+	for (int i = 0; slipped && i < SECOND_LOOKS_MOST; i++) {
+		if (claim_some_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
+			look_again(storage, claim, before, attempt, &slipped, cancel, err) < 0) {
+			attempt_release(attempt);
+			return err_wrap(err, "cannot claim an attempt of job %s", storage->job);
+		}
+		as_of = attempt->number;
+	}
+	return 0;
+}
+
+int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->job);
+	auto_(store_listing_release) struct store_listing found = {0};
+
+	*newest = number;
+	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.count; i++) {
+		unsigned long claimed = strtoul(found.items[i].key + strlen(prefix), NULL, 10);
+
+		if (claimed > *newest && claimed <= UINT32_MAX)
+			*newest = (uint32_t)claimed;
+	}
+	return 0;
+}
+
+int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
+	json_t *about, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = record_key_end(storage, number);
+	char nonce[33], created[32];
+	auto_json json_t *body = NULL;
+
+	file_nonce(nonce);
+	body = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "attempt", (json_int_t)number, "nonce",
+		nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
+		storage->host, "outcome", outcome, "about",
+		about ? json_incref(about) : json_object());
+	if (!body)
+		return err_set(err, ERR_FAILED, "cannot write the end record as JSON");
+	return record_put(storage->store, key, RECORD_END, body, NULL, cancel, err);
+}

@@ -1,0 +1,126 @@
+/* A snapshot as a standard tar.lz4: every chunk is checked before its bytes go out. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "fetch.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+AUTO(struct manifest, manifest_release);
+AUTO(struct fetch, fetch_release);
+AUTO_POINTER(struct archive, archive_write_free);
+AUTO_POINTER(struct archive_entry, archive_entry_free);
+
+static int said(struct archive *tar, struct err *err)
+{
+	int reason = archive_errno(tar);
+	const char *words = archive_error_string(tar);
+
+	if (reason > 0)
+		return err_os(err, reason, "cannot write the archive");
+	return err_set(
+		err, ERR_FAILED, "cannot write the archive: %s", words ? words : "unknown reason");
+}
+
+static void describe(struct archive_entry *header, const struct entry *entry)
+{
+	static const mode_t types[] = {
+		[ENTRY_FILE] = S_IFREG,
+		[ENTRY_DIRECTORY] = S_IFDIR,
+		[ENTRY_SYMLINK] = S_IFLNK,
+		[ENTRY_HARDLINK] = S_IFREG,
+	};
+
+	archive_entry_clear(header);
+	archive_entry_set_pathname(header, entry->path);
+	archive_entry_set_filetype(header, types[entry->type]);
+	archive_entry_set_perm(header, entry->mode);
+	archive_entry_set_mtime(header, (time_t)entry->mtime_s, entry->mtime_ns);
+	if (entry->type == ENTRY_SYMLINK)
+		archive_entry_set_symlink(header, entry->target);
+	if (entry->type == ENTRY_HARDLINK)
+		archive_entry_set_hardlink(header, entry->target);
+	else
+		archive_entry_set_size(header, (la_int64_t)entry->size);
+	for (size_t i = 0; i < entry->xattr_count; i++)
+		archive_entry_xattr_add_entry(header, entry->xattrs[i].name,
+			entry->xattrs[i].value.data, entry->xattrs[i].value.size);
+}
+
+static int write_all(struct archive *tar, const uint8_t *data, size_t size, struct err *err)
+{
+	while (size > 0) {
+		la_ssize_t wrote = archive_write_data(tar, data, size);
+
+		if (wrote <= 0)
+			return said(tar, err);
+		data += wrote;
+		size -= (size_t)wrote;
+	}
+	return 0;
+}
+
+static int write_content(struct archive *tar, struct fetch *fetch, const struct entry *entry,
+	struct cancel *cancel, struct err *err)
+{
+	for (size_t i = 0; i < chunk_count(entry->size); i++) {
+		size_t size = chunk_length(entry->size, i);
+		const uint8_t *raw;
+
+		if (cancel_check(cancel, err) < 0 ||
+			fetch_chunk(fetch, &entry->chunks[i], size, &raw, cancel, err) < 0 ||
+			write_all(tar, raw, size, err) < 0)
+			return err_wrap(err, "%s", entry->path);
+	}
+	return 0;
+}
+
+static int write_entries(
+	struct archive *tar, struct fetch *fetch, struct cancel *cancel, struct err *err)
+{
+	auto_(archive_entry_free) struct archive_entry *header = archive_entry_new();
+	const struct manifest *manifest = fetch->manifest;
+
+	if (!header)
+		return err_os(err, ENOMEM, "archive");
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i];
+
+		describe(header, entry);
+		if (archive_write_header(tar, header) < ARCHIVE_WARN)
+			return said(tar, err);
+		if (entry->type == ENTRY_FILE && write_content(tar, fetch, entry, cancel, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int storage_export(struct storage *storage, struct snapshot_id id, int fd, struct cancel *cancel,
+	struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+	auto_(fetch_release) struct fetch fetch = {0};
+	auto_(archive_write_free) struct archive *tar = NULL;
+
+	if (record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
+		fetch_init(&fetch, storage, &manifest, err) < 0)
+		return -1;
+	tar = archive_write_new();
+	if (!tar)
+		return err_os(err, ENOMEM, "archive");
+	/* Names are bytes: without this, one that is not of the current locale could not be written. */
+	if (archive_write_set_format_pax(tar) != ARCHIVE_OK ||
+		archive_write_set_options(tar, "hdrcharset=BINARY") != ARCHIVE_OK ||
+		archive_write_add_filter_lz4(tar) != ARCHIVE_OK ||
+		archive_write_open_fd(tar, fd) != ARCHIVE_OK)
+		return said(tar, err);
+	if (write_entries(tar, &fetch, cancel, err) < 0) {
+		/* Half an archive must not get a proper end. */
+		archive_write_fail(tar);
+		return -1;
+	}
+	return archive_write_close(tar) == ARCHIVE_OK ? 0 : said(tar, err);
+}

@@ -1,0 +1,49 @@
+#include "fetch.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int fetch_init(struct fetch *fetch, struct storage *storage, const struct manifest *manifest,
+	struct err *err)
+{
+	*fetch = (struct fetch){
+		.storage = storage, .manifest = manifest, .space = malloc(CHUNK_SIZE)};
+	return fetch->space ? 0 : err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
+}
+
+void fetch_release(struct fetch *fetch)
+{
+	bytes_release(&fetch->payload);
+	free(fetch->space);
+	*fetch = (struct fetch){0};
+}
+
+int fetch_chunk(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
+	const uint8_t **raw, struct cancel *cancel, struct err *err)
+{
+	struct store *store = fetch->storage->store;
+	auto_free char *key = NULL;
+
+	if (chunk->codec == CHUNK_ZERO) {
+		memset(fetch->space, 0, raw_size);
+		*raw = fetch->space;
+		return 0;
+	}
+	key = record_key_pack(fetch->storage, fetch->manifest->packs[chunk->pack].key);
+	fetch->payload.size = 0;
+	if (store->ops->get(
+		    store, key, chunk->offset, chunk->stored, &fetch->payload, cancel, err) < 0) {
+		/* A manifest names it: that it is not there is damage, not a question. */
+		if (err && err->kind == ERR_NOT_FOUND)
+			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
+		return -1;
+	}
+	fetch->bytes_fetched += chunk->stored;
+	if (chunk_unpack(chunk->codec, chunk->digest, fetch->payload.data, chunk->stored,
+		    fetch->space, raw_size, raw, err) < 0)
+		return err_wrap(err, "pack %s, chunk at %u", key, chunk->offset);
+	return 0;
+}

@@ -1,0 +1,229 @@
+#include "index.h"
+
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
+	       a->ctime.tv_sec == b->ctime.tv_sec && a->ctime.tv_nsec == b->ctime.tv_nsec;
+}
+
+void index_init(struct index *index)
+{
+	*index = (struct index){0};
+	pthread_mutex_init(&index->mutex, NULL);
+}
+
+static void clear_files(struct index *index)
+{
+	for (size_t i = 0; i < index->file_count; i++) {
+		free(index->files[i].path);
+		free(index->files[i].chunks);
+	}
+	free(index->files);
+	index->files = NULL;
+	index->file_count = 0;
+}
+
+static void clear_chunks(struct index *index)
+{
+	free(index->chunks);
+	free(index->slots);
+	index->chunks = NULL;
+	index->slots = NULL;
+	index->chunk_count = index->slot_count = 0;
+}
+
+static void clear(struct index *index)
+{
+	clear_files(index);
+	clear_chunks(index);
+	for (size_t i = 0; i < index->pack_count; i++)
+		free(index->packs[i].key);
+	free(index->packs);
+	index->packs = NULL;
+	index->pack_count = 0;
+}
+
+void index_release(struct index *index)
+{
+	clear(index);
+	pthread_mutex_destroy(&index->mutex);
+}
+
+bool index_is_empty(const struct index *index)
+{
+	return index->pack_count == 0;
+}
+
+static uint32_t add_pack(struct index *index, const char *key, uint64_t bytes, bool stored)
+{
+	if ((index->pack_count & (index->pack_count - 1)) == 0)
+		index->packs = memory_grow(index->packs,
+			index->pack_count ? 2 * index->pack_count : 1, sizeof(*index->packs));
+	index->packs[index->pack_count] = (struct index_pack){text_copy(key), bytes, stored};
+	return (uint32_t)index->pack_count++;
+}
+
+uint32_t index_open_pack(struct index *index, const char *key)
+{
+	uint32_t number;
+
+	pthread_mutex_lock(&index->mutex);
+	number = add_pack(index, key, 0, false);
+	pthread_mutex_unlock(&index->mutex);
+	return number;
+}
+
+void index_pack_stored(struct index *index, uint32_t pack, uint64_t bytes)
+{
+	pthread_mutex_lock(&index->mutex);
+	index->packs[pack].bytes = bytes;
+	index->packs[pack].stored = true;
+	pthread_mutex_unlock(&index->mutex);
+}
+
+/* The slot that holds the digest, or the free one where it belongs. A digest is as good as random: no further hashing. */
+static uint32_t *slot_of(struct index *index, const uint8_t digest[DIGEST_SIZE])
+{
+	size_t at;
+
+	memcpy(&at, digest, sizeof(at));
+	for (at &= index->slot_count - 1;; at = (at + 1) & (index->slot_count - 1)) {
+		uint32_t *slot = &index->slots[at];
+
+		if (*slot == 0 || memcmp(index->chunks[*slot - 1].digest, digest, DIGEST_SIZE) == 0)
+			return slot;
+	}
+}
+
+static void make_room(struct index *index)
+{
+	if (2 * (index->chunk_count + 1) <= index->slot_count)
+		return;
+	index->slot_count = index->slot_count ? 2 * index->slot_count : 256;
+	free(index->slots);
+	index->slots = memory_new(index->slot_count * sizeof(*index->slots));
+	index->chunks = memory_grow(index->chunks, index->slot_count / 2, sizeof(*index->chunks));
+	for (size_t i = 0; i < index->chunk_count; i++)
+		*slot_of(index, index->chunks[i].digest) = (uint32_t)i + 1;
+}
+
+static void add_chunk(struct index *index, const struct chunk *chunk)
+{
+	uint32_t *slot;
+
+	make_room(index);
+	slot = slot_of(index, chunk->digest);
+	if (*slot)
+		return;
+	index->chunks[index->chunk_count++] = *chunk;
+	*slot = (uint32_t)index->chunk_count;
+}
+
+bool index_find(struct index *index, const uint8_t digest[DIGEST_SIZE], struct chunk *chunk)
+{
+	uint32_t slot = 0;
+
+	pthread_mutex_lock(&index->mutex);
+	if (index->slot_count)
+		slot = *slot_of(index, digest);
+	if (slot)
+		*chunk = index->chunks[slot - 1];
+	pthread_mutex_unlock(&index->mutex);
+	return slot != 0;
+}
+
+void index_add(struct index *index, const struct chunk *chunk)
+{
+	pthread_mutex_lock(&index->mutex);
+	add_chunk(index, chunk);
+	pthread_mutex_unlock(&index->mutex);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct index_file *first = a, *second = b;
+
+	return strcmp(first->path, second->path);
+}
+
+bool index_find_file(struct index *index, const char *path, const struct file_stamp *stamp,
+	struct chunk *chunks, size_t count)
+{
+	static const struct file_stamp none;
+	struct index_file wanted = {.path = (char *)path};
+	const struct index_file *file = NULL;
+
+	if (index->file_count && !file_stamp_equal(stamp, &none))
+		file = bsearch(
+			&wanted, index->files, index->file_count, sizeof(wanted), compare_files);
+	if (!file || file->chunk_count != count || !file_stamp_equal(&file->stamp, stamp))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (file->chunks[i].codec != CHUNK_ZERO &&
+			!index->packs[file->chunks[i].pack].stored)
+			return false;
+	if (count)
+		memcpy(chunks, file->chunks, count * sizeof(*chunks));
+	return true;
+}
+
+void index_settle(struct index *index, const char *prefix, const struct store_listing *packs)
+{
+	struct chunk *old = index->chunks;
+	size_t count = index->chunk_count;
+
+	for (size_t i = 0; i < index->pack_count; i++) {
+		auto_free char *key = text_format("%s%s", prefix, index->packs[i].key);
+		const struct store_object *object = store_listing_find(packs, key);
+
+		if (!object || object->size != index->packs[i].bytes)
+			index->packs[i].stored = false;
+	}
+	index->chunks = NULL;
+	clear_chunks(index);
+	for (size_t i = 0; i < count; i++)
+		if (index->packs[old[i].pack].stored)
+			add_chunk(index, &old[i]);
+	free(old);
+}
+
+static void add_file(struct index *index, const struct entry *entry, const struct file_stamp *stamp)
+{
+	size_t count = chunk_count(entry->size);
+	struct index_file *file = &index->files[index->file_count++];
+
+	*file = (struct index_file){
+		.path = text_copy(entry->path),
+		.stamp = *stamp,
+		.chunks = memory_new(count * sizeof(struct chunk)),
+		.chunk_count = count,
+	};
+	if (count)
+		memcpy(file->chunks, entry->chunks, count * sizeof(struct chunk));
+}
+
+void index_replace(
+	struct index *index, const struct manifest *manifest, const struct file_stamp *stamps)
+{
+	clear(index);
+	for (size_t i = 0; i < manifest->pack_count; i++)
+		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes, true);
+	index->files = memory_new(manifest->entry_count * sizeof(*index->files));
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i];
+
+		if (entry->type != ENTRY_FILE)
+			continue;
+		for (size_t j = 0; j < chunk_count(entry->size); j++)
+			if (entry->chunks[j].codec != CHUNK_ZERO)
+				add_chunk(index, &entry->chunks[j]);
+		if (stamps)
+			add_file(index, entry, &stamps[i]);
+	}
+}

@@ -1,0 +1,74 @@
+/*
+ * PRIVATE: which chunk lies where, so that nothing is sent twice. Holds what the newest committed snapshot of this process names
+ * (or its parent, when this is the first one), and whatever has been stored since. Warm between takes; thread-safe.
+ *
+ * Nothing older stays in it: what only a forgotten snapshot named may be swept at any time.
+ */
+#ifndef INDEX_H
+#define INDEX_H
+
+#include "manifest.h"
+#include "store.h"
+
+#include <pthread.h>
+#include <sys/types.h>
+#include <time.h>
+
+/* Tells whether a file is the one that was read before. All zero: no stamp. */
+struct file_stamp {
+	dev_t device;
+	ino_t inode;
+	uint64_t size;
+	struct timespec mtime, ctime;
+};
+bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b);
+
+struct index_pack {
+	char *key;
+	uint64_t bytes;
+	bool stored; /* durable in the store, as far as we know */
+};
+
+struct index_file {
+	char *path;
+	struct file_stamp stamp;
+	struct chunk *chunks;
+	size_t chunk_count;
+};
+
+struct index {
+	pthread_mutex_t mutex;
+	struct index_pack *packs;
+	size_t pack_count;
+	struct chunk *chunks; /* `pack` counts in `packs` */
+	size_t chunk_count;
+	uint32_t *slots; /* open addressing by digest: number in `chunks` plus one */
+	size_t slot_count;
+	struct index_file *files; /* sorted by path */
+	size_t file_count;
+};
+
+void index_init(struct index *index);
+void index_release(struct index *index);
+bool index_is_empty(const struct index *index);
+
+/* A pack that is being filled; returns its number. Its chunks count as there until index_settle(). */
+uint32_t index_open_pack(struct index *index, const char *key);
+void index_pack_stored(struct index *index, uint32_t pack, uint64_t bytes);
+
+/* Copies where it lies. */
+bool index_find(struct index *index, const uint8_t digest[DIGEST_SIZE], struct chunk *chunk);
+void index_add(struct index *index, const struct chunk *chunk);
+
+/* Copies the chunks of this very file (`count` of them), if they all are in the store. */
+bool index_find_file(struct index *index, const char *path, const struct file_stamp *stamp,
+	struct chunk *chunks, size_t count);
+
+/* Drops packs that are not in the listing with the right size, and those that never were stored. Not during a take. */
+void index_settle(struct index *index, const char *prefix, const struct store_listing *packs);
+
+/* Holds what this manifest names and nothing else. `stamps`: one per entry, or NULL. */
+void index_replace(
+	struct index *index, const struct manifest *manifest, const struct file_stamp *stamps);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * PRIVATE: the directory that is restored into. Directories and empty files come first, links, modes and times last: as long as
+ * content is written there is no symbolic link in it that could lead elsewhere.
+ */
+#ifndef LAYOUT_H
+#define LAYOUT_H
+
+#include "manifest.h"
+#include "storage.h"
+
+struct layout {
+	const struct manifest *manifest;
+	int root_fd;
+	/* Per entry of the manifest: whose content it gets, itself or (a hard link to what is left out) another one's. NULL: none. */
+	const struct entry **content;
+	bool *wanted;
+};
+
+/* Makes `directory` (ERR_EXISTS if it is not empty), the directories in it and all files at their full size, as holes. */
+int layout_begin(struct layout *layout, const struct manifest *manifest, const char *directory,
+	bool (*include)(void *arg, const char *path), void *arg, struct err *err);
+void layout_release(struct layout *layout);
+
+/* For writing into; any thread. */
+int layout_open_file(const struct layout *layout, const char *path, struct err *err);
+
+/* Links, attributes, modes, times; all durable. */
+int layout_finish(struct layout *layout, unsigned threads, struct cancel *cancel, struct err *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* What there is: snapshots with their state, a manifest for people, a snapshot's files. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "record_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+AUTO(struct job_listing, job_listing_release);
+AUTO(struct manifest, manifest_release);
+
+const char *snapshot_state_name(enum snapshot_state state)
+{
+	static const char *const names[] = {
+		[SNAPSHOT_GOOD] = "good",
+		[SNAPSHOT_LATE] = "late",
+		[SNAPSHOT_ABANDONED] = "abandoned",
+		[SNAPSHOT_DAMAGED] = "damaged",
+	};
+
+	return names[state];
+}
+
+static void describe(const struct manifest *manifest, struct snapshot_info *info)
+{
+	text_set(info->created, sizeof(info->created), manifest->created);
+	text_set(info->host, sizeof(info->host), manifest->host);
+	text_set(info->reason, sizeof(info->reason), manifest->reason);
+	info->step = manifest->step;
+	info->parent = manifest->parent;
+	info->files = manifest->files;
+	info->bytes = manifest->bytes;
+	info->bytes_stored = manifest->bytes_stored;
+}
+
+static int inspect(struct storage *storage, const struct job_listing *listing,
+	struct snapshot_info *info, struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+	struct err own = {0};
+
+	info->step = -1;
+	info->state = lineage_state(&listing->lineage, info->id);
+	if (record_get_manifest(storage, info->id, &manifest, cancel, &own) == 0) {
+		describe(&manifest, info);
+		if (record_check_packs(storage, &manifest, &listing->packs, &own) == 0)
+			return 0;
+	}
+	if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
+		if (err)
+			*err = own;
+		return -1;
+	}
+	info->state = SNAPSHOT_DAMAGED;
+	text_set(info->damage, sizeof(info->damage), own.text);
+	return 0;
+}
+
+int storage_list(
+	struct storage *storage, struct snapshot_list *list, struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	bool found = false;
+
+	*list = (struct snapshot_list){0};
+	if (record_list_job(storage, &listing, cancel, err) < 0)
+		return -1;
+	list->items = memory_new(listing.lineage.snapshot_count * sizeof(*list->items));
+	for (size_t i = listing.lineage.snapshot_count; i > 0; i--) {
+		struct snapshot_info *info = &list->items[list->count++];
+
+		info->id = listing.lineage.snapshots[i - 1];
+		if (inspect(storage, &listing, info, cancel, err) < 0) {
+			snapshot_list_release(list);
+			return -1;
+		}
+		/* Ids fall along the chain, so the first good one met is the newest on it. */
+		info->newest = !found && info->state == SNAPSHOT_GOOD;
+		found = found || info->newest;
+	}
+	return 0;
+}
+
+void snapshot_list_release(struct snapshot_list *list)
+{
+	free(list->items);
+	*list = (struct snapshot_list){0};
+}
+
+int storage_show(struct storage *storage, struct snapshot_id id, json_t **body,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+	auto_free char *key = record_key_snapshot(storage, id);
+	auto_json json_t *read = NULL;
+
+	if (record_get(storage->store, key, RECORD_SNAPSHOT, &read, cancel, err) < 0)
+		return -1;
+	if (manifest_decode(read, storage->job, id, &manifest, err) < 0)
+		return err_wrap(err, "%s", key);
+	*body = take(&read);
+	return 0;
+}
+
+static int64_t nanoseconds(int64_t seconds, uint32_t rest)
+{
+	int64_t result;
+
+	/* Beyond the year 2262 no file system of ours agrees on what a time is. */
+	if (__builtin_mul_overflow(seconds, (int64_t)1000000000, &result) ||
+		__builtin_add_overflow(result, (int64_t)rest, &result))
+		return seconds < 0 ? INT64_MIN : INT64_MAX;
+	return result;
+}
+
+int storage_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+
+	*files = (struct snapshot_files){0};
+	if (record_get_manifest(storage, id, &manifest, cancel, err) < 0)
+		return -1;
+	files->items = memory_new(manifest.entry_count * sizeof(*files->items));
+	for (size_t i = 0; i < manifest.entry_count; i++) {
+		const struct entry *entry = &manifest.entries[i], *file = entry;
+
+		/* A hard link looks like any other file to whoever looks at the directory. */
+		if (entry->type == ENTRY_HARDLINK)
+			file = manifest_find(&manifest, entry->target);
+		if (!file || file->type != ENTRY_FILE)
+			continue;
+		files->items[files->count++] = (struct snapshot_file){
+			.path = text_copy(entry->path),
+			.size = file->size,
+			.mtime_ns = nanoseconds(file->mtime_s, file->mtime_ns),
+		};
+	}
+	return 0;
+}
+
+void snapshot_files_release(struct snapshot_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		free(files->items[i].path);
+	free(files->items);
+	*files = (struct snapshot_files){0};
+}

@@ -1,0 +1,269 @@
+#include "manifest.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "entry_path.h"
+#include "manifest_entry.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_MOST ((uint64_t)1 << 62)
+
+void entry_release(struct entry *entry)
+{
+	for (size_t i = 0; i < entry->xattr_count; i++) {
+		free(entry->xattrs[i].name);
+		bytes_release(&entry->xattrs[i].value);
+	}
+	free(entry->xattrs);
+	free(entry->path);
+	free(entry->target);
+	free(entry->chunks);
+	*entry = (struct entry){0};
+}
+
+void manifest_release(struct manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		entry_release(&manifest->entries[i]);
+	for (size_t i = 0; i < manifest->pack_count; i++)
+		free(manifest->packs[i].key);
+	free(manifest->entries);
+	free(manifest->packs);
+	free(manifest->job);
+	json_decref(manifest->about);
+	*manifest = (struct manifest){0};
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct entry *first = a, *second = b;
+
+	return strcmp(first->path, second->path);
+}
+
+const struct entry *manifest_find(const struct manifest *manifest, const char *path)
+{
+	struct entry wanted = {.path = (char *)path};
+
+	if (manifest->entry_count == 0)
+		return NULL;
+	return bsearch(
+		&wanted, manifest->entries, manifest->entry_count, sizeof(wanted), compare_paths);
+}
+
+/* --- encode --- */
+
+static json_t *id_value(struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+
+	return snapshot_id_is_none(id) ? json_null() : json_string(snapshot_id_format(id, text));
+}
+
+static json_t *encode_packs(const struct manifest *manifest)
+{
+	json_t *packs = json_array();
+
+	for (size_t i = 0; i < manifest->pack_count; i++)
+		json_array_append_new(
+			packs, json_pack("{s:s, s:I}", "key", manifest->packs[i].key, "bytes",
+				       (json_int_t)manifest->packs[i].bytes));
+	return packs;
+}
+
+json_t *manifest_encode(const struct manifest *manifest, struct err *err)
+{
+	auto_json json_t *entries = json_array();
+	json_t *about = manifest->about ? json_incref(manifest->about) : json_object();
+	json_t *body;
+
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		json_array_append_new(entries, manifest_entry_encode(&manifest->entries[i]));
+	body = json_pack("{s:o, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s, s:o, s:I, s:I, s:I, s:I, "
+			 "s:I, s:o, s:o, s:O}",
+		"id", id_value(manifest->id), "job", manifest->job, "attempt",
+		(json_int_t)manifest->id.attempt, "sequence", (json_int_t)manifest->id.sequence,
+		"nonce", manifest->nonce, "created", manifest->created, "host", manifest->host,
+		"parent", id_value(manifest->parent), "reason", manifest->reason, "step",
+		manifest->step < 0 ? json_null() : json_integer(manifest->step), "directory_mode",
+		(json_int_t)manifest->directory_mode, "files", (json_int_t)manifest->files,
+		"left_out", (json_int_t)manifest->left_out, "bytes", (json_int_t)manifest->bytes,
+		"bytes_stored", (json_int_t)manifest->bytes_stored, "about", about, "packs",
+		encode_packs(manifest), "entries", entries);
+	if (!body)
+		err_set(err, ERR_FAILED, "cannot write the manifest as JSON");
+	return body;
+}
+
+/* --- decode --- */
+
+static bool pack_key_is_safe(const char *key)
+{
+	static const char allowed[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/";
+
+	return text_starts(key, "packs/") && text_ends(key, ".pack") && strlen(key) < 512 &&
+	       key[strspn(key, allowed)] == '\0' && entry_path_is_safe(key);
+}
+
+static int decode_packs(json_t *body, struct manifest *manifest, struct err *err)
+{
+	json_t *packs, *item;
+	size_t i;
+
+	if (json_get_array(body, "packs", &packs, err) < 0)
+		return -1;
+	manifest->packs = memory_new(json_array_size(packs) * sizeof(*manifest->packs));
+	json_array_foreach(packs, i, item)
+	{
+		struct manifest_pack *pack = &manifest->packs[i];
+		const char *key;
+
+		if (json_get_text(item, "key", &key, err) < 0 ||
+			json_get_u64(item, "bytes", UINT32_MAX, &pack->bytes, err) < 0)
+			return err_wrap(err, "pack %zu", i);
+		if (!pack_key_is_safe(key))
+			return err_set(
+				err, ERR_CORRUPT, "pack %zu: \"%s\" is not a pack's key", i, key);
+		pack->key = text_copy(key);
+		manifest->pack_count = i + 1;
+	}
+	return 0;
+}
+
+static int decode_id(json_t *body, const char *name, struct snapshot_id *id, struct err *err)
+{
+	json_t *member = json_object_get(body, name);
+
+	*id = (struct snapshot_id){0};
+	if (json_is_null(member))
+		return 0;
+	if (!json_is_string(member) || !snapshot_id_parse(json_string_value(member), id))
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not a snapshot id", name);
+	return 0;
+}
+
+static int decode_head(json_t *body, const char *job, struct snapshot_id id,
+	struct manifest *manifest, struct err *err)
+{
+	const char *name, *nonce;
+	uint64_t attempt, sequence, files, left_out, mode;
+
+	if (decode_id(body, "id", &manifest->id, err) < 0 ||
+		decode_id(body, "parent", &manifest->parent, err) < 0 ||
+		json_get_text(body, "job", &name, err) < 0 ||
+		json_get_text(body, "nonce", &nonce, err) < 0 ||
+		json_get_u64(body, "attempt", UINT32_MAX, &attempt, err) < 0 ||
+		json_get_u64(body, "sequence", UINT32_MAX, &sequence, err) < 0 ||
+		json_get_u64(body, "files", UINT32_MAX, &files, err) < 0 ||
+		json_get_u64(body, "left_out", UINT32_MAX, &left_out, err) < 0 ||
+		json_get_u64(body, "directory_mode", 07777, &mode, err) < 0 ||
+		json_get_u64(body, "bytes", SIZE_MOST, &manifest->bytes, err) < 0 ||
+		json_get_u64(body, "bytes_stored", SIZE_MOST, &manifest->bytes_stored, err) < 0)
+		return -1;
+	if (snapshot_id_compare(manifest->id, id) != 0 || attempt != id.attempt ||
+		sequence != id.sequence)
+		return err_set(err, ERR_CORRUPT, "it says that it is another snapshot");
+	if (strcmp(name, job) != 0)
+		return err_set(err, ERR_CORRUPT, "it says that it is of another job");
+	manifest->job = text_copy(name);
+	manifest->files = (uint32_t)files;
+	manifest->left_out = (uint32_t)left_out;
+	manifest->directory_mode = (uint32_t)mode;
+	text_set(manifest->nonce, sizeof(manifest->nonce), nonce);
+	text_set(manifest->created, sizeof(manifest->created), json_text_or(body, "created", ""));
+	text_set(manifest->host, sizeof(manifest->host), json_text_or(body, "host", ""));
+	text_set(manifest->reason, sizeof(manifest->reason), json_text_or(body, "reason", ""));
+	manifest->step = json_number_or(body, "step", -1);
+	manifest->about = json_incref(json_object_get(body, "about"));
+	return 0;
+}
+
+/* Everything above an entry must be a directory, if it is there at all. */
+static int check_parents(
+	const struct manifest *manifest, const struct entry *entry, struct err *err)
+{
+	auto_free char *path = text_copy(entry->path);
+
+	for (char *slash = strrchr(path, '/'); slash; slash = strrchr(path, '/')) {
+		const struct entry *parent;
+
+		*slash = '\0';
+		parent = manifest_find(manifest, path);
+		if (parent && parent->type != ENTRY_DIRECTORY)
+			return err_set(err, ERR_CORRUPT,
+				"it lies below \"%s\", which is not a directory", path);
+	}
+	return 0;
+}
+
+static int check_hardlink(
+	const struct manifest *manifest, const struct entry *entry, struct err *err)
+{
+	const struct entry *file = manifest_find(manifest, entry->target);
+
+	if (!file || file->type != ENTRY_FILE || strcmp(file->path, entry->path) >= 0)
+		return err_set(err, ERR_CORRUPT,
+			"a hard link to \"%s\", which is not an earlier file", entry->target);
+	return 0;
+}
+
+/* What can only be seen with all entries at hand; they are known to be sorted, so that manifest_find() works. */
+static int check_entries(const struct manifest *manifest, struct err *err)
+{
+	uint64_t bytes = 0;
+	uint32_t files = 0;
+
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i];
+
+		if (check_parents(manifest, entry, err) < 0 ||
+			(entry->type == ENTRY_HARDLINK && check_hardlink(manifest, entry, err) < 0))
+			return err_wrap(err, "\"%s\"", entry->path);
+		if (entry->type != ENTRY_FILE)
+			continue;
+		files++;
+		if (entry->size > SIZE_MOST - bytes)
+			return err_set(err, ERR_CORRUPT, "the files' sizes are impossible");
+		bytes += entry->size;
+	}
+	if (files != manifest->files || bytes != manifest->bytes)
+		return err_set(err, ERR_CORRUPT, "number or size of the files is not what it says");
+	return 0;
+}
+
+static int decode_entries(json_t *body, struct manifest *manifest, struct err *err)
+{
+	json_t *entries, *item;
+	size_t i;
+
+	if (json_get_array(body, "entries", &entries, err) < 0)
+		return -1;
+	manifest->entries = memory_new(json_array_size(entries) * sizeof(*manifest->entries));
+	json_array_foreach(entries, i, item)
+	{
+		manifest->entry_count = i + 1;
+		if (manifest_entry_decode(item, manifest->packs, manifest->pack_count,
+			    &manifest->entries[i], err) < 0)
+			return err_wrap(err, "entry %zu", i);
+		if (i > 0 && compare_paths(&manifest->entries[i - 1], &manifest->entries[i]) >= 0)
+			return err_set(err, ERR_CORRUPT,
+				"entry %zu: \"%s\" is there twice or out of order", i,
+				manifest->entries[i].path);
+	}
+	return check_entries(manifest, err);
+}
+
+int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
+	struct err *err)
+{
+	*manifest = (struct manifest){0};
+	if (decode_head(body, job, id, manifest, err) == 0 &&
+		decode_packs(body, manifest, err) == 0 && decode_entries(body, manifest, err) == 0)
+		return 0;
+	manifest_release(manifest);
+	return -1;
+}

@@ -1,0 +1,77 @@
+/*
+ * PURE. What a snapshot consists of. A manifest that is in the store is a commit; it is checked as hostile input when read,
+ * because whoever can write to a bucket must not be able to write outside the restored directory.
+ */
+#ifndef MANIFEST_H
+#define MANIFEST_H
+
+#include "base/err.h"
+#include "base/text.h"
+#include "chunk.h"
+#include "storage.h"
+
+#include <jansson.h>
+
+enum entry_type {
+	ENTRY_FILE,
+	ENTRY_DIRECTORY,
+	ENTRY_SYMLINK,
+	ENTRY_HARDLINK
+};
+
+struct entry_xattr {
+	char *name;
+	struct bytes value;
+};
+
+struct entry {
+	char *path; /* relative, any bytes but NUL */
+	enum entry_type type;
+	uint32_t mode; /* permission bits, 07777 */
+	int64_t mtime_s;
+	uint32_t mtime_ns;
+	uint64_t size; /* files */
+	struct chunk *
+		chunks; /* files: chunk_count(size) of them; `pack` counts in the manifest's packs */
+	char *target;   /* symlinks: as readlink says; hard links: path of the file */
+	struct entry_xattr *xattrs;
+	size_t xattr_count;
+};
+
+struct manifest_pack {
+	char *key; /* below jobs/<job>/, so that a job can be copied elsewhere */
+	uint64_t bytes;
+};
+
+struct manifest {
+	struct snapshot_id id, parent;
+	char *job;
+	char nonce[33];
+	char created[32], host[65], reason[32];
+	int64_t step;            /* -1: unknown */
+	uint32_t directory_mode; /* of the checkpoint directory itself */
+	uint32_t files;
+	uint32_t left_out; /* sockets, devices, links that lead out: not part of it */
+	uint64_t bytes, bytes_stored;
+	json_t *about; /* owned; may be NULL */
+	struct manifest_pack *packs;
+	size_t pack_count;
+	struct entry
+		*entries; /* sorted by path, byte by byte: parents come before what is in them */
+	size_t entry_count;
+};
+
+void entry_release(struct entry *entry);
+void manifest_release(struct manifest *manifest);
+
+/* NULL with ERR_FAILED if it cannot be written. The caller decrefs. */
+json_t *manifest_encode(const struct manifest *manifest, struct err *err);
+
+/* Decodes and checks everything. ERR_CORRUPT says what and where. `job` and `id` come from the key that it was read from. */
+int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
+	struct err *err);
+
+/* NULL if there is none. */
+const struct entry *manifest_find(const struct manifest *manifest, const char *path);
+
+#endif

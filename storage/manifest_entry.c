@@ -1,0 +1,272 @@
+#include "manifest_entry.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base64.h"
+#include "entry_path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_MOST ((uint64_t)1 << 62)
+#define CHUNK_FIELDS 5
+
+static const char *const type_names[] = {
+	[ENTRY_FILE] = "file",
+	[ENTRY_DIRECTORY] = "directory",
+	[ENTRY_SYMLINK] = "symlink",
+	[ENTRY_HARDLINK] = "hardlink",
+};
+
+/* --- encode --- */
+
+/* Paths are bytes and JSON carries UTF-8 only: what is not UTF-8 goes into `<name>_base64`. */
+static void set_bytes(json_t *item, const char *name, const char *value)
+{
+	json_t *text = json_string(value);
+	auto_free char *other = NULL;
+	auto_free char *encoded = NULL;
+
+	if (text) {
+		json_object_set_new(item, name, text);
+		return;
+	}
+	other = text_format("%s_base64", name);
+	encoded = base64_encode(value, strlen(value));
+	json_object_set_new(item, other, json_string(encoded));
+}
+
+static json_t *encode_chunk(const struct chunk *chunk)
+{
+	char hex[2 * DIGEST_SIZE + 1];
+
+	if (chunk->codec == CHUNK_ZERO)
+		return json_pack("[s]", chunk_codec_name(CHUNK_ZERO));
+	text_hex(chunk->digest, DIGEST_SIZE, hex);
+	return json_pack("[I, I, I, s, s]", (json_int_t)chunk->pack, (json_int_t)chunk->offset,
+		(json_int_t)chunk->stored, chunk_codec_name(chunk->codec), hex);
+}
+
+static void encode_content(json_t *item, const struct entry *entry)
+{
+	json_t *chunks = json_array();
+
+	for (size_t i = 0; i < chunk_count(entry->size); i++)
+		json_array_append_new(chunks, encode_chunk(&entry->chunks[i]));
+	json_object_set_new(item, "size", json_integer((json_int_t)entry->size));
+	json_object_set_new(item, "chunks", chunks);
+}
+
+static void encode_xattrs(json_t *item, const struct entry *entry)
+{
+	json_t *xattrs = json_object();
+
+	for (size_t i = 0; i < entry->xattr_count; i++) {
+		auto_free char *value =
+			base64_encode(entry->xattrs[i].value.data, entry->xattrs[i].value.size);
+
+		json_object_set_new(xattrs, entry->xattrs[i].name, json_string(value));
+	}
+	json_object_set_new(item, "xattrs", xattrs);
+}
+
+json_t *manifest_entry_encode(const struct entry *entry)
+{
+	json_t *item = json_object();
+
+	set_bytes(item, "path", entry->path);
+	json_object_set_new(item, "type", json_string(type_names[entry->type]));
+	if (entry->type == ENTRY_SYMLINK || entry->type == ENTRY_HARDLINK)
+		set_bytes(item, "target", entry->target);
+	/* A hard link has no metadata of its own. */
+	if (entry->type == ENTRY_HARDLINK)
+		return item;
+	json_object_set_new(item, "mode", json_integer(entry->mode));
+	json_object_set_new(item, "mtime",
+		json_pack("[I, I]", (json_int_t)entry->mtime_s, (json_int_t)entry->mtime_ns));
+	if (entry->type == ENTRY_FILE)
+		encode_content(item, entry);
+	if (entry->xattr_count)
+		encode_xattrs(item, entry);
+	return item;
+}
+
+/* --- decode --- */
+
+static int get_bytes(json_t *item, const char *name, char **value, struct err *err)
+{
+	auto_free char *other = text_format("%s_base64", name);
+	json_t *encoded = json_object_get(item, other);
+	auto_(bytes_release) struct bytes decoded = {0};
+	const char *text;
+
+	if (!encoded) {
+		if (json_get_text(item, name, &text, err) < 0)
+			return -1;
+		*value = text_copy(text);
+		return 0;
+	}
+	if (!json_is_string(encoded) || !base64_decode(json_string_value(encoded), &decoded) ||
+		memchr(decoded.data, '\0', decoded.size))
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not the base64 of a name", other);
+	*value = text_copy((char *)decoded.data);
+	return 0;
+}
+
+static bool get_u32(json_t *array, size_t index, uint64_t most, uint32_t *value)
+{
+	json_t *member = json_array_get(array, index);
+	json_int_t number = json_integer_value(member);
+
+	if (!json_is_integer(member) || number < 0 || (uint64_t)number > most)
+		return false;
+	*value = (uint32_t)number;
+	return true;
+}
+
+static bool payload_fits(const struct chunk *chunk, size_t raw_size)
+{
+	return chunk->codec == CHUNK_RAW ? chunk->stored == raw_size
+					 : chunk->stored > 0 && chunk->stored < raw_size;
+}
+
+static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pack *packs,
+	size_t pack_count, struct chunk *chunk, struct err *err)
+{
+	const char *digest = json_string_value(json_array_get(item, 4));
+
+	if (json_array_size(item) == 1 &&
+		text_equal(json_string_value(json_array_get(item, 0)), "zero")) {
+		chunk->codec = CHUNK_ZERO;
+		return 0;
+	}
+	if (json_array_size(item) != CHUNK_FIELDS || !get_u32(item, 0, UINT32_MAX, &chunk->pack) ||
+		!get_u32(item, 1, UINT32_MAX, &chunk->offset) ||
+		!get_u32(item, 2, UINT32_MAX, &chunk->stored) ||
+		!chunk_codec_parse(json_string_value(json_array_get(item, 3)), &chunk->codec) ||
+		chunk->codec == CHUNK_ZERO || !digest ||
+		!text_unhex(digest, chunk->digest, DIGEST_SIZE))
+		return err_set(err, ERR_CORRUPT, "malformed");
+	if (chunk->pack >= pack_count)
+		return err_set(err, ERR_CORRUPT, "in pack %u of %zu", chunk->pack, pack_count);
+	if ((uint64_t)chunk->offset + chunk->stored > packs[chunk->pack].bytes)
+		return err_set(err, ERR_CORRUPT, "lies beyond the end of its pack");
+	if (!payload_fits(chunk, raw_size))
+		return err_set(err, ERR_CORRUPT, "has an impossible size");
+	return 0;
+}
+
+static int decode_content(json_t *item, const struct manifest_pack *packs, size_t pack_count,
+	struct entry *entry, struct err *err)
+{
+	json_t *chunks, *chunk;
+	size_t i;
+
+	if (json_get_u64(item, "size", SIZE_MOST, &entry->size, err) < 0 ||
+		json_get_array(item, "chunks", &chunks, err) < 0)
+		return -1;
+	if (json_array_size(chunks) != chunk_count(entry->size))
+		return err_set(err, ERR_CORRUPT, "%zu chunks for %llu bytes",
+			json_array_size(chunks), (unsigned long long)entry->size);
+	entry->chunks = memory_new(json_array_size(chunks) * sizeof(*entry->chunks));
+	json_array_foreach(chunks, i,
+		chunk) if (decode_chunk(chunk, chunk_length(entry->size, i), packs, pack_count,
+				   &entry->chunks[i], err) < 0) return err_wrap(err, "chunk %zu",
+		i);
+	return 0;
+}
+
+static int decode_xattrs(json_t *item, struct entry *entry, struct err *err)
+{
+	json_t *xattrs = json_object_get(item, "xattrs"), *value;
+	const char *name;
+
+	if (!xattrs)
+		return 0;
+	if (!json_is_object(xattrs))
+		return err_set(err, ERR_CORRUPT, "\"xattrs\" is not an object");
+	entry->xattrs = memory_new(json_object_size(xattrs) * sizeof(*entry->xattrs));
+	json_object_foreach(xattrs, name, value)
+	{
+		struct entry_xattr *xattr = &entry->xattrs[entry->xattr_count++];
+
+		xattr->name = text_copy(name);
+		/* Only these may be set by anyone; the others carry privileges. */
+		if (!text_starts(name, "user.") || !json_is_string(value) ||
+			!base64_decode(json_string_value(value), &xattr->value))
+			return err_set(err, ERR_CORRUPT, "malformed attribute \"%s\"", name);
+	}
+	return 0;
+}
+
+static int decode_metadata(json_t *item, struct entry *entry, struct err *err)
+{
+	json_t *mtime = json_object_get(item, "mtime"), *seconds = json_array_get(mtime, 0);
+	uint64_t mode;
+
+	if (json_get_u64(item, "mode", 07777, &mode, err) < 0)
+		return -1;
+	if (json_array_size(mtime) != 2 || !json_is_integer(seconds) ||
+		!get_u32(mtime, 1, 999999999, &entry->mtime_ns))
+		return err_set(err, ERR_CORRUPT, "\"mtime\" is not a time");
+	entry->mode = (uint32_t)mode;
+	entry->mtime_s = json_integer_value(seconds);
+	return decode_xattrs(item, entry, err);
+}
+
+static int decode_type(json_t *item, enum entry_type *type, struct err *err)
+{
+	const char *name;
+
+	if (json_get_text(item, "type", &name, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(type_names) / sizeof(type_names[0]); i++) {
+		if (strcmp(name, type_names[i]) != 0)
+			continue;
+		*type = (enum entry_type)i;
+		return 0;
+	}
+	return err_set(err, ERR_CORRUPT, "unknown type \"%s\"", name);
+}
+
+static int decode_target(json_t *item, struct entry *entry, struct err *err)
+{
+	if (get_bytes(item, "target", &entry->target, err) < 0)
+		return -1;
+	if (entry->type == ENTRY_SYMLINK && !entry_target_is_safe(entry->path, entry->target))
+		return err_set(err, ERR_CORRUPT, "the link leads out of the directory, to \"%s\"",
+			entry->target);
+	return 0;
+}
+
+static int decode_rest(json_t *item, const struct manifest_pack *packs, size_t pack_count,
+	struct entry *entry, struct err *err)
+{
+	switch (entry->type) {
+	case ENTRY_HARDLINK:
+		return decode_target(item, entry, err);
+	case ENTRY_SYMLINK:
+		return decode_target(item, entry, err) < 0 ? -1 : decode_metadata(item, entry, err);
+	case ENTRY_DIRECTORY:
+		return decode_metadata(item, entry, err);
+	case ENTRY_FILE:
+		break;
+	}
+	if (decode_metadata(item, entry, err) < 0)
+		return -1;
+	return decode_content(item, packs, pack_count, entry, err);
+}
+
+int manifest_entry_decode(json_t *item, const struct manifest_pack *packs, size_t pack_count,
+	struct entry *entry, struct err *err)
+{
+	if (get_bytes(item, "path", &entry->path, err) < 0)
+		return -1;
+	if (!entry_path_is_safe(entry->path))
+		return err_set(
+			err, ERR_CORRUPT, "\"%s\" is not a path inside the directory", entry->path);
+	if (decode_type(item, &entry->type, err) < 0 ||
+		decode_rest(item, packs, pack_count, entry, err) < 0)
+		return err_wrap(err, "\"%s\"", entry->path);
+	return 0;
+}

@@ -1,0 +1,123 @@
+#include "pack.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char head_magic[PACK_MAGIC_SIZE + 1] = "RPVPACK1";
+static const char tail_magic[PACK_MAGIC_SIZE + 1] = "RPVPEND1";
+
+static void put_u32(uint8_t *target, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		target[i] = (uint8_t)(value >> (8 * i));
+}
+
+static uint32_t get_u32(const uint8_t *source)
+{
+	return source[0] | (uint32_t)source[1] << 8 | (uint32_t)source[2] << 16 |
+	       (uint32_t)source[3] << 24;
+}
+
+void pack_builder_init(struct pack_builder *builder, uint8_t *data)
+{
+	*builder = (struct pack_builder){.data = data};
+	builder->records = memory_grow(NULL, PACK_RECORDS_MOST, sizeof(*builder->records));
+	pack_begin(builder);
+}
+
+void pack_builder_release(struct pack_builder *builder)
+{
+	free(builder->records);
+	*builder = (struct pack_builder){0};
+}
+
+void pack_begin(struct pack_builder *builder)
+{
+	memcpy(builder->data, head_magic, PACK_MAGIC_SIZE);
+	builder->used = PACK_MAGIC_SIZE;
+	builder->count = 0;
+}
+
+uint8_t *pack_room(struct pack_builder *builder, size_t size)
+{
+	if (builder->count == PACK_RECORDS_MOST ||
+		builder->used + size > PACK_MAGIC_SIZE + PACK_TARGET)
+		return NULL;
+	return builder->data + builder->used;
+}
+
+void pack_keep(struct pack_builder *builder, struct pack_record *record)
+{
+	record->offset = (uint32_t)builder->used;
+	builder->records[builder->count++] = *record;
+	builder->used += record->stored;
+}
+
+size_t pack_finish(struct pack_builder *builder)
+{
+	uint8_t *index = builder->data + builder->used, *next = index;
+
+	for (size_t i = 0; i < builder->count; i++, next += PACK_RECORD_SIZE) {
+		const struct pack_record *record = &builder->records[i];
+
+		memcpy(next, record->digest, DIGEST_SIZE);
+		put_u32(next + 32, record->offset);
+		put_u32(next + 36, record->stored);
+		put_u32(next + 40, record->raw);
+		next[44] = (uint8_t)record->codec;
+	}
+	put_u32(next, (uint32_t)builder->count);
+	/* The digest covers the count too: it comes right behind the records. */
+	digest_sha256(index, (size_t)(next + 4 - index), next + 4);
+	memcpy(next + 4 + DIGEST_SIZE, tail_magic, PACK_MAGIC_SIZE);
+	return (size_t)(next + PACK_FOOTER_SIZE - builder->data);
+}
+
+int pack_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
+	struct err *err)
+{
+	*count = get_u32(footer);
+	if (memcmp(footer + 4 + DIGEST_SIZE, tail_magic, PACK_MAGIC_SIZE) != 0)
+		return err_set(
+			err, ERR_CORRUPT, "the pack has no end mark: truncated or overwritten");
+	if (PACK_MAGIC_SIZE + (uint64_t)*count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE > pack_size)
+		return err_set(err, ERR_CORRUPT, "the pack's index does not fit into it");
+	return 0;
+}
+
+static bool record_is_sane(const struct pack_record *record, uint64_t end)
+{
+	if (record->raw == 0 || record->raw > CHUNK_SIZE || record->stored == 0 ||
+		record->offset < PACK_MAGIC_SIZE || (uint64_t)record->offset + record->stored > end)
+		return false;
+	if (record->codec == CHUNK_RAW)
+		return record->stored == record->raw;
+	return record->codec == CHUNK_LZ4 && record->stored < record->raw;
+}
+
+int pack_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
+	struct pack_record *records, struct err *err)
+{
+	size_t size = (size_t)count * PACK_RECORD_SIZE;
+	uint64_t end = pack_size - size - PACK_FOOTER_SIZE;
+	uint8_t digest[DIGEST_SIZE];
+
+	digest_sha256(index, size + 4, digest);
+	if (memcmp(digest, index + size + 4, DIGEST_SIZE) != 0)
+		return err_set(err, ERR_CORRUPT, "the digest of the pack's index does not match");
+	for (uint32_t i = 0; i < count; i++, index += PACK_RECORD_SIZE) {
+		struct pack_record *record = &records[i];
+
+		memcpy(record->digest, index, DIGEST_SIZE);
+		record->offset = get_u32(index + 32);
+		record->stored = get_u32(index + 36);
+		record->raw = get_u32(index + 40);
+		record->codec = (enum chunk_codec)index[44];
+		if (!record_is_sane(record, end))
+			return err_set(err, ERR_CORRUPT,
+				"record %u of the pack's index makes no sense", i);
+	}
+	return 0;
+}

@@ -1,0 +1,252 @@
+#include "reader.h"
+
+#include "base/cleanup.h"
+#include "base/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PASSES_MOST 3
+
+struct file_reading {
+	struct tree_item *item;
+	size_t count, next, left; /* chunks: all, the next to hand out, not yet done */
+	int passes;
+	bool torn; /* ended before its time */
+};
+
+struct reading {
+	struct tree *tree;
+	struct packing *packing;
+	void (*told)(void *arg, uint64_t bytes_done);
+	void *arg;
+	pthread_mutex_t mutex;
+	struct {
+		struct file_reading *files;
+		size_t file_count, current;
+		size_t *again; /* files to be read once more */
+		size_t again_count;
+		uint64_t bytes_done;
+		bool failed;
+		struct err err;
+	} locked; /* under mutex, but for what the thread that finishes a file does with it */
+};
+
+struct piece {
+	struct file_reading *file;
+	size_t number;
+	int fd;
+	size_t size;
+};
+
+static void fail(struct reading *reading, const struct err *err)
+{
+	pthread_mutex_lock(&reading->mutex);
+	if (!reading->locked.failed)
+		reading->locked.err = *err;
+	reading->locked.failed = true;
+	pthread_mutex_unlock(&reading->mutex);
+}
+
+static struct file_reading *next_file(struct reading *reading)
+{
+	while (reading->locked.current < reading->locked.file_count) {
+		struct file_reading *file = &reading->locked.files[reading->locked.current];
+
+		if (file->next < file->count)
+			return file;
+		reading->locked.current++;
+	}
+	if (reading->locked.again_count == 0)
+		return NULL;
+	reading->locked.current = reading->locked.again[--reading->locked.again_count];
+	reading->locked.file_count = reading->locked.current + 1;
+	return &reading->locked.files[reading->locked.current];
+}
+
+/* 1 with a piece, 0 when there is none left to hand out, -1 on failure. */
+static int next_piece(struct reading *reading, struct piece *piece, struct err *err)
+{
+	struct file_reading *file;
+	int result = 0;
+
+	pthread_mutex_lock(&reading->mutex);
+	file = reading->locked.failed ? NULL : next_file(reading);
+	if (file && file->item->fd < 0 && tree_open_file(reading->tree, file->item, err) < 0)
+		result = -1;
+	if (file && result == 0) {
+		*piece = (struct piece){
+			.file = file,
+			.number = file->next,
+			.fd = file->item->fd,
+			.size = chunk_length(file->item->entry.size, file->next),
+		};
+		file->next++;
+		result = 1;
+	}
+	pthread_mutex_unlock(&reading->mutex);
+	return result;
+}
+
+static int read_piece(const struct piece *piece, uint8_t *room, bool *torn, struct err *err)
+{
+	off_t offset = (off_t)(piece->number * CHUNK_SIZE);
+	size_t done = 0;
+
+	while (done < piece->size) {
+		ssize_t got =
+			pread(piece->fd, room + done, piece->size - done, offset + (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_os(err, errno, "%s", piece->file->item->entry.path);
+		if (got == 0) {
+			*torn = true;
+			memset(room + done, 0, piece->size - done);
+			return 0;
+		}
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* All of a file has been read, by this and other threads, none of which touches it now. Is it still the same? */
+static int finish_file(struct reading *reading, struct file_reading *file, struct err *err)
+{
+	struct tree_item *item = file->item;
+	struct file_stamp now;
+
+	if (tree_stamp(item->fd, false, &now, reading->packing->cancel, err) < 0)
+		return err_wrap(err, "%s", item->entry.path);
+	if (!file->torn && file_stamp_equal(&now, &item->stamp)) {
+		close(take_fd(&item->fd));
+		return 0;
+	}
+	if (++file->passes == PASSES_MOST)
+		return err_set(
+			err, ERR_RETRY, "%s keeps changing while it is read", item->entry.path);
+	if (tree_stamp(item->fd, true, &item->stamp, reading->packing->cancel, err) < 0)
+		return err_wrap(err, "%s", item->entry.path);
+	free(item->entry.chunks);
+	item->entry.size = item->stamp.size;
+	item->entry.mtime_s = item->stamp.mtime.tv_sec;
+	item->entry.mtime_ns = (uint32_t)item->stamp.mtime.tv_nsec;
+	item->entry.chunks = memory_new(chunk_count(item->entry.size) * sizeof(struct chunk));
+	file->torn = false;
+	if (item->entry.size == 0)
+		return finish_file(reading, file, err);
+	/* Only now may others get pieces of it again. */
+	pthread_mutex_lock(&reading->mutex);
+	file->count = file->left = chunk_count(item->entry.size);
+	file->next = 0;
+	reading->locked.again[reading->locked.again_count++] =
+		(size_t)(file - reading->locked.files);
+	pthread_mutex_unlock(&reading->mutex);
+	return 0;
+}
+
+static int piece_done(
+	struct reading *reading, const struct piece *piece, bool torn, struct err *err)
+{
+	uint64_t bytes_done;
+	bool last;
+
+	pthread_mutex_lock(&reading->mutex);
+	piece->file->torn = piece->file->torn || torn;
+	last = --piece->file->left == 0;
+	reading->locked.bytes_done += piece->size;
+	bytes_done = reading->locked.bytes_done;
+	pthread_mutex_unlock(&reading->mutex);
+	reading->told(reading->arg, bytes_done);
+	return last ? finish_file(reading, piece->file, err) : 0;
+}
+
+static int read_pieces(struct reading *reading, struct packer *packer, struct err *err)
+{
+	struct piece piece;
+	int got;
+
+	while ((got = next_piece(reading, &piece, err)) > 0) {
+		bool torn = false;
+		uint8_t *room;
+
+		if (cancel_check(reading->packing->cancel, err) < 0 ||
+			packer_room(packer, piece.size, &room, err) < 0 ||
+			read_piece(&piece, room, &torn, err) < 0)
+			return -1;
+		packer_add(packer, piece.size, &piece.file->item->entry.chunks[piece.number]);
+		if (piece_done(reading, &piece, torn, err) < 0)
+			return -1;
+	}
+	return got < 0 ? -1 : packer_finish(packer, err);
+}
+
+static void work(void *arg, size_t index)
+{
+	struct reading *reading = arg;
+	struct packer packer;
+	struct err err = {0};
+	int result;
+
+	(void)index;
+	result = packer_init(&packer, reading->packing, &err);
+	if (result == 0) {
+		result = read_pieces(reading, &packer, &err);
+		packer_release(&packer);
+	}
+	if (result < 0)
+		fail(reading, &err);
+}
+
+/* Files that are as the last committed snapshot has them are not read at all. */
+static uint64_t plan(struct reading *reading)
+{
+	struct index *index = &reading->packing->storage->index;
+	uint64_t pieces = 0;
+
+	for (size_t i = 0; i < reading->tree->count; i++) {
+		struct tree_item *item = &reading->tree->items[i];
+		size_t count = chunk_count(item->entry.size);
+
+		if (item->entry.type != ENTRY_FILE)
+			continue;
+		item->entry.chunks = memory_new(count * sizeof(*item->entry.chunks));
+		if (index_find_file(
+			    index, item->entry.path, &item->stamp, item->entry.chunks, count)) {
+			atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
+			reading->locked.bytes_done += item->entry.size;
+			if (item->fd >= 0)
+				close(take_fd(&item->fd));
+		} else if (count > 0) {
+			reading->locked.files[reading->locked.file_count++] =
+				(struct file_reading){.item = item, .count = count, .left = count};
+			pieces += count;
+		}
+	}
+	return pieces;
+}
+
+int reader_run(struct tree *tree, struct packing *packing, unsigned threads,
+	void (*told)(void *arg, uint64_t bytes_done), void *arg, struct err *err)
+{
+	auto_free struct file_reading *files = memory_new(tree->count * sizeof(*files));
+	auto_free size_t *again = memory_new(tree->count * sizeof(*again));
+	struct reading reading = {.tree = tree, .packing = packing, .told = told, .arg = arg};
+	uint64_t pieces;
+
+	reading.locked.files = files;
+	reading.locked.again = again;
+	pthread_mutex_init(&reading.mutex, NULL);
+	pieces = plan(&reading);
+	if (pieces > 0)
+		parallel_run(pieces < threads ? (size_t)pieces : threads, work, &reading);
+	pthread_mutex_destroy(&reading.mutex);
+	if (!reading.locked.failed)
+		return 0;
+	if (err)
+		*err = reading.locked.err;
+	return -1;
+}

@@ -1,0 +1,298 @@
+#include "record_store.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+AUTO(struct store_listing, store_listing_release);
+
+char *record_key_attempt(struct storage *storage, uint32_t number)
+{
+	return text_format("jobs/%s/attempts/%06u.json", storage->job, number);
+}
+
+char *record_key_end(struct storage *storage, uint32_t number)
+{
+	return text_format("jobs/%s/attempts/%06u.end.json", storage->job, number);
+}
+
+char *record_key_snapshot(struct storage *storage, struct snapshot_id id)
+{
+	return text_format(
+		"jobs/%s/snapshots/%06u-%06u.json", storage->job, id.attempt, id.sequence);
+}
+
+char *record_key_pack(struct storage *storage, const char *key)
+{
+	return text_format("jobs/%s/%s", storage->job, key);
+}
+
+static bool holds(struct store *store, const char *key, const struct bytes *record,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes there = {0};
+
+	return store->ops->get(store, key, 0, STORE_TO_END, &there, cancel, err) == 0 &&
+	       there.size == record->size && memcmp(there.data, record->data, there.size) == 0;
+}
+
+int record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
+	uint64_t *bytes, struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes record = {0};
+	struct err put_err = {0}, get_err = {0};
+
+	if (record_encode(kind, body, &record, err) < 0)
+		return -1;
+	if (bytes)
+		*bytes = record.size;
+	if (store->ops->put(
+		    store, key, record.data, record.size, STORE_IF_ABSENT, cancel, &put_err) == 0)
+		return 0;
+	if (put_err.kind != ERR_DENIED && put_err.kind != ERR_NO_SPACE &&
+		put_err.kind != ERR_CANCELLED && holds(store, key, &record, cancel, &get_err))
+		return 0;
+	if (err)
+		*err = put_err;
+	return -1;
+}
+
+int record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes record = {0};
+
+	if (store->ops->get(store, key, 0, STORE_TO_END, &record, cancel, err) < 0)
+		return -1;
+	if (record_decode(kind, record.data, record.size, body, err) < 0)
+		return err_wrap(err, "%s", key);
+	return 0;
+}
+
+int record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = record_key_snapshot(storage, id);
+	auto_json json_t *body = NULL;
+
+	if (record_get(storage->store, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
+		return -1;
+	if (manifest_decode(body, storage->job, id, manifest, err) < 0)
+		return err_wrap(err, "%s", key);
+	return 0;
+}
+
+int record_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
+	struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/packs/", storage->job);
+
+	return storage->store->ops->list(storage->store, prefix, STORE_ALL, packs, cancel, err);
+}
+
+int record_check_packs(struct storage *storage, const struct manifest *manifest,
+	const struct store_listing *packs, struct err *err)
+{
+	for (size_t i = 0; i < manifest->pack_count; i++) {
+		auto_free char *key = record_key_pack(storage, manifest->packs[i].key);
+		const struct store_object *object = store_listing_find(packs, key);
+
+		if (!object)
+			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
+		if (object->size != manifest->packs[i].bytes)
+			return err_set(err, ERR_CORRUPT, "pack %s has %llu bytes instead of %llu",
+				key, (unsigned long long)object->size,
+				(unsigned long long)manifest->packs[i].bytes);
+	}
+	return 0;
+}
+
+/* --- what the job consists of --- */
+
+static int list_snapshots(
+	struct storage *storage, struct lineage *lineage, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/snapshots/", storage->job);
+	auto_(store_listing_release) struct store_listing found = {0};
+
+	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+		return -1;
+	lineage->snapshots = memory_new(found.count * sizeof(*lineage->snapshots));
+	for (size_t i = 0; i < found.count; i++) {
+		auto_free char *name = text_copy(found.items[i].key + strlen(prefix));
+		struct snapshot_id id;
+
+		if (!text_ends(name, ".json"))
+			continue;
+		name[strlen(name) - strlen(".json")] = '\0';
+		/* Keys sort by text; numbers past six digits would not, and no other form is ever written. */
+		if (snapshot_id_parse(name, &id))
+			lineage->snapshots[lineage->snapshot_count++] = id;
+	}
+	return 0;
+}
+
+static const char *const policy_names[] = {
+	[RESTORE_LATEST] = "latest",
+	[RESTORE_NONE] = "none",
+	[RESTORE_THIS] = "this",
+};
+
+static bool decode_claim(json_t *body, struct lineage_attempt *attempt)
+{
+	json_t *start = json_object_get(body, "start");
+	const char *policy = json_text_or(body, "policy", "");
+
+	if (json_number_or(body, "attempt", 0) != attempt->number)
+		return false;
+	if (!json_is_null(start) &&
+		(!json_is_string(start) ||
+			!snapshot_id_parse(json_string_value(start), &attempt->start) ||
+			attempt->start.attempt >= attempt->number))
+		return false;
+	for (size_t i = 0; i < sizeof(policy_names) / sizeof(policy_names[0]); i++) {
+		if (strcmp(policy, policy_names[i]) != 0)
+			continue;
+		attempt->policy = (enum restore_policy)i;
+		return true;
+	}
+	return false;
+}
+
+/* A damaged or lost claim: the parent of the attempt's first readable snapshot says what it started from. */
+static int recover_claim(struct storage *storage, const struct lineage *lineage,
+	struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	for (size_t i = 0; i < lineage->snapshot_count && !attempt->known; i++) {
+		struct manifest manifest = {0};
+
+		if (lineage->snapshots[i].attempt != attempt->number)
+			continue;
+		if (record_get_manifest(storage, lineage->snapshots[i], &manifest, cancel, err) ==
+			0) {
+			attempt->start = manifest.parent;
+			attempt->known = manifest.parent.attempt < attempt->number;
+			manifest_release(&manifest);
+			/* The parent is the attempt's own when its first snapshots are gone: then go on from what is before it. */
+			return 0;
+		}
+		if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_claim(struct storage *storage, const struct lineage *lineage,
+	struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = record_key_attempt(storage, attempt->number);
+	auto_json json_t *body = NULL;
+	struct err own = {0};
+
+	if (record_get(storage->store, key, RECORD_ATTEMPT, &body, cancel, &own) == 0) {
+		attempt->known = decode_claim(body, attempt);
+	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
+		if (err)
+			*err = own;
+		return -1;
+	}
+	if (attempt->known)
+		return 0;
+	attempt->start = (struct snapshot_id){0};
+	attempt->policy = RESTORE_LATEST;
+	if (recover_claim(storage, lineage, attempt, cancel, &own) == 0)
+		return 0;
+	if (err)
+		*err = own;
+	return -1;
+}
+
+/* "000003.json" and "000003.end.json" */
+static bool parse_attempt_name(const char *name, uint64_t *number, bool *end)
+{
+	char digits[16];
+	size_t length = strcspn(name, ".");
+
+	if (length == 0 || length >= sizeof(digits))
+		return false;
+	memcpy(digits, name, length);
+	digits[length] = '\0';
+	*end = strcmp(name + length, ".end.json") == 0;
+	return (*end || strcmp(name + length, ".json") == 0) &&
+	       text_to_u64(digits, UINT32_MAX, number) && *number > 0;
+}
+
+static void note_attempt(struct job_listing *listing, uint32_t number, bool ended)
+{
+	struct lineage *lineage = &listing->lineage;
+	size_t i = lineage->attempt_count;
+
+	while (i > 0 && lineage->attempts[i - 1].number > number)
+		i--;
+	if (i == 0 || lineage->attempts[i - 1].number != number) {
+		size_t behind = lineage->attempt_count - i;
+
+		lineage->attempts = memory_grow(
+			lineage->attempts, lineage->attempt_count + 1, sizeof(*lineage->attempts));
+		listing->ended =
+			memory_grow(listing->ended, lineage->attempt_count + 1, sizeof(bool));
+		memmove(&lineage->attempts[i + 1], &lineage->attempts[i],
+			behind * sizeof(*lineage->attempts));
+		memmove(&listing->ended[i + 1], &listing->ended[i], behind * sizeof(bool));
+		lineage->attempts[i] = (struct lineage_attempt){.number = number};
+		listing->ended[i] = false;
+		lineage->attempt_count++;
+		i++;
+	}
+	listing->ended[i - 1] = listing->ended[i - 1] || ended;
+}
+
+static int list_attempts(struct storage *storage, struct job_listing *listing,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->job);
+	auto_(store_listing_release) struct store_listing found = {0};
+	struct lineage *lineage = &listing->lineage;
+
+	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.count; i++) {
+		uint64_t number;
+		bool end;
+
+		if (parse_attempt_name(found.items[i].key + strlen(prefix), &number, &end))
+			note_attempt(listing, (uint32_t)number, end);
+	}
+	/* An attempt that left snapshots but no record existed all the same. */
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		note_attempt(listing, lineage->snapshots[i].attempt, false);
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		if (read_claim(storage, lineage, &lineage->attempts[i], cancel, err) < 0)
+			return -1;
+	return 0;
+}
+
+int record_list_job(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
+	struct err *err)
+{
+	*listing = (struct job_listing){0};
+	/* Manifests first, then packs: every pack of a manifest seen here was there before it. */
+	if (list_snapshots(storage, &listing->lineage, cancel, err) == 0 &&
+		list_attempts(storage, listing, cancel, err) == 0 &&
+		record_list_packs(storage, &listing->packs, cancel, err) == 0)
+		return 0;
+	job_listing_release(listing);
+	return -1;
+}
+
+void job_listing_release(struct job_listing *listing)
+{
+	free(listing->lineage.attempts);
+	free(listing->lineage.snapshots);
+	free(listing->ended);
+	store_listing_release(&listing->packs);
+	*listing = (struct job_listing){0};
+}

@@ -1,0 +1,65 @@
+/*
+ * PRIVATE: the job's part of a store by name, and its records. Keys, as FORMAT.md has them:
+ *
+ *	format.json
+ *	jobs/<job>/attempts/<%06u>.json              claims an attempt
+ *	jobs/<job>/attempts/<%06u>.end.json          how it ended
+ *	jobs/<job>/snapshots/<%06u>-<%06u>.json      manifest: the commit
+ *	jobs/<job>/packs/<%06u>/<%06u>-<nonce>-<%04u>.pack
+ */
+#ifndef RECORD_STORE_H
+#define RECORD_STORE_H
+
+#include "index.h"
+#include "lineage.h"
+#include "manifest.h"
+#include "record.h"
+#include "store.h"
+
+struct storage {
+	struct store *store;
+	char *url, *job;
+	char host[65];
+	unsigned threads;
+	bool read_only;
+	struct index index; /* what the newest snapshot of this process consists of */
+};
+
+/* All return keys that the caller frees. */
+char *record_key_attempt(struct storage *storage, uint32_t number);
+char *record_key_end(struct storage *storage, uint32_t number);
+char *record_key_snapshot(struct storage *storage, struct snapshot_id id);
+/* `key` as in a manifest: "packs/..." */
+char *record_key_pack(struct storage *storage, const char *key);
+
+/*
+ * Writes a record if-absent, and knows the answer for certain: where the store's is ambiguous (lost reply, or "exists" for our own
+ * retried put) the object is read back and compared; the nonce inside makes every record unique. ERR_EXISTS: another one is there.
+ */
+int record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
+	uint64_t *bytes, struct cancel *cancel, struct err *err);
+/* ERR_NOT_FOUND, ERR_CORRUPT, ERR_NEWER. The caller decrefs. */
+int record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
+	struct cancel *cancel, struct err *err);
+
+/* Reads, decodes and checks a manifest. */
+int record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
+	struct cancel *cancel, struct err *err);
+
+/* What lies in the store by name; `lineage` has the numbers, and all that the claims say. ERR_NEWER if a claim is newer than we. */
+struct job_listing {
+	struct lineage lineage;
+	bool *ended; /* per attempt: has an end record */
+	struct store_listing packs;
+};
+int record_list_job(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
+	struct err *err);
+int record_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
+	struct err *err);
+void job_listing_release(struct job_listing *listing);
+
+/* Whether every pack that it names is there and as long as it says; ERR_CORRUPT names the one that is not. */
+int record_check_packs(struct storage *storage, const struct manifest *manifest,
+	const struct store_listing *packs, struct err *err);
+
+#endif

@@ -1,0 +1,304 @@
+/* Brings a snapshot back: every chunk from the local seed or its pack, checked, into preallocated files, on all threads. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/workers.h"
+#include "fetch.h"
+#include "layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PROGRESS_EVERY_MS 250
+
+AUTO(struct manifest, manifest_release);
+AUTO(struct layout, layout_release);
+
+/* One place where a chunk belongs. */
+struct piece {
+	const struct chunk *chunk;
+	const struct entry *entry; /* the name that it is written under */
+	uint64_t file_size;
+	size_t number;
+};
+
+struct restoring {
+	struct storage *storage;
+	const struct restore_request *request;
+	struct cancel *cancel;
+	struct manifest manifest;
+	struct layout layout;
+	int seed_fd;
+	struct piece
+		*pieces; /* by pack and offset: equal chunks side by side, packs read in order */
+	size_t piece_count;
+	uint64_t bytes_total;
+	_Atomic uint64_t bytes_done, bytes_seeded, bytes_fetched;
+	_Atomic int64_t next_progress_ms;
+	pthread_mutex_t mutex;
+	struct {
+		size_t next;
+		bool failed;
+		struct err err;
+	} locked; /* under mutex */
+};
+
+static void tell(struct restoring *restoring, uint64_t bytes)
+{
+	uint64_t done = atomic_fetch_add(&restoring->bytes_done, bytes) + bytes;
+	int64_t now = clock_monotonic_ms(), due = atomic_load(&restoring->next_progress_ms);
+
+	if (!restoring->request->progress || now < due ||
+		!atomic_compare_exchange_strong(
+			&restoring->next_progress_ms, &due, now + PROGRESS_EVERY_MS))
+		return;
+	restoring->request->progress(restoring->request->arg, done, restoring->bytes_total);
+}
+
+/* --- planning --- */
+
+static int compare_pieces(const void *a, const void *b)
+{
+	const struct piece *first = a, *second = b;
+
+	if (first->chunk->pack != second->chunk->pack)
+		return first->chunk->pack < second->chunk->pack ? -1 : 1;
+	return (first->chunk->offset > second->chunk->offset) -
+	       (first->chunk->offset < second->chunk->offset);
+}
+
+static void plan_file(
+	struct restoring *restoring, const struct entry *name, const struct entry *content)
+{
+	restoring->bytes_total += content->size;
+	for (size_t i = 0; i < chunk_count(content->size); i++) {
+		/* What nobody writes into a new file stays a hole. */
+		if (content->chunks[i].codec == CHUNK_ZERO) {
+			atomic_fetch_add(&restoring->bytes_done, chunk_length(content->size, i));
+			continue;
+		}
+		restoring->pieces[restoring->piece_count++] =
+			(struct piece){&content->chunks[i], name, content->size, i};
+	}
+}
+
+static void plan(struct restoring *restoring)
+{
+	const struct manifest *manifest = &restoring->manifest;
+	const struct entry **content = restoring->layout.content;
+	size_t count = 0;
+
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		count += content[i] ? chunk_count(content[i]->size) : 0;
+	restoring->pieces = memory_new(count * sizeof(*restoring->pieces));
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		if (content[i])
+			plan_file(restoring, &manifest->entries[i], content[i]);
+	if (restoring->piece_count)
+		qsort(restoring->pieces, restoring->piece_count, sizeof(struct piece),
+			compare_pieces);
+}
+
+/* The next pieces that are one and the same chunk. */
+static size_t next_group(struct restoring *restoring, const struct piece **group)
+{
+	size_t count = 0;
+
+	pthread_mutex_lock(&restoring->mutex);
+	*group = restoring->pieces + restoring->locked.next;
+	if (!restoring->locked.failed) {
+		size_t left = restoring->piece_count - restoring->locked.next;
+
+		while (count < left && compare_pieces(*group, *group + count) == 0)
+			count++;
+		restoring->locked.next += count;
+	}
+	pthread_mutex_unlock(&restoring->mutex);
+	return count;
+}
+
+/* --- one chunk --- */
+
+static bool read_exactly(int fd, uint8_t *target, size_t size, uint64_t offset)
+{
+	while (size > 0) {
+		ssize_t got = pread(fd, target, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		target += got;
+		size -= (size_t)got;
+		offset += (uint64_t)got;
+	}
+	return true;
+}
+
+/* The same place of the same file in the seed directory, if it holds the same bytes. Anything odd just means no. */
+static bool find_in_seed(
+	struct restoring *restoring, const struct piece *piece, size_t size, uint8_t *space)
+{
+	uint8_t digest[DIGEST_SIZE];
+	struct stat status;
+	auto_close int fd = restoring->seed_fd < 0
+				    ? -1
+				    : openat(restoring->seed_fd, piece->entry->path,
+					      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+		(uint64_t)status.st_size != piece->file_size ||
+		!read_exactly(fd, space, size, piece->number * CHUNK_SIZE))
+		return false;
+	digest_sha256(space, size, digest);
+	return memcmp(digest, piece->chunk->digest, DIGEST_SIZE) == 0;
+}
+
+static int write_piece(struct restoring *restoring, const struct piece *piece, const uint8_t *raw,
+	size_t size, struct err *err)
+{
+	auto_close int fd = layout_open_file(&restoring->layout, piece->entry->path, err);
+	off_t offset = (off_t)(piece->number * CHUNK_SIZE);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -1;
+	while (done < size) {
+		ssize_t wrote = pwrite(fd, raw + done, size - done, offset + (off_t)done);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote < 0)
+			return err_os(err, errno, "%s", piece->entry->path);
+		done += (size_t)wrote;
+	}
+	return 0;
+}
+
+static int restore_group(struct restoring *restoring, struct fetch *fetch,
+	const struct piece *group, size_t count, struct err *err)
+{
+	size_t size = chunk_length(group->file_size, group->number);
+	const uint8_t *raw = fetch->space;
+
+	if (cancel_check(restoring->cancel, err) < 0)
+		return -1;
+	if (find_in_seed(restoring, group, size, fetch->space))
+		atomic_fetch_add(&restoring->bytes_seeded, size);
+	else if (fetch_chunk(fetch, group->chunk, size, &raw, restoring->cancel, err) < 0)
+		return err_wrap(err, "%s", group->entry->path);
+	for (size_t i = 0; i < count; i++) {
+		/* Same place in a pack, other length: only in a forged manifest. */
+		if (chunk_length(group[i].file_size, group[i].number) != size ||
+			memcmp(group[i].chunk->digest, group->chunk->digest, DIGEST_SIZE) != 0)
+			return err_set(err, ERR_CORRUPT, "%s: its chunks contradict each other",
+				group[i].entry->path);
+		if (write_piece(restoring, &group[i], raw, size, err) < 0)
+			return -1;
+		tell(restoring, size);
+	}
+	return 0;
+}
+
+static void work(void *arg, size_t index)
+{
+	struct restoring *restoring = arg;
+	const struct piece *group;
+	struct fetch fetch;
+	struct err err = {0};
+	size_t count;
+	int result;
+
+	(void)index;
+	result = fetch_init(&fetch, restoring->storage, &restoring->manifest, &err);
+	while (result == 0 && (count = next_group(restoring, &group)) > 0)
+		result = restore_group(restoring, &fetch, group, count, &err);
+	atomic_fetch_add(&restoring->bytes_fetched, fetch.bytes_fetched);
+	fetch_release(&fetch);
+	if (result == 0)
+		return;
+	pthread_mutex_lock(&restoring->mutex);
+	if (!restoring->locked.failed)
+		restoring->locked.err = err;
+	restoring->locked.failed = true;
+	pthread_mutex_unlock(&restoring->mutex);
+}
+
+/* --- all of it --- */
+
+static int restore_content(struct restoring *restoring, struct err *err)
+{
+	unsigned threads = restoring->storage->threads;
+
+	plan(restoring);
+	if (restoring->piece_count < threads)
+		threads = (unsigned)restoring->piece_count;
+	if (threads > 0)
+		parallel_run(threads, work, restoring);
+	if (!restoring->locked.failed)
+		return 0;
+	if (err)
+		*err = restoring->locked.err;
+	return -1;
+}
+
+static int restore(struct restoring *restoring, struct restore_result *result, struct err *err)
+{
+	const struct restore_request *request = restoring->request;
+	struct manifest *manifest = &restoring->manifest;
+
+	if (record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel, err) <
+			0 ||
+		layout_begin(&restoring->layout, manifest, request->directory, request->include,
+			request->arg, err) < 0 ||
+		restore_content(restoring, err) < 0 ||
+		layout_finish(&restoring->layout, restoring->storage->threads, restoring->cancel,
+			err) < 0)
+		return -1;
+	*result = (struct restore_result){
+		.bytes = restoring->bytes_total,
+		.bytes_fetched = atomic_load(&restoring->bytes_fetched),
+		.bytes_seeded = atomic_load(&restoring->bytes_seeded),
+		.step = manifest->step,
+	};
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		result->files += restoring->layout.content[i] != NULL;
+	return 0;
+}
+
+int storage_restore(struct storage *storage, const struct restore_request *request,
+	struct restore_result *result, struct cancel *cancel, struct err *err)
+{
+	struct restoring restoring = {
+		.storage = storage,
+		.request = request,
+		.cancel = cancel,
+		.layout = {.root_fd = -1},
+		.seed_fd = -1,
+	};
+	char text[SNAPSHOT_ID_TEXT];
+	struct err own = {0};
+	int failed;
+
+	*result = (struct restore_result){.step = -1};
+	if (request->seed)
+		restoring.seed_fd = open(request->seed, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pthread_mutex_init(&restoring.mutex, NULL);
+	failed = restore(&restoring, result, &own);
+	pthread_mutex_destroy(&restoring.mutex);
+	if (restoring.seed_fd >= 0)
+		close(restoring.seed_fd);
+	free(restoring.pieces);
+	layout_release(&restoring.layout);
+	manifest_release(&restoring.manifest);
+	if (failed == 0)
+		return 0;
+	if (err)
+		*err = own;
+	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));
+}

@@ -1,0 +1,182 @@
+/* Opening and closing; ids; the format marker; names of jobs. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/workers.h"
+#include "record_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT_KEY "format.json"
+#define JOB_MOST 128
+#define THREADS_MOST 64
+
+/* --- ids --- */
+
+bool snapshot_id_is_none(struct snapshot_id id)
+{
+	return id.attempt == 0;
+}
+
+int snapshot_id_compare(struct snapshot_id a, struct snapshot_id b)
+{
+	if (a.attempt != b.attempt)
+		return a.attempt < b.attempt ? -1 : 1;
+	return (a.sequence > b.sequence) - (a.sequence < b.sequence);
+}
+
+const char *snapshot_id_format(struct snapshot_id id, char text[SNAPSHOT_ID_TEXT])
+{
+	snprintf(text, SNAPSHOT_ID_TEXT, "%06u-%06u", id.attempt, id.sequence);
+	return text;
+}
+
+bool snapshot_id_parse(const char *text, struct snapshot_id *id)
+{
+	const char *dash = strchr(text, '-');
+	uint64_t attempt, sequence;
+	char first[16];
+
+	if (!dash || (size_t)(dash - text) >= sizeof(first))
+		return false;
+	memcpy(first, text, (size_t)(dash - text));
+	first[dash - text] = '\0';
+	if (!text_to_u64(first, UINT32_MAX, &attempt) ||
+		!text_to_u64(dash + 1, UINT32_MAX, &sequence) || attempt == 0 || sequence == 0)
+		return false;
+	*id = (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
+	return true;
+}
+
+/* --- opening --- */
+
+static bool job_is_valid(const char *job)
+{
+	static const char allowed[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+	return job && job[0] && job[0] != '.' && strlen(job) <= JOB_MOST &&
+	       job[strspn(job, allowed)] == '\0';
+}
+
+static int write_marker(struct store *store, struct cancel *cancel, struct err *err)
+{
+	char created[32];
+	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
+		clock_format(clock_wall_ms(), created, sizeof(created)));
+
+	return record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
+}
+
+/* With `create` the marker is always put, although it is mostly there already: the answer "exists" comes only from a store that
+ * can be written to. */
+static int check_marker(
+	struct store *store, const char *url, bool create, struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+	auto_json json_t *body = NULL;
+
+	if (create && write_marker(store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+		if (err)
+			*err = own;
+		return err_wrap(err, "store %s: cannot write to it", url);
+	}
+	if (record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
+		return 0;
+	if (own.kind == ERR_NOT_FOUND)
+		return err_set(err, ERR_NOT_FOUND, "store %s: there is no store: it has no %s", url,
+			FORMAT_KEY);
+	if (err)
+		*err = own;
+	return err_wrap(err, "store %s", url);
+}
+
+static int open_store(const char *url, bool create, bool read_only, struct store **store,
+	struct cancel *cancel, struct err *err)
+{
+	if (store_open(url, create, read_only, store, cancel, err) < 0)
+		return -1;
+	if (check_marker(*store, url, create && !read_only, cancel, err) == 0)
+		return 0;
+	store_close(*store);
+	*store = NULL;
+	return -1;
+}
+
+int storage_open(const struct storage_options *options, struct storage **result,
+	struct cancel *cancel, struct err *err)
+{
+	struct storage *storage;
+	struct store *store = NULL;
+
+	if (!job_is_valid(options->job))
+		return err_set(err, ERR_INVALID,
+			"job name \"%s\": use 1 to %d of A-Z a-z 0-9 . _ - and no dot in front",
+			options->job ? options->job : "", JOB_MOST);
+	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
+		return -1;
+	storage = memory_new(sizeof(*storage));
+	storage->store = store;
+	storage->url = text_copy(options->url);
+	storage->job = text_copy(options->job);
+	storage->read_only = options->read_only;
+	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
+	if (storage->threads > THREADS_MOST)
+		storage->threads = THREADS_MOST;
+	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
+		text_set(storage->host, sizeof(storage->host), "unknown");
+	index_init(&storage->index);
+	*result = storage;
+	return 0;
+}
+
+void storage_close(struct storage *storage)
+{
+	if (!storage)
+		return;
+	index_release(&storage->index);
+	store_close(storage->store);
+	free(storage->url);
+	free(storage->job);
+	free(storage);
+}
+
+/* --- jobs --- */
+
+AUTO(struct store_listing, store_listing_release);
+
+int storage_jobs(const char *url, struct storage_jobs *jobs, struct cancel *cancel, struct err *err)
+{
+	static const char prefix[] = "jobs/";
+	auto_(store_listing_release) struct store_listing found = {0};
+	struct store *store = NULL;
+	int result;
+
+	*jobs = (struct storage_jobs){0};
+	if (open_store(url, false, true, &store, cancel, err) < 0)
+		return -1;
+	result = store->ops->list(store, prefix, STORE_LEVEL, &found, cancel, err);
+	store_close(store);
+	if (result < 0)
+		return err_wrap(err, "store %s", url);
+	jobs->names = memory_new(found.count * sizeof(*jobs->names));
+	for (size_t i = 0; i < found.count; i++) {
+		const char *name = found.items[i].key + strlen(prefix);
+
+		if (text_ends(name, "/"))
+			jobs->names[jobs->count++] = text_copy_n(name, strlen(name) - 1);
+	}
+	return 0;
+}
+
+void storage_jobs_release(struct storage_jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->count; i++)
+		free(jobs->names[i]);
+	free(jobs->names);
+	*jobs = (struct storage_jobs){0};
+}

@@ -1,0 +1,80 @@
+/*
+ * PRIVATE: what a backend does. Objects are immutable byte strings under keys of [A-Za-z0-9._/-], never starting or ending with '/'.
+ * All calls block, honour `cancel` and may be made from many threads at once. store_dir.c is file:// and the model for the others.
+ *
+ * Error kinds are part of the contract: ERR_EXISTS only from STORE_IF_ABSENT; ERR_NOT_FOUND only when the other side said clearly
+ * that the object is not there; ERR_DENIED and ERR_NO_SPACE mean that nothing was written. After any other error a put may or may
+ * not have happened: record_store.c reads back.
+ */
+#ifndef STORE_H
+#define STORE_H
+
+#include "base/cancel.h"
+#include "base/err.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct store_object {
+	char *key;
+	uint64_t size; /* 0 for a key that ends in '/' */
+};
+
+struct store_listing {
+	struct store_object *items; /* sorted by key, byte by byte */
+	size_t count;
+};
+
+enum store_put_mode {
+	STORE_UNIQUE, /* nobody else uses this name: a second put of the same bytes is harmless */
+	STORE_IF_ABSENT, /* of all writers that ever try, one wins; the others get ERR_EXISTS */
+};
+
+enum store_depth {
+	STORE_ALL, /* every object whose key starts with the prefix */
+	STORE_LEVEL, /* up to the next '/': what lies deeper is folded into one key that ends in '/' */
+};
+
+#define STORE_TO_END SIZE_MAX
+
+struct store {
+	const struct store_ops *ops;
+};
+
+struct store_ops {
+	const char *scheme; /* "file" */
+
+	/* `create`: make what is missing; else ERR_NOT_FOUND. `read_only`: leave everything as it is. */
+	int (*open)(const char *url, bool create, bool read_only, struct store **store,
+		struct cancel *cancel, struct err *err);
+	void (*close)(struct store *store);
+
+	/* Durable when it returns 0. */
+	int (*put)(struct store *store, const char *key, const void *data, size_t size,
+		enum store_put_mode mode, struct cancel *cancel, struct err *err);
+	/* Appends the bytes from `offset` to `out`: exactly `size` of them (ERR_CORRUPT if the object is shorter), or all to its end. */
+	int (*get)(struct store *store, const char *key, uint64_t offset, size_t size,
+		struct bytes *out, struct cancel *cancel, struct err *err);
+	/* Complete, or an error: never a part. No object at all is an empty listing. */
+	int (*list)(struct store *store, const char *prefix, enum store_depth depth,
+		struct store_listing *listing, struct cancel *cancel, struct err *err);
+	/* An object that is not there is fine. */
+	int (*remove)(struct store *store, const char *key, struct cancel *cancel, struct err *err);
+};
+
+/* Picks the backend by the URL's scheme. ERR_INVALID names the URL and the schemes that there are. */
+int store_open(const char *url, bool create, bool read_only, struct store **store,
+	struct cancel *cancel, struct err *err);
+void store_close(struct store *store); /* NULL is fine */
+
+/* For backends: adds one, and puts a finished listing in order. */
+void store_listing_add(struct store_listing *listing, const char *key, uint64_t size);
+void store_listing_sort(struct store_listing *listing);
+const struct store_object *store_listing_find(const struct store_listing *listing, const char *key);
+void store_listing_release(struct store_listing *listing);
+
+extern const struct store_ops store_dir_ops;
+
+#endif

@@ -1,0 +1,317 @@
+/*
+ * file://: objects are files below a directory, local or shared. An object appears whole or not at all: written and synced under
+ * tmp/, then linked to its name, which link(2) refuses if the name is taken: that is the if-absent, also over NFS.
+ */
+#include "store.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STALE_MS (24LL * 3600 * 1000)
+
+struct store_dir {
+	struct store store;
+	char *root;
+};
+
+static struct store_dir *dir_of(struct store *store)
+{
+	return (struct store_dir *)store;
+}
+
+static char *path_of(struct store *store, const char *key)
+{
+	return text_format("%s/%s", dir_of(store)->root, key);
+}
+
+static char *parent_of(const char *path)
+{
+	return text_copy_n(path, (size_t)(strrchr(path, '/') - path));
+}
+
+/* A writer that was killed leaves its temporary file; a day later nobody can still be writing it. */
+static void remove_stale(const char *root)
+{
+	auto_free char *temporaries = text_format("%s/tmp", root);
+	auto_closedir DIR *directory = opendir(temporaries);
+	int64_t oldest_ms = clock_wall_ms() - STALE_MS;
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		struct stat status;
+
+		if (fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+			S_ISREG(status.st_mode) && (int64_t)status.st_mtime * 1000 < oldest_ms)
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	}
+}
+
+/* mkdir -p in which each new name is durable before anything is put below it. */
+static int make_durable_directory(const char *path, struct err *err)
+{
+	auto_free char *parent = NULL;
+
+	if (mkdir(path, 0777) == 0 || errno == EEXIST) {
+		parent = parent_of(path);
+		return file_sync_directory(parent[0] ? parent : "/", err);
+	}
+	if (errno != ENOENT)
+		return err_os(err, errno, "cannot make directory %s", path);
+	parent = parent_of(path);
+	if (make_durable_directory(parent, err) < 0)
+		return -1;
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return err_os(err, errno, "cannot make directory %s", path);
+	return file_sync_directory(parent, err);
+}
+
+static char *root_of_url(const char *url, struct err *err)
+{
+	const char *path = url + strlen("file://");
+	char *root;
+
+	if (path[0] != '/') {
+		err_set(err, ERR_INVALID,
+			"store %s: a file store is named by an absolute path: file:///DIR", url);
+		return NULL;
+	}
+	root = text_copy(path);
+	while (strlen(root) > 1 && text_ends(root, "/"))
+		root[strlen(root) - 1] = '\0';
+	return root;
+}
+
+static int dir_open(const char *url, bool create, bool read_only, struct store **store,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free char *root = root_of_url(url, err);
+	struct store_dir *dir;
+
+	if (!root || cancel_check(cancel, err) < 0)
+		return -1;
+	if (!file_is_directory(root)) {
+		if (file_exists(root))
+			return err_set(
+				err, ERR_INVALID, "store %s: %s is not a directory", url, root);
+		if (!create || read_only)
+			return err_set(err, ERR_NOT_FOUND, "store %s: there is no directory %s",
+				url, root);
+		if (make_durable_directory(root, err) < 0)
+			return err_wrap(err, "store %s", url);
+	}
+	if (!read_only)
+		remove_stale(root);
+	dir = memory_new(sizeof(*dir));
+	dir->store.ops = &store_dir_ops;
+	dir->root = take(&root);
+	*store = &dir->store;
+	return 0;
+}
+
+static void dir_close(struct store *store)
+{
+	free(dir_of(store)->root);
+	free(store);
+}
+
+static int write_temporary(const char *path, const void *data, size_t size, struct err *err)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0 && errno == ENOENT) {
+		auto_free char *parent = parent_of(path);
+
+		if (make_durable_directory(parent, err) < 0)
+			return -1;
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	}
+	if (fd < 0)
+		return err_os(err, errno, "%s", path);
+	if (file_write_all(fd, data, size, err) < 0)
+		return err_wrap(err, "%s", path);
+	if (fsync(fd) < 0)
+		return err_os(err, errno, "fsync %s", path);
+	/* NFS and quotas report a full disk only here. */
+	if (close(take_fd(&fd)) < 0)
+		return err_os(err, errno, "%s", path);
+	return 0;
+}
+
+static int name_once(const char *temporary, const char *path, enum store_put_mode mode)
+{
+	if (mode == STORE_UNIQUE)
+		return rename(temporary, path);
+	if (link(temporary, path) == 0)
+		return 0;
+	/* FAT, exFAT and many FUSE file systems have no links. */
+	if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK)
+		return renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE);
+	return -1;
+}
+
+static int publish(
+	const char *temporary, const char *path, enum store_put_mode mode, struct err *err)
+{
+	auto_free char *parent = parent_of(path);
+
+	fault_point("before_link");
+	if (name_once(temporary, path, mode) < 0) {
+		if (errno != ENOENT)
+			return err_os(err, errno, "%s", path);
+		if (make_durable_directory(parent, err) < 0)
+			return -1;
+		if (name_once(temporary, path, mode) < 0)
+			return err_os(err, errno, "%s", path);
+	}
+	fault_point("after_link");
+	return file_sync_directory(parent, err);
+}
+
+static int dir_put(struct store *store, const char *key, const void *data, size_t size,
+	enum store_put_mode mode, struct cancel *cancel, struct err *err)
+{
+	auto_free char *path = path_of(store, key);
+	auto_free char *temporary = NULL;
+	char nonce[33];
+	int result;
+
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	file_nonce(nonce);
+	temporary = text_format("%s/tmp/%s", dir_of(store)->root, nonce);
+	result = write_temporary(temporary, data, size, err);
+	if (result == 0) {
+		fault_point("after_temporary_write");
+		result = publish(temporary, path, mode, err);
+	}
+	/* Fails where it was renamed or never made: both are fine. */
+	unlink(temporary);
+	return result;
+}
+
+static int dir_get(struct store *store, const char *key, uint64_t offset, size_t size,
+	struct bytes *out, struct cancel *cancel, struct err *err)
+{
+	auto_free char *path = path_of(store, key);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return err_os(err, errno, "%s", path);
+	if (size == STORE_TO_END)
+		size = (uint64_t)status.st_size > offset
+			       ? (size_t)((uint64_t)status.st_size - offset)
+			       : 0;
+	if (bytes_reserve(out, size, err) < 0)
+		return err_wrap(err, "%s", path);
+	while (size > 0) {
+		ssize_t got = pread(fd, out->data + out->size, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_os(err, errno, "%s", path);
+		if (got == 0)
+			return err_set(err, ERR_CORRUPT, "%s is too short: %lld bytes", path,
+				(long long)status.st_size);
+		out->size += (size_t)got;
+		offset += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
+
+static int list_below(const char *root, const char *directory, const char *prefix,
+	enum store_depth depth, struct store_listing *listing, struct cancel *cancel,
+	struct err *err);
+
+static int list_entry(int directory_fd, const char *root, const char *key, const char *name,
+	const char *prefix, enum store_depth depth, struct store_listing *listing,
+	struct cancel *cancel, struct err *err)
+{
+	struct stat status;
+
+	if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "%s/%s", root, key);
+	if (S_ISREG(status.st_mode) && text_starts(key, prefix))
+		store_listing_add(listing, key, (uint64_t)status.st_size);
+	if (!S_ISDIR(status.st_mode))
+		return 0;
+	if (depth == STORE_LEVEL && text_starts(key, prefix)) {
+		auto_free char *folded = text_format("%s/", key);
+
+		store_listing_add(listing, folded, 0);
+		return 0;
+	}
+	return list_below(root, key, prefix, depth, listing, cancel, err);
+}
+
+static int list_below(const char *root, const char *directory, const char *prefix,
+	enum store_depth depth, struct store_listing *listing, struct cancel *cancel,
+	struct err *err)
+{
+	auto_free char *path = text_format("%s/%s", root, directory);
+	auto_closedir DIR *stream = opendir(path);
+	struct dirent *entry;
+
+	if (!stream)
+		return errno == ENOENT ? 0 : err_os(err, errno, "%s", path);
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	while (errno = 0, (entry = readdir(stream))) {
+		auto_free char *key =
+			text_format("%s%s%s", directory, directory[0] ? "/" : "", entry->d_name);
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (list_entry(dirfd(stream), root, key, entry->d_name, prefix, depth, listing,
+			    cancel, err) < 0)
+			return -1;
+	}
+	return errno ? err_os(err, errno, "%s", path) : 0;
+}
+
+static int dir_list(struct store *store, const char *prefix, enum store_depth depth,
+	struct store_listing *listing, struct cancel *cancel, struct err *err)
+{
+	const char *slash = strrchr(prefix, '/');
+	auto_free char *directory = text_copy_n(prefix, slash ? (size_t)(slash - prefix) : 0);
+
+	if (list_below(dir_of(store)->root, directory, prefix, depth, listing, cancel, err) < 0) {
+		store_listing_release(listing);
+		return -1;
+	}
+	store_listing_sort(listing);
+	return 0;
+}
+
+static int dir_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
+{
+	auto_free char *path = path_of(store, key);
+
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	if (unlink(path) < 0 && errno != ENOENT)
+		return err_os(err, errno, "%s", path);
+	return 0;
+}
+
+const struct store_ops store_dir_ops = {
+	.scheme = "file",
+	.open = dir_open,
+	.close = dir_close,
+	.put = dir_put,
+	.get = dir_get,
+	.list = dir_list,
+	.remove = dir_remove,
+};

@@ -1,0 +1,326 @@
+#include "tree.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "tree_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+/* Kernels stamp files with a clock that ticks every 1 to 10 ms: two writes within a tick look like one. */
+#define TICK_MS 20
+#define LOOKS_MOST 5
+#define XATTR_MOST 65536
+
+void tree_release(struct tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		if (tree->items[i].fd >= 0)
+			close(tree->items[i].fd);
+		entry_release(&tree->items[i].entry);
+	}
+	if (tree->root && tree->root_fd >= 0)
+		close(tree->root_fd);
+	free(tree->items);
+	free(tree->root);
+	*tree = (struct tree){.root_fd = -1};
+}
+
+/* --- stamps --- */
+
+static struct file_stamp stamp_of(const struct stat *status)
+{
+	return (struct file_stamp){
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.size = (uint64_t)status->st_size,
+		.mtime = status->st_mtim,
+		.ctime = status->st_ctim,
+	};
+}
+
+static bool is_fresh(const struct file_stamp *stamp)
+{
+	struct timespec now;
+	int64_t age_ms;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	age_ms = (int64_t)(now.tv_sec - stamp->ctime.tv_sec) * 1000 +
+		 (now.tv_nsec - stamp->ctime.tv_nsec) / 1000000;
+	/* In the future: another machine's clock, and waiting would not help. */
+	return age_ms < TICK_MS && age_ms > -TICK_MS;
+}
+
+int tree_stamp(
+	int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel, struct err *err)
+{
+	struct stat status;
+
+	for (int i = 0; i < LOOKS_MOST; i++) {
+		if (fstat(fd, &status) < 0)
+			return err_os(err, errno, "fstat");
+		*stamp = stamp_of(&status);
+		if (!settled || !is_fresh(stamp))
+			return 0;
+		if (cancel_sleep(cancel, TICK_MS, err) < 0)
+			return -1;
+	}
+	return err_set(err, ERR_RETRY, "it is being written all the time");
+}
+
+/* --- opening --- */
+
+static int open_below(int root_fd, const char *path)
+{
+	int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+	int fd = openat(root_fd, path, flags | O_NOATIME);
+
+	/* Only the owner may ask for O_NOATIME. */
+	return fd < 0 && errno == EPERM ? openat(root_fd, path, flags) : fd;
+}
+
+static int open_error(const char *path, struct err *err)
+{
+	if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO)
+		return err_set(err, ERR_RETRY, "%s went away while it was being opened", path);
+	return err_os(err, errno, "%s", path);
+}
+
+static void note_xattr(struct entry *entry, int fd, const char *name)
+{
+	struct entry_xattr *xattr;
+	char value[XATTR_MOST];
+	ssize_t size;
+
+	if (!text_starts(name, "user."))
+		return;
+	size = fgetxattr(fd, name, value, sizeof(value));
+	if (size < 0)
+		return;
+	entry->xattrs = memory_grow(entry->xattrs, entry->xattr_count + 1, sizeof(*entry->xattrs));
+	xattr = &entry->xattrs[entry->xattr_count++];
+	*xattr = (struct entry_xattr){.name = text_copy(name)};
+	bytes_append(&xattr->value, value, (size_t)size, NULL);
+}
+
+static void read_xattrs(struct entry *entry, int fd)
+{
+	char names[XATTR_MOST];
+	ssize_t size = flistxattr(fd, names, sizeof(names));
+
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(names + at) + 1)
+		note_xattr(entry, fd, names + at);
+}
+
+static int note_status(struct tree_item *item, struct err *err)
+{
+	struct stat status;
+
+	if (fstat(item->fd, &status) < 0)
+		return err_os(err, errno, "%s", item->entry.path);
+	if (!S_ISREG(status.st_mode))
+		return err_set(err, ERR_RETRY, "%s is no longer a file", item->entry.path);
+	item->stamp = stamp_of(&status);
+	item->links = (uint32_t)status.st_nlink;
+	item->entry.mode = status.st_mode & 07777;
+	item->entry.size = (uint64_t)status.st_size;
+	item->entry.mtime_s = status.st_mtim.tv_sec;
+	item->entry.mtime_ns = (uint32_t)status.st_mtim.tv_nsec;
+	return 0;
+}
+
+static int open_item(const struct tree *tree, struct tree_item *item, struct err *err)
+{
+	item->fd = open_below(tree->root_fd, item->entry.path);
+	if (item->fd < 0)
+		return open_error(item->entry.path, err);
+	if (note_status(item, err) < 0)
+		return -1;
+	read_xattrs(&item->entry, item->fd);
+	return 0;
+}
+
+int tree_open_file(const struct tree *tree, struct tree_item *item, struct err *err)
+{
+	struct file_stamp before = item->stamp;
+	struct stat status;
+
+	item->fd = open_below(tree->root_fd, item->entry.path);
+	if (item->fd < 0)
+		return open_error(item->entry.path, err);
+	if (fstat(item->fd, &status) < 0)
+		return err_os(err, errno, "%s", item->entry.path);
+	item->stamp = stamp_of(&status);
+	if (!file_stamp_equal(&before, &item->stamp))
+		return err_set(
+			err, ERR_RETRY, "%s changed before it could be opened", item->entry.path);
+	return 0;
+}
+
+/* --- freezing --- */
+
+/* The first of the names of a file, in order, carries its content. */
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct tree_item *first = *(struct tree_item *const *)a;
+	const struct tree_item *second = *(struct tree_item *const *)b;
+
+	if (first->stamp.device != second->stamp.device)
+		return first->stamp.device < second->stamp.device ? -1 : 1;
+	if (first->stamp.inode != second->stamp.inode)
+		return first->stamp.inode < second->stamp.inode ? -1 : 1;
+	return strcmp(first->entry.path, second->entry.path);
+}
+
+static void find_hardlinks(struct tree *tree)
+{
+	auto_free struct tree_item **linked = memory_new(tree->count * sizeof(*linked));
+	const struct tree_item *file = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->items[i].entry.type == ENTRY_FILE && tree->items[i].links > 1)
+			linked[count++] = &tree->items[i];
+	if (count)
+		qsort(linked, count, sizeof(struct tree_item *), compare_inodes);
+	for (size_t i = 0; i < count; i++) {
+		struct tree_item *item = linked[i];
+
+		if (!file || file->stamp.device != item->stamp.device ||
+			file->stamp.inode != item->stamp.inode) {
+			file = item;
+			continue;
+		}
+		item->entry.type = ENTRY_HARDLINK;
+		item->entry.target = text_copy(file->entry.path);
+		item->entry.size = 0;
+		if (item->fd >= 0)
+			close(item->fd);
+		item->fd = -1;
+	}
+}
+
+/* Out of descriptors: the rest is stamped now, closed again, and opened once more when its turn comes. */
+static int open_all(struct tree *tree, struct cancel *cancel, struct err *err)
+{
+	bool keep = true;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		struct tree_item *item = &tree->items[i];
+
+		if (item->entry.type != ENTRY_FILE)
+			continue;
+		if (cancel_check(cancel, err) < 0)
+			return -1;
+		if (open_item(tree, item, err) < 0) {
+			if (!keep || !err || (err->os != EMFILE && err->os != ENFILE))
+				return -1;
+			keep = false;
+			/* Room for what else this process must open meanwhile: packs, directories, sockets. */
+			for (size_t j = i, freed = 0; j > 0 && freed < 64; j--) {
+				if (tree->items[j - 1].fd < 0)
+					continue;
+				close(tree->items[j - 1].fd);
+				tree->items[j - 1].fd = -1;
+				freed++;
+			}
+			i--;
+			continue;
+		}
+		if (keep)
+			continue;
+		close(item->fd);
+		item->fd = -1;
+	}
+	return 0;
+}
+
+static const struct tree_item *find_fresh(const struct tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->items[i].fd >= 0 && is_fresh(&tree->items[i].stamp))
+			return &tree->items[i];
+	return NULL;
+}
+
+/* While anything was written in the current tick of the kernel's clock, waits for the next and looks again. */
+static int settle(struct tree *tree, struct cancel *cancel, struct err *err)
+{
+	const struct tree_item *fresh = find_fresh(tree);
+
+	for (int looks = 1; fresh; looks++) {
+		if (looks == LOOKS_MOST)
+			return err_set(err, ERR_RETRY, "%s is being written all the time",
+				fresh->entry.path);
+		if (cancel_sleep(cancel, TICK_MS, err) < 0)
+			return -1;
+		for (size_t i = 0; i < tree->count; i++)
+			if (tree->items[i].fd >= 0 && note_status(&tree->items[i], err) < 0)
+				return -1;
+		fresh = find_fresh(tree);
+	}
+	return 0;
+}
+
+static void read_directory_xattrs(struct tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		struct entry *entry = &tree->items[i].entry;
+		auto_close int fd = entry->type == ENTRY_DIRECTORY
+					    ? open_below(tree->root_fd, entry->path)
+					    : -1;
+
+		if (fd >= 0)
+			read_xattrs(entry, fd);
+	}
+}
+
+int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct tree *tree, struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+
+	*tree = (struct tree){.root_fd = -1};
+	tree->root = realpath(directory, NULL);
+	if (!tree->root)
+		return err_os(err, errno, "%s", directory);
+	tree->root_fd = open(tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (tree->root_fd < 0)
+		err_os(&own, errno, "%s", tree->root);
+	else if (tree_walk(tree, exclude, arg, cancel, &own) == 0 &&
+		 open_all(tree, cancel, &own) == 0 && settle(tree, cancel, &own) == 0) {
+		find_hardlinks(tree);
+		read_directory_xattrs(tree);
+		return 0;
+	}
+	tree_release(tree);
+	if (err)
+		*err = own;
+	return -1;
+}
+
+/* --- applying --- */
+
+int tree_apply(int fd, const struct entry *entry, struct err *err)
+{
+	struct timespec times[2] = {
+		{.tv_nsec = UTIME_OMIT},
+		{.tv_sec = entry->mtime_s, .tv_nsec = entry->mtime_ns},
+	};
+	/* Whoever can write to the store must not be able to hand out our user's identity. */
+	uint32_t mode = entry->type == ENTRY_DIRECTORY ? entry->mode : entry->mode & 01777;
+
+	for (size_t i = 0; i < entry->xattr_count; i++)
+		if (fsetxattr(fd, entry->xattrs[i].name, entry->xattrs[i].value.data,
+			    entry->xattrs[i].value.size, 0) < 0 &&
+			errno == ENOSPC)
+			return err_os(
+				err, errno, "%s: attribute %s", entry->path, entry->xattrs[i].name);
+	if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0 || fsync(fd) < 0)
+		return err_os(err, errno, "%s", entry->path);
+	return 0;
+}

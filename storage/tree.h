@@ -1,0 +1,48 @@
+/*
+ * PRIVATE: a directory as a list of entries, and metadata onto files. The walk is libarchive's: symbolic links are not followed,
+ * the process never changes its directory.
+ */
+#ifndef TREE_H
+#define TREE_H
+
+#include "base/cancel.h"
+#include "index.h"
+#include "manifest.h"
+
+#include <stdbool.h>
+
+struct tree_item {
+	struct entry entry;      /* chunks are left out */
+	struct file_stamp stamp; /* files: as of the moment they were opened */
+	uint32_t links;
+	int fd; /* files: open for reading, or -1 where there were not descriptors enough */
+};
+
+struct tree {
+	char *root; /* absolute, links resolved */
+	int root_fd;
+	uint32_t root_mode;
+	struct tree_item *items; /* sorted by path */
+	size_t count;
+	uint32_t left_out; /* sockets, devices, links that lead out */
+};
+
+/*
+ * Walks, then opens and stats every regular file at once, so that what happens to the names afterwards does not matter. Stamps are
+ * settled: whoever writes after this call leaves another ctime. ERR_RETRY: a file went away meanwhile.
+ */
+int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct tree *tree, struct cancel *cancel, struct err *err);
+void tree_release(struct tree *tree);
+
+/* Opens a file that tree_freeze() had no descriptor for. ERR_RETRY if it is another file by now. */
+int tree_open_file(const struct tree *tree, struct tree_item *item, struct err *err);
+
+/* The stamp of an open file. With `settled`, waits the few ms that it takes until a later write must leave another one. */
+int tree_stamp(
+	int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel, struct err *err);
+
+/* Mode, user.* attributes and times onto an open file or directory, then fsync. Attributes are best effort. */
+int tree_apply(int fd, const struct entry *entry, struct err *err);
+
+#endif

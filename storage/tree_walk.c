@@ -1,0 +1,172 @@
+#include "tree_walk.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "entry_path.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct walk {
+	struct tree *tree;
+	bool (*exclude)(void *arg, const char *path);
+	void *arg;
+	size_t root_length;
+};
+
+AUTO_POINTER(struct archive, archive_read_free);
+AUTO_POINTER(struct archive_entry, archive_entry_free);
+
+static struct tree_item *add_item(struct tree *tree, const char *path, enum entry_type type)
+{
+	struct tree_item *item;
+
+	if ((tree->count & (tree->count - 1)) == 0)
+		tree->items = memory_grow(
+			tree->items, tree->count ? 2 * tree->count : 1, sizeof(*tree->items));
+	item = &tree->items[tree->count++];
+	*item = (struct tree_item){.fd = -1};
+	item->entry.path = text_copy(path);
+	item->entry.type = type;
+	return item;
+}
+
+/*
+ * A target that stays in the directory wherever that lies: as it is, if it is relative and only climbs in front; else where it
+ * really leads, seen from the link. NULL if that is outside. The caller frees.
+ */
+static char *portable_target(const struct walk *walk, const char *path, const char *target)
+{
+	const char *root = walk->tree->root;
+	auto_free char *parent = NULL;
+	auto_free char *full = NULL;
+	char resolved[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t length = strlen(root);
+
+	if (entry_target_is_safe(path, target))
+		return text_copy(target);
+	parent = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
+	full = target[0] == '/' ? text_copy(target) : text_format("%s/%s/%s", root, parent, target);
+	/* A dangling link into the directory is kept as well: the text decides. */
+	if (!realpath(full, resolved)) {
+		if (target[0] != '/' || strlen(target) >= sizeof(resolved))
+			return NULL;
+		text_set(resolved, sizeof(resolved), target);
+	}
+	if (strcmp(resolved, root) == 0)
+		return entry_target_between(path, "");
+	if (!text_starts(resolved, root) || resolved[length] != '/' ||
+		!entry_path_is_safe(resolved + length + 1))
+		return NULL;
+	return entry_target_between(path, resolved + length + 1);
+}
+
+static void note_symlink(struct walk *walk, const char *path, struct archive_entry *entry)
+{
+	const char *target = archive_entry_symlink(entry);
+	char *portable = target ? portable_target(walk, path, target) : NULL;
+	struct tree_item *item;
+
+	if (!portable) {
+		walk->tree->left_out++;
+		return;
+	}
+	item = add_item(walk->tree, path, ENTRY_SYMLINK);
+	item->entry.target = portable;
+	item->entry.mode = 0777;
+	item->entry.mtime_s = archive_entry_mtime(entry);
+	item->entry.mtime_ns = (uint32_t)archive_entry_mtime_nsec(entry);
+}
+
+static void note_directory(struct walk *walk, const char *path, struct archive_entry *entry)
+{
+	struct tree_item *item = add_item(walk->tree, path, ENTRY_DIRECTORY);
+
+	item->entry.mode = archive_entry_perm(entry) & 07777;
+	item->entry.mtime_s = archive_entry_mtime(entry);
+	item->entry.mtime_ns = (uint32_t)archive_entry_mtime_nsec(entry);
+}
+
+static int note(
+	struct walk *walk, struct archive *disk, struct archive_entry *entry, struct err *err)
+{
+	const char *full = archive_entry_pathname(entry);
+	const char *path = full && strlen(full) > walk->root_length ? full + walk->root_length : "";
+
+	if (path[0] == '/')
+		path++;
+	if (path[0] && walk->exclude && walk->exclude(walk->arg, path))
+		return 0;
+	switch (archive_entry_filetype(entry)) {
+	case AE_IFREG:
+		add_item(walk->tree, path, ENTRY_FILE);
+		return 0;
+	case AE_IFLNK:
+		note_symlink(walk, path, entry);
+		return 0;
+	case AE_IFDIR:
+		if (path[0])
+			note_directory(walk, path, entry);
+		else
+			walk->tree->root_mode = archive_entry_perm(entry) & 07777;
+		if (archive_read_disk_descend(disk) < ARCHIVE_WARN)
+			return err_os(err, archive_errno(disk), "%s", full);
+		return 0;
+	default:
+		walk->tree->left_out++;
+		return 0;
+	}
+}
+
+static int walk_error(struct archive *disk, const char *root, struct err *err)
+{
+	int reason = archive_errno(disk);
+
+	if (reason == ENOENT || reason == ENOTDIR)
+		return err_set(err, ERR_RETRY, "%s changed while it was looked through", root);
+	return err_os(err, reason, "%s: %s", root, archive_error_string(disk));
+}
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct tree_item *first = a, *second = b;
+
+	return strcmp(first->entry.path, second->entry.path);
+}
+
+int tree_walk(struct tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct cancel *cancel, struct err *err)
+{
+	struct walk walk = {tree, exclude, arg, strlen(tree->root)};
+	auto_(archive_read_free) struct archive *disk = archive_read_disk_new();
+	auto_(archive_entry_free) struct archive_entry *entry = archive_entry_new();
+
+	if (!disk || !entry)
+		return err_os(err, ENOMEM, "%s", tree->root);
+	archive_read_disk_set_symlink_physical(disk);
+	archive_read_disk_set_behavior(disk, ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS |
+						     ARCHIVE_READDISK_NO_XATTR |
+						     ARCHIVE_READDISK_NO_SPARSE);
+	if (archive_read_disk_open(disk, tree->root) != ARCHIVE_OK)
+		return walk_error(disk, tree->root, err);
+	for (;;) {
+		int got = archive_read_next_header2(disk, entry);
+
+		if (got == ARCHIVE_EOF)
+			break;
+		if (got < ARCHIVE_WARN)
+			return walk_error(disk, tree->root, err);
+		if (cancel_check(cancel, err) < 0 || note(&walk, disk, entry, err) < 0)
+			return -1;
+		archive_entry_clear(entry);
+	}
+	if (tree->count)
+		qsort(tree->items, tree->count, sizeof(*tree->items), compare_items);
+	return 0;
+}

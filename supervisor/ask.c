@@ -1,0 +1,142 @@
+#include "ask.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "outcome.h"
+#include "process_tree.h"
+#include "rank_choice.h"
+#include "signal_name.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TRY_AGAIN_MS 100
+#define WRITERS_MOST 256
+
+static void hinder(struct ask *ask, const char *why)
+{
+	if (!ask->told)
+		ask->callbacks.hindered(ask->callbacks.arg, why);
+	ask->told = true;
+}
+
+static bool send_signal(struct ask *ask)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	auto_(rank_choice_release) struct rank_choice choice = {0};
+	pid_t writers[WRITERS_MOST];
+	size_t writer_count = ask->callbacks.writers(ask->callbacks.arg, writers, WRITERS_MOST);
+	size_t sent = 0;
+	struct err err;
+
+	if (process_tree_read(ask->child, PROCESS_TREE_FULL, &tree, &err) < 0) {
+		hinder(ask, err.text);
+		return false;
+	}
+	rank_choice_make(&tree, ask->child, ask->signal, writers, writer_count, &choice);
+	for (size_t i = 0; i < choice.count; i++)
+		if (kill(choice.pids[i], ask->signal) == 0)
+			choice.pids[sent++] = choice.pids[i];
+	if (sent == 0) {
+		hinder(ask, choice.count ? "the process to ask has just ended" : choice.reason);
+		return false;
+	}
+	ask->callbacks.asked(ask->callbacks.arg, choice.pids, sent);
+	return true;
+}
+
+static char **joined_environment(const char *const *more)
+{
+	size_t old = 0, added = 0;
+	char **joined;
+
+	while (environ[old])
+		old++;
+	while (more && more[added])
+		added++;
+	joined = memory_new((old + added + 1) * sizeof(*joined));
+	/* Ours first: getenv() and shells take the first of two. */
+	for (size_t i = 0; i < added; i++)
+		memcpy(&joined[i], &more[i], sizeof(char *));
+	memcpy(joined + added, environ, old * sizeof(*joined));
+	return joined;
+}
+
+static void start_command(struct ask *ask)
+{
+	char shell[] = "/bin/sh", option[] = "-c";
+	auto_free char *command = text_copy(ask->command);
+	char *argv[] = {shell, option, command, NULL};
+	auto_free char **environment = joined_environment(ask->environment);
+	posix_spawnattr_t attributes;
+	sigset_t defaults;
+	int failed;
+
+	sigfillset(&defaults);
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(&ask->inherited->ignored, signal) == 1)
+			sigdelset(&defaults, signal);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes,
+		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attributes, &ask->inherited->mask);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	failed = posix_spawn(&ask->command_pid, shell, NULL, &attributes, argv, environment);
+	posix_spawnattr_destroy(&attributes);
+	if (failed) {
+		ask->command_pid = 0;
+		hinder(ask, strerror(failed));
+		return;
+	}
+	ask->callbacks.asked(ask->callbacks.arg, NULL, 0);
+}
+
+static void try_again(struct timer *timer)
+{
+	struct ask *ask = container_of(timer, struct ask, again);
+
+	if (!send_signal(ask))
+		loop_arm(ask->loop, &ask->again, clock_monotonic_ms() + TRY_AGAIN_MS);
+}
+
+void ask_start(struct ask *ask, pid_t child)
+{
+	ask->child = child;
+	ask->told = false;
+	ask->again.fired = try_again;
+	loop_disarm(ask->loop, &ask->again);
+	if (ask->method == ASK_COMMAND) {
+		if (ask->command_pid == 0)
+			start_command(ask);
+		else
+			hinder(ask, "the checkpoint command of the request before is still running");
+		return;
+	}
+	try_again(&ask->again);
+}
+
+void ask_stop(struct ask *ask)
+{
+	loop_disarm(ask->loop, &ask->again);
+}
+
+bool ask_reaped(struct ask *ask, pid_t pid, int status)
+{
+	char why[96];
+	int code = outcome_child_code(status);
+
+	if (pid != ask->command_pid || pid == 0)
+		return false;
+	ask->command_pid = 0;
+	ask->told = false;
+	snprintf(why, sizeof(why), "the checkpoint command ended with %d", code);
+	if (code != 0)
+		hinder(ask, why);
+	return true;
+}

@@ -1,0 +1,195 @@
+#include "base/file.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+int file_read(const char *path, struct bytes *out, struct err *err)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_os(err, errno, "%s", path);
+	for (;;) {
+		size_t limit = out->limit ? out->limit : (size_t)1 << 30;
+		size_t room = limit > out->size ? limit - out->size : 0;
+		ssize_t got;
+
+		/* With the last byte of the limit in place, asking for one more tells a full buffer from a file that is too long. */
+		if (room > 0 && bytes_reserve(out, room < 4096 ? room : 4096, err) < 0)
+			return err_wrap(err, "%s", path);
+		got = room > 0 ? read(fd, out->data + out->size, room < 4096 ? room : 4096)
+			       : read(fd, &(char){0}, 1);
+		if (got > 0 && room == 0)
+			return err_set(err, ERR_FAILED, "%s: more than %zu bytes", path, limit);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_os(err, errno, "%s", path);
+		if (got == 0)
+			return 0;
+		out->size += (size_t)got;
+	}
+}
+
+int file_write_all(int fd, const void *data, size_t size, struct err *err)
+{
+	const char *next = data;
+
+	while (size > 0) {
+		ssize_t wrote = write(fd, next, size);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote < 0)
+			return err_os(err, errno, "write");
+		next += wrote;
+		size -= (size_t)wrote;
+	}
+	return 0;
+}
+
+static char *parent_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return text_copy(".");
+	return slash == path ? text_copy("/") : text_copy_n(path, (size_t)(slash - path));
+}
+
+int file_sync_directory(const char *path, struct err *err)
+{
+	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_os(err, errno, "%s", path);
+	/* Some file systems (FUSE, 9p) have no fsync for directories and say EINVAL: nothing more can be done there. */
+	if (fsync(fd) < 0 && errno != EINVAL && errno != ENOTSUP)
+		return err_os(err, errno, "fsync %s", path);
+	return 0;
+}
+
+int file_write(const char *path, const void *data, size_t size, struct err *err)
+{
+	char nonce[33];
+	auto_free char *directory = parent_of(path);
+	auto_free char *temporary = NULL;
+	auto_close int fd = -1;
+
+	file_nonce(nonce);
+	temporary = text_format("%s.%.8s.tmp", path, nonce);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_os(err, errno, "%s", temporary);
+	if (file_write_all(fd, data, size, err) < 0) {
+		unlink(temporary);
+		return err_wrap(err, "%s", path);
+	}
+	if (fsync(fd) < 0 || rename(temporary, path) < 0) {
+		err_os(err, errno, "%s", path);
+		unlink(temporary);
+		return -1;
+	}
+	return file_sync_directory(directory, err);
+}
+
+int file_make_directories(const char *path, mode_t mode, struct err *err)
+{
+	auto_free char *partial = text_copy(path);
+	char *slash = partial;
+
+	for (;;) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = '\0';
+		if (mkdir(partial, mode) < 0 && errno != EEXIST) {
+			/* A parent on a read-only file system says EROFS although it exists. */
+			int reason = errno;
+			if (!file_is_directory(partial))
+				return err_os(err, reason, "cannot make directory %s", partial);
+		}
+		if (!slash)
+			break;
+		*slash = '/';
+	}
+	if (!file_is_directory(path))
+		return err_os(err, ENOTDIR, "%s", path);
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status, (void)type, (void)where;
+	return remove(path);
+}
+
+int file_remove_tree(const char *path, struct err *err)
+{
+	if (nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT)
+		return err_os(err, errno, "cannot remove %s", path);
+	return 0;
+}
+
+bool file_exists(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0;
+}
+
+bool file_is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool file_directory_is_empty(const char *path)
+{
+	auto_closedir DIR *directory = opendir(path);
+	struct dirent *entry;
+
+	if (!directory)
+		return errno == ENOENT;
+	while ((entry = readdir(directory)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			return false;
+	return true;
+}
+
+char *file_absolute(const char *path)
+{
+	char resolved[PATH_MAX];
+	auto_free char *parent = NULL;
+	auto_free char *base = NULL;
+	const char *name;
+
+	if (realpath(path, resolved))
+		return text_copy(resolved);
+	if (path[0] == '\0' || text_equal(path, "/") || text_equal(path, "."))
+		return text_copy(path);
+	base = text_copy(path);
+	while (strlen(base) > 1 && text_ends(base, "/"))
+		base[strlen(base) - 1] = '\0';
+	name = strrchr(base, '/');
+	name = name ? name + 1 : base;
+	parent = parent_of(base);
+	auto_free char *above = file_absolute(parent);
+	return text_format("%s/%s", text_equal(above, "/") ? "" : above, name);
+}
+
+void file_nonce(char target[33])
+{
+	uint8_t random[16];
+
+	while (getrandom(random, sizeof(random), 0) != sizeof(random))
+		continue;
+	text_hex(random, sizeof(random), target);
+}

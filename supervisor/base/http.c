@@ -1,0 +1,359 @@
+#include "base/http.h"
+
+#include "base/clock.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+	CONNECT_TIMEOUT_MS = 10000,
+	IDLE_CONNECTIONS = 4,
+	FIELDS_LIMIT = 64 * 1024,
+	STALL_BYTES_PER_SECOND = 1024,
+};
+
+struct http {
+	CURLM *multi; /* owns the connections, so they outlive the easy handle's reset */
+	CURL *easy;
+};
+
+/* One request under way: what curl's callbacks see. */
+struct exchange {
+	const struct http_request *request;
+	struct http_response *response;
+	size_t sent;
+	struct err *err;
+	bool failed; /* a callback of ours filled err */
+};
+
+static pthread_once_t set_up = PTHREAD_ONCE_INIT;
+static CURLcode set_up_result;
+
+static void set_up_library(void)
+{
+	set_up_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int http_new(struct http **result, struct err *err)
+{
+	struct http *http;
+
+	pthread_once(&set_up, set_up_library);
+	if (set_up_result != CURLE_OK)
+		return err_set(err, ERR_FAILED, "libcurl: %s", curl_easy_strerror(set_up_result));
+	http = memory_new(sizeof(*http));
+	http->multi = curl_multi_init();
+	http->easy = curl_easy_init();
+	if (!http->multi || !http->easy) {
+		http_free(http);
+		return err_set(err, ERR_FAILED, "libcurl gives no handle");
+	}
+	curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS);
+	*result = http;
+	return 0;
+}
+
+void http_free(struct http *http)
+{
+	if (!http)
+		return;
+	curl_easy_cleanup(http->easy);
+	curl_multi_cleanup(http->multi);
+	free(http);
+}
+
+void http_response_release(struct http_response *response)
+{
+	bytes_release(&response->body);
+	bytes_release(&response->fields);
+}
+
+/* Fields are kept as "name\0value\0", the name in lower case. */
+const char *http_header(const struct http_response *response, const char *name)
+{
+	const char *at = (const char *)response->fields.data;
+	const char *end = at + response->fields.size;
+
+	while (at < end) {
+		const char *value = at + strlen(at) + 1;
+
+		if (strcasecmp(at, name) == 0)
+			return value;
+		at = value + strlen(value) + 1;
+	}
+	return NULL;
+}
+
+static size_t give_up(struct exchange *exchange)
+{
+	exchange->failed = true;
+	return 0; /* fewer than asked for: curl ends the transfer */
+}
+
+static size_t receive_field(char *data, size_t size, size_t count, void *arg)
+{
+	struct exchange *exchange = arg;
+	struct bytes *fields = &exchange->response->fields;
+	size_t length = size * count, name = 0, value, end = length;
+
+	/* A new status line: what came before was "100 Continue". */
+	if (length >= 5 && memcmp(data, "HTTP/", 5) == 0) {
+		fields->size = 0;
+		return length;
+	}
+	while (name < length && data[name] != ':')
+		name++;
+	if (name == length)
+		return length;
+	for (value = name + 1; value < end && isspace((unsigned char)data[value]); value++)
+		;
+	while (end > value && isspace((unsigned char)data[end - 1]))
+		end--;
+	if (memchr(data, '\0', length))
+		return length;
+	if (bytes_append(fields, data, name, exchange->err) < 0 ||
+		bytes_append(fields, "", 1, exchange->err) < 0 ||
+		bytes_append(fields, data + value, end - value, exchange->err) < 0 ||
+		bytes_append(fields, "", 1, exchange->err) < 0)
+		return give_up(exchange);
+	return length;
+}
+
+static size_t receive_body(char *data, size_t size, size_t count, void *arg)
+{
+	struct exchange *exchange = arg;
+
+	if (bytes_append(&exchange->response->body, data, size * count, exchange->err) < 0) {
+		err_wrap(exchange->err, "the answer is too long");
+		return give_up(exchange);
+	}
+	return size * count;
+}
+
+static size_t send_body(char *target, size_t size, size_t count, void *arg)
+{
+	struct exchange *exchange = arg;
+	size_t left = exchange->request->body_size - exchange->sent;
+	size_t piece = size * count < left ? size * count : left;
+
+	if (piece)
+		memcpy(target, (const char *)exchange->request->body + exchange->sent, piece);
+	exchange->sent += piece;
+	return piece;
+}
+
+static int seek_body(void *arg, curl_off_t offset, int origin)
+{
+	struct exchange *exchange = arg;
+
+	if (origin != SEEK_SET || offset < 0 || (size_t)offset > exchange->request->body_size)
+		return CURL_SEEKFUNC_FAIL;
+	exchange->sent = (size_t)offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+static void set_limits(CURL *easy, const struct http_request *request)
+{
+	int64_t connect =
+		request->connect_timeout_ms ? request->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
+	if (request->timeout_ms)
+		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+	if (request->stall_timeout_ms) {
+		curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES_PER_SECOND);
+		curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
+			(long)((request->stall_timeout_ms + 999) / 1000));
+	}
+}
+
+static void set_manners(CURL *easy, const struct http_request *request)
+{
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "reprieve");
+#if LIBCURL_VERSION_NUM >= 0x075500
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+	if (request->no_proxy) {
+		curl_easy_setopt(easy, CURLOPT_PROXY, "");
+		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	}
+}
+
+static void set_method(CURL *easy, const struct http_request *request)
+{
+	const char *method = request->method ? request->method : "GET";
+
+	if (strcmp(method, "HEAD") == 0) {
+		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+		return;
+	}
+	/* An upload of 0 bytes says "Content-Length: 0", which a PUT or POST without a body must. */
+	if (request->body_size || strcmp(method, "PUT") == 0 || strcmp(method, "POST") == 0) {
+		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->body_size);
+	}
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static int set_headers(CURL *easy, const struct http_request *request, struct curl_slist **list)
+{
+	bool expects = false;
+
+	for (const char *const *header = request->headers; header && *header; header++) {
+		struct curl_slist *longer = curl_slist_append(*list, *header);
+
+		if (!longer)
+			return -1;
+		*list = longer;
+		expects = expects || strncasecmp(*header, "Expect:", 7) == 0;
+	}
+	/* curl would ask with "Expect: 100-continue" and wait up to a second for servers that never answer it. */
+	if (!expects) {
+		struct curl_slist *longer = curl_slist_append(*list, "Expect:");
+
+		if (!longer)
+			return -1;
+		*list = longer;
+	}
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *list);
+	return 0;
+}
+
+static void set_callbacks(CURL *easy, struct exchange *exchange)
+{
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, receive_field);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+	curl_easy_setopt(easy, CURLOPT_READFUNCTION, send_body);
+	curl_easy_setopt(easy, CURLOPT_READDATA, exchange);
+	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek_body);
+	curl_easy_setopt(easy, CURLOPT_SEEKDATA, exchange);
+}
+
+static int poll_timeout(struct cancel *cancel)
+{
+	int64_t left = cancel_left_ms(cancel);
+
+	/* curl shortens it to its own next timer. */
+	return left > 60000 ? 60000 : (int)left;
+}
+
+/* Runs the transfer to its end; *result is curl's verdict. */
+static int drive(struct http *http, struct cancel *cancel, CURLcode *result, struct err *err)
+{
+	for (;;) {
+		int running = 0, queued;
+		struct curl_waitfd wake = {
+			.fd = cancel ? cancel->fd : -1, .events = CURL_WAIT_POLLIN};
+		CURLMcode code = curl_multi_perform(http->multi, &running);
+		CURLMsg *message;
+
+		if (code != CURLM_OK)
+			return err_set(err, ERR_FAILED, "libcurl: %s", curl_multi_strerror(code));
+		while ((message = curl_multi_info_read(http->multi, &queued))) {
+			if (message->msg == CURLMSG_DONE) {
+				*result = message->data.result;
+				return 0;
+			}
+		}
+		if (cancel_check(cancel, err) < 0)
+			return -1;
+		curl_multi_poll(http->multi, &wake, cancel ? 1 : 0, poll_timeout(cancel), NULL);
+	}
+}
+
+static int fail(struct http *http, CURLcode result, const char *said, struct err *err)
+{
+	const char *words = said[0] ? said : curl_easy_strerror(result);
+	enum err_kind kind = ERR_RETRY;
+	long os = 0;
+
+	curl_easy_getinfo(http->easy, CURLINFO_OS_ERRNO, &os);
+	if (result == CURLE_OPERATION_TIMEDOUT)
+		os = ETIMEDOUT;
+	if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
+		kind = ERR_INVALID;
+	if (result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE)
+		kind = ERR_DENIED;
+	if (result == CURLE_OUT_OF_MEMORY)
+		kind = ERR_FAILED;
+	err_set(err, kind, "%s", words);
+	if (err)
+		err->os = (int)os;
+	return -1;
+}
+
+static int transfer(struct http *http, struct exchange *exchange, struct cancel *cancel)
+{
+	char said[CURL_ERROR_SIZE] = "";
+	CURLcode result = CURLE_OK;
+	CURLMcode added;
+	int driven;
+
+	curl_easy_setopt(http->easy, CURLOPT_ERRORBUFFER, said);
+	added = curl_multi_add_handle(http->multi, http->easy);
+	if (added != CURLM_OK)
+		return err_set(
+			exchange->err, ERR_FAILED, "libcurl: %s", curl_multi_strerror(added));
+	driven = drive(http, cancel, &result, exchange->err);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* Do not wait for a resolver thread that hangs in getaddrinfo(). */
+	if (driven < 0)
+		curl_easy_setopt(http->easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+	exchange->response->arrived_ms = clock_monotonic_ms();
+	if (driven == 0) {
+		long status = 0;
+
+		curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
+		exchange->response->status = (int)status;
+		if (exchange->failed)
+			driven = -1;
+		else if (result != CURLE_OK)
+			driven = fail(http, result, said, exchange->err);
+	}
+	curl_multi_remove_handle(http->multi, http->easy);
+	curl_easy_setopt(http->easy, CURLOPT_ERRORBUFFER, NULL);
+	return driven;
+}
+
+int http_perform(struct http *http, const struct http_request *request,
+	struct http_response *response, struct cancel *cancel, struct err *err)
+{
+	struct exchange exchange = {.request = request, .response = response, .err = err};
+	struct curl_slist *headers = NULL;
+	int done = -1;
+
+	response->status = 0;
+	response->body.size = 0;
+	response->fields.size = 0;
+	response->fields.limit = FIELDS_LIMIT;
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	curl_easy_reset(http->easy);
+	curl_easy_setopt(http->easy, CURLOPT_URL, request->url);
+	set_manners(http->easy, request);
+	set_limits(http->easy, request);
+	set_method(http->easy, request);
+	set_callbacks(http->easy, &exchange);
+	if (set_headers(http->easy, request, &headers) < 0)
+		err_set(err, ERR_FAILED, "no memory for headers");
+	else
+		done = transfer(http, &exchange, cancel);
+	curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, NULL);
+	curl_slist_free_all(headers);
+	return done;
+}

@@ -1,0 +1,270 @@
+#include "base/httpd.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	BODY_LIMIT = 1 << 20,
+	IDLE_TIMEOUT_SECONDS = 300
+};
+
+struct httpd {
+	struct MHD_Daemon *daemon;
+	struct cancel cancel;
+	httpd_handler_fn *handler;
+	void *arg;
+	uint16_t port;
+};
+
+/* A body on its way out, slowly. */
+struct trickle {
+	struct bytes body;
+	int64_t pause_ms;
+	struct cancel *cancel;
+};
+
+const char *httpd_request_header(const struct httpd_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+const char *httpd_request_query(const struct httpd_request *request, const char *name)
+{
+	const char *value = NULL;
+	size_t size;
+
+	if (MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name,
+		    strlen(name), &value, &size) == MHD_NO)
+		return NULL;
+	return value ? value : "";
+}
+
+void httpd_reply_header(struct httpd_reply *reply, const char *name, const char *format, ...)
+{
+	va_list args;
+	size_t at = reply->header_count;
+
+	if (at == HTTPD_HEADERS_MOST)
+		return;
+	reply->headers[at].name = name;
+	va_start(args, format);
+	vsnprintf(reply->headers[at].value, sizeof(reply->headers[at].value), format, args);
+	va_end(args);
+	reply->header_count++;
+}
+
+void httpd_reply_text(struct httpd_reply *reply, int status, const char *text)
+{
+	reply->status = status;
+	reply->body.size = 0;
+	bytes_append(&reply->body, text, strlen(text), NULL);
+}
+
+static ssize_t trickle_read(void *arg, uint64_t position, char *target, size_t most)
+{
+	struct trickle *trickle = arg;
+
+	if (position >= trickle->body.size)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (most == 0 || cancel_sleep(trickle->cancel, trickle->pause_ms, NULL) < 0)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	target[0] = (char)trickle->body.data[position];
+	return 1;
+}
+
+static void trickle_free(void *arg)
+{
+	struct trickle *trickle = arg;
+
+	bytes_release(&trickle->body);
+	free(trickle);
+}
+
+/* Takes the reply's body. */
+static struct MHD_Response *make_response(struct httpd *httpd, struct httpd_reply *reply)
+{
+	struct bytes body = reply->body;
+
+	reply->body = (struct bytes){0};
+	if (reply->manner == HTTPD_SLOW) {
+		struct trickle *trickle = memory_new(sizeof(*trickle));
+
+		*trickle = (struct trickle){
+			.body = body, .pause_ms = reply->pause_ms, .cancel = &httpd->cancel};
+		return MHD_create_response_from_callback(
+			body.size, 16, trickle_read, trickle, trickle_free);
+	}
+	if (body.size == 0) {
+		bytes_release(&body);
+		return MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+	}
+	return MHD_create_response_from_buffer(body.size, body.data, MHD_RESPMEM_MUST_FREE);
+}
+
+static enum MHD_Result send_reply(
+	struct httpd *httpd, struct MHD_Connection *connection, struct httpd_reply *reply)
+{
+	struct MHD_Response *response;
+	enum MHD_Result queued;
+
+	if (reply->manner == HTTPD_RESET) {
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		const struct linger at_once = {.l_onoff = 1};
+
+		if (info)
+			setsockopt(
+				info->connect_fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+		return MHD_NO;
+	}
+	response = make_response(httpd, reply);
+	if (!response)
+		return MHD_NO;
+	for (size_t i = 0; i < reply->header_count; i++)
+		MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+	queued = MHD_queue_response(connection, (unsigned)reply->status, response);
+	MHD_destroy_response(response);
+	return queued;
+}
+
+/* libmicrohttpd calls this once with the head, for each piece of the body, and once more at its end. */
+static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *data, size_t *size, void **context)
+{
+	struct httpd *httpd = arg;
+	struct bytes *body = *context;
+	struct httpd_reply reply = {.status = 200};
+	struct httpd_request request = {
+		.method = method, .path = url, .cancel = &httpd->cancel, .connection = connection};
+	enum MHD_Result sent;
+
+	(void)version;
+	if (!body) {
+		body = memory_new(sizeof(*body));
+		body->limit = BODY_LIMIT;
+		*context = body;
+		return MHD_YES;
+	}
+	if (*size) {
+		if (bytes_append(body, data, *size, NULL) < 0)
+			return MHD_NO;
+		*size = 0;
+		return MHD_YES;
+	}
+	request.body = body->data;
+	request.body_size = body->size;
+	httpd->handler(httpd->arg, &request, &reply);
+	sent = send_reply(httpd, connection, &reply);
+	bytes_release(&reply.body);
+	return sent;
+}
+
+static void completed(void *arg, struct MHD_Connection *connection, void **context,
+	enum MHD_RequestTerminationCode code)
+{
+	struct bytes *body = *context;
+
+	(void)arg, (void)connection, (void)code;
+	if (body)
+		bytes_release(body);
+	free(body);
+	*context = NULL;
+}
+
+/* Bound here and not by the library, so that a port in use has its own error. */
+static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct err *err)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port)};
+	socklen_t size = sizeof(name);
+	const int on = 1;
+	int fd;
+
+	if (inet_pton(AF_INET, address, &name.sin_addr) != 1)
+		return err_set(err, ERR_INVALID, "\"%s\" is not an IPv4 address", address);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_os(err, errno, "socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(fd, 64) < 0 ||
+		getsockname(fd, (struct sockaddr *)&name, &size) < 0) {
+		int failed = errno;
+
+		close(fd);
+		if (failed == EADDRINUSE)
+			return err_set(err, ERR_EXISTS, "port %u of %s is in use: choose another",
+				port, address);
+		return err_os(err, failed, "listen on %s port %u", address, port);
+	}
+	*bound = ntohs(name.sin_port);
+	return fd;
+}
+
+/* Its threads take no signals: those are the owner's. */
+static struct MHD_Daemon *start_daemon(struct httpd *httpd, int fd)
+{
+	struct MHD_Daemon *daemon;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+					  MHD_USE_POLL | MHD_USE_ITC,
+		0, NULL, NULL, answer, httpd, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)IDLE_TIMEOUT_SECONDS, MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return daemon;
+}
+
+int httpd_start(const struct httpd_options *options, struct httpd **result, struct err *err)
+{
+	const char *address = options->address ? options->address : "127.0.0.1";
+	struct httpd *httpd = memory_new(sizeof(*httpd));
+	int fd;
+
+	httpd->handler = options->handler;
+	httpd->arg = options->arg;
+	if (cancel_init(&httpd->cancel, err) < 0) {
+		free(httpd);
+		return -1;
+	}
+	fd = listen_on(address, options->port, &httpd->port, err);
+	if (fd >= 0)
+		httpd->daemon = start_daemon(httpd, fd);
+	if (fd >= 0 && !httpd->daemon) {
+		err_set(err, ERR_FAILED, "libmicrohttpd does not start on port %u", httpd->port);
+		close(fd);
+	}
+	if (!httpd->daemon) {
+		cancel_release(&httpd->cancel);
+		free(httpd);
+		return -1;
+	}
+	*result = httpd;
+	return 0;
+}
+
+uint16_t httpd_port(const struct httpd *httpd)
+{
+	return httpd->port;
+}
+
+void httpd_stop(struct httpd *httpd)
+{
+	if (!httpd)
+		return;
+	cancel_raise(&httpd->cancel);
+	MHD_stop_daemon(httpd->daemon);
+	cancel_release(&httpd->cancel);
+	free(httpd);
+}

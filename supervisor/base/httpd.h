@@ -1,0 +1,72 @@
+/*
+ * A small HTTP server on threads; libmicrohttpd is behind it and nowhere else. For metadata mocks, metrics and probes: answers
+ * are built in memory, and requests have bodies of at most 1 MiB.
+ */
+#ifndef BASE_HTTPD_H
+#define BASE_HTTPD_H
+
+#include "base/cancel.h"
+#include "base/err.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct httpd;
+
+struct httpd_request {
+	const char *method;
+	const char *path; /* without the query, percent-decoded by nobody but the library */
+	const void *body;
+	size_t body_size;
+	struct cancel *cancel; /* raised by httpd_stop(): a handler that waits must end then */
+	void *connection;      /* the server's */
+};
+
+enum httpd_manner {
+	HTTPD_SEND,
+	HTTPD_RESET, /* no answer: the connection is torn down */
+	HTTPD_SLOW,  /* the body byte by byte, `pause_ms` apart */
+};
+
+#define HTTPD_HEADERS_MOST 12
+struct httpd_reply {
+	int status; /* 200 unless set */
+	struct bytes body;
+	struct {
+		const char *name; /* static */
+		char value[128];
+	} headers[HTTPD_HEADERS_MOST];
+	size_t header_count;
+	enum httpd_manner manner;
+	int64_t pause_ms;
+};
+
+/* Called on the connection's own thread; it may block. */
+typedef void httpd_handler_fn(
+	void *arg, const struct httpd_request *request, struct httpd_reply *reply);
+
+struct httpd_options {
+	const char *address; /* NULL: 127.0.0.1 */
+	uint16_t port;       /* 0: any that is free */
+	httpd_handler_fn *handler;
+	void *arg;
+};
+
+/* ERR_INVALID for an address that is none, ERR_EXISTS for a port in use. */
+int httpd_start(const struct httpd_options *options, struct httpd **httpd, struct err *err);
+uint16_t httpd_port(const struct httpd *httpd);
+/* Wakes waiting handlers, closes all connections, returns when no handler runs. NULL is fine. */
+void httpd_stop(struct httpd *httpd);
+
+/* NULL where it is missing; "" for a query argument without a value. Borrowed. */
+const char *httpd_request_header(const struct httpd_request *request, const char *name);
+const char *httpd_request_query(const struct httpd_request *request, const char *name);
+
+void httpd_reply_header(struct httpd_reply *reply, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Replaces status and body. */
+void httpd_reply_text(struct httpd_reply *reply, int status, const char *text);
+
+#endif

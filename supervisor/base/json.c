@@ -1,0 +1,70 @@
+#include "base/json.h"
+
+#include <stdio.h>
+
+json_t *json_parse(const void *text, size_t size, struct err *err)
+{
+	json_error_t where;
+	json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+
+	if (!value)
+		err_set(err, ERR_CORRUPT, "not JSON: %s at line %d, column %d", where.text, where.line,
+			where.column);
+	return value;
+}
+
+int json_get_text(json_t *object, const char *name, const char **value, struct err *err)
+{
+	*value = json_string_value(json_object_get(object, name));
+	if (!*value)
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not a string", name);
+	return 0;
+}
+
+int json_get_u64(json_t *object, const char *name, uint64_t most, uint64_t *value, struct err *err)
+{
+	json_t *member = json_object_get(object, name);
+	json_int_t number = json_integer_value(member);
+
+	if (!json_is_integer(member) || number < 0 || (uint64_t)number > most)
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not a number from 0 to %llu", name,
+			(unsigned long long)most);
+	*value = (uint64_t)number;
+	return 0;
+}
+
+int json_get_array(json_t *object, const char *name, json_t **value, struct err *err)
+{
+	*value = json_object_get(object, name);
+	if (!json_is_array(*value))
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not an array", name);
+	return 0;
+}
+
+const char *json_text_or(json_t *object, const char *name, const char *otherwise)
+{
+	json_t *member = json_object_get(object, name);
+
+	return json_is_string(member) ? json_string_value(member) : otherwise;
+}
+
+int64_t json_number_or(json_t *object, const char *name, int64_t otherwise)
+{
+	json_t *member = json_object_get(object, name);
+
+	return json_is_integer(member) ? json_integer_value(member) : otherwise;
+}
+
+bool json_true_or(json_t *object, const char *name, bool otherwise)
+{
+	json_t *member = json_object_get(object, name);
+
+	return json_is_boolean(member) ? json_is_true(member) : otherwise;
+}
+
+void json_print(json_t *value, bool pretty)
+{
+	json_dumpf(value, stdout, pretty ? JSON_INDENT(2) : JSON_COMPACT);
+	putchar('\n');
+	json_decref(value);
+}

@@ -1,0 +1,63 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static atomic_int level = LOG_LEVEL_NOTE;
+
+void log_set_level(enum log_level chosen)
+{
+	atomic_store(&level, (int)chosen);
+}
+
+static void print(const char *kind, const char *format, va_list args)
+{
+	char line[1024];
+	int used = snprintf(line, sizeof(line), "reprieve: %s", kind);
+	int more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, args);
+	size_t length = (size_t)used + (more > 0 ? (size_t)more : 0);
+	ssize_t ignored;
+
+	if (length > sizeof(line) - 2)
+		length = sizeof(line) - 2;
+	/* One line each, whatever the text holds: a path may have a newline in it. */
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)line[i] < ' ')
+			line[i] = '?';
+	line[length++] = '\n';
+	ignored = write(STDERR_FILENO, line, length);
+	(void)ignored;
+}
+
+#define PRINT(least, kind)                          \
+	do {                                        \
+		va_list args;                       \
+		if (atomic_load(&level) < (least))  \
+			return;                     \
+		va_start(args, format);             \
+		print(kind, format, args);          \
+		va_end(args);                       \
+	} while (0)
+
+void log_error(const char *format, ...)
+{
+	PRINT(LOG_LEVEL_QUIET, "error: ");
+}
+
+void log_warn(const char *format, ...)
+{
+	PRINT(LOG_LEVEL_WARN, "warning: ");
+}
+
+void log_note(const char *format, ...)
+{
+	PRINT(LOG_LEVEL_NOTE, "");
+}
+
+void log_debug(const char *format, ...)
+{
+	PRINT(LOG_LEVEL_DEBUG, "debug: ");
+}

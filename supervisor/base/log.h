@@ -1,0 +1,20 @@
+/*
+ * Lines for people, on stderr, each with one prefix: "reprieve: saved ...". Nothing of ours ever goes to stdout of a job.
+ * Code that returns an error never logs it; whoever decides logs it, once. Thread-safe: a line is one write().
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/err.h"
+
+enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_WARN, LOG_LEVEL_NOTE, LOG_LEVEL_DEBUG };
+
+/* Default NOTE. Errors are always printed. */
+void log_set_level(enum log_level level);
+
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,112 @@
+#include "base/loop.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+int loop_init(struct loop *loop, struct err *err)
+{
+	*loop = (struct loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+	return loop->epoll_fd < 0 ? err_os(err, errno, "epoll") : 0;
+}
+
+void loop_release(struct loop *loop)
+{
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	loop->epoll_fd = -1;
+}
+
+static int control(struct loop *loop, int operation, struct source *source, uint32_t events,
+	struct err *err)
+{
+	struct epoll_event event = {.events = events, .data.ptr = source};
+
+	if (epoll_ctl(loop->epoll_fd, operation, source->fd, &event) < 0)
+		return err_os(err, errno, "epoll_ctl");
+	return 0;
+}
+
+int loop_add(struct loop *loop, struct source *source, uint32_t events, struct err *err)
+{
+	if (control(loop, EPOLL_CTL_ADD, source, events, err) < 0)
+		return -1;
+	source->added = true;
+	return 0;
+}
+
+int loop_change(struct loop *loop, struct source *source, uint32_t events, struct err *err)
+{
+	return control(loop, EPOLL_CTL_MOD, source, events, err);
+}
+
+void loop_remove(struct loop *loop, struct source *source)
+{
+	if (source->added)
+		epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+	source->added = false;
+}
+
+void loop_arm(struct loop *loop, struct timer *timer, int64_t at_ms)
+{
+	struct timer **place = &loop->timers;
+
+	loop_disarm(loop, timer);
+	while (*place && (*place)->at_ms <= at_ms)
+		place = &(*place)->next;
+	timer->at_ms = at_ms;
+	timer->armed = true;
+	timer->next = *place;
+	*place = timer;
+}
+
+void loop_disarm(struct loop *loop, struct timer *timer)
+{
+	for (struct timer **place = &loop->timers; timer->armed && *place; place = &(*place)->next) {
+		if (*place != timer)
+			continue;
+		*place = timer->next;
+		break;
+	}
+	timer->armed = false;
+	timer->next = NULL;
+}
+
+static void fire_due_timers(struct loop *loop)
+{
+	int64_t now = clock_monotonic_ms();
+
+	while (!loop->stopped && loop->timers && loop->timers->at_ms <= now) {
+		struct timer *timer = loop->timers;
+
+		loop_disarm(loop, timer);
+		timer->fired(timer);
+	}
+}
+
+int loop_run(struct loop *loop, struct err *err)
+{
+	while (!loop->stopped) {
+		struct epoll_event event;
+		int64_t left = loop->timers ? clock_left_ms(loop->timers->at_ms) : -1;
+		/* One event a round: a callback may remove any source, and then no stale pointer to it is left in a batch. */
+		int count = epoll_wait(loop->epoll_fd, &event, 1, left > INT_MAX ? INT_MAX : (int)left);
+
+		if (count < 0 && errno != EINTR)
+			return err_os(err, errno, "epoll_wait");
+		if (count == 1) {
+			struct source *source = event.data.ptr;
+			source->ready(source, event.events);
+		}
+		fire_due_timers(loop);
+	}
+	return 0;
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopped = true;
+}

@@ -1,0 +1,248 @@
+#include "base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *checked(void *memory)
+{
+	if (!memory) {
+		static const char said[] = "reprieve: out of memory\n";
+		ssize_t ignored = write(STDERR_FILENO, said, sizeof(said) - 1);
+		(void)ignored;
+		abort();
+	}
+	return memory;
+}
+
+void *memory_new(size_t size)
+{
+	return checked(calloc(1, size ? size : 1));
+}
+
+void *memory_grow(void *memory, size_t count, size_t size)
+{
+	return checked(reallocarray(memory, count ? count : 1, size));
+}
+
+char *text_copy(const char *text)
+{
+	return checked(strdup(text));
+}
+
+char *text_copy_n(const char *text, size_t length)
+{
+	return checked(strndup(text, length));
+}
+
+char *text_format(const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	return checked(length < 0 ? NULL : text);
+}
+
+bool text_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool text_starts(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool text_ends(const char *text, const char *suffix)
+{
+	size_t length = strlen(text), end = strlen(suffix);
+
+	return length >= end && strcmp(text + length - end, suffix) == 0;
+}
+
+void text_set(char *target, size_t capacity, const char *source)
+{
+	snprintf(target, capacity, "%s", source ? source : "");
+}
+
+bool text_to_u64(const char *text, uint64_t most, uint64_t *value)
+{
+	char *end;
+	unsigned long long number;
+
+	if (!text || !isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno || *end || number > most)
+		return false;
+	*value = number;
+	return true;
+}
+
+bool text_to_duration_ms(const char *text, int64_t *milliseconds)
+{
+	static const struct {
+		const char *unit;
+		double factor;
+	} units[] = {
+		{"", 1000},      {"ms", 1},       {"s", 1000},      {"sec", 1000}, {"m", 60000},
+		{"min", 60000}, {"h", 3600000}, {"d", 86400000},
+	};
+	char *end;
+	double number;
+
+	if (!text || !(isdigit((unsigned char)text[0]) || text[0] == '.'))
+		return false;
+	number = strtod(text, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) != 0)
+			continue;
+		number *= units[i].factor;
+		if (!(number >= 0 && number < 1e15))
+			return false;
+		*milliseconds = llround(number);
+		return true;
+	}
+	return false;
+}
+
+const char *text_bytes(uint64_t bytes, char *buffer, size_t capacity)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+	double value = (double)bytes;
+	int unit = -1;
+
+	if (bytes < 1024) {
+		snprintf(buffer, capacity, "%" PRIu64 " B", bytes);
+		return buffer;
+	}
+	do {
+		value /= 1024;
+		unit++;
+	} while (value >= 1024 && unit < 4);
+	snprintf(buffer, capacity, value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	return buffer;
+}
+
+const char *text_duration(int64_t milliseconds, char *buffer, size_t capacity)
+{
+	int64_t seconds = milliseconds / 1000;
+
+	if (milliseconds < 0)
+		snprintf(buffer, capacity, "0 s");
+	else if (milliseconds < 1000)
+		snprintf(buffer, capacity, "%" PRId64 " ms", milliseconds);
+	else if (milliseconds < 10000)
+		snprintf(buffer, capacity, "%.1f s", (double)milliseconds / 1000);
+	else if (seconds < 60)
+		snprintf(buffer, capacity, "%" PRId64 " s", seconds);
+	else if (seconds < 3600)
+		snprintf(buffer, capacity, "%" PRId64 " min %" PRId64 " s", seconds / 60, seconds % 60);
+	else
+		snprintf(buffer, capacity, "%" PRId64 " h %" PRId64 " min", seconds / 3600,
+			seconds / 60 % 60);
+	return buffer;
+}
+
+void text_hex(const uint8_t *bytes, size_t count, char *target)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < count; i++) {
+		target[2 * i] = digits[bytes[i] >> 4];
+		target[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	target[2 * count] = '\0';
+}
+
+static int hex_value(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	return -1;
+}
+
+bool text_unhex(const char *hex, uint8_t *bytes, size_t count)
+{
+	if (strlen(hex) != 2 * count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+int bytes_reserve(struct bytes *bytes, size_t more, struct err *err)
+{
+	size_t limit = bytes->limit ? bytes->limit : (size_t)1 << 30;
+	size_t capacity;
+	uint8_t *data;
+
+	if (more > limit || bytes->size > limit - more)
+		return err_set(err, ERR_FAILED, "more than %zu bytes", limit);
+	if (bytes->size + more <= bytes->capacity)
+		return 0;
+	capacity = bytes->capacity * 2;
+	if (capacity < bytes->size + more)
+		capacity = bytes->size + more;
+	if (capacity < 256)
+		capacity = 256;
+	data = realloc(bytes->data, capacity);
+	if (!data)
+		return err_os(err, ENOMEM, "buffer of %zu bytes", capacity);
+	bytes->data = data;
+	bytes->capacity = capacity;
+	return 0;
+}
+
+int bytes_append(struct bytes *bytes, const void *data, size_t size, struct err *err)
+{
+	if (size == 0)
+		return 0;
+	if (bytes_reserve(bytes, size, err) < 0)
+		return -1;
+	memcpy(bytes->data + bytes->size, data, size);
+	bytes->size += size;
+	return 0;
+}
+
+int bytes_format(struct bytes *bytes, struct err *err, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (length < 0)
+		return err_set(err, ERR_FAILED, "bad format");
+	if (bytes_reserve(bytes, (size_t)length + 1, err) < 0)
+		return -1;
+	va_start(args, format);
+	vsnprintf((char *)bytes->data + bytes->size, (size_t)length + 1, format, args);
+	va_end(args);
+	bytes->size += (size_t)length;
+	return 0;
+}
+
+void bytes_release(struct bytes *bytes)
+{
+	free(bytes->data);
+	*bytes = (struct bytes){.limit = bytes->limit};
+}

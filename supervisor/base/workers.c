@@ -1,0 +1,255 @@
+#include "base/workers.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct piece {
+	void (*work)(void *arg);
+	void (*done)(void *arg);
+	void *arg;
+	struct piece *next;
+};
+
+struct queue {
+	struct piece *first, **last;
+};
+
+struct workers {
+	struct loop *loop;
+	struct source source; /* eventfd: something lies in `locked.finished` */
+	size_t limit;
+	pthread_t *threads;
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	struct {
+		size_t started, idle, unclaimed; /* unclaimed: pieces in `waiting` */
+		bool stopping;
+		struct queue waiting, finished;
+	} locked; /* under mutex */
+};
+
+static void queue_push(struct queue *queue, struct piece *piece)
+{
+	if (!queue->first)
+		queue->last = &queue->first;
+	piece->next = NULL;
+	*queue->last = piece;
+	queue->last = &piece->next;
+}
+
+static struct piece *queue_pop(struct queue *queue)
+{
+	struct piece *piece = queue->first;
+
+	if (piece)
+		queue->first = piece->next;
+	return piece;
+}
+
+static void wake_loop(struct workers *workers)
+{
+	const uint64_t one = 1;
+	ssize_t ignored = write(workers->source.fd, &one, sizeof(one));
+	(void)ignored;
+}
+
+static void deliver(struct source *source, uint32_t events)
+{
+	struct workers *workers = container_of(source, struct workers, source);
+	uint64_t count;
+	ssize_t ignored = read(source->fd, &count, sizeof(count));
+
+	(void)ignored, (void)events;
+	for (;;) {
+		struct piece *piece;
+
+		pthread_mutex_lock(&workers->mutex);
+		piece = queue_pop(&workers->locked.finished);
+		pthread_mutex_unlock(&workers->mutex);
+		if (!piece)
+			return;
+		piece->done(piece->arg);
+		free(piece);
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct workers *workers = arg;
+
+	pthread_mutex_lock(&workers->mutex);
+	for (;;) {
+		struct piece *piece = queue_pop(&workers->locked.waiting);
+
+		if (piece)
+			workers->locked.unclaimed--;
+		if (workers->locked.stopping) {
+			free(piece);
+			if (!piece)
+				break;
+			continue;
+		}
+		if (!piece) {
+			workers->locked.idle++;
+			pthread_cond_wait(&workers->changed, &workers->mutex);
+			workers->locked.idle--;
+			continue;
+		}
+		pthread_mutex_unlock(&workers->mutex);
+		piece->work(piece->arg);
+		pthread_mutex_lock(&workers->mutex);
+		queue_push(&workers->locked.finished, piece);
+		wake_loop(workers);
+	}
+	pthread_mutex_unlock(&workers->mutex);
+	return NULL;
+}
+
+int workers_new(struct loop *loop, size_t threads, struct workers **result, struct err *err)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct workers *workers;
+
+	if (fd < 0)
+		return err_os(err, errno, "eventfd");
+	workers = memory_new(sizeof(*workers));
+	workers->loop = loop;
+	workers->limit = threads;
+	workers->threads = memory_new(threads * sizeof(*workers->threads));
+	workers->source = (struct source){.fd = fd, .ready = deliver};
+	pthread_mutex_init(&workers->mutex, NULL);
+	pthread_cond_init(&workers->changed, NULL);
+	if (loop_add(loop, &workers->source, EPOLLIN, err) < 0) {
+		workers_free(workers);
+		return -1;
+	}
+	*result = workers;
+	return 0;
+}
+
+static int start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	sigset_t all, before;
+	int failed;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed ? -1 : 0;
+}
+
+void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(void *arg), void *arg)
+{
+	struct piece *piece = memory_new(sizeof(*piece));
+	bool must_run_here = false;
+
+	*piece = (struct piece){.work = work, .done = done, .arg = arg};
+	pthread_mutex_lock(&workers->mutex);
+	/* A thread that was signalled but has not woken yet still counts as idle: each is good for one waiting piece only. */
+	if (workers->locked.idle <= workers->locked.unclaimed
+		&& workers->locked.started < workers->limit) {
+		if (start_thread(&workers->threads[workers->locked.started], worker_main, workers) == 0)
+			workers->locked.started++;
+		else
+			/* No thread to be had (pids limit): slow is better than never. */
+			must_run_here = workers->locked.started == 0;
+	}
+	if (!must_run_here) {
+		queue_push(&workers->locked.waiting, piece);
+		workers->locked.unclaimed++;
+	}
+	pthread_cond_signal(&workers->changed);
+	pthread_mutex_unlock(&workers->mutex);
+	if (must_run_here) {
+		work(arg);
+		free(piece);
+		workers_post(workers, done, arg);
+	}
+}
+
+void workers_post(struct workers *workers, void (*call)(void *arg), void *arg)
+{
+	struct piece *piece = memory_new(sizeof(*piece));
+
+	*piece = (struct piece){.done = call, .arg = arg};
+	pthread_mutex_lock(&workers->mutex);
+	queue_push(&workers->locked.finished, piece);
+	pthread_mutex_unlock(&workers->mutex);
+	wake_loop(workers);
+}
+
+void workers_free(struct workers *workers)
+{
+	struct piece *piece;
+
+	if (!workers)
+		return;
+	pthread_mutex_lock(&workers->mutex);
+	workers->locked.stopping = true;
+	pthread_cond_broadcast(&workers->changed);
+	pthread_mutex_unlock(&workers->mutex);
+	for (size_t i = 0; i < workers->locked.started; i++)
+		pthread_join(workers->threads[i], NULL);
+	while ((piece = queue_pop(&workers->locked.finished)))
+		free(piece);
+	while ((piece = queue_pop(&workers->locked.waiting)))
+		free(piece);
+	loop_remove(workers->loop, &workers->source);
+	close(workers->source.fd);
+	pthread_mutex_destroy(&workers->mutex);
+	pthread_cond_destroy(&workers->changed);
+	free(workers->threads);
+	free(workers);
+}
+
+struct share {
+	void (*work)(void *arg, size_t index);
+	void *arg;
+	size_t index;
+	pthread_t thread;
+	bool threaded;
+};
+
+static void *share_main(void *arg)
+{
+	struct share *share = arg;
+
+	share->work(share->arg, share->index);
+	return NULL;
+}
+
+void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg)
+{
+	struct share *shares = memory_new(threads * sizeof(*shares));
+
+	for (size_t i = 1; i < threads; i++) {
+		shares[i] = (struct share){.work = work, .arg = arg, .index = i};
+		shares[i].threaded = start_thread(&shares[i].thread, share_main, &shares[i]) == 0;
+	}
+	work(arg, 0);
+	for (size_t i = 1; i < threads; i++) {
+		if (shares[i].threaded)
+			pthread_join(shares[i].thread, NULL);
+		else
+			work(arg, i);
+	}
+	free(shares);
+}
+
+size_t parallel_processors(void)
+{
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+		return 1;
+	return CPU_COUNT(&allowed) > 0 ? (size_t)CPU_COUNT(&allowed) : 1;
+}

@@ -1,0 +1,33 @@
+/*
+ * Blocking work on threads, its result back on the loop; and a plain fork-join for work that is already on a thread.
+ * An `arg` handed to workers_run() belongs to the worker until `done` is called.
+ */
+#ifndef BASE_WORKERS_H
+#define BASE_WORKERS_H
+
+#include "base/err.h"
+#include "base/loop.h"
+
+#include <stddef.h>
+
+struct workers;
+
+/* `threads` threads (started when first needed) that take pieces of work in order. All signals are blocked in them. */
+int workers_new(struct loop *loop, size_t threads, struct workers **workers, struct err *err);
+
+/* `work(arg)` runs on a thread, then `done(arg)` on the loop. */
+void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(void *arg), void *arg);
+
+/* Any thread: has `call(arg)` made on the loop soon. For workers that tell of progress, and for watchers. */
+void workers_post(struct workers *workers, void (*call)(void *arg), void *arg);
+
+/* Waits for what is running (cancel it first), then runs no further `done`. Pieces not begun are dropped. */
+void workers_free(struct workers *workers);
+
+/* Runs work(arg, 0..threads-1) at once on that many threads, one of them the caller's, and waits for all. */
+void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg);
+
+/* Processors this process may use, at least 1. */
+size_t parallel_processors(void);
+
+#endif

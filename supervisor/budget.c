@@ -1,0 +1,28 @@
+#include "budget.h"
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+struct budget budget_split(const struct budget_facts *facts)
+{
+	int64_t window = facts->deadline_ms - facts->now_ms;
+	int64_t margin, upload, stop;
+	struct budget budget;
+
+	if (window < 0)
+		window = 0;
+	/* The notice is late by a poll, clocks differ, and clouds have been seen to come early. */
+	margin = clamp(window / 20, window < 400 ? window / 2 : 200, 2000);
+	/* Twice what it took so far: the network is never as free as when it was measured. Unmeasured: a third of all. */
+	upload = facts->upload_ms < 0 ? window / 3
+				      : clamp(2 * facts->upload_ms, window / 20, window / 2);
+	stop = clamp(window / 10, window < 1000 ? window / 10 : 500, 10000);
+
+	budget.commit_until_ms = facts->now_ms + window - margin;
+	budget.stop_until_ms =
+		clamp(budget.commit_until_ms - upload, facts->now_ms, budget.commit_until_ms);
+	budget.ask_until_ms = clamp(budget.stop_until_ms - stop, facts->now_ms, budget.stop_until_ms);
+	return budget;
+}

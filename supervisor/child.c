@@ -1,0 +1,332 @@
+#include "child.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "process_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static struct rlimit original_descriptors;
+static bool descriptors_raised;
+
+static void fill_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", O_RDWR | O_CLOEXEC); /* the lowest free one: fd */
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit raised;
+
+	if (descriptors_raised || getrlimit(RLIMIT_NOFILE, &original_descriptors) < 0)
+		return;
+	raised = original_descriptors;
+	raised.rlim_cur = raised.rlim_max;
+	descriptors_raised = setrlimit(RLIMIT_NOFILE, &raised) == 0;
+}
+
+int child_prepare(struct err *err)
+{
+	fill_standard_descriptors();
+	raise_descriptor_limit();
+	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return err_os(err, errno, "orphans of the job will not come to us: subreaper");
+	return 0;
+}
+
+bool child_can_preload(const char *path)
+{
+	return path[0] == '/' && !strpbrk(path, ": \t\n");
+}
+
+static bool names_variable(const char *variable, const char *name, size_t length)
+{
+	return strncmp(variable, name, length) == 0 && variable[length] == '=';
+}
+
+static bool is_listed(const char *variable, const char *const *set, const char *const *unset)
+{
+	for (; unset && *unset; unset++)
+		if (names_variable(variable, *unset, strlen(*unset)))
+			return true;
+	for (; set && *set; set++)
+		if (names_variable(variable, *set, strcspn(*set, "=")))
+			return true;
+	return false;
+}
+
+static size_t count_texts(const char *const *texts)
+{
+	size_t count = 0;
+
+	while (texts && texts[count])
+		count++;
+	return count;
+}
+
+/* The pointers are borrowed, except that of LD_PRELOAD, which goes to `*preload`. */
+static char **child_environment(const struct child_options *options, char **preload)
+{
+	size_t most = count_texts((const char *const *)environ) + count_texts(options->set) + 2;
+	char **variables = memory_grow(NULL, most, sizeof(*variables));
+	const char *already = getenv("LD_PRELOAD");
+	size_t count = 0;
+
+	for (char **variable = environ; *variable; variable++) {
+		if (is_listed(*variable, options->set, options->unset))
+			continue;
+		if (options->preload && text_starts(*variable, "LD_PRELOAD="))
+			continue;
+		variables[count++] = *variable;
+	}
+	for (const char *const *set = options->set; set && *set; set++)
+		variables[count++] = (char *)*set;
+	if (options->preload) {
+		/* Behind what is there: an allocator or a sanitizer insists on being first. */
+		*preload = already && *already ? text_format("LD_PRELOAD=%s:%s", already, options->preload)
+					       : text_format("LD_PRELOAD=%s", options->preload);
+		variables[count++] = *preload;
+	}
+	variables[count] = NULL;
+	return variables;
+}
+
+static enum child_terminal choose_terminal(void)
+{
+	struct stat output;
+
+	if (tcgetpgrp(STDIN_FILENO) < 0)
+		return CHILD_TERMINAL_NONE;
+	if (fstat(STDOUT_FILENO, &output) == 0 && S_ISFIFO(output.st_mode))
+		return CHILD_TERMINAL_SHARED;
+	return CHILD_TERMINAL_OWN;
+}
+
+/* SIGTTOU is blocked in us, and in the child until its mask is restored: so a background process may do this too. */
+static void pass_terminal(enum child_terminal terminal, pid_t from, pid_t to)
+{
+	/* Whoever else is in the foreground keeps it: then we run in the background of some shell. */
+	if (terminal == CHILD_TERMINAL_OWN && tcgetpgrp(STDIN_FILENO) == from)
+		(void)tcsetpgrp(STDIN_FILENO, to);
+}
+
+/* Between fork and exec: async-signal-safe calls only. */
+static _Noreturn void become_command(const struct child_options *options, const struct child *child,
+	char **variables, int report_fd)
+{
+	int reason;
+
+	if (child->terminal != CHILD_TERMINAL_SHARED)
+		setpgid(0, 0);
+	pass_terminal(child->terminal, child->our_group, getpid());
+	if (descriptors_raised)
+		setrlimit(RLIMIT_NOFILE, &original_descriptors);
+	signals_restore(options->inherited);
+	execvpe(options->argv[0], options->argv, variables);
+	reason = errno;
+	(void)!write(report_fd, &reason, sizeof(reason));
+	_exit(127);
+}
+
+static int report_exec_failure(struct child *child, const char *command, int reason, struct err *err)
+{
+	bool missing = reason == ENOENT || reason == ENOTDIR;
+
+	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	pass_terminal(child->terminal, child->group, child->our_group);
+	child->exit_code = missing ? 127 : 126;
+	if (missing && !strchr(command, '/'))
+		return err_set(err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH", command);
+	if (missing && access(command, F_OK) == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"cannot run %s: the interpreter that it names does not exist", command);
+	return err_os(err, reason, "cannot run %s", command);
+}
+
+/* errno of the exec, or 0 when it worked: then the pipe just closes. */
+static int read_report(int fd)
+{
+	int reason = 0;
+	ssize_t got;
+
+	do
+		got = read(fd, &reason, sizeof(reason));
+	while (got < 0 && errno == EINTR);
+	return got == sizeof(reason) ? reason : 0;
+}
+
+int child_spawn(const struct child_options *options, struct child *child, struct err *err)
+{
+	auto_free char *preload = NULL;
+	auto_free char **variables = child_environment(options, &preload);
+	int ends[2];
+
+	*child = (struct child){.exit_code = 70, .our_group = getpgrp()};
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_os(err, errno, "pipe");
+	auto_close int reading = ends[0];
+	auto_close int writing = ends[1];
+	child->terminal = choose_terminal();
+	child->pid = fork();
+	if (child->pid < 0)
+		return err_os(err, errno, "cannot start a process");
+	if (child->pid == 0)
+		become_command(options, child, variables, writing);
+	close(take_fd(&writing));
+	child->group = child->terminal == CHILD_TERMINAL_SHARED ? child->our_group : child->pid;
+	/* Both sides do this, because nobody knows who runs first; here it fails harmlessly once the child has done its exec. */
+	if (child->terminal != CHILD_TERMINAL_SHARED)
+		setpgid(child->pid, child->pid);
+	int reason = read_report(reading);
+	if (reason != 0)
+		return report_exec_failure(child, options->argv[0], reason, err);
+	child->running = true;
+	return 0;
+}
+
+void child_signal(struct child *child, int signal)
+{
+	/* Its pid cannot be anybody else's before we have reaped it. */
+	if (child->running)
+		kill(child->pid, signal);
+}
+
+static void continue_group(struct child *child)
+{
+	pass_terminal(child->terminal, child->our_group, child->group);
+	if (child->terminal == CHILD_TERMINAL_SHARED)
+		child_signal(child, SIGCONT);
+	else if (child->running)
+		kill(-child->group, SIGCONT);
+}
+
+void child_forward(struct child *child, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+
+	if (!child->running || signal == SIGCHLD)
+		return;
+	if (child->terminal == CHILD_TERMINAL_SHARED && info->ssi_code == SI_KERNEL)
+		return;
+	if (signal == SIGCONT && child->terminal != CHILD_TERMINAL_NONE)
+		continue_group(child);
+	else if (info->ssi_code == SI_QUEUE)
+		sigqueue(child->pid, signal, (union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
+	else
+		child_signal(child, signal);
+}
+
+/* As sudo does: the shell that waits for us sees a stopped job only when we stop, and whoever else is in our group. */
+static void stop_with_child(struct child *child, int signal)
+{
+	bool for_terminal = signal == SIGTTIN || signal == SIGTTOU;
+
+	if (child->terminal == CHILD_TERMINAL_NONE)
+		return;
+	/* Where the shell's `fg` did not stop at us, the child only wants what we have. */
+	if (!for_terminal || tcgetpgrp(STDIN_FILENO) != child->our_group) {
+		pass_terminal(child->terminal, child->group, child->our_group);
+		signals_stop_self(signal, child->terminal == CHILD_TERMINAL_OWN);
+	}
+	continue_group(child);
+}
+
+static void main_ended(struct child *child, int status)
+{
+	child->running = false;
+	child->status = status;
+	child->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	/* A script that started us goes on reading the terminal: its group must be in the foreground again. */
+	pass_terminal(child->terminal, child->group, child->our_group);
+}
+
+bool child_reap(struct child *child, void (*reaped)(void *arg, pid_t pid, int status), void *arg)
+{
+	bool ended = false;
+
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+		bool is_main = child->running && pid == child->pid;
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid <= 0)
+			return ended;
+		if (WIFSTOPPED(status)) {
+			if (is_main)
+				stop_with_child(child, WSTOPSIG(status));
+			continue;
+		}
+		if (is_main) {
+			main_ended(child, status);
+			ended = true;
+		}
+		if (reaped)
+			reaped(arg, pid, status);
+	}
+}
+
+struct killed {
+	pid_t pid;
+	uint64_t start_time;
+};
+
+static bool was_killed(const struct killed *killed, size_t count, const struct process *process)
+{
+	for (size_t i = 0; i < count; i++)
+		if (killed[i].pid == process->pid && killed[i].start_time == process->start_time)
+			return true;
+	return false;
+}
+
+/* One look at everything below us. Appends whom it kills to `*killed`; returns how many are alive. */
+static size_t kill_round(struct killed **killed, size_t *count)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	size_t before = *count, alive = 0;
+
+	if (process_tree_read(getpid(), PROCESS_TREE_BRIEF, &tree, NULL) < 0)
+		return 0;
+	*killed = memory_grow(*killed, before + tree.count + 1, sizeof(**killed));
+	for (size_t i = 0; i < tree.count; i++) {
+		const struct process *process = &tree.processes[i];
+
+		if (process_is_dead(process))
+			continue;
+		alive++;
+		/* Reaped by its own parent and its number given away since the look: then the start time differs. */
+		if (was_killed(*killed, before, process) ||
+			process_start_time(process->pid) != process->start_time)
+			continue;
+		if (kill(process->pid, SIGKILL) == 0)
+			(*killed)[(*count)++] = (struct killed){process->pid, process->start_time};
+	}
+	return alive;
+}
+
+size_t child_kill_tree(void)
+{
+	auto_free struct killed *killed = NULL;
+	size_t count = 0, alive = 0;
+
+	/* A fork that one look has missed is found by the next; two looks in a row without a new one leave nobody who could fork. */
+	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
+		size_t before = count;
+
+		alive = kill_round(&killed, &count);
+		quiet = count == before ? quiet + 1 : 0;
+	}
+	return alive;
+}

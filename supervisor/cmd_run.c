@@ -1,0 +1,117 @@
+/* reprieve run: one job, from restore to exit. */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "job.h"
+#include "verbs.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *environment_value(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+static int find_name(const struct run_options *options, struct job_name *name, struct err *err)
+{
+	char directory[PATH_MAX] = "";
+
+	if (!getcwd(directory, sizeof(directory)))
+		directory[0] = '\0';
+	return job_name_find(options->job, environment_value, NULL, directory,
+		(const char *const *)options->command, name, err);
+}
+
+static int dry_run(const struct job *job, const char *origin)
+{
+	static const char *const restores[] = {
+		[RESTORE_LATEST] = "the newest good snapshot", [RESTORE_NONE] = "none", [RESTORE_THIS] = "the one chosen"};
+	struct storage_options options = {.url = job->store, .job = job->name.text, .read_only = true};
+	struct storage *storage = NULL;
+	struct snapshot_list list = {0};
+	struct err err = {0};
+
+	printf("job             %s (from %s)\n", job->name.text, origin);
+	printf("store           %s%s\n", job->store ? job->store : "none",
+		job->store_is_needed ? "" : " (the default; choose with --store)");
+	printf("checkpoints in  %s\n", job->options->checkpoint_dir);
+	printf("notices from    %s, SIGTERM (grace %lld s)\n", job->options->notice,
+		(long long)job->options->grace_ms / 1000);
+	printf("restore         %s\n", restores[job->options->restore]);
+	if (job->store && storage_open(&options, &storage, NULL, &err) == 0 &&
+		storage_list(storage, &list, NULL, &err) == 0) {
+		for (size_t i = 0; i < list.count; i++) {
+			char id[SNAPSHOT_ID_TEXT];
+
+			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
+				continue;
+			printf("                %s %s%s%s\n", snapshot_id_format(list.items[i].id, id),
+				snapshot_state_name(list.items[i].state), list.items[i].damage[0] ? ": " : "",
+				list.items[i].damage);
+		}
+	} else if (err.kind == ERR_NOT_FOUND) {
+		printf("                nothing is there yet\n");
+	} else if (job->store) {
+		printf("                cannot look: %s\n", err.text);
+	}
+	snapshot_list_release(&list);
+	storage_close(storage);
+	printf("command        ");
+	for (char **word = job->options->command; *word; word++)
+		printf(" %s", *word);
+	printf("\n");
+	return 0;
+}
+
+static int refuse(int code, const struct err *err)
+{
+	log_error("%s", err->text);
+	return code;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct signals_inherited inherited;
+	struct run_options options;
+	struct job *job;
+	auto_free char *embedded = NULL;
+	struct job_name name;
+	struct err err;
+	bool help;
+	int code;
+
+	signals_block(&inherited);
+	if (options_parse_run(argc, argv, &options, &help, &err) < 0)
+		return refuse(EXIT_USAGE, &err);
+	if (help)
+		return 0;
+	log_set_level(options.verbosity < 0 ? LOG_LEVEL_WARN
+			: options.verbosity > 0 ? LOG_LEVEL_DEBUG
+						: LOG_LEVEL_NOTE);
+	if (find_name(&options, &name, &err) < 0)
+		return refuse(EXIT_USAGE, &err);
+	if (!options.store)
+		embedded = options_default_store(&err);
+
+	job = memory_new(sizeof(*job));
+	job->options = &options;
+	job->inherited = &inherited;
+	job->name = name;
+	job->store = options.store ? options.store : embedded;
+	job->store_is_needed = options.store_chosen;
+	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd = -1;
+	job->signals.source.fd = -1;
+	if (options.dry_run) {
+		code = dry_run(job, name.origin);
+	} else {
+		if (child_prepare(&err) < 0)
+			log_warn("%s", err.text);
+		code = job_run(job);
+	}
+	free(job);
+	return code;
+}

@@ -1,0 +1,365 @@
+#include "control.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MOST 8
+#define REQUEST_MOST 4096
+#define UNSENT_MOST 65536
+
+/* A connection, and at the same time the one request that it may have open. */
+struct control_request {
+	struct source source;
+	struct control *control;
+	char input[REQUEST_MOST];
+	size_t input_size;
+	struct bytes output;
+	bool asking;  /* the handler has it */
+	bool ended;   /* the client sends no more */
+	bool handing; /* inside `asked`: nothing may be freed under it */
+};
+
+struct control {
+	struct source source;
+	struct loop *loop;
+	struct control_handler handler;
+	char *path;
+	struct control_request *connections[CONNECTIONS_MOST];
+};
+
+static void drop(struct control_request *request)
+{
+	struct control *control = request->control;
+
+	for (int i = 0; i < CONNECTIONS_MOST; i++)
+		if (control->connections[i] == request)
+			control->connections[i] = NULL;
+	loop_remove(control->loop, &request->source);
+	close(request->source.fd);
+	bytes_release(&request->output);
+	free(request);
+}
+
+static void lose(struct control_request *request)
+{
+	struct control *control = request->control;
+
+	if (request->asking && control->handler.gone)
+		control->handler.gone(control->handler.arg, request);
+	drop(request);
+}
+
+static bool send_some(struct control_request *request)
+{
+	struct bytes *output = &request->output;
+
+	while (output->size > 0) {
+		ssize_t sent = send(
+			request->source.fd, output->data, output->size, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK;
+		output->size -= (size_t)sent;
+		memmove(output->data, output->data + sent, output->size);
+	}
+	return true;
+}
+
+/* What to wait for follows from the state alone. Hang-ups are always reported. */
+static void wait_on(struct control_request *request)
+{
+	uint32_t events = 0;
+
+	if (!request->ended && !request->asking)
+		events |= EPOLLIN;
+	if (request->output.size > 0)
+		events |= EPOLLOUT;
+	loop_change(request->control->loop, &request->source, events, NULL);
+}
+
+void control_reply(struct control_request *request, json_t *reply)
+{
+	char *text = json_dumps(reply, JSON_COMPACT);
+
+	json_decref(reply);
+	if (!text || bytes_append(&request->output, text, strlen(text), NULL) < 0 ||
+		bytes_append(&request->output, "\n", 1, NULL) < 0 || !send_some(request))
+		shutdown(request->source.fd, SHUT_RDWR); /* the loop sees the hang-up */
+	free(text);
+	wait_on(request);
+}
+
+static json_t *failed(const char *text)
+{
+	return json_pack("{s:s, s:s}", "event", "failed", "error", text);
+}
+
+static void ask(struct control_request *request, size_t length)
+{
+	struct control *control = request->control;
+	struct err err;
+	auto_json json_t *message = json_parse(request->input, length, &err);
+
+	if (!message || !json_is_object(message)) {
+		control_reply(request, failed(message ? "a request is a JSON object" : err.text));
+		return;
+	}
+	request->asking = true;
+	control->handler.asked(control->handler.arg, request, message);
+}
+
+/* Takes the requests that have come whole, one after the other. */
+static void take_requests(struct control_request *request)
+{
+	while (!request->asking) {
+		char *end = memchr(request->input, '\n', request->input_size);
+
+		if (!end)
+			break;
+		size_t length = (size_t)(end - request->input);
+		request->handing = true;
+		ask(request, length);
+		request->handing = false;
+		request->input_size -= length + 1;
+		memmove(request->input, end + 1, request->input_size);
+	}
+	if (!request->asking && request->input_size == sizeof(request->input)) {
+		control_reply(request, failed("the request is too long"));
+		request->input_size = 0;
+		request->ended = true;
+	}
+	if (!request->asking && request->ended && request->output.size == 0)
+		drop(request);
+	else
+		wait_on(request);
+}
+
+void control_finish(struct control_request *request)
+{
+	request->asking = false;
+	if (!request->handing)
+		take_requests(request);
+}
+
+static bool receive_some(struct control_request *request)
+{
+	ssize_t got = recv(request->source.fd, request->input + request->input_size,
+		sizeof(request->input) - request->input_size, MSG_DONTWAIT);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+	request->ended = got == 0;
+	request->input_size += (size_t)got;
+	return true;
+}
+
+static void connection_ready(struct source *source, uint32_t events)
+{
+	struct control_request *request = container_of(source, struct control_request, source);
+
+	/* A hang-up may come together with a last request, whose effect somebody may want: then it is read first. */
+	if ((events & EPOLLIN) && !request->ended && !request->asking && !receive_some(request)) {
+		lose(request);
+		return;
+	}
+	if ((events & (EPOLLHUP | EPOLLERR)) && (request->asking || !(events & EPOLLIN) || request->ended)) {
+		lose(request);
+		return;
+	}
+	if (!send_some(request))
+		lose(request);
+	else
+		take_requests(request);
+}
+
+static bool is_allowed(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || peer.uid == getuid());
+}
+
+static void listener_ready(struct source *source, uint32_t events)
+{
+	static const char busy[] = "{\"event\":\"failed\",\"error\":\"too many clients at once\"}\n";
+	struct control *control = container_of(source, struct control, source);
+	auto_close int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int free_place = 0;
+
+	(void)events;
+	if (fd < 0 || !is_allowed(fd))
+		return;
+	while (free_place < CONNECTIONS_MOST && control->connections[free_place])
+		free_place++;
+	if (free_place == CONNECTIONS_MOST) {
+		(void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		return;
+	}
+	struct control_request *request = memory_new(sizeof(*request));
+	request->control = control;
+	request->source.fd = fd;
+	request->source.ready = connection_ready;
+	request->output.limit = UNSENT_MOST;
+	if (loop_add(control->loop, &request->source, EPOLLIN, NULL) < 0) {
+		free(request);
+		return;
+	}
+	control->connections[free_place] = request;
+	(void)take_fd(&fd);
+}
+
+static int address_of(const char *path, struct sockaddr_un *address, struct err *err)
+{
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(address->sun_path))
+		return err_set(err, ERR_INVALID, "%s is too long for a socket's address", path);
+	text_set(address->sun_path, sizeof(address->sun_path), path);
+	return 0;
+}
+
+int control_open(struct loop *loop, const char *path, const struct control_handler *handler,
+	struct control **control, struct err *err)
+{
+	struct sockaddr_un address;
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct control *made;
+
+	if (fd < 0)
+		return err_os(err, errno, "socket");
+	if (address_of(path, &address, err) < 0)
+		return -1;
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		listen(fd, CONNECTIONS_MOST) < 0)
+		return err_os(err, errno, "%s", path);
+	made = memory_new(sizeof(*made));
+	*made = (struct control){.loop = loop, .handler = *handler, .path = text_copy(path)};
+	made->source = (struct source){.fd = take_fd(&fd), .ready = listener_ready};
+	if (loop_add(loop, &made->source, EPOLLIN, err) < 0) {
+		control_close(made);
+		return err_wrap(err, "%s", path);
+	}
+	*control = made;
+	return 0;
+}
+
+void control_close(struct control *control)
+{
+	if (!control)
+		return;
+	for (int i = 0; i < CONNECTIONS_MOST; i++)
+		if (control->connections[i])
+			drop(control->connections[i]);
+	loop_remove(control->loop, &control->source);
+	close(control->source.fd);
+	unlink(control->path);
+	free(control->path);
+	free(control);
+}
+
+/* Waits until the socket is readable. */
+static int await_answer(int fd, struct cancel *cancel, struct err *err)
+{
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+
+	if (cancel)
+		fds[1].fd = cancel->fd;
+	for (;;) {
+		int64_t left = cancel ? cancel_left_ms(cancel) : CLOCK_NEVER;
+
+		if (cancel && cancel_check(cancel, err) < 0)
+			return -1;
+		if (poll(fds, 2, left > INT_MAX ? -1 : (int)left) < 0 && errno != EINTR)
+			return err_os(err, errno, "poll");
+		if (fds[0].revents)
+			return 0;
+	}
+}
+
+/* Hands on the whole lines, and keeps what is left. */
+static int take_answers(struct bytes *input, void (*replied)(void *arg, json_t *reply), void *arg,
+	struct err *err)
+{
+	uint8_t *end;
+
+	while (input->size > 0 && (end = memchr(input->data, '\n', input->size))) {
+		size_t length = (size_t)(end - input->data);
+		auto_json json_t *reply = json_parse(input->data, length, err);
+
+		if (!reply)
+			return err_wrap(err, "answer of the supervisor");
+		replied(arg, reply);
+		input->size -= length + 1;
+		memmove(input->data, end + 1, input->size);
+	}
+	return 0;
+}
+
+static int connect_to(const char *path, struct err *err)
+{
+	struct sockaddr_un address;
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return err_os(err, errno, "socket");
+	if (address_of(path, &address, err) < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		/* ECONNREFUSED: the file is there, but nobody listens any more. */
+		int reason = errno == ECONNREFUSED ? ENOENT : errno;
+		return err_os(err, reason, "%s", path);
+	}
+	return take_fd(&fd);
+}
+
+/* That it could not be sent, nobody needs to know before it is known whether an answer is there. */
+static void send_request(int fd, json_t *request)
+{
+	char *text = json_dumps(request, JSON_COMPACT);
+
+	if (text && send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
+		(void)!send(fd, "\n", 1, MSG_NOSIGNAL);
+	free(text);
+	shutdown(fd, SHUT_WR); /* nothing more: the server closes once it has answered */
+}
+
+int control_call(const char *path, json_t *request, void (*replied)(void *arg, json_t *reply),
+	void *arg, struct cancel *cancel, struct err *err)
+{
+	auto_close int fd = connect_to(path, err);
+	auto_(bytes_release) struct bytes input = {.limit = 1 << 20};
+
+	if (fd < 0)
+		return -1;
+	send_request(fd, request);
+	for (;;) {
+		ssize_t got;
+
+		if (await_answer(fd, cancel, err) < 0 || bytes_reserve(&input, 4096, err) < 0)
+			return -1;
+		got = recv(fd, input.data + input.size, 4096, MSG_DONTWAIT);
+		if (got == 0 || (got < 0 && errno == ECONNRESET))
+			return 0;
+		if (got < 0 && errno != EINTR && errno != EAGAIN)
+			return err_os(err, errno, "%s", path);
+		if (got > 0)
+			input.size += (size_t)got;
+		if (take_answers(&input, replied, arg, err) < 0)
+			return -1;
+	}
+}

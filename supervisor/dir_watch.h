@@ -1,0 +1,55 @@
+/*
+ * What the kernel sees happening below the checkpoint directory, new subdirectories included. One at a time in a process. One
+ * thread: the loop's.
+ */
+#ifndef DIR_WATCH_H
+#define DIR_WATCH_H
+
+#include "base/err.h"
+#include "base/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dir_change {
+	DIR_CREATED,           /* a file, link or the like; also one found in a directory that has just appeared */
+	DIR_MODIFIED,          /* written or cut off; not by mmap */
+	DIR_CLOSED_WRITE,      /* the last descriptor that could write is gone: closed, or its process died */
+	DIR_MOVED_FROM,        /* renamed away; file or directory */
+	DIR_MOVED_TO,          /* renamed to here; the same cookie as the MOVED_FROM, if that was below as well */
+	DIR_DELETED,           /* file or directory */
+	DIR_DIRECTORY_CREATED, /* or found in a directory that has just appeared */
+	DIR_RESCAN,            /* events were lost, or the directory itself was replaced: anything may have changed */
+};
+
+struct dir_event {
+	enum dir_change change;
+	bool directory;   /* path is one */
+	uint32_t cookie;  /* MOVED_*; else 0 */
+	const char *path; /* relative to the directory, valid during the call; "" for RESCAN */
+};
+
+typedef void dir_watch_fn(void *argument, const struct dir_event *event);
+
+struct dir_watch;
+
+/* `directory` is canonical and exists. What lies in it already causes no events. ERR_NO_SPACE or ERR_FAILED name the limit of the
+ * kernel that was hit. */
+int dir_watch_open(struct loop *loop, const char *directory, dir_watch_fn *changed, void *argument,
+	struct dir_watch **watch, struct err *err);
+void dir_watch_close(struct dir_watch *watch);
+
+/* Hands out all that is pending now. The loop does it within 20 ms; call it before deciding anything. */
+void dir_watch_drain(struct dir_watch *watch);
+
+/* False when a subdirectory could not be watched (max_user_watches). RESCAN was handed out then. */
+bool dir_watch_is_complete(const struct dir_watch *watch);
+
+/* True for file systems where the kernel shows only what this machine does: NFS, Lustre, FUSE, 9p, SMB, Ceph, GPFS, BeeGFS.
+ * Ranks on other machines go unseen there. Polling them is not implemented. */
+bool dir_watch_is_blind(const char *directory);
+
+/* The descriptor, for tests that it does not leak into the job. */
+int dir_watch_descriptor(const struct dir_watch *watch);
+
+#endif

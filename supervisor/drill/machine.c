@@ -1,0 +1,209 @@
+#include "drill/machine.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOG_MOST (64 << 20)
+
+extern char **environ;
+
+void machine_init(struct machine *machine, const char *scratch, unsigned number)
+{
+	*machine = (struct machine){
+		.number = number,
+		.directory = text_format("%s/machine-%u", scratch, number),
+		.log = text_format("%s/machine-%u.log", scratch, number),
+		.ledger = text_format("%s/machine-%u.events", scratch, number),
+		.line = {.limit = 1 << 20},
+	};
+	events_reader_init(&machine->events);
+}
+
+void machine_release(struct machine *machine)
+{
+	free(machine->directory);
+	free(machine->log);
+	free(machine->ledger);
+	bytes_release(&machine->line);
+	*machine = (struct machine){0};
+}
+
+static bool is_replaced(const char *variable, const char *const *variables)
+{
+	size_t length = strcspn(variable, "=") + 1;
+
+	for (; *variables; variables++)
+		if (strncmp(variable, *variables, length) == 0)
+			return true;
+	return false;
+}
+
+/* The texts are borrowed. */
+static char **environment_with(const char *const *variables)
+{
+	size_t count = 0, used = 0;
+	char **environment;
+
+	while (environ[count])
+		count++;
+	for (size_t i = 0; variables[i]; i++)
+		count++;
+	environment = memory_grow(NULL, count + 1, sizeof(*environment));
+	for (char **variable = environ; *variable; variable++)
+		if (!is_replaced(*variable, variables))
+			environment[used++] = *variable;
+	for (; *variables; variables++)
+		environment[used++] = (char *)*variables;
+	environment[used] = NULL;
+	return environment;
+}
+
+/* Between fork and exec, beside the threads of the metadata server: async-signal-safe calls only. */
+static _Noreturn void become_run(const struct machine *machine, char *const *argv,
+	char **environment, const struct signals_inherited *inherited, int input, int output)
+{
+	static const char said[] = "reprieve: error: the drill cannot start its machine\n";
+
+	/* Away from the terminal: Ctrl-C is for the drill, which takes the machines down with it. */
+	setsid();
+	/* If the drill is killed itself, the run ends its job as on any SIGTERM. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0 &&
+		chdir(machine->directory) == 0) {
+		signals_restore(inherited);
+		execve("/proc/self/exe", argv, environment);
+	}
+	(void)!write(output, said, sizeof(said) - 1);
+	_exit(70);
+}
+
+int machine_start(struct machine *machine, char *const *argv, const char *const *variables,
+	const struct signals_inherited *inherited, struct err *err)
+{
+	auto_free char **environment = environment_with(variables);
+	auto_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	auto_close int output =
+		open(machine->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+
+	if (input < 0)
+		return err_os(err, errno, "/dev/null");
+	if (output < 0)
+		return err_os(err, errno, "%s", machine->log);
+	machine->pid = fork();
+	if (machine->pid < 0)
+		return err_os(err, errno, "cannot start a process");
+	if (machine->pid == 0)
+		become_run(machine, argv, environment, inherited, input, output);
+	machine->running = true;
+	return 0;
+}
+
+/* Reaps all there is. False when there are no children, dead or alive. */
+static bool reap(struct machine *machine)
+{
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid <= 0)
+			return pid == 0;
+		if (!machine->running || pid != machine->pid)
+			continue;
+		machine->running = false;
+		machine->exit_code =
+			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+}
+
+void machine_look(struct machine *machine)
+{
+	reap(machine);
+}
+
+void machine_kill(struct machine *machine)
+{
+	const struct timespec moment = {.tv_nsec = 2000000};
+
+	while (reap(machine)) {
+		child_kill_tree();
+		nanosleep(&moment, NULL);
+	}
+}
+
+static void read_ledger(struct machine *machine)
+{
+	auto_close int fd = open(machine->ledger, O_RDONLY | O_CLOEXEC);
+	char buffer[16384];
+	ssize_t got;
+
+	if (fd < 0)
+		return;
+	while ((got = pread(fd, buffer, sizeof(buffer), machine->ledger_read)) > 0) {
+		machine->ledger_read += got;
+		if (bytes_append(&machine->line, buffer, (size_t)got, NULL) < 0)
+			machine->line.size =
+				0; /* no ledger has such lines: events_reader will say so */
+	}
+}
+
+bool machine_next_event(struct machine *machine, enum run_event *event)
+{
+	struct bytes *line = &machine->line;
+	const uint8_t *newline = line->size ? memchr(line->data, '\n', line->size) : NULL;
+	size_t length;
+
+	if (!newline) {
+		read_ledger(machine);
+		newline = line->size ? memchr(line->data, '\n', line->size) : NULL;
+	}
+	if (!newline)
+		return false;
+	length = (size_t)(newline - line->data);
+	*event = events_reader_add(&machine->events, (const char *)line->data, length);
+	line->size -= length + 1;
+	memmove(line->data, newline + 1, line->size);
+	return true;
+}
+
+void machine_show_log(struct machine *machine)
+{
+	auto_close int fd = open(machine->log, O_RDONLY | O_CLOEXEC);
+	char buffer[16384];
+	ssize_t got;
+
+	while (fd >= 0 && (got = pread(fd, buffer, sizeof(buffer), machine->log_shown)) > 0) {
+		machine->log_shown += got;
+		file_write_all(STDERR_FILENO, buffer, (size_t)got, NULL);
+	}
+}
+
+struct job_steps machine_steps(const struct machine *machine)
+{
+	auto_(bytes_release) struct bytes text = {.limit = LOG_MOST};
+
+	if (file_read(machine->log, &text, NULL) < 0)
+		return (struct job_steps){.first = -1, .last = -1};
+	return job_log_steps((const char *)text.data, text.size);
+}
+
+char *machine_last_lines(const struct machine *machine, unsigned lines)
+{
+	auto_(bytes_release) struct bytes text = {.limit = LOG_MOST};
+	size_t at;
+
+	if (file_read(machine->log, &text, NULL) < 0 || text.size == 0)
+		return text_copy("");
+	at = job_log_tail((const char *)text.data, text.size, lines);
+	return text_copy_n((const char *)text.data + at, text.size - at);
+}

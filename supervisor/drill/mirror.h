@@ -1,0 +1,21 @@
+/*
+ * A fresh machine's working directory: the user's own, shown by links, without what the job makes. Nothing is copied, and the
+ * paths left out are not there, so that the job cannot find yesterday's checkpoints nor write over the user's.
+ */
+#ifndef MIRROR_H
+#define MIRROR_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+/* "./out//ckpt/" -> "out/ckpt"; the caller frees. NULL where the path is absolute, leads upwards or names the directory itself:
+ * then it cannot be left out. */
+char *mirror_relative(const char *path);
+
+/* Makes `to`, with a link to every entry of `from` but `scratch` (where the machines lie, absolute) and the `left_out` paths (from
+ * mirror_relative()); the directories on the way to those are real ones. Both directories are absolute. */
+int mirror_make(const char *from, const char *to, const char *scratch, const char *const *left_out,
+	size_t count, struct err *err);
+
+#endif

@@ -1,0 +1,281 @@
+#include "drill/report.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define RED "\033[1;31m"
+#define GREEN "\033[1;32m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+#define CELL 48
+
+/* Seconds, so that a column can be read down. "-" for what did not happen. */
+static const char *time_cell(int64_t milliseconds, char cell[CELL])
+{
+	if (milliseconds == VERDICT_UNKNOWN)
+		snprintf(cell, CELL, "-");
+	else
+		snprintf(cell, CELL, "%.2f s", (double)milliseconds / 1000);
+	return cell;
+}
+
+static const char *lost_cell(const struct round_verdict *verdict, char cell[CELL])
+{
+	char length[CELL], whole[2 * CELL];
+
+	time_cell(verdict->lost_ms, length);
+	if (verdict->lost_steps == VERDICT_UNKNOWN)
+		return time_cell(verdict->lost_ms, cell);
+	snprintf(whole, sizeof(whole), "%s, %" PRId64 " step%s", length, verdict->lost_steps,
+		verdict->lost_steps == 1 ? "" : "s");
+	text_set(cell, CELL, whole);
+	return cell;
+}
+
+static const char *resumed_cell(const struct round_facts *facts, char cell[CELL])
+{
+	char id[SNAPSHOT_ID_TEXT];
+
+	if (!facts->next_launched)
+		snprintf(cell, CELL, "-");
+	else if (snapshot_id_is_none(facts->next_restored))
+		snprintf(cell, CELL, "nothing");
+	else if (facts->next_step >= 0)
+		snprintf(cell, CELL, "step %" PRId64, facts->next_step);
+	else
+		snprintf(cell, CELL, "%s", snapshot_id_format(facts->next_restored, id));
+	return cell;
+}
+
+static void print_round(const struct scenario *scenario, unsigned index, bool colour)
+{
+	const struct round_verdict *verdict = &scenario->verdicts[index];
+	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], resumed[CELL];
+
+	printf("%5u  %8s  %8s  %8s  %9s  %-16s  %-13s %s%s%s\n", index + 1,
+		time_cell(verdict->noticed_ms, noticed), time_cell(verdict->saved_ms, saved),
+		time_cell(verdict->durable_ms, durable), time_cell(verdict->margin_ms, margin),
+		lost_cell(verdict, lost), resumed_cell(&scenario->rounds[index], resumed),
+		colour ? verdict->passed ? GREEN : RED : "", verdict->passed ? "PASS" : "FAIL",
+		colour ? PLAIN : "");
+	if (verdict->reason[0])
+		printf("       %s\n", verdict->reason);
+	if (verdict->remark[0])
+		printf("       %snote: %s%s\n", colour ? YELLOW : "", verdict->remark,
+			colour ? PLAIN : "");
+}
+
+static void print_table(const struct scenario *scenario, bool colour)
+{
+	if (scenario->facts.rounds_done == 0)
+		return;
+	printf("%5s  %8s  %8s  %8s  %9s  %-16s  %s\n", "round", "noticed", "saved", "durable",
+		"margin", "work lost", "resumed from");
+	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
+		print_round(scenario, i, colour);
+	printf("\nnoticed, saved, durable: seconds from the notice until it was noticed, until the "
+	       "checkpoint was\n"
+	       "complete on the machine's disk, until it was in the store. margin: from then to "
+	       "the machine's end.\n\n");
+}
+
+struct totals {
+	int64_t lost_ms;
+	int64_t lost_steps; /* VERDICT_UNKNOWN as soon as one round's is */
+};
+
+static struct totals add_up(const struct scenario *scenario)
+{
+	struct totals totals = {0};
+
+	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
+		const struct round_verdict *verdict = &scenario->verdicts[i];
+
+		if (verdict->lost_ms != VERDICT_UNKNOWN)
+			totals.lost_ms += verdict->lost_ms;
+		if (verdict->lost_steps == VERDICT_UNKNOWN)
+			totals.lost_steps = VERDICT_UNKNOWN;
+		else if (totals.lost_steps != VERDICT_UNKNOWN)
+			totals.lost_steps += verdict->lost_steps;
+	}
+	return totals;
+}
+
+static void print_comparison(const struct scenario *scenario)
+{
+	const char *path = scenario->options->compare;
+	char bytes[32];
+
+	switch (scenario->facts.comparison) {
+	case COMPARISON_NOT_ASKED:
+		return;
+	case COMPARISON_EQUAL:
+		printf("  result      %s equals that of the run that nobody disturbed, byte for "
+		       "byte (%s)\n",
+			path, text_bytes(scenario->compared_bytes, bytes, sizeof(bytes)));
+		return;
+	case COMPARISON_DIFFERENT:
+		printf("  result      %s DIFFERS from that of the run that nobody disturbed\n",
+			path);
+		return;
+	case COMPARISON_MISSING_UNDISTURBED:
+		printf("  result      the undisturbed run has not written %s\n", path);
+		return;
+	case COMPARISON_MISSING:
+		printf("  result      the preempted run has not written %s\n", path);
+		return;
+	case COMPARISON_NOT_MADE:
+		printf("  result      %s was not compared\n", path);
+		return;
+	}
+}
+
+static void print_sums(const struct scenario *scenario)
+{
+	const struct drill_facts *facts = &scenario->facts;
+	struct totals totals = add_up(scenario);
+	char length[32], steps[48] = "";
+
+	printf("  survived    %u of %u preemptions\n", facts->rounds_passed, facts->rounds_wanted);
+	if (totals.lost_steps != VERDICT_UNKNOWN)
+		snprintf(steps, sizeof(steps), ", %" PRId64 " step%s", totals.lost_steps,
+			totals.lost_steps == 1 ? "" : "s");
+	if (facts->rounds_done > 0)
+		printf("  lost        %s of work%s in all\n",
+			text_duration(totals.lost_ms, length, sizeof(length)), steps);
+	if (facts->last_ran)
+		printf("  last run    ended with %d on machine %u\n", facts->last_exit,
+			scenario->last_machine);
+	print_comparison(scenario);
+}
+
+static void print_last_lines(const struct scenario *scenario)
+{
+	if (!scenario->last_lines)
+		return;
+	printf("The end of machine %u's log:\n", scenario->failed_machine);
+	for (const char *line = scenario->last_lines; *line;) {
+		const char *end = line;
+
+		while (*end && *end != '\n')
+			end++;
+		printf("  | %.*s\n", (int)(end - line), line);
+		line = *end ? end + 1 : end;
+	}
+	printf("\n");
+}
+
+void report_print(const struct scenario *scenario, bool colour, bool kept)
+{
+	char reason[256];
+	bool passed = verdict_drill(&scenario->facts, reason, sizeof(reason));
+
+	printf("\n");
+	print_table(scenario, colour);
+	print_last_lines(scenario);
+	print_sums(scenario);
+	if (kept)
+		printf("  logs        %s/machine-*.log\n", scenario->stage.scratch);
+	printf("\n%s%s%s%s%s\n", colour ? passed ? GREEN : RED : "", passed ? "PASS" : "FAIL",
+		colour ? PLAIN : "", passed ? "" : ": ", reason);
+	fflush(stdout);
+}
+
+static json_t *seconds_json(int64_t milliseconds)
+{
+	return milliseconds == VERDICT_UNKNOWN ? json_null()
+					       : json_real((double)milliseconds / 1000);
+}
+
+static json_t *number_json(int64_t number)
+{
+	return number < 0 ? json_null() : json_integer(number);
+}
+
+static json_t *id_json(struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+
+	return snapshot_id_is_none(id) ? json_null() : json_string(snapshot_id_format(id, text));
+}
+
+static json_t *text_json(const char *text)
+{
+	return text && *text ? json_string(text) : json_null();
+}
+
+static json_t *round_json(const struct scenario *scenario, unsigned index)
+{
+	const struct round_verdict *verdict = &scenario->verdicts[index];
+	const struct round_facts *facts = &scenario->rounds[index];
+	const struct run_events *events = &facts->events;
+	json_t *round = json_pack("{s:i, s:b, s:o, s:o}", "round", (int)index + 1, "passed",
+		verdict->passed, "reason", text_json(verdict->reason), "remark",
+		text_json(verdict->remark));
+
+	json_object_update_new(round, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+					      "noticed_seconds", seconds_json(verdict->noticed_ms),
+					      "asked_seconds", seconds_json(verdict->asked_ms),
+					      "saved_seconds", seconds_json(verdict->saved_ms),
+					      "durable_seconds", seconds_json(verdict->durable_ms),
+					      "margin_seconds", seconds_json(verdict->margin_ms),
+					      "lost_seconds", seconds_json(verdict->lost_ms),
+					      "lost_steps", number_json(verdict->lost_steps)));
+	json_object_update_new(round,
+		json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}", "snapshot",
+			id_json(events->commit.id), "snapshot_step",
+			number_json(events->commit.step), "snapshot_bytes",
+			(json_int_t)events->commit.bytes, "last_step",
+			number_json(facts->steps.last), "killed_at_deadline", facts->killed,
+			"exit_code", facts->killed ? json_null() : json_integer(facts->exit_code),
+			"resumed_from", id_json(facts->next_restored), "outcome",
+			text_json(events->outcome)));
+	return round;
+}
+
+static json_t *comparison_json(const struct scenario *scenario)
+{
+	static const char *const names[] = {
+		[COMPARISON_EQUAL] = "equal",
+		[COMPARISON_DIFFERENT] = "different",
+		[COMPARISON_MISSING_UNDISTURBED] = "missing_undisturbed",
+		[COMPARISON_MISSING] = "missing",
+		[COMPARISON_NOT_MADE] = "not_made",
+	};
+
+	if (scenario->facts.comparison == COMPARISON_NOT_ASKED)
+		return json_null();
+	return json_pack("{s:s, s:s, s:I}", "path", scenario->options->compare, "result",
+		names[scenario->facts.comparison], "bytes", (json_int_t)scenario->compared_bytes);
+}
+
+void report_json(const struct scenario *scenario, bool kept)
+{
+	const struct scenario_options *options = scenario->options;
+	const struct drill_facts *facts = &scenario->facts;
+	struct totals totals = add_up(scenario);
+	json_t *rounds = json_array();
+	char reason[256];
+	bool passed = verdict_drill(facts, reason, sizeof(reason));
+	json_t *whole;
+
+	for (unsigned i = 0; i < facts->rounds_done; i++)
+		json_array_append_new(rounds, round_json(scenario, i));
+	whole = json_pack("{s:b, s:o, s:s, s:I, s:o, s:s, s:s}", "passed", passed, "reason",
+		text_json(reason), "cloud", mock_cloud_name(options->cloud), "rounds_wanted",
+		(json_int_t)facts->rounds_wanted, "notice_seconds",
+		seconds_json(options->notice_ms), "store", scenario->stage.store, "job",
+		scenario->stage.job);
+	json_object_update_new(whole,
+		json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rounds_passed",
+			(json_int_t)facts->rounds_passed, "rounds", rounds, "lost_seconds",
+			seconds_json(totals.lost_ms), "lost_steps", number_json(totals.lost_steps),
+			"last_exit", facts->last_ran ? json_integer(facts->last_exit) : json_null(),
+			"comparison", comparison_json(scenario), "directory",
+			kept ? json_string(scenario->stage.scratch) : json_null()));
+	json_print(whole, true);
+}

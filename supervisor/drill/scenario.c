@@ -1,0 +1,355 @@
+#include "drill/scenario.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cloud/mock/mock.h"
+#include "drill/comparison.h"
+#include "storage/storage.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+AUTO_POINTER(struct mock, mock_stop);
+AUTO_POINTER(struct storage, storage_close);
+AUTO(struct snapshot_list, snapshot_list_release);
+
+/* How closely the ledger and the clock are watched. */
+#define TURN_MS 10
+
+/* --- time --- */
+
+/* Sleeps one turn, or until something happens to a process. ERR_CANCELLED when the user wants it to end. */
+static int wait_turn(struct scenario *scenario, struct err *err)
+{
+	const struct timespec turn = {.tv_nsec = TURN_MS * 1000000};
+	sigset_t signals;
+	int received;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGQUIT);
+	received = sigtimedwait(&signals, NULL, &turn);
+	if (received <= 0 || received == SIGCHLD)
+		return 0;
+	scenario->signal = received;
+	return err_set(err, ERR_CANCELLED, "ended by a signal");
+}
+
+static void hear(struct scenario *scenario, struct machine *machine)
+{
+	enum run_event event;
+
+	while (machine_next_event(machine, &event))
+		story_event(scenario->options->story, machine, event);
+	if (scenario->options->verbose)
+		machine_show_log(machine);
+}
+
+/* True as long as the run is there. */
+static bool turn(struct scenario *scenario, struct machine *machine, struct err *err)
+{
+	bool waited = wait_turn(scenario, err) == 0;
+
+	machine_look(machine);
+	hear(scenario, machine);
+	return waited && machine->running;
+}
+
+static int64_t notice_due_ms(const struct scenario *scenario, const struct machine *machine)
+{
+	int64_t launched_ms = machine->events.launched_ms;
+
+	return launched_ms < 0 ? CLOCK_NEVER : launched_ms + scenario->options->notice_after_ms;
+}
+
+/* Whatever happened: nothing of the machine is left, and all it has said is heard. */
+static int end_machine(struct scenario *scenario, struct machine *machine, struct err *err)
+{
+	machine_kill(machine);
+	hear(scenario, machine);
+	if (scenario->signal)
+		return err_set(err, ERR_CANCELLED, "ended by a signal");
+	return 0;
+}
+
+static void keep_last_lines(struct scenario *scenario, const struct machine *machine)
+{
+	if (scenario->last_lines)
+		return;
+	scenario->last_lines = machine_last_lines(machine, 10);
+	scenario->failed_machine = machine->number;
+}
+
+/* --- the machines --- */
+
+static int play_left_alone(struct scenario *scenario, struct machine *machine, const char *job,
+	const char *notice, const char *variable, int *exit_code, struct err *err)
+{
+	const struct story *story = scenario->options->story;
+
+	if (stage_start(&scenario->stage, scenario->options, machine, job, notice, variable, err) <
+		0)
+		return -1;
+	while (turn(scenario, machine, err))
+		continue;
+	if (end_machine(scenario, machine, err) < 0)
+		return -1;
+	*exit_code = machine->exit_code;
+	if (*exit_code == 0) {
+		story_tell(story, machine, "the job has finished");
+		return 0;
+	}
+	story_warn(story, machine, "`reprieve run` ended with %d", *exit_code);
+	keep_last_lines(scenario, machine);
+	return 0;
+}
+
+static int play_undisturbed(struct scenario *scenario, struct err *err)
+{
+	auto_(machine_release) struct machine machine;
+	auto_free char *job = text_format("%s-undisturbed", scenario->stage.job);
+	int64_t began_ms = clock_monotonic_ms();
+
+	machine_init(&machine, scenario->stage.scratch, 0);
+	story_tell(scenario->options->story, &machine,
+		"first one run that nobody disturbs, to compare with");
+	if (play_left_alone(scenario, &machine, job, "none", NULL,
+		    &scenario->facts.undisturbed_exit, err) < 0)
+		return -1;
+	scenario->undisturbed_ms = clock_monotonic_ms() - began_ms;
+	return 0;
+}
+
+static int fire(struct scenario *scenario, struct machine *machine, struct mock *mock,
+	struct round_facts *facts, struct err *err)
+{
+	int64_t fired_ms = clock_monotonic_ms();
+
+	if (mock_fire(mock, MOCK_STOP, err) < 0)
+		return err_wrap(err, "notice");
+	facts->fired_ms = fired_ms;
+	facts->deadline_ms = mock_deadline_ms(mock);
+	story_warn(scenario->options->story, machine,
+		"NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
+		(double)(facts->deadline_ms - fired_ms) / 1000);
+	return 0;
+}
+
+static void tell_end(
+	struct scenario *scenario, const struct machine *machine, const struct round_facts *facts)
+{
+	const struct story *story = scenario->options->story;
+
+	if (facts->killed)
+		story_warn(story, machine, "the deadline: everything on it is killed");
+	else
+		story_tell(story, machine,
+			"`reprieve run` ended with %d; the machine is gone, and its disk with it",
+			facts->exit_code);
+}
+
+static int watch_preempted(struct scenario *scenario, struct machine *machine, struct mock *mock,
+	struct round_facts *facts, struct err *err)
+{
+	while (clock_monotonic_ms() < notice_due_ms(scenario, machine))
+		if (!turn(scenario, machine, err))
+			return 0;
+	if (fire(scenario, machine, mock, facts, err) < 0)
+		return -1;
+	while (clock_monotonic_ms() < facts->deadline_ms)
+		if (!turn(scenario, machine, err))
+			return 0;
+	facts->killed = machine->running;
+	return 0;
+}
+
+static int start_mock(
+	struct scenario *scenario, struct mock **mock, char **variable, struct err *err)
+{
+	const struct mock_options options = {
+		.cloud = scenario->options->cloud, .notice_ms = scenario->options->notice_ms};
+	const char *name, *value;
+
+	if (mock_start(&options, mock, err) < 0)
+		return err_wrap(err, "metadata server");
+	mock_environment(*mock, &name, &value);
+	*variable = text_format("%s=%s", name, value);
+	return 0;
+}
+
+static int play_preempted(struct scenario *scenario, struct machine *machine,
+	struct round_facts *facts, struct err *err)
+{
+	auto_(mock_stop) struct mock *mock = NULL;
+	auto_free char *variable = NULL;
+	const char *notice =
+		scenario->options->notice_chosen ? NULL : mock_cloud_name(scenario->options->cloud);
+	struct err watch_err = {0};
+	int watched;
+
+	if (start_mock(scenario, &mock, &variable, err) < 0)
+		return -1;
+	story_tell(scenario->options->story, machine, "starts with no checkpoint on its disk");
+	if (stage_start(&scenario->stage, scenario->options, machine, scenario->stage.job, notice,
+		    variable, err) < 0)
+		return -1;
+	facts->fired_ms = -1;
+	watched = watch_preempted(scenario, machine, mock, facts, &watch_err);
+	if (end_machine(scenario, machine, err) < 0)
+		return -1;
+	if (watched < 0) {
+		*err = watch_err;
+		return -1;
+	}
+	facts->gone_ms = clock_monotonic_ms();
+	facts->exit_code = machine->exit_code;
+	facts->events = machine->events;
+	facts->steps = machine_steps(machine);
+	tell_end(scenario, machine, facts);
+	return 0;
+}
+
+/* --- the facts that the machine itself does not tell --- */
+
+static void look_into_store(struct scenario *scenario, struct round_facts *facts)
+{
+	const struct storage_options options = {
+		.url = scenario->stage.store, .job = scenario->stage.job, .read_only = true};
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	struct err err = {0};
+
+	if (storage_open(&options, &storage, NULL, &err) < 0 ||
+		storage_list(storage, &list, NULL, &err) < 0) {
+		text_set(facts->store_error, sizeof(facts->store_error), err.text);
+		return;
+	}
+	facts->store_read = true;
+	for (size_t i = 0; i < list.count; i++) {
+		const struct snapshot_info *info = &list.items[i];
+
+		if (info->newest)
+			facts->store_newest = info->id;
+		if (info->state == SNAPSHOT_GOOD &&
+			snapshot_id_compare(info->id, facts->events.commit.id) == 0)
+			facts->commit_good = true;
+	}
+}
+
+static void tell_next(struct scenario *scenario, const struct machine *machine)
+{
+	struct round_facts *before;
+
+	if (scenario->facts.rounds_done == 0)
+		return;
+	before = &scenario->rounds[scenario->facts.rounds_done - 1];
+	before->next_launched = machine->events.launched_ms >= 0;
+	before->next_restored = machine->events.restored;
+	before->next_step = machine->events.restored_step;
+	before->next_steps = machine_steps(machine);
+}
+
+static bool went_on_to_the_end(const struct round_facts *facts)
+{
+	return facts->events.launched_ms < 0 || facts->fired_ms < 0 ||
+	       (!facts->killed && facts->exit_code == 0);
+}
+
+static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)
+{
+	struct round_facts *facts = &scenario->rounds[number - 1];
+	auto_(machine_release) struct machine machine;
+
+	machine_init(&machine, scenario->stage.scratch, number);
+	if (play_preempted(scenario, &machine, facts, err) < 0)
+		return -1;
+	look_into_store(scenario, facts);
+	tell_next(scenario, &machine);
+	scenario->facts.rounds_done = number;
+	/* Not a preemption, and there is no job left for another one. */
+	*over = went_on_to_the_end(facts);
+	if (*over && facts->exit_code != 0)
+		keep_last_lines(scenario, &machine);
+	return 0;
+}
+
+static int play_last(struct scenario *scenario, struct err *err)
+{
+	auto_(mock_stop) struct mock *mock = NULL;
+	auto_free char *variable = NULL;
+	auto_(machine_release) struct machine machine;
+	const char *notice =
+		scenario->options->notice_chosen ? NULL : mock_cloud_name(scenario->options->cloud);
+
+	machine_init(&machine, scenario->stage.scratch, scenario->options->rounds + 1);
+	scenario->last_machine = machine.number;
+	if (start_mock(scenario, &mock, &variable, err) < 0)
+		return -1;
+	story_tell(scenario->options->story, &machine,
+		"starts with no checkpoint on its disk; this one is left alone");
+	if (play_left_alone(scenario, &machine, scenario->stage.job, notice, variable,
+		    &scenario->facts.last_exit, err) < 0)
+		return -1;
+	scenario->facts.last_ran = true;
+	tell_next(scenario, &machine);
+	return 0;
+}
+
+static void compare(struct scenario *scenario)
+{
+	const char *path = scenario->options->compare;
+
+	scenario->facts.comparison = COMPARISON_NOT_MADE;
+	if (!scenario->facts.last_ran)
+		return;
+	auto_free char *undisturbed = text_format("%s/machine-0/%s", scenario->stage.scratch, path);
+	auto_free char *preempted = text_format(
+		"%s/machine-%u/%s", scenario->stage.scratch, scenario->last_machine, path);
+
+	scenario->facts.comparison =
+		comparison_of_files(undisturbed, preempted, &scenario->compared_bytes);
+}
+
+static void judge(struct scenario *scenario)
+{
+	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
+		verdict_round(&scenario->rounds[i], &scenario->verdicts[i]);
+		scenario->facts.rounds_passed += scenario->verdicts[i].passed;
+	}
+}
+
+int scenario_play(
+	const struct scenario_options *options, struct scenario *scenario, struct err *err)
+{
+	bool over = false;
+
+	*scenario = (struct scenario){.options = options, .facts.rounds_wanted = options->rounds};
+	scenario->rounds = memory_new(options->rounds * sizeof(*scenario->rounds));
+	scenario->verdicts = memory_new(options->rounds * sizeof(*scenario->verdicts));
+	if (stage_make(&scenario->stage, options, err) < 0)
+		return -1;
+	if (options->compare && play_undisturbed(scenario, err) < 0)
+		return -1;
+	over = scenario->facts.undisturbed_exit != 0;
+	for (unsigned number = 1; number <= options->rounds && !over; number++)
+		if (play_round(scenario, number, &over, err) < 0)
+			return -1;
+	if (!over && play_last(scenario, err) < 0)
+		return -1;
+	if (options->compare)
+		compare(scenario);
+	judge(scenario);
+	return 0;
+}
+
+void scenario_release(struct scenario *scenario)
+{
+	stage_release(&scenario->stage);
+	free(scenario->rounds);
+	free(scenario->verdicts);
+	free(scenario->last_lines);
+	*scenario = (struct scenario){0};
+}

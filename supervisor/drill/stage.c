@@ -1,0 +1,99 @@
+#include "drill/stage.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "drill/mirror.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int make_scratch(struct stage *stage, const char *directory, struct err *err)
+{
+	const char *temporary = getenv("TMPDIR");
+
+	if (directory) {
+		if (!file_directory_is_empty(directory))
+			return err_set(err, ERR_EXISTS,
+				"--directory %s is not an empty directory: name a new one",
+				directory);
+		if (file_make_directories(directory, 0777, err) < 0)
+			return err_wrap(err, "--directory %s", directory);
+		stage->scratch = file_absolute(directory);
+		return 0;
+	}
+	auto_free char *name = text_format(
+		"%s/reprieve-drill-XXXXXX", temporary && *temporary == '/' ? temporary : "/tmp");
+	if (!mkdtemp(name))
+		return err_os(err, errno, "cannot make %s", name);
+	stage->scratch = file_absolute(name);
+	return 0;
+}
+
+int stage_make(struct stage *stage, const struct scenario_options *options, struct err *err)
+{
+	*stage = (struct stage){.from = getcwd(NULL, 0)};
+	if (!stage->from)
+		return err_os(err, errno, "working directory");
+	if (make_scratch(stage, options->directory, err) < 0)
+		return -1;
+	stage->store = options->store ? text_copy(options->store)
+				      : text_format("file://%s/store", stage->scratch);
+	/* Also where the store is the user's own, the drill must not claim attempts of a job that counts. */
+	stage->job =
+		text_format("drill-%lld-%d", (long long)(clock_wall_ms() / 1000), (int)getpid());
+	return 0;
+}
+
+void stage_release(struct stage *stage)
+{
+	free(stage->scratch);
+	free(stage->from);
+	free(stage->store);
+	free(stage->job);
+	*stage = (struct stage){0};
+}
+
+/* Ours come behind the user's, so that they win. The texts are borrowed; the caller frees the array. */
+static char **run_arguments(
+	const struct scenario_options *options, const char *const *ours, size_t count)
+{
+	size_t most = 3 + options->run_option_count + count, used = 0;
+	char **arguments;
+
+	for (size_t i = 0; options->command[i]; i++)
+		most++;
+	arguments = memory_grow(NULL, most + 1, sizeof(*arguments));
+	arguments[used++] = "reprieve";
+	arguments[used++] = "run";
+	for (size_t i = 0; i < options->run_option_count; i++)
+		arguments[used++] = options->run_options[i];
+	for (size_t i = 0; i < count; i++)
+		arguments[used++] = (char *)ours[i];
+	arguments[used++] = "--";
+	for (size_t i = 0; options->command[i]; i++)
+		arguments[used++] = options->command[i];
+	arguments[used] = NULL;
+	return arguments;
+}
+
+int stage_start(const struct stage *stage, const struct scenario_options *options,
+	struct machine *machine, const char *job, const char *notice, const char *variable,
+	struct err *err)
+{
+	const char *left_out[] = {options->checkpoint_dir, options->compare};
+	const char *ours[] = {"--store", stage->store, "--job", job, "--events", machine->ledger,
+		"--notice", notice};
+	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
+	auto_free char **arguments = run_arguments(options, ours, count);
+	auto_free char *where = text_format("PWD=%s", machine->directory);
+	/* A laptop may have the latter set, so that tools do not wait for a server that is not there. Here there is one. */
+	const char *variables[] = {where, "AWS_EC2_METADATA_DISABLED=false", variable, NULL};
+
+	if (mirror_make(stage->from, machine->directory, stage->scratch, left_out,
+		    options->compare ? 2 : 1, err) < 0 ||
+		machine_start(machine, arguments, variables, options->inherited, err) < 0)
+		return err_wrap(err, "machine %u", machine->number);
+	return 0;
+}

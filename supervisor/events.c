@@ -1,0 +1,62 @@
+#include "events.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+int events_open(struct events *events, const char *path, struct err *err)
+{
+	events->fd = -1;
+	if (!path)
+		return 0;
+	events->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	return events->fd < 0 ? err_os(err, errno, "--events %s", path) : 0;
+}
+
+void events_close(struct events *events)
+{
+	if (events->fd >= 0)
+		close(events->fd);
+	events->fd = -1;
+}
+
+void events_add(struct events *events, const char *event, const char *format, ...)
+{
+	auto_json json_t *line = NULL;
+	auto_json json_t *more = NULL;
+	auto_free char *text = NULL;
+	auto_free char *whole = NULL;
+	char time[32];
+	struct err err;
+
+	if (events->fd < 0)
+		return;
+	line = json_pack("{s:s, s:I, s:s}", "time",
+		clock_format(clock_wall_ms(), time, sizeof(time)), "monotonic_ms",
+		(json_int_t)clock_monotonic_ms(), "event", event);
+	if (format) {
+		va_list args;
+		json_error_t where;
+
+		va_start(args, format);
+		more = json_vpack_ex(&where, 0, format, args);
+		va_end(args);
+		json_object_update(line, more);
+	}
+	text = json_dumps(line, JSON_COMPACT);
+	if (!text)
+		return;
+	whole = text_format("%s\n", text);
+	if (file_write_all(events->fd, whole, strlen(whole), &err) < 0) {
+		log_warn("the event ledger is not written any more: %s", err.text);
+		events_close(events);
+	}
+}

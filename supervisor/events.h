@@ -1,0 +1,22 @@
+/*
+ * What happened, as JSON lines: --events FILE. Each line is one write(2) of {"time", "monotonic_ms", "event", ...}. A file that
+ * cannot be written is said once and then left alone.
+ */
+#ifndef EVENTS_H
+#define EVENTS_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+
+struct events {
+	int fd; /* -1: nobody wants them */
+};
+
+int events_open(struct events *events, const char *path, struct err *err);
+void events_close(struct events *events);
+
+/* `format` and the rest as json_pack(3) takes them for an object; NULL format for none. Main thread only. */
+void events_add(struct events *events, const char *event, const char *format, ...);
+
+#endif

@@ -1,0 +1,297 @@
+#include "job.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+/* After it was told to end, a job that has saved gets this long to leave by itself, whatever the notice would allow. */
+#define STOP_PATIENCE_MS 10000
+#define SWEEP_MS 20
+
+void job_failed(struct job *job, const char *what, const struct err *err)
+{
+	job->ours_failed = true;
+	log_warn("%s: %s", what, err->text);
+}
+
+/* --- timers --- */
+
+static int64_t window_end(const struct job *job)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+
+	return stop ? stop->deadline_ms : CLOCK_NEVER;
+}
+
+static void plan(struct job *job)
+{
+	struct budget_facts facts = {.now_ms = clock_monotonic_ms(),
+		.deadline_ms = window_end(job),
+		.upload_ms = job->upload_ms};
+
+	if (facts.deadline_ms == CLOCK_NEVER)
+		return;
+	job->budget = budget_split(&facts);
+	if (job->snapshots)
+		snapshots_set_deadline(job->snapshots, job->budget.commit_until_ms);
+}
+
+static void arm_budget(struct job *job)
+{
+	int64_t now = clock_monotonic_ms();
+	int64_t at = CLOCK_NEVER;
+
+	if (notices_stop(&job->notices)) {
+		if (job->state == JOB_CHECKPOINTING)
+			at = job->budget.ask_until_ms;
+		else if (job->state == JOB_DRAINING)
+			at = job->budget.stop_until_ms;
+		else if (job->state == JOB_UPLOADING)
+			at = job->budget.commit_until_ms;
+	}
+	/* Once its checkpoint is safe there is nothing to wait for; a job that we only forwarded SIGTERM to may still clean up. */
+	if (job->state == JOB_DRAINING && job->options->ask != ASK_AUTO && at > now + STOP_PATIENCE_MS)
+		at = now + STOP_PATIENCE_MS;
+	if (at == CLOCK_NEVER)
+		loop_disarm(&job->loop, &job->budget_timer);
+	else
+		loop_arm(&job->loop, &job->budget_timer, at);
+}
+
+static void budget_spent(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, budget_timer);
+
+	job_feed(job, EV_BUDGET_SPENT);
+}
+
+/* --- actions --- */
+
+static void request_because_of_notice(struct job *job)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+
+	job->facts.noticed = true;
+	if (job->options->ask == ASK_NONE || (job->options->ask == ASK_AUTO && text_equal(stop->source, "sigterm"))) {
+		/* As any entrypoint would: what the job makes of SIGTERM is its own affair. */
+		if (text_equal(stop->source, "sigterm")) {
+			log_note("forwarding SIGTERM to the job");
+			job->facts.told_to_end = true;
+			job->request.active = true;
+			job->request.sent_ms = clock_monotonic_ms();
+			if (job->tracker)
+				tracker_requested(job->tracker);
+			child_signal(&job->child, SIGTERM);
+			return;
+		}
+		log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its newest complete one counts");
+		return;
+	}
+	job->facts.told_to_end = true;
+	job_request(job, "notice");
+}
+
+static void stop_child(struct job *job)
+{
+	bool forwarded = job->facts.told_to_end &&
+		(job->options->ask == ASK_NONE || job->options->ask == ASK_AUTO) &&
+		job->request.sent_ms > 0;
+
+	job_end_request(job);
+	job->facts.told_to_end = true;
+	/* A second SIGTERM kills trainers that give their handler back after the first. */
+	if (forwarded)
+		return;
+	log_note("telling the job to end (SIGTERM)");
+	events_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
+	child_signal(&job->child, SIGTERM);
+}
+
+static void kill_child(struct job *job)
+{
+	log_warn("the job has not ended: killing it (SIGKILL)");
+	events_add(&job->events, "stopping", "{s:s}", "signal", "KILL");
+	child_signal(&job->child, SIGKILL);
+	child_kill_tree();
+}
+
+static void withdraw_request(struct job *job)
+{
+	log_note("the notice was withdrawn: the job goes on");
+	ask_stop(&job->ask);
+	job->facts.noticed = false;
+	job->facts.told_to_end = false;
+	if (job->snapshots)
+		snapshots_set_deadline(job->snapshots, CLOCK_NEVER);
+}
+
+static void act(struct job *job, enum job_action action)
+{
+	switch (action) {
+	case DO_NOTHING:
+		break;
+	case DO_LAUNCH_CHILD:
+		job_launch(job);
+		break;
+	case DO_CANCEL_RESTORE:
+		job->facts.noticed = true;
+		cancel_raise(&job->cancel);
+		break;
+	case DO_REQUEST_CHECKPOINT:
+		plan(job);
+		request_because_of_notice(job);
+		break;
+	case DO_REPLAN:
+		plan(job);
+		break;
+	case DO_WITHDRAW_REQUEST:
+		withdraw_request(job);
+		break;
+	case DO_STOP_CHILD:
+		stop_child(job);
+		break;
+	case DO_KILL_CHILD:
+		kill_child(job);
+		break;
+	case DO_FLUSH_SNAPSHOTS:
+		job_end_request(job);
+		job_flush(job);
+		break;
+	case DO_CANCEL_SNAPSHOTS:
+		log_warn("out of time: the snapshot under way is given up");
+		if (job->snapshots)
+			snapshots_cancel(job->snapshots);
+		cancel_raise(&job->cancel);
+		break;
+	}
+}
+
+static void begin_the_end(struct job *job);
+
+void job_feed(struct job *job, enum job_event event)
+{
+	struct job_transition step = job_machine_step(job->state, event);
+	bool moved = step.next != job->state;
+
+	if (job->state == JOB_OVER)
+		return;
+	if (moved)
+		log_debug("%s -> %s", job_state_name(job->state), job_state_name(step.next));
+	job->state = step.next;
+	if (event == EV_NOTICE)
+		job->facts.noticed = true;
+	act(job, step.action);
+	if (job->state != step.next)
+		return; /* the action itself led on (a command that cannot be executed) */
+	if (moved || step.action == DO_REPLAN || event == EV_BUDGET_SPENT)
+		arm_budget(job);
+	if (moved && job->state == JOB_OVER)
+		begin_the_end(job);
+}
+
+/* --- the end --- */
+
+static void sweep(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, sweep_timer);
+	size_t left = child_kill_tree();
+
+	child_reap(&job->child, NULL, NULL);
+	if (left == 0 || clock_monotonic_ms() > job->budget.commit_until_ms)
+		loop_stop(&job->loop);
+	else
+		loop_arm(&job->loop, &job->sweep_timer, clock_monotonic_ms() + SWEEP_MS);
+}
+
+/* A preempted job leaves nothing running: what goes on writing here would meet the next attempt. Otherwise orphans are none of our
+ * business, as with any init. */
+static void begin_the_end(struct job *job)
+{
+	if (job->facts.told_to_end && job->facts.launched)
+		sweep(&job->sweep_timer);
+	else
+		loop_stop(&job->loop);
+}
+
+static void end_attempt(struct job *job, const struct outcome *outcome)
+{
+	struct err err;
+	json_t *about;
+	char id[SNAPSHOT_ID_TEXT];
+
+	if (!job->snapshots)
+		return;
+	about = json_pack("{s:i, s:s?}", "exit_code", outcome->exit_code, "newest",
+		snapshot_id_is_none(snapshots_newest(job->snapshots))
+			? NULL
+			: snapshot_id_format(snapshots_newest(job->snapshots), id));
+	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name, about, NULL,
+		    &err) < 0 &&
+		err.kind != ERR_EXISTS)
+		log_debug("the end of the attempt is not recorded: %s", err.text);
+	json_decref(about);
+}
+
+static void say_how_it_ended(struct job *job, const struct outcome *outcome)
+{
+	char id[SNAPSHOT_ID_TEXT] = "nothing";
+	bool any = job->snapshots && !snapshot_id_is_none(snapshots_newest(job->snapshots));
+
+	if (any)
+		snapshot_id_format(snapshots_newest(job->snapshots), id);
+	events_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name, "exit_code",
+		outcome->exit_code, "durable", any ? id : NULL);
+	if (text_equal(outcome->name, "preempted"))
+		log_note("preempted; durable: %s. Run the same command again to go on from there (exit %d)", id,
+			outcome->exit_code);
+	else if (text_equal(outcome->name, "lost"))
+		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)",
+			job->facts.noticed ? "preempted" : "ended", id, outcome->exit_code);
+	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
+		log_warn("the job ended, but its newest checkpoint is not durable; durable: %s", id);
+}
+
+static int finish(struct job *job)
+{
+	struct outcome outcome;
+
+	job->facts.all_durable = job_is_durable(job);
+	job->facts.strict_failed = job->options->strict && (job->ours_failed || !job->facts.all_durable);
+	outcome = outcome_of(&job->facts);
+	if (job->refusal && !job->facts.launched)
+		outcome = (struct outcome){"refused", job->refusal};
+	workers_free(job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
+	job->workers = NULL;
+	end_attempt(job, &outcome);
+	say_how_it_ended(job, &outcome);
+	return outcome.exit_code;
+}
+
+int job_run(struct job *job)
+{
+	struct err err;
+	int code;
+
+	job->state = JOB_RESTORING;
+	job->upload_ms = -1;
+	job->durable_step = -1;
+	job->budget.commit_until_ms = CLOCK_NEVER;
+	job->budget_timer.fired = budget_spent;
+	job->sweep_timer.fired = sweep;
+	if (job_open(job, &err) < 0) {
+		log_error("%s", err.text);
+		job_close(job);
+		return EXIT_OWN_FAILURE;
+	}
+	job_begin_resume(job);
+	if (job->state != JOB_OVER && loop_run(&job->loop, &err) < 0)
+		log_error("%s", err.text);
+	code = finish(job);
+	job_close(job);
+	return code;
+}

@@ -1,0 +1,125 @@
+/*
+ * One job from restore to exit: owns the parts, feeds events to the job machine (job_machine.h) and carries its actions out.
+ *
+ *	job.c            the machine's driver: actions, timers, the end
+ *	job_start.c      up to the launch: session, resume, environment, child
+ *	job_notices.c    signals and watchers -> notices
+ *	job_requests.c   checkpoints on request, snapshots and who waits for them
+ */
+#ifndef JOB_H
+#define JOB_H
+
+#include "ask.h"
+#include "base/cancel.h"
+#include "base/loop.h"
+#include "base/workers.h"
+#include "budget.h"
+#include "child.h"
+#include "cloud/cloud.h"
+#include "control.h"
+#include "events.h"
+#include "job_machine.h"
+#include "job_name.h"
+#include "options.h"
+#include "outcome.h"
+#include "resume.h"
+#include "session.h"
+#include "signals.h"
+#include "snapshots.h"
+#include "tracker.h"
+#include "workspace.h"
+
+struct job {
+	const struct run_options *options;
+	const struct signals_inherited *inherited;
+	struct job_name name;
+	const char *store; /* URL; NULL: none can be had */
+	bool store_is_needed; /* the user chose it: without it the job is not started */
+
+	struct loop loop;
+	struct signals signals;
+	struct workers *workers;
+	struct cancel cancel; /* of restoring and claiming */
+	struct session session;
+	struct control *control;
+	struct events events;
+	struct workspace workspace;
+	struct tracker *tracker;
+	struct cloud_watch *watch;
+	struct child child;
+	struct ask ask;
+	struct snapshots *snapshots; /* NULL until an attempt is claimed */
+
+	enum job_state state;
+	struct timer budget_timer;
+	struct timer sweep_timer; /* kills what is left of a preempted job */
+	struct budget budget;
+
+	struct resume_request resume_request;
+	struct resume_result resume;
+	struct err resume_err;
+	bool resuming, resume_failed;
+	bool claim_pending; /* a checkpoint appeared before an attempt was claimed */
+
+	struct notices notices;
+	struct {
+		bool active;     /* a request is out, and its checkpoint has not been sealed */
+		int64_t sent_ms; /* when the job was asked; 0: not yet */
+		bool answered;   /* some request was followed by a complete checkpoint */
+		char reason[16];
+	} request;
+	struct timer every_timer;
+	struct timer retry_timer; /* a snapshot that the store refused is tried again */
+
+	bool any_sealed;
+	struct sealed newest_sealed;
+	uint64_t durable_generation; /* of the newest durable one */
+	int64_t durable_step;
+	int64_t upload_ms; /* from seal to commit, last time; -1 */
+	bool store_failing; /* said once per outage */
+	bool ours_failed;   /* anything that --strict turns into an error */
+	bool superseded;    /* another attempt has taken over: publish no more */
+	bool flushed;       /* after the job's end everything was tried once more */
+	unsigned flush_tries;
+
+	struct control_request *waiting[8]; /* clients of `reprieve checkpoint` */
+	size_t waiting_count;
+
+	struct outcome_facts facts;
+	int refusal; /* exit code when the job was never started */
+	char **environment; /* "NAME=value", what the job sees of us; NULL-terminated */
+};
+
+/* Runs the whole life; returns the exit code. */
+int job_run(struct job *job);
+
+/* --- between the parts of this module --- */
+
+/* job.c */
+void job_feed(struct job *job, enum job_event event);
+void job_failed(struct job *job, const char *what, const struct err *err); /* says it once, counts for --strict */
+
+/* job_start.c */
+int job_open(struct job *job, struct err *err);
+void job_begin_resume(struct job *job);
+void job_claim_late(struct job *job);
+void job_launch(struct job *job);
+void job_close(struct job *job);
+
+/* job_notices.c */
+void job_signal_received(void *arg, const struct signalfd_siginfo *info);
+void job_start_watching(struct job *job);
+void job_take_notice(struct job *job, const struct notice *notice);
+
+/* job_requests.c */
+void job_request(struct job *job, const char *reason);
+void job_prepare_asking(struct job *job);
+void job_end_request(struct job *job);
+void job_checkpoint_saving(void *arg, const char *path);
+void job_checkpoint_sealed(void *arg);
+int job_start_snapshots(struct job *job, struct err *err);
+void job_flush(struct job *job);
+bool job_is_durable(const struct job *job);
+void job_open_control(struct job *job);
+
+#endif

@@ -1,0 +1,65 @@
+#include "job_machine.h"
+
+#include <stddef.h>
+
+/* An entry must say something: `listed` tells an entry from an empty cell, whose action and state would also be 0. */
+struct cell {
+	bool listed;
+	struct job_transition transition;
+};
+
+#define ON(event, action, next) [event] = {true, {action, next}}
+
+// clang-format off
+static const struct cell table[JOB_STATES][JOB_EVENTS] = {
+	[JOB_RESTORING] = {
+		ON(EV_RESTORED,       DO_LAUNCH_CHILD,       JOB_RUNNING),
+		ON(EV_RESTORE_FAILED, DO_NOTHING,            JOB_OVER),
+		/* The machine goes before the job began: nothing can be lost, so leave at once. */
+		ON(EV_NOTICE,         DO_CANCEL_RESTORE,     JOB_OVER),
+	},
+	[JOB_RUNNING] = {
+		ON(EV_NOTICE,         DO_REQUEST_CHECKPOINT, JOB_CHECKPOINTING),
+		ON(EV_CHILD_EXITED,   DO_FLUSH_SNAPSHOTS,    JOB_UPLOADING),
+	},
+	[JOB_CHECKPOINTING] = {
+		ON(EV_NOTICE,         DO_REPLAN,             JOB_CHECKPOINTING),
+		ON(EV_CANCELLED,      DO_WITHDRAW_REQUEST,   JOB_RUNNING),
+		ON(EV_SEALED,         DO_STOP_CHILD,         JOB_DRAINING),
+		ON(EV_BUDGET_SPENT,   DO_STOP_CHILD,         JOB_DRAINING),
+		ON(EV_CHILD_EXITED,   DO_FLUSH_SNAPSHOTS,    JOB_UPLOADING),
+	},
+	[JOB_DRAINING] = {
+		ON(EV_NOTICE,         DO_REPLAN,             JOB_DRAINING),
+		ON(EV_BUDGET_SPENT,   DO_KILL_CHILD,         JOB_DRAINING),
+		ON(EV_CHILD_EXITED,   DO_FLUSH_SNAPSHOTS,    JOB_UPLOADING),
+	},
+	[JOB_UPLOADING] = {
+		ON(EV_NOTICE,         DO_REPLAN,             JOB_UPLOADING),
+		ON(EV_UPLOADED,       DO_NOTHING,            JOB_OVER),
+		ON(EV_BUDGET_SPENT,   DO_CANCEL_SNAPSHOTS,   JOB_OVER),
+	},
+};
+// clang-format on
+
+struct job_transition job_machine_step(enum job_state state, enum job_event event)
+{
+	const struct cell *cell = &table[state][event];
+
+	if (!cell->listed)
+		return (struct job_transition){DO_NOTHING, state};
+	return cell->transition;
+}
+
+const char *job_state_name(enum job_state state)
+{
+	static const char *const names[JOB_STATES] = {
+		[JOB_RESTORING] = "restoring",
+		[JOB_RUNNING] = "running",
+		[JOB_CHECKPOINTING] = "checkpointing",
+		[JOB_DRAINING] = "draining",
+		[JOB_UPLOADING] = "uploading",
+		[JOB_OVER] = "over",
+	};
+	return names[state];
+}

@@ -1,0 +1,198 @@
+#include "job_name.h"
+
+#include "base/cleanup.h"
+#include "base/digest.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ALLOWED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/*
+ * Variables whose values, joined, name the job. The first is what tells that this scheduler runs us; all of `needed` must be
+ * there, `more` may be.
+ */
+struct scheduler {
+	const char *origin;
+	const char *prefix;
+	const char *needed[2];
+	const char *more[3];
+	const char *not_value; /* of the first: means that it is not set */
+};
+
+// clang-format off
+static const struct scheduler schedulers[] = {
+	{"SKYPILOT_TASK_ID", "", {"SKYPILOT_TASK_ID"}, {NULL}, NULL},
+	/* torchrun without --rdzv-id says "none" (torch/distributed/run.py). */
+	{"TORCHELASTIC_RUN_ID", "", {"TORCHELASTIC_RUN_ID"}, {NULL}, "none"},
+	{"SLURM_ARRAY_JOB_ID", "slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {NULL}, NULL},
+	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {NULL}, NULL},
+	{"JOBSET_NAME", "", {"JOBSET_NAME"}, {"REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}, NULL},
+	/* The index is Kubernetes' own (Indexed Jobs); the name comes from the pod's specification. */
+	{"JOB_NAME and JOB_COMPLETION_INDEX", "", {"JOB_NAME", "JOB_COMPLETION_INDEX"}, {NULL}, NULL},
+	{"TRAINING_JOB_NAME", "", {"TRAINING_JOB_NAME"}, {NULL}, NULL},
+	/* A child of an array job has its index in the id already: "id:3". */
+	{"AWS_BATCH_JOB_ID", "batch-", {"AWS_BATCH_JOB_ID"}, {NULL}, NULL},
+};
+// clang-format on
+
+static bool is_allowed(const char *text)
+{
+	size_t length = strlen(text);
+
+	return length > 0 && length <= JOB_NAME_MOST && strspn(text, ALLOWED) == length &&
+	       text[0] != '.' && text[0] != '-';
+}
+
+static int use_given(
+	const char *given, const char *origin, struct job_name *name, struct err *err)
+{
+	if (!is_allowed(given))
+		return err_set(err, ERR_INVALID,
+			"%s: \"%s\" is not a job name: use letters, digits, '.', '_' and '-', at most %d, not beginning with '.' or '-'",
+			origin, given, JOB_NAME_MOST);
+	text_set(name->text, sizeof(name->text), given);
+	name->origin = origin;
+	return 0;
+}
+
+/* 12 hex digits: a job has few neighbours in a store, and 48 bits keep them apart. */
+static void short_digest(const void *data, size_t size, char target[13])
+{
+	uint8_t digest[DIGEST_SIZE];
+
+	digest_sha256(data, size, digest);
+	text_hex(digest, 6, target);
+}
+
+/* Two ids that differ only in what must be replaced stay two names. */
+static void map(const char *id, struct job_name *name)
+{
+	char digits[13];
+	size_t kept = 0;
+
+	if (is_allowed(id)) {
+		text_set(name->text, sizeof(name->text), id);
+		return;
+	}
+	for (const char *next = id; *next && kept < JOB_NAME_MOST - sizeof(digits); next++) {
+		bool fits = strchr(ALLOWED, *next) && (kept > 0 || (*next != '.' && *next != '-'));
+		name->text[kept++] = fits ? *next : '_';
+	}
+	short_digest(id, strlen(id), digits);
+	snprintf(name->text + kept, sizeof(name->text) - kept, "-%s", digits);
+}
+
+static const char *value_of(job_name_getenv_fn get, void *arg, const char *variable)
+{
+	const char *value = variable ? get(arg, variable) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
+/* NULL when it does not run us. The caller frees. */
+static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn get, void *arg)
+{
+	const char *first = value_of(get, arg, scheduler->needed[0]);
+	const char *second = value_of(get, arg, scheduler->needed[1]);
+	auto_free char *id = NULL;
+
+	if (!first || (scheduler->needed[1] && !second))
+		return NULL;
+	if (scheduler->not_value && text_equal(first, scheduler->not_value))
+		return NULL;
+	id = text_format(
+		"%s%s%s%s", scheduler->prefix, first, second ? "_" : "", second ? second : "");
+	for (size_t i = 0; i < sizeof(scheduler->more) / sizeof(scheduler->more[0]); i++) {
+		const char *value = value_of(get, arg, scheduler->more[i]);
+
+		if (!value)
+			continue;
+		char *longer = text_format("%s-%s", id, value);
+		free(id);
+		id = longer;
+	}
+	return take(&id);
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool is_script(const char *argument)
+{
+	static const char *const endings[] = {".py", ".sh", ".jl", ".R", ".lua", ".pl", ".rb"};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (argument[0] != '-' && text_ends(argument, endings[i]))
+			return true;
+	return false;
+}
+
+/* What a person would call the command: the script, else the module, else the program. Fits where ids are mapped. */
+static void readable_prefix(const char *const *argv, char target[33])
+{
+	const char *found = argv[0] ? base_of(argv[0]) : "job";
+	size_t length, kept = 0;
+
+	for (size_t i = 1; argv[0] && argv[i]; i++) {
+		if (is_script(argv[i])) {
+			found = base_of(argv[i]);
+			break;
+		}
+		if (text_equal(argv[i], "-m") && argv[i + 1] && argv[i + 1][0] != '-') {
+			const char *dot = strrchr(argv[i + 1], '.');
+			found = dot && dot[1] ? dot + 1 : argv[i + 1];
+			/* A launcher's module: the script behind it says more. */
+		}
+	}
+	length = is_script(found) ? (size_t)(strrchr(found, '.') - found) : strlen(found);
+	for (size_t i = 0; i < length && kept < 32; i++) {
+		bool fits = strchr(ALLOWED, found[i]) && (kept > 0 || (found[i] != '.' && found[i] != '-'));
+		target[kept++] = fits ? found[i] : '_';
+	}
+	target[kept] = '\0';
+}
+
+static void fingerprint(const char *directory, const char *const *argv, struct job_name *name)
+{
+	auto_(bytes_release) struct bytes all = {0};
+	char prefix[33], digits[13];
+	struct err err;
+
+	/* What a command line can hold fits the buffer's limit of 1 GiB by far. */
+	int result = bytes_append(&all, directory, strlen(directory) + 1, &err);
+	for (size_t i = 0; argv[i] && result == 0; i++)
+		result = bytes_append(&all, argv[i], strlen(argv[i]) + 1, &err);
+	short_digest(all.data, all.size, digits);
+	readable_prefix(argv, prefix);
+	snprintf(name->text, sizeof(name->text), "%s%s%s", prefix, prefix[0] ? "-" : "", digits);
+	name->origin = "directory and command";
+}
+
+int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
+	const char *const *argv, struct job_name *name, struct err *err)
+{
+	const char *given = value_of(get, arg, "REPRIEVE_JOB");
+
+	*name = (struct job_name){0};
+	if (chosen)
+		return use_given(chosen, "--job", name, err);
+	if (given)
+		return use_given(given, "REPRIEVE_JOB", name, err);
+	for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]); i++) {
+		auto_free char *id = scheduler_id(&schedulers[i], get, arg);
+
+		if (!id)
+			continue;
+		map(id, name);
+		name->origin = schedulers[i].origin;
+		return 0;
+	}
+	fingerprint(directory, argv, name);
+	return 0;
+}

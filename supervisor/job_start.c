@@ -1,0 +1,338 @@
+/* Up to the launch: the parts, the newest checkpoint in place, the environment, the child. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "job.h"
+#include "preload.h"
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- the parts --- */
+
+int job_open(struct job *job, struct err *err)
+{
+	struct err why;
+
+	if (loop_init(&job->loop, err) < 0 || cancel_init(&job->cancel, err) < 0)
+		return -1;
+	if (signals_open(&job->signals, &job->loop, job_signal_received, job, err) < 0)
+		return err_wrap(err, "signals");
+	if (workers_new(&job->loop, 1, &job->workers, err) < 0)
+		return err_wrap(err, "worker");
+	if (events_open(&job->events, job->options->events, &why) < 0)
+		job_failed(job, "there will be no event ledger", &why);
+	if (session_open(job->name.text, &job->session, &why) < 0)
+		job_failed(job, "no runtime directory, so no shim and no `reprieve checkpoint`", &why);
+	job_open_control(job);
+	return 0;
+}
+
+void job_close(struct job *job)
+{
+	cloud_watch_stop(job->watch);
+	workers_free(job->workers);
+	snapshots_free(job->snapshots);
+	tracker_free(job->tracker);
+	control_close(job->control);
+	session_close(&job->session);
+	signals_close(&job->signals, &job->loop);
+	resume_result_release(&job->resume);
+	json_decref(job->resume_request.about);
+	events_close(&job->events);
+	workspace_release(&job->workspace);
+	cancel_release(&job->cancel);
+	loop_release(&job->loop);
+	for (char **pair = job->environment; pair && *pair; pair++)
+		free(*pair);
+	free(job->environment);
+}
+
+/* --- resuming --- */
+
+static json_t *about_this_attempt(const struct job *job)
+{
+	char host[65] = "";
+	json_t *command = json_array();
+
+	gethostname(host, sizeof(host) - 1);
+	for (char **word = job->options->command; *word; word++) {
+		json_t *text = json_string(*word);
+		json_array_append_new(command, text ? text : json_string("(not UTF-8)"));
+	}
+	return json_pack("{s:s, s:o, s:s, s:i}", "host", host, "command", command, "directory",
+		job->workspace.directory, "supervisor_pid", (int)getpid());
+}
+
+static void tell_of_resume(struct job *job)
+{
+	const struct resume_result *resume = &job->resume;
+	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT], size[24], time[32], step[40] = "";
+	bool has_start = !snapshot_id_is_none(resume->attempt.start);
+
+	if (resume->attempt.number == 0)
+		return;
+	events_add(&job->events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number, "start",
+		has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
+	for (size_t i = 0; i < resume->passed_over_count; i++)
+		events_add(&job->events, "passed_over", "{s:s, s:s}", "id",
+			snapshot_id_format(resume->passed_over[i].id, from), "why", resume->passed_over[i].text);
+	snapshot_id_format(resume->from, from);
+	if (resume->step >= 0)
+		snprintf(step, sizeof(step), ", step %lld", (long long)resume->step);
+	if (resume->kind == RESUME_FRESH)
+		log_note("job %s, attempt %u: nothing to resume from, it begins afresh (store %s)", job->name.text,
+			resume->attempt.number, job->store);
+	else if (resume->kind == RESUME_KEPT)
+		log_note("job %s, attempt %u: goes on from what lies in %s%s", job->name.text,
+			resume->attempt.number, job->workspace.directory, step);
+	else
+		log_note("job %s, attempt %u: restored %s%s, %s in %s", job->name.text, resume->attempt.number,
+			from, step, text_bytes(resume->restored.bytes, size, sizeof(size)),
+			text_duration(resume->milliseconds, time, sizeof(time)));
+	if (resume->kind == RESUME_RESTORED)
+		events_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id", from, "step",
+			resume->step >= 0 ? json_integer(resume->step) : json_null(), "files",
+			(int)resume->restored.files, "bytes", (json_int_t)resume->restored.bytes,
+			"bytes_fetched", (json_int_t)resume->restored.bytes_fetched, "seconds",
+			(double)resume->milliseconds / 1000);
+}
+
+static void resume_work(void *arg)
+{
+	struct job *job = arg;
+
+	job->resume_failed = resume_run(&job->resume_request, &job->resume, &job->cancel, &job->resume_err) < 0;
+}
+
+static bool is_configuration(enum err_kind kind)
+{
+	return kind == ERR_INVALID || kind == ERR_DENIED || kind == ERR_NOT_FOUND || kind == ERR_NEWER ||
+		kind == ERR_NO_SPACE || kind == ERR_EXISTS;
+}
+
+/* True when the job must not begin: the user named the store, or there is a checkpoint that could not be put back. */
+static bool refuse_without_resume(struct job *job)
+{
+	if (!job->store_is_needed && job->resume.attempt.number == 0 && !job->options->strict) {
+		job_failed(job, "checkpoints will not be saved", &job->resume_err);
+		job->store = NULL;
+		return false;
+	}
+	log_error("%s", job->resume_err.text);
+	job->refusal = is_configuration(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
+	return true;
+}
+
+/* The work of an attempt that is claimed: what lies here may have to be saved at once. */
+static void begin_attempt(struct job *job)
+{
+	struct err err;
+
+	if (job->resume.kind != RESUME_FRESH)
+		job->facts.managed = true;
+	if (job->resume.attempt.number == 0)
+		return;
+	if (job_start_snapshots(job, &err) < 0)
+		job_failed(job, "checkpoints will not be saved", &err);
+}
+
+static void resume_done(void *arg)
+{
+	struct job *job = arg;
+
+	job->resuming = false;
+	if (job->state == JOB_OVER)
+		return;
+	if (job->resume_failed && refuse_without_resume(job)) {
+		job_feed(job, EV_RESTORE_FAILED);
+		return;
+	}
+	tell_of_resume(job);
+	begin_attempt(job);
+	job_feed(job, EV_RESTORED);
+}
+
+static void claim_done(void *arg)
+{
+	struct job *job = arg;
+
+	job->resuming = false;
+	if (job->resume_failed) {
+		job_failed(job, "checkpoints will not be saved", &job->resume_err);
+		job->store = NULL;
+	} else {
+		tell_of_resume(job);
+		begin_attempt(job);
+		if (job->snapshots && job->any_sealed)
+			snapshots_want(job->snapshots, &job->newest_sealed);
+	}
+	if (job->state == JOB_UPLOADING)
+		job_flush(job);
+}
+
+void job_claim_late(struct job *job)
+{
+	job->resume_request.if_known = false;
+	job->resume_request.claim_only = true;
+	job->resuming = true;
+	workers_run(job->workers, resume_work, claim_done, job);
+}
+
+void job_begin_resume(struct job *job)
+{
+	const struct run_options *options = job->options;
+	bool chosen = job->store_is_needed || options->directory_chosen || options->job ||
+		options->ask != ASK_AUTO || options->restore != RESTORE_LATEST;
+	struct err err;
+
+	workspace_init(&job->workspace, options->checkpoint_dir);
+	if (options->directory_chosen && workspace_prepare(&job->workspace, &err) < 0) {
+		log_error("%s: choose another with --checkpoint-dir", err.text);
+		job->refusal = EXIT_CONFIGURATION;
+		job_feed(job, EV_RESTORE_FAILED);
+		return;
+	}
+	job->facts.managed = chosen;
+	if (!job->store) {
+		job_feed(job, EV_RESTORED);
+		return;
+	}
+	job->resume_request = (struct resume_request){
+		.store = job->store,
+		.job = job->name.text,
+		.policy = options->restore,
+		.this_one = options->restore_id,
+		.about = about_this_attempt(job),
+		.workspace = &job->workspace,
+		.strict = options->strict,
+		.if_known = !chosen && file_directory_is_empty(job->workspace.directory),
+	};
+	job->resuming = true;
+	workers_run(job->workers, resume_work, resume_done, job);
+}
+
+/* --- launching --- */
+
+static void start_tracking(struct job *job)
+{
+	struct tracker_options options = {
+		.loop = &job->loop,
+		.workspace = &job->workspace,
+		.session_directory = job->options->shim == SHIM_USE_OFF ? NULL : job->session.directory,
+		.quiet_ms = job->options->quiet_ms,
+		.saving = job_checkpoint_saving,
+		.sealed = job_checkpoint_sealed,
+		.arg = job,
+	};
+	struct err err;
+
+	if (tracker_new(&options, &job->tracker, &err) < 0)
+		job_failed(job, "checkpoints will not be noticed", &err);
+}
+
+static void build_environment(struct job *job)
+{
+	auto_free char *notice = session_path(&job->session, SESSION_NOTICE);
+	const char *channel = job->tracker ? tracker_channel(job->tracker) : NULL;
+	unsigned attempt = job->resume.attempt.number ? job->resume.attempt.number : 1;
+	size_t count = 0;
+	char **pairs = memory_new(8 * sizeof(*pairs));
+
+	pairs[count++] = text_format("REPRIEVE_JOB=%s", job->name.text);
+	pairs[count++] = text_format("REPRIEVE_ATTEMPT=%u", attempt);
+	pairs[count++] = text_format("REPRIEVE_RESUMING=%d", job->resume.kind != RESUME_FRESH);
+	pairs[count++] = job->resume.step >= 0 ? text_format("REPRIEVE_STEP=%lld", (long long)job->resume.step)
+					       : text_copy("REPRIEVE_STEP=");
+	pairs[count++] = text_format("REPRIEVE_CHECKPOINT_DIR=%s", job->workspace.directory);
+	if (notice)
+		pairs[count++] = text_format("REPRIEVE_NOTICE_FILE=%s", notice);
+	if (channel)
+		pairs[count++] = text_format("%s=%s", SHIM_ENV_CHANNEL, channel);
+	job->environment = pairs;
+}
+
+static void add_to_environment(struct job *job, char *pair)
+{
+	size_t count = 0;
+
+	while (job->environment[count])
+		count++;
+	job->environment = memory_grow(job->environment, count + 2, sizeof(*job->environment));
+	job->environment[count] = pair;
+	job->environment[count + 1] = NULL;
+}
+
+/* Puts the shim into the job's environment; on -1 the job runs without it. */
+static int add_shim(struct job *job, struct err *err)
+{
+	auto_free char *path = NULL;
+	auto_free char *preload = NULL;
+	auto_free char *sanitizer = NULL;
+
+	if (!job->tracker || !tracker_channel(job->tracker))
+		return err_set(err, ERR_FAILED, "it has no channel to report on");
+	if (preload_find(&path, err) < 0 ||
+		preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
+		return -1;
+	sanitizer = preload_sanitizer_options(getenv("ASAN_OPTIONS"));
+	add_to_environment(job, text_format("LD_PRELOAD=%s", preload));
+	add_to_environment(job, text_format("ASAN_OPTIONS=%s", sanitizer));
+	return 0;
+}
+
+static void refuse(struct job *job, int code, const struct err *err)
+{
+	log_error("%s", err->text);
+	job->refusal = code;
+	job->facts.start_failed = code;
+	job->state = JOB_OVER;
+	loop_stop(&job->loop);
+}
+
+static void save_what_lies_here(struct job *job)
+{
+	if (!job->resume.newer_than_store || !job->snapshots || !job->tracker)
+		return;
+	job->any_sealed = true;
+	job->newest_sealed = (struct sealed){.generation = tracker_sealed_generation(job->tracker),
+		.step = job->resume.step,
+		.reason = "change",
+		.sealed_ms = clock_monotonic_ms()};
+	job->durable_generation = job->newest_sealed.generation + 1; /* any other: not durable yet */
+	snapshots_want(job->snapshots, &job->newest_sealed);
+}
+
+void job_launch(struct job *job)
+{
+	struct child_options options = {.argv = job->options->command, .inherited = job->inherited};
+	struct err err;
+
+	start_tracking(job);
+	build_environment(job);
+	if (job->options->shim != SHIM_USE_OFF && add_shim(job, &err) < 0) {
+		if (job->options->shim == SHIM_USE_ON) {
+			err_wrap(&err, "--shim on");
+			refuse(job, EXIT_CONFIGURATION, &err);
+			return;
+		}
+		log_note("without the shim (%s): completeness is judged from the directory alone", err.text);
+	}
+	options.set = (const char *const *)job->environment;
+	if (child_spawn(&options, &job->child, &err) < 0) {
+		refuse(job, job->child.exit_code, &err);
+		return;
+	}
+	job->facts.launched = true;
+	events_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);
+	if (job->tracker && tracker_blindness(job->tracker)[0])
+		log_note("%s", tracker_blindness(job->tracker));
+	job_prepare_asking(job);
+	save_what_lies_here(job);
+	job_start_watching(job);
+}

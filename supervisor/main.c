@@ -1,0 +1,64 @@
+/* The verb table. Signals are blocked before anything else: one that comes earlier would be lost, or would kill PID 1. */
+#include "base/log.h"
+#include "base/text.h"
+#include "outcome.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// clang-format off
+static const struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} verbs[] = {
+	{"run",        cmd_run,        "run a job so that a preemption costs no work"},
+	{"list",       cmd_list,       "list the snapshots of a job"},
+	{"show",       cmd_show,       "show what a snapshot holds"},
+	{"restore",    cmd_restore,    "put a snapshot into a directory"},
+	{"verify",     cmd_verify,     "read every byte of the snapshots and check it"},
+	{"export",     cmd_export,     "write a snapshot as a standard tar.lz4"},
+	{"save",       cmd_save,       "take one snapshot of a directory, without a job"},
+	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now"},
+	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs"},
+	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand"},
+};
+// clang-format on
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static int print_help(void)
+{
+	printf("Reprieve: one word before a training command, and a spot machine being taken away stops costing work.\n\n"
+	       "  reprieve run -- python train.py\n"
+	       "  reprieve run --checkpoint-signal USR1 --store file:///mnt/share/runs -- python train.py\n"
+	       "  reprieve list\n"
+	       "  reprieve drill --cloud aws -- run --checkpoint-signal USR1 -- python train.py\n\n"
+	       "Usage: reprieve VERB [options]\n\n");
+	for (size_t i = 0; i < VERBS; i++)
+		printf("  %-11s %s\n", verbs[i].name, verbs[i].help);
+	printf("\n`reprieve VERB --help` says more; `reprieve -- COMMAND` is `reprieve run -- COMMAND`.\n"
+	       "Exit status of run: the job's own; 75 preempted and durable; 74 preempted, newest work not durable;\n"
+	       "64 usage; 70 our own failure before the start; 78 configuration; 126, 127 as shells do.\n");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "--help";
+
+	if (text_equal(word, "--help") || text_equal(word, "-h") || text_equal(word, "help"))
+		return print_help();
+	if (text_equal(word, "--version") || text_equal(word, "version")) {
+		printf("reprieve %s\n", REPRIEVE_VERSION);
+		return 0;
+	}
+	if (text_equal(word, "--"))
+		return cmd_run(argc, argv);
+	for (size_t i = 0; i < VERBS; i++)
+		if (text_equal(verbs[i].name, word))
+			return verbs[i].run(argc - 1, argv + 1);
+	log_error("unknown command '%s': see `reprieve --help`", word);
+	return EXIT_USAGE;
+}

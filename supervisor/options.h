@@ -1,0 +1,53 @@
+/*
+ * The command line and the environment of `reprieve run` -> struct run_options. Every option is one row of a table in options.c:
+ * its name, its environment variable, what it may hold and its line of help.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "base/err.h"
+#include "storage/storage.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ask_method {
+	ASK_AUTO,    /* forward SIGTERM where the job handles it */
+	ASK_NONE,    /* the job's own checkpoints are what there is */
+	ASK_SIGNAL,
+	ASK_COMMAND,
+};
+
+enum shim_use { SHIM_USE_AUTO, SHIM_USE_ON, SHIM_USE_OFF };
+
+struct run_options {
+	const char *store;          /* URL; NULL: the embedded one */
+	const char *checkpoint_dir; /* as given, or the default */
+	bool store_chosen;          /* by the user, not by default */
+	bool directory_chosen;
+	const char *job; /* NULL: found out */
+	const char *notice;
+	int64_t grace_ms;
+	enum ask_method ask;
+	int checkpoint_signal;
+	const char *checkpoint_command;
+	int64_t quiet_ms;
+	int64_t every_ms; /* 0: never by itself */
+	enum restore_policy restore;
+	struct snapshot_id restore_id;
+	enum shim_use shim;
+	bool strict;
+	bool dry_run;
+	const char *events;
+	int verbosity; /* -1 quiet, 0, 1 verbose */
+	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
+};
+
+/* `argv[0]` is the verb. The strings are borrowed from argv and the environment. ERR_INVALID names the option, what is wrong and
+ * what to write instead. With --help: prints it to stdout and sets *help. */
+int options_parse_run(int argc, char **argv, struct run_options *options, bool *help, struct err *err);
+
+/* file://${XDG_STATE_HOME:-~/.local/state}/reprieve; the caller frees. ERR_NOT_FOUND without HOME. */
+char *options_default_store(struct err *err);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * PURE. How the run ended and the exit code that says so, computed once from facts. The contract with schedulers: README and
+ * reprieve(1), "Exit status".
+ */
+#ifndef OUTCOME_H
+#define OUTCOME_H
+
+#include <stdbool.h>
+
+enum exit_code {
+	EXIT_USAGE = 64,         /* sysexits(3) EX_USAGE */
+	EXIT_UNAVAILABLE = 69,   /* EX_UNAVAILABLE: no running job to talk to */
+	EXIT_OWN_FAILURE = 70,   /* EX_SOFTWARE: ours, before the job could start */
+	EXIT_NOT_DURABLE = 74,   /* EX_IOERR: preempted, and the newest work is not durable */
+	EXIT_PREEMPTED = 75,     /* EX_TEMPFAIL: preempted, and the work is durable: run it again */
+	EXIT_CONFIGURATION = 78, /* EX_CONFIG */
+};
+
+struct outcome_facts {
+	bool launched;
+	int wait_status;   /* of the job, as from waitpid(2); only if it was launched and not `start_failed` */
+	int start_failed;  /* 126 or 127 when the command could not be executed, else 0 */
+	bool noticed;      /* a stop was announced and not withdrawn */
+	bool told_to_end;  /* we asked for a checkpoint or told the job to end because of it, before it ended */
+	bool by_signal_only; /* the only notice was a SIGTERM to us */
+	bool managed;      /* the user chose a store or checkpoints, or the job has written a checkpoint */
+	bool all_durable;  /* every checkpoint known to be complete is committed */
+	bool strict_failed; /* --strict, and something of ours failed */
+};
+
+struct outcome {
+	const char *name; /* "finished", "failed", "preempted", "lost", "refused" */
+	int exit_code;
+};
+
+struct outcome outcome_of(const struct outcome_facts *facts);
+
+/* As shells do: the code, or 128 + signal. */
+int outcome_child_code(int wait_status);
+
+#endif

@@ -1,0 +1,202 @@
+#include "path_set.h"
+
+#include "base/text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t bucket_of(const struct path_set *set, const char *path)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 1099511628211u;
+	return hash % set->bucket_count;
+}
+
+static struct path_entry **place_of(const struct path_set *set, const char *path)
+{
+	struct path_entry **place;
+
+	if (set->bucket_count == 0)
+		return NULL;
+	for (place = &set->buckets[bucket_of(set, path)]; *place; place = &(*place)->next) {
+		if (strcmp((*place)->path, path) == 0)
+			break;
+	}
+	return place;
+}
+
+static void insert(struct path_set *set, struct path_entry *entry)
+{
+	struct path_entry **bucket = &set->buckets[bucket_of(set, entry->path)];
+
+	entry->next = *bucket;
+	*bucket = entry;
+}
+
+/* Takes all entries out, as one list. */
+static struct path_entry *take_all(struct path_set *set)
+{
+	struct path_entry *all = NULL;
+
+	for (size_t i = 0; i < set->bucket_count; i++) {
+		while (set->buckets[i]) {
+			struct path_entry *entry = set->buckets[i];
+			set->buckets[i] = entry->next;
+			entry->next = all;
+			all = entry;
+		}
+	}
+	return all;
+}
+
+static void grow(struct path_set *set)
+{
+	size_t count = set->bucket_count ? 4 * set->bucket_count : 64;
+	struct path_entry *all = take_all(set);
+
+	free(set->buckets);
+	set->buckets = memory_new(count * sizeof(struct path_entry *));
+	set->bucket_count = count;
+	while (all) {
+		struct path_entry *next = all->next;
+		insert(set, all);
+		all = next;
+	}
+}
+
+static void remove_entry(struct path_set *set, struct path_entry **place)
+{
+	struct path_entry *entry = *place;
+
+	*place = entry->next;
+	free(entry->path);
+	free(entry);
+	set->count--;
+}
+
+void path_set_release(struct path_set *set)
+{
+	path_set_change_all(set, ~0u, ~0u, 0);
+	free(set->buckets);
+	*set = (struct path_set){0};
+}
+
+unsigned path_set_marks(const struct path_set *set, const char *path)
+{
+	struct path_entry **place = place_of(set, path);
+
+	return place && *place ? (*place)->marks : 0;
+}
+
+void path_set_mark(struct path_set *set, const char *path, unsigned marks)
+{
+	struct path_entry **place = place_of(set, path);
+	struct path_entry *entry;
+
+	if (place && *place) {
+		(*place)->marks |= marks;
+		return;
+	}
+	if (marks == 0)
+		return;
+	if (set->count >= set->bucket_count)
+		grow(set);
+	entry = memory_new(sizeof(*entry));
+	entry->path = text_copy(path);
+	entry->marks = marks;
+	insert(set, entry);
+	set->count++;
+}
+
+void path_set_unmark(struct path_set *set, const char *path, unsigned marks)
+{
+	struct path_entry **place = place_of(set, path);
+
+	if (!place || !*place)
+		return;
+	(*place)->marks &= ~marks;
+	if ((*place)->marks == 0)
+		remove_entry(set, place);
+}
+
+void path_set_change_all(struct path_set *set, unsigned which, unsigned drop, unsigned give)
+{
+	for (size_t i = 0; i < set->bucket_count; i++) {
+		for (struct path_entry **place = &set->buckets[i]; *place;) {
+			struct path_entry *entry = *place;
+
+			if (entry->marks & which)
+				entry->marks = (entry->marks & ~drop) | give;
+			if (entry->marks == 0)
+				remove_entry(set, place);
+			else
+				place = &entry->next;
+		}
+	}
+}
+
+bool path_set_is_below(const char *path, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	if (length == 0)
+		return true;
+	return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+void path_set_remove_below(struct path_set *set, const char *path)
+{
+	for (size_t i = 0; i < set->bucket_count; i++) {
+		for (struct path_entry **place = &set->buckets[i]; *place;) {
+			if (path_set_is_below((*place)->path, path))
+				remove_entry(set, place);
+			else
+				place = &(*place)->next;
+		}
+	}
+}
+
+void path_set_rename(struct path_set *set, const char *from, const char *to)
+{
+	struct path_entry *all;
+
+	if (strcmp(from, to) == 0)
+		return;
+	path_set_remove_below(set, to);
+	all = take_all(set);
+	while (all) {
+		struct path_entry *entry = all;
+
+		all = entry->next;
+		if (path_set_is_below(entry->path, from)) {
+			char *renamed = text_format("%s%s", to, entry->path + strlen(from));
+			free(entry->path);
+			entry->path = renamed;
+		}
+		insert(set, entry);
+	}
+}
+
+bool path_set_any(const struct path_set *set, unsigned marks)
+{
+	for (size_t i = 0; i < set->bucket_count; i++) {
+		for (const struct path_entry *entry = set->buckets[i]; entry; entry = entry->next) {
+			if (entry->marks & marks)
+				return true;
+		}
+	}
+	return false;
+}
+
+void path_set_each(const struct path_set *set, unsigned marks, path_set_fn *act, void *argument)
+{
+	for (size_t i = 0; i < set->bucket_count; i++) {
+		for (const struct path_entry *entry = set->buckets[i]; entry; entry = entry->next) {
+			if (entry->marks & marks)
+				act(argument, entry->path);
+		}
+	}
+}

@@ -1,0 +1,60 @@
+/*
+ * A look at the processes below one process, as /proc shows them. It is not a snapshot: processes that vanish while it is taken
+ * are left out, and one that is born meanwhile may be missing. Decides nothing.
+ */
+#ifndef PROCESS_TREE_H
+#define PROCESS_TREE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROCESS_NO_RANK (-1)
+
+struct process {
+	pid_t pid;
+	pid_t parent;
+	char state;          /* R, S, D, T, t, Z, X, I */
+	uint64_t start_time; /* clock ticks since boot: with the pid it names the process */
+	/* Bit n - 1 is signal n: process_signal_bit(). */
+	uint64_t caught, ignored, blocked, pending;
+	int64_t rank;       /* RANK in its first environment, or PROCESS_NO_RANK */
+	int64_t local_rank; /* LOCAL_RANK */
+	char comm[16];
+	char executable[64]; /* last part of /proc/PID/exe; "" where that cannot be read */
+	char command[256];   /* the beginning of its command line, arguments ended by NUL */
+	size_t command_size;
+};
+
+struct process_tree {
+	struct process *processes; /* parents before their children */
+	size_t count;
+};
+
+/* BRIEF: pid, parent, state, start time, comm. FULL: the rest as well. */
+enum process_tree_detail { PROCESS_TREE_BRIEF, PROCESS_TREE_FULL };
+
+/* All descendants of `root`, and `root` itself where `root` is not this process. Some 20 us per process on the machine. */
+int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
+	struct err *err);
+void process_tree_release(struct process_tree *tree);
+
+static inline void cleanup_process_tree_release(struct process_tree *tree)
+{
+	process_tree_release(tree);
+}
+
+/* Zombies count: they have run to their end, and only wait to be reaped. */
+bool process_is_dead(const struct process *process);
+uint64_t process_signal_bit(int signal);
+
+/* The signals that a process has handlers for. ERR_NOT_FOUND when it is gone. */
+int process_read_caught(pid_t pid, uint64_t *caught, struct err *err);
+
+/* 0 when it is gone. */
+uint64_t process_start_time(pid_t pid);
+
+#endif

@@ -1,0 +1,152 @@
+#include "query.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "options.h"
+#include "outcome.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int usage_error(const char *verb, const char *what, const char *word)
+{
+	log_error("%s: %s%s%s%s: see `reprieve %s --help`", verb, what, word ? " '" : "", word ? word : "",
+		word ? "'" : "", verb);
+	return EXIT_USAGE;
+}
+
+static int parse(int argc, char **argv, const struct query_usage *usage, struct query *query)
+{
+	static const struct option longs[] = {
+		{"store", required_argument, NULL, 's'},
+		{"job", required_argument, NULL, 'j'},
+		{"json", no_argument, NULL, 'J'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int found;
+
+	opterr = 0;
+	optind = 0;
+	while ((found = getopt_long(argc, argv, ":s:j:h", longs, NULL)) != -1) {
+		switch (found) {
+		case 's':
+			query->store = optarg;
+			break;
+		case 'j':
+			query->job = optarg;
+			break;
+		case 'J':
+			query->json = true;
+			break;
+		case 'h':
+			fputs(usage->text, stdout);
+			return 0;
+		case ':':
+			return usage_error(argv[0], "a value is missing for", argv[optind - 1]);
+		default:
+			return usage_error(argv[0], "unknown option", argv[optind - 1]);
+		}
+	}
+	query->words = argv + optind;
+	query->word_count = argc - optind;
+	if (query->word_count < usage->words_least)
+		return usage_error(argv[0], "something is missing", NULL);
+	if (query->word_count > usage->words_most)
+		return usage_error(argv[0], "one word too many:", query->words[usage->words_most]);
+	return -1;
+}
+
+int query_failed(const struct query *query, const struct err *err)
+{
+	(void)query;
+	log_error("%s", err->text);
+	return err->kind == ERR_INVALID || err->kind == ERR_DENIED || err->kind == ERR_NEWER
+		? EXIT_CONFIGURATION
+		: EXIT_FAILURE;
+}
+
+/* Without --job: the only one there is. Several: their names are the help. */
+static int choose_job(const struct query_usage *usage, struct query *query)
+{
+	struct storage_jobs jobs = {0};
+	struct err err;
+	int status = -1;
+
+	if (query->job)
+		return -1;
+	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
+		return query_failed(query, &err);
+	if (jobs.count == 1) {
+		query->owned_job = text_copy(jobs.names[0]);
+		query->job = query->owned_job;
+	} else if (jobs.count == 0) {
+		log_error("%s holds no jobs yet", query->store);
+		status = EXIT_FAILURE;
+	} else if (!usage->all_jobs) {
+		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job", query->store,
+			jobs.count, jobs.names[0], jobs.names[1], jobs.count > 2 ? ", ..." : "");
+		status = EXIT_USAGE;
+	}
+	storage_jobs_release(&jobs);
+	return status;
+}
+
+int query_begin(int argc, char **argv, const struct query_usage *usage, struct query *query)
+{
+	struct storage_options options = {.create = usage->writes, .read_only = !usage->writes};
+	struct err err;
+	int code;
+
+	*query = (struct query){.store = getenv("REPRIEVE_STORE"), .job = getenv("REPRIEVE_JOB")};
+	code = parse(argc, argv, usage, query);
+	if (code >= 0)
+		return code;
+	if (!query->store) {
+		query->owned_store = options_default_store(&err);
+		if (!query->owned_store)
+			return query_failed(query, &err);
+		query->store = query->owned_store;
+	}
+	code = choose_job(usage, query);
+	if (code >= 0 || !query->job)
+		return code;
+	options.url = query->store;
+	options.job = query->job;
+	if (storage_open(&options, &query->storage, NULL, &err) < 0)
+		return query_failed(query, &err);
+	return -1;
+}
+
+void query_end(struct query *query)
+{
+	storage_close(query->storage);
+	free(query->owned_store);
+	free(query->owned_job);
+	*query = (struct query){0};
+}
+
+int query_snapshot(struct query *query, const char *word, struct snapshot_id *id)
+{
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	struct err err;
+
+	if (snapshot_id_parse(word, id))
+		return -1;
+	if (!text_equal(word, "latest")) {
+		log_error("'%s' is no snapshot: write latest, or an ID that `reprieve list` shows", word);
+		return EXIT_USAGE;
+	}
+	if (storage_list(query->storage, &list, NULL, &err) < 0)
+		return query_failed(query, &err);
+	for (size_t i = 0; i < list.count; i++) {
+		if (!list.items[i].newest)
+			continue;
+		*id = list.items[i].id;
+		return -1;
+	}
+	log_error("job %s has no good snapshot in %s", query->job, query->store);
+	return EXIT_FAILURE;
+}

@@ -1,0 +1,51 @@
+/* What the verbs that look into a store have in common: --store, --job, --json, and how they fail. */
+#ifndef QUERY_H
+#define QUERY_H
+
+#include "base/err.h"
+#include "storage/storage.h"
+
+#include <stdbool.h>
+
+struct query {
+	const char *store; /* URL, from --store, REPRIEVE_STORE or the default */
+	const char *job;   /* from --job or REPRIEVE_JOB; else the only one that the store holds */
+	bool json;
+	char **words; /* what is left: IDs, directories; NULL-terminated */
+	int word_count;
+	struct storage *storage;
+
+	char *owned_store, *owned_job; /* private */
+};
+
+struct query_usage {
+	const char *text;      /* the whole --help */
+	int words_least, words_most;
+	bool writes;           /* open for writing; make the store if it is missing */
+	bool all_jobs;         /* without --job and with several jobs: leave `storage` NULL */
+};
+
+/*
+ * Parses, opens, and says in one line on stderr what is wrong. Returns -1 to go on; otherwise the exit code to leave with (0 after
+ * --help, 64, 78, or 1 when there is nothing there).
+ */
+int query_begin(int argc, char **argv, const struct query_usage *usage, struct query *query);
+void query_end(struct query *query);
+
+/* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in the configuration, 1 otherwise. */
+int query_failed(const struct query *query, const struct err *err);
+
+/* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
+int query_snapshot(struct query *query, const char *word, struct snapshot_id *id);
+
+static inline void cleanup_query_end(struct query *query)
+{
+	query_end(query);
+}
+
+static inline void cleanup_snapshot_list_release(struct snapshot_list *list)
+{
+	snapshot_list_release(list);
+}
+
+#endif

@@ -1,0 +1,201 @@
+#include "resume.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "reconcile.h"
+#include "step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void pass_over(struct resume_result *result, struct snapshot_id id, const char *why)
+{
+	char text[SNAPSHOT_ID_TEXT];
+	struct damage *damage;
+
+	result->passed_over = memory_grow(result->passed_over, result->passed_over_count + 1,
+		sizeof(result->passed_over[0]));
+	damage = &result->passed_over[result->passed_over_count++];
+	damage->id = id;
+	text_set(damage->text, sizeof(damage->text), why);
+	log_warn("snapshot %s is damaged and is not used: %s", snapshot_id_format(id, text), why);
+}
+
+/* Everything that lies here, of which this attempt knows that it is complete. */
+static int write_record(const struct resume_request *request, const struct resume_result *result,
+	struct err *err)
+{
+	auto_(seal_record_release) struct seal_record record = {0};
+
+	record.job = text_copy(request->job);
+	record.id = result->from;
+	if (workspace_files(request->workspace->directory, &record.files, err) < 0)
+		return -1;
+	return workspace_write_record(request->workspace, &record, err);
+}
+
+static int restore_one(const struct resume_request *request, struct resume_result *result,
+	struct snapshot_id id, struct cancel *cancel, struct err *err)
+{
+	struct workspace *workspace = request->workspace;
+	auto_free char *staging = workspace_staging(workspace, err);
+	auto_free char *aside = NULL;
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	struct restore_request restore = {.id = id, .directory = staging, .seed = workspace->directory};
+	int64_t began = clock_monotonic_ms();
+
+	if (!staging)
+		return -1;
+	if (storage_restore(result->storage, &restore, &result->restored, cancel, err) < 0 ||
+		storage_files(result->storage, id, &files, cancel, err) < 0) {
+		file_remove_tree(staging, NULL);
+		return -1;
+	}
+	if (workspace_install(workspace, staging, &files, &aside, err) < 0)
+		return -1;
+	if (aside)
+		log_warn("%s held files that are not in the snapshot; they were moved to %s",
+			workspace->directory, aside);
+	result->kind = RESUME_RESTORED;
+	result->from = id;
+	result->step = result->restored.step;
+	result->milliseconds = clock_monotonic_ms() - began;
+	return write_record(request, result, err);
+}
+
+/* Damage that only shows when every byte is read: one step back, and again. */
+static int restore_newest_good(const struct resume_request *request, struct resume_result *result,
+	struct cancel *cancel, struct err *err)
+{
+	for (size_t i = 0; i < result->attempt.chain_count; i++) {
+		struct snapshot_id id = result->attempt.chain[i];
+		char text[SNAPSHOT_ID_TEXT];
+
+		if (restore_one(request, result, id, cancel, err) == 0)
+			return 0;
+		if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
+			return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
+		pass_over(result, id, err->text);
+		if (request->policy == RESTORE_THIS)
+			return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
+	}
+	result->kind = RESUME_FRESH;
+	if (request->strict)
+		return err_set(err, ERR_CORRUPT, "every snapshot of job %s is damaged", request->job);
+	log_warn("every snapshot of job %s is damaged: the job begins afresh", request->job);
+	return 0;
+}
+
+static int64_t newest_step(const struct snapshot_files *files)
+{
+	int64_t newest = -1;
+
+	for (size_t i = 0; i < files->count; i++) {
+		int64_t step = step_of_path(files->items[i].path);
+		if (step > newest)
+			newest = step;
+	}
+	return newest;
+}
+
+static int keep_local(const struct resume_request *request, struct resume_result *result,
+	const struct reconcile_plan *plan, const struct snapshot_files *local, struct err *err)
+{
+	auto_free char *aside = NULL;
+
+	if (plan->torn_count > 0) {
+		if (workspace_quarantine(request->workspace, plan->torn, plan->torn_count, &aside, err) < 0)
+			return -1;
+		log_warn("%zu file%s in %s may be torn (no completed save is known of them) and moved to %s",
+			plan->torn_count, plan->torn_count == 1 ? " was" : "s were",
+			request->workspace->directory, aside);
+	}
+	if (plan->prune)
+		workspace_prune(request->workspace);
+	result->kind = RESUME_KEPT;
+	result->from = result->attempt.start;
+	result->newer_than_store = plan->newer_than_store;
+	result->step = newest_step(local);
+	return 0;
+}
+
+static int place_checkpoint(const struct resume_request *request, struct resume_result *result,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(snapshot_files_release) struct snapshot_files local = {0};
+	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
+	auto_(seal_record_release) struct seal_record record = {0};
+	bool has_start = !snapshot_id_is_none(result->attempt.start);
+	struct reconcile_facts facts = {.local = &local, .start = result->attempt.start};
+	struct reconcile_plan plan;
+	int status = 0;
+
+	if (workspace_files(request->workspace->directory, &local, err) < 0)
+		return -1;
+	if (has_start && storage_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
+		facts.snapshot = &snapshot;
+	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (local.count > 0 && workspace_read_record(request->workspace, &record, err) == 0 &&
+		text_equal(record.job, request->job)) {
+		facts.sealed = &record.files;
+		facts.sealed_id = record.id;
+	}
+	reconcile_decide(&facts, &plan);
+	/* The user named a snapshot, or wants none: what lies here does not matter, or is all there is. */
+	if (request->policy == RESTORE_THIS)
+		plan.action = RECONCILE_RESTORE;
+	log_debug("checkpoint directory: %s", plan.reason);
+	if (plan.action == RECONCILE_RESTORE)
+		status = restore_newest_good(request, result, cancel, err);
+	else if (plan.action == RECONCILE_KEEP)
+		status = keep_local(request, result, &plan, &local, err);
+	reconcile_plan_release(&plan);
+	return status;
+}
+
+static bool store_knows(const struct storage_options *wanted, struct cancel *cancel)
+{
+	struct storage_options options = *wanted;
+	struct storage *storage = NULL;
+	uint32_t newest = 0;
+	bool known;
+
+	options.create = false;
+	options.read_only = true;
+	known = storage_open(&options, &storage, cancel, NULL) == 0 &&
+		storage_superseded(storage, 0, &newest, cancel, NULL) == 0 && newest > 0;
+	storage_close(storage);
+	return known;
+}
+
+int resume_run(const struct resume_request *request, struct resume_result *result, struct cancel *cancel,
+	struct err *err)
+{
+	struct storage_options options = {.url = request->store, .job = request->job, .create = true};
+	struct claim claim = {
+		.policy = request->policy, .this_one = request->this_one, .about = request->about};
+
+	resume_result_release(result);
+	result->step = -1;
+	if (request->if_known && !store_knows(&options, cancel))
+		return 0;
+	if (storage_open(&options, &result->storage, cancel, err) < 0)
+		return err_wrap(err, "store");
+	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
+		return err_wrap(err, "store %s", request->store);
+	for (size_t i = 0; i < result->attempt.damaged_count; i++)
+		pass_over(result, result->attempt.damaged[i].id, result->attempt.damaged[i].text);
+	return request->claim_only ? 0 : place_checkpoint(request, result, cancel, err);
+}
+
+void resume_result_release(struct resume_result *result)
+{
+	storage_close(result->storage);
+	attempt_release(&result->attempt);
+	free(result->passed_over);
+	*result = (struct resume_result){0};
+}

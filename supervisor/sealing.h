@@ -1,0 +1,105 @@
+/*
+ * PURE. Is what lies in the checkpoint directory complete? No I/O and no clock: events and the time go in, a verdict comes out.
+ *
+ * Writes that follow each other without a pause are one burst: a checkpoint is rarely one file. A burst is sealed when nothing is
+ * open for writing any more, nothing has happened for the quiet time, and no writer died in it. When one did, whatever the burst
+ * touched is torn: a killed process closes its files too, and to the kernel that looks like completion. A torn path stays torn until it
+ * is written from empty to its close, replaced by a rename, or deleted.
+ *
+ * Two witnesses report: the shim in the processes (who opened and closed what), and the kernel. Files of processes without the shim
+ * are known from the kernel alone: written, closed, quiet, and the job alive.
+ *
+ * Before sealing_poll(), sealing_process_ended() and sealing_job_ended() hand in what both witnesses have pending: a process's
+ * last events are queued before its end can be waited for.
+ */
+#ifndef SEALING_H
+#define SEALING_H
+
+#include "dir_watch.h"
+#include "path_set.h"
+#include "shim_link.h"
+#include "writers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SEALING_QUIET_MS 1000
+#define SEALING_NEVER INT64_MAX
+
+enum sealing_verdict {
+	SEALING_NOTHING, /* nothing was written since the last acknowledged seal */
+	SEALING_BUSY,    /* being written: ask again at the time given, or after the next event */
+	SEALING_SEALED,  /* complete: take it */
+	SEALING_TORN,    /* over, but a writer died in it: its paths are torn */
+};
+
+enum sealing_end {
+	SEALING_EXITED, /* waited for: by exit */
+	SEALING_KILLED, /* waited for: by a signal */
+	SEALING_GONE,   /* not our child, and not there any more */
+};
+
+struct sealing {
+	int64_t quiet_ms;
+	struct path_set paths; /* with the marks in sealing.c */
+	struct writers writers;
+	char **ignored;
+	size_t ignored_count;
+	bool burst; /* something was written, and not acknowledged */
+	bool torn;  /* a writer died in it */
+	bool over;  /* the job ended: no need to wait */
+	bool settled; /* it was over when the event came that is being looked at */
+	bool in_doubt;
+	enum sealing_verdict told;
+	int64_t last_ms, request_ms, first_open_ms;
+	uint64_t generation;
+	uint32_t moved_cookie;
+	char *moved_path;
+};
+
+void sealing_init(struct sealing *sealing, int64_t quiet_ms);
+void sealing_release(struct sealing *sealing);
+
+/* Files whose path or name matches (fnmatch) neither start a burst nor hold one up: logs that stay open for the whole run. */
+void sealing_ignore(struct sealing *sealing, const char *pattern);
+
+/* What happened, in the order of each witness. */
+void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms);
+void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int64_t now_ms);
+
+/* Any process, by the number that the shim reports. One that wrote nothing changes nothing. */
+void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end end, int64_t now_ms);
+
+/* The job and all its processes are gone. `clean`: of its own accord and with success; then nothing more will come, and the burst
+ * is sealed at once. Otherwise a burst that is not over is torn. */
+void sealing_job_ended(struct sealing *sealing, bool clean, int64_t now_ms);
+
+/* `at_ms`: when to ask again at the latest; SEALING_NEVER while only an event can change the answer. */
+enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64_t *at_ms);
+
+/* The verdict of the last sealing_poll() was acted upon; does nothing when something was written since. */
+void sealing_acknowledge(struct sealing *sealing);
+
+/* Another number after every write: what was read between two equal ones was not changed meanwhile. */
+uint64_t sealing_generation(const struct sealing *sealing);
+
+/* The path itself, or a directory above it. */
+bool sealing_is_torn(const struct sealing *sealing, const char *path);
+void sealing_each_torn(const struct sealing *sealing, path_set_fn *act, void *argument);
+
+/* What is open for writing, for messages; a path once for each descriptor. */
+void sealing_each_open(const struct sealing *sealing, path_set_fn *act, void *argument);
+
+/* A checkpoint was asked for; and when the first open or write since then came (SEALING_NEVER: not yet). */
+void sealing_requested(struct sealing *sealing, int64_t now_ms);
+int64_t sealing_first_open_ms(const struct sealing *sealing);
+
+/*
+ * Reports can be lost, and processes that nobody waits for can die. Asks `held` about every descriptor that counts as open and
+ * drops those that are not: call it about once a second while BUSY with something open. sealing_in_doubt(): now would be good.
+ */
+typedef enum shim_link_held sealing_held_fn(void *argument, int pid, int descriptor, const char *path);
+void sealing_verify(struct sealing *sealing, sealing_held_fn *held, void *argument, int64_t now_ms);
+bool sealing_in_doubt(const struct sealing *sealing);
+
+#endif

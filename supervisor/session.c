@@ -1,0 +1,203 @@
+#include "session.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PLACES 3
+#define NAME_MOST 24 /* the longest name in a session, for the limit of a socket's address */
+
+/* Where sessions may be, best first; NULL for one that this process does not have. The caller frees. */
+static char *place(int index)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (index == 0)
+		return runtime && runtime[0] == '/' ? text_format("%s/reprieve", runtime) : NULL;
+	return text_format(
+		"%s/reprieve-%u", index == 1 ? "/tmp" : "/dev/shm", (unsigned)getuid());
+}
+
+/* /tmp belongs to everybody: another user may have put something there under our name. */
+static int check_ours(const char *path, struct err *err)
+{
+	struct stat status;
+
+	if (lstat(path, &status) < 0)
+		return err_os(err, errno, "%s", path);
+	if (!S_ISDIR(status.st_mode) || status.st_uid != getuid() || (status.st_mode & 077) != 0)
+		return err_set(err, ERR_DENIED, "%s is not a directory that only this user may enter", path);
+	return 0;
+}
+
+static int make_ours(const char *path, struct err *err)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST && errno != EROFS)
+		return err_os(err, errno, "cannot make directory %s", path);
+	return check_ours(path, err);
+}
+
+static bool is_session_name(const char *name, pid_t *pid)
+{
+	const char *dash = strchr(name, '-');
+	uint64_t number;
+
+	if (!dash)
+		return false;
+	auto_free char *digits = text_copy_n(name, (size_t)(dash - name));
+	if (!text_to_u64(digits, INT32_MAX, &number))
+		return false;
+	*pid = (pid_t)number;
+	return true;
+}
+
+static int open_lock(const char *directory, int flags)
+{
+	auto_free char *path = text_format("%s/lock", directory);
+
+	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static void remove_if_dead(const char *directory)
+{
+	auto_close int lock = open_lock(directory, O_RDWR);
+
+	if (lock < 0)
+		rmdir(directory); /* what is left of one whose removal was cut short */
+	else if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+		file_remove_tree(directory, NULL);
+}
+
+static void remove_dead(const char *above)
+{
+	auto_closedir DIR *directory = opendir(above);
+	struct dirent *entry;
+	pid_t pid;
+
+	while (directory && (entry = readdir(directory))) {
+		auto_free char *path = text_format("%s/%s", above, entry->d_name);
+
+		if (is_session_name(entry->d_name, &pid))
+			remove_if_dead(path);
+	}
+}
+
+/* The lock, held. */
+static int fill_new(const char *path, const char *job, struct err *err)
+{
+	auto_free char *name = text_format("%s/job", path);
+	auto_close int lock = open_lock(path, O_RDWR | O_CREAT | O_EXCL);
+	auto_close int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (lock < 0 || fd < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return err_os(err, errno, "%s", path);
+	if (file_write_all(fd, job, strlen(job), err) < 0)
+		return err_wrap(err, "%s", name);
+	return take_fd(&lock);
+}
+
+static int open_in(const char *above, const char *job, struct session *session, struct err *err)
+{
+	char nonce[33];
+
+	if (make_ours(above, err) < 0)
+		return -1;
+	remove_dead(above);
+	file_nonce(nonce);
+	auto_free char *path = text_format("%s/%d-%.8s", above, (int)getpid(), nonce);
+	/* Under its own name only once it is locked: before that, a clean-up would take it for dead. */
+	auto_free char *hidden = text_format("%s/.%.8s", above, nonce);
+	if (strlen(path) + 1 + NAME_MOST >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return err_set(err, ERR_DENIED, "%s is too long for a socket's address", path);
+	if (mkdir(hidden, 0700) < 0)
+		return err_os(err, errno, "cannot make directory %s", hidden);
+	auto_close int lock = fill_new(hidden, job, err);
+	if (lock >= 0 && rename(hidden, path) < 0) {
+		err_os(err, errno, "%s", path);
+		close(take_fd(&lock));
+	}
+	if (lock < 0) {
+		file_remove_tree(hidden, NULL);
+		return -1;
+	}
+	session->directory = take(&path);
+	session->lock_fd = take_fd(&lock);
+	return 0;
+}
+
+int session_open(const char *job, struct session *session, struct err *err)
+{
+	struct err reason;
+
+	*session = (struct session){.lock_fd = -1};
+	for (int i = 0; i < PLACES; i++) {
+		auto_free char *above = place(i);
+
+		if (above && open_in(above, job, session, &reason) == 0)
+			return 0;
+	}
+	return err_set(err, ERR_DENIED, "no place for a runtime directory: %s", reason.text);
+}
+
+void session_close(struct session *session)
+{
+	if (!session->directory)
+		return;
+	file_remove_tree(session->directory, NULL);
+	close(session->lock_fd);
+	free(session->directory);
+	*session = (struct session){.lock_fd = -1};
+}
+
+char *session_path(const struct session *session, const char *name)
+{
+	return session->directory ? text_format("%s/%s", session->directory, name) : NULL;
+}
+
+/* A shared lock, so that two clients do not take each other for a supervisor. */
+static bool is_alive(const char *directory)
+{
+	auto_close int lock = open_lock(directory, O_RDONLY);
+
+	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+static bool tell(const char *path, pid_t pid,
+	bool (*each)(void *arg, const struct session_info *info), void *arg)
+{
+	auto_(bytes_release) struct bytes job = {.limit = 4096 + 4096};
+	auto_free char *file = text_format("%s/job", path);
+
+	if (!is_alive(path) || file_read(file, &job, NULL) < 0 ||
+		bytes_append(&job, "", 1, NULL) < 0)
+		return true;
+	return each(arg,
+		&(struct session_info){.pid = pid, .job = (char *)job.data, .directory = path});
+}
+
+void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg)
+{
+	for (int i = 0; i < PLACES; i++) {
+		auto_free char *above = place(i);
+		auto_closedir DIR *directory =
+			above && check_ours(above, NULL) == 0 ? opendir(above) : NULL;
+		struct dirent *entry;
+		pid_t pid;
+
+		while (directory && (entry = readdir(directory))) {
+			auto_free char *path = text_format("%s/%s", above, entry->d_name);
+
+			if (is_session_name(entry->d_name, &pid) && !tell(path, pid, each, arg))
+				return;
+		}
+	}
+}

@@ -1,0 +1,348 @@
+#include "shim_link.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define TICK_MS 1000
+#define HOLE_TICK_MS 50
+#define HOLE_MS 200
+
+/* Records handed out in one go; a process that reports faster than we read must not hold up the loop. */
+#define MOST_AT_ONCE (2 * SHIM_RECORDS)
+
+struct shim_link {
+	struct loop *loop;
+	struct source doorbell;
+	struct timer tick;
+	shim_link_fn *received;
+	void *argument;
+	char *channel_path;
+	char *doorbell_path;
+	char *directory;
+	struct shim_header *header;
+	struct shim_record *records;
+	bool channel_made;
+	uint64_t tail; /* ours; the one in the header is for the producers, who might write to it */
+	uint64_t dropped;
+	uint64_t hellos;
+	int64_t hole_since_ms; /* CLOCK_NEVER while there is none */
+};
+
+static bool path_is_sound(const char *path, size_t length)
+{
+	if (length > 0 && path[0] == '/')
+		return false;
+	if (memchr(path, '\0', length))
+		return false;
+	for (size_t at = 0; at < length;) {
+		const char *slash = memchr(path + at, '/', length - at);
+		size_t part = slash ? (size_t)(slash - path) - at : length - at;
+
+		if (part == 2 && path[at] == '.' && path[at + 1] == '.')
+			return false;
+		at += part + 1;
+	}
+	return true;
+}
+
+static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
+{
+	const char *path2 = record->text + record->path_length;
+
+	if (record->path_length > SHIM_PATH_MOST || record->path2_length > SHIM_PATH_MOST)
+		return false;
+	if (record->checksum != shim_checksum(record, sequence))
+		return false;
+	if (record->event < SHIM_HELLO || record->event > SHIM_EXITING || record->pid == 0 ||
+		record->pid > INT_MAX)
+		return false;
+	if (record->event == SHIM_HELLO)
+		return !memchr(record->text, '\0', record->path_length);
+	return path_is_sound(record->text, record->path_length) &&
+	       path_is_sound(path2, record->path2_length);
+}
+
+static void report_lost(struct shim_link *link)
+{
+	link->received(link->argument, &(struct shim_message){.lost = true, .path = "", .path2 = ""});
+}
+
+static void deliver(struct shim_link *link, const struct shim_record *record)
+{
+	char path[SHIM_PATH_MOST + 1];
+	char path2[SHIM_PATH_MOST + 1];
+
+	memcpy(path, record->text, record->path_length);
+	path[record->path_length] = '\0';
+	memcpy(path2, record->text + record->path_length, record->path2_length);
+	path2[record->path2_length] = '\0';
+	if (record->event == SHIM_HELLO)
+		link->hellos++;
+	link->received(link->argument, &(struct shim_message){
+					       .event = (enum shim_event)record->event,
+					       .pid = (int)record->pid,
+					       .descriptor = record->descriptor,
+					       .flags = record->flags,
+					       .device = record->device,
+					       .inode = record->inode,
+					       .path = path,
+					       .path2 = path2,
+				       });
+	if ((record->flags & SHIM_FLAG_TRUNCATED_PATH) && record->event != SHIM_HELLO)
+		report_lost(link);
+}
+
+static void advance(struct shim_link *link, uint64_t tail)
+{
+	link->tail = tail;
+	link->hole_since_ms = CLOCK_NEVER;
+	__atomic_store_n(&link->header->tail, tail, __ATOMIC_RELEASE);
+}
+
+/* A place was taken and not filled. Its producer may be about to; a producer that was killed never will. True when we should
+ * go on behind it. */
+static bool give_up_on_hole(struct shim_link *link)
+{
+	int64_t now = clock_monotonic_ms();
+
+	if (link->hole_since_ms == CLOCK_NEVER)
+		link->hole_since_ms = now;
+	if (now - link->hole_since_ms < HOLE_MS)
+		return false;
+	advance(link, link->tail + 1);
+	report_lost(link);
+	return true;
+}
+
+/* False when there is nothing more to read now. */
+static bool read_one(struct shim_link *link)
+{
+	struct shim_record *place = &link->records[link->tail % SHIM_RECORDS];
+	struct shim_record record;
+	uint64_t head = __atomic_load_n(&link->header->head, __ATOMIC_ACQUIRE);
+	uint64_t sequence = link->tail;
+
+	if (head == sequence)
+		return false;
+	if (head - sequence > SHIM_RECORDS) {
+		advance(link, head);
+		report_lost(link);
+		return false;
+	}
+	if (__atomic_load_n(&place->published, __ATOMIC_ACQUIRE) != sequence + 1)
+		return give_up_on_hole(link);
+	/* A copy, so that what was checked is what is used. */
+	memcpy(&record, place, sizeof(record));
+	advance(link, sequence + 1);
+	if (record_is_sound(&record, sequence))
+		deliver(link, &record);
+	else
+		report_lost(link);
+	return true;
+}
+
+static void note_dropped(struct shim_link *link)
+{
+	uint64_t dropped = __atomic_load_n(&link->header->dropped, __ATOMIC_RELAXED);
+
+	if (dropped == link->dropped)
+		return;
+	link->dropped = dropped;
+	report_lost(link);
+}
+
+void shim_link_poll(struct shim_link *link)
+{
+	unsigned count = 0;
+
+	__atomic_store_n(&link->header->sleeping, 0, __ATOMIC_RELAXED);
+	while (count < MOST_AT_ONCE && read_one(link))
+		count++;
+	/* Either we see a record that came in meanwhile, or its producer sees that we sleep and rings. */
+	__atomic_store_n(&link->header->sleeping, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	while (count < MOST_AT_ONCE && read_one(link))
+		count++;
+	note_dropped(link);
+	loop_arm(link->loop, &link->tick,
+		clock_monotonic_ms() + (count >= MOST_AT_ONCE                 ? 0
+					       : link->hole_since_ms != CLOCK_NEVER ? HOLE_TICK_MS
+										    : TICK_MS));
+}
+
+static void ticked(struct timer *timer)
+{
+	shim_link_poll(container_of(timer, struct shim_link, tick));
+}
+
+static void rang(struct source *source, uint32_t events)
+{
+	struct shim_link *link = container_of(source, struct shim_link, doorbell);
+	char bytes[64];
+
+	(void)events;
+	while (recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT) >= 0) {
+	}
+	shim_link_poll(link);
+}
+
+static int open_doorbell(struct shim_link *link, struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(link->doorbell_path) >= sizeof(address.sun_path))
+		return err_set(err, ERR_INVALID, "%s: too long for a socket's name (107 bytes)",
+			link->doorbell_path);
+	text_set(address.sun_path, sizeof(address.sun_path), link->doorbell_path);
+	link->doorbell.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (link->doorbell.fd < 0)
+		return err_os(err, errno, "socket");
+	if (bind(link->doorbell.fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_os(err, errno, "%s", link->doorbell_path);
+	link->doorbell.ready = rang;
+	return loop_add(link->loop, &link->doorbell, EPOLLIN, err);
+}
+
+static int map_channel(struct shim_link *link, struct err *err)
+{
+	auto_close int fd =
+		open(link->channel_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	void *memory;
+	int failed;
+
+	if (fd < 0)
+		return err_os(err, errno, "%s", link->channel_path);
+	link->channel_made = true;
+	failed = posix_fallocate(fd, 0, SHIM_CHANNEL_SIZE);
+	if (failed)
+		return err_os(err, failed, "%s", link->channel_path);
+	memory = mmap(NULL, SHIM_CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return err_os(err, errno, "mmap %s", link->channel_path);
+	link->header = memory;
+	link->records = (struct shim_record *)((char *)memory + SHIM_HEADER_SIZE);
+	return 0;
+}
+
+static int fill_header(struct shim_link *link, const char *alias, struct err *err)
+{
+	struct shim_header *header = link->header;
+
+	if (strlen(link->directory) >= sizeof(header->directory))
+		return err_set(err, ERR_INVALID, "%s: longer than the %zu bytes that the shim has room for",
+			link->directory, sizeof(header->directory) - 1);
+	header->version = SHIM_VERSION;
+	header->sleeping = 1;
+	header->directory_length = (uint32_t)strlen(link->directory);
+	text_set(header->directory, sizeof(header->directory), link->directory);
+	/* Too long or the same: then the shim knows one name, and the kernel tells it that anyway. */
+	if (alias && strlen(alias) < sizeof(header->alias) && !text_equal(alias, link->directory))
+		text_set(header->alias, sizeof(header->alias), alias);
+	text_set(header->doorbell, sizeof(header->doorbell), link->doorbell_path);
+	__atomic_store_n(&header->magic, SHIM_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+AUTO_POINTER(struct shim_link, shim_link_close);
+
+int shim_link_open(struct loop *loop, const char *session_directory, const char *checkpoint_directory,
+	const char *alias, shim_link_fn *received, void *argument, struct shim_link **link,
+	struct err *err)
+{
+	auto_(shim_link_close) struct shim_link *made = memory_new(sizeof(*made));
+
+	made->loop = loop;
+	made->received = received;
+	made->argument = argument;
+	made->doorbell.fd = -1;
+	made->tick.fired = ticked;
+	made->hole_since_ms = CLOCK_NEVER;
+	made->directory = text_copy(checkpoint_directory);
+	made->channel_path = text_format("%s/shim.channel", session_directory);
+	made->doorbell_path = text_format("%s/shim.doorbell", session_directory);
+	if (map_channel(made, err) < 0 || open_doorbell(made, err) < 0 || fill_header(made, alias, err) < 0)
+		return err_wrap(err, "shim channel");
+	loop_arm(loop, &made->tick, clock_monotonic_ms() + TICK_MS);
+	*link = take(&made);
+	return 0;
+}
+
+void shim_link_close(struct shim_link *link)
+{
+	loop_disarm(link->loop, &link->tick);
+	loop_remove(link->loop, &link->doorbell);
+	if (link->doorbell.fd >= 0) {
+		close(link->doorbell.fd);
+		unlink(link->doorbell_path);
+	}
+	if (link->header) {
+		/* An image that starts from now on does nothing, and those that run ring no more. */
+		__atomic_store_n(&link->header->magic, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&link->header->sleeping, 0, __ATOMIC_RELEASE);
+		munmap(link->header, SHIM_CHANNEL_SIZE);
+	}
+	if (link->channel_made)
+		unlink(link->channel_path);
+	free(link->channel_path);
+	free(link->doorbell_path);
+	free(link->directory);
+	free(link);
+}
+
+const char *shim_link_channel(const struct shim_link *link)
+{
+	return link->channel_path;
+}
+
+uint64_t shim_link_hellos(const struct shim_link *link)
+{
+	return link->hellos;
+}
+
+void shim_link_request(struct shim_link *link, uint32_t number)
+{
+	__atomic_store_n(&link->header->requested, number, __ATOMIC_RELEASE);
+}
+
+/* A process that has ended keeps its number until its parent has waited for it. */
+static bool is_alive(int pid)
+{
+	auto_free char *path = text_format("/proc/%d/stat", pid);
+	auto_(bytes_release) struct bytes text = {0};
+	const char *state;
+
+	if (file_read(path, &text, NULL) < 0 || bytes_append(&text, "", 1, NULL) < 0)
+		return false;
+	/* The name before it may hold anything, also a parenthesis. */
+	state = strrchr((const char *)text.data, ')');
+	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+}
+
+enum shim_link_held shim_link_holds(
+	const struct shim_link *link, int pid, int descriptor, const char *path)
+{
+	char target[PATH_MAX];
+	auto_free char *name = text_format("/proc/%d/fd/%d", pid, descriptor);
+	auto_free char *expected = text_format("%s/%s", link->directory, path);
+	ssize_t got = readlink(name, target, sizeof(target) - 1);
+
+	if (!is_alive(pid))
+		return SHIM_LINK_GONE;
+	if (got < 0)
+		return errno == ENOENT ? SHIM_LINK_RELEASED : SHIM_LINK_HELD;
+	target[got] = '\0';
+	/* Nameless files have " (deleted)" behind their name. */
+	return text_starts(target, expected) ? SHIM_LINK_HELD : SHIM_LINK_RELEASED;
+}

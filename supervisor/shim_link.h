@@ -1,0 +1,70 @@
+/*
+ * The supervisor's end of the shim's channel (shim/PROTOCOL.md): makes the channel file and the doorbell, and hands out what the
+ * processes of the job report. Nothing that stands in the channel is believed without a check, because the job can write there.
+ * One thread: the loop's.
+ */
+#ifndef SHIM_LINK_H
+#define SHIM_LINK_H
+
+#include "base/err.h"
+#include "base/loop.h"
+#include "shim/shim.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * What a process reported. Strings are valid during the call; paths are relative to the checkpoint directory, normalised and never
+ * above it, "" where there is none. HELLO has the executable's path instead.
+ *
+ * `lost` means: reports are missing here (the ring was full, a process died while it reported, or the channel holds nonsense).
+ * Then nothing else in the message is set, and the directory must be looked at.
+ */
+struct shim_message {
+	bool lost;
+	enum shim_event event;
+	int pid;        /* getpid() there: another number than ours where the job made a PID namespace */
+	int descriptor; /* -1 where there is none */
+	unsigned flags; /* SHIM_FLAG_* */
+	uint64_t device, inode;
+	const char *path;
+	const char *path2;
+};
+
+typedef void shim_link_fn(void *argument, const struct shim_message *message);
+
+struct shim_link;
+
+/*
+ * Makes `session_directory`/shim.channel and shim.doorbell; the directory must exist, belong to us alone and have a short path
+ * (a socket's name has 107 bytes). `checkpoint_directory` is canonical; `alias` is the same as the user wrote it, absolute, or NULL.
+ * The channel's blocks are allocated at once: a write to a page that a full disk cannot back would kill the job.
+ */
+int shim_link_open(struct loop *loop, const char *session_directory, const char *checkpoint_directory,
+	const char *alias, shim_link_fn *received, void *argument, struct shim_link **link,
+	struct err *err);
+
+/* Removes both files. Processes that still run go on into a mapping that nobody reads. */
+void shim_link_close(struct shim_link *link);
+
+/* Hands out all that has been published by now. The loop does it when the doorbell rings and once a second; call it before
+ * deciding anything. */
+void shim_link_poll(struct shim_link *link);
+
+/* The value of SHIM_ENV_CHANNEL for the job. Borrowed. */
+const char *shim_link_channel(const struct shim_link *link);
+
+/* Images that have said hello: 0 some time after the start means that the job runs without the shim. */
+uint64_t shim_link_hellos(const struct shim_link *link);
+
+/* Shows jobs that poll the number of the newest request for a checkpoint. */
+void shim_link_request(struct shim_link *link, uint32_t number);
+
+enum shim_link_held { SHIM_LINK_HELD, SHIM_LINK_RELEASED, SHIM_LINK_GONE /* the process */ };
+
+/* Has this process still got `path` open there? For what a lost report left in doubt. By /proc, so only where the job shares our
+ * PID namespace; HELD where /proc does not say. */
+enum shim_link_held shim_link_holds(
+	const struct shim_link *link, int pid, int descriptor, const char *path);
+
+#endif

@@ -1,0 +1,113 @@
+#include "signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* A fault must end us where it happens. */
+static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
+static void fill_blocked(sigset_t *blocked)
+{
+	sigfillset(blocked); /* glibc leaves out 32 and 33, which its threads need */
+	for (size_t i = 0; i < sizeof(synchronous) / sizeof(synchronous[0]); i++)
+		sigdelset(blocked, synchronous[i]);
+}
+
+void signals_block(struct signals_inherited *inherited)
+{
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	sigset_t blocked;
+
+	fill_blocked(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &inherited->mask);
+	sigemptyset(&inherited->ignored);
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		struct sigaction action;
+
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			sigaddset(&inherited->ignored, number);
+	}
+	sigaction(SIGCHLD, &standard, NULL);
+}
+
+void signals_restore(const struct signals_inherited *inherited)
+{
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		bool ignored = sigismember(&inherited->ignored, number) == 1;
+		struct sigaction action = {.sa_handler = ignored ? SIG_IGN : SIG_DFL};
+
+		sigaction(number, &action, NULL); /* fails for those that nobody may change */
+	}
+	/* Last: what is pending here was never the child's, fork() starts with nothing pending. */
+	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+static void ready(struct source *source, uint32_t events)
+{
+	struct signals *signals = container_of(source, struct signals, source);
+	struct signalfd_siginfo info;
+	ssize_t got;
+
+	(void)events;
+	/* One at a time: `received` may close us, and what is left keeps the descriptor readable. */
+	do
+		got = read(source->fd, &info, sizeof(info));
+	while (got < 0 && errno == EINTR);
+	if (got != sizeof(info))
+		return;
+	/* A write of ours to a closed pipe raised it: write() has told whoever wrote. */
+	if (info.ssi_signo == SIGPIPE && info.ssi_pid == (uint32_t)getpid())
+		return;
+	signals->received(signals->arg, &info);
+}
+
+int signals_open(struct signals *signals, struct loop *loop,
+	void (*received)(void *arg, const struct signalfd_siginfo *info), void *arg, struct err *err)
+{
+	sigset_t blocked;
+
+	fill_blocked(&blocked);
+	*signals = (struct signals){.received = received, .arg = arg};
+	signals->source.ready = ready;
+	signals->source.fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals->source.fd < 0)
+		return err_os(err, errno, "signalfd");
+	if (loop_add(loop, &signals->source, EPOLLIN, err) < 0) {
+		close(signals->source.fd);
+		signals->source.fd = -1;
+		return err_wrap(err, "signals");
+	}
+	return 0;
+}
+
+void signals_close(struct signals *signals, struct loop *loop)
+{
+	if (signals->source.fd < 0)
+		return;
+	loop_remove(loop, &signals->source);
+	close(signals->source.fd);
+	signals->source.fd = -1;
+}
+
+void signals_stop_self(int signal, bool group)
+{
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	const struct timespec at_once = {0};
+	sigset_t stop, resume;
+
+	if (signal == SIGSTOP)
+		signal = SIGTSTP;
+	sigemptyset(&stop);
+	sigaddset(&stop, signal);
+	sigemptyset(&resume);
+	sigaddset(&resume, SIGCONT);
+	sigaction(signal, &standard, NULL);
+	kill(group ? 0 : getpid(), signal);
+	/* No thread has it unblocked, so it takes effect inside this call. */
+	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+	pthread_sigmask(SIG_BLOCK, &stop, NULL);
+	sigtimedwait(&resume, NULL, &at_once);
+}

@@ -1,0 +1,233 @@
+#include "snapshots.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "tracker.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One take. Owned by the worker while it runs. */
+struct run {
+	struct snapshots *owner;
+	struct snapshot_report report;
+	char **torn;
+	struct snapshot_files files; /* as they were when the descriptors were opened */
+
+	/* The worker asks the loop one question, in frozen(). */
+	pthread_mutex_t mutex;
+	pthread_cond_t answered;
+	struct {
+		bool answered, complete;
+	} locked;
+};
+
+struct snapshots {
+	struct snapshots_options options;
+	struct cancel cancel;
+	uint32_t sequence;
+	struct snapshot_id newest;
+	struct run *running;
+	bool waiting;
+	struct sealed next; /* while waiting */
+};
+
+int snapshots_new(const struct snapshots_options *options, struct snapshots **result, struct err *err)
+{
+	struct snapshots *snapshots = memory_new(sizeof(*snapshots));
+
+	snapshots->options = *options;
+	if (cancel_init(&snapshots->cancel, err) < 0) {
+		free(snapshots);
+		return -1;
+	}
+	*result = snapshots;
+	return 0;
+}
+
+static void run_free(struct run *run)
+{
+	for (char **path = run->torn; path && *path; path++)
+		free(*path);
+	free(run->torn);
+	snapshot_files_release(&run->files);
+	pthread_mutex_destroy(&run->mutex);
+	pthread_cond_destroy(&run->answered);
+	free(run);
+}
+
+void snapshots_free(struct snapshots *snapshots)
+{
+	if (!snapshots)
+		return;
+	if (snapshots->running)
+		run_free(snapshots->running);
+	cancel_release(&snapshots->cancel);
+	free(snapshots);
+}
+
+static bool is_torn(void *arg, const char *path)
+{
+	struct run *run = arg;
+
+	for (char **torn = run->torn; torn && *torn; torn++)
+		if (text_starts(path, *torn) &&
+			(path[strlen(*torn)] == '\0' || path[strlen(*torn)] == '/'))
+			return true;
+	return text_equal(path, ".reprieve") || tracker_is_log(path);
+}
+
+static void answer(void *arg)
+{
+	struct run *run = arg;
+	struct snapshots *snapshots = run->owner;
+	bool complete =
+		snapshots->options.still_complete(snapshots->options.arg, run->report.sealed.generation);
+
+	pthread_mutex_lock(&run->mutex);
+	run->locked.answered = true;
+	run->locked.complete = complete;
+	pthread_cond_signal(&run->answered);
+	pthread_mutex_unlock(&run->mutex);
+}
+
+static void remember_what_is_complete(struct run *run)
+{
+	const struct snapshots_options *options = &run->owner->options;
+	struct seal_record record = {.id = run->report.id, .files = run->files};
+	struct snapshot_files kept = {.items = memory_new(run->files.count * sizeof(kept.items[0]))};
+	struct err err;
+
+	for (size_t i = 0; i < run->files.count; i++)
+		if (!is_torn(run, run->files.items[i].path))
+			kept.items[kept.count++] = run->files.items[i];
+	record.files = kept;
+	record.job = text_copy(options->job);
+	if (workspace_write_record(options->workspace, &record, &err) < 0)
+		log_debug("no record of what is complete here: %s", err.text);
+	free(record.job);
+	free(kept.items);
+}
+
+/*
+ * Every file is open now. Only the loop knows whether anything was written since the seal; it first reads what the kernel and the
+ * shim have queued. Waits in slices, because the loop may be gone for good when everything is being cancelled.
+ */
+static bool frozen(void *arg)
+{
+	struct run *run = arg;
+	struct snapshots *snapshots = run->owner;
+	bool complete;
+
+	if (workspace_files(snapshots->options.workspace->directory, &run->files, NULL) < 0)
+		return false;
+	workers_post(snapshots->options.workers, answer, run);
+	pthread_mutex_lock(&run->mutex);
+	while (!run->locked.answered && !cancel_raised(&snapshots->cancel)) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 20000000;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		pthread_cond_timedwait(&run->answered, &run->mutex, &until);
+	}
+	complete = run->locked.answered && run->locked.complete;
+	pthread_mutex_unlock(&run->mutex);
+	if (complete)
+		remember_what_is_complete(run);
+	return complete;
+}
+
+static void work(void *arg)
+{
+	struct run *run = arg;
+	struct snapshots *snapshots = run->owner;
+	const struct snapshots_options *options = &snapshots->options;
+	struct take_request request = {
+		.id = run->report.id,
+		.parent = snapshots->newest,
+		.directory = options->workspace->directory,
+		.reason = run->report.sealed.reason,
+		.step = run->report.sealed.step,
+		.exclude = is_torn,
+		.frozen = frozen,
+		.arg = run,
+	};
+	int64_t began = clock_monotonic_ms();
+
+	run->report.durable = storage_take(options->storage, &request, &run->report.result,
+				      &snapshots->cancel, &run->report.err) == 0;
+	run->report.took_ms = clock_monotonic_ms() - began;
+}
+
+static void start(struct snapshots *snapshots, const struct sealed *sealed);
+
+static void done(void *arg)
+{
+	struct run *run = arg;
+	struct snapshots *snapshots = run->owner;
+	struct snapshot_report report = run->report;
+
+	snapshots->running = NULL;
+	run_free(run);
+	if (report.durable)
+		snapshots->newest = report.id;
+	if (snapshots->waiting) {
+		snapshots->waiting = false;
+		start(snapshots, &snapshots->next);
+	}
+	snapshots->options.finished(snapshots->options.arg, &report);
+}
+
+static void start(struct snapshots *snapshots, const struct sealed *sealed)
+{
+	struct run *run = memory_new(sizeof(*run));
+
+	run->owner = snapshots;
+	run->report.sealed = *sealed;
+	run->report.id = (struct snapshot_id){snapshots->options.attempt, ++snapshots->sequence};
+	run->torn = snapshots->options.torn(snapshots->options.arg);
+	pthread_mutex_init(&run->mutex, NULL);
+	pthread_cond_init(&run->answered, NULL);
+	snapshots->running = run;
+	if (snapshot_id_is_none(snapshots->newest))
+		snapshots->newest = snapshots->options.parent;
+	workers_run(snapshots->options.workers, work, done, run);
+}
+
+void snapshots_want(struct snapshots *snapshots, const struct sealed *sealed)
+{
+	if (!snapshots->running) {
+		start(snapshots, sealed);
+		return;
+	}
+	snapshots->waiting = true;
+	snapshots->next = *sealed;
+}
+
+bool snapshots_busy(const struct snapshots *snapshots)
+{
+	return snapshots->running || snapshots->waiting;
+}
+
+void snapshots_cancel(struct snapshots *snapshots)
+{
+	snapshots->waiting = false;
+	cancel_raise(&snapshots->cancel);
+}
+
+void snapshots_set_deadline(struct snapshots *snapshots, int64_t deadline_ms)
+{
+	cancel_set_deadline(&snapshots->cancel, deadline_ms);
+}
+
+struct snapshot_id snapshots_newest(const struct snapshots *snapshots)
+{
+	return snapshots->newest;
+}

@@ -1,0 +1,69 @@
+/*
+ * The second machine beside the job's: at most one snapshot is being taken, and at most one waits; the last one asked for wins.
+ * Lives on the loop; the work itself runs on a worker thread.
+ */
+#ifndef SNAPSHOTS_H
+#define SNAPSHOTS_H
+
+#include "base/cancel.h"
+#include "base/loop.h"
+#include "base/workers.h"
+#include "storage/storage.h"
+#include "workspace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct snapshots;
+
+/* What a checkpoint is that is known to be complete. */
+struct sealed {
+	uint64_t generation; /* of the tracker, when it was sealed */
+	int64_t step;        /* -1 unknown */
+	char reason[16];
+	int64_t sealed_ms; /* monotonic */
+};
+
+struct snapshot_report {
+	bool durable;
+	struct err err; /* when not */
+	struct sealed sealed;
+	struct snapshot_id id;
+	struct take_result result;
+	int64_t took_ms; /* from the start of the work to the commit */
+};
+
+struct snapshots_options {
+	struct loop *loop;
+	struct workers *workers; /* one thread: then the storage is used by one call at a time */
+	struct storage *storage;
+	uint32_t attempt;
+	struct snapshot_id parent;
+	struct workspace *workspace;
+	const char *job;
+
+	/* On the loop: is what was sealed at this generation still untouched? */
+	bool (*still_complete)(void *arg, uint64_t generation);
+	/* On the loop: paths that are torn, relative; NULL-terminated, owned by the snapshot from then on. */
+	char **(*torn)(void *arg);
+	/* On the loop, after each. */
+	void (*finished)(void *arg, const struct snapshot_report *report);
+	void *arg;
+};
+
+int snapshots_new(const struct snapshots_options *options, struct snapshots **snapshots, struct err *err);
+/* Cancels what runs. Call workers_free() before: it waits for it. */
+void snapshots_free(struct snapshots *snapshots);
+
+void snapshots_want(struct snapshots *snapshots, const struct sealed *sealed);
+bool snapshots_busy(const struct snapshots *snapshots);
+
+/* Gives up what runs and what waits; `finished` is still called for what runs. */
+void snapshots_cancel(struct snapshots *snapshots);
+/* What is not committed by then is given up. */
+void snapshots_set_deadline(struct snapshots *snapshots, int64_t deadline_ms);
+
+/* The newest durable one. none before the first. */
+struct snapshot_id snapshots_newest(const struct snapshots *snapshots);
+
+#endif

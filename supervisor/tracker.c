@@ -1,0 +1,362 @@
+#include "tracker.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "dir_watch.h"
+#include "sealing.h"
+#include "shim_link.h"
+#include "step.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define LOOK_AGAIN_MS 1000
+#define WRITERS_MOST 256
+
+static const char *const logs[] = {"*.log", "events.out.tfevents.*"};
+#define LOGS (sizeof(logs) / sizeof(logs[0]))
+
+struct tracker {
+	struct tracker_options options;
+	struct dir_watch *watch; /* NULL: not there yet, or it cannot be watched */
+	struct shim_link *link;  /* NULL: without the shim */
+	struct sealing sealing;
+	struct timer timer;
+	char blindness[400];
+
+	pid_t writers[WRITERS_MOST]; /* the newest ones, by the shim's word */
+	size_t writer_count;
+
+	bool saving;         /* told for this burst */
+	int64_t burst_step;  /* the highest of the burst's paths */
+	uint64_t sealed_generation;
+	int64_t sealed_step;
+	bool sealed_fresh;
+	bool polling; /* `sealed` may lead back here */
+};
+
+bool tracker_is_log(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < LOGS; i++)
+		if (fnmatch(logs[i], slash ? slash + 1 : path, 0) == 0)
+			return true;
+	return false;
+}
+
+/* --- what the witnesses say --- */
+
+static void touched(struct tracker *tracker, const char *path)
+{
+	int64_t step = step_of_path(path);
+
+	if (tracker_is_log(path))
+		return;
+	if (step > tracker->burst_step)
+		tracker->burst_step = step;
+	if (tracker->saving)
+		return;
+	tracker->saving = true;
+	tracker->options.saving(tracker->options.arg, path);
+}
+
+static void remember_writer(struct tracker *tracker, pid_t pid)
+{
+	for (size_t i = 0; i < tracker->writer_count; i++)
+		if (tracker->writers[i] == pid)
+			return;
+	if (tracker->writer_count == WRITERS_MOST)
+		memmove(tracker->writers, tracker->writers + 1,
+			--tracker->writer_count * sizeof(tracker->writers[0]));
+	tracker->writers[tracker->writer_count++] = pid;
+}
+
+/* Decide once the whole batch has been handed in. */
+static void poll_soon(struct tracker *tracker)
+{
+	if (!tracker->polling)
+		loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
+}
+
+static void shim_said(void *arg, const struct shim_message *message)
+{
+	struct tracker *tracker = arg;
+
+	sealing_shim(&tracker->sealing, message, clock_monotonic_ms());
+	poll_soon(tracker);
+	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING ||
+		message->event == SHIM_UNLINKED)
+		return;
+	remember_writer(tracker, message->pid);
+	touched(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
+}
+
+static void kernel_said(void *arg, const struct dir_event *event)
+{
+	struct tracker *tracker = arg;
+
+	/* What we make there ourselves (the probe at the start, our folder on a mount point). */
+	if (text_starts(event->path, ".reprieve"))
+		return;
+	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
+	poll_soon(tracker);
+	if (event->change != DIR_RESCAN && event->change != DIR_DELETED && event->change != DIR_MOVED_FROM)
+		touched(tracker, event->path);
+}
+
+/* Hands in what both have queued. */
+static void drain(struct tracker *tracker)
+{
+	if (tracker->link)
+		shim_link_poll(tracker->link);
+	if (tracker->watch)
+		dir_watch_drain(tracker->watch);
+}
+
+/* --- writers that nobody waits for --- */
+
+static bool is_gone(pid_t pid)
+{
+	auto_(bytes_release) struct bytes stat = {.limit = 8192};
+	char path[40];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (file_read(path, &stat, NULL) < 0)
+		return true;
+	/* The name before the state may hold anything, a parenthesis too. */
+	state = memrchr(stat.data, ')', stat.size);
+	return !state || state + 2 >= (char *)stat.data + stat.size || state[2] == 'Z' || state[2] == 'X';
+}
+
+static void look_for_dead_writers(struct tracker *tracker)
+{
+	for (size_t i = 0; i < tracker->writer_count;) {
+		pid_t pid = tracker->writers[i];
+
+		if (!is_gone(pid)) {
+			i++;
+			continue;
+		}
+		tracker->writers[i] = tracker->writers[--tracker->writer_count];
+		drain(tracker); /* its last reports were queued before it ended */
+		sealing_process_ended(&tracker->sealing, pid, SEALING_GONE, clock_monotonic_ms());
+	}
+}
+
+static enum shim_link_held held(void *arg, int pid, int descriptor, const char *path)
+{
+	struct tracker *tracker = arg;
+
+	return shim_link_holds(tracker->link, pid, descriptor, path);
+}
+
+/* --- deciding --- */
+
+static void open_watch(struct tracker *tracker)
+{
+	const char *directory = tracker->options.workspace->directory;
+	struct err err;
+
+	if (tracker->watch || !file_is_directory(directory))
+		return;
+	if (dir_watch_open(tracker->options.loop, directory, kernel_said, tracker, &tracker->watch, &err) < 0)
+		snprintf(tracker->blindness, sizeof(tracker->blindness),
+			"the kernel's events for %.200s are not to be had: %.150s", directory, err.text);
+	else if (dir_watch_is_blind(directory))
+		snprintf(tracker->blindness, sizeof(tracker->blindness),
+			"%.200s is on a network file system: what other machines write there is not seen", directory);
+}
+
+static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
+{
+	if (verdict != SEALING_SEALED && verdict != SEALING_TORN)
+		return;
+	tracker->saving = false;
+	tracker->sealed_generation = sealing_generation(&tracker->sealing);
+	tracker->sealed_step = tracker->burst_step;
+	tracker->sealed_fresh = sealing_first_open_ms(&tracker->sealing) != SEALING_NEVER;
+	tracker->burst_step = -1;
+	sealing_acknowledge(&tracker->sealing);
+	if (verdict == SEALING_SEALED)
+		tracker->options.sealed(tracker->options.arg);
+}
+
+static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t at_ms)
+{
+	int64_t now = clock_monotonic_ms();
+
+	/* Once a second is enough for what has no event of its own: a directory that appears, writers that die unseen. */
+	if (verdict == SEALING_NOTHING && tracker->watch) {
+		loop_disarm(tracker->options.loop, &tracker->timer);
+		return;
+	}
+	if (at_ms > now + LOOK_AGAIN_MS)
+		at_ms = now + LOOK_AGAIN_MS;
+	loop_arm(tracker->options.loop, &tracker->timer, at_ms);
+}
+
+void tracker_poll(struct tracker *tracker)
+{
+	enum sealing_verdict verdict;
+	int64_t at_ms;
+
+	if (tracker->polling)
+		return;
+	tracker->polling = true;
+	open_watch(tracker);
+	drain(tracker);
+	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	if (verdict != SEALING_NOTHING)
+		look_for_dead_writers(tracker);
+	if (tracker->link && (verdict == SEALING_BUSY || sealing_in_doubt(&tracker->sealing)))
+		sealing_verify(&tracker->sealing, held, tracker, clock_monotonic_ms());
+	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	take_verdict(tracker, verdict);
+	if (verdict == SEALING_SEALED || verdict == SEALING_TORN)
+		verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	rearm(tracker, verdict, at_ms);
+	tracker->polling = false;
+}
+
+static void timer_fired(struct timer *timer)
+{
+	tracker_poll(container_of(timer, struct tracker, timer));
+}
+
+/* --- life --- */
+
+int tracker_new(const struct tracker_options *options, struct tracker **result, struct err *err)
+{
+	struct tracker *tracker = memory_new(sizeof(*tracker));
+	struct err why;
+
+	(void)err;
+	tracker->options = *options;
+	tracker->timer.fired = timer_fired;
+	tracker->burst_step = tracker->sealed_step = -1;
+	sealing_init(&tracker->sealing, options->quiet_ms);
+	for (size_t i = 0; i < LOGS; i++)
+		sealing_ignore(&tracker->sealing, logs[i]);
+	if (options->session_directory &&
+		shim_link_open(options->loop, options->session_directory, options->workspace->directory,
+			options->workspace->alias[0] ? options->workspace->alias : NULL, shim_said, tracker,
+			&tracker->link, &why) < 0)
+		snprintf(tracker->blindness, sizeof(tracker->blindness), "the shim is not used: %.300s", why.text);
+	*result = tracker;
+	tracker_poll(tracker);
+	tracker->sealed_generation = sealing_generation(&tracker->sealing);
+	return 0;
+}
+
+void tracker_free(struct tracker *tracker)
+{
+	if (!tracker)
+		return;
+	loop_disarm(tracker->options.loop, &tracker->timer);
+	if (tracker->watch)
+		dir_watch_close(tracker->watch);
+	if (tracker->link)
+		shim_link_close(tracker->link);
+	sealing_release(&tracker->sealing);
+	free(tracker);
+}
+
+const char *tracker_channel(const struct tracker *tracker)
+{
+	return tracker->link ? shim_link_channel(tracker->link) : NULL;
+}
+
+uint64_t tracker_hellos(const struct tracker *tracker)
+{
+	return tracker->link ? shim_link_hellos(tracker->link) : 0;
+}
+
+const char *tracker_blindness(const struct tracker *tracker)
+{
+	return tracker->blindness;
+}
+
+void tracker_requested(struct tracker *tracker)
+{
+	drain(tracker);
+	sealing_requested(&tracker->sealing, clock_monotonic_ms());
+}
+
+void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
+{
+	drain(tracker);
+	sealing_process_ended(&tracker->sealing, pid,
+		WIFSIGNALED(wait_status) ? SEALING_KILLED : SEALING_EXITED, clock_monotonic_ms());
+	for (size_t i = 0; i < tracker->writer_count; i++)
+		if (tracker->writers[i] == pid)
+			tracker->writers[i] = tracker->writers[--tracker->writer_count];
+	tracker_poll(tracker);
+}
+
+void tracker_job_ended(struct tracker *tracker, bool clean)
+{
+	open_watch(tracker);
+	drain(tracker);
+	sealing_job_ended(&tracker->sealing, clean, clock_monotonic_ms());
+	tracker_poll(tracker);
+}
+
+uint64_t tracker_sealed_generation(const struct tracker *tracker)
+{
+	return tracker->sealed_generation;
+}
+
+bool tracker_sealed_is_fresh(const struct tracker *tracker)
+{
+	return tracker->sealed_fresh;
+}
+
+int64_t tracker_sealed_step(const struct tracker *tracker)
+{
+	return tracker->sealed_step;
+}
+
+bool tracker_still_complete(struct tracker *tracker, uint64_t generation)
+{
+	drain(tracker);
+	return sealing_generation(&tracker->sealing) == generation;
+}
+
+struct torn_list {
+	char **paths;
+	size_t count;
+};
+
+static void add_torn(void *arg, const char *path)
+{
+	struct torn_list *list = arg;
+
+	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
+	list->paths[list->count++] = text_copy(path);
+	list->paths[list->count] = NULL;
+}
+
+char **tracker_torn(struct tracker *tracker)
+{
+	struct torn_list list = {.paths = memory_new(sizeof(char *))};
+
+	sealing_each_torn(&tracker->sealing, add_torn, &list);
+	return list.paths;
+}
+
+size_t tracker_writers(const struct tracker *tracker, pid_t *pids, size_t most)
+{
+	size_t count = tracker->writer_count < most ? tracker->writer_count : most;
+
+	memcpy(pids, tracker->writers, count * sizeof(pids[0]));
+	return count;
+}

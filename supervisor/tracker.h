@@ -1,0 +1,68 @@
+/*
+ * Knows when a checkpoint in the checkpoint directory is complete: brings the shim's word (shim_link), the kernel's (dir_watch) and
+ * the ends of processes together and feeds them to the pure decision (sealing). Lives on the loop. A directory that is not there
+ * yet is looked for once a second.
+ */
+#ifndef TRACKER_H
+#define TRACKER_H
+
+#include "base/err.h"
+#include "base/loop.h"
+#include "workspace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tracker;
+
+struct tracker_options {
+	struct loop *loop;
+	struct workspace *workspace;
+	const char *session_directory; /* for the shim's channel; NULL: no shim */
+	int64_t quiet_ms;
+	/* The first file of a save is open for writing. */
+	void (*saving)(void *arg, const char *path);
+	/* A checkpoint is complete: tracker_sealed_* tell about it until the next call. */
+	void (*sealed)(void *arg);
+	void *arg;
+};
+
+/* Never fails for want of a witness: what is missing is said in tracker_blindness(). */
+int tracker_new(const struct tracker_options *options, struct tracker **tracker, struct err *err);
+void tracker_free(struct tracker *tracker);
+
+/* For the job's environment; NULL without the shim. Borrowed. */
+const char *tracker_channel(const struct tracker *tracker);
+/* Shim processes that said hello. */
+uint64_t tracker_hellos(const struct tracker *tracker);
+/* What cannot be seen, and why, in a sentence; "" when all witnesses are there. */
+const char *tracker_blindness(const struct tracker *tracker);
+
+/* A checkpoint was asked for: from now on tracker_sealed_is_fresh() tells whether one answers it. */
+void tracker_requested(struct tracker *tracker);
+
+/* Any process that we reaped. */
+void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status);
+/* The main process has ended; `clean`: what it wrote last counts as complete. May call `sealed` before it returns. */
+void tracker_job_ended(struct tracker *tracker, bool clean);
+
+/* Reads all that is queued, and decides. May call `sealed`. */
+void tracker_poll(struct tracker *tracker);
+
+/* Of the last seal. */
+uint64_t tracker_sealed_generation(const struct tracker *tracker);
+bool tracker_sealed_is_fresh(const struct tracker *tracker); /* written after the last request */
+int64_t tracker_sealed_step(const struct tracker *tracker);  /* -1 unknown */
+
+/* Reads what is queued: has nothing been written since that generation? */
+bool tracker_still_complete(struct tracker *tracker, uint64_t generation);
+/* Paths that are torn, NULL-terminated. The caller frees each and the array. */
+char **tracker_torn(struct tracker *tracker);
+/* PURE. Logs that stay open for the whole run (TensorBoard's, *.log): they are no part of a checkpoint, and hold none up. */
+bool tracker_is_log(const char *path);
+
+/* Processes that wrote checkpoints; returns how many. */
+size_t tracker_writers(const struct tracker *tracker, pid_t *pids, size_t most);
+
+#endif

@@ -1,0 +1,16 @@
+/* The verbs of the command line: one cmd_<verb>.c each, one row in main.c. argv[0] is the verb; the result is the exit code. */
+#ifndef VERBS_H
+#define VERBS_H
+
+int cmd_run(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_restore(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_save(int argc, char **argv);
+int cmd_checkpoint(int argc, char **argv);
+int cmd_mock(int argc, char **argv);
+int cmd_drill(int argc, char **argv);
+
+#endif

@@ -1,0 +1,411 @@
+#include "workspace.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "reconcile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RECORD_VERSION 1
+
+/* --- where things are --- */
+
+static char *absolute_as_written(const char *path)
+{
+	char current[PATH_MAX];
+	auto_free char *copy = text_copy(path);
+
+	while (strlen(copy) > 1 && text_ends(copy, "/"))
+		copy[strlen(copy) - 1] = '\0';
+	if (copy[0] == '/' || !getcwd(current, sizeof(current)))
+		return take(&copy);
+	return text_format("%s/%s", current, text_starts(copy, "./") ? copy + 2 : copy);
+}
+
+void workspace_init(struct workspace *workspace, const char *directory)
+{
+	workspace->directory = file_absolute(directory);
+	if (workspace->directory[0] != '/') {
+		char *whole = absolute_as_written(workspace->directory);
+		free(workspace->directory);
+		workspace->directory = whole;
+	}
+	workspace->alias = absolute_as_written(directory);
+	if (text_equal(workspace->alias, workspace->directory))
+		workspace->alias[0] = '\0';
+	workspace->beside = NULL;
+}
+
+void workspace_release(struct workspace *workspace)
+{
+	free(workspace->directory);
+	free(workspace->alias);
+	free(workspace->beside);
+	*workspace = (struct workspace){0};
+}
+
+int workspace_prepare(struct workspace *workspace, struct err *err)
+{
+	auto_free char *probe = NULL;
+	char nonce[33];
+	int fd;
+
+	if (file_make_directories(workspace->directory, 0777, err) < 0)
+		return err_wrap(err, "checkpoint directory");
+	file_nonce(nonce);
+	probe = text_format("%s/.reprieve-%.8s", workspace->directory, nonce);
+	fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_os(err, errno, "checkpoint directory %s cannot be written", workspace->directory);
+	close(fd);
+	unlink(probe);
+	return 0;
+}
+
+static bool same_device(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev;
+}
+
+static char *outside_of(const struct workspace *workspace)
+{
+	return text_format("%s.reprieve", workspace->directory);
+}
+
+/* DIR.reprieve if renames between it and DIR can work; else DIR/.reprieve. */
+static int make_beside(struct workspace *workspace, struct err *err)
+{
+	auto_free char *outside = outside_of(workspace);
+	bool made;
+
+	if (workspace->beside)
+		return 0;
+	if (file_make_directories(workspace->directory, 0777, err) < 0)
+		return -1;
+	made = mkdir(outside, 0700) == 0;
+	if ((made || errno == EEXIST) && same_device(outside, workspace->directory) &&
+		access(outside, W_OK) == 0) {
+		workspace->beside = take(&outside);
+		return 0;
+	}
+	if (made)
+		rmdir(outside);
+	workspace->beside = text_format("%s/.reprieve", workspace->directory);
+	return file_make_directories(workspace->beside, 0700, err);
+}
+
+/* Where it is or would be, without making anything. The caller frees. */
+static char *find_beside(const struct workspace *workspace)
+{
+	auto_free char *outside = outside_of(workspace);
+
+	if (workspace->beside)
+		return text_copy(workspace->beside);
+	if (file_is_directory(outside) && same_device(outside, workspace->directory))
+		return take(&outside);
+	return text_format("%s/.reprieve", workspace->directory);
+}
+
+/* --- what is there --- */
+
+struct listing {
+	struct snapshot_files *files;
+	size_t capacity;
+};
+
+static void add_file(struct listing *listing, const char *path, const struct stat *status)
+{
+	struct snapshot_files *files = listing->files;
+
+	if (files->count == listing->capacity) {
+		listing->capacity = listing->capacity ? 2 * listing->capacity : 64;
+		files->items = memory_grow(files->items, listing->capacity, sizeof(files->items[0]));
+	}
+	files->items[files->count++] = (struct snapshot_file){
+		.path = text_copy(path),
+		.size = (uint64_t)status->st_size,
+		.mtime_ns = status->st_mtim.tv_sec * 1000000000LL + status->st_mtim.tv_nsec,
+	};
+}
+
+static int list_below(int parent, const char *name, const char *prefix, struct listing *listing,
+	struct err *err)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_closedir DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!directory)
+		return errno == ENOENT ? 0 : err_os(err, errno, "%s", *prefix ? prefix : name);
+	while ((entry = readdir(directory))) {
+		auto_free char *path = NULL;
+		struct stat status;
+
+		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
+			(!*prefix && text_equal(entry->d_name, ".reprieve")))
+			continue;
+		if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		path = *prefix ? text_format("%s/%s", prefix, entry->d_name) : text_copy(entry->d_name);
+		if (S_ISREG(status.st_mode))
+			add_file(listing, path, &status);
+		else if (S_ISDIR(status.st_mode) &&
+			 list_below(fd, entry->d_name, path, listing, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	return strcmp(((const struct snapshot_file *)a)->path, ((const struct snapshot_file *)b)->path);
+}
+
+int workspace_files(const char *directory, struct snapshot_files *files, struct err *err)
+{
+	struct listing listing = {.files = files};
+
+	*files = (struct snapshot_files){0};
+	if (list_below(AT_FDCWD, directory, "", &listing, err) < 0)
+		return -1;
+	if (files->count > 0)
+		qsort(files->items, files->count, sizeof(files->items[0]), compare_files);
+	return 0;
+}
+
+/* --- the record --- */
+
+void seal_record_release(struct seal_record *record)
+{
+	free(record->job);
+	snapshot_files_release(&record->files);
+	*record = (struct seal_record){0};
+}
+
+/* Names that are not UTF-8 cannot stand in JSON: such a file is then not in the record, and so not trusted at the next start. */
+int workspace_write_record(struct workspace *workspace, const struct seal_record *record, struct err *err)
+{
+	auto_json json_t *files = json_array();
+	auto_json json_t *whole = NULL;
+	auto_free char *path = NULL;
+	auto_free char *text = NULL;
+	char id[SNAPSHOT_ID_TEXT];
+
+	if (make_beside(workspace, err) < 0)
+		return -1;
+	for (size_t i = 0; i < record->files.count; i++) {
+		const struct snapshot_file *file = &record->files.items[i];
+		json_t *row = json_pack("[s, I, I]", file->path, (json_int_t)file->size,
+			(json_int_t)file->mtime_ns);
+
+		if (row)
+			json_array_append_new(files, row);
+	}
+	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", RECORD_VERSION, "job", record->job, "id",
+		snapshot_id_format(record->id, id), "files", files);
+	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+	if (!text)
+		return err_set(err, ERR_FAILED, "the record of complete files cannot be written as JSON");
+	path = text_format("%s/sealed.json", workspace->beside);
+	return file_write(path, text, strlen(text), err);
+}
+
+static int read_rows(json_t *files, struct seal_record *record, struct err *err)
+{
+	size_t i;
+	json_t *row;
+
+	record->files.items = memory_new(json_array_size(files) * sizeof(record->files.items[0]));
+	json_array_foreach (files, i, row) {
+		const char *path;
+		json_int_t size, mtime_ns;
+
+		if (json_unpack(row, "[s, I, I]", &path, &size, &mtime_ns) < 0)
+			return err_set(err, ERR_CORRUPT, "row %zu", i);
+		record->files.items[record->files.count++] = (struct snapshot_file){
+			.path = text_copy(path), .size = (uint64_t)size, .mtime_ns = mtime_ns};
+	}
+	return 0;
+}
+
+int workspace_read_record(const struct workspace *workspace, struct seal_record *record, struct err *err)
+{
+	auto_free char *beside = find_beside(workspace);
+	auto_free char *path = text_format("%s/sealed.json", beside);
+	auto_(bytes_release) struct bytes text = {0};
+	auto_json json_t *whole = NULL;
+	const char *job, *id;
+	json_t *files;
+
+	*record = (struct seal_record){0};
+	if (file_read(path, &text, err) < 0)
+		return -1;
+	whole = json_parse(text.data, text.size, err);
+	if (!whole || json_get_text(whole, "job", &job, err) < 0 ||
+		json_get_text(whole, "id", &id, err) < 0 || json_get_array(whole, "files", &files, err) < 0)
+		return err_wrap(err, "%s", path);
+	if (json_number_or(whole, "version", 0) != RECORD_VERSION || !snapshot_id_parse(id, &record->id))
+		return err_set(err, ERR_CORRUPT, "%s: not a record of this version", path);
+	record->job = text_copy(job);
+	if (read_rows(files, record, err) < 0) {
+		seal_record_release(record);
+		return err_wrap(err, "%s", path);
+	}
+	return 0;
+}
+
+/* --- moving things --- */
+
+static int move_aside(struct workspace *workspace, const char *path, const char *aside, struct err *err)
+{
+	auto_free char *from = text_format("%s/%s", workspace->directory, path);
+	auto_free char *to = text_format("%s/%s", aside, path);
+	auto_free char *parent = text_copy_n(to, (size_t)(strrchr(to, '/') - to));
+
+	if (file_make_directories(parent, 0700, err) < 0)
+		return -1;
+	if (rename(from, to) < 0 && errno != ENOENT)
+		return err_os(err, errno, "cannot move %s aside", from);
+	return 0;
+}
+
+static char *new_quarantine(struct workspace *workspace, struct err *err)
+{
+	char nonce[33], date[32];
+	time_t now = time(NULL);
+	struct tm parts;
+
+	if (make_beside(workspace, err) < 0)
+		return NULL;
+	gmtime_r(&now, &parts);
+	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &parts);
+	file_nonce(nonce);
+	return text_format("%s/quarantine/%s-%.6s", workspace->beside, date, nonce);
+}
+
+int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count, char **where,
+	struct err *err)
+{
+	auto_free char *aside = new_quarantine(workspace, err);
+
+	if (!aside)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (move_aside(workspace, paths[i], aside, err) < 0)
+			return -1;
+	*where = take(&aside);
+	return 0;
+}
+
+static int remove_if_empty(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status;
+	if (type == FTW_DP && where->level > 0 && !text_equal(path + where->base, ".reprieve"))
+		rmdir(path); /* fails for one that is not empty, which is what is wanted */
+	return 0;
+}
+
+void workspace_prune(struct workspace *workspace)
+{
+	nftw(workspace->directory, remove_if_empty, 32, FTW_DEPTH | FTW_PHYS);
+}
+
+static void remove_old_staging(struct workspace *workspace)
+{
+	auto_closedir DIR *directory = opendir(workspace->beside);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		auto_free char *path = text_format("%s/%s", workspace->beside, entry->d_name);
+
+		if (text_starts(entry->d_name, "staging-"))
+			file_remove_tree(path, NULL);
+	}
+}
+
+char *workspace_staging(struct workspace *workspace, struct err *err)
+{
+	char nonce[33];
+
+	if (make_beside(workspace, err) < 0)
+		return NULL;
+	remove_old_staging(workspace);
+	file_nonce(nonce);
+	return text_format("%s/staging-%.12s", workspace->beside, nonce);
+}
+
+/* Files that the snapshot holds just so need no second copy; whatever else lies here is somebody's. */
+static int clear_directory(struct workspace *workspace, const struct snapshot_files *snapshot, char **where,
+	struct err *err)
+{
+	auto_(snapshot_files_release) struct snapshot_files local = {0};
+	auto_closedir DIR *directory = NULL;
+	struct dirent *entry;
+
+	*where = NULL;
+	if (workspace_files(workspace->directory, &local, err) < 0)
+		return -1;
+	for (size_t i = 0; i < local.count; i++) {
+		const struct snapshot_file *file = &local.items[i];
+
+		if (!reconcile_same_file(file, reconcile_find(snapshot, file->path))) {
+			if (!*where && !(*where = new_quarantine(workspace, err)))
+				return -1;
+			if (move_aside(workspace, file->path, *where, err) < 0)
+				return -1;
+		}
+	}
+	directory = opendir(workspace->directory);
+	while (directory && (entry = readdir(directory))) {
+		auto_free char *path = text_format("%s/%s", workspace->directory, entry->d_name);
+
+		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
+			text_equal(entry->d_name, ".reprieve"))
+			continue;
+		if (file_remove_tree(path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int workspace_install(struct workspace *workspace, const char *staging,
+	const struct snapshot_files *snapshot, char **where, struct err *err)
+{
+	auto_free char *record = text_format("%s/sealed.json", workspace->beside);
+	auto_closedir DIR *directory = NULL;
+	struct dirent *entry;
+
+	if (unlink(record) < 0 && errno != ENOENT)
+		return err_os(err, errno, "%s", record);
+	if (clear_directory(workspace, snapshot, where, err) < 0)
+		return -1;
+	directory = opendir(staging);
+	if (!directory)
+		return err_os(err, errno, "%s", staging);
+	while ((entry = readdir(directory))) {
+		auto_free char *from = text_format("%s/%s", staging, entry->d_name);
+		auto_free char *to = text_format("%s/%s", workspace->directory, entry->d_name);
+
+		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, ".."))
+			continue;
+		if (rename(from, to) < 0)
+			return err_os(err, errno, "cannot put %s in place", to);
+	}
+	rmdir(staging);
+	return file_sync_directory(workspace->directory, err);
+}

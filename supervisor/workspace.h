@@ -1,0 +1,69 @@
+/*
+ * The checkpoint directory and the place of our own beside it, DIR.reprieve/ (or DIR/.reprieve/ where DIR is a mount point or its
+ * parent cannot be written): the staging area of a restore, what was moved aside, and the record of what is complete.
+ * Everything blocks.
+ */
+#ifndef WORKSPACE_H
+#define WORKSPACE_H
+
+#include "base/err.h"
+#include "storage/storage.h"
+
+#include <stdbool.h>
+
+struct workspace {
+	char *directory; /* absolute, links resolved */
+	char *alias;     /* absolute as the user wrote it; "" when it is the same */
+	char *beside;    /* made when first needed */
+};
+
+/* Touches nothing. */
+void workspace_init(struct workspace *workspace, const char *directory);
+void workspace_release(struct workspace *workspace);
+
+/* Makes the directory and proves that it can be written. ERR_DENIED, ERR_NO_SPACE, ...: the sentence names it. */
+int workspace_prepare(struct workspace *workspace, struct err *err);
+
+/* Regular files below the directory, relative, sorted. A directory that is not there has none. */
+int workspace_files(const char *directory, struct snapshot_files *files, struct err *err);
+
+/* The record of what is complete here: written at each seal, before the snapshot is taken. */
+struct seal_record {
+	char *job;
+	struct snapshot_id id; /* attempt, and sequence of the seal */
+	struct snapshot_files files;
+};
+void seal_record_release(struct seal_record *record);
+int workspace_write_record(struct workspace *workspace, const struct seal_record *record, struct err *err);
+/* ERR_NOT_FOUND: there is none. ERR_CORRUPT: treat as none. */
+int workspace_read_record(const struct workspace *workspace, struct seal_record *record, struct err *err);
+
+/* Moves paths (relative to the directory) into a new folder under beside/quarantine/, whose name is returned (owned). */
+int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count, char **where,
+	struct err *err);
+
+/* Removes directories below it that hold nothing: a trainer that looks for the highest number would take them for checkpoints. */
+void workspace_prune(struct workspace *workspace);
+
+/* A new empty path for a restore, on the same file system; leftovers of earlier ones are removed. The caller frees. */
+char *workspace_staging(struct workspace *workspace, struct err *err);
+
+/*
+ * Puts the restored tree in place: what lies in the directory and is equal to a file of `snapshot` is removed, the rest is moved
+ * aside (*where is then set, owned; NULL otherwise), then the staging tree's entries are renamed in. The record is removed first: a
+ * crash in between leaves a directory that the next start does not trust.
+ */
+int workspace_install(struct workspace *workspace, const char *staging,
+	const struct snapshot_files *snapshot, char **where, struct err *err);
+
+static inline void cleanup_seal_record_release(struct seal_record *record)
+{
+	seal_record_release(record);
+}
+
+static inline void cleanup_snapshot_files_release(struct snapshot_files *files)
+{
+	snapshot_files_release(files);
+}
+
+#endif

@@ -1,0 +1,204 @@
+#!/bin/bash
+# What Reprieve costs, as ratios within one run: things to compare are measured in turn (A B A B ...), and medians are shown. The
+# aims are printed beside the numbers; nothing is asserted, because a shared machine is no place to assert a time on.
+#   tests/bench/run.sh [--smoke] [BINARY]      --smoke: small and short, to see that it works
+#   BENCH_DIR       where the checkpoint and the copies go: a tmpfs with five times BENCH_MIB free (default /dev/shm)
+#   BENCH_MIB       size of the checkpoint (default 1024)        BENCH_ROUNDS     of each measurement (default 5)
+set -euo pipefail
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+smoke=0
+if [ "${1-}" = --smoke ]; then
+	smoke=1
+	shift
+fi
+binary=$(realpath "${1:-$here/../../build/supervisor/reprieve}")
+python=/usr/bin/python3
+if [ "$smoke" = 1 ]; then
+	mib=${BENCH_MIB:-16} rounds=${BENCH_ROUNDS:-1} starts=5 idle_seconds=2 pairs=2000 batches=3
+else
+	mib=${BENCH_MIB:-1024} rounds=${BENCH_ROUNDS:-5} starts=41 idle_seconds=20 pairs=20000 batches=21
+fi
+
+place=${BENCH_DIR:-/dev/shm}
+if [ "$(df -Pm "$place" 2>/dev/null | awk 'NR == 2 { print $4 }')" -lt $((5 * mib + 100)) ] 2>/dev/null; then
+	place=${TMPDIR:-/tmp}
+	echo "note: too little room in /dev/shm, so this measures the disk under $place"
+fi
+work=$(mktemp -d "$place/reprieve-bench.XXXXXX")
+idle=
+cleanup() {
+	if [ -n "$idle" ]; then kill -KILL "$idle" 2>/dev/null || true; fi
+	rm -rf "$work"
+}
+trap cleanup EXIT
+cd "$work"
+# Nothing of whoever runs this: no settings, no cache, no metadata service.
+while IFS='=' read -r name _; do unset "$name"; done < <(env | grep '^REPRIEVE_' || true)
+export HOME=$work XDG_STATE_HOME=$work/state XDG_CACHE_HOME=$work/cache REPRIEVE_NOTICE=none
+export RESTIC_PASSWORD=bench BORG_BASE_DIR=$work/borg-home BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes
+
+now() { date +%s%N; }
+median() { sort -n | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)] }'; }
+row() { printf '  %-34s %12s %12s   %s\n' "$@"; }
+have() { command -v "$1" >/dev/null; }
+per() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.2f", a / b; else printf "-" }'; }
+ms() { awk -v n="$1" 'BEGIN { printf "%.1f ms", n / 1e6 }'; }
+
+# Runs "$@" and appends its nanoseconds to the file times/$1.
+timed() {
+	local name=$1 began
+	shift
+	began=$(now)
+	"$@" >>log 2>&1 || {
+		echo "failed: $*" >&2
+		tail -n 5 log >&2
+		return 1
+	}
+	echo $(($(now) - began)) >>"times/$name"
+}
+mkdir times
+
+start_up() {
+	local bare own
+	for _ in $(seq "$starts"); do
+		timed bare true
+		timed tini "$binary" run -- true
+		timed store "$binary" run -q --store "file://$work/start-store" --job start --restore none -- true
+	done
+	bare=$(median <times/bare)
+	echo "start-up (median of $starts)"
+	row "" "time" "added" "aim"
+	row "true" "$(ms "$bare")" "" ""
+	for name in tini store; do
+		own=$(median <"times/$name")
+		row "reprieve run$([ "$name" = store ] && echo " --store") -- true" "$(ms "$own")" "$(ms $((own - bare)))" "< 20 ms added"
+	done
+}
+
+# Clock ticks of user and system time so far.
+ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
+
+idle_cost() {
+	local before after rss
+	"$binary" run -q --store "file://$work/idle-store" --job idle -- sleep 600 >>log 2>&1 &
+	idle=$!
+	sleep 1
+	before=$(ticks "$idle")
+	sleep "$idle_seconds"
+	after=$(ticks "$idle")
+	rss=$(awk '/^VmRSS/ { print $2 }' "/proc/$idle/status")
+	kill -TERM "$idle"
+	wait "$idle" || true
+	idle=
+	echo "supervisor while the job runs (over $idle_seconds s)"
+	row "" "measured" "" "aim"
+	row "CPU" "$(awk -v t=$((after - before)) -v s="$idle_seconds" -v hz="$(getconf CLK_TCK)" \
+		'BEGIN { printf "%.2f %%", 100 * t / hz / s }')" "" "< 0.1 %"
+	row "RSS" "$(awk -v k="$rss" 'BEGIN { printf "%.1f MB", k / 1024 }')" "" "< 8 MB"
+}
+
+shim_cost() {
+	local shim without with kind
+	cc -O2 -o open_close "$here/open_close.c"
+	mkdir -p tracked untracked
+	shim=(run -q --shim on --store "file://$work/shim-store" --job shim --checkpoint-dir "$work/tracked" --restore none --)
+	for _ in $(seq $((2 * rounds + 1))); do
+		for kind in untracked tracked; do
+			./open_close "$work/$kind/file" "$pairs" "$batches" >>"times/bare-$kind"
+			"$binary" "${shim[@]}" ./open_close "$work/$kind/file" "$pairs" "$batches" >>"times/shim-$kind" 2>>log
+		done
+	done
+	echo "open for writing + close (medians)"
+	row "" "without" "with shim" "aim"
+	for kind in untracked tracked; do
+		without=$(median <"times/bare-$kind") with=$(median <"times/shim-$kind")
+		row "$kind file" "$without ns" "$with ns" "$(awk -v a="$with" -v b="$without" 'BEGIN { printf "%+.1f %%", 100 * (a / b - 1) }')$(
+			[ "$kind" = untracked ] && echo " (aim < 3 %)")"
+	done
+}
+
+# fp32 weights as training leaves them: normally distributed, which no compressor makes smaller. Some files, as checkpoints have.
+make_checkpoint() {
+	mkdir -p checkpoint
+	"$python" - "$mib" <<'PYTHON'
+import sys, numpy
+mib, files, rng = int(sys.argv[1]), 8, numpy.random.default_rng(1)
+for number in range(files):
+    with open(f"checkpoint/weights-{number}.bin", "wb") as file:
+        left = mib * 2**20 // files
+        while left:
+            count = min(left, 2**24) // 4
+            rng.standard_normal(count, dtype=numpy.float32).tofile(file)
+            left -= count * 4
+PYTHON
+}
+
+peers=(cp reprieve)
+save_cp() { cp -r checkpoint cp-copy; }
+restore_cp() { cp -r cp-copy restored; }
+clear_cp() { rm -rf cp-copy; }
+save_tar_lz4() { tar -cf - checkpoint | lz4 -q -1 - copy.tar.lz4; }
+restore_tar_lz4() { mkdir restored && lz4 -q -dc copy.tar.lz4 | tar -xf - -C restored; }
+clear_tar_lz4() { rm -f copy.tar.lz4; }
+prepare_restic() { restic -q init --repo "$work/restic"; }
+save_restic() { restic -q --repo "$work/restic" backup checkpoint; }
+restore_restic() { restic -q --repo "$work/restic" restore latest --target restored; }
+clear_restic() { rm -rf restic; }
+prepare_borg() { borg init --encryption none borg; }
+save_borg() { borg create borg::one checkpoint; }
+restore_borg() { mkdir restored && (cd restored && borg extract ../borg::one); }
+clear_borg() { rm -rf borg borg-home; }
+save_reprieve() { "$binary" save checkpoint --store "file://$work/store" --job bench; }
+restore_reprieve() { "$binary" restore latest restored --store "file://$work/store" --job bench; }
+clear_reprieve() { rm -rf store; }
+
+same_as_saved() {
+	local found
+	found=$(find restored -name weights-0.bin -printf '%h\n' | head -n 1)
+	diff -r checkpoint "${found:-restored}" >>log || {
+		echo "$1 did not give back what was saved" >&2
+		return 1
+	}
+}
+
+snapshots() {
+	local name verb base
+	local -A aim=([reprieve]="<= 2 x")
+	if have lz4; then peers+=(tar_lz4); else echo "skipped: tar | lz4 (lz4 is not installed)"; fi
+	for name in restic borg; do
+		if have "$name"; then peers+=("$name"); else echo "skipped: $name (not installed)"; fi
+	done
+	make_checkpoint
+	cat checkpoint/* >/dev/null
+	for _ in $(seq "$rounds"); do
+		for name in "${peers[@]}"; do
+			if declare -F "prepare_$name" >/dev/null; then "prepare_$name" >>log 2>&1; fi
+			timed "save-$name" "save_$name"
+			timed "restore-$name" "restore_$name"
+			same_as_saved "$name"
+			rm -rf restored
+			"clear_$name"
+		done
+	done
+	for verb in save restore; do
+		base=$(median <"times/$verb-cp")
+		echo "$verb $mib MiB of fp32 weights in $place (median of $rounds)"
+		row "" "time" "of cp -r" "aim"
+		for name in "${peers[@]}"; do
+			row "$(case $name in cp) echo "cp -r" ;; tar_lz4) echo "tar | lz4" ;; *) echo "$name" ;; esac)" "$(ms "$(median <"times/$verb-$name")")" \
+				"$(per "$(median <"times/$verb-$name")" "$base") x" "${aim[$name]-}"
+		done
+	done
+}
+
+echo "$("$binary" --version) on $(nproc) processors, $(uname -m)"
+echo
+start_up
+echo
+idle_cost
+echo
+shim_cost
+echo
+snapshots

@@ -1,0 +1,36 @@
+"""Fixtures of the end-to-end tests; harness.py has the tools. Also loaded by tests/faults."""
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: left out of the small selection (REPRIEVE_SMALL=1) that slow builds are tested with")
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.environ.get("REPRIEVE_SMALL") == "1":
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def program():
+    """The path of the binary."""
+    if not os.access(harness.REPRIEVE, os.X_OK):
+        pytest.exit(f"{harness.REPRIEVE} is not there: build it, or say REPRIEVE=PATH", returncode=2)
+    return harness.REPRIEVE
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A store, a job and a checkpoint directory of this test's own; what still runs at its end is killed."""
+    place = harness.Place(tmp_path)
+    yield place
+    place.end()

@@ -1,0 +1,238 @@
+"""What the end-to-end tests share: running the program, reading its events, waiting for a fact instead of for a time.
+
+REPRIEVE names the binary (default: build/supervisor/reprieve). No test asserts how long anything takes; LIMIT only ends what hangs.
+"""
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REPRIEVE = os.path.abspath(os.environ.get("REPRIEVE") or ROOT / "build" / "supervisor" / "reprieve")
+PYTHON = "/usr/bin/python3"
+SAVER = str(Path(__file__).resolve().parent / "saver.py")
+LIMIT = 120
+
+EXIT_USAGE, EXIT_OURS, EXIT_NOT_DURABLE, EXIT_DURABLE, EXIT_CONFIGURATION = 64, 70, 74, 75, 78
+
+
+def wait_for(what, fact, limit=LIMIT, process=None):
+    """Waits until fact() is true and returns its value; fails with `what` when `process` ends or the limit passes first."""
+    end = time.monotonic() + limit
+    while True:
+        value = fact()
+        if value:
+            return value
+        if process is not None and process.poll() is not None:
+            value = fact()
+            if value:
+                return value
+            raise AssertionError(f"{what}: the process ended with {process.returncode} first")
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {limit} s")
+        time.sleep(0.01)
+
+
+def die_with_parent():
+    """In a child: no test leaves processes behind, even when pytest itself is killed."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+class Result:
+    def __init__(self, process, out, err):
+        self.code, self.out, self.err = process.returncode, out, err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    def __repr__(self):
+        return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+class Place:
+    """One store, one job, one checkpoint directory, in a directory of their own."""
+
+    def __init__(self, path, job="job"):
+        self.path, self.job = Path(path), job
+        self.store_path, self.directory = self.path / "store", self.path / "checkpoints"
+        self.store = f"file://{self.store_path}"
+        self.runs = []
+        self.environment = dict(os.environ)
+        for name in list(self.environment):
+            if name.startswith("REPRIEVE_") or name.startswith("SLURM"):
+                del self.environment[name]
+        # No test may talk to a real metadata service, nor write into the home directory of whoever runs it.
+        self.environment.update(REPRIEVE_NOTICE="none", XDG_STATE_HOME=str(self.path / "state"), HOME=str(self.path))
+
+    def query(self, *arguments, input=None, **environment):
+        """Runs `reprieve ARGUMENTS` to its end."""
+        process = subprocess.Popen([REPRIEVE, *map(str, arguments)], cwd=self.path, text=True, errors="replace",
+                                   env={**self.environment, **environment}, preexec_fn=die_with_parent,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            out, err = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return Result(process, out, err)
+
+    def verb(self, verb, *arguments, **environment):
+        """A verb on this place's store and job."""
+        return self.query(verb, *arguments, "--store", self.store, "--job", self.job, **environment)
+
+    def snapshots(self):
+        """What `reprieve list --json` says, newest first; [] while there is no store."""
+        if not self.store_path.exists():
+            return []
+        result = self.verb("list", "--json")
+        assert result.code == 0, result
+        document = result.json
+        return document["snapshots"] if isinstance(document, dict) else document
+
+    def newest(self):
+        for snapshot in self.snapshots():
+            if snapshot.get("newest"):
+                return snapshot
+        return None
+
+    def run(self, *command, options=(), directory=None, name=None, store=None, **environment):
+        """Starts `reprieve run`. The Run is killed at the end of the test if it still lives."""
+        run = Run(self, command, options, directory or self.directory, name or f"run{len(self.runs) + 1}",
+                  store or self.store, environment)
+        self.runs.append(run)
+        return run
+
+    def end(self):
+        for run in self.runs:
+            run.end()
+
+
+class Run:
+    """One `reprieve run` with its event ledger and its output in files."""
+
+    def __init__(self, place, command, options, directory, name, store, environment):
+        self.events_path = place.path / f"{name}.events"
+        self.out_path, self.err_path = place.path / f"{name}.out", place.path / f"{name}.err"
+        self.directory = Path(directory)
+        arguments = [REPRIEVE, "run", "--store", store, "--job", place.job, "--checkpoint-dir", str(directory),
+                     "--events", str(self.events_path), *options, "--", *map(str, command)]
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen(arguments, cwd=place.path, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                            env={**place.environment, **environment}, start_new_session=True)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def out(self):
+        return self.out_path.read_text(errors="replace")
+
+    @property
+    def err(self):
+        return self.err_path.read_text(errors="replace")
+
+    def events(self, kind=None):
+        """The ledger so far; a last line that is still being written is left out."""
+        if not self.events_path.exists():
+            return []
+        found = []
+        for line in self.events_path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                event = json.loads(line)
+                if kind is None or event["event"] == kind:
+                    found.append(event)
+        return found
+
+    def event(self, kind):
+        """The first event of that kind, or None."""
+        return next(iter(self.events(kind)), None)
+
+    def wait_for_event(self, kind, count=1, limit=LIMIT):
+        def enough():
+            found = self.events(kind)
+            return found[count - 1] if len(found) >= count else None
+        return wait_for(f"event {kind!r} number {count}\n{self}", enough, limit, self.process)
+
+    def wait_for_output(self, text, limit=LIMIT):
+        return wait_for(f"output {text!r}", lambda: text in self.out, limit, self.process)
+
+    @property
+    def job_pid(self):
+        return self.wait_for_event("launched")["pid"]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, limit=LIMIT):
+        """Waits for the end; returns the exit code as subprocess gives it (-9 for SIGKILL)."""
+        try:
+            return self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {limit} s\n{self}") from None
+
+    def kill(self):
+        """The machine is gone: the supervisor and the job, with SIGKILL."""
+        launched = self.event("launched")
+        self.process.kill()
+        self.process.wait()
+        if launched:
+            kill_quietly(launched["pid"])
+
+    def end(self):
+        if self.process.poll() is None:
+            kill_quietly(self.pid, signal.SIGCONT)
+            self.kill()
+        for left in members_of(self.pid):
+            kill_quietly(left)
+
+    def __str__(self):
+        events = "\n".join(json.dumps(event) for event in self.events())
+        return f"--- events\n{events}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+def kill_quietly(pid, number=signal.SIGKILL):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def stat_fields(pid):
+    """The fields of /proc/PID/stat from the state on; None for a process that is not there."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def members_of(session):
+    """Processes of a session that we started, the supervisor's orphans among them."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != os.getpid():
+            fields = stat_fields(entry)
+            if fields and int(fields[3]) == session:
+                yield int(entry)
+
+
+def is_alive(pid):
+    fields = stat_fields(pid)
+    return fields is not None and fields[0] not in "ZX"
+
+
+def one_line(result_or_text):
+    """Asserts that stderr is one line with our prefix, and returns it."""
+    text = result_or_text if isinstance(result_or_text, str) else result_or_text.err
+    lines = text.splitlines()
+    assert len(lines) == 1, text
+    assert lines[0].startswith("reprieve: "), text
+    return lines[0]
+
+
+if __name__ == "__main__":
+    sys.exit("this is a module of the tests")

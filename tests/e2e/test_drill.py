@@ -1,0 +1,225 @@
+"""reprieve drill: real processes, the real supervisor and metadata servers; good jobs pass, and each kind of bad one is found out."""
+import json
+import os
+import signal
+import subprocess
+
+import harness
+import pytest
+
+# Its result depends on every step before: whoever loses a step, or does one twice, ends with another digest.
+JOB = '''
+import hashlib, json, os, signal, sys, time
+mode, steps, directory = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+asked = False
+def ask(*_):
+    global asked
+    asked = True
+signal.signal(signal.SIGUSR1, ask)
+state = {"step": 0, "digest": ""}
+found = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+if found and mode != "forgetful":
+    state.update(json.load(open(os.path.join(directory, found[-1]))))
+    if mode == "half":
+        state["digest"] = ""
+    print("resumed from step", state["step"], flush=True)
+while state["step"] < steps:
+    time.sleep(0.02)
+    state["step"] += 1
+    state["digest"] = hashlib.sha256((state["digest"] + str(state["step"])).encode()).hexdigest()
+    print("step", state["step"], flush=True)
+    if asked and mode != "deaf":
+        asked = False
+        os.makedirs(directory, exist_ok=True)
+        path = os.path.join(directory, "step-%06d.json" % state["step"])
+        with open(path + ".tmp", "w") as file:
+            json.dump(state, file)
+        os.rename(path + ".tmp", path)
+with open("final.txt", "w") as file:
+    file.write(state["digest"])
+sys.exit(int(sys.argv[4]) if len(sys.argv) > 4 else 0)
+'''
+
+
+@pytest.fixture
+def work(place):
+    """A user's directory, with results of yesterday in it."""
+    work = place.path / "work"
+    (work / "out" / "ckpt").mkdir(parents=True)
+    (work / "out" / "ckpt" / "step-999999.json").write_text('{"step": 999999, "digest": "yesterday"}')
+    (work / "final.txt").write_text("yesterday")
+    (work / "job.py").write_text(JOB)
+    return work
+
+
+class Drill:
+    def __init__(self, place, work):
+        self.place, self.work, self.scratch = place, work, place.path / "scratch"
+
+    def arguments(self, *options, mode="good", steps=150, run=("--checkpoint-signal", "USR1"), exit=0, quiet_time="200ms"):
+        return [harness.REPRIEVE, "drill", "--directory", str(self.scratch), *map(str, options), "--", "run",
+                "--checkpoint-dir", "out/ckpt", "--quiet-time", quiet_time, *run, "--",
+                harness.PYTHON, "job.py", mode, str(steps), "out/ckpt", str(exit)]
+
+    def start(self, *options, **more):
+        return subprocess.Popen(self.arguments(*options, **more), cwd=self.work, env=self.place.environment, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                preexec_fn=harness.die_with_parent)
+
+    def __call__(self, *options, **more):
+        process = self.start(*options, **more)
+        out, err = process.communicate(timeout=harness.LIMIT)
+        return harness.Result(process, out, err)
+
+    def events(self, machine):
+        path = self.scratch / f"machine-{machine}.events"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def drill(place, work):
+    return Drill(place, work)
+
+
+def verdict_of(result):
+    assert result.out.strip(), result
+    return result.json
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "azure"])
+def test_good_job_survives_on_every_cloud(drill, work, cloud):
+    result = drill("--cloud", cloud, "--notice-after", "1", "--compare", "final.txt", "--json")
+    verdict = verdict_of(result)
+    assert result.code == 0, result
+    assert verdict["passed"] and verdict["cloud"] == cloud and verdict["last_exit"] == 0
+    assert verdict["comparison"]["result"] == "equal" and verdict["comparison"]["bytes"] == 64
+    [one] = verdict["rounds"]
+    assert one["passed"] and one["exit_code"] == 75 and one["snapshot"] == one["resumed_from"]
+    assert 0 <= one["noticed_seconds"] <= one["saved_seconds"] <= one["durable_seconds"]
+    assert one["margin_seconds"] > 0 and one["lost_seconds"] >= 0
+    assert 0 <= one["lost_steps"] <= one["last_step"] - one["snapshot_step"]
+    # The machines had none of yesterday's results, and the user's own are as they were.
+    assert (drill.scratch / "machine-2" / "job.py").is_symlink()
+    assert not (drill.scratch / "machine-1" / "out" / "ckpt" / "step-999999.json").exists()
+    assert (work / "final.txt").read_text() == "yesterday"
+    assert os.listdir(work / "out" / "ckpt") == ["step-999999.json"]
+    assert (drill.scratch / "machine-2" / "final.txt").read_text() == (drill.scratch / "machine-0" / "final.txt").read_text()
+
+
+def test_two_rounds_and_a_report_for_people(drill):
+    result = drill("--rounds", "2", "--notice-after", "800ms", "--compare", "final.txt", steps=200)
+    assert result.code == 0, result
+    assert "NOTICE" in result.out and "2 of 2 preemptions" in result.out
+    assert "byte for byte" in result.out and result.out.rstrip().endswith("PASS")
+    assert str(drill.scratch) in result.out and "\033" not in result.out
+    # What the store knows agrees: each machine's attempt goes on from the one before.
+    claims = [next(event for event in drill.events(machine) if event["event"] == "claimed") for machine in (1, 2, 3)]
+    assert [claim["attempt"] for claim in claims] == [1, 2, 3]
+    commits = [[event["id"] for event in drill.events(machine) if event["event"] == "durable"][-1] for machine in (1, 2)]
+    assert [claim["start"] for claim in claims] == [None, *commits]
+
+
+def test_job_that_saves_nothing_fails(drill):
+    result = drill("--notice-after", "500ms", "--notice", "3", "--json", mode="deaf")
+    verdict = verdict_of(result)
+    assert result.code == 1, result
+    [one] = verdict["rounds"]
+    assert not one["passed"] and "nothing is durable" in one["reason"] and "SIGUSR1" in one["reason"]
+    assert one["snapshot"] is None and one["resumed_from"] is None
+    assert one["lost_steps"] == one["last_step"] > 0
+
+
+def test_job_that_restores_half_of_its_state_fails(drill):
+    result = drill("--notice-after", "500ms", "--compare", "final.txt", "--json", mode="half")
+    verdict = verdict_of(result)
+    assert result.code == 1, result
+    assert verdict["rounds_passed"] == 1 and verdict["comparison"]["result"] == "different", result
+    assert "differs" in verdict["reason"]
+
+
+def test_job_that_does_not_load_its_checkpoint_fails(drill):
+    result = drill("--notice-after", "800ms", "--json", mode="forgetful")
+    verdict = verdict_of(result)
+    assert result.code == 1, result
+    assert "does not load its checkpoint" in verdict["rounds"][0]["reason"]
+
+
+def test_job_that_finishes_before_the_notice_fails(drill):
+    result = drill("--notice-after", "60", steps=10)
+    assert result.code == 1, result
+    assert "--notice-after" in result.out and "FAIL" in result.out
+
+
+def test_notice_that_nobody_listens_for_fails(drill):
+    result = drill("--notice-after", "300ms", "--notice", "1", "--json", run=("--notice", "none"))
+    verdict = verdict_of(result)
+    assert result.code == 1, result
+    assert verdict["rounds"][0]["noticed_seconds"] is None and verdict["rounds"][0]["killed_at_deadline"]
+    assert "not noticed" in verdict["rounds"][0]["reason"]
+
+
+def test_job_that_fails_in_the_end_fails(drill):
+    result = drill("--notice-after", "500ms", exit=9)
+    assert result.code == 1, result
+    assert "the last run failed with 9" in result.out and "machine 2's log" in result.out
+
+
+def test_command_that_does_not_exist_fails(place, work):
+    result = subprocess.run([harness.REPRIEVE, "drill", "--", "run", "--", "./no-such-command"], cwd=work, text=True,
+                            env=place.environment, capture_output=True, timeout=harness.LIMIT)
+    assert result.returncode == 1, result
+    assert "127" in result.stdout and "FAIL" in result.stdout
+
+
+def test_the_users_own_store_is_used_under_another_name(drill, place):
+    result = drill("--notice-after", "500ms", "--json", run=("--checkpoint-signal", "USR1", "--store", place.store, "--job", "precious"))
+    verdict = verdict_of(result)
+    assert result.code == 0, result
+    assert verdict["store"] == place.store and verdict["job"] != "precious"
+    assert place.query("list", "--store", place.store, "--job", verdict["job"], "--json").json["snapshots"]
+    assert not place.query("list", "--store", place.store, "--job", "precious", "--json").json["snapshots"]
+
+
+def test_a_temporary_directory_goes_with_a_pass(drill, place):
+    temporary = place.path / "temporary"
+    temporary.mkdir()
+    place.environment["TMPDIR"] = str(temporary)
+    arguments = drill.arguments("--notice-after", "500ms")
+    arguments = arguments[:2] + arguments[4:]
+    assert "--directory" not in arguments
+    result = subprocess.run(arguments, cwd=drill.work, env=place.environment, capture_output=True, text=True, timeout=harness.LIMIT)
+    assert result.returncode == 0, result
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_drill_and_all_its_machines(drill, number):
+    process = drill.start("--notice-after", "600", steps=100000)
+    log = drill.scratch / "machine-1.log"
+    harness.wait_for("the job runs", lambda: log.exists() and "step 3\n" in log.read_text(), process=process)
+    launched = next(event for event in drill.events(1) if event["event"] == "launched")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=harness.LIMIT)
+    assert process.returncode == 128 + number, (out, err)
+    assert not harness.is_alive(launched["pid"])
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ([], "begins with `run`"),
+    (["--cloud", "moon", "--", "run", "--", "true"], "aws, gcp, azure"),
+    (["--rounds", "0", "--", "run", "--", "true"], "--rounds"),
+    (["--notice", "soon", "--", "run", "--", "true"], "--notice"),
+    (["--no-such-option", "--", "run", "--", "true"], "--no-such-option"),
+    (["--compare", "/tmp/x", "--", "run", "--", "true"], "--compare"),
+    (["--", "walk", "--", "true"], "begins with `run`"),
+    (["--", "run", "--"], "no command"),
+    (["--", "run", "--no-such-option", "--", "true"], "--no-such-option"),
+    (["--", "run", "--checkpoint-dir", "/abs", "--", "true"], "below the current directory"),
+    (["--", "run", "--checkpoint-dir", "a/../../b", "--", "true"], "below the current directory"),
+    (["--directory", ".", "--", "run", "--", "true"], "not an empty directory"),
+])
+def test_usage(place, work, arguments, said):
+    result = subprocess.run([harness.REPRIEVE, "drill", *arguments], cwd=work, env=place.environment, text=True,
+                            capture_output=True, timeout=harness.LIMIT)
+    assert result.returncode == 64, result
+    assert said in harness.one_line(result.stderr)

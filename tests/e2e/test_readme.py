@@ -1,0 +1,114 @@
+"""The README's copyable examples, run as they stand there. <!-- example: NAME --> marks them."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import LIMIT, REPRIEVE, ROOT, die_with_parent, wait_for
+
+README = ROOT / "README.md"
+SCRATCH = Path("/tmp/reprieve-readme")
+
+
+def examples():
+    found = dict(re.findall(r"<!-- example: (\w+) -->\n```sh\n(.*?)```", README.read_text(), re.S))
+    assert set(found) == {"prefix", "queries", "entrypoint", "requeue", "drill"}
+    return found
+
+
+@pytest.fixture
+def shell(place):
+    """Runs an example in a copy of examples/, with the built program first in PATH; SCRATCH is the examples' own place."""
+    shutil.copytree(ROOT / "examples", place.path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    binaries = place.path / "bin"
+    binaries.mkdir()
+    (binaries / "reprieve").symlink_to(REPRIEVE)
+    (binaries / "python3").symlink_to("/usr/bin/python3")
+    environment = {**place.environment, "PATH": f"{binaries}:{os.environ['PATH']}"}
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+    def start(script, **more):
+        return subprocess.Popen(["bash", "-eu", "-c", script], cwd=place.path, env={**environment, **more}, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                preexec_fn=die_with_parent)
+
+    def run(script, **more):
+        process = start(script, **more)
+        out, err = process.communicate(timeout=LIMIT)
+        return process.returncode, out, err
+
+    run.start, run.binaries, run.path = start, binaries, place.path
+    yield run
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+@pytest.mark.long
+def test_prefix_and_queries(shell):
+    code, out, err = shell(examples()["prefix"])
+    assert code == 0, err
+    assert "starting afresh" in out and "test accuracy" in out
+    # The machine is lost, the store is not.
+    shutil.rmtree(SCRATCH / "checkpoints")
+    code, out, err = shell(examples()["prefix"])
+    assert code == 0 and "resumed from step" in out, err
+    code, out, err = shell(examples()["queries"])
+    assert code == 0, err
+    assert re.search(r"^\* ", out, re.M), "list shows no newest snapshot"
+    assert "step-002000.npz" in out.splitlines()[-1] or "step-002000.npz" in out, out
+
+
+def test_entrypoint(shell):
+    if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs root, to make a PID namespace")
+    code, out, err = shell(examples()["entrypoint"])
+    assert code == 3, err
+    assert re.fullmatch(r"process \d+, started by process 1\n", out)
+
+
+@pytest.mark.long
+def test_requeue(shell):
+    """With a scontrol that only writes down how it was called: Slurm itself is not here."""
+    called = shell.path / "called"
+    scontrol = shell.binaries / "scontrol"
+    scontrol.write_text(f"#!/bin/sh\necho \"$@\" >>'{called}'\n")
+    scontrol.chmod(0o755)
+    batch = shell.start(examples()["requeue"], SLURM_JOB_ID="77", PYTHONUNBUFFERED="1")
+    wait_for("the training to begin", lambda: "step 20 " in batch.stdout.readline(), process=batch)
+    batch.send_signal(signal.SIGTERM)
+    out, err = batch.communicate(timeout=LIMIT)
+    assert batch.returncode == 75, err
+    assert called.read_text() == "requeue 77\n"
+    again = shell.start(examples()["requeue"], SLURM_JOB_ID="77")
+    wait_for("the training to go on", lambda: "resumed from step" in again.stdout.readline(), process=again)
+    again.send_signal(signal.SIGTERM)
+    again.communicate(timeout=LIMIT)
+
+
+@pytest.mark.long
+def test_drill(shell):
+    code, out, err = shell(examples()["drill"])
+    assert code == 0, f"{out}\n{err}"
+    assert "PASS" in out and "FAIL" not in out
+
+
+def test_every_verb_and_file_that_it_names_is_there(program):
+    text = README.read_text()
+    words = set(re.findall(r"`([a-z]+)`", text.split("## Commands")[1].split("## What it is not")[0].split("`--json`")[0]))
+    listed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    verbs = set(re.findall(r"^  ([a-z]+)  +\S", listed, re.M))
+    assert verbs and verbs == words
+    for name in re.findall(r"\./((?:tests|examples|storage|supervisor)/[\w./]+)", text):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_manual_has_every_option_of_run(program):
+    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
+    shown = subprocess.run([program, "run", "--help"], capture_output=True, text=True, check=True).stdout
+    options = set(re.findall(r"^ .{4}--([a-z-]+)", shown, re.M))
+    assert options and options == set(re.findall(r"^\.It (?:Fl \w , )?Fl -([a-z-]+)", manual.split(".Ss Options of run")[1]
+                                                 .split(".Sh ENVIRONMENT")[0], re.M)) | ({"help"} & options)
+    for name in options - {"dry-run", "help"}:
+        assert "REPRIEVE_" + name.upper().replace("-", "_") in manual

@@ -1,0 +1,384 @@
+"""`reprieve run`: the main job, with real processes, on the embedded store."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import LIMIT, PYTHON, REPRIEVE, is_alive, wait_for
+
+TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
+QUICK = ("--quiet-time", "150ms")
+
+
+def trainer(place, *options, directory=None):
+    return (PYTHON, "-u", TRAINER, "--dir", directory or place.directory, *options)
+
+
+def numbers(run, word):
+    return [int(number) for number in re.findall(rf"^{word} (\d+)$", run.out, re.M)]
+
+
+def preempt_with_file(place, tmp, content="maintenance"):
+    (tmp / "notice").write_text(content)
+
+
+# --- saving and resuming ---
+
+
+def test_saves_what_the_job_saves_by_itself_and_resumes_in_an_empty_directory(place):
+    first = place.run(*trainer(place, "--every", "10", "--steps", "45"), options=QUICK)
+    assert first.wait() == 0
+    saved = numbers(first, "saved")
+    assert saved == [10, 20, 30, 40]
+    shutil.rmtree(place.directory)
+    second = place.run(*trainer(place, "--every", "10", "--steps", "50"), options=QUICK)
+    assert second.wait() == 0
+    assert numbers(second, "resumed") == [40]
+    assert second.event("restored")["step"] == 40
+    assert second.event("claimed")["attempt"] == 2
+
+
+def test_what_is_restored_is_byte_for_byte_what_was_saved(place):
+    run = place.run(*trainer(place, "--every", "5", "--steps", "11", "--size", "9000000"), options=QUICK)
+    assert run.wait() == 0
+    target = place.path / "back"
+    assert place.verb("restore", "latest", target).code == 0
+    assert subprocess.run(["diff", "-r", place.directory, target]).returncode == 0
+
+
+def test_the_last_checkpoint_is_durable_even_if_it_was_written_at_the_very_end(place):
+    run = place.run(*trainer(place, "--every", "7", "--steps", "7"), options=("--quiet-time", "60s"))
+    assert run.wait() == 0
+    assert place.newest()["step"] == 7
+
+
+def test_the_job_is_told_where_it_is(place):
+    names = "REPRIEVE_JOB,REPRIEVE_ATTEMPT,REPRIEVE_RESUMING,REPRIEVE_STEP,REPRIEVE_CHECKPOINT_DIR"
+    run = place.run(*trainer(place, "--every", "5", "--steps", "6", "--env", names), options=QUICK)
+    assert run.wait() == 0
+    assert "env REPRIEVE_RESUMING 0\n" in run.out and "env REPRIEVE_ATTEMPT 1\n" in run.out
+    shutil.rmtree(place.directory)
+    run = place.run(*trainer(place, "--steps", "6", "--env", names), options=QUICK)
+    assert run.wait() == 0
+    for line in ("env REPRIEVE_JOB job", "env REPRIEVE_ATTEMPT 2", "env REPRIEVE_RESUMING 1", "env REPRIEVE_STEP 5",
+                 f"env REPRIEVE_CHECKPOINT_DIR {place.directory}"):
+        assert line + "\n" in run.out
+
+
+def test_restore_none_and_restore_id(place):
+    assert place.run(*trainer(place, "--every", "5", "--steps", "10", "--step-time", "0.1"), options=QUICK).wait() == 0
+    ids = {snapshot["step"]: snapshot["id"] for snapshot in place.snapshots()}
+    assert set(ids) == {5, 10}
+    shutil.rmtree(place.directory)
+    fresh = place.run(*trainer(place, "--steps", "3"), options=(*QUICK, "--restore", "none"))
+    assert fresh.wait() == 0 and numbers(fresh, "resumed") == []
+    older = place.run(*trainer(place, "--steps", "6"), options=(*QUICK, "--restore", ids[5]))
+    assert older.wait() == 0 and numbers(older, "resumed") == [5]
+    states = {snapshot["id"]: snapshot["state"] for snapshot in place.snapshots()}
+    assert states[ids[10]] == "abandoned" and states[ids[5]] == "good"
+
+
+def test_a_second_snapshot_sends_only_what_is_new(place):
+    run = place.run(*trainer(place, "--every", "20", "--steps", "61", "--size", "6000000", "--step-time", "0.05"),
+                    options=QUICK)
+    assert run.wait() == 0
+    durable = run.events("durable")
+    assert len(durable) == 3
+    assert durable[-1]["bytes"] > 18000000
+    assert durable[-1]["bytes_sent"] < 7000000
+
+
+def test_the_exports_are_read_by_tar_and_lz4(place):
+    run = place.run(*trainer(place, "--every", "5", "--steps", "6"), options=QUICK)
+    assert run.wait() == 0
+    archive = place.path / "out.tar.lz4"
+    assert place.verb("export", "latest", archive).code == 0
+    (place.path / "tar").mkdir()
+    subprocess.run(f"lz4 -dc {archive} | tar -x -C {place.path}/tar", shell=True, check=True)
+    assert subprocess.run(["diff", "-r", place.directory, place.path / "tar"]).returncode == 0
+
+
+# --- notices ---
+
+
+def test_a_notice_asks_saves_and_leaves_with_75_and_nothing_is_lost(place, tmp_path):
+    notice = tmp_path / "notice"
+    first = place.run(*trainer(place, "--signal", "USR1"),
+                      options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    first.wait_for_output("step 20\n")
+    notice.write_text(json.dumps({"reason": "drill", "in_seconds": 60}))
+    assert first.wait() == 75
+    assert first.event("asked")["pids"] == [first.job_pid]
+    saved = numbers(first, "saved")
+    assert len(saved) == 1
+    assert place.newest()["step"] == saved[0]
+    shutil.rmtree(place.directory)
+    notice.unlink()
+    second = place.run(*trainer(place, "--steps", str(saved[0] + 3)), options=QUICK)
+    assert second.wait() == 0
+    assert numbers(second, "resumed") == saved
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "azure"])
+def test_a_notice_on_the_metadata_endpoint_of_each_cloud(place, cloud):
+    mock = subprocess.Popen([REPRIEVE, "mock", cloud, "--port", "0"], stdout=subprocess.PIPE, text=True,
+                            env=place.environment, start_new_session=True)
+    try:
+        environment = {}
+        for line in mock.stdout:
+            found = re.search(r"export (\w+)=(\S+)", line)
+            if found:
+                environment[found[1]] = found[2].strip("'\"")
+                break
+        assert environment
+        run = place.run(*trainer(place, "--signal", "USR1"), options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", "auto"),
+                        **environment, REPRIEVE_NOTICE="")
+        wait_for("armed", lambda: any(e["name"] == cloud and e["health"] == "armed" for e in run.events("source")),
+                 process=run.process)
+        run.wait_for_output("step 5\n")
+        mock.send_signal(signal.SIGUSR1)
+        assert run.wait() == 75, run
+        assert run.event("notice")["source"] == cloud
+        assert place.newest()["step"] == numbers(run, "saved")[-1]
+    finally:
+        mock.kill()
+        mock.wait()
+
+
+def test_sigterm_is_forwarded_and_what_the_job_then_saves_is_durable(place):
+    run = place.run(*trainer(place, "--signal", "TERM", "--on-signal", "exit143"), options=QUICK)
+    run.wait_for_output("step 5\n")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75
+    assert run.out.count("signal SIGTERM") == 1
+    assert place.newest()["step"] == numbers(run, "saved")[-1]
+
+
+def test_exit_0_on_request_is_preempted_not_finished(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run(*trainer(place, "--signal", "USR1", "--on-signal", "exit0"),
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    run.wait_for_output("step 5\n")
+    notice.write_text("now")
+    assert run.wait() == 75
+    assert place.newest()["step"] == numbers(run, "saved")[-1]
+
+
+def test_a_job_that_ignores_the_request_is_ended_and_74_says_that_work_was_lost(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run(*trainer(place, "--signal", "USR1", "--on-signal", "ignore", "--every", "10"),
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    run.wait_for_event("durable")
+    notice.write_text(json.dumps({"reason": "short", "in_seconds": 3}))
+    # It saves by itself all the time; those count as complete, but none answers the request... the newest is durable.
+    assert run.wait() in (74, 75)
+    assert run.event("stopping")
+    assert place.newest()["step"] in numbers(run, "saved")
+
+
+def test_a_job_without_a_handler_is_not_killed_by_the_request(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run(*trainer(place, "--every", "10"),
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    run.wait_for_event("durable")
+    run.signal(signal.SIGUSR1)
+    run.wait_for_event("hindered")
+    last = len(numbers(run, "step"))
+    wait_for("the job goes on", lambda: len(numbers(run, "step")) > last + 20, process=run.process)
+    assert run.event("asked") is None
+
+
+def test_a_handler_that_comes_late_is_waited_for(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run(*trainer(place, "--signal", "USR1", "--late-handler", "1.5"),
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    run.wait_for_output("step 2\n")
+    notice.write_text(json.dumps({"reason": "early", "in_seconds": 60}))
+    assert run.wait() == 75
+    assert run.event("hindered")
+    assert place.newest()["step"] == numbers(run, "saved")[-1]
+
+
+def test_a_withdrawn_notice_saves_and_goes_on(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run(*trainer(place, "--signal", "USR1", "--on-signal", "hang", "--every", "10", "--step-time", "0.05"),
+                    options=(*QUICK, "--notice", f"file:{notice}", "--checkpoint-signal", "none"))
+    run.wait_for_event("durable")
+    notice.write_text(json.dumps({"reason": "maybe", "in_seconds": 600}))
+    run.wait_for_event("notice")
+    notice.unlink()
+    wait_for("withdrawn", lambda: any(e["kind"] == "cancelled" for e in run.events("notice")), process=run.process)
+    count = len(run.events("durable"))
+    run.wait_for_event("durable", count + 2)
+    assert run.process.poll() is None
+
+
+def test_the_job_sees_the_notice_file(place, tmp_path):
+    notice = tmp_path / "notice"
+    script = 'while [ ! -e "$REPRIEVE_NOTICE_FILE" ]; do sleep 0.05; done; cat "$REPRIEVE_NOTICE_FILE"; exit 3'
+    run = place.run("sh", "-c", script, options=(*QUICK, "--notice", f"file:{notice}"))
+    run.wait_for_event("launched")
+    notice.write_text(json.dumps({"reason": "look here", "in_seconds": 60}))
+    assert run.wait() == 3 or run.process.returncode in (74, 75)
+    assert "look here" in run.out
+
+
+# --- asking ---
+
+
+def test_sigusr1_to_the_supervisor_is_a_request(place):
+    run = place.run(*trainer(place, "--signal", "USR2"), options=(*QUICK, "--checkpoint-signal", "USR2"))
+    run.wait_for_output("step 5\n")
+    run.signal(signal.SIGUSR1)
+    durable = run.wait_for_event("durable")
+    assert durable["reason"] == "request"
+    assert run.process.poll() is None
+    assert run.out.count("signal SIGUSR2") == 1
+
+
+def test_reprieve_checkpoint_asks_waits_and_says_what_is_durable(place):
+    run = place.run(*trainer(place, "--signal", "USR1"), options=(*QUICK, "--checkpoint-signal", "USR1"))
+    run.wait_for_output("step 5\n")
+    result = place.query("checkpoint", "--pid", str(run.pid))
+    assert result.code == 0, result
+    assert place.newest()["id"] in result.out
+    assert place.newest()["step"] == numbers(run, "saved")[-1]
+
+
+def test_reprieve_checkpoint_without_a_running_job(place):
+    result = place.query("checkpoint", "--job", "nobody-runs-this")
+    assert result.code == 69
+    assert len(result.err.splitlines()) == 1
+
+
+def test_a_command_can_ask_too(place):
+    command = f"touch {place.path}/please && echo asked-for-$REPRIEVE_JOB >> {place.path}/command.log"
+    script = f"""
+mkdir -p {place.directory}
+n=0
+while :; do n=$((n+1)); sleep 0.05
+  if [ -e {place.path}/please ]; then rm {place.path}/please; echo $n > {place.directory}/step_$n.txt; fi
+done"""
+    run = place.run("sh", "-c", script, options=(*QUICK, "--checkpoint-command", command))
+    run.wait_for_event("launched")
+    run.signal(signal.SIGUSR1)
+    assert run.wait_for_event("durable")["reason"] == "request"
+    assert (place.path / "command.log").read_text() == "asked-for-job\n"
+
+
+def test_every_asks_regularly(place):
+    run = place.run(*trainer(place, "--signal", "USR1"),
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--every", "400ms"))
+    run.wait_for_event("durable", 3)
+    assert {event["reason"] for event in run.events("asked")} == {"interval"}
+
+
+def test_the_signal_goes_through_a_shell_script_to_the_trainer(place):
+    words = " ".join(map(str, trainer(place, "--signal", "USR1")))
+    run = place.run("bash", "-c", f"{words}; echo after", options=(*QUICK, "--checkpoint-signal", "USR1"))
+    run.wait_for_output("step 5\n")
+    run.signal(signal.SIGUSR1)
+    run.wait_for_event("durable")
+    asked = run.event("asked")["pids"]
+    assert len(asked) == 1 and asked[0] != run.job_pid and is_alive(run.job_pid)
+
+
+# --- completeness ---
+
+
+@pytest.mark.parametrize("shim", ["auto", "off"])
+def test_a_job_killed_between_two_files_of_a_checkpoint(place, shim):
+    run = place.run(*trainer(place, "--every", "10", "--steps", "1000", "--step-time", "0.05", "--gap", "0.3"),
+                    options=("--quiet-time", "500ms", "--shim", shim))
+    run.wait_for_event("durable")
+    # Into the gap of the next one: its first file is closed, the second not yet there.
+    wait_for("the gap", lambda: any((path / "state.json").exists() and not (path / "weights.bin").exists()
+                                    for path in place.directory.glob("step_*")), process=run.process)
+    os.kill(run.job_pid, signal.SIGKILL)
+    assert run.wait() == 137
+    done = numbers(run, "saved")
+    assert place.newest()["step"] == done[-1]
+    # The same machine again: the torn one is out of the way, though the trainer would have picked it.
+    again = place.run(*trainer(place, "--steps", str(done[-1] + 1)), options=QUICK)
+    assert again.wait() == 0
+    assert numbers(again, "resumed") == [done[-1]]
+
+
+def test_a_writer_killed_in_mid_file_is_not_complete(place):
+    script = f"""
+import os, signal, time
+os.makedirs({str(place.directory)!r}, exist_ok=True)
+with open({str(place.directory)!r} + "/step_1.bin", "wb") as f: f.write(b"x" * 5000)
+time.sleep(0.6)
+f = open({str(place.directory)!r} + "/step_2.bin", "wb"); f.write(b"y" * 100); f.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    run = place.run(PYTHON, "-c", script, options=QUICK)
+    assert run.wait() == 137
+    assert place.newest()["step"] == 1
+    assert place.newest()["files"] == 1
+
+
+# --- without anything ---
+
+
+def test_with_no_options_it_leaves_nothing_behind(place):
+    result = place.query("run", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert result.code == 7 and result.out == "out\n"
+    left = sorted(str(path.relative_to(place.path)) for path in place.path.rglob("*"))
+    assert left == []
+
+
+def test_the_default_store_saves_and_resumes(place):
+    command = ("run", "--quiet-time", "150ms", "--", *trainer(place, "--every", "5", "--steps", "11", directory="checkpoints"))
+    assert place.query(*command).code == 0
+    shutil.rmtree(place.path / "checkpoints")
+    again = place.query(*command)
+    assert again.code == 0 and "resumed 10\n" in again.out
+
+
+def test_a_default_store_that_cannot_be_had_costs_only_durability(place):
+    result = place.query("run", "--quiet-time", "100ms", "--", *trainer(place, "--every", "5", "--steps", "11", directory="checkpoints"),
+                         XDG_STATE_HOME="", HOME="")
+    assert result.code == 0
+    assert "finished 11" in result.out
+
+
+def test_dry_run_starts_nothing(place):
+    result = place.verb("run", "--dry-run", "--", "touch", str(place.path / "touched"))
+    assert result.code == 0
+    assert not (place.path / "touched").exists() and not place.store_path.exists()
+    assert place.store in result.out
+
+
+def test_strict_turns_a_failure_of_ours_into_74(place):
+    run = place.run("sh", "-c", f"mkdir -p {place.directory}; sleep 0.4; rm -rf {place.store_path}; touch {place.store_path};"
+                    f" echo 1 > {place.directory}/step_1; sleep 0.5", options=(*QUICK, "--strict"))
+    assert run.wait() == 74
+    assert "not durable" in run.err
+
+
+def test_a_store_that_vanishes_leaves_the_job_running(place):
+    run = place.run("sh", "-c", f"mkdir -p {place.directory}; sleep 0.4; rm -rf {place.store_path}; touch {place.store_path};"
+                    f" echo 1 > {place.directory}/step_1; sleep 0.8; echo done", options=QUICK)
+    assert run.wait() == 0
+    assert run.out.endswith("done\n")
+    assert run.err.count("is not durable; the job goes on") == 1
+
+
+def test_a_preempted_job_leaves_no_process_behind(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run("bash", "-c", " ".join(map(str, trainer(place, "--signal", "USR1"))) + " & wait",
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    run.wait_for_output("step 5\n")
+    group = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and
+             TRAINER.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    notice.write_text(json.dumps({"reason": "x", "in_seconds": 60}))
+    assert run.wait(LIMIT) == 75
+    mine = [pid for pid in group if is_alive(pid) and str(place.path).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert mine == []

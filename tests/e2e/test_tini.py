@@ -1,0 +1,587 @@
+"""`reprieve run -- COMMAND` with no options stands in for tini: signals, orphans, exit codes, the terminal, and nothing of ours in between."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from harness import LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
+
+# Faults must end the process where they happen; the C library keeps 32 and 33; SIGCHLD is the supervisor's own business.
+FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
+CATCHABLE = sorted(n for n in range(1, signal.SIGRTMAX + 1)
+                   if n not in FAULTS | {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, 32, 33})
+STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+HARMLESS = {signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
+# These the supervisor may take for itself as well: a notice, and the request for a checkpoint.
+OURS_TOO = {signal.SIGTERM, signal.SIGUSR1}
+
+# Says which signals come, a line each; ends with the code that it reads.
+LISTENER = r"""
+import os, signal, sys
+def told(number, frame):
+    os.write(1, b"got %d\n" % number)
+for number in map(int, sys.argv[2].split(",")):
+    signal.signal(number, told if sys.argv[1] == "handle" else signal.SIG_IGN)
+os.write(1, b"ready %d\n" % os.getpid())
+line = sys.stdin.readline()
+sys.exit(int(line or 99))
+"""
+
+
+class Supervised:
+    """One run in a place of its own: a job that finished once would not be run again there."""
+
+    count = 0
+
+    def __init__(self, tmp_path, command, prefix=(), environment=None, **more):
+        Supervised.count += 1
+        self.path = tmp_path / f"run{Supervised.count}"
+        self.path.mkdir()
+        self.environment = bare_environment(self.path, environment)
+        more.setdefault("stdin", subprocess.PIPE)
+        more.setdefault("stdout", subprocess.PIPE)
+        more.setdefault("stderr", subprocess.PIPE)
+        more.setdefault("preexec_fn", die_with_parent)
+        self.process = subprocess.Popen([*prefix, REPRIEVE, "run", "--", *command], cwd=self.path, env=self.environment, **more)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.process.kill()
+        self.process.communicate()
+
+    def line(self):
+        """The next line of stdout, unbuffered, so that select() tells the truth."""
+        text = b""
+        while not text.endswith(b"\n"):
+            ready, _, _ = select.select([self.process.stdout], [], [], LIMIT)
+            assert ready, f"no line within {LIMIT} s, only {text!r}"
+            byte = os.read(self.process.stdout.fileno(), 1)
+            assert byte, f"end of output after {text!r}: {self.process.stderr.read()!r}"
+            text += byte
+        return text.decode().rstrip("\n")
+
+    def end(self, input=b""):
+        out, err = self.process.communicate(input, timeout=LIMIT)
+        return self.process.returncode, out, err
+
+
+def bare_environment(path, more=None):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("REPRIEVE_", "SLURM", "LD_PRELOAD"))}
+    environment.update(REPRIEVE_NOTICE="none", XDG_STATE_HOME=str(path / "state"), HOME=str(path), LC_ALL="C", **(more or {}))
+    return environment
+
+
+def ours_removed(stderr):
+    """Our own lines all have one prefix."""
+    return b"".join(line for line in stderr.splitlines(keepends=True) if not line.startswith(b"reprieve: "))
+
+
+def run(tmp_path, *command, input=b"", **more):
+    with Supervised(tmp_path, command, **more) as supervised:
+        return supervised.end(input)
+
+
+def children_of(pid):
+    """(pid, state) of each."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stat:
+                fields = stat.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append((int(name), fields[0]))
+    return found
+
+
+def child_of(pid, process):
+    return wait_for("a child", lambda: [child for child, state in children_of(pid) if state != "Z"], process=process)[0]
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+# --- as what ----------------------------------------------------------------------------------------------------------------
+
+def can_unshare():
+    try:
+        return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True, timeout=LIMIT).returncode == 0
+    except OSError:
+        return False
+
+
+class As:
+    """The supervisor as PID 1 of its own namespace, or as an ordinary process (then a subreaper)."""
+
+    def __init__(self, first):
+        self.first = first
+        self.prefix = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"] if first else []
+
+    def pid(self, supervised):
+        return child_of(supervised.process.pid, supervised.process) if self.first else supervised.process.pid
+
+
+@pytest.fixture(params=["subreaper", "pid1"])
+def role(request):
+    if request.param == "pid1" and not can_unshare():
+        pytest.skip("no PID namespaces here (unshare --pid is not permitted)")
+    return As(request.param == "pid1")
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------------
+
+def listen(tmp_path, role, mode, numbers):
+    return Supervised(tmp_path, [PYTHON, "-c", LISTENER, mode, ",".join(map(str, numbers))], prefix=role.prefix)
+
+
+def test_forwards_every_signal_to_a_handler(tmp_path, role):
+    numbers = [n for n in CATCHABLE if n not in OURS_TOO]
+    with listen(tmp_path, role, "handle", numbers) as supervised:
+        assert supervised.line().startswith("ready")
+        pid = role.pid(supervised)
+        for number in numbers:
+            os.kill(pid, number)
+            assert supervised.line() == f"got {number}"
+        assert supervised.end(b"3\n")[0] == 3
+
+
+def test_forwards_sigterm_to_a_handler(tmp_path, role):
+    with listen(tmp_path, role, "handle", [signal.SIGTERM]) as supervised:
+        assert supervised.line().startswith("ready")
+        os.kill(role.pid(supervised), signal.SIGTERM)
+        assert supervised.line() == f"got {signal.SIGTERM:d}"
+
+
+def test_a_signal_that_the_job_ignores_changes_nothing(tmp_path, role):
+    numbers = [n for n in CATCHABLE if n not in OURS_TOO]
+    with listen(tmp_path, role, "ignore", numbers) as supervised:
+        assert supervised.line().startswith("ready")
+        pid = role.pid(supervised)
+        for number in numbers:
+            os.kill(pid, number)
+        assert supervised.end(b"4\n")[0] == 4
+
+
+@pytest.mark.parametrize("number", [n for n in CATCHABLE if n not in STOPPING | HARMLESS | OURS_TOO])
+def test_a_signal_that_kills_the_job_is_its_exit_code(tmp_path, number):
+    with Supervised(tmp_path, ["sh", "-c", "echo ready; exec sleep 1000"]) as supervised:
+        supervised.line()
+        os.kill(supervised.process.pid, number)
+        assert supervised.end()[0] == 128 + number
+
+
+def test_sigterm_ends_a_job_that_does_not_handle_it(tmp_path):
+    with Supervised(tmp_path, ["sh", "-c", "echo ready; exec sleep 1000"]) as supervised:
+        supervised.line()
+        os.kill(supervised.process.pid, signal.SIGTERM)
+        # What the code says beyond "not finished" is the business of the exit codes' own tests.
+        assert supervised.end()[0] in (128 + signal.SIGTERM, 74, 75)
+
+
+@pytest.mark.parametrize("number", sorted(STOPPING))
+def test_stops_and_continues_the_job_without_stopping_itself(tmp_path, number):
+    with listen(tmp_path, As(False), "ignore", [signal.SIGHUP]) as supervised:
+        child = int(supervised.line().split()[1])
+        os.kill(supervised.process.pid, number)
+        wait_for("the job stops", lambda: state_of(child) == "T", process=supervised.process)
+        assert state_of(supervised.process.pid) != "T"
+        os.kill(supervised.process.pid, signal.SIGCONT)
+        assert supervised.end(b"5\n")[0] == 5
+
+
+def test_carries_the_value_of_a_queued_signal(tmp_path):
+    program = ("import signal,sys; s={signal.SIGRTMIN}; signal.pthread_sigmask(signal.SIG_BLOCK, s); print('ready', flush=True);"
+               "i=signal.sigwaitinfo(s); print(i.si_code, flush=True)")
+    with Supervised(tmp_path, [PYTHON, "-c", program]) as supervised:
+        supervised.line()
+        subprocess.run(["kill", "-q", "77", "-s", "RTMIN", str(supervised.process.pid)], check=False, executable="/bin/kill")
+        assert supervised.line() == "-1"  # SI_QUEUE
+        supervised.end()
+
+
+def test_a_signal_before_the_job_has_started_is_not_lost(tmp_path):
+    """Runtimes send the stop signal once; sent as early as can be, it must end the run in the end."""
+    for delay in range(20):
+        with Supervised(tmp_path, ["sleep", "1000"]) as supervised:
+            # Before its exec the process is still Python's, which would die of it.
+            wait_for("the exec", lambda: os.readlink(f"/proc/{supervised.process.pid}/exe") == os.path.realpath(REPRIEVE),
+                     process=supervised.process)
+            wait_for("the mask", lambda: blocks(supervised.process.pid, signal.SIGINT), process=supervised.process)
+            time.sleep(delay * 0.0005)
+            os.kill(supervised.process.pid, signal.SIGINT)
+            assert supervised.end()[0] != 0
+
+
+def blocks(pid, number):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        mask = re.search(r"^SigBlk:\s*(\w+)", status.read(), re.M).group(1)
+    return int(mask, 16) >> (number - 1) & 1
+
+
+# --- orphans ----------------------------------------------------------------------------------------------------------------
+
+ORPHANS = r"""
+import os, sys
+for i in range(%d):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os._exit(0)
+        os._exit(0)
+    os.wait()
+os.write(1, b"made\n")
+sys.stdin.readline()
+sys.exit(6)
+"""
+
+
+def test_reaps_zombies_by_the_thousand(tmp_path, role):
+    with Supervised(tmp_path, [PYTHON, "-c", ORPHANS % 3000], prefix=role.prefix) as supervised:
+        assert supervised.line() == "made"
+        pid = role.pid(supervised)
+        wait_for("no zombie is left", lambda: not [c for c, state in children_of(pid) if state == "Z"], process=supervised.process)
+        assert len(children_of(pid)) == 1
+        assert supervised.end(b"\n")[0] == 6
+
+
+def test_adopts_and_reaps_an_orphan_that_outlives_its_parent(tmp_path, role):
+    script = "(sh -c 'echo orphan; read x < fifo' &) ; read y; exit 7"
+    with Supervised(tmp_path, ["sh", "-c", f"mkfifo fifo; {script}"], prefix=role.prefix) as supervised:
+        assert supervised.line() == "orphan"
+        pid = role.pid(supervised)
+        wait_for("it is ours", lambda: len(children_of(pid)) == 2, process=supervised.process)
+        with open(supervised.path / "fifo", "w", encoding="utf-8"):
+            pass
+        wait_for("it is reaped", lambda: len(children_of(pid)) == 1, process=supervised.process)
+        assert supervised.end(b"\n")[0] == 7
+
+
+# --- exit codes -------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.long
+def test_every_exit_code(tmp_path):
+    assert [run(tmp_path, "sh", "-c", f"exit {code}")[0] for code in range(256)] == list(range(256))
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 42, 127, 128, 143, 255])
+def test_exit_code(tmp_path, role, code):
+    with Supervised(tmp_path, ["sh", "-c", f"exit {code}"], prefix=role.prefix) as supervised:
+        assert supervised.end()[0] == code
+
+
+def test_commands_that_cannot_run(tmp_path):
+    not_executable, no_interpreter = tmp_path / "text", tmp_path / "script"
+    not_executable.write_text("true\n")
+    no_interpreter.write_text("#!/no/such/interpreter\n")
+    no_interpreter.chmod(0o755)
+    for command, code in [("no-such-command-anywhere", 127), ("/no/such/file", 127), (str(no_interpreter), 127),
+                          (str(not_executable), 126), (str(tmp_path), 126)]:
+        result, out, err = run(tmp_path, command)
+        assert (result, out) == (code, b""), command
+        assert command.encode() in err
+
+
+def test_killed_job(tmp_path):
+    assert run(tmp_path, "sh", "-c", "kill -KILL $$")[0] == 137
+    assert run(tmp_path, "sh", "-c", "ulimit -c 0; kill -SEGV $$")[0] == 139
+
+
+# --- nothing in between -----------------------------------------------------------------------------------------------------
+
+def test_streams_pass_byte_for_byte(tmp_path):
+    data = bytes(range(256)) * 4096 + os.urandom(100001)
+    code, out, err = run(tmp_path, "sh", "-c", "tee /dev/stderr", input=data)
+    assert code == 0
+    assert out == data
+    # Our lines stand before or behind the job's bytes, which are in one piece.
+    assert data in err
+
+
+def test_nothing_of_ours_on_stdout(tmp_path):
+    code, out, err = run(tmp_path, "sh", "-c", "echo out; echo err >&2")
+    assert (code, out, ours_removed(err)) == (0, b"out\n", b"err\n")
+
+
+def inherit_oddly():
+    die_with_parent()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2, signal.SIGALRM})
+
+
+@pytest.mark.parametrize("inherit", [die_with_parent, inherit_oddly])
+def test_signals_are_inherited_as_by_a_bare_exec(tmp_path, inherit):
+    command = ["grep", "-E", "^(Sig(Blk|Ign|Cgt|Pnd)|ShdPnd)", "/proc/self/status"]
+    bare = subprocess.run(command, capture_output=True, preexec_fn=inherit, check=True).stdout
+    assert run(tmp_path, *command, preexec_fn=inherit)[:2] == (0, bare)
+
+
+def close_standard():
+    die_with_parent()
+    os.close(0)
+
+
+@pytest.mark.parametrize("before", [die_with_parent, close_standard])
+def test_descriptors_are_inherited_as_by_a_bare_exec(tmp_path, before):
+    command = ["sh", "-c", "ls /proc/$$/fd; exit 0"]
+    with open(tmp_path / "extra", "w+", encoding="utf-8") as extra:
+        more = {"preexec_fn": before, "pass_fds": [extra.fileno()]}
+        bare = subprocess.run(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True, **more).stdout
+        assert run(tmp_path, *command, **more)[1] == bare
+
+
+def test_limits_and_environment_are_the_job_s_own(tmp_path):
+    def limit():
+        import resource
+        die_with_parent()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (123, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    code, out, _ = run(tmp_path, "sh", "-c", "ulimit -Sn; pwd; env", preexec_fn=limit, environment={"MINE": "a=b c"})
+    lines = out.decode().splitlines()
+    assert code == 0 and lines[0] == "123"
+    assert "MINE=a=b c" in lines
+    assert f"HOME={lines[1]}" in lines
+
+
+# --- the terminal -----------------------------------------------------------------------------------------------------------
+
+# Says whether its group is in the foreground; then a line for each line and each signal.
+TALKER = r"""
+import os, signal, sys
+def told(number, frame):
+    os.write(1, b"<got %d>\n" % number)
+signal.signal(signal.SIGINT, told)
+signal.signal(signal.SIGWINCH, told)
+if sys.argv[1] == "front":
+    os.write(1, b"<front %d own %d>\n" % (os.getpgrp() == os.tcgetpgrp(0), os.getpgrp() == os.getpid()))
+else:
+    os.write(1, b"<started>\n")
+while True:
+    line = sys.stdin.readline()
+    if not line or line == "end\n":
+        sys.exit(9)
+    os.write(1, b"<line %s>\n" % line.strip().encode())
+"""
+
+
+class Terminal:
+    """A command that leads a session on a new pseudo-terminal."""
+
+    def __init__(self, tmp_path, command):
+        Supervised.count += 1
+        self.path = tmp_path / f"terminal{Supervised.count}"
+        self.path.mkdir()
+        (self.path / "talker.py").write_text(TALKER)
+        environment = bare_environment(self.path, {"PS1": "[prompt]", "TERM": "dumb", "REPRIEVE": REPRIEVE,
+                                                   "TALK": f"{REPRIEVE} run -- {PYTHON} talker.py"})
+        self.seen = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                os.chdir(self.path)
+                os.execvpe(command[0], command, environment)
+            finally:
+                os._exit(127)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        os.close(self.fd)
+        for process in [self.pid, *self.everybody()]:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except OSError:
+                pass
+        os.waitpid(self.pid, 0)
+
+    def everybody(self):
+        found, look = [], [self.pid]
+        while look:
+            below = [pid for pid, _ in children_of(look.pop())]
+            found += below
+            look += below
+        return found
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def expect(self, text, count=1):
+        """Waits until `text` was seen `count` times since the last expectation; returns what was seen up to there."""
+        end = time.monotonic() + LIMIT
+        while self.seen.count(text) < count:
+            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
+            try:
+                got = os.read(self.fd, 4096) if ready else b""
+            except OSError:  # the last one on the other side has closed it
+                got = b""
+            assert got, f"{text!r} did not come; seen: {self.seen!r}"
+            self.seen += got.decode(errors="replace")
+        at = -1
+        for _ in range(count):
+            at = self.seen.index(text, at + 1)
+        before, self.seen = self.seen[:at + len(text)], self.seen[at + len(text):]
+        return before
+
+    def shell_answers(self):
+        """The shell has the terminal: it can read from it."""
+        self.type("echo he'r'e\n")
+        self.expect("\nhere")
+
+
+@pytest.fixture
+def shell(tmp_path):
+    with Terminal(tmp_path, ["bash", "--norc", "--noprofile", "-i"]) as terminal:
+        terminal.expect("[prompt]")
+        yield terminal
+
+
+def test_terminal_belongs_to_the_job_in_a_group_of_its_own(shell):
+    shell.type("$TALK front\n")
+    shell.expect("<front 1 own 1>")
+    shell.type("hello\n")
+    shell.expect("<line hello>")
+    shell.type("end\n")
+    shell.type("echo code=$?\n")
+    shell.expect("\ncode=9")
+    shell.shell_answers()
+
+
+def test_ctrl_c_and_resizing_reach_the_job_once(shell):
+    shell.type("$TALK front\n")
+    shell.expect("<front 1")
+    shell.type("\x03")
+    shell.expect(f"<got {signal.SIGINT:d}>")
+    shell.type("hello\n")
+    assert f"<got {signal.SIGINT:d}>" not in shell.expect("<line hello>")
+    fcntl.ioctl(shell.fd, termios.TIOCSWINSZ, b"\x20\x00\x40\x00\x00\x00\x00\x00")
+    shell.expect(f"<got {signal.SIGWINCH:d}>")
+    shell.type("end\n")
+    shell.shell_answers()
+
+
+def test_ctrl_c_ends_a_job_with_130(shell):
+    shell.type("$REPRIEVE run -- sh -c 'echo up''; exec sleep 1000'\n")
+    shell.expect("\nup")
+    shell.type("\x03")
+    shell.type("echo code=$?\n")
+    shell.expect("\ncode=130")
+
+
+def test_ctrl_z_suspends_both_and_fg_resumes(shell):
+    shell.type("$TALK front\n")
+    shell.expect("<front 1")
+    for word in ("one", "two"):
+        shell.type("\x1a")
+        shell.expect("Stopped")
+        shell.shell_answers()
+        shell.type("fg\n")
+        shell.expect("$TALK front")
+        shell.type(f"{word}\n")
+        shell.expect(f"<line {word}>")
+    shell.type("\x03")
+    shell.expect(f"<got {signal.SIGINT:d}>")
+    shell.type("end\n")
+    shell.type("echo code=$?\n")
+    shell.expect("\ncode=9")
+
+
+def test_bg_lets_it_go_on_until_it_wants_the_terminal(shell):
+    shell.type("$REPRIEVE run -- sh -c 'echo up''; while [ ! -e go ]; do sleep 0.05; done; echo w''ent; read x; echo line=$x'\n")
+    shell.expect("\nup")
+    shell.type("\x1a")
+    shell.expect("Stopped")
+    shell.type("bg\n")
+    shell.type("touch go\n")
+    shell.expect("went\r\n")
+    shell.shell_answers()
+    # Its read() in the background stops it, and the shell must see that.
+    wait_for("the shell sees it stopped", lambda: [1 for _, state in children_of(shell.pid) if state == "T"])
+    shell.type("fg\n")
+    shell.type("word\n")
+    shell.expect("\nline=word")
+    shell.shell_answers()
+
+
+def test_started_in_the_background_it_leaves_the_terminal_alone(shell):
+    shell.type("$TALK later &\n")
+    shell.expect("<started>")
+    shell.shell_answers()
+    shell.type("fg\n")
+    shell.expect("$TALK later")
+    shell.type("hello\n")
+    shell.expect("<line hello>")
+    shell.type("\x03")
+    shell.expect(f"<got {signal.SIGINT:d}>")
+    shell.type("end\n")
+    shell.shell_answers()
+
+
+def test_in_a_pipeline_the_others_keep_the_terminal_too(shell):
+    """`| less` reads keys from the terminal: it must stay in the foreground together with the job."""
+    pager = "import sys; print(*sys.stdin, end=''); print('<key %s>' % open('/dev/tty').readline().strip(), flush=True)"
+    (shell.path / "pager.py").write_text(pager)
+    shell.type(f"$TALK front | {PYTHON} pager.py\n")
+    shell.type("end\n")
+    shell.expect("<front 1 own 0>")
+    shell.type("q\n")
+    shell.expect("<key q>")
+    shell.shell_answers()
+
+
+def test_ctrl_c_reaches_a_job_in_a_pipeline_once(shell):
+    shell.type("$TALK front | sh -c 'trap \"\" INT; exec cat'\n")
+    shell.expect("<front 1")
+    shell.type("\x03")
+    shell.expect(f"<got {signal.SIGINT:d}>")
+    shell.type("hello\n")
+    assert f"<got {signal.SIGINT:d}>" not in shell.expect("<line hello>")
+    shell.type("\x1a")
+    shell.expect("Stopped")
+    shell.type("fg\n")
+    shell.type("again\n")
+    shell.expect("<line again>")
+    shell.type("end\n")
+    shell.shell_answers()
+
+
+def test_ctrl_c_is_forwarded_where_stdin_is_not_the_terminal(shell):
+    shell.type("$REPRIEVE run -- sh -c 'trap \"echo tr''apped; exit 11\" INT; echo up''; while :; do sleep 0.05; done' < /dev/null\n")
+    shell.expect("\nup")
+    shell.type("\x03")
+    shell.expect("trapped")
+    shell.type("echo code=$?\n")
+    shell.expect("\ncode=11")
+
+
+def test_a_script_gets_its_terminal_back(tmp_path):
+    script = "$REPRIEVE run -- true; read x; echo script=$x; $REPRIEVE run -- no-such-command; read x; echo script=$x"
+    with Terminal(tmp_path, ["bash", "-c", script]) as terminal:
+        terminal.type("one\n")
+        terminal.expect("script=one")
+        terminal.type("two\n")
+        terminal.expect("script=two")
+
+
+def test_ctrl_z_where_nobody_could_resume_it_changes_nothing(tmp_path):
+    """As the first process of a container with a terminal: a bare command would not stop there either."""
+    with Terminal(tmp_path, [REPRIEVE, "run", "--", PYTHON, "talker.py", "front"]) as terminal:
+        terminal.expect("<front 1")
+        terminal.type("\x1a")
+        terminal.type("hello\n")
+        terminal.expect("<line hello>")
+        terminal.type("end\n")

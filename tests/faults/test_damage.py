@@ -1,0 +1,137 @@
+"""Damage in the store: never restored, the older good snapshot is taken instead, the damage is named, and verify finds it."""
+import subprocess
+
+import damage
+import pytest
+from harness import PYTHON, SAVER
+
+SIZE = 50000
+
+
+@pytest.fixture
+def two(place):
+    """A place with the snapshots of steps 1 and 2, each with packs of its own, and their ids."""
+    ids = []
+    for step in (1, 2):
+        subprocess.run([PYTHON, SAVER, "--steps", str(step), "--size", str(SIZE), "--pause", "0"], check=True, cwd=place.path,
+                       env={**place.environment, "REPRIEVE_CHECKPOINT_DIR": str(place.directory)}, stdout=subprocess.DEVNULL)
+        result = place.verb("save", place.directory, "--json")
+        assert result.code == 0, result
+        ids.append(result.json["id"])
+    place.older, place.newer = ids
+    place.secret = place.path / "secret"
+    place.secret.write_text("not yours")
+    return place
+
+
+def manifest_of(place, identity):
+    return place.store_path / "jobs" / place.job / "snapshots" / f"{identity}.json"
+
+
+def pack_of(place, identity):
+    """Of the packs that were first written for this snapshot, the one with the newest checkpoint's data."""
+    _, body = damage.read_record(manifest_of(place, identity))
+    folder = f"packs/{identity.split('-')[0]}/"
+    own = [pack for pack in body["packs"] if pack["key"].startswith(folder)]
+    largest = max(own, key=lambda pack: pack["bytes"])
+    assert largest["bytes"] > SIZE, own
+    return place.store_path / "jobs" / place.job / largest["key"]
+
+
+def in_pack(spoil):
+    return lambda place: spoil(pack_of(place, place.newer))
+
+
+def in_manifest(spoil):
+    return lambda place: spoil(manifest_of(place, place.newer))
+
+
+DAMAGES = {
+    "bit flipped in a pack's data": in_pack(lambda path: damage.flip(path, 5000)),
+    "pack truncated by a byte": in_pack(lambda path: damage.truncate(path, path.stat().st_size - 1)),
+    "pack truncated to half": in_pack(lambda path: damage.truncate(path, path.stat().st_size // 2)),
+    "pack truncated to nothing": in_pack(lambda path: damage.truncate(path, 0)),
+    "pack missing": in_pack(lambda path: path.unlink()),
+    "bit flipped in the manifest's body": in_manifest(lambda path: damage.flip(path, -20)),
+    "bit flipped in the manifest's header": in_manifest(lambda path: damage.flip(path, 5)),
+    "manifest truncated": in_manifest(lambda path: damage.truncate(path, path.stat().st_size // 2)),
+    "manifest empty": in_manifest(lambda path: damage.truncate(path, 0)),
+    "path with ..": in_manifest(lambda path: damage.forge(path, damage.rename_data("../evil"))),
+    "path with .. inside": in_manifest(lambda path: damage.forge(path, damage.rename_data("step-000001/../../evil"))),
+    "absolute path": in_manifest(lambda path: damage.forge(path, damage.rename_data("/evil"))),
+    "link to an absolute path": in_manifest(lambda path: damage.forge(path, damage.add_link("zz", "/etc"))),
+    "link out": in_manifest(lambda path: damage.forge(path, damage.add_link("zz", "../secret"))),
+    "link out through a name": in_manifest(lambda path: damage.forge(path, damage.add_link("zz", "step-000001/../../secret"))),
+    "file written through a link": in_manifest(lambda path: damage.forge(path, damage.link_then_write_through)),
+    "hard link out": in_manifest(lambda path: damage.forge(path, damage.hardlink_out)),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_the_older_good_one_is_taken(two, kind):
+    DAMAGES[kind](two)
+    verified = two.verb("verify")
+    assert verified.code == 1, verified
+    assert two.newer in verified.out and "damaged" in verified.out
+    assert f"damaged  {two.older}" not in verified.out, "the older one has nothing to do with it"
+    run = two.run(PYTHON, SAVER, "--steps", 1, directory=two.path / "empty")
+    assert run.wait() == 0, run
+    assert "resumes 1\n" in run.out, run
+    assert run.event("restored")["id"] == two.older
+    assert [event["id"] for event in run.events("passed_over")] == [two.newer]
+    assert any(two.newer in line for line in run.err.splitlines()), "the damage is not named"
+    assert not list(two.path.glob("**/evil")), "something was written outside"
+    assert not (two.path / "empty").is_symlink() and two.secret.read_text() == "not yours"
+
+
+# Without its last byte a pack has no index, but all of its data, which is checked chunk by chunk: by hand it can be had.
+@pytest.mark.parametrize("kind", [kind for kind in DAMAGES if kind != "pack truncated by a byte"])
+def test_it_is_not_restored_by_hand_either(two, kind):
+    DAMAGES[kind](two)
+    target = two.path / "by-hand"
+    result = two.verb("restore", two.newer, target)
+    assert result.code == 1, result
+    assert len(result.err.splitlines()) == 1 and two.newer in result.err
+    assert not target.exists(), "a part was left behind"
+    assert not list(two.path.glob("**/evil"))
+    assert two.verb("restore", two.older, target).code == 0
+    assert (target / "step-000001" / "data").stat().st_size == SIZE
+
+
+def test_all_is_well_without_damage(two):
+    """The control: without it, every test above could pass because nothing works."""
+    assert two.verb("verify").code == 0
+    run = two.run(PYTHON, SAVER, "--steps", 2, directory=two.path / "empty")
+    assert run.wait() == 0 and "resumes 2\n" in run.out, run
+    assert run.event("restored")["id"] == two.newer and not run.events("passed_over")
+
+
+def test_verify_names_every_damaged_one(two):
+    damage.flip(pack_of(two, two.newer), 5000)
+    damage.truncate(pack_of(two, two.older), 100)
+    verified = two.verb("verify", "--json")
+    assert verified.code == 1, verified
+    assert {found["id"] for found in verified.json["damages"]} == {two.older, two.newer}
+
+
+def test_nothing_good_is_left(two):
+    """All are damaged: the job starts afresh and says so; with --strict it does not start."""
+    damage.flip(pack_of(two, two.newer), 5000)
+    damage.flip(pack_of(two, two.older), 5000)
+    strict = two.run(PYTHON, SAVER, "--steps", 1, directory=two.path / "strict", options=("--strict",))
+    assert strict.wait() in (70, 78), strict
+    assert strict.out == ""
+    run = two.run(PYTHON, SAVER, "--steps", 1, directory=two.path / "empty")
+    assert run.wait() == 0 and "resumes 0\n" in run.out, run
+    for identity in (two.older, two.newer):
+        assert identity in run.err
+    assert not run.events("restored")
+
+
+def test_a_damaged_claim_does_not_lose_the_work(two):
+    """An attempt's record is spoiled: what its snapshots hold is still found."""
+    damage.flip(two.store_path / "jobs" / two.job / "attempts" / "000002.json", -5)
+    run = two.run(PYTHON, SAVER, "--steps", 2, directory=two.path / "empty")
+    assert run.wait() == 0 and "resumes 2\n" in run.out, run
+
+

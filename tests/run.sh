@@ -1,0 +1,333 @@
+#!/bin/bash
+# Builds and tests everything, on a bare Debian 12 or Ubuntu 24.04, as root or with sudo.
+#   tests/run.sh                 all lanes, two at a time
+#   tests/run.sh LANE...         these, and the builds that they need
+#   tests/run.sh --list          the lanes
+# One line per lane; its log is build/test-logs/LANE.log. The very last line adds up all test cases; exit 0 only if none failed.
+# Sources stay as they are: everything that this makes lies in build/ or in a temporary directory.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 70
+exec </dev/null
+
+readonly build=$PWD/build logs=$PWD/build/test-logs
+readonly python=/usr/bin/python3 # apt's pytest; another python may be the first in PATH
+export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+
+# lane | lanes that must have passed | minutes after which it counts as hung
+readonly table='
+install      |             | 10
+layering     |             | 2
+layering-self|             | 2
+shellcheck   | install     | 2
+format       | install     | 2
+manpage      | install     | 1
+build-gcc    | install     | 10
+e2e          | build-gcc   | 15
+shim         | build-gcc   | 1
+unit         | build-gcc   | 5
+build-asan   | install     | 10
+unit-asan    | build-asan  | 5
+faults       | build-gcc   | 15
+build-clang  | install     | 10
+unit-clang   | build-clang | 5
+build-tsan   | install     | 10
+unit-tsan    | build-tsan  | 5
+valgrind     | build-gcc   | 15
+tidy         | build-gcc   | 15
+e2e-asan     | build-asan  | 15
+quickstart   | build-gcc   | 10
+bench        | build-gcc   | 5
+tree         |             | 1
+'
+
+# --- the lanes: each a function that runs in its own process; exit 77 means skipped, with the reason as its last line ---
+
+have() {
+	command -v "$1" >/dev/null && return
+	echo "$1 is not installed"
+	exit 77
+}
+
+sources() {
+	find supervisor storage cloud shim tests examples -name "$1" -not -path '*/.venv/*' | sort
+}
+
+lane_install() {
+	bash examples/install_packages.sh build run test
+}
+
+configure_and_build() {
+	local directory=$1
+	shift
+	cmake -G Ninja -S . -B "$directory" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DREPRIEVE_WERROR=ON -DREPRIEVE_TESTS=ON "$@" && ninja -C "$directory"
+}
+
+lane_build-gcc() { configure_and_build build -DCMAKE_C_COMPILER=gcc; }
+lane_build-clang() { configure_and_build build/clang -DCMAKE_C_COMPILER=clang; }
+lane_build-asan() { configure_and_build build/asan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=address,undefined; }
+lane_build-tsan() { configure_and_build build/tsan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=thread; }
+
+unit_programs() {
+	find "$1/tests/unit" -maxdepth 1 -name 'test_*' -type f -executable | sort
+}
+
+# gcc 12's sanitizers do not start where the kernel randomises addresses by more than 28 bits (Ubuntu 24.04's does).
+without_randomisation() {
+	if setarch "$(uname -m)" -R true 2>/dev/null; then
+		setarch "$(uname -m)" -R "$@"
+	else
+		"$@"
+	fi
+}
+
+lane_unit() { ctest --test-dir build -V -j 2 --timeout 120; }
+lane_unit-clang() { ctest --test-dir build/clang -V -j 2 --timeout 120; }
+lane_unit-asan() { without_randomisation ctest --test-dir build/asan -V -j 2 --timeout 240; }
+lane_unit-tsan() { without_randomisation ctest --test-dir build/tsan -V -j 2 --timeout 240; }
+
+lane_valgrind() {
+	have valgrind
+	[ -n "$(unit_programs build)" ] || return 1
+	# shellcheck disable=SC2016 # expanded by the bash that xargs starts
+	unit_programs build | xargs -P 2 -I '{}' bash -c '
+		said=$(cd build/tests/unit && timeout 300 valgrind -q --error-exitcode=99 --leak-check=full \
+			--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$1" 2>&1) || failed=$?
+		printf "== %s: exit %s\n%s\n" "$1" "${failed:-0}" "$said"
+		[ -z "${failed-}" ]' valgrind "$PWD/{}"
+}
+
+lane_shim() { tests/check_shim.sh build; }
+lane_layering() { tests/check_layering.sh; }
+lane_layering-self() { tests/check_layering.sh --self-test; }
+
+lane_shellcheck() {
+	have shellcheck
+	sources '*.sh' | xargs shellcheck .ci/run
+}
+
+lane_manpage() {
+	have mandoc
+	mandoc -Tlint -W warning supervisor/reprieve.1
+}
+
+# Another version sets the same style differently.
+lane_format() {
+	local tool
+	for tool in clang-format-14 clang-format; do
+		if "$tool" --version 2>/dev/null | grep -q 'version 14\.'; then
+			sources '*.[ch]' | xargs "$tool" --dry-run -Werror
+			return
+		fi
+	done
+	echo "the sources are set with clang-format 14, which is not installed"
+	exit 77
+}
+
+lane_tidy() {
+	have clang-tidy
+	sources '*.c' | grep -E '^(supervisor|storage|cloud|shim)/' |
+		while read -r file; do
+			grep -qF "/$file\"" build/compile_commands.json && echo "$file"
+		done | xargs -P 2 -n 4 clang-tidy -p build --quiet
+}
+
+run_pytest() {
+	"$python" -m pytest -p no:cacheprovider -q -rs --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" "$@"
+}
+
+lane_e2e() { run_pytest tests/e2e; }
+lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
+lane_e2e-asan() {
+	REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1 without_randomisation \
+		"$python" -m pytest -p no:cacheprovider -q -rs --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" tests/e2e
+}
+
+lane_quickstart() { bash examples/quickstart.sh; }
+
+lane_bench() { bash tests/bench/run.sh --smoke build/supervisor/reprieve; }
+
+tree_files() {
+	find . -name .git -prune -o -path './build*' -prune -o -print | sort
+}
+
+lane_tree() {
+	diff "$scratch/tree-before" <(tree_files) && return
+	echo "files came or went in the source tree while the tests ran"
+	return 1
+}
+
+# --- counting: each prints "passed failed skipped" of one lane's test cases, and the reasons of skips go to LANE.skips ---
+
+# ctest -V of cmocka programs. One that ends without a summary (crash, time-out) counts as one failure.
+count_unit() {
+	sed -nE 's/^[0-9]+: \[  SKIPPED \] (test_.*)/\1 skipped itself/p' "$logs/$1.log" | sort -u >"$logs/$1.skips"
+	awk '/^[0-9]+: \[  PASSED  \] [0-9]+ test/ { passed += $5 }
+		/^[0-9]+: \[  SKIPPED \] [0-9]+ test/ { skipped += $5 }
+		/^[0-9]+: \[  FAILED  \] [0-9]+ test/ { failed += $5 }
+		/^ *[0-9]+\/[0-9]+ Test +#.*(\*\*\*Failed|\*\*\*Timeout|\*\*\*Exception|\*\*\*Not Run|Child aborted)/ { programs++ }
+		END { print passed + 0, (failed > programs ? failed : programs) + 0, skipped + 0 }' "$logs/$1.log"
+}
+
+count_pytest() {
+	sed -nE 's/^SKIPPED \[([0-9]+)\] ([^ ]+) (.*)/\2 \3 (\1)/p' "$logs/$1.log" >"$logs/$1.skips"
+	[ -s "$logs/$1.xml" ] || {
+		echo 0 1 0
+		return
+	}
+	"$python" - "$logs/$1.xml" <<'PYTHON'
+import sys, xml.etree.ElementTree as tree
+total = failed = skipped = 0
+for suite in tree.parse(sys.argv[1]).iter("testsuite"):
+    total += int(suite.get("tests"))
+    failed += int(suite.get("failures")) + int(suite.get("errors"))
+    skipped += int(suite.get("skipped"))
+print(max(total - failed - skipped, 0), failed, skipped)
+PYTHON
+}
+
+count_lane() {
+	case $1 in
+	unit*) count_unit "$1" ;;
+	e2e* | faults) count_pytest "$1" ;;
+	valgrind) awk '/^== .*: exit 0$/ { passed++ } /^== .*: exit [1-9]/ { failed++ } END { print passed + 0, failed + 0, 0 }' \
+		"$logs/$1.log" ;;
+	*) echo 1 0 0 ;;
+	esac
+}
+
+# --- running them, two at a time, each as soon as what it needs has passed ---
+
+declare -A needs minutes state began name_of
+order=()
+while IFS='|' read -r lane need minute; do
+	lane=${lane// /}
+	[ -n "$lane" ] || continue
+	order+=("$lane")
+	needs[$lane]=${need// /} minutes[$lane]=${minute// /}
+done <<<"$table"
+
+if [ "${1-}" = --list ]; then
+	printf '%s\n' "${order[@]}"
+	exit 0
+fi
+
+want() {
+	[ -n "${state[$1]-}" ] && return
+	state[$1]=waiting
+	# Asking for one lane is no reason to install packages.
+	if [ -n "${needs[$1]}" ] && [ "${needs[$1]}" != install ]; then want "${needs[$1]}"; fi
+}
+
+if [ $# -eq 0 ]; then
+	for lane in "${order[@]}"; do state[$lane]=waiting; done
+else
+	for lane in "$@"; do
+		[ -n "${minutes[$lane]-}" ] || {
+			echo "no such lane: $lane (see tests/run.sh --list)" >&2
+			exit 64
+		}
+		want "$lane"
+	done
+fi
+
+mkdir -p "$logs"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-tests.XXXXXX") || exit 70
+trap 'rm -rf "$scratch"' EXIT
+tree_files >"$scratch/tree-before"
+export scratch build logs python
+total_passed=0 total_failed=0 total_skipped=0 lanes_failed=() skips=() running=0
+
+finish() {
+	local lane=$1 code=$2 seconds=$((SECONDS - ${began[$1]})) word=ok passed failed skipped
+	rm -f "$logs/$lane.skips"
+	if [ "$code" -eq 77 ]; then
+		state[$lane]=skipped word=skip
+		passed=0 failed=0 skipped=1
+		skips+=("$lane: $(tail -n 1 "$logs/$lane.log")")
+	else
+		read -r passed failed skipped < <(count_lane "$lane")
+		[ "$code" -eq 124 ] || [ "$code" -eq 137 ] && echo "hung: ended after ${minutes[$lane]} min" >>"$logs/$lane.log"
+		# A lane that failed for a reason that is no test case is itself one.
+		if [ "$code" -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1 && [ "$passed" -eq 1 ] && passed=0; fi
+		state[$lane]=passed
+		[ "$failed" -eq 0 ] || state[$lane]=failed word=FAIL
+		while read -r line; do skips+=("$lane: $line"); done < <(cat "$logs/$lane.skips" 2>/dev/null)
+	fi
+	total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed)) total_skipped=$((total_skipped + skipped))
+	echo "$word $lane ($seconds s)$([ $((passed + failed + skipped)) -gt 1 ] && echo ": $passed passed, $failed failed, $skipped skipped")"
+	if [ "$word" = FAIL ]; then
+		lanes_failed+=("$lane")
+		tail -n 60 "$logs/$lane.log" | sed 's/^/    /'
+	fi
+}
+
+start() {
+	local lane=$1
+	began[$lane]=$SECONDS
+	state[$lane]=running
+	export lane
+	export -f have sources configure_and_build unit_programs without_randomisation run_pytest tree_files "lane_$lane"
+	# shellcheck disable=SC2016 # expanded by the bash started here
+	timeout -k 10 "${minutes[$lane]}m" bash -c 'set -euo pipefail; "lane_$lane"' >"$logs/$lane.log" 2>&1 &
+	name_of[$!]=$lane
+	running=$((running + 1))
+}
+
+# The next lane that may start now; empty if none may.
+next_lane() {
+	local lane need
+	for lane in "${order[@]}"; do
+		[ "${state[$lane]-}" = waiting ] || continue
+		# Looks for what the others have left behind, so it comes last.
+		if [ "$lane" = tree ] && ! nothing_else_is_left; then continue; fi
+		need=${needs[$lane]}
+		if [ -z "$need" ] || [ "${state[$need]-passed}" = passed ]; then
+			echo "$lane"
+			return
+		fi
+	done
+}
+
+nothing_else_is_left() {
+	local lane
+	[ "$running" -eq 0 ] || return 1
+	for lane in "${order[@]}"; do
+		[ "$lane" != tree ] && [ "${state[$lane]-}" = waiting ] && return 1
+	done
+	return 0
+}
+
+skip_what_cannot_run() {
+	local lane need
+	for lane in "${order[@]}"; do
+		need=${needs[$lane]}
+		if [ "${state[$lane]-}" != waiting ] || [ -z "$need" ]; then continue; fi
+		case ${state[$need]-passed} in
+		failed | skipped)
+			state[$lane]=skipped
+			total_skipped=$((total_skipped + 1))
+			skips+=("$lane: needs $need")
+			echo "skip $lane (needs $need)"
+			;;
+		esac
+	done
+}
+
+while :; do
+	skip_what_cannot_run
+	while [ "$running" -lt 2 ] && lane=$(next_lane) && [ -n "$lane" ]; do start "$lane"; done
+	[ "$running" -gt 0 ] || break
+	wait -n -p ended
+	code=$?
+	running=$((running - 1))
+	finish "${name_of[$ended]}" "$code"
+done
+
+echo
+for line in ${skips[@]+"${skips[@]}"}; do echo "skipped  $line"; done
+for lane in ${lanes_failed[@]+"${lanes_failed[@]}"}; do echo "FAILED   $lane: see build/test-logs/$lane.log"; done
+echo "${SECONDS} seconds; logs in build/test-logs/"
+echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+[ "$total_failed" -eq 0 ]

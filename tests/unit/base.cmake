@@ -1,0 +1,11 @@
+# Unit tests of base.
+unit_test(cancel LIBRARIES base)
+unit_test(clock LIBRARIES base)
+unit_test(err LIBRARIES base)
+unit_test(fault LIBRARIES base)
+unit_test(file LIBRARIES base)
+unit_test(json LIBRARIES base)
+unit_test(log LIBRARIES base)
+unit_test(loop LIBRARIES base)
+unit_test(text LIBRARIES base)
+unit_test(workers LIBRARIES base)

@@ -1,0 +1,12 @@
+# Unit tests of cloud.
+unit_test(http LIBRARIES base_http base_httpd)
+unit_test(answer LIBRARIES cloud)
+unit_test(aws_reply LIBRARIES cloud)
+unit_test(azure_reply LIBRARIES cloud)
+unit_test(dates LIBRARIES cloud)
+unit_test(detect LIBRARIES cloud cloud_mock)
+unit_test(file_reply LIBRARIES cloud)
+unit_test(gcp_reply LIBRARIES cloud)
+unit_test(health LIBRARIES cloud)
+unit_test(notice LIBRARIES cloud)
+unit_test(watch LIBRARIES cloud cloud_mock)

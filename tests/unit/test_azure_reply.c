@@ -1,0 +1,161 @@
+/* Canned answers of Azure's metadata service, and of what is not it. The VM is vmss_4. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "cloud/azure_reply.h"
+
+#include <string.h>
+
+/* Now is 2026-04-11T22:00:00Z, and 50000 on the monotonic clock. */
+enum {
+	NOW_MS = 50000
+};
+#define NOW_WALL_MS 1775944800000
+
+#define DOCUMENT(events) "{\"DocumentIncarnation\": 2, \"Events\": [" events "]}"
+#define EVENT(type, status, resources, not_before)                                       \
+	"{\"EventId\":\"C7061BAC\",\"EventStatus\":\"" status "\",\"EventType\":\"" type \
+	"\",\"ResourceType\":\"VirtualMachine\",\"Resources\":[" resources               \
+	"],\"NotBefore\":\"" not_before                                                  \
+	"\",\"Description\":\"\",\"EventSource\":\"Platform\",\"DurationInSeconds\":-1}"
+#define MINE "\"vmss_3\",\"VMSS_4\""
+#define IN_30_S "Sat, 11 Apr 2026 22:00:30 GMT"
+
+static void scheduled_events(void **state)
+{
+	// clang-format off
+	static const struct {
+		const char *name;
+		int status;
+		const char *body;
+		enum verdict_kind kind;
+		enum notice_kind notice;
+		int64_t left_ms;
+	} rows[] = {
+		{"none", 200, DOCUMENT(""), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"numbers as strings", 200, "{\"DocumentIncarnation\":\"1\",\"Events\":[]}", VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"preempt", 200, DOCUMENT(EVENT("Preempt", "Scheduled", MINE, IN_30_S)), VERDICT_POSITIVE, NOTICE_STOP, 30000},
+		{"preempt, as the mock server of Microsoft writes times", 200, DOCUMENT(EVENT("Preempt", "Scheduled", MINE, "2026-04-11T22:00:30Z")), VERDICT_POSITIVE, NOTICE_STOP, 30000},
+		{"terminate", 200, DOCUMENT(EVENT("Terminate", "Scheduled", MINE, "Sat, 11 Apr 2026 22:10:00 GMT")), VERDICT_POSITIVE, NOTICE_STOP, 600000},
+		{"reboot", 200, DOCUMENT(EVENT("Reboot", "Scheduled", MINE, "Sat, 11 Apr 2026 22:15:00 GMT")), VERDICT_POSITIVE, NOTICE_STOP, 900000},
+		{"redeploy", 200, DOCUMENT(EVENT("Redeploy", "Scheduled", MINE, "Sat, 11 Apr 2026 22:10:00 GMT")), VERDICT_POSITIVE, NOTICE_STOP, 600000},
+		{"redeploy in a week", 200, DOCUMENT(EVENT("Redeploy", "Scheduled", MINE, "Sat, 18 Apr 2026 22:00:00 GMT")), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"started", 200, DOCUMENT(EVENT("Preempt", "Started", MINE, "")), VERDICT_POSITIVE, NOTICE_STOP, 5000},
+		{"a broken date", 200, DOCUMENT(EVENT("Preempt", "Scheduled", MINE, "soon")), VERDICT_POSITIVE, NOTICE_STOP, 5000},
+		{"a date that is over", 200, DOCUMENT(EVENT("Preempt", "Scheduled", MINE, "Sat, 11 Apr 2026 21:59:00 GMT")), VERDICT_POSITIVE, NOTICE_STOP, 0},
+		{"freeze", 200, DOCUMENT(EVENT("Freeze", "Scheduled", MINE, IN_30_S)), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"other machines'", 200, DOCUMENT(EVENT("Preempt", "Scheduled", "\"vmss_40\",\"vmss_\"", IN_30_S)), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"nobody's", 200, DOCUMENT(EVENT("Preempt", "Scheduled", "", IN_30_S)), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"another's unknown type", 200, DOCUMENT(EVENT("Melt", "Scheduled", "\"vmss_1\"", IN_30_S)), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"my unknown type", 200, DOCUMENT(EVENT("Melt", "Scheduled", MINE, IN_30_S)), VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"cancelled", 200, DOCUMENT(EVENT("Preempt", "Canceled", MINE, IN_30_S)), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"completed", 200, DOCUMENT(EVENT("Reboot", "Completed", MINE, "")), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"noise, then mine", 200, DOCUMENT(EVENT("Freeze", "Scheduled", MINE, IN_30_S) "," EVENT("Preempt", "Scheduled", "\"vmss_1\"", IN_30_S) "," EVENT("Preempt", "Scheduled", MINE, IN_30_S)), VERDICT_POSITIVE, NOTICE_STOP, 30000},
+		{"a broken one beside mine", 200, DOCUMENT("{}," EVENT("Preempt", "Scheduled", MINE, IN_30_S) ", 5"), VERDICT_POSITIVE, NOTICE_STOP, 30000},
+		{"only broken ones", 200, DOCUMENT("{}"), VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"no incarnation", 200, "{\"Events\":[]}", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"no events", 200, "{\"DocumentIncarnation\":1}", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"events is an object", 200, "{\"DocumentIncarnation\":1,\"Events\":{}}", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"an error as 200", 200, "{ \"error\": \"Bad request\" }", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"an error", 400, "{ \"error\": \"Bad request. Required metadata header not specified\" }", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"an error with a document", 500, DOCUMENT(EVENT("Preempt", "Scheduled", MINE, IN_30_S)), VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"throttled", 429, "{ \"error\": \"Too many requests\" }", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"half of it", 200, "{\"DocumentIncarnation\":1,\"Events\":[", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"a page", 200, "<html></html>", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"empty", 200, "", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct answer answer = {
+			.status = rows[i].status,
+			.body = rows[i].body,
+			.size = strlen(rows[i].body),
+			.arrived_ms = NOW_MS,
+			.arrived_wall_ms = NOW_WALL_MS,
+		};
+		struct azure_events events;
+
+		azure_events_reply(&answer, "vmss_4", &events);
+		if (events.kind != rows[i].kind)
+			fail_msg("%s: %d (%s)", rows[i].name, (int)events.kind, events.why);
+		assert_int_equal(events.count, rows[i].kind == VERDICT_POSITIVE ? 1 : 0);
+		if (events.count == 0)
+			continue;
+		assert_int_equal(events.notices[0].kind, rows[i].notice);
+		assert_string_equal(events.notices[0].identity, "C7061BAC");
+		if (rows[i].notice == NOTICE_STOP)
+			assert_int_equal(events.notices[0].deadline_ms - NOW_MS, rows[i].left_ms);
+	}
+}
+
+/* Without the own name an event may be anybody's; none is none all the same. */
+static void without_a_name(void **state)
+{
+	static const char busy[] = DOCUMENT(EVENT("Preempt", "Scheduled", "\"\"", IN_30_S));
+	static const char idle[] = DOCUMENT("");
+	struct answer answer = {.status = 200, .body = busy, .size = sizeof(busy) - 1};
+	struct azure_events events;
+
+	(void)state;
+	azure_events_reply(&answer, "", &events);
+	assert_int_equal(events.kind, VERDICT_UNKNOWN);
+	assert_int_equal(events.count, 0);
+	answer = (struct answer){.status = 200, .body = idle, .size = sizeof(idle) - 1};
+	azure_events_reply(&answer, "", &events);
+	assert_int_equal(events.kind, VERDICT_NEGATIVE);
+}
+
+static void names(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		const char *name; /* NULL: refused */
+	} rows[] = {
+		{200, "aks-spot-123-vmss_4", "aks-spot-123-vmss_4"},
+		{200, "vm.with-dots\n", "vm.with-dots"},
+		{200, "", NULL},
+		{200, "{\"name\": \"x\"}", NULL},
+		{200, "<html>", NULL},
+		{200, "two words", NULL},
+		{404, "vmss_4", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct answer answer = {.status = rows[i].status,
+			.body = rows[i].body,
+			.size = strlen(rows[i].body)};
+		char name[AZURE_NAME_MOST];
+
+		assert_int_equal(azure_name_reply(&answer, name), rows[i].name != NULL);
+		if (rows[i].name)
+			assert_string_equal(name, rows[i].name);
+	}
+}
+
+static void throttling_waits_longer_each_time(void **state)
+{
+	(void)state;
+	assert_true(azure_backoff_ms(1) < azure_backoff_ms(2));
+	assert_true(azure_backoff_ms(2) < azure_backoff_ms(3));
+	assert_int_equal(azure_backoff_ms(3), azure_backoff_ms(1000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scheduled_events),
+		cmocka_unit_test(without_a_name),
+		cmocka_unit_test(names),
+		cmocka_unit_test(throttling_waits_longer_each_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* The main process of the job: real processes, started, told of signals, reaped. The terminal is for tests/e2e/test_tini.py. */
+#include "child.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "process_tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct signals_inherited inherited;
+static struct loop loop;
+static struct signals signals;
+static struct child child;
+static size_t reaped_count;
+
+static void count_reaped(void *arg, pid_t pid, int status)
+{
+	(void)arg, (void)pid, (void)status;
+	reaped_count++;
+}
+
+static void received(void *arg, const struct signalfd_siginfo *info)
+{
+	(void)arg;
+	if (info->ssi_signo != SIGCHLD)
+		child_forward(&child, info);
+	else if (child_reap(&child, count_reaped, NULL))
+		loop_stop(&loop);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	reaped_count = 0;
+	if (loop_init(&loop, NULL) < 0)
+		return -1;
+	return signals_open(&signals, &loop, received, NULL, NULL);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	while (child_kill_tree() > 0)
+		child_reap(&child, NULL, NULL);
+	child_reap(&child, NULL, NULL);
+	signals_close(&signals, &loop);
+	loop_release(&loop);
+	return 0;
+}
+
+static void spawn_shell(const char *script, const char *const *set, const char *const *unset)
+{
+	char shell[] = "/bin/sh", option[] = "-c";
+	auto_free char *text = text_copy(script);
+	char *argv[] = {shell, option, text, NULL};
+	struct err err;
+
+	assert_int_equal(child_spawn(&(struct child_options){.argv = argv, .set = set, .unset = unset,
+					     .inherited = &inherited},
+				 &child, &err),
+		0);
+	assert_true(child.running);
+}
+
+static int run_shell(const char *script, const char *const *set, const char *const *unset)
+{
+	spawn_shell(script, set, unset);
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	assert_false(child.running);
+	return child.exit_code;
+}
+
+static void gives_the_exit_code(void **state)
+{
+	(void)state;
+	assert_int_equal(run_shell("exit 0", NULL, NULL), 0);
+	loop.stopped = false;
+	assert_int_equal(run_shell("exit 255", NULL, NULL), 255);
+	loop.stopped = false;
+	assert_int_equal(run_shell("kill -KILL $$", NULL, NULL), 128 + SIGKILL);
+}
+
+static void changes_the_environment(void **state)
+{
+	const char *const set[] = {"ADDED=1", "CHANGED=new", "EMPTY=", NULL};
+	const char *const unset[] = {"REMOVED", NULL};
+
+	(void)state;
+	setenv("CHANGED", "old", 1);
+	setenv("REMOVED", "old", 1);
+	setenv("REMOVED_NOT", "kept", 1);
+	assert_int_equal(run_shell("[ \"$ADDED\" = 1 ] && [ \"$CHANGED\" = new ] && [ \"${EMPTY-x}\" = '' ] &&"
+				   "[ -z \"${REMOVED+x}\" ] && [ \"$REMOVED_NOT\" = kept ] &&"
+				   "[ $(env | grep -c ^CHANGED=) = 1 ]",
+				 set, unset),
+		0);
+}
+
+static void appends_the_preload(void **state)
+{
+	char shell[] = "/bin/sh", option[] = "-c";
+	/* Names that no loader finds are only complained about. */
+	char script[] = "[ \"$LD_PRELOAD\" = /nowhere/first.so:/nowhere/ours.so ]";
+	char *argv[] = {shell, option, script, NULL};
+	const struct child_options options = {
+		.argv = argv, .preload = "/nowhere/ours.so", .inherited = &inherited};
+
+	(void)state;
+	setenv("LD_PRELOAD", "/nowhere/first.so", 1);
+	assert_int_equal(child_spawn(&options, &child, NULL), 0);
+	unsetenv("LD_PRELOAD");
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	assert_int_equal(child.exit_code, 0);
+	assert_true(child_can_preload("/usr/lib/x.so"));
+	assert_false(child_can_preload("/my files/x.so"));
+	assert_false(child_can_preload("/a:b/x.so"));
+	assert_false(child_can_preload("x.so"));
+}
+
+static void says_why_it_cannot_run(void **state)
+{
+	const struct {
+		const char *command;
+		int code;
+		const char *text;
+	} rows[] = {
+		{"no-such-command", 127, "no such command"},
+		{"/no/such/file", 127, "No such file"},
+		{"/etc/passwd/x", 127, "Not a directory"},
+		{"/etc/passwd", 126, "Permission denied"},
+		{"/tmp", 126, "Permission denied"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *command = text_copy(rows[i].command);
+		char *argv[] = {command, NULL};
+		struct err err;
+
+		assert_int_equal(child_spawn(&(struct child_options){.argv = argv,
+						     .inherited = &inherited},
+					 &child, &err),
+			-1);
+		assert_int_equal(child.exit_code, rows[i].code);
+		assert_non_null(strstr(err.text, rows[i].text));
+		assert_non_null(strstr(err.text, rows[i].command));
+		assert_false(child.running);
+	}
+}
+
+static void signals_only_what_runs(void **state)
+{
+	(void)state;
+	spawn_shell("exec sleep 1000", NULL, NULL);
+	child_signal(&child, SIGTERM);
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	assert_int_equal(child.exit_code, 128 + SIGTERM);
+	child_signal(&child, SIGTERM);
+	child_forward(&child, &(struct signalfd_siginfo){.ssi_signo = SIGTERM});
+}
+
+static void reaps_orphans(void **state)
+{
+	(void)state;
+	/* The subshells end at once, so that their children fall to us; all are gone before the main process is. */
+	assert_int_equal(run_shell("i=0; while [ $i -lt 50 ]; do (sh -c : &); i=$((i+1)); done;"
+				   "while [ $(ps -o pid= --ppid $PPID | wc -l) -gt 1 ]; do :; done; exit 7",
+				 NULL, NULL),
+		7);
+	assert_int_equal(reaped_count, 51);
+}
+
+static size_t living(void)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	size_t count = 0;
+
+	assert_int_equal(process_tree_read(getpid(), PROCESS_TREE_BRIEF, &tree, NULL), 0);
+	for (size_t i = 0; i < tree.count; i++)
+		count += !process_is_dead(&tree.processes[i]);
+	return count;
+}
+
+/* Every process of it starts the next one and ends, so that each look at the table misses somebody. */
+static void kills_a_tree_that_forks(void **state)
+{
+	(void)state;
+	spawn_shell("f() { f & }; sleep 1000 & setsid sleep 1000 & f; exec sleep 1000", NULL, NULL);
+	while (living() < 3)
+		child_reap(&child, NULL, NULL);
+	while (child_kill_tree() > 0)
+		child_reap(&child, NULL, NULL);
+	while (child.running)
+		child_reap(&child, NULL, NULL);
+	assert_int_equal(child.exit_code, 128 + SIGKILL);
+	assert_int_equal(living(), 0);
+}
+
+#define RUN(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RUN(gives_the_exit_code),
+		RUN(changes_the_environment),
+		RUN(appends_the_preload),
+		RUN(says_why_it_cannot_run),
+		RUN(signals_only_what_runs),
+		RUN(reaps_orphans),
+		RUN(kills_a_tree_that_forks),
+	};
+	struct err err;
+
+	signals_block(&inherited);
+	if (child_prepare(&err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

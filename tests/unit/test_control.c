@@ -1,0 +1,376 @@
+/* The control socket, with real clients on other threads. */
+#include "control.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static char directory[64], path[80];
+static struct loop loop;
+static struct control *control;
+static struct control_request *held;
+static struct timer later;
+static int gone_count;
+
+static json_t *reply(const char *event)
+{
+	return json_pack("{s:s}", "event", event);
+}
+
+static void finish_later(struct timer *timer)
+{
+	(void)timer;
+	if (!held)
+		return;
+	control_reply(held, reply("done"));
+	control_finish(held);
+	held = NULL;
+}
+
+/* What the tests ask for by name. */
+static void asked(void *arg, struct control_request *request, json_t *message)
+{
+	const char *what = json_string_value(json_object_get(message, "do"));
+
+	(void)arg;
+	if (text_equal(what, "now")) {
+		control_reply(request, reply("one"));
+		control_reply(request, reply("two"));
+		control_finish(request);
+	} else if (text_equal(what, "later")) {
+		control_reply(request, reply("one"));
+		held = request;
+		later.fired = finish_later;
+		loop_arm(&loop, &later, clock_monotonic_ms() + 20);
+	} else if (text_equal(what, "never")) {
+		held = request;
+		control_reply(request, reply("one"));
+	} else if (text_equal(what, "flood")) {
+		for (int i = 0; i < 20000; i++)
+			control_reply(request, reply("flood"));
+		control_finish(request);
+	} else if (text_equal(what, "stop")) {
+		control_finish(request);
+		loop_stop(&loop);
+	}
+}
+
+static void gone(void *arg, struct control_request *request)
+{
+	(void)arg;
+	gone_count++;
+	if (held == request)
+		held = NULL;
+}
+
+static int begin(void **state)
+{
+	const struct control_handler handler = {.asked = asked, .gone = gone};
+
+	(void)state;
+	strcpy(directory, "/tmp/reprieve-test-XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(path, sizeof(path), "%s/s", directory);
+	gone_count = 0;
+	held = NULL;
+	if (loop_init(&loop, NULL) < 0)
+		return -1;
+	return control_open(&loop, path, &handler, &control, NULL);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	control_close(control);
+	loop_release(&loop);
+	return rmdir(directory); /* also: the socket is gone */
+}
+
+/* The client's thread: what it sends, and what it has heard when it is done. */
+struct client {
+	void (*run)(struct client *client);
+	char heard[256];
+	int result;
+	struct err err;
+};
+
+static void hear(void *arg, json_t *message)
+{
+	struct client *client = arg;
+	size_t used = strlen(client->heard);
+
+	snprintf(client->heard + used, sizeof(client->heard) - used, "%s ",
+		json_string_value(json_object_get(message, "event")));
+}
+
+static void call(struct client *client, const char *what, struct cancel *cancel)
+{
+	json_t *request = json_pack("{s:s}", "do", what);
+
+	client->result = control_call(path, request, hear, client, cancel, &client->err);
+	json_decref(request);
+}
+
+static void *run_client(void *arg)
+{
+	struct client *client = arg;
+	struct client stopper;
+
+	client->run(client);
+	/* Refused as long as the server has not seen that others have left. */
+	do {
+		stopper = (struct client){0};
+		call(&stopper, "stop", NULL);
+	} while (stopper.heard[0]);
+	return NULL;
+}
+
+static void serve(struct client *client)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run_client, client), 0);
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	control_close(control); /* which ends the call that stopped the loop */
+	control = NULL;
+	pthread_join(thread, NULL);
+}
+
+/* A socket without manners: sends `text`, and returns everything that comes until the end. */
+static int dial(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		abort();
+	return fd;
+}
+
+static void talk(struct client *client, const char *text, size_t size)
+{
+	int fd = dial();
+	ssize_t got;
+	size_t used = 0;
+
+	(void)!send(fd, text, size, MSG_NOSIGNAL); /* fails where we are refused: the answer is there all the same */
+	shutdown(fd, SHUT_WR);
+	while (used < sizeof(client->heard) - 1 &&
+		(got = recv(fd, client->heard + used, sizeof(client->heard) - 1 - used, 0)) > 0)
+		used += (size_t)got;
+	close(fd);
+}
+
+static void call_now(struct client *client)
+{
+	call(client, "now", NULL);
+}
+
+static void answers_at_once(void **state)
+{
+	struct client client = {.run = call_now};
+
+	(void)state;
+	serve(&client);
+	assert_int_equal(client.result, 0);
+	assert_string_equal(client.heard, "one two ");
+}
+
+static void call_later(struct client *client)
+{
+	call(client, "later", NULL);
+}
+
+static void answers_later(void **state)
+{
+	struct client client = {.run = call_later};
+
+	(void)state;
+	serve(&client);
+	assert_int_equal(client.result, 0);
+	assert_string_equal(client.heard, "one done ");
+	assert_int_equal(gone_count, 0);
+}
+
+static void call_with_deadline(struct client *client)
+{
+	struct cancel cancel;
+
+	if (cancel_init(&cancel, NULL) < 0)
+		abort();
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + 50);
+	call(client, "never", &cancel);
+	cancel_release(&cancel);
+}
+
+static void gives_up_and_is_forgotten(void **state)
+{
+	struct client client = {.run = call_with_deadline};
+
+	(void)state;
+	serve(&client);
+	assert_int_equal(client.result, -1);
+	assert_int_equal(client.err.kind, ERR_CANCELLED);
+	assert_int_equal(gone_count, 1);
+	assert_null(held);
+}
+
+static void ask_twice_on_one_line(struct client *client)
+{
+	static const char text[] = "{\"do\":\"later\"}\n{\"do\":\"now\"}\n";
+
+	talk(client, text, strlen(text));
+}
+
+static void takes_requests_in_order(void **state)
+{
+	struct client client = {.run = ask_twice_on_one_line};
+
+	(void)state;
+	serve(&client);
+	assert_string_equal(client.heard,
+		"{\"event\":\"one\"}\n{\"event\":\"done\"}\n{\"event\":\"one\"}\n{\"event\":\"two\"}\n");
+}
+
+static void send_nonsense(struct client *client)
+{
+	static const char text[] = "nonsense\n[]\n{\"do\":\"now\"}\n";
+
+	talk(client, text, strlen(text));
+}
+
+static void survives_nonsense(void **state)
+{
+	struct client client = {.run = send_nonsense};
+
+	(void)state;
+	serve(&client);
+	assert_non_null(strstr(client.heard, "not JSON"));
+	assert_non_null(strstr(client.heard, "a request is a JSON object"));
+	assert_non_null(strstr(client.heard, "{\"event\":\"two\"}\n"));
+}
+
+static void send_too_much(struct client *client)
+{
+	static char text[4096];
+
+	memset(text, 'x', sizeof(text));
+	talk(client, text, sizeof(text));
+}
+
+static void refuses_long_requests(void **state)
+{
+	struct client client = {.run = send_too_much};
+
+	(void)state;
+	serve(&client);
+	assert_non_null(strstr(client.heard, "too long"));
+}
+
+static void crowd(struct client *client)
+{
+	int fds[8];
+
+	for (int i = 0; i < 8; i++)
+		fds[i] = dial();
+	talk(client, "{}\n", 3);
+	for (int i = 0; i < 8; i++)
+		close(fds[i]);
+}
+
+static void refuses_a_crowd(void **state)
+{
+	struct client client = {.run = crowd};
+
+	(void)state;
+	serve(&client);
+	assert_non_null(strstr(client.heard, "too many clients"));
+}
+
+static void ask_and_never_read(struct client *client)
+{
+	int fd = dial();
+	char byte;
+
+	(void)client;
+	if (send(fd, "{\"do\":\"flood\"}\n", 15, MSG_NOSIGNAL) != 15)
+		abort();
+	/* The server has hung up: then there is an end. */
+	while (recv(fd, &byte, 1, 0) > 0)
+		continue;
+	close(fd);
+}
+
+static void drops_who_does_not_read(void **state)
+{
+	struct client client = {.run = ask_and_never_read};
+
+	(void)state;
+	serve(&client);
+}
+
+static void leave_in_the_middle(struct client *client)
+{
+	(void)client;
+	for (int i = 0; i < 50; i++) {
+		int fd = dial();
+
+		if (send(fd, "{\"do\":\"later\"}\n", (size_t)(i % 16), MSG_NOSIGNAL) < 0)
+			abort();
+		close(fd);
+	}
+}
+
+static void stands_clients_that_leave(void **state)
+{
+	struct client client = {.run = leave_in_the_middle};
+
+	(void)state;
+	serve(&client);
+}
+
+static void says_that_nobody_listens(void **state)
+{
+	struct client client = {0};
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/other", directory);
+	call(&client, "now", NULL);
+	assert_int_equal(client.result, -1);
+	assert_int_equal(client.err.kind, ERR_NOT_FOUND);
+}
+
+#define SERVED(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVED(answers_at_once),
+		SERVED(answers_later),
+		SERVED(gives_up_and_is_forgotten),
+		SERVED(takes_requests_in_order),
+		SERVED(survives_nonsense),
+		SERVED(refuses_long_requests),
+		SERVED(refuses_a_crowd),
+		SERVED(drops_who_does_not_read),
+		SERVED(stands_clients_that_leave),
+		SERVED(says_that_nobody_listens),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

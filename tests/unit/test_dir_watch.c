@@ -1,0 +1,375 @@
+/* On a real directory: what the kernel tells, and what libinotifytools needs help with. */
+#include "dir_watch.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct place {
+	char directory[64];
+	struct loop loop;
+	struct dir_watch *watch;
+	struct timer timeout;
+	bool rescanned;
+	char told[65536]; /* "created a\nmodified a\n" */
+};
+
+static const char *const names[] = {[DIR_CREATED] = "created",
+	[DIR_MODIFIED] = "modified",
+	[DIR_CLOSED_WRITE] = "closed",
+	[DIR_MOVED_FROM] = "from",
+	[DIR_MOVED_TO] = "to",
+	[DIR_DELETED] = "deleted",
+	[DIR_DIRECTORY_CREATED] = "directory",
+	[DIR_RESCAN] = "rescan"};
+
+static void changed(void *argument, const struct dir_event *event)
+{
+	struct place *place = argument;
+	size_t used = strlen(place->told);
+
+	place->rescanned |= event->change == DIR_RESCAN;
+	snprintf(place->told + used, sizeof(place->told) - used, "%s %s\n", names[event->change], event->path);
+}
+
+static int set_up(void **state)
+{
+	struct place *place = memory_new(sizeof(*place));
+	struct err err;
+
+	text_set(place->directory, sizeof(place->directory), "/tmp/test_dir_watch.XXXXXX");
+	assert_non_null(mkdtemp(place->directory));
+	assert_int_equal(loop_init(&place->loop, &err), 0);
+	*state = place;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+
+	if (place->watch)
+		dir_watch_close(place->watch);
+	loop_release(&place->loop);
+	file_remove_tree(place->directory, NULL);
+	free(place);
+	return 0;
+}
+
+static char *name(struct place *place, const char *path)
+{
+	static char names_of[4][128];
+	static int next;
+
+	next = (next + 1) % 4;
+	snprintf(names_of[next], sizeof(names_of[next]), "%s/%s", place->directory, path);
+	return names_of[next];
+}
+
+static void watch(struct place *place)
+{
+	struct err err = {0};
+
+	if (dir_watch_open(&place->loop, place->directory, changed, place, &place->watch, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void write_file(struct place *place, const char *path)
+{
+	int fd = open(name(place, path), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "x", 1), 1);
+	close(fd);
+}
+
+static void make_directory(struct place *place, const char *path)
+{
+	assert_int_equal(mkdir(name(place, path), 0700), 0);
+}
+
+static void move(struct place *place, const char *old, const char *new)
+{
+	assert_int_equal(rename(name(place, old), name(place, new)), 0);
+}
+
+/* What was told since the last call, now. */
+static const char *told(struct place *place)
+{
+	static char copy[sizeof(place->told)];
+
+	dir_watch_drain(place->watch);
+	memcpy(copy, place->told, sizeof(copy));
+	place->told[0] = '\0';
+	return copy;
+}
+
+static void assert_told(struct place *place, const char *line)
+{
+	char whole[256];
+
+	snprintf(whole, sizeof(whole), "%s\n", line);
+	const char *all = told(place);
+	if (!strstr(all, whole))
+		fail_msg("\"%s\" is not among:\n%s", line, all);
+}
+
+static void test_file(void **state)
+{
+	struct place *place = *state;
+
+	watch(place);
+	write_file(place, "a");
+	assert_string_equal(told(place), "created a\nmodified a\nclosed a\n");
+	move(place, "a", "b");
+	assert_string_equal(told(place), "from a\nto b\n");
+	unlink(name(place, "b"));
+	assert_string_equal(told(place), "deleted b\n");
+}
+
+static void test_what_is_there_already_is_no_news(void **state)
+{
+	struct place *place = *state;
+
+	write_file(place, "a");
+	make_directory(place, "old");
+	write_file(place, "old/a");
+	watch(place);
+	assert_string_equal(told(place), "");
+	write_file(place, "old/b");
+	assert_string_equal(told(place), "created old/b\nmodified old/b\nclosed old/b\n");
+}
+
+/* The library lists before it watches, or not at all: these files would be lost. */
+static void test_new_directory_with_content(void **state)
+{
+	struct place *place = *state;
+
+	watch(place);
+	make_directory(place, "s");
+	make_directory(place, "s/t");
+	write_file(place, "s/t/a");
+	assert_string_equal(told(place), "directory s\ndirectory s/t\ncreated s/t/a\n");
+	write_file(place, "s/t/b");
+	assert_string_equal(told(place), "created s/t/b\nmodified s/t/b\nclosed s/t/b\n");
+}
+
+static void test_renamed_directory_keeps_its_files_names_right(void **state)
+{
+	struct place *place = *state;
+
+	watch(place);
+	make_directory(place, "tmp");
+	make_directory(place, "tmp/x");
+	make_directory(place, "tmp2");
+	told(place);
+	move(place, "tmp", "step");
+	assert_string_equal(told(place), "from tmp\nto step\n");
+	write_file(place, "step/x/a");
+	write_file(place, "tmp2/b");
+	assert_string_equal(told(place),
+		"created step/x/a\nmodified step/x/a\nclosed step/x/a\n"
+		"created tmp2/b\nmodified tmp2/b\nclosed tmp2/b\n");
+	/* Again under the first name, which the library still has in its index. */
+	make_directory(place, "tmp");
+	told(place);
+	write_file(place, "tmp/c");
+	assert_told(place, "closed tmp/c");
+}
+
+static void test_directory_that_is_deleted_and_made_again(void **state)
+{
+	struct place *place = *state;
+
+	watch(place);
+	for (int i = 0; i < 20; i++) {
+		make_directory(place, "s");
+		told(place);
+		write_file(place, "s/a");
+		assert_told(place, "closed s/a");
+		unlink(name(place, "s/a"));
+		rmdir(name(place, "s"));
+		assert_told(place, "deleted s");
+	}
+}
+
+static void test_directory_that_leaves(void **state)
+{
+	struct place *place = *state;
+	char elsewhere[80];
+
+	watch(place);
+	make_directory(place, "s");
+	told(place);
+	snprintf(elsewhere, sizeof(elsewhere), "%s.moved", place->directory);
+	assert_int_equal(rename(name(place, "s"), elsewhere), 0);
+	assert_string_equal(told(place), "from s\n");
+	char inside[100];
+	snprintf(inside, sizeof(inside), "%s/a", elsewhere);
+	close(open(inside, O_WRONLY | O_CREAT, 0600));
+	assert_string_equal(told(place), "");
+	/* And comes back, with what it got meanwhile. */
+	assert_int_equal(rename(elsewhere, name(place, "s")), 0);
+	assert_string_equal(told(place), "to s\ncreated s/a\n");
+	write_file(place, "s/b");
+	assert_told(place, "closed s/b");
+}
+
+static void ran_out(struct timer *timer)
+{
+	loop_stop(&container_of(timer, struct place, timeout)->loop);
+}
+
+static void run_for(struct place *place, int64_t ms)
+{
+	place->timeout.fired = ran_out;
+	place->loop.stopped = false;
+	loop_arm(&place->loop, &place->timeout, clock_monotonic_ms() + ms);
+	assert_int_equal(loop_run(&place->loop, NULL), 0);
+}
+
+static void test_directory_itself_is_replaced(void **state)
+{
+	struct place *place = *state;
+
+	watch(place);
+	assert_int_equal(rmdir(place->directory), 0);
+	assert_told(place, "rescan ");
+	run_for(place, 50);
+	assert_int_equal(mkdir(place->directory, 0700), 0);
+	write_file(place, "early");
+	for (int i = 0; i < 100 && !strstr(place->told, "created early"); i++)
+		run_for(place, 50);
+	assert_told(place, "created early");
+	write_file(place, "a");
+	assert_told(place, "closed a");
+}
+
+static void test_loop_hands_out(void **state)
+{
+	struct place *place = *state;
+
+	watch(place);
+	write_file(place, "a");
+	for (int i = 0; i < 100 && !strstr(place->told, "closed a"); i++)
+		run_for(place, 20);
+	assert_non_null(strstr(place->told, "closed a"));
+	place->told[0] = '\0';
+	write_file(place, "b");
+	for (int i = 0; i < 100 && !strstr(place->told, "closed b"); i++)
+		run_for(place, 20);
+	assert_non_null(strstr(place->told, "closed b"));
+}
+
+static int queue_limit(void)
+{
+	auto_(bytes_release) struct bytes text = {0};
+
+	if (file_read("/proc/sys/fs/inotify/max_queued_events", &text, NULL) < 0)
+		return -1;
+	bytes_append(&text, "", 1, NULL);
+	return atoi((const char *)text.data);
+}
+
+static void test_overflow_says_rescan_and_watches_what_came_unseen(void **state)
+{
+	struct place *place = *state;
+	int limit = queue_limit();
+
+	if (limit < 0 || limit > 100000)
+		skip();
+	watch(place);
+	/* Two names in turn, because the kernel merges events that are equal to the last one. */
+	for (int i = 0; i <= limit; i++)
+		write_file(place, i % 2 ? "a" : "b");
+	make_directory(place, "unseen");
+	dir_watch_drain(place->watch);
+	assert_true(place->rescanned);
+	place->told[0] = '\0';
+	write_file(place, "unseen/a");
+	assert_told(place, "closed unseen/a");
+}
+
+static void test_descriptor_does_not_leak_into_the_job(void **state)
+{
+	struct place *place = *state;
+
+	watch(place);
+	assert_true(fcntl(dir_watch_descriptor(place->watch), F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(dir_watch_descriptor(place->watch), F_GETFL) & O_NONBLOCK);
+}
+
+static void test_one_at_a_time_and_again_after_it(void **state)
+{
+	struct place *place = *state;
+	struct dir_watch *second;
+	struct err err;
+
+	watch(place);
+	assert_int_equal(
+		dir_watch_open(&place->loop, place->directory, changed, place, &second, &err), -1);
+	assert_int_equal(err.kind, ERR_EXISTS);
+	dir_watch_close(place->watch);
+	watch(place);
+	write_file(place, "a");
+	assert_told(place, "closed a");
+}
+
+static void test_directory_that_is_not_there(void **state)
+{
+	struct place *place = *state;
+	struct err err;
+
+	assert_int_equal(dir_watch_open(&place->loop, "/tmp/test_dir_watch.none", changed, place,
+				 &place->watch, &err),
+		-1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_null(place->watch);
+	watch(place);
+}
+
+static void test_local_file_systems_are_not_blind(void **state)
+{
+	(void)state;
+	assert_false(dir_watch_is_blind("/proc"));
+	assert_false(dir_watch_is_blind("/dev/shm"));
+	assert_false(dir_watch_is_blind("/tmp/test_dir_watch.none"));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_file),
+		TEST(test_what_is_there_already_is_no_news),
+		TEST(test_new_directory_with_content),
+		TEST(test_renamed_directory_keeps_its_files_names_right),
+		TEST(test_directory_that_is_deleted_and_made_again),
+		TEST(test_directory_that_leaves),
+		TEST(test_directory_itself_is_replaced),
+		TEST(test_loop_hands_out),
+		TEST(test_overflow_says_rescan_and_watches_what_came_unseen),
+		TEST(test_descriptor_does_not_leak_into_the_job),
+		TEST(test_one_at_a_time_and_again_after_it),
+		TEST(test_directory_that_is_not_there),
+		TEST(test_local_file_systems_are_not_blind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

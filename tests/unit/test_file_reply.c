@@ -1,0 +1,92 @@
+/* What a notice file says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "cloud/file_reply.h"
+
+#include <string.h>
+
+/* Seen at 2026-04-11T22:00:00Z, and 50000 on the monotonic clock. */
+enum {
+	SEEN_MS = 50000
+};
+#define SEEN_WALL_MS 1775944800000
+
+static void contents(void **state)
+{
+	// clang-format off
+	static const struct {
+		const char *name, *text;
+		int age_ms;
+		enum verdict_kind kind;
+		enum notice_kind notice;
+		int64_t left_ms;
+		const char *reason;
+	} rows[] = {
+		{"empty", "", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
+		{"words", "node is drained\nsecond line", 100, VERDICT_POSITIVE, NOTICE_STOP, 29900, "node is drained"},
+		{"all", "{\"reason\": \"drain\", \"in_seconds\": 90}", 0, VERDICT_POSITIVE, NOTICE_STOP, 90000, "drain"},
+		{"counted from its appearing", "{\"in_seconds\": 90}", 60000, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
+		{"a fraction", "{\"in_seconds\": 1.5}", 0, VERDICT_POSITIVE, NOTICE_STOP, 1500, "/run/notice is there"},
+		{"a time", "{\"deadline\": \"2026-04-11T22:05:00Z\"}", 999999, VERDICT_POSITIVE, NOTICE_STOP, 300000, "/run/notice is there"},
+		{"a time that is just over", "{\"deadline\": \"2026-04-11T21:59:30Z\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 0, "/run/notice is there"},
+		{"left over", "{\"deadline\": \"2026-04-11T21:00:00Z\"}", 0, VERDICT_NEGATIVE, NOTICE_NONE, 0, ""},
+		{"left over, without a time", "", 3600000, VERDICT_NEGATIVE, NOTICE_NONE, 0, ""},
+		{"a broken time", "{\"deadline\": \"soon\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
+		{"a negative time", "{\"in_seconds\": -5}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
+		{"advice", "{\"kind\": \"advice\", \"reason\": \"later\"}", 3600000, VERDICT_POSITIVE, NOTICE_ADVICE, 0, "later"},
+		{"being written", "{\"reason\": \"dr", 100, VERDICT_UNKNOWN, NOTICE_NONE, 0, ""},
+		{"broken for good", "{\"reason\": \"dr", 2000, VERDICT_POSITIVE, NOTICE_STOP, 28000, "/run/notice is there"},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct file_content content = {
+			.path = "/run/notice",
+			.text = rows[i].text,
+			.size = strlen(rows[i].text),
+			.appeared_wall_ms = SEEN_WALL_MS - rows[i].age_ms,
+			.seen_ms = SEEN_MS,
+			.seen_wall_ms = SEEN_WALL_MS,
+			.settled = rows[i].age_ms > 1000,
+		};
+		struct verdict verdict;
+
+		file_reply(&content, &verdict);
+		if (verdict.kind != rows[i].kind || verdict.notice.kind != rows[i].notice)
+			fail_msg("%s: %d", rows[i].name, (int)verdict.kind);
+		assert_string_equal(verdict.notice.reason, rows[i].reason);
+		if (verdict.notice.kind == NOTICE_STOP)
+			assert_int_equal(verdict.notice.deadline_ms - SEEN_MS, rows[i].left_ms);
+	}
+}
+
+/* Two long paths that differ in their ends stay two notices. */
+static void identity_is_the_paths_end(void **state)
+{
+	char path[200];
+	struct file_content content = {.path = path, .appeared_wall_ms = 0, .seen_ms = 0};
+	struct verdict verdict;
+
+	(void)state;
+	memset(path, 'd', sizeof(path));
+	memcpy(path + sizeof(path) - 5, "/end", 5);
+	file_reply(&content, &verdict);
+	assert_int_equal(strlen(verdict.notice.identity), sizeof(verdict.notice.identity) - 1);
+	assert_string_equal(verdict.notice.identity + strlen(verdict.notice.identity) - 4, "/end");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contents),
+		cmocka_unit_test(identity_is_the_paths_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* Canned answers of the Compute Engine metadata server, and of what is not it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "cloud/gcp_reply.h"
+
+#include <string.h>
+
+static void preempted_and_maintenance(void **state)
+{
+	// clang-format off
+	static const struct {
+		const char *name;
+		int status;
+		const char *flavor, *server, *body;
+		enum verdict_kind preempted, maintenance;
+	} rows[] = {
+		{"not preempted", 200, "Google", NULL, "FALSE", VERDICT_NEGATIVE, VERDICT_UNKNOWN},
+		{"preempted", 200, "Google", NULL, "TRUE", VERDICT_POSITIVE, VERDICT_UNKNOWN},
+		{"with a newline", 200, "Google", NULL, "TRUE\n", VERDICT_POSITIVE, VERDICT_UNKNOWN},
+		{"in other letters", 200, "Google", NULL, "true", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"more than TRUE", 200, "Google", NULL, "TRUE FALSE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"no maintenance", 200, "Google", NULL, "NONE", VERDICT_UNKNOWN, VERDICT_NEGATIVE},
+		{"migration", 200, "Google", NULL, "MIGRATE_ON_HOST_MAINTENANCE", VERDICT_UNKNOWN, VERDICT_POSITIVE},
+		{"termination", 200, "Google", NULL, "TERMINATE_ON_HOST_MAINTENANCE", VERDICT_UNKNOWN, VERDICT_POSITIVE},
+		{"TRUE without the header", 200, NULL, NULL, "TRUE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"NONE without the header", 200, NULL, NULL, "NONE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"FALSE with another header", 200, "Amazon", NULL, "FALSE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"empty", 200, "Google", NULL, "", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"a page", 200, "Google", NULL, "<!DOCTYPE html><html lang=en>", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"away for a second", 503, "Google", NULL, "TRUE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"header missing in the request", 403, "Google", "Metadata Server for VM", "<!DOCTYPE html>", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"throttled", 429, "Google", NULL, "", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"GKE", 404, "Google", "GKE Metadata Server", "", VERDICT_ABSENT, VERDICT_ABSENT},
+		{"another server without the key", 404, "Google", NULL, "<!DOCTYPE html>", VERDICT_ABSENT, VERDICT_ABSENT},
+		{"another cloud", 404, NULL, NULL, "{ \"error\": \"Not found\" }", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct answer answer = {
+			.status = rows[i].status,
+			.body = rows[i].body,
+			.size = strlen(rows[i].body),
+			.flavor = rows[i].flavor,
+			.server = rows[i].server,
+			.arrived_ms = 1000,
+		};
+		struct verdict preempted, maintenance;
+
+		gcp_preempted_reply(&answer, &preempted);
+		gcp_maintenance_reply(&answer, &maintenance);
+		if (preempted.kind != rows[i].preempted || maintenance.kind != rows[i].maintenance)
+			fail_msg("%s: %d %d", rows[i].name, (int)preempted.kind,
+				(int)maintenance.kind);
+		if (preempted.kind == VERDICT_POSITIVE) {
+			assert_int_equal(preempted.notice.kind, NOTICE_STOP);
+			assert_int_equal(preempted.notice.deadline_ms, 31000);
+		}
+		if (maintenance.kind == VERDICT_POSITIVE) {
+			assert_int_equal(maintenance.notice.kind, NOTICE_ADVICE);
+			assert_int_equal(maintenance.notice.deadline_ms, CLOCK_NEVER);
+		}
+		if (preempted.kind == VERDICT_ABSENT)
+			assert_non_null(strstr(preempted.why, "hostNetwork"));
+	}
+}
+
+static void etags(void **state)
+{
+	(void)state;
+	assert_true(gcp_etag_is_usable("411261ca6c9e654e"));
+	assert_true(gcp_etag_is_usable("0"));
+	assert_false(gcp_etag_is_usable(NULL));
+	assert_false(gcp_etag_is_usable(""));
+	assert_false(gcp_etag_is_usable("\"quoted\""));
+	assert_false(gcp_etag_is_usable("a&timeout_sec=0"));
+	assert_false(gcp_etag_is_usable(
+		"00000000000000000000000000000000000000000000000000000000000000000"));
+}
+
+static void backoff_stays_within_a_second(void **state)
+{
+	(void)state;
+	for (unsigned failures = 0; failures < 100; failures++)
+		assert_in_range(gcp_backoff_ms(failures), 200, 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(preempted_and_maintenance),
+		cmocka_unit_test(etags),
+		cmocka_unit_test(backoff_stays_within_a_second),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

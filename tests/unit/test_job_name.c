@@ -1,0 +1,183 @@
+/* Which name a job gets, from the environments that schedulers really give. */
+#include "job_name.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+/* `arg` is a list of "NAME=value". */
+static const char *get(void *arg, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *const *variable = arg; *variable; variable++)
+		if (strncmp(*variable, name, length) == 0 && (*variable)[length] == '=')
+			return *variable + length + 1;
+	return NULL;
+}
+
+static const char *const command[] = {"python", "train.py", NULL};
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define NOTHING LIST("PATH=/bin")
+
+static void follows_the_order(void **state)
+{
+	const struct {
+		const char *chosen;
+		const char *const *environment;
+		const char *text, *origin;
+	} rows[] = {
+		{"mine", LIST("REPRIEVE_JOB=other", "SLURM_JOB_ID=1"), "mine", "--job"},
+		{NULL, LIST("REPRIEVE_JOB=other", "SKYPILOT_TASK_ID=s"), "other", "REPRIEVE_JOB"},
+		{NULL, LIST("SKYPILOT_TASK_ID=sky-2026-a_b-1", "TORCHELASTIC_RUN_ID=t"), "sky-2026-a_b-1",
+			"SKYPILOT_TASK_ID"},
+		{NULL, LIST("TORCHELASTIC_RUN_ID=t7", "SLURM_JOB_ID=1"), "t7", "TORCHELASTIC_RUN_ID"},
+		{NULL, LIST("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=12"), "slurm-12", "SLURM_JOB_ID"},
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3"),
+			"slurm-12_3", "SLURM_ARRAY_JOB_ID"},
+		{NULL, LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_JOB_ID=14"), "slurm-14", "SLURM_JOB_ID"},
+		{NULL,
+			LIST("JOBSET_NAME=llm", "REPLICATED_JOB_NAME=workers", "JOB_INDEX=0",
+				"JOB_COMPLETION_INDEX=2"),
+			"llm-workers-0-2", "JOBSET_NAME"},
+		{NULL, LIST("JOB_NAME=fit", "JOB_COMPLETION_INDEX=4"), "fit_4",
+			"JOB_NAME and JOB_COMPLETION_INDEX"},
+		{NULL, LIST("TRAINING_JOB_NAME=resnet-1"), "resnet-1", "TRAINING_JOB_NAME"},
+		{NULL, LIST("AWS_BATCH_JOB_ID=4876da2c-02b0"), "batch-4876da2c-02b0", "AWS_BATCH_JOB_ID"},
+		{NULL, LIST("REPRIEVE_JOB=", "SLURM_JOB_ID=1"), "slurm-1", "SLURM_JOB_ID"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job_name name;
+		struct err err;
+
+		assert_int_equal(job_name_find(rows[i].chosen, get, (void *)rows[i].environment, "/w",
+					 command, &name, &err),
+			0);
+		assert_string_equal(name.text, rows[i].text);
+		assert_string_equal(name.origin, rows[i].origin);
+	}
+}
+
+static const char *name_in(const char *const *environment, const char *directory,
+	const char *const *argv, struct job_name *name)
+{
+	struct err err;
+
+	assert_int_equal(
+		job_name_find(NULL, get, (void *)environment, directory, argv, name, &err), 0);
+	return name->text;
+}
+
+static void refuses_bad_names_of_the_user(void **state)
+{
+	char longest[JOB_NAME_MOST + 2];
+	const char *const bad[] = {"", "a/b", "..", ".hidden", "-x", "a b", "\xc3\xa9", longest};
+	struct job_name name;
+	struct err err;
+
+	(void)state;
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(
+			job_name_find(bad[i], get, (void *)NOTHING, "/w", command, &name, &err), -1);
+		assert_int_equal(err.kind, ERR_INVALID);
+	}
+	assert_int_equal(job_name_find(NULL, get, (void *)LIST("REPRIEVE_JOB=a/b"), "/w", command,
+				 &name, &err),
+		-1);
+	assert_non_null(strstr(err.text, "REPRIEVE_JOB"));
+	longest[JOB_NAME_MOST] = '\0';
+	assert_int_equal(job_name_find(longest, get, (void *)NOTHING, "/w", command, &name, &err), 0);
+}
+
+static void maps_ids_of_schedulers_apart(void **state)
+{
+	struct job_name one, two;
+	char id[400] = "TRAINING_JOB_NAME=";
+
+	(void)state;
+	name_in(LIST("AWS_BATCH_JOB_ID=ab:3"), "/w", command, &one);
+	name_in(LIST("AWS_BATCH_JOB_ID=ab/3"), "/w", command, &two);
+	assert_memory_equal(one.text, "batch-ab_3-", 11);
+	assert_memory_equal(two.text, "batch-ab_3-", 11);
+	assert_string_not_equal(one.text, two.text);
+	name_in(LIST("SKYPILOT_TASK_ID=../../etc"), "/w", command, &one);
+	assert_null(strchr(one.text, '/'));
+	assert_int_not_equal(one.text[0], '.');
+	memset(id + strlen(id), 'x', 300);
+	name_in(LIST(id), "/w", command, &one);
+	id[strlen(id) - 1] = 'y';
+	name_in(LIST(id), "/w", command, &two);
+	assert_true(strlen(one.text) <= JOB_NAME_MOST);
+	assert_string_not_equal(one.text, two.text);
+}
+
+static void fingerprints_directory_and_command(void **state)
+{
+	struct job_name one, two;
+
+	(void)state;
+	name_in(NOTHING, "/w", command, &one);
+	assert_string_equal(one.origin, "directory and command");
+	/* printf '/w\0python\0train.py\0' | sha256sum */
+	assert_string_equal(one.text, "train-94a4fb2bfe2f");
+	assert_string_not_equal(one.text, name_in(NOTHING, "/v", command, &two));
+	name_in(NOTHING, "/w", LIST("python", "train.py", "--lr", "1"), &two);
+	assert_string_not_equal(one.text, two.text);
+	/* Where one argument ends and the next begins counts. */
+	name_in(NOTHING, "/w", LIST("a", "bc"), &one);
+	name_in(NOTHING, "/w", LIST("ab", "c"), &two);
+	assert_string_not_equal(strrchr(one.text, '-'), strrchr(two.text, '-'));
+}
+
+static void calls_it_by_what_a_person_would_say(void **state)
+{
+	const struct {
+		const char *const *argv;
+		const char *prefix;
+	} rows[] = {
+		{LIST("python3", "/home/me/fit_model.py", "--data", "x.py"), "fit_model-"},
+		{LIST("torchrun", "--nproc_per_node", "2", "train.py"), "train-"},
+		{LIST("python", "-m", "my.package.trainer", "--x"), "trainer-"},
+		{LIST("python", "-m", "torch.distributed.run", "train.py"), "train-"},
+		{LIST("./run.sh"), "run-"},
+		{LIST("bash", "go.sh"), "go-"},
+		{LIST("/usr/bin/xgboost", "conf"), "xgboost-"},
+		{LIST("sh", "-c", "exit 0"), "sh-"},
+		{LIST("./.hidden"), "_hidden-"},
+		{LIST("./a b"), "a_b-"},
+		{LIST(""), ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job_name name;
+
+		name_in(NOTHING, "/w", rows[i].argv, &name);
+		assert_int_equal(strlen(name.text), strlen(rows[i].prefix) + 12);
+		assert_memory_equal(name.text, rows[i].prefix, strlen(rows[i].prefix));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(follows_the_order),
+		cmocka_unit_test(refuses_bad_names_of_the_user),
+		cmocka_unit_test(maps_ids_of_schedulers_apart),
+		cmocka_unit_test(fingerprints_directory_and_command),
+		cmocka_unit_test(calls_it_by_what_a_person_would_say),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "drill/mirror.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+// clang-format off
+static const struct {
+	const char *path, *plain;
+} paths[] = {
+	{"checkpoints", "checkpoints"},
+	{"./out//ckpt/", "out/ckpt"},
+	{"a/./b", "a/b"},
+	{"..a/b..", "..a/b.."},
+	{"", NULL}, {".", NULL}, {"./", NULL}, {"/tmp/x", NULL}, {"..", NULL}, {"a/../b", NULL},
+};
+// clang-format on
+
+static void relative(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		auto_free char *plain = mirror_relative(paths[i].path);
+
+		if (!text_equal(plain, paths[i].plain))
+			fail_msg("'%s' -> '%s'", paths[i].path, plain ? plain : "(null)");
+	}
+}
+
+static void make(const char *root, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", root, path);
+
+	if (text_ends(path, "/"))
+		assert_int_equal(file_make_directories(whole, 0777, NULL), 0);
+	else
+		assert_int_equal(file_write(whole, path, strlen(path), NULL), 0);
+}
+
+static char kind(const char *root, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", root, path);
+	struct stat about;
+
+	if (lstat(whole, &about) < 0)
+		return '-';
+	return S_ISLNK(about.st_mode) ? 'l' : S_ISDIR(about.st_mode) ? 'd' : 'f';
+}
+
+static void shows_all_but_what_is_left_out(void **state)
+{
+	static const char *const left_out[] = {"out/runs/ckpt", "final.npy"};
+	char root[] = "/tmp/test-mirror-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	make(root, "from/out/runs/ckpt/");
+	make(root, "from/data/");
+	make(root, "from/scratch/");
+	make(root, "from/train.py");
+	make(root, "from/.hidden");
+	make(root, "from/final.npy");
+	make(root, "from/final.npy.md");
+	make(root, "from/out/notes");
+	make(root, "from/out/runs/log");
+	make(root, "from/out/runs/ckpt/step-1");
+	auto_free char *from = text_format("%s/from", root);
+	auto_free char *to = text_format("%s/from/scratch/machine-1", root);
+	auto_free char *scratch = text_format("%s/from/scratch", root);
+
+	assert_int_equal(mirror_make(from, to, scratch, left_out, 2, NULL), 0);
+	assert_int_equal(kind(to, "train.py"), 'l');
+	assert_int_equal(kind(to, ".hidden"), 'l');
+	assert_int_equal(kind(to, "data"), 'l');
+	assert_int_equal(kind(to, "final.npy"), '-');
+	assert_int_equal(kind(to, "final.npy.md"), 'l');
+	assert_int_equal(kind(to, "out"), 'd');
+	assert_int_equal(kind(to, "out/notes"), 'l');
+	assert_int_equal(kind(to, "out/runs"), 'd');
+	assert_int_equal(kind(to, "out/runs/log"), 'l');
+	assert_int_equal(kind(to, "out/runs/ckpt"), '-');
+	assert_int_equal(kind(to, "scratch"), '-');
+	/* The links lead to the user's files. */
+	auto_free char *shown = text_format("%s/out/runs/log", to);
+	auto_(bytes_release) struct bytes text = {0};
+	assert_int_equal(file_read(shown, &text, NULL), 0);
+	assert_int_equal(text.size, strlen("from/out/runs/log"));
+	assert_int_equal(file_remove_tree(root, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(relative),
+		cmocka_unit_test(shows_all_but_what_is_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+#include "options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS 8
+
+static int parse(const char *const *words, struct run_options *options, struct err *err)
+{
+	static char *argv[WORDS + 2];
+	int argc = 1;
+	bool help;
+
+	argv[0] = strdup("run");
+	for (; words[argc - 1]; argc++)
+		argv[argc] = strdup(words[argc - 1]);
+	argv[argc] = NULL;
+	return options_parse_run(argc, argv, options, &help, err);
+}
+
+static void test_defaults(void **state)
+{
+	const char *const words[WORDS] = {"--", "python", "train.py", "--store", "x"};
+	struct run_options options;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(parse(words, &options, &err), 0);
+	assert_null(options.store);
+	assert_string_equal(options.checkpoint_dir, "checkpoints");
+	assert_string_equal(options.command[0], "python");
+	assert_string_equal(options.command[2], "--store");
+	assert_int_equal(options.grace_ms, 30000);
+	assert_int_equal(options.ask, ASK_AUTO);
+	assert_false(options.strict);
+}
+
+static void test_values(void **state)
+{
+	const char *const words[WORDS] = {"-s", "file:///x", "--checkpoint-signal=SIGUSR2", "--grace", "2m", "--restore", "3-12", "true"};
+	const char *all[WORDS + 1] = {0};
+	struct run_options options;
+	struct err err;
+
+	(void)state;
+	memcpy(all, words, sizeof(words));
+	assert_int_equal(parse(all, &options, &err), 0);
+	assert_string_equal(options.store, "file:///x");
+	assert_true(options.store_chosen);
+	assert_int_equal(options.ask, ASK_SIGNAL);
+	assert_int_equal(options.checkpoint_signal, SIGUSR2);
+	assert_int_equal(options.grace_ms, 120000);
+	assert_int_equal(options.restore, RESTORE_THIS);
+	assert_int_equal(options.restore_id.attempt, 3);
+	assert_int_equal(options.restore_id.sequence, 12);
+	assert_string_equal(options.command[0], "true");
+}
+
+/* Each says what and where in one line. */
+static void test_refusals(void **state)
+{
+	static const struct {
+		const char *words[WORDS];
+		const char *says;
+	} rows[] = {
+		{{"--no-such", "--", "true"}, "--no-such"},
+		{{"-Z", "--", "true"}, "-Z"},
+		{{"--store"}, "--store"},
+		{{"--grace", "soon", "--", "true"}, "'soon'"},
+		{{"--checkpoint-signal", "BANG", "--", "true"}, "'BANG'"},
+		{{"--restore", "yesterday", "--", "true"}, "'yesterday'"},
+		{{"--shim", "maybe", "--", "true"}, "'maybe'"},
+		{{"--checkpoint-dir", "", "--", "true"}, "--checkpoint-dir"},
+		{{"--"}, "no command"},
+		{{0}, "no command"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run_options options;
+		struct err err;
+
+		assert_int_equal(parse(rows[i].words, &options, &err), -1);
+		assert_int_equal(err.kind, ERR_INVALID);
+		if (!strstr(err.text, rows[i].says))
+			fail_msg("'%s' does not say '%s'", err.text, rows[i].says);
+	}
+}
+
+static void test_the_command_line_wins_over_the_environment(void **state)
+{
+	const char *const words[WORDS] = {"--store", "file:///line", "--", "true"};
+	struct run_options options;
+	struct err err;
+
+	(void)state;
+	setenv("REPRIEVE_STORE", "file:///environment", 1);
+	setenv("REPRIEVE_GRACE", "7", 1);
+	setenv("REPRIEVE_STRICT", "1", 1);
+	assert_int_equal(parse(words, &options, &err), 0);
+	assert_string_equal(options.store, "file:///line");
+	assert_int_equal(options.grace_ms, 7000);
+	assert_true(options.strict);
+	setenv("REPRIEVE_GRACE", "never", 1);
+	assert_int_equal(parse(words, &options, &err), -1);
+	assert_non_null(strstr(err.text, "REPRIEVE_GRACE"));
+	unsetenv("REPRIEVE_STORE");
+	unsetenv("REPRIEVE_GRACE");
+	unsetenv("REPRIEVE_STRICT");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_the_command_line_wins_over_the_environment),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

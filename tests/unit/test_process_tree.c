@@ -1,0 +1,211 @@
+/* What /proc says of processes that this test starts itself. */
+#include "process_tree.h"
+
+#include "base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void handle(int signal)
+{
+	(void)signal;
+}
+
+static const struct process *find(const struct process_tree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i].pid == pid)
+			return &tree->processes[i];
+	return NULL;
+}
+
+/* Child, and grandchild whose numbers go to `pids`; both live until they are killed. */
+static void start_family(pid_t pids[2], int ends[2])
+{
+	assert_int_equal(pipe(ends), 0);
+	pids[0] = fork();
+	if (pids[0] == 0) {
+		pid_t grandchild;
+
+		signal(SIGUSR1, handle);
+		signal(SIGUSR2, SIG_IGN);
+		prctl(PR_SET_NAME, "a) R 1 (b");
+		grandchild = fork();
+		if (grandchild == 0) {
+			signal(SIGUSR1, SIG_DFL);
+			for (;;)
+				pause();
+		}
+		if (write(ends[1], &grandchild, sizeof(grandchild)) != sizeof(grandchild))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ends[0], &pids[1], sizeof(pids[1])), sizeof(pids[1]));
+}
+
+static void end_family(pid_t pids[2], int ends[2])
+{
+	kill(pids[1], SIGKILL);
+	kill(pids[0], SIGKILL);
+	assert_int_equal(waitpid(pids[0], NULL, 0), pids[0]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void sees_parents_before_children(void **state)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	const struct process *child, *grandchild;
+	pid_t pids[2];
+	int ends[2];
+	uint64_t caught;
+
+	(void)state;
+	start_family(pids, ends);
+	assert_int_equal(process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL), 0);
+	assert_null(find(&tree, getpid()));
+	child = find(&tree, pids[0]);
+	grandchild = find(&tree, pids[1]);
+	assert_non_null(child);
+	assert_non_null(grandchild);
+	assert_true(child < grandchild);
+	assert_int_equal(child->parent, getpid());
+	assert_int_equal(grandchild->parent, pids[0]);
+	/* A name that looks like the rest of the line must not shift the fields. */
+	assert_string_equal(child->comm, "a) R 1 (b");
+	assert_true(child->state == 'S');
+	assert_int_equal(child->start_time, process_start_time(pids[0]));
+	assert_true(child->caught & process_signal_bit(SIGUSR1));
+	assert_true(child->ignored & process_signal_bit(SIGUSR2));
+	assert_false(child->caught & process_signal_bit(SIGUSR2));
+	assert_true(child->command_size > 0);
+	assert_non_null(strstr(child->executable, "test_process_tree"));
+	assert_int_equal(process_read_caught(pids[0], &caught, NULL), 0);
+	assert_int_equal(caught, child->caught);
+	end_family(pids, ends);
+}
+
+static void includes_another_root(void **state)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	pid_t pids[2];
+	int ends[2];
+
+	(void)state;
+	start_family(pids, ends);
+	assert_int_equal(process_tree_read(pids[0], PROCESS_TREE_BRIEF, &tree, NULL), 0);
+	assert_int_equal(tree.count, 2);
+	assert_int_equal(tree.processes[0].pid, pids[0]);
+	assert_int_equal(tree.processes[1].pid, pids[1]);
+	end_family(pids, ends);
+}
+
+static void knows_the_dead(void **state)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	const struct process *zombie;
+	siginfo_t ended;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(3);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_equal(process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL), 0);
+	zombie = find(&tree, pid);
+	assert_non_null(zombie);
+	assert_true(process_is_dead(zombie));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(process_start_time(pid), 0);
+	struct err err;
+	uint64_t caught;
+	assert_int_equal(process_read_caught(pid, &caught, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+}
+
+/* The environment that a process was started with, also a large one. */
+static void reads_ranks(void **state)
+{
+	static char filler[100 * 1024];
+	char shell[] = "/bin/sh", option[] = "-c", command[] = "printf x; read x; exit 0";
+	char *argv[] = {shell, option, command, NULL};
+	char rank[] = "RANK=7", local_rank[] = "LOCAL_RANK=3", other[] = "OMPI_RANK=9";
+	char *environment[] = {filler, other, rank, local_rank, NULL};
+	auto_(process_tree_release) struct process_tree tree = {0};
+	int out[2], in[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	memset(filler, 'f', sizeof(filler) - 1);
+	memcpy(filler, "FILLER=", 7);
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(pipe(in), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		close(in[1]);
+		execve(shell, argv, environment);
+		_exit(127);
+	}
+	assert_int_equal(read(out[0], &byte, 1), 1);
+	assert_int_equal(process_tree_read(pid, PROCESS_TREE_FULL, &tree, NULL), 0);
+	assert_int_equal(tree.count, 1);
+	assert_int_equal(tree.processes[0].rank, 7);
+	assert_int_equal(tree.processes[0].local_rank, 3);
+	assert_memory_equal(tree.processes[0].command, "/bin/sh\0-c\0printf", 17);
+	for (int i = 0; i < 2; i++) {
+		close(out[i]);
+		close(in[i]);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Processes are born and end while the table is read: no error, no process without a number. */
+static void stands_a_storm(void **state)
+{
+	pid_t storm = fork();
+
+	(void)state;
+	if (storm == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGCHLD, SIG_IGN);
+		for (;;)
+			if (fork() == 0)
+				_exit(0);
+	}
+	for (int i = 0; i < 200; i++) {
+		auto_(process_tree_release) struct process_tree tree = {0};
+
+		assert_int_equal(process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL), 0);
+		assert_non_null(find(&tree, storm));
+		for (size_t j = 0; j < tree.count; j++)
+			assert_true(tree.processes[j].pid > 0 && tree.processes[j].start_time > 0);
+	}
+	kill(storm, SIGKILL);
+	assert_int_equal(waitpid(storm, NULL, 0), storm);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sees_parents_before_children),
+		cmocka_unit_test(includes_another_root),
+		cmocka_unit_test(knows_the_dead),
+		cmocka_unit_test(reads_ranks),
+		cmocka_unit_test(stands_a_storm),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

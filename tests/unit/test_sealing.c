@@ -1,0 +1,394 @@
+/*
+ * Each row is a story in the language of run(): what the two witnesses say, and what must be concluded. Time starts at 0 and moves
+ * by "+ms"; the quiet time is 1000.
+ *
+ *   O pid fd path    shim: opened, empty     E pid fd path   opened, with content
+ *   D pid fd path    duplicated              C pid fd path   closed       F pid fd path   closed, and that failed
+ *   R pid old new    renamed                 L pid fd path   linked by its descriptor
+ *   X pid            exiting by exit()       Q pid           exiting by _exit()      H pid   hello     lost
+ *   kc km kw kd kD path    kernel: created, modified, closed after writing, deleted, directory created
+ *   kf path cookie, kt path cookie           moved from, moved to             kr   rescan
+ *   end pid exited|killed|gone               job clean|failed                 verify held|released|gone
+ *   = nothing|busy|sealed|torn   poll        ack        torn path   good path    open path
+ */
+#include "sealing.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct row {
+	const char *name;
+	const char *story;
+};
+
+// clang-format off
+static const struct row rows[] = {
+	{"nothing happens", "= nothing; +5000; = nothing"},
+	{"one file", "O 1 3 a; kc a; km a; = busy; C 1 3 a; kw a; = busy; +999; = busy; +1; = sealed; ack; = nothing"},
+	{"a seal is told until it is acknowledged", "O 1 3 a; C 1 3 a; +1000; = sealed; +10; = sealed; ack; = nothing"},
+	{"open for long without a write", "O 1 3 a; kc a; +60000; = busy; C 1 3 a; = busy; +1000; = sealed; good a"},
+	{"two files, one pause", "O 1 3 a; C 1 3 a; +500; O 1 3 b; C 1 3 b; +999; = busy; +1; = sealed"},
+	{"a file opened before the other is closed", "O 1 3 a; O 1 4 b; C 1 3 a; +2000; = busy; C 1 4 b; +1000; = sealed"},
+	{"np.save: written by a duplicate, two closes", "O 1 3 a; D 1 4 a; km a; C 1 4 a; +2000; = busy; C 1 3 a; kw a; +1000; = sealed; good a"},
+	{"the original is closed first", "O 1 3 a; D 1 4 a; C 1 3 a; +2000; = busy; C 1 4 a; kw a; +1000; = sealed"},
+	{"the first close of two, then killed", "O 1 3 a; D 1 4 a; C 1 3 a; end 1 killed; torn a; +1000; = torn"},
+	{"a number that is used again", "O 1 3 a; O 1 3 b; C 1 3 b; +1000; = sealed"},
+	{"two processes", "O 1 3 a; O 2 3 b; C 1 3 a; +2000; = busy; C 2 3 b; +1000; = sealed"},
+
+	{"temporary file renamed into place", "O 1 3 t; kc t; km t; C 1 3 t; kw t; R 1 t a; kf t 7; kt a 7; +1000; = sealed; good a"},
+	{"renamed while open", "O 1 3 t; kf t 7; kt a 7; +2000; = busy; open a; C 1 3 a; +1000; = sealed"},
+	{"renamed while open, then killed", "O 1 3 t; kc t; kf t 7; kt a 7; end 1 killed; torn a; good t"},
+	{"a directory renamed into place", "kD t; O 1 3 t/x; C 1 3 t/x; R 1 t s; kf t 7; kt s 7; +1000; = sealed; good s/x"},
+	{"a directory with an open file renamed", "kD t; O 1 3 t/x; kf t 7; kt s 7; +2000; = busy; end 1 killed; torn s/x; good t/x"},
+	{"renamed from outside", "kt a 9; +999; = busy; +1; = sealed"},
+	{"renamed to outside is no write", "kf a 9; +1000; = nothing"},
+	{"nameless file, linked", "O 1 3 #5; km #5; L 1 3 a; kc a; +2000; = busy; C 1 3 a; kw #5; +1000; = sealed; good a"},
+	{"nameless file, linked, killed before its close", "O 1 3 #5; L 1 3 a; kc a; end 1 killed; kw #5; torn a"},
+
+	{"killed in the middle of a file", "O 1 3 a; kc a; km a; kw a; end 1 killed; torn a; +1000; = torn; ack; = nothing; torn a"},
+	{"killed between two files", "O 1 3 a; kc a; C 1 3 a; kw a; +300; end 1 killed; torn a; +1000; = torn"},
+	{"killed between two files, the job with it", "O 1 3 a; C 1 3 a; +300; job failed; = torn; torn a"},
+	{"killed after the quiet time, before anybody asked", "O 1 3 a; C 1 3 a; +1000; end 1 killed; = sealed; good a"},
+	{"killed after the seal", "O 1 3 a; C 1 3 a; +1000; = sealed; ack; end 1 killed; job failed; = nothing; good a"},
+	{"killed in the next burst: the sealed one stands", "O 1 3 a; C 1 3 a; +1000; = sealed; ack; O 1 3 b; end 1 killed; torn b; good a"},
+	{"the same, but the seal was not acknowledged", "O 1 3 a; C 1 3 a; +1000; O 1 3 b; end 1 killed; torn b; good a"},
+	{"one of two ranks is killed: the set is torn, what the other still writes too", "O 1 3 a; O 2 3 b; end 1 killed; C 2 3 b; O 2 3 c; C 2 3 c; = busy; +1000; = torn; torn a; torn b; torn c"},
+	{"a worker that never wrote is killed", "O 1 3 a; end 2 killed; C 1 3 a; +1000; = sealed; good a"},
+	{"a writer gone without a word", "O 1 3 a; C 1 3 a; end 1 gone; +1000; = torn; torn a"},
+	{"a writer gone that said it was exiting", "O 1 3 a; C 1 3 a; X 1; end 1 gone; +1000; = sealed"},
+	{"a pool's child, by _exit, with nothing open", "O 1 3 a; C 1 3 a; Q 1; end 1 gone; +1000; = sealed"},
+	{"_exit with a file open: buffers are lost", "O 1 3 a; Q 1; torn a; +1000; = torn"},
+	{"exit with a file open: it is flushed", "O 1 3 a; X 1; kw a; end 1 exited; +1000; = sealed; good a"},
+	{"killed while exit flushes", "O 1 3 a; X 1; kw a; end 1 killed; torn a; +1000; = torn"},
+	{"ended past all destructors with a file open", "O 1 3 a; end 1 exited; torn a"},
+	{"close failed", "O 1 3 a; F 1 3 a; torn a; +1000; = sealed; torn a"},
+
+	{"exit 0 seals at once", "O 1 3 a; C 1 3 a; X 1; job clean; = sealed"},
+	{"exit 0 with a child's file open", "O 1 3 a; O 2 3 b; C 1 3 a; X 1; job clean; = torn; torn b"},
+	{"failed exit in a burst", "O 1 3 a; C 1 3 a; X 1; job failed; = torn; torn a"},
+	{"exit 0 with nothing written", "X 1; job clean; = nothing"},
+
+	{"overwritten in place", "E 1 3 a; km a; C 1 3 a; kw a; +1000; = sealed; good a"},
+	{"overwritten in place, killed", "E 1 3 a; km a; kw a; end 1 killed; torn a"},
+	{"torn, then written anew", "O 1 3 a; end 1 killed; +1000; = torn; ack; O 2 3 a; torn a; C 2 3 a; good a; +1000; = sealed; good a"},
+	{"torn, then appended to", "O 1 3 a; end 1 killed; +1000; = torn; ack; E 2 3 a; km a; C 2 3 a; kw a; +1000; = sealed; torn a"},
+	{"torn, then replaced by a rename", "O 1 3 a; end 1 killed; +1000; = torn; ack; O 2 3 t; C 2 3 t; kf t 7; kt a 7; good a; +1000; = sealed; good a"},
+	{"torn, then deleted", "O 1 3 a; end 1 killed; +1000; = torn; ack; kd a; good a; = nothing"},
+	{"torn in a directory, moved aside with it", "O 1 3 s/a; end 1 killed; +1000; = torn; ack; kf s 7; = nothing; good s/a"},
+	{"torn stays torn under its new name", "O 1 3 a; end 1 killed; +1000; = torn; ack; kf a 7; kt b 7; good a; torn b"},
+	{"torn, written anew, killed again", "O 1 3 a; end 1 killed; +1000; = torn; ack; O 2 3 a; C 2 3 a; end 2 killed; torn a"},
+	{"a torn directory covers what is in it", "kt s 7; job failed; = torn; torn s; torn s/x/y; good st"},
+
+	{"blind: one file", "kc a; km a; +5000; = busy; open a; kw a; +999; = busy; +1; = sealed; good a"},
+	{"blind: renamed into place", "kc t; km t; kw t; kf t 7; kt a 7; +1000; = sealed; good a"},
+	{"blind: the job is killed between two files", "kc a; km a; kw a; +100; job failed; = torn; torn a"},
+	{"blind: the job is killed in the middle of a file", "kc a; km a; kw a; job failed; torn a"},
+	{"blind: killed after the seal", "kc a; km a; kw a; +1000; = sealed; ack; job failed; = nothing; good a"},
+	{"blind: torn, then written anew", "kc a; km a; kw a; job failed; = torn; ack; km a; torn a; kw a; good a"},
+	{"blind: a late close tells nothing", "kc a; km a; job failed; = torn; ack; kw a; torn a"},
+	{"blind: written on and on", "kc a; km a; +900; km a; +900; km a; +900; = busy; kw a; +1000; = sealed"},
+	{"blind: nameless file, whose close has the wrong name", "km #5; kc a; +2000; = busy; kw #5; +1000; = sealed"},
+	{"a forked child holds the description: the kernel's close never comes", "O 1 3 a; kc a; km a; C 1 3 a; km a; +1000; = sealed"},
+	{"a late kernel close is a burst of its own", "O 1 3 a; km a; C 1 3 a; +1000; = sealed; ack; kw a; = busy; +1000; = sealed"},
+
+	{"a new directory is nothing to save", "kD s; +1000; = nothing"},
+	{"a deletion is nothing to save", "kd a; +1000; = nothing"},
+	{"a deletion goes on with a burst", "O 1 3 a; C 1 3 a; +900; kd b; +900; = busy; +100; = sealed"},
+	{"logs do not count", "O 1 3 run.log; km run.log; O 1 4 a; C 1 4 a; +1000; = sealed; ack; km run.log; = nothing"},
+	{"an exec closes what was not inherited", "O 1 3 a; H 1; +1000; = sealed"},
+	{"a shell's redirection, through exec", "O 1 3 a; D 1 1 a; C 1 3 a; H 1; O 1 1 a; +2000; = busy; X 1; +1000; = sealed"},
+	{"lost reports: the close among them", "O 1 3 a; lost; +5000; = busy; verify released; = busy; +1000; = sealed"},
+	{"lost reports: the writer is gone", "O 1 3 a; lost; verify gone; torn a; +1000; = torn"},
+	{"lost reports: it is still open", "O 1 3 a; lost; verify held; +5000; = busy"},
+	{"closed by a raw system call", "O 1 3 a; km a; kw a; verify released; +1000; = sealed"},
+	{"lost events: the close among them", "kc a; km a; kr; +1000; = sealed"},
+	{"a descriptor that nobody saw opened", "C 1 9 a; +1000; = sealed"},
+};
+// clang-format on
+
+static bool holds_path;
+
+static void look_for(void *argument, const char *path)
+{
+	holds_path |= text_equal(path, argument);
+}
+
+static enum shim_link_held answer(void *argument, int pid, int descriptor, const char *path)
+{
+	(void)pid;
+	(void)descriptor;
+	(void)path;
+	if (text_equal(argument, "held"))
+		return SHIM_LINK_HELD;
+	return text_equal(argument, "gone") ? SHIM_LINK_GONE : SHIM_LINK_RELEASED;
+}
+
+static const char *verdict_name(enum sealing_verdict verdict)
+{
+	static const char *const names[] = {[SEALING_NOTHING] = "nothing",
+		[SEALING_BUSY] = "busy",
+		[SEALING_SEALED] = "sealed",
+		[SEALING_TORN] = "torn"};
+
+	return names[verdict];
+}
+
+struct teller {
+	struct sealing sealing;
+	int64_t now;
+	char *word[4];
+};
+
+static void tell_shim(struct teller *teller, enum shim_event event, unsigned flags)
+{
+	struct shim_message message = {
+		.event = event, .flags = flags, .descriptor = -1, .path = "", .path2 = ""};
+
+	message.pid = atoi(teller->word[1]);
+	if (event == SHIM_RENAMED) {
+		message.path = teller->word[2];
+		message.path2 = teller->word[3];
+	} else if (event != SHIM_EXITING && event != SHIM_HELLO) {
+		message.descriptor = atoi(teller->word[2]);
+		*(event == SHIM_LINKED ? &message.path2 : &message.path) = teller->word[3];
+		if (teller->word[3][0] == '#')
+			message.flags |= SHIM_FLAG_DELETED;
+	}
+	sealing_shim(&teller->sealing, &message, teller->now);
+}
+
+static void tell_kernel(struct teller *teller)
+{
+	static const struct {
+		char letter;
+		enum dir_change change;
+	} letters[] = {{'c', DIR_CREATED}, {'m', DIR_MODIFIED}, {'w', DIR_CLOSED_WRITE},
+		{'f', DIR_MOVED_FROM}, {'t', DIR_MOVED_TO}, {'d', DIR_DELETED},
+		{'D', DIR_DIRECTORY_CREATED}, {'r', DIR_RESCAN}};
+	struct dir_event event = {.path = teller->word[1] ? teller->word[1] : ""};
+
+	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
+		if (letters[i].letter == teller->word[0][1])
+			event.change = letters[i].change;
+	}
+	if (teller->word[2])
+		event.cookie = (uint32_t)atoi(teller->word[2]);
+	sealing_kernel(&teller->sealing, &event, teller->now);
+}
+
+static void tell_end(struct teller *teller)
+{
+	sealing_process_ended(&teller->sealing, atoi(teller->word[1]),
+		text_equal(teller->word[2], "killed") ? SEALING_KILLED
+		: text_equal(teller->word[2], "gone") ? SEALING_GONE
+						      : SEALING_EXITED,
+		teller->now);
+}
+
+static void expect(struct teller *teller, const char *row)
+{
+	struct sealing *sealing = &teller->sealing;
+	const char *what = teller->word[0];
+	const char *object = teller->word[1];
+	bool right;
+	int64_t at;
+
+	if (text_equal(what, "=")) {
+		const char *verdict = verdict_name(sealing_poll(sealing, teller->now, &at));
+
+		if (!text_equal(verdict, object))
+			fail_msg("%s: at %d: %s, not %s", row, (int)teller->now, verdict, object);
+		return;
+	}
+	if (text_equal(what, "open")) {
+		holds_path = false;
+		sealing_each_open(sealing, look_for, teller->word[1]);
+		right = holds_path;
+	} else {
+		right = sealing_is_torn(sealing, object) == text_equal(what, "torn");
+	}
+	if (!right)
+		fail_msg("%s: at %d: %s is not %s", row, (int)teller->now, object, what);
+}
+
+static void step(struct teller *teller, const char *row)
+{
+	static const struct {
+		const char *word;
+		enum shim_event event;
+		unsigned flags;
+	} shim[] = {{"O", SHIM_OPENED, SHIM_FLAG_EMPTY}, {"E", SHIM_OPENED, 0},
+		{"D", SHIM_DUPLICATED, 0}, {"C", SHIM_CLOSED, 0},
+		{"F", SHIM_CLOSED, SHIM_FLAG_FAILED}, {"R", SHIM_RENAMED, 0}, {"L", SHIM_LINKED, 0},
+		{"X", SHIM_EXITING, 0}, {"Q", SHIM_EXITING, SHIM_FLAG_UNFLUSHED}, {"H", SHIM_HELLO, 0}};
+	const char *word = teller->word[0];
+
+	for (size_t i = 0; i < sizeof(shim) / sizeof(shim[0]); i++) {
+		if (text_equal(word, shim[i].word)) {
+			tell_shim(teller, shim[i].event, shim[i].flags);
+			return;
+		}
+	}
+	if (word[0] == '+')
+		teller->now += atoi(word + 1);
+	else if (word[0] == 'k')
+		tell_kernel(teller);
+	else if (text_equal(word, "lost"))
+		sealing_shim(&teller->sealing, &(struct shim_message){.lost = true}, teller->now);
+	else if (text_equal(word, "end"))
+		tell_end(teller);
+	else if (text_equal(word, "job"))
+		sealing_job_ended(&teller->sealing, text_equal(teller->word[1], "clean"), teller->now);
+	else if (text_equal(word, "verify"))
+		sealing_verify(&teller->sealing, answer, teller->word[1], teller->now);
+	else if (text_equal(word, "ack"))
+		sealing_acknowledge(&teller->sealing);
+	else
+		expect(teller, row);
+}
+
+static void run(const struct row *row)
+{
+	struct teller teller = {0};
+	char *story = text_copy(row->story);
+	char *end;
+
+	sealing_init(&teller.sealing, 1000);
+	sealing_ignore(&teller.sealing, "*.log");
+	for (char *part = strtok_r(story, ";", &end); part; part = strtok_r(NULL, ";", &end)) {
+		char *rest;
+
+		memset(teller.word, 0, sizeof(teller.word));
+		for (size_t i = 0; i < 4; i++)
+			teller.word[i] = strtok_r(i == 0 ? part : NULL, " ", &rest);
+		step(&teller, row->name);
+	}
+	sealing_release(&teller.sealing);
+	free(story);
+}
+
+static void test_stories(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		run(&rows[i]);
+}
+
+static void opened(struct sealing *sealing, const char *path, bool closed, int64_t now)
+{
+	struct shim_message message = {.event = closed ? SHIM_CLOSED : SHIM_OPENED,
+		.pid = 1,
+		.descriptor = 3,
+		.path = path,
+		.path2 = ""};
+
+	sealing_shim(sealing, &message, now);
+}
+
+static void test_generation_changes_with_every_write(void **state)
+{
+	struct sealing sealing;
+	uint64_t before;
+
+	(void)state;
+	sealing_init(&sealing, 1000);
+	before = sealing_generation(&sealing);
+	opened(&sealing, "a", false, 0);
+	assert_int_not_equal(sealing_generation(&sealing), before);
+	before = sealing_generation(&sealing);
+	sealing_kernel(&sealing, &(struct dir_event){.change = DIR_DELETED, .path = "b"}, 1);
+	assert_int_not_equal(sealing_generation(&sealing), before);
+	before = sealing_generation(&sealing);
+	sealing_process_ended(&sealing, 77, SEALING_KILLED, 2);
+	assert_int_equal(sealing_generation(&sealing), before);
+	sealing_release(&sealing);
+}
+
+static void test_first_open_since_a_request(void **state)
+{
+	struct sealing sealing;
+
+	(void)state;
+	sealing_init(&sealing, 1000);
+	opened(&sealing, "a", false, 5);
+	assert_int_equal(sealing_first_open_ms(&sealing), SEALING_NEVER);
+	opened(&sealing, "a", true, 6);
+	sealing_requested(&sealing, 10);
+	assert_int_equal(sealing_first_open_ms(&sealing), SEALING_NEVER);
+	opened(&sealing, "b", false, 20);
+	opened(&sealing, "b", true, 30);
+	assert_int_equal(sealing_first_open_ms(&sealing), 20);
+	sealing_release(&sealing);
+}
+
+static void test_poll_says_when_to_ask_again(void **state)
+{
+	struct sealing sealing;
+	int64_t at;
+
+	(void)state;
+	sealing_init(&sealing, 1000);
+	assert_int_equal(sealing_poll(&sealing, 0, &at), SEALING_NOTHING);
+	assert_int_equal(at, SEALING_NEVER);
+	opened(&sealing, "a", false, 100);
+	assert_int_equal(sealing_poll(&sealing, 100, &at), SEALING_BUSY);
+	assert_int_equal(at, SEALING_NEVER);
+	opened(&sealing, "a", true, 200);
+	assert_int_equal(sealing_poll(&sealing, 300, &at), SEALING_BUSY);
+	assert_int_equal(at, 1200);
+	sealing_release(&sealing);
+}
+
+static void count(void *argument, const char *path)
+{
+	(void)path;
+	++*(size_t *)argument;
+}
+
+/* A sharded checkpoint of many small files; torn as a whole when its writer dies at the end. */
+static void test_thousands_of_paths(void **state)
+{
+	struct sealing sealing;
+	size_t torn = 0;
+
+	(void)state;
+	sealing_init(&sealing, 1000);
+	for (int i = 0; i < 20000; i++) {
+		char path[40];
+
+		snprintf(path, sizeof(path), "step_%d/shard_%d", i / 1000, i);
+		opened(&sealing, path, false, i);
+		opened(&sealing, path, true, i);
+	}
+	sealing_process_ended(&sealing, 1, SEALING_KILLED, 20000);
+	sealing_each_torn(&sealing, count, &torn);
+	assert_int_equal(torn, 20000);
+	sealing_kernel(&sealing,
+		&(struct dir_event){.change = DIR_DELETED, .directory = true, .path = "step_7"}, 20001);
+	torn = 0;
+	sealing_each_torn(&sealing, count, &torn);
+	assert_int_equal(torn, 19000);
+	sealing_release(&sealing);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stories),
+		cmocka_unit_test(test_generation_changes_with_every_write),
+		cmocka_unit_test(test_first_open_since_a_request),
+		cmocka_unit_test(test_poll_says_when_to_ask_again),
+		cmocka_unit_test(test_thousands_of_paths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* The runtime directory: made, found by clients, removed, and cleaned up after a killed supervisor. */
+#include "session.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char runtime[64];
+
+static int begin(void **state)
+{
+	(void)state;
+	strcpy(runtime, "/tmp/reprieve-test-XXXXXX");
+	if (!mkdtemp(runtime))
+		return -1;
+	return setenv("XDG_RUNTIME_DIR", runtime, 1);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return file_remove_tree(runtime, NULL);
+}
+
+/* Of those below `runtime`: the machine may have others. */
+struct seen {
+	size_t count;
+	pid_t pid;
+	char job[64];
+};
+
+static bool see(void *arg, const struct session_info *info)
+{
+	struct seen *seen = arg;
+
+	if (!text_starts(info->directory, runtime))
+		return true;
+	seen->count++;
+	seen->pid = info->pid;
+	text_set(seen->job, sizeof(seen->job), info->job);
+	return true;
+}
+
+static struct seen look(void)
+{
+	struct seen seen = {0};
+
+	session_each(see, &seen);
+	return seen;
+}
+
+static void lives_as_long_as_it_is_open(void **state)
+{
+	auto_(session_close) struct session session;
+	struct stat status;
+	struct seen seen;
+	char *directory;
+
+	(void)state;
+	assert_int_equal(session_open("train-1", &session, NULL), 0);
+	assert_true(text_starts(session.directory, runtime));
+	assert_int_equal(stat(session.directory, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0700);
+	seen = look();
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(seen.pid, getpid());
+	assert_string_equal(seen.job, "train-1");
+	auto_free char *path = session_path(&session, SESSION_CONTROL);
+	assert_true(text_starts(path, session.directory));
+	assert_int_equal(file_write(path, "x", 1, NULL), 0);
+	directory = text_copy(session.directory);
+	session_close(&session);
+	assert_false(file_exists(directory));
+	assert_int_equal(look().count, 0);
+	assert_null(session_path(&session, SESSION_CONTROL));
+	free(directory);
+}
+
+static void keeps_several_apart(void **state)
+{
+	auto_(session_close) struct session one, two;
+
+	(void)state;
+	assert_int_equal(session_open("a", &one, NULL), 0);
+	assert_int_equal(session_open("a", &two, NULL), 0);
+	assert_string_not_equal(one.directory, two.directory);
+	assert_int_equal(look().count, 2);
+}
+
+static void is_dead_with_its_process(void **state)
+{
+	auto_(session_close) struct session next;
+	auto_free char *above = text_format("%s/reprieve", runtime);
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct session session;
+
+		if (session_open("killed", &session, NULL) < 0 || write(ends[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_string_equal(look().job, "killed");
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(look().count, 0);
+	assert_false(file_directory_is_empty(above));
+	assert_int_equal(session_open("next", &next, NULL), 0);
+	session_close(&next);
+	assert_true(file_directory_is_empty(above));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Somebody else's directory, a link, or one that others may enter is passed over for the next place. */
+static void trusts_only_its_own(void **state)
+{
+	auto_(session_close) struct session session;
+	auto_free char *above = text_format("%s/reprieve", runtime);
+	auto_free char *elsewhere = text_format("%s/elsewhere", runtime);
+
+	(void)state;
+	assert_int_equal(mkdir(elsewhere, 0700), 0);
+	assert_int_equal(symlink(elsewhere, above), 0);
+	assert_int_equal(session_open("a", &session, NULL), 0);
+	assert_false(text_starts(session.directory, runtime));
+	assert_true(file_directory_is_empty(elsewhere));
+	session_close(&session);
+	assert_int_equal(unlink(above), 0);
+	assert_int_equal(mkdir(above, 0700), 0);
+	assert_int_equal(chmod(above, 0755), 0);
+	assert_int_equal(session_open("a", &session, NULL), 0);
+	assert_false(text_starts(session.directory, runtime));
+	assert_int_equal(look().count, 0);
+}
+
+static void takes_the_next_place_where_paths_are_long(void **state)
+{
+	auto_(session_close) struct session session;
+	char longer[160];
+
+	(void)state;
+	snprintf(longer, sizeof(longer), "%s/%060d", runtime, 0);
+	assert_int_equal(mkdir(longer, 0700), 0);
+	setenv("XDG_RUNTIME_DIR", longer, 1);
+	assert_int_equal(session_open("a", &session, NULL), 0);
+	assert_false(text_starts(session.directory, runtime));
+	setenv("XDG_RUNTIME_DIR", runtime, 1);
+}
+
+/* Eight supervisors at once, each of which also cleans up what it takes for dead: nobody loses a live one. */
+static void survives_a_race(void **state)
+{
+	pid_t pids[8];
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		pids[i] = fork();
+		if (pids[i] != 0)
+			continue;
+		for (int round = 0; round < 100; round++) {
+			struct session session;
+			bool fine = session_open("race", &session, NULL) == 0 &&
+				    file_is_directory(session.directory) && look().count > 0 &&
+				    file_is_directory(session.directory) &&
+				    text_starts(session.directory, runtime);
+
+			if (!fine)
+				_exit(1);
+			session_close(&session);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 8; i++) {
+		int status;
+
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(status, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(lives_as_long_as_it_is_open, begin, end),
+		cmocka_unit_test_setup_teardown(keeps_several_apart, begin, end),
+		cmocka_unit_test_setup_teardown(is_dead_with_its_process, begin, end),
+		cmocka_unit_test_setup_teardown(trusts_only_its_own, begin, end),
+		cmocka_unit_test_setup_teardown(takes_the_next_place_where_paths_are_long, begin, end),
+		cmocka_unit_test_setup_teardown(survives_a_race, begin, end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* Strings, numbers, durations and byte buffers, by tables. */
+#include "base/text.h"
+
+#include "base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t most;
+		bool good;
+		uint64_t value;
+	} rows[] = {
+	        {"0", 10, true, 0},
+	        {"10", 10, true, 10},
+	        {"007", 10, true, 7},
+	        {"18446744073709551615", UINT64_MAX, true, UINT64_MAX},
+	        {"11", 10, false, 0},
+	        {"18446744073709551616", UINT64_MAX, false, 0},
+	        {"", 10, false, 0},
+	        {" 1", 10, false, 0},
+	        {"1 ", 10, false, 0},
+	        {"+1", 10, false, 0},
+	        {"-1", UINT64_MAX, false, 0},
+	        {"0x1", 10, false, 0},
+	        {"1.0", 10, false, 0},
+	        {NULL, 10, false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t value = 99;
+
+		assert_int_equal(text_to_u64(rows[i].text, rows[i].most, &value), rows[i].good);
+		assert_true(value == (rows[i].good ? rows[i].value : 99));
+	}
+}
+
+static void test_durations(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t milliseconds; /* -1: refused */
+	} rows[] = {
+	        {"90", 90000},
+	        {"90s", 90000},
+	        {"15m", 900000},
+	        {"15min", 900000},
+	        {"2h", 7200000},
+	        {"1d", 86400000},
+	        {"500ms", 500},
+	        {"1.5s", 1500},
+	        {".5", 500},
+	        {"0", 0},
+	        {"", -1},
+	        {"s", -1},
+	        {"-1s", -1},
+	        {"+1", -1},
+	        {"1 s", -1},
+	        {"1w", -1},
+	        {"ten", -1},
+	        {"1s2", -1},
+	        {"1e300d", -1},
+	        {".", -1},
+	        {"inf", -1},
+	        {"nan", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t value = -1;
+
+		assert_int_equal(
+		        text_to_duration_ms(rows[i].text, &value), rows[i].milliseconds >= 0);
+		assert_true(value == rows[i].milliseconds);
+	}
+	assert_false(text_to_duration_ms(NULL, &(int64_t){0}));
+}
+
+static void test_sizes_for_people(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} rows[] = {
+	        {0, "0 B"},
+	        {1023, "1023 B"},
+	        {1024, "1.0 KiB"},
+	        {1536, "1.5 KiB"},
+	        {100 << 20, "100 MiB"},
+	        {(uint64_t)3 << 30, "3.0 GiB"},
+	        {UINT64_MAX, "16384 PiB"},
+	};
+	char buffer[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(
+		        text_bytes(rows[i].bytes, buffer, sizeof(buffer)), rows[i].text);
+}
+
+static void test_durations_for_people(void **state)
+{
+	static const struct {
+		int64_t milliseconds;
+		const char *text;
+	} rows[] = {
+	        {-5, "0 s"},
+	        {0, "0 ms"},
+	        {999, "999 ms"},
+	        {1200, "1.2 s"},
+	        {59999, "59 s"},
+	        {83200, "1 min 23 s"},
+	        {7260000, "2 h 1 min"},
+	};
+	char buffer[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(
+		        text_duration(rows[i].milliseconds, buffer, sizeof(buffer)), rows[i].text);
+}
+
+static void test_hex_there_and_back(void **state)
+{
+	const uint8_t bytes[] = {0x00, 0x7f, 0xff, 0xa5};
+	uint8_t back[4] = {0};
+	char hex[9];
+
+	(void)state;
+	text_hex(bytes, sizeof(bytes), hex);
+	assert_string_equal(hex, "007fffa5");
+	assert_true(text_unhex(hex, back, sizeof(back)));
+	assert_memory_equal(back, bytes, sizeof(bytes));
+	assert_false(text_unhex("007fffa", back, 4));
+	assert_false(text_unhex("007fffa500", back, 4));
+	assert_false(text_unhex("007fffg5", back, 4));
+	assert_false(text_unhex("007FFFA5", back, 4));
+}
+
+static void test_comparing_and_copying(void **state)
+{
+	auto_free char *copy = text_copy_n("abcdef", 3);
+	auto_free char *made = text_format("%s-%06d", copy, 12);
+	char small[4];
+
+	(void)state;
+	assert_string_equal(made, "abc-000012");
+	assert_true(text_equal("a", "a") && text_equal(NULL, NULL));
+	assert_false(text_equal("a", NULL) || text_equal(NULL, "a") || text_equal("a", "b"));
+	assert_true(text_starts("file:///x", "file://") && !text_starts("fil", "file"));
+	assert_true(text_ends("a.npz", ".npz") && !text_ends("npz", ".npz"));
+	text_set(small, sizeof(small), "too long");
+	assert_string_equal(small, "too");
+	text_set(small, sizeof(small), NULL);
+	assert_string_equal(small, "");
+}
+
+static void test_buffer_grows_and_keeps_its_limit(void **state)
+{
+	auto_(bytes_release) struct bytes bytes = {.limit = 1000};
+	struct err err = {0};
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(bytes_append(&bytes, "0123456789", 10, &err), 0);
+	assert_int_equal(bytes.size, 1000);
+	assert_memory_equal(bytes.data + 990, "0123456789", 10);
+	assert_int_equal(bytes_append(&bytes, "x", 1, &err), -1);
+	assert_int_equal(err.kind, ERR_FAILED);
+	assert_int_equal(bytes.size, 1000);
+	assert_int_equal(bytes_append(&bytes, NULL, 0, &err), 0);
+	assert_int_equal(bytes_reserve(&bytes, SIZE_MAX, &err), -1);
+	bytes_release(&bytes);
+	assert_int_equal(bytes.size, 0);
+	assert_int_equal(bytes.limit, 1000);
+	assert_int_equal(bytes_format(&bytes, &err, "%s=%d", "step", 42), 0);
+	assert_int_equal(bytes.size, 7);
+	assert_memory_equal(bytes.data, "step=42", 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_numbers),
+	        cmocka_unit_test(test_durations),
+	        cmocka_unit_test(test_sizes_for_people),
+	        cmocka_unit_test(test_durations_for_people),
+	        cmocka_unit_test(test_hex_there_and_back),
+	        cmocka_unit_test(test_comparing_and_copying),
+	        cmocka_unit_test(test_buffer_grows_and_keeps_its_limit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* Work on threads, results on the loop; and the fork-join beside it. */
+#include "base/workers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+static struct loop loop;
+static pthread_t loop_thread;
+
+struct job {
+	int number;
+	bool on_other_thread, signals_blocked, done_on_loop;
+};
+
+static int done_count, done_wanted;
+static int done_order[32];
+
+static void work(void *arg)
+{
+	struct job *job = arg;
+	sigset_t blocked;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	job->signals_blocked = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGCHLD);
+	job->on_other_thread = !pthread_equal(pthread_self(), loop_thread);
+}
+
+static void count_done(int number)
+{
+	done_order[done_count++] = number;
+	if (done_count == done_wanted)
+		loop_stop(&loop);
+}
+
+static void done(void *arg)
+{
+	struct job *job = arg;
+
+	job->done_on_loop = pthread_equal(pthread_self(), loop_thread);
+	count_done(job->number);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	loop_thread = pthread_self();
+	done_count = 0;
+	return loop_init(&loop, NULL);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	loop_release(&loop);
+	return 0;
+}
+
+static void test_work_on_threads_done_on_the_loop(void **state)
+{
+	struct workers *workers;
+	struct job jobs[20] = {{0}};
+
+	(void)state;
+	assert_int_equal(workers_new(&loop, 3, &workers, NULL), 0);
+	done_wanted = 20;
+	for (int i = 0; i < 20; i++) {
+		jobs[i].number = i;
+		workers_run(workers, work, done, &jobs[i]);
+	}
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	workers_free(workers);
+	for (int i = 0; i < 20; i++)
+		assert_true(
+		        jobs[i].on_other_thread && jobs[i].signals_blocked && jobs[i].done_on_loop);
+}
+
+static void test_one_thread_keeps_the_order(void **state)
+{
+	struct workers *workers;
+	struct job jobs[10] = {{0}};
+
+	(void)state;
+	assert_int_equal(workers_new(&loop, 1, &workers, NULL), 0);
+	done_wanted = 10;
+	for (int i = 0; i < 10; i++) {
+		jobs[i].number = i;
+		workers_run(workers, work, done, &jobs[i]);
+	}
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	workers_free(workers);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(done_order[i], i);
+}
+
+/* Each of two pieces waits for the other one to have begun: they end only if both run at once. */
+static sem_t begun[2];
+
+static void meet(void *arg)
+{
+	int number = ((struct job *)arg)->number;
+
+	sem_post(&begun[number]);
+	sem_wait(&begun[1 - number]);
+}
+
+static void warm_up_then_meet(struct workers *workers)
+{
+	struct job warm = {.number = 7}, pair[2] = {{.number = 0}, {.number = 1}};
+
+	/* After this, one thread is there and idle: both of the pair must not be counted on it. */
+	done_count = 0;
+	done_wanted = 1;
+	loop.stopped = false;
+	workers_run(workers, work, done, &warm);
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	sem_init(&begun[0], 0, 0);
+	sem_init(&begun[1], 0, 0);
+	done_count = 0;
+	done_wanted = 2;
+	loop.stopped = false;
+	workers_run(workers, meet, done, &pair[0]);
+	workers_run(workers, meet, done, &pair[1]);
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	sem_destroy(&begun[0]);
+	sem_destroy(&begun[1]);
+}
+
+static void test_two_pieces_run_at_once_where_two_threads_are_allowed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		struct workers *workers;
+
+		assert_int_equal(workers_new(&loop, 2, &workers, NULL), 0);
+		warm_up_then_meet(workers);
+		workers_free(workers);
+	}
+}
+
+static void post_back(void *arg)
+{
+	count_done(*(int *)arg);
+}
+
+struct poster {
+	struct workers *workers;
+	int numbers[3];
+};
+
+static void post_three(void *arg)
+{
+	struct poster *poster = arg;
+
+	for (int i = 0; i < 3; i++)
+		workers_post(poster->workers, post_back, &poster->numbers[i]);
+}
+
+static void count_last(void *arg)
+{
+	(void)arg;
+	count_done(99);
+}
+
+static void test_posting_from_a_thread_comes_before_done(void **state)
+{
+	struct poster poster = {.numbers = {1, 2, 3}};
+
+	(void)state;
+	assert_int_equal(workers_new(&loop, 1, &poster.workers, NULL), 0);
+	done_wanted = 4;
+	workers_run(poster.workers, post_three, count_last, &poster);
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	workers_free(poster.workers);
+	assert_int_equal(done_order[0], 1);
+	assert_int_equal(done_order[2], 3);
+	assert_int_equal(done_order[3], 99);
+}
+
+static void hold(void *arg)
+{
+	sem_t *both = arg;
+
+	sem_post(&both[0]);
+	sem_wait(&both[1]);
+}
+
+static void must_not_run(void *arg)
+{
+	(void)arg;
+	fail();
+}
+
+static void *release_later(void *arg)
+{
+	sem_post(arg);
+	return NULL;
+}
+
+static void test_freeing_waits_and_drops_the_rest(void **state)
+{
+	struct workers *workers;
+	sem_t both[2];
+	pthread_t helper;
+
+	(void)state;
+	sem_init(&both[0], 0, 0);
+	sem_init(&both[1], 0, 0);
+	assert_int_equal(workers_new(&loop, 1, &workers, NULL), 0);
+	workers_run(workers, hold, must_not_run, both);
+	workers_run(workers, hold, must_not_run, both);
+	sem_wait(&both[0]);
+	assert_int_equal(pthread_create(&helper, NULL, release_later, &both[1]), 0);
+	workers_free(workers);
+	pthread_join(helper, NULL);
+	sem_destroy(&both[0]);
+	sem_destroy(&both[1]);
+}
+
+static void add_index(void *arg, size_t index)
+{
+	atomic_fetch_add((atomic_uint *)arg, 1u << (4 * index));
+}
+
+static void test_parallel_runs_each_index_once(void **state)
+{
+	atomic_uint sum;
+
+	(void)state;
+	atomic_init(&sum, 0);
+	parallel_run(5, add_index, &sum);
+	assert_int_equal(atomic_load(&sum), 0x11111);
+	atomic_store(&sum, 0);
+	parallel_run(1, add_index, &sum);
+	assert_int_equal(atomic_load(&sum), 1);
+	assert_true(parallel_processors() >= 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(test_work_on_threads_done_on_the_loop, begin, end),
+	        cmocka_unit_test_setup_teardown(test_one_thread_keeps_the_order, begin, end),
+	        cmocka_unit_test_setup_teardown(
+	                test_two_pieces_run_at_once_where_two_threads_are_allowed, begin, end),
+	        cmocka_unit_test_setup_teardown(
+	                test_posting_from_a_thread_comes_before_done, begin, end),
+	        cmocka_unit_test_setup_teardown(test_freeing_waits_and_drops_the_rest, begin, end),
+	        cmocka_unit_test(test_parallel_runs_each_index_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+#include "workspace.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct place {
+	char root[64];
+	struct workspace workspace;
+};
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+	auto_free char *directory = NULL;
+
+	strcpy(place->root, "/tmp/test_workspace.XXXXXX");
+	if (!mkdtemp(place->root))
+		return -1;
+	directory = text_format("%s/checkpoints", place->root);
+	workspace_init(&place->workspace, directory);
+	*state = place;
+	return workspace_prepare(&place->workspace, NULL);
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+
+	file_remove_tree(place->root, NULL);
+	workspace_release(&place->workspace);
+	free(place);
+	return 0;
+}
+
+static void put(struct place *place, const char *below, const char *path, const char *content)
+{
+	auto_free char *whole = text_format("%s/%s", below ? below : place->workspace.directory, path);
+	auto_free char *parent = text_copy_n(whole, (size_t)(strrchr(whole, '/') - whole));
+
+	assert_int_equal(file_make_directories(parent, 0777, NULL), 0);
+	assert_int_equal(file_write(whole, content, strlen(content), NULL), 0);
+}
+
+static bool there(struct place *place, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", place->workspace.directory, path);
+
+	return file_exists(whole);
+}
+
+static void test_lists_regular_files_sorted(void **state)
+{
+	struct place *place = *state;
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+
+	put(place, NULL, "b/2", "22");
+	put(place, NULL, "a", "1");
+	put(place, NULL, ".reprieve/x", "ours");
+	assert_int_equal(workspace_files(place->workspace.directory, &files, NULL), 0);
+	assert_int_equal(files.count, 2);
+	assert_string_equal(files.items[0].path, "a");
+	assert_string_equal(files.items[1].path, "b/2");
+	assert_int_equal(files.items[1].size, 2);
+}
+
+static void test_a_record_comes_back(void **state)
+{
+	struct place *place = *state;
+	char job[] = "train";
+	struct seal_record record = {.job = job, .id = {3, 7}};
+	struct seal_record back = {0};
+	struct err err;
+
+	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	put(place, NULL, "step_1/w", "abc");
+	assert_int_equal(workspace_files(place->workspace.directory, &record.files, NULL), 0);
+	assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
+	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), 0);
+	assert_string_equal(back.job, "train");
+	assert_int_equal(back.id.attempt, 3);
+	assert_int_equal(back.id.sequence, 7);
+	assert_int_equal(back.files.count, 1);
+	assert_string_equal(back.files.items[0].path, "step_1/w");
+	assert_int_equal(back.files.items[0].mtime_ns, record.files.items[0].mtime_ns);
+	seal_record_release(&back);
+	snapshot_files_release(&record.files);
+}
+
+static void test_a_record_that_was_cut_off_is_not_believed(void **state)
+{
+	struct place *place = *state;
+	struct seal_record back;
+	struct err err;
+	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
+
+	put(place, beside, "sealed.json", "{\"version\":1,\"job\":\"train\",\"id\":\"1-1\",\"files\":[[\"a\",");
+	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
+	assert_int_equal(err.kind, ERR_CORRUPT);
+}
+
+static void test_quarantine_keeps_what_it_moves(void **state)
+{
+	struct place *place = *state;
+	char path[] = "step_2/state";
+	char *paths[] = {path};
+	auto_free char *where = NULL;
+	auto_free char *moved = NULL;
+
+	put(place, NULL, "step_1/state", "good");
+	put(place, NULL, "step_2/state", "torn");
+	assert_int_equal(workspace_quarantine(&place->workspace, paths, 1, &where, NULL), 0);
+	moved = text_format("%s/step_2/state", where);
+	assert_true(file_exists(moved));
+	assert_true(there(place, "step_1/state"));
+	assert_false(there(place, "step_2/state"));
+}
+
+static void test_install_replaces_and_keeps_strangers(void **state)
+{
+	struct place *place = *state;
+	auto_free char *staging = workspace_staging(&place->workspace, NULL);
+	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
+	auto_free char *where = NULL;
+	auto_free char *stranger = NULL;
+
+	put(place, NULL, "same", "1");
+	assert_int_equal(workspace_files(place->workspace.directory, &snapshot, NULL), 0);
+	put(place, NULL, "stranger", "mine");
+	put(place, staging, "same", "1");
+	put(place, staging, "deep/new", "2");
+	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, &where, NULL), 0);
+	assert_true(there(place, "same"));
+	assert_true(there(place, "deep/new"));
+	assert_false(there(place, "stranger"));
+	assert_non_null(where);
+	stranger = text_format("%s/stranger", where);
+	assert_true(file_exists(stranger));
+	assert_false(file_exists(staging));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_lists_regular_files_sorted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_record_comes_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_record_that_was_cut_off_is_not_believed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_quarantine_keeps_what_it_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_install_replaces_and_keeps_strangers, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
