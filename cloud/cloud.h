@@ -5,10 +5,13 @@
  *
  *	watch.c        starts one thread per source, so that a source that hangs delays no other; posts notices and health
  *	notice.c       PURE: merging by identity, earliest deadline, cancellation
- *	provider.h     PRIVATE: what a source is: name, probe, poll. One file and one row each
+ *	health.c       PURE: when does a source without usable answers become news?
+ *	provider.h     PRIVATE: what a source is: name, probe, run. One file and one row each
  *	detect.c       which cloud is this? environment, DMI, then a probe
- *	aws.c gcp.c azure.c file.c      I/O of each source
- *	aws_reply.c gcp_reply.c azure_reply.c   PURE: (status, headers, body) -> positive, negative or unknown
+ *	aws.c gcp.c azure.c file_source.c       I/O of each source
+ *	aws_reply.c gcp_reply.c azure_reply.c file_reply.c   PURE: (status, headers, body) -> positive, negative or unknown
+ *	answer.c dates.c   PURE: what these share
+ *	fetch.c        one request to a metadata service
  *	mock/          pretends to be them, for drills and tests (mock.h is PUBLIC too)
  *
  * The rule for every source: only a well-formed positive is a notice; only a well-formed negative is none; everything else (time-out,
@@ -57,7 +60,10 @@ enum notice_change {
 	NOTICE_ALL_CANCELLED,    /* the last stop was withdrawn */
 };
 
-/* PURE. Same source and identity: replaced. The effective stop is the one with the earliest deadline. */
+/*
+ * PURE. Same source and identity: one notice, whose deadline only ever moves earlier (a second SIGTERM gains no time), and whose
+ * stop does not soften into advice; only its cancellation takes it away. The effective stop is the one with the earliest deadline.
+ */
 enum notice_change notices_add(struct notices *notices, const struct notice *notice);
 /* The effective stop, or NULL. Borrowed until the next add. */
 const struct notice *notices_stop(const struct notices *notices);
@@ -80,7 +86,13 @@ struct source_state {
 };
 
 struct cloud_options {
-	/* "auto", "none", or a comma-separated list of aws, gcp, azure, file:PATH. ERR_INVALID names the one that is not known. */
+	/*
+	 * "auto" (also for NULL), "none", or a comma-separated list of them and aws, gcp, azure, file:PATH. ERR_INVALID names the one
+	 * that is not known. On a machine that is no cloud's, auto watches nothing and has no state to show; where the firmware does not
+	 * tell, it is one source named "auto" until a probe has answered, and then the cloud's.
+	 * The file may be empty, hold words for people, or JSON: {"reason": TEXT, "deadline": RFC 3339 | "in_seconds": N, "kind": "stop" |
+	 * "advice"}; without a time it is 30 s from its appearing, and removing it withdraws the notice.
+	 */
 	const char *sources;
 	/* Called on a watcher's thread; they must not block. Health is told once per change, and once at the start for each source. */
 	void (*notice)(void *arg, const struct notice *notice);

@@ -43,7 +43,4 @@ void watcher_notice(struct watcher *watcher, const struct notice *notice);
 bool watcher_pause(struct watcher *watcher, int64_t milliseconds);
 bool watcher_stopping(struct watcher *watcher);
 
-/* watch.c; detect.c uses it too. NULL for an unknown name. */
-const struct provider *provider_named(const char *name);
-
 #endif

@@ -48,7 +48,8 @@ static const struct provider *const providers[] = {
 	&provider_file,
 };
 
-const struct provider *provider_named(const char *name)
+/* NULL for an unknown name. */
+static const struct provider *provider_named(const char *name)
 {
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
 		if (strcmp(providers[i]->name, name) == 0)

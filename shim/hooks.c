@@ -102,7 +102,7 @@ void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed)
 /* The fourth argument is there only where a file may be made. */
 #define MODE_ARGUMENT(flags, mode)                                           \
 	do {                                                                 \
-		if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \
+		if (((flags)&O_CREAT) || ((flags)&O_TMPFILE) == O_TMPFILE) { \
 			va_list arguments;                                   \
 			va_start(arguments, flags);                          \
 			mode = va_arg(arguments, unsigned);                  \
@@ -172,8 +172,8 @@ EXPORT int creat64(const char *path, mode_t mode)
 	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
 	__typeof__(&creat64) next = REAL(creat64);
 
-	return hooks_opened(next ? next(path, mode)
-				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
+	return hooks_opened(
+		next ? next(path, mode) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
 		flags, AT_FDCWD, path);
 }
 
@@ -190,15 +190,17 @@ EXPORT int __open64_2(const char *path, int flags)
 {
 	__typeof__(&__open64_2) next = REAL(__open64_2);
 
-	return hooks_opened(next ? next(path, flags) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, 0),
-		flags, AT_FDCWD, path);
+	return hooks_opened(
+		next ? next(path, flags) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, 0), flags,
+		AT_FDCWD, path);
 }
 
 EXPORT int __openat_2(int directory_fd, const char *path, int flags)
 {
 	__typeof__(&__openat_2) next = REAL(__openat_2);
 
-	return hooks_opened(next ? next(directory_fd, path, flags) : raw_open(directory_fd, path, flags, 0),
+	return hooks_opened(
+		next ? next(directory_fd, path, flags) : raw_open(directory_fd, path, flags, 0),
 		flags, directory_fd, path);
 }
 
@@ -316,7 +318,8 @@ EXPORT int dup3(int fd, int target, int flags)
 
 static int control(int fd, int command, void *argument, __typeof__(&fcntl) next)
 {
-	int result = next ? next(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
+	int result =
+		next ? next(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
 
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
 		hooks_duplicated(fd, result);

@@ -20,8 +20,8 @@
 /* Defined by us whether this libc has it or not. */
 int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags);
 
-static __attribute__((noinline)) void report_two(enum shim_event event, int descriptor, unsigned flags,
-	int old_fd, const char *old, int new_fd, const char *new)
+static __attribute__((noinline)) void report_two(enum shim_event event, int descriptor,
+	unsigned flags, int old_fd, const char *old, int new_fd, const char *new)
 {
 	int saved = errno;
 
@@ -36,11 +36,12 @@ static __attribute__((noinline)) void report_two(enum shim_event event, int desc
 	errno = saved;
 }
 
-static int renamed(int result, int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
+static int renamed(
+	int result, int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
 {
 	if (result == 0 && report_possible())
-		report_two(SHIM_RENAMED, -1, flags & RENAME_EXCHANGE ? SHIM_FLAG_EXCHANGED : 0, old_fd, old,
-			new_fd, new);
+		report_two(SHIM_RENAMED, -1, flags & RENAME_EXCHANGE ? SHIM_FLAG_EXCHANGED : 0,
+			old_fd, old, new_fd, new);
 	return result;
 }
 
@@ -54,21 +55,23 @@ EXPORT int rename(const char *old, const char *new)
 {
 	__typeof__(&rename) next = REAL(rename);
 
-	return renamed(next ? next(old, new) : raw_renameat2(AT_FDCWD, old, AT_FDCWD, new, 0), AT_FDCWD,
-		old, AT_FDCWD, new, 0);
+	return renamed(next ? next(old, new) : raw_renameat2(AT_FDCWD, old, AT_FDCWD, new, 0),
+		AT_FDCWD, old, AT_FDCWD, new, 0);
 }
 
 EXPORT int renameat(int old_fd, const char *old, int new_fd, const char *new)
 {
 	__typeof__(&renameat) next = REAL(renameat);
 
-	return renamed(next ? next(old_fd, old, new_fd, new) : raw_renameat2(old_fd, old, new_fd, new, 0),
+	return renamed(
+		next ? next(old_fd, old, new_fd, new) : raw_renameat2(old_fd, old, new_fd, new, 0),
 		old_fd, old, new_fd, new, 0);
 }
 
 EXPORT int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
 {
-	return renamed(raw_renameat2(old_fd, old, new_fd, new, flags), old_fd, old, new_fd, new, flags);
+	return renamed(
+		raw_renameat2(old_fd, old, new_fd, new, flags), old_fd, old, new_fd, new, flags);
 }
 
 /* The descriptor that a nameless file is linked by: linkat(fd, "", AT_EMPTY_PATH) or linkat("/proc/self/fd/N"). */
@@ -99,7 +102,8 @@ static int linked(int result, int old_fd, const char *old, int new_fd, const cha
 EXPORT int link(const char *old, const char *new)
 {
 	__typeof__(&link) next = REAL(link);
-	int result = next ? next(old, new) : (int)syscall(SYS_linkat, AT_FDCWD, old, AT_FDCWD, new, 0);
+	int result =
+		next ? next(old, new) : (int)syscall(SYS_linkat, AT_FDCWD, old, AT_FDCWD, new, 0);
 
 	return linked(result, AT_FDCWD, old, AT_FDCWD, new, 0);
 }

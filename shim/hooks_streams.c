@@ -115,7 +115,8 @@ EXPORT int fclose(FILE *stream)
 
 	/* Streams without a descriptor (fmemopen) say so in errno. */
 	errno = saved;
-	return __builtin_expect(tracked_has(fd), 0) ? fclose_tracked(stream, fd) : next_fclose(stream);
+	return __builtin_expect(tracked_has(fd), 0) ? fclose_tracked(stream, fd)
+						    : next_fclose(stream);
 }
 
 static int temporary(int fd)

@@ -37,8 +37,8 @@ static bool below(const char *directory, const char *path, size_t length, struct
 	return true;
 }
 
-static void set_path(const struct shim_header *header, const char *path, size_t length,
-	struct place *place)
+static void set_path(
+	const struct shim_header *header, const char *path, size_t length, struct place *place)
 {
 	if (!below(header->directory, path, length, place))
 		below(header->alias, path, length, place);
@@ -83,8 +83,8 @@ static bool append(char *text, size_t *length, const char *path)
 	return true;
 }
 
-void place_of_path(const struct shim_header *header, int directory_fd, const char *path,
-	struct place *place)
+void place_of_path(
+	const struct shim_header *header, int directory_fd, const char *path, struct place *place)
 {
 	char text[WORK_SIZE];
 	size_t length = 0;
@@ -95,8 +95,10 @@ void place_of_path(const struct shim_header *header, int directory_fd, const cha
 		return;
 	if (path[0] != '/') {
 		ssize_t got = directory_fd == AT_FDCWD
-				      ? syscall(SYS_getcwd, text, sizeof(text)) - 1 /* counts the final zero */
-				      : link_of("/proc/self/fd/", (unsigned)directory_fd, text, sizeof(text));
+				      ? syscall(SYS_getcwd, text, sizeof(text)) -
+						1 /* counts the final zero */
+				      : link_of("/proc/self/fd/", (unsigned)directory_fd, text,
+						sizeof(text));
 
 		/* Too long, gone or out of reach from our root. */
 		if (got <= 0 || (size_t)got >= sizeof(text) || text[0] != '/')
@@ -149,8 +151,10 @@ void place_of_descriptor(const struct shim_header *header, int fd, int directory
 	}
 	if (!place->inside || !describe(fd, place, &named))
 		return;
-	if (!named && place->length > strlen(DELETED) && !(place->flags & SHIM_FLAG_TRUNCATED_PATH) &&
-		memcmp(place->path + place->length - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
+	if (!named && place->length > strlen(DELETED) &&
+		!(place->flags & SHIM_FLAG_TRUNCATED_PATH) &&
+		memcmp(place->path + place->length - strlen(DELETED), DELETED, strlen(DELETED)) ==
+			0)
 		place->length = (uint16_t)(place->length - strlen(DELETED));
 }
 

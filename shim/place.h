@@ -25,8 +25,8 @@ void place_of_descriptor(const struct shim_header *header, int fd, int directory
 	const char *path, struct place *place);
 
 /* By the words of the path alone, because the file may have gone already; a link on the way hides it. */
-void place_of_path(const struct shim_header *header, int directory_fd, const char *path,
-	struct place *place);
+void place_of_path(
+	const struct shim_header *header, int directory_fd, const char *path, struct place *place);
 
 /* Was this absolute path lately found to lie outside? Keeps opening the same file or device again and again cheap. */
 bool place_known_outside(const char *path);

@@ -21,7 +21,9 @@
 // clang-format on
 
 #define REAL_INDEX(name) REAL_##name,
-enum real_index { REAL_LIST(REAL_INDEX) REAL_COUNT };
+enum real_index {
+	REAL_LIST(REAL_INDEX) REAL_COUNT
+};
 #undef REAL_INDEX
 
 #define REAL_MISSING ((uintptr_t)1)

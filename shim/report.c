@@ -148,7 +148,8 @@ static void publish(struct shim_record *record)
 		target = &records[sequence % SHIM_RECORDS];
 		record->checksum = shim_checksum(record, sequence);
 		memcpy(&target->pid, &record->pid,
-			offsetof(struct shim_record, text) - offsetof(struct shim_record, pid) + text);
+			offsetof(struct shim_record, text) - offsetof(struct shim_record, pid) +
+				text);
 		__atomic_store_n(&target->published, sequence + 1, __ATOMIC_RELEASE);
 	} else {
 		__atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED);
@@ -198,7 +199,8 @@ void report_exiting(unsigned flags)
 static void say_hello(void)
 {
 	struct place image = {.inside = true};
-	ssize_t got = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image.path, sizeof(image.path));
+	ssize_t got =
+		syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image.path, sizeof(image.path));
 
 	image.length = got > 0 ? (uint16_t)got : 0;
 	if (image.length == sizeof(image.path))

@@ -10,7 +10,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum report_state { REPORT_UNTRIED, REPORT_STARTING, REPORT_ACTIVE, REPORT_OFF };
+enum report_state {
+	REPORT_UNTRIED,
+	REPORT_STARTING,
+	REPORT_ACTIVE,
+	REPORT_OFF
+};
 
 extern _Atomic int report_state;
 

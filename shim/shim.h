@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// clang-format off
 /* Environment of the job. */
 #define SHIM_ENV_CHANNEL "REPRIEVE_SHIM_CHANNEL" /* path of the channel */
 #define SHIM_ENV_DISABLE "REPRIEVE_SHIM_DISABLE" /* set to anything but "" and "0": the shim does nothing */
@@ -40,6 +41,8 @@ enum shim_event {
 #define SHIM_FLAG_UNFLUSHED 16u     /* EXITING: by _exit(), so streams that are still open lose what they buffer */
 #define SHIM_FLAG_EXCHANGED 32u     /* RENAMED: both exist and changed places */
 
+// clang-format on
+
 #define SHIM_TEXT_SIZE (2 * SHIM_PATH_MOST)
 
 /*
@@ -47,6 +50,7 @@ enum shim_event {
  * It fills record s % SHIM_RECORDS and publishes by storing s + 1 into `published` (release). A producer that dies in between
  * leaves a hole; one that was stopped in between may write over a later record, which the checksum shows.
  */
+// clang-format off
 struct shim_record {
 	uint64_t published; /* atomic */
 	uint32_t pid;       /* getpid() of the writer: in the job's PID namespace */
@@ -73,6 +77,8 @@ struct shim_header {
 	char alias[1024];   /* the same as the user wrote it, absolute; "" if equal */
 	char doorbell[108]; /* AF_UNIX datagram socket of the supervisor; one byte wakes it; losing it does no harm */
 };
+
+// clang-format on
 
 #define SHIM_HEADER_SIZE 4096u
 #define SHIM_CHANNEL_SIZE (SHIM_HEADER_SIZE + SHIM_RECORDS * sizeof(struct shim_record))

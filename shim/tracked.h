@@ -21,8 +21,8 @@ static inline bool tracked_has(int fd)
 	if ((unsigned)fd >= TRACKED_MOST)
 		return false;
 	return atomic_load_explicit(&tracked_words[fd / TRACKED_BITS], memory_order_relaxed) >>
-			(fd % TRACKED_BITS) &
-		1;
+		       (fd % TRACKED_BITS) &
+	       1;
 }
 
 /* False where the number is too high. */

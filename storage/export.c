@@ -2,6 +2,7 @@
 #include "storage.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "fetch.h"
 
 #include <archive.h>
@@ -13,6 +14,25 @@ AUTO(struct manifest, manifest_release);
 AUTO(struct fetch, fetch_release);
 AUTO_POINTER(struct archive, archive_write_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
+
+/* Where the archive goes. `broken`: half an archive must not get a proper end, so nothing more is written. archive_write_fail()
+ * would do, but libarchive 3.6 then leaks its buffers. */
+struct sink {
+	int fd;
+	bool broken;
+};
+
+static la_ssize_t write_to_sink(struct archive *tar, void *arg, const void *data, size_t size)
+{
+	struct sink *sink = arg;
+	struct err err;
+
+	if (sink->broken || file_write_all(sink->fd, data, size, &err) == 0)
+		return (la_ssize_t)size;
+	sink->broken = true;
+	archive_set_error(tar, err.os, "%s", err.text);
+	return -1;
+}
 
 static int said(struct archive *tar, struct err *err)
 {
@@ -104,6 +124,7 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(fetch_release) struct fetch fetch = {0};
 	auto_(archive_write_free) struct archive *tar = NULL;
+	struct sink sink = {.fd = fd};
 
 	if (record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
 		fetch_init(&fetch, storage, &manifest, err) < 0)
@@ -111,15 +132,15 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 	tar = archive_write_new();
 	if (!tar)
 		return err_os(err, ENOMEM, "archive");
-	/* Names are bytes: without this, one that is not of the current locale could not be written. */
+	/* Names that are not ASCII are written as the bytes that they are, marked hdrcharset=BINARY: libarchive's way in the C locale. */
 	if (archive_write_set_format_pax(tar) != ARCHIVE_OK ||
-		archive_write_set_options(tar, "hdrcharset=BINARY") != ARCHIVE_OK ||
 		archive_write_add_filter_lz4(tar) != ARCHIVE_OK ||
-		archive_write_open_fd(tar, fd) != ARCHIVE_OK)
+		archive_write_open(tar, &sink, NULL, write_to_sink, NULL) != ARCHIVE_OK)
 		return said(tar, err);
+	/* The last block is not padded: a pipe is as good as a file. */
+	archive_write_set_bytes_in_last_block(tar, 1);
 	if (write_entries(tar, &fetch, cancel, err) < 0) {
-		/* Half an archive must not get a proper end. */
-		archive_write_fail(tar);
+		sink.broken = true;
 		return -1;
 	}
 	return archive_write_close(tar) == ARCHIVE_OK ? 0 : said(tar, err);

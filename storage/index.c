@@ -5,11 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
+bool file_stamp_same_content(const struct file_stamp *a, const struct file_stamp *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
-	       a->ctime.tv_sec == b->ctime.tv_sec && a->ctime.tv_nsec == b->ctime.tv_nsec;
+	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
+}
+
+bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
+{
+	return file_stamp_same_content(a, b) && a->ctime.tv_sec == b->ctime.tv_sec &&
+	       a->ctime.tv_nsec == b->ctime.tv_nsec;
 }
 
 void index_init(struct index *index)

@@ -22,6 +22,8 @@ struct file_stamp {
 	struct timespec mtime, ctime;
 };
 bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b);
+/* All but the ctime, which also moves when a name is deleted, renamed or linked. */
+bool file_stamp_same_content(const struct file_stamp *a, const struct file_stamp *b);
 
 struct index_pack {
 	char *key;

@@ -113,7 +113,11 @@ static int read_piece(const struct piece *piece, uint8_t *room, bool *torn, stru
 	return 0;
 }
 
-/* All of a file has been read, by this and other threads, none of which touches it now. Is it still the same? */
+/*
+ * All of a file has been read, by this and other threads, none of which touches it now. Is it still the same? What was frozen was
+ * one complete checkpoint: a file that was written to since belongs to another, and reading that would commit a mixture. Where only
+ * the ctime moved, the name was deleted or renamed, most likely; reading once more makes sure.
+ */
 static int finish_file(struct reading *reading, struct file_reading *file, struct err *err)
 {
 	struct tree_item *item = file->item;
@@ -125,22 +129,21 @@ static int finish_file(struct reading *reading, struct file_reading *file, struc
 		close(take_fd(&item->fd));
 		return 0;
 	}
+	if (file->torn || !file_stamp_same_content(&now, &item->stamp))
+		return err_set(err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
 	if (++file->passes == PASSES_MOST)
 		return err_set(
 			err, ERR_RETRY, "%s keeps changing while it is read", item->entry.path);
-	if (tree_stamp(item->fd, true, &item->stamp, reading->packing->cancel, err) < 0)
+	if (tree_stamp(item->fd, true, &now, reading->packing->cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
-	free(item->entry.chunks);
-	item->entry.size = item->stamp.size;
-	item->entry.mtime_s = item->stamp.mtime.tv_sec;
-	item->entry.mtime_ns = (uint32_t)item->stamp.mtime.tv_nsec;
-	item->entry.chunks = memory_new(chunk_count(item->entry.size) * sizeof(struct chunk));
-	file->torn = false;
-	if (item->entry.size == 0)
+	if (!file_stamp_same_content(&now, &item->stamp))
+		return err_set(err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
+	item->stamp = now;
+	if (file->count == 0)
 		return finish_file(reading, file, err);
 	/* Only now may others get pieces of it again. */
 	pthread_mutex_lock(&reading->mutex);
-	file->count = file->left = chunk_count(item->entry.size);
+	file->left = file->count;
 	file->next = 0;
 	reading->locked.again[reading->locked.again_count++] =
 		(size_t)(file - reading->locked.files);

@@ -166,7 +166,8 @@ struct take_result {
 
 /*
  * Opens every file below `directory` first and reads from those descriptors, so that the trainer may delete or rename what it
- * likes meanwhile. A file whose inode, size, mtime or ctime changes while it is read is read again, up to three times; then
+ * likes meanwhile; a file of which only the ctime moved is read again to make sure. A file that was written to since it was opened
+ * (size, mtime) belongs to another checkpoint:
  * the take ends with ERR_RETRY: a mixture is never committed. Before the commit it looks whether the attempt has been superseded:
  * then ERR_EXISTS ("attempt 4 has taken over"), and nothing is published. An empty directory (no regular file) is ERR_NOT_FOUND.
  * ERR_NO_SPACE, ERR_DENIED, ERR_CANCELLED as everywhere; whatever the error, what was committed before stands.

@@ -93,8 +93,9 @@ static char **child_environment(const struct child_options *options, char **prel
 		variables[count++] = (char *)*set;
 	if (options->preload) {
 		/* Behind what is there: an allocator or a sanitizer insists on being first. */
-		*preload = already && *already ? text_format("LD_PRELOAD=%s:%s", already, options->preload)
-					       : text_format("LD_PRELOAD=%s", options->preload);
+		*preload = already && *already
+				   ? text_format("LD_PRELOAD=%s:%s", already, options->preload)
+				   : text_format("LD_PRELOAD=%s", options->preload);
 		variables[count++] = *preload;
 	}
 	variables[count] = NULL;
@@ -138,7 +139,8 @@ static _Noreturn void become_command(const struct child_options *options, const 
 	_exit(127);
 }
 
-static int report_exec_failure(struct child *child, const char *command, int reason, struct err *err)
+static int report_exec_failure(
+	struct child *child, const char *command, int reason, struct err *err)
 {
 	bool missing = reason == ENOENT || reason == ENOTDIR;
 
@@ -147,7 +149,8 @@ static int report_exec_failure(struct child *child, const char *command, int rea
 	pass_terminal(child->terminal, child->group, child->our_group);
 	child->exit_code = missing ? 127 : 126;
 	if (missing && !strchr(command, '/'))
-		return err_set(err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH", command);
+		return err_set(
+			err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH", command);
 	if (missing && access(command, F_OK) == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			"cannot run %s: the interpreter that it names does not exist", command);
@@ -222,7 +225,8 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info)
 	if (signal == SIGCONT && child->terminal != CHILD_TERMINAL_NONE)
 		continue_group(child);
 	else if (info->ssi_code == SI_QUEUE)
-		sigqueue(child->pid, signal, (union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
+		sigqueue(child->pid, signal,
+			(union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
 	else
 		child_signal(child, signal);
 }

@@ -15,8 +15,8 @@
 
 /* Who gets Ctrl-C and Ctrl-Z. */
 enum child_terminal {
-	CHILD_TERMINAL_NONE,   /* own group in the background, or no terminal: what we receive is forwarded */
-	CHILD_TERMINAL_OWN,    /* own group in the foreground: the terminal signals it, not us */
+	CHILD_TERMINAL_NONE, /* own group in the background, or no terminal: what we receive is forwarded */
+	CHILD_TERMINAL_OWN, /* own group in the foreground: the terminal signals it, not us */
 	CHILD_TERMINAL_SHARED, /* in a pipeline: it stays in our group, because the others in it need the terminal too */
 };
 
@@ -24,7 +24,7 @@ struct child_options {
 	char *const *argv;        /* ends in NULL */
 	const char *const *set;   /* "NAME=value"..., ends in NULL; may be NULL */
 	const char *const *unset; /* "NAME"..., ends in NULL; may be NULL */
-	const char *preload;      /* appended to LD_PRELOAD; NULL for none. See child_can_preload() */
+	const char *preload; /* appended to LD_PRELOAD; NULL for none. See child_can_preload() */
 	const struct signals_inherited *inherited;
 };
 
@@ -35,7 +35,7 @@ struct child {
 	pid_t our_group; /* ours at the start: gets the terminal back */
 	bool running;
 	int exit_code; /* once it has ended, or could not be started: its own, or 128 + signal; 126 or 127 */
-	int status;    /* as waitpid() gave it */
+	int status; /* as waitpid() gave it */
 };
 
 /*
@@ -64,15 +64,15 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info);
 void child_signal(struct child *child, int signal);
 
 /*
- * After SIGCHLD. Reaps all there is; `reaped` (may be NULL) hears of every process that ended, the main one too. When the terminal
- * stopped the child, we stop as well until we are continued (then this function goes on). Returns true when the main process has ended
- * in this call: `exit_code` is set, the terminal is ours again.
+ * After SIGCHLD. Reaps all there is; `reaped` (may be NULL) hears of every process that ended, the main one too. When the
+ * terminal stopped the child, we stop as well until we are continued (then this function goes on). Returns true when the
+ * main process has ended in this call: `exit_code` is set, the terminal is ours again.
  */
 bool child_reap(struct child *child, void (*reaped)(void *arg, pid_t pid, int status), void *arg);
 
 /*
- * SIGKILL to every process below us, whatever it forks meanwhile. Does not wait: returns how many were still there, 0 when there is
- * nothing left to kill. Call child_reap() and again later until it is 0; a process in uninterruptible sleep may outlive it.
+ * SIGKILL to every process below us, whatever it forks meanwhile. Does not wait: returns how many were still there, 0 when
+ * there is nothing left to kill. Call child_reap() and again later until it is 0; a process in uninterruptible sleep may outlive it.
  */
 size_t child_kill_tree(void);
 

@@ -18,13 +18,16 @@ static const char usage[] =
 	"Ask a running job for a checkpoint, and wait until it is durable.\n\n"
 	"  reprieve checkpoint\n"
 	"  reprieve checkpoint --job train-7 --timeout 10m\n\n"
-	"Usage: reprieve checkpoint [--job NAME | --pid PID] [--timeout DURATION] [--json] [--no-wait]\n\n"
+	"Usage: reprieve checkpoint [--job NAME | --pid PID] [--timeout DURATION] [--json] "
+	"[--no-wait]\n\n"
 	"  -j, --job NAME          which job, where several run under this user\n"
 	"      --pid PID           the same, by the pid of its `reprieve run`\n"
-	"      --timeout DURATION  give up after this long (the checkpoint goes on); default: never\n"
+	"      --timeout DURATION  give up after this long (the checkpoint goes on); default: "
+	"never\n"
 	"      --no-wait           return once the job has been asked\n"
 	"      --json              one JSON object per line for each thing that happens\n\n"
-	"Exit code: 0 durable (with --no-wait: asked), 1 not, 64 usage, 69 no such job is running here.\n";
+	"Exit code: 0 durable (with --no-wait: asked), 1 not, 64 usage, 69 no such job is running "
+	"here.\n";
 
 struct options {
 	const char *job;
@@ -33,7 +36,12 @@ struct options {
 	bool json, wait, help;
 };
 
-enum { OPTION_PID = 256, OPTION_TIMEOUT, OPTION_JSON, OPTION_NO_WAIT };
+enum {
+	OPTION_PID = 256,
+	OPTION_TIMEOUT,
+	OPTION_JSON,
+	OPTION_NO_WAIT
+};
 
 static int set_option(struct options *options, int option, struct err *err)
 {
@@ -84,7 +92,8 @@ static int parse(int argc, char **argv, struct options *options, struct err *err
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":j:h", known, NULL)) != -1) {
 		if (option == '?')
-			return err_set(err, ERR_INVALID, "there is no option '%s'; see `reprieve checkpoint --help`",
+			return err_set(err, ERR_INVALID,
+				"there is no option '%s'; see `reprieve checkpoint --help`",
 				argv[optind - 1]);
 		if (option == ':')
 			return err_set(err, ERR_INVALID, "%s needs a value", argv[optind - 1]);
@@ -116,8 +125,8 @@ static bool consider(void *arg, const struct session_info *info)
 	search->count++;
 	free(search->directory);
 	search->directory = text_copy(info->directory);
-	bytes_format(&search->names, NULL, "%s%s (pid %d)", search->count > 1 ? ", " : "", info->job,
-		(int)info->pid);
+	bytes_format(&search->names, NULL, "%s%s (pid %d)", search->count > 1 ? ", " : "",
+		info->job, (int)info->pid);
 	return true;
 }
 
@@ -132,7 +141,8 @@ static char *find_session(const struct options *options, int *code, struct err *
 		found = take(&search.directory);
 	} else if (search.count > 1) {
 		*code = EX_USAGE;
-		err_set(err, ERR_INVALID, "several jobs are running: %.*s; choose with --job or --pid",
+		err_set(err, ERR_INVALID,
+			"several jobs are running: %.*s; choose with --job or --pid",
 			(int)search.names.size, (char *)search.names.data);
 	} else {
 		*code = EX_UNAVAILABLE;
@@ -160,8 +170,8 @@ static void print_durable(json_t *reply)
 		printf(", step %lld", (long long)json_number_or(reply, "step", -1));
 	printf(", durable");
 	if (json_is_number(seconds))
-		printf(" in %s",
-			text_duration((int64_t)(json_number_value(seconds) * 1000), text, sizeof(text)));
+		printf(" in %s", text_duration((int64_t)(json_number_value(seconds) * 1000), text,
+					 sizeof(text)));
 	putchar('\n');
 }
 
@@ -171,9 +181,11 @@ static void print_asked(json_t *reply)
 	json_t *pid;
 
 	printf("asked");
-	json_array_foreach (json_object_get(reply, "pids"), i, pid)
-		printf("%s %lld", i ? "," : json_array_size(json_object_get(reply, "pids")) > 1 ? " pids" : " pid",
-			(long long)json_integer_value(pid));
+	json_array_foreach(json_object_get(reply, "pids"), i, pid) printf("%s %lld",
+		i                                                     ? ","
+		: json_array_size(json_object_get(reply, "pids")) > 1 ? " pids"
+								      : " pid",
+		(long long)json_integer_value(pid));
 	putchar('\n');
 }
 
@@ -188,7 +200,8 @@ static void replied(void *arg, json_t *reply)
 	if (text_equal(event, "failed")) {
 		conversation->settled = conversation->failed = true;
 		if (!options->json)
-			log_error("no checkpoint: %s", json_text_or(reply, "error", "no reason given"));
+			log_error("no checkpoint: %s",
+				json_text_or(reply, "error", "no reason given"));
 	} else if (text_equal(event, "durable")) {
 		conversation->settled = true;
 		if (!options->json)

@@ -66,8 +66,8 @@ static bool send_some(struct control_request *request)
 	struct bytes *output = &request->output;
 
 	while (output->size > 0) {
-		ssize_t sent = send(
-			request->source.fd, output->data, output->size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t sent = send(request->source.fd, output->data, output->size,
+			MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -176,7 +176,8 @@ static void connection_ready(struct source *source, uint32_t events)
 		lose(request);
 		return;
 	}
-	if ((events & (EPOLLHUP | EPOLLERR)) && (request->asking || !(events & EPOLLIN) || request->ended)) {
+	if ((events & (EPOLLHUP | EPOLLERR)) &&
+		(request->asking || !(events & EPOLLIN) || request->ended)) {
 		lose(request);
 		return;
 	}
@@ -197,7 +198,8 @@ static bool is_allowed(int fd)
 
 static void listener_ready(struct source *source, uint32_t events)
 {
-	static const char busy[] = "{\"event\":\"failed\",\"error\":\"too many clients at once\"}\n";
+	static const char busy[] =
+		"{\"event\":\"failed\",\"error\":\"too many clients at once\"}\n";
 	struct control *control = container_of(source, struct control, source);
 	auto_close int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int free_place = 0;
@@ -292,8 +294,8 @@ static int await_answer(int fd, struct cancel *cancel, struct err *err)
 }
 
 /* Hands on the whole lines, and keeps what is left. */
-static int take_answers(struct bytes *input, void (*replied)(void *arg, json_t *reply), void *arg,
-	struct err *err)
+static int take_answers(
+	struct bytes *input, void (*replied)(void *arg, json_t *reply), void *arg, struct err *err)
 {
 	uint8_t *end;
 

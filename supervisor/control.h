@@ -36,7 +36,7 @@ int control_open(struct loop *loop, const char *path, const struct control_handl
 /* Sends what can be sent at once, and ends all connections without calling `gone`. NULL is fine. */
 void control_close(struct control *control);
 
-/* Takes over `reply`. May be called several times; never calls back. A client that does not read is dropped, later, by the loop. */
+/* Takes over `reply`. May be called several times; never calls back. A client that does not read is dropped by the loop. */
 void control_reply(struct control_request *request, json_t *reply);
 
 /* After the last reply. The request is invalid afterwards. */

@@ -30,7 +30,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#define EVENTS                                                                               \
+#define EVENTS                                                                              \
 	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
 		IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
@@ -48,11 +48,12 @@ struct dir_watch {
 	dir_watch_fn *changed;
 	void *argument;
 	char *directory;
-	int root;        /* watch descriptor of `directory`; -1 while it is gone */
-	int highest;     /* watch descriptor so far: the table has no iterator */
+	int root;    /* watch descriptor of `directory`; -1 while it is gone */
+	int highest; /* watch descriptor so far: the table has no iterator */
 	bool complete;
-	uint32_t cookie; /* of a directory that was renamed away and may turn up again; 0 for none */
-	char *moved;     /* its path */
+	uint32_t
+		cookie; /* of a directory that was renamed away and may turn up again; 0 for none */
+	char *moved;    /* its path */
 };
 
 static bool in_use;
@@ -60,10 +61,9 @@ static bool in_use;
 static void emit(struct dir_watch *watch, enum dir_change change, bool directory, uint32_t cookie,
 	const char *path)
 {
-	watch->changed(watch->argument, &(struct dir_event){.change = change,
-						.directory = directory,
-						.cookie = cookie,
-						.path = path});
+	watch->changed(watch->argument,
+		&(struct dir_event){
+			.change = change, .directory = directory, .cookie = cookie, .path = path});
 }
 
 static char *below(const struct dir_watch *watch, const char *path)
@@ -82,7 +82,8 @@ static char *path_of(const struct dir_watch *watch, int wd)
 		length--;
 	if (length < prefix || strncmp(name, watch->directory, prefix) != 0)
 		return NULL;
-	return length == prefix ? text_copy("") : text_copy_n(name + prefix + 1, length - prefix - 1);
+	return length == prefix ? text_copy("")
+				: text_copy_n(name + prefix + 1, length - prefix - 1);
 }
 
 /* -1 with errno. The library would enter a watch that it has a second time, hence the look by number first; the kernel gives
@@ -106,10 +107,11 @@ static int add(struct dir_watch *watch, const char *full)
 
 static void scan(struct dir_watch *watch, const char *path, bool silent, int depth);
 
-static void found(struct dir_watch *watch, const char *path, const struct dirent *entry, bool silent,
-	int depth)
+static void found(struct dir_watch *watch, const char *path, const struct dirent *entry,
+	bool silent, int depth)
 {
-	auto_free char *child = *path ? text_format("%s/%s", path, entry->d_name) : text_copy(entry->d_name);
+	auto_free char *child =
+		*path ? text_format("%s/%s", path, entry->d_name) : text_copy(entry->d_name);
 	auto_free char *full = below(watch, child);
 	bool directory = entry->d_type == DT_DIR;
 
@@ -202,7 +204,8 @@ static void directory_moved_to(struct dir_watch *watch, const char *path, uint32
 	scan(watch, path, false, 1);
 }
 
-static void directory_event(struct dir_watch *watch, const struct inotify_event *event, const char *path)
+static void directory_event(
+	struct dir_watch *watch, const struct inotify_event *event, const char *path)
 {
 	if (event->mask & IN_CREATE) {
 		emit(watch, DIR_DIRECTORY_CREATED, true, 0, path);
@@ -396,7 +399,8 @@ int dir_watch_open(struct loop *loop, const char *directory, dir_watch_fn *chang
 		return err_os(err, errno ? errno : ENOENT, "watch %s", directory);
 	if (!made->complete)
 		return err_set(err, ERR_NO_SPACE,
-			"watch %s: too many directories (limit: fs.inotify.max_user_watches)", directory);
+			"watch %s: too many directories (limit: fs.inotify.max_user_watches)",
+			directory);
 	if (loop_add(loop, &made->source, EPOLLIN, err) < 0)
 		return -1;
 	made->changed = changed;

@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 enum dir_change {
-	DIR_CREATED,           /* a file, link or the like; also one found in a directory that has just appeared */
-	DIR_MODIFIED,          /* written or cut off; not by mmap */
-	DIR_CLOSED_WRITE,      /* the last descriptor that could write is gone: closed, or its process died */
-	DIR_MOVED_FROM,        /* renamed away; file or directory */
-	DIR_MOVED_TO,          /* renamed to here; the same cookie as the MOVED_FROM, if that was below as well */
+	DIR_CREATED, /* a file, link or the like; also one found in a directory that has just appeared */
+	DIR_MODIFIED, /* written or cut off; not by mmap */
+	DIR_CLOSED_WRITE, /* the last descriptor that could write is gone: closed, or its process died */
+	DIR_MOVED_FROM, /* renamed away; file or directory */
+	DIR_MOVED_TO, /* renamed to here; the same cookie as the MOVED_FROM, if that was below as well */
 	DIR_DELETED,           /* file or directory */
 	DIR_DIRECTORY_CREATED, /* or found in a directory that has just appeared */
-	DIR_RESCAN,            /* events were lost, or the directory itself was replaced: anything may have changed */
+	DIR_RESCAN, /* events were lost, or the directory itself was replaced: anything may have changed */
 };
 
 struct dir_event {

@@ -45,12 +45,12 @@ static bool is_allowed(const char *text)
 	       text[0] != '.' && text[0] != '-';
 }
 
-static int use_given(
-	const char *given, const char *origin, struct job_name *name, struct err *err)
+static int use_given(const char *given, const char *origin, struct job_name *name, struct err *err)
 {
 	if (!is_allowed(given))
 		return err_set(err, ERR_INVALID,
-			"%s: \"%s\" is not a job name: use letters, digits, '.', '_' and '-', at most %d, not beginning with '.' or '-'",
+			"%s: \"%s\" is not a job name: use letters, digits, '.', '_' and '-', at "
+			"most %d, not beginning with '.' or '-'",
 			origin, given, JOB_NAME_MOST);
 	text_set(name->text, sizeof(name->text), given);
 	name->origin = origin;
@@ -152,7 +152,8 @@ static void readable_prefix(const char *const *argv, char target[33])
 	}
 	length = is_script(found) ? (size_t)(strrchr(found, '.') - found) : strlen(found);
 	for (size_t i = 0; i < length && kept < 32; i++) {
-		bool fits = strchr(ALLOWED, found[i]) && (kept > 0 || (found[i] != '.' && found[i] != '-'));
+		bool fits = strchr(ALLOWED, found[i]) &&
+			    (kept > 0 || (found[i] != '.' && found[i] != '-'));
 		target[kept++] = fits ? found[i] : '_';
 	}
 	target[kept] = '\0';

@@ -10,16 +10,18 @@
 #define JOB_NAME_MOST 128
 
 struct job_name {
-	char text[JOB_NAME_MOST + 1]; /* [A-Za-z0-9._-], beginning with a letter, digit or underscore */
-	const char *origin;           /* for people: "--job", "SLURM_JOB_ID", "directory and command"; static */
+	char text[JOB_NAME_MOST +
+		  1]; /* [A-Za-z0-9._-], beginning with a letter, digit or underscore */
+	const char
+		*origin; /* for people: "--job", "SLURM_JOB_ID", "directory and command"; static */
 };
 
 typedef const char *(*job_name_getenv_fn)(void *arg, const char *name);
 
 /*
  * `chosen` is --job, or NULL. `directory` and `argv` (ends in NULL) are what the fingerprint is taken over. Names that a
- * scheduler gave are mapped to the allowed characters, with a digest behind where that changed them; ERR_INVALID only for a name that the user gave
- * (--job, REPRIEVE_JOB).
+ * scheduler gave are mapped to the allowed characters, with a digest behind where that changed them; ERR_INVALID only for a
+ * name that the user gave (--job, REPRIEVE_JOB).
  */
 int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
 	const char *const *argv, struct job_name *name, struct err *err);

@@ -144,7 +144,8 @@ bool path_set_is_below(const char *path, const char *directory)
 
 	if (length == 0)
 		return true;
-	return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
+	return strncmp(path, directory, length) == 0 &&
+	       (path[length] == '\0' || path[length] == '/');
 }
 
 void path_set_remove_below(struct path_set *set, const char *path)

@@ -34,7 +34,9 @@ int preload_find(char **path, struct err *err)
 	char *slash;
 
 	if (named && *named)
-		return settle(text_copy(named), path) ? 0 : err_os(err, errno, "REPRIEVE_SHIM_PATH %s", named);
+		return settle(text_copy(named), path)
+			       ? 0
+			       : err_os(err, errno, "REPRIEVE_SHIM_PATH %s", named);
 	program[length > 0 ? length : 0] = '\0';
 	slash = strrchr(program, '/');
 	if (slash) {
@@ -47,8 +49,9 @@ int preload_find(char **path, struct err *err)
 	if (settle(text_copy(REPRIEVE_SHIM_DIRECTORY "/" SHIM_NAME), path))
 		return 0;
 	return err_set(err, ERR_NOT_FOUND,
-		SHIM_NAME " is neither in %s, %s/../shim, %s/../lib/reprieve nor " REPRIEVE_SHIM_DIRECTORY
-			  "; REPRIEVE_SHIM_PATH names it",
+		SHIM_NAME
+		" is neither in %s, %s/../shim, %s/../lib/reprieve nor " REPRIEVE_SHIM_DIRECTORY
+		"; REPRIEVE_SHIM_PATH names it",
 		program, program, program);
 }
 
@@ -70,7 +73,8 @@ int preload_compose(const char *existing, const char *shim, char **value, struct
 	/* ld.so(8): the list is separated by spaces or colons, which cannot be escaped, and $ORIGIN and the like are expanded. */
 	if (strpbrk(shim, " :$"))
 		return err_set(err, ERR_INVALID,
-			"shim path \"%s\" has a space, a colon or a dollar sign, which LD_PRELOAD cannot carry",
+			"shim path \"%s\" has a space, a colon or a dollar sign, which LD_PRELOAD "
+			"cannot carry",
 			shim);
 	if (!existing || !*existing)
 		*value = text_copy(shim);

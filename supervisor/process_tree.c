@@ -111,7 +111,8 @@ static int64_t rank_of(const char *variable, const char *name)
 {
 	uint64_t value;
 
-	if (!text_starts(variable, name) || !text_to_u64(variable + strlen(name), INT32_MAX, &value))
+	if (!text_starts(variable, name) ||
+		!text_to_u64(variable + strlen(name), INT32_MAX, &value))
 		return PROCESS_NO_RANK;
 	return (int64_t)value;
 }

@@ -35,11 +35,14 @@ struct process_tree {
 };
 
 /* BRIEF: pid, parent, state, start time, comm. FULL: the rest as well. */
-enum process_tree_detail { PROCESS_TREE_BRIEF, PROCESS_TREE_FULL };
+enum process_tree_detail {
+	PROCESS_TREE_BRIEF,
+	PROCESS_TREE_FULL
+};
 
 /* All descendants of `root`, and `root` itself where `root` is not this process. Some 20 us per process on the machine. */
-int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
-	struct err *err);
+int process_tree_read(
+	pid_t root, enum process_tree_detail detail, struct process_tree *tree, struct err *err);
 void process_tree_release(struct process_tree *tree);
 
 static inline void cleanup_process_tree_release(struct process_tree *tree)

@@ -77,6 +77,10 @@ static int choose_job(const struct query_usage *usage, struct query *query)
 
 	if (query->job)
 		return -1;
+	if (usage->writes) {
+		log_error("which job? Name it with --job");
+		return EXIT_USAGE;
+	}
 	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
 		return query_failed(query, &err);
 	if (jobs.count == 1) {

@@ -80,7 +80,8 @@ enum rank_choice_role rank_choice_role(const struct process *process)
 		return role_of_python(process);
 	role = role_of_name(name);
 	/* argv[0] is whatever its parent liked; a shell stays one by its file. */
-	return role == ROLE_JOB && process->executable[0] ? role_of_name(process->executable) : role;
+	return role == ROLE_JOB && process->executable[0] ? role_of_name(process->executable)
+							  : role;
 }
 
 /* What one choice is made from: the table, and per row what follows from it. */
@@ -122,8 +123,9 @@ static void facts_init(
 		facts->catches[i] = !process_is_dead(process) &&
 				    (process->caught & process_signal_bit(signal)) != 0;
 		facts->roles[i] = facts->catches[i] ? rank_choice_role(process) : ROLE_JOB;
-		facts->below_main[i] = process->pid == main_pid ||
-				       (facts->parents[i] >= 0 && facts->below_main[facts->parents[i]]);
+		facts->below_main[i] =
+			process->pid == main_pid ||
+			(facts->parents[i] >= 0 && facts->below_main[facts->parents[i]]);
 	}
 }
 
@@ -191,8 +193,8 @@ static size_t choose_topmost(struct facts *facts)
 	size_t chosen = 0;
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		facts->chosen[i] =
-			facts->below_main[i] && may_be_asked(facts, i) && !is_below_chosen(facts, i);
+		facts->chosen[i] = facts->below_main[i] && may_be_asked(facts, i) &&
+				   !is_below_chosen(facts, i);
 		chosen += facts->chosen[i];
 	}
 	return chosen;
@@ -202,8 +204,8 @@ static size_t choose_topmost(struct facts *facts)
 static size_t choose_wrapper(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		facts->chosen[i] =
-			facts->below_main[i] && facts->catches[i] && facts->roles[i] == ROLE_WRAPPER;
+		facts->chosen[i] = facts->below_main[i] && facts->catches[i] &&
+				   facts->roles[i] == ROLE_WRAPPER;
 		if (facts->chosen[i])
 			return 1;
 	}
@@ -225,11 +227,12 @@ static void explain(const struct facts *facts, int signal, struct rank_choice *c
 			process->comm, (int)process->pid, name);
 		return;
 	}
-	snprintf(choice->reason, sizeof(choice->reason), "no process of the job catches %s yet", name);
+	snprintf(choice->reason, sizeof(choice->reason), "no process of the job catches %s yet",
+		name);
 }
 
-void rank_choice_make(const struct process_tree *tree, pid_t main_pid, int signal, const pid_t *writers,
-	size_t writer_count, struct rank_choice *choice)
+void rank_choice_make(const struct process_tree *tree, pid_t main_pid, int signal,
+	const pid_t *writers, size_t writer_count, struct rank_choice *choice)
 {
 	struct facts facts;
 	size_t chosen;

@@ -184,7 +184,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	if (request->if_known && !store_knows(&options, cancel))
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)
-		return err_wrap(err, "store");
+		return -1;
 	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
 		return err_wrap(err, "store %s", request->store);
 	for (size_t i = 0; i < result->attempt.damaged_count; i++)

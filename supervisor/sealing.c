@@ -6,22 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Marks of a path. All but TORN belong to the burst. */
-enum {
-	DIRTY = 1,     /* touched */
-	TORN = 2,      /* its writer died; part of no snapshot */
-	SEEN = 4,      /* the shim reports on it, so that the kernel's word on open and closed does not count */
-	WRITTEN = 8,   /* the kernel saw a write and no close yet */
-	FRESH = 16,    /* opened when it was empty */
-	REWRITTEN = 32 /* torn, and the kernel has seen a write since */
-};
-#define OF_THE_BURST (DIRTY | SEEN | WRITTEN | FRESH | REWRITTEN)
-
 void sealing_init(struct sealing *sealing, int64_t quiet_ms)
 {
-	*sealing = (struct sealing){.quiet_ms = quiet_ms,
-		.request_ms = SEALING_NEVER,
-		.first_open_ms = SEALING_NEVER};
+	*sealing = (struct sealing){.told = SEALING_NOTHING};
+	burst_init(&sealing->burst, quiet_ms);
 }
 
 void sealing_release(struct sealing *sealing)
@@ -30,8 +18,7 @@ void sealing_release(struct sealing *sealing)
 		free(sealing->ignored[i]);
 	free(sealing->ignored);
 	free(sealing->moved_path);
-	writers_release(&sealing->writers);
-	path_set_release(&sealing->paths);
+	burst_release(&sealing->burst);
 }
 
 void sealing_ignore(struct sealing *sealing, const char *pattern)
@@ -53,152 +40,71 @@ static bool is_ignored(const struct sealing *sealing, const char *path)
 	return false;
 }
 
-static bool is_being_written(const struct sealing *sealing)
-{
-	return sealing->writers.open_count > 0 || path_set_any(&sealing->paths, WRITTEN);
-}
-
-/* The quiet time has passed, whether or not somebody has asked since. */
-static bool is_over(const struct sealing *sealing, int64_t now_ms)
-{
-	if (!sealing->burst || sealing->over)
-		return sealing->burst;
-	return now_ms - sealing->last_ms >= sealing->quiet_ms && !is_being_written(sealing);
-}
-
-static void end_burst(struct sealing *sealing)
-{
-	if (sealing->torn)
-		path_set_change_all(&sealing->paths, DIRTY, 0, TORN);
-	path_set_change_all(&sealing->paths, OF_THE_BURST, OF_THE_BURST, 0);
-	sealing->burst = sealing->torn = sealing->over = sealing->settled = false;
-	writers_forget_all(&sealing->writers);
-}
-
-/* Something was written: a burst begins or goes on. The caller has set `settled` before it changed anything else. */
-static void write_seen(struct sealing *sealing, int64_t now_ms)
-{
-	if (sealing->settled)
-		end_burst(sealing);
-	sealing->burst = true;
-	sealing->last_ms = now_ms;
-	sealing->told = SEALING_BUSY;
-	sealing->generation++;
-	if (sealing->first_open_ms == SEALING_NEVER && sealing->request_ms != SEALING_NEVER)
-		sealing->first_open_ms = now_ms;
-}
-
-/* A change that is no write, like a deletion: alone it is nothing to save. */
-static void change_seen(struct sealing *sealing, int64_t now_ms)
-{
-	if (sealing->burst && !sealing->settled)
-		write_seen(sealing, now_ms);
-	else
-		sealing->generation++;
-}
-
-static void touch(struct sealing *sealing, const char *path, unsigned marks, int64_t now_ms)
-{
-	write_seen(sealing, now_ms);
-	if (*path)
-		path_set_mark(&sealing->paths, path, DIRTY | marks);
-}
-
-/* Of the burst as far as it has come. What others still write belongs to the same checkpoint: end_burst() tears that. */
-static void tear(struct sealing *sealing, int64_t now_ms)
-{
-	write_seen(sealing, now_ms);
-	path_set_change_all(&sealing->paths, DIRTY, FRESH | REWRITTEN, TORN);
-	sealing->torn = true;
-}
-
-/* The application is done with one descriptor of it. */
-static void released(struct sealing *sealing, const char *path, bool complete)
-{
-	if (!complete)
-		path_set_mark(&sealing->paths, path, TORN);
-	else if ((path_set_marks(&sealing->paths, path) & FRESH) && !writers_have_open(&sealing->writers, path))
-		path_set_unmark(&sealing->paths, path, TORN);
-}
-
 static void shim_opened(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
-	unsigned marks = SEEN | (message->flags & SHIM_FLAG_EMPTY ? FRESH : 0);
+	unsigned marks = BURST_SEEN | (message->flags & SHIM_FLAG_EMPTY ? BURST_FRESH : 0);
 
 	if (is_ignored(sealing, message->path))
 		return;
-	touch(sealing, message->path, marks, now_ms);
-	path_set_unmark(&sealing->paths, message->path, WRITTEN);
-	writers_add(&sealing->writers, message->pid)->exiting = false;
-	writers_open(&sealing->writers, message->pid, message->descriptor, message->path);
+	burst_touch(&sealing->burst, message->path, marks, now_ms);
+	path_set_unmark(&sealing->burst.paths, message->path, BURST_WRITTEN);
+	*writers_add(&sealing->burst.writers, message->pid) = (struct writer){.pid = message->pid};
+	writers_open(&sealing->burst.writers, message->pid, message->descriptor, message->path);
 }
 
 static void shim_closed(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
 	struct writer_open *open =
-		writers_find_open(&sealing->writers, message->pid, message->descriptor);
+		writers_find_open(&sealing->burst.writers, message->pid, message->descriptor);
 	bool complete = !(message->flags & SHIM_FLAG_FAILED);
 
 	if (!open && (is_ignored(sealing, message->path) || !*message->path))
 		return;
 	if (open)
-		writers_close(&sealing->writers, open);
-	writers_add(&sealing->writers, message->pid);
+		writers_close(&sealing->burst.writers, open);
+	writers_add(&sealing->burst.writers, message->pid);
 	if (!*message->path || (message->flags & SHIM_FLAG_DELETED)) {
 		/* It has no name, or a name that is another file's by now. */
-		write_seen(sealing, now_ms);
+		burst_write(&sealing->burst, now_ms);
 		return;
 	}
-	touch(sealing, message->path, SEEN, now_ms);
-	path_set_unmark(&sealing->paths, message->path, WRITTEN);
-	released(sealing, message->path, complete);
+	burst_touch(&sealing->burst, message->path, BURST_SEEN, now_ms);
+	path_set_unmark(&sealing->burst.paths, message->path, BURST_WRITTEN);
+	burst_closed(&sealing->burst, message->path, complete);
 }
 
 static void shim_linked(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
 	struct writer_open *open =
-		writers_find_open(&sealing->writers, message->pid, message->descriptor);
-	unsigned inherited = path_set_marks(&sealing->paths, message->path) & TORN;
+		writers_find_open(&sealing->burst.writers, message->pid, message->descriptor);
+	unsigned inherited = path_set_marks(&sealing->burst.paths, message->path) & BURST_TORN;
 
 	if (!*message->path2 || is_ignored(sealing, message->path2))
 		return;
 	if (open) {
-		inherited = path_set_marks(&sealing->paths, open->path) & (TORN | FRESH);
+		inherited = path_set_marks(&sealing->burst.paths, open->path) &
+			    (BURST_TORN | BURST_FRESH);
 		writers_rename_open(open, message->path2);
 	}
-	writers_add(&sealing->writers, message->pid);
-	touch(sealing, message->path2, SEEN | inherited, now_ms);
+	writers_add(&sealing->burst.writers, message->pid);
+	burst_touch(&sealing->burst, message->path2, BURST_SEEN | inherited, now_ms);
 }
 
-/* Drops what the process has open; true when there was something. */
-static bool release_all(struct sealing *sealing, int pid, bool complete)
-{
-	char *path;
-	bool any = false;
-
-	while ((path = writers_close_next(&sealing->writers, pid))) {
-		if (complete)
-			released(sealing, path, true);
-		free(path);
-		any = true;
-	}
-	return any;
-}
-
-static void shim_exiting(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
+static void shim_exiting(
+	struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
 	bool flushed = !(message->flags & SHIM_FLAG_UNFLUSHED);
-	struct writer *writer = writers_find(&sealing->writers, message->pid);
-	bool any = release_all(sealing, message->pid, flushed);
+	struct writer *writer = writers_find(&sealing->burst.writers, message->pid);
+	bool any = burst_close_all(&sealing->burst, message->pid, flushed);
 
 	if (writer) {
 		writer->exiting = true;
 		writer->open_at_exit = any;
 	}
 	if (any && !flushed)
-		tear(sealing, now_ms);
+		burst_tear(&sealing->burst, now_ms);
 	else if (any)
-		write_seen(sealing, now_ms);
+		burst_write(&sealing->burst, now_ms);
 }
 
 static void shim_duplicated(
@@ -208,33 +114,34 @@ static void shim_duplicated(
 
 	if (is_ignored(sealing, message->path))
 		return;
-	touch(sealing, named ? message->path : "", SEEN, now_ms);
-	writers_add(&sealing->writers, message->pid);
-	writers_open(&sealing->writers, message->pid, message->descriptor, message->path);
+	burst_touch(&sealing->burst, named ? message->path : "", BURST_SEEN, now_ms);
+	writers_add(&sealing->burst.writers, message->pid);
+	writers_open(&sealing->burst.writers, message->pid, message->descriptor, message->path);
 }
 
-static void shim_renamed(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
+static void shim_renamed(
+	struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
 	/* Marks are moved by the kernel's two events: it sees every rename, and moving them twice would undo it. */
 	if (is_ignored(sealing, *message->path2 ? message->path2 : message->path))
 		return;
-	touch(sealing, message->path2, 0, now_ms);
-	writers_add(&sealing->writers, message->pid);
+	burst_touch(&sealing->burst, message->path2, 0, now_ms);
+	writers_add(&sealing->burst.writers, message->pid);
 }
 
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
-	sealing->settled = is_over(sealing, now_ms);
+	burst_observe(&sealing->burst, now_ms);
 	if (message->lost) {
-		write_seen(sealing, now_ms);
+		burst_write(&sealing->burst, now_ms);
 		sealing->in_doubt = true;
 		return;
 	}
 	switch (message->event) {
 	case SHIM_HELLO:
 		/* An exec has closed what was not inherited; what was, and is meant for writing, is reported next. */
-		if (release_all(sealing, message->pid, true))
-			write_seen(sealing, now_ms);
+		if (burst_close_all(&sealing->burst, message->pid, true))
+			burst_write(&sealing->burst, now_ms);
 		break;
 	case SHIM_OPENED:
 		shim_opened(sealing, message, now_ms);
@@ -252,7 +159,7 @@ void sealing_shim(struct sealing *sealing, const struct shim_message *message, i
 		shim_linked(sealing, message, now_ms);
 		break;
 	case SHIM_UNLINKED:
-		change_seen(sealing, now_ms);
+		burst_change(&sealing->burst, now_ms);
 		break;
 	case SHIM_EXITING:
 		shim_exiting(sealing, message, now_ms);
@@ -265,7 +172,7 @@ void sealing_shim(struct sealing *sealing, const struct shim_message *message, i
 static void let_moved_go(struct sealing *sealing)
 {
 	if (sealing->moved_path)
-		path_set_remove_below(&sealing->paths, sealing->moved_path);
+		path_set_remove_below(&sealing->burst.paths, sealing->moved_path);
 	free(sealing->moved_path);
 	sealing->moved_path = NULL;
 }
@@ -273,26 +180,26 @@ static void let_moved_go(struct sealing *sealing)
 static void moved_to(struct sealing *sealing, const struct dir_event *event, int64_t now_ms)
 {
 	if (sealing->moved_path && sealing->moved_cookie == event->cookie) {
-		path_set_rename(&sealing->paths, sealing->moved_path, event->path);
-		writers_rename_below(&sealing->writers, sealing->moved_path, event->path);
+		path_set_rename(&sealing->burst.paths, sealing->moved_path, event->path);
+		writers_rename_below(&sealing->burst.writers, sealing->moved_path, event->path);
 		free(sealing->moved_path);
 		sealing->moved_path = NULL;
 	} else {
-		path_set_remove_below(&sealing->paths, event->path);
+		path_set_remove_below(&sealing->burst.paths, event->path);
 	}
-	touch(sealing, event->path, 0, now_ms);
+	burst_touch(&sealing->burst, event->path, 0, now_ms);
 }
 
 static void kernel_closed(struct sealing *sealing, const char *path, int64_t now_ms)
 {
-	unsigned marks = path_set_marks(&sealing->paths, path);
+	unsigned marks = path_set_marks(&sealing->burst.paths, path);
 
-	touch(sealing, path, 0, now_ms);
-	path_set_unmark(&sealing->paths, path, WRITTEN);
-	if ((marks & (TORN | SEEN | REWRITTEN)) == (TORN | REWRITTEN))
-		path_set_unmark(&sealing->paths, path, TORN | REWRITTEN);
+	burst_touch(&sealing->burst, path, 0, now_ms);
+	path_set_unmark(&sealing->burst.paths, path, BURST_WRITTEN);
+	if ((marks & (BURST_TORN | BURST_SEEN | BURST_REWRITTEN)) == (BURST_TORN | BURST_REWRITTEN))
+		path_set_unmark(&sealing->burst.paths, path, BURST_TORN | BURST_REWRITTEN);
 	/* By a raw system call, perhaps; or another descriptor of two. */
-	if (writers_have_open(&sealing->writers, path))
+	if (writers_have_open(&sealing->burst.writers, path))
 		sealing->in_doubt = true;
 }
 
@@ -302,24 +209,27 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 
 	if (event->change != DIR_RESCAN && is_ignored(sealing, event->path))
 		return;
-	sealing->settled = is_over(sealing, now_ms);
+	burst_observe(&sealing->burst, now_ms);
 	if (sealing->moved_path && event->change != DIR_MOVED_TO &&
-		(event->change == DIR_MOVED_FROM || path_set_is_below(event->path, sealing->moved_path)))
+		(event->change == DIR_MOVED_FROM ||
+			path_set_is_below(event->path, sealing->moved_path)))
 		let_moved_go(sealing);
-	marks = path_set_marks(&sealing->paths, event->path);
+	marks = path_set_marks(&sealing->burst.paths, event->path);
 	switch (event->change) {
 	case DIR_CREATED:
-		touch(sealing, event->path, 0, now_ms);
+		burst_touch(&sealing->burst, event->path, 0, now_ms);
 		break;
 	case DIR_MODIFIED:
-		touch(sealing, event->path,
-			(marks & SEEN ? 0 : WRITTEN) | (marks & TORN ? REWRITTEN : 0), now_ms);
+		burst_touch(&sealing->burst, event->path,
+			(marks & BURST_SEEN ? 0 : BURST_WRITTEN) |
+				(marks & BURST_TORN ? BURST_REWRITTEN : 0),
+			now_ms);
 		break;
 	case DIR_CLOSED_WRITE:
 		kernel_closed(sealing, event->path, now_ms);
 		break;
 	case DIR_MOVED_FROM:
-		change_seen(sealing, now_ms);
+		burst_change(&sealing->burst, now_ms);
 		sealing->moved_cookie = event->cookie;
 		sealing->moved_path = text_copy(event->path);
 		break;
@@ -327,16 +237,16 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 		moved_to(sealing, event, now_ms);
 		break;
 	case DIR_DELETED:
-		change_seen(sealing, now_ms);
-		path_set_remove_below(&sealing->paths, event->path);
+		burst_change(&sealing->burst, now_ms);
+		path_set_remove_below(&sealing->burst.paths, event->path);
 		break;
 	case DIR_DIRECTORY_CREATED:
-		change_seen(sealing, now_ms);
+		burst_change(&sealing->burst, now_ms);
 		break;
 	case DIR_RESCAN:
 		/* The close of what was being written may be among what was lost. */
-		write_seen(sealing, now_ms);
-		path_set_change_all(&sealing->paths, WRITTEN, WRITTEN, 0);
+		burst_write(&sealing->burst, now_ms);
+		path_set_change_all(&sealing->burst.paths, BURST_WRITTEN, BURST_WRITTEN, 0);
 		sealing->in_doubt = true;
 		break;
 	}
@@ -344,75 +254,86 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 
 void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end end, int64_t now_ms)
 {
-	const struct writer *writer = writers_find(&sealing->writers, pid);
+	const struct writer *writer = writers_find(&sealing->burst.writers, pid);
 	bool wrote = writer != NULL;
 	bool exiting = writer && writer->exiting;
 	bool flushing = exiting && writer->open_at_exit;
 	bool open;
 
-	sealing->settled = is_over(sealing, now_ms);
-	open = release_all(sealing, pid, false);
-	writers_forget(&sealing->writers, pid);
-	if (sealing->settled)
+	burst_observe(&sealing->burst, now_ms);
+	open = burst_close_all(&sealing->burst, pid, false);
+	writers_forget(&sealing->burst.writers, pid);
+	if (sealing->burst.settled)
 		return;
 	/* With a file open: by exit, but past all destructors; or killed, perhaps while exit() flushed. */
 	if (open || (flushing && end == SEALING_KILLED))
-		tear(sealing, now_ms);
-	else if (wrote && !exiting && end != SEALING_EXITED && sealing->burst)
-		tear(sealing, now_ms);
+		burst_tear(&sealing->burst, now_ms);
+	else if (wrote && !exiting && end != SEALING_EXITED && sealing->burst.active)
+		burst_tear(&sealing->burst, now_ms);
 }
 
 void sealing_job_ended(struct sealing *sealing, bool clean, int64_t now_ms)
 {
-	bool open = sealing->writers.open_count > 0;
+	bool open = sealing->burst.writers.open_count > 0;
 
-	sealing->settled = is_over(sealing, now_ms);
-	if (!sealing->burst || sealing->settled)
+	burst_observe(&sealing->burst, now_ms);
+	if (!sealing->burst.active || sealing->burst.settled)
 		return;
-	while (sealing->writers.open_count > 0)
-		writers_close(&sealing->writers, &sealing->writers.opens[0]);
+	while (sealing->burst.writers.open_count > 0)
+		writers_close(&sealing->burst.writers, &sealing->burst.writers.opens[0]);
 	if (open || !clean)
-		tear(sealing, now_ms);
-	sealing->over = true;
+		burst_tear(&sealing->burst, now_ms);
+	sealing->burst.over = true;
+}
+
+static enum sealing_verdict tell(struct sealing *sealing, enum sealing_verdict verdict)
+{
+	sealing->told = verdict;
+	sealing->told_generation = sealing->burst.generation;
+	return verdict;
 }
 
 enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64_t *at_ms)
 {
+	const struct burst *burst = &sealing->burst;
+
 	*at_ms = SEALING_NEVER;
 	let_moved_go(sealing);
-	if (!sealing->burst)
-		return sealing->told = SEALING_NOTHING;
-	if (!is_over(sealing, now_ms)) {
-		if (!is_being_written(sealing))
-			*at_ms = sealing->last_ms + sealing->quiet_ms;
-		return sealing->told = SEALING_BUSY;
+	if (!burst->active)
+		return tell(sealing, SEALING_NOTHING);
+	if (!burst_is_over(burst, now_ms)) {
+		if (!burst_is_being_written(burst))
+			*at_ms = burst->last_ms + burst->quiet_ms;
+		return tell(sealing, SEALING_BUSY);
 	}
-	if (sealing->torn)
-		path_set_change_all(&sealing->paths, DIRTY, 0, TORN);
-	return sealing->told = sealing->torn ? SEALING_TORN : SEALING_SEALED;
+	if (!burst->torn)
+		return tell(sealing, SEALING_SEALED);
+	path_set_change_all(&sealing->burst.paths, BURST_DIRTY, 0, BURST_TORN);
+	return tell(sealing, SEALING_TORN);
 }
 
 void sealing_acknowledge(struct sealing *sealing)
 {
-	if (sealing->told != SEALING_SEALED && sealing->told != SEALING_TORN)
+	if ((sealing->told != SEALING_SEALED && sealing->told != SEALING_TORN) ||
+		sealing->told_generation != sealing->burst.generation)
 		return;
-	end_burst(sealing);
+	burst_end(&sealing->burst);
 	sealing->told = SEALING_NOTHING;
 }
 
 uint64_t sealing_generation(const struct sealing *sealing)
 {
-	return sealing->generation;
+	return sealing->burst.generation;
 }
 
 bool sealing_is_torn(const struct sealing *sealing, const char *path)
 {
 	char *prefix = text_copy(path);
-	bool torn = path_set_marks(&sealing->paths, prefix) & TORN;
+	bool torn = path_set_marks(&sealing->burst.paths, prefix) & BURST_TORN;
 
 	for (char *slash = strrchr(prefix, '/'); slash && !torn; slash = strrchr(prefix, '/')) {
 		*slash = '\0';
-		torn = path_set_marks(&sealing->paths, prefix) & TORN;
+		torn = path_set_marks(&sealing->burst.paths, prefix) & BURST_TORN;
 	}
 	free(prefix);
 	return torn;
@@ -420,53 +341,62 @@ bool sealing_is_torn(const struct sealing *sealing, const char *path)
 
 void sealing_each_torn(const struct sealing *sealing, path_set_fn *act, void *argument)
 {
-	path_set_each(&sealing->paths, TORN, act, argument);
+	path_set_each(&sealing->burst.paths, BURST_TORN, act, argument);
 }
 
 void sealing_each_open(const struct sealing *sealing, path_set_fn *act, void *argument)
 {
-	for (size_t i = 0; i < sealing->writers.open_count; i++)
-		act(argument, sealing->writers.opens[i].path);
-	path_set_each(&sealing->paths, WRITTEN, act, argument);
+	for (size_t i = 0; i < sealing->burst.writers.open_count; i++)
+		act(argument, sealing->burst.writers.opens[i].path);
+	path_set_each(&sealing->burst.paths, BURST_WRITTEN, act, argument);
 }
 
 void sealing_requested(struct sealing *sealing, int64_t now_ms)
 {
-	sealing->request_ms = now_ms;
-	sealing->first_open_ms = SEALING_NEVER;
+	sealing->burst.request_ms = now_ms;
+	sealing->burst.first_write_ms = SEALING_NEVER;
 }
 
 int64_t sealing_first_open_ms(const struct sealing *sealing)
 {
-	return sealing->first_open_ms;
+	return sealing->burst.first_write_ms;
+}
+
+/* True when its last reports have been handed in for sure: it was gone the last time already. */
+static bool confirm_gone(struct sealing *sealing, int pid)
+{
+	struct writer *writer = writers_add(&sealing->burst.writers, pid);
+	bool confirmed = writer->gone;
+
+	writer->gone = true;
+	return confirmed;
 }
 
 void sealing_verify(struct sealing *sealing, sealing_held_fn *held, void *argument, int64_t now_ms)
 {
-	struct writers *writers = &sealing->writers;
+	struct writers *writers = &sealing->burst.writers;
 
-	sealing->settled = is_over(sealing, now_ms);
+	burst_observe(&sealing->burst, now_ms);
 	sealing->in_doubt = false;
 	for (size_t i = 0; i < writers->open_count;) {
 		struct writer_open *open = &writers->opens[i];
+		int pid = open->pid;
+		enum shim_link_held answer = held(argument, pid, open->descriptor);
 
-		switch (held(argument, open->pid, open->descriptor, open->path)) {
-		case SHIM_LINK_HELD:
-			i++;
-			break;
-		case SHIM_LINK_RELEASED:
+		if (answer == SHIM_LINK_RELEASED) {
 			writers_close(writers, open);
-			write_seen(sealing, now_ms);
-			break;
-		case SHIM_LINK_GONE:
+			burst_write(&sealing->burst, now_ms);
+		} else if (answer == SHIM_LINK_GONE && confirm_gone(sealing, pid)) {
 			/* Closes this one at least. */
-			sealing_process_ended(sealing, open->pid, SEALING_GONE, now_ms);
-			break;
+			sealing_process_ended(sealing, pid, SEALING_GONE, now_ms);
+		} else {
+			sealing->in_doubt |= answer == SHIM_LINK_GONE;
+			i++;
 		}
 	}
 }
 
 bool sealing_in_doubt(const struct sealing *sealing)
 {
-	return sealing->in_doubt && sealing->writers.open_count > 0;
+	return sealing->in_doubt && sealing->burst.writers.open_count > 0;
 }

@@ -15,16 +15,15 @@
 #ifndef SEALING_H
 #define SEALING_H
 
+#include "burst.h"
 #include "dir_watch.h"
-#include "path_set.h"
 #include "shim_link.h"
-#include "writers.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SEALING_QUIET_MS 1000
-#define SEALING_NEVER INT64_MAX
+#define SEALING_NEVER BURST_NEVER
 
 enum sealing_verdict {
 	SEALING_NOTHING, /* nothing was written since the last acknowledged seal */
@@ -40,20 +39,13 @@ enum sealing_end {
 };
 
 struct sealing {
-	int64_t quiet_ms;
-	struct path_set paths; /* with the marks in sealing.c */
-	struct writers writers;
+	struct burst burst;
 	char **ignored;
 	size_t ignored_count;
-	bool burst; /* something was written, and not acknowledged */
-	bool torn;  /* a writer died in it */
-	bool over;  /* the job ended: no need to wait */
-	bool settled; /* it was over when the event came that is being looked at */
 	bool in_doubt;
-	enum sealing_verdict told;
-	int64_t last_ms, request_ms, first_open_ms;
-	uint64_t generation;
-	uint32_t moved_cookie;
+	enum sealing_verdict told; /* last, and the generation that it was about */
+	uint64_t told_generation;
+	uint32_t moved_cookie; /* of what was renamed away and may come back under another name */
 	char *moved_path;
 };
 
@@ -97,8 +89,10 @@ int64_t sealing_first_open_ms(const struct sealing *sealing);
 /*
  * Reports can be lost, and processes that nobody waits for can die. Asks `held` about every descriptor that counts as open and
  * drops those that are not: call it about once a second while BUSY with something open. sealing_in_doubt(): now would be good.
+ * A process that is gone counts as ended from the second call on, with what both witnesses have pending handed in before it:
+ * it may have reported its end a moment ago.
  */
-typedef enum shim_link_held sealing_held_fn(void *argument, int pid, int descriptor, const char *path);
+typedef enum shim_link_held sealing_held_fn(void *argument, int pid, int descriptor);
 void sealing_verify(struct sealing *sealing, sealing_held_fn *held, void *argument, int64_t now_ms);
 bool sealing_in_doubt(const struct sealing *sealing);
 

@@ -23,8 +23,7 @@ static char *place(int index)
 
 	if (index == 0)
 		return runtime && runtime[0] == '/' ? text_format("%s/reprieve", runtime) : NULL;
-	return text_format(
-		"%s/reprieve-%u", index == 1 ? "/tmp" : "/dev/shm", (unsigned)getuid());
+	return text_format("%s/reprieve-%u", index == 1 ? "/tmp" : "/dev/shm", (unsigned)getuid());
 }
 
 /* /tmp belongs to everybody: another user may have put something there under our name. */
@@ -35,7 +34,8 @@ static int check_ours(const char *path, struct err *err)
 	if (lstat(path, &status) < 0)
 		return err_os(err, errno, "%s", path);
 	if (!S_ISDIR(status.st_mode) || status.st_uid != getuid() || (status.st_mode & 077) != 0)
-		return err_set(err, ERR_DENIED, "%s is not a directory that only this user may enter", path);
+		return err_set(err, ERR_DENIED,
+			"%s is not a directory that only this user may enter", path);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The runtime directory of one supervisor, where its clients find it: control socket, notice file, the shim's channel. It lives as
- * long as its process; one whose process was killed is removed by the next supervisor. Alive means that a lock in it is
+ * The runtime directory of one supervisor, where its clients find it: control socket, notice file, the shim's channel. It
+ * lives as long as its process; one whose process was killed is removed by the next supervisor. Alive means that a lock in it is
  * held, which the kernel drops with the process and which holds across PID namespaces that share a /tmp.
  */
 #ifndef SESSION_H

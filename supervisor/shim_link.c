@@ -76,7 +76,8 @@ static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 
 static void report_lost(struct shim_link *link)
 {
-	link->received(link->argument, &(struct shim_message){.lost = true, .path = "", .path2 = ""});
+	link->received(
+		link->argument, &(struct shim_message){.lost = true, .path = "", .path2 = ""});
 }
 
 static void deliver(struct shim_link *link, const struct shim_record *record)
@@ -177,7 +178,7 @@ void shim_link_poll(struct shim_link *link)
 		count++;
 	note_dropped(link);
 	loop_arm(link->loop, &link->tick,
-		clock_monotonic_ms() + (count >= MOST_AT_ONCE                 ? 0
+		clock_monotonic_ms() + (count >= MOST_AT_ONCE                       ? 0
 					       : link->hole_since_ms != CLOCK_NEVER ? HOLE_TICK_MS
 										    : TICK_MS));
 }
@@ -241,8 +242,9 @@ static int fill_header(struct shim_link *link, const char *alias, struct err *er
 	struct shim_header *header = link->header;
 
 	if (strlen(link->directory) >= sizeof(header->directory))
-		return err_set(err, ERR_INVALID, "%s: longer than the %zu bytes that the shim has room for",
-			link->directory, sizeof(header->directory) - 1);
+		return err_set(err, ERR_INVALID,
+			"%s: longer than the %zu bytes that the shim has room for", link->directory,
+			sizeof(header->directory) - 1);
 	header->version = SHIM_VERSION;
 	header->sleeping = 1;
 	header->directory_length = (uint32_t)strlen(link->directory);
@@ -257,9 +259,9 @@ static int fill_header(struct shim_link *link, const char *alias, struct err *er
 
 AUTO_POINTER(struct shim_link, shim_link_close);
 
-int shim_link_open(struct loop *loop, const char *session_directory, const char *checkpoint_directory,
-	const char *alias, shim_link_fn *received, void *argument, struct shim_link **link,
-	struct err *err)
+int shim_link_open(struct loop *loop, const char *session_directory,
+	const char *checkpoint_directory, const char *alias, shim_link_fn *received, void *argument,
+	struct shim_link **link, struct err *err)
 {
 	auto_(shim_link_close) struct shim_link *made = memory_new(sizeof(*made));
 
@@ -272,7 +274,8 @@ int shim_link_open(struct loop *loop, const char *session_directory, const char 
 	made->directory = text_copy(checkpoint_directory);
 	made->channel_path = text_format("%s/shim.channel", session_directory);
 	made->doorbell_path = text_format("%s/shim.doorbell", session_directory);
-	if (map_channel(made, err) < 0 || open_doorbell(made, err) < 0 || fill_header(made, alias, err) < 0)
+	if (map_channel(made, err) < 0 || open_doorbell(made, err) < 0 ||
+		fill_header(made, alias, err) < 0)
 		return err_wrap(err, "shim channel");
 	loop_arm(loop, &made->tick, clock_monotonic_ms() + TICK_MS);
 	*link = take(&made);
@@ -330,19 +333,19 @@ static bool is_alive(int pid)
 	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
 }
 
-enum shim_link_held shim_link_holds(
-	const struct shim_link *link, int pid, int descriptor, const char *path)
+enum shim_link_held shim_link_holds(const struct shim_link *link, int pid, int descriptor)
 {
 	char target[PATH_MAX];
 	auto_free char *name = text_format("/proc/%d/fd/%d", pid, descriptor);
-	auto_free char *expected = text_format("%s/%s", link->directory, path);
+	size_t prefix = strlen(link->directory);
 	ssize_t got = readlink(name, target, sizeof(target) - 1);
 
-	if (!is_alive(pid))
-		return SHIM_LINK_GONE;
+	if (got < 0 && errno != ENOENT)
+		return is_alive(pid) ? SHIM_LINK_HELD : SHIM_LINK_GONE;
 	if (got < 0)
-		return errno == ENOENT ? SHIM_LINK_RELEASED : SHIM_LINK_HELD;
+		return is_alive(pid) ? SHIM_LINK_RELEASED : SHIM_LINK_GONE;
 	target[got] = '\0';
-	/* Nameless files have " (deleted)" behind their name. */
-	return text_starts(target, expected) ? SHIM_LINK_HELD : SHIM_LINK_RELEASED;
+	/* Not by its name, which a rename may have changed since it was reported. */
+	return text_starts(target, link->directory) && target[prefix] == '/' ? SHIM_LINK_HELD
+									     : SHIM_LINK_RELEASED;
 }

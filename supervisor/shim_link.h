@@ -23,7 +23,7 @@
 struct shim_message {
 	bool lost;
 	enum shim_event event;
-	int pid;        /* getpid() there: another number than ours where the job made a PID namespace */
+	int pid; /* getpid() there: another number than ours where the job made a PID namespace */
 	int descriptor; /* -1 where there is none */
 	unsigned flags; /* SHIM_FLAG_* */
 	uint64_t device, inode;
@@ -40,9 +40,9 @@ struct shim_link;
  * (a socket's name has 107 bytes). `checkpoint_directory` is canonical; `alias` is the same as the user wrote it, absolute, or NULL.
  * The channel's blocks are allocated at once: a write to a page that a full disk cannot back would kill the job.
  */
-int shim_link_open(struct loop *loop, const char *session_directory, const char *checkpoint_directory,
-	const char *alias, shim_link_fn *received, void *argument, struct shim_link **link,
-	struct err *err);
+int shim_link_open(struct loop *loop, const char *session_directory,
+	const char *checkpoint_directory, const char *alias, shim_link_fn *received, void *argument,
+	struct shim_link **link, struct err *err);
 
 /* Removes both files. Processes that still run go on into a mapping that nobody reads. */
 void shim_link_close(struct shim_link *link);
@@ -60,11 +60,14 @@ uint64_t shim_link_hellos(const struct shim_link *link);
 /* Shows jobs that poll the number of the newest request for a checkpoint. */
 void shim_link_request(struct shim_link *link, uint32_t number);
 
-enum shim_link_held { SHIM_LINK_HELD, SHIM_LINK_RELEASED, SHIM_LINK_GONE /* the process */ };
+enum shim_link_held {
+	SHIM_LINK_HELD,
+	SHIM_LINK_RELEASED,
+	SHIM_LINK_GONE /* the process */
+};
 
-/* Has this process still got `path` open there? For what a lost report left in doubt. By /proc, so only where the job shares our
- * PID namespace; HELD where /proc does not say. */
-enum shim_link_held shim_link_holds(
-	const struct shim_link *link, int pid, int descriptor, const char *path);
+/* Has this process still got a file of the directory open under this number? For what a lost report left in doubt. By /proc, so
+ * only where the job shares our PID namespace; HELD where /proc does not say. */
+enum shim_link_held shim_link_holds(const struct shim_link *link, int pid, int descriptor);
 
 #endif

@@ -65,7 +65,8 @@ static void ready(struct source *source, uint32_t events)
 }
 
 int signals_open(struct signals *signals, struct loop *loop,
-	void (*received)(void *arg, const struct signalfd_siginfo *info), void *arg, struct err *err)
+	void (*received)(void *arg, const struct signalfd_siginfo *info), void *arg,
+	struct err *err)
 {
 	sigset_t blocked;
 

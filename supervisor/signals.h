@@ -38,7 +38,8 @@ void signals_restore(const struct signals_inherited *inherited);
 
 /* Starts delivery on the loop, also of what came since signals_block(). `signals` must stay where it is until closed. */
 int signals_open(struct signals *signals, struct loop *loop,
-	void (*received)(void *arg, const struct signalfd_siginfo *info), void *arg, struct err *err);
+	void (*received)(void *arg, const struct signalfd_siginfo *info), void *arg,
+	struct err *err);
 void signals_close(struct signals *signals, struct loop *loop);
 
 /*

@@ -152,11 +152,11 @@ static void look_for_dead_writers(struct tracker *tracker)
 	}
 }
 
-static enum shim_link_held held(void *arg, int pid, int descriptor, const char *path)
+static enum shim_link_held held(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
 
-	return shim_link_holds(tracker->link, pid, descriptor, path);
+	return shim_link_holds(tracker->link, pid, descriptor);
 }
 
 /* --- deciding --- */

@@ -72,10 +72,11 @@ void writers_open(struct writers *writers, int pid, int descriptor, const char *
 	}
 	if (writers->open_count == writers->open_capacity) {
 		writers->open_capacity = 2 * writers->open_capacity + 8;
-		writers->opens =
-			memory_grow(writers->opens, writers->open_capacity, sizeof(*writers->opens));
+		writers->opens = memory_grow(
+			writers->opens, writers->open_capacity, sizeof(*writers->opens));
 	}
-	writers->opens[writers->open_count++] = (struct writer_open){pid, descriptor, text_copy(path)};
+	writers->opens[writers->open_count++] =
+		(struct writer_open){pid, descriptor, text_copy(path)};
 }
 
 void writers_rename_open(struct writer_open *open, const char *path)

@@ -9,6 +9,7 @@ struct writer {
 	int pid;
 	bool exiting;      /* it said so */
 	bool open_at_exit; /* with files open, for exit() to flush */
+	bool gone;         /* it was not there any more when it was looked for */
 };
 
 struct writer_open {

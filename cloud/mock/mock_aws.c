@@ -23,12 +23,6 @@ static void error_page(struct httpd_reply *reply, int status, const char *title)
 		status, title, status, title);
 }
 
-/* As the real one does it: no words. */
-static void forbid(struct httpd_reply *reply)
-{
-	mock_reply(reply, 403, TEXT, "%s", "");
-}
-
 static void give_token(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
@@ -149,17 +143,16 @@ void mock_aws_answer(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	bool is_put = strcmp(request->method, "PUT") == 0;
+	bool is_token = strcmp(request->path, TOKEN_PATH) == 0;
+	bool is_read = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
 
 	httpd_reply_header(reply, "Server", "EC2ws");
-	if (is_put && httpd_request_header(request, "X-Forwarded-For"))
-		forbid(reply);
-	else if (is_put && strcmp(request->path, TOKEN_PATH) == 0)
+	if (is_put && is_token && !httpd_request_header(request, "X-Forwarded-For"))
 		give_token(mock, request, reply);
-	/* Other PUTs: a trailing slash and versioned paths too. */
+	/* Forwarded by a proxy, with a trailing slash, or under a versioned path: no words, as the real one does it. */
 	else if (is_put)
-		forbid(reply);
-	else if ((strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) ||
-		 strcmp(request->path, TOKEN_PATH) == 0)
+		mock_reply(reply, 403, TEXT, "%s", "");
+	else if (!is_read || is_token)
 		mock_reply(reply, 405, TEXT, "%s", "");
 	else
 		answer_get(mock, request, reply);

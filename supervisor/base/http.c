@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,7 +249,7 @@ static int poll_timeout(struct cancel *cancel)
 	int64_t left = cancel_left_ms(cancel);
 
 	/* curl shortens it to its own next timer. */
-	return left > 60000 ? 60000 : (int)left;
+	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
 /* Runs the transfer to its end; *result is curl's verdict. */

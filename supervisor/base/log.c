@@ -13,7 +13,8 @@ void log_set_level(enum log_level chosen)
 	atomic_store(&level, (int)chosen);
 }
 
-static void print(const char *kind, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void print(
+	const char *kind, const char *format, va_list args)
 {
 	char line[1024];
 	int used = snprintf(line, sizeof(line), "reprieve: %s", kind);

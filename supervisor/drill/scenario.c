@@ -34,6 +34,9 @@ static int wait_turn(struct scenario *scenario, struct err *err)
 	received = sigtimedwait(&signals, NULL, &turn);
 	if (received <= 0 || received == SIGCHLD)
 		return 0;
+	/* Blocked signals come even where they are ignored, as SIGHUP is under nohup. */
+	if (sigismember(&scenario->options->inherited->ignored, received) == 1)
+		return 0;
 	scenario->signal = received;
 	return err_set(err, ERR_CANCELLED, "ended by a signal");
 }
@@ -138,6 +141,12 @@ static int fire(struct scenario *scenario, struct machine *machine, struct mock 
 	return 0;
 }
 
+/* Not a preemption, and there is no job left for another one. */
+static bool ended_by_itself(const struct round_facts *facts)
+{
+	return facts->fired_ms < 0 || (!facts->killed && facts->exit_code == 0);
+}
+
 static void tell_end(
 	struct scenario *scenario, const struct machine *machine, const struct round_facts *facts)
 {
@@ -145,6 +154,9 @@ static void tell_end(
 
 	if (facts->killed)
 		story_warn(story, machine, "the deadline: everything on it is killed");
+	else if (ended_by_itself(facts))
+		story_warn(story, machine, "`reprieve run` ended by itself, with %d",
+			facts->exit_code);
 	else
 		story_tell(story, machine,
 			"`reprieve run` ended with %d; the machine is gone, and its disk with it",
@@ -252,12 +264,6 @@ static void tell_next(struct scenario *scenario, const struct machine *machine)
 	before->next_steps = machine_steps(machine);
 }
 
-static bool went_on_to_the_end(const struct round_facts *facts)
-{
-	return facts->events.launched_ms < 0 || facts->fired_ms < 0 ||
-	       (!facts->killed && facts->exit_code == 0);
-}
-
 static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)
 {
 	struct round_facts *facts = &scenario->rounds[number - 1];
@@ -269,8 +275,7 @@ static int play_round(struct scenario *scenario, unsigned number, bool *over, st
 	look_into_store(scenario, facts);
 	tell_next(scenario, &machine);
 	scenario->facts.rounds_done = number;
-	/* Not a preemption, and there is no job left for another one. */
-	*over = went_on_to_the_end(facts);
+	*over = ended_by_itself(facts);
 	if (*over && facts->exit_code != 0)
 		keep_last_lines(scenario, &machine);
 	return 0;

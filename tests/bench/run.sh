@@ -81,7 +81,7 @@ start_up() {
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
 
 idle_cost() {
-	local before after rss
+	local before after rss own
 	"$binary" run -q --store "file://$work/idle-store" --job idle -- sleep 600 >>log 2>&1 &
 	idle=$!
 	sleep 1
@@ -89,6 +89,7 @@ idle_cost() {
 	sleep "$idle_seconds"
 	after=$(ticks "$idle")
 	rss=$(awk '/^VmRSS/ { print $2 }' "/proc/$idle/status")
+	own=$(awk '/^RssAnon/ { print $2 }' "/proc/$idle/status")
 	kill -TERM "$idle"
 	wait "$idle" || true
 	idle=
@@ -97,6 +98,7 @@ idle_cost() {
 	row "CPU" "$(awk -v t=$((after - before)) -v s="$idle_seconds" -v hz="$(getconf CLK_TCK)" \
 		'BEGIN { printf "%.2f %%", 100 * t / hz / s }')" "" "< 0.1 %"
 	row "RSS" "$(awk -v k="$rss" 'BEGIN { printf "%.1f MB", k / 1024 }')" "" "< 8 MB"
+	row "  of which its own (RssAnon)" "$(awk -v k="$own" 'BEGIN { printf "%.1f MB", k / 1024 }')" "" ""
 }
 
 shim_cost() {

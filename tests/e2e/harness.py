@@ -87,7 +87,7 @@ class Place:
 
     def snapshots(self):
         """What `reprieve list --json` says, newest first; [] while there is no store."""
-        if not self.store_path.exists():
+        if not (self.store_path / "format.json").exists():
             return []
         result = self.verb("list", "--json")
         assert result.code == 0, result

@@ -37,7 +37,8 @@ static void print(void *argument, const struct shim_message *message)
 	else
 		line = json_pack("{ss si si ss ss si sI}", "event", names[message->event], "pid",
 			message->pid, "fd", message->descriptor, "path", message->path, "path2",
-			message->path2, "flags", (int)message->flags, "inode", (json_int_t)message->inode);
+			message->path2, "flags", (int)message->flags, "inode",
+			(json_int_t)message->inode);
 	json_print(line, false);
 	fflush(stdout);
 }
@@ -65,13 +66,14 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 64;
 	if (loop_init(&loop, &err) < 0 ||
-		shim_link_open(&loop, argv[1], argv[2], argc > 3 ? argv[3] : NULL, print, NULL, &shim_link,
-			&err) < 0 ||
+		shim_link_open(&loop, argv[1], argv[2], argc > 3 ? argv[3] : NULL, print, NULL,
+			&shim_link, &err) < 0 ||
 		loop_add(&loop, &input, EPOLLIN, &err) < 0) {
 		log_error("%s", err.text);
 		return 1;
 	}
-	json_print(json_pack("{ss ss}", "event", "ready", "channel", shim_link_channel(shim_link)), false);
+	json_print(json_pack("{ss ss}", "event", "ready", "channel", shim_link_channel(shim_link)),
+		false);
 	fflush(stdout);
 	if (loop_run(&loop, &err) < 0)
 		log_error("%s", err.text);

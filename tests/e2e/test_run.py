@@ -293,7 +293,7 @@ def test_the_signal_goes_through_a_shell_script_to_the_trainer(place):
 
 @pytest.mark.parametrize("shim", ["auto", "off"])
 def test_a_job_killed_between_two_files_of_a_checkpoint(place, shim):
-    run = place.run(*trainer(place, "--every", "10", "--steps", "1000", "--step-time", "0.05", "--gap", "0.3"),
+    run = place.run(*trainer(place, "--every", "10", "--steps", "1000", "--step-time", "0.15", "--gap", "0.3"),
                     options=("--quiet-time", "500ms", "--shim", shim))
     run.wait_for_event("durable")
     # Into the gap of the next one: its first file is closed, the second not yet there.

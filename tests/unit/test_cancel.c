@@ -92,10 +92,10 @@ static void test_sleeper_is_woken_from_another_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_null_is_never_cancelled),
-	        cmocka_unit_test(test_raising_is_seen_by_flag_and_descriptor),
-	        cmocka_unit_test(test_deadline),
-	        cmocka_unit_test(test_sleeper_is_woken_from_another_thread),
+		cmocka_unit_test(test_null_is_never_cancelled),
+		cmocka_unit_test(test_raising_is_seen_by_flag_and_descriptor),
+		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_sleeper_is_woken_from_another_thread),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

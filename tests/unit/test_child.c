@@ -66,9 +66,11 @@ static void spawn_shell(const char *script, const char *const *set, const char *
 	char *argv[] = {shell, option, text, NULL};
 	struct err err;
 
-	assert_int_equal(child_spawn(&(struct child_options){.argv = argv, .set = set, .unset = unset,
-					     .inherited = &inherited},
-				 &child, &err),
+	assert_int_equal(
+		child_spawn(
+			&(struct child_options){
+				.argv = argv, .set = set, .unset = unset, .inherited = &inherited},
+			&child, &err),
 		0);
 	assert_true(child.running);
 }
@@ -100,10 +102,12 @@ static void changes_the_environment(void **state)
 	setenv("CHANGED", "old", 1);
 	setenv("REMOVED", "old", 1);
 	setenv("REMOVED_NOT", "kept", 1);
-	assert_int_equal(run_shell("[ \"$ADDED\" = 1 ] && [ \"$CHANGED\" = new ] && [ \"${EMPTY-x}\" = '' ] &&"
-				   "[ -z \"${REMOVED+x}\" ] && [ \"$REMOVED_NOT\" = kept ] &&"
-				   "[ $(env | grep -c ^CHANGED=) = 1 ]",
-				 set, unset),
+	assert_int_equal(
+		run_shell(
+			"[ \"$ADDED\" = 1 ] && [ \"$CHANGED\" = new ] && [ \"${EMPTY-x}\" = '' ] &&"
+			"[ -z \"${REMOVED+x}\" ] && [ \"$REMOVED_NOT\" = kept ] &&"
+			"[ $(env | grep -c ^CHANGED=) = 1 ]",
+			set, unset),
 		0);
 }
 
@@ -148,9 +152,9 @@ static void says_why_it_cannot_run(void **state)
 		char *argv[] = {command, NULL};
 		struct err err;
 
-		assert_int_equal(child_spawn(&(struct child_options){.argv = argv,
-						     .inherited = &inherited},
-					 &child, &err),
+		assert_int_equal(
+			child_spawn(&(struct child_options){.argv = argv, .inherited = &inherited},
+				&child, &err),
 			-1);
 		assert_int_equal(child.exit_code, rows[i].code);
 		assert_non_null(strstr(err.text, rows[i].text));
@@ -174,9 +178,10 @@ static void reaps_orphans(void **state)
 {
 	(void)state;
 	/* The subshells end at once, so that their children fall to us; all are gone before the main process is. */
-	assert_int_equal(run_shell("i=0; while [ $i -lt 50 ]; do (sh -c : &); i=$((i+1)); done;"
-				   "while [ $(ps -o pid= --ppid $PPID | wc -l) -gt 1 ]; do :; done; exit 7",
-				 NULL, NULL),
+	assert_int_equal(
+		run_shell("i=0; while [ $i -lt 50 ]; do (sh -c : &); i=$((i+1)); done;"
+			  "while [ $(ps -o pid= --ppid $PPID | wc -l) -gt 1 ]; do :; done; exit 7",
+			NULL, NULL),
 		7);
 	assert_int_equal(reaped_count, 51);
 }

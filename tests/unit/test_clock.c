@@ -51,26 +51,26 @@ static void test_written_form(void **state)
 		int64_t wall_ms;
 		const char *text;
 	} rows[] = {
-	        {0, "1970-01-01T00:00:00.000Z"},
-	        {1787393700123, "2026-08-22T10:15:00.123Z"},
-	        {1709208000007, "2024-02-29T12:00:00.007Z"},
-	        {4102444799999, "2099-12-31T23:59:59.999Z"},
+		{0, "1970-01-01T00:00:00.000Z"},
+		{1787393700123, "2026-08-22T10:15:00.123Z"},
+		{1709208000007, "2024-02-29T12:00:00.007Z"},
+		{4102444799999, "2099-12-31T23:59:59.999Z"},
 	};
 	char buffer[32];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(
-		        clock_format(rows[i].wall_ms, buffer, sizeof(buffer)), rows[i].text);
+			clock_format(rows[i].wall_ms, buffer, sizeof(buffer)), rows[i].text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_deadlines),
-	        cmocka_unit_test(test_monotonic_does_not_go_back),
-	        cmocka_unit_test(test_wall_time_becomes_monotonic),
-	        cmocka_unit_test(test_written_form),
+		cmocka_unit_test(test_deadlines),
+		cmocka_unit_test(test_monotonic_does_not_go_back),
+		cmocka_unit_test(test_wall_time_becomes_monotonic),
+		cmocka_unit_test(test_written_form),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static struct control *control;
 static struct control_request *held;
 static struct timer later;
 static int gone_count;
+static sem_t flooded;
 
 static json_t *reply(const char *event)
 {
@@ -63,6 +65,7 @@ static void asked(void *arg, struct control_request *request, json_t *message)
 		for (int i = 0; i < 20000; i++)
 			control_reply(request, reply("flood"));
 		control_finish(request);
+		sem_post(&flooded);
 	} else if (text_equal(what, "stop")) {
 		control_finish(request);
 		loop_stop(&loop);
@@ -169,7 +172,8 @@ static void talk(struct client *client, const char *text, size_t size)
 	ssize_t got;
 	size_t used = 0;
 
-	(void)!send(fd, text, size, MSG_NOSIGNAL); /* fails where we are refused: the answer is there all the same */
+	(void)!send(fd, text, size,
+		MSG_NOSIGNAL); /* fails where we are refused: the answer is there all the same */
 	shutdown(fd, SHUT_WR);
 	while (used < sizeof(client->heard) - 1 &&
 		(got = recv(fd, client->heard + used, sizeof(client->heard) - 1 - used, 0)) > 0)
@@ -244,8 +248,8 @@ static void takes_requests_in_order(void **state)
 
 	(void)state;
 	serve(&client);
-	assert_string_equal(client.heard,
-		"{\"event\":\"one\"}\n{\"event\":\"done\"}\n{\"event\":\"one\"}\n{\"event\":\"two\"}\n");
+	assert_string_equal(client.heard, "{\"event\":\"one\"}\n{\"event\":\"done\"}\n{\"event\":"
+					  "\"one\"}\n{\"event\":\"two\"}\n");
 }
 
 static void send_nonsense(struct client *client)
@@ -303,26 +307,29 @@ static void refuses_a_crowd(void **state)
 	assert_non_null(strstr(client.heard, "too many clients"));
 }
 
-static void ask_and_never_read(struct client *client)
+static void ask_and_read_too_late(struct client *client)
 {
 	int fd = dial();
 	char byte;
 
-	(void)client;
 	if (send(fd, "{\"do\":\"flood\"}\n", 15, MSG_NOSIGNAL) != 15)
 		abort();
-	/* The server has hung up: then there is an end. */
+	sem_wait(&flooded);
+	/* That there is an end although we have not said that we are done: the server has hung up. */
 	while (recv(fd, &byte, 1, 0) > 0)
-		continue;
+		client->result += byte == '\n';
 	close(fd);
 }
 
 static void drops_who_does_not_read(void **state)
 {
-	struct client client = {.run = ask_and_never_read};
+	struct client client = {.run = ask_and_read_too_late};
 
 	(void)state;
+	assert_int_equal(sem_init(&flooded, 0, 0), 0);
 	serve(&client);
+	assert_in_range(client.result, 1, 19999);
+	sem_destroy(&flooded);
 }
 
 static void leave_in_the_middle(struct client *client)

@@ -44,7 +44,8 @@ static void changed(void *argument, const struct dir_event *event)
 	size_t used = strlen(place->told);
 
 	place->rescanned |= event->change == DIR_RESCAN;
-	snprintf(place->told + used, sizeof(place->told) - used, "%s %s\n", names[event->change], event->path);
+	snprintf(place->told + used, sizeof(place->told) - used, "%s %s\n", names[event->change],
+		event->path);
 }
 
 static int set_up(void **state)
@@ -182,9 +183,8 @@ static void test_renamed_directory_keeps_its_files_names_right(void **state)
 	assert_string_equal(told(place), "from tmp\nto step\n");
 	write_file(place, "step/x/a");
 	write_file(place, "tmp2/b");
-	assert_string_equal(told(place),
-		"created step/x/a\nmodified step/x/a\nclosed step/x/a\n"
-		"created tmp2/b\nmodified tmp2/b\nclosed tmp2/b\n");
+	assert_string_equal(told(place), "created step/x/a\nmodified step/x/a\nclosed step/x/a\n"
+					 "created tmp2/b\nmodified tmp2/b\nclosed tmp2/b\n");
 	/* Again under the first name, which the library still has in its index. */
 	make_directory(place, "tmp");
 	told(place);

@@ -36,18 +36,18 @@ static void test_errno_becomes_a_kind(void **state)
 		int os;
 		enum err_kind kind;
 	} rows[] = {
-	        {ENOENT, ERR_NOT_FOUND},
-	        {EEXIST, ERR_EXISTS},
-	        {EACCES, ERR_DENIED},
-	        {EPERM, ERR_DENIED},
-	        {EROFS, ERR_DENIED},
-	        {ENOSPC, ERR_NO_SPACE},
-	        {EDQUOT, ERR_NO_SPACE},
-	        {ECANCELED, ERR_CANCELLED},
-	        {EAGAIN, ERR_RETRY},
-	        {EINTR, ERR_RETRY},
-	        {ETIMEDOUT, ERR_RETRY},
-	        {EIO, ERR_FAILED},
+		{ENOENT, ERR_NOT_FOUND},
+		{EEXIST, ERR_EXISTS},
+		{EACCES, ERR_DENIED},
+		{EPERM, ERR_DENIED},
+		{EROFS, ERR_DENIED},
+		{ENOSPC, ERR_NO_SPACE},
+		{EDQUOT, ERR_NO_SPACE},
+		{ECANCELED, ERR_CANCELLED},
+		{EAGAIN, ERR_RETRY},
+		{EINTR, ERR_RETRY},
+		{ETIMEDOUT, ERR_RETRY},
+		{EIO, ERR_FAILED},
 	};
 
 	(void)state;
@@ -103,19 +103,19 @@ static void test_every_kind_has_its_own_name(void **state)
 		assert_non_null(err_kind_name((enum err_kind)a));
 		for (int b = ERR_NONE; b < a; b++)
 			assert_string_not_equal(
-			        err_kind_name((enum err_kind)a), err_kind_name((enum err_kind)b));
+				err_kind_name((enum err_kind)a), err_kind_name((enum err_kind)b));
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_set_returns_minus_one_and_fills),
-	        cmocka_unit_test(test_null_is_allowed),
-	        cmocka_unit_test(test_errno_becomes_a_kind),
-	        cmocka_unit_test(test_wrap_puts_words_in_front_and_keeps_the_kind),
-	        cmocka_unit_test(test_long_texts_are_cut_at_the_end),
-	        cmocka_unit_test(test_every_kind_has_its_own_name),
+		cmocka_unit_test(test_set_returns_minus_one_and_fills),
+		cmocka_unit_test(test_null_is_allowed),
+		cmocka_unit_test(test_errno_becomes_a_kind),
+		cmocka_unit_test(test_wrap_puts_words_in_front_and_keeps_the_kind),
+		cmocka_unit_test(test_long_texts_are_cut_at_the_end),
+		cmocka_unit_test(test_every_kind_has_its_own_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

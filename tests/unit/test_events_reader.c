@@ -38,7 +38,7 @@ static void reads_a_whole_story(void **state)
 			     "\"source\":\"aws\",\"deadline\":null}"),
 		RUN_NOTICED);
 	add(&events, "{\"event\":\"asked\",\"monotonic_ms\":110,\"how\":\"signal\",\"signal\":"
-		     "\"USR1\"}");
+		     "\"SIGUSR1\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":120,\"path\":\"a\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":130,\"path\":\"b\"}");
 	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":140,\"step\":50}");

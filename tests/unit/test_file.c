@@ -187,16 +187,16 @@ static void test_writing_to_a_full_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(test_written_is_read, begin, end),
-	        cmocka_unit_test_setup_teardown(test_reading_keeps_the_limit, begin, end),
-	        cmocka_unit_test_setup_teardown(test_missing_file_is_named, begin, end),
-	        cmocka_unit_test_setup_teardown(
-	                test_failed_write_leaves_the_old_file_and_no_litter, begin, end),
-	        cmocka_unit_test_setup_teardown(test_making_directories, begin, end),
-	        cmocka_unit_test_setup_teardown(test_removing_does_not_follow_links, begin, end),
-	        cmocka_unit_test_setup_teardown(test_absolute_paths, begin, end),
-	        cmocka_unit_test(test_nonces_differ),
-	        cmocka_unit_test(test_writing_to_a_full_device),
+		cmocka_unit_test_setup_teardown(test_written_is_read, begin, end),
+		cmocka_unit_test_setup_teardown(test_reading_keeps_the_limit, begin, end),
+		cmocka_unit_test_setup_teardown(test_missing_file_is_named, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_failed_write_leaves_the_old_file_and_no_litter, begin, end),
+		cmocka_unit_test_setup_teardown(test_making_directories, begin, end),
+		cmocka_unit_test_setup_teardown(test_removing_does_not_follow_links, begin, end),
+		cmocka_unit_test_setup_teardown(test_absolute_paths, begin, end),
+		cmocka_unit_test(test_nonces_differ),
+		cmocka_unit_test(test_writing_to_a_full_device),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,13 +37,16 @@ static void follows_the_order(void **state)
 	} rows[] = {
 		{"mine", LIST("REPRIEVE_JOB=other", "SLURM_JOB_ID=1"), "mine", "--job"},
 		{NULL, LIST("REPRIEVE_JOB=other", "SKYPILOT_TASK_ID=s"), "other", "REPRIEVE_JOB"},
-		{NULL, LIST("SKYPILOT_TASK_ID=sky-2026-a_b-1", "TORCHELASTIC_RUN_ID=t"), "sky-2026-a_b-1",
-			"SKYPILOT_TASK_ID"},
-		{NULL, LIST("TORCHELASTIC_RUN_ID=t7", "SLURM_JOB_ID=1"), "t7", "TORCHELASTIC_RUN_ID"},
-		{NULL, LIST("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=12"), "slurm-12", "SLURM_JOB_ID"},
+		{NULL, LIST("SKYPILOT_TASK_ID=sky-2026-a_b-1", "TORCHELASTIC_RUN_ID=t"),
+			"sky-2026-a_b-1", "SKYPILOT_TASK_ID"},
+		{NULL, LIST("TORCHELASTIC_RUN_ID=t7", "SLURM_JOB_ID=1"), "t7",
+			"TORCHELASTIC_RUN_ID"},
+		{NULL, LIST("TORCHELASTIC_RUN_ID=none", "SLURM_JOB_ID=12"), "slurm-12",
+			"SLURM_JOB_ID"},
 		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3"),
 			"slurm-12_3", "SLURM_ARRAY_JOB_ID"},
-		{NULL, LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_JOB_ID=14"), "slurm-14", "SLURM_JOB_ID"},
+		{NULL, LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_JOB_ID=14"), "slurm-14",
+			"SLURM_JOB_ID"},
 		{NULL,
 			LIST("JOBSET_NAME=llm", "REPLICATED_JOB_NAME=workers", "JOB_INDEX=0",
 				"JOB_COMPLETION_INDEX=2"),
@@ -51,7 +54,8 @@ static void follows_the_order(void **state)
 		{NULL, LIST("JOB_NAME=fit", "JOB_COMPLETION_INDEX=4"), "fit_4",
 			"JOB_NAME and JOB_COMPLETION_INDEX"},
 		{NULL, LIST("TRAINING_JOB_NAME=resnet-1"), "resnet-1", "TRAINING_JOB_NAME"},
-		{NULL, LIST("AWS_BATCH_JOB_ID=4876da2c-02b0"), "batch-4876da2c-02b0", "AWS_BATCH_JOB_ID"},
+		{NULL, LIST("AWS_BATCH_JOB_ID=4876da2c-02b0"), "batch-4876da2c-02b0",
+			"AWS_BATCH_JOB_ID"},
 		{NULL, LIST("REPRIEVE_JOB=", "SLURM_JOB_ID=1"), "slurm-1", "SLURM_JOB_ID"},
 	};
 
@@ -60,8 +64,8 @@ static void follows_the_order(void **state)
 		struct job_name name;
 		struct err err;
 
-		assert_int_equal(job_name_find(rows[i].chosen, get, (void *)rows[i].environment, "/w",
-					 command, &name, &err),
+		assert_int_equal(job_name_find(rows[i].chosen, get, (void *)rows[i].environment,
+					 "/w", command, &name, &err),
 			0);
 		assert_string_equal(name.text, rows[i].text);
 		assert_string_equal(name.origin, rows[i].origin);
@@ -90,7 +94,8 @@ static void refuses_bad_names_of_the_user(void **state)
 	longest[sizeof(longest) - 1] = '\0';
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(
-			job_name_find(bad[i], get, (void *)NOTHING, "/w", command, &name, &err), -1);
+			job_name_find(bad[i], get, (void *)NOTHING, "/w", command, &name, &err),
+			-1);
 		assert_int_equal(err.kind, ERR_INVALID);
 	}
 	assert_int_equal(job_name_find(NULL, get, (void *)LIST("REPRIEVE_JOB=a/b"), "/w", command,
@@ -98,7 +103,8 @@ static void refuses_bad_names_of_the_user(void **state)
 		-1);
 	assert_non_null(strstr(err.text, "REPRIEVE_JOB"));
 	longest[JOB_NAME_MOST] = '\0';
-	assert_int_equal(job_name_find(longest, get, (void *)NOTHING, "/w", command, &name, &err), 0);
+	assert_int_equal(
+		job_name_find(longest, get, (void *)NOTHING, "/w", command, &name, &err), 0);
 }
 
 static void maps_ids_of_schedulers_apart(void **state)

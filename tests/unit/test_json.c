@@ -18,15 +18,15 @@ static json_t *parse(const char *text, struct err *err)
 static void test_malformed_is_corrupt(void **state)
 {
 	static const char *const texts[] = {
-	        "",
-	        "{",
-	        "[1,]",
-	        "{\"a\":1,\"a\":2}",
-	        "{} x",
-	        "<html>",
-	        "nul",
-	        "{\"a\":\"\\ud800\"}",
-	        "\"\xff\xfe\"",
+		"",
+		"{",
+		"[1,]",
+		"{\"a\":1,\"a\":2}",
+		"{} x",
+		"<html>",
+		"nul",
+		"{\"a\":\"\\ud800\"}",
+		"\"\xff\xfe\"",
 	};
 
 	(void)state;
@@ -51,8 +51,8 @@ static void test_size_is_kept(void **state)
 static void test_getters_check_type_and_range(void **state)
 {
 	auto_json json_t *object = parse("{\"t\":\"x\",\"n\":5,\"m\":-1,\"r\":1.5,\"l\":[1],"
-	                                 "\"big\":9223372036854775807}",
-	        NULL);
+					 "\"big\":9223372036854775807}",
+		NULL);
 	struct err err = {0};
 	const char *text;
 	json_t *list;
@@ -96,7 +96,7 @@ static void test_what_is_not_an_object_has_no_members(void **state)
 static void test_optional_members(void **state)
 {
 	auto_json json_t *object =
-	        parse("{\"t\":\"x\",\"n\":-7,\"b\":true,\"f\":false,\"z\":null}", NULL);
+		parse("{\"t\":\"x\",\"n\":-7,\"b\":true,\"f\":false,\"z\":null}", NULL);
 
 	(void)state;
 	assert_string_equal(json_text_or(object, "t", "o"), "x");
@@ -114,11 +114,11 @@ static void test_optional_members(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_malformed_is_corrupt),
-	        cmocka_unit_test(test_size_is_kept),
-	        cmocka_unit_test(test_getters_check_type_and_range),
-	        cmocka_unit_test(test_what_is_not_an_object_has_no_members),
-	        cmocka_unit_test(test_optional_members),
+		cmocka_unit_test(test_malformed_is_corrupt),
+		cmocka_unit_test(test_size_is_kept),
+		cmocka_unit_test(test_getters_check_type_and_range),
+		cmocka_unit_test(test_what_is_not_an_object_has_no_members),
+		cmocka_unit_test(test_optional_members),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,8 +60,8 @@ static void test_levels(void **state)
 	assert_string_equal(heard(speak_all), "reprieve: error: store is full\n");
 	log_set_level(LOG_LEVEL_NOTE);
 	assert_string_equal(heard(speak_all), "reprieve: error: store is full\n"
-	                                      "reprieve: warning: disk slow\n"
-	                                      "reprieve: saved 3\n");
+					      "reprieve: warning: disk slow\n"
+					      "reprieve: saved 3\n");
 	log_set_level(LOG_LEVEL_DEBUG);
 	assert_non_null(strstr(heard(speak_all), "reprieve: debug: tick\n"));
 }
@@ -81,8 +81,8 @@ static void test_a_line_is_a_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_levels),
-	        cmocka_unit_test(test_a_line_is_a_line),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_a_line_is_a_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,12 +171,12 @@ static void test_bad_descriptor_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(test_timers_fire_in_order_of_time, begin, end),
-	        cmocka_unit_test_setup_teardown(
-	                test_arming_again_moves_and_disarming_stops, begin, end),
-	        cmocka_unit_test_setup_teardown(test_removed_source_is_not_called, begin, end),
-	        cmocka_unit_test_setup_teardown(test_changing_what_is_waited_for, begin, end),
-	        cmocka_unit_test_setup_teardown(test_bad_descriptor_is_an_error, begin, end),
+		cmocka_unit_test_setup_teardown(test_timers_fire_in_order_of_time, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_arming_again_moves_and_disarming_stops, begin, end),
+		cmocka_unit_test_setup_teardown(test_removed_source_is_not_called, begin, end),
+		cmocka_unit_test_setup_teardown(test_changing_what_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(test_bad_descriptor_is_an_error, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,8 @@ static const struct row rows[] = {
 	{"an exec closes what was not inherited", "O 1 3 a; H 1; +1000; = sealed"},
 	{"a shell's redirection, through exec", "O 1 3 a; D 1 1 a; C 1 3 a; H 1; O 1 1 a; +2000; = busy; X 1; +1000; = sealed"},
 	{"lost reports: the close among them", "O 1 3 a; lost; +5000; = busy; verify released; = busy; +1000; = sealed"},
-	{"lost reports: the writer is gone", "O 1 3 a; lost; verify gone; torn a; +1000; = torn"},
+	{"lost reports: the writer is gone", "O 1 3 a; lost; verify gone; good a; verify gone; torn a; +1000; = torn"},
+	{"a writer that is gone had reported its end a moment ago", "O 1 3 a; verify gone; C 1 3 a; X 1; verify gone; +1000; = sealed; good a"},
 	{"lost reports: it is still open", "O 1 3 a; lost; verify held; +5000; = busy"},
 	{"closed by a raw system call", "O 1 3 a; km a; kw a; verify released; +1000; = sealed"},
 	{"lost events: the close among them", "kc a; km a; kr; +1000; = sealed"},
@@ -122,11 +123,10 @@ static void look_for(void *argument, const char *path)
 	holds_path |= text_equal(path, argument);
 }
 
-static enum shim_link_held answer(void *argument, int pid, int descriptor, const char *path)
+static enum shim_link_held answer(void *argument, int pid, int descriptor)
 {
 	(void)pid;
 	(void)descriptor;
-	(void)path;
 	if (text_equal(argument, "held"))
 		return SHIM_LINK_HELD;
 	return text_equal(argument, "gone") ? SHIM_LINK_GONE : SHIM_LINK_RELEASED;
@@ -229,7 +229,8 @@ static void step(struct teller *teller, const char *row)
 	} shim[] = {{"O", SHIM_OPENED, SHIM_FLAG_EMPTY}, {"E", SHIM_OPENED, 0},
 		{"D", SHIM_DUPLICATED, 0}, {"C", SHIM_CLOSED, 0},
 		{"F", SHIM_CLOSED, SHIM_FLAG_FAILED}, {"R", SHIM_RENAMED, 0}, {"L", SHIM_LINKED, 0},
-		{"X", SHIM_EXITING, 0}, {"Q", SHIM_EXITING, SHIM_FLAG_UNFLUSHED}, {"H", SHIM_HELLO, 0}};
+		{"X", SHIM_EXITING, 0}, {"Q", SHIM_EXITING, SHIM_FLAG_UNFLUSHED},
+		{"H", SHIM_HELLO, 0}};
 	const char *word = teller->word[0];
 
 	for (size_t i = 0; i < sizeof(shim) / sizeof(shim[0]); i++) {
@@ -247,7 +248,8 @@ static void step(struct teller *teller, const char *row)
 	else if (text_equal(word, "end"))
 		tell_end(teller);
 	else if (text_equal(word, "job"))
-		sealing_job_ended(&teller->sealing, text_equal(teller->word[1], "clean"), teller->now);
+		sealing_job_ended(
+			&teller->sealing, text_equal(teller->word[1], "clean"), teller->now);
 	else if (text_equal(word, "verify"))
 		sealing_verify(&teller->sealing, answer, teller->word[1], teller->now);
 	else if (text_equal(word, "ack"))
@@ -373,7 +375,8 @@ static void test_thousands_of_paths(void **state)
 	sealing_each_torn(&sealing, count, &torn);
 	assert_int_equal(torn, 20000);
 	sealing_kernel(&sealing,
-		&(struct dir_event){.change = DIR_DELETED, .directory = true, .path = "step_7"}, 20001);
+		&(struct dir_event){.change = DIR_DELETED, .directory = true, .path = "step_7"},
+		20001);
 	torn = 0;
 	sealing_each_torn(&sealing, count, &torn);
 	assert_int_equal(torn, 19000);

@@ -208,7 +208,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(keeps_several_apart, begin, end),
 		cmocka_unit_test_setup_teardown(is_dead_with_its_process, begin, end),
 		cmocka_unit_test_setup_teardown(trusts_only_its_own, begin, end),
-		cmocka_unit_test_setup_teardown(takes_the_next_place_where_paths_are_long, begin, end),
+		cmocka_unit_test_setup_teardown(
+			takes_the_next_place_where_paths_are_long, begin, end),
 		cmocka_unit_test_setup_teardown(survives_a_race, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

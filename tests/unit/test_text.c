@@ -20,20 +20,20 @@ static void test_numbers(void **state)
 		bool good;
 		uint64_t value;
 	} rows[] = {
-	        {"0", 10, true, 0},
-	        {"10", 10, true, 10},
-	        {"007", 10, true, 7},
-	        {"18446744073709551615", UINT64_MAX, true, UINT64_MAX},
-	        {"11", 10, false, 0},
-	        {"18446744073709551616", UINT64_MAX, false, 0},
-	        {"", 10, false, 0},
-	        {" 1", 10, false, 0},
-	        {"1 ", 10, false, 0},
-	        {"+1", 10, false, 0},
-	        {"-1", UINT64_MAX, false, 0},
-	        {"0x1", 10, false, 0},
-	        {"1.0", 10, false, 0},
-	        {NULL, 10, false, 0},
+		{"0", 10, true, 0},
+		{"10", 10, true, 10},
+		{"007", 10, true, 7},
+		{"18446744073709551615", UINT64_MAX, true, UINT64_MAX},
+		{"11", 10, false, 0},
+		{"18446744073709551616", UINT64_MAX, false, 0},
+		{"", 10, false, 0},
+		{" 1", 10, false, 0},
+		{"1 ", 10, false, 0},
+		{"+1", 10, false, 0},
+		{"-1", UINT64_MAX, false, 0},
+		{"0x1", 10, false, 0},
+		{"1.0", 10, false, 0},
+		{NULL, 10, false, 0},
 	};
 
 	(void)state;
@@ -51,28 +51,28 @@ static void test_durations(void **state)
 		const char *text;
 		int64_t milliseconds; /* -1: refused */
 	} rows[] = {
-	        {"90", 90000},
-	        {"90s", 90000},
-	        {"15m", 900000},
-	        {"15min", 900000},
-	        {"2h", 7200000},
-	        {"1d", 86400000},
-	        {"500ms", 500},
-	        {"1.5s", 1500},
-	        {".5", 500},
-	        {"0", 0},
-	        {"", -1},
-	        {"s", -1},
-	        {"-1s", -1},
-	        {"+1", -1},
-	        {"1 s", -1},
-	        {"1w", -1},
-	        {"ten", -1},
-	        {"1s2", -1},
-	        {"1e300d", -1},
-	        {".", -1},
-	        {"inf", -1},
-	        {"nan", -1},
+		{"90", 90000},
+		{"90s", 90000},
+		{"15m", 900000},
+		{"15min", 900000},
+		{"2h", 7200000},
+		{"1d", 86400000},
+		{"500ms", 500},
+		{"1.5s", 1500},
+		{".5", 500},
+		{"0", 0},
+		{"", -1},
+		{"s", -1},
+		{"-1s", -1},
+		{"+1", -1},
+		{"1 s", -1},
+		{"1w", -1},
+		{"ten", -1},
+		{"1s2", -1},
+		{"1e300d", -1},
+		{".", -1},
+		{"inf", -1},
+		{"nan", -1},
 	};
 
 	(void)state;
@@ -80,7 +80,7 @@ static void test_durations(void **state)
 		int64_t value = -1;
 
 		assert_int_equal(
-		        text_to_duration_ms(rows[i].text, &value), rows[i].milliseconds >= 0);
+			text_to_duration_ms(rows[i].text, &value), rows[i].milliseconds >= 0);
 		assert_true(value == rows[i].milliseconds);
 	}
 	assert_false(text_to_duration_ms(NULL, &(int64_t){0}));
@@ -92,20 +92,20 @@ static void test_sizes_for_people(void **state)
 		uint64_t bytes;
 		const char *text;
 	} rows[] = {
-	        {0, "0 B"},
-	        {1023, "1023 B"},
-	        {1024, "1.0 KiB"},
-	        {1536, "1.5 KiB"},
-	        {100 << 20, "100 MiB"},
-	        {(uint64_t)3 << 30, "3.0 GiB"},
-	        {UINT64_MAX, "16384 PiB"},
+		{0, "0 B"},
+		{1023, "1023 B"},
+		{1024, "1.0 KiB"},
+		{1536, "1.5 KiB"},
+		{100 << 20, "100 MiB"},
+		{(uint64_t)3 << 30, "3.0 GiB"},
+		{UINT64_MAX, "16384 PiB"},
 	};
 	char buffer[32];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(
-		        text_bytes(rows[i].bytes, buffer, sizeof(buffer)), rows[i].text);
+			text_bytes(rows[i].bytes, buffer, sizeof(buffer)), rows[i].text);
 }
 
 static void test_durations_for_people(void **state)
@@ -114,20 +114,20 @@ static void test_durations_for_people(void **state)
 		int64_t milliseconds;
 		const char *text;
 	} rows[] = {
-	        {-5, "0 s"},
-	        {0, "0 ms"},
-	        {999, "999 ms"},
-	        {1200, "1.2 s"},
-	        {59999, "59 s"},
-	        {83200, "1 min 23 s"},
-	        {7260000, "2 h 1 min"},
+		{-5, "0 s"},
+		{0, "0 ms"},
+		{999, "999 ms"},
+		{1200, "1.2 s"},
+		{59999, "59 s"},
+		{83200, "1 min 23 s"},
+		{7260000, "2 h 1 min"},
 	};
 	char buffer[32];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(
-		        text_duration(rows[i].milliseconds, buffer, sizeof(buffer)), rows[i].text);
+			text_duration(rows[i].milliseconds, buffer, sizeof(buffer)), rows[i].text);
 }
 
 static void test_hex_there_and_back(void **state)
@@ -191,13 +191,13 @@ static void test_buffer_grows_and_keeps_its_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_numbers),
-	        cmocka_unit_test(test_durations),
-	        cmocka_unit_test(test_sizes_for_people),
-	        cmocka_unit_test(test_durations_for_people),
-	        cmocka_unit_test(test_hex_there_and_back),
-	        cmocka_unit_test(test_comparing_and_copying),
-	        cmocka_unit_test(test_buffer_grows_and_keeps_its_limit),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_sizes_for_people),
+		cmocka_unit_test(test_durations_for_people),
+		cmocka_unit_test(test_hex_there_and_back),
+		cmocka_unit_test(test_comparing_and_copying),
+		cmocka_unit_test(test_buffer_grows_and_keeps_its_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void test_work_on_threads_done_on_the_loop(void **state)
 	workers_free(workers);
 	for (int i = 0; i < 20; i++)
 		assert_true(
-		        jobs[i].on_other_thread && jobs[i].signals_blocked && jobs[i].done_on_loop);
+			jobs[i].on_other_thread && jobs[i].signals_blocked && jobs[i].done_on_loop);
 }
 
 static void test_one_thread_keeps_the_order(void **state)
@@ -248,14 +248,14 @@ static void test_parallel_runs_each_index_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(test_work_on_threads_done_on_the_loop, begin, end),
-	        cmocka_unit_test_setup_teardown(test_one_thread_keeps_the_order, begin, end),
-	        cmocka_unit_test_setup_teardown(
-	                test_two_pieces_run_at_once_where_two_threads_are_allowed, begin, end),
-	        cmocka_unit_test_setup_teardown(
-	                test_posting_from_a_thread_comes_before_done, begin, end),
-	        cmocka_unit_test_setup_teardown(test_freeing_waits_and_drops_the_rest, begin, end),
-	        cmocka_unit_test(test_parallel_runs_each_index_once),
+		cmocka_unit_test_setup_teardown(test_work_on_threads_done_on_the_loop, begin, end),
+		cmocka_unit_test_setup_teardown(test_one_thread_keeps_the_order, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_two_pieces_run_at_once_where_two_threads_are_allowed, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_posting_from_a_thread_comes_before_done, begin, end),
+		cmocka_unit_test_setup_teardown(test_freeing_waits_and_drops_the_rest, begin, end),
+		cmocka_unit_test(test_parallel_runs_each_index_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,97 @@
+#include "burst.h"
+
+#include <stdlib.h>
+
+void burst_init(struct burst *burst, int64_t quiet_ms)
+{
+	*burst = (struct burst){
+		.quiet_ms = quiet_ms, .request_ms = BURST_NEVER, .first_write_ms = BURST_NEVER};
+}
+
+void burst_release(struct burst *burst)
+{
+	writers_release(&burst->writers);
+	path_set_release(&burst->paths);
+}
+
+void burst_observe(struct burst *burst, int64_t now_ms)
+{
+	burst->settled = burst_is_over(burst, now_ms);
+}
+
+void burst_write(struct burst *burst, int64_t now_ms)
+{
+	if (burst->settled)
+		burst_end(burst);
+	burst->active = true;
+	burst->last_ms = now_ms;
+	burst->generation++;
+	if (burst->first_write_ms == BURST_NEVER && burst->request_ms != BURST_NEVER)
+		burst->first_write_ms = now_ms;
+}
+
+void burst_touch(struct burst *burst, const char *path, unsigned marks, int64_t now_ms)
+{
+	burst_write(burst, now_ms);
+	if (*path)
+		path_set_mark(&burst->paths, path, BURST_DIRTY | marks);
+}
+
+void burst_change(struct burst *burst, int64_t now_ms)
+{
+	if (burst->active && !burst->settled)
+		burst_write(burst, now_ms);
+	else
+		burst->generation++;
+}
+
+void burst_closed(struct burst *burst, const char *path, bool complete)
+{
+	if (!complete)
+		path_set_mark(&burst->paths, path, BURST_TORN);
+	else if ((path_set_marks(&burst->paths, path) & BURST_FRESH) &&
+		 !writers_have_open(&burst->writers, path))
+		path_set_unmark(&burst->paths, path, BURST_TORN);
+}
+
+bool burst_close_all(struct burst *burst, int pid, bool complete)
+{
+	char *path;
+	bool any = false;
+
+	while ((path = writers_close_next(&burst->writers, pid))) {
+		if (complete)
+			burst_closed(burst, path, true);
+		free(path);
+		any = true;
+	}
+	return any;
+}
+
+void burst_tear(struct burst *burst, int64_t now_ms)
+{
+	burst_write(burst, now_ms);
+	path_set_change_all(&burst->paths, BURST_DIRTY, BURST_FRESH | BURST_REWRITTEN, BURST_TORN);
+	burst->torn = true;
+}
+
+bool burst_is_being_written(const struct burst *burst)
+{
+	return burst->writers.open_count > 0 || path_set_any(&burst->paths, BURST_WRITTEN);
+}
+
+bool burst_is_over(const struct burst *burst, int64_t now_ms)
+{
+	if (!burst->active || burst->over)
+		return burst->active;
+	return now_ms - burst->last_ms >= burst->quiet_ms && !burst_is_being_written(burst);
+}
+
+void burst_end(struct burst *burst)
+{
+	if (burst->torn)
+		path_set_change_all(&burst->paths, BURST_DIRTY, 0, BURST_TORN);
+	path_set_change_all(&burst->paths, ~0u, ~(unsigned)BURST_TORN, 0);
+	burst->active = burst->torn = burst->over = burst->settled = false;
+	writers_forget_all(&burst->writers);
+}

@@ -1,0 +1,69 @@
+/*
+ * PURE. Writes to the checkpoint directory that follow each other without a pause: which paths, by whom, whether it is over, and
+ * whether a writer died in it. sealing.c says what the witnesses' events mean for it.
+ */
+#ifndef BURST_H
+#define BURST_H
+
+#include "path_set.h"
+#include "writers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BURST_NEVER INT64_MAX
+
+// clang-format off
+/* Marks of a path. All but TORN belong to the burst and go with it. */
+enum burst_mark {
+	BURST_DIRTY = 1,      /* touched */
+	BURST_TORN = 2,       /* its writer died: part of no snapshot */
+	BURST_SEEN = 4,       /* the shim reports on it, so that the kernel's word on open and closed does not count */
+	BURST_WRITTEN = 8,    /* the kernel saw a write and no close yet */
+	BURST_FRESH = 16,     /* opened when it was empty */
+	BURST_REWRITTEN = 32, /* torn, and the kernel has seen a write since */
+};
+// clang-format on
+
+struct burst {
+	int64_t quiet_ms;
+	struct path_set paths; /* with BURST_* marks */
+	struct writers writers;
+	bool active;  /* something was written, and not acknowledged */
+	bool torn;    /* a writer died in it */
+	bool over;    /* the job ended: no need to wait */
+	bool settled; /* it was over when the event came that is being looked at */
+	int64_t last_ms, request_ms, first_write_ms;
+	uint64_t generation; /* changes with every write */
+};
+
+void burst_init(struct burst *burst, int64_t quiet_ms);
+void burst_release(struct burst *burst);
+
+/* First of all at each event, before it changes anything: is the burst that there is over already? Then the event belongs to the
+ * next one. */
+void burst_observe(struct burst *burst, int64_t now_ms);
+
+/* Something was written: a burst begins or goes on. */
+void burst_write(struct burst *burst, int64_t now_ms);
+/* The same, to this path; "" where it has no name. */
+void burst_touch(struct burst *burst, const char *path, unsigned marks, int64_t now_ms);
+/* A change that is no write, like a deletion: alone it is nothing to save. */
+void burst_change(struct burst *burst, int64_t now_ms);
+
+/* The application is done with one descriptor of the path. */
+void burst_closed(struct burst *burst, const char *path, bool complete);
+/* Drops what the process has open; true when there was something. */
+bool burst_close_all(struct burst *burst, int pid, bool complete);
+
+/* A writer died: what was touched by now is torn, and what others still write belongs to the same checkpoint. */
+void burst_tear(struct burst *burst, int64_t now_ms);
+
+bool burst_is_being_written(const struct burst *burst);
+/* Quiet for long enough, whether or not somebody has asked since. False when there is none. */
+bool burst_is_over(const struct burst *burst, int64_t now_ms);
+
+/* Only torn paths are remembered. */
+void burst_end(struct burst *burst);
+
+#endif

@@ -1,0 +1,293 @@
+/*
+ * For test_shim.py, which compiles it in several ways: shim_actor MODE DIRECTORY does one thing below the directory. Every mode
+ * checks that the C library answers as it does without the shim; exit 0 only then.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOTED 77 /* no errno that anything here sets */
+
+static void check_at(int holds, const char *what, int line)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "line %d: %s (errno %d)\n", line, what, errno);
+	exit(1);
+}
+#define CHECK(fact) check_at(fact, #fact, __LINE__)
+
+static void streams(void)
+{
+	FILE *stream = fopen("a", "w");
+
+	CHECK(stream && fputs("1234", stream) >= 0);
+	CHECK(freopen("b", "a+", stream) == stream && fputs("12", stream) >= 0);
+	CHECK(fclose(stream) == 0);
+	stream = fopen("a", "r");
+	CHECK(stream && fgetc(stream) == '1' && fclose(stream) == 0);
+	stream = fopen("c", "wx");
+	CHECK(stream && fclose(stream) == 0);
+	CHECK(!fopen("c", "wx") && errno == EEXIST);
+	stream = fdopen(open("d", O_WRONLY | O_CREAT, 0600), "w");
+	CHECK(stream && fclose(stream) == 0);
+	stream = fmemopen(NULL, 10, "w");
+	CHECK(stream && fclose(stream) == 0);
+}
+
+static void opens(void)
+{
+	int directory = open(".", O_RDONLY | O_DIRECTORY);
+	struct stat status;
+	int volatile flags =
+		O_WRONLY | O_TRUNC; /* so that fortified programs call __open_2 and __openat_2 */
+	int fd;
+
+	umask(0);
+	fd = open("a", O_WRONLY | O_CREAT, 0640);
+	CHECK(fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & 0777) == 0640 &&
+		close(fd) == 0);
+	fd = openat(directory, "b", O_RDWR | O_CREAT, 0604);
+	CHECK(fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & 0777) == 0604 &&
+		close(fd) == 0);
+	fd = creat("c", 0600);
+	CHECK(fd >= 0 && close(fd) == 0);
+	fd = open("a", flags);
+	CHECK(fd >= 0 && close(fd) == 0);
+	fd = openat(directory, "b", flags);
+	CHECK(fd >= 0 && close(fd) == 0);
+	CHECK(open("none", O_WRONLY) == -1 && errno == ENOENT);
+	CHECK(close(-1) == -1 && errno == EBADF);
+	CHECK(close(directory) == 0);
+}
+
+static void duplicates(void)
+{
+	int fd = open("a", O_WRONLY | O_CREAT, 0600);
+	int other = open("b", O_WRONLY | O_CREAT, 0600);
+
+	CHECK(dup(fd) == other + 1 && close(other + 1) == 0);
+	CHECK(dup2(fd, 50) == 50 && dup3(fd, 51, O_CLOEXEC) == 51);
+	CHECK(fcntl(51, F_GETFD) == FD_CLOEXEC);
+	CHECK(fcntl(fd, F_DUPFD, 60) == 60 && fcntl(fd, F_DUPFD_CLOEXEC, 60) == 61);
+	CHECK(dup2(fd, fd) == fd);
+	CHECK(dup3(fd, fd, 0) == -1 && errno == EINVAL);
+	CHECK(dup2(999, other) == -1 && errno == EBADF);
+	CHECK(dup2(fd, other) == other); /* closes b */
+	CHECK(close(other) == 0 && close(50) == 0 && close(51) == 0);
+	CHECK(syscall(SYS_close_range, 60, 61, 0) ==
+		0); /* behind the shim's back: 60 and 61 stay reported as open */
+	CHECK(close(fd) == 0);
+}
+
+static void ranges(void)
+{
+	for (int i = 0; i < 3; i++) {
+		char name[2] = {(char)('a' + i), 0};
+		CHECK(dup2(open(name, O_WRONLY | O_CREAT, 0600), 100 + i) == 100 + i);
+	}
+	CHECK(close_range(100, 200, 99) == -1 && errno == EINVAL);
+	CHECK(close_range(100, 101, 4 /* CLOSE_RANGE_CLOEXEC */) == 0 &&
+		fcntl(100, F_GETFD) == FD_CLOEXEC);
+	CHECK(close_range(101, 101, 0) == 0);
+	closefrom(3);
+	CHECK(fcntl(100, F_GETFD) == -1 && fcntl(102, F_GETFD) == -1);
+}
+
+static void names(void)
+{
+	CHECK(close(creat("a", 0600)) == 0);
+	CHECK(rename("a", "./x//../b") == -1 && errno == ENOENT);
+	CHECK(mkdir("x", 0700) == 0);
+	CHECK(rename("a", "./x//../b") == 0);
+	CHECK(renameat(AT_FDCWD, "b", AT_FDCWD, "x/c") == 0);
+	CHECK(renameat2(AT_FDCWD, "x/c", AT_FDCWD, "d", 1 /* RENAME_NOREPLACE */) == 0);
+	CHECK(link("d", "e") == 0 && linkat(AT_FDCWD, "e", AT_FDCWD, "f", 0) == 0);
+	CHECK(unlink("d") == 0 && unlinkat(AT_FDCWD, "e", 0) == 0);
+	CHECK(unlink("d") == -1 && errno == ENOENT);
+	CHECK(rename("f", "../outside") == 0 && rename("../outside", "g") == 0);
+}
+
+static void temporaries(void)
+{
+	char one[] = "oneXXXXXX", two[] = "twoXXXXXX.pt", three[] = "threeXXXXXX", bad[] = "bad";
+	int fd;
+
+	fd = mkstemp(one);
+	CHECK(fd >= 0 && close(fd) == 0 && access(one, F_OK) == 0);
+	fd = mkstemps(two, 3);
+	CHECK(fd >= 0 && close(fd) == 0 && access(two, F_OK) == 0);
+	fd = mkostemp(three, O_CLOEXEC);
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC && close(fd) == 0);
+	CHECK(mkstemp(bad) == -1 && errno == EINVAL);
+}
+
+static void nameless(void)
+{
+	char name[40];
+	int fd = open(".", O_WRONLY | O_TMPFILE, 0600);
+
+	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	CHECK(linkat(AT_FDCWD, name, AT_FDCWD, "named", AT_SYMLINK_FOLLOW) == 0);
+	CHECK(close(fd) == 0);
+}
+
+/* Calls that succeed leave errno alone, with reports and without. */
+static void errors(void)
+{
+	FILE *stream;
+	int fd;
+
+	errno = NOTED;
+	CHECK((fd = open("a", O_WRONLY | O_CREAT, 0600)) >= 0 && errno == NOTED);
+	CHECK(dup2(fd, 50) == 50 && errno == NOTED);
+	CHECK(close(50) == 0 && close(fd) == 0 && errno == NOTED);
+	CHECK(rename("a", "b") == 0 && errno == NOTED);
+	CHECK(link("b", "c") == 0 && unlink("c") == 0 && errno == NOTED);
+	CHECK((fd = open("/dev/null", O_WRONLY)) >= 0 && close(fd) == 0 && errno == NOTED);
+	CHECK((stream = fmemopen(NULL, 10, "w")) != NULL);
+	errno = NOTED;
+	CHECK(fclose(stream) == 0 && errno == NOTED);
+}
+
+static void full(void)
+{
+	struct rlimit limit = {10, 10};
+	FILE *stream = fopen("a", "w");
+
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK(stream && setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	fputs("more than ten bytes", stream);
+	CHECK(fclose(stream) == EOF && errno == EFBIG);
+}
+
+static void *write_files(void *argument)
+{
+	for (int i = 0; i < 200; i++) {
+		char name[40];
+		int fd;
+
+		snprintf(name, sizeof(name), "t%d.%d", *(int *)argument, i);
+		fd = open(name, O_WRONLY | O_CREAT, 0600);
+		CHECK(fd >= 0 && write(fd, "x", 1) == 1 && close(fd) == 0);
+	}
+	return NULL;
+}
+
+/* Forks while threads open and close. The children inherit what is open at that instant, and close it: not theirs to report. */
+static void forks_in_threads(void)
+{
+	pthread_t threads[4];
+	int numbers[4];
+
+	for (int i = 0; i < 4; i++) {
+		numbers[i] = i;
+		CHECK(pthread_create(&threads[i], NULL, write_files, &numbers[i]) == 0);
+	}
+	for (int i = 0; i < 100; i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0) {
+			for (int fd = 3; fd < 20; fd++)
+				close(fd);
+			_exit(0);
+		}
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
+	}
+	for (int i = 0; i < 4; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+/* A child of vfork() runs in our memory: what it does to its descriptors must not be taken for ours. */
+static void vforks(void)
+{
+	int fd = open("held", O_WRONLY | O_CREAT, 0600);
+
+	for (int i = 0; i < 50; i++) {
+		int status;
+		pid_t child = vfork();
+
+		if (child == 0) {
+			close(fd);
+			syscall(SYS_close_range, 3, ~0u, 0);
+			close_range(3, ~0u, 0);
+			dup2(1, fd);
+			_exit(0);
+		}
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
+	}
+	CHECK(write(fd, "x", 1) == 1 && close(fd) == 0);
+}
+
+static void many(void)
+{
+	for (int i = 0; i < 100000; i++) {
+		int fd = open("/dev/null", i % 2 ? O_RDONLY : O_WRONLY);
+
+		CHECK(fd >= 0 && close(fd) == 0);
+	}
+	for (int i = 0; i < 20000; i++) {
+		char name[20];
+		int fd;
+
+		snprintf(name, sizeof(name), "f%d", i % 10);
+		fd = open(name, O_WRONLY | O_CREAT, 0600);
+		CHECK(fd >= 0 && close(fd) == 0);
+	}
+}
+
+/* What the kernel kept of the shim in this process's own memory. */
+static void memory(void)
+{
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	char line[600];
+	long total = 0, kilobytes;
+	int ours = 0;
+
+	CHECK(close(creat("a", 0600)) == 0);
+	while (fgets(line, sizeof(line), maps)) {
+		/* "start-end ..." begins a mapping; the shim's zeroed data follows its file without a name. */
+		if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
+			ours = strstr(line, "libreprieve-shim") ||
+			       (ours && !strchr(line, '/') && !strchr(line, '['));
+		else if (ours && sscanf(line, "Private_Dirty: %ld", &kilobytes) == 1)
+			total += kilobytes;
+	}
+	fclose(maps);
+	printf("%ld\n", total);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*act)(void);
+	} modes[] = {{"streams", streams}, {"opens", opens}, {"duplicates", duplicates},
+		{"ranges", ranges}, {"names", names}, {"temporaries", temporaries},
+		{"nameless", nameless}, {"errors", errors}, {"full", full},
+		{"forks", forks_in_threads}, {"vforks", vforks}, {"many", many},
+		{"memory", memory}};
+
+	CHECK(argc == 3 && chdir(argv[2]) == 0);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(argv[1], modes[i].name) == 0) {
+			modes[i].act();
+			return 0;
+		}
+	}
+	return 64;
+}

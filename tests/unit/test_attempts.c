@@ -1,0 +1,369 @@
+/* Claims: numbers, what to start from, damage passed over, races, and being taken over from. */
+#include "storage_fixture.h"
+
+#include "base/workers.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define RACERS 8
+
+static void test_first_attempt_begins_afresh(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	assert_int_equal(f.attempt.number, 1);
+	assert_true(snapshot_id_is_none(f.attempt.start));
+	assert_int_equal(f.attempt.chain_count, 0);
+	assert_int_equal(f.attempt.predecessor, 0);
+	fixture_stop(&f);
+}
+
+static void test_the_next_one_continues(void **state)
+{
+	struct fixture f;
+	auto_free char *end = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	fixture_write(&f, "w", 1000, 2);
+	fixture_take(&f);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.number, 2);
+	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
+	assert_int_equal(f.attempt.chain_count, 2);
+	assert_int_equal(f.attempt.predecessor, 1);
+	assert_false(f.attempt.predecessor_ended);
+	assert_works(storage_end_attempt(f.storage, 2, "preempted", NULL, NULL, &err));
+	assert_fails(storage_end_attempt(f.storage, 2, "failed", NULL, NULL, &err), ERR_EXISTS);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.number, 3);
+	assert_true(f.attempt.predecessor_ended);
+	assert_string_equal(f.attempt.predecessor_outcome, "preempted");
+	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
+	end = fixture_find(&f, ".end.json");
+	fixture_flip(end, 120);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.predecessor, 3);
+	fixture_stop(&f);
+}
+
+static void test_policies(void **state)
+{
+	struct fixture f;
+	struct claim claim = {.policy = RESTORE_NONE};
+	struct attempt attempt;
+	struct snapshot_list list;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	fixture_take(&f);
+	claim = (struct claim){.policy = RESTORE_THIS, .this_one = {1, 1}};
+	assert_works(storage_claim(f.storage, &claim, &attempt, NULL, &err));
+	assert_int_equal(snapshot_id_compare(attempt.start, (struct snapshot_id){1, 1}), 0);
+	attempt_release(&attempt);
+	claim.this_one.sequence = 9;
+	assert_fails(storage_claim(f.storage, &claim, &attempt, NULL, &err), ERR_NOT_FOUND);
+	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.items[0].state, SNAPSHOT_ABANDONED);
+	assert_int_equal(list.items[1].state, SNAPSHOT_GOOD);
+	assert_true(list.items[1].newest);
+	snapshot_list_release(&list);
+	claim = (struct claim){.policy = RESTORE_NONE};
+	assert_works(storage_claim(f.storage, &claim, &attempt, NULL, &err));
+	assert_true(snapshot_id_is_none(attempt.start));
+	attempt_release(&attempt);
+	fixture_stop(&f);
+}
+
+static void test_about_is_kept(void **state)
+{
+	struct fixture f;
+	json_t *about = json_pack("{s:s}", "fingerprint", "abc123");
+	struct claim claim = {.about = about};
+	struct attempt attempt;
+	auto_free char *path = NULL;
+	auto_(bytes_release) struct bytes record = {0};
+
+	(void)state;
+	fixture_start(&f);
+	assert_works(storage_claim(f.storage, &claim, &attempt, NULL, &err));
+	path = fixture_find(&f, "000002.json");
+	assert_works(file_read(path, &record, &err));
+	assert_works(bytes_append(&record, "", 1, &err));
+	assert_non_null(strstr((char *)record.data, "abc123"));
+	attempt_release(&attempt);
+	json_decref(about);
+	fixture_stop(&f);
+}
+
+static void test_being_taken_over(void **state)
+{
+	struct fixture f;
+	struct storage_options options = {.job = "job"};
+	struct storage *old;
+	struct take_request late = {.id = {1, 2}, .parent = {1, 1}, .reason = "notice", .step = 7};
+	struct take_result result;
+	struct snapshot_list list;
+	uint32_t newest;
+
+	(void)state;
+	fixture_start(&f);
+	options.url = f.url;
+	late.directory = f.source;
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	assert_works(storage_open(&options, &old, NULL, &err));
+	assert_works(storage_superseded(old, 1, &newest, NULL, &err));
+	assert_int_equal(newest, 1);
+	fixture_claim(&f);
+	assert_works(storage_superseded(old, 1, &newest, NULL, &err));
+	assert_int_equal(newest, 2);
+	assert_fails(storage_take(old, &late, &result, NULL, &err), ERR_EXISTS);
+	assert_non_null(strstr(err.text, "attempt 2 has taken over"));
+	assert_works(storage_list(old, &list, NULL, &err));
+	assert_int_equal(list.count, 1);
+	snapshot_list_release(&list);
+	storage_close(old);
+	fixture_stop(&f);
+}
+
+/* An old machine that had looked just before the claim commits after it: kept, listed as late, never chosen. */
+static void test_a_late_commit_is_never_chosen(void **state)
+{
+	struct fixture f;
+	auto_free char *claim = NULL;
+	auto_free char *aside = NULL;
+	struct snapshot_list list;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	fixture_claim(&f);
+	claim = fixture_find(&f, "attempts/000002.json");
+	aside = text_format("%s/aside", f.root);
+	/* The old one does not see the claim yet. */
+	assert_int_equal(rename(claim, aside), 0);
+	f.attempt.number = 1;
+	f.sequence = 1;
+	fixture_take(&f);
+	assert_int_equal(rename(aside, claim), 0);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.number, 3);
+	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 1}), 0);
+	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.items[0].state, SNAPSHOT_LATE);
+	assert_false(list.items[0].newest);
+	assert_true(list.items[1].newest);
+	snapshot_list_release(&list);
+	fixture_stop(&f);
+}
+
+static void test_damaged_ones_are_passed_over_and_named(void **state)
+{
+	struct fixture f;
+	auto_free char *manifest = NULL, *pack = NULL;
+	struct snapshot_list list;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint64_t i = 1; i <= 4; i++) {
+		fixture_write(&f, "w", 100000, i);
+		fixture_take(&f);
+	}
+	manifest = fixture_find(&f, "snapshots/000001-000004.json");
+	fixture_flip(manifest, 400);
+	pack = fixture_find(&f, "packs/000001/000003-");
+	assert_int_equal(truncate(pack, 1000), 0);
+	fixture_claim(&f);
+	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
+	assert_int_equal(f.attempt.chain_count, 2);
+	assert_int_equal(f.attempt.damaged_count, 2);
+	assert_int_equal(f.attempt.damaged[0].id.sequence, 4);
+	assert_non_null(strstr(f.attempt.damaged[0].text, "digest"));
+	assert_int_equal(f.attempt.damaged[1].id.sequence, 3);
+	assert_non_null(strstr(f.attempt.damaged[1].text, "1000 bytes instead of"));
+	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_int_equal(list.items[0].state, SNAPSHOT_DAMAGED);
+	assert_int_equal(list.items[1].state, SNAPSHOT_DAMAGED);
+	assert_true(list.items[2].newest);
+	snapshot_list_release(&list);
+	fixture_stop(&f);
+}
+
+static void test_damaged_claims_are_survived(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	fixture_take(&f);
+	fixture_claim(&f);
+	fixture_write(&f, "w", 1000, 2);
+	fixture_take(&f);
+	/* The second one's record is gone: its snapshot says what it followed. */
+	path = fixture_find(&f, "attempts/000002.json");
+	fixture_flip(path, 150);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.number, 3);
+	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){2, 1}), 0);
+	assert_int_equal(f.attempt.chain_count, 3);
+	assert_int_equal(unlink(path), 0);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.number, 4);
+	assert_int_equal(f.attempt.chain_count, 3);
+	fixture_stop(&f);
+}
+
+static void test_a_newer_claim_stops_us(void **state)
+{
+	static const char record[] = "{\"reprieve\":\"attempt\",\"version\":2,\"bytes\":2,\"sha256\":\"\"}\n{}";
+	struct fixture f;
+	auto_free char *path = NULL;
+	struct claim claim = {0};
+	struct attempt attempt;
+
+	(void)state;
+	fixture_start(&f);
+	path = text_format("%s/jobs/job/attempts/000002.json", f.store);
+	assert_works(file_write(path, record, strlen(record), &err));
+	assert_fails(storage_claim(f.storage, &claim, &attempt, NULL, &err), ERR_NEWER);
+	fixture_stop(&f);
+}
+
+struct race {
+	const char *url;
+	uint32_t numbers[RACERS];
+	atomic_int failed;
+};
+
+static void race(void *arg, size_t index)
+{
+	struct race *racing = arg;
+	struct storage_options options = {.url = racing->url, .job = "job", .create = true};
+	struct claim claim = {0};
+	struct attempt attempt = {0};
+	struct storage *storage;
+
+	if (storage_open(&options, &storage, NULL, NULL) < 0) {
+		atomic_fetch_add(&racing->failed, 1);
+		return;
+	}
+	if (storage_claim(storage, &claim, &attempt, NULL, NULL) < 0)
+		atomic_fetch_add(&racing->failed, 1);
+	racing->numbers[index] = attempt.number;
+	attempt_release(&attempt);
+	storage_close(storage);
+}
+
+static void test_racing_claims_get_different_numbers(void **state)
+{
+	struct fixture f;
+	struct race racing = {0};
+
+	(void)state;
+	fixture_start(&f);
+	racing.url = f.url;
+	parallel_run(RACERS, race, &racing);
+	assert_int_equal(racing.failed, 0);
+	for (size_t i = 0; i < RACERS; i++) {
+		assert_in_range(racing.numbers[i], 2, RACERS + 1);
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(racing.numbers[i], racing.numbers[j]);
+	}
+	fixture_stop(&f);
+}
+
+/* The predecessor goes on committing while the claim is made, until it sees that it has been taken over. */
+static void *commit_until_taken_over(void *arg)
+{
+	struct fixture *f = arg;
+	struct take_request request = {.id = {1, 0}, .directory = f->source, .reason = "interval", .step = -1};
+	struct take_result result;
+	struct err last = {0};
+
+	do
+		request.id.sequence++;
+	while (storage_take(f->storage, &request, &result, NULL, &last) == 0);
+	return last.kind == ERR_EXISTS ? f : NULL;
+}
+
+static void wait_for_commits(struct storage *storage, size_t count)
+{
+	size_t there = 0;
+
+	for (int i = 0; there < count && i < 2000; i++) {
+		struct snapshot_list list;
+
+		assert_works(storage_list(storage, &list, NULL, &err));
+		there = list.count;
+		snapshot_list_release(&list);
+		usleep(1000);
+	}
+	assert_true(there >= count);
+}
+
+static void test_nothing_durable_before_the_claim_is_passed_over(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		struct fixture f;
+		struct storage_options options = {.job = "job"};
+		struct storage *next;
+		struct claim claim = {0};
+		struct attempt attempt;
+		struct snapshot_list list;
+		pthread_t thread;
+		void *ended;
+
+		fixture_start(&f);
+		options.url = f.url;
+		fixture_write(&f, "w", 1000, 1);
+		assert_int_equal(pthread_create(&thread, NULL, commit_until_taken_over, &f), 0);
+		assert_works(storage_open(&options, &next, NULL, &err));
+		wait_for_commits(next, 2 + (size_t)round);
+		assert_works(storage_claim(next, &claim, &attempt, NULL, &err));
+		pthread_join(thread, &ended);
+		assert_ptr_equal(ended, &f);
+		assert_works(storage_list(next, &list, NULL, &err));
+		/* At most the one commit that was in flight at the claim may be late. */
+		assert_true(list.count > 0);
+		for (size_t i = 1; i < list.count; i++)
+			assert_int_equal(list.items[i].state, SNAPSHOT_GOOD);
+		snapshot_list_release(&list);
+		attempt_release(&attempt);
+		storage_close(next);
+		fixture_stop(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_attempt_begins_afresh),
+		cmocka_unit_test(test_the_next_one_continues),
+		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_about_is_kept),
+		cmocka_unit_test(test_being_taken_over),
+		cmocka_unit_test(test_a_late_commit_is_never_chosen),
+		cmocka_unit_test(test_damaged_ones_are_passed_over_and_named),
+		cmocka_unit_test(test_damaged_claims_are_survived),
+		cmocka_unit_test(test_a_newer_claim_stops_us),
+		cmocka_unit_test(test_racing_claims_get_different_numbers),
+		cmocka_unit_test(test_nothing_durable_before_the_claim_is_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

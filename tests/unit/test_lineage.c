@@ -1,0 +1,151 @@
+/* Who continues from whom: tables of claims and snapshots -> chain and states. */
+#include "storage/lineage.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST 12
+
+/* "2L1.5": attempt 2, policy latest, from snapshot 1.5; "N" none, "T" this; "0.0" afresh; "3?" unknown. Snapshots: "1.1". */
+struct story {
+	const char *name;
+	const char *claims[MOST];
+	const char *snapshots[MOST];
+	const char *chain;  /* newest first */
+	const char *states; /* in the order of `snapshots`: Good, Late, Abandoned */
+};
+
+static const struct story stories[] = {
+	{"nothing at all", {NULL}, {NULL}, "", ""},
+	{"first attempt, nothing saved", {"1L0.0"}, {NULL}, "", ""},
+	{"one attempt", {"1L0.0"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
+	{"simple hand-over", {"1L0.0", "2L1.2"}, {"1.1", "1.2", "2.1"}, "2.1 1.2 1.1", "GGG"},
+	{"claimed, nothing saved yet", {"1L0.0", "2L1.2"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
+	{"late commit of the old machine", {"1L0.0", "2L1.2"}, {"1.1", "1.2", "1.3", "2.1"}, "2.1 1.2 1.1", "GGLG"},
+	{"late commit before anything else was saved", {"1L0.0", "2L1.1"}, {"1.1", "1.2"}, "1.1", "GL"},
+	{"late commit after a start from nothing", {"1L0.0", "2L0.0"}, {"1.1", "2.1"}, "2.1", "LG"},
+	{"two hand-overs in a row", {"1L0.0", "2L1.2", "3L1.2"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 1.2 1.1", "GGLG"},
+	{"each one continues", {"1L0.0", "2L1.1", "3L2.1"}, {"1.1", "2.1", "3.1"}, "3.1 2.1 1.1", "GGG"},
+	{"an older one restored on purpose", {"1L0.0", "2T1.1"}, {"1.1", "1.2", "1.3"}, "1.1", "GAA"},
+	{"on purpose, across attempts", {"1L0.0", "2L1.2", "3T1.1"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 1.1", "GAAG"},
+	{"begun afresh on purpose", {"1L0.0", "2N0.0"}, {"1.1", "2.1"}, "2.1", "AG"},
+	{"late first, abandoned later", {"1L0.0", "2L1.1", "3T1.1"}, {"1.1", "1.2", "2.1"}, "1.1", "GLA"},
+	{"newest were damaged, older one taken", {"1L0.0", "2L1.1"}, {"1.1", "1.2", "1.3", "2.1"}, "2.1 1.1", "GLLG"},
+	{"a claim again because a commit slipped in", {"1L0.0", "2L1.1", "3L1.2"}, {"1.1", "1.2", "3.1"}, "3.1 1.2 1.1", "GGG"},
+	{"gap in the numbers", {"1L0.0", "4L1.2"}, {"1.1", "1.2", "4.1"}, "4.1 1.2 1.1", "GGG"},
+	{"lost record, without snapshots", {"1L0.0", "3L1.1"}, {"1.1", "1.2"}, "1.1", "GL"},
+	{"newest record unreadable, without snapshots", {"1L0.0", "2?"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
+	{"record unreadable in the middle", {"1L0.0", "2?", "3L2.1"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 2.1 1.2 1.1", "GGGG"},
+	{"no record at all of an attempt with snapshots", {"1L0.0"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
+	{"a record that names itself", {"1L0.0", "2L2.1"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
+	{"a record that names the future", {"1L7.1"}, {"1.1"}, "1.1", "G"},
+	{"start names a snapshot that is gone", {"1L0.0", "2L1.2"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
+};
+
+static struct snapshot_id parse_id(const char *text)
+{
+	struct snapshot_id id;
+
+	assert_int_equal(sscanf(text, "%u.%u", &id.attempt, &id.sequence), 2);
+	return id;
+}
+
+static struct lineage_attempt parse_claim(const char *text)
+{
+	struct lineage_attempt attempt = {0};
+	char kind;
+
+	assert_int_equal(sscanf(text, "%u%c", &attempt.number, &kind), 2);
+	if (kind == '?')
+		return attempt;
+	attempt.known = true;
+	attempt.policy = kind == 'L' ? RESTORE_LATEST : kind == 'N' ? RESTORE_NONE : RESTORE_THIS;
+	attempt.start = parse_id(strchr(text, kind) + 1);
+	return attempt;
+}
+
+static void check(const struct story *story)
+{
+	struct lineage_attempt attempts[MOST];
+	struct snapshot_id snapshots[MOST], chain[MOST];
+	struct lineage lineage = {.attempts = attempts, .snapshots = snapshots};
+	char text[256] = "", states[MOST + 1] = "";
+	size_t count;
+
+	for (; story->claims[lineage.attempt_count]; lineage.attempt_count++)
+		attempts[lineage.attempt_count] = parse_claim(story->claims[lineage.attempt_count]);
+	for (; story->snapshots[lineage.snapshot_count]; lineage.snapshot_count++)
+		snapshots[lineage.snapshot_count] = parse_id(story->snapshots[lineage.snapshot_count]);
+	count = lineage_chain(&lineage, lineage_newest_attempt(&lineage), chain);
+	for (size_t i = 0; i < count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u.%u", i ? " " : "",
+			chain[i].attempt, chain[i].sequence);
+	for (size_t i = 0; i < lineage.snapshot_count; i++) {
+		static const char letters[] = {
+			[SNAPSHOT_GOOD] = 'G', [SNAPSHOT_LATE] = 'L', [SNAPSHOT_ABANDONED] = 'A'};
+
+		states[i] = letters[lineage_state(&lineage, snapshots[i])];
+	}
+	if (strcmp(text, story->chain) != 0 || strcmp(states, story->states) != 0)
+		fail_msg("%s: chain \"%s\" and states %s instead of \"%s\" and %s", story->name, text, states,
+			story->chain, story->states);
+}
+
+static void test_stories(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++)
+		check(&stories[i]);
+}
+
+/* Whatever the claims say, even contradictions: a snapshot is good exactly if it is on the chain, and every walk ends. */
+static void test_state_and_chain_agree_always(void **state)
+{
+	uint64_t random = 88172645463325252u;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		struct lineage_attempt attempts[4];
+		struct snapshot_id snapshots[8], chain[8];
+		struct lineage lineage = {attempts, 4, snapshots, 8};
+		size_t count;
+
+		for (uint32_t i = 0; i < 4; i++) {
+			random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+			attempts[i] = (struct lineage_attempt){i + 1, random % 8 != 0,
+				{(uint32_t)(random >> 8) % 6, (uint32_t)(random >> 16) % 4},
+				(enum restore_policy)(random % 3)};
+		}
+		for (uint32_t i = 0; i < 8; i++)
+			snapshots[i] = (struct snapshot_id){i / 2 + 1, i % 2 + 1};
+		count = lineage_chain(&lineage, 4, chain);
+		for (size_t i = 0; i < 8; i++) {
+			bool there = false;
+
+			for (size_t j = 0; j < count; j++)
+				there = there || snapshot_id_compare(chain[j], snapshots[i]) == 0;
+			assert_int_equal(there, lineage_state(&lineage, snapshots[i]) == SNAPSHOT_GOOD);
+		}
+		for (size_t j = 1; j < count; j++)
+			assert_true(snapshot_id_compare(chain[j - 1], chain[j]) > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stories),
+		cmocka_unit_test(test_state_and_chain_agree_always),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

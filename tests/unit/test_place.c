@@ -1,0 +1,124 @@
+/* Which paths lie below the directory, by their words; e2e/test_shim.py has the descriptors. */
+#include "shim/place.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct shim_header header = {.directory = "/data/ckpt", .alias = "/home/u/ckpt"};
+
+static void test_paths(void **state)
+{
+	static const struct {
+		const char *path, *inside; /* NULL: outside */
+	} rows[] = {
+		{"/data/ckpt/a", "a"},
+		{"/data/ckpt/s/a", "s/a"},
+		{"/data//ckpt///a", "a"},
+		{"/data/./ckpt/./a/.", "a"},
+		{"/data/ckpt/a/", "a"},
+		{"/data/x/../ckpt/a", "a"},
+		{"/../../data/ckpt/a", "a"},
+		{"/data/ckpt/x/../a", "a"},
+		{"/data/ckpt/x/y/../../a", "a"},
+		{"/home/u/ckpt/a", "a"},
+		{"/data/ckpt/...", "..."},
+		{"/data/ckpt/..a", "..a"},
+		{"/data/ckpt", NULL},
+		{"/data/ckpt/", NULL},
+		{"/data/ckpt/a/..", NULL},
+		{"/data/ckpt/../a", NULL},
+		{"/data/ckpt2/a", NULL},
+		{"/data/ckp/a", NULL},
+		{"/data", NULL},
+		{"/", NULL},
+		{"//", NULL},
+		{"/..", NULL},
+		{"", NULL},
+		{NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct place place;
+
+		place_of_path(&header, AT_FDCWD, rows[i].path, &place);
+		assert_int_equal(place.inside, rows[i].inside != NULL);
+		assert_int_equal(place.length, rows[i].inside ? strlen(rows[i].inside) : 0);
+		if (rows[i].inside)
+			assert_memory_equal(place.path, rows[i].inside, place.length);
+	}
+}
+
+static void test_relative_paths(void **state)
+{
+	struct shim_header here = {0};
+	struct place place;
+	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(chdir("/usr/lib"), 0);
+	strcpy(here.directory, "/usr/lib");
+	place_of_path(&here, AT_FDCWD, "x/../a", &place);
+	assert_true(place.inside && place.length == 1 && place.path[0] == 'a');
+	place_of_path(&here, AT_FDCWD, "../a", &place);
+	assert_false(place.inside);
+	place_of_path(&here, root, "usr/lib/a", &place);
+	assert_true(place.inside && place.length == 1);
+	place_of_path(&here, 999, "a", &place);
+	assert_false(place.inside);
+	close(root);
+	assert_int_equal(chdir("/"), 0);
+	place_of_path(&here, AT_FDCWD, "usr/lib/a", &place);
+	assert_true(place.inside && place.length == 1);
+}
+
+static void test_long_paths(void **state)
+{
+	char path[8192];
+	struct place place;
+
+	(void)state;
+	for (size_t length = 1; length < sizeof(path) - 20; length += 97) {
+		strcpy(path, "/data/ckpt/");
+		memset(path + 11, 'a', length);
+		path[11 + length] = '\0';
+		place_of_path(&header, AT_FDCWD, path, &place);
+		if (length <= SHIM_PATH_MOST)
+			assert_true(place.inside && place.length == length && place.flags == 0);
+		else if (place.inside)
+			assert_true(place.length == SHIM_PATH_MOST &&
+				    place.flags == SHIM_FLAG_TRUNCATED_PATH);
+	}
+}
+
+static void test_outside_is_remembered_by_the_whole_path(void **state)
+{
+	(void)state;
+	assert_false(place_known_outside("/dev/null"));
+	place_remember_outside("/dev/null");
+	assert_true(place_known_outside("/dev/null"));
+	assert_false(place_known_outside("/dev/nulk"));
+	assert_false(place_known_outside("/dev/null "));
+	assert_false(place_known_outside("/dev"));
+	assert_false(place_known_outside(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_relative_paths),
+		cmocka_unit_test(test_long_paths),
+		cmocka_unit_test(test_outside_is_remembered_by_the_whole_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* Restoring: what is refused, what is taken from the seed, what is left out; damage is named and never handed out. */
+#include "storage_fixture.h"
+
+#include "storage/chunk.h"
+#include "storage/manifest.h"
+#include "storage/record.h"
+
+#include "base/json.h"
+
+static void test_target_must_be_empty(void **state)
+{
+	struct fixture f;
+	struct restore_request request = {.id = {1, 1}};
+	struct restore_result result;
+	auto_free char *path = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 10, 1);
+	fixture_take(&f);
+	request.directory = f.target;
+	path = text_format("%s/there", f.target);
+	assert_works(file_make_directories(f.target, 0755, &err));
+	assert_works(file_write(path, "x", 1, &err));
+	assert_fails(storage_restore(f.storage, &request, &result, NULL, &err), ERR_EXISTS);
+	assert_true(file_exists(path));
+	request.id.sequence = 5;
+	request.directory = f.root;
+	assert_fails(storage_restore(f.storage, &request, &result, NULL, &err), ERR_NOT_FOUND);
+	fixture_stop(&f);
+}
+
+static void test_seed(void **state)
+{
+	struct fixture f;
+	struct restore_request request = {.id = {1, 1}};
+	struct restore_result result;
+	auto_free char *seed = NULL, *command = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a/w", 3 * CHUNK_SIZE + 7, 1);
+	fixture_write(&f, "b", 1000, 2);
+	fixture_write(&f, "c", 1000, 3);
+	fixture_take(&f);
+	seed = text_format("%s/seed", f.root);
+	command = text_format("cp -r '%s' '%s' && rm '%s/b' && echo short > '%s/c' && printf X | dd "
+			      "of='%s/a/w' bs=1 seek=5000000 conv=notrunc status=none",
+		f.source, seed, seed, seed, seed);
+	assert_int_equal(system(command), 0);
+	request.directory = f.target;
+	request.seed = seed;
+	assert_works(storage_restore(f.storage, &request, &result, NULL, &err));
+	fixture_compare(&f);
+	assert_int_equal(result.bytes_seeded, 2 * CHUNK_SIZE + 7);
+	assert_true(result.bytes_fetched > CHUNK_SIZE && result.bytes_fetched < CHUNK_SIZE + 3000);
+	assert_int_equal(result.files, 3);
+	assert_int_equal(result.bytes, 3 * CHUNK_SIZE + 2007);
+	assert_int_equal(result.step, 1);
+	fixture_stop(&f);
+}
+
+static bool only_b(void *arg, const char *path)
+{
+	(void)arg;
+	return text_equal(path, "deep/b") || text_equal(path, "z");
+}
+
+static void test_include(void **state)
+{
+	struct fixture f;
+	struct restore_request request = {.id = {1, 1}, .include = only_b};
+	struct restore_result result;
+	auto_free char *command = NULL, *first = NULL, *second = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", 1000, 1);
+	fixture_write(&f, "deep/b", 1000, 2);
+	fixture_write(&f, "deep/c", 1000, 3);
+	first = text_format("%s/a", f.source);
+	second = text_format("%s/z", f.source);
+	/* Its content is stored under the name that is left out. */
+	assert_int_equal(link(first, second), 0);
+	fixture_take(&f);
+	request.directory = f.target;
+	assert_works(storage_restore(f.storage, &request, &result, NULL, &err));
+	assert_int_equal(result.files, 2);
+	command = text_format("cd '%s' && test \"$(find . | sort | tr '\\n' ' ')\" = '. ./deep ./deep/b ./z ' "
+			      "&& cmp z '%s/z' && cmp deep/b '%s/deep/b'",
+		f.target, f.source, f.source);
+	assert_int_equal(system(command), 0);
+	fixture_stop(&f);
+}
+
+static void damage_flip(const char *path)
+{
+	fixture_flip(path, 5000);
+}
+
+static void damage_truncate(const char *path)
+{
+	assert_int_equal(truncate(path, 5000), 0);
+}
+
+static void damage_remove(const char *path)
+{
+	assert_int_equal(unlink(path), 0);
+}
+
+static void test_damaged_packs_are_named_and_the_older_one_works(void **state)
+{
+	static void (*const damages[])(const char *) = {damage_flip, damage_truncate, damage_remove};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct fixture f;
+		auto_free char *pack = NULL;
+
+		fixture_start(&f);
+		fixture_write(&f, "w", 100000, 1);
+		fixture_take(&f);
+		fixture_write(&f, "w", 100000, 2);
+		fixture_take(&f);
+		pack = fixture_find(&f, "packs/000001/000002-");
+		damages[i](pack);
+		assert_fails(fixture_try_restore(&f, (struct snapshot_id){1, 2}), ERR_CORRUPT);
+		assert_non_null(strstr(err.text, strrchr(pack, '/')));
+		fixture_write(&f, "w", 100000, 1);
+		assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+		fixture_claim(&f);
+		/* A flipped bit inside cannot be seen without reading: then the chain says what to try next. */
+		assert_int_equal(f.attempt.start.sequence, i == 0 ? 2 : 1);
+		assert_int_equal(f.attempt.chain[f.attempt.chain_count - 1].sequence, 1);
+		fixture_stop(&f);
+	}
+}
+
+/* Puts a manifest in the place of the newest that is well-formed, with a proper digest, and evil. */
+static void forge(struct fixture *f, const char *member, json_t *value)
+{
+	auto_free char *path = fixture_find(f, "snapshots/000001-000001.json");
+	auto_(bytes_release) struct bytes record = {0};
+	json_t *body;
+
+	assert_works(storage_show(f->storage, (struct snapshot_id){1, 1}, &body, NULL, &err));
+	json_object_set_new(json_array_get(json_object_get(body, "entries"), 0), member, value);
+	assert_works(record_encode(RECORD_SNAPSHOT, body, &record, &err));
+	assert_works(file_write(path, record.data, record.size, &err));
+	json_decref(body);
+}
+
+static void test_hostile_manifests_write_nothing(void **state)
+{
+	static const struct {
+		const char *member, *value;
+	} rows[] = {
+		{"path", "../escaped"},
+		{"path", "/tmp/reprieve-test-escaped"},
+		{"path", "a/../../escaped"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture f;
+		auto_free char *escaped = NULL;
+
+		fixture_start(&f);
+		fixture_write(&f, "w", 10, 1);
+		fixture_take(&f);
+		forge(&f, rows[i].member, json_string(rows[i].value));
+		assert_fails(fixture_try_restore(&f, (struct snapshot_id){1, 1}), ERR_CORRUPT);
+		escaped = text_format("%s/escaped", f.root);
+		assert_false(file_exists(escaped));
+		assert_false(file_exists("/tmp/reprieve-test-escaped"));
+		assert_false(file_exists(f.target));
+		fixture_claim(&f);
+		assert_true(snapshot_id_is_none(f.attempt.start));
+		assert_int_equal(f.attempt.damaged_count, 1);
+		fixture_stop(&f);
+	}
+}
+
+static void test_identity_is_not_handed_out(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL;
+	struct stat status;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 10, 1);
+	fixture_take(&f);
+	forge(&f, "mode", json_integer(04755));
+	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+	path = text_format("%s/w", f.target);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0755);
+	fixture_stop(&f);
+}
+
+static void test_cancelled(void **state)
+{
+	struct fixture f;
+	struct restore_request request = {.id = {1, 1}};
+	struct restore_result result;
+	struct cancel cancel;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 10, 1);
+	fixture_take(&f);
+	request.directory = f.target;
+	assert_works(cancel_init(&cancel, &err));
+	cancel_raise(&cancel);
+	assert_fails(storage_restore(f.storage, &request, &result, &cancel, &err), ERR_CANCELLED);
+	cancel_release(&cancel);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_target_must_be_empty),
+		cmocka_unit_test(test_seed),
+		cmocka_unit_test(test_include),
+		cmocka_unit_test(test_damaged_packs_are_named_and_the_older_one_works),
+		cmocka_unit_test(test_hostile_manifests_write_nothing),
+		cmocka_unit_test(test_identity_is_not_handed_out),
+		cmocka_unit_test(test_cancelled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

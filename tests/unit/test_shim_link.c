@@ -1,0 +1,474 @@
+/* The supervisor's end of the channel against a job that may do anything to it. The producer here is this test. */
+#include "shim_link.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+AUTO_POINTER(struct shim_link, shim_link_close);
+
+struct desk {
+	char directory[64];
+	struct loop loop;
+	struct shim_link *link;
+	struct shim_header *header; /* as a job maps it */
+	struct shim_record *records;
+	struct timer timeout;
+	int messages, lost;
+	char last[2 * SHIM_PATH_MOST + 64]; /* "event pid fd path path2" */
+};
+
+static void received(void *argument, const struct shim_message *message)
+{
+	struct desk *desk = argument;
+
+	if (message->lost) {
+		desk->lost++;
+		return;
+	}
+	desk->messages++;
+	snprintf(desk->last, sizeof(desk->last), "%d %d %d %s %s", message->event, message->pid,
+		message->descriptor, message->path, message->path2);
+}
+
+static int set_up(void **state)
+{
+	struct desk *desk = memory_new(sizeof(*desk));
+	struct err err = {0};
+	int fd;
+
+	text_set(desk->directory, sizeof(desk->directory), "/tmp/test_shim_link.XXXXXX");
+	assert_non_null(mkdtemp(desk->directory));
+	assert_int_equal(loop_init(&desk->loop, &err), 0);
+	if (shim_link_open(&desk->loop, desk->directory, "/data/ckpt", "/home/u/ckpt", received,
+		    desk, &desk->link, &err) < 0)
+		fail_msg("%s", err.text);
+	fd = open(shim_link_channel(desk->link), O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	desk->header = mmap(NULL, SHIM_CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(desk->header != MAP_FAILED);
+	desk->records = (struct shim_record *)((char *)desk->header + SHIM_HEADER_SIZE);
+	close(fd);
+	*state = desk;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct desk *desk = *state;
+
+	shim_link_close(desk->link);
+	munmap(desk->header, SHIM_CHANNEL_SIZE);
+	loop_release(&desk->loop);
+	assert_true(file_directory_is_empty(desk->directory));
+	file_remove_tree(desk->directory, NULL);
+	free(desk);
+	return 0;
+}
+
+static struct shim_record *claim(struct desk *desk, uint64_t *sequence)
+{
+	*sequence = desk->header->head++;
+	return &desk->records[*sequence % SHIM_RECORDS];
+}
+
+static void fill(struct shim_record *record, const char *path)
+{
+	memset(record, 0, sizeof(*record));
+	record->pid = 77;
+	record->descriptor = 3;
+	record->event = SHIM_OPENED;
+	record->path_length = (uint16_t)strlen(path);
+	memcpy(record->text, path, strlen(path));
+}
+
+static void publish(struct shim_record *record, uint64_t sequence)
+{
+	record->checksum = shim_checksum(record, sequence);
+	__atomic_store_n(&record->published, sequence + 1, __ATOMIC_RELEASE);
+}
+
+static void report(struct desk *desk, const char *path)
+{
+	uint64_t sequence;
+	struct shim_record *record = claim(desk, &sequence);
+
+	fill(record, path);
+	publish(record, sequence);
+}
+
+static void test_header(void **state)
+{
+	struct desk *desk = *state;
+	struct stat status;
+
+	assert_int_equal(desk->header->magic, SHIM_MAGIC);
+	assert_int_equal(desk->header->version, SHIM_VERSION);
+	assert_string_equal(desk->header->directory, "/data/ckpt");
+	assert_int_equal(desk->header->directory_length, strlen("/data/ckpt"));
+	assert_string_equal(desk->header->alias, "/home/u/ckpt");
+	assert_int_equal(desk->header->sleeping, 1);
+	assert_int_equal(stat(shim_link_channel(desk->link), &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	/* All blocks are there: a page that cannot be backed would kill the job with SIGBUS. */
+	assert_true((uint64_t)status.st_blocks * 512 >= SHIM_CHANNEL_SIZE);
+}
+
+static void test_messages_in_order_and_round_the_ring(void **state)
+{
+	struct desk *desk = *state;
+
+	for (int i = 0; i < 5000; i++) {
+		char path[20];
+
+		snprintf(path, sizeof(path), "f%d", i);
+		report(desk, path);
+		if (i % 100 == 99)
+			shim_link_poll(desk->link);
+	}
+	assert_int_equal(desk->messages, 5000);
+	assert_int_equal(desk->lost, 0);
+	assert_string_equal(desk->last, "2 77 3 f4999 ");
+	assert_int_equal(desk->header->tail, 5000);
+}
+
+static void test_hello_is_counted(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t sequence;
+	struct shim_record *record = claim(desk, &sequence);
+
+	fill(record, "/usr/bin/python3");
+	record->event = SHIM_HELLO;
+	publish(record, sequence);
+	shim_link_poll(desk->link);
+	assert_int_equal(shim_link_hellos(desk->link), 1);
+	assert_string_equal(desk->last, "1 77 3 /usr/bin/python3 ");
+}
+
+static void test_two_paths(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t sequence;
+	struct shim_record *record = claim(desk, &sequence);
+
+	fill(record, "oldnew");
+	record->event = SHIM_RENAMED;
+	record->path_length = record->path2_length = 3;
+	publish(record, sequence);
+	shim_link_poll(desk->link);
+	assert_string_equal(desk->last, "5 77 3 old new");
+}
+
+static void test_cut_path_says_lost(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t sequence;
+	struct shim_record *record = claim(desk, &sequence);
+
+	fill(record, "a");
+	record->flags = SHIM_FLAG_TRUNCATED_PATH;
+	publish(record, sequence);
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 1);
+	assert_int_equal(desk->lost, 1);
+}
+
+static void test_dropped_records_say_lost_once(void **state)
+{
+	struct desk *desk = *state;
+
+	desk->header->dropped = 5;
+	shim_link_poll(desk->link);
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->lost, 1);
+}
+
+/* A producer killed between taking a place and filling it. */
+static void test_hole_is_waited_for_then_skipped(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t sequence;
+	int64_t start = clock_monotonic_ms();
+
+	report(desk, "a");
+	claim(desk, &sequence);
+	report(desk, "b");
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 1);
+	while (desk->lost == 0 && clock_monotonic_ms() - start < 10000) {
+		usleep(10000);
+		shim_link_poll(desk->link);
+	}
+	assert_int_equal(desk->lost, 1);
+	assert_int_equal(desk->messages, 2);
+	assert_string_equal(desk->last, "2 77 3 b ");
+}
+
+static void test_slow_producer_is_no_hole(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t sequence;
+	struct shim_record *record = claim(desk, &sequence);
+
+	shim_link_poll(desk->link);
+	fill(record, "late");
+	publish(record, sequence);
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 1);
+	assert_int_equal(desk->lost, 0);
+}
+
+/* A producer that was stopped, and continued when its place had long been another's. */
+static void test_overwritten_record_is_lost_not_believed(void **state)
+{
+	struct desk *desk = *state;
+
+	report(desk, "a");
+	desk->records[0].text[0] = 'b';
+	report(desk, "c");
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 1);
+	assert_int_equal(desk->lost, 1);
+	assert_string_equal(desk->last, "2 77 3 c ");
+}
+
+static void test_garbage(void **state)
+{
+	static const char *const paths[] = {"/etc/passwd", "..", "../x", "a/../../x", "a/.."};
+	struct desk *desk = *state;
+	uint64_t sequence;
+	struct shim_record *record;
+	int lost = 0;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++, lost++)
+		report(desk, paths[i]);
+	record = claim(desk, &sequence);
+	fill(record, "abc");
+	record->text[1] = '\0';
+	publish(record, sequence);
+	lost++;
+	for (unsigned event = SHIM_EXITING + 1; event < 70000; event += 9999, lost++) {
+		record = claim(desk, &sequence);
+		fill(record, "a");
+		record->event = (uint16_t)event;
+		publish(record, sequence);
+	}
+	record = claim(desk, &sequence);
+	fill(record, "a");
+	record->pid = 0;
+	publish(record, sequence);
+	lost++;
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 0);
+	assert_int_equal(desk->lost, lost);
+	report(desk, "..a/b..");
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 1);
+}
+
+/* Lengths far out of the record, with a checksum that the job could not even compute. */
+static void test_lengths_out_of_the_record(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t sequence;
+	struct shim_record *record = claim(desk, &sequence);
+
+	fill(record, "a");
+	record->path_length = 0xffff;
+	record->path2_length = 0xffff;
+	record->published = sequence + 1;
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 0);
+	assert_int_equal(desk->lost, 1);
+}
+
+static void test_header_overwritten(void **state)
+{
+	struct desk *desk = *state;
+
+	memset(desk->header, 0xff, SHIM_HEADER_SIZE);
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 0);
+	assert_true(desk->lost > 0);
+	shim_link_poll(desk->link);
+}
+
+static void test_random_channel(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t seed = 1;
+
+	for (int round = 0; round < 20; round++) {
+		for (size_t i = 0; i < SHIM_CHANNEL_SIZE / 8; i += 3) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			((uint64_t *)desk->header)[i] = seed >> (seed % 60);
+		}
+		for (uint64_t i = 0; i < 100; i++)
+			desk->records[(desk->header->tail + i) % SHIM_RECORDS].published =
+				desk->header->tail + i + 1;
+		desk->header->head = desk->header->tail + 100;
+		shim_link_poll(desk->link);
+	}
+	assert_true(desk->lost > 0);
+}
+
+static void ran_out(struct timer *timer)
+{
+	loop_stop(&container_of(timer, struct desk, timeout)->loop);
+}
+
+static void run_for(struct desk *desk, int64_t ms)
+{
+	desk->timeout.fired = ran_out;
+	desk->loop.stopped = false;
+	loop_arm(&desk->loop, &desk->timeout, clock_monotonic_ms() + ms);
+	assert_int_equal(loop_run(&desk->loop, NULL), 0);
+}
+
+static void test_doorbell_wakes_the_loop(void **state)
+{
+	struct desk *desk = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	auto_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(address.sun_path, desk->header->doorbell, sizeof(address.sun_path));
+	report(desk, "a");
+	assert_int_equal(sendto(fd, "", 1, 0, (struct sockaddr *)&address, sizeof(address)), 1);
+	/* Less than the tick that would find it as well. */
+	run_for(desk, 500);
+	assert_int_equal(desk->messages, 1);
+}
+
+static void test_lost_doorbell_is_made_good(void **state)
+{
+	struct desk *desk = *state;
+
+	report(desk, "a");
+	for (int i = 0; i < 100 && desk->messages == 0; i++)
+		run_for(desk, 100);
+	assert_int_equal(desk->messages, 1);
+}
+
+static void test_request_is_shown(void **state)
+{
+	struct desk *desk = *state;
+
+	shim_link_request(desk->link, 7);
+	assert_int_equal(desk->header->requested, 7);
+}
+
+static void test_channel_is_never_taken_over(void **state)
+{
+	struct desk *desk = *state;
+	struct shim_link *second;
+	struct err err;
+
+	assert_int_equal(shim_link_open(&desk->loop, desk->directory, "/data/ckpt", NULL, received,
+				 desk, &second, &err),
+		-1);
+	assert_int_equal(err.kind, ERR_EXISTS);
+	report(desk, "a");
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 1);
+}
+
+static void test_session_directory_too_long(void **state)
+{
+	struct desk *desk = *state;
+	struct shim_link *second;
+	struct err err;
+	char name[200];
+
+	snprintf(name, sizeof(name), "%s/%0100d", desk->directory, 0);
+	assert_int_equal(mkdir(name, 0700), 0);
+	assert_int_equal(shim_link_open(&desk->loop, name, "/data/ckpt", NULL, received, desk,
+				 &second, &err),
+		-1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	/* Nothing is left behind. */
+	assert_int_equal(rmdir(name), 0);
+}
+
+static void test_holds(void **state)
+{
+	struct desk *desk = *state;
+	auto_(shim_link_close) struct shim_link *link = NULL;
+	char session[100], path[100];
+	auto_close int fd = -1;
+	pid_t child;
+
+	snprintf(session, sizeof(session), "%s/s", desk->directory);
+	snprintf(path, sizeof(path), "%s/file", desk->directory);
+	assert_int_equal(mkdir(session, 0700), 0);
+	assert_int_equal(shim_link_open(&desk->loop, session, desk->directory, NULL, received, desk,
+				 &link, NULL),
+		0);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(shim_link_holds(link, getpid(), fd), SHIM_LINK_HELD);
+	assert_int_equal(shim_link_holds(link, getpid(), 0), SHIM_LINK_RELEASED);
+	assert_int_equal(shim_link_holds(link, getpid(), 999), SHIM_LINK_RELEASED);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	/* A zombie holds nothing, though its number is taken. */
+	siginfo_t info;
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(shim_link_holds(link, child, fd), SHIM_LINK_GONE);
+	waitpid(child, NULL, 0);
+	assert_int_equal(shim_link_holds(link, child, fd), SHIM_LINK_GONE);
+	unlink(path);
+	assert_int_equal(shim_link_holds(link, getpid(), fd), SHIM_LINK_HELD);
+	shim_link_close(take(&link));
+	rmdir(session);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_header),
+		TEST(test_messages_in_order_and_round_the_ring),
+		TEST(test_hello_is_counted),
+		TEST(test_two_paths),
+		TEST(test_cut_path_says_lost),
+		TEST(test_dropped_records_say_lost_once),
+		TEST(test_hole_is_waited_for_then_skipped),
+		TEST(test_slow_producer_is_no_hole),
+		TEST(test_overwritten_record_is_lost_not_believed),
+		TEST(test_garbage),
+		TEST(test_lengths_out_of_the_record),
+		TEST(test_header_overwritten),
+		TEST(test_random_channel),
+		TEST(test_doorbell_wakes_the_loop),
+		TEST(test_lost_doorbell_is_made_good),
+		TEST(test_request_is_shown),
+		TEST(test_channel_is_never_taken_over),
+		TEST(test_session_directory_too_long),
+		TEST(test_holds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* Opening: what is refused, with which words; ids; jobs. */
+#include "storage_fixture.h"
+
+static void test_ids(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t attempt, sequence;
+	} rows[] = {
+		{"000003-000012", 3, 12}, {"3-12", 3, 12}, {"1000000-1", 1000000, 1}, {"", 0, 0}, {"3", 0, 0}, {"3-", 0, 0},
+		{"-3", 0, 0}, {"0-1", 0, 0}, {"1-0", 0, 0}, {"3-12x", 0, 0}, {"3-+1", 0, 0}, {"4294967296-1", 0, 0},
+		{"00000000000000000003-1", 0, 0},
+	};
+	char text[SNAPSHOT_ID_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct snapshot_id id = {0};
+
+		assert_int_equal(snapshot_id_parse(rows[i].text, &id), rows[i].attempt != 0);
+		assert_int_equal(id.attempt, rows[i].attempt);
+		assert_int_equal(id.sequence, rows[i].sequence);
+	}
+	assert_string_equal(snapshot_id_format((struct snapshot_id){3, 12}, text), "000003-000012");
+	assert_true(snapshot_id_compare((struct snapshot_id){2, 9}, (struct snapshot_id){10, 1}) < 0);
+	assert_true(snapshot_id_compare((struct snapshot_id){2, 9}, (struct snapshot_id){2, 1}) > 0);
+}
+
+static void test_refused_urls_and_names(void **state)
+{
+	static const struct {
+		const char *url, *job, *said;
+	} rows[] = {
+		{"s3://bucket/prefix", "job", "s3:// is not there yet in this version"},
+		{"gs://bucket", "job", "not there yet in this version"},
+		{"az://a/b", "job", "not there yet in this version"},
+		{"ftp://host", "job", "file:///DIR"},
+		{"/just/a/path", "job", "file:///DIR"},
+		{"file://relative", "job", "absolute"},
+		{"file:///dev/null", "job", "not a directory"},
+		{"file:///tmp", "", "job name"},
+		{"file:///tmp", "a/b", "job name"},
+		{"file:///tmp", "..", "job name"},
+		{"file:///tmp", NULL, "job name"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct storage_options options = {.url = rows[i].url, .job = rows[i].job, .create = true};
+		struct storage *storage = NULL;
+
+		assert_fails(storage_open(&options, &storage, NULL, &err), ERR_INVALID);
+		assert_non_null(strstr(err.text, rows[i].said));
+		assert_null(storage);
+	}
+}
+
+static void test_missing_store(void **state)
+{
+	struct fixture f;
+	struct storage_options options = {.job = "job"};
+	struct storage *storage = NULL;
+	auto_free char *missing = NULL, *empty = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	missing = text_format("file://%s/nowhere", f.root);
+	empty = text_format("file://%s", f.source);
+	options.url = missing;
+	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_NOT_FOUND);
+	options.url = empty;
+	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_NOT_FOUND);
+	assert_true(file_directory_is_empty(f.source));
+	fixture_stop(&f);
+}
+
+static void test_newer_store(void **state)
+{
+	static const char marker[] = "{\"reprieve\":\"format\",\"version\":2,\"bytes\":2,\"sha256\":\"\"}\n{}";
+	struct fixture f;
+	struct storage_options options = {.job = "job", .create = true};
+	struct storage *storage = NULL;
+	auto_free char *path = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	options.url = f.url;
+	path = text_format("%s/format.json", f.store);
+	assert_works(file_write(path, marker, strlen(marker), &err));
+	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_NEWER);
+	assert_non_null(strstr(err.text, f.url));
+	assert_non_null(strstr(err.text, "upgrade"));
+	fixture_stop(&f);
+}
+
+static void test_unwritable_store(void **state)
+{
+	struct fixture f;
+	struct storage_options options = {.job = "job", .create = true};
+	struct storage *storage = NULL;
+
+	(void)state;
+	if (geteuid() == 0)
+		skip(); /* root may write anywhere */
+	fixture_start(&f);
+	options.url = f.url;
+	assert_int_equal(chmod(f.store, 0555), 0);
+	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_DENIED);
+	assert_int_equal(chmod(f.store, 0755), 0);
+	fixture_stop(&f);
+}
+
+static void test_jobs(void **state)
+{
+	struct fixture f;
+	struct storage_jobs jobs;
+	struct storage_options options = {.job = "another.one", .create = true};
+	struct claim claim = {0};
+	struct attempt attempt;
+	struct storage *storage;
+
+	(void)state;
+	fixture_start(&f);
+	options.url = f.url;
+	assert_works(storage_open(&options, &storage, NULL, &err));
+	assert_works(storage_claim(storage, &claim, &attempt, NULL, &err));
+	attempt_release(&attempt);
+	storage_close(storage);
+	assert_works(storage_jobs(f.url, &jobs, NULL, &err));
+	assert_int_equal(jobs.count, 2);
+	assert_string_equal(jobs.names[0], "another.one");
+	assert_string_equal(jobs.names[1], "job");
+	storage_jobs_release(&jobs);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_refused_urls_and_names),
+		cmocka_unit_test(test_missing_store),
+		cmocka_unit_test(test_newer_store),
+		cmocka_unit_test(test_unwritable_store),
+		cmocka_unit_test(test_jobs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* The file:// backend: whole or not at all, one winner, nothing left behind. */
+#include "storage_fixture.h"
+
+#include "storage/store.h"
+
+#include "base/workers.h"
+
+#include <stdatomic.h>
+#include <sys/mount.h>
+#include <utime.h>
+
+#define RACERS 16
+
+static struct store *open_store(struct fixture *f)
+{
+	struct store *store = NULL;
+
+	assert_works(store_open(f->url, true, false, &store, NULL, &err));
+	return store;
+}
+
+static size_t temporaries_of(struct fixture *f)
+{
+	auto_free char *path = text_format("%s/tmp", f->store);
+	auto_closedir DIR *directory = opendir(path);
+	size_t count = 0;
+
+	while (directory && readdir(directory))
+		count++;
+	return count > 2 ? count - 2 : 0;
+}
+
+static void test_put_and_get(void **state)
+{
+	struct fixture f;
+	struct store *store;
+	auto_(bytes_release) struct bytes out = {0};
+
+	(void)state;
+	fixture_start(&f);
+	store = open_store(&f);
+	assert_works(store->ops->put(store, "a/b/c.bin", "0123456789", 10, STORE_UNIQUE, NULL, &err));
+	assert_works(store->ops->get(store, "a/b/c.bin", 3, 4, &out, NULL, &err));
+	assert_works(store->ops->get(store, "a/b/c.bin", 8, STORE_TO_END, &out, NULL, &err));
+	assert_int_equal(out.size, 6);
+	assert_memory_equal(out.data, "345689", 6);
+	assert_fails(store->ops->get(store, "a/b/c.bin", 8, 3, &out, NULL, &err), ERR_CORRUPT);
+	assert_fails(store->ops->get(store, "a/b/d.bin", 0, 3, &out, NULL, &err), ERR_NOT_FOUND);
+	assert_fails(store->ops->put(store, "a/b/c.bin", "x", 1, STORE_IF_ABSENT, NULL, &err), ERR_EXISTS);
+	assert_works(store->ops->remove(store, "a/b/c.bin", NULL, &err));
+	assert_works(store->ops->remove(store, "a/b/c.bin", NULL, &err));
+	assert_works(store->ops->put(store, "a/b/c.bin", "x", 1, STORE_IF_ABSENT, NULL, &err));
+	assert_int_equal(temporaries_of(&f), 0);
+	store_close(store);
+	fixture_stop(&f);
+}
+
+static void test_listing(void **state)
+{
+	static const char *const keys[] = {"x/b/2", "x/a", "x/b/1", "x/bc/3", "y"};
+	struct fixture f;
+	struct store *store;
+	struct store_listing listing = {0};
+
+	(void)state;
+	fixture_start(&f);
+	store = open_store(&f);
+	for (size_t i = 0; i < 5; i++)
+		assert_works(store->ops->put(store, keys[i], "content", i + 1, STORE_UNIQUE, NULL, &err));
+	assert_works(store->ops->list(store, "x/", STORE_ALL, &listing, NULL, &err));
+	assert_int_equal(listing.count, 4);
+	assert_string_equal(listing.items[0].key, "x/a");
+	assert_int_equal(listing.items[0].size, 2);
+	assert_string_equal(listing.items[1].key, "x/b/1");
+	assert_non_null(store_listing_find(&listing, "x/bc/3"));
+	assert_null(store_listing_find(&listing, "y"));
+	store_listing_release(&listing);
+	assert_works(store->ops->list(store, "x/", STORE_LEVEL, &listing, NULL, &err));
+	assert_int_equal(listing.count, 3);
+	assert_string_equal(listing.items[1].key, "x/b/");
+	store_listing_release(&listing);
+	/* A prefix is one of keys, not of directories. */
+	assert_works(store->ops->list(store, "x/b", STORE_ALL, &listing, NULL, &err));
+	assert_int_equal(listing.count, 3);
+	store_listing_release(&listing);
+	assert_works(store->ops->list(store, "nothing/there/", STORE_ALL, &listing, NULL, &err));
+	assert_int_equal(listing.count, 0);
+	store_close(store);
+	fixture_stop(&f);
+}
+
+struct race {
+	struct store *store;
+	atomic_int won, lost;
+	atomic_size_t winner;
+};
+
+static void race(void *arg, size_t index)
+{
+	struct race *racing = arg;
+	char text[16];
+	struct err lost = {0};
+
+	memset(text, 'a' + (int)index, sizeof(text));
+	if (racing->store->ops->put(racing->store, "one", text, sizeof(text), STORE_IF_ABSENT, NULL,
+		    &lost) == 0) {
+		atomic_store(&racing->winner, index);
+		atomic_fetch_add(&racing->won, 1);
+	} else if (lost.kind == ERR_EXISTS) {
+		atomic_fetch_add(&racing->lost, 1);
+	}
+}
+
+static void test_of_many_writers_one_wins(void **state)
+{
+	struct fixture f;
+	struct race racing = {0};
+
+	(void)state;
+	fixture_start(&f);
+	racing.store = open_store(&f);
+	for (int round = 0; round < 20; round++) {
+		auto_(bytes_release) struct bytes out = {0};
+
+		racing.won = racing.lost = 0;
+		parallel_run(RACERS, race, &racing);
+		assert_int_equal(racing.won, 1);
+		assert_int_equal(racing.lost, RACERS - 1);
+		assert_works(racing.store->ops->get(racing.store, "one", 0, STORE_TO_END, &out, NULL, &err));
+		assert_int_equal(out.size, 16);
+		for (size_t i = 0; i < out.size; i++)
+			assert_int_equal(out.data[i], 'a' + racing.winner);
+		assert_works(racing.store->ops->remove(racing.store, "one", NULL, &err));
+	}
+	assert_int_equal(temporaries_of(&f), 0);
+	store_close(racing.store);
+	fixture_stop(&f);
+}
+
+static void test_only_stale_temporaries_are_removed(void **state)
+{
+	struct fixture f;
+	auto_free char *old = NULL, *young = NULL;
+	struct utimbuf long_ago = {1000000000, 1000000000};
+
+	(void)state;
+	fixture_start(&f);
+	old = text_format("%s/tmp/old", f.store);
+	young = text_format("%s/tmp/young", f.store);
+	assert_works(file_write(old, "x", 1, &err));
+	assert_works(file_write(young, "x", 1, &err));
+	assert_int_equal(utime(old, &long_ago), 0);
+	store_close(open_store(&f));
+	assert_false(file_exists(old));
+	assert_true(file_exists(young));
+	fixture_stop(&f);
+}
+
+static void test_cancelled(void **state)
+{
+	struct fixture f;
+	struct store *store;
+	struct cancel cancel;
+
+	(void)state;
+	fixture_start(&f);
+	store = open_store(&f);
+	assert_works(cancel_init(&cancel, &err));
+	cancel_raise(&cancel);
+	assert_fails(store->ops->put(store, "k", "x", 1, STORE_UNIQUE, &cancel, &err), ERR_CANCELLED);
+	cancel_release(&cancel);
+	store_close(store);
+	fixture_stop(&f);
+}
+
+static void test_full_disk_leaves_nothing_behind(void **state)
+{
+	struct fixture f;
+	struct store *store;
+	static char big[2 << 20];
+
+	(void)state;
+	fixture_start(&f);
+	if (mount("tmpfs", f.source, "tmpfs", 0, "size=1m") < 0) {
+		fixture_stop(&f);
+		skip(); /* needs root */
+	}
+	snprintf(f.url, sizeof(f.url), "file://%s", f.source);
+	memcpy(f.store, f.source, sizeof(f.source));
+	store = open_store(&f);
+	assert_fails(store->ops->put(store, "big", big, sizeof(big), STORE_UNIQUE, NULL, &err), ERR_NO_SPACE);
+	assert_int_equal(temporaries_of(&f), 0);
+	assert_works(store->ops->put(store, "small", big, 1000, STORE_UNIQUE, NULL, &err));
+	store_close(store);
+	assert_int_equal(umount(f.source), 0);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_put_and_get),
+		cmocka_unit_test(test_listing),
+		cmocka_unit_test(test_of_many_writers_one_wins),
+		cmocka_unit_test(test_only_stale_temporaries_are_removed),
+		cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_full_disk_leaves_nothing_behind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,599 @@
+/* Taking: every kind of file comes back as it was; what changes meanwhile is read again or given up, never mixed. */
+#include "storage_fixture.h"
+
+#include "storage/chunk.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/xattr.h>
+
+static void link_to(struct fixture *f, const char *target, const char *path)
+{
+	auto_free char *full = text_format("%s/%s", f->source, path);
+
+	assert_int_equal(symlink(target, full), 0);
+}
+
+static void set_mode(struct fixture *f, const char *path, mode_t mode)
+{
+	auto_free char *full = text_format("%s/%s", f->source, path);
+
+	assert_int_equal(chmod(full, mode), 0);
+}
+
+static void write_sparse(struct fixture *f, const char *path)
+{
+	auto_free char *full = text_format("%s/%s", f->source, path);
+	auto_close int fd = open(full, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(ftruncate(fd, 40 << 20), 0);
+	assert_int_equal(pwrite(fd, "middle", 6, 20 << 20), 6);
+}
+
+static void test_everything_comes_back(void **state)
+{
+	struct fixture f;
+	auto_free char *one = NULL, *two = NULL, *old = NULL;
+	struct timespec times[2] = {{1, 1}, {1234567890, 123456789}};
+	struct stat status;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "empty", 0, 0);
+	fixture_write(&f, "one", 1, 1);
+	fixture_write(&f, "exact", CHUNK_SIZE, 2);
+	fixture_write(&f, "exact and one", CHUNK_SIZE + 1, 3);
+	fixture_write(&f, "deep/er/and/deeper/file", 12345, 4);
+	fixture_write(&f, "odd/new\nline", 10, 5);
+	fixture_write(&f, "odd/not \xff\xfe utf-8", 10, 6);
+	fixture_write(&f, "odd/\xf0\x9f\x92\xbe \"quoted\" back\\slash", 10, 7);
+	fixture_write(&f, "odd/-rf", 10, 8);
+	fixture_write(&f, "big", 50 << 20, 9);
+	write_sparse(&f, "sparse");
+	old = text_format("%s/one", f.source);
+	two = text_format("%s/hard", f.source);
+	assert_int_equal(link(old, two), 0);
+	one = text_format("%s/deep/hard too", f.source);
+	assert_int_equal(link(old, one), 0);
+	assert_int_equal(utimensat(AT_FDCWD, old, times, 0), 0);
+	link_to(&f, "deep/er", "latest");
+	link_to(&f, "../../one", "deep/er/up");
+	link_to(&f, "nowhere", "dangling");
+	link_to(&f, "not \xff utf-8", "odd/link");
+	fixture_write(&f, "read-only/file", 5, 10);
+	set_mode(&f, "read-only/file", 0400);
+	set_mode(&f, "read-only", 0550);
+	set_mode(&f, "big", 0751);
+	set_mode(&f, "deep", 01777);
+	set_mode(&f, "", 0710);
+	fixture_check(&f, fixture_take(&f));
+	assert_int_equal(stat(f.target, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0710);
+	free(take(&one));
+	one = text_format("%s/sparse", f.target);
+	assert_int_equal(stat(one, &status), 0);
+	assert_true(status.st_blocks * 512 < 10 << 20);
+	set_mode(&f, "read-only", 0750);
+	fixture_stop(&f);
+}
+
+static void test_attributes(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL, *back = NULL;
+	char value[16];
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 10, 1);
+	path = text_format("%s/w", f.source);
+	back = text_format("%s/w", f.target);
+	if (setxattr(path, "user.step", "a\0b", 3, 0) < 0) {
+		fixture_stop(&f);
+		skip(); /* not on this file system */
+	}
+	fixture_check(&f, fixture_take(&f));
+	assert_int_equal(getxattr(back, "user.step", value, sizeof(value)), 3);
+	assert_memory_equal(value, "a\0b", 3);
+	fixture_stop(&f);
+}
+
+static void test_absolute_links_into_the_directory_become_relative(void **state)
+{
+	struct fixture f;
+	auto_free char *target = NULL;
+	auto_free char *link = NULL;
+	char read[256] = "";
+	json_t *body;
+	struct snapshot_id id;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "step-1/w", 10, 1);
+	target = text_format("%s/step-1", f.source);
+	link_to(&f, target, "latest");
+	link_to(&f, "/etc/passwd", "out");
+	link_to(&f, "../..", "up and out");
+	id = fixture_take(&f);
+	assert_works(fixture_try_restore(&f, id));
+	link = text_format("%s/latest", f.target);
+	assert_true(readlink(link, read, sizeof(read) - 1) > 0);
+	assert_string_equal(read, "step-1");
+	free(take(&link));
+	link = text_format("%s/out", f.target);
+	assert_false(file_exists(link));
+	assert_works(storage_show(f.storage, id, &body, NULL, &err));
+	assert_int_equal(json_integer_value(json_object_get(body, "left_out")), 2);
+	json_decref(body);
+	fixture_stop(&f);
+}
+
+static void test_nothing_there(void **state)
+{
+	struct fixture f;
+	struct take_result result;
+	auto_free char *directory = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
+	directory = text_format("%s/sub", f.source);
+	assert_int_equal(mkdir(directory, 0755), 0);
+	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
+	assert_int_equal(rmdir(directory), 0);
+	assert_int_equal(rmdir(f.source), 0);
+	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
+	fixture_stop(&f);
+}
+
+static void test_nothing_is_sent_twice(void **state)
+{
+	struct fixture f;
+	struct take_result first, second, third, fourth;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", 3 * CHUNK_SIZE, 1);
+	fixture_write(&f, "b", 2 * CHUNK_SIZE + 5, 2);
+	fixture_write(&f, "copy of b", 2 * CHUNK_SIZE + 5, 2);
+	assert_works(fixture_try_take(&f, &first));
+	assert_int_equal(first.files, 3);
+	assert_true(first.chunks_sent + first.chunks_kept == 9);
+	assert_works(fixture_try_take(&f, &second));
+	assert_int_equal(second.chunks_sent, 0);
+	assert_int_equal(second.chunks_kept, 9);
+	assert_true(second.bytes_sent < 10000);
+	/* A rewritten file with the same bytes, and one whose beginning alone is new. */
+	fixture_write(&f, "a", 3 * CHUNK_SIZE, 1);
+	fixture_write(&f, "c", 100, 3);
+	assert_works(fixture_try_take(&f, &third));
+	assert_int_equal(third.chunks_sent, 1);
+	/* Another process, on another machine: it reads everything and sends nothing. */
+	fixture_claim(&f);
+	assert_works(fixture_try_take(&f, &fourth));
+	assert_int_equal(fourth.chunks_sent, 0);
+	fixture_check(&f, (struct snapshot_id){2, 1});
+	fixture_stop(&f);
+}
+
+/* A pack that is lost must not be relied on by later snapshots. */
+static void test_lost_packs_are_sent_again(void **state)
+{
+	struct fixture f;
+	struct take_result result;
+	auto_free char *pack = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", 100000, 1);
+	fixture_take(&f);
+	pack = fixture_find(&f, ".pack");
+	assert_int_equal(unlink(pack), 0);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 1);
+	fixture_check(&f, (struct snapshot_id){1, 2});
+	fixture_stop(&f);
+}
+
+struct meddling {
+	struct fixture *f;
+	const char *path;
+	void (*meddle)(struct meddling *meddling);
+	bool answer;
+	int called;
+};
+
+static bool frozen(void *arg)
+{
+	struct meddling *meddling = arg;
+
+	meddling->called++;
+	if (meddling->meddle)
+		meddling->meddle(meddling);
+	return meddling->answer;
+}
+
+static int take_while(struct meddling *meddling)
+{
+	struct fixture *f = meddling->f;
+	struct take_request request = {
+		.id = fixture_next(f),
+		.directory = f->source,
+		.reason = "request",
+		.step = -1,
+		.frozen = frozen,
+		.arg = meddling,
+	};
+	struct take_result result;
+
+	return storage_take(f->storage, &request, &result, NULL, &err);
+}
+
+static void unlink_it(struct meddling *meddling)
+{
+	auto_free char *path = text_format("%s/%s", meddling->f->source, meddling->path);
+
+	assert_int_equal(unlink(path), 0);
+}
+
+static void rename_it(struct meddling *meddling)
+{
+	auto_free char *path = text_format("%s/%s", meddling->f->source, meddling->path);
+	auto_free char *aside = text_format("%s/aside", meddling->f->root);
+
+	assert_int_equal(rename(path, aside), 0);
+}
+
+static void truncate_it(struct meddling *meddling)
+{
+	auto_free char *path = text_format("%s/%s", meddling->f->source, meddling->path);
+
+	assert_int_equal(truncate(path, 10), 0);
+}
+
+static void test_the_trainer_may_take_files_away(void **state)
+{
+	static void (*const ways[])(struct meddling *) = {unlink_it, rename_it};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture f;
+		struct meddling meddling = {.f = &f, .path = "w", .meddle = ways[i], .answer = true};
+
+		fixture_start(&f);
+		fixture_write(&f, "w", 3 * CHUNK_SIZE, 1);
+		fixture_write(&f, "v", 100, 1);
+		assert_works(take_while(&meddling));
+		assert_int_equal(meddling.called, 1);
+		fixture_write(&f, "w", 3 * CHUNK_SIZE, 1);
+		assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+		{
+			auto_free char *command =
+				text_format("cmp '%s/w' '%s/w' && cmp '%s/v' '%s/v'", f.source, f.target,
+					f.source, f.target);
+
+			assert_int_equal(system(command), 0);
+		}
+		fixture_stop(&f);
+	}
+}
+
+static void overwrite_it(struct meddling *meddling)
+{
+	fixture_write(meddling->f, meddling->path, 3 * CHUNK_SIZE, 2);
+}
+
+/* What was frozen was one checkpoint; the new content belongs to another, with which the rest of the set does not go together. */
+static void test_a_file_written_to_after_the_freeze_is_not_committed(void **state)
+{
+	static void (*const ways[])(struct meddling *) = {truncate_it, overwrite_it};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture f;
+		struct meddling meddling = {.f = &f, .path = "w", .meddle = ways[i], .answer = true};
+		struct snapshot_list list;
+
+		fixture_start(&f);
+		fixture_write(&f, "w", 3 * CHUNK_SIZE, 1);
+		assert_fails(take_while(&meddling), ERR_RETRY);
+		assert_works(storage_list(f.storage, &list, NULL, &err));
+		assert_int_equal(list.count, 0);
+		snapshot_list_release(&list);
+		fixture_stop(&f);
+	}
+}
+
+static void test_not_one_complete_checkpoint(void **state)
+{
+	struct fixture f;
+	struct meddling meddling = {.f = &f, .answer = false};
+	struct snapshot_list list;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 100, 1);
+	assert_fails(take_while(&meddling), ERR_RETRY);
+	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_int_equal(list.count, 0);
+	snapshot_list_release(&list);
+	fixture_stop(&f);
+}
+
+#define WRITTEN (8 * CHUNK_SIZE)
+
+struct writer {
+	char *path;
+	atomic_bool stop;
+};
+
+/* Fills the file with one byte value after the other: any two values in one snapshot are a mixture. */
+static void *keep_writing(void *arg)
+{
+	struct writer *writer = arg;
+	auto_free uint8_t *data = memory_new(WRITTEN);
+	auto_close int fd = open(writer->path, O_WRONLY | O_CLOEXEC);
+
+	for (int value = 1; !atomic_load(&writer->stop); value = value % 250 + 1) {
+		memset(data, value, WRITTEN);
+		if (pwrite(fd, data, WRITTEN, 0) != WRITTEN)
+			return NULL;
+		usleep(value % 5 == 0 ? 150000 : 100);
+	}
+	return writer;
+}
+
+static void check_uniform(struct fixture *f, struct snapshot_id id)
+{
+	auto_free char *path = text_format("%s/w", f->target);
+	auto_(bytes_release) struct bytes data = {0};
+
+	assert_works(fixture_try_restore(f, id));
+	assert_works(file_read(path, &data, &err));
+	assert_int_equal(data.size, WRITTEN);
+	for (size_t i = 1; i < data.size; i++)
+		if (data.data[i] != data.data[0])
+			fail_msg("a mixture of %u and %u", data.data[0], data.data[i]);
+}
+
+static void test_a_file_being_written_is_never_a_mixture(void **state)
+{
+	struct fixture f;
+	struct writer writer = {0};
+	pthread_t thread;
+	void *ended;
+	int taken = 0, refused = 0;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", WRITTEN, 1);
+	writer.path = text_format("%s/w", f.source);
+	{
+		auto_free uint8_t *data = memory_new(WRITTEN);
+		auto_close int fd = open(writer.path, O_WRONLY | O_CLOEXEC);
+
+		assert_works(file_write_all(fd, data, WRITTEN, &err));
+	}
+	assert_int_equal(pthread_create(&thread, NULL, keep_writing, &writer), 0);
+	for (int i = 0; i < 15; i++) {
+		struct take_result result;
+		struct snapshot_id id = {1, f.sequence + 1};
+
+		if (fixture_try_take(&f, &result) == 0) {
+			taken++;
+			check_uniform(&f, id);
+			continue;
+		}
+		assert_int_equal(err.kind, ERR_RETRY);
+		refused++;
+	}
+	atomic_store(&writer.stop, true);
+	pthread_join(thread, &ended);
+	assert_ptr_equal(ended, &writer);
+	free(writer.path);
+	assert_int_equal(taken + refused, 15);
+	fixture_stop(&f);
+}
+
+static bool exclude_logs(void *arg, const char *path)
+{
+	(void)arg;
+	return text_ends(path, ".log") || text_equal(path, "tmp");
+}
+
+static void test_exclude(void **state)
+{
+	struct fixture f;
+	struct take_request request = {
+		.id = {1, 1}, .reason = "request", .step = -1, .exclude = exclude_logs};
+	struct take_result result;
+	struct snapshot_files files;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 10, 1);
+	fixture_write(&f, "a.log", 10, 1);
+	fixture_write(&f, "tmp/x", 10, 1);
+	request.directory = f.source;
+	assert_works(storage_take(f.storage, &request, &result, NULL, &err));
+	assert_int_equal(result.files, 1);
+	assert_works(storage_files(f.storage, request.id, &files, NULL, &err));
+	assert_int_equal(files.count, 1);
+	assert_string_equal(files.items[0].path, "w");
+	assert_int_equal(files.items[0].size, 10);
+	snapshot_files_release(&files);
+	fixture_stop(&f);
+}
+
+static size_t open_descriptors(void)
+{
+	auto_closedir DIR *directory = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	while (readdir(directory))
+		count++;
+	return count;
+}
+
+static void test_more_files_than_descriptors(void **state)
+{
+	struct fixture f;
+	struct rlimit before, low;
+	struct take_result result;
+	size_t open_before;
+
+	(void)state;
+	fixture_start(&f);
+	for (int i = 0; i < 300; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "d%d/f%03d", i % 7, i);
+		fixture_write(&f, name, 100 + (size_t)i, (uint64_t)i);
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = 128;
+	open_before = open_descriptors();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.files, 300);
+	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(open_descriptors(), open_before);
+	fixture_compare(&f);
+	fixture_stop(&f);
+}
+
+static void test_the_same_sequence_twice(void **state)
+{
+	struct fixture f;
+	struct take_result result;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 10, 1);
+	fixture_take(&f);
+	fixture_write(&f, "w", 10, 2);
+	f.sequence = 0;
+	assert_fails(fixture_try_take(&f, &result), ERR_EXISTS);
+	fixture_write(&f, "w", 10, 1);
+	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+	fixture_stop(&f);
+}
+
+static void test_cancelled(void **state)
+{
+	struct fixture f;
+	struct take_request request = {.id = {1, 1}, .reason = "notice", .step = -1};
+	struct take_result result;
+	struct cancel cancel;
+
+	(void)state;
+	fixture_start(&f);
+	request.directory = f.source;
+	fixture_write(&f, "w", 10, 1);
+	assert_works(cancel_init(&cancel, &err));
+	cancel_raise(&cancel);
+	assert_fails(storage_take(f.storage, &request, &result, &cancel, &err), ERR_CANCELLED);
+	cancel_release(&cancel);
+	fixture_stop(&f);
+}
+
+static void test_full_disk_and_the_last_commit_stands(void **state)
+{
+	struct fixture f;
+	struct storage_options options = {.job = "full", .create = true, .threads = 2};
+	struct take_request request = {.id = {1, 1}, .reason = "request", .step = -1};
+	struct take_result result;
+	struct storage *storage;
+	struct restore_request back = {.id = {1, 1}};
+	struct restore_result restored;
+	auto_free char *small = NULL, *url = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	small = text_format("%s/small", f.root);
+	url = text_format("file://%s", small);
+	assert_int_equal(mkdir(small, 0755), 0);
+	if (mount("tmpfs", small, "tmpfs", 0, "size=6m") < 0) {
+		fixture_stop(&f);
+		skip(); /* needs root */
+	}
+	options.url = url;
+	request.directory = f.source;
+	assert_works(storage_open(&options, &storage, NULL, &err));
+	fixture_write(&f, "w", 1 << 20, 1);
+	assert_works(storage_take(storage, &request, &result, NULL, &err));
+	fixture_write(&f, "more", 20 << 20, 2);
+	request.id.sequence = 2;
+	assert_fails(storage_take(storage, &request, &result, NULL, &err), ERR_NO_SPACE);
+	back.directory = f.target;
+	assert_works(storage_restore(storage, &back, &restored, NULL, &err));
+	/* Once there is room again, the next one works. */
+	fixture_write(&f, "more", 1 << 20, 2);
+	request.id.sequence = 3;
+	assert_works(storage_take(storage, &request, &result, NULL, &err));
+	storage_close(storage);
+	assert_int_equal(umount(small), 0);
+	fixture_stop(&f);
+}
+
+struct seen {
+	atomic_int calls;
+	_Atomic uint64_t total;
+};
+
+static void note_progress(void *arg, const struct take_progress *progress)
+{
+	struct seen *seen = arg;
+
+	atomic_fetch_add(&seen->calls, 1);
+	atomic_store(&seen->total, progress->bytes_total);
+	if (progress->bytes_done > progress->bytes_total)
+		atomic_store(&seen->total, 0);
+}
+
+static void test_progress_is_told(void **state)
+{
+	struct fixture f;
+	struct seen seen = {0};
+	struct take_request request = {
+		.id = {1, 1}, .reason = "request", .step = -1, .progress = note_progress, .arg = &seen};
+	struct take_result result;
+
+	(void)state;
+	fixture_start(&f);
+	request.directory = f.source;
+	fixture_write(&f, "w", 2 * CHUNK_SIZE, 1);
+	assert_works(storage_take(f.storage, &request, &result, NULL, &err));
+	assert_true(seen.calls > 0);
+	assert_int_equal(seen.total, 2 * CHUNK_SIZE);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_everything_comes_back),
+		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_absolute_links_into_the_directory_become_relative),
+		cmocka_unit_test(test_nothing_there),
+		cmocka_unit_test(test_nothing_is_sent_twice),
+		cmocka_unit_test(test_lost_packs_are_sent_again),
+		cmocka_unit_test(test_the_trainer_may_take_files_away),
+		cmocka_unit_test(test_a_file_written_to_after_the_freeze_is_not_committed),
+		cmocka_unit_test(test_not_one_complete_checkpoint),
+		cmocka_unit_test(test_a_file_being_written_is_never_a_mixture),
+		cmocka_unit_test(test_exclude),
+		cmocka_unit_test(test_more_files_than_descriptors),
+		cmocka_unit_test(test_the_same_sequence_twice),
+		cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_full_disk_and_the_last_commit_stands),
+		cmocka_unit_test(test_progress_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
