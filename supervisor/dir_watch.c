@@ -76,8 +76,11 @@ static char *path_of(const struct dir_watch *watch, int wd)
 {
 	const char *name = wd < 0 ? NULL : inotifytools_filename_from_wd(wd);
 	size_t prefix = strlen(watch->directory);
-	size_t length = name ? strlen(name) : 0;
+	size_t length;
 
+	if (!name)
+		return NULL;
+	length = strlen(name);
 	while (length > prefix && name[length - 1] == '/')
 		length--;
 	if (length < prefix || strncmp(name, watch->directory, prefix) != 0)

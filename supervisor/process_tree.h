@@ -40,7 +40,8 @@ enum process_tree_detail {
 	PROCESS_TREE_FULL
 };
 
-/* All descendants of `root`, and `root` itself where `root` is not this process. Some 20 us per process on the machine. */
+/* All descendants of `root`, and `root` itself where `root` is not this process. With 2,000 of them on two busy cores it took 80 ms
+ * (BRIEF) and 300 ms (FULL). */
 int process_tree_read(
 	pid_t root, enum process_tree_detail detail, struct process_tree *tree, struct err *err);
 void process_tree_release(struct process_tree *tree);

@@ -254,22 +254,20 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 
 void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end end, int64_t now_ms)
 {
-	const struct writer *writer = writers_find(&sealing->burst.writers, pid);
-	bool wrote = writer != NULL;
-	bool exiting = writer && writer->exiting;
-	bool flushing = exiting && writer->open_at_exit;
-	bool open;
+	struct burst *burst = &sealing->burst;
+	const struct writer *found = writers_find(&burst->writers, pid);
+	struct writer writer = found ? *found : (struct writer){0};
+	bool open, cut_off, unsaid;
 
-	burst_observe(&sealing->burst, now_ms);
-	open = burst_close_all(&sealing->burst, pid, false);
-	writers_forget(&sealing->burst.writers, pid);
-	if (sealing->burst.settled)
-		return;
-	/* With a file open: by exit, but past all destructors; or killed, perhaps while exit() flushed. */
-	if (open || (flushing && end == SEALING_KILLED))
-		burst_tear(&sealing->burst, now_ms);
-	else if (wrote && !exiting && end != SEALING_EXITED && sealing->burst.active)
-		burst_tear(&sealing->burst, now_ms);
+	burst_observe(burst, now_ms);
+	open = burst_close_all(burst, pid, false);
+	writers_forget(&burst->writers, pid);
+	/* Perhaps while exit() flushed. */
+	cut_off = writer.open_at_exit && end == SEALING_KILLED;
+	/* Between two files of a checkpoint, perhaps. */
+	unsaid = found && !writer.exiting && end != SEALING_EXITED && burst->active;
+	if (!burst->settled && (open || cut_off || unsaid))
+		burst_tear(burst, now_ms);
 }
 
 void sealing_job_ended(struct sealing *sealing, bool clean, int64_t now_ms)

@@ -8,8 +8,8 @@
 
 void writers_release(struct writers *writers)
 {
-	while (writers->open_count > 0)
-		writers_close(writers, &writers->opens[0]);
+	for (size_t i = 0; i < writers->open_count; i++)
+		free(writers->opens[i].path);
 	free(writers->opens);
 	free(writers->processes);
 	*writers = (struct writers){0};

@@ -1,4 +1,5 @@
 """`reprieve run -- COMMAND` with no options stands in for tini: signals, orphans, exit codes, the terminal, and nothing of ours in between."""
+import ctypes
 import fcntl
 import os
 import pty
@@ -6,7 +7,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import termios
 import time
 
@@ -56,8 +56,12 @@ class Supervised:
         return self
 
     def __exit__(self, *exception):
+        # Not until the end of its output: an orphan that nobody adopted may hold that open.
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
 
     def line(self):
         """The next line of stdout, unbuffered, so that select() tells the truth."""
@@ -209,7 +213,7 @@ def test_carries_the_value_of_a_queued_signal(tmp_path):
                "i=signal.sigwaitinfo(s); print(i.si_code, flush=True)")
     with Supervised(tmp_path, [PYTHON, "-c", program]) as supervised:
         supervised.line()
-        subprocess.run(["kill", "-q", "77", "-s", "RTMIN", str(supervised.process.pid)], check=False, executable="/bin/kill")
+        assert ctypes.CDLL(None).sigqueue(supervised.process.pid, int(signal.SIGRTMIN), ctypes.c_void_p(77)) == 0
         assert supervised.line() == "-1"  # SI_QUEUE
         supervised.end()
 
@@ -532,6 +536,21 @@ def test_started_in_the_background_it_leaves_the_terminal_alone(shell):
     shell.type("\x03")
     shell.expect(f"<got {signal.SIGINT:d}>")
     shell.type("end\n")
+    shell.shell_answers()
+
+
+def test_brought_to_the_foreground_while_it_runs_it_may_read(shell):
+    """`fg` sends no SIGCONT to what is not stopped: nobody tells us that the terminal is ours."""
+    waiter = ("import os, time\nprint('up', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.05)\n"
+              "print('line=' + input(), flush=True)\n")
+    (shell.path / "waiter.py").write_text(waiter)
+    shell.type(f"$REPRIEVE run -- {PYTHON} waiter.py &\n")
+    shell.expect("up\r\n")
+    shell.type("fg\n")
+    shell.expect("waiter.py\r\n")
+    (shell.path / "go").touch()
+    shell.type("word\n")
+    assert "Stopped" not in shell.expect("line=word")
     shell.shell_answers()
 
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,10 +179,10 @@ static void reaps_orphans(void **state)
 {
 	(void)state;
 	/* The subshells end at once, so that their children fall to us; all are gone before the main process is. */
-	assert_int_equal(
-		run_shell("i=0; while [ $i -lt 50 ]; do (sh -c : &); i=$((i+1)); done;"
-			  "while [ $(ps -o pid= --ppid $PPID | wc -l) -gt 1 ]; do :; done; exit 7",
-			NULL, NULL),
+	assert_int_equal(run_shell("i=0; while [ $i -lt 50 ]; do (sh -c : &); i=$((i+1)); done;"
+				   "while [ $(grep -sl \"^PPid:.$PPID$\" /proc/[0-9]*/status | wc "
+				   "-l) -gt 1 ]; do :; done; exit 7",
+				 NULL, NULL),
 		7);
 	assert_int_equal(reaped_count, 51);
 }
@@ -212,6 +213,26 @@ static void kills_a_tree_that_forks(void **state)
 	assert_int_equal(living(), 0);
 }
 
+/* Else the first descriptor that we open would be what the log and the job write to. */
+static void fills_closed_standard_descriptors(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		for (int fd = 0; fd <= 2; fd++)
+			close(fd);
+		child_prepare(NULL);
+		for (int fd = 0; fd <= 2; fd++)
+			if (fcntl(fd, F_GETFD) != FD_CLOEXEC)
+				_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 #define RUN(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -224,6 +245,7 @@ int main(void)
 		RUN(signals_only_what_runs),
 		RUN(reaps_orphans),
 		RUN(kills_a_tree_that_forks),
+		RUN(fills_closed_standard_descriptors),
 	};
 	struct err err;
 
