@@ -83,14 +83,16 @@ struct shim_header {
 #define SHIM_HEADER_SIZE 4096u
 #define SHIM_CHANNEL_SIZE (SHIM_HEADER_SIZE + SHIM_RECORDS * sizeof(struct shim_record))
 
-_Static_assert(sizeof(struct shim_record) == 1024, "the wire format has no padding of the compiler's");
+_Static_assert(
+	sizeof(struct shim_record) == 1024, "the wire format has no padding of the compiler's");
 _Static_assert(sizeof(struct shim_header) <= SHIM_HEADER_SIZE, "the header is one page");
 
 /* FNV-1a over all that a record says, and its place in the sequence. The lengths must have been checked. */
 static inline uint32_t shim_checksum(const struct shim_record *record, uint64_t sequence)
 {
-	const uint64_t words[] = {sequence, record->pid, (uint32_t)record->descriptor, record->event,
-		record->flags, record->path_length, record->path2_length, record->device, record->inode};
+	const uint64_t words[] = {sequence, record->pid, (uint32_t)record->descriptor,
+		record->event, record->flags, record->path_length, record->path2_length,
+		record->device, record->inode};
 	const unsigned char *text = (const unsigned char *)record->text;
 	uint32_t sum = 2166136261u;
 

@@ -20,10 +20,11 @@ bool tracked_add(int fd)
 
 bool tracked_remove(int fd)
 {
-	unsigned bit = 1u << (fd % TRACKED_BITS);
+	unsigned bit;
 
 	if ((unsigned)fd >= TRACKED_MOST)
 		return false;
+	bit = 1u << (fd % TRACKED_BITS);
 	return atomic_fetch_and(&tracked_words[fd / TRACKED_BITS], ~bit) & bit;
 }
 

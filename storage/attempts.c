@@ -243,6 +243,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 		}
 		as_of = attempt->number;
 	}
+	record_trim_memory();
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 #include "manifest_entry.h"
 
+#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base64.h"
 #include "entry_path.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char head_magic[PACK_MAGIC_SIZE + 1] = "RPVPACK1";
-static const char tail_magic[PACK_MAGIC_SIZE + 1] = "RPVPEND1";
+static const uint8_t head_magic[PACK_MAGIC_SIZE] = {'R', 'P', 'V', 'P', 'A', 'C', 'K', '1'};
+static const uint8_t tail_magic[PACK_MAGIC_SIZE] = {'R', 'P', 'V', 'P', 'E', 'N', 'D', '1'};
 
 static void put_u32(uint8_t *target, uint32_t value)
 {

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define PASSES_MOST 3
+/* Beside a training job that needs its memory, more threads than this buys are not worth their buffers. */
+#define BUFFERS_MOST ((size_t)256 << 20)
+#define THREADS_MOST (BUFFERS_MOST / (PACK_CAPACITY + CHUNK_SIZE))
 
 struct file_reading {
 	struct tree_item *item;
@@ -130,14 +133,16 @@ static int finish_file(struct reading *reading, struct file_reading *file, struc
 		return 0;
 	}
 	if (file->torn || !file_stamp_same_content(&now, &item->stamp))
-		return err_set(err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
+		return err_set(
+			err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
 	if (++file->passes == PASSES_MOST)
 		return err_set(
 			err, ERR_RETRY, "%s keeps changing while it is read", item->entry.path);
 	if (tree_stamp(item->fd, true, &now, reading->packing->cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
 	if (!file_stamp_same_content(&now, &item->stamp))
-		return err_set(err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
+		return err_set(
+			err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
 	item->stamp = now;
 	if (file->count == 0)
 		return finish_file(reading, file, err);
@@ -240,6 +245,8 @@ int reader_run(struct tree *tree, struct packing *packing, unsigned threads,
 	struct reading reading = {.tree = tree, .packing = packing, .told = told, .arg = arg};
 	uint64_t pieces;
 
+	if (threads > THREADS_MOST)
+		threads = (unsigned)THREADS_MOST;
 	reading.locked.files = files;
 	reading.locked.again = again;
 	pthread_mutex_init(&reading.mutex, NULL);

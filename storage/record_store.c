@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,4 +296,11 @@ void job_listing_release(struct job_listing *listing)
 	free(listing->ended);
 	store_listing_release(&listing->packs);
 	*listing = (struct job_listing){0};
+}
+
+void record_trim_memory(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }

@@ -62,4 +62,7 @@ void job_listing_release(struct job_listing *listing);
 int record_check_packs(struct storage *storage, const struct manifest *manifest,
 	const struct store_listing *packs, struct err *err);
 
+/* Gives back to the system what a call has freed: manifests of many files are large as JSON, and we idle for hours in between. */
+void record_trim_memory(void);
+
 #endif

@@ -16,9 +16,6 @@
 
 #define PROGRESS_EVERY_MS 250
 
-AUTO(struct manifest, manifest_release);
-AUTO(struct layout, layout_release);
-
 /* One place where a chunk belongs. */
 struct piece {
 	const struct chunk *chunk;
@@ -296,6 +293,7 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 	free(restoring.pieces);
 	layout_release(&restoring.layout);
 	manifest_release(&restoring.manifest);
+	record_trim_memory();
 	if (failed == 0)
 		return 0;
 	if (err)

@@ -234,10 +234,13 @@ int storage_take(struct storage *storage, const struct take_request *request,
 		.packing = {.storage = storage, .id = request->id, .cancel = cancel},
 	};
 	char text[SNAPSHOT_ID_TEXT];
+	int failed;
 
 	*result = (struct take_result){0};
 	file_nonce(taking.packing.nonce);
-	if (take_snapshot(&taking, result, err) == 0)
+	failed = take_snapshot(&taking, result, err);
+	record_trim_memory();
+	if (failed == 0)
 		return 0;
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));
 }

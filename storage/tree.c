@@ -178,7 +178,7 @@ static int compare_inodes(const void *a, const void *b)
 
 static void find_hardlinks(struct tree *tree)
 {
-	auto_free struct tree_item **linked = memory_new(tree->count * sizeof(*linked));
+	auto_free struct tree_item **linked = memory_new(tree->count * sizeof(struct tree_item *));
 	const struct tree_item *file = NULL;
 	size_t count = 0;
 
@@ -242,7 +242,7 @@ static int open_all(struct tree *tree, struct cancel *cancel, struct err *err)
 static const struct tree_item *find_fresh(const struct tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++)
-		if (tree->items[i].fd >= 0 && is_fresh(&tree->items[i].stamp))
+		if (tree->items[i].entry.type == ENTRY_FILE && is_fresh(&tree->items[i].stamp))
 			return &tree->items[i];
 	return NULL;
 }

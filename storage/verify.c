@@ -129,7 +129,7 @@ static void examine_records(struct examined *pack)
 {
 	pack->faults = memory_new(pack->record_count * sizeof(*pack->faults));
 	pack->used = memory_new(pack->record_count * sizeof(*pack->used));
-	for (uint32_t i = 0; i < pack->record_count; i++) {
+	for (uint32_t i = 0; pack->records && i < pack->record_count; i++) {
 		const struct pack_record *record = &pack->records[i];
 		const uint8_t *raw;
 		struct err err = {0};
@@ -189,15 +189,15 @@ static void check_reference(
 {
 	const struct chunk *chunk = chunk_of(reference);
 	size_t raw_size = chunk_length(reference->entry->size, reference->number);
+	uint64_t from = (uint64_t)reference->number * CHUNK_SIZE;
 	auto_free char *sentence = NULL;
 	struct err err = {0};
 
 	if (check_chunk(pack, chunk, raw_size, &err) == 0)
 		return;
 	sentence = text_format("%s: pack %s, chunk at %u (bytes %llu to %llu of the file): %s",
-		reference->entry->path, reference->key, chunk->offset,
-		(unsigned long long)(reference->number * CHUNK_SIZE),
-		(unsigned long long)(reference->number * CHUNK_SIZE + raw_size), err.text);
+		reference->entry->path, reference->key, chunk->offset, (unsigned long long)from,
+		(unsigned long long)(from + raw_size), err.text);
 	report(verifying, reference->manifest->id, sentence);
 }
 

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRY_AGAIN_MS 100
+/* Looking takes some 20 us for each process on the machine, on the loop. */
+#define TRY_AGAIN_MS 250
 #define WRITERS_MOST 256
 
 static void hinder(struct ask *ask, const char *why)
@@ -35,11 +36,14 @@ static bool send_signal(struct ask *ask)
 	size_t sent = 0;
 	struct err err;
 
-	if (process_tree_read(ask->child, PROCESS_TREE_FULL, &tree, &err) < 0) {
+	/* From ourselves down: ranks whose launcher has died are our children now. */
+	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, &err) < 0) {
 		hinder(ask, err.text);
 		return false;
 	}
 	rank_choice_make(&tree, ask->child, ask->signal, writers, writer_count, &choice);
+	if (choice.count > 0)
+		ask->callbacks.asking(ask->callbacks.arg);
 	for (size_t i = 0; i < choice.count; i++)
 		if (kill(choice.pids[i], ask->signal) == 0)
 			choice.pids[sent++] = choice.pids[i];
@@ -87,6 +91,7 @@ static void start_command(struct ask *ask)
 		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setsigmask(&attributes, &ask->inherited->mask);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	ask->callbacks.asking(ask->callbacks.arg);
 	failed = posix_spawn(&ask->command_pid, shell, NULL, &attributes, argv, environment);
 	posix_spawnattr_destroy(&attributes);
 	if (failed) {
@@ -115,7 +120,8 @@ void ask_start(struct ask *ask, pid_t child)
 		if (ask->command_pid == 0)
 			start_command(ask);
 		else
-			hinder(ask, "the checkpoint command of the request before is still running");
+			hinder(ask,
+				"the checkpoint command of the request before is still running");
 		return;
 	}
 	try_again(&ask->again);

@@ -14,6 +14,8 @@
 #include <sys/types.h>
 
 struct ask_callbacks {
+	/* The request goes out now: what the job writes from here on may be the answer to it. A fast job answers before `asked`. */
+	void (*asking)(void *arg);
 	/* The request is out; `pids` is empty for a command. */
 	void (*asked)(void *arg, const pid_t *pids, size_t count);
 	/* It cannot be done, now or ever: one sentence. Told once a request; trying goes on where that makes sense. */

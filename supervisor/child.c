@@ -44,11 +44,6 @@ int child_prepare(struct err *err)
 	return 0;
 }
 
-bool child_can_preload(const char *path)
-{
-	return path[0] == '/' && !strpbrk(path, ": \t\n");
-}
-
 static bool names_variable(const char *variable, const char *name, size_t length)
 {
 	return strncmp(variable, name, length) == 0 && variable[length] == '=';
@@ -74,30 +69,18 @@ static size_t count_texts(const char *const *texts)
 	return count;
 }
 
-/* The pointers are borrowed, except that of LD_PRELOAD, which goes to `*preload`. */
-static char **child_environment(const struct child_options *options, char **preload)
+/* The pointers are borrowed. */
+static char **child_environment(const struct child_options *options)
 {
-	size_t most = count_texts((const char *const *)environ) + count_texts(options->set) + 2;
+	size_t most = count_texts((const char *const *)environ) + count_texts(options->set) + 1;
 	char **variables = memory_grow(NULL, most, sizeof(*variables));
-	const char *already = getenv("LD_PRELOAD");
 	size_t count = 0;
 
-	for (char **variable = environ; *variable; variable++) {
-		if (is_listed(*variable, options->set, options->unset))
-			continue;
-		if (options->preload && text_starts(*variable, "LD_PRELOAD="))
-			continue;
-		variables[count++] = *variable;
-	}
+	for (char **variable = environ; *variable; variable++)
+		if (!is_listed(*variable, options->set, options->unset))
+			variables[count++] = *variable;
 	for (const char *const *set = options->set; set && *set; set++)
 		variables[count++] = (char *)*set;
-	if (options->preload) {
-		/* Behind what is there: an allocator or a sanitizer insists on being first. */
-		*preload = already && *already
-				   ? text_format("LD_PRELOAD=%s:%s", already, options->preload)
-				   : text_format("LD_PRELOAD=%s", options->preload);
-		variables[count++] = *preload;
-	}
 	variables[count] = NULL;
 	return variables;
 }
@@ -171,8 +154,7 @@ static int read_report(int fd)
 
 int child_spawn(const struct child_options *options, struct child *child, struct err *err)
 {
-	auto_free char *preload = NULL;
-	auto_free char **variables = child_environment(options, &preload);
+	auto_free char **variables = child_environment(options);
 	int ends[2];
 
 	*child = (struct child){.exit_code = 70, .our_group = getpgrp()};

@@ -24,7 +24,6 @@ struct child_options {
 	char *const *argv;        /* ends in NULL */
 	const char *const *set;   /* "NAME=value"..., ends in NULL; may be NULL */
 	const char *const *unset; /* "NAME"..., ends in NULL; may be NULL */
-	const char *preload; /* appended to LD_PRELOAD; NULL for none. See child_can_preload() */
 	const struct signals_inherited *inherited;
 };
 
@@ -50,9 +49,6 @@ int child_prepare(struct err *err);
  * does not exist, 126 where it cannot be run, and 70 where this system cannot start a process at all.
  */
 int child_spawn(const struct child_options *options, struct child *child, struct err *err);
-
-/* False for a path that LD_PRELOAD cannot name: it separates by spaces and colons. */
-bool child_can_preload(const char *path);
 
 /*
  * Passes on a signal that was received. Not those that the terminal has sent to the child as well, nor SIGCHLD. SIGCONT after

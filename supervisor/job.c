@@ -55,7 +55,8 @@ static void arm_budget(struct job *job)
 			at = job->budget.commit_until_ms;
 	}
 	/* Once its checkpoint is safe there is nothing to wait for; a job that we only forwarded SIGTERM to may still clean up. */
-	if (job->state == JOB_DRAINING && job->options->ask != ASK_AUTO && at > now + STOP_PATIENCE_MS)
+	if (job->state == JOB_DRAINING && job->options->ask != ASK_AUTO &&
+		at > now + STOP_PATIENCE_MS)
 		at = now + STOP_PATIENCE_MS;
 	if (at == CLOCK_NEVER)
 		loop_disarm(&job->loop, &job->budget_timer);
@@ -77,7 +78,8 @@ static void request_because_of_notice(struct job *job)
 	const struct notice *stop = notices_stop(&job->notices);
 
 	job->facts.noticed = true;
-	if (job->options->ask == ASK_NONE || (job->options->ask == ASK_AUTO && text_equal(stop->source, "sigterm"))) {
+	if (job->options->ask == ASK_NONE ||
+		(job->options->ask == ASK_AUTO && text_equal(stop->source, "sigterm"))) {
 		/* As any entrypoint would: what the job makes of SIGTERM is its own affair. */
 		if (text_equal(stop->source, "sigterm")) {
 			log_note("forwarding SIGTERM to the job");
@@ -89,7 +91,8 @@ static void request_because_of_notice(struct job *job)
 			child_signal(&job->child, SIGTERM);
 			return;
 		}
-		log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its newest complete one counts");
+		log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its "
+			 "newest complete one counts");
 		return;
 	}
 	job->facts.told_to_end = true;
@@ -99,8 +102,8 @@ static void request_because_of_notice(struct job *job)
 static void stop_child(struct job *job)
 {
 	bool forwarded = job->facts.told_to_end &&
-		(job->options->ask == ASK_NONE || job->options->ask == ASK_AUTO) &&
-		job->request.sent_ms > 0;
+			 (job->options->ask == ASK_NONE || job->options->ask == ASK_AUTO) &&
+			 job->request.sent_ms > 0;
 
 	job_end_request(job);
 	job->facts.told_to_end = true;
@@ -123,7 +126,7 @@ static void kill_child(struct job *job)
 static void withdraw_request(struct job *job)
 {
 	log_note("the notice was withdrawn: the job goes on");
-	ask_stop(&job->ask);
+	job_end_request(job);
 	job->facts.noticed = false;
 	job->facts.told_to_end = false;
 	if (job->snapshots)
@@ -230,8 +233,8 @@ static void end_attempt(struct job *job, const struct outcome *outcome)
 		snapshot_id_is_none(snapshots_newest(job->snapshots))
 			? NULL
 			: snapshot_id_format(snapshots_newest(job->snapshots), id));
-	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name, about, NULL,
-		    &err) < 0 &&
+	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name,
+		    about, NULL, &err) < 0 &&
 		err.kind != ERR_EXISTS)
 		log_debug("the end of the attempt is not recorded: %s", err.text);
 	json_decref(about);
@@ -247,13 +250,15 @@ static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 	events_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name, "exit_code",
 		outcome->exit_code, "durable", any ? id : NULL);
 	if (text_equal(outcome->name, "preempted"))
-		log_note("preempted; durable: %s. Run the same command again to go on from there (exit %d)", id,
-			outcome->exit_code);
+		log_note("preempted; durable: %s. Run the same command again to go on from there "
+			 "(exit %d)",
+			id, outcome->exit_code);
 	else if (text_equal(outcome->name, "lost"))
 		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)",
 			job->facts.noticed ? "preempted" : "ended", id, outcome->exit_code);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
-		log_warn("the job ended, but its newest checkpoint is not durable; durable: %s", id);
+		log_warn(
+			"the job ended, but its newest checkpoint is not durable; durable: %s", id);
 }
 
 static int finish(struct job *job)
@@ -261,11 +266,13 @@ static int finish(struct job *job)
 	struct outcome outcome;
 
 	job->facts.all_durable = job_is_durable(job);
-	job->facts.strict_failed = job->options->strict && (job->ours_failed || !job->facts.all_durable);
+	job->facts.strict_failed =
+		job->options->strict && (job->ours_failed || !job->facts.all_durable);
 	outcome = outcome_of(&job->facts);
 	if (job->refusal && !job->facts.launched)
 		outcome = (struct outcome){"refused", job->refusal};
-	workers_free(job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
+	workers_free(
+		job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
 	job->workers = NULL;
 	end_attempt(job, &outcome);
 	say_how_it_ended(job, &outcome);
@@ -286,7 +293,7 @@ int job_run(struct job *job)
 	if (job_open(job, &err) < 0) {
 		log_error("%s", err.text);
 		job_close(job);
-		return EXIT_OWN_FAILURE;
+		return err.kind == ERR_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
 	}
 	job_begin_resume(job);
 	if (job->state != JOB_OVER && loop_run(&job->loop, &err) < 0)

@@ -108,7 +108,8 @@ void job_close(struct job *job);
 
 /* job_notices.c */
 void job_signal_received(void *arg, const struct signalfd_siginfo *info);
-void job_start_watching(struct job *job);
+/* -1 only for a list of sources that makes no sense. */
+int job_start_watching(struct job *job, struct err *err);
 void job_take_notice(struct job *job, const struct notice *notice);
 
 /* job_requests.c */

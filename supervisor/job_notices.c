@@ -27,8 +27,9 @@ static void write_notice_file(struct job *job, const struct notice *notice, cons
 		unlink(path);
 		return;
 	}
-	about = json_pack("{s:s, s:s, s:s, s:s?}", "kind", notice->kind == NOTICE_STOP ? "stop" : "advice",
-		"source", notice->source, "reason", notice->reason, "deadline", deadline);
+	about = json_pack("{s:s, s:s, s:s, s:s?}", "kind",
+		notice->kind == NOTICE_STOP ? "stop" : "advice", "source", notice->source, "reason",
+		notice->reason, "deadline", deadline);
 	text = json_dumps(about, JSON_COMPACT);
 	json_decref(about);
 	if (text)
@@ -37,8 +38,10 @@ static void write_notice_file(struct job *job, const struct notice *notice, cons
 
 static void tell(struct job *job, const struct notice *notice)
 {
-	static const char *const kinds[] = {[NOTICE_NONE] = "none", [NOTICE_ADVICE] = "advice",
-		[NOTICE_STOP] = "stop", [NOTICE_CANCELLED] = "cancelled"};
+	static const char *const kinds[] = {[NOTICE_NONE] = "none",
+		[NOTICE_ADVICE] = "advice",
+		[NOTICE_STOP] = "stop",
+		[NOTICE_CANCELLED] = "cancelled"};
 	char deadline[32], left_text[32];
 	bool timed = notice->deadline_ms != CLOCK_NEVER && notice->kind != NOTICE_CANCELLED;
 	int64_t left = timed ? clock_left_ms(notice->deadline_ms) : 0;
@@ -46,15 +49,17 @@ static void tell(struct job *job, const struct notice *notice)
 	clock_format(clock_wall_ms() + left, deadline, sizeof(deadline));
 	text_duration(left, left_text, sizeof(left_text));
 	if (notice->kind == NOTICE_STOP)
-		log_note("preemption notice from %s (%s): %s left", notice->source, notice->reason, left_text);
+		log_note("preemption notice from %s (%s): %s left", notice->source, notice->reason,
+			left_text);
 	else if (notice->kind == NOTICE_ADVICE)
-		log_note("advice from %s: %s; an early checkpoint is taken, the job goes on", notice->source,
-			notice->reason);
+		log_note("advice from %s: %s; an early checkpoint is taken, the job goes on",
+			notice->source, notice->reason);
 	else
 		log_note("%s withdraws its notice (%s)", notice->source, notice->reason);
-	events_add(&job->events, "notice", "{s:s, s:s, s:s, s:s?, s:o}", "kind", kinds[notice->kind], "source",
-		notice->source, "reason", notice->reason, "deadline", timed ? deadline : NULL,
-		"seconds_left", timed ? json_real((double)left / 1000) : json_null());
+	events_add(&job->events, "notice", "{s:s, s:s, s:s, s:s?, s:o}", "kind",
+		kinds[notice->kind], "source", notice->source, "reason", notice->reason, "deadline",
+		timed ? deadline : NULL, "seconds_left",
+		timed ? json_real((double)left / 1000) : json_null());
 	write_notice_file(job, notice, timed ? deadline : NULL);
 }
 
@@ -71,7 +76,8 @@ void job_take_notice(struct job *job, const struct notice *notice)
 	case NOTICE_FIRST_STOP:
 	case NOTICE_EARLIER_DEADLINE:
 		tell(job, notice);
-		job->facts.by_signal_only = text_equal(notices_stop(&job->notices)->source, "sigterm") &&
+		job->facts.by_signal_only =
+			text_equal(notices_stop(&job->notices)->source, "sigterm") &&
 			job->notices.count == 1;
 		job_feed(job, EV_NOTICE);
 		return;
@@ -134,16 +140,20 @@ static void health_changed(void *arg, const struct source_state *state)
 	workers_post(job->workers, deliver_health, parcel);
 }
 
-void job_start_watching(struct job *job)
+int job_start_watching(struct job *job, struct err *err)
 {
 	struct cloud_options options = {.sources = job->options->notice,
 		.notice = notice_seen,
 		.health = health_changed,
 		.arg = job};
-	struct err err;
+	struct err why;
 
-	if (cloud_watch_start(&options, &job->watch, &err) < 0)
-		job_failed(job, "no preemption notice but SIGTERM will be seen", &err);
+	if (cloud_watch_start(&options, &job->watch, &why) == 0)
+		return 0;
+	if (why.kind == ERR_INVALID)
+		return err_set(err, why.kind, "--notice: %s", why.text);
+	job_failed(job, "no preemption notice but SIGTERM will be seen", &why);
+	return 0;
 }
 
 /* --- signals --- */
@@ -173,8 +183,8 @@ static bool ended_cleanly(const struct job *job)
 	code = WEXITSTATUS(job->child.status);
 	if (code == 0)
 		return true;
-	return job->facts.told_to_end &&
-		(code == 128 + SIGTERM || code == 128 + job->ask.signal || code == EXIT_PREEMPTED || code == 42);
+	return job->facts.told_to_end && (code == 128 + SIGTERM || code == 128 + job->ask.signal ||
+						 code == EXIT_PREEMPTED || code == 42);
 }
 
 static void child_ended(struct job *job)
@@ -224,13 +234,15 @@ void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 		terminate(job, info);
 		return;
 	}
-	if (signal == SIGUSR1 && (job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND)) {
+	if (signal == SIGUSR1 &&
+		(job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND)) {
 		if (job->state == JOB_RUNNING)
 			job_request(job, "request");
 		return;
 	}
 	/* Ctrl-C while restoring: there is nobody else to end. */
-	if (job->state == JOB_RESTORING && (signal == SIGINT || signal == SIGQUIT || signal == SIGHUP)) {
+	if (job->state == JOB_RESTORING &&
+		(signal == SIGINT || signal == SIGQUIT || signal == SIGHUP)) {
 		job->refusal = 128 + signal;
 		job_feed(job, EV_RESTORE_FAILED);
 		return;

@@ -41,8 +41,9 @@ static json_t *status_of(const struct job *job)
 
 	return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:I, s:s}", "job", job->name.text, "state",
 		job_state_name(job->state), "attempt", (int)job->resume.attempt.number, "pid",
-		(int)job->child.pid, "durable", any ? snapshot_id_format(snapshots_newest(job->snapshots), id) : NULL,
-		"step", (json_int_t)job->durable_step, "store", job->store ? job->store : "");
+		(int)job->child.pid, "durable",
+		any ? snapshot_id_format(snapshots_newest(job->snapshots), id) : NULL, "step",
+		(json_int_t)job->durable_step, "store", job->store ? job->store : "");
 }
 
 static void client_asked(void *arg, struct control_request *request, json_t *message)
@@ -58,7 +59,8 @@ static void client_asked(void *arg, struct control_request *request, json_t *mes
 	} else if (job->state != JOB_RUNNING) {
 		refuse_client(request, "the job is not running");
 	} else if (job->options->ask != ASK_SIGNAL && job->options->ask != ASK_COMMAND) {
-		refuse_client(request, "this job cannot be asked: it was started without --checkpoint-signal or --checkpoint-command");
+		refuse_client(request, "this job cannot be asked: it was started without "
+				       "--checkpoint-signal or --checkpoint-command");
 	} else if (job->waiting_count == sizeof(job->waiting) / sizeof(job->waiting[0])) {
 		refuse_client(request, "too many requests at once");
 	} else {
@@ -91,6 +93,15 @@ void job_open_control(struct job *job)
 
 /* --- asking --- */
 
+static void asking(void *arg)
+{
+	struct job *job = arg;
+
+	job->request.sent_ms = clock_monotonic_ms();
+	if (job->tracker)
+		tracker_requested(job->tracker);
+}
+
 static void asked(void *arg, const pid_t *pids, size_t count)
 {
 	struct job *job = arg;
@@ -102,17 +113,14 @@ static void asked(void *arg, const pid_t *pids, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, json_integer(pids[i]));
-	job->request.sent_ms = clock_monotonic_ms();
-	if (job->tracker)
-		tracker_requested(job->tracker);
 	if (!name)
 		log_note("asked for a checkpoint (%s)", job->ask.command);
 	else if (count == 1)
 		log_note("asked process %d for a checkpoint (%s)", (int)pids[0], name);
 	else
 		log_note("asked %zu processes for a checkpoint (%s)", count, name);
-	events_add(&job->events, "asked", "{s:s, s:s?, s:O, s:s}", "how", how, "signal", name, "pids", list,
-		"reason", job->request.reason);
+	events_add(&job->events, "asked", "{s:s, s:s?, s:O, s:s}", "how", how, "signal", name,
+		"pids", list, "reason", job->request.reason);
 	reply_all(job, json_pack("{s:s, s:o}", "event", "asked", "pids", list), false);
 }
 
@@ -150,15 +158,21 @@ void job_prepare_asking(struct job *job)
 	job->ask = (struct ask){
 		.loop = &job->loop,
 		.method = job->options->ask == ASK_COMMAND ? ASK_COMMAND : ASK_SIGNAL,
-		.signal = job->options->ask == ASK_SIGNAL ? job->options->checkpoint_signal : SIGTERM,
+		.signal =
+			job->options->ask == ASK_SIGNAL ? job->options->checkpoint_signal : SIGTERM,
 		.command = job->options->checkpoint_command,
 		.environment = (const char *const *)job->environment,
 		.inherited = job->inherited,
-		.callbacks = {.asked = asked, .hindered = hindered, .writers = writers, .arg = job},
+		.callbacks = {.asking = asking,
+			.asked = asked,
+			.hindered = hindered,
+			.writers = writers,
+			.arg = job},
 	};
 	job->every_timer.fired = every;
 	if (job->options->every_ms > 0)
-		loop_arm(&job->loop, &job->every_timer, clock_monotonic_ms() + job->options->every_ms);
+		loop_arm(&job->loop, &job->every_timer,
+			clock_monotonic_ms() + job->options->every_ms);
 }
 
 void job_request(struct job *job, const char *reason)
@@ -166,7 +180,7 @@ void job_request(struct job *job, const char *reason)
 	bool notice = text_equal(reason, "notice");
 	/* Without a profile the only common request is SIGTERM, and that may end the job: not for a mere advice. */
 	bool may_ask = job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND ||
-		(notice && job->options->ask == ASK_AUTO);
+		       (notice && job->options->ask == ASK_AUTO);
 
 	if (!may_ask) {
 		log_debug("no checkpoint is asked for (%s): no way to ask was given", reason);
@@ -215,7 +229,8 @@ static void ship(struct job *job)
 void job_checkpoint_sealed(void *arg)
 {
 	struct job *job = arg;
-	bool fresh = job->request.active && job->request.sent_ms > 0 && tracker_sealed_is_fresh(job->tracker);
+	bool fresh = job->request.active && job->request.sent_ms > 0 &&
+		     tracker_sealed_is_fresh(job->tracker);
 
 	job->facts.managed = true;
 	job->any_sealed = true;
@@ -223,7 +238,9 @@ void job_checkpoint_sealed(void *arg)
 		.step = tracker_sealed_step(job->tracker),
 		.sealed_ms = clock_monotonic_ms()};
 	text_set(job->newest_sealed.reason, sizeof(job->newest_sealed.reason),
-		fresh ? job->request.reason : job->state == JOB_UPLOADING ? "exit" : "change");
+		fresh                         ? job->request.reason
+		: job->state == JOB_UPLOADING ? "exit"
+					      : "change");
 	events_add(&job->events, "sealed", "{s:o}", "step",
 		job->newest_sealed.step >= 0 ? json_integer(job->newest_sealed.step) : json_null());
 	ship(job);
@@ -243,7 +260,8 @@ static void retry(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, retry_timer);
 
-	if (!snapshots_busy(job->snapshots) && tracker_still_complete(job->tracker, job->newest_sealed.generation))
+	if (!snapshots_busy(job->snapshots) &&
+		tracker_still_complete(job->tracker, job->newest_sealed.generation))
 		snapshots_want(job->snapshots, &job->newest_sealed);
 	else if (job->state == JOB_UPLOADING)
 		job_flush(job);
@@ -254,7 +272,8 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 	const struct notice *stop = notices_stop(&job->notices);
 	int64_t now = clock_monotonic_ms();
 	char id[SNAPSHOT_ID_TEXT], size[24], sent[24], time[32], spare[64] = "", step[40] = "";
-	json_t *step_value = report->sealed.step >= 0 ? json_integer(report->sealed.step) : json_null();
+	json_t *step_value =
+		report->sealed.step >= 0 ? json_integer(report->sealed.step) : json_null();
 
 	job->durable_generation = report->sealed.generation;
 	job->durable_step = report->sealed.step;
@@ -264,7 +283,8 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 	if (report->sealed.step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)report->sealed.step);
 	if (stop)
-		snprintf(spare, sizeof(spare), ", %.1f s before the deadline", (double)clock_left_ms(stop->deadline_ms) / 1000);
+		snprintf(spare, sizeof(spare), ", %.1f s before the deadline",
+			(double)clock_left_ms(stop->deadline_ms) / 1000);
 	text_bytes(report->result.bytes, size, sizeof(size));
 	text_bytes(report->result.bytes_sent, sent, sizeof(sent));
 	text_duration(job->upload_ms, time, sizeof(time));
@@ -272,15 +292,16 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 		log_note("the store works again");
 	job->store_failing = false;
 	log_note("durable: %s%s, %s (%s written) in %s%s", id, step, size, sent, time, spare);
-	events_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:s}", "id", id, "step", step_value,
-		"files", (int)report->result.files, "bytes", (json_int_t)report->result.bytes, "bytes_sent",
-		(json_int_t)report->result.bytes_sent, "seconds", (double)job->upload_ms / 1000, "reason",
-		report->sealed.reason);
+	events_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:s}", "id", id, "step",
+		step_value, "files", (int)report->result.files, "bytes",
+		(json_int_t)report->result.bytes, "bytes_sent",
+		(json_int_t)report->result.bytes_sent, "seconds", (double)job->upload_ms / 1000,
+		"reason", report->sealed.reason);
 	if (text_equal(report->sealed.reason, "request"))
 		reply_all(job,
-			json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable", "id", id, "bytes",
-				(json_int_t)report->result.bytes, "step", step_value, "seconds",
-				(double)job->upload_ms / 1000),
+			json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable", "id", id,
+				"bytes", (json_int_t)report->result.bytes, "step", step_value,
+				"seconds", (double)job->upload_ms / 1000),
 			true);
 	json_decref(step_value);
 }
@@ -293,18 +314,21 @@ static void was_not_durable(struct job *job, const struct snapshot_report *repor
 	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
 		return;
 	/* Written to again before it could be read: the next seal brings a newer one. */
-	if (err->kind == ERR_RETRY && !tracker_still_complete(job->tracker, report->sealed.generation))
+	if (err->kind == ERR_RETRY &&
+		!tracker_still_complete(job->tracker, report->sealed.generation))
 		return;
 	events_add(&job->events, "snapshot_failed", "{s:s}", "why", err->text);
 	if (text_equal(report->sealed.reason, "request"))
-		reply_all(job, json_pack("{s:s, s:s}", "event", "failed", "error", err->text), true);
+		reply_all(
+			job, json_pack("{s:s, s:s}", "event", "failed", "error", err->text), true);
 	if (err->kind == ERR_EXISTS) {
 		job->superseded = true;
 		job_failed(job, "this machine's checkpoints are not published any more", err);
 		return;
 	}
 	if (!job->store_failing)
-		job_failed(job, "a checkpoint is not durable; the job goes on, and it is tried again", err);
+		job_failed(job,
+			"a checkpoint is not durable; the job goes on, and it is tried again", err);
 	job->store_failing = true;
 	if (job->state != JOB_UPLOADING || ++job->flush_tries < FLUSH_TRIES)
 		loop_arm(&job->loop, &job->retry_timer, clock_monotonic_ms() + again);
@@ -358,8 +382,9 @@ int job_start_snapshots(struct job *job, struct err *err)
 
 bool job_is_durable(const struct job *job)
 {
-	bool asked_in_vain = job->facts.noticed && job->request.sent_ms > 0 && !job->request.answered &&
-		(job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND);
+	bool asked_in_vain = job->facts.noticed && job->request.sent_ms > 0 &&
+			     !job->request.answered &&
+			     (job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND);
 
 	if (job->any_sealed && job->durable_generation != job->newest_sealed.generation)
 		return false;
@@ -378,7 +403,8 @@ void job_flush(struct job *job)
 	if (job->resuming || job->retry_timer.armed)
 		return;
 	if (missing && !job->superseded && job->store && !job->flushed) {
-		job->flushed = true; /* once more for a store that failed before; then retries, counted */
+		job->flushed =
+			true; /* once more for a store that failed before; then retries, counted */
 		ship(job);
 		if (job->resuming || (job->snapshots && snapshots_busy(job->snapshots)))
 			return;

@@ -28,9 +28,11 @@ int job_open(struct job *job, struct err *err)
 	if (events_open(&job->events, job->options->events, &why) < 0)
 		job_failed(job, "there will be no event ledger", &why);
 	if (session_open(job->name.text, &job->session, &why) < 0)
-		job_failed(job, "no runtime directory, so no shim and no `reprieve checkpoint`", &why);
+		job_failed(
+			job, "no runtime directory, so no shim and no `reprieve checkpoint`", &why);
 	job_open_control(job);
-	return 0;
+	/* Now already, because a notice may well come while a big checkpoint is being restored. */
+	return job_start_watching(job, err);
 }
 
 void job_close(struct job *job)
@@ -77,29 +79,32 @@ static void tell_of_resume(struct job *job)
 
 	if (resume->attempt.number == 0)
 		return;
-	events_add(&job->events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number, "start",
-		has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
+	events_add(&job->events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number,
+		"start", has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
 	for (size_t i = 0; i < resume->passed_over_count; i++)
 		events_add(&job->events, "passed_over", "{s:s, s:s}", "id",
-			snapshot_id_format(resume->passed_over[i].id, from), "why", resume->passed_over[i].text);
+			snapshot_id_format(resume->passed_over[i].id, from), "why",
+			resume->passed_over[i].text);
 	snapshot_id_format(resume->from, from);
 	if (resume->step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)resume->step);
 	if (resume->kind == RESUME_FRESH)
-		log_note("job %s, attempt %u: nothing to resume from, it begins afresh (store %s)", job->name.text,
-			resume->attempt.number, job->store);
+		log_note("job %s, attempt %u: nothing to resume from, it begins afresh (store %s)",
+			job->name.text, resume->attempt.number, job->store);
 	else if (resume->kind == RESUME_KEPT)
 		log_note("job %s, attempt %u: goes on from what lies in %s%s", job->name.text,
 			resume->attempt.number, job->workspace.directory, step);
 	else
-		log_note("job %s, attempt %u: restored %s%s, %s in %s", job->name.text, resume->attempt.number,
-			from, step, text_bytes(resume->restored.bytes, size, sizeof(size)),
+		log_note("job %s, attempt %u: restored %s%s, %s in %s", job->name.text,
+			resume->attempt.number, from, step,
+			text_bytes(resume->restored.bytes, size, sizeof(size)),
 			text_duration(resume->milliseconds, time, sizeof(time)));
 	if (resume->kind == RESUME_RESTORED)
-		events_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id", from, "step",
-			resume->step >= 0 ? json_integer(resume->step) : json_null(), "files",
-			(int)resume->restored.files, "bytes", (json_int_t)resume->restored.bytes,
-			"bytes_fetched", (json_int_t)resume->restored.bytes_fetched, "seconds",
+		events_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id", from,
+			"step", resume->step >= 0 ? json_integer(resume->step) : json_null(),
+			"files", (int)resume->restored.files, "bytes",
+			(json_int_t)resume->restored.bytes, "bytes_fetched",
+			(json_int_t)resume->restored.bytes_fetched, "seconds",
 			(double)resume->milliseconds / 1000);
 }
 
@@ -107,13 +112,14 @@ static void resume_work(void *arg)
 {
 	struct job *job = arg;
 
-	job->resume_failed = resume_run(&job->resume_request, &job->resume, &job->cancel, &job->resume_err) < 0;
+	job->resume_failed =
+		resume_run(&job->resume_request, &job->resume, &job->cancel, &job->resume_err) < 0;
 }
 
 static bool is_configuration(enum err_kind kind)
 {
-	return kind == ERR_INVALID || kind == ERR_DENIED || kind == ERR_NOT_FOUND || kind == ERR_NEWER ||
-		kind == ERR_NO_SPACE || kind == ERR_EXISTS;
+	return kind == ERR_INVALID || kind == ERR_DENIED || kind == ERR_NOT_FOUND ||
+	       kind == ERR_NEWER || kind == ERR_NO_SPACE || kind == ERR_EXISTS;
 }
 
 /* True when the job must not begin: the user named the store, or there is a checkpoint that could not be put back. */
@@ -125,7 +131,8 @@ static bool refuse_without_resume(struct job *job)
 		return false;
 	}
 	log_error("%s", job->resume_err.text);
-	job->refusal = is_configuration(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
+	job->refusal =
+		is_configuration(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
 	return true;
 }
 
@@ -188,10 +195,12 @@ void job_begin_resume(struct job *job)
 {
 	const struct run_options *options = job->options;
 	bool chosen = job->store_is_needed || options->directory_chosen || options->job ||
-		options->ask != ASK_AUTO || options->restore != RESTORE_LATEST;
+		      options->ask != ASK_AUTO || options->restore != RESTORE_LATEST;
 	struct err err;
 
 	workspace_init(&job->workspace, options->checkpoint_dir);
+	events_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text, "store", job->store,
+		"checkpoint_dir", job->workspace.directory, "supervisor_pid", (int)getpid());
 	if (options->directory_chosen && workspace_prepare(&job->workspace, &err) < 0) {
 		log_error("%s: choose another with --checkpoint-dir", err.text);
 		job->refusal = EXIT_CONFIGURATION;
@@ -224,7 +233,8 @@ static void start_tracking(struct job *job)
 	struct tracker_options options = {
 		.loop = &job->loop,
 		.workspace = &job->workspace,
-		.session_directory = job->options->shim == SHIM_USE_OFF ? NULL : job->session.directory,
+		.session_directory =
+			job->options->shim == SHIM_USE_OFF ? NULL : job->session.directory,
 		.quiet_ms = job->options->quiet_ms,
 		.saving = job_checkpoint_saving,
 		.sealed = job_checkpoint_sealed,
@@ -247,8 +257,9 @@ static void build_environment(struct job *job)
 	pairs[count++] = text_format("REPRIEVE_JOB=%s", job->name.text);
 	pairs[count++] = text_format("REPRIEVE_ATTEMPT=%u", attempt);
 	pairs[count++] = text_format("REPRIEVE_RESUMING=%d", job->resume.kind != RESUME_FRESH);
-	pairs[count++] = job->resume.step >= 0 ? text_format("REPRIEVE_STEP=%lld", (long long)job->resume.step)
-					       : text_copy("REPRIEVE_STEP=");
+	pairs[count++] = job->resume.step >= 0
+				 ? text_format("REPRIEVE_STEP=%lld", (long long)job->resume.step)
+				 : text_copy("REPRIEVE_STEP=");
 	pairs[count++] = text_format("REPRIEVE_CHECKPOINT_DIR=%s", job->workspace.directory);
 	if (notice)
 		pairs[count++] = text_format("REPRIEVE_NOTICE_FILE=%s", notice);
@@ -304,7 +315,8 @@ static void save_what_lies_here(struct job *job)
 		.step = job->resume.step,
 		.reason = "change",
 		.sealed_ms = clock_monotonic_ms()};
-	job->durable_generation = job->newest_sealed.generation + 1; /* any other: not durable yet */
+	job->durable_generation =
+		job->newest_sealed.generation + 1; /* any other: not durable yet */
 	snapshots_want(job->snapshots, &job->newest_sealed);
 }
 
@@ -321,7 +333,8 @@ void job_launch(struct job *job)
 			refuse(job, EXIT_CONFIGURATION, &err);
 			return;
 		}
-		log_note("without the shim (%s): completeness is judged from the directory alone", err.text);
+		log_note("without the shim (%s): completeness is judged from the directory alone",
+			err.text);
 	}
 	options.set = (const char *const *)job->environment;
 	if (child_spawn(&options, &job->child, &err) < 0) {
@@ -334,5 +347,4 @@ void job_launch(struct job *job)
 		log_note("%s", tracker_blindness(job->tracker));
 	job_prepare_asking(job);
 	save_what_lies_here(job);
-	job_start_watching(job);
 }

@@ -1,5 +1,6 @@
 #include "sealing.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
 #include <fnmatch.h>
@@ -54,23 +55,25 @@ static void shim_opened(struct sealing *sealing, const struct shim_message *mess
 
 static void shim_closed(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
+	struct burst *burst = &sealing->burst;
 	struct writer_open *open =
-		writers_find_open(&sealing->burst.writers, message->pid, message->descriptor);
-	bool complete = !(message->flags & SHIM_FLAG_FAILED);
+		writers_find_open(&burst->writers, message->pid, message->descriptor);
+	/* Where /proc is not mounted, only the name at the opening is known. */
+	auto_free char *path = text_copy(open && !*message->path ? open->path : message->path);
 
-	if (!open && (is_ignored(sealing, message->path) || !*message->path))
+	if (!open && (is_ignored(sealing, path) || !*path))
 		return;
 	if (open)
-		writers_close(&sealing->burst.writers, open);
-	writers_add(&sealing->burst.writers, message->pid);
-	if (!*message->path || (message->flags & SHIM_FLAG_DELETED)) {
-		/* It has no name, or a name that is another file's by now. */
-		burst_write(&sealing->burst, now_ms);
+		writers_close(&burst->writers, open);
+	writers_add(&burst->writers, message->pid);
+	if (message->flags & SHIM_FLAG_DELETED) {
+		/* The name is another file's by now, or nobody's. */
+		burst_write(burst, now_ms);
 		return;
 	}
-	burst_touch(&sealing->burst, message->path, BURST_SEEN, now_ms);
-	path_set_unmark(&sealing->burst.paths, message->path, BURST_WRITTEN);
-	burst_closed(&sealing->burst, message->path, complete);
+	burst_touch(burst, path, BURST_SEEN, now_ms);
+	path_set_unmark(&burst->paths, path, BURST_WRITTEN);
+	burst_closed(burst, path, !(message->flags & SHIM_FLAG_FAILED));
 }
 
 static void shim_linked(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
@@ -326,15 +329,17 @@ uint64_t sealing_generation(const struct sealing *sealing)
 
 bool sealing_is_torn(const struct sealing *sealing, const char *path)
 {
-	char *prefix = text_copy(path);
-	bool torn = path_set_marks(&sealing->burst.paths, prefix) & BURST_TORN;
+	auto_free char *prefix = text_copy(path);
 
-	for (char *slash = strrchr(prefix, '/'); slash && !torn; slash = strrchr(prefix, '/')) {
+	for (;;) {
+		char *slash = strrchr(prefix, '/');
+
+		if (path_set_marks(&sealing->burst.paths, prefix) & BURST_TORN)
+			return true;
+		if (!slash)
+			return false;
 		*slash = '\0';
-		torn = path_set_marks(&sealing->burst.paths, prefix) & BURST_TORN;
 	}
-	free(prefix);
-	return torn;
 }
 
 void sealing_each_torn(const struct sealing *sealing, path_set_fn *act, void *argument)

@@ -132,7 +132,7 @@ static bool read_one(struct shim_link *link)
 {
 	struct shim_record *place = &link->records[link->tail % SHIM_RECORDS];
 	struct shim_record record;
-	uint64_t head = __atomic_load_n(&link->header->head, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&link->header->head, __ATOMIC_SEQ_CST);
 	uint64_t sequence = link->tail;
 
 	if (head == sequence)
@@ -142,7 +142,7 @@ static bool read_one(struct shim_link *link)
 		report_lost(link);
 		return false;
 	}
-	if (__atomic_load_n(&place->published, __ATOMIC_ACQUIRE) != sequence + 1)
+	if (__atomic_load_n(&place->published, __ATOMIC_SEQ_CST) != sequence + 1)
 		return give_up_on_hole(link);
 	/* A copy, so that what was checked is what is used. */
 	memcpy(&record, place, sizeof(record));
@@ -171,9 +171,9 @@ void shim_link_poll(struct shim_link *link)
 	__atomic_store_n(&link->header->sleeping, 0, __ATOMIC_RELAXED);
 	while (count < MOST_AT_ONCE && read_one(link))
 		count++;
-	/* Either we see a record that came in meanwhile, or its producer sees that we sleep and rings. */
-	__atomic_store_n(&link->header->sleeping, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Either we see a record that came in meanwhile, or its producer sees that we sleep and rings. One total order of this
+	 * store, the loads in read_one() and the producer's fence; no fence here, which ThreadSanitizer does not know. */
+	__atomic_store_n(&link->header->sleeping, 1, __ATOMIC_SEQ_CST);
 	while (count < MOST_AT_ONCE && read_one(link))
 		count++;
 	note_dropped(link);

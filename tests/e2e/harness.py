@@ -100,10 +100,10 @@ class Place:
                 return snapshot
         return None
 
-    def run(self, *command, options=(), directory=None, name=None, store=None, **environment):
-        """Starts `reprieve run`. The Run is killed at the end of the test if it still lives."""
+    def run(self, *command, options=(), directory=None, name=None, store=None, wrapper=(), **environment):
+        """Starts `reprieve run`, under `wrapper` if there is one. The Run is killed at the end of the test if it still lives."""
         run = Run(self, command, options, directory or self.directory, name or f"run{len(self.runs) + 1}",
-                  store or self.store, environment)
+                  store or self.store, environment, wrapper)
         self.runs.append(run)
         return run
 
@@ -115,11 +115,11 @@ class Place:
 class Run:
     """One `reprieve run` with its event ledger and its output in files."""
 
-    def __init__(self, place, command, options, directory, name, store, environment):
+    def __init__(self, place, command, options, directory, name, store, environment, wrapper=()):
         self.events_path = place.path / f"{name}.events"
         self.out_path, self.err_path = place.path / f"{name}.out", place.path / f"{name}.err"
         self.directory = Path(directory)
-        arguments = [REPRIEVE, "run", "--store", store, "--job", place.job, "--checkpoint-dir", str(directory),
+        arguments = [*wrapper, REPRIEVE, "run", "--store", store, "--job", place.job, "--checkpoint-dir", str(directory),
                      "--events", str(self.events_path), *options, "--", *map(str, command)]
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(arguments, cwd=place.path, stdin=subprocess.DEVNULL, stdout=out, stderr=err,

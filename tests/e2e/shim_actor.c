@@ -92,6 +92,15 @@ static void duplicates(void)
 	CHECK(close(fd) == 0);
 }
 
+/* Closed without the shim's knowledge, and the number used again for a file elsewhere. */
+static void stale(void)
+{
+	int fd = open("a", O_WRONLY | O_CREAT, 0600);
+
+	CHECK(fd >= 0 && syscall(SYS_close, fd) == 0);
+	CHECK(open("/dev/null", O_WRONLY) == fd && close(fd) == 0);
+}
+
 static void ranges(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -277,9 +286,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*act)(void);
 	} modes[] = {{"streams", streams}, {"opens", opens}, {"duplicates", duplicates},
-		{"ranges", ranges}, {"names", names}, {"temporaries", temporaries},
-		{"nameless", nameless}, {"errors", errors}, {"full", full},
-		{"forks", forks_in_threads}, {"vforks", vforks}, {"many", many},
+		{"ranges", ranges}, {"stale", stale}, {"names", names},
+		{"temporaries", temporaries}, {"nameless", nameless}, {"errors", errors},
+		{"full", full}, {"forks", forks_in_threads}, {"vforks", vforks}, {"many", many},
 		{"memory", memory}};
 
 	CHECK(argc == 3 && chdir(argv[2]) == 0);

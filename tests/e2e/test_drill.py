@@ -168,6 +168,7 @@ def test_job_that_fails_in_the_end_fails(drill):
 
 
 def test_command_that_does_not_exist_fails(place, work):
+    place.environment["TMPDIR"] = str(place.path)  # a drill that fails leaves its logs there
     result = subprocess.run([harness.REPRIEVE, "drill", "--", "run", "--", "./no-such-command"], cwd=work, text=True,
                             env=place.environment, capture_output=True, timeout=harness.LIMIT)
     assert result.returncode == 1, result

@@ -22,7 +22,7 @@ def test_quickstart(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     result = subprocess.run([root / "examples" / "quickstart.sh"], cwd=elsewhere, text=True, capture_output=True, timeout=900,
-                            stdin=subprocess.DEVNULL, preexec_fn=harness.die_with_parent)
+                            env={**os.environ, "TMPDIR": str(tmp_path)}, stdin=subprocess.DEVNULL, preexec_fn=harness.die_with_parent)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 of 2 preemptions" in result.stdout
     assert "final.npy equals" in result.stdout
@@ -49,7 +49,7 @@ def test_quickstart_fails_with_the_drill(tmp_path):
     text = re.sub(r"(?m)^\s*quietly \"\$root.*$", "\ttrue", text)
     script.write_text(text)
     result = subprocess.run([script], text=True, capture_output=True, timeout=600, stdin=subprocess.DEVNULL,
-                            preexec_fn=harness.die_with_parent)
+                            env={**os.environ, "TMPDIR": str(tmp_path)}, preexec_fn=harness.die_with_parent)
     assert result.returncode == 1, result.stdout + result.stderr
     assert "does not load its checkpoint" in result.stdout
     assert "weights are the same" not in result.stdout

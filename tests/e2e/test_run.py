@@ -204,6 +204,22 @@ def test_a_handler_that_comes_late_is_waited_for(place, tmp_path):
     assert place.newest()["step"] == numbers(run, "saved")[-1]
 
 
+def test_a_job_that_saves_before_its_signal_has_returned_is_heard(place, tmp_path):
+    """The job opens its checkpoint while the supervisor is still in kill(2): that is an answer all the same."""
+    strace = shutil.which("strace")
+    if not strace:
+        pytest.skip("strace is not installed")
+    notice = tmp_path / "notice"
+    slow_kill = (strace, "-f", "-o", os.devnull, "-e", "trace=kill", "-e", "inject=kill:delay_exit=300000")
+    run = place.run(*trainer(place, "--signal", "USR1"), wrapper=slow_kill,
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    run.wait_for_output("step 5\n")
+    notice.write_text(json.dumps({"reason": "fast job", "in_seconds": 60}))
+    assert run.wait() == 75, run
+    assert len(numbers(run, "saved")) == 1
+    assert run.event("durable")["reason"] == "notice"
+
+
 def test_a_withdrawn_notice_saves_and_goes_on(place, tmp_path):
     notice = tmp_path / "notice"
     run = place.run(*trainer(place, "--signal", "USR1", "--on-signal", "hang", "--every", "10", "--step-time", "0.05"),

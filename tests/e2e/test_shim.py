@@ -222,6 +222,7 @@ C_WRITES = {
                   [("closed", "b"), ("duplicated", "a")] + [("closed", "a")] * 4,
     "ranges": [("opened", "a"), ("duplicated", "a"), ("opened", "b"), ("duplicated", "b"), ("opened", "c"), ("duplicated", "c"),
                ("closed", "b"), ("closed", "a"), ("closed", "b"), ("closed", "c"), ("closed", "a"), ("closed", "c")],
+    "stale": [("opened", "a")],
     "names": written("a") + [("renamed", "a", "b"), ("renamed", "b", "x/c"), ("renamed", "x/c", "d"), ("linked", "d", "e"),
                              ("linked", "e", "f"), ("unlinked", "d"), ("unlinked", "e"), ("renamed", "f"), ("renamed", "g")],
     "errors": [("opened", "a"), ("duplicated", "a"), ("closed", "a"), ("closed", "a"), ("renamed", "a", "b"), ("linked", "b", "c"),
@@ -379,7 +380,10 @@ def test_full_ring_drops_and_says_so(desk, actor):
     finally:
         desk.listener.send_signal(signal.SIGCONT)
     events = desk.events()
-    assert any(e["event"] == "lost" for e in events)
+    # What found room is there in order; nothing was written over.
+    assert [(e["event"], e["path"]) for e in events[1:2048]] == [
+        (("opened", "closed")[i % 2], f"f{i // 2 % 10}") for i in range(2047)]
+    assert [e["event"] for e in events].count("lost") == 1
     desk.python("open('after', 'w').close()")
     assert desk.story()[-2:] == written("after")
 
@@ -468,6 +472,52 @@ def test_allocator_that_opens_files(desk, actor, tmp_path_factory, first):
     order = [SHIM, str(allocator)] if first else [str(allocator), SHIM]
     desk.run(actor, "streams", desk.directory, LD_PRELOAD=":".join(order))
     assert desk.story() == C_WRITES["streams"]
+
+
+def test_lookup_that_opens_files(desk, actor, tmp_path_factory):
+    wrapper = library(tmp_path_factory, "wrapper", """
+        #include <dlfcn.h>
+        void *dlsym(void *restrict handle, const char *restrict name)
+        {
+            static void *(*next)(void *, const char *);
+            const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5", "GLIBC_2.27"};
+            for (int i = 0; !next && i < 4; i++)
+                next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+            close(open("/dev/null", O_RDWR));
+            close(openat(AT_FDCWD, "/dev/null", O_RDWR));
+            return next(handle, name);
+        }""")
+    desk.run(actor, "streams", desk.directory, LD_PRELOAD=f"{SHIM}:{wrapper}")
+    assert desk.story() == C_WRITES["streams"]
+
+
+def test_without_proc(desk, actor, tmp_path_factory):
+    """Names are then those that the application gave, and errno is still its own."""
+    blind = library(tmp_path_factory, "blind", """
+        #include <errno.h>
+        #include <stdarg.h>
+        #include <sys/syscall.h>
+        #include <dlfcn.h>
+        long syscall(long number, ...)
+        {
+            static long (*next)(long, ...);
+            long a[6];
+            va_list arguments;
+            va_start(arguments, number);
+            for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
+            va_end(arguments);
+            if (number == SYS_readlinkat) { errno = ENOENT; return -1; }
+            if (!next) next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+            return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        }""")
+    preload = f"{blind}:{SHIM}"
+    desk.run(actor, "opens", desk.directory, LD_PRELOAD=preload)
+    # Relative to a descriptor there is nothing to go by.
+    assert desk.story() == [("opened", "a"), ("closed",), ("opened", "c"), ("closed",), ("opened", "a"), ("closed",)]
+    for name in desk.directory.iterdir():
+        name.unlink()
+    desk.run(actor, "errors", desk.directory, LD_PRELOAD=preload)
+    assert desk.story()[0] == ("opened", "a")
 
 
 @pytest.mark.parametrize("how", ["option", "runtime first"])

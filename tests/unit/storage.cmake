@@ -1,6 +1,6 @@
 # Unit tests of storage.
 unit_test(attempts LIBRARIES storage)
-unit_test(base64 LIBRARIES storage)
+unit_test(base64 LIBRARIES base_digest)
 unit_test(chunk LIBRARIES storage)
 unit_test(crash LIBRARIES storage)
 unit_test(entry_path LIBRARIES storage)

@@ -32,21 +32,20 @@ struct fixture {
 /* Of the last call that was asserted. */
 static struct err err;
 
-#define assert_works(call)                                                                  \
-	do {                                                                                \
-		err = (struct err){0};                                                      \
-		if ((call) < 0)                                                             \
+#define assert_works(call)                                                                \
+	do {                                                                              \
+		err = (struct err){0};                                                    \
+		if ((call) < 0)                                                           \
 			fail_msg("%s: %s: %s", #call, err_kind_name(err.kind), err.text); \
 	} while (0)
 
-#define assert_fails(call, expected)                                                \
-	do {                                                                        \
-		err = (struct err){0};                                              \
-		assert_int_equal((call), -1);                                       \
-		if (err.kind != (expected))                                         \
-			fail_msg("%s: %s instead of %s: %s", #call,                \
-				err_kind_name(err.kind), err_kind_name(expected), \
-				err.text);                                          \
+#define assert_fails(call, expected)                                                         \
+	do {                                                                                 \
+		err = (struct err){0};                                                       \
+		assert_int_equal((call), -1);                                                \
+		if (err.kind != (expected))                                                  \
+			fail_msg("%s: %s instead of %s: %s", #call, err_kind_name(err.kind), \
+				err_kind_name(expected), err.text);                          \
 	} while (0)
 
 static inline void fixture_open(struct fixture *fixture)
@@ -118,9 +117,9 @@ static inline int fixture_try_take(struct fixture *fixture, struct take_result *
 {
 	struct take_request request = {
 		.id = fixture_next(fixture),
-		.parent = fixture->sequence > 1
-				  ? (struct snapshot_id){fixture->attempt.number, fixture->sequence - 1}
-				  : fixture->attempt.start,
+		.parent = fixture->sequence > 1 ? (struct snapshot_id){fixture->attempt.number,
+							  fixture->sequence - 1}
+						: fixture->attempt.start,
 		.directory = fixture->source,
 		.reason = "request",
 		.step = fixture->sequence,
@@ -149,11 +148,12 @@ static inline int fixture_try_restore(struct fixture *fixture, struct snapshot_i
 /* Content, types, modes, times to the nanosecond, links. */
 static inline void fixture_compare(struct fixture *fixture)
 {
-	auto_free char *command =
-		text_format("cd '%s' && diff -r --no-dereference . '%s' && find . -mindepth 1 -printf "
-			    "'%%p %%y %%m %%s %%T@ %%l %%n\\n' | sort > ../one && cd '%s' && find . -mindepth 1 "
-			    "-printf '%%p %%y %%m %%s %%T@ %%l %%n\\n' | sort | diff ../one -",
-			fixture->source, fixture->target, fixture->target);
+	auto_free char *command = text_format(
+		"cd '%s' && diff -r --no-dereference . '%s' && find . -mindepth 1 -printf "
+		"'%%p %%y %%m %%s %%T@ %%l %%n\\n' | sort > ../one && cd '%s' && find . -mindepth "
+		"1 "
+		"-printf '%%p %%y %%m %%s %%T@ %%l %%n\\n' | sort | diff ../one -",
+		fixture->source, fixture->target, fixture->target);
 
 	assert_int_equal(system(command), 0);
 }
@@ -167,8 +167,8 @@ static inline void fixture_check(struct fixture *fixture, struct snapshot_id id)
 /* The first file below the store whose path has `part` in it; the caller frees. */
 static inline char *fixture_find(struct fixture *fixture, const char *part)
 {
-	auto_free char *command =
-		text_format("find '%s' -type f -path '*%s*' | sort | head -n 1", fixture->store, part);
+	auto_free char *command = text_format(
+		"find '%s' -type f -path '*%s*' | sort | head -n 1", fixture->store, part);
 	FILE *stream = popen(command, "r");
 	char path[512] = "";
 

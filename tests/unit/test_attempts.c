@@ -229,7 +229,8 @@ static void test_damaged_claims_are_survived(void **state)
 
 static void test_a_newer_claim_stops_us(void **state)
 {
-	static const char record[] = "{\"reprieve\":\"attempt\",\"version\":2,\"bytes\":2,\"sha256\":\"\"}\n{}";
+	static const char record[] =
+		"{\"reprieve\":\"attempt\",\"version\":2,\"bytes\":2,\"sha256\":\"\"}\n{}";
 	struct fixture f;
 	auto_free char *path = NULL;
 	struct claim claim = {0};
@@ -290,7 +291,8 @@ static void test_racing_claims_get_different_numbers(void **state)
 static void *commit_until_taken_over(void *arg)
 {
 	struct fixture *f = arg;
-	struct take_request request = {.id = {1, 0}, .directory = f->source, .reason = "interval", .step = -1};
+	struct take_request request = {
+		.id = {1, 0}, .directory = f->source, .reason = "interval", .step = -1};
 	struct take_result result;
 	struct err last = {0};
 

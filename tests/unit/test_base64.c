@@ -1,5 +1,5 @@
 /* Vectors of RFC 4648 section 10, and what is not base64. */
-#include "storage/base64.h"
+#include "base/base64.h"
 
 #include "base/cleanup.h"
 
@@ -16,10 +16,12 @@ static void test_vectors_go_both_ways(void **state)
 {
 	static const struct {
 		const char *bytes, *text;
+		// clang-format off
 	} rows[] = {
 		{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
 		{"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe\n", "//4K"},
 	};
+	// clang-format on
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -35,7 +37,8 @@ static void test_vectors_go_both_ways(void **state)
 
 static void test_what_is_malformed_is_refused(void **state)
 {
-	static const char *const rows[] = {"Zg", "Zg=", "Z===", "====", "Zm9v\n", " Zm9", "Zm9-", "Zg==Zg==", "=Zg="};
+	static const char *const rows[] = {
+		"Zg", "Zg=", "Z===", "====", "Zm9v\n", " Zm9", "Zm9-", "Zg==Zg==", "=Zg="};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

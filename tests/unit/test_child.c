@@ -112,27 +112,6 @@ static void changes_the_environment(void **state)
 		0);
 }
 
-static void appends_the_preload(void **state)
-{
-	char shell[] = "/bin/sh", option[] = "-c";
-	/* Names that no loader finds are only complained about. */
-	char script[] = "[ \"$LD_PRELOAD\" = /nowhere/first.so:/nowhere/ours.so ]";
-	char *argv[] = {shell, option, script, NULL};
-	const struct child_options options = {
-		.argv = argv, .preload = "/nowhere/ours.so", .inherited = &inherited};
-
-	(void)state;
-	setenv("LD_PRELOAD", "/nowhere/first.so", 1);
-	assert_int_equal(child_spawn(&options, &child, NULL), 0);
-	unsetenv("LD_PRELOAD");
-	assert_int_equal(loop_run(&loop, NULL), 0);
-	assert_int_equal(child.exit_code, 0);
-	assert_true(child_can_preload("/usr/lib/x.so"));
-	assert_false(child_can_preload("/my files/x.so"));
-	assert_false(child_can_preload("/a:b/x.so"));
-	assert_false(child_can_preload("x.so"));
-}
-
 static void says_why_it_cannot_run(void **state)
 {
 	const struct {
@@ -240,7 +219,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RUN(gives_the_exit_code),
 		RUN(changes_the_environment),
-		RUN(appends_the_preload),
 		RUN(says_why_it_cannot_run),
 		RUN(signals_only_what_runs),
 		RUN(reaps_orphans),

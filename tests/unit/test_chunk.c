@@ -42,7 +42,8 @@ static void test_cutting(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(chunk_count(rows[i].size), rows[i].count);
 		if (rows[i].count)
-			assert_int_equal(chunk_length(rows[i].size, rows[i].count - 1), rows[i].last);
+			assert_int_equal(
+				chunk_length(rows[i].size, rows[i].count - 1), rows[i].last);
 	}
 }
 
@@ -87,8 +88,10 @@ static void check(const uint8_t *data, size_t size, enum chunk_codec expected)
 		assert_int_equal(err.kind, ERR_CORRUPT);
 		payload[at] ^= 4;
 	}
-	assert_int_equal(chunk_unpack(codec, digest, payload, stored - 1, space, size, &raw, &err), -1);
-	assert_int_equal(chunk_unpack(codec, digest, payload, stored, space, size - 1, &raw, &err), -1);
+	assert_int_equal(
+		chunk_unpack(codec, digest, payload, stored - 1, space, size, &raw, &err), -1);
+	assert_int_equal(
+		chunk_unpack(codec, digest, payload, stored, space, size - 1, &raw, &err), -1);
 }
 
 static void test_round_trips(void **state)

@@ -19,7 +19,8 @@ static const char *const points[] = {
 /* In the child: continue, change, save. Ends by the fault point's SIGKILL, or with 0 if it never got there. */
 static void run_and_die(struct fixture *f, const char *point, int time)
 {
-	struct storage_options options = {.url = f->url, .job = "job", .create = true, .threads = 2};
+	struct storage_options options = {
+		.url = f->url, .job = "job", .create = true, .threads = 2};
 	struct take_request request = {.reason = "notice", .step = 2};
 	struct take_result result;
 	struct claim claim = {0};
@@ -70,8 +71,8 @@ static void check_aftermath(struct fixture *f, const char *point, int time, bool
 	int found = 0;
 	bool committed;
 
-	assert_works(storage_verify(f->storage, (struct snapshot_id){0}, count_damage, &found, &snapshots,
-		&damages, NULL, &err));
+	assert_works(storage_verify(f->storage, (struct snapshot_id){0}, count_damage, &found,
+		&snapshots, &damages, NULL, &err));
 	if (found != 0)
 		fail_msg("damage after %s:%d", point, time);
 	assert_works(storage_list(f->storage, &list, NULL, &err));
@@ -83,7 +84,8 @@ static void check_aftermath(struct fixture *f, const char *point, int time, bool
 		assert_int_equal(list.items[i].state, SNAPSHOT_GOOD);
 	if (strcmp(point, "after_manifest_put") == 0 || !killed)
 		assert_true(committed);
-	else if (strstr(point, "claim_put") || strstr(point, "pack_put") || strstr(point, "before_manifest"))
+	else if (strstr(point, "claim_put") || strstr(point, "pack_put") ||
+		 strstr(point, "before_manifest"))
 		assert_false(committed);
 	if (!committed)
 		fixture_write(f, "w", 300000, 1);

@@ -15,11 +15,13 @@ static void test_paths(void **state)
 	static const struct {
 		const char *path;
 		int safe;
+		// clang-format off
 	} rows[] = {
 		{"a", 1}, {"a/b/c", 1}, {"...", 1}, {"..a", 1}, {".hidden", 1}, {"a\\..\\b", 1}, {"\n", 1}, {"\xff", 1},
 		{"", 0}, {"/", 0}, {"/a", 0}, {"a/", 0}, {"a//b", 0}, {".", 0}, {"..", 0}, {"../a", 0}, {"a/..", 0},
 		{"a/../b", 0}, {"a/./b", 0},
 	};
+	// clang-format on
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -32,6 +34,7 @@ static void test_targets(void **state)
 	static const struct {
 		const char *path, *target;
 		int safe;
+		// clang-format off
 	} rows[] = {
 		{"latest", "step-100", 1}, {"latest", "./step-100", 1}, {"latest", "step-100/", 1}, {"a/l", "../b", 1},
 		{"a/b/l", "../../c", 1}, {"a/b/l", "..", 1}, {"a/l", "..", 1}, {"l", ".", 1}, {"l", "a//b", 1},
@@ -39,6 +42,7 @@ static void test_targets(void **state)
 		/* Where "s" is itself a link this leads out, however deep the text looks. */
 		{"l", "s/../x", 0}, {"a/l", "b/../../x", 0}, {"a/l", "./../../x", 0},
 	};
+	// clang-format on
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -50,11 +54,13 @@ static void test_target_between(void **state)
 {
 	static const struct {
 		const char *path, *inside, *target;
+		// clang-format off
 	} rows[] = {
 		{"latest", "step", "step"}, {"a/latest", "a/step", "step"}, {"a/latest", "step", "../step"},
 		{"a/b/l", "c/d", "../../c/d"}, {"ab/l", "a/x", "../a/x"}, {"l", "", "."}, {"a/l", "", "../"},
 		{"a/b/l", "a/x", "../x"},
 	};
+	// clang-format on
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -14,7 +14,8 @@ static int export_to(struct fixture *f, struct snapshot_id id, const char *path)
 static void test_tar_reads_it(void **state)
 {
 	struct fixture f;
-	auto_free char *archive = NULL, *command = NULL, *one = NULL, *two = NULL, *link = NULL, *hole = NULL;
+	auto_free char *archive = NULL, *command = NULL, *one = NULL, *two = NULL, *link = NULL,
+		       *hole = NULL;
 
 	(void)state;
 	if (system("command -v lz4 >/dev/null && command -v tar >/dev/null") != 0)
@@ -35,8 +36,9 @@ static void test_tar_reads_it(void **state)
 	assert_int_equal(symlink("deep", link), 0);
 	assert_int_equal(chmod(one, 0640), 0);
 	assert_works(export_to(&f, fixture_take(&f), archive));
-	command = text_format("mkdir '%s' && lz4 -dcq '%s' | tar -x --no-same-owner -p -C '%s' -f -", f.target,
-		archive, f.target);
+	command =
+		text_format("mkdir '%s' && lz4 -dcq '%s' | tar -x --no-same-owner -p -C '%s' -f -",
+			f.target, archive, f.target);
 	assert_int_equal(system(command), 0);
 	fixture_compare(&f);
 	fixture_stop(&f);

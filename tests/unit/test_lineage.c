@@ -24,6 +24,7 @@ struct story {
 	const char *states; /* in the order of `snapshots`: Good, Late, Abandoned */
 };
 
+// clang-format off
 static const struct story stories[] = {
 	{"nothing at all", {NULL}, {NULL}, "", ""},
 	{"first attempt, nothing saved", {"1L0.0"}, {NULL}, "", ""},
@@ -50,6 +51,7 @@ static const struct story stories[] = {
 	{"a record that names the future", {"1L7.1"}, {"1.1"}, "1.1", "G"},
 	{"start names a snapshot that is gone", {"1L0.0", "2L1.2"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 };
+// clang-format on
 
 static struct snapshot_id parse_id(const char *text)
 {
@@ -84,7 +86,8 @@ static void check(const struct story *story)
 	for (; story->claims[lineage.attempt_count]; lineage.attempt_count++)
 		attempts[lineage.attempt_count] = parse_claim(story->claims[lineage.attempt_count]);
 	for (; story->snapshots[lineage.snapshot_count]; lineage.snapshot_count++)
-		snapshots[lineage.snapshot_count] = parse_id(story->snapshots[lineage.snapshot_count]);
+		snapshots[lineage.snapshot_count] =
+			parse_id(story->snapshots[lineage.snapshot_count]);
 	count = lineage_chain(&lineage, lineage_newest_attempt(&lineage), chain);
 	for (size_t i = 0; i < count; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u.%u", i ? " " : "",
@@ -96,8 +99,8 @@ static void check(const struct story *story)
 		states[i] = letters[lineage_state(&lineage, snapshots[i])];
 	}
 	if (strcmp(text, story->chain) != 0 || strcmp(states, story->states) != 0)
-		fail_msg("%s: chain \"%s\" and states %s instead of \"%s\" and %s", story->name, text, states,
-			story->chain, story->states);
+		fail_msg("%s: chain \"%s\" and states %s instead of \"%s\" and %s", story->name,
+			text, states, story->chain, story->states);
 }
 
 static void test_stories(void **state)
@@ -133,7 +136,8 @@ static void test_state_and_chain_agree_always(void **state)
 
 			for (size_t j = 0; j < count; j++)
 				there = there || snapshot_id_compare(chain[j], snapshots[i]) == 0;
-			assert_int_equal(there, lineage_state(&lineage, snapshots[i]) == SNAPSHOT_GOOD);
+			assert_int_equal(
+				there, lineage_state(&lineage, snapshots[i]) == SNAPSHOT_GOOD);
 		}
 		for (size_t j = 1; j < count; j++)
 			assert_true(snapshot_id_compare(chain[j - 1], chain[j]) > 0);

@@ -16,6 +16,7 @@
 #define HEX "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
 /* Entry 1 is a file of one full and one short chunk, entry 5 one that is a hole. */
+// clang-format off
 static const char sample[] =
 	"{\"id\":\"000002-000007\",\"job\":\"j\",\"attempt\":2,\"sequence\":7,\"nonce\":\"n\",\"created\":\"c\","
 	"\"host\":\"h\",\"parent\":\"000001-000003\",\"reason\":\"notice\",\"step\":40,\"directory_mode\":493,"
@@ -30,6 +31,7 @@ static const char sample[] =
 	"{\"path_base64\":\"bf8=\",\"type\":\"directory\",\"mode\":448,\"mtime\":[-1,2]},"
 	"{\"path\":\"z\",\"type\":\"file\",\"mode\":420,\"mtime\":[1,2],\"size\":4194304,\"chunks\":[[\"zero\"]]}"
 	"]}";
+// clang-format on
 
 static const struct snapshot_id sample_id = {2, 7};
 
@@ -81,6 +83,7 @@ static void test_empty(void **state)
 static const struct {
 	int where; /* number of an entry, or BODY or PACK */
 	const char *member, *value, *said;
+	// clang-format off
 } refused[] = {
 	{BODY, "id", "\"000002-000008\"", "another snapshot"},
 	{BODY, "id", "\"x\"", "id"},
@@ -151,6 +154,7 @@ static const struct {
 	{3, "target_base64", "\"Li4v\"", "leads out"},
 	{0, "type", "\"symlink\"", "target"},
 };
+// clang-format on
 
 static void test_refusals(void **state)
 {
@@ -164,17 +168,20 @@ static void test_refusals(void **state)
 		if (refused[i].where == PACK)
 			object = json_array_get(json_object_get(body, "packs"), 0);
 		else if (refused[i].where != BODY)
-			object = json_array_get(json_object_get(body, "entries"), (size_t)refused[i].where);
+			object = json_array_get(
+				json_object_get(body, "entries"), (size_t)refused[i].where);
 		if (refused[i].value)
-			json_object_set_new(
-				object, refused[i].member, json_loads(refused[i].value, JSON_DECODE_ANY, NULL));
+			json_object_set_new(object, refused[i].member,
+				json_loads(refused[i].value, JSON_DECODE_ANY, NULL));
 		else
 			json_object_del(object, refused[i].member);
 		if (decode(body, &manifest, &err) == 0)
-			fail_msg("row %zu was accepted: %s = %s", i, refused[i].member, refused[i].value);
+			fail_msg("row %zu was accepted: %s = %s", i, refused[i].member,
+				refused[i].value);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 		if (!strstr(err.text, refused[i].said))
-			fail_msg("row %zu (%s = %s) said: %s", i, refused[i].member, refused[i].value, err.text);
+			fail_msg("row %zu (%s = %s) said: %s", i, refused[i].member,
+				refused[i].value, err.text);
 	}
 }
 
@@ -191,8 +198,8 @@ static void test_nothing_below_a_link_or_file(void **state)
 		struct err err = {0};
 
 		json_array_insert_new(entries, i == 0 ? 2 : 4,
-			json_pack("{s:s, s:s, s:i, s:[i,i]}", "path", paths[i], "type", "directory", "mode", 493,
-				"mtime", 1, 2));
+			json_pack("{s:s, s:s, s:i, s:[i,i]}", "path", paths[i], "type", "directory",
+				"mode", 493, "mtime", 1, 2));
 		assert_int_equal(decode(body, &manifest, &err), -1);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 		assert_non_null(strstr(err.text, "not a directory"));

@@ -83,7 +83,8 @@ static void test_another_kind_is_refused(void **state)
 
 static void test_newer_says_what_to_do(void **state)
 {
-	static const char text[] = "{\"reprieve\":\"snapshot\",\"version\":2,\"whatever\":true}\nbinary";
+	static const char text[] =
+		"{\"reprieve\":\"snapshot\",\"version\":2,\"whatever\":true}\nbinary";
 	json_t *body = NULL;
 	struct err err = {0};
 

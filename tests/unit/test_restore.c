@@ -44,9 +44,10 @@ static void test_seed(void **state)
 	fixture_write(&f, "c", 1000, 3);
 	fixture_take(&f);
 	seed = text_format("%s/seed", f.root);
-	command = text_format("cp -r '%s' '%s' && rm '%s/b' && echo short > '%s/c' && printf X | dd "
-			      "of='%s/a/w' bs=1 seek=5000000 conv=notrunc status=none",
-		f.source, seed, seed, seed, seed);
+	command =
+		text_format("cp -r '%s' '%s' && rm '%s/b' && echo short > '%s/c' && printf X | dd "
+			    "of='%s/a/w' bs=1 seek=5000000 conv=notrunc status=none",
+			f.source, seed, seed, seed, seed);
 	assert_int_equal(system(command), 0);
 	request.directory = f.target;
 	request.seed = seed;
@@ -86,8 +87,9 @@ static void test_include(void **state)
 	request.directory = f.target;
 	assert_works(storage_restore(f.storage, &request, &result, NULL, &err));
 	assert_int_equal(result.files, 2);
-	command = text_format("cd '%s' && test \"$(find . | sort | tr '\\n' ' ')\" = '. ./deep ./deep/b ./z ' "
-			      "&& cmp z '%s/z' && cmp deep/b '%s/deep/b'",
+	command = text_format(
+		"cd '%s' && test \"$(find . | sort | tr '\\n' ' ')\" = '. ./deep ./deep/b ./z ' "
+		"&& cmp z '%s/z' && cmp deep/b '%s/deep/b'",
 		f.target, f.source, f.source);
 	assert_int_equal(system(command), 0);
 	fixture_stop(&f);
@@ -110,7 +112,8 @@ static void damage_remove(const char *path)
 
 static void test_damaged_packs_are_named_and_the_older_one_works(void **state)
 {
-	static void (*const damages[])(const char *) = {damage_flip, damage_truncate, damage_remove};
+	static void (*const damages[])(const char *) = {
+		damage_flip, damage_truncate, damage_remove};
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {

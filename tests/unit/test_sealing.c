@@ -36,6 +36,7 @@ static const struct row rows[] = {
 	{"one file", "O 1 3 a; kc a; km a; = busy; C 1 3 a; kw a; = busy; +999; = busy; +1; = sealed; ack; = nothing"},
 	{"a seal is told until it is acknowledged", "O 1 3 a; C 1 3 a; +1000; = sealed; +10; = sealed; ack; = nothing"},
 	{"open for long without a write", "O 1 3 a; kc a; +60000; = busy; C 1 3 a; = busy; +1000; = sealed; good a"},
+	{"a close whose name is not known", "O 1 3 a; end 1 killed; +1000; = torn; ack; O 1 3 a; C 1 3; good a; +1000; = sealed"},
 	{"two files, one pause", "O 1 3 a; C 1 3 a; +500; O 1 3 b; C 1 3 b; +999; = busy; +1; = sealed"},
 	{"a file opened before the other is closed", "O 1 3 a; O 1 4 b; C 1 3 a; +2000; = busy; C 1 4 b; +1000; = sealed"},
 	{"np.save: written by a duplicate, two closes", "O 1 3 a; D 1 4 a; km a; C 1 4 a; +2000; = busy; C 1 3 a; kw a; +1000; = sealed; good a"},
@@ -155,10 +156,13 @@ struct teller {
 
 static void tell_shim(struct teller *teller, enum shim_event event, unsigned flags)
 {
+	static char none[1];
 	struct shim_message message = {
 		.event = event, .flags = flags, .descriptor = -1, .path = "", .path2 = ""};
 
 	message.pid = atoi(teller->word[1]);
+	if (!teller->word[3])
+		teller->word[3] = none;
 	if (event == SHIM_RENAMED) {
 		message.path = teller->word[2];
 		message.path2 = teller->word[3];

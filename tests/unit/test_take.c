@@ -261,7 +261,8 @@ static void test_the_trainer_may_take_files_away(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct fixture f;
-		struct meddling meddling = {.f = &f, .path = "w", .meddle = ways[i], .answer = true};
+		struct meddling meddling = {
+			.f = &f, .path = "w", .meddle = ways[i], .answer = true};
 
 		fixture_start(&f);
 		fixture_write(&f, "w", 3 * CHUNK_SIZE, 1);
@@ -272,8 +273,8 @@ static void test_the_trainer_may_take_files_away(void **state)
 		assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
 		{
 			auto_free char *command =
-				text_format("cmp '%s/w' '%s/w' && cmp '%s/v' '%s/v'", f.source, f.target,
-					f.source, f.target);
+				text_format("cmp '%s/w' '%s/w' && cmp '%s/v' '%s/v'", f.source,
+					f.target, f.source, f.target);
 
 			assert_int_equal(system(command), 0);
 		}
@@ -294,7 +295,8 @@ static void test_a_file_written_to_after_the_freeze_is_not_committed(void **stat
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct fixture f;
-		struct meddling meddling = {.f = &f, .path = "w", .meddle = ways[i], .answer = true};
+		struct meddling meddling = {
+			.f = &f, .path = "w", .meddle = ways[i], .answer = true};
 		struct snapshot_list list;
 
 		fixture_start(&f);
@@ -560,8 +562,11 @@ static void test_progress_is_told(void **state)
 {
 	struct fixture f;
 	struct seen seen = {0};
-	struct take_request request = {
-		.id = {1, 1}, .reason = "request", .step = -1, .progress = note_progress, .arg = &seen};
+	struct take_request request = {.id = {1, 1},
+		.reason = "request",
+		.step = -1,
+		.progress = note_progress,
+		.arg = &seen};
 	struct take_result result;
 
 	(void)state;

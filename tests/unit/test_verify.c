@@ -25,7 +25,8 @@ static void verify(struct fixture *f, struct snapshot_id id, struct findings *fi
 	uint32_t snapshots, damages;
 
 	*findings = (struct findings){0};
-	assert_works(storage_verify(f->storage, id, note, findings, &snapshots, &damages, NULL, &err));
+	assert_works(
+		storage_verify(f->storage, id, note, findings, &snapshots, &damages, NULL, &err));
 	assert_int_equal(damages, findings->count);
 	assert_true(snapshots > 0);
 }
@@ -154,8 +155,8 @@ static void test_damaged_manifest(void **state)
 	verify(&f, NO_ID, &findings);
 	assert_int_equal(findings.count, 1);
 	assert_int_equal(findings.ids[0].sequence, 1);
-	assert_fails(storage_verify(f.storage, (struct snapshot_id){1, 7}, note, &findings, &snapshots, &damages,
-			     NULL, &err),
+	assert_fails(storage_verify(f.storage, (struct snapshot_id){1, 7}, note, &findings,
+			     &snapshots, &damages, NULL, &err),
 		ERR_NOT_FOUND);
 	fixture_stop(&f);
 }

@@ -1,6 +1,6 @@
 /* PURE. Bytes that JSON cannot carry, as text (RFC 4648). */
-#ifndef BASE64_H
-#define BASE64_H
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
 
 #include "base/text.h"
 
