@@ -21,8 +21,9 @@ _Atomic uintptr_t real_table[REAL_COUNT];
 #define REAL_NAME(name) #name,
 static const char *const names[REAL_COUNT] = {REAL_LIST(REAL_NAME)};
 
-/* initial-exec: the default model may allocate at the first use in a thread. */
-static __thread bool finding __attribute__((tls_model("initial-exec")));
+/* initial-exec: the default model may allocate at the first use in a thread. volatile: dlsym is declared as a function that never
+ * calls back into this file, so that the compiler would drop both stores. */
+static __thread volatile bool finding __attribute__((tls_model("initial-exec")));
 
 void *real_find(enum real_index index)
 {

@@ -136,8 +136,9 @@ static void scan(struct dir_watch *watch, const char *path, bool silent, int dep
 	int wd = depth > DEEPEST ? -1 : add(watch, full);
 
 	if (wd < 0) {
-		/* Gone again is no loss. */
-		if (depth <= DEEPEST && (errno == ENOENT || errno == ENOTDIR))
+		/* Gone again is no loss; nor is one that the job, as the same user, cannot enter either (lost+found). */
+		if (depth <= DEEPEST &&
+			(errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
 			return;
 		watch->complete = false;
 		emit(watch, DIR_RESCAN, false, 0, "");
@@ -398,9 +399,9 @@ int dir_watch_open(struct loop *loop, const char *directory, dir_watch_fn *chang
 		return -1;
 	errno = 0;
 	scan(made, "", true, 0);
-	if (made->root < 0)
+	if (made->root < 0 && errno != ENOSPC)
 		return err_os(err, errno ? errno : ENOENT, "watch %s", directory);
-	if (!made->complete)
+	if (made->root < 0 || !made->complete)
 		return err_set(err, ERR_NO_SPACE,
 			"watch %s: too many directories (limit: fs.inotify.max_user_watches)",
 			directory);

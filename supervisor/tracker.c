@@ -40,6 +40,7 @@ struct tracker {
 	int64_t sealed_step;
 	bool sealed_fresh;
 	bool polling; /* `sealed` may lead back here */
+	bool started; /* the job may be writing */
 };
 
 bool tracker_is_log(const char *path)
@@ -161,6 +162,20 @@ static enum shim_link_held held(void *arg, int pid, int descriptor)
 
 /* --- deciding --- */
 
+/* The directory came after us: what is in it by now was written since. */
+static void catch_up(struct tracker *tracker)
+{
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+
+	if (workspace_files(tracker->options.workspace->directory, &files, NULL) < 0)
+		return;
+	for (size_t i = 0; i < files.count; i++) {
+		struct dir_event event = {.change = DIR_CREATED, .path = files.items[i].path};
+
+		kernel_said(tracker, &event);
+	}
+}
+
 static void open_watch(struct tracker *tracker)
 {
 	const char *directory = tracker->options.workspace->directory;
@@ -174,6 +189,8 @@ static void open_watch(struct tracker *tracker)
 	else if (dir_watch_is_blind(directory))
 		snprintf(tracker->blindness, sizeof(tracker->blindness),
 			"%.200s is on a network file system: what other machines write there is not seen", directory);
+	if (tracker->watch && tracker->started)
+		catch_up(tracker);
 }
 
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
@@ -254,6 +271,7 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	*result = tracker;
 	tracker_poll(tracker);
 	tracker->sealed_generation = sealing_generation(&tracker->sealing);
+	tracker->started = true;
 	return 0;
 }
 
@@ -329,6 +347,15 @@ bool tracker_still_complete(struct tracker *tracker, uint64_t generation)
 {
 	drain(tracker);
 	return sealing_generation(&tracker->sealing) == generation;
+}
+
+bool tracker_is_settled(struct tracker *tracker, uint64_t *generation)
+{
+	int64_t at_ms;
+
+	drain(tracker);
+	*generation = sealing_generation(&tracker->sealing);
+	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_NOTHING;
 }
 
 struct torn_list {

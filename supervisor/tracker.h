@@ -57,6 +57,10 @@ int64_t tracker_sealed_step(const struct tracker *tracker);  /* -1 unknown */
 
 /* Reads what is queued: has nothing been written since that generation? */
 bool tracker_still_complete(struct tracker *tracker, uint64_t generation);
+/* Reads what is queued: true when no save is under way. Then *generation is the one of now: files may have been deleted since the
+ * seal, which takes nothing away from the checkpoint that was sealed. */
+bool tracker_is_settled(struct tracker *tracker, uint64_t *generation);
+
 /* Paths that are torn, NULL-terminated. The caller frees each and the array. */
 char **tracker_torn(struct tracker *tracker);
 /* PURE. Logs that stay open for the whole run (TensorBoard's, *.log): they are no part of a checkpoint, and hold none up. */

@@ -37,7 +37,6 @@ unit-tsan    | build-tsan  | 5
 valgrind     | build-gcc   | 15
 tidy         | build-gcc   | 15
 e2e-asan     | build-asan  | 15
-quickstart   | build-gcc   | 10
 bench        | build-gcc   | 5
 tree         |             | 1
 '
@@ -143,8 +142,6 @@ lane_e2e-asan() {
 	REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1 without_randomisation \
 		"$python" -m pytest -p no:cacheprovider -q -rs --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" tests/e2e
 }
-
-lane_quickstart() { bash examples/quickstart.sh; }
 
 lane_bench() { bash tests/bench/run.sh --smoke build/supervisor/reprieve; }
 

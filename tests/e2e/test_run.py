@@ -340,6 +340,14 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert place.newest()["files"] == 1
 
 
+@pytest.mark.parametrize("shim", ["auto", "off"])
+def test_a_directory_that_appears_with_its_first_checkpoint(place, shim):
+    run = place.query("run", "--quiet-time", "150ms", "--shim", shim, "--",
+                      *trainer(place, "--every", "5", "--steps", "7", "--step-time", "0.4", directory="checkpoints"))
+    assert run.code == 0
+    assert "durable: 000001-000001, step 5" in run.err
+
+
 # --- without anything ---
 
 

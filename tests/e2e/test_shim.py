@@ -320,9 +320,9 @@ def test_forks_in_threads(desk, actor):
 
 
 def test_vfork_child_does_not_change_its_parent(desk, actor):
-    desk.run(actor, "vforks", desk.directory)
-    events = desk.events()
-    assert [(e["event"], e["path"]) for e in events] == [("hello", str(actor))] + written("held") + [("exiting", "")]
+    job = desk.run(actor, "vforks", desk.directory)
+    assert [(e["pid"], e["event"], e["path"]) for e in desk.events()] == [
+        (job.pid, *what) for what in [("hello", str(actor))] + written("held") + [("exiting", "")]]
 
 
 def test_subprocesses_while_a_file_is_open(desk):

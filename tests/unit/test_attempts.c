@@ -227,6 +227,31 @@ static void test_damaged_claims_are_survived(void **state)
 	fixture_stop(&f);
 }
 
+/* The second attempt went back to an older one on purpose. When its record is lost, what the user left behind must not come back. */
+static void test_a_lost_claim_is_recovered_from_its_snapshots(void **state)
+{
+	struct fixture f;
+	struct claim claim = {.policy = RESTORE_THIS, .this_one = {1, 1}};
+	auto_free char *path = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	fixture_take(&f);
+	attempt_release(&f.attempt);
+	assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
+	f.sequence = 0;
+	fixture_take(&f);
+	path = fixture_find(&f, "attempts/000002.json");
+	assert_int_equal(unlink(path), 0);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.chain_count, 2);
+	assert_int_equal(snapshot_id_compare(f.attempt.chain[0], (struct snapshot_id){2, 1}), 0);
+	assert_int_equal(snapshot_id_compare(f.attempt.chain[1], (struct snapshot_id){1, 1}), 0);
+	fixture_stop(&f);
+}
+
 static void test_a_newer_claim_stops_us(void **state)
 {
 	static const char record[] =
@@ -362,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_a_late_commit_is_never_chosen),
 		cmocka_unit_test(test_damaged_ones_are_passed_over_and_named),
 		cmocka_unit_test(test_damaged_claims_are_survived),
+		cmocka_unit_test(test_a_lost_claim_is_recovered_from_its_snapshots),
 		cmocka_unit_test(test_a_newer_claim_stops_us),
 		cmocka_unit_test(test_racing_claims_get_different_numbers),
 		cmocka_unit_test(test_nothing_durable_before_the_claim_is_passed_over),

@@ -179,6 +179,58 @@ static void test_nothing_is_sent_twice(void **state)
 	fixture_stop(&f);
 }
 
+/* Bytes that this process has read so far, by any means; 0 where the kernel does not say. */
+static unsigned long long bytes_read(void)
+{
+	FILE *stream = fopen("/proc/self/io", "re");
+	unsigned long long bytes = 0;
+
+	if (stream) {
+		if (fscanf(stream, "rchar: %llu", &bytes) != 1)
+			bytes = 0;
+		fclose(stream);
+	}
+	return bytes;
+}
+
+static void test_unchanged_files_are_not_read_again(void **state)
+{
+	struct fixture f;
+	unsigned long long before;
+
+	(void)state;
+	if (bytes_read() == 0)
+		skip();
+	fixture_start(&f);
+	fixture_write(&f, "w", 4 * CHUNK_SIZE, 1);
+	before = bytes_read();
+	fixture_take(&f);
+	assert_true(bytes_read() - before >= 4 * CHUNK_SIZE);
+	before = bytes_read();
+	fixture_take(&f);
+	assert_true(bytes_read() - before < CHUNK_SIZE);
+	fixture_check(&f, (struct snapshot_id){1, 2});
+	fixture_stop(&f);
+}
+
+/* What only an older snapshot names may be swept with it at any time: it is sent again. */
+static void test_only_the_newest_snapshot_is_relied_on(void **state)
+{
+	struct fixture f;
+	struct take_result result;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint64_t i = 1; i <= 2; i++) {
+		fixture_write(&f, "w", 100000, i);
+		fixture_take(&f);
+	}
+	fixture_write(&f, "w", 100000, 1);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 1);
+	fixture_stop(&f);
+}
+
 /* A pack that is lost must not be relied on by later snapshots. */
 static void test_lost_packs_are_sent_again(void **state)
 {
@@ -587,6 +639,8 @@ int main(void)
 		cmocka_unit_test(test_absolute_links_into_the_directory_become_relative),
 		cmocka_unit_test(test_nothing_there),
 		cmocka_unit_test(test_nothing_is_sent_twice),
+		cmocka_unit_test(test_unchanged_files_are_not_read_again),
+		cmocka_unit_test(test_only_the_newest_snapshot_is_relied_on),
 		cmocka_unit_test(test_lost_packs_are_sent_again),
 		cmocka_unit_test(test_the_trainer_may_take_files_away),
 		cmocka_unit_test(test_a_file_written_to_after_the_freeze_is_not_committed),
