@@ -123,8 +123,9 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(fetch_release) struct fetch fetch = {0};
-	auto_(archive_write_free) struct archive *tar = NULL;
+	/* Before the archive: freeing that one still writes to this. */
 	struct sink sink = {.fd = fd};
+	auto_(archive_write_free) struct archive *tar = NULL;
 
 	if (record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
 		fetch_init(&fetch, storage, &manifest, err) < 0)

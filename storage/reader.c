@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define PASSES_MOST 3
+#define PAUSE_MS 20 /* before another pass: a write that is under way gets on */
 /* Beside a training job that needs its memory, more threads than this buys are not worth their buffers. */
 #define BUFFERS_MOST ((size_t)256 << 20)
 #define THREADS_MOST (BUFFERS_MOST / (PACK_CAPACITY + CHUNK_SIZE))
@@ -17,7 +18,9 @@ struct file_reading {
 	struct tree_item *item;
 	size_t count, next, left; /* chunks: all, the next to hand out, not yet done */
 	int passes;
-	bool torn; /* ended before its time */
+	bool torn;                 /* ended before its time */
+	bool writers;              /* somebody had it open for writing when this pass began */
+	uint8_t last[DIGEST_SIZE]; /* of the content as the pass before found it */
 };
 
 struct reading {
@@ -80,6 +83,8 @@ static int next_piece(struct reading *reading, struct piece *piece, struct err *
 	if (file && file->item->fd < 0 && tree_open_file(reading->tree, file->item, err) < 0)
 		result = -1;
 	if (file && result == 0) {
+		if (file->next == 0)
+			file->writers = tree_has_writers(file->item->fd);
 		*piece = (struct piece){
 			.file = file,
 			.number = file->next,
@@ -116,6 +121,45 @@ static int read_piece(const struct piece *piece, uint8_t *room, bool *torn, stru
 	return 0;
 }
 
+static void digest_content(const struct entry *entry, uint8_t digest[DIGEST_SIZE])
+{
+	size_t count = chunk_count(entry->size);
+	auto_free uint8_t *all = memory_new(count * (DIGEST_SIZE + 1));
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(all + i * (DIGEST_SIZE + 1), entry->chunks[i].digest, DIGEST_SIZE);
+		all[i * (DIGEST_SIZE + 1) + DIGEST_SIZE] = entry->chunks[i].codec == CHUNK_ZERO;
+	}
+	digest_sha256(all, count * (DIGEST_SIZE + 1), digest);
+}
+
+/*
+ * Stamps change when a write begins, not while it goes on: one that began before the freeze may still be under way. It cannot be
+ * where nobody had the file open for writing, neither when this pass began nor now; elsewhere two passes must find the same bytes.
+ */
+static bool is_one_version(struct file_reading *file)
+{
+	uint8_t digest[DIGEST_SIZE];
+	bool same;
+
+	if (!file->writers && !tree_has_writers(file->item->fd))
+		return true;
+	digest_content(&file->item->entry, digest);
+	same = memcmp(digest, file->last, DIGEST_SIZE) == 0;
+	memcpy(file->last, digest, DIGEST_SIZE);
+	return same;
+}
+
+static void read_again(struct reading *reading, struct file_reading *file)
+{
+	pthread_mutex_lock(&reading->mutex);
+	file->left = file->count;
+	file->next = 0;
+	reading->locked.again[reading->locked.again_count++] =
+		(size_t)(file - reading->locked.files);
+	pthread_mutex_unlock(&reading->mutex);
+}
+
 /*
  * All of a file has been read, by this and other threads, none of which touches it now. Is it still the same? What was frozen was
  * one complete checkpoint: a file that was written to since belongs to another, and reading that would commit a mixture. Where only
@@ -124,35 +168,26 @@ static int read_piece(const struct piece *piece, uint8_t *room, bool *torn, stru
 static int finish_file(struct reading *reading, struct file_reading *file, struct err *err)
 {
 	struct tree_item *item = file->item;
+	struct cancel *cancel = reading->packing->cancel;
 	struct file_stamp now;
 
-	if (tree_stamp(item->fd, false, &now, reading->packing->cancel, err) < 0)
+	if (tree_stamp(item->fd, false, &now, cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
-	if (!file->torn && file_stamp_equal(&now, &item->stamp)) {
+	if (!file->torn && file_stamp_equal(&now, &item->stamp) && is_one_version(file)) {
 		close(take_fd(&item->fd));
 		return 0;
 	}
-	if (file->torn || !file_stamp_same_content(&now, &item->stamp))
-		return err_set(
-			err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
 	if (++file->passes == PASSES_MOST)
 		return err_set(
 			err, ERR_RETRY, "%s keeps changing while it is read", item->entry.path);
-	if (tree_stamp(item->fd, true, &now, reading->packing->cancel, err) < 0)
+	if (cancel_sleep(cancel, PAUSE_MS, err) < 0 ||
+		tree_stamp(item->fd, true, &now, cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
-	if (!file_stamp_same_content(&now, &item->stamp))
+	if (file->torn || !file_stamp_same_content(&now, &item->stamp))
 		return err_set(
 			err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
 	item->stamp = now;
-	if (file->count == 0)
-		return finish_file(reading, file, err);
-	/* Only now may others get pieces of it again. */
-	pthread_mutex_lock(&reading->mutex);
-	file->left = file->count;
-	file->next = 0;
-	reading->locked.again[reading->locked.again_count++] =
-		(size_t)(file - reading->locked.files);
-	pthread_mutex_unlock(&reading->mutex);
+	read_again(reading, file);
 	return 0;
 }
 

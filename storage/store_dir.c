@@ -172,7 +172,12 @@ static int publish(
 			return err_os(err, errno, "%s", path);
 	}
 	fault_point("after_link");
-	return file_sync_directory(parent, err);
+	if (file_sync_directory(parent, err) == 0)
+		return 0;
+	/* It is there, if not durable: none of the kinds that promise that nothing was written. */
+	if (err)
+		err->kind = ERR_FAILED;
+	return -1;
 }
 
 static int dir_put(struct store *store, const char *key, const void *data, size_t size,

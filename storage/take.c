@@ -225,6 +225,20 @@ static int take_snapshot(struct taking *taking, struct take_result *result, stru
 	return finish(taking, &tree, result, err);
 }
 
+/* A full disk must not stay full because of what we could not finish. Best effort: left alone they are garbage like any other. */
+static void remove_own_packs(struct taking *taking)
+{
+	struct store *store = taking->storage->store;
+	auto_(store_listing_release) struct store_listing packs = {0};
+	auto_free char *prefix = text_format("jobs/%s/packs/%06u/%06u-%s-", taking->storage->job,
+		taking->request->id.attempt, taking->request->id.sequence, taking->packing.nonce);
+
+	if (store->ops->list(store, prefix, STORE_ALL, &packs, taking->packing.cancel, NULL) < 0)
+		return;
+	for (size_t i = 0; i < packs.count; i++)
+		store->ops->remove(store, packs.items[i].key, taking->packing.cancel, NULL);
+}
+
 int storage_take(struct storage *storage, const struct take_request *request,
 	struct take_result *result, struct cancel *cancel, struct err *err)
 {
@@ -234,13 +248,18 @@ int storage_take(struct storage *storage, const struct take_request *request,
 		.packing = {.storage = storage, .id = request->id, .cancel = cancel},
 	};
 	char text[SNAPSHOT_ID_TEXT];
+	struct err own = {0};
 	int failed;
 
 	*result = (struct take_result){0};
 	file_nonce(taking.packing.nonce);
-	failed = take_snapshot(&taking, result, err);
+	failed = take_snapshot(&taking, result, &own);
+	if (failed && own.kind == ERR_NO_SPACE)
+		remove_own_packs(&taking);
 	record_trim_memory();
 	if (failed == 0)
 		return 0;
+	if (err)
+		*err = own;
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));
 }

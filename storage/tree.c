@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,6 +71,21 @@ int tree_stamp(
 			return -1;
 	}
 	return err_set(err, ERR_RETRY, "it is being written all the time");
+}
+
+/*
+ * The kernel grants a read lease only on a file that nobody has open for writing. It is given back at once: should somebody open
+ * the file in between, that open waits these microseconds, and the signal that we get for it is one that is ignored.
+ */
+bool tree_has_writers(int fd)
+{
+	bool writers;
+
+	fcntl(fd, F_SETSIG, SIGURG);
+	writers = fcntl(fd, F_SETLEASE, F_RDLCK) < 0 && errno == EAGAIN;
+	if (!writers)
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+	return writers;
 }
 
 /* --- opening --- */

@@ -42,6 +42,12 @@ int tree_open_file(const struct tree *tree, struct tree_item *item, struct err *
 int tree_stamp(
 	int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel, struct err *err);
 
+/*
+ * Whether anybody has the file open for writing, or mapped so: then a write may be under way that leaves no other stamp when it
+ * ends, because the kernel sets the times when a write begins. False also where it cannot be told (not our file, NFS, FUSE).
+ */
+bool tree_has_writers(int fd);
+
 /* Mode, user.* attributes and times onto an open file or directory, then fsync. Attributes are best effort. */
 int tree_apply(int fd, const struct entry *entry, struct err *err);
 

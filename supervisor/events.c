@@ -37,8 +37,6 @@ void events_add(struct events *events, const char *event, const char *format, ..
 	char time[32];
 	struct err err;
 
-	if (events->fd < 0)
-		return;
 	line = json_pack("{s:s, s:I, s:s}", "time",
 		clock_format(clock_wall_ms(), time, sizeof(time)), "monotonic_ms",
 		(json_int_t)clock_monotonic_ms(), "event", event);
@@ -51,6 +49,9 @@ void events_add(struct events *events, const char *event, const char *format, ..
 		va_end(args);
 		json_object_update(line, more);
 	}
+	/* Only now: the arguments that were handed over are released with `more`. */
+	if (events->fd < 0)
+		return;
 	text = json_dumps(line, JSON_COMPACT);
 	if (!text)
 		return;

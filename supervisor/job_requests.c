@@ -261,8 +261,8 @@ static void retry(struct timer *timer)
 	struct job *job = container_of(timer, struct job, retry_timer);
 
 	if (!snapshots_busy(job->snapshots) &&
-		tracker_still_complete(job->tracker, job->newest_sealed.generation))
-		snapshots_want(job->snapshots, &job->newest_sealed);
+		tracker_is_settled(job->tracker, &job->newest_sealed.generation))
+		ship(job);
 	else if (job->state == JOB_UPLOADING)
 		job_flush(job);
 }

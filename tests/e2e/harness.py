@@ -121,6 +121,8 @@ class Run:
         self.directory = Path(directory)
         arguments = [*wrapper, REPRIEVE, "run", "--store", store, "--job", place.job, "--checkpoint-dir", str(directory),
                      "--events", str(self.events_path), *options, "--", *map(str, command)]
+        if wrapper:  # LeakSanitizer is itself a tracer, and cannot be one under strace
+            environment = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0", **environment}
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(arguments, cwd=place.path, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                             env={**place.environment, **environment}, start_new_session=True)

@@ -205,7 +205,7 @@ static void test_unchanged_files_are_not_read_again(void **state)
 	fixture_write(&f, "w", 4 * CHUNK_SIZE, 1);
 	before = bytes_read();
 	fixture_take(&f);
-	assert_true(bytes_read() - before >= 4 * CHUNK_SIZE);
+	assert_in_range(bytes_read() - before, 4 * CHUNK_SIZE, 5 * CHUNK_SIZE);
 	before = bytes_read();
 	fixture_take(&f);
 	assert_true(bytes_read() - before < CHUNK_SIZE);
@@ -452,6 +452,33 @@ static void test_a_file_being_written_is_never_a_mixture(void **state)
 	fixture_stop(&f);
 }
 
+/* A write that began before the freeze leaves no new stamp: with a writer about, one pass proves nothing. */
+static void test_a_file_open_for_writing_is_read_twice(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL;
+	auto_close int writer = -1;
+	auto_close int lease = -1;
+	unsigned long long before;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 4 * CHUNK_SIZE, 1);
+	path = text_format("%s/w", f.source);
+	lease = open(path, O_RDONLY | O_CLOEXEC);
+	if (bytes_read() == 0 || fcntl(lease, F_SETLEASE, F_RDLCK) < 0) {
+		fixture_stop(&f);
+		skip(); /* not to be told on this file system */
+	}
+	assert_int_equal(fcntl(lease, F_SETLEASE, F_UNLCK), 0);
+	writer = open(path, O_WRONLY | O_CLOEXEC);
+	before = bytes_read();
+	fixture_take(&f);
+	assert_true(bytes_read() - before >= 8 * CHUNK_SIZE);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
 static bool exclude_logs(void *arg, const char *path)
 {
 	(void)arg;
@@ -646,6 +673,7 @@ int main(void)
 		cmocka_unit_test(test_a_file_written_to_after_the_freeze_is_not_committed),
 		cmocka_unit_test(test_not_one_complete_checkpoint),
 		cmocka_unit_test(test_a_file_being_written_is_never_a_mixture),
+		cmocka_unit_test(test_a_file_open_for_writing_is_read_twice),
 		cmocka_unit_test(test_exclude),
 		cmocka_unit_test(test_more_files_than_descriptors),
 		cmocka_unit_test(test_the_same_sequence_twice),
