@@ -3,17 +3,21 @@
  *
  * Map of this folder (FORMAT.md is the written form of what lies in the store):
  *
- *	storage.c      open and close: URL -> backend, format marker, the job's part of the store
- *	store.h        PRIVATE: what a backend does: put, get, list, remove. store_dir.c is file://; stores.c the table of schemes
- *	record.[ch]    PURE: the envelope of every small object: header with digest, JSON body
- *	manifest.[ch]  PURE: encode, decode and check; a manifest that is there is a commit
- *	lineage.[ch]   PURE: attempts and snapshots -> the chain of good ones, newest first; late and abandoned ones told apart
- *	attempts.c     claims an attempt: reads the lineage, writes the claim if-absent
- *	chunk.[ch]     PURE: hash, compress where it gains, and back
- *	pack.[ch]      PURE: chunks -> one immutable object with an index at its end, and back
- *	index.[ch]     which chunk lies where: nothing is sent twice
- *	tree.[ch]      walks and opens a directory (libarchive), reads and applies metadata
- *	take.c  restore.c  verify.c  export.c
+ *	storage.c           open and close: URL -> backend, format marker, names of jobs
+ *	store.h             PRIVATE: what a backend does: put, get, list, remove. store_dir.c is file://; stores.c the table of schemes
+ *	record.[ch]         PURE: the envelope of every small object: header with digest, JSON body
+ *	record_store.[ch]   keys; records and manifests to and from the store; what a job consists of
+ *	manifest.[ch]       PURE: encode, decode and check; a manifest that is there is a commit. manifest_entry.[ch]: one entry of it
+ *	entry_path.[ch]     PURE: which names and link targets may be in a snapshot
+ *	lineage.[ch]        PURE: attempts and snapshots -> the chain of good ones, newest first; late and abandoned ones told apart
+ *	attempts.c          claims an attempt: reads the lineage, writes the claim if-absent
+ *	chunk.[ch]          PURE: cut, compress where it gains, and back
+ *	pack.[ch]           PURE: chunks -> one immutable object with an index at its end, and back
+ *	index.[ch]          which chunk lies where: nothing is sent twice
+ *	tree.[ch]           opens all of a directory and tells whether it changed; applies metadata. tree_walk.[ch]: libarchive's walk
+ *	take.c              take and commit; reader.[ch] reads files on all threads, packer.[ch] fills and puts packs
+ *	restore.c           get back; fetch.[ch] a chunk from its pack, checked; layout.[ch] the directory that it goes into
+ *	verify.c  export.c  listing.c
  *
  * Everything here blocks, honours `cancel` (which may be NULL) and may be called from any thread; one `struct storage` is used by
  * one call at a time unless said otherwise. Work inside a call runs on all processors. Nothing logs.
@@ -166,9 +170,9 @@ struct take_result {
 
 /*
  * Opens every file below `directory` first and reads from those descriptors, so that the trainer may delete or rename what it
- * likes meanwhile; a file of which only the ctime moved is read again to make sure. A file that was written to since it was opened
- * (size, mtime) belongs to another checkpoint:
- * the take ends with ERR_RETRY: a mixture is never committed. Before the commit it looks whether the attempt has been superseded:
+ * likes meanwhile; a file of which only the ctime moved, or that somebody has open for writing, is read again to make sure. A file
+ * that was written to since it was opened (size, mtime) belongs to another checkpoint: the take ends with ERR_RETRY, a mixture is
+ * never committed. Before the commit it looks whether the attempt has been superseded:
  * then ERR_EXISTS ("attempt 4 has taken over"), and nothing is published. An empty directory (no regular file) is ERR_NOT_FOUND.
  * ERR_NO_SPACE, ERR_DENIED, ERR_CANCELLED as everywhere; whatever the error, what was committed before stands.
  */

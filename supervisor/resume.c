@@ -16,8 +16,8 @@ static void pass_over(struct resume_result *result, struct snapshot_id id, const
 	char text[SNAPSHOT_ID_TEXT];
 	struct damage *damage;
 
-	result->passed_over = memory_grow(result->passed_over, result->passed_over_count + 1,
-		sizeof(result->passed_over[0]));
+	result->passed_over = memory_grow(
+		result->passed_over, result->passed_over_count + 1, sizeof(result->passed_over[0]));
 	damage = &result->passed_over[result->passed_over_count++];
 	damage->id = id;
 	text_set(damage->text, sizeof(damage->text), why);
@@ -25,8 +25,8 @@ static void pass_over(struct resume_result *result, struct snapshot_id id, const
 }
 
 /* Everything that lies here, of which this attempt knows that it is complete. */
-static int write_record(const struct resume_request *request, const struct resume_result *result,
-	struct err *err)
+static int write_record(
+	const struct resume_request *request, const struct resume_result *result, struct err *err)
 {
 	auto_(seal_record_release) struct seal_record record = {0};
 
@@ -44,7 +44,8 @@ static int restore_one(const struct resume_request *request, struct resume_resul
 	auto_free char *staging = workspace_staging(workspace, err);
 	auto_free char *aside = NULL;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
-	struct restore_request restore = {.id = id, .directory = staging, .seed = workspace->directory};
+	struct restore_request restore = {
+		.id = id, .directory = staging, .seed = workspace->directory};
 	int64_t began = clock_monotonic_ms();
 
 	if (!staging)
@@ -66,6 +67,18 @@ static int restore_one(const struct resume_request *request, struct resume_resul
 	return write_record(request, result, err);
 }
 
+/* Worse than nothing to resume from would be to resume from this; and a job that does not start at all helps nobody. */
+static int begin_afresh_after_damage(
+	const struct resume_request *request, struct resume_result *result, struct err *err)
+{
+	result->kind = RESUME_FRESH;
+	if (request->strict)
+		return err_set(
+			err, ERR_CORRUPT, "every snapshot of job %s is damaged", request->job);
+	log_warn("every snapshot of job %s is damaged: the job begins afresh", request->job);
+	return 0;
+}
+
 /* Damage that only shows when every byte is read: one step back, and again. */
 static int restore_newest_good(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err)
@@ -82,11 +95,7 @@ static int restore_newest_good(const struct resume_request *request, struct resu
 		if (request->policy == RESTORE_THIS)
 			return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
 	}
-	result->kind = RESUME_FRESH;
-	if (request->strict)
-		return err_set(err, ERR_CORRUPT, "every snapshot of job %s is damaged", request->job);
-	log_warn("every snapshot of job %s is damaged: the job begins afresh", request->job);
-	return 0;
+	return begin_afresh_after_damage(request, result, err);
 }
 
 static int64_t newest_step(const struct snapshot_files *files)
@@ -107,9 +116,11 @@ static int keep_local(const struct resume_request *request, struct resume_result
 	auto_free char *aside = NULL;
 
 	if (plan->torn_count > 0) {
-		if (workspace_quarantine(request->workspace, plan->torn, plan->torn_count, &aside, err) < 0)
+		if (workspace_quarantine(
+			    request->workspace, plan->torn, plan->torn_count, &aside, err) < 0)
 			return -1;
-		log_warn("%zu file%s in %s may be torn (no completed save is known of them) and moved to %s",
+		log_warn("%zu file%s in %s may be torn (no completed save is known of them) and "
+			 "moved to %s",
 			plan->torn_count, plan->torn_count == 1 ? " was" : "s were",
 			request->workspace->directory, aside);
 	}
@@ -135,7 +146,8 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 
 	if (workspace_files(request->workspace->directory, &local, err) < 0)
 		return -1;
-	if (has_start && storage_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
+	if (has_start &&
+		storage_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
 		facts.snapshot = &snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
@@ -172,10 +184,11 @@ static bool store_knows(const struct storage_options *wanted, struct cancel *can
 	return known;
 }
 
-int resume_run(const struct resume_request *request, struct resume_result *result, struct cancel *cancel,
-	struct err *err)
+int resume_run(const struct resume_request *request, struct resume_result *result,
+	struct cancel *cancel, struct err *err)
 {
-	struct storage_options options = {.url = request->store, .job = request->job, .create = true};
+	struct storage_options options = {
+		.url = request->store, .job = request->job, .create = true};
 	struct claim claim = {
 		.policy = request->policy, .this_one = request->this_one, .about = request->about};
 
@@ -189,7 +202,14 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return err_wrap(err, "store %s", request->store);
 	for (size_t i = 0; i < result->attempt.damaged_count; i++)
 		pass_over(result, result->attempt.damaged[i].id, result->attempt.damaged[i].text);
-	return request->claim_only ? 0 : place_checkpoint(request, result, cancel, err);
+	if (request->claim_only)
+		return 0;
+	if (place_checkpoint(request, result, cancel, err) < 0)
+		return -1;
+	if (result->kind == RESUME_FRESH && snapshot_id_is_none(result->attempt.start) &&
+		result->attempt.damaged_count > 0)
+		return begin_afresh_after_damage(request, result, err);
+	return 0;
 }
 
 void resume_result_release(struct resume_result *result)
