@@ -23,6 +23,7 @@ struct budget budget_split(const struct budget_facts *facts)
 	budget.commit_until_ms = facts->now_ms + window - margin;
 	budget.stop_until_ms =
 		clamp(budget.commit_until_ms - upload, facts->now_ms, budget.commit_until_ms);
-	budget.ask_until_ms = clamp(budget.stop_until_ms - stop, facts->now_ms, budget.stop_until_ms);
+	budget.ask_until_ms =
+		clamp(budget.stop_until_ms - stop, facts->now_ms, budget.stop_until_ms);
 	return budget;
 }

@@ -9,12 +9,12 @@
 struct budget_facts {
 	int64_t now_ms;
 	int64_t deadline_ms; /* when the machine is gone */
-	int64_t upload_ms;   /* what a snapshot has taken from seal to commit so far; -1: none measured yet */
+	int64_t upload_ms; /* what a snapshot has taken from seal to commit so far; -1: none measured yet */
 };
 
 struct budget {
-	int64_t ask_until_ms;    /* a fresh checkpoint is worth waiting for until then */
-	int64_t stop_until_ms;   /* a job that was told to end is killed then */
+	int64_t ask_until_ms;  /* a fresh checkpoint is worth waiting for until then */
+	int64_t stop_until_ms; /* a job that was told to end is killed then */
 	int64_t commit_until_ms; /* what is not committed then is given up, so that we leave in order */
 };
 

@@ -32,7 +32,8 @@ static int open_target(const char *name)
 		return fd;
 	}
 	if (isatty(STDOUT_FILENO)) {
-		log_error("this would write an archive to the terminal: name a file, or send it to a program");
+		log_error("this would write an archive to the terminal: name a file, or send it to "
+			  "a program");
 		return -1;
 	}
 	return dup(STDOUT_FILENO);

@@ -14,8 +14,10 @@ static const struct query_usage usage = {
 		"  reprieve list --store file:///mnt/share/runs --job train-3f2a9c81d0b4 --json\n\n"
 		"Usage: reprieve list [--store URL] [--job NAME] [--json]\n\n"
 		"Without --job, and with several jobs in the store: lists the jobs.\n"
-		"state: good (may be resumed from), late (committed after another machine had taken over),\n"
-		"abandoned (an older one was restored by hand), damaged. * marks what the next start resumes from.\n",
+		"state: good (may be resumed from), late (committed after another machine had "
+		"taken over),\n"
+		"abandoned (an older one was restored by hand), damaged. * marks what the next "
+		"start resumes from.\n",
 	.words_most = 0,
 	.all_jobs = true,
 };
@@ -46,11 +48,13 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 	char id[SNAPSHOT_ID_TEXT], parent[SNAPSHOT_ID_TEXT];
 
 	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o}", "id",
-		snapshot_id_format(info->id, id), "state", snapshot_state_name(info->state), "newest",
-		info->newest, "created", info->created, "host", info->host, "reason", info->reason, "step",
-		info->step >= 0 ? json_integer(info->step) : json_null(), "parent",
-		snapshot_id_is_none(info->parent) ? json_null()
-						  : json_string(snapshot_id_format(info->parent, parent)),
+		snapshot_id_format(info->id, id), "state", snapshot_state_name(info->state),
+		"newest", info->newest, "created", info->created, "host", info->host, "reason",
+		info->reason, "step", info->step >= 0 ? json_integer(info->step) : json_null(),
+		"parent",
+		snapshot_id_is_none(info->parent)
+			? json_null()
+			: json_string(snapshot_id_format(info->parent, parent)),
 		"files", (json_int_t)info->files, "bytes", (json_int_t)info->bytes, "bytes_stored",
 		(json_int_t)info->bytes_stored, "damage",
 		info->damage[0] ? json_string(info->damage) : json_null());
@@ -58,8 +62,8 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 
 static void print_table(const struct snapshot_list *list)
 {
-	printf("  %-13s  %-9s  %-8s  %5s  %9s  %9s  %-19s  %s\n", "ID", "STATE", "STEP", "FILES", "SIZE",
-		"STORED", "CREATED (UTC)", "HOST");
+	printf("  %-13s  %-9s  %-8s  %5s  %9s  %9s  %-19s  %s\n", "ID", "STATE", "STEP", "FILES",
+		"SIZE", "STORED", "CREATED (UTC)", "HOST");
 	for (size_t i = 0; i < list->count; i++) {
 		const struct snapshot_info *info = &list->items[i];
 		char id[SNAPSHOT_ID_TEXT], step[24] = "-", size[24], stored[24];
@@ -67,9 +71,10 @@ static void print_table(const struct snapshot_list *list)
 		if (info->step >= 0)
 			snprintf(step, sizeof(step), "%lld", (long long)info->step);
 		printf("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s\n", info->newest ? '*' : ' ',
-			snapshot_id_format(info->id, id), snapshot_state_name(info->state), step, info->files,
-			text_bytes(info->bytes, size, sizeof(size)),
-			text_bytes(info->bytes_stored, stored, sizeof(stored)), info->created, info->host);
+			snapshot_id_format(info->id, id), snapshot_state_name(info->state), step,
+			info->files, text_bytes(info->bytes, size, sizeof(size)),
+			text_bytes(info->bytes_stored, stored, sizeof(stored)), info->created,
+			info->host);
 		if (info->damage[0])
 			printf("  %13s  %s\n", "", info->damage);
 	}
@@ -93,7 +98,8 @@ int cmd_list(int argc, char **argv)
 
 		for (size_t i = 0; i < list.count; i++)
 			json_array_append_new(rows, snapshot_json(&list.items[i]));
-		json_print(json_pack("{s:s, s:s, s:o}", "store", query.store, "job", query.job, "snapshots", rows),
+		json_print(json_pack("{s:s, s:s, s:o}", "store", query.store, "job", query.job,
+				   "snapshots", rows),
 			true);
 		return 0;
 	}

@@ -41,9 +41,10 @@ static void report(const struct query *query, struct snapshot_id id, const char 
 	if (query->json) {
 		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
 				   directory, "step",
-				   result->step >= 0 ? json_integer(result->step) : json_null(), "files",
-				   (int)result->files, "bytes", (json_int_t)result->bytes, "bytes_fetched",
-				   (json_int_t)result->bytes_fetched, "seconds", (double)milliseconds / 1000),
+				   result->step >= 0 ? json_integer(result->step) : json_null(),
+				   "files", (int)result->files, "bytes", (json_int_t)result->bytes,
+				   "bytes_fetched", (json_int_t)result->bytes_fetched, "seconds",
+				   (double)milliseconds / 1000),
 			true);
 		return;
 	}
@@ -69,8 +70,10 @@ int cmd_restore(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	directory = file_absolute(query.words[1]);
-	if (file_exists(directory) && !(file_is_directory(directory) && file_directory_is_empty(directory))) {
-		log_error("%s is not empty: choose a directory that is empty or not there", directory);
+	if (file_exists(directory) &&
+		!(file_is_directory(directory) && file_directory_is_empty(directory))) {
+		log_error("%s is not empty: choose a directory that is empty or not there",
+			directory);
 		return EXIT_CONFIGURATION;
 	}
 	file_nonce(nonce);

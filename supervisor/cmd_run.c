@@ -28,9 +28,11 @@ static int find_name(const struct run_options *options, struct job_name *name, s
 
 static int dry_run(const struct job *job, const char *origin)
 {
-	static const char *const restores[] = {
-		[RESTORE_LATEST] = "the newest good snapshot", [RESTORE_NONE] = "none", [RESTORE_THIS] = "the one chosen"};
-	struct storage_options options = {.url = job->store, .job = job->name.text, .read_only = true};
+	static const char *const restores[] = {[RESTORE_LATEST] = "the newest good snapshot",
+		[RESTORE_NONE] = "none",
+		[RESTORE_THIS] = "the one chosen"};
+	struct storage_options options = {
+		.url = job->store, .job = job->name.text, .read_only = true};
 	struct storage *storage = NULL;
 	struct snapshot_list list = {0};
 	struct err err = {0};
@@ -49,9 +51,10 @@ static int dry_run(const struct job *job, const char *origin)
 
 			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
 				continue;
-			printf("                %s %s%s%s\n", snapshot_id_format(list.items[i].id, id),
-				snapshot_state_name(list.items[i].state), list.items[i].damage[0] ? ": " : "",
-				list.items[i].damage);
+			printf("                %s %s%s%s\n",
+				snapshot_id_format(list.items[i].id, id),
+				snapshot_state_name(list.items[i].state),
+				list.items[i].damage[0] ? ": " : "", list.items[i].damage);
 		}
 	} else if (err.kind == ERR_NOT_FOUND) {
 		printf("                nothing is there yet\n");
@@ -89,9 +92,9 @@ int cmd_run(int argc, char **argv)
 		return refuse(EXIT_USAGE, &err);
 	if (help)
 		return 0;
-	log_set_level(options.verbosity < 0 ? LOG_LEVEL_WARN
-			: options.verbosity > 0 ? LOG_LEVEL_DEBUG
-						: LOG_LEVEL_NOTE);
+	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
+		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
+					      : LOG_LEVEL_NOTE);
 	if (find_name(&options, &name, &err) < 0)
 		return refuse(EXIT_USAGE, &err);
 	if (!options.store)

@@ -15,28 +15,31 @@ static const struct query_usage usage = {
 	.text = "Take one snapshot of a directory, for a job that is not running.\n\n"
 		"  reprieve save ./checkpoints --job train\n\n"
 		"Usage: reprieve save DIR --job NAME [--store URL] [--json]\n\n"
-		"The directory must not be written to meanwhile. Takes an attempt number, as a run would:\n"
+		"The directory must not be written to meanwhile. Takes an attempt number, as a run "
+		"would:\n"
 		"a machine that still runs the job publishes nothing from then on.\n",
 	.words_least = 1,
 	.words_most = 1,
 	.writes = true,
 };
 
-static void report(const struct query *query, struct snapshot_id id, const struct take_result *result,
-	int64_t milliseconds)
+static void report(const struct query *query, struct snapshot_id id,
+	const struct take_result *result, int64_t milliseconds)
 {
 	char text[SNAPSHOT_ID_TEXT], size[24], sent[24], time[32];
 
 	snapshot_id_format(id, text);
 	if (query->json) {
-		json_print(json_pack("{s:s, s:i, s:I, s:I, s:f}", "id", text, "files", (int)result->files,
-				   "bytes", (json_int_t)result->bytes, "bytes_sent",
-				   (json_int_t)result->bytes_sent, "seconds", (double)milliseconds / 1000),
+		json_print(json_pack("{s:s, s:i, s:I, s:I, s:f}", "id", text, "files",
+				   (int)result->files, "bytes", (json_int_t)result->bytes,
+				   "bytes_sent", (json_int_t)result->bytes_sent, "seconds",
+				   (double)milliseconds / 1000),
 			true);
 		return;
 	}
 	printf("saved %s: %u files, %s (%s written) in %s\n", text, result->files,
-		text_bytes(result->bytes, size, sizeof(size)), text_bytes(result->bytes_sent, sent, sizeof(sent)),
+		text_bytes(result->bytes, size, sizeof(size)),
+		text_bytes(result->bytes_sent, sent, sizeof(sent)),
 		text_duration(milliseconds, time, sizeof(time)));
 }
 
@@ -61,7 +64,8 @@ int cmd_save(int argc, char **argv)
 	request.parent = attempt.start;
 	request.directory = query.words[0];
 	status = storage_take(query.storage, &request, &result, NULL, &err);
-	storage_end_attempt(query.storage, attempt.number, status == 0 ? "saved" : "failed", NULL, NULL, NULL);
+	storage_end_attempt(
+		query.storage, attempt.number, status == 0 ? "saved" : "failed", NULL, NULL, NULL);
 	attempt_release(&attempt);
 	if (status < 0)
 		return query_failed(&query, &err);

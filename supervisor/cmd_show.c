@@ -25,8 +25,10 @@ static void print_entry(json_t *entry)
 
 	if (text_equal(type, "file"))
 		text_bytes((uint64_t)json_number_or(entry, "size", 0), size, sizeof(size));
-	printf("  %-9s  %04o  %9s  %s%s%s\n", type, (unsigned)json_number_or(entry, "mode", 0) & 07777, size,
-		path ? path : "(a name that is not UTF-8)", target ? " -> " : "", target ? target : "");
+	printf("  %-9s  %04o  %9s  %s%s%s\n", type,
+		(unsigned)json_number_or(entry, "mode", 0) & 07777, size,
+		path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
+		target ? target : "");
 }
 
 int cmd_show(int argc, char **argv)
@@ -51,7 +53,8 @@ int cmd_show(int argc, char **argv)
 		return 0;
 	}
 	printf("snapshot  %s of job %s\n", json_text_or(body, "id", "?"), query.job);
-	printf("created   %s on %s\n", json_text_or(body, "created", "?"), json_text_or(body, "host", "?"));
+	printf("created   %s on %s\n", json_text_or(body, "created", "?"),
+		json_text_or(body, "host", "?"));
 	printf("reason    %s\n", json_text_or(body, "reason", "?"));
 	if (json_number_or(body, "step", -1) >= 0)
 		printf("step      %lld\n", (long long)json_number_or(body, "step", -1));
@@ -59,7 +62,6 @@ int cmd_show(int argc, char **argv)
 	printf("size      %s in %lld files\n",
 		text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
 		(long long)json_number_or(body, "files", 0));
-	json_array_foreach (json_object_get(body, "entries"), i, entry)
-		print_entry(entry);
+	json_array_foreach(json_object_get(body, "entries"), i, entry) print_entry(entry);
 	return 0;
 }

@@ -28,7 +28,8 @@ static void found(void *arg, struct snapshot_id id, const char *sentence)
 
 	snapshot_id_format(id, text);
 	if (findings->json)
-		json_array_append_new(findings->list, json_pack("{s:s, s:s}", "id", text, "damage", sentence));
+		json_array_append_new(
+			findings->list, json_pack("{s:s, s:s}", "id", text, "damage", sentence));
 	else
 		printf("damaged  %s  %s\n", text, sentence);
 }
@@ -48,18 +49,19 @@ int cmd_verify(int argc, char **argv)
 		return code;
 	findings.json = query.json;
 	findings.list = json_array();
-	if (storage_verify(query.storage, id, found, &findings, &snapshots, &damages, NULL, &err) < 0) {
+	if (storage_verify(query.storage, id, found, &findings, &snapshots, &damages, NULL, &err) <
+		0) {
 		json_decref(findings.list);
 		return query_failed(&query, &err);
 	}
 	if (query.json)
-		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", query.store, "job", query.job, "snapshots",
-				   (int)snapshots, "damages", findings.list),
+		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", query.store, "job", query.job,
+				   "snapshots", (int)snapshots, "damages", findings.list),
 			true);
 	else {
 		json_decref(findings.list);
-		printf("%u snapshot%s of job %s read: %s\n", snapshots, snapshots == 1 ? "" : "s", query.job,
-			damages ? "damage was found" : "every byte is what was saved");
+		printf("%u snapshot%s of job %s read: %s\n", snapshots, snapshots == 1 ? "" : "s",
+			query.job, damages ? "damage was found" : "every byte is what was saved");
 	}
 	return damages ? EXIT_FAILURE : 0;
 }

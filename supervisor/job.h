@@ -33,7 +33,7 @@ struct job {
 	const struct run_options *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
-	const char *store; /* URL; NULL: none can be had */
+	const char *store;    /* URL; NULL: none can be had */
 	bool store_is_needed; /* the user chose it: without it the job is not started */
 
 	struct loop loop;
@@ -75,7 +75,7 @@ struct job {
 	struct sealed newest_sealed;
 	uint64_t durable_generation; /* of the newest durable one */
 	int64_t durable_step;
-	int64_t upload_ms; /* from seal to commit, last time; -1 */
+	int64_t upload_ms;  /* from seal to commit, last time; -1 */
 	bool store_failing; /* said once per outage */
 	bool ours_failed;   /* anything that --strict turns into an error */
 	bool superseded;    /* another attempt has taken over: publish no more */
@@ -86,7 +86,7 @@ struct job {
 	size_t waiting_count;
 
 	struct outcome_facts facts;
-	int refusal; /* exit code when the job was never started */
+	int refusal;        /* exit code when the job was never started */
 	char **environment; /* "NAME=value", what the job sees of us; NULL-terminated */
 };
 
@@ -97,7 +97,8 @@ int job_run(struct job *job);
 
 /* job.c */
 void job_feed(struct job *job, enum job_event event);
-void job_failed(struct job *job, const char *what, const struct err *err); /* says it once, counts for --strict */
+void job_failed(struct job *job, const char *what,
+	const struct err *err); /* says it once, counts for --strict */
 
 /* job_start.c */
 int job_open(struct job *job, struct err *err);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 enum job_state {
-	JOB_RESTORING,     /* the newest good snapshot is being put back; the job has not begun */
+	JOB_RESTORING, /* the newest good snapshot is being put back; the job has not begun */
 	JOB_RUNNING,
 	JOB_CHECKPOINTING, /* a stop is announced, the job has been asked, its checkpoint is awaited */
 	JOB_DRAINING,      /* the job has been told to end, or is being killed */
@@ -27,8 +27,8 @@ enum job_event {
 	EV_CANCELLED,      /* the last announced stop was withdrawn */
 	EV_SEALED,         /* a checkpoint that began after the request is complete */
 	EV_CHILD_EXITED,
-	EV_UPLOADED,       /* no snapshot is running or waiting */
-	EV_BUDGET_SPENT,   /* the time given to this state is over */
+	EV_UPLOADED,     /* no snapshot is running or waiting */
+	EV_BUDGET_SPENT, /* the time given to this state is over */
 	JOB_EVENTS,
 };
 
@@ -37,11 +37,11 @@ enum job_action {
 	DO_LAUNCH_CHILD,
 	DO_CANCEL_RESTORE,
 	DO_REQUEST_CHECKPOINT,
-	DO_REPLAN,             /* the deadline moved: set this state's timer anew */
-	DO_WITHDRAW_REQUEST,   /* what has been asked for is still shipped when it comes */
-	DO_STOP_CHILD,         /* ask it to end */
+	DO_REPLAN,           /* the deadline moved: set this state's timer anew */
+	DO_WITHDRAW_REQUEST, /* what has been asked for is still shipped when it comes */
+	DO_STOP_CHILD,       /* ask it to end */
 	DO_KILL_CHILD,
-	DO_FLUSH_SNAPSHOTS,    /* ship what is complete and not yet durable */
+	DO_FLUSH_SNAPSHOTS, /* ship what is complete and not yet durable */
 	DO_CANCEL_SNAPSHOTS,
 };
 

@@ -199,8 +199,9 @@ void job_begin_resume(struct job *job)
 	struct err err;
 
 	workspace_init(&job->workspace, options->checkpoint_dir);
-	events_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text, "store", job->store,
-		"checkpoint_dir", job->workspace.directory, "supervisor_pid", (int)getpid());
+	events_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text, "store",
+		job->store, "checkpoint_dir", job->workspace.directory, "supervisor_pid",
+		(int)getpid());
 	if (options->directory_chosen && workspace_prepare(&job->workspace, &err) < 0) {
 		log_error("%s: choose another with --checkpoint-dir", err.text);
 		job->refusal = EXIT_CONFIGURATION;

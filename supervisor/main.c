@@ -30,17 +30,22 @@ static const struct verb {
 
 static int print_help(void)
 {
-	printf("Reprieve: one word before a training command, and a spot machine being taken away stops costing work.\n\n"
+	printf("Reprieve: one word before a training command, and a spot machine being taken away "
+	       "stops costing work.\n\n"
 	       "  reprieve run -- python train.py\n"
-	       "  reprieve run --checkpoint-signal USR1 --store file:///mnt/share/runs -- python train.py\n"
+	       "  reprieve run --checkpoint-signal USR1 --store file:///mnt/share/runs -- python "
+	       "train.py\n"
 	       "  reprieve list\n"
 	       "  reprieve drill --cloud aws -- run --checkpoint-signal USR1 -- python train.py\n\n"
 	       "Usage: reprieve VERB [options]\n\n");
 	for (size_t i = 0; i < VERBS; i++)
 		printf("  %-11s %s\n", verbs[i].name, verbs[i].help);
-	printf("\n`reprieve VERB --help` says more; `reprieve -- COMMAND` is `reprieve run -- COMMAND`.\n"
-	       "Exit status of run: the job's own; 75 preempted and durable; 74 preempted, newest work not durable;\n"
-	       "64 usage; 70 our own failure before the start; 78 configuration; 126, 127 as shells do.\n");
+	printf("\n`reprieve VERB --help` says more; `reprieve -- COMMAND` is `reprieve run -- "
+	       "COMMAND`.\n"
+	       "Exit status of run: the job's own; 75 preempted and durable; 74 preempted, newest "
+	       "work not durable;\n"
+	       "64 usage; 70 our own failure before the start; 78 configuration; 126, 127 as "
+	       "shells do.\n");
 	return 0;
 }
 

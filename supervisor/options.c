@@ -47,7 +47,8 @@ static int set_notice(struct run_options *options, const char *value, struct err
 static int set_duration(const char *value, int64_t *milliseconds, struct err *err)
 {
 	if (!text_to_duration_ms(value, milliseconds))
-		return err_set(err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h", value);
+		return err_set(
+			err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h", value);
 	return 0;
 }
 
@@ -80,7 +81,8 @@ static int set_signal(struct run_options *options, const char *value, struct err
 	}
 	number = signal_name_parse(value);
 	if (number <= 0)
-		return err_set(err, ERR_INVALID, "'%s' is no signal: write auto, none, USR1, TERM, ...", value);
+		return err_set(err, ERR_INVALID,
+			"'%s' is no signal: write auto, none, USR1, TERM, ...", value);
 	options->ask = ASK_SIGNAL;
 	options->checkpoint_signal = number;
 	return 0;
@@ -105,7 +107,9 @@ static int set_restore(struct run_options *options, const char *value, struct er
 		options->restore = RESTORE_THIS;
 	else
 		return err_set(err, ERR_INVALID,
-			"'%s' is no snapshot: write latest, none, or an ID that `reprieve list` shows", value);
+			"'%s' is no snapshot: write latest, none, or an ID that `reprieve list` "
+			"shows",
+			value);
 	return 0;
 }
 
@@ -213,20 +217,23 @@ static void print_help(void)
 {
 	printf("Run a job so that a preemption costs no work.\n\n"
 	       "  reprieve run -- python train.py\n"
-	       "  reprieve run --checkpoint-signal USR1 --store file:///mnt/share/runs -- python train.py\n"
+	       "  reprieve run --checkpoint-signal USR1 --store file:///mnt/share/runs -- python "
+	       "train.py\n"
 	       "  reprieve run --checkpoint-dir out/ckpt --grace 120 -- bash train.sh\n\n"
 	       "Usage: reprieve run [options] -- COMMAND [ARG...]\n\n");
 	for (size_t i = 0; i < ROWS; i++) {
 		char left[64];
 
 		snprintf(left, sizeof(left), "%c%c --%s%s%s", rows[i].letter ? '-' : ' ',
-			rows[i].letter ? rows[i].letter : ' ', rows[i].name, rows[i].value ? " " : "",
-			rows[i].value ? rows[i].value : "");
+			rows[i].letter ? rows[i].letter : ' ', rows[i].name,
+			rows[i].value ? " " : "", rows[i].value ? rows[i].value : "");
 		printf("  %-32s %s\n", left, rows[i].help);
 	}
 	printf("\nEvery option has an environment variable: --store is REPRIEVE_STORE, and so on.\n"
-	       "Exit status: the job's own; 75 preempted and durable; 74 preempted, newest work not durable;\n"
-	       "64 usage; 70 our own failure before the start; 78 configuration; 126, 127 as shells do.\n");
+	       "Exit status: the job's own; 75 preempted and durable; 74 preempted, newest work "
+	       "not durable;\n"
+	       "64 usage; 70 our own failure before the start; 78 configuration; 126, 127 as "
+	       "shells do.\n");
 }
 
 static int set_row(const struct option_row *row, struct run_options *options, const char *value,
@@ -280,7 +287,8 @@ static const struct option_row *row_of(int found)
 	return NULL;
 }
 
-static int read_arguments(int argc, char **argv, struct run_options *options, bool *help, struct err *err)
+static int read_arguments(
+	int argc, char **argv, struct run_options *options, bool *help, struct err *err)
 {
 	struct option longs[ROWS + 2];
 	char shorts[2 * ROWS + 4];
@@ -300,21 +308,26 @@ static int read_arguments(int argc, char **argv, struct run_options *options, bo
 			return 0;
 		}
 		if (found == ':')
-			return err_set(err, ERR_INVALID, "option '%s' needs a value: see `reprieve run --help`", spelled);
+			return err_set(err, ERR_INVALID,
+				"option '%s' needs a value: see `reprieve run --help`", spelled);
 		if (!row)
-			return err_set(err, ERR_INVALID, "unknown option '%s': see `reprieve run --help`",
-				optopt && optopt < 1000 ? (char[3]){'-', (char)optopt, '\0'} : spelled);
+			return err_set(err, ERR_INVALID,
+				"unknown option '%s': see `reprieve run --help`",
+				optopt && optopt < 1000 ? (char[3]){'-', (char)optopt, '\0'}
+							: spelled);
 		snprintf(name, sizeof(name), "--%s", row->name);
 		if (set_row(row, options, row->value ? optarg : "1", name, err) < 0)
 			return -1;
 	}
 	options->command = argv + optind;
 	if (!options->command[0])
-		return err_set(err, ERR_INVALID, "no command: write it last, as in `reprieve run -- python train.py`");
+		return err_set(err, ERR_INVALID,
+			"no command: write it last, as in `reprieve run -- python train.py`");
 	return 0;
 }
 
-int options_parse_run(int argc, char **argv, struct run_options *options, bool *help, struct err *err)
+int options_parse_run(
+	int argc, char **argv, struct run_options *options, bool *help, struct err *err)
 {
 	*help = false;
 	*options = (struct run_options){
@@ -341,6 +354,7 @@ char *options_default_store(struct err *err)
 		return text_format("file://%s/reprieve", state);
 	if (home && home[0] == '/')
 		return text_format("file://%s/.local/state/reprieve", home);
-	err_set(err, ERR_NOT_FOUND, "neither HOME nor XDG_STATE_HOME is set: choose a place with --store");
+	err_set(err, ERR_NOT_FOUND,
+		"neither HOME nor XDG_STATE_HOME is set: choose a place with --store");
 	return NULL;
 }

@@ -12,13 +12,17 @@
 #include <stdint.h>
 
 enum ask_method {
-	ASK_AUTO,    /* forward SIGTERM where the job handles it */
-	ASK_NONE,    /* the job's own checkpoints are what there is */
+	ASK_AUTO, /* forward SIGTERM where the job handles it */
+	ASK_NONE, /* the job's own checkpoints are what there is */
 	ASK_SIGNAL,
 	ASK_COMMAND,
 };
 
-enum shim_use { SHIM_USE_AUTO, SHIM_USE_ON, SHIM_USE_OFF };
+enum shim_use {
+	SHIM_USE_AUTO,
+	SHIM_USE_ON,
+	SHIM_USE_OFF
+};
 
 struct run_options {
 	const char *store;          /* URL; NULL: the embedded one */
@@ -39,13 +43,14 @@ struct run_options {
 	bool strict;
 	bool dry_run;
 	const char *events;
-	int verbosity; /* -1 quiet, 0, 1 verbose */
+	int verbosity;  /* -1 quiet, 0, 1 verbose */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 
 /* `argv[0]` is the verb. The strings are borrowed from argv and the environment. ERR_INVALID names the option, what is wrong and
  * what to write instead. With --help: prints it to stdout and sets *help. */
-int options_parse_run(int argc, char **argv, struct run_options *options, bool *help, struct err *err);
+int options_parse_run(
+	int argc, char **argv, struct run_options *options, bool *help, struct err *err);
 
 /* file://${XDG_STATE_HOME:-~/.local/state}/reprieve; the caller frees. ERR_NOT_FOUND without HOME. */
 char *options_default_store(struct err *err);

@@ -18,13 +18,13 @@ enum exit_code {
 
 struct outcome_facts {
 	bool launched;
-	int wait_status;   /* of the job, as from waitpid(2); only if it was launched and not `start_failed` */
-	int start_failed;  /* 126 or 127 when the command could not be executed, else 0 */
-	bool noticed;      /* a stop was announced and not withdrawn */
-	bool told_to_end;  /* we asked for a checkpoint or told the job to end because of it, before it ended */
+	int wait_status; /* of the job, as from waitpid(2); only if it was launched and not `start_failed` */
+	int start_failed; /* 126 or 127 when the command could not be executed, else 0 */
+	bool noticed;     /* a stop was announced and not withdrawn */
+	bool told_to_end; /* we asked for a checkpoint or told the job to end because of it, before it ended */
 	bool by_signal_only; /* the only notice was a SIGTERM to us */
-	bool managed;      /* the user chose a store or checkpoints, or the job has written a checkpoint */
-	bool all_durable;  /* every checkpoint known to be complete is committed */
+	bool managed; /* the user chose a store or checkpoints, or the job has written a checkpoint */
+	bool all_durable;   /* every checkpoint known to be complete is committed */
 	bool strict_failed; /* --strict, and something of ours failed */
 };
 

@@ -12,8 +12,8 @@
 
 static int usage_error(const char *verb, const char *what, const char *word)
 {
-	log_error("%s: %s%s%s%s: see `reprieve %s --help`", verb, what, word ? " '" : "", word ? word : "",
-		word ? "'" : "", verb);
+	log_error("%s: %s%s%s%s: see `reprieve %s --help`", verb, what, word ? " '" : "",
+		word ? word : "", word ? "'" : "", verb);
 	return EXIT_USAGE;
 }
 
@@ -64,8 +64,8 @@ int query_failed(const struct query *query, const struct err *err)
 	(void)query;
 	log_error("%s", err->text);
 	return err->kind == ERR_INVALID || err->kind == ERR_DENIED || err->kind == ERR_NEWER
-		? EXIT_CONFIGURATION
-		: EXIT_FAILURE;
+		       ? EXIT_CONFIGURATION
+		       : EXIT_FAILURE;
 }
 
 /* Without --job: the only one there is. Several: their names are the help. */
@@ -140,7 +140,8 @@ int query_snapshot(struct query *query, const char *word, struct snapshot_id *id
 	if (snapshot_id_parse(word, id))
 		return -1;
 	if (!text_equal(word, "latest")) {
-		log_error("'%s' is no snapshot: write latest, or an ID that `reprieve list` shows", word);
+		log_error("'%s' is no snapshot: write latest, or an ID that `reprieve list` shows",
+			word);
 		return EXIT_USAGE;
 	}
 	if (storage_list(query->storage, &list, NULL, &err) < 0)

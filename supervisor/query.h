@@ -19,10 +19,10 @@ struct query {
 };
 
 struct query_usage {
-	const char *text;      /* the whole --help */
+	const char *text; /* the whole --help */
 	int words_least, words_most;
-	bool writes;           /* open for writing; make the store if it is missing */
-	bool all_jobs;         /* without --job and with several jobs: leave `storage` NULL */
+	bool writes;   /* open for writing; make the store if it is missing */
+	bool all_jobs; /* without --job and with several jobs: leave `storage` NULL */
 };
 
 /*

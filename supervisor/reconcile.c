@@ -98,7 +98,8 @@ static void decide_with_record(const struct reconcile_facts *facts, struct recon
 		return;
 	}
 	if (facts->snapshot && overwritten_in_place(facts)) {
-		plan->reason = "a complete checkpoint was being overwritten here when the job ended";
+		plan->reason =
+			"a complete checkpoint was being overwritten here when the job ended";
 		return;
 	}
 	if (facts->snapshot && !anything_sealed_is_left(facts)) {

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 enum reconcile_action {
-	RECONCILE_FRESH,   /* nothing here and nothing in the store */
-	RECONCILE_KEEP,    /* what is here is good; `torn` is moved aside */
+	RECONCILE_FRESH, /* nothing here and nothing in the store */
+	RECONCILE_KEEP,  /* what is here is good; `torn` is moved aside */
 	RECONCILE_RESTORE, /* the snapshot takes its place; what is here is moved aside, or used as seed */
 };
 
@@ -21,8 +21,9 @@ struct reconcile_facts {
 	const struct snapshot_files *local;
 	const struct snapshot_files *snapshot; /* of `start`; NULL when there is none */
 	struct snapshot_id start;              /* what the attempt starts from; none */
-	const struct snapshot_files *sealed;   /* what the last supervisor here knew to be complete; NULL without a record */
-	struct snapshot_id sealed_id;          /* attempt and sequence of that */
+	const struct snapshot_files *
+		sealed; /* what the last supervisor here knew to be complete; NULL without a record */
+	struct snapshot_id sealed_id; /* attempt and sequence of that */
 };
 
 struct reconcile_plan {
@@ -39,6 +40,7 @@ void reconcile_plan_release(struct reconcile_plan *plan);
 
 /* The file of that path, by binary search; NULL. */
 const struct snapshot_file *reconcile_find(const struct snapshot_files *files, const char *path);
-bool reconcile_same_file(const struct snapshot_file *a, const struct snapshot_file *b); /* size and mtime */
+bool reconcile_same_file(
+	const struct snapshot_file *a, const struct snapshot_file *b); /* size and mtime */
 
 #endif

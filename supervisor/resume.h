@@ -20,29 +20,34 @@ struct resume_request {
 	struct snapshot_id this_one; /* for RESTORE_THIS */
 	json_t *about;               /* for the attempt's record; borrowed */
 	struct workspace *workspace;
-	bool strict; /* damage that leaves nothing to resume from is an error */
-	bool if_known;   /* only where the store has this job already; otherwise nothing is done, and nothing is left behind */
+	bool strict;   /* damage that leaves nothing to resume from is an error */
+	bool if_known; /* only where the store has this job already; otherwise nothing is done, and nothing is left behind */
 	bool claim_only; /* the job runs already: its directory is not touched */
 };
 
-enum resume_kind { RESUME_FRESH, RESUME_KEPT, RESUME_RESTORED };
+enum resume_kind {
+	RESUME_FRESH,
+	RESUME_KEPT,
+	RESUME_RESTORED
+};
 
 struct resume_result {
 	struct storage *storage; /* owned by the caller from then on, also when the call fails */
 	struct attempt attempt;  /* likewise; number 0 when it was not claimed */
 	enum resume_kind kind;
-	struct snapshot_id from; /* RESTORED and KEPT: what the job goes on from; none: not known to the store */
-	int64_t step;            /* of that; -1 unknown */
-	bool newer_than_store;   /* KEPT: what lies here is to be saved at once */
+	struct snapshot_id
+		from; /* RESTORED and KEPT: what the job goes on from; none: not known to the store */
+	int64_t step;          /* of that; -1 unknown */
+	bool newer_than_store; /* KEPT: what lies here is to be saved at once */
 	struct restore_result restored;
-	int64_t milliseconds; /* the restore took */
+	int64_t milliseconds;       /* the restore took */
 	struct damage *passed_over; /* while claiming and while restoring; owned */
 	size_t passed_over_count;
 };
 
 /* The kind of the error tells who is to blame: INVALID, DENIED, NOT_FOUND, NEWER, NO_SPACE are the configuration. */
-int resume_run(const struct resume_request *request, struct resume_result *result, struct cancel *cancel,
-	struct err *err);
+int resume_run(const struct resume_request *request, struct resume_result *result,
+	struct cancel *cancel, struct err *err);
 void resume_result_release(struct resume_result *result);
 
 #endif

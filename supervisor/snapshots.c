@@ -35,7 +35,8 @@ struct snapshots {
 	struct sealed next; /* while waiting */
 };
 
-int snapshots_new(const struct snapshots_options *options, struct snapshots **result, struct err *err)
+int snapshots_new(
+	const struct snapshots_options *options, struct snapshots **result, struct err *err)
 {
 	struct snapshots *snapshots = memory_new(sizeof(*snapshots));
 
@@ -84,8 +85,8 @@ static void answer(void *arg)
 {
 	struct run *run = arg;
 	struct snapshots *snapshots = run->owner;
-	bool complete =
-		snapshots->options.still_complete(snapshots->options.arg, run->report.sealed.generation);
+	bool complete = snapshots->options.still_complete(
+		snapshots->options.arg, run->report.sealed.generation);
 
 	pthread_mutex_lock(&run->mutex);
 	run->locked.answered = true;
@@ -98,7 +99,8 @@ static void remember_what_is_complete(struct run *run)
 {
 	const struct snapshots_options *options = &run->owner->options;
 	struct seal_record record = {.id = run->report.id, .files = run->files};
-	struct snapshot_files kept = {.items = memory_new(run->files.count * sizeof(kept.items[0]))};
+	struct snapshot_files kept = {
+		.items = memory_new(run->files.count * sizeof(kept.items[0]))};
 	struct err err;
 
 	for (size_t i = 0; i < run->files.count; i++)

@@ -51,7 +51,8 @@ struct snapshots_options {
 	void *arg;
 };
 
-int snapshots_new(const struct snapshots_options *options, struct snapshots **snapshots, struct err *err);
+int snapshots_new(
+	const struct snapshots_options *options, struct snapshots **snapshots, struct err *err);
 /* Cancels what runs. Call workers_free() before: it waits for it. */
 void snapshots_free(struct snapshots *snapshots);
 

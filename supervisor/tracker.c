@@ -34,8 +34,8 @@ struct tracker {
 	pid_t writers[WRITERS_MOST]; /* the newest ones, by the shim's word */
 	size_t writer_count;
 
-	bool saving;         /* told for this burst */
-	int64_t burst_step;  /* the highest of the burst's paths */
+	bool saving;        /* told for this burst */
+	int64_t burst_step; /* the highest of the burst's paths */
 	uint64_t sealed_generation;
 	int64_t sealed_step;
 	bool sealed_fresh;
@@ -109,7 +109,8 @@ static void kernel_said(void *arg, const struct dir_event *event)
 		return;
 	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
 	poll_soon(tracker);
-	if (event->change != DIR_RESCAN && event->change != DIR_DELETED && event->change != DIR_MOVED_FROM)
+	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
+		event->change != DIR_MOVED_FROM)
 		touched(tracker, event->path);
 }
 
@@ -135,7 +136,8 @@ static bool is_gone(pid_t pid)
 		return true;
 	/* The name before the state may hold anything, a parenthesis too. */
 	state = memrchr(stat.data, ')', stat.size);
-	return !state || state + 2 >= (char *)stat.data + stat.size || state[2] == 'Z' || state[2] == 'X';
+	return !state || state + 2 >= (char *)stat.data + stat.size || state[2] == 'Z' ||
+	       state[2] == 'X';
 }
 
 static void look_for_dead_writers(struct tracker *tracker)
@@ -183,12 +185,16 @@ static void open_watch(struct tracker *tracker)
 
 	if (tracker->watch || !file_is_directory(directory))
 		return;
-	if (dir_watch_open(tracker->options.loop, directory, kernel_said, tracker, &tracker->watch, &err) < 0)
+	if (dir_watch_open(tracker->options.loop, directory, kernel_said, tracker, &tracker->watch,
+		    &err) < 0)
 		snprintf(tracker->blindness, sizeof(tracker->blindness),
-			"the kernel's events for %.200s are not to be had: %.150s", directory, err.text);
+			"the kernel's events for %.200s are not to be had: %.150s", directory,
+			err.text);
 	else if (dir_watch_is_blind(directory))
 		snprintf(tracker->blindness, sizeof(tracker->blindness),
-			"%.200s is on a network file system: what other machines write there is not seen", directory);
+			"%.200s is on a network file system: what other machines write there is "
+			"not seen",
+			directory);
 	if (tracker->watch && tracker->started)
 		catch_up(tracker);
 }
@@ -264,10 +270,12 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	for (size_t i = 0; i < LOGS; i++)
 		sealing_ignore(&tracker->sealing, logs[i]);
 	if (options->session_directory &&
-		shim_link_open(options->loop, options->session_directory, options->workspace->directory,
-			options->workspace->alias[0] ? options->workspace->alias : NULL, shim_said, tracker,
-			&tracker->link, &why) < 0)
-		snprintf(tracker->blindness, sizeof(tracker->blindness), "the shim is not used: %.300s", why.text);
+		shim_link_open(options->loop, options->session_directory,
+			options->workspace->directory,
+			options->workspace->alias[0] ? options->workspace->alias : NULL, shim_said,
+			tracker, &tracker->link, &why) < 0)
+		snprintf(tracker->blindness, sizeof(tracker->blindness),
+			"the shim is not used: %.300s", why.text);
 	*result = tracker;
 	tracker_poll(tracker);
 	tracker->sealed_generation = sealing_generation(&tracker->sealing);

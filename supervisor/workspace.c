@@ -69,7 +69,8 @@ int workspace_prepare(struct workspace *workspace, struct err *err)
 	probe = text_format("%s/.reprieve-%.8s", workspace->directory, nonce);
 	fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return err_os(err, errno, "checkpoint directory %s cannot be written", workspace->directory);
+		return err_os(err, errno, "checkpoint directory %s cannot be written",
+			workspace->directory);
 	close(fd);
 	unlink(probe);
 	return 0;
@@ -134,7 +135,8 @@ static void add_file(struct listing *listing, const char *path, const struct sta
 
 	if (files->count == listing->capacity) {
 		listing->capacity = listing->capacity ? 2 * listing->capacity : 64;
-		files->items = memory_grow(files->items, listing->capacity, sizeof(files->items[0]));
+		files->items =
+			memory_grow(files->items, listing->capacity, sizeof(files->items[0]));
 	}
 	files->items[files->count++] = (struct snapshot_file){
 		.path = text_copy(path),
@@ -143,8 +145,8 @@ static void add_file(struct listing *listing, const char *path, const struct sta
 	};
 }
 
-static int list_below(int parent, const char *name, const char *prefix, struct listing *listing,
-	struct err *err)
+static int list_below(
+	int parent, const char *name, const char *prefix, struct listing *listing, struct err *err)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_closedir DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -161,7 +163,8 @@ static int list_below(int parent, const char *name, const char *prefix, struct l
 			continue;
 		if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		path = *prefix ? text_format("%s/%s", prefix, entry->d_name) : text_copy(entry->d_name);
+		path = *prefix ? text_format("%s/%s", prefix, entry->d_name)
+			       : text_copy(entry->d_name);
 		if (S_ISREG(status.st_mode))
 			add_file(listing, path, &status);
 		else if (S_ISDIR(status.st_mode) &&
@@ -173,7 +176,8 @@ static int list_below(int parent, const char *name, const char *prefix, struct l
 
 static int compare_files(const void *a, const void *b)
 {
-	return strcmp(((const struct snapshot_file *)a)->path, ((const struct snapshot_file *)b)->path);
+	return strcmp(
+		((const struct snapshot_file *)a)->path, ((const struct snapshot_file *)b)->path);
 }
 
 int workspace_files(const char *directory, struct snapshot_files *files, struct err *err)
@@ -198,7 +202,8 @@ void seal_record_release(struct seal_record *record)
 }
 
 /* Names that are not UTF-8 cannot stand in JSON: such a file is then not in the record, and so not trusted at the next start. */
-int workspace_write_record(struct workspace *workspace, const struct seal_record *record, struct err *err)
+int workspace_write_record(
+	struct workspace *workspace, const struct seal_record *record, struct err *err)
 {
 	auto_json json_t *files = json_array();
 	auto_json json_t *whole = NULL;
@@ -216,11 +221,12 @@ int workspace_write_record(struct workspace *workspace, const struct seal_record
 		if (row)
 			json_array_append_new(files, row);
 	}
-	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", RECORD_VERSION, "job", record->job, "id",
-		snapshot_id_format(record->id, id), "files", files);
+	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", RECORD_VERSION, "job", record->job,
+		"id", snapshot_id_format(record->id, id), "files", files);
 	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
 	if (!text)
-		return err_set(err, ERR_FAILED, "the record of complete files cannot be written as JSON");
+		return err_set(
+			err, ERR_FAILED, "the record of complete files cannot be written as JSON");
 	path = text_format("%s/sealed.json", workspace->beside);
 	return file_write(path, text, strlen(text), err);
 }
@@ -231,7 +237,8 @@ static int read_rows(json_t *files, struct seal_record *record, struct err *err)
 	json_t *row;
 
 	record->files.items = memory_new(json_array_size(files) * sizeof(record->files.items[0]));
-	json_array_foreach (files, i, row) {
+	json_array_foreach(files, i, row)
+	{
 		const char *path;
 		json_int_t size, mtime_ns;
 
@@ -243,7 +250,8 @@ static int read_rows(json_t *files, struct seal_record *record, struct err *err)
 	return 0;
 }
 
-int workspace_read_record(const struct workspace *workspace, struct seal_record *record, struct err *err)
+int workspace_read_record(
+	const struct workspace *workspace, struct seal_record *record, struct err *err)
 {
 	auto_free char *beside = find_beside(workspace);
 	auto_free char *path = text_format("%s/sealed.json", beside);
@@ -257,9 +265,11 @@ int workspace_read_record(const struct workspace *workspace, struct seal_record 
 		return -1;
 	whole = json_parse(text.data, text.size, err);
 	if (!whole || json_get_text(whole, "job", &job, err) < 0 ||
-		json_get_text(whole, "id", &id, err) < 0 || json_get_array(whole, "files", &files, err) < 0)
+		json_get_text(whole, "id", &id, err) < 0 ||
+		json_get_array(whole, "files", &files, err) < 0)
 		return err_wrap(err, "%s", path);
-	if (json_number_or(whole, "version", 0) != RECORD_VERSION || !snapshot_id_parse(id, &record->id))
+	if (json_number_or(whole, "version", 0) != RECORD_VERSION ||
+		!snapshot_id_parse(id, &record->id))
 		return err_set(err, ERR_CORRUPT, "%s: not a record of this version", path);
 	record->job = text_copy(job);
 	if (read_rows(files, record, err) < 0) {
@@ -271,7 +281,8 @@ int workspace_read_record(const struct workspace *workspace, struct seal_record 
 
 /* --- moving things --- */
 
-static int move_aside(struct workspace *workspace, const char *path, const char *aside, struct err *err)
+static int move_aside(
+	struct workspace *workspace, const char *path, const char *aside, struct err *err)
 {
 	auto_free char *from = text_format("%s/%s", workspace->directory, path);
 	auto_free char *to = text_format("%s/%s", aside, path);
@@ -298,8 +309,8 @@ static char *new_quarantine(struct workspace *workspace, struct err *err)
 	return text_format("%s/quarantine/%s-%.6s", workspace->beside, date, nonce);
 }
 
-int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count, char **where,
-	struct err *err)
+int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
+	char **where, struct err *err)
 {
 	auto_free char *aside = new_quarantine(workspace, err);
 
@@ -350,8 +361,8 @@ char *workspace_staging(struct workspace *workspace, struct err *err)
 }
 
 /* Files that the snapshot holds just so need no second copy; whatever else lies here is somebody's. */
-static int clear_directory(struct workspace *workspace, const struct snapshot_files *snapshot, char **where,
-	struct err *err)
+static int clear_directory(struct workspace *workspace, const struct snapshot_files *snapshot,
+	char **where, struct err *err)
 {
 	auto_(snapshot_files_release) struct snapshot_files local = {0};
 	auto_closedir DIR *directory = NULL;

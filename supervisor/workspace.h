@@ -34,13 +34,15 @@ struct seal_record {
 	struct snapshot_files files;
 };
 void seal_record_release(struct seal_record *record);
-int workspace_write_record(struct workspace *workspace, const struct seal_record *record, struct err *err);
+int workspace_write_record(
+	struct workspace *workspace, const struct seal_record *record, struct err *err);
 /* ERR_NOT_FOUND: there is none. ERR_CORRUPT: treat as none. */
-int workspace_read_record(const struct workspace *workspace, struct seal_record *record, struct err *err);
+int workspace_read_record(
+	const struct workspace *workspace, struct seal_record *record, struct err *err);
 
 /* Moves paths (relative to the directory) into a new folder under beside/quarantine/, whose name is returned (owned). */
-int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count, char **where,
-	struct err *err);
+int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
+	char **where, struct err *err);
 
 /* Removes directories below it that hold nothing: a trainer that looks for the highest number would take them for checkpoints. */
 void workspace_prune(struct workspace *workspace);

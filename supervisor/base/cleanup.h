@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Defines cleanup_<release>(type *): for use through auto_(release). `release` takes a pointer to the type. */
-#define AUTO(type, release)                              \
+#define AUTO(type, release)                               \
 	static inline void cleanup_##release(type *value) \
 	{                                                 \
 		release(value);                           \
@@ -26,7 +26,7 @@
 	struct cleanup_semicolon_##release
 
 /* The same for a heap object freed by release(pointer); NULL is skipped. Declares for variables of `type *`. */
-#define AUTO_POINTER(type, release)                       \
+#define AUTO_POINTER(type, release)                        \
 	static inline void cleanup_##release(type **value) \
 	{                                                  \
 		if (*value)                                \
@@ -65,11 +65,11 @@ static inline void cleanup_directory(DIR **directory)
 #define auto_closedir __attribute__((cleanup(cleanup_directory)))
 
 /* Hands the pointer on: evaluates to it, and leaves NULL behind. */
-#define take(pointer)                                     \
-	(__extension__({                                  \
+#define take(pointer)                                      \
+	(__extension__({                                   \
 		__typeof__(*(pointer)) taken = *(pointer); \
-		*(pointer) = NULL;                        \
-		taken;                                    \
+		*(pointer) = NULL;                         \
+		taken;                                     \
 	}))
 
 /* Hands a descriptor on: evaluates to it, and leaves -1 behind. */

@@ -11,7 +11,7 @@
 /* What may the caller do about it? */
 enum err_kind {
 	ERR_NONE,
-	ERR_RETRY,     /* passing: the same call may succeed later (timeout, 503, changed under us) */
+	ERR_RETRY, /* passing: the same call may succeed later (timeout, 503, changed under us) */
 	ERR_NOT_FOUND, /* the thing named does not exist, and the other side said so clearly */
 	ERR_EXISTS,    /* if-absent was asked for and it is there already */
 	ERR_DENIED,    /* permissions or credentials */

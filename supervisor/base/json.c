@@ -8,8 +8,8 @@ json_t *json_parse(const void *text, size_t size, struct err *err)
 	json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
 
 	if (!value)
-		err_set(err, ERR_CORRUPT, "not JSON: %s at line %d, column %d", where.text, where.line,
-			where.column);
+		err_set(err, ERR_CORRUPT, "not JSON: %s at line %d, column %d", where.text,
+			where.line, where.column);
 	return value;
 }
 

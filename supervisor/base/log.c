@@ -33,14 +33,14 @@ __attribute__((format(printf, 2, 0))) static void print(
 	(void)ignored;
 }
 
-#define PRINT(least, kind)                          \
-	do {                                        \
-		va_list args;                       \
-		if (atomic_load(&level) < (least))  \
-			return;                     \
-		va_start(args, format);             \
-		print(kind, format, args);          \
-		va_end(args);                       \
+#define PRINT(least, kind)                         \
+	do {                                       \
+		va_list args;                      \
+		if (atomic_load(&level) < (least)) \
+			return;                    \
+		va_start(args, format);            \
+		print(kind, format, args);         \
+		va_end(args);                      \
 	} while (0)
 
 void log_error(const char *format, ...)

@@ -7,7 +7,12 @@
 
 #include "base/err.h"
 
-enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_WARN, LOG_LEVEL_NOTE, LOG_LEVEL_DEBUG };
+enum log_level {
+	LOG_LEVEL_QUIET,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_NOTE,
+	LOG_LEVEL_DEBUG
+};
 
 /* Default NOTE. Errors are always printed. */
 void log_set_level(enum log_level level);

@@ -20,8 +20,8 @@ void loop_release(struct loop *loop)
 	loop->epoll_fd = -1;
 }
 
-static int control(struct loop *loop, int operation, struct source *source, uint32_t events,
-	struct err *err)
+static int control(
+	struct loop *loop, int operation, struct source *source, uint32_t events, struct err *err)
 {
 	struct epoll_event event = {.events = events, .data.ptr = source};
 
@@ -65,7 +65,8 @@ void loop_arm(struct loop *loop, struct timer *timer, int64_t at_ms)
 
 void loop_disarm(struct loop *loop, struct timer *timer)
 {
-	for (struct timer **place = &loop->timers; timer->armed && *place; place = &(*place)->next) {
+	for (struct timer **place = &loop->timers; timer->armed && *place;
+		place = &(*place)->next) {
 		if (*place != timer)
 			continue;
 		*place = timer->next;
@@ -93,7 +94,8 @@ int loop_run(struct loop *loop, struct err *err)
 		struct epoll_event event;
 		int64_t left = loop->timers ? clock_left_ms(loop->timers->at_ms) : -1;
 		/* One event a round: a callback may remove any source, and then no stale pointer to it is left in a batch. */
-		int count = epoll_wait(loop->epoll_fd, &event, 1, left > INT_MAX ? INT_MAX : (int)left);
+		int count =
+			epoll_wait(loop->epoll_fd, &event, 1, left > INT_MAX ? INT_MAX : (int)left);
 
 		if (count < 0 && errno != EINTR)
 			return err_os(err, errno, "epoll_wait");

@@ -13,8 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define container_of(pointer, type, member) \
-	((type *)((char *)(pointer) - offsetof(type, member)))
+#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 struct source {
 	int fd;

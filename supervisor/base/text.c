@@ -95,8 +95,14 @@ bool text_to_duration_ms(const char *text, int64_t *milliseconds)
 		const char *unit;
 		double factor;
 	} units[] = {
-		{"", 1000},      {"ms", 1},       {"s", 1000},      {"sec", 1000}, {"m", 60000},
-		{"min", 60000}, {"h", 3600000}, {"d", 86400000},
+		{"", 1000},
+		{"ms", 1},
+		{"s", 1000},
+		{"sec", 1000},
+		{"m", 60000},
+		{"min", 60000},
+		{"h", 3600000},
+		{"d", 86400000},
 	};
 	char *end;
 	double number;
@@ -147,7 +153,8 @@ const char *text_duration(int64_t milliseconds, char *buffer, size_t capacity)
 	else if (seconds < 60)
 		snprintf(buffer, capacity, "%" PRId64 " s", seconds);
 	else if (seconds < 3600)
-		snprintf(buffer, capacity, "%" PRId64 " min %" PRId64 " s", seconds / 60, seconds % 60);
+		snprintf(buffer, capacity, "%" PRId64 " min %" PRId64 " s", seconds / 60,
+			seconds % 60);
 	else
 		snprintf(buffer, capacity, "%" PRId64 " h %" PRId64 " min", seconds / 3600,
 			seconds / 60 % 60);

@@ -16,7 +16,8 @@ struct workers;
 int workers_new(struct loop *loop, size_t threads, struct workers **workers, struct err *err);
 
 /* `work(arg)` runs on a thread, then `done(arg)` on the loop. */
-void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(void *arg), void *arg);
+void workers_run(
+	struct workers *workers, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 
 /* Any thread: has `call(arg)` made on the loop soon. For workers that tell of progress, and for watchers. */
 void workers_post(struct workers *workers, void (*call)(void *arg), void *arg);

@@ -1,10 +1,10 @@
 #include "budget.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 static void test_order_holds_for_every_window(void **state)
 {
@@ -13,7 +13,9 @@ static void test_order_holds_for_every_window(void **state)
 	(void)state;
 	for (int64_t window = -5000; window < 300000; window += 137) {
 		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
-			struct budget_facts facts = {.now_ms = 1000000, .deadline_ms = 1000000 + window, .upload_ms = uploads[i]};
+			struct budget_facts facts = {.now_ms = 1000000,
+				.deadline_ms = 1000000 + window,
+				.upload_ms = uploads[i]};
 			struct budget budget = budget_split(&facts);
 			int64_t end = window > 0 ? facts.deadline_ms : facts.now_ms;
 

@@ -1,16 +1,16 @@
 /* Walks every world that the job machine can reach, and holds what must be true in all of them. */
 #include "job_machine.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 struct world {
 	enum job_state state;
-	bool alive;   /* the child */
+	bool alive; /* the child */
 	bool noticed;
 	bool killed;
 };
@@ -114,7 +114,8 @@ static void test_over_is_final(void **state)
 {
 	(void)state;
 	for (int event = 0; event < JOB_EVENTS; event++) {
-		struct job_transition transition = job_machine_step(JOB_OVER, (enum job_event)event);
+		struct job_transition transition =
+			job_machine_step(JOB_OVER, (enum job_event)event);
 
 		assert_int_equal(transition.next, JOB_OVER);
 		assert_int_equal(transition.action, DO_NOTHING);
@@ -136,7 +137,8 @@ static void test_time_alone_ends_a_noticed_job(void **state)
 			continue;
 		while (world.state != JOB_OVER && steps < 10) {
 			/* SIGKILL does end a process. */
-			world = step(world, world.killed && world.alive ? EV_CHILD_EXITED : EV_BUDGET_SPENT);
+			world = step(world,
+				world.killed && world.alive ? EV_CHILD_EXITED : EV_BUDGET_SPENT);
 			steps++;
 		}
 		assert_int_equal(world.state, JOB_OVER);
@@ -152,7 +154,8 @@ static void test_a_job_is_launched_once(void **state)
 	(void)state;
 	for (size_t i = 0; i < count; i++)
 		for (int event = 0; event < JOB_EVENTS; event++)
-			if (job_machine_step(worlds[i].state, (enum job_event)event).action == DO_LAUNCH_CHILD)
+			if (job_machine_step(worlds[i].state, (enum job_event)event).action ==
+				DO_LAUNCH_CHILD)
 				assert_int_equal(worlds[i].state, JOB_RESTORING);
 }
 

@@ -1,11 +1,11 @@
 #include "options.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +13,18 @@
 
 static int parse(const char *const *words, struct run_options *options, struct err *err)
 {
+	/* Static, because what is parsed borrows from it. */
+	static char texts[WORDS + 2][64];
 	static char *argv[WORDS + 2];
 	int argc = 1;
 	bool help;
 
-	argv[0] = strdup("run");
-	for (; words[argc - 1]; argc++)
-		argv[argc] = strdup(words[argc - 1]);
+	strcpy(texts[0], "run");
+	argv[0] = texts[0];
+	for (; words[argc - 1]; argc++) {
+		strcpy(texts[argc], words[argc - 1]);
+		argv[argc] = texts[argc];
+	}
 	argv[argc] = NULL;
 	return options_parse_run(argc, argv, options, &help, err);
 }
@@ -43,7 +48,8 @@ static void test_defaults(void **state)
 
 static void test_values(void **state)
 {
-	const char *const words[WORDS] = {"-s", "file:///x", "--checkpoint-signal=SIGUSR2", "--grace", "2m", "--restore", "3-12", "true"};
+	const char *const words[WORDS] = {"-s", "file:///x", "--checkpoint-signal=SIGUSR2",
+		"--grace", "2m", "--restore", "3-12", "true"};
 	const char *all[WORDS + 1] = {0};
 	struct run_options options;
 	struct err err;

@@ -1,10 +1,10 @@
 #include "outcome.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #define EXITED(code) ((code) << 8)
 #define KILLED(signal) (signal)
@@ -17,10 +17,15 @@ static void test_table(void **state)
 		int code;
 	} rows[] = {
 		{{.launched = true, .wait_status = EXITED(0)}, "finished", 0},
-		{{.launched = true, .wait_status = EXITED(0), .managed = true, .all_durable = true}, "finished", 0},
+		{{.launched = true, .wait_status = EXITED(0), .managed = true, .all_durable = true},
+			"finished", 0},
 		{{.launched = true, .wait_status = EXITED(3)}, "failed", 3},
 		{{.launched = true, .wait_status = KILLED(9)}, "failed", 137},
-		{{.launched = true, .wait_status = KILLED(11), .managed = true, .all_durable = true}, "failed", 139},
+		{{.launched = true,
+			 .wait_status = KILLED(11),
+			 .managed = true,
+			 .all_durable = true},
+			"failed", 139},
 		{{.start_failed = 127}, "refused", 127},
 		{{.start_failed = 126, .noticed = true}, "refused", 126},
 		{{.noticed = true}, "preempted", 75},
@@ -28,19 +33,65 @@ static void test_table(void **state)
 		{{.noticed = true, .by_signal_only = true, .managed = true}, "preempted", 75},
 		{{0}, "refused", 70},
 		/* docker stop of something that never saved: what tini answers */
-		{{.launched = true, .wait_status = KILLED(15), .noticed = true, .by_signal_only = true, .told_to_end = true}, "stopped", 143},
-		{{.launched = true, .wait_status = EXITED(0), .noticed = true, .by_signal_only = true, .told_to_end = true}, "finished", 0},
+		{{.launched = true,
+			 .wait_status = KILLED(15),
+			 .noticed = true,
+			 .by_signal_only = true,
+			 .told_to_end = true},
+			"stopped", 143},
+		{{.launched = true,
+			 .wait_status = EXITED(0),
+			 .noticed = true,
+			 .by_signal_only = true,
+			 .told_to_end = true},
+			"finished", 0},
 		/* the same of a job with checkpoints */
-		{{.launched = true, .wait_status = KILLED(15), .noticed = true, .by_signal_only = true, .told_to_end = true, .managed = true, .all_durable = true}, "preempted", 75},
-		{{.launched = true, .wait_status = KILLED(15), .noticed = true, .told_to_end = true, .managed = true}, "lost", 74},
+		{{.launched = true,
+			 .wait_status = KILLED(15),
+			 .noticed = true,
+			 .by_signal_only = true,
+			 .told_to_end = true,
+			 .managed = true,
+			 .all_durable = true},
+			"preempted", 75},
+		{{.launched = true,
+			 .wait_status = KILLED(15),
+			 .noticed = true,
+			 .told_to_end = true,
+			 .managed = true},
+			"lost", 74},
 		/* exit 0 after it was asked: saved and left, as far as anyone can know */
-		{{.launched = true, .wait_status = EXITED(0), .noticed = true, .told_to_end = true, .managed = true, .all_durable = true}, "preempted", 75},
+		{{.launched = true,
+			 .wait_status = EXITED(0),
+			 .noticed = true,
+			 .told_to_end = true,
+			 .managed = true,
+			 .all_durable = true},
+			"preempted", 75},
 		/* it ended by itself before it was asked */
-		{{.launched = true, .wait_status = EXITED(0), .noticed = true, .managed = true, .all_durable = true}, "finished", 0},
-		{{.launched = true, .wait_status = EXITED(1), .noticed = true, .managed = true, .all_durable = true}, "failed", 1},
+		{{.launched = true,
+			 .wait_status = EXITED(0),
+			 .noticed = true,
+			 .managed = true,
+			 .all_durable = true},
+			"finished", 0},
+		{{.launched = true,
+			 .wait_status = EXITED(1),
+			 .noticed = true,
+			 .managed = true,
+			 .all_durable = true},
+			"failed", 1},
 		/* strict */
-		{{.launched = true, .wait_status = EXITED(0), .managed = true, .strict_failed = true}, "lost", 74},
-		{{.launched = true, .wait_status = EXITED(5), .managed = true, .strict_failed = true}, "failed", 5},
+		{{.launched = true,
+			 .wait_status = EXITED(0),
+			 .managed = true,
+			 .strict_failed = true},
+			"lost", 74},
+		{{.launched = true,
+			 .wait_status = EXITED(5),
+			 .managed = true,
+			 .strict_failed = true},
+			"failed", 5},
 	};
 
 	(void)state;

@@ -1,11 +1,11 @@
 /* What lies in the checkpoint directory x what the last supervisor knew x what the store has -> what is done. */
 #include "reconcile.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,17 +47,28 @@ struct row {
 static const struct row rows[] = {
 	{"first start", "", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_FRESH, false, ""},
 	{"new machine", "", "s1:1", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE, false, ""},
-	{"the user's own files, first start", "s1:1", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_KEEP, true, ""},
-	{"equal without a record", "s1:1 s2:2", "s1:1 s2:2", NULL, {1, 4}, {0, 0}, RECONCILE_KEEP, false, ""},
-	{"unknown leftovers", "s1:1 s9:9", "s1:1 s2:2", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE, false, ""},
-	{"requeue, nothing new", "s1:1 s2:2", "s1:1 s2:2", "s1:1 s2:2", {1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
-	{"requeue, local is newer", "s2:2 s3:3", "s1:1 s2:2", "s2:2 s3:3", {1, 4}, {1, 5}, RECONCILE_KEEP, true, ""},
-	{"requeue, killed in a save", "s2:2 s3:3", "s1:1 s2:2", "s1:1 s2:2", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "s3"},
-	{"requeue, sealed but never committed, no snapshot", "s1:1 s2:2", NULL, "s1:1", {0, 0}, {1, 1}, RECONCILE_KEEP, true, "s2"},
-	{"overwritten in place", "last:7", "last:5", "last:5", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
-	{"overwritten in place, no snapshot", "last:7", NULL, "last:5", {0, 0}, {1, 1}, RECONCILE_KEEP, true, "last"},
-	{"stale machine comes back", "s1:1", "s5:5", "s1:1", {3, 1}, {1, 4}, RECONCILE_RESTORE, false, ""},
-	{"all that was sealed is gone", "s9:9", "s1:1", "s1:1", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
+	{"the user's own files, first start", "s1:1", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_KEEP,
+		true, ""},
+	{"equal without a record", "s1:1 s2:2", "s1:1 s2:2", NULL, {1, 4}, {0, 0}, RECONCILE_KEEP,
+		false, ""},
+	{"unknown leftovers", "s1:1 s9:9", "s1:1 s2:2", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE,
+		false, ""},
+	{"requeue, nothing new", "s1:1 s2:2", "s1:1 s2:2", "s1:1 s2:2", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, ""},
+	{"requeue, local is newer", "s2:2 s3:3", "s1:1 s2:2", "s2:2 s3:3", {1, 4}, {1, 5},
+		RECONCILE_KEEP, true, ""},
+	{"requeue, killed in a save", "s2:2 s3:3", "s1:1 s2:2", "s1:1 s2:2", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, "s3"},
+	{"requeue, sealed but never committed, no snapshot", "s1:1 s2:2", NULL, "s1:1", {0, 0},
+		{1, 1}, RECONCILE_KEEP, true, "s2"},
+	{"overwritten in place", "last:7", "last:5", "last:5", {1, 4}, {1, 4}, RECONCILE_RESTORE,
+		false, ""},
+	{"overwritten in place, no snapshot", "last:7", NULL, "last:5", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, "last"},
+	{"stale machine comes back", "s1:1", "s5:5", "s1:1", {3, 1}, {1, 4}, RECONCILE_RESTORE,
+		false, ""},
+	{"all that was sealed is gone", "s9:9", "s1:1", "s1:1", {1, 4}, {1, 4}, RECONCILE_RESTORE,
+		false, ""},
 	{"a directory half deleted", "d1/b:1 d2/a:2 d2/b:2", "d1/a:1 d1/b:1 d2/a:2 d2/b:2",
 		"d1/a:1 d1/b:1 d2/a:2 d2/b:2", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "d1/b"},
 };
@@ -65,7 +76,8 @@ static const struct row rows[] = {
 static void check(const struct row *row)
 {
 	struct snapshot_files local = parse(row->local), snapshot = {0}, sealed = {0};
-	struct reconcile_facts facts = {.local = &local, .start = row->start, .sealed_id = row->sealed_id};
+	struct reconcile_facts facts = {
+		.local = &local, .start = row->start, .sealed_id = row->sealed_id};
 	struct reconcile_plan plan;
 	char torn[256] = "";
 
@@ -82,9 +94,10 @@ static void check(const struct row *row)
 		strcat(torn, i ? " " : "");
 		strcat(torn, plan.torn[i]);
 	}
-	if (plan.action != row->action || plan.newer_than_store != row->newer || strcmp(torn, row->torn) != 0)
-		fail_msg("%s: action %d, newer %d, torn '%s' (%s)", row->what, (int)plan.action, plan.newer_than_store,
-			torn, plan.reason);
+	if (plan.action != row->action || plan.newer_than_store != row->newer ||
+		strcmp(torn, row->torn) != 0)
+		fail_msg("%s: action %d, newer %d, torn '%s' (%s)", row->what, (int)plan.action,
+			plan.newer_than_store, torn, plan.reason);
 	reconcile_plan_release(&plan);
 	release(&local);
 	release(&snapshot);

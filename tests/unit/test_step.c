@@ -1,10 +1,10 @@
 #include "step.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 static void test_table(void **state)
 {
@@ -32,7 +32,8 @@ static void test_table(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (step_of_path(rows[i].path) != rows[i].step)
-			fail_msg("%s: %lld, not %lld", rows[i].path, (long long)step_of_path(rows[i].path), (long long)rows[i].step);
+			fail_msg("%s: %lld, not %lld", rows[i].path,
+				(long long)step_of_path(rows[i].path), (long long)rows[i].step);
 }
 
 int main(void)

@@ -4,11 +4,11 @@
 #include "base/file.h"
 #include "base/text.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,7 +45,8 @@ static int tear_down(void **state)
 
 static void put(struct place *place, const char *below, const char *path, const char *content)
 {
-	auto_free char *whole = text_format("%s/%s", below ? below : place->workspace.directory, path);
+	auto_free char *whole =
+		text_format("%s/%s", below ? below : place->workspace.directory, path);
 	auto_free char *parent = text_copy_n(whole, (size_t)(strrchr(whole, '/') - whole));
 
 	assert_int_equal(file_make_directories(parent, 0777, NULL), 0);
@@ -105,7 +106,8 @@ static void test_a_record_that_was_cut_off_is_not_believed(void **state)
 	struct err err;
 	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
 
-	put(place, beside, "sealed.json", "{\"version\":1,\"job\":\"train\",\"id\":\"1-1\",\"files\":[[\"a\",");
+	put(place, beside, "sealed.json",
+		"{\"version\":1,\"job\":\"train\",\"id\":\"1-1\",\"files\":[[\"a\",");
 	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
 	assert_int_equal(err.kind, ERR_CORRUPT);
 }
@@ -155,9 +157,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lists_regular_files_sorted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_record_comes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_record_that_was_cut_off_is_not_believed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_quarantine_keeps_what_it_moves, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_install_replaces_and_keeps_strangers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_record_that_was_cut_off_is_not_believed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_quarantine_keeps_what_it_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_install_replaces_and_keeps_strangers, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
