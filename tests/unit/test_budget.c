@@ -1,10 +1,11 @@
 #include "budget.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 static void test_order_holds_for_every_window(void **state)
 {

@@ -1,12 +1,13 @@
 /* Walks every world that the job machine can reach, and holds what must be true in all of them. */
 #include "job_machine.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 struct world {
 	enum job_state state;

@@ -1,10 +1,11 @@
 #include "outcome.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #define EXITED(code) ((code) << 8)
 #define KILLED(signal) (signal)

@@ -1,13 +1,14 @@
 /* What lies in the checkpoint directory x what the last supervisor knew x what the store has -> what is done. */
 #include "reconcile.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 /* "a:1 b/c:2" -> files of size 10 with that mtime; sorted as written. */
 static struct snapshot_files parse(const char *text)

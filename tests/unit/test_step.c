@@ -1,10 +1,11 @@
 #include "step.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 static void test_table(void **state)
 {
