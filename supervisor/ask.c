@@ -106,7 +106,9 @@ static void try_again(struct timer *timer)
 {
 	struct ask *ask = container_of(timer, struct ask, again);
 
-	if (!send_signal(ask))
+	ask->trying = true;
+	/* The callback may have called ask_stop(). */
+	if (!send_signal(ask) && ask->trying)
 		loop_arm(ask->loop, &ask->again, clock_monotonic_ms() + TRY_AGAIN_MS);
 }
 
@@ -129,6 +131,7 @@ void ask_start(struct ask *ask, pid_t child)
 
 void ask_stop(struct ask *ask)
 {
+	ask->trying = false;
 	loop_disarm(ask->loop, &ask->again);
 }
 

@@ -37,7 +37,7 @@ struct ask {
 	struct timer again; /* the rest is private */
 	pid_t child;
 	pid_t command_pid;
-	bool told;
+	bool told, trying;
 };
 
 /* `ask` is filled in by the caller down to `callbacks`; `child` is the job's main process. */

@@ -15,10 +15,10 @@ struct budget budget_split(const struct budget_facts *facts)
 		window = 0;
 	/* The notice is late by a poll, clocks differ, and clouds have been seen to come early. */
 	margin = clamp(window / 20, window < 400 ? window / 2 : 200, 2000);
-	/* Twice what it took so far: the network is never as free as when it was measured. Unmeasured: a third of all. */
-	upload = facts->upload_ms < 0 ? window / 3
+	/* Twice what it took so far: the network is never as free as when it was measured. Unmeasured: a fifth of all. */
+	upload = facts->upload_ms < 0 ? window / 5
 				      : clamp(2 * facts->upload_ms, window / 20, window / 2);
-	stop = clamp(window / 10, window < 1000 ? window / 10 : 500, 10000);
+	stop = clamp(window / 20, window < 1000 ? window / 20 : 50, 5000);
 
 	budget.commit_until_ms = facts->now_ms + window - margin;
 	budget.stop_until_ms =

@@ -105,7 +105,8 @@ int cmd_run(int argc, char **argv)
 	job->inherited = &inherited;
 	job->name = name;
 	job->store = options.store ? options.store : embedded;
-	job->store_is_needed = options.store_chosen;
+	/* Who names a snapshot wants that one, or nothing. */
+	job->store_is_needed = options.store_chosen || options.restore == RESTORE_THIS;
 	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd = -1;
 	job->signals.source.fd = -1;
 	if (options.dry_run) {

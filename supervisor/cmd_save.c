@@ -1,9 +1,11 @@
 /* reprieve save: one snapshot of a directory now, without a job. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "outcome.h"
 #include "query.h"
 #include "verbs.h"
 #include "workspace.h"
@@ -57,6 +59,11 @@ int cmd_save(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	/* Before anything is claimed: a mistyped name must not take the running job's place. */
+	if (!file_is_directory(query.words[0]) || file_directory_is_empty(query.words[0])) {
+		log_error("save: %s is no directory with something in it", query.words[0]);
+		return EXIT_CONFIGURATION;
+	}
 	began = clock_monotonic_ms();
 	if (storage_claim(query.storage, &claim, &attempt, NULL, &err) < 0)
 		return query_failed(&query, &err);

@@ -12,6 +12,7 @@
 /* After it was told to end, a job that has saved gets this long to leave by itself, whatever the notice would allow. */
 #define STOP_PATIENCE_MS 10000
 #define SWEEP_MS 20
+#define KILL_AGAIN_MS 1000
 
 void job_failed(struct job *job, const char *what, const struct err *err)
 {
@@ -58,6 +59,9 @@ static void arm_budget(struct job *job)
 	if (job->state == JOB_DRAINING && job->options->ask != ASK_AUTO &&
 		at > now + STOP_PATIENCE_MS)
 		at = now + STOP_PATIENCE_MS;
+	/* It dies of one SIGKILL, unless it hangs in the kernel; what it forked meanwhile gets another. */
+	if (job->killed && job->state == JOB_DRAINING)
+		at = now + KILL_AGAIN_MS;
 	if (at == CLOCK_NEVER)
 		loop_disarm(&job->loop, &job->budget_timer);
 	else
@@ -68,29 +72,39 @@ static void budget_spent(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, budget_timer);
 
+	/* It is saving just now: the time that it would get to end in is better spent on that. */
+	if (job->state == JOB_CHECKPOINTING && job->tracker && tracker_is_saving(job->tracker) &&
+		clock_monotonic_ms() < job->budget.stop_until_ms) {
+		loop_arm(&job->loop, timer, job->budget.stop_until_ms);
+		return;
+	}
 	job_feed(job, EV_BUDGET_SPENT);
 }
 
 /* --- actions --- */
+
+/* As any entrypoint would: what the job makes of SIGTERM is its own affair. */
+void job_forward_sigterm(struct job *job)
+{
+	log_note("forwarding SIGTERM to the job");
+	job->facts.told_to_end = true;
+	job->request.active = true;
+	job->request.sent_ms = clock_monotonic_ms();
+	if (job->tracker)
+		tracker_requested(job->tracker);
+	child_signal(&job->child, SIGTERM);
+}
 
 static void request_because_of_notice(struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 
 	job->facts.noticed = true;
-	if (job->options->ask == ASK_NONE ||
-		(job->options->ask == ASK_AUTO && text_equal(stop->source, "sigterm"))) {
-		/* As any entrypoint would: what the job makes of SIGTERM is its own affair. */
-		if (text_equal(stop->source, "sigterm")) {
-			log_note("forwarding SIGTERM to the job");
-			job->facts.told_to_end = true;
-			job->request.active = true;
-			job->request.sent_ms = clock_monotonic_ms();
-			if (job->tracker)
-				tracker_requested(job->tracker);
-			child_signal(&job->child, SIGTERM);
-			return;
-		}
+	if (job->options->ask == ASK_NONE && text_equal(stop->source, "sigterm")) {
+		job_forward_sigterm(job);
+		return;
+	}
+	if (job->options->ask == ASK_NONE) {
 		log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its "
 			 "newest complete one counts");
 		return;
@@ -117,8 +131,11 @@ static void stop_child(struct job *job)
 
 static void kill_child(struct job *job)
 {
-	log_warn("the job has not ended: killing it (SIGKILL)");
-	events_add(&job->events, "stopping", "{s:s}", "signal", "KILL");
+	if (!job->killed) {
+		log_warn("the job has not ended: killing it (SIGKILL)");
+		events_add(&job->events, "stopping", "{s:s}", "signal", "KILL");
+	}
+	job->killed = true;
 	child_signal(&job->child, SIGKILL);
 	child_kill_tree();
 }

@@ -78,6 +78,7 @@ struct job {
 	int64_t upload_ms;  /* from seal to commit, last time; -1 */
 	bool store_failing; /* said once per outage */
 	bool ours_failed;   /* anything that --strict turns into an error */
+	bool killed;        /* SIGKILL was sent */
 	bool superseded;    /* another attempt has taken over: publish no more */
 	bool flushed;       /* after the job's end everything was tried once more */
 	unsigned flush_tries;
@@ -97,6 +98,7 @@ int job_run(struct job *job);
 
 /* job.c */
 void job_feed(struct job *job, enum job_event event);
+void job_forward_sigterm(struct job *job);
 void job_failed(struct job *job, const char *what,
 	const struct err *err); /* says it once, counts for --strict */
 

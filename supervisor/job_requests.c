@@ -56,6 +56,9 @@ static void client_asked(void *arg, struct control_request *request, json_t *mes
 		control_finish(request);
 	} else if (!text_equal(what, "checkpoint")) {
 		refuse_client(request, "unknown request");
+	} else if (job->superseded) {
+		refuse_client(
+			request, "another attempt has taken over: this one publishes no more");
 	} else if (job->state != JOB_RUNNING) {
 		refuse_client(request, "the job is not running");
 	} else if (job->options->ask != ASK_SIGNAL && job->options->ask != ASK_COMMAND) {
@@ -127,7 +130,14 @@ static void asked(void *arg, const pid_t *pids, size_t count)
 static void hindered(void *arg, const char *why)
 {
 	struct job *job = arg;
+	const struct notice *stop = notices_stop(&job->notices);
 
+	/* Nobody handles SIGTERM: then it goes where an init would send it. */
+	if (job->options->ask == ASK_AUTO && stop && text_equal(stop->source, "sigterm")) {
+		ask_stop(&job->ask);
+		job_forward_sigterm(job);
+		return;
+	}
 	log_warn("the job cannot be asked for a checkpoint: %s%s", why,
 		job->ask.method == ASK_COMMAND ? "" : "; trying again");
 	events_add(&job->events, "hindered", "{s:s}", "why", why);
@@ -311,6 +321,8 @@ static void was_not_durable(struct job *job, const struct snapshot_report *repor
 	const struct err *err = &report->err;
 	int64_t again = job->state == JOB_UPLOADING ? FLUSH_AGAIN_MS : STORE_AGAIN_MS;
 
+	if (err->kind == ERR_NOT_FOUND) /* no file is left there: nothing to make durable */
+		job->durable_generation = report->sealed.generation;
 	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
 		return;
 	/* Written to again before it could be read: the next seal brings a newer one. */

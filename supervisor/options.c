@@ -133,10 +133,15 @@ static int set_events(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
-/* A flag's value is "1" on the command line; in the environment "0" and "" turn it off. */
+/* A flag's value is "1" on the command line; in the environment "0", "no", "false" and "off" turn it off. */
 static bool is_true(const char *value)
 {
-	return *value && !text_equal(value, "0");
+	static const char *const off[] = {"", "0", "no", "false", "off"};
+
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		if (text_equal(value, off[i]))
+			return false;
+	return true;
 }
 
 static int set_strict(struct run_options *options, const char *value, struct err *err)

@@ -1,6 +1,7 @@
 #include "reconcile.h"
 
 #include "base/text.h"
+#include "run_log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,8 @@ static void keep_what_is_sealed(const struct reconcile_facts *facts, struct reco
 		const struct snapshot_file *local = &facts->local->items[i];
 		const struct snapshot_file *sealed = reconcile_find(facts->sealed, local->path);
 
-		if (reconcile_same_file(local, sealed) && !partly_deleted(facts, local->path))
+		if (run_log_matches(local->path) ||
+			(reconcile_same_file(local, sealed) && !partly_deleted(facts, local->path)))
 			continue;
 		plan->torn[plan->torn_count++] = text_copy(local->path);
 	}
@@ -107,7 +109,7 @@ static void decide_with_record(const struct reconcile_facts *facts, struct recon
 		return;
 	}
 	keep_what_is_sealed(facts, plan);
-	plan->newer_than_store = age > 0;
+	plan->newer_than_store = age > 0 && anything_sealed_is_left(facts);
 	plan->prune = true;
 	plan->reason = age > 0 ? "a complete checkpoint here is newer than what is in the store"
 			       : "the checkpoint here is the newest one";

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "reconcile.h"
+#include "run_log.h"
 #include "step.h"
 
 #include <stdlib.h>
@@ -98,13 +99,24 @@ static int restore_newest_good(const struct resume_request *request, struct resu
 	return begin_afresh_after_damage(request, result, err);
 }
 
-static int64_t newest_step(const struct snapshot_files *files)
+static bool is_among(const char *path, char *const *paths, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (text_equal(path, paths[i]))
+			return true;
+	return false;
+}
+
+/* Of what is kept. */
+static int64_t newest_step(const struct snapshot_files *files, const struct reconcile_plan *plan)
 {
 	int64_t newest = -1;
 
 	for (size_t i = 0; i < files->count; i++) {
-		int64_t step = step_of_path(files->items[i].path);
-		if (step > newest)
+		const char *path = files->items[i].path;
+		int64_t step = run_log_matches(path) ? -1 : step_of_path(path);
+
+		if (step > newest && !is_among(path, plan->torn, plan->torn_count))
 			newest = step;
 	}
 	return newest;
@@ -119,17 +131,18 @@ static int keep_local(const struct resume_request *request, struct resume_result
 		if (workspace_quarantine(
 			    request->workspace, plan->torn, plan->torn_count, &aside, err) < 0)
 			return -1;
-		log_warn("%zu file%s in %s may be torn (no completed save is known of them) and "
-			 "moved to %s",
-			plan->torn_count, plan->torn_count == 1 ? " was" : "s were",
-			request->workspace->directory, aside);
+		log_warn("%zu file%s in %s may be torn, because no save that was completed is "
+			 "known to have written %s; moved to %s",
+			plan->torn_count, plan->torn_count == 1 ? "" : "s",
+			request->workspace->directory, plan->torn_count == 1 ? "it" : "them",
+			aside);
 	}
 	if (plan->prune)
 		workspace_prune(request->workspace);
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
 	result->newer_than_store = plan->newer_than_store;
-	result->step = newest_step(local);
+	result->step = newest_step(local, plan);
 	return 0;
 }
 
@@ -151,10 +164,13 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 		facts.snapshot = &snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
-	if (local.count > 0 && workspace_read_record(request->workspace, &record, err) == 0 &&
-		text_equal(record.job, request->job)) {
-		facts.sealed = &record.files;
-		facts.sealed_id = record.id;
+	/* Another job's record tells what was complete here as well, but not how old that is for this job. */
+	if (local.count > 0 && workspace_read_record(request->workspace, &record, err) == 0) {
+		bool own = text_equal(record.job, request->job);
+
+		if (own || !facts.snapshot)
+			facts.sealed = &record.files;
+		facts.sealed_id = own ? record.id : (struct snapshot_id){0, 1};
 	}
 	reconcile_decide(&facts, &plan);
 	/* The user named a snapshot, or wants none: what lies here does not matter, or is all there is. */
@@ -167,6 +183,28 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 		status = keep_local(request, result, &plan, &local, err);
 	reconcile_plan_release(&plan);
 	return status;
+}
+
+/*
+ * What lies here before the job starts is complete as far as anyone can know; what it writes from now on is not, until it is sealed.
+ * The first seal of this attempt has the same number, and replaces it. Without this, a job killed in its very first save would leave a torn file that looks like the user's own. Best effort: a
+ * directory that cannot take the record is said to be so by the first save.
+ */
+static void note_what_was_here(
+	const struct resume_request *request, const struct resume_result *result)
+{
+	auto_(seal_record_release) struct seal_record record = {0};
+	struct err err;
+
+	if (result->kind == RESUME_RESTORED)
+		return;
+	record.job = text_copy(request->job);
+	record.id = result->kind == RESUME_KEPT && !result->newer_than_store
+			    ? result->from
+			    : (struct snapshot_id){result->attempt.number, 1};
+	if (workspace_files(request->workspace->directory, &record.files, &err) < 0 ||
+		workspace_write_record(request->workspace, &record, &err) < 0)
+		log_debug("no record of what lies in the checkpoint directory: %s", err.text);
 }
 
 static bool store_knows(const struct storage_options *wanted, struct cancel *cancel)
@@ -207,8 +245,10 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	if (place_checkpoint(request, result, cancel, err) < 0)
 		return -1;
 	if (result->kind == RESUME_FRESH && snapshot_id_is_none(result->attempt.start) &&
-		result->attempt.damaged_count > 0)
-		return begin_afresh_after_damage(request, result, err);
+		result->attempt.damaged_count > 0 &&
+		begin_afresh_after_damage(request, result, err) < 0)
+		return -1;
+	note_what_was_here(request, result);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "tracker.h"
+#include "run_log.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,6 +41,7 @@ int snapshots_new(
 	struct snapshots *snapshots = memory_new(sizeof(*snapshots));
 
 	snapshots->options = *options;
+	snapshots->newest = options->parent;
 	if (cancel_init(&snapshots->cancel, err) < 0) {
 		free(snapshots);
 		return -1;
@@ -78,7 +79,7 @@ static bool is_torn(void *arg, const char *path)
 		if (text_starts(path, *torn) &&
 			(path[strlen(*torn)] == '\0' || path[strlen(*torn)] == '/'))
 			return true;
-	return text_equal(path, ".reprieve") || tracker_is_log(path);
+	return text_equal(path, ".reprieve") || run_log_matches(path);
 }
 
 static void answer(void *arg)
@@ -198,8 +199,6 @@ static void start(struct snapshots *snapshots, const struct sealed *sealed)
 	pthread_mutex_init(&run->mutex, NULL);
 	pthread_cond_init(&run->answered, NULL);
 	snapshots->running = run;
-	if (snapshot_id_is_none(snapshots->newest))
-		snapshots->newest = snapshots->options.parent;
 	workers_run(snapshots->options.workers, work, done, run);
 }
 

@@ -3,14 +3,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "dir_watch.h"
+#include "run_log.h"
 #include "sealing.h"
 #include "shim_link.h"
 #include "step.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,8 @@
 #include <sys/wait.h>
 
 #define LOOK_AGAIN_MS 1000
+#define NEVER_QUIET_MS 30000
 #define WRITERS_MOST 256
-
-static const char *const logs[] = {"*.log", "events.out.tfevents.*"};
-#define LOGS (sizeof(logs) / sizeof(logs[0]))
 
 struct tracker {
 	struct tracker_options options;
@@ -34,8 +33,10 @@ struct tracker {
 	pid_t writers[WRITERS_MOST]; /* the newest ones, by the shim's word */
 	size_t writer_count;
 
-	bool saving;        /* told for this burst */
-	int64_t burst_step; /* the highest of the burst's paths */
+	int64_t busy_since_ms; /* 0: it is not */
+	bool warned;           /* that it is busy all the time */
+	bool saving;           /* told for this burst */
+	int64_t burst_step;    /* the highest of the burst's paths */
 	uint64_t sealed_generation;
 	int64_t sealed_step;
 	bool sealed_fresh;
@@ -43,23 +44,13 @@ struct tracker {
 	bool started; /* the job may be writing */
 };
 
-bool tracker_is_log(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	for (size_t i = 0; i < LOGS; i++)
-		if (fnmatch(logs[i], slash ? slash + 1 : path, 0) == 0)
-			return true;
-	return false;
-}
-
 /* --- what the witnesses say --- */
 
 static void touched(struct tracker *tracker, const char *path)
 {
 	int64_t step = step_of_path(path);
 
-	if (tracker_is_log(path))
+	if (run_log_matches(path))
 		return;
 	if (step > tracker->burst_step)
 		tracker->burst_step = step;
@@ -227,6 +218,50 @@ static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t
 	loop_arm(tracker->options.loop, &tracker->timer, at_ms);
 }
 
+static void name_one(void *arg, const char *path)
+{
+	const char **name = arg;
+
+	*name = path;
+}
+
+/* A file that stays open, or saves that follow each other too closely: then nothing is ever complete, and that must be known. */
+static void warn_if_never_quiet(struct tracker *tracker, enum sealing_verdict verdict)
+{
+	int64_t now = clock_monotonic_ms();
+	const char *open = NULL;
+
+	if (verdict != SEALING_BUSY) {
+		tracker->busy_since_ms = 0;
+		return;
+	}
+	if (tracker->busy_since_ms == 0)
+		tracker->busy_since_ms = now;
+	if (tracker->warned ||
+		now - tracker->busy_since_ms < NEVER_QUIET_MS + 10 * tracker->options.quiet_ms)
+		return;
+	tracker->warned = true;
+	sealing_each_open(&tracker->sealing, name_one, &open);
+	if (open)
+		log_warn("no checkpoint has become complete for %lld s, because %s is open for "
+			 "writing; if it is a log, keep it elsewhere or call it *.log",
+			(long long)(now - tracker->busy_since_ms) / 1000, open);
+	else
+		log_warn("no checkpoint has become complete for %lld s, because %s is never still "
+			 "for %.1f s; see --quiet-time",
+			(long long)(now - tracker->busy_since_ms) / 1000,
+			tracker->options.workspace->directory,
+			(double)tracker->options.quiet_ms / 1000);
+}
+
+bool tracker_is_saving(struct tracker *tracker)
+{
+	int64_t at_ms;
+
+	drain(tracker);
+	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_BUSY;
+}
+
 void tracker_poll(struct tracker *tracker)
 {
 	enum sealing_verdict verdict;
@@ -246,6 +281,7 @@ void tracker_poll(struct tracker *tracker)
 	take_verdict(tracker, verdict);
 	if (verdict == SEALING_SEALED || verdict == SEALING_TORN)
 		verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	warn_if_never_quiet(tracker, verdict);
 	rearm(tracker, verdict, at_ms);
 	tracker->polling = false;
 }
@@ -267,8 +303,8 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	tracker->timer.fired = timer_fired;
 	tracker->burst_step = tracker->sealed_step = -1;
 	sealing_init(&tracker->sealing, options->quiet_ms);
-	for (size_t i = 0; i < LOGS; i++)
-		sealing_ignore(&tracker->sealing, logs[i]);
+	for (size_t i = 0; run_log_patterns[i]; i++)
+		sealing_ignore(&tracker->sealing, run_log_patterns[i]);
 	if (options->session_directory &&
 		shim_link_open(options->loop, options->session_directory,
 			options->workspace->directory,

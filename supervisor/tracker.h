@@ -63,8 +63,8 @@ bool tracker_is_settled(struct tracker *tracker, uint64_t *generation);
 
 /* Paths that are torn, NULL-terminated. The caller frees each and the array. */
 char **tracker_torn(struct tracker *tracker);
-/* PURE. Logs that stay open for the whole run (TensorBoard's, *.log): they are no part of a checkpoint, and hold none up. */
-bool tracker_is_log(const char *path);
+/* Reads what is queued: is a save under way? */
+bool tracker_is_saving(struct tracker *tracker);
 
 /* Processes that wrote checkpoints; returns how many. */
 size_t tracker_writers(const struct tracker *tracker, pid_t *pids, size_t most);

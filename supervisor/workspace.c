@@ -96,11 +96,11 @@ static int make_beside(struct workspace *workspace, struct err *err)
 
 	if (workspace->beside)
 		return 0;
-	if (file_make_directories(workspace->directory, 0777, err) < 0)
-		return -1;
 	made = mkdir(outside, 0700) == 0;
-	if ((made || errno == EEXIST) && same_device(outside, workspace->directory) &&
-		access(outside, W_OK) == 0) {
+	/* A directory that is not there yet will be made beside it, on the same file system. */
+	if ((made || errno == EEXIST) && access(outside, W_OK) == 0 &&
+		(!file_exists(workspace->directory) ||
+			same_device(outside, workspace->directory))) {
 		workspace->beside = take(&outside);
 		return 0;
 	}
@@ -117,7 +117,8 @@ static char *find_beside(const struct workspace *workspace)
 
 	if (workspace->beside)
 		return text_copy(workspace->beside);
-	if (file_is_directory(outside) && same_device(outside, workspace->directory))
+	if (file_is_directory(outside) &&
+		(!file_exists(workspace->directory) || same_device(outside, workspace->directory)))
 		return take(&outside);
 	return text_format("%s/.reprieve", workspace->directory);
 }
@@ -403,6 +404,8 @@ int workspace_install(struct workspace *workspace, const char *staging,
 
 	if (unlink(record) < 0 && errno != ENOENT)
 		return err_os(err, errno, "%s", record);
+	if (file_make_directories(workspace->directory, 0777, err) < 0)
+		return -1;
 	if (clear_directory(workspace, snapshot, where, err) < 0)
 		return -1;
 	directory = opendir(staging);

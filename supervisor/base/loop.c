@@ -76,16 +76,15 @@ void loop_disarm(struct loop *loop, struct timer *timer)
 	timer->next = NULL;
 }
 
-static void fire_due_timers(struct loop *loop)
+/* One a round: a timer that arms itself anew for now must not keep the sources from being heard. */
+static void fire_due_timer(struct loop *loop)
 {
-	int64_t now = clock_monotonic_ms();
+	struct timer *timer = loop->timers;
 
-	while (!loop->stopped && loop->timers && loop->timers->at_ms <= now) {
-		struct timer *timer = loop->timers;
-
-		loop_disarm(loop, timer);
-		timer->fired(timer);
-	}
+	if (loop->stopped || !timer || timer->at_ms > clock_monotonic_ms())
+		return;
+	loop_disarm(loop, timer);
+	timer->fired(timer);
 }
 
 int loop_run(struct loop *loop, struct err *err)
@@ -103,7 +102,7 @@ int loop_run(struct loop *loop, struct err *err)
 			struct source *source = event.data.ptr;
 			source->ready(source, event.events);
 		}
-		fire_due_timers(loop);
+		fire_due_timer(loop);
 	}
 	return 0;
 }

@@ -244,6 +244,34 @@ def test_the_job_sees_the_notice_file(place, tmp_path):
     assert "look here" in run.out
 
 
+def test_a_job_that_does_not_end_is_killed_once_and_reaped(place):
+    run = place.run("sh", "-c", 'trap "" TERM; while :; do sleep 0.1; done', options=("--grace", "3"))
+    run.wait_for_event("launched")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 74
+    assert run.err.count("killing it") == 1
+    assert not is_alive(run.job_pid)
+
+
+def test_sigterm_reaches_a_handler_behind_a_shell(place):
+    words = " ".join(map(str, trainer(place, "--signal", "TERM", "--on-signal", "exit143")))
+    run = place.run("bash", "-c", f"{words}; echo after $?", options=QUICK)
+    run.wait_for_output("step 5\n")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == numbers(run, "saved")[-1]
+
+
+def test_preempted_before_its_first_save_of_this_attempt(place):
+    assert place.run(*trainer(place, "--every", "5", "--steps", "6"), options=QUICK).wait() == 0
+    shutil.rmtree(place.directory)
+    run = place.run(*trainer(place), options=QUICK)
+    run.wait_for_output("step 7\n")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75
+    assert run.event("over")["durable"] == place.newest()["id"]
+
+
 # --- asking ---
 
 
@@ -323,6 +351,34 @@ def test_a_job_killed_between_two_files_of_a_checkpoint(place, shim):
     again = place.run(*trainer(place, "--steps", str(done[-1] + 1)), options=QUICK)
     assert again.wait() == 0
     assert numbers(again, "resumed") == [done[-1]]
+
+
+@pytest.mark.parametrize("job", ["job", "another"])
+def test_a_job_killed_in_its_very_first_save_leaves_nothing_to_resume_from(place, job):
+    """There is no snapshot and nothing was ever sealed: the torn file is not taken for the user's own."""
+    script = "import os, signal; os.makedirs('checkpoints'); f = open('checkpoints/step_1.bin', 'wb'); f.write(b'x' * 99); f.flush(); os.kill(os.getpid(), 9)"
+    store = ("--store", place.store, "--quiet-time", "150ms")
+    assert place.query("run", "--job", "job", *store, "--", PYTHON, "-c", script).code == 137
+    again = place.query("run", "--job", job, *store, "--", "ls", "checkpoints")
+    assert again.code == 0 and again.out == ""
+    assert "may be torn" in again.err
+    assert list((place.path / "checkpoints.reprieve" / "quarantine").rglob("step_1.bin"))
+
+
+def test_the_users_own_files_and_logs_stay_where_they_are(place):
+    place.directory.mkdir()
+    (place.directory / "pretrained.bin").write_bytes(b"p" * 1000)
+    script = f"exec 3>>{place.directory}/train.log; echo hi >&3; echo x > {place.directory}/step_5.pt; sleep 0.5; kill -9 $$"
+    assert place.run("sh", "-c", script, options=QUICK).wait() == 137
+    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "ls", place.directory)
+    assert again.out.split() == ["pretrained.bin", "step_5.pt", "train.log"]
+
+
+def test_saving_a_directory_that_is_not_there_takes_nobodys_place(place):
+    run = place.run(*trainer(place, "--every", "10", "--step-time", "0.05"), options=QUICK)
+    run.wait_for_event("durable")
+    assert place.verb("save", place.path / "no-such-directory").code == 78
+    run.wait_for_event("durable", 2)
 
 
 def test_a_writer_killed_in_mid_file_is_not_complete(place):

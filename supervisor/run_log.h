@@ -1,0 +1,14 @@
+/* PURE. Logs that stay open for the whole run (TensorBoard's, *.log): they are no part of a checkpoint, and hold none up. They are left
+ * where they are: not in a snapshot, and not moved aside at a start. */
+#ifndef RUN_LOG_H
+#define RUN_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* fnmatch(3) patterns of the last part of the path; ends in NULL. */
+extern const char *const run_log_patterns[];
+
+bool run_log_matches(const char *path);
+
+#endif
