@@ -325,10 +325,13 @@ static void was_not_durable(struct job *job, const struct snapshot_report *repor
 		job->durable_generation = report->sealed.generation;
 	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
 		return;
-	/* Written to again before it could be read: the next seal brings a newer one. */
+	/* Written to again before it could be read: the next seal brings a newer one. Unless it was only a deletion. */
 	if (err->kind == ERR_RETRY &&
-		!tracker_still_complete(job->tracker, report->sealed.generation))
+		!tracker_still_complete(job->tracker, report->sealed.generation)) {
+		if (tracker_is_settled(job->tracker, &job->newest_sealed.generation))
+			ship(job);
 		return;
+	}
 	events_add(&job->events, "snapshot_failed", "{s:s}", "why", err->text);
 	if (text_equal(report->sealed.reason, "request"))
 		reply_all(

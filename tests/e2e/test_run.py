@@ -23,8 +23,12 @@ def numbers(run, word):
     return [int(number) for number in re.findall(rf"^{word} (\d+)$", run.out, re.M)]
 
 
-def preempt_with_file(place, tmp, content="maintenance"):
-    (tmp / "notice").write_text(content)
+def command_line(pid):
+    """Empty for a process that has gone meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 # --- saving and resuming ---
@@ -456,9 +460,8 @@ def test_a_preempted_job_leaves_no_process_behind(place, tmp_path):
     run = place.run("bash", "-c", " ".join(map(str, trainer(place, "--signal", "USR1"))) + " & wait",
                     options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
     run.wait_for_output("step 5\n")
-    group = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and
-             TRAINER.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    group = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and TRAINER.encode() in command_line(pid)]
     notice.write_text(json.dumps({"reason": "x", "in_seconds": 60}))
     assert run.wait(LIMIT) == 75
-    mine = [pid for pid in group if is_alive(pid) and str(place.path).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    mine = [pid for pid in group if is_alive(pid) and str(place.path).encode() in command_line(pid)]
     assert mine == []
