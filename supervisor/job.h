@@ -33,8 +33,7 @@ struct job {
 	const struct run_options *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
-	const char *store;    /* URL; NULL: none can be had */
-	bool store_is_needed; /* the user chose it: without it the job is not started */
+	const char *store; /* URL; NULL: none can be had */
 
 	struct loop loop;
 	struct signals signals;
@@ -58,8 +57,6 @@ struct job {
 	struct resume_request resume_request;
 	struct resume_result resume;
 	struct err resume_err;
-	bool resuming, resume_failed;
-	bool claim_pending; /* a checkpoint appeared before an attempt was claimed */
 
 	struct notices notices;
 	struct {
@@ -71,11 +68,13 @@ struct job {
 	struct timer every_timer;
 	struct timer retry_timer; /* a snapshot that the store refused is tried again */
 
-	bool any_sealed;
 	struct sealed newest_sealed;
 	uint64_t durable_generation; /* of the newest durable one */
 	int64_t durable_step;
-	int64_t upload_ms;  /* from seal to commit, last time; -1 */
+	int64_t upload_ms;    /* from seal to commit, last time; -1 */
+	bool store_is_needed; /* the user chose it: without it the job is not started */
+	bool resuming, resume_failed;
+	bool any_sealed;
 	bool store_failing; /* said once per outage */
 	bool ours_failed;   /* anything that --strict turns into an error */
 	bool killed;        /* SIGKILL was sent */
