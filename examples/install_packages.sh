@@ -1,16 +1,20 @@
 #!/bin/bash
 # Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
 #
-#	install_packages.sh build|run|test|bench...
+#	install_packages.sh build|run|test|bench|radosgw|venv|node...
 #
 #	build   to compile it           run     to run the example
 #	test    for tests/run.sh        bench   what tests/bench compares with
+#	radosgw, venv, node             what tests/servers is made of
 set -euo pipefail
 
 readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev
 	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest lz4 tar strace util-linux procps)
+readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
+readonly venv=(python3-venv)
+readonly node=(nodejs npm)
 readonly bench=(restic borgbackup lz4 tar)
 
 fail() {
@@ -35,7 +39,7 @@ install() {
 		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
 }
 
-[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|run|test|bench..."
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|run|test|bench|radosgw|venv|node..."
 wanted=()
 for group; do
 	case $group in
@@ -43,7 +47,10 @@ for group; do
 	run) wanted+=("${run[@]}") ;;
 	test) wanted+=("${build[@]}" "${run[@]}" "${test[@]}") ;;
 	bench) wanted+=("${bench[@]}") ;;
-	*) fail "unknown group '$group': build, run, test or bench" ;;
+	radosgw) wanted+=("${radosgw[@]}") ;;
+	venv) wanted+=("${venv[@]}") ;;
+	node) wanted+=("${node[@]}") ;;
+	*) fail "unknown group '$group': build, run, test, bench, radosgw, venv or node" ;;
 	esac
 done
 

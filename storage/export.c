@@ -83,8 +83,16 @@ static int write_all(struct archive *tar, const uint8_t *data, size_t size, stru
 	return 0;
 }
 
+static void tell(const struct fetch *fetch, uint64_t bytes_done)
+{
+	const struct storage *storage = fetch->storage;
+
+	if (storage->progress)
+		storage->progress(storage->progress_arg, bytes_done, fetch->manifest->bytes);
+}
+
 static int write_content(struct archive *tar, struct fetch *fetch, const struct entry *entry,
-	struct cancel *cancel, struct err *err)
+	uint64_t *done, struct cancel *cancel, struct err *err)
 {
 	for (size_t i = 0; i < chunk_count(entry->size); i++) {
 		size_t size = chunk_length(entry->size, i);
@@ -94,6 +102,8 @@ static int write_content(struct archive *tar, struct fetch *fetch, const struct 
 			fetch_chunk(fetch, &entry->chunks[i], size, &raw, cancel, err) < 0 ||
 			write_all(tar, raw, size, err) < 0)
 			return err_wrap(err, "%s", entry->path);
+		*done += size;
+		tell(fetch, *done);
 	}
 	return 0;
 }
@@ -103,6 +113,7 @@ static int write_entries(
 {
 	auto_(archive_entry_free) struct archive_entry *header = archive_entry_new();
 	const struct manifest *manifest = fetch->manifest;
+	uint64_t done = 0;
 
 	if (!header)
 		return err_os(err, ENOMEM, "archive");
@@ -112,7 +123,8 @@ static int write_entries(
 		describe(header, entry);
 		if (archive_write_header(tar, header) < ARCHIVE_WARN)
 			return said(tar, err);
-		if (entry->type == ENTRY_FILE && write_content(tar, fetch, entry, cancel, err) < 0)
+		if (entry->type == ENTRY_FILE &&
+			write_content(tar, fetch, entry, &done, cancel, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -21,29 +21,51 @@ void fetch_release(struct fetch *fetch)
 	*fetch = (struct fetch){0};
 }
 
+int fetch_span(
+	struct fetch *fetch, const struct extent *span, struct cancel *cancel, struct err *err)
+{
+	struct store *store = fetch->storage->store;
+	auto_free char *key =
+		record_key_pack(fetch->storage, fetch->manifest->packs[span->pack].key);
+
+	fetch->payload.size = 0;
+	fetch->at = (struct extent){0};
+	if (store->ops->get(store, key, span->offset, span->size, &fetch->payload, cancel, err) <
+		0) {
+		/* A manifest names it: that it is not there is damage, not a question. */
+		if (err && err->kind == ERR_NOT_FOUND)
+			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
+		return -1;
+	}
+	fetch->at = *span;
+	fetch->bytes_fetched += span->size;
+	return 0;
+}
+
+int fetch_unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
+	const uint8_t **raw, struct err *err)
+{
+	const uint8_t *payload = fetch->payload.data + (chunk->offset - fetch->at.offset);
+	auto_free char *key = NULL;
+
+	if (chunk_unpack(chunk->codec, chunk->digest, payload, chunk->stored, fetch->space,
+		    raw_size, raw, err) == 0)
+		return 0;
+	key = record_key_pack(fetch->storage, fetch->manifest->packs[chunk->pack].key);
+	return err_wrap(err, "pack %s, chunk at %u", key, chunk->offset);
+}
+
 int fetch_chunk(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
 	const uint8_t **raw, struct cancel *cancel, struct err *err)
 {
-	struct store *store = fetch->storage->store;
-	auto_free char *key = NULL;
+	struct extent span = {chunk->pack, chunk->offset, chunk->stored};
 
 	if (chunk->codec == CHUNK_ZERO) {
 		memset(fetch->space, 0, raw_size);
 		*raw = fetch->space;
 		return 0;
 	}
-	key = record_key_pack(fetch->storage, fetch->manifest->packs[chunk->pack].key);
-	fetch->payload.size = 0;
-	if (store->ops->get(
-		    store, key, chunk->offset, chunk->stored, &fetch->payload, cancel, err) < 0) {
-		/* A manifest names it: that it is not there is damage, not a question. */
-		if (err && err->kind == ERR_NOT_FOUND)
-			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
+	if (fetch_span(fetch, &span, cancel, err) < 0)
 		return -1;
-	}
-	fetch->bytes_fetched += chunk->stored;
-	if (chunk_unpack(chunk->codec, chunk->digest, fetch->payload.data, chunk->stored,
-		    fetch->space, raw_size, raw, err) < 0)
-		return err_wrap(err, "pack %s, chunk at %u", key, chunk->offset);
-	return 0;
+	return fetch_unpack(fetch, chunk, raw_size, raw, err);
 }

@@ -1,14 +1,16 @@
-/* PRIVATE: reads a chunk back from its pack and proves that it is the right one. One per thread: the buffers are reused. */
+/* PRIVATE: reads chunks back from their packs and proves that they are the right ones. One per thread: the buffers are reused. */
 #ifndef FETCH_H
 #define FETCH_H
 
 #include "record_store.h"
+#include "span.h"
 
 struct fetch {
 	struct storage *storage;
 	const struct manifest *manifest;
 	struct bytes payload;
-	uint8_t *space; /* CHUNK_SIZE */
+	uint8_t *space;   /* CHUNK_SIZE */
+	struct extent at; /* what the payload is; size 0: nothing */
 	uint64_t bytes_fetched;
 };
 
@@ -16,7 +18,14 @@ int fetch_init(struct fetch *fetch, struct storage *storage, const struct manife
 	struct err *err);
 void fetch_release(struct fetch *fetch);
 
-/* *raw is valid until the next call; zero chunks work too. ERR_CORRUPT names the pack and where in it. */
+/* Gets a part of a pack, in one request, for the chunks in it that fetch_unpack() is then called with. ERR_CORRUPT names the pack. */
+int fetch_span(
+	struct fetch *fetch, const struct extent *span, struct cancel *cancel, struct err *err);
+/* *raw is valid until the next call. ERR_CORRUPT names the pack and where in it. */
+int fetch_unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
+	const uint8_t **raw, struct err *err);
+
+/* One chunk, as both of them. *raw is valid until the next call; zero chunks work too. ERR_CORRUPT names the pack and where in it. */
 int fetch_chunk(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
 	const uint8_t **raw, struct cancel *cancel, struct err *err);
 

@@ -65,13 +65,15 @@ bool index_is_empty(const struct index *index)
 	return index->pack_count == 0;
 }
 
-static uint32_t add_pack(struct index *index, const char *key, uint64_t bytes, bool stored)
+static struct index_pack *add_pack(
+	struct index *index, const char *key, uint64_t bytes, enum index_pack_state state)
 {
 	if ((index->pack_count & (index->pack_count - 1)) == 0)
 		index->packs = memory_grow(index->packs,
 			index->pack_count ? 2 * index->pack_count : 1, sizeof(*index->packs));
-	index->packs[index->pack_count] = (struct index_pack){text_copy(key), bytes, stored};
-	return (uint32_t)index->pack_count++;
+	index->packs[index->pack_count] =
+		(struct index_pack){.key = text_copy(key), .bytes = bytes, .state = state};
+	return &index->packs[index->pack_count++];
 }
 
 uint32_t index_open_pack(struct index *index, const char *key)
@@ -79,7 +81,7 @@ uint32_t index_open_pack(struct index *index, const char *key)
 	uint32_t number;
 
 	pthread_mutex_lock(&index->mutex);
-	number = add_pack(index, key, 0, false);
+	number = (uint32_t)(add_pack(index, key, 0, INDEX_PACK_SENDING) - index->packs);
 	pthread_mutex_unlock(&index->mutex);
 	return number;
 }
@@ -88,8 +90,28 @@ void index_pack_stored(struct index *index, uint32_t pack, uint64_t bytes)
 {
 	pthread_mutex_lock(&index->mutex);
 	index->packs[pack].bytes = bytes;
-	index->packs[pack].stored = true;
+	index->packs[pack].state = INDEX_PACK_STORED;
 	pthread_mutex_unlock(&index->mutex);
+}
+
+void index_pack_lost(struct index *index, uint32_t pack)
+{
+	pthread_mutex_lock(&index->mutex);
+	index->packs[pack].state = INDEX_PACK_LOST;
+	pthread_mutex_unlock(&index->mutex);
+}
+
+uint32_t index_add_leftover(struct index *index, const char *key, uint64_t bytes)
+{
+	struct index_pack *pack;
+	uint32_t number;
+
+	pthread_mutex_lock(&index->mutex);
+	pack = add_pack(index, key, bytes, INDEX_PACK_STORED);
+	pack->leftover = true;
+	number = (uint32_t)(pack - index->packs);
+	pthread_mutex_unlock(&index->mutex);
+	return number;
 }
 
 /* The slot that holds the digest, or the free one where it belongs. A digest is as good as random: no further hashing. */
@@ -163,39 +185,59 @@ bool index_find_file(struct index *index, const char *path, const struct file_st
 	static const struct file_stamp none;
 	struct index_file wanted = {.path = (char *)path};
 	const struct index_file *file = NULL;
+	bool there = true;
 
 	if (index->file_count && !file_stamp_equal(stamp, &none))
 		file = bsearch(
 			&wanted, index->files, index->file_count, sizeof(wanted), compare_files);
 	if (!file || file->chunk_count != count || !file_stamp_equal(&file->stamp, stamp))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		if (file->chunks[i].codec != CHUNK_ZERO &&
-			!index->packs[file->chunks[i].pack].stored)
-			return false;
-	if (count)
+	pthread_mutex_lock(&index->mutex);
+	for (size_t i = 0; i < count && there; i++)
+		there = file->chunks[i].codec == CHUNK_ZERO ||
+			index->packs[file->chunks[i].pack].state != INDEX_PACK_LOST;
+	pthread_mutex_unlock(&index->mutex);
+	if (there && count)
 		memcpy(chunks, file->chunks, count * sizeof(*chunks));
-	return true;
+	return there;
+}
+
+void index_expect(struct index *index)
+{
+	pthread_mutex_lock(&index->mutex);
+	for (size_t i = 0; i < index->pack_count; i++)
+		index->packs[i].listed = index->packs[i].state == INDEX_PACK_STORED;
+	pthread_mutex_unlock(&index->mutex);
+}
+
+static void look_up(struct index_pack *pack, const char *prefix, const struct store_listing *packs)
+{
+	auto_free char *key = text_format("%s%s", prefix, pack->key);
+	const struct store_object *object = store_listing_find(packs, key);
+
+	if (!object || object->size != pack->bytes)
+		pack->state = INDEX_PACK_LOST;
 }
 
 void index_settle(struct index *index, const char *prefix, const struct store_listing *packs)
 {
-	struct chunk *old = index->chunks;
-	size_t count = index->chunk_count;
+	struct chunk *old;
+	size_t count;
 
-	for (size_t i = 0; i < index->pack_count; i++) {
-		auto_free char *key = text_format("%s%s", prefix, index->packs[i].key);
-		const struct store_object *object = store_listing_find(packs, key);
-
-		if (!object || object->size != index->packs[i].bytes)
-			index->packs[i].stored = false;
-	}
+	/* Uploads of a presend may still be ending. */
+	pthread_mutex_lock(&index->mutex);
+	for (size_t i = 0; packs && i < index->pack_count; i++)
+		if (index->packs[i].listed)
+			look_up(&index->packs[i], prefix, packs);
+	old = index->chunks;
+	count = index->chunk_count;
 	index->chunks = NULL;
 	clear_chunks(index);
 	for (size_t i = 0; i < count; i++)
-		if (index->packs[old[i].pack].stored)
+		if (index->packs[old[i].pack].state != INDEX_PACK_LOST)
 			add_chunk(index, &old[i]);
 	free(old);
+	pthread_mutex_unlock(&index->mutex);
 }
 
 static void add_file(struct index *index, const struct entry *entry, const struct file_stamp *stamp)
@@ -213,12 +255,59 @@ static void add_file(struct index *index, const struct entry *entry, const struc
 		memcpy(file->chunks, entry->chunks, count * sizeof(struct chunk));
 }
 
+static void forget_file(struct index *index, const char *path)
+{
+	struct index_file wanted = {.path = (char *)path};
+	struct index_file *file = NULL;
+
+	if (index->file_count)
+		file = bsearch(
+			&wanted, index->files, index->file_count, sizeof(wanted), compare_files);
+	/* Stays in its place without a stamp: it is found no more. */
+	if (file)
+		file->stamp = (struct file_stamp){0};
+}
+
+static void drop_forgotten(struct index *index)
+{
+	static const struct file_stamp none;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < index->file_count; i++) {
+		struct index_file *file = &index->files[i];
+
+		if (!file_stamp_equal(&file->stamp, &none)) {
+			index->files[kept++] = *file;
+			continue;
+		}
+		free(file->path);
+		free(file->chunks);
+	}
+	index->file_count = kept;
+}
+
+void index_note_files(struct index *index, const struct entry *const *entries,
+	const struct file_stamp *const *stamps, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		forget_file(index, entries[i]->path);
+	drop_forgotten(index);
+	index->files =
+		memory_grow(index->files, index->file_count + count + 1, sizeof(*index->files));
+	for (size_t i = 0; i < count; i++)
+		if (entries[i]->type == ENTRY_FILE && entries[i]->chunks)
+			add_file(index, entries[i], stamps[i]);
+	if (index->file_count)
+		qsort(index->files, index->file_count, sizeof(*index->files), compare_files);
+}
+
 void index_replace(
 	struct index *index, const struct manifest *manifest, const struct file_stamp *stamps)
 {
 	clear(index);
 	for (size_t i = 0; i < manifest->pack_count; i++)
-		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes, true);
+		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes, INDEX_PACK_STORED)
+			->named = true;
 	index->files = memory_new(manifest->entry_count * sizeof(*index->files));
 	for (size_t i = 0; i < manifest->entry_count; i++) {
 		const struct entry *entry = &manifest->entries[i];

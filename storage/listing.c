@@ -3,12 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "record_store.h"
+#include "survey.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct job_listing, job_listing_release);
+AUTO(struct survey, survey_release);
+AUTO(struct store_listing, store_listing_release);
 AUTO(struct manifest, manifest_release);
 
 const char *snapshot_state_name(enum snapshot_state state)
@@ -23,63 +24,19 @@ const char *snapshot_state_name(enum snapshot_state state)
 	return names[state];
 }
 
-static void describe(const struct manifest *manifest, struct snapshot_info *info)
-{
-	text_set(info->created, sizeof(info->created), manifest->created);
-	text_set(info->host, sizeof(info->host), manifest->host);
-	text_set(info->reason, sizeof(info->reason), manifest->reason);
-	info->step = manifest->step;
-	info->parent = manifest->parent;
-	info->files = manifest->files;
-	info->bytes = manifest->bytes;
-	info->bytes_stored = manifest->bytes_stored;
-}
-
-static int inspect(struct storage *storage, const struct job_listing *listing,
-	struct snapshot_info *info, struct cancel *cancel, struct err *err)
-{
-	auto_(manifest_release) struct manifest manifest = {0};
-	struct err own = {0};
-
-	info->step = -1;
-	info->state = lineage_state(&listing->lineage, info->id);
-	if (record_get_manifest(storage, info->id, &manifest, cancel, &own) == 0) {
-		describe(&manifest, info);
-		if (record_check_packs(storage, &manifest, &listing->packs, &own) == 0)
-			return 0;
-	}
-	if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
-		if (err)
-			*err = own;
-		return -1;
-	}
-	info->state = SNAPSHOT_DAMAGED;
-	text_set(info->damage, sizeof(info->damage), own.text);
-	return 0;
-}
-
 int storage_list(
 	struct storage *storage, struct snapshot_list *list, struct cancel *cancel, struct err *err)
 {
-	auto_(job_listing_release) struct job_listing listing = {0};
-	bool found = false;
+	auto_(survey_release) struct survey survey = {0};
 
 	*list = (struct snapshot_list){0};
-	if (record_list_job(storage, &listing, cancel, err) < 0)
+	if (survey_take(storage, &survey, cancel, err) < 0)
 		return -1;
-	list->items = memory_new(listing.lineage.snapshot_count * sizeof(*list->items));
-	for (size_t i = listing.lineage.snapshot_count; i > 0; i--) {
-		struct snapshot_info *info = &list->items[list->count++];
-
-		info->id = listing.lineage.snapshots[i - 1];
-		if (inspect(storage, &listing, info, cancel, err) < 0) {
-			snapshot_list_release(list);
-			return -1;
-		}
-		/* Ids fall along the chain, so the first good one met is the newest on it. */
-		info->newest = !found && info->state == SNAPSHOT_GOOD;
-		found = found || info->newest;
-	}
+	*list = survey.list;
+	/* The names have done their part; without the list their count is not known any more. */
+	for (size_t i = 0; i < list->count; i++)
+		survey_names_release(&survey.names[i]);
+	survey.list = (struct snapshot_list){0};
 	return 0;
 }
 
@@ -87,6 +44,18 @@ void snapshot_list_release(struct snapshot_list *list)
 {
 	free(list->items);
 	*list = (struct snapshot_list){0};
+}
+
+int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0};
+
+	*bytes = 0;
+	if (record_list_packs(storage, &packs, cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < packs.count; i++)
+		*bytes += packs.items[i].size;
+	return 0;
 }
 
 int storage_show(struct storage *storage, struct snapshot_id id, json_t **body,

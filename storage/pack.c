@@ -22,7 +22,7 @@ static uint32_t get_u32(const uint8_t *source)
 
 void pack_builder_init(struct pack_builder *builder, uint8_t *data)
 {
-	*builder = (struct pack_builder){.data = data};
+	*builder = (struct pack_builder){.data = data, .target = PACK_TARGET};
 	builder->records = memory_grow(NULL, PACK_RECORDS_MOST, sizeof(*builder->records));
 	pack_begin(builder);
 }
@@ -35,7 +35,8 @@ void pack_builder_release(struct pack_builder *builder)
 
 void pack_begin(struct pack_builder *builder)
 {
-	memcpy(builder->data, head_magic, PACK_MAGIC_SIZE);
+	if (builder->data)
+		memcpy(builder->data, head_magic, PACK_MAGIC_SIZE);
 	builder->used = PACK_MAGIC_SIZE;
 	builder->count = 0;
 }
@@ -43,7 +44,7 @@ void pack_begin(struct pack_builder *builder)
 uint8_t *pack_room(struct pack_builder *builder, size_t size)
 {
 	if (builder->count == PACK_RECORDS_MOST ||
-		builder->used + size > PACK_MAGIC_SIZE + PACK_TARGET)
+		builder->used + size > PACK_MAGIC_SIZE + builder->target)
 		return NULL;
 	return builder->data + builder->used;
 }

@@ -11,7 +11,8 @@
 #include "chunk.h"
 
 #define PACK_TARGET \
-	((size_t)32 << 20) /* payload bytes; a pack is closed when one more chunk might not fit */
+	((size_t)32 \
+		<< 20) /* payload bytes at most; a pack is closed when one more chunk might not fit */
 #define PACK_RECORDS_MOST 8192
 #define PACK_MAGIC_SIZE 8
 #define PACK_RECORD_SIZE 45
@@ -27,7 +28,8 @@ struct pack_record {
 };
 
 struct pack_builder {
-	uint8_t *data;               /* borrowed, PACK_CAPACITY bytes */
+	uint8_t *data; /* borrowed: `target` and PACK_CAPACITY - PACK_TARGET bytes */
+	size_t target; /* payload bytes of this pack; PACK_TARGET unless changed before the first chunk */
 	size_t used;                 /* magic and payloads; 0 until begun */
 	struct pack_record *records; /* owned, PACK_RECORDS_MOST */
 	size_t count;

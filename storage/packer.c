@@ -1,36 +1,27 @@
 #include "packer.h"
 
 #include "base/cleanup.h"
-#include "base/fault.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-/* The buffer is mapped, not allocated: untouched pages of it cost nothing, and all of it goes back at the end. */
 int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 {
-	void *buffer = mmap(
-		NULL, PACK_CAPACITY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	*packer = (struct packer){.packing = packing};
-	if (buffer == MAP_FAILED)
-		return err_os(err, errno, "buffer of %zu bytes", PACK_CAPACITY);
-	packer->buffer = buffer;
-	packer->scratch = malloc(CHUNK_SIZE);
-	if (!packer->scratch) {
-		packer_release(packer);
+	*packer = (struct packer){.packing = packing, .scratch = malloc(CHUNK_SIZE)};
+	if (!packer->scratch)
 		return err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
-	}
-	pack_builder_init(&packer->builder, packer->buffer);
+	pack_builder_init(&packer->builder, NULL);
+	packer->builder.target = packing->storage->plan.pack_target;
 	return 0;
 }
 
 void packer_release(struct packer *packer)
 {
-	if (packer->buffer)
-		munmap(packer->buffer, PACK_CAPACITY);
+	if (packer->upload && packer->builder.count)
+		index_pack_lost(&packer->packing->storage->index, packer->pack);
+	if (packer->upload)
+		uploader_give_back(packer->packing->uploader, packer->upload);
 	free(packer->scratch);
 	pack_builder_release(&packer->builder);
 	*packer = (struct packer){0};
@@ -45,43 +36,26 @@ static void open_pack(struct packer *packer)
 	packer->pack = index_open_pack(&packing->storage->index, key);
 }
 
-static char *pack_key(struct packer *packer)
+static void hand_over(struct packer *packer)
 {
-	struct index *index = &packer->packing->storage->index;
-	char *key;
-
-	/* The table may be growing on another thread. */
-	pthread_mutex_lock(&index->mutex);
-	key = record_key_pack(packer->packing->storage, index->packs[packer->pack].key);
-	pthread_mutex_unlock(&index->mutex);
-	return key;
-}
-
-static int put_pack(struct packer *packer, struct err *err)
-{
-	struct packing *packing = packer->packing;
-	struct store *store = packing->storage->store;
-	auto_free char *key = pack_key(packer);
 	size_t size = pack_finish(&packer->builder);
 
-	fault_point("before_pack_put");
-	if (store->ops->put(store, key, packer->buffer, size, STORE_UNIQUE, packing->cancel, err) <
-		0)
-		return -1;
-	fault_point("after_pack_put");
-	index_pack_stored(&packing->storage->index, packer->pack, size);
-	atomic_fetch_add(&packing->bytes_sent, size);
-	pack_begin(&packer->builder);
-	return 0;
+	uploader_send(packer->packing->uploader, take(&packer->upload), packer->pack, size);
+	packer->builder.count = 0;
 }
 
 int packer_room(struct packer *packer, size_t size, uint8_t **room, struct err *err)
 {
-	*room = pack_room(&packer->builder, size);
+	*room = packer->upload ? pack_room(&packer->builder, size) : NULL;
 	if (*room)
 		return 0;
-	if (put_pack(packer, err) < 0)
+	if (packer->upload)
+		hand_over(packer);
+	packer->upload = uploader_take_buffer(packer->packing->uploader, err);
+	if (!packer->upload)
 		return -1;
+	packer->builder.data = uploader_data(packer->upload);
+	pack_begin(&packer->builder);
 	*room = pack_room(&packer->builder, size);
 	return 0;
 }
@@ -120,7 +94,8 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	atomic_fetch_add(&packing->chunks_sent, 1);
 }
 
-int packer_finish(struct packer *packer, struct err *err)
+void packer_finish(struct packer *packer)
 {
-	return packer->builder.count ? put_pack(packer, err) : 0;
+	if (packer->upload && packer->builder.count)
+		hand_over(packer);
 }

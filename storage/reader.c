@@ -1,7 +1,7 @@
 #include "reader.h"
 
 #include "base/cleanup.h"
-#include "base/workers.h"
+#include "crew.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,7 @@
 
 #define PASSES_MOST 3
 #define PAUSE_MS 20 /* before another pass: a write that is under way gets on */
-/* Beside a training job that needs its memory, more threads than this buys are not worth their buffers. */
-#define BUFFERS_MOST ((size_t)256 << 20)
-#define THREADS_MOST (BUFFERS_MOST / (PACK_CAPACITY + CHUNK_SIZE))
+#define ATTEND_EVERY_MS 20
 
 struct file_reading {
 	struct tree_item *item;
@@ -24,10 +22,8 @@ struct file_reading {
 };
 
 struct reading {
-	struct tree *tree;
+	const struct reader_request *request;
 	struct packing *packing;
-	void (*told)(void *arg, uint64_t bytes_done);
-	void *arg;
 	pthread_mutex_t mutex;
 	struct {
 		struct file_reading *files;
@@ -72,6 +68,11 @@ static struct file_reading *next_file(struct reading *reading)
 	return &reading->locked.files[reading->locked.current];
 }
 
+static bool is_enough(const struct reading *reading)
+{
+	return reading->request->enough && reading->request->enough(reading->request->arg);
+}
+
 /* 1 with a piece, 0 when there is none left to hand out, -1 on failure. */
 static int next_piece(struct reading *reading, struct piece *piece, struct err *err)
 {
@@ -79,8 +80,9 @@ static int next_piece(struct reading *reading, struct piece *piece, struct err *
 	int result = 0;
 
 	pthread_mutex_lock(&reading->mutex);
-	file = reading->locked.failed ? NULL : next_file(reading);
-	if (file && file->item->fd < 0 && tree_open_file(reading->tree, file->item, err) < 0)
+	file = reading->locked.failed || is_enough(reading) ? NULL : next_file(reading);
+	if (file && file->item->fd < 0 &&
+		tree_open_file(reading->request->tree, file->item, err) < 0)
 		result = -1;
 	if (file && result == 0) {
 		if (file->next == 0)
@@ -174,9 +176,13 @@ static int finish_file(struct reading *reading, struct file_reading *file, struc
 	if (tree_stamp(item->fd, false, &now, cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
 	if (!file->torn && file_stamp_equal(&now, &item->stamp) && is_one_version(file)) {
+		item->read = true;
 		close(take_fd(&item->fd));
 		return 0;
 	}
+	/* The chunks are there for whoever has them; the file is not. */
+	if (reading->request->lenient)
+		return 0;
 	if (++file->passes == PASSES_MOST)
 		return err_set(
 			err, ERR_RETRY, "%s keeps changing while it is read", item->entry.path);
@@ -203,16 +209,17 @@ static int piece_done(
 	reading->locked.bytes_done += piece->size;
 	bytes_done = reading->locked.bytes_done;
 	pthread_mutex_unlock(&reading->mutex);
-	reading->told(reading->arg, bytes_done);
+	reading->request->told(reading->request->arg, bytes_done);
 	return last ? finish_file(reading, piece->file, err) : 0;
 }
 
-static int read_pieces(struct reading *reading, struct packer *packer, struct err *err)
+static int read_pieces(
+	struct reading *reading, struct packer *packer, struct crew_member *member, struct err *err)
 {
 	struct piece piece;
-	int got;
+	int got = 0;
 
-	while ((got = next_piece(reading, &piece, err)) > 0) {
+	while (crew_may_stay(member) && (got = next_piece(reading, &piece, err)) > 0) {
 		bool torn = false;
 		uint8_t *room;
 
@@ -224,20 +231,22 @@ static int read_pieces(struct reading *reading, struct packer *packer, struct er
 		if (piece_done(reading, &piece, torn, err) < 0)
 			return -1;
 	}
-	return got < 0 ? -1 : packer_finish(packer, err);
+	if (got < 0)
+		return -1;
+	packer_finish(packer);
+	return 0;
 }
 
-static void work(void *arg, size_t index)
+static void work(void *arg, struct crew_member *member)
 {
 	struct reading *reading = arg;
 	struct packer packer;
 	struct err err = {0};
 	int result;
 
-	(void)index;
 	result = packer_init(&packer, reading->packing, &err);
 	if (result == 0) {
-		result = read_pieces(reading, &packer, &err);
+		result = read_pieces(reading, &packer, member, &err);
 		packer_release(&packer);
 	}
 	if (result < 0)
@@ -250,8 +259,8 @@ static uint64_t plan(struct reading *reading)
 	struct index *index = &reading->packing->storage->index;
 	uint64_t pieces = 0;
 
-	for (size_t i = 0; i < reading->tree->count; i++) {
-		struct tree_item *item = &reading->tree->items[i];
+	for (size_t i = 0; i < reading->request->tree->count; i++) {
+		struct tree_item *item = &reading->request->tree->items[i];
 		size_t count = chunk_count(item->entry.size);
 
 		if (item->entry.type != ENTRY_FILE)
@@ -261,6 +270,7 @@ static uint64_t plan(struct reading *reading)
 			    index, item->entry.path, &item->stamp, item->entry.chunks, count)) {
 			atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
 			reading->locked.bytes_done += item->entry.size;
+			item->read = true;
 			if (item->fd >= 0)
 				close(take_fd(&item->fd));
 		} else if (count > 0) {
@@ -272,22 +282,43 @@ static uint64_t plan(struct reading *reading)
 	return pieces;
 }
 
-int reader_run(struct tree *tree, struct packing *packing, unsigned threads,
-	void (*told)(void *arg, uint64_t bytes_done), void *arg, struct err *err)
+/* The threads read; this one, at its normal priority, looks after them and the uploads. */
+static void read_on_threads(struct reading *reading, size_t threads)
 {
-	auto_free struct file_reading *files = memory_new(tree->count * sizeof(*files));
-	auto_free size_t *again = memory_new(tree->count * sizeof(*again));
-	struct reading reading = {.tree = tree, .packing = packing, .told = told, .arg = arg};
+	struct storage *storage = reading->packing->storage;
+	struct crew crew;
+
+	crew_init(&crew, work, reading, storage->gentle ? &storage->hurried : NULL);
+	for (size_t i = 0; i < threads; i++)
+		crew_add(&crew);
+	/* No thread to be had (pids limit): slow is better than never. */
+	if (crew_running(&crew) == 0)
+		work(reading, NULL);
+	while (!crew_wait(&crew, ATTEND_EVERY_MS)) {
+		uploader_attend(reading->packing->uploader, reading->packing->cancel);
+		if (is_enough(reading))
+			uploader_interrupt(reading->packing->uploader);
+		if (crew_refill(&crew) < 0)
+			work(reading, NULL);
+	}
+	crew_release(&crew);
+}
+
+int reader_run(const struct reader_request *request, struct err *err)
+{
+	size_t items = request->tree->count;
+	auto_free struct file_reading *files = memory_new(items * sizeof(*files));
+	auto_free size_t *again = memory_new(items * sizeof(*again));
+	struct reading reading = {.request = request, .packing = request->packing};
+	unsigned threads = request->packing->storage->plan.readers;
 	uint64_t pieces;
 
-	if (threads > THREADS_MOST)
-		threads = (unsigned)THREADS_MOST;
 	reading.locked.files = files;
 	reading.locked.again = again;
 	pthread_mutex_init(&reading.mutex, NULL);
 	pieces = plan(&reading);
 	if (pieces > 0)
-		parallel_run(pieces < threads ? (size_t)pieces : threads, work, &reading);
+		read_on_threads(&reading, pieces < threads ? (size_t)pieces : threads);
 	pthread_mutex_destroy(&reading.mutex);
 	if (!reading.locked.failed)
 		return 0;

@@ -1,5 +1,6 @@
 /*
- * PRIVATE: reads the files of a frozen tree on all threads and packs them. A file that changes while it is read is read again.
+ * PRIVATE: reads the files of a frozen tree on all threads and packs them. A file of which only the ctime moved meanwhile is read
+ * again; one that was written to ends a take, and is left alone by a presend.
  */
 #ifndef READER_H
 #define READER_H
@@ -7,8 +8,19 @@
 #include "packer.h"
 #include "tree.h"
 
-/* Fills entry.chunks of every file; `pack` in them counts in the storage's index. bytes_done is told as it goes, from any thread. */
-int reader_run(struct tree *tree, struct packing *packing, unsigned threads,
-	void (*told)(void *arg, uint64_t bytes_done), void *arg, struct err *err);
+struct reader_request {
+	struct tree *tree;
+	struct packing *packing;
+	/* A presend: a file that changes is passed over, and nothing fails. */
+	bool lenient;
+	/* NULL, or: true ends it early; what has been read is handed over. Any thread. */
+	bool (*enough)(void *arg);
+	void (*told)(void *arg, uint64_t bytes_done); /* as it goes, from any thread */
+	void *arg;
+};
+
+/* Fills entry.chunks of every file that was read to its end (tree_item.read); `pack` in them counts in the storage's index. All that
+ * was packed is with the uploader when it returns 0, on its way. */
+int reader_run(const struct reader_request *request, struct err *err);
 
 #endif

@@ -15,6 +15,7 @@ static const char *const kind_names[] = {
 	[RECORD_ATTEMPT] = "attempt",
 	[RECORD_END] = "end",
 	[RECORD_SNAPSHOT] = "snapshot",
+	[RECORD_PIN] = "pin",
 };
 
 static void sha256_hex(const void *data, size_t size, char *hex)

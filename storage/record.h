@@ -16,7 +16,8 @@ enum record_kind {
 	RECORD_FORMAT,
 	RECORD_ATTEMPT,
 	RECORD_END,
-	RECORD_SNAPSHOT
+	RECORD_SNAPSHOT,
+	RECORD_PIN
 };
 
 /* Appends to `out`; `body` is borrowed. ERR_FAILED past the limit of `out`. */

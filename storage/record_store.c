@@ -2,11 +2,14 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/workers.h"
 
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CLAIMS_AT_ONCE 16
 
 AUTO(struct store_listing, store_listing_release);
 
@@ -24,6 +27,11 @@ char *record_key_snapshot(struct storage *storage, struct snapshot_id id)
 {
 	return text_format(
 		"jobs/%s/snapshots/%06u-%06u.json", storage->job, id.attempt, id.sequence);
+}
+
+char *record_key_pin(struct storage *storage, struct snapshot_id id)
+{
+	return text_format("jobs/%s/pins/%06u-%06u.json", storage->job, id.attempt, id.sequence);
 }
 
 char *record_key_pack(struct storage *storage, const char *key)
@@ -113,15 +121,17 @@ int record_check_packs(struct storage *storage, const struct manifest *manifest,
 
 /* --- what the job consists of --- */
 
-static int list_snapshots(
-	struct storage *storage, struct lineage *lineage, struct cancel *cancel, struct err *err)
+int record_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
+	size_t *count, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/snapshots/", storage->job);
+	auto_free char *prefix = text_format("jobs/%s/%s/", storage->job, kind);
 	auto_(store_listing_release) struct store_listing found = {0};
 
+	*ids = NULL;
+	*count = 0;
 	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
 		return -1;
-	lineage->snapshots = memory_new(found.count * sizeof(*lineage->snapshots));
+	*ids = memory_new(found.count * sizeof(**ids));
 	for (size_t i = 0; i < found.count; i++) {
 		auto_free char *name = text_copy(found.items[i].key + strlen(prefix));
 		struct snapshot_id id;
@@ -131,7 +141,7 @@ static int list_snapshots(
 		name[strlen(name) - strlen(".json")] = '\0';
 		/* Keys sort by text; numbers past six digits would not, and no other form is ever written. */
 		if (snapshot_id_parse(name, &id))
-			lineage->snapshots[lineage->snapshot_count++] = id;
+			(*ids)[(*count)++] = id;
 	}
 	return 0;
 }
@@ -211,6 +221,58 @@ static int read_claim(struct storage *storage, const struct lineage *lineage,
 	return -1;
 }
 
+struct claims_reading {
+	struct storage *storage;
+	struct lineage *lineage;
+	struct cancel *cancel;
+	atomic_size_t next;
+	pthread_mutex_t mutex;
+	bool failed; /* under mutex, like the next */
+	struct err err;
+};
+
+static void read_some_claims(void *arg, size_t index)
+{
+	struct claims_reading *reading = arg;
+	struct err err = {0};
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&reading->next, 1)) < reading->lineage->attempt_count) {
+		if (read_claim(reading->storage, reading->lineage, &reading->lineage->attempts[i],
+			    reading->cancel, &err) == 0)
+			continue;
+		/* The others need not go on. */
+		atomic_store(&reading->next, reading->lineage->attempt_count);
+		pthread_mutex_lock(&reading->mutex);
+		if (!reading->failed)
+			reading->err = err;
+		reading->failed = true;
+		pthread_mutex_unlock(&reading->mutex);
+		return;
+	}
+}
+
+/* Many at once: each is one small request, and a job that was preempted often has hundreds. */
+static int read_claims(
+	struct storage *storage, struct lineage *lineage, struct cancel *cancel, struct err *err)
+{
+	struct claims_reading reading = {.storage = storage, .lineage = lineage, .cancel = cancel};
+	size_t threads = lineage->attempt_count;
+
+	if (threads > CLAIMS_AT_ONCE)
+		threads = CLAIMS_AT_ONCE;
+	pthread_mutex_init(&reading.mutex, NULL);
+	if (threads > 0)
+		parallel_run(threads, read_some_claims, &reading);
+	pthread_mutex_destroy(&reading.mutex);
+	if (!reading.failed)
+		return 0;
+	if (err)
+		*err = reading.err;
+	return -1;
+}
+
 /* "000003.json" and "000003.end.json" */
 static bool parse_attempt_name(const char *name, uint64_t *number, bool *end)
 {
@@ -270,10 +332,7 @@ static int list_attempts(struct storage *storage, struct job_listing *listing,
 	/* An attempt that left snapshots but no record existed all the same. */
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
 		note_attempt(listing, lineage->snapshots[i].attempt, false);
-	for (size_t i = 0; i < lineage->attempt_count; i++)
-		if (read_claim(storage, lineage, &lineage->attempts[i], cancel, err) < 0)
-			return -1;
-	return 0;
+	return read_claims(storage, lineage, cancel, err);
 }
 
 int record_list_job(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
@@ -281,7 +340,8 @@ int record_list_job(struct storage *storage, struct job_listing *listing, struct
 {
 	*listing = (struct job_listing){0};
 	/* Manifests first, then packs: every pack of a manifest seen here was there before it. */
-	if (list_snapshots(storage, &listing->lineage, cancel, err) == 0 &&
+	if (record_list_ids(storage, "snapshots", &listing->lineage.snapshots,
+		    &listing->lineage.snapshot_count, cancel, err) == 0 &&
 		list_attempts(storage, listing, cancel, err) == 0 &&
 		record_list_packs(storage, &listing->packs, cancel, err) == 0)
 		return 0;

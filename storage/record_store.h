@@ -5,16 +5,24 @@
  *	jobs/<job>/attempts/<%06u>.json              claims an attempt
  *	jobs/<job>/attempts/<%06u>.end.json          how it ended
  *	jobs/<job>/snapshots/<%06u>-<%06u>.json      manifest: the commit
+ *	jobs/<job>/pins/<%06u>-<%06u>.json           keeps that snapshot, whatever the policy
  *	jobs/<job>/packs/<%06u>/<%06u>-<nonce>-<%04u>.pack
  */
 #ifndef RECORD_STORE_H
 #define RECORD_STORE_H
 
+#include "hedge.h"
 #include "index.h"
 #include "lineage.h"
 #include "manifest.h"
+#include "rate.h"
 #include "record.h"
 #include "store.h"
+#include "transfer.h"
+
+#include <stdatomic.h>
+
+struct uploader;
 
 struct storage {
 	struct store *store;
@@ -23,12 +31,26 @@ struct storage {
 	unsigned threads;
 	bool read_only;
 	struct index index; /* what the newest snapshot of this process consists of */
+	bool warmed;        /* the index has seen what lay in the store before this process */
+
+	/* How content is moved. */
+	bool remote, gentle;
+	atomic_bool hurried; /* by storage_hurry(): any thread */
+	struct transfer_plan plan;
+	struct hedge hedge; /* these two are the uploader's */
+	struct rate rate;
+	struct uploader *uploader; /* kept from a presend to the take that follows; else NULL */
+
+	void (*progress)(
+		void *arg, uint64_t bytes_done, uint64_t bytes_total); /* storage_watch() */
+	void *progress_arg;
 };
 
 /* All return keys that the caller frees. */
 char *record_key_attempt(struct storage *storage, uint32_t number);
 char *record_key_end(struct storage *storage, uint32_t number);
 char *record_key_snapshot(struct storage *storage, struct snapshot_id id);
+char *record_key_pin(struct storage *storage, struct snapshot_id id);
 /* `key` as in a manifest: "packs/..." */
 char *record_key_pack(struct storage *storage, const char *key);
 
@@ -54,6 +76,9 @@ struct job_listing {
 };
 int record_list_job(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 	struct err *err);
+/* Ids of the objects below jobs/<job>/<kind>/, "snapshots" or "pins", ascending; the caller frees. */
+int record_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
+	size_t *count, struct cancel *cancel, struct err *err);
 int record_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
 	struct err *err);
 void job_listing_release(struct job_listing *listing);

@@ -1,4 +1,7 @@
-/* Brings a snapshot back: every chunk from the local seed or its pack, checked, into preallocated files, on all threads. */
+/*
+ * Brings a snapshot back: every chunk from the local seed or its pack, checked, into preallocated files. As many requests at once as
+ * there are threads, each for neighbouring chunks of one pack.
+ */
 #include "storage.h"
 
 #include "base/cleanup.h"
@@ -33,6 +36,7 @@ struct restoring {
 	int seed_fd;
 	struct piece
 		*pieces; /* by pack and offset: equal chunks side by side, packs read in order */
+	struct extent *extents; /* where each lies */
 	size_t piece_count;
 	uint64_t bytes_total;
 	_Atomic uint64_t bytes_done, bytes_seeded, bytes_fetched;
@@ -99,23 +103,36 @@ static void plan(struct restoring *restoring)
 	if (restoring->piece_count)
 		qsort(restoring->pieces, restoring->piece_count, sizeof(struct piece),
 			compare_pieces);
+	restoring->extents = memory_new(restoring->piece_count * sizeof(*restoring->extents));
+	for (size_t i = 0; i < restoring->piece_count; i++) {
+		const struct chunk *chunk = restoring->pieces[i].chunk;
+
+		restoring->extents[i] = (struct extent){chunk->pack, chunk->offset, chunk->stored};
+	}
 }
 
-/* The next pieces that are one and the same chunk. */
-static size_t next_group(struct restoring *restoring, const struct piece **group)
+/* The next neighbours: a span of one pack, with all the places where its chunks belong. */
+static size_t next_span(struct restoring *restoring, size_t *first)
 {
-	size_t count = 0;
+	size_t most = restoring->storage->plan.span, left, count = 0;
 
 	pthread_mutex_lock(&restoring->mutex);
-	*group = restoring->pieces + restoring->locked.next;
-	if (!restoring->locked.failed) {
-		size_t left = restoring->piece_count - restoring->locked.next;
-
-		while (count < left && compare_pieces(*group, *group + count) == 0)
-			count++;
-		restoring->locked.next += count;
-	}
+	*first = restoring->locked.next;
+	left = restoring->piece_count - *first;
+	if (!restoring->locked.failed && left > 0)
+		count = span_reach(restoring->extents + *first, left, most);
+	restoring->locked.next += count;
 	pthread_mutex_unlock(&restoring->mutex);
+	return count;
+}
+
+/* How many of the pieces from there on are one and the same chunk. */
+static size_t group_size(const struct piece *pieces, size_t left)
+{
+	size_t count = 1;
+
+	while (count < left && compare_pieces(pieces, pieces + count) == 0)
+		count++;
 	return count;
 }
 
@@ -177,18 +194,11 @@ static int write_piece(struct restoring *restoring, const struct piece *piece, c
 	return 0;
 }
 
-static int restore_group(struct restoring *restoring, struct fetch *fetch,
-	const struct piece *group, size_t count, struct err *err)
+static int write_group(struct restoring *restoring, const struct piece *group, size_t count,
+	const uint8_t *raw, struct err *err)
 {
 	size_t size = chunk_length(group->file_size, group->number);
-	const uint8_t *raw = fetch->space;
 
-	if (cancel_check(restoring->cancel, err) < 0)
-		return -1;
-	if (find_in_seed(restoring, group, size, fetch->space))
-		atomic_fetch_add(&restoring->bytes_seeded, size);
-	else if (fetch_chunk(fetch, group->chunk, size, &raw, restoring->cancel, err) < 0)
-		return err_wrap(err, "%s", group->entry->path);
 	for (size_t i = 0; i < count; i++) {
 		/* Same place in a pack, other length: only in a forged manifest. */
 		if (chunk_length(group[i].file_size, group[i].number) != size ||
@@ -202,21 +212,104 @@ static int restore_group(struct restoring *restoring, struct fetch *fetch,
 	return 0;
 }
 
+/* --- a span --- */
+
+/* One thread's. The arrays are for the pieces of a span that the seed does not have, one entry per group. */
+struct hand {
+	struct restoring *restoring;
+	struct fetch fetch;
+	struct extent *extents;
+	size_t *firsts;
+	size_t missing, capacity;
+};
+
+static void note_missing(struct hand *hand, size_t first)
+{
+	if (hand->missing == hand->capacity) {
+		hand->capacity = hand->capacity ? 2 * hand->capacity : 64;
+		hand->extents = memory_grow(hand->extents, hand->capacity, sizeof(*hand->extents));
+		hand->firsts = memory_grow(hand->firsts, hand->capacity, sizeof(*hand->firsts));
+	}
+	hand->extents[hand->missing] = hand->restoring->extents[first];
+	hand->firsts[hand->missing++] = first;
+}
+
+static int restore_from_seed(struct hand *hand, size_t first, size_t end, struct err *err)
+{
+	struct restoring *restoring = hand->restoring;
+
+	hand->missing = 0;
+	while (first < end) {
+		const struct piece *group = &restoring->pieces[first];
+		size_t count = group_size(group, end - first);
+		size_t size = chunk_length(group->file_size, group->number);
+
+		if (!find_in_seed(restoring, group, size, hand->fetch.space)) {
+			note_missing(hand, first);
+		} else {
+			atomic_fetch_add(&restoring->bytes_seeded, size);
+			if (write_group(restoring, group, count, hand->fetch.space, err) < 0)
+				return -1;
+		}
+		first += count;
+	}
+	return 0;
+}
+
+static int restore_missing(
+	struct hand *hand, size_t missing, size_t reach, size_t end, struct err *err)
+{
+	struct restoring *restoring = hand->restoring;
+	struct extent span = hand->extents[missing];
+
+	span.size = (uint32_t)span_size(&hand->extents[missing], reach);
+	if (fetch_span(&hand->fetch, &span, restoring->cancel, err) < 0)
+		return err_wrap(err, "%s", restoring->pieces[hand->firsts[missing]].entry->path);
+	for (size_t i = missing; i < missing + reach; i++) {
+		size_t first = hand->firsts[i];
+		const struct piece *group = &restoring->pieces[first];
+		size_t size = chunk_length(group->file_size, group->number);
+		const uint8_t *raw;
+
+		if (fetch_unpack(&hand->fetch, group->chunk, size, &raw, err) < 0)
+			return err_wrap(err, "%s", group->entry->path);
+		if (write_group(restoring, group, group_size(group, end - first), raw, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int restore_span(struct hand *hand, size_t first, size_t count, struct err *err)
+{
+	size_t most = hand->restoring->storage->plan.span, reach;
+
+	if (cancel_check(hand->restoring->cancel, err) < 0 ||
+		restore_from_seed(hand, first, first + count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < hand->missing; i += reach) {
+		reach = span_reach(&hand->extents[i], hand->missing - i, most);
+		if (restore_missing(hand, i, reach, first + count, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static void work(void *arg, size_t index)
 {
 	struct restoring *restoring = arg;
-	const struct piece *group;
-	struct fetch fetch;
+	struct hand hand = {.restoring = restoring};
 	struct err err = {0};
-	size_t count;
+	size_t first, count;
 	int result;
 
 	(void)index;
-	result = fetch_init(&fetch, restoring->storage, &restoring->manifest, &err);
-	while (result == 0 && (count = next_group(restoring, &group)) > 0)
-		result = restore_group(restoring, &fetch, group, count, &err);
-	atomic_fetch_add(&restoring->bytes_fetched, fetch.bytes_fetched);
-	fetch_release(&fetch);
+	result = fetch_init(&hand.fetch, restoring->storage, &restoring->manifest, &err);
+	while (result == 0 && (count = next_span(restoring, &first)) > 0)
+		result = restore_span(&hand, first, count, &err);
+	atomic_fetch_add(&restoring->bytes_fetched, hand.fetch.bytes_fetched);
+	fetch_release(&hand.fetch);
+	free(hand.extents);
+	free(hand.firsts);
 	if (result == 0)
 		return;
 	pthread_mutex_lock(&restoring->mutex);
@@ -230,7 +323,7 @@ static void work(void *arg, size_t index)
 
 static int restore_content(struct restoring *restoring, struct err *err)
 {
-	unsigned threads = restoring->storage->threads;
+	unsigned threads = restoring->storage->plan.fetchers;
 
 	plan(restoring);
 	if (restoring->piece_count < threads)
@@ -291,6 +384,7 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 	if (restoring.seed_fd >= 0)
 		close(restoring.seed_fd);
 	free(restoring.pieces);
+	free(restoring.extents);
 	layout_release(&restoring.layout);
 	manifest_release(&restoring.manifest);
 	record_trim_memory();

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/workers.h"
 #include "record_store.h"
+#include "uploader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,22 @@ static int open_store(const char *url, bool create, bool read_only, struct store
 	return -1;
 }
 
+static void plan_transfers(struct storage *storage, const struct storage_options *options)
+{
+	struct transfer_facts facts = {
+		.processors = storage->threads,
+		.connections = options->connections,
+		.memory = options->memory_bytes,
+		.bandwidth = options->bandwidth_bytes_per_second,
+		.remote = storage->store->ops != &store_dir_ops,
+	};
+
+	transfer_plan(&facts, &storage->plan);
+	storage->remote = facts.remote;
+	storage->gentle = options->gentle;
+	storage->rate.bytes_per_second = facts.bandwidth;
+}
+
 int storage_open(const struct storage_options *options, struct storage **result,
 	struct cancel *cancel, struct err *err)
 {
@@ -130,19 +147,43 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
 		text_set(storage->host, sizeof(storage->host), "unknown");
 	index_init(&storage->index);
+	plan_transfers(storage, options);
 	*result = storage;
 	return 0;
+}
+
+const char *storage_describe(struct storage *storage, char *text, size_t capacity)
+{
+	return store_describe(storage->store, text, capacity);
 }
 
 void storage_close(struct storage *storage)
 {
 	if (!storage)
 		return;
+	uploader_free(storage->uploader);
 	index_release(&storage->index);
 	store_close(storage->store);
 	free(storage->url);
 	free(storage->job);
 	free(storage);
+}
+
+void storage_hurry(struct storage *storage)
+{
+	atomic_store(&storage->hurried, true);
+}
+
+void storage_relax(struct storage *storage)
+{
+	atomic_store(&storage->hurried, false);
+}
+
+void storage_watch(struct storage *storage,
+	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg)
+{
+	storage->progress = progress;
+	storage->progress_arg = arg;
 }
 
 /* --- jobs --- */

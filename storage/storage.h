@@ -18,6 +18,14 @@
  *	take.c              take and commit; reader.[ch] reads files on all threads, packer.[ch] fills and puts packs
  *	restore.c           get back; fetch.[ch] a chunk from its pack, checked; layout.[ch] the directory that it goes into
  *	verify.c  export.c  listing.c
+ *	warm.[ch] leftovers.[ch]  fill the index with what was there before; presend.c sends files before the checkpoint is complete
+ *	transfer.[ch]       PURE: how much is done at once, in how much memory. hedge, rate, span: PURE: what is late, a limit, one request
+ *	crew.[ch]           threads at low priority until there is hurry; uploader.[ch] packs on their way
+ *	survey.[ch]         all that a job consists of, at once; retention.[ch] PURE: what is kept, and why
+ *	pins.c forget.c sweep.[ch] import.c
+ *	store_s3.c          s3_*.[ch], sigv4.[ch] PURE, aws_*.[ch] the credentials chain
+ *	store_gcs.c         gcs_*.[ch], google_*.[ch], jwt.[ch]; store_azure.c: azure_*.[ch], blob_*.[ch]; bearer.[ch] tokens
+ *	remote.[ch]         what the HTTP stores share: connections, the try loop; retry.[ch] PURE; xml.[ch] expat
  *
  * Everything here blocks, honours `cancel` (which may be NULL) and may be called from any thread; one `struct storage` is used by
  * one call at a time unless said otherwise. Work inside a call runs on all processors. Nothing logs.
@@ -63,13 +71,29 @@ struct storage_options {
 	bool create; /* make the store if it is not there; without it a missing store is ERR_NOT_FOUND */
 	bool read_only;   /* never write anything, not even the format marker */
 	unsigned threads; /* 0: one per processor */
+
+	/* How content is moved. All zero: what suits the store. */
+	unsigned connections;  /* at once; 0: 8 up and 16 down, for file:// one per processor */
+	uint64_t memory_bytes; /* for buffers; 0: 256 MiB */
+	uint64_t
+		bandwidth_bytes_per_second; /* up; 0: no limit. Not kept to after storage_hurry() */
+	bool gentle; /* beside a job: low CPU and IO priority for sending, until storage_hurry() */
 };
 
 /* Opens, and with `create` proves by writing the format marker that the store is writable. ERR_INVALID: URL or job; ERR_NEWER:
  * written by a newer version; ERR_DENIED, ERR_NO_SPACE; ERR_NOT_FOUND. The sentence names the URL and what to do. */
 int storage_open(const struct storage_options *options, struct storage **storage,
 	struct cancel *cancel, struct err *err);
-void storage_close(struct storage *storage); /* NULL is fine */
+void storage_close(
+	struct storage *storage); /* NULL is fine; gives up what a presend has left under way */
+
+/* Where requests go and which source the credentials come from, for a person and without secrets; "" for file://. Returns `text`. */
+const char *storage_describe(struct storage *storage, char *text, size_t capacity);
+
+/* There is a deadline now: what is being sent, and will be, gets normal priority and all the bandwidth. Any thread, at any time, also
+ * while another call uses the storage. storage_relax() takes it back (the notice was withdrawn). */
+void storage_hurry(struct storage *storage);
+void storage_relax(struct storage *storage);
 
 /* Names of the jobs that the store holds. The caller frees with storage_jobs_release. */
 struct storage_jobs {
@@ -137,7 +161,8 @@ int storage_end_attempt(struct storage *storage, uint32_t number, const char *ou
 struct take_progress {
 	uint64_t bytes_total; /* of all files in the snapshot */
 	uint64_t bytes_done;
-	uint64_t bytes_sent; /* written to the store so far, compressed */
+	uint64_t
+		bytes_sent; /* written to the store so far, compressed; storage_presend() counts in */
 };
 
 struct take_request {
@@ -161,9 +186,11 @@ struct take_request {
 };
 
 struct take_result {
-	uint32_t files;      /* regular files */
-	uint64_t bytes;      /* their sizes added up */
-	uint64_t bytes_sent; /* what was written to the store for it, manifest included */
+	uint32_t files; /* regular files */
+	uint64_t bytes; /* their sizes added up */
+	uint64_t
+		bytes_sent; /* what was written to the store for it, manifest included, and before it by storage_presend() */
+	uint64_t bytes_sent_before; /* of these: when the call began it was there already */
 	uint32_t chunks_sent;
 	uint32_t chunks_kept; /* already there */
 };
@@ -178,6 +205,37 @@ struct take_result {
  */
 int storage_take(struct storage *storage, const struct take_request *request,
 	struct take_result *result, struct cancel *cancel, struct err *err);
+
+/* --- sending ahead --- */
+
+struct presend_request {
+	struct snapshot_id id;     /* of the take that is to come: packs are named after it */
+	struct snapshot_id parent; /* as for storage_take() */
+	const char *directory;
+	const char *const *
+		paths; /* relative to it: files that are closed. Those that are not there are passed over */
+	size_t path_count;
+	/* NULL, or: true ends it early, with what has been read handed over. From any thread, often. */
+	bool (*enough)(void *arg);
+	void *arg;
+};
+
+struct presend_result {
+	uint32_t files; /* read to their ends, and unchanged since */
+	uint64_t bytes;
+	uint32_t chunks_sent, chunks_kept;
+};
+
+/*
+ * Reads and sends files that are complete for themselves, while the checkpoint as a whole is still being written. Nothing is committed;
+ * the storage remembers, so that the next storage_take() of this process sends the rest: a file that was not touched since is not
+ * even read again, and one that was simply does not match. Returns when everything is read; what is still on its way goes on by
+ * itself, and that take waits for it. If no take follows, packs are left that no manifest names.
+ * ERR_RETRY: a file went away under it. Any failure costs nothing but time: the take then sends it all. Cancelling gives up what is
+ * under way; `enough` does not.
+ */
+int storage_presend(struct storage *storage, const struct presend_request *request,
+	struct presend_result *result, struct cancel *cancel, struct err *err);
 
 /* --- finding --- */
 
@@ -202,6 +260,12 @@ struct snapshot_info {
 	uint32_t files;
 	uint64_t bytes;        /* of the files */
 	uint64_t bytes_stored; /* in packs first written for this snapshot */
+	uint64_t
+		bytes_alone; /* in packs that no other snapshot names: what forgetting it would free */
+	char tag[65];        /* "tag" in its "about"; "" without */
+	bool pinned;
+	bool started_from; /* by the newest attempt, or by one that has left no end record */
+	bool newer;        /* DAMAGED only in that a newer version wrote it */
 };
 
 struct snapshot_list {
@@ -212,6 +276,13 @@ struct snapshot_list {
 int storage_list(struct storage *storage, struct snapshot_list *list, struct cancel *cancel,
 	struct err *err);
 void snapshot_list_release(struct snapshot_list *list);
+
+/* What the packs of the job take up, whoever names them. */
+int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err);
+
+/* Called now and then by storage_verify() and storage_export(), from any thread; NULL: no more. */
+void storage_watch(struct storage *storage,
+	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg);
 
 /* The manifest's body as JSON (see FORMAT.md): files, modes, sizes, chunks. The caller decrefs. */
 int storage_show(struct storage *storage, struct snapshot_id id, json_t **body,
@@ -267,5 +338,132 @@ struct snapshot_files {
 int storage_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
 	struct cancel *cancel, struct err *err);
 void snapshot_files_release(struct snapshot_files *files);
+
+/* --- keeping and forgetting --- */
+
+/* What keeps a snapshot; the reasons for one are a set of bits, 1u << reason. None: it may be forgotten. */
+enum keep_reason {
+	KEEP_NEWEST, /* the newest good one. These first five hold whatever the policy says */
+	KEEP_NEWER,  /* newer than that, or there is no good one at all */
+	KEEP_START,  /* the newest attempt started from it, or one that has left no end record */
+	KEEP_PINNED,
+	KEEP_UNKNOWN, /* a newer version wrote it */
+	KEEP_LAST,
+	KEEP_WITHIN,
+	KEEP_EVERY,
+	KEEP_TAG,
+	KEEP_REASONS
+};
+const char *keep_reason_name(enum keep_reason reason); /* "newest", "last", ... */
+
+/* A snapshot is kept if any rule keeps it. A policy without a rule keeps nothing but what is always kept. */
+struct forget_policy {
+	uint32_t keep_last; /* so many good ones, the newest; 0: no such rule */
+	int64_t keep_within_ms; /* no older than that, seen from the newest one or from now, whatever is earlier; 0 */
+	int64_t keep_every;           /* the first good one of every so many steps; 0 */
+	const char *const *keep_tags; /* borrowed */
+	size_t keep_tag_count;
+};
+
+#define SWEEP_AGE_MS (24LL * 3600 * 1000)
+
+struct sweep_result {
+	uint32_t packs_removed; /* with `dry_run`: would be */
+	uint64_t bytes_removed;
+	uint32_t
+		packs_waiting; /* no snapshot names them, but they are too young, or a snapshot under way may rely on them */
+	uint64_t bytes_waiting;
+};
+
+struct forget_request {
+	struct forget_policy policy;
+	bool dry_run;
+	int64_t sweep_age_ms; /* younger packs stay; 0: SWEEP_AGE_MS. Not below the longest upload */
+	/* Called for each snapshot, newest first, before anything is removed. May be NULL. */
+	void (*decided)(void *arg, const struct snapshot_info *info, unsigned reasons);
+	void *arg;
+};
+
+struct forget_result {
+	uint32_t kept, forgotten;
+	uint64_t bytes_before; /* in all packs of the job */
+	struct sweep_result swept;
+};
+
+/*
+ * Forgets what the policy does not keep, then sweeps. Manifests go first, oldest first, and packs later, so that a crash at any
+ * instant leaves whole snapshots and packs that nobody names. Looks again at claims and pins just before it removes. Whatever it
+ * returns, what is kept is whole. ERR_RETRY: attempts come and go faster than it can look.
+ */
+int storage_forget(struct storage *storage, const struct forget_request *request,
+	struct forget_result *result, struct cancel *cancel, struct err *err);
+
+/* Removes packs that no manifest names, that are older than `age_ms` by the store's own clock, and that no take under way can rely on
+ * (FORMAT.md). A store that does not say when an object was put is left as it is. ERR_NEWER: a newer version has been here. */
+int storage_sweep(struct storage *storage, int64_t age_ms, bool dry_run,
+	struct sweep_result *result, struct cancel *cancel, struct err *err);
+
+/* A pinned snapshot is kept whatever the policy says. ERR_NOT_FOUND: there is no such snapshot, or it was not pinned. To pin twice
+ * is fine. */
+int storage_pin(
+	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err);
+int storage_unpin(
+	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err);
+
+/* --- bringing in what others have written --- */
+
+struct import_result {
+	uint32_t files;
+	uint64_t bytes;
+	uint32_t
+		left_out; /* devices, links that lead out, and what else has no place in a snapshot */
+};
+
+/* Unpacks a tar, compressed by whatever libarchive reads, into an empty directory. Nothing is ever written outside of it. ERR_CORRUPT:
+ * no archive, damaged, cut short, or with names that lead out. */
+int storage_unpack(int fd, const char *directory, struct import_result *result,
+	struct cancel *cancel, struct err *err);
+
+/* Copies the objects below a URL, as plain files, into an empty directory. ERR_NOT_FOUND: there is none. */
+int storage_collect(const char *url, const char *directory,
+	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg,
+	struct import_result *result, struct cancel *cancel, struct err *err);
+
+/* --- looking at the store itself --- */
+
+enum probe_step {
+	PROBE_OPEN,
+	PROBE_PUT,
+	PROBE_GET,
+	PROBE_IF_ABSENT, /* the first of two puts works, the second is refused */
+	PROBE_LIST,
+	PROBE_REMOVE,
+	PROBE_UPLOAD, /* measured, like the next */
+	PROBE_DOWNLOAD,
+	PROBE_STEPS
+};
+
+struct probe_answer {
+	bool tried;
+	bool worked;
+	struct err err; /* where not */
+	int64_t took_ms;
+};
+
+struct store_probe {
+	struct probe_answer steps[PROBE_STEPS];
+	char description[512];  /* where requests go and with whose credentials; "" unknown */
+	bool if_absent_guessed; /* works only by looking first */
+	bool skew_known;
+	int64_t skew_ms;  /* the server's clock minus ours */
+	bool dated;       /* listings say when an object was put: needed for sweeping */
+	uint64_t bytes;   /* that were sent, and read back, to measure */
+	unsigned at_once; /* on so many connections */
+};
+
+/* Tries one thing after the other with objects of its own below tmp/, and removes them. `bytes` 0: nothing is measured. -1 only for
+ * ERR_CANCELLED; what does not work is in the answers. */
+int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, struct cancel *cancel,
+	struct err *err);
 
 #endif

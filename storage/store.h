@@ -20,6 +20,10 @@
 struct store_object {
 	char *key;
 	uint64_t size; /* 0 for a key that ends in '/' */
+	/* When it was put, by the store's own clock, wall time since 1970: for sweeping (FORMAT.md). 0 is unknown, which counts as
+	 * young: then nothing is ever swept. So every backend's listing should fill it, from LastModified or what it has, through
+	 * store_listing_add_dated(); timestamp.h reads the forms. */
+	int64_t modified_ms;
 };
 
 struct store_listing {
@@ -43,6 +47,13 @@ struct store {
 	const struct store_ops *ops;
 };
 
+/* What a backend has found out about the other side, for `reprieve doctor`. */
+struct store_health {
+	bool if_absent_guessed; /* the store has no such condition: it is looked first, then put */
+	bool skew_known;
+	int64_t skew_ms; /* the server's clock minus ours, from the last answer's Date */
+};
+
 struct store_ops {
 	const char *scheme; /* "file" */
 
@@ -62,19 +73,30 @@ struct store_ops {
 		struct store_listing *listing, struct cancel *cancel, struct err *err);
 	/* An object that is not there is fine. */
 	int (*remove)(struct store *store, const char *key, struct cancel *cancel, struct err *err);
+	/* NULL where there is nothing to say. Where requests go and where the credentials come from, for a person; never a secret. */
+	void (*describe)(struct store *store, char *text, size_t capacity);
+	/* May be NULL. Fills what it knows of a zeroed `health`; asked after the other calls were tried, and does not block. */
+	void (*tell_health)(struct store *store, struct store_health *health);
 };
 
 /* Picks the backend by the URL's scheme. ERR_INVALID names the URL and the schemes that there are. */
 int store_open(const char *url, bool create, bool read_only, struct store **store,
 	struct cancel *cancel, struct err *err);
 void store_close(struct store *store); /* NULL is fine */
+/* What the backend's describe() says, else "". Returns `text`. */
+const char *store_describe(struct store *store, char *text, size_t capacity);
 
 /* For backends: adds one, and puts a finished listing in order. */
 void store_listing_add(struct store_listing *listing, const char *key, uint64_t size);
+void store_listing_add_dated(
+	struct store_listing *listing, const char *key, uint64_t size, int64_t modified_ms);
 void store_listing_sort(struct store_listing *listing);
 const struct store_object *store_listing_find(const struct store_listing *listing, const char *key);
 void store_listing_release(struct store_listing *listing);
 
+extern const struct store_ops store_azure_ops;
 extern const struct store_ops store_dir_ops;
+extern const struct store_ops store_s3_ops;
+extern const struct store_ops store_gcs_ops;
 
 #endif

@@ -249,7 +249,8 @@ static int list_entry(int directory_fd, const char *root, const char *key, const
 	if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_os(err, errno, "%s/%s", root, key);
 	if (S_ISREG(status.st_mode) && text_starts(key, prefix))
-		store_listing_add(listing, key, (uint64_t)status.st_size);
+		store_listing_add_dated(listing, key, (uint64_t)status.st_size,
+			(int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000);
 	if (!S_ISDIR(status.st_mode))
 		return 0;
 	if (depth == STORE_LEVEL && text_starts(key, prefix)) {
@@ -311,6 +312,12 @@ static int dir_remove(struct store *store, const char *key, struct cancel *cance
 	return 0;
 }
 
+static void dir_describe(struct store *store, char *text, size_t capacity)
+{
+	snprintf(text, capacity, "directory %s, as user %u", dir_of(store)->root,
+		(unsigned)geteuid());
+}
+
 const struct store_ops store_dir_ops = {
 	.scheme = "file",
 	.open = dir_open,
@@ -319,4 +326,5 @@ const struct store_ops store_dir_ops = {
 	.get = dir_get,
 	.list = dir_list,
 	.remove = dir_remove,
+	.describe = dir_describe,
 };

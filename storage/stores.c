@@ -6,9 +6,10 @@
 
 static const struct store_ops *const backends[] = {
 	&store_dir_ops,
+	&store_s3_ops,
+	&store_gcs_ops,
+	&store_azure_ops,
 };
-
-static const char *const planned[] = {"s3", "gs", "az"};
 
 static bool has_scheme(const char *url, const char *scheme)
 {
@@ -21,15 +22,9 @@ int store_open(const char *url, bool create, bool read_only, struct store **stor
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
 		if (has_scheme(url, backends[i]->scheme))
 			return backends[i]->open(url, create, read_only, store, cancel, err);
-	for (size_t i = 0; i < sizeof(planned) / sizeof(planned[0]); i++)
-		if (has_scheme(url, planned[i]))
-			return err_set(err, ERR_INVALID,
-				"store %s: %s:// is not there yet in this version; use file:///DIR "
-				"(a local or shared directory)",
-				url, planned[i]);
 	return err_set(err, ERR_INVALID,
-		"store %s: no such kind of store; there is file:///DIR (s3://, gs:// and az:// are "
-		"not there yet in this version)",
+		"store %s: no such kind of store; there are file:///DIR, s3://BUCKET/PREFIX, "
+		"gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
 		url);
 }
 
@@ -39,13 +34,27 @@ void store_close(struct store *store)
 		store->ops->close(store);
 }
 
-void store_listing_add(struct store_listing *listing, const char *key, uint64_t size)
+const char *store_describe(struct store *store, char *text, size_t capacity)
+{
+	text_set(text, capacity, "");
+	if (store->ops->describe)
+		store->ops->describe(store, text, capacity);
+	return text;
+}
+
+void store_listing_add_dated(
+	struct store_listing *listing, const char *key, uint64_t size, int64_t modified_ms)
 {
 	/* Doubling without a capacity member: grow whenever the count is a power of two. */
 	if ((listing->count & (listing->count - 1)) == 0)
 		listing->items = memory_grow(listing->items,
 			listing->count ? 2 * listing->count : 1, sizeof(*listing->items));
-	listing->items[listing->count++] = (struct store_object){text_copy(key), size};
+	listing->items[listing->count++] = (struct store_object){text_copy(key), size, modified_ms};
+}
+
+void store_listing_add(struct store_listing *listing, const char *key, uint64_t size)
+{
+	store_listing_add_dated(listing, key, size, 0);
 }
 
 static int compare_keys(const void *a, const void *b)

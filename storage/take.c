@@ -7,11 +7,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "reader.h"
+#include "warm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PROGRESS_EVERY_MS 250
+#define ATTEND_EVERY_MS 20
 
 AUTO(struct tree, tree_release);
 AUTO(struct manifest, manifest_release);
@@ -22,6 +24,8 @@ struct taking {
 	const struct take_request *request;
 	struct packing packing;
 	uint64_t bytes_total;
+	uint64_t bytes_before; /* sent by a presend */
+	bool leftovers;        /* the manifest names packs that no other one names */
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -30,12 +34,15 @@ struct taking {
 static void tell(void *arg, uint64_t bytes_done)
 {
 	struct taking *taking = arg;
+	struct uploader *uploader = taking->packing.uploader;
 	int64_t now = clock_monotonic_ms(), due = atomic_load(&taking->next_progress_ms);
+	/* Packed is not there yet; and a file that had to be read again counts twice. */
+	uint64_t waiting = uploader_bytes_waiting(uploader);
+	uint64_t there = bytes_done > waiting ? bytes_done - waiting : 0;
 	struct take_progress progress = {
 		.bytes_total = taking->bytes_total,
-		/* A file that had to be read again counts twice. */
-		.bytes_done = bytes_done < taking->bytes_total ? bytes_done : taking->bytes_total,
-		.bytes_sent = atomic_load(&taking->packing.bytes_sent),
+		.bytes_done = there < taking->bytes_total ? there : taking->bytes_total,
+		.bytes_sent = uploader_bytes_sent(uploader),
 	};
 
 	if (!taking->request->progress || now < due ||
@@ -43,33 +50,6 @@ static void tell(void *arg, uint64_t bytes_done)
 			&taking->next_progress_ms, &due, now + PROGRESS_EVERY_MS))
 		return;
 	taking->request->progress(taking->request->arg, &progress);
-}
-
-/* --- what is there already --- */
-
-/* Deduplicates only against packs that are there right now, so that one lost object does not spoil every later snapshot. */
-static int warm_index(struct taking *taking, struct err *err)
-{
-	struct storage *storage = taking->storage;
-	auto_(store_listing_release) struct store_listing packs = {0};
-	auto_free char *prefix = text_format("jobs/%s/", storage->job);
-	auto_(manifest_release) struct manifest parent = {0};
-	struct err own = {0};
-
-	if (index_is_empty(&storage->index) && !snapshot_id_is_none(taking->request->parent)) {
-		if (record_get_manifest(storage, taking->request->parent, &parent,
-			    taking->packing.cancel, &own) == 0)
-			index_replace(&storage->index, &parent, NULL);
-		else if (own.kind == ERR_CANCELLED)
-			return err_set(err, own.kind, "%s", own.text);
-	}
-	/* Whatever is wrong with the parent, all can be sent anew. */
-	if (index_is_empty(&storage->index))
-		return 0;
-	if (record_list_packs(storage, &packs, taking->packing.cancel, err) < 0)
-		return -1;
-	index_settle(&storage->index, prefix, &packs);
-	return 0;
 }
 
 /* --- the manifest --- */
@@ -90,12 +70,12 @@ static void describe(
 	manifest->about = json_incref(request->about);
 	manifest->directory_mode = tree->root_mode;
 	manifest->left_out = tree->left_out;
-	manifest->bytes_stored = atomic_load(&taking->packing.bytes_sent);
 }
 
 /* From the index's table of packs, which also knows others, to one with just those that are needed. */
-static void number_packs(const struct index *index, struct manifest *manifest)
+static void number_packs(struct taking *taking, struct manifest *manifest)
 {
+	const struct index *index = &taking->storage->index;
 	auto_free uint32_t *numbers = memory_new(index->pack_count * sizeof(*numbers));
 
 	manifest->packs = memory_new(index->pack_count * sizeof(*manifest->packs));
@@ -115,6 +95,8 @@ static void number_packs(const struct index *index, struct manifest *manifest)
 				manifest->packs[manifest->pack_count] =
 					(struct manifest_pack){text_copy(pack->key), pack->bytes};
 				*number = (uint32_t)++manifest->pack_count;
+				manifest->bytes_stored += pack->named ? 0 : pack->bytes;
+				taking->leftovers = taking->leftovers || pack->leftover;
 			}
 			entry->chunks[j].pack = *number - 1;
 		}
@@ -151,13 +133,30 @@ static int check_not_superseded(struct taking *taking, struct err *err)
 	return 0;
 }
 
+/* Until the commit nothing but their age keeps leftovers from being swept (FORMAT.md): so, once more, are they there? */
+static int check_leftovers(struct taking *taking, const struct manifest *manifest, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0};
+
+	if (!taking->leftovers)
+		return 0;
+	if (record_list_packs(taking->storage, &packs, taking->packing.cancel, err) < 0)
+		return -1;
+	if (record_check_packs(taking->storage, manifest, &packs, err) == 0)
+		return 0;
+	/* The next one looks them all up again. */
+	return err_set(
+		err, ERR_RETRY, "a pack that an earlier attempt had left was swept meanwhile");
+}
+
 static int commit(
 	struct taking *taking, const struct manifest *manifest, uint64_t *bytes, struct err *err)
 {
 	auto_free char *key = record_key_snapshot(taking->storage, manifest->id);
 	auto_json json_t *body = manifest_encode(manifest, err);
 
-	if (!body || check_not_superseded(taking, err) < 0)
+	if (!body || check_leftovers(taking, manifest, err) < 0 ||
+		check_not_superseded(taking, err) < 0)
 		return -1;
 	fault_point("before_manifest_put");
 	if (record_put(taking->storage->store, key, RECORD_SNAPSHOT, body, bytes,
@@ -173,20 +172,24 @@ static int finish(
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_free struct file_stamp *stamps = memory_new(tree->count * sizeof(*stamps));
 	struct packing *packing = &taking->packing;
-	uint64_t manifest_bytes = 0;
+	uint64_t manifest_bytes = 0, sent;
 
 	for (size_t i = 0; i < tree->count; i++)
 		stamps[i] = tree->items[i].stamp;
 	describe(taking, tree, &manifest);
 	fill_entries(tree, &manifest);
-	number_packs(&taking->storage->index, &manifest);
+	number_packs(taking, &manifest);
 	if (commit(taking, &manifest, &manifest_bytes, err) < 0)
 		return -1;
+	sent = uploader_bytes_sent(packing->uploader);
+	/* It counts packs anew: nothing may be on its way. */
+	uploader_free(take(&taking->storage->uploader));
 	index_replace(&taking->storage->index, &manifest, stamps);
 	*result = (struct take_result){
 		.files = manifest.files,
 		.bytes = manifest.bytes,
-		.bytes_sent = atomic_load(&packing->bytes_sent) + manifest_bytes,
+		.bytes_sent = sent + manifest_bytes,
+		.bytes_sent_before = taking->bytes_before,
 		.chunks_sent = atomic_load(&packing->chunks_sent),
 		.chunks_kept = atomic_load(&packing->chunks_kept),
 	};
@@ -212,6 +215,21 @@ static int freeze(struct taking *taking, struct tree *tree, struct err *err)
 	return 0;
 }
 
+static int send_rest(struct taking *taking, struct tree *tree, struct err *err)
+{
+	struct uploader *uploader = taking->packing.uploader;
+	struct reader_request request = {
+		.tree = tree, .packing = &taking->packing, .told = tell, .arg = taking};
+
+	if (reader_run(&request, err) < 0)
+		return -1;
+	while (!uploader_wait(uploader, ATTEND_EVERY_MS)) {
+		uploader_attend(uploader, taking->packing.cancel);
+		tell(taking, taking->bytes_total);
+	}
+	return uploader_check(uploader, err);
+}
+
 static int take_snapshot(struct taking *taking, struct take_result *result, struct err *err)
 {
 	auto_(tree_release) struct tree tree = {0};
@@ -219,24 +237,30 @@ static int take_snapshot(struct taking *taking, struct take_result *result, stru
 	/* First, because from here on the trainer may do what it likes with the names. */
 	if (freeze(taking, &tree, err) < 0)
 		return -1;
-	if (warm_index(taking, err) < 0 || reader_run(&tree, &taking->packing,
-						   taking->storage->threads, tell, taking, err) < 0)
+	if (warm_index(taking->storage, taking->request->parent, true, taking->packing.cancel,
+		    err) < 0 ||
+		send_rest(taking, &tree, err) < 0)
 		return -1;
 	return finish(taking, &tree, result, err);
 }
 
-/* A full disk must not stay full because of what we could not finish. Best effort: left alone they are garbage like any other. */
-static void remove_own_packs(struct taking *taking)
+/* A store that is full must not stay full of what we could not commit. Whoever has taken over may rely on it by now. */
+static void make_room(struct taking *taking)
 {
+	struct index *index = &taking->storage->index;
 	struct store *store = taking->storage->store;
-	auto_(store_listing_release) struct store_listing packs = {0};
-	auto_free char *prefix = text_format("jobs/%s/packs/%06u/%06u-%s-", taking->storage->job,
-		taking->request->id.attempt, taking->request->id.sequence, taking->packing.nonce);
 
-	if (store->ops->list(store, prefix, STORE_ALL, &packs, taking->packing.cancel, NULL) < 0)
+	if (check_not_superseded(taking, NULL) < 0)
 		return;
-	for (size_t i = 0; i < packs.count; i++)
-		store->ops->remove(store, packs.items[i].key, taking->packing.cancel, NULL);
+	for (size_t i = 0; i < index->pack_count; i++) {
+		const struct index_pack *pack = &index->packs[i];
+		auto_free char *key = record_key_pack(taking->storage, pack->key);
+
+		if (pack->state != INDEX_PACK_STORED || pack->named || pack->leftover)
+			continue;
+		index_pack_lost(index, (uint32_t)i);
+		store->ops->remove(store, key, taking->packing.cancel, NULL);
+	}
 }
 
 int storage_take(struct storage *storage, const struct take_request *request,
@@ -253,9 +277,16 @@ int storage_take(struct storage *storage, const struct take_request *request,
 
 	*result = (struct take_result){0};
 	file_nonce(taking.packing.nonce);
+	taking.packing.uploader = uploader_of(storage);
+	taking.bytes_before = uploader_bytes_sent(taking.packing.uploader);
 	failed = take_snapshot(&taking, result, &own);
+	/* What is on its way still serves the next try; not when time or the store is what is missing. */
+	if (failed && own.kind == ERR_RETRY && uploader_check(storage->uploader, NULL) == 0)
+		uploader_rest(storage->uploader);
+	else if (failed)
+		uploader_free(take(&storage->uploader));
 	if (failed && own.kind == ERR_NO_SPACE)
-		remove_own_packs(&taking);
+		make_room(&taking);
 	record_trim_memory();
 	if (failed == 0)
 		return 0;

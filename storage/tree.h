@@ -15,7 +15,8 @@ struct tree_item {
 	struct entry entry;      /* chunks are left out */
 	struct file_stamp stamp; /* files: as of the moment they were opened */
 	uint32_t links;
-	int fd; /* files: open for reading, or -1 where there were not descriptors enough */
+	int fd;    /* files: open for reading, or -1 where there were not descriptors enough */
+	bool read; /* files: chunks are all there, and it did not change meanwhile */
 };
 
 struct tree {

@@ -33,6 +33,8 @@ struct verifying {
 	size_t manifest_count;
 	struct reference *references; /* by pack, then by place in it */
 	size_t reference_count;
+	uint64_t bytes_total; /* of all packs */
+	_Atomic uint64_t bytes_done;
 	pthread_mutex_t mutex;
 	struct {
 		size_t next;
@@ -245,6 +247,15 @@ static void check_contents(struct verifying *verifying, struct examined *pack,
 				"a chunk that no snapshot looked at needs is damaged");
 }
 
+static void tell(struct verifying *verifying, uint64_t bytes)
+{
+	struct storage *storage = verifying->storage;
+	uint64_t done = atomic_fetch_add(&verifying->bytes_done, bytes) + bytes;
+
+	if (storage->progress)
+		storage->progress(storage->progress_arg, done, verifying->bytes_total);
+}
+
 static int check_pack(struct verifying *verifying, const struct reference *references, size_t count,
 	struct examined *pack, struct err *err)
 {
@@ -268,10 +279,21 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 	free(take(&pack->faults));
 	free(take(&pack->used));
 	pack->record_count = 0;
+	tell(verifying, pack->data.size);
 	return 0;
 }
 
 /* --- all of them --- */
+
+static void add_up(struct verifying *verifying)
+{
+	const struct reference *references = verifying->references;
+
+	for (size_t i = 0; i < verifying->reference_count; i++)
+		if (i == 0 || strcmp(references[i].key, references[i - 1].key) != 0)
+			verifying->bytes_total +=
+				references[i].manifest->packs[references[i].pack].bytes;
+}
 
 static size_t next_group(struct verifying *verifying, const struct reference **group)
 {
@@ -338,6 +360,7 @@ static int verify(
 		return 0;
 	qsort(verifying->references, verifying->reference_count, sizeof(struct reference),
 		compare_references);
+	add_up(verifying);
 	parallel_run(verifying->storage->threads, work, verifying);
 	if (!verifying->locked.failed)
 		return 0;

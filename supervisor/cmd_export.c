@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "outcome.h"
+#include "progress.h"
 #include "query.h"
 #include "verbs.h"
 
@@ -39,6 +40,18 @@ static int open_target(const char *name)
 	return dup(STDOUT_FILENO);
 }
 
+static int export(struct query *query, struct snapshot_id id, int fd, struct err *err)
+{
+	struct progress progress;
+	int status;
+
+	progress_start(&progress, "exporting", true);
+	storage_watch(query->storage, progress_tell, &progress);
+	status = storage_export(query->storage, id, fd, NULL, err);
+	progress_stop(&progress);
+	return status;
+}
+
 int cmd_export(int argc, char **argv)
 {
 	auto_(query_end) struct query query = {0};
@@ -54,7 +67,7 @@ int cmd_export(int argc, char **argv)
 	fd = open_target(query.words[1]);
 	if (fd < 0)
 		return EXIT_CONFIGURATION;
-	if (storage_export(query.storage, id, fd, NULL, &err) < 0) {
+	if (export(&query, id, fd, &err) < 0) {
 		if (!text_equal(query.words[1], "-"))
 			unlink(query.words[1]);
 		return query_failed(&query, &err);

@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "outcome.h"
+#include "progress.h"
 #include "query.h"
+#include "selection.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -14,15 +16,76 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct options {
+	struct selection selection;
+	struct progress progress;
+};
+
+static int add_include(void *arg, const char *value, struct err *err)
+{
+	(void)err;
+	selection_include(&((struct options *)arg)->selection, value);
+	return 0;
+}
+
+static int add_exclude(void *arg, const char *value, struct err *err)
+{
+	(void)err;
+	selection_exclude(&((struct options *)arg)->selection, value);
+	return 0;
+}
+
+static const struct query_option own_options[] = {
+	{"include", false, add_include},
+	{"exclude", false, add_exclude},
+	{0},
+};
+
 static const struct query_usage usage = {
 	.text = "Put a snapshot into a directory.\n\n"
 		"  reprieve restore latest ./checkpoints\n"
-		"  reprieve restore 3-12 /tmp/look --store file:///mnt/share/runs --job train\n\n"
-		"Usage: reprieve restore ID|latest DIR [--store URL] [--job NAME] [--json]\n\n"
+		"  reprieve restore 3-12 /tmp/look --store file:///mnt/share/runs --job train\n"
+		"  reprieve restore latest /tmp/look --include 'model*.safetensors' --exclude "
+		"optimizer\n\n"
+		"Usage: reprieve restore ID|latest DIR [--include GLOB] [--exclude GLOB] [--store "
+		"URL] [--job NAME] [--json]\n\n"
+		"      --include GLOB   only what matches; may be given several times\n"
+		"      --exclude GLOB   not what matches; may be given several times\n\n"
+		"A pattern without '/' is compared with every part of a path, one with '/' with "
+		"the path from its\n"
+		"beginning; both take what lies below, too.\n\n"
 		"DIR must be empty or not there. It appears whole, or not at all.\n",
 	.words_least = 2,
 	.words_most = 2,
+	.options = own_options,
 };
+
+static bool takes(void *arg, const char *path)
+{
+	return selection_takes(&((struct options *)arg)->selection, path);
+}
+
+static void told(void *arg, uint64_t bytes_done, uint64_t bytes_total)
+{
+	progress_tell(&((struct options *)arg)->progress, bytes_done, bytes_total);
+}
+
+static int restore(struct query *query, struct options *options, struct restore_request *request,
+	struct restore_result *result, struct err *err)
+{
+	int status;
+
+	request->include = selection_is_all(&options->selection) ? NULL : takes;
+	request->progress = told;
+	request->arg = options;
+	progress_start(&options->progress, "restoring", true);
+	status = storage_restore(query->storage, request, result, NULL, err);
+	progress_stop(&options->progress);
+	if (status == 0 && request->include && result->files == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"no file of the snapshot is meant by these --include and --exclude");
+	return status;
+}
 
 static int put_in_place(const char *staging, const char *directory, struct err *err)
 {
@@ -53,38 +116,54 @@ static void report(const struct query *query, struct snapshot_id id, const char 
 		text_duration(milliseconds, time, sizeof(time)));
 }
 
+/* -1 to go on. */
+static int check_target(const char *directory)
+{
+	if (!file_exists(directory) ||
+		(file_is_directory(directory) && file_directory_is_empty(directory)))
+		return -1;
+	log_error("%s is not empty: choose a directory that is empty or not there", directory);
+	return EXIT_CONFIGURATION;
+}
+
+static int restore_into(
+	struct query *query, struct options *options, struct snapshot_id id, const char *directory)
+{
+	auto_free char *staging = NULL;
+	struct restore_request request = {.id = id};
+	struct restore_result result;
+	struct err err;
+	char nonce[33];
+	int64_t began = clock_monotonic_ms();
+
+	file_nonce(nonce);
+	staging = text_format("%s.restore-%.8s", directory, nonce);
+	request.directory = staging;
+	if (restore(query, options, &request, &result, &err) < 0 ||
+		put_in_place(staging, directory, &err) < 0) {
+		file_remove_tree(staging, NULL);
+		return query_failed(query, &err);
+	}
+	report(query, id, directory, &result, clock_monotonic_ms() - began);
+	return 0;
+}
+
 int cmd_restore(int argc, char **argv)
 {
 	auto_(query_end) struct query query = {0};
 	auto_free char *directory = NULL;
-	auto_free char *staging = NULL;
-	struct restore_request request = {0};
-	struct restore_result result;
-	struct err err;
-	char nonce[33];
-	int64_t began;
-	int code = query_begin(argc, argv, &usage, &query);
+	struct options options = {0};
+	struct snapshot_id id;
+	int code = query_begin_with(argc, argv, &usage, &options, &query);
 
 	if (code < 0)
-		code = query_snapshot(&query, query.words[0], &request.id);
-	if (code >= 0)
-		return code;
-	directory = file_absolute(query.words[1]);
-	if (file_exists(directory) &&
-		!(file_is_directory(directory) && file_directory_is_empty(directory))) {
-		log_error("%s is not empty: choose a directory that is empty or not there",
-			directory);
-		return EXIT_CONFIGURATION;
+		code = query_snapshot(&query, query.words[0], &id);
+	if (code < 0) {
+		directory = file_absolute(query.words[1]);
+		code = check_target(directory);
 	}
-	file_nonce(nonce);
-	staging = text_format("%s.restore-%.8s", directory, nonce);
-	request.directory = staging;
-	began = clock_monotonic_ms();
-	if (storage_restore(query.storage, &request, &result, NULL, &err) < 0 ||
-		put_in_place(staging, directory, &err) < 0) {
-		file_remove_tree(staging, NULL);
-		return query_failed(&query, &err);
-	}
-	report(&query, request.id, directory, &result, clock_monotonic_ms() - began);
-	return 0;
+	if (code < 0)
+		code = restore_into(&query, &options, id, directory);
+	selection_release(&options.selection);
+	return code;
 }

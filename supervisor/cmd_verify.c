@@ -1,6 +1,7 @@
 /* reprieve verify: reads every byte of a snapshot, or of all, and says what is wrong. */
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "progress.h"
 #include "query.h"
 #include "verbs.h"
 
@@ -34,6 +35,19 @@ static void found(void *arg, struct snapshot_id id, const char *sentence)
 		printf("damaged  %s  %s\n", text, sentence);
 }
 
+static int verify(struct query *query, struct snapshot_id id, struct findings *findings,
+	uint32_t *snapshots, uint32_t *damages, struct err *err)
+{
+	struct progress progress;
+	int status;
+
+	progress_start(&progress, "reading", true);
+	storage_watch(query->storage, progress_tell, &progress);
+	status = storage_verify(query->storage, id, found, findings, snapshots, damages, NULL, err);
+	progress_stop(&progress);
+	return status;
+}
+
 int cmd_verify(int argc, char **argv)
 {
 	auto_(query_end) struct query query = {0};
@@ -49,8 +63,7 @@ int cmd_verify(int argc, char **argv)
 		return code;
 	findings.json = query.json;
 	findings.list = json_array();
-	if (storage_verify(query.storage, id, found, &findings, &snapshots, &damages, NULL, &err) <
-		0) {
+	if (verify(&query, id, &findings, &snapshots, &damages, &err) < 0) {
 		json_decref(findings.list);
 		return query_failed(&query, &err);
 	}

@@ -35,6 +35,10 @@ static void plan(struct job *job)
 		.deadline_ms = window_end(job),
 		.upload_ms = job->upload_ms};
 
+	/* From here on every moment belongs to the checkpoint. */
+	if (job->snapshots)
+		storage_hurry(job->resume.storage);
+	tending_stop(job->tending);
 	if (facts.deadline_ms == CLOCK_NEVER)
 		return;
 	job->budget = budget_split(&facts);
@@ -146,6 +150,8 @@ static void withdraw_request(struct job *job)
 	job_end_request(job);
 	job->facts.noticed = false;
 	job->facts.told_to_end = false;
+	if (job->snapshots)
+		storage_relax(job->resume.storage);
 	if (job->snapshots)
 		snapshots_set_deadline(job->snapshots, CLOCK_NEVER);
 }
@@ -288,6 +294,9 @@ static int finish(struct job *job)
 	outcome = outcome_of(&job->facts);
 	if (job->refusal && !job->facts.launched)
 		outcome = (struct outcome){"refused", job->refusal};
+	tending_stop(job->tending);
+	if (job->snapshots)
+		snapshots_stop_ahead(job->snapshots);
 	workers_free(
 		job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
 	job->workers = NULL;
@@ -304,6 +313,7 @@ int job_run(struct job *job)
 	job->state = JOB_RESTORING;
 	job->upload_ms = -1;
 	job->durable_step = -1;
+	job->point.usual_ms = -1;
 	job->budget.commit_until_ms = CLOCK_NEVER;
 	job->budget_timer.fired = budget_spent;
 	job->sweep_timer.fired = sweep;

@@ -4,7 +4,8 @@
  *	job.c            the machine's driver: actions, timers, the end
  *	job_start.c      up to the launch: session, resume, environment, child
  *	job_notices.c    signals and watchers -> notices
- *	job_requests.c   checkpoints on request, snapshots and who waits for them
+ *	job_requests.c   checkpoints on request, and who waits for them
+ *	job_snapshots.c  snapshots, retention, the recovery point
  */
 #ifndef JOB_H
 #define JOB_H
@@ -22,10 +23,12 @@
 #include "job_name.h"
 #include "options.h"
 #include "outcome.h"
+#include "recovery_point.h"
 #include "resume.h"
 #include "session.h"
 #include "signals.h"
 #include "snapshots.h"
+#include "tending.h"
 #include "tracker.h"
 #include "workspace.h"
 
@@ -33,7 +36,9 @@ struct job {
 	const struct run_options *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
-	const char *store; /* URL; NULL: none can be had */
+	const char *store;    /* URL; NULL: none can be had */
+	bool store_is_needed; /* the user chose it: without it the job is not started */
+	enum job_state state;
 
 	struct loop loop;
 	struct signals signals;
@@ -48,8 +53,9 @@ struct job {
 	struct child child;
 	struct ask ask;
 	struct snapshots *snapshots; /* NULL until an attempt is claimed */
+	struct tending *tending;     /* likewise, and without --keep-* */
+	json_t *snapshot_about;      /* of every snapshot's manifest; NULL: nothing */
 
-	enum job_state state;
 	struct timer budget_timer;
 	struct timer sweep_timer; /* kills what is left of a preempted job */
 	struct budget budget;
@@ -57,6 +63,7 @@ struct job {
 	struct resume_request resume_request;
 	struct resume_result resume;
 	struct err resume_err;
+	bool resuming, resume_failed;
 
 	struct notices notices;
 	struct {
@@ -68,18 +75,20 @@ struct job {
 	struct timer every_timer;
 	struct timer retry_timer; /* a snapshot that the store refused is tried again */
 
-	struct sealed newest_sealed;
+	struct sealed newest_sealed; /* if any_sealed */
 	uint64_t durable_generation; /* of the newest durable one */
 	int64_t durable_step;
-	int64_t upload_ms;    /* from seal to commit, last time; -1 */
-	bool store_is_needed; /* the user chose it: without it the job is not started */
-	bool resuming, resume_failed;
+	int64_t durable_ms; /* when what is durable was complete, or the restored checkpoint was put in place; 0: nothing is */
+	struct recovery_point point;
+	struct timer point_timer;
+	int64_t upload_ms; /* from seal to commit, last time; -1 */
 	bool any_sealed;
-	bool store_failing; /* said once per outage */
-	bool ours_failed;   /* anything that --strict turns into an error */
-	bool killed;        /* SIGKILL was sent */
-	bool superseded;    /* another attempt has taken over: publish no more */
-	bool flushed;       /* after the job's end everything was tried once more */
+	bool store_failing;  /* said once per outage */
+	bool tending_failed; /* said once */
+	bool ours_failed;    /* anything that --strict turns into an error */
+	bool killed;         /* SIGKILL was sent */
+	bool superseded;     /* another attempt has taken over: publish no more */
+	bool flushed;        /* after the job's end everything was tried once more */
 	unsigned flush_tries;
 
 	struct control_request *waiting[8]; /* clients of `reprieve checkpoint` */
@@ -120,9 +129,16 @@ void job_prepare_asking(struct job *job);
 void job_end_request(struct job *job);
 void job_checkpoint_saving(void *arg, const char *path);
 void job_checkpoint_sealed(void *arg);
+bool job_files_closed(void *arg);
+void job_open_control(struct job *job);
+void job_tell_clients(struct job *job, json_t *reply, bool last); /* takes over `reply` */
+
+/* job_snapshots.c */
 int job_start_snapshots(struct job *job, struct err *err);
+void job_ship(struct job *job); /* the newest complete checkpoint */
+void job_note_sealed(struct job *job);
 void job_flush(struct job *job);
 bool job_is_durable(const struct job *job);
-void job_open_control(struct job *job);
+json_t *job_status(const struct job *job);
 
 #endif

@@ -1,4 +1,4 @@
-/* Checkpoints on request, what becomes of a complete one, and who waits for it. */
+/* Checkpoints on request, and who waits for them. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -10,13 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STORE_AGAIN_MS 10000
-#define FLUSH_AGAIN_MS 500
-#define FLUSH_TRIES 3
-
 /* --- clients --- */
 
-static void reply_all(struct job *job, json_t *reply, bool last)
+void job_tell_clients(struct job *job, json_t *reply, bool last)
 {
 	for (size_t i = 0; i < job->waiting_count; i++) {
 		control_reply(job->waiting[i], json_incref(reply));
@@ -34,25 +30,13 @@ static void refuse_client(struct control_request *request, const char *why)
 	control_finish(request);
 }
 
-static json_t *status_of(const struct job *job)
-{
-	char id[SNAPSHOT_ID_TEXT];
-	bool any = job->snapshots && !snapshot_id_is_none(snapshots_newest(job->snapshots));
-
-	return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:I, s:s}", "job", job->name.text, "state",
-		job_state_name(job->state), "attempt", (int)job->resume.attempt.number, "pid",
-		(int)job->child.pid, "durable",
-		any ? snapshot_id_format(snapshots_newest(job->snapshots), id) : NULL, "step",
-		(json_int_t)job->durable_step, "store", job->store ? job->store : "");
-}
-
 static void client_asked(void *arg, struct control_request *request, json_t *message)
 {
 	struct job *job = arg;
 	const char *what = json_string_value(json_object_get(message, "do"));
 
 	if (text_equal(what, "status")) {
-		control_reply(request, status_of(job));
+		control_reply(request, job_status(job));
 		control_finish(request);
 	} else if (!text_equal(what, "checkpoint")) {
 		refuse_client(request, "unknown request");
@@ -124,7 +108,7 @@ static void asked(void *arg, const pid_t *pids, size_t count)
 		log_note("asked %zu processes for a checkpoint (%s)", count, name);
 	events_add(&job->events, "asked", "{s:s, s:s?, s:O, s:s}", "how", how, "signal", name,
 		"pids", list, "reason", job->request.reason);
-	reply_all(job, json_pack("{s:s, s:o}", "event", "asked", "pids", list), false);
+	job_tell_clients(job, json_pack("{s:s, s:o}", "event", "asked", "pids", list), false);
 }
 
 static void hindered(void *arg, const char *why)
@@ -142,7 +126,8 @@ static void hindered(void *arg, const char *why)
 		job->ask.method == ASK_COMMAND ? "" : "; trying again");
 	events_add(&job->events, "hindered", "{s:s}", "why", why);
 	if (job->state == JOB_RUNNING) {
-		reply_all(job, json_pack("{s:s, s:s}", "event", "failed", "error", why), true);
+		job_tell_clients(
+			job, json_pack("{s:s, s:s}", "event", "failed", "error", why), true);
 		job_end_request(job);
 	}
 }
@@ -223,17 +208,7 @@ void job_checkpoint_saving(void *arg, const char *path)
 	if (job->request.active && job->request.sent_ms > 0)
 		log_note("the job is saving %s", path);
 	events_add(&job->events, "saving", "{s:s}", "path", path);
-	reply_all(job, json_pack("{s:s, s:s}", "event", "saving", "path", path), false);
-}
-
-static void ship(struct job *job)
-{
-	if (job->superseded || !job->store)
-		return;
-	if (job->snapshots)
-		snapshots_want(job->snapshots, &job->newest_sealed);
-	else if (!job->resuming)
-		job_claim_late(job);
+	job_tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", path), false);
 }
 
 void job_checkpoint_sealed(void *arg)
@@ -253,176 +228,14 @@ void job_checkpoint_sealed(void *arg)
 					      : "change");
 	events_add(&job->events, "sealed", "{s:o}", "step",
 		job->newest_sealed.step >= 0 ? json_integer(job->newest_sealed.step) : json_null());
-	ship(job);
+	job_note_sealed(job);
+	job_ship(job);
 	if (!fresh)
 		return;
 	job->request.active = false;
 	job->request.answered = true;
 	log_note("the job has saved, %.1f s after it was asked",
 		(double)(clock_monotonic_ms() - job->request.sent_ms) / 1000);
-	reply_all(job, json_pack("{s:s}", "event", "saved"), false);
+	job_tell_clients(job, json_pack("{s:s}", "event", "saved"), false);
 	job_feed(job, EV_SEALED);
-}
-
-/* --- snapshots --- */
-
-static void retry(struct timer *timer)
-{
-	struct job *job = container_of(timer, struct job, retry_timer);
-
-	if (!snapshots_busy(job->snapshots) &&
-		tracker_is_settled(job->tracker, &job->newest_sealed.generation))
-		ship(job);
-	else if (job->state == JOB_UPLOADING)
-		job_flush(job);
-}
-
-static void became_durable(struct job *job, const struct snapshot_report *report)
-{
-	const struct notice *stop = notices_stop(&job->notices);
-	int64_t now = clock_monotonic_ms();
-	char id[SNAPSHOT_ID_TEXT], size[24], sent[24], time[32], spare[64] = "", step[40] = "";
-	json_t *step_value =
-		report->sealed.step >= 0 ? json_integer(report->sealed.step) : json_null();
-
-	job->durable_generation = report->sealed.generation;
-	job->durable_step = report->sealed.step;
-	job->upload_ms = now - report->sealed.sealed_ms;
-	job->flush_tries = 0;
-	snapshot_id_format(report->id, id);
-	if (report->sealed.step >= 0)
-		snprintf(step, sizeof(step), ", step %lld", (long long)report->sealed.step);
-	if (stop)
-		snprintf(spare, sizeof(spare), ", %.1f s before the deadline",
-			(double)clock_left_ms(stop->deadline_ms) / 1000);
-	text_bytes(report->result.bytes, size, sizeof(size));
-	text_bytes(report->result.bytes_sent, sent, sizeof(sent));
-	text_duration(job->upload_ms, time, sizeof(time));
-	if (job->store_failing)
-		log_note("the store works again");
-	job->store_failing = false;
-	log_note("durable: %s%s, %s (%s written) in %s%s", id, step, size, sent, time, spare);
-	events_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:s}", "id", id, "step",
-		step_value, "files", (int)report->result.files, "bytes",
-		(json_int_t)report->result.bytes, "bytes_sent",
-		(json_int_t)report->result.bytes_sent, "seconds", (double)job->upload_ms / 1000,
-		"reason", report->sealed.reason);
-	if (text_equal(report->sealed.reason, "request"))
-		reply_all(job,
-			json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable", "id", id,
-				"bytes", (json_int_t)report->result.bytes, "step", step_value,
-				"seconds", (double)job->upload_ms / 1000),
-			true);
-	json_decref(step_value);
-}
-
-static void was_not_durable(struct job *job, const struct snapshot_report *report)
-{
-	const struct err *err = &report->err;
-	int64_t again = job->state == JOB_UPLOADING ? FLUSH_AGAIN_MS : STORE_AGAIN_MS;
-
-	if (err->kind == ERR_NOT_FOUND) /* no file is left there: nothing to make durable */
-		job->durable_generation = report->sealed.generation;
-	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
-		return;
-	/* Written to again before it could be read: the next seal brings a newer one. Unless it was only a deletion. */
-	if (err->kind == ERR_RETRY &&
-		!tracker_still_complete(job->tracker, report->sealed.generation)) {
-		if (tracker_is_settled(job->tracker, &job->newest_sealed.generation))
-			ship(job);
-		return;
-	}
-	events_add(&job->events, "snapshot_failed", "{s:s}", "why", err->text);
-	if (text_equal(report->sealed.reason, "request"))
-		reply_all(
-			job, json_pack("{s:s, s:s}", "event", "failed", "error", err->text), true);
-	if (err->kind == ERR_EXISTS) {
-		job->superseded = true;
-		job_failed(job, "this machine's checkpoints are not published any more", err);
-		return;
-	}
-	if (!job->store_failing)
-		job_failed(job,
-			"a checkpoint is not durable; the job goes on, and it is tried again", err);
-	job->store_failing = true;
-	if (job->state != JOB_UPLOADING || ++job->flush_tries < FLUSH_TRIES)
-		loop_arm(&job->loop, &job->retry_timer, clock_monotonic_ms() + again);
-}
-
-static void snapshot_finished(void *arg, const struct snapshot_report *report)
-{
-	struct job *job = arg;
-
-	if (report->durable)
-		became_durable(job, report);
-	else
-		was_not_durable(job, report);
-	if (job->state == JOB_UPLOADING)
-		job_flush(job);
-}
-
-static bool still_complete(void *arg, uint64_t generation)
-{
-	struct job *job = arg;
-
-	return tracker_still_complete(job->tracker, generation);
-}
-
-static char **torn(void *arg)
-{
-	struct job *job = arg;
-
-	return tracker_torn(job->tracker);
-}
-
-int job_start_snapshots(struct job *job, struct err *err)
-{
-	struct snapshots_options options = {
-		.loop = &job->loop,
-		.workers = job->workers,
-		.storage = job->resume.storage,
-		.attempt = job->resume.attempt.number,
-		.parent = job->resume.from,
-		.workspace = &job->workspace,
-		.job = job->name.text,
-		.still_complete = still_complete,
-		.torn = torn,
-		.finished = snapshot_finished,
-		.arg = job,
-	};
-
-	job->retry_timer.fired = retry;
-	return snapshots_new(&options, &job->snapshots, err);
-}
-
-bool job_is_durable(const struct job *job)
-{
-	bool asked_in_vain = job->facts.noticed && job->request.sent_ms > 0 &&
-			     !job->request.answered &&
-			     (job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND);
-
-	if (job->any_sealed && job->durable_generation != job->newest_sealed.generation)
-		return false;
-	if (asked_in_vain || !job->snapshots)
-		return !job->facts.managed;
-	return !snapshot_id_is_none(snapshots_newest(job->snapshots)) || !job->facts.noticed;
-}
-
-/* The job is gone. Ends the uploading state once nothing more can be done for what it left. */
-void job_flush(struct job *job)
-{
-	bool missing = job->any_sealed && job->durable_generation != job->newest_sealed.generation;
-
-	if (job->snapshots && snapshots_busy(job->snapshots))
-		return;
-	if (job->resuming || job->retry_timer.armed)
-		return;
-	if (missing && !job->superseded && job->store && !job->flushed) {
-		job->flushed =
-			true; /* once more for a store that failed before; then retries, counted */
-		ship(job);
-		if (job->resuming || (job->snapshots && snapshots_busy(job->snapshots)))
-			return;
-	}
-	job_feed(job, EV_UPLOADED);
 }

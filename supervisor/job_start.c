@@ -39,7 +39,9 @@ void job_close(struct job *job)
 {
 	cloud_watch_stop(job->watch);
 	workers_free(job->workers);
+	tending_free(job->tending);
 	snapshots_free(job->snapshots);
+	json_decref(job->snapshot_about);
 	tracker_free(job->tracker);
 	control_close(job->control);
 	session_close(&job->session);
@@ -177,7 +179,7 @@ static void claim_done(void *arg)
 		tell_of_resume(job);
 		begin_attempt(job);
 		if (job->snapshots && job->any_sealed)
-			snapshots_want(job->snapshots, &job->newest_sealed);
+			job_ship(job);
 	}
 	if (job->state == JOB_UPLOADING)
 		job_flush(job);
@@ -238,6 +240,7 @@ static void start_tracking(struct job *job)
 			job->options->shim == SHIM_USE_OFF ? NULL : job->session.directory,
 		.quiet_ms = job->options->quiet_ms,
 		.saving = job_checkpoint_saving,
+		.closed = job_files_closed,
 		.sealed = job_checkpoint_sealed,
 		.arg = job,
 	};
@@ -318,7 +321,8 @@ static void save_what_lies_here(struct job *job)
 		.sealed_ms = clock_monotonic_ms()};
 	job->durable_generation =
 		job->newest_sealed.generation + 1; /* any other: not durable yet */
-	snapshots_want(job->snapshots, &job->newest_sealed);
+	job_note_sealed(job);
+	job_ship(job);
 }
 
 void job_launch(struct job *job)

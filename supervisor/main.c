@@ -20,7 +20,13 @@ static const struct verb {
 	{"verify",     cmd_verify,     "read every byte of the snapshots and check it"},
 	{"export",     cmd_export,     "write a snapshot as a standard tar.lz4"},
 	{"save",       cmd_save,       "take one snapshot of a directory, without a job"},
+	{"import",     cmd_import,     "make a snapshot of a tar, a directory or plain objects"},
+	{"forget",     cmd_forget,     "remove the snapshots that a policy does not keep"},
+	{"pin",        cmd_pin,        "keep a snapshot, whatever the policy"},
+	{"unpin",      cmd_unpin,      "let a pinned snapshot be forgotten again"},
+	{"status",     cmd_status,     "see what a running job is doing, and what is durable"},
 	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now"},
+	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice"},
 	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs"},
 	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand"},
 };

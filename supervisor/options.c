@@ -113,6 +113,32 @@ static int set_restore(struct run_options *options, const char *value, struct er
 	return 0;
 }
 
+static int set_keep_last(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_set_last(&options->retention, value, err);
+}
+
+static int set_keep_within(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_set_within(&options->retention, value, err);
+}
+
+static int set_keep_every(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_set_every(&options->retention, value, err);
+}
+
+static int add_keep_tag(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_add_tag(&options->retention, value, err);
+}
+
+static int set_tag(struct run_options *options, const char *value, struct err *err)
+{
+	options->tag = value;
+	return retention_check_tag(value, err);
+}
+
 static int set_shim(struct run_options *options, const char *value, struct err *err)
 {
 	if (text_equal(value, "auto"))
@@ -201,6 +227,16 @@ static const struct option_row {
 		"a checkpoint is complete when nothing was written for so long (default: 1s)"},
 	{"restore", 0, "WHICH", "REPRIEVE_RESTORE", set_restore,
 		"latest (default), none, or the ID of a snapshot"},
+	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST", set_keep_last,
+		"forget old snapshots after each commit, but keep the newest N good ones"},
+	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN", set_keep_within,
+		"likewise, but keep what is no older than that"},
+	{"keep-every", 0, "STEPS", "REPRIEVE_KEEP_EVERY", set_keep_every,
+		"likewise, but keep the first one of every so many steps"},
+	{"keep-tag", 0, "TAG", "REPRIEVE_KEEP_TAG", add_keep_tag,
+		"likewise, but keep what has that tag; may be given several times"},
+	{"tag", 0, "TAG", "REPRIEVE_TAG", set_tag,
+		"a name for the snapshots of this run"},
 	{"shim", 0, "USE", "REPRIEVE_SHIM", set_shim,
 		"auto, on (refuse to start without it), off (default: auto)"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,

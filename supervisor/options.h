@@ -6,6 +6,7 @@
 #define OPTIONS_H
 
 #include "base/err.h"
+#include "retention_options.h"
 #include "storage/storage.h"
 
 #include <stdbool.h>
@@ -43,7 +44,9 @@ struct run_options {
 	bool strict;
 	bool dry_run;
 	const char *events;
-	int verbosity;  /* -1 quiet, 0, 1 verbose */
+	struct retention_options retention; /* applied after each commit */
+	const char *tag;                    /* of every snapshot of this run; NULL: none */
+	int verbosity;                      /* -1 quiet, 0, 1 verbose */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 

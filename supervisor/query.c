@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int usage_error(const char *verb, const char *what, const char *word)
 {
@@ -17,38 +18,80 @@ static int usage_error(const char *verb, const char *what, const char *word)
 	return EXIT_USAGE;
 }
 
-static int parse(int argc, char **argv, const struct query_usage *usage, struct query *query)
-{
-	static const struct option longs[] = {
-		{"store", required_argument, NULL, 's'},
-		{"job", required_argument, NULL, 'j'},
-		{"json", no_argument, NULL, 'J'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int found;
+#define OWN_OPTIONS_MOST 16
+#define OWN_OPTION 1000 /* what getopt_long() gives for the first of a verb's own */
 
+static const struct option common[] = {
+	{"store", required_argument, NULL, 's'},
+	{"job", required_argument, NULL, 'j'},
+	{"json", no_argument, NULL, 'J'},
+	{"help", no_argument, NULL, 'h'},
+};
+#define COMMON (sizeof(common) / sizeof(common[0]))
+
+static void fill_getopt(const struct query_usage *usage, struct option *longs)
+{
+	size_t count = COMMON;
+
+	memcpy(longs, common, sizeof(common));
+	for (size_t i = 0; usage->options && usage->options[i].name && i < OWN_OPTIONS_MOST; i++)
+		longs[count++] = (struct option){
+			.name = usage->options[i].name,
+			.has_arg = usage->options[i].flag ? no_argument : required_argument,
+			.val = OWN_OPTION + (int)i,
+		};
+	longs[count] = (struct option){0};
+}
+
+static int set_own(const char *verb, const struct query_option *option, void *arg)
+{
+	struct err err;
+
+	if (option->set(arg, option->flag ? "1" : optarg, &err) == 0)
+		return -1;
+	log_error("%s: --%s: %s", verb, option->name, err.text);
+	return EXIT_USAGE;
+}
+
+/* -1 to go on. */
+static int take_option(
+	char **argv, int found, const struct query_usage *usage, void *arg, struct query *query)
+{
+	switch (found) {
+	case 's':
+		query->store = optarg;
+		return -1;
+	case 'j':
+		query->job = optarg;
+		return -1;
+	case 'J':
+		query->json = true;
+		return -1;
+	case 'h':
+		fputs(usage->text, stdout);
+		return 0;
+	case ':':
+		return usage_error(argv[0], "a value is missing for", argv[optind - 1]);
+	case '?':
+		return usage_error(argv[0], "unknown option", argv[optind - 1]);
+	default:
+		return set_own(argv[0], &usage->options[found - OWN_OPTION], arg);
+	}
+}
+
+static int parse(
+	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query)
+{
+	struct option longs[COMMON + OWN_OPTIONS_MOST + 1];
+	int found, code;
+
+	fill_getopt(usage, longs);
 	opterr = 0;
 	optind = 0;
 	while ((found = getopt_long(argc, argv, ":s:j:h", longs, NULL)) != -1) {
-		switch (found) {
-		case 's':
-			query->store = optarg;
-			break;
-		case 'j':
-			query->job = optarg;
-			break;
-		case 'J':
-			query->json = true;
-			break;
-		case 'h':
-			fputs(usage->text, stdout);
-			return 0;
-		case ':':
-			return usage_error(argv[0], "a value is missing for", argv[optind - 1]);
-		default:
-			return usage_error(argv[0], "unknown option", argv[optind - 1]);
-		}
+		code = take_option(argv, found, usage, arg, query);
+		if (code >= 0)
+			return code;
 	}
 	query->words = argv + optind;
 	query->word_count = argc - optind;
@@ -100,12 +143,19 @@ static int choose_job(const struct query_usage *usage, struct query *query)
 
 int query_begin(int argc, char **argv, const struct query_usage *usage, struct query *query)
 {
-	struct storage_options options = {.create = usage->writes, .read_only = !usage->writes};
+	return query_begin_with(argc, argv, usage, NULL, query);
+}
+
+int query_begin_with(
+	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query)
+{
+	struct storage_options options = {
+		.create = usage->writes, .read_only = !usage->writes && !usage->changes};
 	struct err err;
 	int code;
 
 	*query = (struct query){.store = getenv("REPRIEVE_STORE"), .job = getenv("REPRIEVE_JOB")};
-	code = parse(argc, argv, usage, query);
+	code = parse(argc, argv, usage, arg, query);
 	if (code >= 0)
 		return code;
 	if (!query->store) {
@@ -114,6 +164,8 @@ int query_begin(int argc, char **argv, const struct query_usage *usage, struct q
 			return query_failed(query, &err);
 		query->store = query->owned_store;
 	}
+	if (usage->no_job)
+		return -1;
 	code = choose_job(usage, query);
 	if (code >= 0 || !query->job)
 		return code;

@@ -18,11 +18,21 @@ struct query {
 	char *owned_store, *owned_job; /* private */
 };
 
+/* An option that only one verb has. `value` of a flag is "1". */
+struct query_option {
+	const char *name;
+	bool flag;
+	int (*set)(void *arg, const char *value, struct err *err);
+};
+
 struct query_usage {
 	const char *text; /* the whole --help */
 	int words_least, words_most;
 	bool writes;   /* open for writing; make the store if it is missing */
+	bool changes;  /* open for writing, but only what is there already */
+	bool no_job;   /* nothing is opened: only the store's URL is found */
 	bool all_jobs; /* without --job and with several jobs: leave `storage` NULL */
+	const struct query_option *options; /* ended by one without a name; NULL: none */
 };
 
 /*
@@ -30,6 +40,9 @@ struct query_usage {
  * --help, 64, 78, or 1 when there is nothing there).
  */
 int query_begin(int argc, char **argv, const struct query_usage *usage, struct query *query);
+/* The same with the verb's own options: `arg` is what their set() gets. */
+int query_begin_with(
+	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query);
 void query_end(struct query *query);
 
 /* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in the configuration, 1 otherwise. */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "progress.h"
 #include "reconcile.h"
 #include "run_log.h"
 #include "step.h"
@@ -48,11 +49,17 @@ static int restore_one(const struct resume_request *request, struct resume_resul
 	struct restore_request restore = {
 		.id = id, .directory = staging, .seed = workspace->directory};
 	int64_t began = clock_monotonic_ms();
+	struct progress progress;
+	int status;
 
 	if (!staging)
 		return -1;
-	if (storage_restore(result->storage, &restore, &result->restored, cancel, err) < 0 ||
-		storage_files(result->storage, id, &files, cancel, err) < 0) {
+	progress_start(&progress, "restoring", false);
+	restore.progress = progress_tell;
+	restore.arg = &progress;
+	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
+	progress_stop(&progress);
+	if (status < 0 || storage_files(result->storage, id, &files, cancel, err) < 0) {
 		file_remove_tree(staging, NULL);
 		return -1;
 	}
@@ -226,7 +233,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	struct cancel *cancel, struct err *err)
 {
 	struct storage_options options = {
-		.url = request->store, .job = request->job, .create = true};
+		.url = request->store, .job = request->job, .create = true, .gentle = true};
 	struct claim claim = {
 		.policy = request->policy, .this_one = request->this_one, .about = request->about};
 

@@ -354,6 +354,31 @@ void sealing_each_open(const struct sealing *sealing, path_set_fn *act, void *ar
 	path_set_each(&sealing->burst.paths, BURST_WRITTEN, act, argument);
 }
 
+struct closed_search {
+	const struct sealing *sealing;
+	path_set_fn *act;
+	void *argument;
+};
+
+static void act_if_closed(void *argument, const char *path)
+{
+	const struct closed_search *search = argument;
+	const struct burst *burst = &search->sealing->burst;
+
+	if (!(path_set_marks(&burst->paths, path) & BURST_WRITTEN) &&
+		!sealing_is_torn(search->sealing, path) &&
+		!writers_have_open(&burst->writers, path))
+		search->act(search->argument, path);
+}
+
+void sealing_each_closed(const struct sealing *sealing, path_set_fn *act, void *argument)
+{
+	struct closed_search search = {sealing, act, argument};
+
+	if (sealing->burst.active && !sealing->burst.torn)
+		path_set_each(&sealing->burst.paths, BURST_DIRTY, act_if_closed, &search);
+}
+
 void sealing_requested(struct sealing *sealing, int64_t now_ms)
 {
 	sealing->burst.request_ms = now_ms;

@@ -82,6 +82,9 @@ void sealing_each_torn(const struct sealing *sealing, path_set_fn *act, void *ar
 /* What is open for writing, for messages; a path once for each descriptor. */
 void sealing_each_open(const struct sealing *sealing, path_set_fn *act, void *argument);
 
+/* What was written in this burst and is closed by all who wrote it: each complete for itself, as far as can be known. */
+void sealing_each_closed(const struct sealing *sealing, path_set_fn *act, void *argument);
+
 /* A checkpoint was asked for; and when the first open or write since then came (SEALING_NEVER: not yet). */
 void sealing_requested(struct sealing *sealing, int64_t now_ms);
 int64_t sealing_first_open_ms(const struct sealing *sealing);

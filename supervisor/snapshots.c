@@ -1,12 +1,16 @@
 #include "snapshots.h"
 
+#include "ahead.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "progress.h"
 #include "run_log.h"
+#include "tracker.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +20,8 @@ struct run {
 	struct snapshot_report report;
 	char **torn;
 	struct snapshot_files files; /* as they were when the descriptors were opened */
+	struct progress progress;
+	_Atomic uint64_t bytes_done, bytes_total;
 
 	/* The worker asks the loop one question, in frozen(). */
 	pthread_mutex_t mutex;
@@ -31,19 +37,38 @@ struct snapshots {
 	uint32_t sequence;
 	struct snapshot_id newest;
 	struct run *running;
+	struct ahead *ahead;
 	bool waiting;
 	struct sealed next; /* while waiting */
 };
+
+static void begin_waiting(struct snapshots *snapshots);
+
+static void ahead_finished(void *arg)
+{
+	begin_waiting(arg);
+}
 
 int snapshots_new(
 	const struct snapshots_options *options, struct snapshots **result, struct err *err)
 {
 	struct snapshots *snapshots = memory_new(sizeof(*snapshots));
+	struct ahead_options ahead = {
+		.workers = options->workers,
+		.storage = options->storage,
+		.directory = options->workspace->directory,
+		.finished = ahead_finished,
+		.arg = snapshots,
+	};
 
 	snapshots->options = *options;
 	snapshots->newest = options->parent;
 	if (cancel_init(&snapshots->cancel, err) < 0) {
 		free(snapshots);
+		return -1;
+	}
+	if (ahead_new(&ahead, &snapshots->ahead, err) < 0) {
+		snapshots_free(snapshots);
 		return -1;
 	}
 	*result = snapshots;
@@ -67,6 +92,7 @@ void snapshots_free(struct snapshots *snapshots)
 		return;
 	if (snapshots->running)
 		run_free(snapshots->running);
+	ahead_free(snapshots->ahead);
 	cancel_release(&snapshots->cancel);
 	free(snapshots);
 }
@@ -147,6 +173,15 @@ static bool frozen(void *arg)
 	return complete;
 }
 
+static void told(void *arg, const struct take_progress *now)
+{
+	struct run *run = arg;
+
+	atomic_store(&run->bytes_total, now->bytes_total);
+	atomic_store(&run->bytes_done, now->bytes_done);
+	progress_tell(&run->progress, now->bytes_done, now->bytes_total);
+}
+
 static void work(void *arg)
 {
 	struct run *run = arg;
@@ -158,14 +193,18 @@ static void work(void *arg)
 		.directory = options->workspace->directory,
 		.reason = run->report.sealed.reason,
 		.step = run->report.sealed.step,
+		.about = options->about,
+		.progress = told,
 		.exclude = is_torn,
 		.frozen = frozen,
 		.arg = run,
 	};
 	int64_t began = clock_monotonic_ms();
 
+	progress_start(&run->progress, "saving", false);
 	run->report.durable = storage_take(options->storage, &request, &run->report.result,
 				      &snapshots->cancel, &run->report.err) == 0;
+	progress_stop(&run->progress);
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
 
@@ -181,10 +220,7 @@ static void done(void *arg)
 	run_free(run);
 	if (report.durable)
 		snapshots->newest = report.id;
-	if (snapshots->waiting) {
-		snapshots->waiting = false;
-		start(snapshots, &snapshots->next);
-	}
+	begin_waiting(snapshots);
 	snapshots->options.finished(snapshots->options.arg, &report);
 }
 
@@ -202,14 +238,42 @@ static void start(struct snapshots *snapshots, const struct sealed *sealed)
 	workers_run(snapshots->options.workers, work, done, run);
 }
 
+static void begin_waiting(struct snapshots *snapshots)
+{
+	if (!snapshots->waiting)
+		return;
+	snapshots->waiting = false;
+	start(snapshots, &snapshots->next);
+}
+
 void snapshots_want(struct snapshots *snapshots, const struct sealed *sealed)
 {
-	if (!snapshots->running) {
+	if (!snapshots->running && !ahead_busy(snapshots->ahead)) {
 		start(snapshots, sealed);
 		return;
 	}
+	ahead_enough(snapshots->ahead);
 	snapshots->waiting = true;
 	snapshots->next = *sealed;
+}
+
+bool snapshots_idle(const struct snapshots *snapshots)
+{
+	return !snapshots_busy(snapshots) && !ahead_busy(snapshots->ahead);
+}
+
+void snapshots_send_ahead(struct snapshots *snapshots, char **paths)
+{
+	struct snapshot_id next = {snapshots->options.attempt, snapshots->sequence + 1};
+	bool none = snapshot_id_is_none(snapshots->newest);
+
+	ahead_send(snapshots->ahead, next, none ? snapshots->options.parent : snapshots->newest,
+		paths);
+}
+
+void snapshots_stop_ahead(struct snapshots *snapshots)
+{
+	ahead_stop(snapshots->ahead);
 }
 
 bool snapshots_busy(const struct snapshots *snapshots)
@@ -217,9 +281,20 @@ bool snapshots_busy(const struct snapshots *snapshots)
 	return snapshots->running || snapshots->waiting;
 }
 
+bool snapshots_progress(
+	const struct snapshots *snapshots, uint64_t *bytes_done, uint64_t *bytes_total)
+{
+	if (!snapshots->running)
+		return false;
+	*bytes_done = atomic_load(&snapshots->running->bytes_done);
+	*bytes_total = atomic_load(&snapshots->running->bytes_total);
+	return true;
+}
+
 void snapshots_cancel(struct snapshots *snapshots)
 {
 	snapshots->waiting = false;
+	ahead_stop(snapshots->ahead);
 	cancel_raise(&snapshots->cancel);
 }
 

@@ -41,6 +41,7 @@ struct snapshots_options {
 	struct snapshot_id parent;
 	struct workspace *workspace;
 	const char *job;
+	json_t *about; /* for the manifests; borrowed; may be NULL */
 
 	/* On the loop: is what was sealed at this generation still untouched? */
 	bool (*still_complete)(void *arg, uint64_t generation);
@@ -57,7 +58,17 @@ int snapshots_new(
 void snapshots_free(struct snapshots *snapshots);
 
 void snapshots_want(struct snapshots *snapshots, const struct sealed *sealed);
+/* A checkpoint is being written, and these files of it are closed: sends them. Only when idle: neither is a snapshot being taken or
+ * waited for, nor anything sent ahead. Paths relative, NULL-terminated, owned from then on. */
+bool snapshots_idle(const struct snapshots *snapshots);
+void snapshots_send_ahead(struct snapshots *snapshots, char **paths);
+/* For good, before workers_free(). */
+void snapshots_stop_ahead(struct snapshots *snapshots);
 bool snapshots_busy(const struct snapshots *snapshots);
+
+/* How far the one that is being taken has come; false if none is. */
+bool snapshots_progress(
+	const struct snapshots *snapshots, uint64_t *bytes_done, uint64_t *bytes_total);
 
 /* Gives up what runs and what waits; `finished` is still called for what runs. */
 void snapshots_cancel(struct snapshots *snapshots);

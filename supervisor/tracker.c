@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #define LOOK_AGAIN_MS 1000
+#define CLOSED_EVERY_MS 200
 #define NEVER_QUIET_MS 30000
 #define WRITERS_MOST 256
 
@@ -40,6 +41,8 @@ struct tracker {
 	uint64_t sealed_generation;
 	int64_t sealed_step;
 	bool sealed_fresh;
+	uint64_t closed_generation; /* told of closed files at that one, and when */
+	int64_t closed_ms;
 	bool polling; /* `sealed` may lead back here */
 	bool started; /* the job may be writing */
 };
@@ -204,6 +207,18 @@ static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 		tracker->options.sealed(tracker->options.arg);
 }
 
+static void tell_of_closed(struct tracker *tracker)
+{
+	uint64_t generation = sealing_generation(&tracker->sealing);
+	int64_t now = clock_monotonic_ms();
+
+	if (generation == tracker->closed_generation || now - tracker->closed_ms < CLOSED_EVERY_MS)
+		return;
+	tracker->closed_ms = now;
+	if (!tracker->options.closed || tracker->options.closed(tracker->options.arg))
+		tracker->closed_generation = generation;
+}
+
 static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t at_ms)
 {
 	int64_t now = clock_monotonic_ms();
@@ -215,6 +230,9 @@ static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t
 	}
 	if (at_ms > now + LOOK_AGAIN_MS)
 		at_ms = now + LOOK_AGAIN_MS;
+	if (verdict == SEALING_BUSY && at_ms > now + CLOSED_EVERY_MS &&
+		tracker->closed_generation != sealing_generation(&tracker->sealing))
+		at_ms = now + CLOSED_EVERY_MS;
 	loop_arm(tracker->options.loop, &tracker->timer, at_ms);
 }
 
@@ -281,6 +299,8 @@ void tracker_poll(struct tracker *tracker)
 	take_verdict(tracker, verdict);
 	if (verdict == SEALING_SEALED || verdict == SEALING_TORN)
 		verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	if (verdict == SEALING_BUSY)
+		tell_of_closed(tracker);
 	warn_if_never_quiet(tracker, verdict);
 	rearm(tracker, verdict, at_ms);
 	tracker->polling = false;
@@ -402,14 +422,14 @@ bool tracker_is_settled(struct tracker *tracker, uint64_t *generation)
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_NOTHING;
 }
 
-struct torn_list {
+struct path_list {
 	char **paths;
 	size_t count;
 };
 
-static void add_torn(void *arg, const char *path)
+static void add_path(void *arg, const char *path)
 {
-	struct torn_list *list = arg;
+	struct path_list *list = arg;
 
 	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
 	list->paths[list->count++] = text_copy(path);
@@ -418,9 +438,17 @@ static void add_torn(void *arg, const char *path)
 
 char **tracker_torn(struct tracker *tracker)
 {
-	struct torn_list list = {.paths = memory_new(sizeof(char *))};
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
-	sealing_each_torn(&tracker->sealing, add_torn, &list);
+	sealing_each_torn(&tracker->sealing, add_path, &list);
+	return list.paths;
+}
+
+char **tracker_closed(struct tracker *tracker)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	sealing_each_closed(&tracker->sealing, add_path, &list);
 	return list.paths;
 }
 

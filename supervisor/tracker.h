@@ -23,6 +23,9 @@ struct tracker_options {
 	int64_t quiet_ms;
 	/* The first file of a save is open for writing. */
 	void (*saving)(void *arg, const char *path);
+	/* A checkpoint is being written, and by now there may be closed files in it: tracker_closed(). A few times a second at most, until
+	 * it returns true and then after the next write. NULL: not wanted. */
+	bool (*closed)(void *arg);
 	/* A checkpoint is complete: tracker_sealed_* tell about it until the next call. */
 	void (*sealed)(void *arg);
 	void *arg;
@@ -63,6 +66,8 @@ bool tracker_is_settled(struct tracker *tracker, uint64_t *generation);
 
 /* Paths that are torn, NULL-terminated. The caller frees each and the array. */
 char **tracker_torn(struct tracker *tracker);
+/* Files of the burst under way that nobody has open for writing any more, likewise. */
+char **tracker_closed(struct tracker *tracker);
 /* Reads what is queued: is a save under way? */
 bool tracker_is_saving(struct tracker *tracker);
 

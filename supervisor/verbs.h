@@ -8,8 +8,14 @@ int cmd_show(int argc, char **argv);
 int cmd_restore(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_forget(int argc, char **argv);
+int cmd_pin(int argc, char **argv);
+int cmd_unpin(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_save(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_checkpoint(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_mock(int argc, char **argv);
 int cmd_drill(int argc, char **argv);
 

@@ -11,7 +11,7 @@ readonly public=" storage/storage.h cloud/cloud.h cloud/mock/mock.h shim/shim.h 
 readonly doors='
 curl/.*               | supervisor/base/http\.c
 microhttpd\.h         | supervisor/base/httpd\.c
-openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/(digest|sigv4)\.[ch]
+openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/(azure_sign|jwt|sigv4)\.[ch]
 archive(_entry)?\.h   | storage/(tree|tree_walk|export|import)\.[ch]
 lz4[a-z]*\.h          | storage/chunk\.c
 inotifytools/.*       | supervisor/dir_watch\.c

@@ -173,6 +173,19 @@ static void set_limits(CURL *easy, const struct http_request *request)
 	}
 }
 
+static void set_connection(CURL *easy, const struct http_request *request)
+{
+	/* A service behind many addresses is one bottleneck if all threads take the first. */
+	curl_easy_setopt(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
+	if (request->idle_timeout_ms)
+		curl_easy_setopt(
+			easy, CURLOPT_MAXAGE_CONN, (long)((request->idle_timeout_ms + 999) / 1000));
+	if (request->fresh) {
+		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+		curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+	}
+}
+
 static void set_manners(CURL *easy, const struct http_request *request)
 {
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -348,6 +361,7 @@ int http_perform(struct http *http, const struct http_request *request,
 	curl_easy_setopt(http->easy, CURLOPT_URL, request->url);
 	set_manners(http->easy, request);
 	set_limits(http->easy, request);
+	set_connection(http->easy, request);
 	set_method(http->easy, request);
 	set_callbacks(http->easy, &exchange);
 	if (set_headers(http->easy, request, &headers) < 0)

@@ -30,6 +30,8 @@ struct http_request {
 	int64_t connect_timeout_ms; /* 0: 10 s */
 	int64_t timeout_ms;         /* of the whole request; 0: none but the cancel object's */
 	int64_t stall_timeout_ms; /* ends a transfer below 1 KiB/s for that long (whole seconds); 0: never */
+	int64_t idle_timeout_ms; /* a kept connection is not used after so long a rest (whole seconds); 0: 118 s */
+	bool fresh; /* a new connection, the name looked up anew: for after a failure */
 };
 
 /* Zero-initialise, and use it again for the next request: memory is kept. */

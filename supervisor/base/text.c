@@ -161,6 +161,32 @@ const char *text_duration(int64_t milliseconds, char *buffer, size_t capacity)
 	return buffer;
 }
 
+bool text_to_bytes(const char *text, uint64_t *bytes)
+{
+	static const char letters[] = "kMGTP";
+	const char *letter;
+	double value, factor = 1;
+	char *end;
+
+	if (!text || !isdigit((unsigned char)text[0]))
+		return false;
+	value = strtod(text, &end);
+	if (*end == ' ')
+		end++;
+	letter = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
+	if (letter) {
+		end++;
+		for (const char *each = letters; each <= letter; each++)
+			factor *= *end == 'i' ? 1024 : 1000;
+		end += *end == 'i';
+	}
+	end += *end == 'B';
+	if (*end || !isfinite(value) || value * factor >= 9e18)
+		return false;
+	*bytes = (uint64_t)(value * factor);
+	return true;
+}
+
 void text_hex(const uint8_t *bytes, size_t count, char *target)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -35,6 +35,9 @@ bool text_to_u64(const char *text, uint64_t most, uint64_t *value);
 /* "90", "90s", "15m", "2h", "1d", "500ms" -> milliseconds; a bare number is seconds; fractions allowed ("1.5s"). */
 bool text_to_duration_ms(const char *text, int64_t *milliseconds);
 
+/* "40GB", "1.5 GiB", "512M" (as MB), "4096" -> bytes; false for anything else. */
+bool text_to_bytes(const char *text, uint64_t *bytes);
+
 /* 1536 -> "1.5 KiB"; returns `buffer`. */
 const char *text_bytes(uint64_t bytes, char *buffer, size_t capacity);
 /* 83200 -> "1 min 23 s", 1200 -> "1.2 s"; returns `buffer`. */

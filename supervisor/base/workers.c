@@ -247,6 +247,11 @@ void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *a
 	free(shares);
 }
 
+int parallel_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+	return start_thread(thread, run, arg);
+}
+
 size_t parallel_processors(void)
 {
 	cpu_set_t allowed;

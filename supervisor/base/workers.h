@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
 struct workers;
@@ -27,6 +28,9 @@ void workers_free(struct workers *workers);
 
 /* Runs work(arg, 0..threads-1) at once on that many threads, one of them the caller's, and waits for all. */
 void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg);
+
+/* One thread, with all signals blocked; the caller joins it. -1 if there is none to be had. */
+int parallel_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
 /* Processors this process may use, at least 1. */
 size_t parallel_processors(void);

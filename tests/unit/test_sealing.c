@@ -9,7 +9,7 @@
  *   kc km kw kd kD path    kernel: created, modified, closed after writing, deleted, directory created
  *   kf path cookie, kt path cookie           moved from, moved to             kr   rescan
  *   end pid exited|killed|gone               job clean|failed                 verify held|released|gone
- *   = nothing|busy|sealed|torn   poll        ack        torn path   good path    open path
+ *   = nothing|busy|sealed|torn   poll        ack        torn path   good path    open path    closed path    unclosed path
  */
 #include "sealing.h"
 
@@ -33,6 +33,10 @@ struct row {
 // clang-format off
 static const struct row rows[] = {
 	{"nothing happens", "= nothing; +5000; = nothing"},
+	{"what is closed while the rest is being written", "O 1 3 a; unclosed a; kc a; km a; unclosed a; C 1 3 a; kw a; closed a; O 1 3 b; closed a; unclosed b; kc c; km c; unclosed c; kw c; closed c; E 1 4 a; unclosed a; C 1 4 a; closed a"},
+	{"renamed when it is closed", "O 1 3 t; C 1 3 t; kf t 7; kt a 7; closed a; unclosed t"},
+	{"nothing is closed once the set is torn", "O 1 3 a; C 1 3 a; closed a; O 1 3 b; end 1 killed; unclosed a; unclosed b"},
+	{"nor after the seal", "O 1 3 a; C 1 3 a; +1000; = sealed; ack; unclosed a"},
 	{"one file", "O 1 3 a; kc a; km a; = busy; C 1 3 a; kw a; = busy; +999; = busy; +1; = sealed; ack; = nothing"},
 	{"a seal is told until it is acknowledged", "O 1 3 a; C 1 3 a; +1000; = sealed; +10; = sealed; ack; = nothing"},
 	{"open for long without a write", "O 1 3 a; kc a; +60000; = busy; C 1 3 a; = busy; +1000; = sealed; good a"},
@@ -222,6 +226,10 @@ static void expect(struct teller *teller, const char *row)
 		holds_path = false;
 		sealing_each_open(sealing, look_for, teller->word[1]);
 		right = holds_path;
+	} else if (text_equal(what, "closed") || text_equal(what, "unclosed")) {
+		holds_path = false;
+		sealing_each_closed(sealing, look_for, teller->word[1]);
+		right = holds_path == text_equal(what, "closed");
 	} else {
 		right = sealing_is_torn(sealing, object) == text_equal(what, "torn");
 	}

@@ -108,6 +108,45 @@ static void test_sizes_for_people(void **state)
 			text_bytes(rows[i].bytes, buffer, sizeof(buffer)), rows[i].text);
 }
 
+static void test_sizes(void **state)
+{
+	static const struct {
+		const char *text;
+		bool right;
+		uint64_t bytes;
+	} rows[] = {
+		{"0", true, 0},
+		{"4096", true, 4096},
+		{"4096B", true, 4096},
+		{"40GB", true, 40000000000},
+		{"40G", true, 40000000000},
+		{"40GiB", true, 40ull << 30},
+		{"1.5 MiB", true, 3 << 19},
+		{"1kB", true, 1000},
+		{"1K", true, 1000},
+		{"1KiB", true, 1024},
+		{"2TB", true, 2000000000000},
+		{"", false, 0},
+		{"GB", false, 0},
+		{"-1GB", false, 0},
+		{"40GBs", false, 0},
+		{"40XB", false, 0},
+		{"40iB", false, 0},
+		{"40  GB", false, 0},
+		{"99999PB", false, 0},
+		{"1e400", false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t bytes = 0;
+
+		if (text_to_bytes(rows[i].text, &bytes) != rows[i].right || bytes != rows[i].bytes)
+			fail_msg("\"%s\": %llu", rows[i].text, (unsigned long long)bytes);
+	}
+	assert_false(text_to_bytes(NULL, &(uint64_t){0}));
+}
+
 static void test_durations_for_people(void **state)
 {
 	static const struct {
@@ -194,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_sizes_for_people),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_durations_for_people),
 		cmocka_unit_test(test_hex_there_and_back),
 		cmocka_unit_test(test_comparing_and_copying),

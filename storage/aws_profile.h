@@ -1,0 +1,34 @@
+/* PURE. The shared files of AWS, "config" and "credentials": sections, names and values. */
+#ifndef AWS_PROFILE_H
+#define AWS_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum aws_file {
+	AWS_FILE_CONFIG, /* [default], [profile NAME], [services NAME]; other sections are kept under their own name */
+	AWS_FILE_CREDENTIALS, /* [NAME] */
+};
+
+struct aws_setting {
+	char *section; /* "profile NAME", "services NAME" */
+	char *name;    /* lower case; a nested one is "s3.addressing_style" */
+	char *value;
+};
+
+struct aws_profiles {
+	struct aws_setting *items;
+	size_t count;
+};
+
+/* Adds what a file says. Lines that make no sense are passed over, as AWS's own tools do. Of two equal settings the later one is
+ * valid, so read the config first: the credentials file goes before it. */
+void aws_profile_parse(struct aws_profiles *profiles, enum aws_file kind, const char *text);
+void aws_profile_release(struct aws_profiles *profiles); /* clears the secrets */
+
+/* Borrowed; NULL: not there, or empty. `kind` is "profile" or "services". */
+const char *aws_profile_get(const struct aws_profiles *profiles, const char *kind,
+	const char *section, const char *name);
+bool aws_profile_exists(const struct aws_profiles *profiles, const char *profile);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * PURE. Azure's SharedKey: the text that is signed, and the header. The layout is Microsoft's "Authorize with Shared Key"; all
+ * parts are taken as they go out on the wire, so that both sides see the same.
+ */
+#ifndef AZURE_SIGN_H
+#define AZURE_SIGN_H
+
+#include "base/text.h"
+
+struct azure_sign_request {
+	const char *method;
+	const char *account;
+	const char
+		*path; /* "/container/blob"; with "/account" in front where the endpoint has it */
+	const char *query;          /* "comp=list&prefix=a%2Fb"; "" for none */
+	const char *const *headers; /* "Name: value", ended by NULL, with x-ms-date among them */
+	size_t content_length;
+};
+
+/* The caller frees. */
+char *azure_sign_text(const struct azure_sign_request *request);
+
+/* "SharedKey account:signature", with the key as bytes. The caller frees. */
+char *azure_sign(const struct azure_sign_request *request, const struct bytes *key);
+
+#endif

@@ -1,0 +1,103 @@
+#include "blob_listing.h"
+
+#include "base/cleanup.h"
+#include "xml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOT "EnumerationResults"
+
+struct page {
+	const char *prefix;
+	struct store_listing *listing;
+	char *name; /* of the blob that is being read */
+	char *size;
+	bool is_directory;
+	char *next;
+	bool is_page;
+	struct err wrong; /* the first thing found wrong */
+};
+
+static void page_release(struct page *page)
+{
+	free(page->name);
+	free(page->size);
+	free(page->next);
+}
+AUTO(struct page, page_release);
+
+static void replace(char **target, const char *text)
+{
+	free(*target);
+	*target = text_copy(text);
+}
+
+static void add(struct page *page, const char *name, uint64_t size, bool folded)
+{
+	if (!text_starts(name, page->prefix)) {
+		if (!page->wrong.kind)
+			err_set(&page->wrong, ERR_CORRUPT,
+				"the list holds a name that was not asked for: %.200s", name);
+		return;
+	}
+	name += strlen(page->prefix);
+	if (name[0] && text_ends(name, "/") == folded)
+		store_listing_add(page->listing, name, size);
+}
+
+static void end_blob(struct page *page)
+{
+	uint64_t size;
+
+	if (!page->name || (!page->is_directory &&
+				   (!page->size || !text_to_u64(page->size, INT64_MAX, &size)))) {
+		if (!page->wrong.kind)
+			err_set(&page->wrong, ERR_CORRUPT,
+				"the list holds a blob without a name or a size");
+	} else if (!page->is_directory) {
+		add(page, page->name, size, false);
+	}
+	free(take(&page->name));
+	free(take(&page->size));
+	page->is_directory = false;
+}
+
+static void take_element(void *arg, const char *path, const char *text)
+{
+	struct page *page = arg;
+
+	if (!text_starts(path, ROOT))
+		return;
+	path += strlen(ROOT);
+	if (!*path)
+		page->is_page = true;
+	else if (strcmp(path, "/Blobs/Blob/Name") == 0)
+		replace(&page->name, text);
+	else if (strcmp(path, "/Blobs/Blob/Properties/Content-Length") == 0)
+		replace(&page->size, text);
+	else if (strcmp(path, "/Blobs/Blob/Properties/ResourceType") == 0)
+		page->is_directory = strcmp(text, "directory") == 0;
+	else if (strcmp(path, "/Blobs/Blob") == 0)
+		end_blob(page);
+	else if (strcmp(path, "/Blobs/BlobPrefix/Name") == 0)
+		add(page, text, 0, true);
+	else if (strcmp(path, "/NextMarker") == 0 && text[0])
+		replace(&page->next, text);
+}
+
+int blob_listing_read(const void *body, size_t size, const char *prefix,
+	struct store_listing *listing, char **next, struct err *err)
+{
+	auto_(page_release) struct page page = {.prefix = prefix, .listing = listing};
+
+	*next = NULL;
+	if (xml_read(body, size, take_element, &page, err) < 0)
+		return -1;
+	if (!page.is_page)
+		return err_set(err, ERR_CORRUPT, "the answer is no list of blobs");
+	if (page.wrong.kind)
+		return err_set(err, page.wrong.kind, "%s", page.wrong.text);
+	*next = take(&page.next);
+	return 0;
+}

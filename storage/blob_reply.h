@@ -1,0 +1,23 @@
+/* PURE. What an answer of Azure Blob Storage means. */
+#ifndef BLOB_REPLY_H
+#define BLOB_REPLY_H
+
+#include "base/err.h"
+#include "remote.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct blob_reply {
+	int status;
+	const char *code;    /* x-ms-error-code, or <Code> of the body; "" where there is none */
+	const char *message; /* first line of <Message>, or "" */
+	bool if_absent;      /* asked with If-None-Match: * */
+	bool bearer;         /* sent with a token that can be renewed */
+	int64_t skew_ms; /* the answer's Date minus the clock it was signed with; 0 where it has none */
+};
+
+/* Fills `err` for everything but REMOTE_DONE. */
+enum remote_verdict blob_reply_judge(const struct blob_reply *reply, struct err *err);
+
+#endif

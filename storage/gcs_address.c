@@ -1,0 +1,88 @@
+#include "gcs_address.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "uri.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define ENDPOINT "https://storage.googleapis.com"
+
+static bool is_set(const char *text)
+{
+	return text && text[0];
+}
+
+static int read_url(const char *url, struct gcs_address *address, struct err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+	const char *at = url + strlen("gs://");
+	size_t length = strcspn(at, "/");
+	auto_free char *bare = NULL;
+
+	address->bucket = text_copy_n(at, length);
+	at += length;
+	at += strspn(at, "/");
+	bare = text_copy(at);
+	for (size_t end = strlen(bare); end && bare[end - 1] == '/'; end--)
+		bare[end - 1] = '\0';
+	address->prefix = text_format("%s%s", bare, bare[0] ? "/" : "");
+	if (length < 3 || length > 222 || strspn(address->bucket, letters) != length ||
+		!strchr(letters, address->bucket[0]) || address->bucket[0] == '.')
+		return err_set(err, ERR_INVALID,
+			"store %s: a Google Cloud Storage store is named gs://BUCKET/PREFIX", url);
+	if (strpbrk(address->prefix, "?#\\") || strstr(address->prefix, "//"))
+		return err_set(err, ERR_INVALID, "store %s: no ? # \\ or // in the prefix", url);
+	return 0;
+}
+
+static int set_endpoint(
+	struct gcs_address *address, const char *endpoint, const char *variable, struct err *err)
+{
+	bool has_scheme = strncasecmp(endpoint, "http://", 7) == 0 ||
+			  strncasecmp(endpoint, "https://", 8) == 0;
+	size_t length = strlen(endpoint);
+
+	/* Some client libraries take the emulator's host without a scheme. */
+	if (strpbrk(endpoint, "?# \t\r\n@") || (!has_scheme && strstr(endpoint, "://")))
+		return err_set(err, ERR_INVALID, "%s is no http or https URL", variable);
+	while (length && endpoint[length - 1] == '/')
+		length--;
+	address->endpoint =
+		text_format("%s%.*s", has_scheme ? "" : "http://", (int)length, endpoint);
+	return 0;
+}
+
+int gcs_address_read(const char *url, const struct gcs_environment *environment,
+	struct gcs_address *address, struct err *err)
+{
+	*address = (struct gcs_address){0};
+	if (read_url(url, address, err) < 0)
+		return -1;
+	if (is_set(environment->emulator)) {
+		address->anonymous = true;
+		return set_endpoint(address, environment->emulator, "STORAGE_EMULATOR_HOST", err);
+	}
+	if (!is_set(environment->endpoint)) {
+		address->endpoint = text_copy(ENDPOINT);
+		return 0;
+	}
+	if (set_endpoint(address, environment->endpoint, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE",
+		    err) < 0)
+		return -1;
+	if (!uri_keeps_secrets(address->endpoint))
+		return err_set(err, ERR_INVALID,
+			"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: no token is sent over plain "
+			"http");
+	return 0;
+}
+
+void gcs_address_release(struct gcs_address *address)
+{
+	free(address->bucket);
+	free(address->prefix);
+	free(address->endpoint);
+	*address = (struct gcs_address){0};
+}

@@ -1,0 +1,23 @@
+/* PURE. What an answer of Google Cloud Storage's XML API means. */
+#ifndef GCS_REPLY_H
+#define GCS_REPLY_H
+
+#include "base/err.h"
+#include "remote.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gcs_reply {
+	int status;
+	const char *code;    /* <Code> of the body; "" where there is none */
+	const char *message; /* <Message>, or "" */
+	bool if_absent;      /* asked with x-goog-if-generation-match: 0 */
+	bool anonymous;      /* sent without a token: there is none to renew */
+	int64_t skew_ms; /* the answer's Date minus the clock it was sent with; 0 where it has none */
+};
+
+/* Fills `err` for everything but REMOTE_DONE. */
+enum remote_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err);
+
+#endif

@@ -1,0 +1,149 @@
+#include "google_account.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "bearer.h"
+
+#include <string.h>
+
+#define TOKEN_URL "https://oauth2.googleapis.com/token"
+
+enum {
+	IMPERSONATION_SECONDS = 3600,
+};
+
+static int need(json_t *object, const char *name, const char **value, struct err *err)
+{
+	*value = json_text_or(object, name, "");
+	return (*value)[0] ? 0 : err_set(err, ERR_INVALID, "it has no \"%s\"", name);
+}
+
+static int read_service_account(json_t *object, struct google_account *account, struct err *err)
+{
+	account->key_id = json_text_or(object, "private_key_id", NULL);
+	if (need(object, "client_email", &account->email, err) < 0)
+		return -1;
+	return need(object, "private_key", &account->key_pem, err);
+}
+
+static int read_user(json_t *object, struct google_account *account, struct err *err)
+{
+	account->token_url = json_text_or(object, "token_uri", TOKEN_URL);
+	if (need(object, "client_id", &account->client_id, err) < 0 ||
+		need(object, "client_secret", &account->client_secret, err) < 0)
+		return -1;
+	return need(object, "refresh_token", &account->refresh_token, err);
+}
+
+static int read_subject_format(json_t *source, struct google_account *account, struct err *err)
+{
+	json_t *format = json_object_get(source, "format");
+	const char *type = json_text_or(format, "type", "text");
+
+	if (strcmp(type, "text") == 0)
+		return 0;
+	if (strcmp(type, "json") != 0)
+		return err_set(err, ERR_INVALID, "its subject token has an unknown format");
+	return need(format, "subject_token_field_name", &account->subject_field, err);
+}
+
+static int read_subject_source(json_t *source, struct google_account *account, struct err *err)
+{
+	account->file = json_text_or(source, "file", NULL);
+	account->url = json_text_or(source, "url", NULL);
+	if (json_object_get(source, "environment_id"))
+		return err_set(err, ERR_INVALID,
+			"its credential_source is AWS, which is not supported; "
+			"let it be a file or a URL");
+	if (json_object_get(source, "executable") || json_object_get(source, "certificate"))
+		return err_set(err, ERR_INVALID,
+			"its credential_source is a program or a certificate, which is not "
+			"supported; let it be a file or a URL");
+	if (!account->file == !account->url)
+		return err_set(err, ERR_INVALID,
+			"its credential_source has neither \"file\" nor \"url\", or both");
+	account->url_headers = json_object_get(source, "headers");
+	return read_subject_format(source, account, err);
+}
+
+static void read_impersonation(json_t *object, struct google_account *account)
+{
+	json_t *options = json_object_get(object, "service_account_impersonation");
+
+	account->impersonation_url =
+		json_text_or(object, "service_account_impersonation_url", NULL);
+	account->impersonation_life =
+		json_number_or(options, "token_lifetime_seconds", IMPERSONATION_SECONDS);
+	account->delegates = json_object_get(object, "delegates");
+}
+
+static int read_external(json_t *object, struct google_account *account, struct err *err)
+{
+	account->client_id = json_text_or(object, "client_id", NULL);
+	account->client_secret = json_text_or(object, "client_secret", NULL);
+	read_impersonation(object, account);
+	if (need(object, "audience", &account->audience, err) < 0 ||
+		need(object, "subject_token_type", &account->subject_type, err) < 0 ||
+		need(object, "token_url", &account->token_url, err) < 0)
+		return -1;
+	return read_subject_source(json_object_get(object, "credential_source"), account, err);
+}
+
+static int read_impersonated(json_t *object, struct google_account *account, struct err *err)
+{
+	const char *url;
+
+	read_impersonation(object, account);
+	account->source = json_object_get(object, "source_credentials");
+	if (!json_is_object(account->source))
+		return err_set(err, ERR_INVALID, "it has no \"source_credentials\"");
+	return need(object, "service_account_impersonation_url", &url, err);
+}
+
+int google_account_read(json_t *object, struct google_account *account, struct err *err)
+{
+	static const struct {
+		const char *type;
+		enum google_account_kind kind;
+		int (*read)(json_t *object, struct google_account *account, struct err *err);
+	} kinds[] = {
+		{"service_account", GOOGLE_SERVICE_ACCOUNT, read_service_account},
+		{"authorized_user", GOOGLE_USER, read_user},
+		{"external_account", GOOGLE_EXTERNAL, read_external},
+		{"impersonated_service_account", GOOGLE_IMPERSONATED, read_impersonated},
+	};
+	const char *type = json_text_or(object, "type", "");
+
+	*account = (struct google_account){0};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(type, kinds[i].type) != 0)
+			continue;
+		account->kind = kinds[i].kind;
+		return kinds[i].read(object, account, err);
+	}
+	return err_set(err, ERR_INVALID,
+		"its \"type\" is none of service_account, authorized_user, external_account, "
+		"impersonated_service_account");
+}
+
+int google_account_subject(const struct google_account *account, const void *text, size_t size,
+	char **token, struct err *err)
+{
+	auto_json json_t *object = NULL;
+	const char *start = text;
+
+	if (account->subject_field) {
+		object = json_parse(text, size, NULL);
+		start = json_text_or(object, account->subject_field, "");
+		size = strlen(start);
+	}
+	/* A token file may end in a newline. */
+	while (size && strchr(" \t\r\n", start[size - 1]))
+		size--;
+	*token = text_copy_n(size ? start : "", size);
+	if (bearer_is_token(*token))
+		return 0;
+	free(take(token));
+	return err_set(err, ERR_FAILED, "there is no subject token in it");
+}

@@ -1,0 +1,267 @@
+#include "google_tokens.h"
+
+#include "base/base64.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "jwt.h"
+#include "timestamp.h"
+#include "token_endpoint.h"
+#include "uri.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SCOPE_STORAGE "https://www.googleapis.com/auth/devstorage.read_write"
+/* Acting as another account is an IAM call, which the narrow scope does not cover. */
+#define SCOPE_ALL "https://www.googleapis.com/auth/cloud-platform"
+
+enum {
+	JWT_SECONDS = 3600,
+	SUBJECT_LIMIT = 256 * 1024,
+	HEADERS_MOST = 16,
+};
+
+static const char *const form_headers[] = {"Content-Type: application/x-www-form-urlencoded", NULL};
+
+static int must_keep_secrets(const char *url, const char *name, struct err *err)
+{
+	if (uri_keeps_secrets(url))
+		return 0;
+	return err_set(err, ERR_INVALID, "%s: no secret is sent over plain http", name);
+}
+
+/* --- a key --- */
+
+static int sign_token(const struct google_account *account, int64_t wall_ms,
+	struct bearer_token *token, struct err *err)
+{
+	json_int_t now = wall_ms / 1000;
+	auto_json json_t *claims =
+		json_pack("{s:s, s:s, s:s, s:I, s:I}", "iss", account->email, "sub", account->email,
+			"scope", SCOPE_STORAGE, "iat", now, "exp", now + JWT_SECONDS);
+
+	token->expires_ms = clock_monotonic_ms() + JWT_SECONDS * 1000LL;
+	return jwt_sign(account->key_pem, account->key_id, claims, &token->text, err);
+}
+
+/* --- a person --- */
+
+static int refresh_user(const struct google_account *account, struct bearer_token *token,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes form = {0};
+	const char *name = "Google's token service";
+
+	uri_add(&form, "grant_type", "refresh_token");
+	uri_add(&form, "client_id", account->client_id);
+	uri_add(&form, "client_secret", account->client_secret);
+	uri_add(&form, "refresh_token", account->refresh_token);
+	if (must_keep_secrets(account->token_url, name, err) < 0)
+		return -1;
+	return token_endpoint_get(&(struct token_endpoint){.name = name,
+					  .method = "POST",
+					  .url = account->token_url,
+					  .headers = form_headers,
+					  .body = uri_text(&form)},
+		token, cancel, err);
+}
+
+/* --- another issuer --- */
+
+static int subject_of_url(const struct google_account *account, char **subject,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(http_response_release) struct http_response response = {0};
+	char *headers[HEADERS_MOST + 1] = {NULL};
+	size_t count = 0;
+	const char *name;
+	json_t *value;
+	int result;
+
+	json_object_foreach(account->url_headers, name,
+		value) if (count < HEADERS_MOST && json_is_string(value)) headers[count++] =
+		text_format("%s: %s", name, json_string_value(value));
+	result = token_endpoint_ask(
+		&(struct token_endpoint){.name = "the source of the subject token",
+			.url = account->url,
+			.headers = (const char *const *)headers,
+			.metadata = strncasecmp(account->url, "http://", 7) == 0},
+		&response, cancel, err);
+	for (size_t i = 0; i < count; i++)
+		free(headers[i]);
+	if (result < 0)
+		return -1;
+	return google_account_subject(
+		account, response.body.data, response.body.size, subject, err);
+}
+
+/* Read at every exchange: on Kubernetes the file is replaced every hour or so. */
+static int get_subject(const struct google_account *account, char **subject, struct cancel *cancel,
+	struct err *err)
+{
+	auto_(bytes_release) struct bytes text = {.limit = SUBJECT_LIMIT};
+
+	if (account->url)
+		return subject_of_url(account, subject, cancel, err);
+	if (file_read(account->file, &text, err) < 0)
+		return err_wrap(err, "the subject token");
+	if (google_account_subject(account, text.data, text.size, subject, err) < 0)
+		return err_wrap(err, "%s", account->file);
+	return 0;
+}
+
+static char *basic_authorization(const struct google_account *account)
+{
+	auto_free char *pair = NULL, *encoded = NULL;
+
+	if (!account->client_id || !account->client_secret)
+		return NULL;
+	pair = text_format("%s:%s", account->client_id, account->client_secret);
+	encoded = base64_encode(pair, strlen(pair));
+	return text_format("Authorization: Basic %s", encoded);
+}
+
+static int exchange(const struct google_account *account, struct bearer_token *token,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes form = {0};
+	auto_free char *subject = NULL, *basic = basic_authorization(account);
+	const char *const headers[] = {form_headers[0], basic, NULL};
+	const char *name = "Google's token exchange";
+
+	if (must_keep_secrets(account->token_url, name, err) < 0 ||
+		get_subject(account, &subject, cancel, err) < 0)
+		return -1;
+	uri_add(&form, "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange");
+	uri_add(&form, "requested_token_type", "urn:ietf:params:oauth:token-type:access_token");
+	uri_add(&form, "audience", account->audience);
+	uri_add(&form, "scope", account->impersonation_url ? SCOPE_ALL : SCOPE_STORAGE);
+	uri_add(&form, "subject_token_type", account->subject_type);
+	uri_add(&form, "subject_token", subject);
+	return token_endpoint_get(&(struct token_endpoint){.name = name,
+					  .method = "POST",
+					  .url = account->token_url,
+					  .headers = headers,
+					  .body = uri_text(&form)},
+		token, cancel, err);
+}
+
+/* --- acting as a service account --- */
+
+static int read_impersonated(
+	const struct http_response *response, struct bearer_token *token, struct err *err)
+{
+	auto_json json_t *object = json_parse(response->body.data, response->body.size, NULL);
+	const char *text = json_text_or(object, "accessToken", "");
+	int64_t expires_ms;
+
+	if (!bearer_is_token(text) ||
+		!timestamp_parse_iso(json_text_or(object, "expireTime", ""), &expires_ms))
+		return err_set(err, ERR_FAILED, "impersonation: no token in the answer");
+	token->text = text_copy(text);
+	token->expires_ms = clock_from_wall_ms(expires_ms);
+	return 0;
+}
+
+static int impersonate(const struct google_account *account, const char *own,
+	struct bearer_token *token, struct cancel *cancel, struct err *err)
+{
+	auto_(http_response_release) struct http_response response = {0};
+	auto_free char *life = text_format("%llds", (long long)account->impersonation_life);
+	auto_free char *authorization = text_format("Authorization: Bearer %s", own);
+	const char *const headers[] = {authorization, "Content-Type: application/json", NULL};
+	auto_json json_t *object =
+		json_pack("{s:[s], s:s}", "scope", SCOPE_STORAGE, "lifetime", life);
+	auto_free char *body = NULL;
+	const char *name = "impersonation of a service account";
+
+	if (json_is_array(account->delegates))
+		json_object_set(object, "delegates", account->delegates);
+	body = json_dumps(object, JSON_COMPACT);
+	if (must_keep_secrets(account->impersonation_url, name, err) < 0 ||
+		token_endpoint_ask(&(struct token_endpoint){.name = name,
+					   .method = "POST",
+					   .url = account->impersonation_url,
+					   .headers = headers,
+					   .body = body},
+			&response, cancel, err) < 0)
+		return -1;
+	return read_impersonated(&response, token, err);
+}
+
+static int get_own(const struct google_account *account, int64_t wall_ms,
+	struct bearer_token *token, struct cancel *cancel, struct err *err)
+{
+	struct google_account source;
+
+	switch (account->kind) {
+	case GOOGLE_SERVICE_ACCOUNT:
+		return sign_token(account, wall_ms, token, err);
+	case GOOGLE_USER:
+		return refresh_user(account, token, cancel, err);
+	case GOOGLE_EXTERNAL:
+		return exchange(account, token, cancel, err);
+	case GOOGLE_IMPERSONATED:
+		break;
+	}
+	if (google_account_read(account->source, &source, err) < 0)
+		return err_wrap(err, "source_credentials");
+	if (source.kind == GOOGLE_IMPERSONATED)
+		return err_set(err, ERR_INVALID, "source_credentials are impersonated themselves");
+	return google_tokens_of_account(&source, wall_ms, token, cancel, err);
+}
+
+int google_tokens_of_account(const struct google_account *account, int64_t wall_ms,
+	struct bearer_token *token, struct cancel *cancel, struct err *err)
+{
+	struct bearer_token own = {0};
+	int result;
+
+	if (!account->impersonation_url)
+		return get_own(account, wall_ms, token, cancel, err);
+	if (get_own(account, wall_ms, &own, cancel, err) < 0)
+		return -1;
+	result = impersonate(account, own.text, token, cancel, err);
+	free(own.text);
+	return result;
+}
+
+/* --- a machine --- */
+
+static int ask_machine(
+	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err)
+{
+	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
+	auto_(http_response_release) struct http_response response = {0};
+	auto_free char *url = text_format(
+		"http://%s/computeMetadata/v1/instance/service-accounts/default/token", host);
+	const struct token_endpoint endpoint = {.name = "the Google metadata server",
+		.url = url,
+		.headers = headers,
+		.metadata = true};
+
+	if (token_endpoint_ask(&endpoint, &response, cancel, err) < 0)
+		return -1;
+	/* Some other service at this address says 200 to everything. */
+	if (!text_equal(http_header(&response, "Metadata-Flavor"), "Google"))
+		return err_set(
+			err, ERR_DENIED, "what answers at %s is no Google metadata server", host);
+	return token_endpoint_read(response.body.data, response.body.size, clock_monotonic_ms(),
+		clock_wall_ms(), token, err);
+}
+
+int google_tokens_of_machine(
+	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err)
+{
+	if (host)
+		return ask_machine(host, token, cancel, err);
+	if (ask_machine("metadata.google.internal", token, cancel, err) == 0)
+		return 0;
+	/* Without a resolver the address still answers. */
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	return ask_machine("169.254.169.254", token, cancel, err);
+}

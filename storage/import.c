@@ -1,0 +1,353 @@
+/* What others have written, into a directory: archives, and plain objects of a store. All of it is hostile input. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/workers.h"
+#include "entry_path.h"
+#include "store.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BLOCK ((size_t)1 << 20)
+#define PIECE ((uint64_t)16 << 20)
+#define CONNECTIONS 8
+
+AUTO_POINTER(struct archive, archive_read_free);
+AUTO_POINTER(struct archive, archive_write_free);
+
+/* --- archives --- */
+
+static int said(struct archive *archive, const char *what, struct err *err)
+{
+	const char *words = archive_error_string(archive);
+
+	/* Of the target, what the system said matters: a full disk is not damage. */
+	if (archive_errno(archive) == ENOSPC || archive_errno(archive) == EDQUOT)
+		return err_os(err, archive_errno(archive), "%s", what);
+	return err_set(err, ERR_CORRUPT, "%s: %s", what, words ? words : "unknown reason");
+}
+
+/* "./a/b/" -> "a/b"; NULL for what is not to be in a directory. "" is the directory itself. The caller frees. */
+static char *plain_path(const char *path)
+{
+	auto_free char *plain = NULL;
+
+	while (text_starts(path, "./"))
+		path += strspn(path + 1, "/") + 1;
+	plain = text_copy(text_equal(path, ".") ? "" : path);
+	while (text_ends(plain, "/"))
+		plain[strlen(plain) - 1] = '\0';
+	if (plain[0] && !entry_path_is_safe(plain))
+		return NULL;
+	return take(&plain);
+}
+
+/* Only user.* are of use to others, and trusted.* or security.* are none of an archive's business. */
+static void keep_user_attributes(struct archive_entry *entry)
+{
+	struct archive_entry *copy = archive_entry_clone(entry);
+	const char *name;
+	const void *value;
+	size_t size;
+
+	archive_entry_xattr_clear(entry);
+	archive_entry_xattr_reset(copy);
+	while (archive_entry_xattr_next(copy, &name, &value, &size) == ARCHIVE_OK)
+		if (text_starts(name, "user."))
+			archive_entry_xattr_add_entry(entry, name, value, size);
+	archive_entry_free(copy);
+}
+
+enum verdict {
+	TAKE,
+	LEAVE_OUT,
+	REFUSE
+};
+
+/* Puts the entry below the directory. */
+static enum verdict place(struct archive_entry *entry, const char *directory, struct err *err)
+{
+	const char *path = archive_entry_pathname(entry);
+	const char *target = archive_entry_hardlink(entry);
+	mode_t type = archive_entry_filetype(entry);
+	auto_free char *plain = path ? plain_path(path) : NULL;
+	auto_free char *plain_target = target ? plain_path(target) : NULL;
+	auto_free char *full = NULL;
+	auto_free char *full_target = NULL;
+
+	if (!plain || (target && (!plain_target || !plain_target[0]))) {
+		err_set(err, ERR_CORRUPT, "the archive holds a name that leads out of it: %.200s",
+			path ? path : "(none)");
+		return REFUSE;
+	}
+	if (!plain[0] || (!target && type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK))
+		return LEAVE_OUT;
+	full = text_format("%s/%s", directory, plain);
+	archive_entry_copy_pathname(entry, full);
+	if (target) {
+		full_target = text_format("%s/%s", directory, plain_target);
+		archive_entry_copy_hardlink(entry, full_target);
+	}
+	archive_entry_set_perm(entry, archive_entry_perm(entry) & 0777);
+	archive_entry_set_uid(entry, geteuid());
+	archive_entry_set_gid(entry, getegid());
+	keep_user_attributes(entry);
+	return TAKE;
+}
+
+static int copy_content(struct archive *from, struct archive *to, uint64_t *bytes,
+	struct cancel *cancel, struct err *err)
+{
+	const void *block;
+	size_t size;
+	la_int64_t offset;
+
+	for (;;) {
+		int result = archive_read_data_block(from, &block, &size, &offset);
+
+		if (result == ARCHIVE_EOF)
+			return 0;
+		if (result < ARCHIVE_OK)
+			return said(from, "the archive is damaged or cut short", err);
+		if (cancel_check(cancel, err) < 0)
+			return -1;
+		if (archive_write_data_block(to, block, size, offset) < ARCHIVE_OK)
+			return said(to, "cannot unpack", err);
+		*bytes += size;
+	}
+}
+
+static int unpack_entry(struct archive *from, struct archive *to, struct archive_entry *entry,
+	struct import_result *result, struct cancel *cancel, struct err *err)
+{
+	bool is_file = archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
+
+	if (archive_write_header(to, entry) < ARCHIVE_OK)
+		return said(to, "cannot unpack", err);
+	if (archive_entry_size(entry) > 0 &&
+		copy_content(from, to, &result->bytes, cancel, err) < 0)
+		return -1;
+	if (archive_write_finish_entry(to) < ARCHIVE_WARN)
+		return said(to, "cannot unpack", err);
+	result->files += is_file;
+	return 0;
+}
+
+static int unpack_all(struct archive *from, struct archive *to, const char *directory,
+	struct import_result *result, struct cancel *cancel, struct err *err)
+{
+	struct archive_entry *entry;
+	int status;
+
+	while ((status = archive_read_next_header(from, &entry)) >= ARCHIVE_WARN) {
+		enum verdict verdict;
+
+		if (status == ARCHIVE_EOF)
+			return archive_write_close(to) < ARCHIVE_WARN
+				       ? said(to, "cannot unpack", err)
+				       : 0;
+		verdict = place(entry, directory, err);
+		if (verdict == REFUSE)
+			return -1;
+		if (verdict == LEAVE_OUT)
+			result->left_out += archive_entry_filetype(entry) != AE_IFDIR;
+		else if (unpack_entry(from, to, entry, result, cancel, err) < 0)
+			return -1;
+	}
+	return said(from, "cannot read the archive", err);
+}
+
+int storage_unpack(int fd, const char *directory, struct import_result *result,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(archive_read_free) struct archive *from = archive_read_new();
+	auto_(archive_write_free) struct archive *to = archive_write_disk_new();
+	char root[PATH_MAX];
+
+	*result = (struct import_result){0};
+	if (!from || !to)
+		return err_os(err, ENOMEM, "archive");
+	/* The check for links on the way would stumble over one above the directory. */
+	if (!realpath(directory, root))
+		return err_os(err, errno, "%s", directory);
+	if (archive_read_support_format_tar(from) < ARCHIVE_WARN ||
+		archive_read_support_filter_all(from) < ARCHIVE_WARN ||
+		archive_write_disk_set_options(to,
+			ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_XATTR |
+				ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT) <
+			ARCHIVE_OK)
+		return said(from, "archive", err);
+	if (archive_read_open_fd(from, fd, BLOCK) < ARCHIVE_OK)
+		return said(from, "this is no tar archive", err);
+	return unpack_all(from, to, root, result, cancel, err);
+}
+
+/* --- plain objects --- */
+
+/* One range of one object. */
+struct piece {
+	const struct store_object *object;
+	uint64_t offset;
+};
+
+struct collecting {
+	struct store *store;
+	const char *directory;
+	struct cancel *cancel;
+	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
+	void *arg;
+	struct piece *pieces;
+	size_t piece_count;
+	uint64_t bytes_total;
+	_Atomic uint64_t bytes_done;
+	atomic_size_t next;
+	pthread_mutex_t mutex;
+	bool failed; /* under mutex, like the next */
+	struct err err;
+};
+
+AUTO(struct store_listing, store_listing_release);
+AUTO_POINTER(struct store, store_close);
+
+static int make_file(
+	const struct collecting *collecting, const struct store_object *object, struct err *err)
+{
+	auto_free char *path = text_format("%s/%s", collecting->directory, object->key);
+	auto_free char *parent = text_copy_n(path, (size_t)(strrchr(path, '/') - path));
+	auto_close int fd = -1;
+
+	if (file_make_directories(parent, 0777, err) < 0)
+		return -1;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0 || ftruncate(fd, (off_t)object->size) < 0)
+		return err_os(err, errno, "%s", path);
+	return 0;
+}
+
+static int lay_out(struct collecting *collecting, const struct store_listing *found,
+	struct import_result *result, struct err *err)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < found->count; i++)
+		most += (size_t)(found->items[i].size / PIECE) + 1;
+	collecting->pieces = memory_new((most + 1) * sizeof(*collecting->pieces));
+	for (size_t i = 0; i < found->count; i++) {
+		const struct store_object *object = &found->items[i];
+
+		/* Consoles make empty objects like "dir/" for what they show as directories. */
+		if (!entry_path_is_safe(object->key)) {
+			result->left_out++;
+			continue;
+		}
+		if (make_file(collecting, object, err) < 0)
+			return -1;
+		for (uint64_t at = 0; at < object->size; at += PIECE)
+			collecting->pieces[collecting->piece_count++] = (struct piece){object, at};
+		result->files++;
+		result->bytes += object->size;
+	}
+	collecting->bytes_total = result->bytes;
+	return 0;
+}
+
+static int copy_piece(struct collecting *collecting, const struct piece *piece, struct bytes *space,
+	struct err *err)
+{
+	auto_free char *path = text_format("%s/%s", collecting->directory, piece->object->key);
+	auto_close int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t left = piece->object->size - piece->offset;
+	size_t size = (size_t)(left < PIECE ? left : PIECE), at = 0;
+
+	if (fd < 0)
+		return err_os(err, errno, "%s", path);
+	space->size = 0;
+	if (collecting->store->ops->get(collecting->store, piece->object->key, piece->offset, size,
+		    space, collecting->cancel, err) < 0)
+		return -1;
+	while (at < size) {
+		ssize_t wrote =
+			pwrite(fd, space->data + at, size - at, (off_t)(piece->offset + at));
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote < 0)
+			return err_os(err, errno, "%s", path);
+		at += (size_t)wrote;
+	}
+	return 0;
+}
+
+static void work(void *arg, size_t index)
+{
+	struct collecting *collecting = arg;
+	struct bytes space = {0};
+	struct err err = {0};
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&collecting->next, 1)) < collecting->piece_count) {
+		if (copy_piece(collecting, &collecting->pieces[i], &space, &err) == 0) {
+			uint64_t done = atomic_fetch_add(&collecting->bytes_done, space.size);
+
+			if (collecting->progress)
+				collecting->progress(collecting->arg, done + space.size,
+					collecting->bytes_total);
+			continue;
+		}
+		atomic_store(&collecting->next, collecting->piece_count);
+		pthread_mutex_lock(&collecting->mutex);
+		if (!collecting->failed)
+			collecting->err = err;
+		collecting->failed = true;
+		pthread_mutex_unlock(&collecting->mutex);
+	}
+	bytes_release(&space);
+}
+
+static int copy_all(struct collecting *collecting, struct err *err)
+{
+	size_t threads = collecting->piece_count;
+
+	pthread_mutex_init(&collecting->mutex, NULL);
+	if (threads > 0)
+		parallel_run(threads < CONNECTIONS ? threads : CONNECTIONS, work, collecting);
+	pthread_mutex_destroy(&collecting->mutex);
+	if (!collecting->failed)
+		return 0;
+	if (err)
+		*err = collecting->err;
+	return -1;
+}
+
+int storage_collect(const char *url, const char *directory,
+	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg,
+	struct import_result *result, struct cancel *cancel, struct err *err)
+{
+	auto_(store_close) struct store *store = NULL;
+	auto_(store_listing_release) struct store_listing found = {0};
+	struct collecting collecting = {
+		.directory = directory, .cancel = cancel, .progress = progress, .arg = arg};
+	int failed;
+
+	*result = (struct import_result){0};
+	if (store_open(url, false, true, &store, cancel, err) < 0 ||
+		store->ops->list(store, "", STORE_ALL, &found, cancel, err) < 0)
+		return -1;
+	if (found.count == 0)
+		return err_set(err, ERR_NOT_FOUND, "%s: there is nothing below it", url);
+	collecting.store = store;
+	failed = lay_out(&collecting, &found, result, err) < 0 || copy_all(&collecting, err) < 0;
+	free(collecting.pieces);
+	return failed ? -1 : 0;
+}

@@ -1,0 +1,163 @@
+#include "leftovers.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/workers.h"
+#include "pack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEFTOVERS_MOST 4096
+#define PATIENCE_MS 5000
+#define THREADS_MOST 16
+/* Enough for the index of a pack of large chunks; one of many small ones takes a second request. */
+#define TAIL_SIZE ((uint64_t)8 << 10)
+
+struct finding {
+	struct storage *storage;
+	struct cancel *cancel;
+	const struct store_object **chosen;
+	size_t count;
+	size_t prefix_length; /* of "jobs/<job>/" */
+	int64_t until_ms;
+	atomic_size_t next;
+};
+
+/* --- choosing --- */
+
+static bool parse_key(const char *key, const char *prefix, struct snapshot_id *id)
+{
+	uint64_t attempt, sequence;
+	char numbers[2][16];
+
+	if (!text_starts(key, prefix) || sscanf(key + strlen(prefix), "packs/%15[0-9]/%15[0-9]-",
+						 numbers[0], numbers[1]) != 2)
+		return false;
+	if (!text_to_u64(numbers[0], UINT32_MAX, &attempt) ||
+		!text_to_u64(numbers[1], UINT32_MAX, &sequence))
+		return false;
+	*id = (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
+	return true;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t leftovers_choose(const struct store_listing *packs, const char *prefix,
+	struct snapshot_id parent, struct index *index, const struct store_object **chosen,
+	size_t most)
+{
+	auto_free const char **known = memory_new((index->pack_count + 1) * sizeof(*known));
+	size_t count = 0;
+
+	for (size_t i = 0; i < index->pack_count; i++)
+		known[i] = index->packs[i].key;
+	qsort(known, index->pack_count, sizeof(*known), compare_texts);
+	/* The listing is sorted, and with it attempts and sequences. */
+	for (size_t i = packs->count; i > 0 && count < most; i--) {
+		const struct store_object *pack = &packs->items[i - 1];
+		const char *key = pack->key + strlen(prefix);
+		struct snapshot_id id;
+
+		if (!parse_key(pack->key, prefix, &id))
+			continue;
+		if (snapshot_id_compare(id, parent) <= 0)
+			break;
+		if (pack->size > PACK_MAGIC_SIZE + PACK_FOOTER_SIZE &&
+			pack->size <= PACK_CAPACITY &&
+			!bsearch(&key, known, index->pack_count, sizeof(*known), compare_texts))
+			chosen[count++] = pack;
+	}
+	return count;
+}
+
+int64_t leftovers_patience_ms(int64_t left_ms)
+{
+	return left_ms == CLOCK_NEVER || left_ms / 10 > PATIENCE_MS ? PATIENCE_MS : left_ms / 10;
+}
+
+/* --- reading --- */
+
+static int read_tail(
+	struct finding *finding, const struct store_object *pack, uint64_t size, struct bytes *tail)
+{
+	struct store *store = finding->storage->store;
+
+	tail->size = 0;
+	return store->ops->get(
+		store, pack->key, pack->size - size, (size_t)size, tail, finding->cancel, NULL);
+}
+
+static void add(struct finding *finding, const struct store_object *pack,
+	const struct pack_record *records, uint32_t count)
+{
+	struct index *index = &finding->storage->index;
+	uint32_t number = index_add_leftover(index, pack->key + finding->prefix_length, pack->size);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct chunk chunk = {
+			.pack = number,
+			.offset = records[i].offset,
+			.stored = records[i].stored,
+			.codec = records[i].codec,
+		};
+
+		memcpy(chunk.digest, records[i].digest, DIGEST_SIZE);
+		index_add(index, &chunk);
+	}
+}
+
+static void look_into(struct finding *finding, const struct store_object *pack)
+{
+	auto_(bytes_release) struct bytes tail = {0};
+	auto_free struct pack_record *records = NULL;
+	uint64_t size = pack->size < TAIL_SIZE ? pack->size : TAIL_SIZE, needed;
+	uint32_t count;
+
+	if (read_tail(finding, pack, size, &tail) < 0 ||
+		pack_footer(tail.data + size - PACK_FOOTER_SIZE, pack->size, &count, NULL) < 0)
+		return;
+	needed = (uint64_t)count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE;
+	if (needed > size && read_tail(finding, pack, size = needed, &tail) < 0)
+		return;
+	records = memory_new((count + (size_t)1) * sizeof(*records));
+	if (pack_index(tail.data + size - needed, count, pack->size, records, NULL) == 0)
+		add(finding, pack, records, count);
+}
+
+static void work(void *arg, size_t index)
+{
+	struct finding *finding = arg;
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&finding->next, 1)) < finding->count &&
+		!cancel_raised(finding->cancel) && clock_monotonic_ms() < finding->until_ms)
+		look_into(finding, finding->chosen[i]);
+}
+
+int leftovers_find(struct storage *storage, const struct store_listing *packs,
+	struct snapshot_id parent, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/", storage->job);
+	auto_free const struct store_object **chosen = memory_new(LEFTOVERS_MOST * sizeof(*chosen));
+	int64_t left_ms = cancel ? cancel_left_ms(cancel) : CLOCK_NEVER;
+	struct finding finding = {
+		.storage = storage,
+		.cancel = cancel,
+		.chosen = chosen,
+		.count = leftovers_choose(
+			packs, prefix, parent, &storage->index, chosen, LEFTOVERS_MOST),
+		.prefix_length = strlen(prefix),
+		.until_ms = clock_monotonic_ms() + leftovers_patience_ms(left_ms),
+	};
+
+	if (finding.count > 0)
+		parallel_run(finding.count < THREADS_MOST ? finding.count : THREADS_MOST, work,
+			&finding);
+	return cancel_check(cancel, err);
+}

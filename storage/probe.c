@@ -1,0 +1,276 @@
+/* Tries a store, one thing after the other, and measures it: for `reprieve doctor`. Facts only; what they mean is decided elsewhere. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/workers.h"
+#include "store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE ((size_t)8 << 20)
+#define CONNECTIONS 8
+#define PIECES_MOST 64
+
+AUTO(struct store_listing, store_listing_release);
+AUTO_POINTER(struct store, store_close);
+
+struct probing {
+	struct store *store;
+	struct store_probe *probe;
+	struct cancel *cancel;
+	char nonce[33];
+	uint8_t *data; /* PIECE bytes that do not compress */
+	size_t pieces;
+	enum probe_step measured;
+	atomic_size_t next;
+	pthread_mutex_t mutex;
+	struct probe_answer *answer; /* under mutex while it is measured */
+};
+
+/* Below tmp/, where a store keeps what nobody misses: what a killed doctor leaves is removed with the next sweep. */
+static char *key_of(const struct probing *probing, const char *name)
+{
+	return text_format("tmp/doctor-%s-%s", probing->nonce, name);
+}
+
+static void note(struct probing *probing, enum probe_step step, int64_t began_ms, int result,
+	const struct err *err)
+{
+	struct probe_answer *answer = &probing->probe->steps[step];
+
+	answer->tried = true;
+	answer->worked = result == 0;
+	answer->took_ms = clock_monotonic_ms() - began_ms;
+	if (result < 0)
+		answer->err = *err;
+}
+
+/* --- one small object --- */
+
+static const char content[] = "Written by `reprieve doctor`, which removes it.\n";
+
+static void try_put(struct probing *probing)
+{
+	auto_free char *key = key_of(probing, "a");
+	int64_t began = clock_monotonic_ms();
+	struct err err = {0};
+	int result = probing->store->ops->put(probing->store, key, content, sizeof(content) - 1,
+		STORE_UNIQUE, probing->cancel, &err);
+
+	note(probing, PROBE_PUT, began, result, &err);
+}
+
+static void try_get(struct probing *probing)
+{
+	auto_free char *key = key_of(probing, "a");
+	struct bytes there = {0};
+	int64_t began = clock_monotonic_ms();
+	struct err err = {0};
+	int result = probing->store->ops->get(
+		probing->store, key, 0, STORE_TO_END, &there, probing->cancel, &err);
+
+	if (result == 0 &&
+		(there.size != sizeof(content) - 1 || memcmp(there.data, content, there.size) != 0))
+		result = err_set(&err, ERR_CORRUPT, "what came back is not what was put");
+	note(probing, PROBE_GET, began, result, &err);
+	bytes_release(&there);
+}
+
+static int put_if_absent(struct probing *probing, const char *key, struct err *err)
+{
+	return probing->store->ops->put(probing->store, key, content, sizeof(content) - 1,
+		STORE_IF_ABSENT, probing->cancel, err);
+}
+
+static void try_if_absent(struct probing *probing)
+{
+	auto_free char *key = key_of(probing, "b");
+	int64_t began = clock_monotonic_ms();
+	struct err err = {0};
+	int result = put_if_absent(probing, key, &err);
+
+	if (result == 0 && put_if_absent(probing, key, &err) == 0)
+		result = err_set(&err, ERR_FAILED, "a second put of the same name was not refused");
+	else if (result == 0 && err.kind != ERR_EXISTS)
+		result = err_wrap(&err, "the second put");
+	note(probing, PROBE_IF_ABSENT, began, result, &err);
+}
+
+static void try_list(struct probing *probing)
+{
+	auto_free char *prefix = key_of(probing, "");
+	auto_free char *key = key_of(probing, "a");
+	auto_(store_listing_release) struct store_listing found = {0};
+	int64_t began = clock_monotonic_ms();
+	struct err err = {0};
+	int result = probing->store->ops->list(
+		probing->store, prefix, STORE_ALL, &found, probing->cancel, &err);
+	const struct store_object *object = store_listing_find(&found, key);
+
+	if (result == 0 && !object && probing->probe->steps[PROBE_PUT].worked)
+		result = err_set(&err, ERR_FAILED, "what was just put is not in the list");
+	probing->probe->dated = object && object->modified_ms > 0;
+	note(probing, PROBE_LIST, began, result, &err);
+}
+
+static void try_remove(struct probing *probing)
+{
+	static const char *const names[] = {"a", "b"};
+	int64_t began = clock_monotonic_ms();
+	struct err err = {0};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && result == 0; i++) {
+		auto_free char *key = key_of(probing, names[i]);
+		struct bytes there = {0};
+
+		result = probing->store->ops->remove(probing->store, key, probing->cancel, &err);
+		if (result == 0 && probing->probe->steps[PROBE_GET].worked &&
+			probing->store->ops->get(probing->store, key, 0, STORE_TO_END, &there,
+				probing->cancel, NULL) == 0)
+			result = err_set(&err, ERR_FAILED, "it is still there afterwards");
+		bytes_release(&there);
+	}
+	note(probing, PROBE_REMOVE, began, result, &err);
+}
+
+/* --- measuring --- */
+
+static void fill(uint8_t *data)
+{
+	uint64_t state = 88172645463325252u;
+
+	for (size_t i = 0; i + sizeof(state) <= PIECE; i += sizeof(state)) {
+		state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+		memcpy(data + i, &state, sizeof(state));
+	}
+}
+
+static int move_piece(
+	struct probing *probing, const char *key, struct bytes *space, struct err *err)
+{
+	struct store *store = probing->store;
+
+	if (probing->measured == PROBE_UPLOAD)
+		return store->ops->put(
+			store, key, probing->data, PIECE, STORE_UNIQUE, probing->cancel, err);
+	space->size = 0;
+	if (store->ops->get(store, key, 0, PIECE, space, probing->cancel, err) < 0)
+		return -1;
+	if (memcmp(space->data, probing->data, PIECE) != 0)
+		return err_set(err, ERR_CORRUPT, "what came back is not what was put");
+	return 0;
+}
+
+static void work(void *arg, size_t index)
+{
+	struct probing *probing = arg;
+	struct bytes space = {0};
+	struct err err = {0};
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&probing->next, 1)) < probing->pieces) {
+		auto_free char *name = text_format("m%zu", i);
+		auto_free char *key = key_of(probing, name);
+
+		if (move_piece(probing, key, &space, &err) == 0)
+			continue;
+		atomic_store(&probing->next, probing->pieces);
+		pthread_mutex_lock(&probing->mutex);
+		if (probing->answer->worked)
+			probing->answer->err = err;
+		probing->answer->worked = false;
+		pthread_mutex_unlock(&probing->mutex);
+	}
+	bytes_release(&space);
+}
+
+static void measure(struct probing *probing, enum probe_step step)
+{
+	size_t threads = probing->pieces < CONNECTIONS ? probing->pieces : CONNECTIONS;
+	int64_t began;
+
+	probing->measured = step;
+	probing->answer = &probing->probe->steps[step];
+	probing->answer->tried = probing->answer->worked = true;
+	atomic_store(&probing->next, 0);
+	began = clock_monotonic_ms();
+	parallel_run(threads, work, probing);
+	probing->answer->took_ms = clock_monotonic_ms() - began;
+	probing->probe->at_once = (unsigned)threads;
+}
+
+static void measure_both(struct probing *probing, uint64_t bytes)
+{
+	probing->pieces = (size_t)((bytes + PIECE - 1) / PIECE);
+	if (probing->pieces > PIECES_MOST)
+		probing->pieces = PIECES_MOST;
+	probing->probe->bytes = (uint64_t)probing->pieces * PIECE;
+	probing->data = memory_new(PIECE);
+	fill(probing->data);
+	pthread_mutex_init(&probing->mutex, NULL);
+	measure(probing, PROBE_UPLOAD);
+	if (probing->answer->worked)
+		measure(probing, PROBE_DOWNLOAD);
+	pthread_mutex_destroy(&probing->mutex);
+	/* Also when it was cancelled meanwhile: nothing is left behind on purpose. */
+	for (size_t i = 0; i < probing->pieces; i++) {
+		auto_free char *name = text_format("m%zu", i);
+		auto_free char *key = key_of(probing, name);
+
+		probing->store->ops->remove(probing->store, key, NULL, NULL);
+	}
+	free(probing->data);
+}
+
+/* --- all of it --- */
+
+static void ask_backend(struct probing *probing)
+{
+	struct store_health health = {0};
+
+	store_describe(
+		probing->store, probing->probe->description, sizeof(probing->probe->description));
+	if (probing->store->ops->tell_health)
+		probing->store->ops->tell_health(probing->store, &health);
+	probing->probe->if_absent_guessed = health.if_absent_guessed;
+	probing->probe->skew_known = health.skew_known;
+	probing->probe->skew_ms = health.skew_ms;
+}
+
+int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, struct cancel *cancel,
+	struct err *err)
+{
+	auto_(store_close) struct store *store = NULL;
+	struct probing probing = {.probe = probe, .cancel = cancel};
+	int64_t began = clock_monotonic_ms();
+	struct err own = {0};
+	int opened;
+
+	*probe = (struct store_probe){0};
+	opened = store_open(url, true, false, &store, cancel, &own);
+	probing.store = store;
+	note(&probing, PROBE_OPEN, began, opened, &own);
+	if (opened < 0)
+		return cancel_check(cancel, err);
+	file_nonce(probing.nonce);
+	try_put(&probing);
+	/* Even where nothing can be put, what lies there already may be readable: that is worth knowing. */
+	if (probe->steps[PROBE_PUT].worked)
+		try_get(&probing);
+	try_list(&probing);
+	if (probe->steps[PROBE_PUT].worked) {
+		try_if_absent(&probing);
+		try_remove(&probing);
+	}
+	if (bytes > 0 && probe->steps[PROBE_GET].worked && probe->steps[PROBE_REMOVE].worked)
+		measure_both(&probing, bytes);
+	ask_backend(&probing);
+	return cancel_check(cancel, err);
+}

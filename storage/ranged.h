@@ -1,0 +1,20 @@
+/* PURE. Reading a part of an object over HTTP: what is asked for, and whether the answer is that. */
+#ifndef RANGED_H
+#define RANGED_H
+
+#include "base/err.h"
+#include "base/http.h"
+#include "base/text.h"
+
+#include <stdint.h>
+
+/* "bytes=0-99" for a header; NULL for the whole object, which is read without. `size` may be STORE_TO_END, but not 0. The caller
+ * frees. */
+char *ranged_text(uint64_t offset, size_t size);
+
+/* Appends the answer's body to `out`, by handing over its memory where `out` is empty. ERR_CORRUPT where it is shorter than asked
+ * for, ERR_FAILED where it is not that range. */
+int ranged_take(struct http_response *response, uint64_t offset, size_t size, struct bytes *out,
+	struct err *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* PURE. A bandwidth limit: a bucket of tokens that may go into debt, because a pack is sent whole. What it owes is waited for by the
+ * next one. */
+#ifndef RATE_H
+#define RATE_H
+
+#include <stdint.h>
+
+struct rate {
+	uint64_t bytes_per_second; /* 0: no limit */
+	int64_t paid_ms; /* when all that was taken so far is paid for; zero-initialised is "long ago" */
+};
+
+/* Takes `bytes`: how many ms to wait before they are sent. What was not used is kept for one second at most. */
+int64_t rate_take(struct rate *rate, uint64_t bytes, int64_t now_ms);
+
+#endif

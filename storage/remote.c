@@ -1,0 +1,354 @@
+#include "remote.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "retry.h"
+#include "timestamp.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum {
+	IDLE_MS = 4000,
+	PATIENCE_MS = 30 * 1000,
+	MOVES_MOST = 3,
+	HEADERS_MOST = 48,
+};
+
+struct remote_request {
+	char *url;
+	char *headers[HEADERS_MOST + 1];
+	size_t header_count;
+};
+
+struct remote {
+	int64_t idle_ms, patience_ms;
+	pthread_mutex_t mutex; /* holds what follows */
+	struct http **
+		resting; /* the one used last is taken first, so that in a lull the others grow old and close */
+	size_t resting_count;
+	size_t made_count; /* also the capacity of `resting` */
+	struct remote_statistics statistics;
+};
+
+/* One call: its tries so far. */
+struct progress {
+	struct remote *remote;
+	const struct remote_call *call;
+	struct remote_try attempt;
+	int64_t begun_ms;
+	unsigned moves;
+	bool refreshed, skewed, fresh;
+	int64_t asked_ms;
+};
+
+/* --- the request being prepared --- */
+
+void remote_set_url(struct remote_request *request, const char *url)
+{
+	free(request->url);
+	request->url = text_copy(url);
+}
+
+void remote_add_header(struct remote_request *request, const char *format, ...)
+{
+	va_list args;
+
+	if (request->header_count == HEADERS_MOST) {
+		fprintf(stderr, "reprieve: more than %d headers in a request\n", HEADERS_MOST);
+		abort();
+	}
+	va_start(args, format);
+	if (vasprintf(&request->headers[request->header_count++], format, args) < 0)
+		abort();
+	va_end(args);
+}
+
+static void remote_request_release(struct remote_request *request)
+{
+	/* They hold signatures and tokens. */
+	for (size_t i = 0; i < request->header_count; i++) {
+		explicit_bzero(request->headers[i], strlen(request->headers[i]));
+		free(request->headers[i]);
+	}
+	free(request->url);
+	*request = (struct remote_request){0};
+}
+AUTO(struct remote_request, remote_request_release);
+
+/* --- the pool --- */
+
+struct remote *remote_new(const struct remote_options *options)
+{
+	struct remote *remote = memory_new(sizeof(*remote));
+
+	remote->idle_ms = options && options->idle_ms ? options->idle_ms : IDLE_MS;
+	remote->patience_ms = options && options->patience_ms ? options->patience_ms : PATIENCE_MS;
+	pthread_mutex_init(&remote->mutex, NULL);
+	return remote;
+}
+
+void remote_free(struct remote *remote)
+{
+	if (!remote)
+		return;
+	for (size_t i = 0; i < remote->resting_count; i++)
+		http_free(remote->resting[i]);
+	free(remote->resting);
+	pthread_mutex_destroy(&remote->mutex);
+	free(remote);
+}
+
+static int borrow(struct remote *remote, struct http **http, struct err *err)
+{
+	*http = NULL;
+	pthread_mutex_lock(&remote->mutex);
+	if (remote->resting_count)
+		*http = remote->resting[--remote->resting_count];
+	pthread_mutex_unlock(&remote->mutex);
+	if (*http)
+		return 0;
+	if (http_new(http, err) < 0)
+		return -1;
+	pthread_mutex_lock(&remote->mutex);
+	remote->made_count++;
+	remote->resting =
+		memory_grow(remote->resting, remote->made_count, sizeof(*remote->resting));
+	pthread_mutex_unlock(&remote->mutex);
+	return 0;
+}
+
+static void give_back(struct remote *remote, struct http *http)
+{
+	pthread_mutex_lock(&remote->mutex);
+	remote->resting[remote->resting_count++] = http;
+	pthread_mutex_unlock(&remote->mutex);
+}
+
+void remote_statistics(struct remote *remote, struct remote_statistics *statistics)
+{
+	pthread_mutex_lock(&remote->mutex);
+	*statistics = remote->statistics;
+	pthread_mutex_unlock(&remote->mutex);
+}
+
+/* --- one try --- */
+
+static int64_t skew_of(struct remote *remote)
+{
+	int64_t skew;
+
+	pthread_mutex_lock(&remote->mutex);
+	skew = remote->statistics.skew_ms;
+	pthread_mutex_unlock(&remote->mutex);
+	return skew;
+}
+
+/* With `mutex` held. */
+static void note_clock(struct remote *remote, const struct http_response *answer)
+{
+	const char *date = http_header(answer, "date");
+	int64_t server_ms;
+
+	if (!date || !timestamp_parse_http(date, &server_ms))
+		return;
+	remote->statistics.clock_seen = true;
+	remote->statistics.clock_ms = server_ms - clock_wall_ms();
+}
+
+static void count_request(struct progress *progress, const struct http_response *answer)
+{
+	struct remote *remote = progress->remote;
+
+	pthread_mutex_lock(&remote->mutex);
+	remote->statistics.requests++;
+	if (progress->attempt.number > 0)
+		remote->statistics.retries++;
+	if (answer) {
+		note_clock(remote, answer);
+		remote->statistics.bytes_sent += progress->call->body_size;
+		remote->statistics.bytes_received += answer->body.size;
+	}
+	pthread_mutex_unlock(&remote->mutex);
+}
+
+static void count_throttled(struct remote *remote)
+{
+	pthread_mutex_lock(&remote->mutex);
+	remote->statistics.throttled++;
+	pthread_mutex_unlock(&remote->mutex);
+}
+
+static int send_request(struct progress *progress, const struct remote_request *prepared,
+	struct http_response *response, struct cancel *cancel, struct err *err)
+{
+	const struct remote_call *call = progress->call;
+	const struct http_request request = {
+		.method = call->method,
+		.url = prepared->url,
+		.headers = (const char *const *)prepared->headers,
+		.body = call->body,
+		.body_size = call->body_size,
+		.stall_timeout_ms = retry_stall_ms(cancel_left_ms(cancel)),
+		.idle_timeout_ms = progress->remote->idle_ms,
+		.fresh = progress->fresh,
+	};
+	struct http *http = NULL;
+	int result;
+
+	if (borrow(progress->remote, &http, err) < 0)
+		return -1;
+	result = http_perform(http, &request, response, cancel, err);
+	give_back(progress->remote, http);
+	count_request(progress, result == 0 ? response : NULL);
+	return result;
+}
+
+/* "Retry-After: 3", or a date; S3 also says it in milliseconds. */
+static int64_t asked_pause_ms(const struct http_response *response, int64_t now_ms)
+{
+	const char *after = http_header(response, "retry-after");
+	const char *after_ms = http_header(response, "x-amz-retry-after");
+	uint64_t value;
+	int64_t date_ms;
+
+	if (after_ms && text_to_u64(after_ms, 3600 * 1000, &value))
+		return (int64_t)value;
+	if (after && text_to_u64(after, 3600, &value))
+		return (int64_t)value * 1000;
+	if (after && timestamp_parse_http(after, &date_ms))
+		return date_ms > now_ms ? date_ms - now_ms : 0;
+	return -1;
+}
+
+/* False where no answer says what time it is. */
+static bool correct_clock(struct remote *remote)
+{
+	bool seen;
+
+	pthread_mutex_lock(&remote->mutex);
+	seen = remote->statistics.clock_seen;
+	remote->statistics.skew_ms = remote->statistics.clock_ms;
+	pthread_mutex_unlock(&remote->mutex);
+	return seen;
+}
+
+/* --- from one try to the next --- */
+
+/* Sleeps if there is to be another try; -1 with the last try's error if not. */
+static int pause_before_next(
+	struct progress *progress, enum retry_cause cause, struct cancel *cancel, struct err *err)
+{
+	struct retry_facts facts = {
+		.cause = cause,
+		.tries = progress->attempt.number + 1,
+		.spent_ms = clock_monotonic_ms() - progress->begun_ms,
+		.patience_ms = progress->remote->patience_ms,
+		.left_ms = cancel_left_ms(cancel),
+		.asked_ms = progress->asked_ms,
+	};
+	struct retry_choice choice;
+	struct err stopped;
+
+	if (getrandom(&facts.random, sizeof(facts.random), 0) < 0)
+		facts.random = UINT32_MAX / 2;
+	choice = retry_decide(&facts);
+	if (!choice.again)
+		return err_wrap(
+			err, "after %u %s", facts.tries, facts.tries == 1 ? "try" : "tries");
+	if (cancel_sleep(cancel, choice.after_ms, &stopped) < 0)
+		return err_set(
+			err, stopped.kind, "%s (last: %.400s)", stopped.text, err ? err->text : "");
+	progress->attempt.number++;
+	progress->asked_ms = -1;
+	return 0;
+}
+
+static int again_at_once(struct progress *progress)
+{
+	progress->attempt.number++;
+	return 0;
+}
+
+/* What follows from a verdict: 0 for another try, -1 with `err` (judge's) for the end. */
+static int go_on(struct progress *progress, enum remote_verdict verdict,
+	const struct http_response *response, struct cancel *cancel, struct err *err)
+{
+	switch (verdict) {
+	case REMOTE_RETRY:
+		/* A front end that is in trouble stays so for this connection: the next one may lead to another. */
+		progress->fresh = true;
+		progress->asked_ms = asked_pause_ms(response, progress->attempt.now_ms);
+		return pause_before_next(progress, RETRY_FAULT, cancel, err);
+	case REMOTE_SLOW_DOWN:
+		count_throttled(progress->remote);
+		progress->asked_ms = asked_pause_ms(response, progress->attempt.now_ms);
+		return pause_before_next(progress, RETRY_THROTTLED, cancel, err);
+	case REMOTE_REFRESH:
+		if (progress->refreshed)
+			return -1;
+		progress->refreshed = progress->attempt.refresh = true;
+		return again_at_once(progress);
+	case REMOTE_SKEWED:
+		if (progress->skewed || !correct_clock(progress->remote))
+			return -1;
+		progress->skewed = true;
+		return again_at_once(progress);
+	case REMOTE_MOVED:
+		if (progress->moves++ == MOVES_MOST)
+			return err_wrap(err, "moved more than %d times", MOVES_MOST);
+		return again_at_once(progress);
+	case REMOTE_DONE:
+	case REMOTE_FAILED:
+		break;
+	}
+	return -1;
+}
+
+/* 1: done; 0: another try; -1: the end. */
+static int run_try(struct progress *progress, struct http_response *response, struct cancel *cancel,
+	struct err *err)
+{
+	auto_(remote_request_release) struct remote_request request = {0};
+	const struct remote_call *call = progress->call;
+	enum remote_verdict verdict;
+
+	progress->attempt.now_ms = clock_wall_ms() + skew_of(progress->remote);
+	if (call->prepare(call->arg, &progress->attempt, &request, cancel, err) < 0 ||
+		send_request(progress, &request, response, cancel, err) < 0) {
+		if (err->kind != ERR_RETRY)
+			return -1;
+		progress->fresh = true;
+		return pause_before_next(progress, RETRY_FAULT, cancel, err);
+	}
+	progress->attempt.refresh = false;
+	verdict = call->judge(call->arg, response, err);
+	if (verdict == REMOTE_DONE)
+		return 1;
+	return go_on(progress, verdict, response, cancel, err);
+}
+
+int remote_perform(struct remote *remote, const struct remote_call *call,
+	struct http_response *response, struct cancel *cancel, struct err *err)
+{
+	struct progress progress = {
+		.remote = remote,
+		.call = call,
+		.begun_ms = clock_monotonic_ms(),
+		.asked_ms = -1,
+	};
+	struct err own = {0};
+	int done;
+
+	while ((done = run_try(&progress, response, cancel, &own)) == 0)
+		own = (struct err){0};
+	if (done > 0)
+		return 0;
+	if (err)
+		*err = own;
+	return -1;
+}

@@ -1,0 +1,87 @@
+/*
+ * PRIVATE. What all stores over HTTP share: a pool of connections and the loop of one call: prepare (sign, at the time of
+ * sending), perform, judge, and then done, again or given up. Thread-safe: as many calls at once as there are threads.
+ *
+ * The loop knows the deadline in the cancel object (retry.h): far from it a call is patient for a while; in the last window it
+ * goes on until the deadline, with short pauses and an early eye for stalls. It corrects the clock once when the server calls it
+ * skewed, has credentials renewed once when they expired, and follows a move (region, redirect) a few times at most.
+ */
+#ifndef REMOTE_H
+#define REMOTE_H
+
+#include "base/cancel.h"
+#include "base/err.h"
+#include "base/http.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct remote;
+
+struct remote_options {
+	int64_t idle_ms; /* how long an unused connection may be kept; 0: 4 s (S3 closes after 5) */
+	int64_t patience_ms; /* how long a call goes on without success while no deadline is near; 0: 30 s */
+};
+
+/* What prepare() is told. */
+struct remote_try {
+	unsigned number; /* from 0 */
+	int64_t now_ms;  /* wall clock as the server has it: sign with this */
+	bool refresh; /* the credentials used last were refused as expired: get others, whatever their expiry says */
+};
+
+/* What prepare() fills; empty at each try. Everything is copied. */
+struct remote_request;
+void remote_set_url(struct remote_request *request, const char *url);
+void remote_add_header(struct remote_request *request, const char *format, ...)
+	__attribute__((format(printf, 2, 3))); /* "Name: value" */
+
+enum remote_verdict {
+	REMOTE_DONE, /* the answer is what was asked for */
+	REMOTE_RETRY, /* 5xx, a conflict that passes, an answer that makes no sense: again after a pause */
+	REMOTE_SLOW_DOWN, /* throttled: again after a longer one, or what Retry-After says */
+	REMOTE_REFRESH,   /* expired credentials: again at once with try.refresh, but only once */
+	REMOTE_SKEWED, /* our clock is wrong: the answer's Date is taken, again at once, but only once */
+	REMOTE_MOVED, /* judge() has noted a new address or region: again at once, three times at most */
+	REMOTE_FAILED, /* final: `err` says what */
+};
+
+struct remote_call {
+	const char *method;
+	const void *body; /* stays the caller's */
+	size_t body_size;
+	void *arg;
+
+	/* Adds URL and headers; may block (credentials). A failure with ERR_RETRY is tried again, any other ends the call. */
+	int (*prepare)(void *arg, const struct remote_try *attempt, struct remote_request *request,
+		struct cancel *cancel, struct err *err);
+	/* For everything but REMOTE_DONE it fills `err`, which is what the caller gets if this was the last try. */
+	enum remote_verdict (*judge)(
+		void *arg, const struct http_response *response, struct err *err);
+};
+
+struct remote_statistics {
+	uint64_t requests; /* sent, again ones included */
+	uint64_t retries;
+	uint64_t throttled;
+	uint64_t bytes_sent; /* bodies of requests that were answered */
+	uint64_t bytes_received;
+	int64_t skew_ms; /* what is added to our clock for signing: not 0 once a server has complained */
+	bool clock_seen;
+	int64_t clock_ms; /* server's clock minus ours, from the last answer's Date: to the second, plus the way */
+};
+
+struct remote *remote_new(const struct remote_options *options); /* NULL: defaults */
+void remote_free(struct remote *remote); /* when no call is under way; NULL is fine */
+
+/*
+ * 0 when judge() said REMOTE_DONE; `response` then holds the answer (set response->body.limit before). Otherwise the error of the
+ * last try: judge()'s, or http_perform()'s, or ERR_CANCELLED ("... (last: ...)" when the deadline came between tries).
+ * A request whose answer was lost may have been carried out, and is sent again: a call must bear that.
+ */
+int remote_perform(struct remote *remote, const struct remote_call *call,
+	struct http_response *response, struct cancel *cancel, struct err *err);
+
+void remote_statistics(struct remote *remote, struct remote_statistics *statistics);
+
+#endif

@@ -1,0 +1,151 @@
+#include "retention.h"
+
+#include "base/text.h"
+#include "timestamp.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *keep_reason_name(enum keep_reason reason)
+{
+	static const char *const names[KEEP_REASONS] = {
+		[KEEP_NEWEST] = "newest",
+		[KEEP_NEWER] = "newer than the newest good one",
+		[KEEP_START] = "an attempt started from it",
+		[KEEP_PINNED] = "pinned",
+		[KEEP_UNKNOWN] = "written by a newer version",
+		[KEEP_LAST] = "last",
+		[KEEP_WITHIN] = "within",
+		[KEEP_EVERY] = "every",
+		[KEEP_TAG] = "tag",
+	};
+
+	return names[reason];
+}
+
+static void add(unsigned *reasons, enum keep_reason reason)
+{
+	*reasons |= 1u << reason;
+}
+
+/* --- what no policy touches --- */
+
+static void keep_always(const struct snapshot_info *items, size_t count, unsigned *reasons)
+{
+	bool seen_newest = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].newest)
+			add(&reasons[i], KEEP_NEWEST);
+		seen_newest = seen_newest || items[i].newest;
+		/* Damage may be of the moment: a listing that lags, a mount that is gone. What is newest is never judged by it. */
+		if (!seen_newest)
+			add(&reasons[i], KEEP_NEWER);
+		if (items[i].started_from)
+			add(&reasons[i], KEEP_START);
+		if (items[i].pinned)
+			add(&reasons[i], KEEP_PINNED);
+		if (items[i].newer)
+			add(&reasons[i], KEEP_UNKNOWN);
+	}
+}
+
+/* --- the rules --- */
+
+/* Damaged, late and abandoned ones do not use up a place. */
+static void keep_last(
+	uint32_t most, const struct snapshot_info *items, size_t count, unsigned *reasons)
+{
+	uint32_t kept = 0;
+
+	for (size_t i = 0; i < count && kept < most; i++) {
+		if (items[i].state != SNAPSHOT_GOOD)
+			continue;
+		add(&reasons[i], KEEP_LAST);
+		kept++;
+	}
+}
+
+/* Seen from the newest snapshot, so that a job that rested for a month does not lose its history at its next start; and from now, so
+ * that one clock in the future does not make all others old. */
+static void keep_within(int64_t within_ms, int64_t now_ms, const struct snapshot_info *items,
+	size_t count, unsigned *reasons)
+{
+	int64_t newest_ms = 0, created_ms;
+
+	for (size_t i = 0; i < count; i++)
+		if (timestamp_parse_iso(items[i].created, &created_ms) && created_ms > newest_ms)
+			newest_ms = created_ms;
+	if (newest_ms == 0 || newest_ms > now_ms)
+		newest_ms = now_ms;
+	for (size_t i = 0; i < count; i++)
+		if (!timestamp_parse_iso(items[i].created, &created_ms) ||
+			created_ms >= newest_ms - within_ms)
+			add(&reasons[i], KEEP_WITHIN);
+}
+
+/* The first of each stretch of so many steps, so that what was kept once is kept again at the next look. */
+static void keep_every(
+	int64_t steps, const struct snapshot_info *items, size_t count, unsigned *reasons)
+{
+	int64_t stretch = -1;
+
+	for (size_t i = count; i > 0; i--) {
+		const struct snapshot_info *item = &items[i - 1];
+
+		if (item->state != SNAPSHOT_GOOD || item->step < 0 || item->step / steps <= stretch)
+			continue;
+		stretch = item->step / steps;
+		add(&reasons[i - 1], KEEP_EVERY);
+	}
+}
+
+static void keep_tags(const struct forget_policy *policy, const struct snapshot_info *items,
+	size_t count, unsigned *reasons)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < policy->keep_tag_count; j++)
+			if (items[i].tag[0] && strcmp(items[i].tag, policy->keep_tags[j]) == 0)
+				add(&reasons[i], KEEP_TAG);
+}
+
+void retention_decide(const struct forget_policy *policy, const struct snapshot_info *items,
+	size_t count, int64_t now_ms, unsigned *reasons)
+{
+	memset(reasons, 0, count * sizeof(*reasons));
+	keep_always(items, count, reasons);
+	if (policy->keep_last > 0)
+		keep_last(policy->keep_last, items, count, reasons);
+	if (policy->keep_within_ms > 0)
+		keep_within(policy->keep_within_ms, now_ms, items, count, reasons);
+	if (policy->keep_every > 0)
+		keep_every(policy->keep_every, items, count, reasons);
+	keep_tags(policy, items, count, reasons);
+}
+
+/* --- packs --- */
+
+enum pack_verdict retention_judge_pack(const struct retention_pack *pack,
+	struct snapshot_id newest_good, int64_t now_ms, int64_t age_ms)
+{
+	if (pack->named || snapshot_id_is_none(pack->written_for))
+		return PACK_NEEDED;
+	if (snapshot_id_compare(pack->written_for, newest_good) > 0 || pack->modified_ms <= 0 ||
+		now_ms <= 0 || pack->modified_ms > now_ms - age_ms)
+		return PACK_WAITS;
+	return PACK_GOES;
+}
+
+struct snapshot_id retention_pack_id(const char *key)
+{
+	uint64_t attempt, sequence;
+	char numbers[2][16];
+	int end = 0;
+
+	if (sscanf(key, "packs/%15[0-9]/%15[0-9]-%n", numbers[0], numbers[1], &end) != 2 ||
+		end == 0 || !text_ends(key, ".pack") ||
+		!text_to_u64(numbers[0], UINT32_MAX, &attempt) ||
+		!text_to_u64(numbers[1], UINT32_MAX, &sequence) || attempt == 0 || sequence == 0)
+		return (struct snapshot_id){0};
+	return (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
+}

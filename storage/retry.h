@@ -1,0 +1,36 @@
+/*
+ * PURE. Again, and when? Exponential pauses with full jitter (each between 0 and the bound), so that a thousand ranks that were
+ * refused together do not come back together. In the last window before a deadline pauses are short and only the deadline ends it.
+ */
+#ifndef RETRY_H
+#define RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum retry_cause {
+	RETRY_FAULT,     /* connection, 5xx */
+	RETRY_THROTTLED, /* 503 SlowDown, 429 */
+};
+
+struct retry_facts {
+	enum retry_cause cause;
+	unsigned tries;      /* done so far, at least 1 */
+	int64_t spent_ms;    /* since the first try began */
+	int64_t patience_ms; /* give up after so long, unless the deadline is near */
+	int64_t left_ms;     /* to the deadline; CLOCK_NEVER: none */
+	int64_t asked_ms;    /* Retry-After; -1: nothing said */
+	uint32_t random;     /* any 32 bits */
+};
+
+struct retry_choice {
+	bool again;
+	int64_t after_ms;
+};
+
+struct retry_choice retry_decide(const struct retry_facts *facts);
+
+/* After how long without a byte a transfer is taken for dead. */
+int64_t retry_stall_ms(int64_t left_ms);
+
+#endif

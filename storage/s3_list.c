@@ -1,0 +1,146 @@
+#include "s3_list.h"
+
+#include "base/cleanup.h"
+#include "timestamp.h"
+#include "uri.h"
+#include "xml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct page {
+	const char *prefix;
+	struct store_listing *listing;
+	char *key, *size; /* of the object that is being read */
+	int64_t modified_ms;
+	char *next;
+	struct store_listing found; /* keys as they came: the encoding may be told behind them */
+	struct store_listing folded;
+	bool is_page, is_encoded, is_truncated;
+	const char *wrong;
+};
+
+static void page_release(struct page *page)
+{
+	free(page->key);
+	free(page->size);
+	free(page->next);
+	store_listing_release(&page->found);
+	store_listing_release(&page->folded);
+}
+AUTO(struct page, page_release);
+
+static void replace(char **target, const char *text)
+{
+	free(*target);
+	*target = text_copy(text);
+}
+
+static void end_object(struct page *page)
+{
+	uint64_t size;
+
+	if (!page->key || !page->size || !text_to_u64(page->size, INT64_MAX, &size))
+		page->wrong = "an object without a name or a size";
+	else
+		store_listing_add_dated(&page->found, page->key, size, page->modified_ms);
+	free(take(&page->key));
+	free(take(&page->size));
+	page->modified_ms = 0;
+}
+
+static void take_element(void *arg, const char *path, const char *text)
+{
+	struct page *page = arg;
+	int64_t modified_ms;
+
+	if (strncmp(path, "ListBucketResult", 16) != 0)
+		return;
+	path += 16;
+	if (!*path)
+		page->is_page = true;
+	else if (strcmp(path, "/Contents/Key") == 0)
+		replace(&page->key, text);
+	else if (strcmp(path, "/Contents/Size") == 0)
+		replace(&page->size, text);
+	else if (strcmp(path, "/Contents/LastModified") == 0)
+		page->modified_ms = timestamp_parse_iso(text, &modified_ms) ? modified_ms : 0;
+	else if (strcmp(path, "/Contents") == 0)
+		end_object(page);
+	else if (strcmp(path, "/CommonPrefixes/Prefix") == 0)
+		store_listing_add(&page->folded, text, 0);
+	else if (strcmp(path, "/EncodingType") == 0)
+		page->is_encoded = strcmp(text, "url") == 0;
+	else if (strcmp(path, "/IsTruncated") == 0)
+		page->is_truncated = strcmp(text, "true") == 0;
+	else if (strcmp(path, "/NextContinuationToken") == 0 && text[0])
+		replace(&page->next, text);
+}
+
+/* Makers differ on what '+' stands for in an encoded key: itself or a blank. The prefix, which we know, tells. */
+static char *decode(const struct page *page, const char *key)
+{
+	char *plain;
+
+	if (!page->is_encoded)
+		return text_copy(key);
+	plain = uri_decode(key, strlen(key));
+	if (!text_starts(plain, page->prefix)) {
+		auto_free char *blank = text_copy(key);
+
+		for (char *at = blank; *at; at++)
+			if (*at == '+')
+				*at = ' ';
+		free(plain);
+		plain = uri_decode(blank, strlen(blank));
+	}
+	return plain;
+}
+
+static int decode_all(const struct page *page, struct store_listing *found, struct err *err)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		char *key = decode(page, found->items[i].key);
+
+		free(found->items[i].key);
+		found->items[i].key = key;
+		if (!text_starts(key, page->prefix))
+			return err_set(err, ERR_CORRUPT,
+				"the list holds a key that was not asked for: %.200s", key);
+	}
+	return 0;
+}
+
+static void add_all(struct page *page, const struct store_listing *found, bool folded)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		const char *key = found->items[i].key + strlen(page->prefix);
+
+		if (text_ends(key, "/") == folded && key[0])
+			store_listing_add_dated(page->listing, key, found->items[i].size,
+				found->items[i].modified_ms);
+	}
+}
+
+int s3_list_read(const void *body, size_t size, const char *prefix, struct store_listing *listing,
+	char **next, struct err *err)
+{
+	auto_(page_release) struct page page = {.prefix = prefix, .listing = listing};
+
+	*next = NULL;
+	if (xml_read(body, size, take_element, &page, err) < 0)
+		return -1;
+	if (!page.is_page)
+		return err_set(err, ERR_CORRUPT, "the answer is no list of objects");
+	if (page.wrong)
+		return err_set(err, ERR_CORRUPT, "the list holds %s", page.wrong);
+	if (page.is_truncated && !page.next)
+		return err_set(err, ERR_CORRUPT, "the list goes on, but does not say how");
+	if (decode_all(&page, &page.found, err) < 0 || decode_all(&page, &page.folded, err) < 0)
+		return -1;
+	add_all(&page, &page.found, false);
+	add_all(&page, &page.folded, true);
+	if (page.is_truncated)
+		*next = take(&page.next);
+	return 0;
+}

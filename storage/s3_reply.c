@@ -1,0 +1,221 @@
+#include "s3_reply.h"
+
+#include "base/text.h"
+#include "s3_address.h"
+#include "xml.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct error_body {
+	bool is_error;
+	char code[64];
+	char message[200];
+	char region[64];
+	char endpoint[256];
+};
+
+/* What one code means. Codes are listed in "Error responses" of the Amazon S3 API Reference; some are other makers'. */
+struct meaning {
+	const char *code;
+	enum remote_verdict verdict;
+	enum err_kind kind;
+	const char *hint;
+};
+
+// clang-format off
+static const struct meaning meanings[] = {
+	{"NoSuchKey",                   REMOTE_FAILED,    ERR_NOT_FOUND, NULL},
+	{"NoSuchBucket",                REMOTE_FAILED,    ERR_INVALID,   "make the bucket, or correct its name"},
+	{"PreconditionFailed",          REMOTE_FAILED,    ERR_FAILED,    NULL},
+	{"ConditionalRequestConflict",  REMOTE_RETRY,     ERR_RETRY,     NULL},
+	{"OperationAborted",            REMOTE_RETRY,     ERR_RETRY,     NULL},
+	{"AccessDenied",                REMOTE_FAILED,    ERR_DENIED,    "check the policies of the identity and of the bucket"},
+	{"SignatureDoesNotMatch",       REMOTE_FAILED,    ERR_DENIED,    "the secret key does not belong to the access key, or a proxy changes requests"},
+	{"ExpiredToken",                REMOTE_REFRESH,   ERR_DENIED,    "the credentials have expired"},
+	{"ExpiredTokenException",       REMOTE_REFRESH,   ERR_DENIED,    "the credentials have expired"},
+	{"TokenRefreshRequired",        REMOTE_REFRESH,   ERR_DENIED,    "the credentials have expired"},
+	{"InvalidToken",                REMOTE_REFRESH,   ERR_DENIED,    NULL},
+	{"InvalidAccessKeyId",          REMOTE_REFRESH,   ERR_DENIED,    "there is no such access key here"},
+	{"RequestTimeTooSkewed",        REMOTE_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
+	{"RequestExpired",              REMOTE_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
+	{"SlowDown",                    REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"ServiceUnavailable",          REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"TooManyRequests",             REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"Throttling",                  REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"ThrottlingException",         REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"RequestLimitExceeded",        REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"InternalError",               REMOTE_RETRY,     ERR_RETRY,     NULL},
+	{"InternalErrors",              REMOTE_RETRY,     ERR_RETRY,     NULL},
+	{"RequestTimeout",              REMOTE_RETRY,     ERR_RETRY,     NULL},
+	{"PriorRequestNotComplete",     REMOTE_RETRY,     ERR_RETRY,     NULL},
+	{"BadDigest",                   REMOTE_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
+	{"XAmzContentChecksumMismatch", REMOTE_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
+	{"IncompleteBody",              REMOTE_RETRY,     ERR_RETRY,     NULL},
+	{"PermanentRedirect",           REMOTE_MOVED,     ERR_INVALID,   "the bucket is in another region"},
+	{"TemporaryRedirect",           REMOTE_MOVED,     ERR_RETRY,     NULL},
+	{"AuthorizationHeaderMalformed",       REMOTE_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
+	{"IllegalLocationConstraintException", REMOTE_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
+	{"InvalidRange",                REMOTE_FAILED,    ERR_CORRUPT,   "the object is shorter than it was"},
+	{"QuotaExceeded",               REMOTE_FAILED,    ERR_NO_SPACE,  NULL},
+	{"XMinioStorageFull",           REMOTE_FAILED,    ERR_NO_SPACE,  NULL},
+	{"InvalidObjectState",          REMOTE_FAILED,    ERR_DENIED,    "the object lies in an archive class: restore it there first"},
+	{"NotImplemented",              REMOTE_FAILED,    ERR_INVALID,   "this store lacks something that is needed"},
+};
+
+static const struct meaning by_status[] = {
+	{"400", REMOTE_FAILED,    ERR_FAILED,   NULL},
+	{"401", REMOTE_REFRESH,   ERR_DENIED,   NULL},
+	{"403", REMOTE_FAILED,    ERR_DENIED,   NULL},
+	{"404", REMOTE_FAILED,    ERR_FAILED,   "it does not say what is missing: is the endpoint right?"},
+	{"408", REMOTE_RETRY,     ERR_RETRY,    NULL},
+	{"409", REMOTE_RETRY,     ERR_RETRY,    NULL},
+	{"416", REMOTE_FAILED,    ERR_CORRUPT,  "the object is shorter than it was"},
+	{"429", REMOTE_SLOW_DOWN, ERR_RETRY,    NULL},
+	{"501", REMOTE_FAILED,    ERR_INVALID,  "this store lacks something that is needed"},
+	{"503", REMOTE_SLOW_DOWN, ERR_RETRY,    NULL},
+	{"507", REMOTE_FAILED,    ERR_NO_SPACE, NULL},
+};
+// clang-format on
+
+static const struct meaning *find(const struct meaning *table, size_t count, const char *code)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(table[i].code, code) == 0)
+			return &table[i];
+	return NULL;
+}
+
+static const struct meaning *meaning_of(int status, const char *code)
+{
+	static const struct meaning fault = {"", REMOTE_RETRY, ERR_RETRY, NULL};
+	static const struct meaning redirect = {"", REMOTE_MOVED, ERR_INVALID, NULL};
+	static const struct meaning other = {"", REMOTE_FAILED, ERR_FAILED, NULL};
+	const struct meaning *meaning = find(meanings, sizeof(meanings) / sizeof(*meanings), code);
+	char digits[16];
+
+	if (meaning)
+		return meaning;
+	snprintf(digits, sizeof(digits), "%d", status);
+	meaning = find(by_status, sizeof(by_status) / sizeof(*by_status), digits);
+	if (meaning)
+		return meaning;
+	if (status >= 500)
+		return &fault;
+	return status >= 300 && status < 400 ? &redirect : &other;
+}
+
+/* --- the body of an error --- */
+
+/* It goes to a terminal. */
+static void set_printable(char *target, size_t capacity, const char *text)
+{
+	text_set(target, capacity, text);
+	for (; *target; target++)
+		if (iscntrl((unsigned char)*target))
+			*target = ' ';
+}
+
+static void take_element(void *arg, const char *path, const char *text)
+{
+	struct error_body *body = arg;
+
+	if (strncmp(path, "Error", 5) != 0 || (path[5] && path[5] != '/'))
+		return;
+	body->is_error = true;
+	if (strcmp(path, "Error/Code") == 0)
+		set_printable(body->code, sizeof(body->code), text);
+	else if (strcmp(path, "Error/Message") == 0)
+		set_printable(body->message, sizeof(body->message), text);
+	else if (strcmp(path, "Error/Region") == 0)
+		set_printable(body->region, sizeof(body->region), text);
+	else if (strcmp(path, "Error/Endpoint") == 0)
+		set_printable(body->endpoint, sizeof(body->endpoint), text);
+}
+
+static void read_error(const struct s3_answer *answer, struct error_body *body)
+{
+	*body = (struct error_body){0};
+	/* Garbage has no code: then the status decides. */
+	if (answer->size && xml_read(answer->body, answer->size, take_element, body, NULL) < 0)
+		body->is_error = body->code[0] != '\0';
+}
+
+/* --- where to --- */
+
+static void take_location(const char *location, struct s3_move *move)
+{
+	const char *host = strstr(location, "://");
+	size_t length;
+
+	if (!host)
+		return;
+	host += 3;
+	length = strcspn(host, "/?#");
+	if (length && length < sizeof(move->host) && !memchr(host, '@', length)) {
+		memcpy(move->host, host, length);
+		move->host[length] = '\0';
+	}
+}
+
+/* False where the answer does not say where to. */
+static bool read_move(
+	const struct s3_answer *answer, const struct error_body *body, struct s3_move *move)
+{
+	if (answer->region && s3_address_is_region(answer->region))
+		text_set(move->region, sizeof(move->region), answer->region);
+	else if (s3_address_is_region(body->region))
+		text_set(move->region, sizeof(move->region), body->region);
+	/* A new bucket, whose name the DNS does not know yet everywhere: to another host with the same request. */
+	if (answer->status == 307 && answer->location)
+		take_location(answer->location, move);
+	return move->region[0] || move->host[0];
+}
+
+/* --- the verdict --- */
+
+static enum remote_verdict tell(const struct s3_answer *answer, const struct error_body *body,
+	const struct meaning *meaning, const char *more, struct err *err)
+{
+	err_set(err, meaning->kind, "%d%s%s%s%s%s%s%s", answer->status, body->code[0] ? " " : "",
+		body->code, body->message[0] ? ": " : "", body->message,
+		meaning->hint || more ? " (" : "",
+		more            ? more
+		: meaning->hint ? meaning->hint
+				: "",
+		meaning->hint || more ? ")" : "");
+	return meaning->verdict;
+}
+
+enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_answer *answer,
+	struct s3_move *move, struct err *err)
+{
+	bool is_good = answer->status == 200 || answer->status == 204 || answer->status == 206;
+	const struct meaning *meaning;
+	const char *more = NULL;
+	struct error_body body;
+
+	*move = (struct s3_move){0};
+	if (is_good && operation == S3_GET)
+		return REMOTE_DONE;
+	read_error(answer, &body);
+	if (is_good && !body.is_error)
+		return REMOTE_DONE;
+	if (answer->status == 404 && operation == S3_REMOVE && strcmp(body.code, "NoSuchKey") == 0)
+		return REMOTE_DONE;
+	if (answer->status == 412 && operation == S3_PUT_IF_ABSENT) {
+		err_set(err, ERR_EXISTS, "412 %s: it is there already", body.code);
+		return REMOTE_FAILED;
+	}
+	meaning = meaning_of(answer->status, body.code);
+	if (operation == S3_GET && strcmp(body.code, "AccessDenied") == 0)
+		more = "without the permission s3:ListBucket S3 says so also where an object is "
+		       "missing: allow it, and s3:GetObject";
+	if (meaning->verdict == REMOTE_MOVED && !read_move(answer, &body, move)) {
+		tell(answer, &body, meaning, more, err);
+		return REMOTE_FAILED;
+	}
+	return tell(answer, &body, meaning, more, err);
+}

@@ -1,0 +1,346 @@
+/*
+ * gs://BUCKET[/PREFIX] by the XML API, which is S3's shape with a bearer token: one PUT for an object; "if absent" is
+ * x-goog-if-generation-match: 0. The bucket is there already: to make one is for whoever pays for it.
+ */
+#include "store.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "crc32c.h"
+#include "error_body.h"
+#include "gcs_address.h"
+#include "gcs_reply.h"
+#include "google_credentials.h"
+#include "ranged.h"
+#include "remote.h"
+#include "s3_list.h"
+#include "timestamp.h"
+#include "uri.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PAGE_LIMIT = 64 << 20,
+	SMALL_LIMIT = 1 << 20,
+};
+
+struct store_gcs {
+	struct store store;
+	struct gcs_address address;
+	struct google_credentials *credentials; /* NULL: anonymous */
+	char *project;                          /* which is billed; NULL: the bucket's */
+	struct remote *remote;
+};
+
+/* One call, over all its tries. */
+struct call {
+	struct store_gcs *store;
+	const char *method;
+	char *key;   /* with the prefix; NULL for the bucket */
+	char *query; /* encoded; NULL for none */
+	char *headers[3];
+	size_t header_count;
+	size_t body_size;
+	bool if_absent;
+	bool past_end_is_empty;
+	char *authorization; /* of the last try */
+	bool refused;
+	int64_t sent_ms;
+};
+
+static void call_release(struct call *call)
+{
+	free(call->key);
+	free(call->query);
+	for (size_t i = 0; i < call->header_count; i++)
+		free(call->headers[i]);
+	if (call->authorization)
+		explicit_bzero(call->authorization, strlen(call->authorization));
+	free(call->authorization);
+}
+AUTO(struct call, call_release);
+
+static struct store_gcs *gcs_of(struct store *store)
+{
+	return (struct store_gcs *)store;
+}
+
+static void add_header(struct call *call, char *header)
+{
+	call->headers[call->header_count++] = header;
+}
+
+/* --- one try --- */
+
+static int authorize(struct call *call, int64_t skew_ms, struct cancel *cancel, struct err *err)
+{
+	struct google_credentials *credentials = call->store->credentials;
+
+	google_credentials_set_skew(credentials, skew_ms);
+	if (call->refused &&
+		google_credentials_refused(credentials, call->authorization, cancel, err) < 0)
+		return -1;
+	call->refused = false;
+	free(take(&call->authorization));
+	return google_credentials_get(credentials, &call->authorization, cancel, err);
+}
+
+static int prepare(void *arg, const struct remote_try *attempt, struct remote_request *request,
+	struct cancel *cancel, struct err *err)
+{
+	struct call *call = arg;
+	const struct gcs_address *address = &call->store->address;
+	auto_free char *key = uri_encode(call->key ? call->key : "", true);
+	auto_free char *url = text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
+		call->key ? "/" : "", key, call->query ? "?" : "", call->query ? call->query : "");
+
+	if (call->store->credentials) {
+		if (authorize(call, attempt->now_ms - clock_wall_ms(), cancel, err) < 0)
+			return -1;
+		remote_add_header(request, "Authorization: %s", call->authorization);
+	}
+	call->sent_ms = attempt->now_ms;
+	remote_set_url(request, url);
+	for (size_t i = 0; i < call->header_count; i++)
+		remote_add_header(request, "%s", call->headers[i]);
+	if (call->store->project)
+		remote_add_header(request, "x-goog-user-project: %s", call->store->project);
+	return 0;
+}
+
+static enum remote_verdict judge(void *arg, const struct http_response *response, struct err *err)
+{
+	struct call *call = arg;
+	const char *date = http_header(response, "Date");
+	struct error_body error;
+	struct gcs_reply reply = {
+		.status = response->status,
+		.code = error.code,
+		.message = error.message,
+		.if_absent = call->if_absent,
+		.anonymous = !call->store->credentials,
+	};
+	enum remote_verdict verdict;
+	int64_t server_ms;
+
+	if (response->status >= 200 && response->status < 300)
+		return REMOTE_DONE;
+	if (response->status == 416 && call->past_end_is_empty)
+		return REMOTE_DONE;
+	error_body_read(response->body.data, response->body.size, &error);
+	if (date && timestamp_parse_http(date, &server_ms))
+		reply.skew_ms = server_ms - call->sent_ms;
+	verdict = gcs_reply_judge(&reply, err);
+	call->refused = verdict == REMOTE_REFRESH || verdict == REMOTE_SKEWED;
+	return verdict;
+}
+
+/* --- calls --- */
+
+static int perform(struct call *call, const void *body, struct http_response *response,
+	struct cancel *cancel, struct err *err)
+{
+	const struct remote_call remote_call = {
+		.method = call->method,
+		.body = body,
+		.body_size = call->body_size,
+		.arg = call,
+		.prepare = prepare,
+		.judge = judge,
+	};
+
+	return remote_perform(call->store->remote, &remote_call, response, cancel, err);
+}
+
+static struct call call_new(struct store *store, const char *method, const char *key)
+{
+	struct store_gcs *gcs = gcs_of(store);
+
+	return (struct call){
+		.store = gcs,
+		.method = method,
+		.key = key ? text_format("%s%s", gcs->address.prefix, key) : NULL,
+	};
+}
+
+static int wrap(const struct call *call, struct err *err)
+{
+	return err_wrap(err, "gs://%s%s%s", call->store->address.bucket, call->key ? "/" : "",
+		call->key ? call->key : "");
+}
+
+static int gcs_put(struct store *store, const char *key, const void *data, size_t size,
+	enum store_put_mode mode, struct cancel *cancel, struct err *err)
+{
+	auto_(call_release) struct call call = call_new(store, "PUT", key);
+	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
+	char crc[CRC32C_TEXT];
+
+	call.body_size = size;
+	call.if_absent = mode == STORE_IF_ABSENT;
+	add_header(
+		&call, text_format("x-goog-hash: crc32c=%s", crc32c_text(crc32c(data, size), crc)));
+	add_header(&call, text_copy("Content-Type: application/octet-stream"));
+	if (call.if_absent)
+		add_header(&call, text_copy("x-goog-if-generation-match: 0"));
+	if (perform(&call, data, &response, cancel, err) < 0)
+		return wrap(&call, err);
+	return 0;
+}
+
+static int gcs_get(struct store *store, const char *key, uint64_t offset, size_t size,
+	struct bytes *out, struct cancel *cancel, struct err *err)
+{
+	auto_(call_release) struct call call = call_new(store, "GET", key);
+	auto_(http_response_release) struct http_response response = {.body.limit = out->limit};
+	auto_free char *range = NULL;
+
+	if (size == 0)
+		return cancel_check(cancel, err);
+	range = ranged_text(offset, size);
+	if (range)
+		add_header(&call, text_format("Range: %s", range));
+	call.past_end_is_empty = size == STORE_TO_END;
+	if (size != STORE_TO_END && bytes_reserve(&response.body, size, err) < 0)
+		return wrap(&call, err);
+	if (perform(&call, NULL, &response, cancel, err) < 0)
+		return wrap(&call, err);
+	if (response.status == 416)
+		return 0;
+	if (ranged_take(&response, offset, size, out, err) < 0)
+		return wrap(&call, err);
+	return 0;
+}
+
+static int gcs_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
+{
+	auto_(call_release) struct call call = call_new(store, "DELETE", key);
+	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
+	struct err why = {0};
+
+	if (perform(&call, NULL, &response, cancel, &why) == 0 || why.kind == ERR_NOT_FOUND)
+		return 0;
+	err_set(err, why.kind, "%s", why.text);
+	return wrap(&call, err);
+}
+
+/* --- listing --- */
+
+static char *list_query(
+	const struct store_gcs *gcs, const char *prefix, enum store_depth depth, const char *token)
+{
+	struct bytes query = {0};
+	auto_free char *whole = text_format("%s%s", gcs->address.prefix, prefix);
+
+	uri_add(&query, "list-type", "2");
+	uri_add(&query, "prefix", whole);
+	if (depth == STORE_LEVEL)
+		uri_add(&query, "delimiter", "/");
+	if (token)
+		uri_add(&query, "continuation-token", token);
+	uri_text(&query);
+	return (char *)query.data;
+}
+
+/* One page; `token` becomes that of the next, NULL after the last. */
+static int list_page(struct store_gcs *gcs, const char *prefix, enum store_depth depth,
+	char **token, struct store_listing *listing, struct cancel *cancel, struct err *err)
+{
+	auto_(call_release) struct call call = call_new(&gcs->store, "GET", NULL);
+	auto_(http_response_release) struct http_response response = {.body.limit = PAGE_LIMIT};
+	auto_free char *next = NULL;
+
+	call.query = list_query(gcs, prefix, depth, *token);
+	if (perform(&call, NULL, &response, cancel, err) < 0 ||
+		s3_list_read(response.body.data, response.body.size, gcs->address.prefix, listing,
+			&next, err) < 0)
+		return wrap(&call, err);
+	if (next && text_equal(next, *token)) {
+		err_set(err, ERR_FAILED, "the listing does not end: the same token again");
+		return wrap(&call, err);
+	}
+	free(*token);
+	*token = take(&next);
+	return 0;
+}
+
+static int gcs_list(struct store *store, const char *prefix, enum store_depth depth,
+	struct store_listing *listing, struct cancel *cancel, struct err *err)
+{
+	auto_free char *token = NULL;
+
+	do {
+		if (list_page(gcs_of(store), prefix, depth, &token, listing, cancel, err) < 0) {
+			store_listing_release(listing);
+			return -1;
+		}
+	} while (token);
+	store_listing_sort(listing);
+	return 0;
+}
+
+/* --- opening --- */
+
+static void gcs_close(struct store *store)
+{
+	struct store_gcs *gcs = gcs_of(store);
+
+	remote_free(gcs->remote);
+	google_credentials_free(gcs->credentials);
+	gcs_address_release(&gcs->address);
+	free(gcs->project);
+	free(gcs);
+}
+
+static int set_up(struct store_gcs *gcs, const char *url, struct err *err)
+{
+	const struct gcs_environment environment = {
+		.emulator = getenv("STORAGE_EMULATOR_HOST"),
+		.endpoint = getenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"),
+	};
+	const char *project = getenv("GOOGLE_CLOUD_QUOTA_PROJECT");
+
+	if (gcs_address_read(url, &environment, &gcs->address, err) < 0)
+		return -1;
+	if (project && project[0])
+		gcs->project = text_copy(project);
+	return gcs->address.anonymous ? 0 : google_credentials_new(&gcs->credentials, err);
+}
+
+static int gcs_open(const char *url, bool create, bool read_only, struct store **store,
+	struct cancel *cancel, struct err *err)
+{
+	struct store_gcs *gcs = memory_new(sizeof(*gcs));
+
+	(void)create, (void)read_only;
+	gcs->store.ops = &store_gcs_ops;
+	if (set_up(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
+		gcs_close(&gcs->store);
+		return -1;
+	}
+	gcs->remote = remote_new(NULL);
+	*store = &gcs->store;
+	return 0;
+}
+
+static void gcs_describe(struct store *store, char *text, size_t capacity)
+{
+	const struct store_gcs *gcs = gcs_of(store);
+
+	snprintf(text, capacity, "%s, credentials: %s", gcs->address.endpoint,
+		gcs->credentials ? google_credentials_source(gcs->credentials)
+				 : "none, because STORAGE_EMULATOR_HOST is set");
+}
+
+const struct store_ops store_gcs_ops = {
+	.scheme = "gs",
+	.open = gcs_open,
+	.close = gcs_close,
+	.put = gcs_put,
+	.get = gcs_get,
+	.list = gcs_list,
+	.remove = gcs_remove,
+	.describe = gcs_describe,
+};

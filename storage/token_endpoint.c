@@ -1,0 +1,159 @@
+#include "token_endpoint.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TRIES = 3,
+	PAUSE_MS = 300,
+	ANSWER_LIMIT = 256 * 1024,
+	METADATA_CONNECT_MS = 1000,
+	METADATA_MS = 5000,
+	SERVICE_CONNECT_MS = 5000,
+	SERVICE_MS = 15000,
+	UNKNOWN_LIFE_SECONDS = 300,
+	LIFE_MOST_SECONDS = 7 * 24 * 3600,
+};
+
+/* A number that may be text; -1 where there is none. */
+static int64_t number_of(json_t *object, const char *name)
+{
+	json_t *value = json_object_get(object, name);
+	uint64_t number;
+
+	if (json_is_integer(value))
+		return json_integer_value(value);
+	if (json_is_string(value) && text_to_u64(json_string_value(value), INT64_MAX, &number))
+		return (int64_t)number;
+	return -1;
+}
+
+static int64_t life_of(json_t *object, int64_t wall_ms)
+{
+	int64_t life = number_of(object, "expires_in"), until = number_of(object, "expires_on");
+
+	if (life < 0)
+		life = until < 0 ? UNKNOWN_LIFE_SECONDS : until - wall_ms / 1000;
+	if (life < 0)
+		life = 0;
+	return life > LIFE_MOST_SECONDS ? LIFE_MOST_SECONDS : life;
+}
+
+int token_endpoint_read(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
+	struct bearer_token *token, struct err *err)
+{
+	struct err why = {0};
+	auto_json json_t *object = json_parse(body, size, &why);
+	const char *text = json_text_or(object, "access_token", "");
+	const char *type = json_text_or(object, "token_type", "Bearer");
+
+	/* The parser's words could quote the answer. */
+	if (!json_is_object(object))
+		return err_set(err, ERR_FAILED, "the answer is no JSON object");
+	if (!bearer_is_token(text))
+		return err_set(err, ERR_FAILED, "the answer has no access_token");
+	if (strcasecmp(type, "Bearer") != 0)
+		return err_set(err, ERR_FAILED, "the token is no bearer token");
+	token->text = text_copy(text);
+	token->expires_ms = now_ms + life_of(object, wall_ms) * 1000;
+	return 0;
+}
+
+/* One line, nothing that could move a terminal's cursor. */
+static void make_line(char *words)
+{
+	for (char *at = words; *at; at++)
+		if (iscntrl((unsigned char)*at))
+			*at = ' ';
+}
+
+void token_endpoint_words(const void *body, size_t size, char *words, size_t capacity)
+{
+	struct err ignored;
+	auto_json json_t *object = json_parse(body, size, &ignored);
+	json_t *error = json_object_get(object, "error");
+	const char *text = json_text_or(object, "error_description", NULL);
+
+	if (!text)
+		text = json_text_or(error, "message", NULL);
+	if (!text)
+		text = json_is_string(error) ? json_string_value(error) : "";
+	text_set(words, capacity, text);
+	make_line(words);
+}
+
+static int judge(const struct http_response *response, const char *name, struct err *err)
+{
+	int status = response->status;
+	/* 410: Azure's metadata service is being updated. */
+	bool passing = status == 408 || status == 410 || status == 429 || status >= 500;
+	char words[200];
+
+	if (status == 200)
+		return 0;
+	token_endpoint_words(response->body.data, response->body.size, words, sizeof(words));
+	return err_set(err, passing ? ERR_RETRY : ERR_DENIED, "%s says %d%s%s", name, status,
+		words[0] ? ": " : "", words);
+}
+
+static int ask_once(struct http *http, const struct token_endpoint *endpoint,
+	struct http_response *response, struct cancel *cancel, struct err *err)
+{
+	const struct http_request request = {
+		.method = endpoint->method,
+		.url = endpoint->url,
+		.headers = endpoint->headers,
+		.body = endpoint->body,
+		.body_size = endpoint->body ? strlen(endpoint->body) : 0,
+		.no_proxy = endpoint->metadata,
+		.connect_timeout_ms = endpoint->metadata ? METADATA_CONNECT_MS : SERVICE_CONNECT_MS,
+		.timeout_ms = endpoint->metadata ? METADATA_MS : SERVICE_MS,
+	};
+
+	response->body.limit = ANSWER_LIMIT;
+	if (http_perform(http, &request, response, cancel, err) < 0)
+		return err_wrap(err, "%s", endpoint->name);
+	return judge(response, endpoint->name, err);
+}
+
+int token_endpoint_ask(const struct token_endpoint *endpoint, struct http_response *response,
+	struct cancel *cancel, struct err *err)
+{
+	__attribute__((cleanup(cleanup_http_free))) struct http *http = NULL;
+	struct err why = {0};
+
+	if (http_new(&http, err) < 0)
+		return -1;
+	for (int try = 1;; try++) {
+		if (ask_once(http, endpoint, response, cancel, &why) == 0)
+			return 0;
+		if (why.kind != ERR_RETRY || try == TRIES)
+			break;
+		if (cancel_sleep(cancel, (int64_t)PAUSE_MS * try, err) < 0)
+			return -1;
+	}
+	/* Nobody there at all: not that cloud's machine, and waiting does not make it one. */
+	if (endpoint->metadata && why.kind == ERR_RETRY && response->status == 0)
+		why.kind = ERR_DENIED;
+	if (err)
+		*err = why;
+	return -1;
+}
+
+int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_token *token,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(http_response_release) struct http_response response = {0};
+
+	if (token_endpoint_ask(endpoint, &response, cancel, err) < 0)
+		return -1;
+	if (token_endpoint_read(response.body.data, response.body.size, clock_monotonic_ms(),
+		    clock_wall_ms(), token, err) < 0)
+		return err_wrap(err, "%s", endpoint->name);
+	return 0;
+}

@@ -1,0 +1,94 @@
+#include "uri.h"
+
+#include "base/cleanup.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+static bool stays(char c, bool keep_slash)
+{
+	static const char unreserved[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+	return c && (strchr(unreserved, c) || (keep_slash && c == '/'));
+}
+
+char *uri_encode(const char *text, bool keep_slash)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *encoded = memory_new(3 * strlen(text) + 1), *at = encoded;
+
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		if (stays(*text, keep_slash)) {
+			*at++ = *text;
+			continue;
+		}
+		*at++ = '%';
+		*at++ = digits[byte >> 4];
+		*at++ = digits[byte & 15];
+	}
+	return encoded;
+}
+
+static int hex_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c | 0x20) : NULL;
+
+	return at && isxdigit((unsigned char)c) ? (int)(at - digits) : -1;
+}
+
+char *uri_decode(const char *text, size_t length)
+{
+	char *decoded = memory_new(length + 1), *at = decoded;
+
+	for (size_t i = 0; i < length; i++) {
+		int high = i + 2 < length && text[i] == '%' ? hex_digit(text[i + 1]) : -1;
+		int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+
+		if (low >= 0) {
+			*at++ = (char)(high << 4 | low);
+			i += 2;
+		} else {
+			*at++ = text[i];
+		}
+	}
+	return decoded;
+}
+
+void uri_add(struct bytes *query, const char *name, const char *value)
+{
+	auto_free char *encoded_name = uri_encode(name, false);
+	auto_free char *encoded_value = uri_encode(value, false);
+
+	bytes_format(query, NULL, "%s%s=%s", query->size ? "&" : "", encoded_name, encoded_value);
+}
+
+const char *uri_text(struct bytes *query)
+{
+	if (bytes_reserve(query, 1, NULL) < 0)
+		return "";
+	query->data[query->size] = '\0';
+	return (const char *)query->data;
+}
+
+bool uri_keeps_secrets(const char *url)
+{
+	static const char *const here[] = {"127.0.0.1", "localhost", "[::1]"};
+	const char *host;
+	size_t length;
+
+	if (strncasecmp(url, "https://", 8) == 0)
+		return true;
+	if (strncasecmp(url, "http://", 7) != 0)
+		return false;
+	host = url + 7;
+	length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
+	for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
+		if (length == strlen(here[i]) && strncasecmp(host, here[i], length) == 0)
+			return true;
+	return false;
+}

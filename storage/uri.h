@@ -1,0 +1,23 @@
+/* PURE. Percent-encoding by RFC 3986, and queries. What is returned as char * the caller frees. */
+#ifndef URI_H
+#define URI_H
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* All but A-Z a-z 0-9 - . _ ~ (and '/', if it is kept) becomes %XX in upper case: what is sent is then what every signer signs. */
+char *uri_encode(const char *text, bool keep_slash);
+/* %XX -> byte, '+' stays; a '%' without two hex digits behind it stays too. */
+char *uri_decode(const char *text, size_t length);
+
+/* Appends "name=value" to a query (or a form), both encoded, with '&' in front where it is not the first. */
+void uri_add(struct bytes *query, const char *name, const char *value);
+/* The query as text; borrowed until the next change. */
+const char *uri_text(struct bytes *query);
+
+/* Whether a secret may travel to that URL: https, or http to this machine itself. */
+bool uri_keeps_secrets(const char *url);
+
+#endif

@@ -1,0 +1,146 @@
+#include "xml.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <expat.h>
+#include <string.h>
+
+enum {
+	DEPTH_MOST = 16,
+	PATH_MOST = 512,
+	TEXT_MOST = 64 * 1024,
+};
+
+struct reading {
+	XML_Parser parser;
+	xml_element_fn element;
+	void *arg;
+	char path[PATH_MOST];
+	size_t depth;
+	struct bytes texts[DEPTH_MOST]; /* of each element that is open */
+	const char *wrong;
+};
+
+static void stop(struct reading *reading, const char *wrong)
+{
+	reading->wrong = wrong;
+	XML_StopParser(reading->parser, XML_FALSE);
+}
+
+static void begin(void *arg, const char *name, const char **attributes)
+{
+	struct reading *reading = arg;
+	const char *colon = strrchr(name, ':');
+	size_t used = strlen(reading->path);
+
+	(void)attributes;
+	if (colon)
+		name = colon + 1;
+	if (reading->depth == DEPTH_MOST || used + 1 + strlen(name) >= PATH_MOST) {
+		stop(reading, "nested too deep");
+		return;
+	}
+	if (used)
+		strcat(reading->path, "/");
+	strcat(reading->path, name);
+	reading->texts[reading->depth].limit = TEXT_MOST;
+	reading->texts[reading->depth++].size = 0;
+}
+
+static void characters(void *arg, const char *text, int length)
+{
+	struct reading *reading = arg;
+
+	/* After XML_StopParser() a call may still come. */
+	if (reading->wrong || reading->depth == 0)
+		return;
+	/* One byte is kept for the end mark. */
+	if (bytes_append(&reading->texts[reading->depth - 1], text, (size_t)length, NULL) < 0 ||
+		bytes_reserve(&reading->texts[reading->depth - 1], 1, NULL) < 0)
+		stop(reading, "a text too long");
+}
+
+static void end(void *arg, const char *name)
+{
+	struct reading *reading = arg;
+	struct bytes *text;
+	char *slash;
+
+	(void)name;
+	if (reading->wrong || reading->depth == 0)
+		return;
+	text = &reading->texts[reading->depth - 1];
+	if (bytes_append(text, "", 1, NULL) < 0) {
+		stop(reading, "a text too long");
+		return;
+	}
+	if (strspn((const char *)text->data, " \t\r\n") == text->size - 1)
+		text->data[0] = '\0';
+	reading->element(reading->arg, reading->path, (const char *)text->data);
+	reading->depth--;
+	slash = strrchr(reading->path, '/');
+	*(slash ? slash : reading->path) = '\0';
+}
+
+static void refuse_doctype(
+	void *arg, const char *name, const char *system_id, const char *public_id, int internal)
+{
+	(void)name, (void)system_id, (void)public_id, (void)internal;
+	stop(arg, "a document type declaration");
+}
+
+static int parse(struct reading *reading, const char *document, size_t size, struct err *err)
+{
+	XML_SetUserData(reading->parser, reading);
+	XML_SetElementHandler(reading->parser, begin, end);
+	XML_SetCharacterDataHandler(reading->parser, characters);
+	XML_SetStartDoctypeDeclHandler(reading->parser, refuse_doctype);
+	if (XML_Parse(reading->parser, document, (int)size, XML_TRUE) == XML_STATUS_OK &&
+		!reading->wrong)
+		return 0;
+	return err_set(err, ERR_CORRUPT, "not the XML that was expected: %s (line %lu)",
+		reading->wrong ? reading->wrong
+			       : XML_ErrorString(XML_GetErrorCode(reading->parser)),
+		(unsigned long)XML_GetCurrentLineNumber(reading->parser));
+}
+
+int xml_read(const void *document, size_t size, xml_element_fn element, void *arg, struct err *err)
+{
+	struct reading *reading;
+	const char *at = document;
+	int result;
+
+	while (size && strchr(" \t\r\n", *at) && *at)
+		at++, size--;
+	if (size == 0)
+		return err_set(err, ERR_CORRUPT, "not the XML that was expected: nothing at all");
+	if (size > (size_t)64 << 20)
+		return err_set(err, ERR_CORRUPT, "an XML document of %zu bytes", size);
+	reading = memory_new(sizeof(*reading));
+	reading->parser = XML_ParserCreate(NULL);
+	reading->element = element;
+	reading->arg = arg;
+	result = reading->parser ? parse(reading, at, size, err)
+				 : err_set(err, ERR_FAILED, "no memory for XML");
+	if (reading->parser)
+		XML_ParserFree(reading->parser);
+	for (size_t i = 0; i < DEPTH_MOST; i++)
+		bytes_release(&reading->texts[i]);
+	free(reading);
+	return result;
+}
+
+void xml_escape(struct bytes *out, const char *text)
+{
+	for (; *text; text++) {
+		const char *as = *text == '<'    ? "&lt;"
+				 : *text == '>'  ? "&gt;"
+				 : *text == '&'  ? "&amp;"
+				 : *text == '"'  ? "&quot;"
+				 : *text == '\'' ? "&apos;"
+						 : NULL;
+
+		bytes_append(out, as ? as : text, as ? strlen(as) : 1, NULL);
+	}
+}

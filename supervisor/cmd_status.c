@@ -1,0 +1,186 @@
+/* reprieve status: what the jobs that run here under this user are doing, and what of their work is durable. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "control.h"
+#include "outcome.h"
+#include "session.h"
+#include "verbs.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PATIENCE_MS 5000
+
+static const char usage[] =
+	"See what the jobs that run here are doing, and what of their work is durable.\n\n"
+	"  reprieve status\n"
+	"  reprieve status --job train-7 --json\n\n"
+	"Usage: reprieve status [--job NAME] [--json]\n\n"
+	"Exit status: 0; 1 if a supervisor does not answer; 69 if no such job runs here under this "
+	"user.\n";
+
+struct asking {
+	const char *job; /* NULL: all */
+	json_t *answers;
+	size_t found;
+	bool failed;
+};
+
+static void replied(void *arg, json_t *reply)
+{
+	json_t **answer = arg;
+
+	json_decref(*answer);
+	*answer = json_incref(reply);
+}
+
+static int ask(const char *directory, json_t **answer, struct err *err)
+{
+	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
+	auto_json json_t *request = json_pack("{s:s}", "do", "status");
+	struct cancel cancel;
+	int result;
+
+	if (cancel_init(&cancel, err) < 0)
+		return -1;
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + PATIENCE_MS);
+	result = control_call(path, request, replied, answer, &cancel, err);
+	cancel_release(&cancel);
+	if (result == 0 && !*answer)
+		return err_set(err, ERR_FAILED, "it went away before it answered");
+	return result;
+}
+
+static bool consider(void *arg, const struct session_info *info)
+{
+	struct asking *asking = arg;
+	auto_json json_t *answer = NULL;
+	struct err err;
+
+	if (asking->job && !text_equal(asking->job, info->job))
+		return true;
+	asking->found++;
+	if (ask(info->directory, &answer, &err) < 0) {
+		log_error("status: %s (pid %d): %s", info->job, (int)info->pid, err.text);
+		asking->failed = true;
+	} else {
+		json_array_append(asking->answers, answer);
+	}
+	return true;
+}
+
+static const char *format_ago(json_t *answer, const char *name, char *buffer, size_t capacity)
+{
+	json_t *seconds = json_object_get(answer, name);
+	char time[32];
+
+	buffer[0] = '\0';
+	if (json_is_number(seconds))
+		snprintf(buffer, capacity, ", %s ago",
+			text_duration(
+				(int64_t)(json_number_value(seconds) * 1000), time, sizeof(time)));
+	return buffer;
+}
+
+static void print_point(json_t *answer, const char *what, const char *id, const char *step_name,
+	const char *age_name)
+{
+	int64_t step = json_number_or(answer, step_name, -1);
+	char ago[48], step_text[40] = "";
+
+	if (step >= 0)
+		snprintf(step_text, sizeof(step_text), "%sstep %lld", id[0] ? ", " : "",
+			(long long)step);
+	printf("  %-9s %s%s%s\n", what, id, step_text,
+		format_ago(answer, age_name, ago, sizeof(ago)));
+}
+
+static void print_answer(json_t *answer)
+{
+	const char *durable = json_text_or(answer, "durable", "");
+	json_t *saving = json_object_get(answer, "saving");
+
+	printf("%s: %s, attempt %lld, pid %lld, store %s\n", json_text_or(answer, "job", "?"),
+		json_text_or(answer, "state", "?"), (long long)json_number_or(answer, "attempt", 0),
+		(long long)json_number_or(answer, "pid", 0), json_text_or(answer, "store", "none"));
+	if (durable[0])
+		print_point(answer, "durable", durable, "step", "durable_seconds");
+	else
+		printf("  %-9s nothing yet\n", "durable");
+	if (json_is_true(json_object_get(answer, "waiting")))
+		print_point(
+			answer, "waiting", "a newer checkpoint", "newest_step", "newest_seconds");
+	if (json_is_object(saving)) {
+		char done[24], total[24];
+
+		printf("  %-9s %s of %s\n", "sending",
+			text_bytes((uint64_t)json_number_or(saving, "bytes_done", 0), done,
+				sizeof(done)),
+			text_bytes((uint64_t)json_number_or(saving, "bytes_total", 0), total,
+				sizeof(total)));
+	}
+	if (json_is_true(json_object_get(answer, "behind")))
+		printf("  %-9s the upload has fallen behind\n", "warning");
+}
+
+static int parse(int argc, char **argv, struct asking *asking, bool *json)
+{
+	static const struct option known[] = {
+		{"job", required_argument, NULL, 'j'},
+		{"json", no_argument, NULL, 'J'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option;
+
+	optind = 0;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":j:h", known, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (option == '?' || option == ':') {
+			log_error("status: %s '%s': see `reprieve status --help`",
+				option == '?' ? "unknown option" : "a value is missing for",
+				argv[optind - 1]);
+			return EXIT_USAGE;
+		}
+		if (option == 'j')
+			asking->job = optarg;
+		else
+			*json = true;
+	}
+	if (optind == argc)
+		return -1;
+	log_error("status: one word too many: '%s': see `reprieve status --help`", argv[optind]);
+	return EXIT_USAGE;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	auto_json json_t *answers = json_array();
+	struct asking asking = {.answers = answers};
+	bool json = false;
+	int code = parse(argc, argv, &asking, &json);
+	json_t *answer;
+	size_t i;
+
+	if (code >= 0)
+		return code;
+	session_each(consider, &asking);
+	if (asking.found == 0) {
+		log_error("status: no %s running under this user here",
+			asking.job ? "such job is" : "`reprieve run` is");
+		return EXIT_UNAVAILABLE;
+	}
+	if (json)
+		json_print(json_pack("{s:O}", "jobs", answers), true);
+	else
+		json_array_foreach(answers, i, answer) print_answer(answer);
+	return asking.failed ? EXIT_FAILURE : 0;
+}

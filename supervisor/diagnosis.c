@@ -1,0 +1,256 @@
+#include "diagnosis.h"
+
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* S3 refuses what is signed more than 15 minutes off (RequestTimeTooSkewed); so do Azure and Google's tokens. */
+#define SKEW_FAIL_MS (15 * 60000LL)
+#define SKEW_WARN_MS 60000LL
+/* The notices there are: AWS 120 s; Google and Azure 30 s. */
+#define NOTICE_LONG_MS 120000
+#define NOTICE_SHORT_MS 30000
+
+static struct diagnosis_row *add(
+	struct diagnosis *diagnosis, const char *check, enum diagnosis_level level)
+{
+	struct diagnosis_row *row = &diagnosis->rows[diagnosis->count];
+
+	if (diagnosis->count < DIAGNOSIS_MOST - 1)
+		diagnosis->count++;
+	row->check = check;
+	row->level = level;
+	return row;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(
+	struct diagnosis_row *row, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(row->text, sizeof(row->text), format, args);
+	va_end(args);
+}
+
+static void advise(struct diagnosis_row *row, const char *fix)
+{
+	text_set(row->fix, sizeof(row->fix), fix);
+}
+
+/* --- what can be done --- */
+
+static const char *fix_of_open(const struct err *err, const char *url)
+{
+	if (err->kind == ERR_DENIED)
+		return text_starts(url, "file://")
+			       ? "give this user the right to write there, or choose another place "
+				 "with --store"
+			       : "give these credentials access to the bucket, or use others";
+	if (err->kind == ERR_NOT_FOUND)
+		return "make the bucket or container first, or mend the name in --store";
+	if (err->kind == ERR_INVALID)
+		return "see that the bucket is there, and mend the URL: file:///DIR, "
+		       "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+		       "az://ACCOUNT/CONTAINER/PREFIX";
+	if (err->kind == ERR_RETRY)
+		return "see whether this machine reaches the endpoint (name service, proxy, "
+		       "firewall)";
+	return "";
+}
+
+static const char *fix_of_step(enum probe_step step, const struct err *err, const char *url)
+{
+	static const char *const permissions[PROBE_STEPS] = {
+		[PROBE_PUT] = "allow writing below the prefix: s3:PutObject, "
+			      "storage.objects.create, or Storage Blob Data Contributor",
+		[PROBE_GET] = "allow reading below the prefix: s3:GetObject, storage.objects.get, "
+			      "or Storage Blob Data Contributor",
+		[PROBE_LIST] = "allow listing the bucket: s3:ListBucket, storage.objects.list, or "
+			       "Storage Blob Data Contributor; without it \"not there\" and \"not "
+			       "allowed\" look the same",
+		[PROBE_REMOVE] =
+			"allow removing below the prefix: s3:DeleteObject, storage.objects.delete, "
+			"or Storage Blob Data Contributor; without it nothing is ever forgotten",
+	};
+
+	if (err->kind == ERR_NO_SPACE)
+		return "make room, or raise the quota";
+	if (step == PROBE_IF_ABSENT)
+		return "use a store that keeps an object from being put twice: otherwise two "
+		       "machines that run one job can overwrite each other";
+	if (err->kind == ERR_DENIED && permissions[step] && !text_starts(url, "file://"))
+		return permissions[step];
+	return fix_of_open(err, url);
+}
+
+static void judge_open(
+	const struct store_probe *probe, const char *url, struct diagnosis *diagnosis)
+{
+	const struct probe_answer *answer = &probe->steps[PROBE_OPEN];
+	struct diagnosis_row *row =
+		add(diagnosis, "store", answer->worked ? DIAGNOSIS_OK : DIAGNOSIS_FAIL);
+
+	if (answer->worked) {
+		say(row, "%s%s%s", url, probe->description[0] ? ": " : "", probe->description);
+		return;
+	}
+	say(row, "%s", answer->err.text);
+	advise(row, fix_of_open(&answer->err, url));
+}
+
+static void judge_step(const struct store_probe *probe, const char *url, enum probe_step step,
+	const char *check, const char *works, struct diagnosis *diagnosis)
+{
+	const struct probe_answer *answer = &probe->steps[step];
+	struct diagnosis_row *row;
+
+	if (!answer->tried)
+		return;
+	row = add(diagnosis, check, answer->worked ? DIAGNOSIS_OK : DIAGNOSIS_FAIL);
+	if (answer->worked) {
+		say(row, "%s (%lld ms)", works, (long long)answer->took_ms);
+		return;
+	}
+	say(row, "%s", answer->err.text);
+	advise(row, fix_of_step(step, &answer->err, url));
+	/* Snapshots are taken and restored without it; only retention is not to be had. */
+	if (step == PROBE_REMOVE && answer->err.kind == ERR_DENIED)
+		row->level = DIAGNOSIS_WARN;
+}
+
+static void judge_what_is_there(const struct store_probe *probe, struct diagnosis *diagnosis)
+{
+	struct diagnosis_row *row;
+
+	if (probe->steps[PROBE_IF_ABSENT].worked && probe->if_absent_guessed) {
+		row = add(diagnosis, "race", DIAGNOSIS_WARN);
+		say(row, "the store has no if-absent of its own: it is looked first, then put");
+		advise(row, "never run one job on two machines at the same time, or use a store "
+			    "that has it");
+	}
+	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated) {
+		row = add(diagnosis, "age", DIAGNOSIS_WARN);
+		say(row, "lists do not say when an object was put: `reprieve forget` frees no "
+			 "space here");
+	}
+}
+
+static void judge_clock(const struct store_probe *probe, struct diagnosis *diagnosis)
+{
+	int64_t off = llabs((long long)probe->skew_ms);
+	struct diagnosis_row *row;
+	char text[32];
+
+	if (!probe->skew_known)
+		return;
+	row = add(diagnosis, "clock",
+		off >= SKEW_FAIL_MS   ? DIAGNOSIS_FAIL
+		: off >= SKEW_WARN_MS ? DIAGNOSIS_WARN
+				      : DIAGNOSIS_OK);
+	if (off < 2000) {
+		say(row, "as the server's");
+		return;
+	}
+	say(row, "this machine's clock is %s %s the server's",
+		text_duration(off, text, sizeof(text)), probe->skew_ms > 0 ? "behind" : "ahead of");
+	if (row->level != DIAGNOSIS_OK)
+		advise(row, "set the clock (chrony, systemd-timesyncd)");
+}
+
+/* --- how fast --- */
+
+static void judge_speed(const struct store_probe *probe, enum probe_step step, const char *check,
+	struct diagnosis *diagnosis)
+{
+	const struct probe_answer *answer = &probe->steps[step];
+	struct diagnosis_row *row;
+	char rate[24], amount[24];
+
+	if (!answer->tried)
+		return;
+	row = add(diagnosis, check, answer->worked ? DIAGNOSIS_OK : DIAGNOSIS_FAIL);
+	if (!answer->worked) {
+		say(row, "%s", answer->err.text);
+		return;
+	}
+	say(row, "%s/s (%s on %u connection%s)",
+		text_bytes(
+			probe->bytes * 1000 / (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1),
+			rate, sizeof(rate)),
+		text_bytes(probe->bytes, amount, sizeof(amount)), probe->at_once,
+		probe->at_once == 1 ? "" : "s");
+}
+
+/* Decimal, as people say it: "40 GB". */
+static const char *format_size(uint64_t bytes, char *buffer, size_t capacity)
+{
+	double gigabytes = (double)bytes / 1e9;
+
+	if (gigabytes >= 1)
+		snprintf(buffer, capacity, "%.4g GB", gigabytes);
+	else
+		snprintf(buffer, capacity, "%.4g MB", (double)bytes / 1e6);
+	return buffer;
+}
+
+static void judge_fit(const struct store_probe *probe, uint64_t size, struct diagnosis *diagnosis)
+{
+	const struct probe_answer *answer = &probe->steps[PROBE_UPLOAD];
+	struct diagnosis_row *row;
+	double need_ms;
+	char text[32], time[32];
+
+	if (size == 0 || !answer->tried || !answer->worked || probe->bytes == 0)
+		return;
+	need_ms = (double)size / (double)probe->bytes *
+		  (double)(answer->took_ms > 0 ? answer->took_ms : 1);
+	row = add(diagnosis, "notice", need_ms <= NOTICE_SHORT_MS ? DIAGNOSIS_OK : DIAGNOSIS_WARN);
+	say(row, "%s fit in %d s: %s, in %d s: %s (they need about %s)",
+		format_size(size, text, sizeof(text)), NOTICE_LONG_MS / 1000,
+		need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
+		need_ms <= NOTICE_SHORT_MS ? "yes" : "no",
+		text_duration(
+			need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12, time, sizeof(time)));
+	if (row->level != DIAGNOSIS_OK)
+		advise(row, "let the job save more often (--every): complete checkpoints are sent "
+			    "while it trains, and unchanged parts are not sent again");
+}
+
+void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64_t size,
+	struct diagnosis *diagnosis)
+{
+	*diagnosis = (struct diagnosis){0};
+	judge_open(probe, url, diagnosis);
+	judge_step(probe, url, PROBE_PUT, "put", "an object can be written", diagnosis);
+	judge_step(probe, url, PROBE_GET, "get", "it reads back as it was written", diagnosis);
+	judge_step(probe, url, PROBE_IF_ABSENT, "if-absent", "of two writers of one name, one wins",
+		diagnosis);
+	judge_step(probe, url, PROBE_LIST, "list", "it is listed at once", diagnosis);
+	judge_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", diagnosis);
+	judge_what_is_there(probe, diagnosis);
+	judge_clock(probe, diagnosis);
+	judge_speed(probe, PROBE_UPLOAD, "up", diagnosis);
+	judge_speed(probe, PROBE_DOWNLOAD, "down", diagnosis);
+	judge_fit(probe, size, diagnosis);
+}
+
+enum diagnosis_level diagnosis_worst(const struct diagnosis *diagnosis)
+{
+	enum diagnosis_level worst = DIAGNOSIS_OK;
+
+	for (size_t i = 0; i < diagnosis->count; i++)
+		if (diagnosis->rows[i].level > worst)
+			worst = diagnosis->rows[i].level;
+	return worst;
+}
+
+const char *diagnosis_level_name(enum diagnosis_level level)
+{
+	static const char *const names[] = {
+		[DIAGNOSIS_OK] = "ok", [DIAGNOSIS_WARN] = "warn", [DIAGNOSIS_FAIL] = "fail"};
+
+	return names[level];
+}

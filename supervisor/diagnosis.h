@@ -1,0 +1,34 @@
+/* PURE. What a probe of a store means: one line per check, with what to do about it. */
+#ifndef DIAGNOSIS_H
+#define DIAGNOSIS_H
+
+#include "storage/storage.h"
+
+enum diagnosis_level {
+	DIAGNOSIS_OK,
+	DIAGNOSIS_WARN,
+	DIAGNOSIS_FAIL
+};
+
+struct diagnosis_row {
+	const char *check; /* "put", "clock", ... */
+	enum diagnosis_level level;
+	char text[640];
+	char fix[320]; /* "" where there is nothing to mend */
+};
+
+#define DIAGNOSIS_MOST 16
+
+struct diagnosis {
+	struct diagnosis_row rows[DIAGNOSIS_MOST];
+	size_t count;
+};
+
+/* `size`: of a checkpoint, in bytes; 0: not asked. */
+void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64_t size,
+	struct diagnosis *diagnosis);
+
+enum diagnosis_level diagnosis_worst(const struct diagnosis *diagnosis);
+const char *diagnosis_level_name(enum diagnosis_level level); /* "ok", "warn", "fail" */
+
+#endif

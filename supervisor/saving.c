@@ -1,0 +1,76 @@
+#include "saving.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "progress.h"
+
+#include <stdio.h>
+
+static void report(const struct query *query, const char *word, struct snapshot_id id,
+	const struct take_result *result, int64_t milliseconds)
+{
+	char text[SNAPSHOT_ID_TEXT], size[24], sent[24], time[32];
+
+	snapshot_id_format(id, text);
+	if (query->json) {
+		json_print(json_pack("{s:s, s:i, s:I, s:I, s:f}", "id", text, "files",
+				   (int)result->files, "bytes", (json_int_t)result->bytes,
+				   "bytes_sent", (json_int_t)result->bytes_sent, "seconds",
+				   (double)milliseconds / 1000),
+			true);
+		return;
+	}
+	printf("%s %s: %u files, %s (%s written) in %s\n", word, text, result->files,
+		text_bytes(result->bytes, size, sizeof(size)),
+		text_bytes(result->bytes_sent, sent, sizeof(sent)),
+		text_duration(milliseconds, time, sizeof(time)));
+}
+
+static void told(void *arg, const struct take_progress *now)
+{
+	progress_tell(arg, now->bytes_done, now->bytes_total);
+}
+
+static int take_one(struct storage *storage, const struct saving *saving,
+	struct take_request *request, struct take_result *result, struct err *err)
+{
+	auto_json json_t *about = saving->tag ? json_pack("{s:s}", "tag", saving->tag) : NULL;
+	struct progress progress;
+	int status;
+
+	request->directory = saving->directory;
+	request->reason = saving->reason;
+	request->step = saving->step;
+	request->about = about;
+	request->progress = told;
+	request->arg = &progress;
+	progress_start(&progress, "saving", true);
+	status = storage_take(storage, request, result, NULL, err);
+	progress_stop(&progress);
+	return status;
+}
+
+int saving_run(struct query *query, const struct saving *saving, const char *word)
+{
+	struct claim claim = {.policy = RESTORE_LATEST};
+	struct attempt attempt = {0};
+	struct take_request request = {0};
+	struct take_result result;
+	struct err err;
+	int64_t began = clock_monotonic_ms();
+	int status;
+
+	if (storage_claim(query->storage, &claim, &attempt, NULL, &err) < 0)
+		return query_failed(query, &err);
+	request.id = (struct snapshot_id){attempt.number, 1};
+	request.parent = attempt.start;
+	status = take_one(query->storage, saving, &request, &result, &err);
+	storage_end_attempt(query->storage, attempt.number,
+		status == 0 ? saving->outcome : "failed", NULL, NULL, NULL);
+	attempt_release(&attempt);
+	if (status < 0)
+		return query_failed(query, &err);
+	report(query, word, request.id, &result, clock_monotonic_ms() - began);
+	return 0;
+}

@@ -1,0 +1,109 @@
+"""`reprieve import`: a tar, a directory, plain objects."""
+import os
+import random
+import subprocess
+import tarfile
+
+import pytest
+
+from harness import EXIT_CONFIGURATION, PYTHON, REPRIEVE, one_line
+
+
+@pytest.fixture
+def tree(place):
+    """A checkpoint that others have written."""
+    tree = place.path / "theirs"
+    (tree / "step-7" / "optimizer").mkdir(parents=True)
+    (tree / "step-7" / "model.bin").write_bytes(random.randbytes(3_000_000))
+    (tree / "step-7" / "optimizer" / "state").write_bytes(random.randbytes(100_000))
+    (tree / "latest").symlink_to("step-7")
+    return tree
+
+
+def assert_newest_is(place, tree):
+    target = place.path / f"back{random.randrange(10**9)}"
+    assert place.verb("restore", "latest", target).code == 0
+    assert subprocess.run(["diff", "-r", "--no-dereference", tree, target]).returncode == 0
+
+
+def no_scratch(place):
+    return not list((place.path / "scratch").glob("*"))
+
+
+@pytest.mark.parametrize("compression", ["", "gz", "bz2", "xz"])
+def test_a_tar(place, tree, compression):
+    scratch = place.path / "scratch"
+    scratch.mkdir()
+    archive = place.path / "theirs.tar"
+    with tarfile.open(archive, f"w:{compression}") as tar:
+        tar.add(tree, arcname=".")
+    result = place.verb("import", archive, "--step", "7", "--json", TMPDIR=str(scratch))
+    assert result.code == 0, result
+    assert result.json["files"] == 2
+    newest = place.newest()
+    assert newest["step"] == 7 and newest["reason"] == "import"
+    assert_newest_is(place, tree)
+    assert no_scratch(place)
+
+
+def test_a_directory_and_a_second_time(place, tree):
+    assert place.verb("import", tree, "--tag", "theirs").code == 0
+    assert_newest_is(place, tree)
+    again = place.verb("import", tree, "--json")
+    assert again.code == 0 and again.json["bytes_sent"] < 100_000, again
+    assert [snapshot["tag"] for snapshot in place.snapshots()] == [None, "theirs"]
+
+
+def test_standard_input(place, tree):
+    archive = subprocess.run(["tar", "-C", tree, "-cz", "."], stdout=subprocess.PIPE, check=True).stdout
+    process = subprocess.run([REPRIEVE, "import", "-", "--store", place.store, "--job", place.job], input=archive,
+                             env=place.environment, cwd=place.path, timeout=120)
+    assert process.returncode == 0
+    assert_newest_is(place, tree)
+
+
+def test_what_export_wrote_comes_back(place, tree):
+    assert place.verb("import", tree).code == 0
+    archive = place.path / "ours.tar.lz4"
+    assert place.verb("export", "latest", archive).code == 0
+    place.job = "other"
+    assert place.verb("import", archive).code == 0
+    assert_newest_is(place, tree)
+
+
+def test_plain_objects_of_a_store(place, tree):
+    (tree / "latest").unlink()
+    result = place.verb("import", f"file://{tree}")
+    assert result.code == 0, result
+    target = place.path / "back"
+    assert place.verb("restore", "latest", target).code == 0
+    assert subprocess.run(["diff", "-r", tree, target]).returncode == 0
+
+
+def test_a_job_goes_on_from_what_was_imported(place, tree):
+    assert place.verb("import", tree, "--step", "7").code == 0
+    run = place.run(PYTHON, "-c", "import os; print('resumes', os.environ['REPRIEVE_RESUMING'], os.environ['REPRIEVE_STEP'])")
+    assert run.wait() == 0, run
+    assert "resumes 1 7" in run.out
+
+
+@pytest.mark.parametrize("what", ["junk", "cut", "hostile", "missing", "nothing-below"])
+def test_what_is_refused_leaves_nothing_behind(place, tree, what):
+    scratch = place.path / "scratch"
+    scratch.mkdir()
+    source = place.path / "theirs.tar.gz"
+    if what == "junk":
+        source.write_bytes(random.randbytes(1000))
+    elif what == "cut":
+        subprocess.run(["tar", "-C", tree, "-czf", source, "."], check=True)
+        os.truncate(source, source.stat().st_size // 2)
+    elif what == "hostile":
+        with tarfile.open(source, "w:gz") as tar:
+            tar.add(tree / "step-7" / "model.bin", arcname="../escaped")
+    elif what == "nothing-below":
+        source = f"file://{place.path}/none"
+    result = place.verb("import", source, TMPDIR=str(scratch))
+    assert result.code in (1, EXIT_CONFIGURATION), result
+    one_line(result)
+    assert no_scratch(place) and not (place.path / "escaped").exists()
+    assert place.snapshots() == []

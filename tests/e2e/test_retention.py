@@ -1,0 +1,226 @@
+"""`reprieve forget`, `pin`, --keep-* on `run`, costs, `restore --include`, `status`, on file://."""
+import json
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import EXIT_USAGE, PYTHON, one_line, wait_for
+
+TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
+QUICK = ("--quiet-time", "150ms")
+DAYS_AGO = time.time() - 2 * 24 * 3600
+
+
+def save(place, *options, size=300_000):
+    """One snapshot of its own content; returns its id."""
+    place.directory.mkdir(exist_ok=True)
+    (place.directory / "weights").write_bytes(random.randbytes(size))
+    result = place.verb("save", place.directory, "--json", *options)
+    assert result.code == 0, result
+    return result.json["id"]
+
+
+def forget(place, *options):
+    result = place.verb("forget", "--json", *options)
+    assert result.code == 0, result
+    return result.json
+
+
+def ids(place):
+    return [snapshot["id"] for snapshot in place.snapshots()]
+
+
+def packs(place):
+    return list((place.store_path / "jobs" / place.job / "packs").rglob("*.pack"))
+
+
+def make_old(place):
+    for path in (place.store_path / "jobs").rglob("*"):
+        os.utime(path, (DAYS_AGO, DAYS_AGO))
+
+
+def trainer(place, *options):
+    return (PYTHON, "-u", TRAINER, "--dir", place.directory, *options)
+
+
+# --- forget ---
+
+
+def test_forget_without_a_rule_is_a_mistake(place):
+    save(place)
+    result = place.verb("forget")
+    assert result.code == EXIT_USAGE and "--keep-last" in one_line(result)
+    assert len(ids(place)) == 1
+
+
+@pytest.mark.parametrize("options", [("--keep-last", "0"), ("--keep-within", "soon"), ("--keep-every", "-1"), ("--keep-tag", "a b"),
+                                     ("--price", "cheap", "--keep-last", "1")])
+def test_impossible_rules_are_refused(place, options):
+    save(place)
+    result = place.verb("forget", *options)
+    assert result.code == EXIT_USAGE, result
+    one_line(result)
+
+
+def test_keeps_the_newest_and_frees_the_rest(place):
+    saved = [save(place) for _ in range(6)]
+    make_old(place)
+    dry = forget(place, "--keep-last", "2", "--dry-run")
+    assert len(ids(place)) == 6 and len(packs(place)) == 6
+    wet = forget(place, "--keep-last", "2")
+    # The fifth is both: last, and what the newest attempt started from.
+    assert ids(place) == [saved[5], saved[4]]
+    assert {row["id"] for row in wet["snapshots"] if row["kept"]} == {saved[5], saved[4]}
+    for key in ("kept", "forgotten", "bytes_before", "bytes_freed", "packs_removed", "snapshots"):
+        assert dry[key] == wet[key], key
+    assert wet["packs_removed"] == 4 and len(packs(place)) == 2
+    assert place.verb("verify").code == 0
+    target = place.path / "back"
+    assert place.verb("restore", "latest", target).code == 0
+    assert (target / "weights").read_bytes() == (place.directory / "weights").read_bytes()
+
+
+def test_what_is_young_is_swept_later(place):
+    for _ in range(4):
+        save(place)
+    first = forget(place, "--keep-last", "1")
+    assert first["forgotten"] == 2 and first["packs_removed"] == 0 and first["bytes_waiting"] > 600_000
+    assert len(packs(place)) == 4
+    make_old(place)
+    second = forget(place, "--keep-last", "1")
+    assert second["forgotten"] == 0 and second["packs_removed"] == 2
+    assert len(packs(place)) == 2
+
+
+def test_pins_and_tags_hold(place):
+    pinned, tagged, plain = save(place), save(place, "--tag", "best"), save(place)
+    for _ in range(3):
+        save(place)
+    assert place.verb("pin", pinned).code == 0
+    forget(place, "--keep-last", "1", "--keep-tag", "best")
+    left = ids(place)
+    assert pinned in left and tagged in left and plain not in left
+    row = next(snapshot for snapshot in place.snapshots() if snapshot["id"] == tagged)
+    assert row["tag"] == "best" and not row["pinned"]
+    assert place.verb("unpin", pinned).code == 0
+    forget(place, "--keep-last", "1", "--keep-tag", "best")
+    assert pinned not in ids(place)
+
+
+def test_pinning_what_is_not_there(place):
+    save(place)
+    for verb in ("pin", "unpin"):
+        result = place.verb(verb, "7-7")
+        assert result.code == 1, result
+        one_line(result)
+    assert not list((place.store_path / "jobs" / place.job).glob("pins/*"))
+
+
+def test_what_it_costs_is_an_estimate(place):
+    save(place, size=3_000_000)
+    plain = place.verb("list")
+    assert "stored: 2.9 MiB\n" in plain.out
+    priced = place.verb("list", "--price", "1000")
+    assert "$2.79 a month (an estimate" in priced.out, priced
+    dry = place.verb("forget", "--keep-last", "1", "--dry-run", "--price", "1000")
+    assert "a month (an estimate" in dry.out, dry
+
+
+# --- run ---
+
+
+def test_run_forgets_behind_its_commits(place):
+    run = place.run(*trainer(place, "--every", "5", "--steps", "40", "--step-time", "0.1"),
+                    options=(*QUICK, "--keep-last", "2", "--tag", "night"))
+    assert run.wait() == 0, run
+    saved = {event["id"]: event["step"] for event in run.events("durable")}
+    assert len(saved) > 4
+    left = place.snapshots()
+    assert len(left) == 2 and left[0]["newest"] and left[0]["step"] == max(saved.values())
+    assert {snapshot["tag"] for snapshot in left} == {"night"}
+    assert run.events("forgot")
+    assert place.verb("verify").code == 0
+
+
+def test_run_keeps_what_it_started_from(place):
+    assert place.run(*trainer(place, "--every", "5", "--steps", "12"), options=QUICK).wait() == 0
+    start = place.newest()["id"]
+    second = place.run(*trainer(place, "--every", "5", "--steps", "40", "--step-time", "0.1"), options=(*QUICK, "--keep-last", "1"))
+    assert second.wait() == 0, second
+    left = ids(place)
+    assert start in left and len(left) == 2
+
+
+def test_run_refuses_impossible_rules(place):
+    result = place.query("run", "--keep-last", "none", "--", "true")
+    assert result.code == EXIT_USAGE and "--keep-last" in one_line(result)
+
+
+# --- restore --include, --exclude ---
+
+
+def test_restore_of_a_part(place):
+    for name in ("model/a.safetensors", "model/config.json", "optimizer/state.pt", "step"):
+        path = place.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    assert place.verb("save", place.directory).code == 0
+
+    def restored(*options):
+        target = place.path / f"part{random.randrange(10**9)}"
+        result = place.verb("restore", "latest", target, *options)
+        assert result.code == 0, result
+        return {str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()}
+
+    assert restored("--include", "*.safetensors") == {"model/a.safetensors"}
+    assert restored("--exclude", "optimizer") == {"model/a.safetensors", "model/config.json", "step"}
+    assert restored("--include", "model", "--exclude", "*.json") == {"model/a.safetensors"}
+    nothing = place.verb("restore", "latest", place.path / "none", "--include", "*.nothing")
+    assert nothing.code == 1 and "no file" in one_line(nothing)
+    assert not (place.path / "none").exists()
+
+
+# --- status ---
+
+
+def test_status_of_a_running_job(place):
+    place.job = f"job-{os.getpid()}-{random.randrange(10**9)}"
+    nobody = place.query("status", "--job", place.job)
+    assert nobody.code == 69
+    one_line(nobody)
+    run = place.run(*trainer(place, "--every", "50", "--steps", "100000", "--step-time", "0.02"), options=QUICK)
+    run.wait_for_event("durable")
+
+    def durable():
+        result = place.query("status", "--job", place.job, "--json")
+        assert result.code == 0, result
+        jobs = result.json["jobs"]
+        assert len(jobs) == 1 and jobs[0]["job"] == place.job
+        return jobs[0] if jobs[0]["durable"] else None
+    job = wait_for("something durable in the status", durable, process=run.process)
+    assert job["state"] == "running" and job["step"] > 0 and job["durable_seconds"] >= 0 and job["behind"] is False
+    people = place.query("status", "--job", place.job)
+    assert people.code == 0 and "durable" in people.out and f"{place.job}: running" in people.out
+    json.dumps(job)
+
+
+# --- progress ---
+
+
+def test_short_work_says_nothing_of_its_progress(place):
+    """What takes less than five seconds says nothing into a log."""
+    save(place, size=1000)
+    result = place.verb("verify")
+    assert result.code == 0 and result.err == ""
+    script = subprocess.run(["script", "-qec", f"{place_command(place, 'verify')}", "/dev/null"], cwd=place.path, env=place.environment,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120)
+    assert script.returncode == 0 and b"every byte" in script.stdout
+
+
+def place_command(place, verb):
+    from harness import REPRIEVE
+    return f"{REPRIEVE} {verb} --store {place.store} --job {place.job}"

@@ -1,0 +1,74 @@
+#!/bin/bash
+# Installs what the store servers of the tests are made of; what is there already is left alone, and then no network is needed.
+#
+#	install.sh radosgw|python|azurite...
+#
+#	radosgw   Debian's: ceph-mon, ceph-osd, radosgw
+#	python    a virtual environment in build/servers/python: moto, and the clouds' own clients, which look at what we wrote
+#	azurite   npm's, in build/servers/node
+#
+# What cannot be had here is said in one line, and the exit code is 77: those tests are skipped.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+readonly cache=$PWD/build/servers
+readonly requirements=$PWD/tests/servers/requirements.txt
+readonly azurite=3.35.0 # the last one that runs with node 20
+
+cannot() {
+	echo "$*"
+	exit 77
+}
+
+# Packages by the name of a program that comes with them: node also comes from elsewhere than from Debian.
+packages() {
+	local program=$1
+	shift
+	command -v "$program" >/dev/null && return
+	bash examples/install_packages.sh "$1" >"$log" 2>&1 || cannot "$program cannot be installed: $(tail -n 1 "$log")"
+}
+
+install_radosgw() {
+	packages radosgw radosgw
+	packages ceph-mon radosgw
+	packages ceph-osd radosgw
+}
+
+install_python() {
+	local python=$cache/python
+	cmp -s "$requirements" "$python/requirements.txt" && return
+	/usr/bin/python3 -c 'import ensurepip' 2>/dev/null || packages python3-venv venv
+	# With apt's packages, for its pytest.
+	/usr/bin/python3 -m venv --clear --system-site-packages "$python" >"$log" 2>&1 || cannot "no virtual environment: $(tail -n 1 "$log")"
+	"$python/bin/pip" install --quiet --disable-pip-version-check --ignore-installed -r "$requirements" >"$log" 2>&1 ||
+		cannot "pip cannot install moto and the clouds' clients: $(tail -n 1 "$log")"
+	cp "$requirements" "$python/requirements.txt"
+}
+
+install_azurite() {
+	local node=$cache/node
+	[ "$(cat "$node/version" 2>/dev/null)" = "$azurite" ] && return
+	packages npm node
+	rm -rf "$node"
+	mkdir -p "$node"
+	npm install --prefix "$node" --no-audit --no-fund --loglevel=error "azurite@$azurite" >"$log" 2>&1 ||
+		cannot "npm cannot install azurite: $(tail -n 1 "$log")"
+	echo "$azurite" >"$node/version"
+}
+
+[ $# -gt 0 ] || {
+	echo "usage: install.sh radosgw|python|azurite..." >&2
+	exit 64
+}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+mkdir -p "$cache"
+for what; do
+	case $what in
+	radosgw | python | azurite) "install_$what" ;;
+	*)
+		echo "install.sh: unknown: $what" >&2
+		exit 64
+		;;
+	esac
+done

@@ -1,0 +1,157 @@
+/* Answers of sources of credentials. */
+#include "storage/aws_answer.h"
+
+#include "base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#define KEYS "\"AccessKeyId\":\"AK\",\"SecretAccessKey\":\"hushhush\""
+
+static void test_json(void **state)
+{
+	static const struct {
+		const char *body;
+		enum err_kind kind;
+		const char *token;
+		int64_t expires_ms;
+	} rows[] = {
+		{"{" KEYS "}", ERR_NONE, NULL, CLOCK_NEVER},
+		{"{\"Version\":1," KEYS
+		 ",\"SessionToken\":\"T\",\"Expiration\":\"1970-01-01T00:00:09Z\"}",
+			ERR_NONE, "T", 9000},
+		{"{\"Code\":\"Success\"," KEYS
+		 ",\"Token\":\"T\",\"Expiration\":\"1970-01-01T00:00:09Z\"}",
+			ERR_NONE, "T", 9000},
+		{"{\"Code\":\"AssumeRoleUnauthorizedAccess\",\"Message\":\"no\\nway\"}", ERR_DENIED,
+			NULL, 0},
+		{"{\"AccessKeyId\":\"AK\"}", ERR_FAILED, NULL, 0},
+		{"{\"AccessKeyId\":\"AK\",\"SecretAccessKey\":\"a\\r\\nX: hushhush\"}", ERR_FAILED,
+			NULL, 0},
+		{"{" KEYS ",\"Expiration\":\"tomorrow\"}", ERR_FAILED, NULL, 0},
+		{"[]", ERR_FAILED, NULL, 0},
+		{"", ERR_FAILED, NULL, 0},
+		{"<html>hushhush</html>", ERR_FAILED, NULL, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(aws_credentials_release) struct aws_credentials credentials = {0};
+		struct err err = {0};
+		int result =
+			aws_answer_json(rows[i].body, strlen(rows[i].body), &credentials, &err);
+
+		assert_int_equal(err.kind, rows[i].kind);
+		assert_null(strstr(err.text, "hush"));
+		assert_null(strchr(err.text, '\n'));
+		if (result < 0)
+			continue;
+		assert_string_equal(credentials.access_key, "AK");
+		assert_string_equal(credentials.secret_key, "hushhush");
+		assert_int_equal(credentials.session_token != NULL, rows[i].token != NULL);
+		assert_int_equal(credentials.expires_ms, rows[i].expires_ms);
+	}
+}
+
+static void test_sts(void **state)
+{
+	static const char body[] =
+		"<AssumeRoleResponse "
+		"xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleResult>"
+		"<Credentials><AccessKeyId>AK</AccessKeyId><SecretAccessKey>SK</SecretAccessKey>"
+		"<SessionToken>a+b/c==</SessionToken><Expiration>1970-01-01T00:00:09Z</"
+		"Expiration></Credentials>"
+		"</AssumeRoleResult></AssumeRoleResponse>";
+	auto_(aws_credentials_release) struct aws_credentials credentials = {0};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(aws_answer_sts(body, strlen(body), &credentials, &err), 0);
+	assert_string_equal(credentials.session_token, "a+b/c==");
+	assert_int_equal(credentials.expires_ms, 9000);
+	assert_int_equal(aws_answer_sts("<a/>", 4, &credentials, &err), -1);
+}
+
+static void test_sts_verdicts(void **state)
+{
+	static const struct {
+		int status;
+		const char *code, *message;
+		enum remote_verdict verdict;
+		enum err_kind kind;
+	} rows[] = {
+		{200, "", "", REMOTE_DONE, ERR_NONE},
+		{403, "AccessDenied", "no", REMOTE_FAILED, ERR_DENIED},
+		{400, "ExpiredTokenException", "old", REMOTE_FAILED, ERR_DENIED},
+		{400, "IDPCommunicationError", "later", REMOTE_RETRY, ERR_RETRY},
+		{500, "", "", REMOTE_RETRY, ERR_RETRY},
+		{503, "ServiceUnavailable", "", REMOTE_RETRY, ERR_RETRY},
+		{400, "Throttling", "", REMOTE_SLOW_DOWN, ERR_RETRY},
+		{403, "SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2",
+			REMOTE_SKEWED, ERR_DENIED},
+		{403, "SignatureDoesNotMatch", "The request signature we calculated", REMOTE_FAILED,
+			ERR_DENIED},
+		{400, "RequestExpired", "", REMOTE_SKEWED, ERR_DENIED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *body = text_format(
+			"<ErrorResponse><Error><Code>%s</Code><Message>%s</Message></Error>"
+			"</ErrorResponse>",
+			rows[i].code, rows[i].message);
+		struct err err = {0};
+
+		assert_int_equal(aws_answer_sts_judge(rows[i].status, body, strlen(body), &err),
+			rows[i].verdict);
+		assert_int_equal(err.kind, rows[i].kind);
+	}
+}
+
+static void test_uris(void **state)
+{
+	static const struct {
+		const char *uri;
+		bool allowed;
+	} rows[] = {
+		{"http://169.254.170.2/v2/x", true},
+		{"http://169.254.170.23/v1/credentials", true},
+		{"http://[fd00:ec2::23]/v1/credentials", true},
+		{"http://localhost:8080/x", true},
+		{"http://127.0.0.1:8080/x", true},
+		{"http://127.9.9.9/x", true},
+		{"http://[::1]:80/x", true},
+		{"https://anywhere.example/x", true},
+		{"http://anywhere.example/x", false},
+		{"http://169.254.169.254/x", false},
+		{"http://127.0.0.1.example.com/x", false},
+		{"http://169.254.170.2@evil.example/x", false},
+		{"http://localhost.evil.example/x", false},
+		{"https://", false},
+		{"http://169.254.170.2/x\r\nHost: y", false},
+		{"ftp://127.0.0.1/x", false},
+		{"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (aws_answer_uri_is_allowed(rows[i].uri) != rows[i].allowed)
+			fail_msg("%s", rows[i].uri);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_sts),
+		cmocka_unit_test(test_sts_verdicts),
+		cmocka_unit_test(test_uris),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

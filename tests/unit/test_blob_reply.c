@@ -1,0 +1,81 @@
+/* What each answer of Azure Blob Storage means. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "storage/blob_reply.h"
+
+#define DAY (24 * 3600 * 1000LL)
+
+// clang-format off
+static const struct {
+	int status;
+	const char *code;
+	bool if_absent, bearer;
+	int64_t skew_ms;
+	enum remote_verdict verdict;
+	enum err_kind kind;
+} rows[] = {
+	{200, "", false, false, 0, REMOTE_DONE, ERR_NONE},
+	{201, "", true, false, DAY, REMOTE_DONE, ERR_NONE},
+	{409, "BlobAlreadyExists", true, false, 0, REMOTE_FAILED, ERR_EXISTS},
+	{412, "ConditionNotMet", true, false, 0, REMOTE_FAILED, ERR_EXISTS},
+	{409, "BlobAlreadyExists", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{412, "LeaseIdMissing", true, false, 0, REMOTE_FAILED, ERR_DENIED},
+	{409, "BlobImmutableDueToPolicy", false, false, 0, REMOTE_FAILED, ERR_DENIED},
+	{409, "ContainerBeingDeleted", true, false, 0, REMOTE_FAILED, ERR_INVALID},
+	{404, "BlobNotFound", false, false, 0, REMOTE_FAILED, ERR_NOT_FOUND},
+	{404, "ContainerNotFound", false, false, 0, REMOTE_FAILED, ERR_INVALID},
+	{404, "ResourceNotFound", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{404, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{403, "AuthenticationFailed", false, false, 0, REMOTE_FAILED, ERR_DENIED},
+	{403, "AuthenticationFailed", false, false, DAY, REMOTE_SKEWED, ERR_DENIED},
+	{403, "AuthenticationFailed", false, false, -DAY, REMOTE_SKEWED, ERR_DENIED},
+	{403, "AuthorizationPermissionMismatch", false, true, DAY, REMOTE_FAILED, ERR_DENIED},
+	{403, "", false, true, 0, REMOTE_FAILED, ERR_DENIED},
+	{401, "InvalidAuthenticationInfo", false, true, 0, REMOTE_REFRESH, ERR_DENIED},
+	{401, "NoAuthenticationInformation", false, false, 0, REMOTE_FAILED, ERR_DENIED},
+	{400, "Md5Mismatch", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{400, "InvalidHeaderValue", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{408, "", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{416, "InvalidRange", false, false, 0, REMOTE_FAILED, ERR_CORRUPT},
+	{429, "", false, false, 0, REMOTE_SLOW_DOWN, ERR_RETRY},
+	{500, "OperationTimedOut", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{500, "InternalError", true, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{502, "", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{503, "ServerBusy", false, false, 0, REMOTE_SLOW_DOWN, ERR_RETRY},
+	{501, "NotImplemented", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{301, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{0, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+};
+// clang-format on
+
+static void table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct blob_reply reply = {
+			.status = rows[i].status,
+			.code = rows[i].code,
+			.message = "Words.",
+			.if_absent = rows[i].if_absent,
+			.bearer = rows[i].bearer,
+			.skew_ms = rows[i].skew_ms,
+		};
+		struct err err = {0};
+		enum remote_verdict verdict = blob_reply_judge(&reply, &err);
+
+		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
+			fail_msg("row %zu, %d %s: %d %s", i, rows[i].status, rows[i].code,
+				(int)verdict, err_kind_name(err.kind));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(table)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

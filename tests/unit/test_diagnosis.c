@@ -1,0 +1,186 @@
+/* What a probe means: facts -> rows. */
+#include "diagnosis.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+/* A store with which all is well. */
+static struct store_probe sound(void)
+{
+	struct store_probe probe = {.dated = true, .bytes = 64 << 20, .at_once = 8};
+
+	for (int i = 0; i < PROBE_STEPS; i++)
+		probe.steps[i] =
+			(struct probe_answer){.tried = true, .worked = true, .took_ms = 1000};
+	return probe;
+}
+
+static struct probe_answer failure(enum err_kind kind)
+{
+	struct probe_answer answer = {.tried = true};
+
+	err_set(&answer.err, kind, "it said no");
+	return answer;
+}
+
+static const struct diagnosis_row *find(const struct diagnosis *diagnosis, const char *check)
+{
+	for (size_t i = 0; i < diagnosis->count; i++)
+		if (strcmp(diagnosis->rows[i].check, check) == 0)
+			return &diagnosis->rows[i];
+	return NULL;
+}
+
+static void test_all_is_well(void **state)
+{
+	struct store_probe probe = sound();
+	struct diagnosis diagnosis;
+
+	(void)state;
+	diagnosis_of_store(&probe, "s3://b", 1000000000, &diagnosis);
+	assert_int_equal(diagnosis_worst(&diagnosis), DIAGNOSIS_OK);
+	for (size_t i = 0; i < diagnosis.count; i++)
+		assert_string_equal(diagnosis.rows[i].fix, "");
+	assert_string_equal(find(&diagnosis, "up")->text, "64 MiB/s (64 MiB on 8 connections)");
+}
+
+static void test_what_fails(void **state)
+{
+	static const struct {
+		enum probe_step step;
+		enum err_kind kind;
+		const char *check, *fix; /* the beginning of it */
+		enum diagnosis_level level;
+	} rows[] = {
+		// clang-format off
+		{PROBE_OPEN, ERR_DENIED, "store", "give these credentials", DIAGNOSIS_FAIL},
+		{PROBE_OPEN, ERR_NOT_FOUND, "store", "make the bucket", DIAGNOSIS_FAIL},
+		{PROBE_OPEN, ERR_INVALID, "store", "see that the bucket is there, and mend the URL", DIAGNOSIS_FAIL},
+		{PROBE_OPEN, ERR_RETRY, "store", "see whether this machine reaches", DIAGNOSIS_FAIL},
+		{PROBE_PUT, ERR_DENIED, "put", "allow writing", DIAGNOSIS_FAIL},
+		{PROBE_PUT, ERR_NO_SPACE, "put", "make room", DIAGNOSIS_FAIL},
+		{PROBE_GET, ERR_DENIED, "get", "allow reading", DIAGNOSIS_FAIL},
+		{PROBE_LIST, ERR_DENIED, "list", "allow listing", DIAGNOSIS_FAIL},
+		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent", "use a store that keeps", DIAGNOSIS_FAIL},
+		{PROBE_REMOVE, ERR_DENIED, "delete", "allow removing", DIAGNOSIS_WARN},
+		{PROBE_REMOVE, ERR_FAILED, "delete", "", DIAGNOSIS_FAIL},
+		{PROBE_UPLOAD, ERR_RETRY, "up", "", DIAGNOSIS_FAIL},
+		{PROBE_DOWNLOAD, ERR_CORRUPT, "down", "", DIAGNOSIS_FAIL},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct store_probe probe = sound();
+		struct diagnosis diagnosis;
+		const struct diagnosis_row *row;
+
+		probe.steps[rows[i].step] = failure(rows[i].kind);
+		diagnosis_of_store(&probe, "s3://b", 0, &diagnosis);
+		row = find(&diagnosis, rows[i].check);
+		assert_non_null(row);
+		assert_int_equal(row->level, rows[i].level);
+		assert_int_equal(diagnosis_worst(&diagnosis), rows[i].level);
+		assert_string_equal(row->text, "it said no");
+		if (!text_starts(row->fix, rows[i].fix))
+			fail_msg("%s: \"%s\"", rows[i].fix, row->fix);
+	}
+}
+
+static void test_clock(void **state)
+{
+	static const struct {
+		int64_t skew_ms;
+		enum diagnosis_level level;
+		const char *text;
+	} rows[] = {
+		// clang-format off
+		{0, DIAGNOSIS_OK, "as the server's"},
+		{-1500, DIAGNOSIS_OK, "as the server's"},
+		{5000, DIAGNOSIS_OK, "this machine's clock is 5.0 s behind the server's"},
+		{-120000, DIAGNOSIS_WARN, "this machine's clock is 2 min 0 s ahead of the server's"},
+		{900000, DIAGNOSIS_FAIL, "this machine's clock is 15 min 0 s behind the server's"},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct store_probe probe = sound();
+		struct diagnosis diagnosis;
+
+		diagnosis_of_store(&probe, "file:///x", 0, &diagnosis);
+		assert_null(find(&diagnosis, "clock"));
+		probe.skew_known = true;
+		probe.skew_ms = rows[i].skew_ms;
+		diagnosis_of_store(&probe, "s3://b", 0, &diagnosis);
+		assert_string_equal(find(&diagnosis, "clock")->text, rows[i].text);
+		assert_int_equal(find(&diagnosis, "clock")->level, rows[i].level);
+	}
+}
+
+static void test_what_fits(void **state)
+{
+	static const struct {
+		uint64_t size;
+		int64_t took_ms; /* for 64 MiB */
+		enum diagnosis_level level;
+		const char *text;
+	} rows[] = {
+		// clang-format off
+		{40000000000, 100, DIAGNOSIS_WARN, "40 GB fit in 120 s: yes, in 30 s: no (they need about 59 s)"},
+		{40000000000, 10, DIAGNOSIS_OK, "40 GB fit in 120 s: yes, in 30 s: yes (they need about 6.0 s)"},
+		{40000000000, 1000, DIAGNOSIS_WARN, "40 GB fit in 120 s: no, in 30 s: no (they need about 9 min 56 s)"},
+		{512000000, 1000, DIAGNOSIS_OK, "512 MB fit in 120 s: yes, in 30 s: yes (they need about 7.6 s)"},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct store_probe probe = sound();
+		struct diagnosis diagnosis;
+
+		probe.steps[PROBE_UPLOAD].took_ms = rows[i].took_ms;
+		diagnosis_of_store(&probe, "s3://b", rows[i].size, &diagnosis);
+		assert_string_equal(find(&diagnosis, "notice")->text, rows[i].text);
+		assert_int_equal(find(&diagnosis, "notice")->level, rows[i].level);
+	}
+}
+
+static void test_what_was_not_tried_is_not_said(void **state)
+{
+	struct store_probe probe = {0};
+	struct diagnosis diagnosis;
+
+	(void)state;
+	probe.steps[PROBE_OPEN] = failure(ERR_RETRY);
+	diagnosis_of_store(&probe, "s3://b", 1000, &diagnosis);
+	assert_int_equal(diagnosis.count, 1);
+	probe = sound();
+	probe.if_absent_guessed = true;
+	probe.dated = false;
+	diagnosis_of_store(&probe, "s3://b", 0, &diagnosis);
+	assert_int_equal(find(&diagnosis, "race")->level, DIAGNOSIS_WARN);
+	assert_int_equal(find(&diagnosis, "age")->level, DIAGNOSIS_WARN);
+	assert_null(find(&diagnosis, "notice"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_is_well),
+		cmocka_unit_test(test_what_fails),
+		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_what_fits),
+		cmocka_unit_test(test_what_was_not_tried_is_not_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

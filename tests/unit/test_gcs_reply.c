@@ -1,0 +1,76 @@
+/* What each answer of Cloud Storage's XML API means. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "storage/gcs_reply.h"
+
+#define HOUR (3600 * 1000LL)
+
+// clang-format off
+static const struct {
+	int status;
+	const char *code;
+	bool if_absent, anonymous;
+	int64_t skew_ms;
+	enum remote_verdict verdict;
+	enum err_kind kind;
+} rows[] = {
+	{200, "", false, false, 0, REMOTE_DONE, ERR_NONE},
+	{206, "", false, false, HOUR, REMOTE_DONE, ERR_NONE},
+	{204, "", false, false, 0, REMOTE_DONE, ERR_NONE},
+	{412, "PreconditionFailed", true, false, 0, REMOTE_FAILED, ERR_EXISTS},
+	{412, "PreconditionFailed", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{404, "NoSuchKey", false, false, 0, REMOTE_FAILED, ERR_NOT_FOUND},
+	{404, "NoSuchBucket", false, false, 0, REMOTE_FAILED, ERR_INVALID},
+	{404, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{403, "AccessDenied", false, false, 0, REMOTE_FAILED, ERR_DENIED},
+	{403, "NoSuchKey", false, false, 0, REMOTE_FAILED, ERR_DENIED},
+	{401, "AuthenticationRequired", false, false, 0, REMOTE_REFRESH, ERR_DENIED},
+	{401, "", false, false, HOUR, REMOTE_SKEWED, ERR_DENIED},
+	{401, "", false, false, -HOUR, REMOTE_SKEWED, ERR_DENIED},
+	{401, "", false, true, HOUR, REMOTE_FAILED, ERR_DENIED},
+	{400, "UserProjectMissing", false, false, 0, REMOTE_FAILED, ERR_INVALID},
+	{400, "BadDigest", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{400, "InvalidArgument", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{408, "", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{409, "OperationAborted", true, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{416, "InvalidRange", false, false, 0, REMOTE_FAILED, ERR_CORRUPT},
+	{429, "SlowDown", false, false, 0, REMOTE_SLOW_DOWN, ERR_RETRY},
+	{500, "InternalError", true, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{503, "SlowDown", false, false, 0, REMOTE_SLOW_DOWN, ERR_RETRY},
+	{503, "", false, false, 0, REMOTE_RETRY, ERR_RETRY},
+	{501, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{307, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+};
+// clang-format on
+
+static void table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct gcs_reply reply = {
+			.status = rows[i].status,
+			.code = rows[i].code,
+			.message = "Words.",
+			.if_absent = rows[i].if_absent,
+			.anonymous = rows[i].anonymous,
+			.skew_ms = rows[i].skew_ms,
+		};
+		struct err err = {0};
+		enum remote_verdict verdict = gcs_reply_judge(&reply, &err);
+
+		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
+			fail_msg("row %zu, %d %s: %d %s", i, rows[i].status, rows[i].code,
+				(int)verdict, err_kind_name(err.kind));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(table)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

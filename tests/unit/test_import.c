@@ -1,0 +1,249 @@
+/* Archives and plain objects into a directory: what is right comes in whole, what is hostile or torn never leads out. */
+#include "storage_fixture.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <dirent.h>
+
+struct member {
+	const char *path;
+	mode_t type;
+	const char *link; /* target of a symbolic or, with type 0, of a hard link */
+	const char *content;
+	mode_t mode;
+};
+
+/* A tar at <root>/archive, compressed by `filter`. */
+static void write_archive(struct fixture *f, const struct member *members, int filter)
+{
+	auto_free char *path = text_format("%s/archive", f->root);
+	struct archive *tar = archive_write_new();
+	struct archive_entry *entry = archive_entry_new();
+
+	assert_int_equal(archive_write_set_format_pax(tar), ARCHIVE_OK);
+	assert_true(archive_write_add_filter(tar, filter) >= ARCHIVE_WARN);
+	assert_int_equal(archive_write_open_filename(tar, path), ARCHIVE_OK);
+	for (; members->path; members++) {
+		archive_entry_clear(entry);
+		archive_entry_set_pathname(entry, members->path);
+		archive_entry_set_perm(entry, members->mode ? members->mode : 0644);
+		archive_entry_set_mtime(entry, 1700000000, 0);
+		if (members->type == 0) {
+			archive_entry_set_hardlink(entry, members->link);
+		} else {
+			archive_entry_set_filetype(entry, members->type);
+			if (members->link)
+				archive_entry_set_symlink(entry, members->link);
+			archive_entry_set_size(
+				entry, members->content ? (la_int64_t)strlen(members->content) : 0);
+		}
+		assert_true(archive_write_header(tar, entry) >= ARCHIVE_WARN);
+		if (members->content)
+			assert_true(archive_write_data(
+					    tar, members->content, strlen(members->content)) >= 0);
+	}
+	archive_entry_free(entry);
+	assert_int_equal(archive_write_close(tar), ARCHIVE_OK);
+	archive_write_free(tar);
+}
+
+static int unpack(struct fixture *f, struct import_result *result)
+{
+	auto_free char *path = text_format("%s/archive", f->root);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_works(file_remove_tree(f->target, &err));
+	assert_int_equal(mkdir(f->target, 0755), 0);
+	err = (struct err){0};
+	return storage_unpack(fd, f->target, result, NULL, &err);
+}
+
+static void assert_holds(struct fixture *f, const char *name, const char *content)
+{
+	auto_free char *path = text_format("%s/%s", f->target, name);
+	struct bytes bytes = {0};
+
+	assert_works(file_read(path, &bytes, &err));
+	assert_int_equal(bytes.size, strlen(content));
+	assert_memory_equal(bytes.data, content, bytes.size);
+	bytes_release(&bytes);
+}
+
+static void test_every_filter(void **state)
+{
+	static const int filters[] = {ARCHIVE_FILTER_NONE, ARCHIVE_FILTER_GZIP,
+		ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_LZ4, ARCHIVE_FILTER_ZSTD};
+	static const struct member members[] = {
+		// clang-format off
+		{"./", AE_IFDIR, NULL, NULL, 0755},
+		{"./a/", AE_IFDIR, NULL, NULL, 0555},
+		{"./a/weights", AE_IFREG, NULL, "0123456789", 0640},
+		{"latest", AE_IFLNK, "a/weights", NULL, 0},
+		{"same", 0, "a/weights", NULL, 0},
+		{"program", AE_IFREG, NULL, "x", 06755},
+		{NULL, 0, NULL, NULL, 0},
+		// clang-format on
+	};
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		struct import_result result;
+		struct stat status;
+		auto_free char *program = text_format("%s/program", f.target);
+		auto_free char *weights = text_format("%s/a/weights", f.target);
+
+		write_archive(&f, members, filters[i]);
+		assert_works(unpack(&f, &result));
+		assert_int_equal(result.files, 2);
+		assert_int_equal(result.bytes, 11);
+		assert_int_equal(result.left_out, 0);
+		assert_holds(&f, "a/weights", "0123456789");
+		assert_holds(&f, "latest", "0123456789");
+		assert_holds(&f, "same", "0123456789");
+		assert_int_equal(stat(program, &status), 0);
+		assert_int_equal(status.st_mode & 07777, 0755);
+		assert_int_equal(stat(weights, &status), 0);
+		assert_int_equal(status.st_mode & 07777, 0640);
+		assert_int_equal(status.st_mtime, 1700000000);
+		assert_int_equal(status.st_nlink, 2);
+	}
+	fixture_stop(&f);
+}
+
+static void test_nothing_leads_out(void **state)
+{
+	static const struct {
+		const char *name;
+		struct member members[3];
+	} rows[] = {
+		// clang-format off
+		{"up", {{"../escaped", AE_IFREG, NULL, "x", 0}}},
+		{"up in the middle", {{"a/../../escaped", AE_IFREG, NULL, "x", 0}}},
+		{"absolute", {{"/tmp/reprieve-escaped", AE_IFREG, NULL, "x", 0}}},
+		{"through a link", {{"out", AE_IFLNK, "..", NULL, 0}, {"out/escaped", AE_IFREG, NULL, "x", 0}}},
+		{"through an absolute link", {{"out", AE_IFLNK, "/tmp", NULL, 0}, {"out/reprieve-escaped", AE_IFREG, NULL, "x", 0}}},
+		{"hard link up", {{"mine", 0, "../secret", NULL, 0}}},
+		{"hard link to an absolute path", {{"mine", 0, "/etc/passwd", NULL, 0}}},
+		{"hard link through a link", {{"out", AE_IFLNK, "..", NULL, 0}, {"mine", 0, "out/secret", NULL, 0}}},
+		// clang-format on
+	};
+	struct fixture f;
+	auto_free char *escaped = NULL, *secret = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	escaped = text_format("%s/escaped", f.root);
+	secret = text_format("%s/secret", f.root);
+	assert_works(file_write(secret, "s", 1, &err));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct import_result result;
+		struct stat status;
+
+		write_archive(&f, rows[i].members, ARCHIVE_FILTER_NONE);
+		if (unpack(&f, &result) == 0)
+			fail_msg("%s: taken", rows[i].name);
+		if (file_exists(escaped) || file_exists("/tmp/reprieve-escaped"))
+			fail_msg("%s: it got out", rows[i].name);
+		assert_int_equal(stat(secret, &status), 0);
+		assert_int_equal(status.st_nlink, 1);
+	}
+	fixture_stop(&f);
+}
+
+static void test_what_has_no_place_is_left_out(void **state)
+{
+	static const struct member members[] = {
+		// clang-format off
+		{"fifo", AE_IFIFO, NULL, NULL, 0},
+		{"device", AE_IFCHR, NULL, NULL, 0},
+		{"w", AE_IFREG, NULL, "x", 0},
+		{NULL, 0, NULL, NULL, 0},
+		// clang-format on
+	};
+	struct fixture f;
+	struct import_result result;
+
+	(void)state;
+	fixture_start(&f);
+	write_archive(&f, members, ARCHIVE_FILTER_GZIP);
+	assert_works(unpack(&f, &result));
+	assert_int_equal(result.left_out, 2);
+	assert_int_equal(result.files, 1);
+	fixture_stop(&f);
+}
+
+/* Cut at every place where it hurts: an error, and never an unnoticed half. */
+static void test_torn_archives(void **state)
+{
+	struct fixture f;
+	auto_free char *content = memory_new(300001);
+	struct member members[] = {{"w", AE_IFREG, NULL, content, 0}, {NULL, 0, NULL, NULL, 0}};
+	auto_free char *path = NULL;
+	struct stat status;
+
+	(void)state;
+	for (int i = 0; i < 300000; i++)
+		content[i] = (char)('a' + (unsigned)i * (unsigned)i / 7 % 26);
+	fixture_start(&f);
+	path = text_format("%s/archive", f.root);
+	for (int cut = 1; cut < 10; cut++) {
+		struct import_result result;
+
+		write_archive(&f, members, ARCHIVE_FILTER_GZIP);
+		assert_int_equal(stat(path, &status), 0);
+		assert_int_equal(truncate(path, status.st_size * cut / 10), 0);
+		assert_int_equal(unpack(&f, &result), -1);
+		assert_int_equal(err.kind, ERR_CORRUPT);
+	}
+	assert_int_equal(truncate(path, 0), 0);
+	{
+		struct import_result result;
+
+		assert_int_equal(unpack(&f, &result), -1);
+		assert_int_equal(err.kind, ERR_CORRUPT);
+	}
+	fixture_stop(&f);
+}
+
+static void test_plain_objects(void **state)
+{
+	struct fixture f;
+	struct import_result result;
+	auto_free char *url = NULL, *empty = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	url = text_format("file://%s", f.source);
+	empty = text_format("file://%s/none", f.source);
+	fixture_write(&f, "a/b/weights", 40000000, 3);
+	fixture_write(&f, "a/step", 5, 4);
+	fixture_write(&f, "zero", 0, 5);
+	assert_int_equal(mkdir(f.target, 0755), 0);
+	assert_works(storage_collect(url, f.target, NULL, NULL, &result, NULL, &err));
+	assert_int_equal(result.files, 3);
+	assert_int_equal(result.bytes, 40000005);
+	{
+		auto_free char *command = text_format("diff -r '%s' '%s'", f.source, f.target);
+
+		assert_int_equal(system(command), 0);
+	}
+	assert_fails(
+		storage_collect(empty, f.target, NULL, NULL, &result, NULL, &err), ERR_NOT_FOUND);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_filter),
+		cmocka_unit_test(test_nothing_leads_out),
+		cmocka_unit_test(test_what_has_no_place_is_left_out),
+		cmocka_unit_test(test_torn_archives),
+		cmocka_unit_test(test_plain_objects),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* What keeping bytes costs. */
+#include "price.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+static void test_by_store(void **state)
+{
+	static const struct {
+		const char *url;
+		double price;
+	} rows[] = {
+		// clang-format off
+		{"s3://bucket/prefix", 0.023},
+		{"gs://bucket", 0.020},
+		{"az://account/container", 0.018},
+		{"file:///mnt/share", 0},
+		{"s3", 0},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_true(fabs(price_of_store(rows[i].url) - rows[i].price) < 1e-9);
+}
+
+static void test_parse(void **state)
+{
+	static const char *const wrong[] = {
+		"", "-1", "x", "0.02x", " 1", "1e999", "nan", "inf", "$1"};
+	double price;
+
+	(void)state;
+	assert_true(price_parse("0.023", &price) && fabs(price - 0.023) < 1e-9);
+	assert_true(price_parse("0", &price) && fabs(price) < 1e-9);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(price_parse(wrong[i], &price));
+}
+
+static void test_words(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		double price;
+		const char *text;
+	} rows[] = {
+		// clang-format off
+		{100ull << 30, 0.023, "$2.30"},
+		{1ull << 40, 0.023, "$23.55"},
+		{1ull << 30, 0.023, "$0.02"},
+		{100ull << 20, 0.023, "$0.0022"},
+		{1ull << 20, 0.023, "$0.000022"},
+		{0, 0.023, "$0.00"},
+		{1ull << 50, 0.02, "$20971.52"},
+		// clang-format on
+	};
+	char buffer[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(price_format(price_per_month(rows[i].bytes, rows[i].price),
+					    buffer, sizeof(buffer)),
+			rows[i].text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_store),
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* A store is tried and measured, and nothing is left behind in it. */
+#include "storage_fixture.h"
+
+static void assert_clean(struct fixture *f)
+{
+	auto_free char *command =
+		text_format("test -z \"$(find '%s/tmp' -type f 2>/dev/null)\"", f->store);
+
+	assert_int_equal(system(command), 0);
+}
+
+static void test_a_sound_store(void **state)
+{
+	struct fixture f;
+	struct store_probe probe;
+
+	(void)state;
+	fixture_start(&f);
+	assert_works(storage_probe(f.url, 20000000, &probe, NULL, &err));
+	for (int i = 0; i < PROBE_STEPS; i++)
+		if (!probe.steps[i].tried || !probe.steps[i].worked)
+			fail_msg("step %d: %s", i, probe.steps[i].err.text);
+	assert_true(probe.dated);
+	assert_int_equal(probe.bytes, 3 * 8388608);
+	assert_false(probe.skew_known);
+	assert_non_null(strstr(probe.description, f.store));
+	assert_clean(&f);
+	fixture_stop(&f);
+}
+
+static void test_nothing_measured(void **state)
+{
+	struct fixture f;
+	struct store_probe probe;
+
+	(void)state;
+	fixture_start(&f);
+	assert_works(storage_probe(f.url, 0, &probe, NULL, &err));
+	assert_false(probe.steps[PROBE_UPLOAD].tried);
+	assert_true(probe.steps[PROBE_REMOVE].worked);
+	assert_clean(&f);
+	fixture_stop(&f);
+}
+
+static void test_a_store_that_cannot_be(void **state)
+{
+	struct store_probe probe;
+
+	(void)state;
+	assert_works(storage_probe("file:///dev/null/store", 1000, &probe, NULL, &err));
+	assert_true(probe.steps[PROBE_OPEN].tried);
+	assert_false(probe.steps[PROBE_OPEN].worked);
+	assert_false(probe.steps[PROBE_PUT].tried);
+	assert_works(storage_probe("ftp://there", 1000, &probe, NULL, &err));
+	assert_int_equal(probe.steps[PROBE_OPEN].err.kind, ERR_INVALID);
+}
+
+/* tmp/ is a file: nothing can be put, and all that follows from it is not tried. */
+static void test_a_store_that_takes_nothing(void **state)
+{
+	struct fixture f;
+	struct store_probe probe;
+	auto_free char *tmp = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	tmp = text_format("%s/tmp", f.store);
+	assert_works(file_remove_tree(tmp, &err));
+	assert_works(file_write(tmp, "x", 1, &err));
+	assert_works(storage_probe(f.url, 1000, &probe, NULL, &err));
+	assert_true(probe.steps[PROBE_OPEN].worked);
+	assert_true(probe.steps[PROBE_PUT].tried);
+	assert_false(probe.steps[PROBE_PUT].worked);
+	assert_false(probe.steps[PROBE_IF_ABSENT].tried);
+	assert_false(probe.steps[PROBE_UPLOAD].tried);
+	fixture_stop(&f);
+}
+
+static void test_cancelled(void **state)
+{
+	struct fixture f;
+	struct store_probe probe;
+	struct cancel cancel;
+
+	(void)state;
+	fixture_start(&f);
+	assert_works(cancel_init(&cancel, &err));
+	cancel_raise(&cancel);
+	assert_fails(storage_probe(f.url, 1000, &probe, &cancel, &err), ERR_CANCELLED);
+	cancel_release(&cancel);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_sound_store),
+		cmocka_unit_test(test_nothing_measured),
+		cmocka_unit_test(test_a_store_that_cannot_be),
+		cmocka_unit_test(test_a_store_that_takes_nothing),
+		cmocka_unit_test(test_cancelled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* What is asked for, and which answers are taken for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "storage/ranged.h"
+#include "storage/store.h"
+
+#include <string.h>
+
+static void texts(void **state)
+{
+	auto_free char *exact = ranged_text(5, 10), *rest = ranged_text(5, STORE_TO_END);
+	auto_free char *large = ranged_text(1ULL << 40, 1);
+
+	(void)state;
+	assert_string_equal(exact, "bytes=5-14");
+	assert_string_equal(rest, "bytes=5-");
+	assert_string_equal(large, "bytes=1099511627776-1099511627776");
+	assert_null(ranged_text(0, STORE_TO_END));
+}
+
+static void answers(void **state)
+{
+	// clang-format off
+	static const struct {
+		int status;
+		const char *range;
+		size_t got;
+		uint64_t offset;
+		size_t size;
+		enum err_kind kind;
+	} rows[] = {
+		{200, NULL, 7, 0, STORE_TO_END, ERR_NONE},
+		{200, NULL, 0, 0, STORE_TO_END, ERR_NONE},
+		{206, "bytes 5-9/20", 5, 5, 5, ERR_NONE},
+		{206, "bytes 5-19/20", 15, 5, STORE_TO_END, ERR_NONE},
+		{206, "bytes 5-7/8", 3, 5, 5, ERR_CORRUPT},
+		{206, "bytes 5-19/20", 15, 5, 5, ERR_FAILED},
+		{206, "bytes 0-4/20", 5, 5, 5, ERR_FAILED},
+		{206, "bytes */20", 5, 5, 5, ERR_FAILED},
+		{206, "5-9/20", 5, 5, 5, ERR_FAILED},
+		{206, "bytes 99999999999999999999999-9/20", 5, 5, 5, ERR_FAILED},
+		{206, NULL, 5, 5, 5, ERR_FAILED},
+		{200, NULL, 20, 5, 5, ERR_FAILED},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(http_response_release) struct http_response response = {
+			.status = rows[i].status};
+		auto_(bytes_release) struct bytes out = {.limit = 100};
+		static const char body[20] = "abcdefghijklmnopqrs";
+		struct err err = {0};
+
+		bytes_append(&response.body, body, rows[i].got, NULL);
+		if (rows[i].range) {
+			bytes_append(&response.fields, "content-range", 14, NULL);
+			bytes_append(
+				&response.fields, rows[i].range, strlen(rows[i].range) + 1, NULL);
+		}
+		ranged_take(&response, rows[i].offset, rows[i].size, &out, &err);
+		if (err.kind != rows[i].kind)
+			fail_msg("row %zu: %s", i, err.text);
+		assert_int_equal(out.size, err.kind ? 0 : rows[i].got);
+		assert_int_equal(out.limit, 100);
+		if (out.size)
+			assert_memory_equal(out.data, body, out.size);
+	}
+}
+
+static void appends_to_what_is_there(void **state)
+{
+	auto_(http_response_release) struct http_response response = {.status = 200};
+	auto_(bytes_release) struct bytes out = {0};
+
+	(void)state;
+	bytes_append(&out, "ab", 2, NULL);
+	bytes_append(&response.body, "cd", 2, NULL);
+	assert_int_equal(ranged_take(&response, 0, STORE_TO_END, &out, NULL), 0);
+	assert_int_equal(out.size, 4);
+	assert_memory_equal(out.data, "abcd", 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts),
+		cmocka_unit_test(answers),
+		cmocka_unit_test(appends_to_what_is_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

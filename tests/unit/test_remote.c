@@ -1,0 +1,236 @@
+/* The loop of a call against a scripted server: what is tried again, and what is told at the end. */
+#include "storage/remote.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/httpd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One letter an answer; the last one goes on for ever. */
+struct server {
+	struct httpd *httpd;
+	const char *script;
+	atomic_int asked;
+	bool old_date; /* the Date header is of 2001 */
+};
+
+static void answer(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
+{
+	struct server *server = arg;
+	size_t at = (size_t)atomic_fetch_add(&server->asked, 1), last = strlen(server->script) - 1;
+	char letter[2] = {server->script[at < last ? at : last], '\0'};
+
+	(void)request;
+	httpd_reply_text(reply, 200, letter);
+	if (server->old_date)
+		httpd_reply_header(reply, "Date", "%s", "Sat, 08 Sep 2001 00:00:00 GMT");
+	if (letter[0] == 'X')
+		reply->manner = HTTPD_RESET;
+	if (letter[0] == 'w')
+		httpd_reply_header(reply, "Retry-After", "%d", 1);
+}
+
+struct client {
+	struct server *server;
+	int prepared, refreshed;
+	int prepare_failures; /* so many prepare() calls fail first */
+	int64_t now_ms;       /* of the last try */
+};
+
+static int prepare(void *arg, const struct remote_try *attempt, struct remote_request *request,
+	struct cancel *cancel, struct err *err)
+{
+	struct client *client = arg;
+	auto_free char *url = NULL;
+
+	(void)cancel;
+	assert_int_equal(attempt->number, client->prepared);
+	client->prepared++;
+	client->refreshed += attempt->refresh;
+	client->now_ms = attempt->now_ms;
+	if (client->prepared <= client->prepare_failures)
+		return err_set(err, ERR_RETRY, "no credentials now");
+	url = text_format("http://127.0.0.1:%u/", httpd_port(client->server->httpd));
+	remote_set_url(request, url);
+	remote_add_header(request, "X-Try: %u", attempt->number);
+	return 0;
+}
+
+static enum remote_verdict judge(void *arg, const struct http_response *response, struct err *err)
+{
+	char letter = (char)response->body.data[0];
+
+	(void)arg;
+	err_set(err, letter == 'F' ? ERR_DENIED : ERR_RETRY, "letter %c", letter);
+	switch (letter) {
+	case 'D':
+		return REMOTE_DONE;
+	case 's':
+	case 'w':
+		return REMOTE_SLOW_DOWN;
+	case 'e':
+		return REMOTE_REFRESH;
+	case 't':
+		return REMOTE_SKEWED;
+	case 'm':
+		return REMOTE_MOVED;
+	case 'F':
+		return REMOTE_FAILED;
+	default:
+		return REMOTE_RETRY;
+	}
+}
+
+struct outcome {
+	int result;
+	struct err err;
+	struct client client;
+	struct remote_statistics statistics;
+};
+
+static struct outcome perform(
+	const char *script, bool old_date, int prepare_failures, struct cancel *cancel)
+{
+	struct server server = {.script = script, .old_date = old_date};
+	struct outcome outcome = {
+		.client = {.server = &server, .prepare_failures = prepare_failures}};
+	const struct remote_call call = {
+		.method = "PUT",
+		.body = "body",
+		.body_size = 4,
+		.arg = &outcome.client,
+		.prepare = prepare,
+		.judge = judge,
+	};
+	struct remote *remote = remote_new(&(struct remote_options){.patience_ms = 2000});
+	struct http_response response = {0};
+	struct err err = {0};
+
+	if (httpd_start(&(struct httpd_options){.handler = answer, .arg = &server}, &server.httpd,
+		    &err) < 0)
+		fail_msg("%s", err.text);
+	outcome.result = remote_perform(remote, &call, &response, cancel, &outcome.err);
+	remote_statistics(remote, &outcome.statistics);
+	http_response_release(&response);
+	remote_free(remote);
+	httpd_stop(server.httpd);
+	return outcome;
+}
+
+static void test_outcomes(void **state)
+{
+	static const struct {
+		const char *script;
+		int prepare_failures;
+		bool done;
+		int tries, refreshed;
+		enum err_kind kind;
+	} rows[] = {
+		{"D", 0, true, 1, 0, ERR_NONE},
+		{"rrD", 0, true, 3, 0, ERR_NONE},
+		{"XD", 0, true, 2, 0, ERR_NONE},
+		{"F", 0, false, 1, 0, ERR_DENIED},
+		{"rF", 0, false, 2, 0, ERR_DENIED},
+		{"eD", 0, true, 2, 1, ERR_NONE},
+		{"e", 0, false, 2, 1, ERR_RETRY},
+		{"erD", 0, true, 3, 1, ERR_NONE},
+		{"mmmD", 0, true, 4, 0, ERR_NONE},
+		{"m", 0, false, 4, 0, ERR_RETRY},
+		{"D", 2, true, 3, 0, ERR_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome outcome =
+			perform(rows[i].script, false, rows[i].prepare_failures, NULL);
+
+		if ((outcome.result == 0) != rows[i].done ||
+			outcome.client.prepared != rows[i].tries ||
+			outcome.client.refreshed != rows[i].refreshed ||
+			outcome.err.kind != rows[i].kind)
+			fail_msg("%s: %d tries, %d refreshed, %s", rows[i].script,
+				outcome.client.prepared, outcome.client.refreshed,
+				outcome.err.text);
+	}
+}
+
+static void test_patience_ends(void **state)
+{
+	struct outcome outcome = perform("r", false, 0, NULL);
+
+	(void)state;
+	assert_int_equal(outcome.result, -1);
+	assert_int_equal(outcome.err.kind, ERR_RETRY);
+	assert_non_null(strstr(outcome.err.text, "letter r"));
+	assert_non_null(strstr(outcome.err.text, "tries"));
+	assert_true(outcome.client.prepared > 2);
+	assert_int_equal(outcome.statistics.requests, outcome.client.prepared);
+	assert_int_equal(outcome.statistics.retries, outcome.client.prepared - 1);
+}
+
+static void test_deadline(void **state)
+{
+	struct cancel cancel;
+	struct outcome outcome;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(cancel_init(&cancel, &err), 0);
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + 400);
+	outcome = perform("r", false, 0, &cancel);
+	assert_int_equal(outcome.result, -1);
+	assert_true(outcome.err.kind == ERR_CANCELLED || outcome.err.kind == ERR_RETRY);
+	cancel_raise(&cancel);
+	outcome = perform("D", false, 0, &cancel);
+	assert_int_equal(outcome.err.kind, ERR_CANCELLED);
+	cancel_release(&cancel);
+}
+
+static void test_clock(void **state)
+{
+	struct outcome outcome = perform("tD", true, 0, NULL);
+
+	(void)state;
+	assert_int_equal(outcome.result, 0);
+	/* Within a minute of 2001-09-08. */
+	assert_true(llabs(outcome.client.now_ms - 999907200000LL) < 60000);
+	assert_true(outcome.statistics.skew_ms < 0);
+	assert_true(outcome.statistics.clock_seen);
+	/* And only once. */
+	outcome = perform("t", true, 0, NULL);
+	assert_int_equal(outcome.result, -1);
+	assert_int_equal(outcome.client.prepared, 2);
+}
+
+static void test_statistics(void **state)
+{
+	struct outcome outcome = perform("wD", false, 0, NULL);
+
+	(void)state;
+	assert_int_equal(outcome.result, 0);
+	assert_int_equal(outcome.statistics.throttled, 1);
+	assert_int_equal(outcome.statistics.bytes_sent, 8);
+	assert_int_equal(outcome.statistics.bytes_received, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_outcomes),
+		cmocka_unit_test(test_patience_ends),
+		cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_statistics),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* Pages of ListObjectsV2. */
+#include "storage/s3_list.h"
+
+#include "base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE(inner)                                                    \
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult " \
+	"xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" inner "</ListBucketResult>"
+#define ITEM(key, size) \
+	"<Contents><Key>" key "</Key><Size>" size "</Size><ETag>&quot;x&quot;</ETag></Contents>"
+#define URL "<EncodingType>url</EncodingType>"
+
+AUTO(struct store_listing, store_listing_release);
+
+static void test_pages(void **state)
+{
+	// clang-format off
+	static const struct {
+		const char *page, *prefix, *keys, *next;
+	} rows[] = {
+		{PAGE("<IsTruncated>false</IsTruncated>"), "p/", "", NULL},
+		{PAGE(ITEM("p/a", "1") ITEM("p/b/c", "22")), "p/", "a:1 b/c:22 ", NULL},
+		{PAGE(ITEM("a", "18446744073709")), "", "a:18446744073709 ", NULL},
+		{PAGE(ITEM("p/a", "1") "<CommonPrefixes><Prefix>p/b/</Prefix></CommonPrefixes>"), "p/", "a:1 b/:0 ", NULL},
+		/* an empty object that somebody's browser made for a folder, and one for the prefix itself */
+		{PAGE(ITEM("p/", "0") ITEM("p/d/", "0") ITEM("p/e", "5")), "p/", "e:5 ", NULL},
+		{PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>1/&amp;=</NextContinuationToken>" ITEM("p/a", "1")),
+			"p/", "a:1 ", "1/&="},
+		/* a token on the last page means nothing */
+		{PAGE("<NextContinuationToken>x</NextContinuationToken><IsTruncated>false</IsTruncated>"), "p/", "", NULL},
+		/* the encoding, told before or behind */
+		{PAGE(URL ITEM("my%20p/%C3%BC%2B1", "1")), "my p/", "\xc3\xbc+1:1 ", NULL},
+		{PAGE(ITEM("my+p/a%2Bb", "1") URL), "my p/", "a+b:1 ", NULL},
+		{PAGE(ITEM("a+p/b", "1") URL), "a+p/", "b:1 ", NULL},
+		{PAGE(ITEM("p/%41", "1")), "p/", "%41:1 ", NULL},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(store_listing_release) struct store_listing listing = {0};
+		auto_(bytes_release) struct bytes keys = {0};
+		auto_free char *next = NULL;
+		struct err err = {0};
+
+		if (s3_list_read(rows[i].page, strlen(rows[i].page), rows[i].prefix, &listing,
+			    &next, &err) < 0)
+			fail_msg("row %zu: %s", i, err.text);
+		for (size_t j = 0; j < listing.count; j++)
+			bytes_format(&keys, NULL, "%s:%llu ", listing.items[j].key,
+				(unsigned long long)listing.items[j].size);
+		bytes_append(&keys, "", 1, NULL);
+		assert_string_equal((const char *)keys.data, rows[i].keys);
+		assert_int_equal(next != NULL, rows[i].next != NULL);
+		if (next)
+			assert_string_equal(next, rows[i].next);
+	}
+}
+
+static void test_dates(void **state)
+{
+	static const char text[] =
+		PAGE("<Contents><Key>a</Key><LastModified>1970-01-01T00:00:09.000Z</"
+		     "LastModified><Size>1</Size></Contents>"
+		     "<Contents><Key>b</Key><LastModified>once</LastModified><Size>1</Size></"
+		     "Contents>" ITEM("c", "1"));
+	auto_(store_listing_release) struct store_listing listing = {0};
+	auto_free char *next = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(s3_list_read(text, strlen(text), "", &listing, &next, &err), 0);
+	assert_int_equal(listing.count, 3);
+	assert_int_equal(listing.items[0].modified_ms, 9000);
+	assert_int_equal(listing.items[1].modified_ms, 0);
+	assert_int_equal(listing.items[2].modified_ms, 0);
+}
+
+static void test_refused(void **state)
+{
+	static const char *const pages[] = {
+		"",
+		"<html/>",
+		"<Error><Code>x</Code></Error>",
+		"<ListBucketResult>",
+		PAGE("<IsTruncated>true</IsTruncated>"),
+		PAGE("<Contents><Key>p/a</Key></Contents>"),
+		PAGE("<Contents><Size>1</Size></Contents>"),
+		PAGE(ITEM("p/a", "-1")),
+		PAGE(ITEM("p/a", "many")),
+		PAGE(ITEM("elsewhere", "1")),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		auto_(store_listing_release) struct store_listing listing = {0};
+		auto_free char *next = NULL;
+		struct err err = {0};
+
+		if (s3_list_read(pages[i], strlen(pages[i]), "p/", &listing, &next, &err) == 0)
+			fail_msg("accepted: %s", pages[i]);
+		assert_int_equal(err.kind, ERR_CORRUPT);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* What S3's answers mean. */
+#include "storage/s3_reply.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+static void test_verdicts(void **state)
+{
+	// clang-format off
+	static const struct {
+		enum s3_operation operation;
+		int status;
+		const char *code; /* NULL: no body; with a '<' in front: the body itself */
+		enum remote_verdict verdict;
+		enum err_kind kind;
+	} rows[] = {
+		{S3_PUT, 200, NULL, REMOTE_DONE, ERR_NONE},
+		{S3_GET, 206, "anything", REMOTE_DONE, ERR_NONE},
+		{S3_GET, 200, "SlowDown", REMOTE_DONE, ERR_NONE}, /* the object's own bytes */
+		{S3_REMOVE, 204, NULL, REMOTE_DONE, ERR_NONE},
+		{S3_REMOVE, 404, "NoSuchKey", REMOTE_DONE, ERR_NONE},
+		{S3_REMOVE, 404, "NoSuchBucket", REMOTE_FAILED, ERR_INVALID},
+		{S3_REMOVE, 404, NULL, REMOTE_FAILED, ERR_FAILED},
+		{S3_LIST, 200, "<ListBucketResult/>", REMOTE_DONE, ERR_NONE},
+
+		/* 200, but no success */
+		{S3_PUT, 200, "InternalError", REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT, 200, "SlowDown", REMOTE_SLOW_DOWN, ERR_RETRY},
+		{S3_LIST, 200, "AccessDenied", REMOTE_FAILED, ERR_DENIED},
+		{S3_PUT_IF_ABSENT, 200, "SomethingNew", REMOTE_FAILED, ERR_FAILED},
+
+		{S3_PUT_IF_ABSENT, 412, "PreconditionFailed", REMOTE_FAILED, ERR_EXISTS},
+		{S3_PUT_IF_ABSENT, 412, NULL, REMOTE_FAILED, ERR_EXISTS},
+		{S3_PUT, 412, "PreconditionFailed", REMOTE_FAILED, ERR_FAILED},
+		{S3_PUT_IF_ABSENT, 409, "ConditionalRequestConflict", REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT_IF_ABSENT, 409, NULL, REMOTE_RETRY, ERR_RETRY},
+
+		{S3_GET, 404, "NoSuchKey", REMOTE_FAILED, ERR_NOT_FOUND},
+		{S3_GET, 404, "NoSuchBucket", REMOTE_FAILED, ERR_INVALID},
+		{S3_GET, 404, NULL, REMOTE_FAILED, ERR_FAILED},
+		{S3_GET, 404, "<html>not here</html>", REMOTE_FAILED, ERR_FAILED},
+		{S3_GET, 403, "AccessDenied", REMOTE_FAILED, ERR_DENIED},
+		{S3_GET, 403, NULL, REMOTE_FAILED, ERR_DENIED},
+		{S3_GET, 403, "SignatureDoesNotMatch", REMOTE_FAILED, ERR_DENIED},
+		{S3_GET, 416, "InvalidRange", REMOTE_FAILED, ERR_CORRUPT},
+		{S3_GET, 403, "InvalidObjectState", REMOTE_FAILED, ERR_DENIED},
+
+		{S3_PUT, 400, "ExpiredToken", REMOTE_REFRESH, ERR_DENIED},
+		{S3_PUT, 403, "ExpiredTokenException", REMOTE_REFRESH, ERR_DENIED},
+		{S3_PUT, 400, "InvalidToken", REMOTE_REFRESH, ERR_DENIED},
+		{S3_PUT, 403, "InvalidAccessKeyId", REMOTE_REFRESH, ERR_DENIED},
+		{S3_PUT, 403, "RequestTimeTooSkewed", REMOTE_SKEWED, ERR_DENIED},
+
+		{S3_PUT, 503, "SlowDown", REMOTE_SLOW_DOWN, ERR_RETRY},
+		{S3_PUT, 503, NULL, REMOTE_SLOW_DOWN, ERR_RETRY},
+		{S3_PUT, 429, NULL, REMOTE_SLOW_DOWN, ERR_RETRY},
+		{S3_PUT, 500, "InternalError", REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT, 502, "<html>bad gateway", REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT, 504, NULL, REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT, 400, "RequestTimeout", REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT, 400, "BadDigest", REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT, 400, "InvalidArgument", REMOTE_FAILED, ERR_FAILED},
+		{S3_PUT, 400, NULL, REMOTE_FAILED, ERR_FAILED},
+		{S3_PUT, 501, "NotImplemented", REMOTE_FAILED, ERR_INVALID},
+		{S3_PUT, 507, "XMinioStorageFull", REMOTE_FAILED, ERR_NO_SPACE},
+		{S3_PUT, 403, "QuotaExceeded", REMOTE_FAILED, ERR_NO_SPACE},
+
+		/* moved, but nobody says where to */
+		{S3_PUT, 301, "PermanentRedirect", REMOTE_FAILED, ERR_INVALID},
+		{S3_PUT, 302, NULL, REMOTE_FAILED, ERR_INVALID},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *body =
+			!rows[i].code ? text_copy("")
+			: rows[i].code[0] == '<'
+				? text_copy(rows[i].code)
+				: text_format("<?xml version=\"1.0\"?><Error><Code>%s</Code>"
+					      "<Message>words\n</Message></Error>",
+					  rows[i].code);
+		const struct s3_answer answer = {
+			.status = rows[i].status, .body = body, .size = strlen(body)};
+		struct s3_move move;
+		struct err err = {0};
+		enum remote_verdict verdict =
+			s3_reply_judge(rows[i].operation, &answer, &move, &err);
+
+		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
+			fail_msg("row %zu (%d %s): verdict %d, %s: %s", i, rows[i].status,
+				rows[i].code ? rows[i].code : "", verdict, err_kind_name(err.kind),
+				err.text);
+		assert_null(strchr(err.text, '\n'));
+	}
+}
+
+static void test_moves(void **state)
+{
+	// clang-format off
+	static const struct {
+		int status;
+		const char *region, *location, *body, *to_region, *to_host;
+	} rows[] = {
+		{301, "eu-west-1", NULL, "", "eu-west-1", ""},
+		{400, NULL, NULL, "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-2</Region></Error>", "eu-west-2", ""},
+		{400, "eu-west-3", NULL, "<Error><Code>IllegalLocationConstraintException</Code></Error>", "eu-west-3", ""},
+		{301, "bad region!", NULL, "<Error><Code>PermanentRedirect</Code><Region>eu-west-4</Region></Error>", "eu-west-4", ""},
+		{307, NULL, "https://b.s3-eu-west-1.amazonaws.com/k?x=1", "<Error><Code>TemporaryRedirect</Code></Error>", "",
+			"b.s3-eu-west-1.amazonaws.com"},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct s3_answer answer = {rows[i].status, rows[i].region, rows[i].location,
+			rows[i].body, strlen(rows[i].body)};
+		struct s3_move move;
+		struct err err = {0};
+
+		assert_int_equal(s3_reply_judge(S3_PUT, &answer, &move, &err), REMOTE_MOVED);
+		assert_string_equal(move.region, rows[i].to_region);
+		assert_string_equal(move.host, rows[i].to_host);
+	}
+}
+
+static void test_bad_location(void **state)
+{
+	static const char *const locations[] = {"/relative", "https://user@host/", "https:///x"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(locations) / sizeof(locations[0]); i++) {
+		const struct s3_answer answer = {307, NULL, locations[i], "", 0};
+		struct s3_move move;
+		struct err err = {0};
+
+		assert_int_equal(s3_reply_judge(S3_PUT, &answer, &move, &err), REMOTE_FAILED);
+	}
+}
+
+static void test_hint(void **state)
+{
+	static const char body[] = "<Error><Code>AccessDenied</Code></Error>";
+	const struct s3_answer answer = {403, NULL, NULL, body, strlen(body)};
+	struct s3_move move;
+	struct err err = {0};
+
+	(void)state;
+	s3_reply_judge(S3_GET, &answer, &move, &err);
+	assert_non_null(strstr(err.text, "s3:ListBucket"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_bad_location),
+		cmocka_unit_test(test_hint),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

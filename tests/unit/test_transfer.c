@@ -1,0 +1,145 @@
+/* The pure parts of moving content: the plan, the reserve, the limit, the spans. */
+#include "storage/pack.h"
+#include "storage/rate.h"
+#include "storage/span.h"
+#include "storage/transfer.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+#define MIB ((uint64_t)1 << 20)
+#define EXTRA (PACK_CAPACITY - PACK_TARGET)
+
+static void test_plans(void **state)
+{
+	static const struct {
+		const char *name;
+		struct transfer_facts facts;
+		unsigned readers, uploaders, fetchers;
+		size_t pack_mib, span_mib;
+	} rows[] = {
+		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 24, 12},
+		{"two processors, local", {.processors = 2}, 2, 2, 2, 16, 4},
+		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 12},
+		{"a large machine, local", {.processors = 64}, 10, 64, 32, 8, 4},
+		{"few connections", {.processors = 4, .connections = 2, .remote = true}, 4, 2, 2,
+			32, 16},
+		{"many connections", {.processors = 4, .connections = 99, .remote = true}, 4, 64,
+			32, 8, 4},
+		{"much memory", {.processors = 16, .memory = 2048 * MIB, .remote = true}, 16, 8, 16,
+			32, 16},
+		{"hardly any memory", {.processors = 8, .memory = 1, .remote = true}, 1, 8, 4, 8,
+			4},
+		{"a limit", {.processors = 2, .bandwidth = 1000000, .remote = true}, 2, 8, 16, 8,
+			12},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		uint64_t memory = rows[i].facts.memory ? rows[i].facts.memory : 256 * MIB;
+		struct transfer_plan plan;
+
+		transfer_plan(&rows[i].facts, &plan);
+		if (plan.readers != rows[i].readers || plan.uploaders != rows[i].uploaders ||
+			plan.fetchers != rows[i].fetchers ||
+			plan.pack_target != rows[i].pack_mib * MIB ||
+			plan.span != rows[i].span_mib * MIB)
+			fail_msg("%s: %u readers, %u uploaders, %u fetchers, packs of %zu, spans "
+				 "of %zu",
+				rows[i].name, plan.readers, plan.uploaders, plan.fetchers,
+				plan.pack_target, plan.span);
+		assert_true(plan.buffers >= 2);
+		if (memory < 32 * MIB)
+			memory = 32 * MIB;
+		if (plan.buffers * (plan.pack_target + EXTRA) + plan.readers * CHUNK_SIZE >
+				memory ||
+			plan.fetchers * (plan.span + CHUNK_SIZE) > memory)
+			fail_msg("%s: more memory than allowed", rows[i].name);
+	}
+}
+
+static void test_the_reserve(void **state)
+{
+	static const struct {
+		int64_t left_ms;
+		bool remote;
+		int64_t reserve_ms;
+	} rows[] = {
+		{CLOCK_NEVER, true, 0},
+		{120000, true, 2000},
+		{30000, true, 2000},
+		{5000, true, 1000},
+		{0, true, 0},
+		{30000, false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_int_equal(
+			transfer_reserve_ms(rows[i].left_ms, rows[i].remote), rows[i].reserve_ms);
+}
+
+static void test_a_limit(void **state)
+{
+	struct rate none = {0}, rate = {.bytes_per_second = 1000};
+	int64_t now = 5000000;
+
+	(void)state;
+	assert_int_equal(rate_take(&none, UINT32_MAX, now), 0);
+	/* A second's worth was saved up; what goes beyond is waited for by the next. */
+	assert_int_equal(rate_take(&rate, 500, now), 0);
+	assert_int_equal(rate_take(&rate, 2500, now), 0);
+	assert_int_equal(rate_take(&rate, 1000, now), 2000);
+	assert_int_equal(rate_take(&rate, 1, now + 1000), 2000);
+	/* A long pause saves up no more than a second. */
+	assert_int_equal(rate_take(&rate, 3000, now + 3600000), 0);
+	assert_int_equal(rate_take(&rate, 1, now + 3600000), 2000);
+}
+
+static void test_spans(void **state)
+{
+	static const struct {
+		const char *name;
+		struct extent extents[4];
+		size_t count, most, reach, size;
+	} rows[] = {
+		{"one", {{0, 8, 100}}, 1, 10, 1, 100},
+		{"neighbours", {{0, 8, 100}, {0, 108, 100}, {0, 208, 50}}, 3, 1000, 3, 250},
+		{"up to the limit", {{0, 8, 100}, {0, 108, 100}, {0, 208, 50}}, 3, 249, 2, 200},
+		{"another pack", {{0, 8, 100}, {1, 108, 100}}, 2, 1000, 1, 100},
+		{"a small gap", {{0, 8, 100}, {0, 108 + SPAN_GAP_MOST, 10}}, 2, 1 << 20, 2,
+			110 + SPAN_GAP_MOST},
+		{"a large gap", {{0, 8, 100}, {0, 109 + SPAN_GAP_MOST, 10}}, 2, 1 << 20, 1, 100},
+		{"the same place twice", {{0, 8, 100}, {0, 8, 100}, {0, 108, 1}}, 3, 1000, 3, 101},
+		{"a large one alone", {{0, 8, 100}, {0, 8, 200}}, 2, 50, 1, 100},
+		{"at the end of all numbers", {{0, UINT32_MAX - 1, 100}, {0, UINT32_MAX, 1}}, 2,
+			1000, 2, 100},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		size_t reach = span_reach(rows[i].extents, rows[i].count, rows[i].most);
+
+		if (reach != rows[i].reach || span_size(rows[i].extents, reach) != rows[i].size)
+			fail_msg("%s: %zu, %zu bytes", rows[i].name, reach,
+				span_size(rows[i].extents, reach));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_the_reserve),
+		cmocka_unit_test(test_a_limit),
+		cmocka_unit_test(test_spans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

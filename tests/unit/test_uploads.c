@@ -1,0 +1,374 @@
+/* Packs on their way to a store that is slow, late, or refuses: what is committed is whole, and nothing waits for ever. */
+#include "slow_store.h"
+
+#include "base/clock.h"
+#include "storage/uploader.h"
+
+#include <sys/resource.h>
+
+#define PATIENCE_MS 20000
+
+/* Packs of two chunks; a hash per thread, as many connections as a test wants. */
+static const struct transfer_facts small_packs = {
+	.processors = 3, .connections = 8, .memory = 128 << 20, .remote = true};
+
+static void start(struct fixture *f, const struct transfer_facts *facts, struct slow_store **slow)
+{
+	fixture_start(f);
+	*slow = slow_store_install(f, facts);
+}
+
+static int take_it(struct fixture *f, struct take_result *result, struct cancel *cancel)
+{
+	struct take_request request = {
+		.id = fixture_next(f), .directory = f->source, .reason = "request", .step = -1};
+
+	return storage_take(f->storage, &request, result, cancel, &err);
+}
+
+static void assert_nothing_committed(struct fixture *f)
+{
+	struct snapshot_list list;
+
+	assert_works(storage_list(f->storage, &list, NULL, &err));
+	assert_int_equal(list.count, 0);
+	snapshot_list_release(&list);
+}
+
+static int wait_until(
+	atomic_uint *counter, unsigned least, struct cancel *cancel, struct err *error)
+{
+	for (int64_t left = PATIENCE_MS; left > 0 && atomic_load(counter) < least; left -= 5)
+		if (cancel_sleep(cancel, 5, error) < 0)
+			return -1;
+	return 0;
+}
+
+/* --- many at once, in so much memory --- */
+
+static int wait_for_three(struct slow_store *slow, unsigned number, unsigned again,
+	struct cancel *cancel, struct err *error)
+{
+	(void)again;
+	return number > 3 ? 0 : wait_until(&slow->under_way_most, 3, cancel, error);
+}
+
+static void test_packs_are_sent_side_by_side(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	slow->put_pack = wait_for_three;
+	fixture_write(&f, "w", 16 * CHUNK_SIZE, 1);
+	assert_works(take_it(&f, &result, NULL));
+	assert_true(atomic_load(&slow->under_way_most) >= 3);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+static int linger(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
+	struct err *error)
+{
+	(void)slow, (void)number, (void)again;
+	return cancel_sleep(cancel, 30, error);
+}
+
+static void test_no_more_buffers_than_allowed(void **state)
+{
+	struct transfer_facts facts = {
+		.processors = 3, .connections = 8, .memory = 1, .remote = true};
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+
+	(void)state;
+	start(&f, &facts, &slow);
+	slow->put_pack = linger;
+	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
+	assert_works(take_it(&f, &result, NULL));
+	assert_true(f.storage->plan.buffers < 4);
+	assert_true(atomic_load(&slow->under_way_most) <= f.storage->plan.buffers);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+/* --- late ones --- */
+
+static int hang_once(struct slow_store *slow, unsigned number, unsigned again,
+	struct cancel *cancel, struct err *error)
+{
+	(void)slow;
+	/* Its second sending has another number. */
+	return number == 7 && again == 0 ? cancel_sleep(cancel, PATIENCE_MS, error) : 0;
+}
+
+static void test_a_late_pack_is_sent_twice(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+	int64_t began = clock_monotonic_ms();
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	slow->put_pack = hang_once;
+	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
+	assert_works(take_it(&f, &result, NULL));
+	/* It was not waited for to its end. */
+	assert_true(clock_monotonic_ms() - began < PATIENCE_MS);
+	assert_int_equal(result.chunks_sent, 24);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+/* The second sending fails: the first one, which was only slow, counts. */
+static int be_late_once(struct slow_store *slow, unsigned number, unsigned again,
+	struct cancel *cancel, struct err *error)
+{
+	atomic_uint *failed = slow->arg;
+
+	if (again > 0) {
+		atomic_fetch_add(failed, 1);
+		return err_set(error, ERR_RETRY, "503");
+	}
+	return number == 7 ? wait_until(failed, 1, cancel, error) : 0;
+}
+
+static void test_the_first_one_may_win_after_all(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+	atomic_uint failed = 0;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	slow->put_pack = be_late_once;
+	slow->arg = &failed;
+	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
+	assert_works(take_it(&f, &result, NULL));
+	assert_int_equal(failed, 1);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+/* --- failures --- */
+
+static int refuse_the_third(struct slow_store *slow, unsigned number, unsigned again,
+	struct cancel *cancel, struct err *error)
+{
+	(void)slow, (void)again, (void)cancel;
+	return number == 3 ? err_set(error, ERR_DENIED, "no more") : 0;
+}
+
+static void test_a_refused_pack_ends_it_and_the_next_sends_the_rest(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	slow->put_pack = refuse_the_third;
+	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
+	assert_fails(take_it(&f, &result, NULL), ERR_DENIED);
+	assert_nothing_committed(&f);
+	assert_works(take_it(&f, &result, NULL));
+	assert_true(result.chunks_kept >= 4);
+	assert_true(result.chunks_sent >= 2);
+	fixture_check(&f, (struct snapshot_id){1, 2});
+	fixture_stop(&f);
+}
+
+struct deadline {
+	int64_t whole_ms;
+	atomic_bool too_late; /* a pack was given more than what is left beside the commit */
+};
+
+static int hang(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
+	struct err *error)
+{
+	struct deadline *deadline = slow->arg;
+
+	(void)number, (void)again;
+	for (int64_t left = PATIENCE_MS; left > 0; left -= 5)
+		if (cancel_sleep(cancel, 5, error) < 0)
+			break;
+	if (deadline && atomic_load(&cancel->deadline_ms) >= deadline->whole_ms)
+		atomic_store(&deadline->too_late, true);
+	return err_set(error, ERR_CANCELLED, "out of time");
+}
+
+static void test_packs_leave_time_for_the_commit(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+	struct cancel cancel;
+	struct deadline deadline = {.whole_ms = clock_monotonic_ms() + 1500};
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	slow->put_pack = hang;
+	slow->arg = &deadline;
+	fixture_write(&f, "w", 6 * CHUNK_SIZE, 1);
+	assert_works(cancel_init(&cancel, &err));
+	cancel_set_deadline(&cancel, deadline.whole_ms);
+	assert_fails(take_it(&f, &result, &cancel), ERR_CANCELLED);
+	assert_false(atomic_load(&deadline.too_late));
+	cancel_release(&cancel);
+	assert_nothing_committed(&f);
+	fixture_stop(&f);
+}
+
+static void *raise_soon(void *arg)
+{
+	usleep(100000);
+	cancel_raise(arg);
+	return NULL;
+}
+
+static void test_cancelled_while_sending(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+	struct cancel cancel;
+	pthread_t thread;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	slow->put_pack = hang;
+	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
+	assert_works(cancel_init(&cancel, &err));
+	assert_int_equal(pthread_create(&thread, NULL, raise_soon, &cancel), 0);
+	assert_fails(take_it(&f, &result, &cancel), ERR_CANCELLED);
+	pthread_join(thread, NULL);
+	cancel_release(&cancel);
+	assert_nothing_committed(&f);
+	slow->put_pack = NULL;
+	assert_works(take_it(&f, &result, NULL));
+	fixture_check(&f, (struct snapshot_id){1, 2});
+	fixture_stop(&f);
+}
+
+/* --- a good neighbour --- */
+
+static const struct transfer_facts a_byte_per_second = {
+	.processors = 3, .connections = 2, .bandwidth = 1, .remote = true};
+
+/* The first one is free; now the rest has so long. */
+static int set_a_deadline(struct slow_store *slow, unsigned number, unsigned again,
+	struct cancel *cancel, struct err *error)
+{
+	(void)number, (void)again, (void)cancel, (void)error;
+	cancel_set_deadline(slow->arg, clock_monotonic_ms() + 300);
+	return 0;
+}
+
+static void test_a_limit_is_kept(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+	struct cancel cancel;
+
+	(void)state;
+	start(&f, &a_byte_per_second, &slow);
+	fixture_write(&f, "w", 6 * CHUNK_SIZE, 1);
+	assert_works(cancel_init(&cancel, &err));
+	slow->put_pack = set_a_deadline;
+	slow->arg = &cancel;
+	assert_fails(take_it(&f, &result, &cancel), ERR_CANCELLED);
+	cancel_release(&cancel);
+	assert_true(atomic_load(&slow->pack_puts) == 1);
+	fixture_stop(&f);
+}
+
+struct nice {
+	struct fixture *f;
+	atomic_int low, normal;
+};
+
+static int hurry_then(struct slow_store *slow, unsigned number, unsigned again,
+	struct cancel *cancel, struct err *error)
+{
+	struct nice *nice = slow->arg;
+
+	(void)again, (void)cancel, (void)error;
+	/* Of this thread alone. */
+	atomic_fetch_add(getpriority(PRIO_PROCESS, 0) > 0 ? &nice->low : &nice->normal, 1);
+	if (number == 1)
+		storage_hurry(nice->f->storage);
+	return 0;
+}
+
+static void test_hurry_lifts_the_limit_and_the_low_priority(void **state)
+{
+	struct transfer_facts facts = a_byte_per_second;
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+	struct nice nice = {.f = &f};
+	int before = getpriority(PRIO_PROCESS, 0);
+
+	(void)state;
+	facts.connections = 1;
+	start(&f, &facts, &slow);
+	f.storage->gentle = true;
+	slow->put_pack = hurry_then;
+	slow->arg = &nice;
+	fixture_write(&f, "w", 12 * CHUNK_SIZE, 1);
+	assert_works(take_it(&f, &result, NULL));
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
+	assert_int_equal(nice.low, 1);
+	assert_true(nice.normal >= 5);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+/* --- getting back --- */
+
+static void test_neighbours_are_fetched_together(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct take_result result;
+	unsigned gets;
+
+	(void)state;
+	start(&f, NULL, &slow);
+	for (int i = 0; i < 300; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "d%d/f%03d", i % 7, i);
+		fixture_write(&f, name, 1000 + (size_t)i, (uint64_t)i);
+	}
+	fixture_write(&f, "large", 9 * CHUNK_SIZE + 5, 1000);
+	assert_works(take_it(&f, &result, NULL));
+	gets = atomic_load(&slow->gets);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	assert_true(atomic_load(&slow->gets) - gets < 30);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_packs_are_sent_side_by_side),
+		cmocka_unit_test(test_no_more_buffers_than_allowed),
+		cmocka_unit_test(test_a_late_pack_is_sent_twice),
+		cmocka_unit_test(test_the_first_one_may_win_after_all),
+		cmocka_unit_test(test_a_refused_pack_ends_it_and_the_next_sends_the_rest),
+		cmocka_unit_test(test_packs_leave_time_for_the_commit),
+		cmocka_unit_test(test_cancelled_while_sending),
+		cmocka_unit_test(test_a_limit_is_kept),
+		cmocka_unit_test(test_hurry_lifts_the_limit_and_the_low_priority),
+		cmocka_unit_test(test_neighbours_are_fetched_together),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
