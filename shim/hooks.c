@@ -38,29 +38,41 @@ static bool is_writing(int flags)
 	return (access == O_WRONLY || access == O_RDWR) && !(flags & O_PATH);
 }
 
+/* O_TMPFILE names a directory, and what is made is not its child by name. */
+static bool is_memorable(const char *path, int flags)
+{
+	return path && path[0] == '/' && (flags & O_TMPFILE) != O_TMPFILE;
+}
+
 static void report_opened(int fd, int flags, int directory_fd, const char *path)
 {
 	struct place place;
-	/* O_TMPFILE names a directory, and what is made is not its child by name. */
-	bool memorable = path && path[0] == '/' && (flags & O_TMPFILE) != O_TMPFILE;
 
 	tracked_remove(fd);
-	if (memorable && place_known_outside(path))
-		return;
 	place_of_descriptor(report_header(), fd, directory_fd, path, &place);
-	if (!place.inside && memorable)
+	if (!place.inside && is_memorable(path, flags))
 		place_remember_outside(path);
 	if (place.inside && place.regular && tracked_add(fd))
 		report_send(SHIM_OPENED, fd, place.flags, &place, NULL);
 }
 
-int hooks_opened(int fd, int flags, int directory_fd, const char *path)
+static __attribute__((noinline)) void look_at_opened(
+	int fd, int flags, int directory_fd, const char *path)
 {
 	int saved = errno;
 
-	if (fd >= 0 && is_writing(flags) && report_possible() && report_ready())
+	if (report_ready())
 		report_opened(fd, flags, directory_fd, path);
 	errno = saved;
+}
+
+int hooks_opened(int fd, int flags, int directory_fd, const char *path)
+{
+	if (fd < 0 || !is_writing(flags) || !report_possible())
+		return fd;
+	/* Before report_ready(), which costs a system call. */
+	if (!is_memorable(path, flags) || tracked_has(fd) || !place_known_outside(path))
+		look_at_opened(fd, flags, directory_fd, path);
 	return fd;
 }
 

@@ -17,7 +17,9 @@
 	X(fopen) X(fopen64) X(freopen) X(freopen64) X(fclose) \
 	X(mkstemp) X(mkstemp64) X(mkostemp) X(mkostemp64) X(mkstemps) X(mkstemps64) X(mkostemps) X(mkostemps64) \
 	X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) \
-	X(rename) X(renameat) X(link) X(linkat) X(unlink) X(unlinkat) X(_exit) X(_Exit)
+	X(rename) X(renameat) X(link) X(linkat) X(unlink) X(unlinkat) X(_exit) X(_Exit) \
+	X(sigaction) X(signal) X(bsd_signal) X(ssignal) X(sysv_signal) X(__sysv_signal) X(sigset) X(sigignore) X(siginterrupt) \
+	X(mmap) X(mmap64) X(munmap) X(mremap)
 // clang-format on
 
 #define REAL_INDEX(name) REAL_##name,
@@ -38,6 +40,14 @@ static inline void *real_get(enum real_index index)
 	uintptr_t found = atomic_load_explicit(&real_table[index], memory_order_relaxed);
 
 	return __builtin_expect(found > REAL_MISSING, 1) ? (void *)found : real_find(index);
+}
+
+/* NULL also before our constructor. */
+static inline void *real_known(enum real_index index)
+{
+	uintptr_t found = atomic_load_explicit(&real_table[index], memory_order_relaxed);
+
+	return found > REAL_MISSING ? (void *)found : NULL;
 }
 
 /* As a pointer to a function of that name's type. */

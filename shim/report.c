@@ -3,6 +3,8 @@
 
 #include "report.h"
 
+#include "mapped.h"
+#include "shield.h"
 #include "tracked.h"
 
 #include <errno.h>
@@ -40,6 +42,8 @@ static void forked(void)
 	tracked_clear();
 	atomic_store(&said_exiting, false);
 	atomic_store(&owner, process());
+	mapped_clear();
+	shield_forked();
 }
 
 static bool header_is_sound(const struct shim_header *found)
@@ -230,6 +234,7 @@ static void __attribute__((constructor)) constructed(void)
 
 	if (report_ready()) {
 		say_hello();
+		shield_install();
 		adopt_output();
 	}
 	errno = saved;

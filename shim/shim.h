@@ -18,7 +18,7 @@
 #define SHIM_ENV_DISABLE "REPRIEVE_SHIM_DISABLE" /* set to anything but "" and "0": the shim does nothing */
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
-#define SHIM_VERSION 1u        /* both sides must agree; a shim that finds another does nothing */
+#define SHIM_VERSION 2u        /* both sides must agree; a shim that finds another does nothing */
 
 #define SHIM_PATH_MOST 488u
 #define SHIM_RECORDS 2048u /* a power of two */
@@ -32,7 +32,25 @@ enum shim_event {
 	SHIM_LINKED,     /* path2 now names it: link, linkat; `descriptor` where it was linked by that (O_TMPFILE) */
 	SHIM_UNLINKED,   /* path */
 	SHIM_EXITING,    /* the process ends by exit(), return from main or _exit() */
+	SHIM_HELD,       /* it got SIGTERM and keeps it for now: descriptor = the sender's pid, 0 where unknown */
 };
+
+/* shim_header.shield */
+enum shim_shield {
+	SHIM_SHIELD_OFF,      /* SIGTERM is left alone */
+	SHIM_SHIELD_STANDING, /* SIGTERM from outside of the job is kept until the supervisor lets go */
+	SHIM_SHIELD_LET_GO,   /* what was kept is handed out, and what comes goes through */
+};
+
+/* sigval of a SIGTERM by the supervisor that only says: if you keep one, take it now. */
+#define SHIM_TAKE_IT 0x52505631
+
+/* A process that has this one caught keeps SIGTERM for the shield, and the application has no handler for it. Its kernel never sends
+ * this signal, nobody uses it, and exec takes it back like any handler. */
+#define SHIM_MARK_SIGNAL 16 /* SIGSTKFLT */
+
+/* `descriptor` of a record from here on: not a descriptor, but a writable shared mapping of the file. */
+#define SHIM_MAPPING_FIRST (1 << 20)
 
 #define SHIM_FLAG_TRUNCATED_PATH 1u /* a path did not fit and is cut off: look at the directory */
 #define SHIM_FLAG_EMPTY 2u          /* OPENED: the file had no content, so all that it will have is written now */
@@ -71,8 +89,12 @@ struct shim_header {
 	uint64_t tail;             /* atomic: first sequence not yet read by the supervisor */
 	uint64_t dropped;          /* atomic: records lost because the ring was full */
 	uint32_t sleeping;         /* atomic: 1 while the supervisor waits: then ring the doorbell */
-	uint32_t requested;        /* atomic: number of the last checkpoint request, for jobs that poll */
+	uint32_t shield;           /* atomic: enum shim_shield */
 	uint32_t directory_length; /* the checkpoint directory, canonical, no trailing slash */
+	uint32_t supervisor_pid;   /* in its own PID namespace, which is this one by device and inode: */
+	uint32_t reserved;
+	uint64_t namespace_device, namespace_inode;
+	uint64_t supervisor_start; /* its start time, in clock ticks since boot: with the pid it names the process */
 	char directory[1024];
 	char alias[1024];   /* the same as the user wrote it, absolute; "" if equal */
 	char doorbell[108]; /* AF_UNIX datagram socket of the supervisor; one byte wakes it; losing it does no harm */

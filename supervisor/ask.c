@@ -6,8 +6,6 @@
 #include "base/text.h"
 #include "outcome.h"
 #include "process_tree.h"
-#include "rank_choice.h"
-#include "signal_name.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,6 +16,7 @@
 
 /* Looking takes some 20 us for each process on the machine, on the loop. */
 #define TRY_AGAIN_MS 250
+#define LATE_AGAIN_MS 500 /* for ranks that may never have a handler */
 #define WRITERS_MOST 256
 
 static void hinder(struct ask *ask, const char *why)
@@ -27,13 +26,45 @@ static void hinder(struct ask *ask, const char *why)
 	ask->told = true;
 }
 
+static void remember(struct ask *ask, const struct rank *ranks, size_t count)
+{
+	ask->asked = memory_grow(ask->asked, ask->asked_count + count, sizeof(*ask->asked));
+	memcpy(ask->asked + ask->asked_count, ranks, count * sizeof(*ranks));
+	ask->asked_count += count;
+}
+
+/* Sends it to those of the choice that are still there; returns how many, which are then the first. */
+static size_t deliver(struct ask *ask, struct rank_choice *choice)
+{
+	size_t sent = 0;
+
+	for (size_t i = 0; i < choice->count; i++) {
+		const struct rank rank = choice->ranks[i];
+		uint64_t caught;
+
+		/* Once more: a Python that ends gives its handlers back, and then the signal would kill it. */
+		if (process_read_caught(rank.pid, &caught, NULL) == 0 &&
+			(caught & process_signal_bit(ask->signal)) &&
+			kill(rank.pid, ask->signal) == 0)
+			choice->ranks[sent++] = rank;
+	}
+	return sent;
+}
+
+/* True when all that are to hear it have been asked. */
 static bool send_signal(struct ask *ask)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
 	auto_(rank_choice_release) struct rank_choice choice = {0};
 	pid_t writers[WRITERS_MOST];
-	size_t writer_count = ask->callbacks.writers(ask->callbacks.arg, writers, WRITERS_MOST);
-	size_t sent = 0;
+	struct rank_choice_wish wish = {.main_pid = ask->child,
+		.signal = ask->signal,
+		.whom = ask->whom,
+		.writers = writers,
+		.writer_count = ask->callbacks.writers(ask->callbacks.arg, writers, WRITERS_MOST),
+		.asked = ask->asked,
+		.asked_count = ask->asked_count};
+	size_t sent;
 	struct err err;
 
 	/* From ourselves down: ranks whose launcher has died are our children now. */
@@ -41,18 +72,17 @@ static bool send_signal(struct ask *ask)
 		hinder(ask, err.text);
 		return false;
 	}
-	rank_choice_make(&tree, ask->child, ask->signal, writers, writer_count, &choice);
-	if (choice.count > 0)
+	rank_choice_make(&tree, &wish, &choice);
+	if (choice.count > 0 && ask->asked_count == 0)
 		ask->callbacks.asking(ask->callbacks.arg);
-	for (size_t i = 0; i < choice.count; i++)
-		if (kill(choice.pids[i], ask->signal) == 0)
-			choice.pids[sent++] = choice.pids[i];
-	if (sent == 0) {
+	sent = deliver(ask, &choice);
+	if (sent > 0) {
+		remember(ask, choice.ranks, sent);
+		ask->callbacks.asked(ask->callbacks.arg, choice.ranks, sent, choice.expected);
+	} else if (ask->asked_count == 0) {
 		hinder(ask, choice.count ? "the process to ask has just ended" : choice.reason);
-		return false;
 	}
-	ask->callbacks.asked(ask->callbacks.arg, choice.pids, sent);
-	return true;
+	return ask->asked_count > 0 && ask->asked_count >= choice.expected;
 }
 
 static char **joined_environment(const char *const *more)
@@ -99,7 +129,35 @@ static void start_command(struct ask *ask)
 		hinder(ask, strerror(failed));
 		return;
 	}
-	ask->callbacks.asked(ask->callbacks.arg, NULL, 0);
+	ask->callbacks.asked(ask->callbacks.arg, NULL, 0, 0);
+}
+
+/* True once somebody polls; until then it is up for whoever begins to. */
+static bool raise_flag(struct ask *ask)
+{
+	size_t polling = ask->callbacks.polling(ask->callbacks.arg);
+
+	if (!ask->by_flag) {
+		ask->by_flag = true;
+		ask->callbacks.asking(ask->callbacks.arg);
+		ask->callbacks.raise(ask->callbacks.arg);
+	}
+	if (polling > 0)
+		ask->callbacks.asked(ask->callbacks.arg, NULL, 0, polling);
+	else
+		hinder(ask, "no process of it asks reprieve_requested() yet");
+	return polling > 0;
+}
+
+/* Never both for one request: a job with two handlers would save twice. */
+static bool try_once(struct ask *ask)
+{
+	if (ask->method == ASK_FLAG || ask->by_flag)
+		return raise_flag(ask);
+	if (ask->may_flag && ask->asked_count == 0 &&
+		ask->callbacks.polling(ask->callbacks.arg) > 0)
+		return raise_flag(ask);
+	return send_signal(ask);
 }
 
 static void try_again(struct timer *timer)
@@ -108,14 +166,17 @@ static void try_again(struct timer *timer)
 
 	ask->trying = true;
 	/* The callback may have called ask_stop(). */
-	if (!send_signal(ask) && ask->trying)
-		loop_arm(ask->loop, &ask->again, clock_monotonic_ms() + TRY_AGAIN_MS);
+	if (!try_once(ask) && ask->trying)
+		loop_arm(ask->loop, &ask->again,
+			clock_monotonic_ms() + (ask->asked_count ? LATE_AGAIN_MS : TRY_AGAIN_MS));
 }
 
 void ask_start(struct ask *ask, pid_t child)
 {
 	ask->child = child;
 	ask->told = false;
+	ask->by_flag = false;
+	ask->asked_count = 0;
 	ask->again.fired = try_again;
 	loop_disarm(ask->loop, &ask->again);
 	if (ask->method == ASK_COMMAND) {
@@ -133,6 +194,13 @@ void ask_stop(struct ask *ask)
 {
 	ask->trying = false;
 	loop_disarm(ask->loop, &ask->again);
+}
+
+void ask_release(struct ask *ask)
+{
+	free(ask->asked);
+	ask->asked = NULL;
+	ask->asked_count = 0;
 }
 
 bool ask_reaped(struct ask *ask, pid_t pid, int status)

@@ -1,6 +1,10 @@
 #include "burst.h"
 
+#include "base/cleanup.h"
+#include "base/text.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 void burst_init(struct burst *burst, int64_t quiet_ms)
 {
@@ -34,7 +38,7 @@ void burst_touch(struct burst *burst, const char *path, unsigned marks, int64_t 
 {
 	burst_write(burst, now_ms);
 	if (*path)
-		path_set_mark(&burst->paths, path, BURST_DIRTY | marks);
+		path_set_mark(&burst->paths, path, BURST_DIRTY | BURST_UNJUDGED | marks);
 }
 
 void burst_change(struct burst *burst, int64_t now_ms)
@@ -80,18 +84,78 @@ bool burst_is_being_written(const struct burst *burst)
 	return burst->writers.open_count > 0 || path_set_any(&burst->paths, BURST_WRITTEN);
 }
 
+void burst_commit(struct burst *burst)
+{
+	if (burst->active)
+		burst->commit_generation = burst->generation;
+}
+
+/* Whoever has ended of its own accord has said so in its way. */
+static bool all_have_saved(const struct burst *burst)
+{
+	for (size_t i = 0; i < burst->writers.process_count; i++)
+		if (!burst->writers.processes[i].saved && !burst->writers.processes[i].exiting)
+			return false;
+	return true;
+}
+
+void burst_saved(struct burst *burst, int pid)
+{
+	struct writer *writer = writers_find(&burst->writers, pid);
+
+	if (writer)
+		writer->saved = true;
+	if (burst->active && all_have_saved(burst))
+		burst->saved_generation = burst->generation;
+}
+
+void burst_hold(struct burst *burst, int64_t until_ms)
+{
+	burst->held_generation = burst->generation;
+	burst->held_until_ms = until_ms;
+}
+
+int64_t burst_over_at_ms(const struct burst *burst)
+{
+	bool committed =
+		burst->commit_generation == burst->generation && burst->writers.process_count == 1;
+	int64_t at_ms = burst->last_ms + (committed ? burst->quiet_ms / 4 : burst->quiet_ms);
+
+	if (burst->saved_generation == burst->generation)
+		at_ms = burst->last_ms;
+	if (burst->held_generation == burst->generation && burst->held_until_ms > at_ms)
+		at_ms = burst->held_until_ms;
+	return at_ms;
+}
+
 bool burst_is_over(const struct burst *burst, int64_t now_ms)
 {
 	if (!burst->active || burst->over)
 		return burst->active;
-	return now_ms - burst->last_ms >= burst->quiet_ms && !burst_is_being_written(burst);
+	return now_ms >= burst_over_at_ms(burst) && !burst_is_being_written(burst);
 }
 
 void burst_end(struct burst *burst)
 {
 	if (burst->torn)
 		path_set_change_all(&burst->paths, BURST_DIRTY, 0, BURST_TORN);
-	path_set_change_all(&burst->paths, ~0u, ~(unsigned)BURST_TORN, 0);
+	path_set_change_all(
+		&burst->paths, ~0u, ~(unsigned)(BURST_TORN | BURST_REFUSED | BURST_UNJUDGED), 0);
 	burst->active = burst->torn = burst->over = burst->settled = false;
 	writers_forget_all(&burst->writers);
+}
+
+bool burst_is_torn(const struct burst *burst, const char *path)
+{
+	auto_free char *prefix = text_copy(path);
+
+	for (;;) {
+		char *slash = strrchr(prefix, '/');
+
+		if (path_set_marks(&burst->paths, prefix) & (BURST_TORN | BURST_REFUSED))
+			return true;
+		if (!slash)
+			return false;
+		*slash = '\0';
+	}
 }

@@ -14,7 +14,7 @@
 #define BURST_NEVER INT64_MAX
 
 // clang-format off
-/* Marks of a path. All but TORN belong to the burst and go with it. */
+/* Marks of a path. All but TORN, REFUSED and UNJUDGED belong to the burst and go with it. */
 enum burst_mark {
 	BURST_DIRTY = 1,      /* touched */
 	BURST_TORN = 2,       /* its writer died: part of no snapshot */
@@ -22,6 +22,8 @@ enum burst_mark {
 	BURST_WRITTEN = 8,    /* the kernel saw a write and no close yet */
 	BURST_FRESH = 16,     /* opened when it was empty */
 	BURST_REWRITTEN = 32, /* torn, and the kernel has seen a write since */
+	BURST_UNJUDGED = 64,  /* touched, and nobody has looked into it since */
+	BURST_REFUSED = 128,  /* who looked found it not whole: part of no snapshot */
 };
 // clang-format on
 
@@ -35,6 +37,12 @@ struct burst {
 	bool settled; /* it was over when the event came that is being looked at */
 	int64_t last_ms, request_ms, first_write_ms;
 	uint64_t generation; /* changes with every write */
+	uint64_t
+		commit_generation; /* the event that made it this one was the commit of a save; 0: none was */
+	uint64_t
+		held_generation; /* what was written up to then is not whole, but may still become so */
+	int64_t held_until_ms;
+	uint64_t saved_generation; /* who wrote up to then has called it complete; 0: nobody did */
 };
 
 void burst_init(struct burst *burst, int64_t quiet_ms);
@@ -56,14 +64,27 @@ void burst_closed(struct burst *burst, const char *path, bool complete);
 /* Drops what the process has open; true when there was something. */
 bool burst_close_all(struct burst *burst, int pid, bool complete);
 
+/* The last event was the commit of a save: where only one process writes, nothing more will come, and a quarter of the quiet time is
+ * enough. */
+void burst_commit(struct burst *burst);
+/* `pid` calls what it wrote complete: with the word of all who wrote, nothing has to be quiet. */
+void burst_saved(struct burst *burst, int pid);
+/* Not over before that time, unless something is written. */
+void burst_hold(struct burst *burst, int64_t until_ms);
+
 /* A writer died: what was touched by now is torn, and what others still write belongs to the same checkpoint. */
 void burst_tear(struct burst *burst, int64_t now_ms);
 
 bool burst_is_being_written(const struct burst *burst);
 /* Quiet for long enough, whether or not somebody has asked since. False when there is none. */
 bool burst_is_over(const struct burst *burst, int64_t now_ms);
+/* When it will be, if nothing happens until then and nothing is open. */
+int64_t burst_over_at_ms(const struct burst *burst);
 
-/* Only torn paths are remembered. */
+/* The path itself, or a directory above it, is torn or refused. */
+bool burst_is_torn(const struct burst *burst, const char *path);
+
+/* Only what is torn or refused is remembered, and what nobody has looked into. */
 void burst_end(struct burst *burst);
 
 #endif

@@ -210,6 +210,8 @@ static void replied(void *arg, json_t *reply)
 		conversation->settled = !options->wait;
 		if (!options->json)
 			print_asked(reply);
+	} else if (text_equal(event, "receipts") && !options->json) {
+		puts(json_text_or(reply, "text", ""));
 	}
 	fflush(stdout);
 }

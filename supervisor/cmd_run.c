@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "profile_options.h"
 #include "verbs.h"
 
 #include <limits.h>
@@ -36,11 +37,16 @@ static int dry_run(const struct job *job, const char *origin)
 	struct storage *storage = NULL;
 	struct snapshot_list list = {0};
 	struct err err = {0};
+	char text[512];
 
 	printf("job             %s (from %s)\n", job->name.text, origin);
 	printf("store           %s%s\n", job->store ? job->store : "none",
 		job->store_is_needed ? "" : " (the default; choose with --store)");
 	printf("checkpoints in  %s\n", job->options->checkpoint_dir);
+	printf("profile         %s\n",
+		profile_options_format(job->options, &job->profile, text, sizeof(text))[0]
+			? text
+			: "none was recognised");
 	printf("notices from    %s, SIGTERM (grace %lld s)\n", job->options->notice,
 		(long long)job->options->grace_ms / 1000);
 	printf("restore         %s\n", restores[job->options->restore]);
@@ -83,7 +89,9 @@ int cmd_run(int argc, char **argv)
 	struct job *job;
 	auto_free char *embedded = NULL;
 	struct job_name name;
+	struct profile_choice profile;
 	struct err err;
+	char text[512];
 	bool help;
 	int code;
 
@@ -95,7 +103,8 @@ int cmd_run(int argc, char **argv)
 	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
-	if (find_name(&options, &name, &err) < 0)
+	if (find_name(&options, &name, &err) < 0 ||
+		profile_options_resolve(&options, &profile, &err) < 0)
 		return refuse(EXIT_USAGE, &err);
 	if (!options.store)
 		embedded = options_default_store(&err);
@@ -104,6 +113,7 @@ int cmd_run(int argc, char **argv)
 	job->options = &options;
 	job->inherited = &inherited;
 	job->name = name;
+	job->profile = profile;
 	job->store = options.store ? options.store : embedded;
 	/* Who names a snapshot wants that one, or nothing. */
 	job->store_is_needed = options.store_chosen || options.restore == RESTORE_THIS;
@@ -114,6 +124,8 @@ int cmd_run(int argc, char **argv)
 	} else {
 		if (child_prepare(&err) < 0)
 			log_warn("%s", err.text);
+		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
+			log_note("%s", text);
 		code = job_run(job);
 	}
 	free(job);

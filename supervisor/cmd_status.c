@@ -103,6 +103,7 @@ static void print_answer(json_t *answer)
 {
 	const char *durable = json_text_or(answer, "durable", "");
 	json_t *saving = json_object_get(answer, "saving");
+	json_t *receipts = json_object_get(answer, "receipts");
 
 	printf("%s: %s, attempt %lld, pid %lld, store %s\n", json_text_or(answer, "job", "?"),
 		json_text_or(answer, "state", "?"), (long long)json_number_or(answer, "attempt", 0),
@@ -114,6 +115,8 @@ static void print_answer(json_t *answer)
 	if (json_is_true(json_object_get(answer, "waiting")))
 		print_point(
 			answer, "waiting", "a newer checkpoint", "newest_step", "newest_seconds");
+	if (json_is_true(json_object_get(receipts, "active")))
+		printf("  %-9s %s\n", "request", json_text_or(receipts, "text", ""));
 	if (json_is_object(saving)) {
 		char done[24], total[24];
 

@@ -104,11 +104,13 @@ static void request_because_of_notice(struct job *job)
 	const struct notice *stop = notices_stop(&job->notices);
 
 	job->facts.noticed = true;
-	if (job->options->ask == ASK_NONE && text_equal(stop->source, "sigterm")) {
+	shield_notice(&job->shield, true);
+	if (job->options->ask == ASK_NONE && !job_asks_by_flag(job) &&
+		text_equal(stop->source, "sigterm")) {
 		job_forward_sigterm(job);
 		return;
 	}
-	if (job->options->ask == ASK_NONE) {
+	if (job->options->ask == ASK_NONE && !job_asks_by_flag(job)) {
 		log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its "
 			 "newest complete one counts");
 		return;
@@ -119,18 +121,23 @@ static void request_because_of_notice(struct job *job)
 
 static void stop_child(struct job *job)
 {
-	bool forwarded = job->facts.told_to_end &&
-			 (job->options->ask == ASK_NONE || job->options->ask == ASK_AUTO) &&
-			 job->request.sent_ms > 0;
+	bool forwarded = job->facts.told_to_end && job->request.sent_ms > 0 &&
+			 (job->options->ask == ASK_NONE ||
+				 (job->ask.method == ASK_SIGNAL && !job->ask.by_flag &&
+					 job->ask.signal == SIGTERM));
 
 	job_end_request(job);
 	job->facts.told_to_end = true;
 	/* A second SIGTERM kills trainers that give their handler back after the first. */
+	if (forwarded && !job->request.answered)
+		shield_let_go(&job->shield);
 	if (forwarded)
 		return;
+	job->facts.stopped = true;
 	log_note("telling the job to end (SIGTERM)");
 	events_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
 	child_signal(&job->child, SIGTERM);
+	shield_let_go(&job->shield);
 }
 
 static void kill_child(struct job *job)
@@ -139,7 +146,7 @@ static void kill_child(struct job *job)
 		log_warn("the job has not ended: killing it (SIGKILL)");
 		events_add(&job->events, "stopping", "{s:s}", "signal", "KILL");
 	}
-	job->killed = true;
+	job->killed = job->facts.stopped = true;
 	child_signal(&job->child, SIGKILL);
 	child_kill_tree();
 }
@@ -148,6 +155,7 @@ static void withdraw_request(struct job *job)
 {
 	log_note("the notice was withdrawn: the job goes on");
 	job_end_request(job);
+	shield_notice(&job->shield, false);
 	job->facts.noticed = false;
 	job->facts.told_to_end = false;
 	if (job->snapshots)
@@ -185,6 +193,7 @@ static void act(struct job *job, enum job_action action)
 		kill_child(job);
 		break;
 	case DO_FLUSH_SNAPSHOTS:
+		shield_let_go(&job->shield);
 		job_end_request(job);
 		job_flush(job);
 		break;
@@ -289,6 +298,14 @@ static int finish(struct job *job)
 	struct outcome outcome;
 
 	job->facts.all_durable = job_is_durable(job);
+	job->facts.saved = job->request.answered;
+	job->facts.asked_to_save =
+		job->request.sent_ms > 0 && (job->ask.by_flag || job_can_ask(job));
+	job->facts.resumes =
+		profile_resumes(job->profile.profile, outcome_child_code(job->facts.wait_status));
+	job->facts.goes_on = job->profile.profile && !job->profile.profile->zero_is_asked &&
+			     job->profile.profile->ask == PROFILE_ASK_SIGNAL &&
+			     job->profile.profile->after == PROFILE_AFTER_GOES_ON;
 	job->facts.strict_failed =
 		job->options->strict && (job->ours_failed || !job->facts.all_durable);
 	outcome = outcome_of(&job->facts);

@@ -3,8 +3,10 @@
  *
  *	job.c            the machine's driver: actions, timers, the end
  *	job_start.c      up to the launch: session, resume, environment, child
+ *	job_profile.c    what the profile adds to the environment
  *	job_notices.c    signals and watchers -> notices
  *	job_requests.c   checkpoints on request, and who waits for them
+ *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
  */
 #ifndef JOB_H
@@ -23,9 +25,12 @@
 #include "job_name.h"
 #include "options.h"
 #include "outcome.h"
+#include "profile.h"
+#include "receipts.h"
 #include "recovery_point.h"
 #include "resume.h"
 #include "session.h"
+#include "shield.h"
 #include "signals.h"
 #include "snapshots.h"
 #include "tending.h"
@@ -36,6 +41,7 @@ struct job {
 	const struct run_options *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
+	struct profile_choice profile;
 	const char *store;    /* URL; NULL: none can be had */
 	bool store_is_needed; /* the user chose it: without it the job is not started */
 	enum job_state state;
@@ -52,6 +58,7 @@ struct job {
 	struct cloud_watch *watch;
 	struct child child;
 	struct ask ask;
+	struct shield shield;
 	struct snapshots *snapshots; /* NULL until an attempt is claimed */
 	struct tending *tending;     /* likewise, and without --keep-* */
 	json_t *snapshot_about;      /* of every snapshot's manifest; NULL: nothing */
@@ -72,6 +79,8 @@ struct job {
 		bool answered;   /* some request was followed by a complete checkpoint */
 		char reason[16];
 	} request;
+	struct receipts receipts; /* of the newest request */
+	struct timer receipts_timer;
 	struct timer every_timer;
 	struct timer retry_timer; /* a snapshot that the store refused is tried again */
 
@@ -117,6 +126,11 @@ void job_claim_late(struct job *job);
 void job_launch(struct job *job);
 void job_close(struct job *job);
 
+void job_add_environment(struct job *job, char *pair); /* "NAME=value", taken over */
+
+/* job_profile.c */
+void job_add_profile_environment(struct job *job);
+
 /* job_notices.c */
 void job_signal_received(void *arg, const struct signalfd_siginfo *info);
 /* -1 only for a list of sources that makes no sense. */
@@ -127,11 +141,19 @@ void job_take_notice(struct job *job, const struct notice *notice);
 void job_request(struct job *job, const char *reason);
 void job_prepare_asking(struct job *job);
 void job_end_request(struct job *job);
+bool job_asks_by_flag(const struct job *job); /* a request now would go out so */
+bool job_can_ask(const struct job *job);      /* by more than a SIGTERM that may end it */
 void job_checkpoint_saving(void *arg, const char *path);
 void job_checkpoint_sealed(void *arg);
 bool job_files_closed(void *arg);
 void job_open_control(struct job *job);
 void job_tell_clients(struct job *job, json_t *reply, bool last); /* takes over `reply` */
+
+/* job_receipts.c */
+void job_begin_receipts(struct job *job);
+void job_add_receipts(struct job *job, const struct rank *ranks, size_t count, size_t expected);
+void job_end_receipts(struct job *job);      /* looks no more; what was seen stays */
+json_t *job_receipts(const struct job *job); /* NULL: nobody was asked */
 
 /* job_snapshots.c */
 int job_start_snapshots(struct job *job, struct err *err);

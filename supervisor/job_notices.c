@@ -160,7 +160,7 @@ int job_start_watching(struct job *job, struct err *err)
 
 static bool is_managed(const struct job *job)
 {
-	return job->facts.managed;
+	return job->facts.managed || job_asks_by_flag(job);
 }
 
 static void reaped(void *arg, pid_t pid, int status)
@@ -174,17 +174,26 @@ static void reaped(void *arg, pid_t pid, int status)
 }
 
 /* Saving and leaving because it was asked to: what it wrote last is complete. A crash between two files is not. */
-static bool ended_cleanly(const struct job *job)
+static enum tracker_end how_it_ended(const struct job *job)
 {
+	bool was_asked = job->facts.told_to_end || job->request.sent_ms > 0;
 	int code;
 
 	if (WIFSIGNALED(job->child.status))
-		return false;
+		return TRACKER_CRASHED;
 	code = WEXITSTATUS(job->child.status);
-	if (code == 0)
-		return true;
-	return job->facts.told_to_end && (code == 128 + SIGTERM || code == 128 + job->ask.signal ||
-						 code == EXIT_PREEMPTED || code == 42);
+	/* 75 is EX_TEMPFAIL of sysexits(3): nobody crashes with it. */
+	if (code == 0 || code == EXIT_PREEMPTED)
+		return TRACKER_CLEAN;
+	if (!was_asked)
+		return TRACKER_CRASHED;
+	/* 42: TensorFlow, 255: sys.exit(-1) of submitit. */
+	if (code == 128 + SIGTERM || code == 128 + job->ask.signal || code == 42 || code == 255 ||
+		profile_resumes(job->profile.profile, code))
+		return TRACKER_CLEAN;
+	/* 1 is what launchers and sys.exit(1) give after a save, and also what an exception in the midst of it gives. */
+	return outcome_is_crash(job->child.status) && code > 128 ? TRACKER_CRASHED
+								 : TRACKER_DOUBTFUL;
 }
 
 static void child_ended(struct job *job)
@@ -198,7 +207,7 @@ static void child_ended(struct job *job)
 		killed ? json_string(signal_name_format(WTERMSIG(status), name)) : json_null());
 	job->facts.wait_status = status;
 	if (job->tracker)
-		tracker_job_ended(job->tracker, ended_cleanly(job));
+		tracker_job_ended(job->tracker, how_it_ended(job));
 	job_feed(job, EV_CHILD_EXITED);
 }
 
@@ -213,6 +222,7 @@ static void terminate(struct job *job, const struct signalfd_siginfo *info)
 	/* Nothing to save: be an init and nothing else. */
 	if (job->state != JOB_RESTORING && !is_managed(job)) {
 		job->facts.noticed = job->facts.by_signal_only = true;
+		shield_let_go(&job->shield);
 		child_forward(&job->child, info);
 		return;
 	}
@@ -234,8 +244,7 @@ void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 		terminate(job, info);
 		return;
 	}
-	if (signal == SIGUSR1 &&
-		(job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND)) {
+	if (signal == SIGUSR1 && job_can_ask(job)) {
 		if (job->state == JOB_RUNNING)
 			job_request(job, "request");
 		return;

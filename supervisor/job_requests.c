@@ -45,7 +45,7 @@ static void client_asked(void *arg, struct control_request *request, json_t *mes
 			request, "another attempt has taken over: this one publishes no more");
 	} else if (job->state != JOB_RUNNING) {
 		refuse_client(request, "the job is not running");
-	} else if (job->options->ask != ASK_SIGNAL && job->options->ask != ASK_COMMAND) {
+	} else if (!job_can_ask(job)) {
 		refuse_client(request, "this job cannot be asked: it was started without "
 				       "--checkpoint-signal or --checkpoint-command");
 	} else if (job->waiting_count == sizeof(job->waiting) / sizeof(job->waiting[0])) {
@@ -87,28 +87,40 @@ static void asking(void *arg)
 	job->request.sent_ms = clock_monotonic_ms();
 	if (job->tracker)
 		tracker_requested(job->tracker);
+	job_begin_receipts(job);
 }
 
-static void asked(void *arg, const pid_t *pids, size_t count)
+static void asked(void *arg, const struct rank *ranks, size_t count, size_t expected)
 {
 	struct job *job = arg;
-	const char *how = job->ask.method == ASK_COMMAND ? "command" : "signal";
+	bool more = job->receipts.count > 0;
+	const char *how = job->ask.by_flag                 ? "flag"
+			  : job->ask.method == ASK_COMMAND ? "command"
+							   : "signal";
 	char buffer[SIGNAL_NAME_SIZE];
 	const char *name =
-		job->ask.method == ASK_COMMAND ? NULL : signal_name_format(job->ask.signal, buffer);
+		text_equal(how, "signal") ? signal_name_format(job->ask.signal, buffer) : NULL;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_integer(pids[i]));
-	if (!name)
+		json_array_append_new(list, json_integer(ranks[i].pid));
+	if (more)
+		log_debug("asked %zu more", count);
+	else if (job->ask.by_flag)
+		log_note("asked for a checkpoint: raised the flag that %zu %s", expected,
+			expected == 1 ? "process polls" : "processes poll");
+	else if (!name)
 		log_note("asked for a checkpoint (%s)", job->ask.command);
 	else if (count == 1)
-		log_note("asked process %d for a checkpoint (%s)", (int)pids[0], name);
+		log_note("asked process %d for a checkpoint (%s)", (int)ranks[0].pid, name);
 	else
 		log_note("asked %zu processes for a checkpoint (%s)", count, name);
-	events_add(&job->events, "asked", "{s:s, s:s?, s:O, s:s}", "how", how, "signal", name,
-		"pids", list, "reason", job->request.reason);
-	job_tell_clients(job, json_pack("{s:s, s:o}", "event", "asked", "pids", list), false);
+	events_add(&job->events, more ? "asked_more" : "asked", "{s:s, s:s?, s:O, s:s}", "how", how,
+		"signal", name, "pids", list, "reason", job->request.reason);
+	job_tell_clients(job,
+		json_pack("{s:s, s:o}", "event", more ? "asked_more" : "asked", "pids", list),
+		false);
+	job_add_receipts(job, ranks, count, expected);
 }
 
 static void hindered(void *arg, const char *why)
@@ -135,8 +147,59 @@ static void hindered(void *arg, const char *why)
 static size_t writers(void *arg, pid_t *pids, size_t most)
 {
 	struct job *job = arg;
+	struct tracker_writer known[TRACKER_WRITERS];
+	size_t count = job->tracker ? tracker_writers(job->tracker, known,
+					      most < TRACKER_WRITERS ? most : TRACKER_WRITERS)
+				    : 0;
 
-	return job->tracker ? tracker_writers(job->tracker, pids, most) : 0;
+	for (size_t i = 0; i < count; i++)
+		pids[i] = known[i].pid;
+	return count;
+}
+
+static size_t polling(void *arg)
+{
+	struct job *job = arg;
+	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+
+	return page ? report_page_polling(page) : 0;
+}
+
+static void raise_flag(void *arg)
+{
+	struct job *job = arg;
+	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+
+	if (page)
+		report_page_request(page);
+}
+
+static void lower_flag(struct job *job, bool answered)
+{
+	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+
+	if (page)
+		report_page_end_request(page, answered, clock_monotonic_ms());
+}
+
+/* Who wrote reprieve_requested() into the job wants to be asked so, unless the user has said otherwise. */
+static bool may_flag(const struct job *job)
+{
+	return job->options->ask == ASK_AUTO || !job->options->ask_chosen;
+}
+
+bool job_asks_by_flag(const struct job *job)
+{
+	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+
+	return job->options->ask == ASK_FLAG ||
+	       (may_flag(job) && page && report_page_polling(page) > 0);
+}
+
+bool job_can_ask(const struct job *job)
+{
+	return job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND ||
+	       job_asks_by_flag(job);
 }
 
 static void every(struct timer *timer)
@@ -148,13 +211,28 @@ static void every(struct timer *timer)
 	loop_arm(&job->loop, timer, clock_monotonic_ms() + job->options->every_ms);
 }
 
+/* A signal of the user's own says nothing of whom. */
+static enum profile_whom whom(const struct job *job)
+{
+	const struct profile *profile = job->profile.profile;
+	bool by_profile = profile && profile->ask == PROFILE_ASK_SIGNAL &&
+			  (job->options->ask != ASK_SIGNAL ||
+				  job->options->checkpoint_signal == profile->signal);
+
+	return by_profile ? profile->whom : PROFILE_WHOM_ALL;
+}
+
 void job_prepare_asking(struct job *job)
 {
 	job->ask = (struct ask){
 		.loop = &job->loop,
-		.method = job->options->ask == ASK_COMMAND ? ASK_COMMAND : ASK_SIGNAL,
+		.method = job->options->ask == ASK_COMMAND || job->options->ask == ASK_FLAG
+				  ? job->options->ask
+				  : ASK_SIGNAL,
 		.signal =
 			job->options->ask == ASK_SIGNAL ? job->options->checkpoint_signal : SIGTERM,
+		.may_flag = may_flag(job),
+		.whom = whom(job),
 		.command = job->options->checkpoint_command,
 		.environment = (const char *const *)job->environment,
 		.inherited = job->inherited,
@@ -162,6 +240,8 @@ void job_prepare_asking(struct job *job)
 			.asked = asked,
 			.hindered = hindered,
 			.writers = writers,
+			.polling = polling,
+			.raise = raise_flag,
 			.arg = job},
 	};
 	job->every_timer.fired = every;
@@ -170,14 +250,22 @@ void job_prepare_asking(struct job *job)
 			clock_monotonic_ms() + job->options->every_ms);
 }
 
+/* The request before was withdrawn, but its save goes on: another signal now would run the handler inside the handler. */
+static bool is_still_answering(struct job *job)
+{
+	return job->request.sent_ms > 0 && !job->request.answered && job->receipts.count > 0 &&
+	       receipts_saving(&job->receipts) > 0 && job->tracker &&
+	       tracker_is_saving(job->tracker);
+}
+
 void job_request(struct job *job, const char *reason)
 {
 	bool notice = text_equal(reason, "notice");
 	/* Without a profile the only common request is SIGTERM, and that may end the job: not for a mere advice. */
-	bool may_ask = job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND ||
-		       (notice && job->options->ask == ASK_AUTO);
+	bool may_ask = job_can_ask(job) || (notice && job->options->ask == ASK_AUTO);
 
-	if (!may_ask) {
+	/* Nor for an interval or an advice where the framework saves and ends. */
+	if (!may_ask || (job->options->ask_ends_job && !notice && !job_asks_by_flag(job))) {
 		log_debug("no checkpoint is asked for (%s): no way to ask was given", reason);
 		return;
 	}
@@ -187,14 +275,21 @@ void job_request(struct job *job, const char *reason)
 		return;
 	}
 	job->request.active = true;
-	job->request.sent_ms = 0;
 	text_set(job->request.reason, sizeof(job->request.reason), reason);
+	if (is_still_answering(job)) {
+		log_note("the job is still saving for the request before: that will serve");
+		return;
+	}
+	job->request.sent_ms = 0;
+	job->request.answered = false;
 	ask_start(&job->ask, job->child.pid);
 }
 
 void job_end_request(struct job *job)
 {
 	ask_stop(&job->ask);
+	job_end_receipts(job);
+	lower_flag(job, false);
 	job->request.active = false;
 }
 
@@ -232,7 +327,8 @@ void job_checkpoint_sealed(void *arg)
 	job_ship(job);
 	if (!fresh)
 		return;
-	job->request.active = false;
+	lower_flag(job, true);
+	job_end_request(job);
 	job->request.answered = true;
 	log_note("the job has saved, %.1f s after it was asked",
 		(double)(clock_monotonic_ms() - job->request.sent_ms) / 1000);

@@ -84,6 +84,8 @@ json_t *job_status(const struct job *job)
 		"waiting", job->point.waiting_ms > 0, "behind",
 		recovery_point_is_behind(&job->point, clock_monotonic_ms()));
 	add_age(status, "durable_seconds", job->durable_ms);
+	if (job->receipts.count > 0)
+		json_object_set_new(status, "receipts", job_receipts(job));
 	if (job->any_sealed) {
 		json_object_set_new(status, "newest_step", json_integer(job->newest_sealed.step));
 		add_age(status, "newest_seconds", job->newest_sealed.sealed_ms);
@@ -265,6 +267,7 @@ int job_start_snapshots(struct job *job, struct err *err)
 		.parent = job->resume.from,
 		.workspace = &job->workspace,
 		.job = job->name.text,
+		.profile = job->profile.profile,
 		.still_complete = still_complete,
 		.torn = torn,
 		.finished = snapshot_finished,
@@ -296,8 +299,7 @@ int job_start_snapshots(struct job *job, struct err *err)
 bool job_is_durable(const struct job *job)
 {
 	bool asked_in_vain = job->facts.noticed && job->request.sent_ms > 0 &&
-			     !job->request.answered &&
-			     (job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND);
+			     !job->request.answered && (job->ask.by_flag || job_can_ask(job));
 
 	if (job->any_sealed && job->durable_generation != job->newest_sealed.generation)
 		return false;

@@ -42,7 +42,10 @@ void job_close(struct job *job)
 	tending_free(job->tending);
 	snapshots_free(job->snapshots);
 	json_decref(job->snapshot_about);
+	shield_release(&job->shield);
 	tracker_free(job->tracker);
+	ask_release(&job->ask);
+	receipts_release(&job->receipts);
 	control_close(job->control);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
@@ -222,6 +225,8 @@ void job_begin_resume(struct job *job)
 		.this_one = options->restore_id,
 		.about = about_this_attempt(job),
 		.workspace = &job->workspace,
+		.profile = job->profile.profile,
+		.looks = !text_equal(options->profile, "none"),
 		.strict = options->strict,
 		.if_known = !chosen && file_directory_is_empty(job->workspace.directory),
 	};
@@ -231,16 +236,25 @@ void job_begin_resume(struct job *job)
 
 /* --- launching --- */
 
+static void process_kept(void *arg, pid_t pid, pid_t sender)
+{
+	struct job *job = arg;
+
+	shield_kept(&job->shield, pid, sender);
+}
+
 static void start_tracking(struct job *job)
 {
 	struct tracker_options options = {
 		.loop = &job->loop,
 		.workspace = &job->workspace,
-		.session_directory =
-			job->options->shim == SHIM_USE_OFF ? NULL : job->session.directory,
+		.session_directory = job->session.directory,
 		.quiet_ms = job->options->quiet_ms,
+		.profile = job->profile.profile,
+		.looks = !text_equal(job->options->profile, "none"),
 		.saving = job_checkpoint_saving,
 		.closed = job_files_closed,
+		.held = process_kept,
 		.sealed = job_checkpoint_sealed,
 		.arg = job,
 	};
@@ -253,10 +267,12 @@ static void start_tracking(struct job *job)
 static void build_environment(struct job *job)
 {
 	auto_free char *notice = session_path(&job->session, SESSION_NOTICE);
-	const char *channel = job->tracker ? tracker_channel(job->tracker) : NULL;
+	const char *channel = job->tracker && job->options->shim != SHIM_USE_OFF
+				      ? tracker_channel(job->tracker)
+				      : NULL;
 	unsigned attempt = job->resume.attempt.number ? job->resume.attempt.number : 1;
 	size_t count = 0;
-	char **pairs = memory_new(8 * sizeof(*pairs));
+	char **pairs = memory_new(9 * sizeof(*pairs));
 
 	pairs[count++] = text_format("REPRIEVE_JOB=%s", job->name.text);
 	pairs[count++] = text_format("REPRIEVE_ATTEMPT=%u", attempt);
@@ -269,10 +285,13 @@ static void build_environment(struct job *job)
 		pairs[count++] = text_format("REPRIEVE_NOTICE_FILE=%s", notice);
 	if (channel)
 		pairs[count++] = text_format("%s=%s", SHIM_ENV_CHANNEL, channel);
+	if (job->tracker && tracker_page(job->tracker))
+		pairs[count++] = text_format(
+			"REPRIEVE_PAGE=%s", report_page_path(tracker_page(job->tracker)));
 	job->environment = pairs;
 }
 
-static void add_to_environment(struct job *job, char *pair)
+void job_add_environment(struct job *job, char *pair)
 {
 	size_t count = 0;
 
@@ -296,8 +315,8 @@ static int add_shim(struct job *job, struct err *err)
 		preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
 		return -1;
 	sanitizer = preload_sanitizer_options(getenv("ASAN_OPTIONS"));
-	add_to_environment(job, text_format("LD_PRELOAD=%s", preload));
-	add_to_environment(job, text_format("ASAN_OPTIONS=%s", sanitizer));
+	job_add_environment(job, text_format("LD_PRELOAD=%s", preload));
+	job_add_environment(job, text_format("ASAN_OPTIONS=%s", sanitizer));
 	return 0;
 }
 
@@ -332,6 +351,7 @@ void job_launch(struct job *job)
 
 	start_tracking(job);
 	build_environment(job);
+	job_add_profile_environment(job);
 	if (job->options->shim != SHIM_USE_OFF && add_shim(job, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
 			err_wrap(&err, "--shim on");
@@ -341,6 +361,8 @@ void job_launch(struct job *job)
 		log_note("without the shim (%s): completeness is judged from the directory alone",
 			err.text);
 	}
+	if (job->options->shield && job->options->shim != SHIM_USE_OFF)
+		shield_raise(&job->shield, &job->loop, job->tracker);
 	options.set = (const char *const *)job->environment;
 	if (child_spawn(&options, &job->child, &err) < 0) {
 		refuse(job, job->child.exit_code, &err);

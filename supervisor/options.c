@@ -67,10 +67,18 @@ static int set_every(struct run_options *options, const char *value, struct err 
 	return set_duration(value, &options->every_ms, err);
 }
 
+static int set_profile(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err; /* profile_search.h knows the names, and says which one it does not know */
+	options->profile = value;
+	return 0;
+}
+
 static int set_signal(struct run_options *options, const char *value, struct err *err)
 {
 	int number;
 
+	options->ask_chosen = true;
 	if (text_equal(value, "auto")) {
 		options->ask = ASK_AUTO;
 		return 0;
@@ -79,10 +87,14 @@ static int set_signal(struct run_options *options, const char *value, struct err
 		options->ask = ASK_NONE;
 		return 0;
 	}
+	if (text_equal(value, "flag")) {
+		options->ask = ASK_FLAG;
+		return 0;
+	}
 	number = signal_name_parse(value);
 	if (number <= 0)
 		return err_set(err, ERR_INVALID,
-			"'%s' is no signal: write auto, none, USR1, TERM, ...", value);
+			"'%s' is no signal: write auto, none, flag, USR1, TERM, ...", value);
 	options->ask = ASK_SIGNAL;
 	options->checkpoint_signal = number;
 	return 0;
@@ -93,6 +105,7 @@ static int set_command(struct run_options *options, const char *value, struct er
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: write a shell command");
 	options->ask = ASK_COMMAND;
+	options->ask_chosen = true;
 	options->checkpoint_command = value;
 	return 0;
 }
@@ -149,6 +162,14 @@ static int set_shim(struct run_options *options, const char *value, struct err *
 		options->shim = SHIM_USE_OFF;
 	else
 		return err_set(err, ERR_INVALID, "'%s' is not one of auto, on, off", value);
+	return 0;
+}
+
+static int set_shield(struct run_options *options, const char *value, struct err *err)
+{
+	if (!text_equal(value, "on") && !text_equal(value, "off"))
+		return err_set(err, ERR_INVALID, "'%s' is neither on nor off", value);
+	options->shield = text_equal(value, "on");
 	return 0;
 }
 
@@ -217,8 +238,10 @@ static const struct option_row {
 		"who announces a preemption: auto, none, or some of aws,gcp,azure,file:PATH (SIGTERM always does)"},
 	{"grace", 0, "SECONDS", "REPRIEVE_GRACE", set_grace,
 		"time from SIGTERM to SIGKILL here (default: 30)"},
+	{"profile", 0, "NAME", "REPRIEVE_PROFILE", set_profile,
+		"the framework that saves: auto (default), none, or a name that `reprieve explain profile` lists"},
 	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL", set_signal,
-		"what makes the job save: USR1, TERM, ..., none, or auto: SIGTERM where the job handles it (default)"},
+		"what makes the job save: USR1, TERM, ..., flag, none, or auto: the flag where the job polls it, else SIGTERM (default)"},
 	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", set_command,
 		"a shell command that makes the job save"},
 	{"every", 0, "DURATION", "REPRIEVE_EVERY", set_every,
@@ -239,6 +262,8 @@ static const struct option_row {
 		"a name for the snapshots of this run"},
 	{"shim", 0, "USE", "REPRIEVE_SHIM", set_shim,
 		"auto, on (refuse to start without it), off (default: auto)"},
+	{"shield", 0, "USE", "REPRIEVE_SHIELD", set_shield,
+		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: refuse to start, and end with 74"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,
@@ -374,8 +399,10 @@ int options_parse_run(
 	*options = (struct run_options){
 		.checkpoint_dir = "checkpoints",
 		.notice = "auto",
+		.profile = "auto",
 		.grace_ms = 30000,
 		.quiet_ms = 1000,
+		.shield = true,
 		.restore = RESTORE_LATEST,
 	};
 	/* SageMaker's contract: checkpoints go where the platform looks for them (peers.md 3.1). */

@@ -17,6 +17,7 @@ enum ask_method {
 	ASK_NONE, /* the job's own checkpoints are what there is */
 	ASK_SIGNAL,
 	ASK_COMMAND,
+	ASK_FLAG, /* shim/reprieve.h; under AUTO, and where the profile decides, as well once a process polls */
 };
 
 enum shim_use {
@@ -36,11 +37,16 @@ struct run_options {
 	enum ask_method ask;
 	int checkpoint_signal;
 	const char *checkpoint_command;
+	bool ask_chosen; /* by the user; else the profile decides */
+	bool ask_ends_job; /* by the profile: it saves and ends, so that it is asked only when it has to end anyway */
+	bool ask_like_slurm; /* by the profile: the job's environment looks like Slurm's (slurm_road.h) */
+	const char *profile; /* auto, none, or the name of one */
 	int64_t quiet_ms;
 	int64_t every_ms; /* 0: never by itself */
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
+	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool strict;
 	bool dry_run;
 	const char *events;

@@ -8,6 +8,24 @@ int outcome_child_code(int wait_status)
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+bool outcome_is_crash(int wait_status)
+{
+	int code = outcome_child_code(wait_status);
+	int signal = code > 128 ? code - 128 : 0; /* of a child of its shell, perhaps */
+
+	if (signal == 0)
+		return code != 0 && code != EXIT_PREEMPTED && code != 42;
+	return signal == SIGILL || signal == SIGTRAP || signal == SIGABRT || signal == SIGBUS ||
+	       signal == SIGFPE || signal == SIGSEGV || signal == SIGSYS;
+}
+
+/* Asked, and then it crashed in or before its save: another start would not help, and must not look as if it could. */
+static bool crashed_when_asked(const struct outcome_facts *facts)
+{
+	return facts->asked_to_save && !facts->saved && !facts->stopped && !facts->resumes &&
+	       outcome_is_crash(facts->wait_status);
+}
+
 struct outcome outcome_of(const struct outcome_facts *facts)
 {
 	int code;
@@ -29,7 +47,10 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	 * Once it was asked, exit 0 is ambiguous: some trainers save and leave with 0 when asked to. Calling that preempted costs a
 	 * finished job one more start, which ends at once; calling it finished would lose the rest of the training.
 	 */
-	if (facts->noticed && facts->told_to_end)
+	if (crashed_when_asked(facts))
+		return (struct outcome){"failed", code};
+	if (facts->noticed && facts->told_to_end &&
+		!(code == 0 && facts->goes_on && !facts->stopped))
 		return facts->all_durable ? (struct outcome){"preempted", EXIT_PREEMPTED}
 					  : (struct outcome){"lost", EXIT_NOT_DURABLE};
 	if (code == 0 && facts->strict_failed)

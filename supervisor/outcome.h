@@ -26,6 +26,11 @@ struct outcome_facts {
 	bool managed; /* the user chose a store or checkpoints, or the job has written a checkpoint */
 	bool all_durable;   /* every checkpoint known to be complete is committed */
 	bool strict_failed; /* --strict, and something of ours failed */
+	bool asked_to_save; /* by its own way to be asked, not by a forwarded SIGTERM */
+	bool saved;         /* and a checkpoint that answers that is complete */
+	bool stopped;       /* we have told it to end, or killed it */
+	bool resumes;       /* its profile says that this exit code means: run me again */
+	bool goes_on; /* its profile says that after saving it trains on, so that 0 means what it always does */
 };
 
 struct outcome {
@@ -34,6 +39,9 @@ struct outcome {
 };
 
 struct outcome outcome_of(const struct outcome_facts *facts);
+
+/* Did it end of an error of its own? Not by a signal that asks to end, nor with a code that is known to mean "run me again". */
+bool outcome_is_crash(int wait_status);
 
 /* As shells do: the code, or 128 + signal. */
 int outcome_child_code(int wait_status);

@@ -2,9 +2,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "shim/shim.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +53,10 @@ struct line {
 	pid_t pid, parent;
 	char state;
 	char comm[16];
-	uint64_t start_time;
+	uint64_t start_time, cpu_ticks;
 };
 
-/* "pid (comm) state ppid ...": comm may hold anything, also ")". The start time is field 22 (proc(5)). */
+/* "pid (comm) state ppid ...": comm may hold anything, also ")". Fields 14 and 15 are the times, 22 is the start time (proc(5)). */
 static bool parse_stat(char *text, struct line *line)
 {
 	char *open = strchr(text, '('), *close = strrchr(text, ')');
@@ -70,6 +72,8 @@ static bool parse_stat(char *text, struct line *line)
 			line->state = *token;
 		if (field == 4)
 			line->parent = (pid_t)strtol(token, NULL, 10);
+		if (field == 14 || field == 15)
+			line->cpu_ticks += strtoull(token, NULL, 10);
 		if (field == 22) {
 			line->start_time = strtoull(token, NULL, 10);
 			return true;
@@ -94,6 +98,17 @@ static uint64_t mask_of(const char *status, const char *label)
 	return found ? strtoull(found + strlen(label), NULL, 16) : 0;
 }
 
+/* Without what the shield has caught (shim.h): SIGTERM then does with the process what it does without a handler. Programs that catch
+ * everything catch these as well. */
+static uint64_t of_the_application(uint64_t caught)
+{
+	const uint64_t shield = process_signal_bit(SIGTERM) | process_signal_bit(SHIM_MARK_SIGNAL);
+	const uint64_t all = process_signal_bit(SIGIO) | process_signal_bit(SIGVTALRM) |
+			     process_signal_bit(SIGURG);
+
+	return (caught & shield) == shield && (caught & all) != all ? caught & ~shield : caught;
+}
+
 static bool read_masks(int proc, struct process *process)
 {
 	char status[4096];
@@ -103,7 +118,7 @@ static bool read_masks(int proc, struct process *process)
 	process->pending = mask_of(status, "\nSigPnd:") | mask_of(status, "\nShdPnd:");
 	process->blocked = mask_of(status, "\nSigBlk:");
 	process->ignored = mask_of(status, "\nSigIgn:");
-	process->caught = mask_of(status, "\nSigCgt:");
+	process->caught = of_the_application(mask_of(status, "\nSigCgt:"));
 	return true;
 }
 
@@ -117,14 +132,21 @@ static int64_t rank_of(const char *variable, const char *name)
 	return (int64_t)value;
 }
 
+static void take_rank(int64_t *rank, const char *variable, const char *name)
+{
+	if (*rank == PROCESS_NO_RANK)
+		*rank = rank_of(variable, name);
+}
+
 static void parse_environment(const char *text, size_t size, struct process *process)
 {
 	/* read_start() has put a NUL behind the last variable, so each ends inside. */
 	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
-		if (process->rank == PROCESS_NO_RANK)
-			process->rank = rank_of(text + at, "RANK=");
-		if (process->local_rank == PROCESS_NO_RANK)
-			process->local_rank = rank_of(text + at, "LOCAL_RANK=");
+		take_rank(&process->rank, text + at, "RANK=");
+		take_rank(&process->local_rank, text + at, "LOCAL_RANK=");
+		take_rank(&process->mpi_rank, text + at, "OMPI_COMM_WORLD_RANK=");
+		take_rank(&process->mpi_rank, text + at, "PMIX_RANK=");
+		take_rank(&process->mpi_rank, text + at, "PMI_RANK=");
 	}
 }
 
@@ -228,6 +250,7 @@ static void keep(struct process_tree *tree, size_t most, const struct line *line
 		.start_time = line->start_time,
 		.rank = PROCESS_NO_RANK,
 		.local_rank = PROCESS_NO_RANK,
+		.mpi_rank = PROCESS_NO_RANK,
 	};
 	text_set(process->comm, sizeof(process->comm), line->comm);
 }
@@ -299,6 +322,26 @@ int process_read_caught(pid_t pid, uint64_t *caught, struct err *err)
 		return err_set(err, ERR_NOT_FOUND, "there is no process %d", (int)pid);
 	*caught = process.caught;
 	return 0;
+}
+
+bool process_read_pulse(pid_t pid, struct process_pulse *pulse)
+{
+	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct process process = {.pid = pid};
+	char text[1024], name[32];
+	struct line line, thread = {.pid = pid};
+
+	snprintf(name, sizeof(name), "task/%d/stat", (int)pid);
+	if (proc < 0 || !read_stat(proc, pid, &line) || !read_masks(proc, &process) ||
+		read_start(proc, pid, name, text, sizeof(text)) <= 0 || !parse_stat(text, &thread))
+		return false;
+	*pulse = (struct process_pulse){.start_time = line.start_time,
+		.cpu_ticks = thread.cpu_ticks,
+		.pending = process.pending,
+		.parent = line.parent,
+		.state = line.state};
+	process.state = line.state;
+	return !process_is_dead(&process);
 }
 
 uint64_t process_start_time(pid_t pid)

@@ -23,6 +23,7 @@ struct process {
 	uint64_t caught, ignored, blocked, pending;
 	int64_t rank;       /* RANK in its first environment, or PROCESS_NO_RANK */
 	int64_t local_rank; /* LOCAL_RANK */
+	int64_t mpi_rank; /* as an MPI launcher says it: OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK */
 	char comm[16];
 	char executable[64]; /* last part of /proc/PID/exe; "" where that cannot be read */
 	char command[256];   /* the beginning of its command line, arguments ended by NUL */
@@ -57,6 +58,19 @@ uint64_t process_signal_bit(int signal);
 
 /* The signals that a process has handlers for. ERR_NOT_FOUND when it is gone. */
 int process_read_caught(pid_t pid, uint64_t *caught, struct err *err);
+
+/* What changes while a process lives. */
+struct process_pulse {
+	uint64_t start_time;
+	uint64_t
+		cpu_ticks; /* user and system time of its main thread, which is where CPython runs handlers */
+	uint64_t pending; /* signals, of the process or of its main thread */
+	pid_t parent;
+	char state; /* of the main thread */
+};
+
+/* False when it is gone or dead. */
+bool process_read_pulse(pid_t pid, struct process_pulse *pulse);
 
 /* 0 when it is gone. */
 uint64_t process_start_time(pid_t pid);

@@ -1,96 +1,23 @@
 #include "rank_choice.h"
 
 #include "base/text.h"
+#include "process_role.h"
 #include "signal_name.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct program {
-	const char *name; /* of a program or a Python module */
-	enum rank_choice_role role;
-};
-
-// clang-format off
-static const struct program programs[] = {
-	{"sh", ROLE_WRAPPER}, {"bash", ROLE_WRAPPER}, {"dash", ROLE_WRAPPER}, {"zsh", ROLE_WRAPPER}, {"ksh", ROLE_WRAPPER},
-	{"fish", ROLE_WRAPPER}, {"busybox", ROLE_WRAPPER}, {"tini", ROLE_WRAPPER}, {"docker-init", ROLE_WRAPPER},
-	{"dumb-init", ROLE_WRAPPER}, {"catatonit", ROLE_WRAPPER}, {"conda", ROLE_WRAPPER}, {"mamba", ROLE_WRAPPER},
-	{"micromamba", ROLE_WRAPPER}, {"sudo", ROLE_WRAPPER}, {"su", ROLE_WRAPPER}, {"timeout", ROLE_WRAPPER},
-	{"make", ROLE_WRAPPER}, {"xargs", ROLE_WRAPPER}, {"uv", ROLE_WRAPPER}, {"poetry", ROLE_WRAPPER},
-	{"torchrun", ROLE_LAUNCHER}, {"torch.distributed.run", ROLE_LAUNCHER}, {"torch.distributed.launch", ROLE_LAUNCHER},
-	{"accelerate", ROLE_LAUNCHER}, {"accelerate-launch", ROLE_LAUNCHER}, {"accelerate.commands.launch", ROLE_LAUNCHER},
-	{"deepspeed", ROLE_LAUNCHER}, {"deepspeed.launcher.runner", ROLE_LAUNCHER}, {"deepspeed.launcher.launch", ROLE_LAUNCHER},
-	{"ft_launcher", ROLE_LAUNCHER}, {"horovodrun", ROLE_LAUNCHER}, {"mpirun", ROLE_LAUNCHER}, {"mpiexec", ROLE_LAUNCHER},
-	{"mpirun.real", ROLE_LAUNCHER}, {"orterun", ROLE_LAUNCHER}, {"prterun", ROLE_LAUNCHER}, {"prun", ROLE_LAUNCHER},
-	{"hydra_pmi_proxy", ROLE_LAUNCHER}, {"mpiexec.hydra", ROLE_LAUNCHER}, {"srun", ROLE_LAUNCHER},
-};
-// clang-format on
-
-static enum rank_choice_role role_of_name(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	if (slash)
-		name = slash + 1;
-	if (*name == '-') /* a login shell */
-		name++;
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		if (text_equal(name, programs[i].name))
-			return programs[i].role;
-	return ROLE_JOB;
-}
-
-/* The argument behind this one, or NULL at the end of what was read. */
-static const char *next_argument(const struct process *process, const char *argument)
-{
-	const char *next = argument + strlen(argument) + 1;
-
-	return next < process->command + process->command_size ? next : NULL;
-}
-
-/* "python -u -m MODULE ..." and "python /usr/bin/torchrun ...": what the interpreter runs is what counts. */
-static enum rank_choice_role role_of_python(const struct process *process)
-{
-	const char *argument = next_argument(process, process->command);
-
-	while (argument && argument[0] == '-' && argument[1] != '\0') {
-		const char *next = next_argument(process, argument);
-
-		if (text_equal(argument, "-m"))
-			return next ? role_of_name(next) : ROLE_JOB;
-		if (text_equal(argument, "-c"))
-			return ROLE_JOB;
-		if (next && (text_equal(argument, "-W") || text_equal(argument, "-X")))
-			next = next_argument(process, next);
-		argument = next;
-	}
-	return argument ? role_of_name(argument) : ROLE_JOB;
-}
-
-enum rank_choice_role rank_choice_role(const struct process *process)
-{
-	const char *name = process->command_size > 0 ? process->command : process->comm;
-	const char *slash = strrchr(name, '/');
-	const char *base = slash ? slash + 1 : name;
-	enum rank_choice_role role;
-
-	if (process->command_size > 0 && (text_starts(base, "python") || text_starts(base, "pypy")))
-		return role_of_python(process);
-	role = role_of_name(name);
-	/* argv[0] is whatever its parent liked; a shell stays one by its file. */
-	return role == ROLE_JOB && process->executable[0] ? role_of_name(process->executable)
-							  : role;
-}
-
 /* What one choice is made from: the table, and per row what follows from it. */
 struct facts {
 	const struct process_tree *tree;
-	int *parents;                 /* row of the parent, or -1 */
-	enum rank_choice_role *roles; /* of those that catch it; ROLE_JOB otherwise */
-	bool *below_main;             /* the main process, and all below it */
+	const struct rank_choice_wish *wish;
+	int *parents; /* row of the parent, or -1 */
+	enum process_role *roles;
+	bool *below_main; /* the main process, and all below it */
 	bool *catches;
+	bool *helps; /* a DataLoader worker, and all below it */
 	bool *chosen;
 };
 
@@ -102,30 +29,48 @@ static int row_of(const struct process_tree *tree, pid_t pid)
 	return -1;
 }
 
+/* A Go program ends at these whatever its handlers look like, unless it has asked for them, which cannot be seen. */
+static bool ends_go(int signal)
+{
+	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGABRT ||
+	       signal == SIGTERM;
+}
+
+static bool catches(const struct process *process, int signal)
+{
+	if (process_is_dead(process) || !(process->caught & process_signal_bit(signal)))
+		return false;
+	return !process_role_catches_all(process) || !ends_go(signal);
+}
+
 static void facts_init(
-	struct facts *facts, const struct process_tree *tree, pid_t main_pid, int signal)
+	struct facts *facts, const struct process_tree *tree, const struct rank_choice_wish *wish)
 {
 	size_t count = tree->count + 1; /* never nothing */
 
 	*facts = (struct facts){
 		.tree = tree,
+		.wish = wish,
 		.parents = memory_new(count * sizeof(*facts->parents)),
 		.roles = memory_new(count * sizeof(*facts->roles)),
 		.below_main = memory_new(count * sizeof(*facts->below_main)),
 		.catches = memory_new(count * sizeof(*facts->catches)),
+		.helps = memory_new(count * sizeof(*facts->helps)),
 		.chosen = memory_new(count * sizeof(*facts->chosen)),
 	};
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct process *process = &tree->processes[i];
-		int parent = row_of(tree, process->parent);
+		int row = row_of(tree, process->parent);
+		int parent = row < (int)i ? row : -1;
 
-		facts->parents[i] = parent < (int)i ? parent : -1;
-		facts->catches[i] = !process_is_dead(process) &&
-				    (process->caught & process_signal_bit(signal)) != 0;
-		facts->roles[i] = facts->catches[i] ? rank_choice_role(process) : ROLE_JOB;
-		facts->below_main[i] =
-			process->pid == main_pid ||
-			(facts->parents[i] >= 0 && facts->below_main[facts->parents[i]]);
+		facts->parents[i] = parent;
+		facts->catches[i] = catches(process, wish->signal);
+		facts->roles[i] = process_role(process);
+		facts->below_main[i] = process->pid == wish->main_pid ||
+				       (parent >= 0 && facts->below_main[parent]);
+		facts->helps[i] = process_role_is_data_worker(
+					  process, parent >= 0 ? &tree->processes[parent] : NULL) ||
+				  (parent >= 0 && facts->helps[parent]);
 	}
 }
 
@@ -135,12 +80,21 @@ static void facts_release(struct facts *facts)
 	free(facts->roles);
 	free(facts->below_main);
 	free(facts->catches);
+	free(facts->helps);
 	free(facts->chosen);
 }
 
 static bool may_be_asked(const struct facts *facts, size_t row)
 {
-	return facts->catches[row] && facts->roles[row] == ROLE_JOB;
+	return facts->catches[row] && facts->roles[row] == ROLE_JOB && !facts->helps[row];
+}
+
+static bool is_below(const struct facts *facts, size_t row, size_t above)
+{
+	for (int next = facts->parents[row]; next >= 0; next = facts->parents[next])
+		if ((size_t)next == above)
+			return true;
+	return false;
 }
 
 static bool is_below_chosen(const struct facts *facts, size_t row)
@@ -151,76 +105,234 @@ static bool is_below_chosen(const struct facts *facts, size_t row)
 	return false;
 }
 
-static int64_t rank_of(const struct process *process)
+static bool is_above_chosen(const struct facts *facts, size_t row)
 {
-	return process->rank != PROCESS_NO_RANK ? process->rank : process->local_rank;
+	for (size_t i = row + 1; i < facts->tree->count; i++)
+		if (facts->chosen[i] && is_below(facts, i, row))
+			return true;
+	return false;
 }
 
-/* Workers of a rank inherit its environment and its handler, so the first in the table (nearest to the top) is the rank. */
-static size_t choose_ranks(struct facts *facts)
+/* --- ranks by the environment --- */
+
+static int64_t number_of(const struct process *process)
 {
-	size_t chosen = 0;
+	if (process->rank != PROCESS_NO_RANK)
+		return process->rank;
+	return process->mpi_rank != PROCESS_NO_RANK ? process->mpi_rank : process->local_rank;
+}
+
+/* A pod's own RANK stands in everybody's environment, so all three count. */
+static bool same_rank(const struct process *a, const struct process *b)
+{
+	return a->rank == b->rank && a->mpi_rank == b->mpi_rank && a->local_rank == b->local_rank;
+}
+
+/*
+ * multiprocessing hands os.environ on: where the parent has put a RANK there after its own start, its workers show one and it does
+ * not. But processes that it gave different ones are ranks.
+ */
+static bool inherits_rank(const struct facts *facts, size_t row)
+{
+	const struct process *processes = facts->tree->processes;
+	int parent = facts->parents[row];
+
+	if (parent < 0 || !process_role_is_spawned(&processes[row]) ||
+		facts->roles[parent] != ROLE_JOB || !facts->catches[parent])
+		return false;
+	if (number_of(&processes[parent]) != PROCESS_NO_RANK)
+		return true;
+	for (size_t i = 0; i < facts->tree->count; i++)
+		if (facts->parents[i] == parent && process_role_is_spawned(&processes[i]) &&
+			!same_rank(&processes[i], &processes[row]))
+			return false;
+	return true;
+}
+
+static bool shows_rank(const struct facts *facts, size_t row)
+{
+	const struct process *process = &facts->tree->processes[row];
+
+	return number_of(process) != PROCESS_NO_RANK && facts->roles[row] == ROLE_JOB &&
+	       !process_is_dead(process) && !facts->helps[row] && !inherits_rank(facts, row);
+}
+
+/* A launcher of the user's own, in a pod that has a RANK: those that it started have another one. */
+static bool launches_ranks(const struct facts *facts, size_t row)
+{
+	const struct process *processes = facts->tree->processes;
+
+	for (size_t i = row + 1; i < facts->tree->count; i++)
+		if (shows_rank(facts, i) && is_below(facts, i, row) &&
+			!same_rank(&processes[i], &processes[row]))
+			return true;
+	return false;
+}
+
+static bool is_taken(const struct facts *facts, size_t row)
+{
+	const struct process *processes = facts->tree->processes;
+
+	for (size_t i = 0; i < facts->tree->count; i++)
+		if (facts->chosen[i] && same_rank(&processes[i], &processes[row]))
+			return true;
+	return false;
+}
+
+/* Ranks that launchers start by themselves have numbers from 1 on where the main process is number 0 (Lightning does it so). */
+static void choose_unnumbered(struct facts *facts)
+{
+	const struct process *processes = facts->tree->processes;
+	int parent = -1;
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		int64_t rank = rank_of(&facts->tree->processes[i]);
-		bool taken = rank == PROCESS_NO_RANK || !may_be_asked(facts, i);
-
-		for (size_t j = 0; j < i && !taken; j++)
-			taken = facts->chosen[j] && rank_of(&facts->tree->processes[j]) == rank;
-		facts->chosen[i] = !taken;
-		chosen += !taken;
+		if (!facts->chosen[i])
+			continue;
+		if (processes[i].local_rank <= 0 || (parent >= 0 && facts->parents[i] != parent))
+			return;
+		parent = facts->parents[i];
 	}
-	return chosen;
+	if (parent >= 0 && may_be_asked(facts, (size_t)parent) &&
+		process_role_script(&processes[parent]))
+		facts->chosen[parent] = true;
 }
 
-static size_t choose_writers(struct facts *facts, const pid_t *writers, size_t writer_count)
+/* Workers of a rank inherit its environment and its handler, so the first in the table (nearest to the top) is the rank. What has lost
+ * its parents comes last: it may be a worker whose rank is gone, and started anew. */
+static void choose_ranks(struct facts *facts)
 {
-	size_t chosen = 0;
+	for (int orphans = 0; orphans <= 1; orphans++)
+		for (size_t i = 0; i < facts->tree->count; i++)
+			if (facts->below_main[i] == !orphans && may_be_asked(facts, i) &&
+				shows_rank(facts, i) && !is_taken(facts, i) &&
+				!launches_ranks(facts, i))
+				facts->chosen[i] = true;
+	choose_unnumbered(facts);
+}
+
+/* Ranks in the environment, those without a handler as well. */
+static size_t count_ranks(const struct facts *facts)
+{
+	const struct process *processes = facts->tree->processes;
+	size_t count = 0;
+
+	for (size_t i = 0; i < facts->tree->count; i++) {
+		bool counts = shows_rank(facts, i) && !launches_ranks(facts, i);
+
+		for (size_t j = 0; j < i && counts; j++)
+			counts = !shows_rank(facts, j) || !same_rank(&processes[i], &processes[j]);
+		count += counts;
+	}
+	return count;
+}
+
+/* --- where no rank is told --- */
+
+static void choose_writers(struct facts *facts)
+{
+	const struct process *processes = facts->tree->processes;
+	const struct rank_choice_wish *wish = facts->wish;
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
 		bool writes = false;
 
-		for (size_t j = 0; j < writer_count && !writes; j++)
-			writes = writers[j] == facts->tree->processes[i].pid;
+		for (size_t j = 0; j < wish->writer_count && !writes; j++)
+			writes = wish->writers[j] == processes[i].pid;
 		facts->chosen[i] = writes && may_be_asked(facts, i) && !is_below_chosen(facts, i);
-		chosen += facts->chosen[i];
 	}
-	return chosen;
 }
 
-static size_t choose_topmost(struct facts *facts)
+/* `xargs -P 4 python train.py`: that one of them has saved already does not make the others less. */
+static void choose_beside_writers(struct facts *facts, size_t chosen)
 {
-	size_t chosen = 0;
+	const struct process *processes = facts->tree->processes;
 
-	for (size_t i = 0; i < facts->tree->count; i++) {
+	for (size_t i = 0; i < facts->tree->count && chosen > 0; i++)
+		for (size_t j = 0; j < facts->tree->count && !facts->chosen[i]; j++)
+			facts->chosen[i] = facts->chosen[j] && facts->below_main[i] &&
+					   may_be_asked(facts, i) && !is_below_chosen(facts, i) &&
+					   !is_above_chosen(facts, i) &&
+					   process_role_same_program(&processes[i], &processes[j]);
+}
+
+static void choose_topmost(struct facts *facts)
+{
+	for (size_t i = 0; i < facts->tree->count; i++)
 		facts->chosen[i] = facts->below_main[i] && may_be_asked(facts, i) &&
+				   !process_role_catches_all(&facts->tree->processes[i]) &&
 				   !is_below_chosen(facts, i);
-		chosen += facts->chosen[i];
-	}
-	return chosen;
 }
 
-/* `trap 'kill -USR1 $pid' USR1` in a script: the nearest to the top, and only where nobody else would hear it. */
-static size_t choose_wrapper(struct facts *facts)
+/* `trap 'kill -USR1 $pid' USR1` in a script, or a Go program: the nearest to the top, and only where nobody else would hear it. */
+static void choose_wrapper(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		facts->chosen[i] = facts->below_main[i] && facts->catches[i] &&
-				   facts->roles[i] == ROLE_WRAPPER;
+		facts->chosen[i] = facts->below_main[i] && facts->catches[i] && !facts->helps[i] &&
+				   facts->roles[i] != ROLE_LAUNCHER;
 		if (facts->chosen[i])
-			return 1;
+			return;
 	}
-	return 0;
 }
 
-static void explain(const struct facts *facts, int signal, struct rank_choice *choice)
+/* --- the choice --- */
+
+static size_t count_chosen(const struct facts *facts)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < facts->tree->count; i++)
+		count += facts->chosen[i];
+	return count;
+}
+
+/* Leaves one: the lowest number, which for RANK_0 must be 0 where there are numbers. */
+static void leave_one(struct facts *facts)
+{
+	const struct process *processes = facts->tree->processes;
+	int best = -1;
+
+	for (size_t i = 0; i < facts->tree->count; i++) {
+		if (!facts->chosen[i])
+			continue;
+		facts->chosen[i] = false;
+		if (best < 0 || number_of(&processes[i]) < number_of(&processes[best]))
+			best = (int)i;
+	}
+	if (best < 0 ||
+		(facts->wish->whom == PROFILE_WHOM_RANK_0 && number_of(&processes[best]) > 0))
+		return;
+	facts->chosen[best] = true;
+}
+
+static bool was_asked(const struct rank_choice_wish *wish, const struct process *process)
+{
+	int64_t number = number_of(process);
+
+	for (size_t i = 0; i < wish->asked_count; i++) {
+		const struct rank *asked = &wish->asked[i];
+
+		if (asked->pid == process->pid && asked->start_time == process->start_time)
+			return true;
+		if (number != PROCESS_NO_RANK && asked->number == number)
+			return true;
+	}
+	return false;
+}
+
+static void explain(const struct facts *facts, bool others, struct rank_choice *choice)
 {
 	char name[SIGNAL_NAME_SIZE];
 
-	signal_name_format(signal, name);
+	signal_name_format(facts->wish->signal, name);
+	if (others) {
+		snprintf(choice->reason, sizeof(choice->reason),
+			"only rank 0 may be asked, and none of this machine catches %s", name);
+		return;
+	}
 	for (size_t i = 0; i < facts->tree->count; i++) {
 		const struct process *process = &facts->tree->processes[i];
 
-		if (facts->roles[i] != ROLE_LAUNCHER)
+		if (facts->roles[i] != ROLE_LAUNCHER || !facts->catches[i])
 			continue;
 		snprintf(choice->reason, sizeof(choice->reason),
 			"only the launcher %s (pid %d) catches %s, and it must not be asked",
@@ -231,32 +343,53 @@ static void explain(const struct facts *facts, int signal, struct rank_choice *c
 		name);
 }
 
-void rank_choice_make(const struct process_tree *tree, pid_t main_pid, int signal,
-	const pid_t *writers, size_t writer_count, struct rank_choice *choice)
+static void choose(struct facts *facts)
 {
+	choose_ranks(facts);
+	if (count_chosen(facts) > 0)
+		return;
+	choose_writers(facts);
+	choose_beside_writers(facts, count_chosen(facts));
+	if (count_chosen(facts) == 0)
+		choose_topmost(facts);
+	if (count_chosen(facts) == 0)
+		choose_wrapper(facts);
+}
+
+void rank_choice_make(const struct process_tree *tree, const struct rank_choice_wish *wish,
+	struct rank_choice *choice)
+{
+	bool all = wish->whom == PROFILE_WHOM_ALL;
 	struct facts facts;
-	size_t chosen;
+	size_t candidates;
 
 	*choice = (struct rank_choice){0};
-	facts_init(&facts, tree, main_pid, signal);
-	chosen = choose_ranks(&facts);
-	if (chosen == 0)
-		chosen = choose_writers(&facts, writers, writer_count);
-	if (chosen == 0)
-		chosen = choose_topmost(&facts);
-	if (chosen == 0)
-		chosen = choose_wrapper(&facts);
-	if (chosen == 0)
-		explain(&facts, signal, choice);
-	choice->pids = memory_new((chosen + 1) * sizeof(*choice->pids));
-	for (size_t i = 0; i < tree->count; i++)
-		if (facts.chosen[i])
-			choice->pids[choice->count++] = tree->processes[i].pid;
+	facts_init(&facts, tree, wish);
+	if (wish->asked_count == 0)
+		choose(&facts);
+	else if (all)
+		choose_ranks(&facts);
+	candidates = count_chosen(&facts);
+	if (!all)
+		leave_one(&facts);
+	choice->ranks = memory_new((candidates + 1) * sizeof(*choice->ranks));
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct process *process = &tree->processes[i];
+
+		if (facts.chosen[i] && !was_asked(wish, process))
+			choice->ranks[choice->count++] = (struct rank){
+				process->pid, process->start_time, number_of(process)};
+	}
+	choice->expected = all ? count_ranks(&facts) : 1;
+	if (choice->expected < choice->count + wish->asked_count)
+		choice->expected = choice->count + wish->asked_count;
+	if (choice->count == 0)
+		explain(&facts, candidates > 0 && !all, choice);
 	facts_release(&facts);
 }
 
 void rank_choice_release(struct rank_choice *choice)
 {
-	free(choice->pids);
+	free(choice->ranks);
 	*choice = (struct rank_choice){0};
 }

@@ -6,39 +6,52 @@
 #define RANK_CHOICE_H
 
 #include "process_tree.h"
+#include "profile.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+struct rank {
+	pid_t pid;
+	uint64_t start_time; /* struct process */
+	int64_t number;      /* PROCESS_NO_RANK where the job has none */
+};
+
+struct rank_choice_wish {
+	pid_t main_pid; /* the child that was started */
+	int signal;
+	enum profile_whom whom;
+	const pid_t *writers; /* seen writing checkpoints; may be NULL */
+	size_t writer_count;
+	const struct rank *
+		asked; /* for this request already: neither they nor another process of their rank are chosen again */
+	size_t asked_count;
+};
+
 struct rank_choice {
-	pid_t *pids; /* in the order of the table; each has a handler for the signal */
+	struct rank *ranks; /* in the order of the table; each has a handler for the signal */
 	size_t count;
+	size_t expected; /* so many ranks are to hear it, those that were asked before and those without a handler yet included */
 	char reason[160]; /* where count is 0: why, for people */
 };
 
 /*
- * `tree` has parents before their children. `main_pid` is the child that was started; `writers` are pids that were seen writing
- * checkpoints, may be NULL. In this order:
- *   1. of each RANK (else LOCAL_RANK) in the environment, the topmost process that catches the signal;
- *   2. of the writers, those that catch it;
+ * `tree` has parents before their children. In this order:
+ *   1. of each rank in the environment (RANK, that of MPI, LOCAL_RANK), the topmost process that catches the signal;
+ *   2. of the writers, those that catch it, and whoever runs the same script beside them;
  *   3. from the main process down, the first that catch it, and nobody below them.
- * Launchers are never chosen; a shell or another wrapper that catches it only where nobody below it does.
+ * Launchers and DataLoader workers are never chosen; a shell or another wrapper that catches it only where nobody below it does.
+ * Of 1 to 3, `whom` may then leave one. After the first time (`asked`), only ranks of 1 that were not ready before.
  */
-void rank_choice_make(const struct process_tree *tree, pid_t main_pid, int signal,
-	const pid_t *writers, size_t writer_count, struct rank_choice *choice);
+void rank_choice_make(const struct process_tree *tree, const struct rank_choice_wish *wish,
+	struct rank_choice *choice);
 void rank_choice_release(struct rank_choice *choice);
 
 static inline void cleanup_rank_choice_release(struct rank_choice *choice)
 {
 	rank_choice_release(choice);
 }
-
-/* What stands between us and the ranks, by its command line. */
-enum rank_choice_role {
-	ROLE_JOB,     /* does the work, as far as can be seen */
-	ROLE_WRAPPER, /* bash, tini, conda run: a handler there is the user's */
-	ROLE_LAUNCHER, /* torchrun, mpirun, srun: takes a signal for the end of its ranks, or sends it to all of them */
-};
-enum rank_choice_role rank_choice_role(const struct process *process);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "progress.h"
+#include "quarantine.h"
 #include "reconcile.h"
 #include "run_log.h"
 #include "step.h"
@@ -68,6 +69,9 @@ static int restore_one(const struct resume_request *request, struct resume_resul
 	if (aside)
 		log_warn("%s held files that are not in the snapshot; they were moved to %s",
 			workspace->directory, aside);
+	/* It may have been taken before anybody looked into files. */
+	if (request->looks && quarantine_torn(workspace, request->profile, err) < 0)
+		return -1;
 	result->kind = RESUME_RESTORED;
 	result->from = id;
 	result->step = result->restored.step;
@@ -164,6 +168,8 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 	struct reconcile_plan plan;
 	int status = 0;
 
+	if (request->looks && quarantine_torn(request->workspace, request->profile, err) < 0)
+		return -1;
 	if (workspace_files(request->workspace->directory, &local, err) < 0)
 		return -1;
 	if (has_start &&

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
+#include "profile.h"
 #include "storage/storage.h"
 #include "workspace.h"
 
@@ -20,7 +21,9 @@ struct resume_request {
 	struct snapshot_id this_one; /* for RESTORE_THIS */
 	json_t *about;               /* for the attempt's record; borrowed */
 	struct workspace *workspace;
-	bool strict;   /* damage that leaves nothing to resume from is an error */
+	const struct profile *profile; /* NULL: none was recognised */
+	bool looks;                    /* into the files, and moves aside what is torn */
+	bool strict;                   /* damage that leaves nothing to resume from is an error */
 	bool if_known; /* only where the store has this job already; otherwise nothing is done, and nothing is left behind */
 	bool claim_only; /* the job runs already: its directory is not touched */
 };

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "judgement.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -167,6 +168,8 @@ void sealing_shim(struct sealing *sealing, const struct shim_message *message, i
 	case SHIM_EXITING:
 		shim_exiting(sealing, message, now_ms);
 		break;
+	case SHIM_HELD: /* no word about files */
+		break;
 	}
 }
 
@@ -304,13 +307,51 @@ enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64
 		return tell(sealing, SEALING_NOTHING);
 	if (!burst_is_over(burst, now_ms)) {
 		if (!burst_is_being_written(burst))
-			*at_ms = burst->last_ms + burst->quiet_ms;
+			*at_ms = burst_over_at_ms(burst);
 		return tell(sealing, SEALING_BUSY);
 	}
 	if (!burst->torn)
 		return tell(sealing, SEALING_SEALED);
 	path_set_change_all(&sealing->burst.paths, BURST_DIRTY, 0, BURST_TORN);
 	return tell(sealing, SEALING_TORN);
+}
+
+/* --- what the files themselves say --- */
+
+void sealing_commit(struct sealing *sealing)
+{
+	burst_commit(&sealing->burst);
+}
+
+void sealing_saved(struct sealing *sealing, int pid, int64_t now_ms)
+{
+	burst_observe(&sealing->burst, now_ms);
+	burst_saved(&sealing->burst, pid);
+}
+
+void sealing_each_unjudged(const struct sealing *sealing, path_set_fn *act, void *argument)
+{
+	path_set_each(&sealing->burst.paths, BURST_UNJUDGED, act, argument);
+}
+
+enum sealing_verdict sealing_judge(
+	struct sealing *sealing, const struct refusals *refusals, int64_t now_ms, int64_t *at_ms)
+{
+	int64_t wait_ms = sealing->burst.over ? 0 : judgement_wait_ms(refusals);
+
+	*at_ms = SEALING_NEVER;
+	if (wait_ms > 0) {
+		*at_ms = now_ms + wait_ms;
+		burst_hold(&sealing->burst, *at_ms);
+		return tell(sealing, SEALING_BUSY);
+	}
+	return tell(sealing,
+		judgement_apply(&sealing->burst, refusals) ? SEALING_SEALED : SEALING_TORN);
+}
+
+bool sealing_is_held(const struct sealing *sealing)
+{
+	return sealing->burst.active && sealing->burst.held_generation == sealing->burst.generation;
 }
 
 void sealing_acknowledge(struct sealing *sealing)
@@ -329,22 +370,12 @@ uint64_t sealing_generation(const struct sealing *sealing)
 
 bool sealing_is_torn(const struct sealing *sealing, const char *path)
 {
-	auto_free char *prefix = text_copy(path);
-
-	for (;;) {
-		char *slash = strrchr(prefix, '/');
-
-		if (path_set_marks(&sealing->burst.paths, prefix) & BURST_TORN)
-			return true;
-		if (!slash)
-			return false;
-		*slash = '\0';
-	}
+	return burst_is_torn(&sealing->burst, path);
 }
 
 void sealing_each_torn(const struct sealing *sealing, path_set_fn *act, void *argument)
 {
-	path_set_each(&sealing->burst.paths, BURST_TORN, act, argument);
+	path_set_each(&sealing->burst.paths, BURST_TORN | BURST_REFUSED, act, argument);
 }
 
 void sealing_each_open(const struct sealing *sealing, path_set_fn *act, void *argument)

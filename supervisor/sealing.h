@@ -9,6 +9,9 @@
  * Two witnesses report: the shim in the processes (who opened and closed what), and the kernel. Files of processes without the shim
  * are known from the kernel alone: written, closed, quiet, and the job alive.
  *
+ * The files have a word as well: where sealing_poll() says SEALED, the caller has what was written looked into (inspection.h), and
+ * hands the result to sealing_judge(), whose verdict counts.
+ *
  * Before sealing_poll(), sealing_process_ended() and sealing_job_ended() hand in what both witnesses have pending: a process's
  * last events are queued before its end can be waited for.
  */
@@ -17,6 +20,7 @@
 
 #include "burst.h"
 #include "dir_watch.h"
+#include "inspection.h"
 #include "shim_link.h"
 
 #include <stdbool.h>
@@ -68,6 +72,23 @@ void sealing_job_ended(struct sealing *sealing, bool clean, int64_t now_ms);
 
 /* `at_ms`: when to ask again at the latest; SEALING_NEVER while only an event can change the answer. */
 enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64_t *at_ms);
+
+/* The last event handed in was the commit of a save, by the profile: it need not be quiet for so long. */
+void sealing_commit(struct sealing *sealing);
+
+/* `pid` has said that its checkpoint is complete (shim/reprieve.h), and all that both witnesses saw of it before has been handed in.
+ * Counts once all who wrote have said it; what is still open, torn or refused is not complete by that. */
+void sealing_saved(struct sealing *sealing, int pid, int64_t now_ms);
+
+/* What was written and has not been judged; in the burst or before it. */
+void sealing_each_unjudged(const struct sealing *sealing, path_set_fn *act, void *argument);
+
+/* After SEALED, with nothing written since (sealing_generation()): what of sealing_each_unjudged() is not whole. BUSY: it may become
+ * so, ask again at `at_ms` or after the next event; SEALED: without what is refused; TORN: nothing is left without it. */
+enum sealing_verdict sealing_judge(
+	struct sealing *sealing, const struct refusals *refusals, int64_t now_ms, int64_t *at_ms);
+/* BUSY for no other reason than that. */
+bool sealing_is_held(const struct sealing *sealing);
 
 /* The verdict of the last sealing_poll() was acted upon; does nothing when something was written since. */
 void sealing_acknowledge(struct sealing *sealing);

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "held_file.h"
+#include "process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +36,7 @@ struct shim_link {
 	char *directory;
 	struct shim_header *header;
 	struct shim_record *records;
+	struct report_page *page;
 	bool channel_made;
 	uint64_t tail; /* ours; the one in the header is for the producers, who might write to it */
 	uint64_t dropped;
@@ -66,7 +69,7 @@ static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 		return false;
 	if (record->checksum != shim_checksum(record, sequence))
 		return false;
-	if (record->event < SHIM_HELLO || record->event > SHIM_EXITING || record->pid == 0 ||
+	if (record->event < SHIM_HELLO || record->event > SHIM_HELD || record->pid == 0 ||
 		record->pid > INT_MAX)
 		return false;
 	if (record->event == SHIM_HELLO)
@@ -93,7 +96,7 @@ static void deliver(struct shim_link *link, const struct shim_record *record)
 	if (record->event == SHIM_HELLO)
 		link->hellos++;
 	link->received(link->argument, &(struct shim_message){
-					       .event = (enum shim_event)record->event,
+					       .event = record->event,
 					       .pid = (int)record->pid,
 					       .descriptor = record->descriptor,
 					       .flags = record->flags,
@@ -165,11 +168,24 @@ static void note_dropped(struct shim_link *link)
 	report_lost(link);
 }
 
+static void hand_out_saved(void *argument, pid_t pid, int64_t step)
+{
+	struct shim_link *link = argument;
+
+	link->received(link->argument, &(struct shim_message){.event = SHIM_LINK_SAVED,
+					       .pid = pid,
+					       .descriptor = -1,
+					       .step = step,
+					       .path = "",
+					       .path2 = ""});
+}
+
 void shim_link_poll(struct shim_link *link)
 {
 	unsigned count = 0;
 	int64_t next_ms = TICK_MS;
 
+	report_page_look(link->page, clock_monotonic_ms());
 	__atomic_store_n(&link->header->sleeping, 0, __ATOMIC_RELAXED);
 	while (count < MOST_AT_ONCE && read_one(link))
 		count++;
@@ -184,6 +200,9 @@ void shim_link_poll(struct shim_link *link)
 			count++;
 	}
 	note_dropped(link);
+	/* With more in the ring than one go takes, what was reported before may still be in it. */
+	if (count < MOST_AT_ONCE)
+		report_page_tell(link->page, hand_out_saved, link);
 	if (count > 0)
 		next_ms = count >= MOST_AT_ONCE ? 0 : AWAKE_MS;
 	else if (link->hole_since_ms != CLOCK_NEVER)
@@ -248,6 +267,7 @@ static int map_channel(struct shim_link *link, struct err *err)
 static int fill_header(struct shim_link *link, const char *alias, struct err *err)
 {
 	struct shim_header *header = link->header;
+	struct stat space;
 
 	if (strlen(link->directory) >= sizeof(header->directory))
 		return err_set(err, ERR_INVALID,
@@ -255,6 +275,12 @@ static int fill_header(struct shim_link *link, const char *alias, struct err *er
 			sizeof(header->directory) - 1);
 	header->version = SHIM_VERSION;
 	header->sleeping = 1;
+	header->supervisor_pid = (uint32_t)getpid();
+	header->supervisor_start = process_start_time(getpid());
+	if (stat("/proc/self/ns/pid", &space) == 0) {
+		header->namespace_device = space.st_dev;
+		header->namespace_inode = space.st_ino;
+	}
 	header->directory_length = (uint32_t)strlen(link->directory);
 	text_set(header->directory, sizeof(header->directory), link->directory);
 	/* Too long or the same: then the shim knows one name, and the kernel tells it that anyway. */
@@ -272,6 +298,7 @@ int shim_link_open(struct loop *loop, const char *session_directory,
 	struct shim_link **link, struct err *err)
 {
 	auto_(shim_link_close) struct shim_link *made = memory_new(sizeof(*made));
+	auto_free char *page_path = NULL;
 
 	made->loop = loop;
 	made->received = received;
@@ -282,7 +309,9 @@ int shim_link_open(struct loop *loop, const char *session_directory,
 	made->directory = text_copy(checkpoint_directory);
 	made->channel_path = text_format("%s/shim.channel", session_directory);
 	made->doorbell_path = text_format("%s/shim.doorbell", session_directory);
+	page_path = text_format("%s/report.page", session_directory);
 	if (map_channel(made, err) < 0 || open_doorbell(made, err) < 0 ||
+		report_page_open(page_path, made->doorbell_path, &made->page, err) < 0 ||
 		fill_header(made, alias, err) < 0)
 		return err_wrap(err, "shim channel");
 	loop_arm(loop, &made->tick, clock_monotonic_ms() + TICK_MS);
@@ -298,7 +327,9 @@ void shim_link_close(struct shim_link *link)
 		close(link->doorbell.fd);
 		unlink(link->doorbell_path);
 	}
+	report_page_close(link->page);
 	if (link->header) {
+		__atomic_store_n(&link->header->shield, SHIM_SHIELD_OFF, __ATOMIC_RELEASE);
 		/* An image that starts from now on does nothing, and those that run ring no more. */
 		__atomic_store_n(&link->header->magic, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&link->header->sleeping, 0, __ATOMIC_RELEASE);
@@ -322,38 +353,17 @@ uint64_t shim_link_hellos(const struct shim_link *link)
 	return link->hellos;
 }
 
-void shim_link_request(struct shim_link *link, uint32_t number)
+struct report_page *shim_link_page(const struct shim_link *link)
 {
-	__atomic_store_n(&link->header->requested, number, __ATOMIC_RELEASE);
+	return link->page;
 }
 
-/* A process that has ended keeps its number until its parent has waited for it. */
-static bool is_alive(int pid)
+void shim_link_shield(struct shim_link *link, enum shim_shield state)
 {
-	auto_free char *path = text_format("/proc/%d/stat", pid);
-	auto_(bytes_release) struct bytes text = {0};
-	const char *state;
-
-	if (file_read(path, &text, NULL) < 0 || bytes_append(&text, "", 1, NULL) < 0)
-		return false;
-	/* The name before it may hold anything, also a parenthesis. */
-	state = strrchr((const char *)text.data, ')');
-	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+	__atomic_store_n(&link->header->shield, (uint32_t)state, __ATOMIC_RELEASE);
 }
 
 enum shim_link_held shim_link_holds(const struct shim_link *link, int pid, int descriptor)
 {
-	char target[PATH_MAX];
-	auto_free char *name = text_format("/proc/%d/fd/%d", pid, descriptor);
-	size_t prefix = strlen(link->directory);
-	ssize_t got = readlink(name, target, sizeof(target) - 1);
-
-	if (got < 0 && errno != ENOENT)
-		return is_alive(pid) ? SHIM_LINK_HELD : SHIM_LINK_GONE;
-	if (got < 0)
-		return is_alive(pid) ? SHIM_LINK_RELEASED : SHIM_LINK_GONE;
-	target[got] = '\0';
-	/* Not by its name, which a rename may have changed since it was reported. */
-	return text_starts(target, link->directory) && target[prefix] == '/' ? SHIM_LINK_HELD
-									     : SHIM_LINK_RELEASED;
+	return held_file_look(link->directory, pid, descriptor);
 }

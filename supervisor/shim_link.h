@@ -8,10 +8,15 @@
 
 #include "base/err.h"
 #include "base/loop.h"
+#include "report_page.h"
 #include "shim/shim.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* An event of ours: `pid` has called a checkpoint complete (shim/reprieve.h, not the shim). All that it had reported before has been
+ * handed in. */
+#define SHIM_LINK_SAVED 100
 
 /*
  * What a process reported. Strings are valid during the call; paths are relative to the checkpoint directory, normalised and never
@@ -22,11 +27,12 @@
  */
 struct shim_message {
 	bool lost;
-	enum shim_event event;
-	int pid; /* getpid() there: another number than ours where the job made a PID namespace */
+	int event; /* enum shim_event, or SHIM_LINK_SAVED */
+	int pid;   /* getpid() there: another number than ours where the job made a PID namespace */
 	int descriptor; /* -1 where there is none */
 	unsigned flags; /* SHIM_FLAG_* */
 	uint64_t device, inode;
+	int64_t step; /* SHIM_LINK_SAVED: of the checkpoint, -1 where it has no number */
 	const char *path;
 	const char *path2;
 };
@@ -36,7 +42,7 @@ typedef void shim_link_fn(void *argument, const struct shim_message *message);
 struct shim_link;
 
 /*
- * Makes `session_directory`/shim.channel and shim.doorbell; the directory must exist, belong to us alone and have a short path
+ * Makes `session_directory`/shim.channel, report.page and shim.doorbell; the directory must exist, belong to us alone and have a short path
  * (a socket's name has 107 bytes). `checkpoint_directory` is canonical; `alias` is the same as the user wrote it, absolute, or NULL.
  * The channel's blocks are allocated at once: a write to a page that a full disk cannot back would kill the job.
  */
@@ -44,7 +50,7 @@ int shim_link_open(struct loop *loop, const char *session_directory,
 	const char *checkpoint_directory, const char *alias, shim_link_fn *received, void *argument,
 	struct shim_link **link, struct err *err);
 
-/* Removes both files. Processes that still run go on into a mapping that nobody reads. */
+/* Removes all three. Processes that still run go on into a mapping that nobody reads. */
 void shim_link_close(struct shim_link *link);
 
 /* Hands out all that has been published by now. The loop does it when the doorbell rings and once a second; call it before
@@ -57,8 +63,13 @@ const char *shim_link_channel(const struct shim_link *link);
 /* Images that have said hello: 0 some time after the start means that the job runs without the shim. */
 uint64_t shim_link_hellos(const struct shim_link *link);
 
-/* Shows jobs that poll the number of the newest request for a checkpoint. */
-void shim_link_request(struct shim_link *link, uint32_t number);
+/* The page that jobs poll and report through: raise the flag there, ask it who polls and how far they are. Looked at whenever the
+ * channel is; its report_page_look() and report_page_tell() are called here. Borrowed. */
+struct report_page *shim_link_page(const struct shim_link *link);
+
+/* What becomes of SIGTERM in processes that have the shim (PROTOCOL.md). OFF until the first call; a process that starts while it is
+ * OFF stays without it. */
+void shim_link_shield(struct shim_link *link, enum shim_shield state);
 
 enum shim_link_held {
 	SHIM_LINK_HELD,

@@ -105,7 +105,8 @@ static bool is_torn(void *arg, const char *path)
 		if (text_starts(path, *torn) &&
 			(path[strlen(*torn)] == '\0' || path[strlen(*torn)] == '/'))
 			return true;
-	return text_equal(path, ".reprieve") || run_log_matches(path);
+	return text_equal(path, ".reprieve") || run_log_matches(path) ||
+	       profile_is_temporary(run->owner->options.profile, path);
 }
 
 static void answer(void *arg)

@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
+#include "profile.h"
 #include "storage/storage.h"
 #include "workspace.h"
 
@@ -42,6 +43,7 @@ struct snapshots_options {
 	struct workspace *workspace;
 	const char *job;
 	json_t *about; /* for the manifests; borrowed; may be NULL */
+	const struct profile *profile; /* its temporary names are left out; may be NULL */
 
 	/* On the loop: is what was sealed at this generation still untouched? */
 	bool (*still_complete)(void *arg, uint64_t generation);

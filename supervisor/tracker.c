@@ -5,8 +5,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "commit.h"
 #include "dir_watch.h"
+#include "inspector.h"
 #include "run_log.h"
+#include "save_shape.h"
 #include "sealing.h"
 #include "shim_link.h"
 #include "step.h"
@@ -21,17 +24,17 @@
 #define LOOK_AGAIN_MS 1000
 #define CLOSED_EVERY_MS 200
 #define NEVER_QUIET_MS 30000
-#define WRITERS_MOST 256
 
 struct tracker {
 	struct tracker_options options;
 	struct dir_watch *watch; /* NULL: not there yet, or it cannot be watched */
 	struct shim_link *link;  /* NULL: without the shim */
 	struct sealing sealing;
+	struct inspector *inspector; /* NULL: nobody looks into files */
 	struct timer timer;
 	char blindness[400];
 
-	pid_t writers[WRITERS_MOST]; /* the newest ones, by the shim's word */
+	struct tracker_writer writers[TRACKER_WRITERS]; /* the newest ones, by the shim's word */
 	size_t writer_count;
 
 	int64_t busy_since_ms; /* 0: it is not */
@@ -40,6 +43,7 @@ struct tracker {
 	int64_t burst_step;    /* the highest of the burst's paths */
 	uint64_t sealed_generation;
 	int64_t sealed_step;
+	uint64_t sealed_shape; /* save_shape_of() then; 0: nothing was sealed */
 	bool sealed_fresh;
 	uint64_t closed_generation; /* told of closed files at that one, and when */
 	int64_t closed_ms;
@@ -66,12 +70,15 @@ static void touched(struct tracker *tracker, const char *path)
 static void remember_writer(struct tracker *tracker, pid_t pid)
 {
 	for (size_t i = 0; i < tracker->writer_count; i++)
-		if (tracker->writers[i] == pid)
+		if (tracker->writers[i].pid == pid) {
+			tracker->writers[i].ms = clock_monotonic_ms();
 			return;
-	if (tracker->writer_count == WRITERS_MOST)
+		}
+	if (tracker->writer_count == TRACKER_WRITERS)
 		memmove(tracker->writers, tracker->writers + 1,
 			--tracker->writer_count * sizeof(tracker->writers[0]));
-	tracker->writers[tracker->writer_count++] = pid;
+	tracker->writers[tracker->writer_count++] =
+		(struct tracker_writer){.pid = pid, .ms = clock_monotonic_ms()};
 }
 
 /* Decide once the whole batch has been handed in. */
@@ -81,11 +88,36 @@ static void poll_soon(struct tracker *tracker)
 		loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
 }
 
+/* Before the rest, because its files are closed and the kernel has told of them by now: see drain(). */
+static void process_saved(struct tracker *tracker, const struct shim_message *message)
+{
+	int64_t now = clock_monotonic_ms();
+
+	if (tracker->watch)
+		dir_watch_drain(tracker->watch);
+	if (message->step > tracker->burst_step)
+		tracker->burst_step = message->step;
+	sealing_saved(&tracker->sealing, message->pid, now);
+	poll_soon(tracker);
+}
+
 static void shim_said(void *arg, const struct shim_message *message)
 {
 	struct tracker *tracker = arg;
 
+	if (message->event == SHIM_LINK_SAVED) {
+		process_saved(tracker, message);
+		return;
+	}
+	if (message->event == SHIM_HELD) {
+		if (tracker->options.held)
+			tracker->options.held(
+				tracker->options.arg, message->pid, message->descriptor);
+		return;
+	}
 	sealing_shim(&tracker->sealing, message, clock_monotonic_ms());
+	if (commit_by_shim(tracker->options.profile, message))
+		sealing_commit(&tracker->sealing);
 	poll_soon(tracker);
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING ||
 		message->event == SHIM_UNLINKED)
@@ -102,6 +134,8 @@ static void kernel_said(void *arg, const struct dir_event *event)
 	if (text_starts(event->path, ".reprieve"))
 		return;
 	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
+	if (commit_by_kernel(tracker->options.profile, event))
+		sealing_commit(&tracker->sealing);
 	poll_soon(tracker);
 	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
 		event->change != DIR_MOVED_FROM)
@@ -137,7 +171,7 @@ static bool is_gone(pid_t pid)
 static void look_for_dead_writers(struct tracker *tracker)
 {
 	for (size_t i = 0; i < tracker->writer_count;) {
-		pid_t pid = tracker->writers[i];
+		pid_t pid = tracker->writers[i].pid;
 
 		if (!is_gone(pid)) {
 			i++;
@@ -202,9 +236,16 @@ static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 	tracker->sealed_step = tracker->burst_step;
 	tracker->sealed_fresh = sealing_first_open_ms(&tracker->sealing) != SEALING_NEVER;
 	tracker->burst_step = -1;
+	if (verdict == SEALING_SEALED)
+		tracker->sealed_shape = save_shape_of(&tracker->sealing);
 	sealing_acknowledge(&tracker->sealing);
 	if (verdict == SEALING_SEALED)
 		tracker->options.sealed(tracker->options.arg);
+}
+
+static void looked(void *arg)
+{
+	poll_soon(arg);
 }
 
 static void tell_of_closed(struct tracker *tracker)
@@ -280,7 +321,7 @@ bool tracker_is_saving(struct tracker *tracker)
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_BUSY;
 }
 
-void tracker_poll(struct tracker *tracker)
+static void decide(struct tracker *tracker, bool at_once)
 {
 	enum sealing_verdict verdict;
 	int64_t at_ms;
@@ -296,6 +337,8 @@ void tracker_poll(struct tracker *tracker)
 	if (tracker->link && (verdict == SEALING_BUSY || sealing_in_doubt(&tracker->sealing)))
 		sealing_verify(&tracker->sealing, held, tracker, clock_monotonic_ms());
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	if (verdict == SEALING_SEALED && tracker->inspector)
+		verdict = inspector_judge(tracker->inspector, &tracker->sealing, at_once, &at_ms);
 	take_verdict(tracker, verdict);
 	if (verdict == SEALING_SEALED || verdict == SEALING_TORN)
 		verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
@@ -304,6 +347,11 @@ void tracker_poll(struct tracker *tracker)
 	warn_if_never_quiet(tracker, verdict);
 	rearm(tracker, verdict, at_ms);
 	tracker->polling = false;
+}
+
+void tracker_poll(struct tracker *tracker)
+{
+	decide(tracker, false);
 }
 
 static void timer_fired(struct timer *timer)
@@ -323,6 +371,9 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	tracker->timer.fired = timer_fired;
 	tracker->burst_step = tracker->sealed_step = -1;
 	sealing_init(&tracker->sealing, options->quiet_ms);
+	if (options->looks)
+		tracker->inspector = inspector_new(options->loop, options->workspace->directory,
+			options->profile, looked, tracker);
 	for (size_t i = 0; run_log_patterns[i]; i++)
 		sealing_ignore(&tracker->sealing, run_log_patterns[i]);
 	if (options->session_directory &&
@@ -346,6 +397,7 @@ void tracker_free(struct tracker *tracker)
 	loop_disarm(tracker->options.loop, &tracker->timer);
 	if (tracker->watch)
 		dir_watch_close(tracker->watch);
+	inspector_free(tracker->inspector);
 	if (tracker->link)
 		shim_link_close(tracker->link);
 	sealing_release(&tracker->sealing);
@@ -360,6 +412,17 @@ const char *tracker_channel(const struct tracker *tracker)
 uint64_t tracker_hellos(const struct tracker *tracker)
 {
 	return tracker->link ? shim_link_hellos(tracker->link) : 0;
+}
+
+struct report_page *tracker_page(const struct tracker *tracker)
+{
+	return tracker->link ? shim_link_page(tracker->link) : NULL;
+}
+
+void tracker_shield(struct tracker *tracker, enum shim_shield state)
+{
+	if (tracker->link)
+		shim_link_shield(tracker->link, state);
 }
 
 const char *tracker_blindness(const struct tracker *tracker)
@@ -379,17 +442,22 @@ void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 	sealing_process_ended(&tracker->sealing, pid,
 		WIFSIGNALED(wait_status) ? SEALING_KILLED : SEALING_EXITED, clock_monotonic_ms());
 	for (size_t i = 0; i < tracker->writer_count; i++)
-		if (tracker->writers[i] == pid)
+		if (tracker->writers[i].pid == pid)
 			tracker->writers[i] = tracker->writers[--tracker->writer_count];
 	tracker_poll(tracker);
 }
 
-void tracker_job_ended(struct tracker *tracker, bool clean)
+void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 {
+	bool clean = end == TRACKER_CLEAN;
+
 	open_watch(tracker);
 	drain(tracker);
+	if (end == TRACKER_DOUBTFUL)
+		clean = tracker->sealed_shape != 0 &&
+			save_shape_of(&tracker->sealing) == tracker->sealed_shape;
 	sealing_job_ended(&tracker->sealing, clean, clock_monotonic_ms());
-	tracker_poll(tracker);
+	decide(tracker, true);
 }
 
 uint64_t tracker_sealed_generation(const struct tracker *tracker)
@@ -452,10 +520,10 @@ char **tracker_closed(struct tracker *tracker)
 	return list.paths;
 }
 
-size_t tracker_writers(const struct tracker *tracker, pid_t *pids, size_t most)
+size_t tracker_writers(const struct tracker *tracker, struct tracker_writer *writers, size_t most)
 {
 	size_t count = tracker->writer_count < most ? tracker->writer_count : most;
 
-	memcpy(pids, tracker->writers, count * sizeof(pids[0]));
+	memcpy(writers, tracker->writers, count * sizeof(writers[0]));
 	return count;
 }

@@ -8,6 +8,9 @@
 
 #include "base/err.h"
 #include "base/loop.h"
+#include "profile.h"
+#include "report_page.h"
+#include "shim/shim.h"
 #include "workspace.h"
 
 #include <stdbool.h>
@@ -21,11 +24,15 @@ struct tracker_options {
 	struct workspace *workspace;
 	const char *session_directory; /* for the shim's channel; NULL: no shim */
 	int64_t quiet_ms;
+	const struct profile *profile; /* borrowed; NULL: none was recognised */
+	bool looks;                    /* into the files, before anything counts as complete */
 	/* The first file of a save is open for writing. */
 	void (*saving)(void *arg, const char *path);
 	/* A checkpoint is being written, and by now there may be closed files in it: tracker_closed(). A few times a second at most, until
 	 * it returns true and then after the next write. NULL: not wanted. */
 	bool (*closed)(void *arg);
+	/* `pid` keeps a SIGTERM from `sender` (0: unknown) until it is let go: tracker_page() and shim_link_shield(). May be NULL. */
+	void (*held)(void *arg, pid_t pid, pid_t sender);
 	/* A checkpoint is complete: tracker_sealed_* tell about it until the next call. */
 	void (*sealed)(void *arg);
 	void *arg;
@@ -39,6 +46,11 @@ void tracker_free(struct tracker *tracker);
 const char *tracker_channel(const struct tracker *tracker);
 /* Shim processes that said hello. */
 uint64_t tracker_hellos(const struct tracker *tracker);
+/* The page that jobs poll and report through: the flag, who polls, steps and their length (report_page.h), by its last look, at most a
+ * second ago. NULL without a session. Borrowed. */
+struct report_page *tracker_page(const struct tracker *tracker);
+/* What becomes of SIGTERM in the processes (shim.h); does nothing without a session. */
+void tracker_shield(struct tracker *tracker, enum shim_shield state);
 /* What cannot be seen, and why, in a sentence; "" when all witnesses are there. */
 const char *tracker_blindness(const struct tracker *tracker);
 
@@ -47,8 +59,13 @@ void tracker_requested(struct tracker *tracker);
 
 /* Any process that we reaped. */
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status);
-/* The main process has ended; `clean`: what it wrote last counts as complete. May call `sealed` before it returns. */
-void tracker_job_ended(struct tracker *tracker, bool clean);
+enum tracker_end {
+	TRACKER_CLEAN,    /* what it wrote last counts as complete */
+	TRACKER_DOUBTFUL, /* only if it looks like the checkpoint before: as many files, of the same names but for their numbers */
+	TRACKER_CRASHED,
+};
+/* The main process has ended. May call `sealed` before it returns. */
+void tracker_job_ended(struct tracker *tracker, enum tracker_end end);
 
 /* Reads all that is queued, and decides. May call `sealed`. */
 void tracker_poll(struct tracker *tracker);
@@ -71,7 +88,14 @@ char **tracker_closed(struct tracker *tracker);
 /* Reads what is queued: is a save under way? */
 bool tracker_is_saving(struct tracker *tracker);
 
-/* Processes that wrote checkpoints; returns how many. */
-size_t tracker_writers(const struct tracker *tracker, pid_t *pids, size_t most);
+/* A process that wrote checkpoints, and when it last opened, wrote or closed one of their files. */
+struct tracker_writer {
+	int64_t ms;
+	pid_t pid;
+};
+#define TRACKER_WRITERS 256
+
+/* Returns how many, at most TRACKER_WRITERS. */
+size_t tracker_writers(const struct tracker *tracker, struct tracker_writer *writers, size_t most);
 
 #endif

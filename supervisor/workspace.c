@@ -337,6 +337,12 @@ void workspace_prune(struct workspace *workspace)
 	nftw(workspace->directory, remove_if_empty, 32, FTW_DEPTH | FTW_PHYS);
 }
 
+char *workspace_place(struct workspace *workspace, const char *name, struct err *err)
+{
+	return make_beside(workspace, err) < 0 ? NULL
+					       : text_format("%s/%s", workspace->beside, name);
+}
+
 static void remove_old_staging(struct workspace *workspace)
 {
 	auto_closedir DIR *directory = opendir(workspace->beside);

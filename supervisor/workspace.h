@@ -47,6 +47,9 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 /* Removes directories below it that hold nothing: a trainer that looks for the highest number would take them for checkpoints. */
 void workspace_prune(struct workspace *workspace);
 
+/* A path of that name in our own place; nothing is made there. The caller frees. */
+char *workspace_place(struct workspace *workspace, const char *name, struct err *err);
+
 /* A new empty path for a restore, on the same file system; leftovers of earlier ones are removed. The caller frees. */
 char *workspace_staging(struct workspace *workspace, struct err *err);
 

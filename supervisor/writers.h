@@ -10,6 +10,7 @@ struct writer {
 	bool exiting;      /* it said so */
 	bool open_at_exit; /* with files open, for exit() to flush */
 	bool gone;         /* it was not there any more when it was looked for */
+	bool saved;        /* it has called what it wrote complete */
 };
 
 struct writer_open {

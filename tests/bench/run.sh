@@ -121,6 +121,49 @@ shim_cost() {
 	done
 }
 
+# What the header costs in each step, and what the shim keeps of a process's memory.
+flag_cost() {
+	local shim what
+	cc -O2 -I "$here/../.." -o flag_poll "$here/flag_poll.c"
+	shim=(run -q --store "file://$work/flag-store" --job flag --checkpoint-dir "$work/tracked" --restore none)
+	mkdir -p tracked
+	echo "reprieve.h (medians)"
+	row "" "alone" "with reprieve" "aim"
+	for _ in $(seq $((2 * rounds + 1))); do
+		./flag_poll >>times/flag-bare
+		"$binary" "${shim[@]}" -- ./flag_poll >>times/flag-run 2>>log
+	done
+	for what in requested progress; do
+		row "$what()" "$(awk -v w="$what" '$1 == w { print $2 }' times/flag-bare | median) ns" \
+			"$(awk -v w="$what" '$1 == w { print $2 }' times/flag-run | median) ns" "< 5 ns"
+	done
+	row "memory of the shim" "" "$(awk '$1 == "dirty" { print $2 }' times/flag-run | median) KiB" "< 64 KiB"
+}
+
+# BENCH_TORCH names a Python that has PyTorch.
+torch_cost() {
+	local kind with without shim torch=${BENCH_TORCH:-$python}
+	if ! "$torch" -c 'import torch' 2>/dev/null; then
+		echo "skipped: torch.save and DataLoader (BENCH_TORCH names a Python with PyTorch)"
+		return
+	fi
+	mkdir -p tracked
+	shim=(run -q --store "file://$work/torch-store" --job torch --checkpoint-dir "$work/tracked" --restore none --quiet-time 600s)
+	for _ in $(seq "$rounds"); do
+		for kind in off on; do
+			"$binary" "${shim[@]}" --shim "$kind" -- "$torch" "$here/torch_cost.py" "$mib" "$batches" >>"times/torch-$kind" 2>>log
+		done
+	done
+	echo "PyTorch with the shim (medians)"
+	row "" "without" "with shim" "aim"
+	for kind in save epoch; do
+		without=$(awk -v w="$kind" '$1 == w { print $2 }' times/torch-off | median)
+		with=$(awk -v w="$kind" '$1 == w { print $2 }' times/torch-on | median)
+		row "$([ "$kind" = save ] && echo "torch.save, $mib MiB" || echo "an epoch of a DataLoader")" "$(ms "$without")" "$(ms "$with")" \
+			"$(awk -v a="$with" -v b="$without" 'BEGIN { printf "%+.1f %%", 100 * (a / b - 1) }') (aim < 0.5 %)"
+	done
+}
+
 # fp32 weights as training leaves them: normally distributed, which no compressor makes smaller. Some files, as checkpoints have.
 make_checkpoint() {
 	mkdir -p checkpoint
@@ -195,6 +238,17 @@ snapshots() {
 	done
 }
 
+# BENCH_TORCH: a Python with torch, for real ranks of torchrun.
+delivery() {
+	local kind middle worst
+	echo "from a request to the handlers of all 8 ranks (median of $rounds)"
+	row "" "median" "worst" "aim"
+	while IFS=$'\t' read -r kind middle worst; do
+		row "below $kind" "$(ms "$middle")" "$(ms "$worst")" "< 50 ms"
+	done < <("$python" "$here/delivery.py" "$binary" "$rounds" 2>>log
+		if [ -n "${BENCH_TORCH-}" ]; then "$python" "$here/delivery.py" "$binary" "$rounds" "$BENCH_TORCH" 2>>log; fi)
+}
+
 echo "$("$binary" --version) on $(nproc) processors, $(uname -m)"
 echo
 start_up
@@ -202,5 +256,11 @@ echo
 idle_cost
 echo
 shim_cost
+echo
+flag_cost
+echo
+torch_cost
+echo
+delivery
 echo
 snapshots

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -259,6 +260,63 @@ static void many(void)
 	}
 }
 
+static void million(void)
+{
+	for (int i = 0; i < 1000000; i++) {
+		int fd = open("/dev/null", i % 2 ? O_RDONLY : O_WRONLY);
+
+		CHECK(fd >= 0 && close(fd) == 0);
+	}
+	CHECK(close(creat("a", 0600)) == 0);
+}
+
+static char *map_file(int fd, size_t length)
+{
+	char *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CHECK(memory != MAP_FAILED);
+	return memory;
+}
+
+/* Stores through a mapping outlive the descriptor. */
+static void mappings(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), length = 4 * page;
+	int fd = open("a", O_RDWR | O_CREAT, 0600);
+	char *memory, *other, *moved;
+
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)(2 * length)) == 0);
+	/* None of these can write to the file. */
+	CHECK(munmap(mmap(NULL, length, PROT_READ, MAP_SHARED, fd, 0), length) == 0);
+	CHECK(munmap(mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0), length) == 0);
+	errno = NOTED;
+	memory = map_file(fd, length);
+	CHECK(errno == NOTED && close(fd) == 0);
+	memory[length - 1] = 1;
+	/* In three parts, from within; what takes the hole meanwhile is another mapping. */
+	CHECK(munmap(memory + page, page) == 0);
+	other = mmap(memory + page, page, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	CHECK(other == memory + page && munmap(other, page) == 0);
+	CHECK(munmap(memory, page) == 0 && munmap(memory + 2 * page, 2 * page) == 0);
+	CHECK(munmap(memory, 0) < 0 && errno == EINVAL);
+	/* Moved, and then overlaid. */
+	fd = open("b", O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)(2 * length)) == 0);
+	memory = map_file(fd, length);
+	CHECK(close(fd) == 0);
+	moved = mremap(memory, length, 2 * length, MREMAP_MAYMOVE);
+	CHECK(moved != MAP_FAILED);
+	moved[2 * length - 1] = 1;
+	CHECK(mmap(moved, 2 * length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		moved);
+	/* Until the end of the process. */
+	fd = open("c", O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)length) == 0);
+	memory = map_file(fd, length);
+	CHECK(close(fd) == 0);
+}
+
 /* What the kernel kept of the shim in this process's own memory. */
 static void memory(void)
 {
@@ -289,7 +347,7 @@ int main(int argc, char **argv)
 		{"ranges", ranges}, {"stale", stale}, {"names", names},
 		{"temporaries", temporaries}, {"nameless", nameless}, {"errors", errors},
 		{"full", full}, {"forks", forks_in_threads}, {"vforks", vforks}, {"many", many},
-		{"memory", memory}};
+		{"million", million}, {"mappings", mappings}, {"memory", memory}};
 
 	CHECK(argc == 3 && chdir(argv[2]) == 0);
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {

@@ -25,6 +25,8 @@ static const char *const names[] = {
 	[SHIM_LINKED] = "linked",
 	[SHIM_UNLINKED] = "unlinked",
 	[SHIM_EXITING] = "exiting",
+	[SHIM_HELD] = "held",
+	[SHIM_LINK_SAVED] = "saved",
 };
 
 static void print(void *argument, const struct shim_message *message)
@@ -72,6 +74,8 @@ int main(int argc, char **argv)
 		log_error("%s", err.text);
 		return 1;
 	}
+	/* So that all of these tests see it in the processes. */
+	shim_link_shield(shim_link, SHIM_SHIELD_STANDING);
 	json_print(json_pack("{ss ss}", "event", "ready", "channel", shim_link_channel(shim_link)),
 		false);
 	fflush(stdout);

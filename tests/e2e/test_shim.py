@@ -230,6 +230,35 @@ C_WRITES = {
 }
 
 
+MAPPED = [("opened", "a"), ("duplicated", "a"), ("closed", "a"), ("closed",),
+          ("opened", "b"), ("duplicated", "b"), ("closed", "b"), ("closed",), ("opened", "c"), ("duplicated", "c"), ("closed", "c")]
+
+
+def test_writable_mapping_counts_as_a_descriptor(desk, every_actor):
+    desk.run(every_actor, "mappings", desk.directory)
+    events = desk.events()
+    assert [tuple(filter(None, (e["event"], e["path"]))) for e in events[1:-1]] == MAPPED
+    numbers = {e["path"]: e["fd"] for e in events if e["event"] == "duplicated"}
+    assert all(number >= 1 << 20 for number in numbers.values())
+    assert [e["fd"] for e in events if e["event"] == "closed" and not e["path"]] == [numbers["a"], numbers["b"]]
+
+
+def test_np_memmap(desk):
+    if subprocess.run([PYTHON, "-c", "import numpy"], capture_output=True).returncode:
+        pytest.skip("no numpy")
+    job = desk.python("""
+        import numpy
+        array = numpy.memmap('a', 'float64', 'w+', shape=1000)
+        array[:] = 1
+        array.flush()
+        del array
+        open('b', 'w').close()""")
+    story = desk.story(job.pid)
+    # Python keeps a descriptor as long as the mapping; both are gone before the next file.
+    assert story[0] == ("opened", "a") and story[-2:] == written("b")
+    assert Counter(event for event, *_ in story[:-2]) == {"opened": 1, "duplicated": 2, "closed": 3}
+
+
 @pytest.mark.parametrize("mode", C_WRITES)
 def test_c_writes(desk, every_actor, mode):
     desk.run(every_actor, mode, desk.directory)
@@ -373,6 +402,11 @@ def test_many_opens(desk, actor):
     assert not any("null" in e.get("path", "") for e in events)
 
 
+def test_a_million_opens(desk, actor):
+    desk.run(actor, "million", desk.directory)
+    assert desk.story() == written("a")
+
+
 def test_full_ring_drops_and_says_so(desk, actor):
     desk.listener.send_signal(signal.SIGSTOP)
     try:
@@ -472,6 +506,30 @@ def test_allocator_that_opens_files(desk, actor, tmp_path_factory, first):
     order = [SHIM, str(allocator)] if first else [str(allocator), SHIM]
     desk.run(actor, "streams", desk.directory, LD_PRELOAD=":".join(order))
     assert desk.story() == C_WRITES["streams"]
+
+
+def allocator_library(name):
+    for directory in ("/usr/lib", *Path("/usr/lib").glob("*-linux-gnu")):
+        if (found := Path(directory) / name).exists():
+            return str(found)
+    return None
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["shim first", "allocator first"])
+@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
+def test_preloaded_allocators(desk, actor, name, first):
+    allocator = allocator_library(name)
+    if not allocator:
+        pytest.skip(f"no {name}")
+    order = [SHIM, allocator] if first else [allocator, SHIM]
+    # tcmalloc has an mmap of its own, which makes the system call.
+    own_mmap = not first and "tcmalloc" in name
+    for mode in ("streams", "forks") if own_mmap else ("streams", "mappings", "forks"):
+        desk.run(actor, mode, desk.directory, LD_PRELOAD=":".join(order))
+    desk.python("import json, threading; [threading.Thread(target=bytearray, args=(1 << 24,)).start() for _ in range(9)]",
+                LD_PRELOAD=":".join(order))
+    story = [what for what in desk.story() if not what[1:] or what[1][0] != "t"]
+    assert story == C_WRITES["streams"] + ([] if own_mmap else MAPPED)
 
 
 def test_lookup_that_opens_files(desk, actor, tmp_path_factory):

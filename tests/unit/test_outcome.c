@@ -69,6 +69,40 @@ static void test_table(void **state)
 			 .managed = true,
 			 .all_durable = true},
 			"preempted", 75},
+	/* asked, and it saved: whatever it left with */
+#define ASKED                                                                    \
+	.launched = true, .noticed = true, .told_to_end = true, .managed = true, \
+	.asked_to_save = true
+		{{ASKED, .wait_status = EXITED(1), .saved = true, .all_durable = true}, "preempted",
+			75},
+		{{ASKED, .wait_status = EXITED(255), .saved = true, .all_durable = true},
+			"preempted", 75},
+		{{ASKED, .wait_status = EXITED(42), .saved = true, .all_durable = true},
+			"preempted", 75},
+		{{ASKED, .wait_status = EXITED(143), .saved = true, .all_durable = true},
+			"preempted", 75},
+		{{ASKED, .wait_status = KILLED(11), .saved = true, .all_durable = true},
+			"preempted", 75},
+		/* asked, and it crashed instead of saving */
+		{{ASKED, .wait_status = EXITED(1)}, "failed", 1},
+		{{ASKED, .wait_status = KILLED(11)}, "failed", 139},
+		{{ASKED, .wait_status = EXITED(139)}, "failed", 139},
+		/* no crash: its profile knows the code, or it went as one goes that is told to */
+		{{ASKED, .wait_status = EXITED(1), .resumes = true}, "lost", 74},
+		{{ASKED, .wait_status = EXITED(143)}, "lost", 74},
+		{{ASKED, .wait_status = EXITED(42)}, "lost", 74},
+		{{ASKED, .wait_status = EXITED(75)}, "lost", 74},
+		{{ASKED, .wait_status = KILLED(9)}, "lost", 74},
+		/* we ended it */
+		{{ASKED, .wait_status = EXITED(1), .stopped = true}, "lost", 74},
+		/* a framework that trains on after its save, and has come to its end */
+		{{ASKED, .wait_status = EXITED(0), .saved = true, .goes_on = true,
+			 .all_durable = true},
+			"finished", 0},
+		{{ASKED, .wait_status = EXITED(0), .saved = true, .goes_on = true, .stopped = true,
+			 .all_durable = true},
+			"preempted", 75},
+#undef ASKED
 		/* it ended by itself before it was asked */
 		{{.launched = true,
 			 .wait_status = EXITED(0),

@@ -101,6 +101,37 @@ static void sees_parents_before_children(void **state)
 	end_family(pids, ends);
 }
 
+static void feels_the_pulse(void **state)
+{
+	struct process_pulse before, after = {0};
+	siginfo_t ended;
+	sigset_t blocked, old;
+	pid_t pid;
+
+	(void)state;
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &blocked, &old);
+	pid = fork();
+	if (pid == 0)
+		for (;;)
+			; /* until it is killed */
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	assert_true(process_read_pulse(pid, &before));
+	assert_int_equal(before.parent, getpid());
+	assert_int_equal(before.start_time, process_start_time(pid));
+	assert_int_equal(before.pending & process_signal_bit(SIGUSR1), 0);
+	assert_int_equal(kill(pid, SIGUSR1), 0);
+	while (after.cpu_ticks <= before.cpu_ticks)
+		assert_true(process_read_pulse(pid, &after));
+	assert_true(after.pending & process_signal_bit(SIGUSR1)); /* it blocks the signal */
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	assert_false(process_read_pulse(pid, &after)); /* a zombie */
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(process_read_pulse(pid, &after));
+}
+
 static void includes_another_root(void **state)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
@@ -209,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sees_parents_before_children),
+		cmocka_unit_test(feels_the_pulse),
 		cmocka_unit_test(includes_another_root),
 		cmocka_unit_test(knows_the_dead),
 		cmocka_unit_test(reads_ranks),

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "process_role.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +22,19 @@
 #define USR1 (UINT64_C(1) << (SIGUSR1 - 1))
 #define TERM (UINT64_C(1) << (SIGTERM - 1))
 
-/* `rank` and `local_rank` count from 1 here, so that a row that says nothing has none. */
+#define BIT(SIGNAL) (UINT64_C(1) << ((SIGNAL)-1))
+/* What a DataLoader worker handles, and a Go program. */
+#define WORKER (BIT(SIGTERM) | BIT(SIGBUS) | BIT(SIGSEGV) | BIT(SIGFPE))
+#define GO UINT64_C(0xfffffffe3bfaffff)
+
+/* Ranks count from 1 here, so that a row that says nothing has none. Arguments are apart by blanks; '~' is a blank in one. */
 struct row {
 	pid_t pid, parent;
-	const char *command; /* arguments apart by blanks */
+	const char *command;
 	uint64_t caught;
-	int rank, local_rank;
+	int rank, local_rank, mpi_rank;
 	char state;
-	const char *executable;
+	const char *executable, *comm;
 };
 
 struct scene {
@@ -38,6 +44,9 @@ struct scene {
 	pid_t writers[4];
 	pid_t chosen[4];
 	const char *reason; /* part of it, where nobody is chosen */
+	enum profile_whom whom;
+	size_t expected; /* 0: as many as are chosen */
+	struct rank asked[3];
 };
 
 #define P(PID, PARENT, COMMAND, CAUGHT, ...)                                                    \
@@ -47,36 +56,36 @@ struct scene {
 
 // clang-format off
 static const struct scene scenes[] = {
-	{"main catches itself",
+	{.name = "main catches itself",
 		{P(10, 1, "python train.py", USR1)},
 		SIGUSR1, {0}, {10}, NULL},
-	{"nobody catches",
+	{.name = "nobody catches",
 		{P(10, 1, "python train.py", TERM)},
 		SIGUSR1, {0}, {0}, "no process of the job catches SIGUSR1 yet"},
-	{"no process at all", {{.pid = 0}}, SIGUSR1, {0}, {0}, "no process"},
-	{"workers inherit the handler of main",
+	{.name = "no process at all", {{.pid = 0}}, SIGUSR1, {0}, {0}, "no process"},
+	{.name = "workers inherit the handler of main",
 		{P(10, 1, "python train.py", USR1),
 			P(11, 10, "python train.py", USR1),
 			P(12, 10, "python train.py", USR1)},
 		SIGUSR1, {0}, {10}, NULL},
-	{"bash script and python",
+	{.name = "bash script and python",
 		{P(10, 1, "bash train.sh", 0),
 			P(11, 10, "python train.py", USR1),
 			P(12, 11, "python train.py", USR1)},
 		SIGUSR1, {0}, {11}, NULL},
-	{"bash with a trap is passed over for python",
+	{.name = "bash with a trap is passed over for python",
 		{P(10, 1, "/bin/bash ./train.sh", USR1),
 			P(11, 10, "python train.py", USR1)},
 		SIGUSR1, {0}, {11}, NULL},
-	{"bash with a trap, python without: the trap is meant",
+	{.name = "bash with a trap, python without: the trap is meant",
 		{P(10, 1, "/bin/bash ./train.sh", USR1),
 			P(11, 10, "python train.py", 0)},
 		SIGUSR1, {0}, {10}, NULL},
-	{"a shell under another argv[0]",
+	{.name = "a shell under another argv[0]",
 		{P(10, 1, "trainer", USR1, .executable = "bash"),
 			P(11, 10, "python train.py", USR1)},
 		SIGUSR1, {0}, {11}, NULL},
-	{"torchrun, 2 ranks, workers",
+	{.name = "torchrun, 2 ranks, workers",
 		{P(10, 1, "/usr/bin/python3 /usr/bin/torchrun --nproc_per_node=2 t.py", TERM),
 			P(20, 10, "python -u t.py", USR1, .rank = 1, .local_rank = 1),
 			P(21, 10, "python -u t.py", USR1, .rank = 2, .local_rank = 2),
@@ -84,96 +93,217 @@ static const struct scene scenes[] = {
 			P(31, 20, "python -u t.py", USR1, .rank = 1, .local_rank = 1),
 			P(32, 21, "python -u t.py", USR1, .rank = 2, .local_rank = 2)},
 		SIGUSR1, {0}, {20, 21}, NULL},
-	{"SIGTERM goes round torchrun",
+	{.name = "SIGTERM goes round torchrun",
 		{P(10, 1, "python -m torch.distributed.run t.py", TERM),
 			P(20, 10, "python -u t.py", TERM, .rank = 1, .local_rank = 1),
 			P(21, 10, "python -u t.py", TERM, .rank = 2, .local_rank = 2)},
 		SIGTERM, {0}, {20, 21}, NULL},
-	{"SIGTERM with nobody but torchrun to catch it",
+	{.name = "SIGTERM with nobody but torchrun to catch it",
 		{P(10, 1, "python -u -m torch.distributed.run t.py", TERM),
 			P(20, 10, "python -u t.py", 0, .rank = 1, .local_rank = 1)},
 		SIGTERM, {0}, {0}, "only the launcher"},
-	{"a rank of the pod in everybody's environment",
+	{.name = "a rank of the pod in everybody's environment",
 		{P(10, 1, "bash run.sh", TERM, .rank = 1),
 			P(11, 10, "torchrun t.py", TERM, .rank = 1),
 			P(20, 11, "python -u t.py", TERM, .rank = 9, .local_rank = 1),
 			P(21, 11, "python -u t.py", TERM, .rank = 10, .local_rank = 2)},
 		SIGTERM, {0}, {20, 21}, NULL},
-	{"one of two ranks is ready",
+	{.name = "one of two ranks is ready",
 		{P(10, 1, "torchrun t.py", TERM),
 			P(20, 10, "python t.py", 0, .rank = 1, .local_rank = 1),
 			P(21, 10, "python t.py", USR1, .rank = 2, .local_rank = 2)},
-		SIGUSR1, {0}, {21}, NULL},
-	{"LOCAL_RANK alone",
+		SIGUSR1, {0}, {21}, NULL, .expected = 2},
+	{.name = "LOCAL_RANK alone",
 		{P(10, 1, "deepspeed t.py", TERM),
 			P(20, 10, "python t.py", TERM, .local_rank = 1),
 			P(21, 10, "python t.py", TERM, .local_rank = 2),
 			P(22, 21, "python t.py", TERM, .local_rank = 2)},
 		SIGTERM, {0}, {20, 21}, NULL},
-	{"a rank below a rank's own shell",
+	{.name = "a rank below a rank's own shell",
 		{P(10, 1, "torchrun t.sh", TERM),
 			P(20, 10, "bash t.sh", 0, .rank = 1, .local_rank = 1),
 			P(21, 20, "python t.py", USR1, .rank = 1, .local_rank = 1),
 			P(22, 21, "python t.py", USR1, .rank = 1, .local_rank = 1)},
 		SIGUSR1, {0}, {21}, NULL},
-	{"a rank whose parent is gone",
+	{.name = "a rank whose parent is gone",
 		{P(10, 1, "bash t.sh", 0),
 			P(20, 1, "python t.py", USR1, .rank = 1, .local_rank = 1)},
 		SIGUSR1, {0}, {20}, NULL},
-	{"not of ours, and no rank",
+	{.name = "not of ours, and no rank",
 		{P(10, 1, "bash t.sh", 0),
 			P(20, 1, "python other.py", USR1)},
 		SIGUSR1, {0}, {0}, "no process"},
-	{"a zombie rank",
+	{.name = "a zombie rank",
 		{P(10, 1, "torchrun t.py", TERM),
 			P(20, 10, "python t.py", USR1, .rank = 1, .local_rank = 1, .state = 'Z')},
 		SIGUSR1, {0}, {0}, "no process"},
-	{"the writer among those that catch",
+	{.name = "the writer among those that catch",
 		{P(10, 1, "python spawn.py", USR1),
-			P(20, 10, "python -c spawn_main", USR1),
-			P(21, 10, "python -c spawn_main", USR1)},
-		SIGUSR1, {20}, {20}, NULL},
-	{"a writer that does not catch",
+			P(20, 10, "python -c logger", USR1),
+			P(21, 10, "python -c trainer", USR1)},
+		SIGUSR1, {21}, {21}, NULL},
+	{.name = "two that were spawned: one has written, both are ranks",
+		{P(10, 1, "python spawn.py", USR1),
+			P(20, 10, "python -c from~multiprocessing.spawn~import~spawn_main;(7)", USR1),
+			P(21, 10, "python -c from~multiprocessing.spawn~import~spawn_main;(9)", USR1)},
+		SIGUSR1, {20}, {20, 21}, NULL},
+	{.name = "a writer that does not catch",
 		{P(10, 1, "python t.py", USR1),
 			P(20, 10, "python t.py", 0)},
 		SIGUSR1, {20}, {10}, NULL},
-	{"a writer that is gone",
+	{.name = "a writer that is gone",
 		{P(10, 1, "python t.py", USR1)},
 		SIGUSR1, {99}, {10}, NULL},
-	{"a writer below a writer",
+	{.name = "a writer below a writer",
 		{P(10, 1, "bash t.sh", 0),
 			P(20, 10, "python t.py", USR1),
 			P(21, 20, "python t.py", USR1)},
 		SIGUSR1, {21, 20}, {20}, NULL},
-	{"ranks come before writers",
+	{.name = "ranks come before writers",
 		{P(10, 1, "bash t.sh", 0),
 			P(20, 10, "python t.py", USR1, .rank = 1),
 			P(30, 10, "python log.py", USR1)},
 		SIGUSR1, {30}, {20}, NULL},
-	{"conda run",
+	{.name = "conda run",
 		{P(10, 1, "python /opt/conda/bin/conda run -n x python t.py", TERM),
 			P(11, 10, "bash /tmp/x", 0),
 			P(12, 11, "python t.py", TERM)},
 		SIGTERM, {0}, {12}, NULL},
-	{"accelerate launch",
+	{.name = "accelerate launch",
 		{P(10, 1, "/usr/bin/python3 -W ignore -X dev /usr/local/bin/accelerate launch t.py", TERM),
 			P(11, 10, "python t.py", TERM)},
 		SIGTERM, {0}, {11}, NULL},
-	{"srun: its tasks are elsewhere",
+	{.name = "srun: its tasks are elsewhere",
 		{P(10, 1, "srun python t.py", USR1)},
 		SIGUSR1, {0}, {0}, "launcher"},
-	{"two jobs side by side in one script",
+	{.name = "two jobs side by side in one script",
 		{P(10, 1, "sh both.sh", 0),
 			P(11, 10, "python a.py", USR1),
 			P(12, 10, "python b.py", USR1)},
 		SIGUSR1, {0}, {11, 12}, NULL},
-	{"a kernel-like line without arguments",
+	{.name = "a kernel-like line without arguments",
 		{P(10, 1, "", USR1)},
 		SIGUSR1, {0}, {10}, NULL},
-	{"python -c and a script that is named like a launcher's file",
+	{.name = "python -c and a script that is named like a launcher's file",
 		{P(10, 1, "python -c torchrun", USR1)},
 		SIGUSR1, {0}, {10}, NULL},
-	{"a real-time signal",
+	{.name = "the rank that comes late",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(20, 10, "python t.py", USR1, .rank = 1, .local_rank = 1),
+			P(21, 10, "python t.py", USR1, .rank = 2, .local_rank = 2),
+			P(30, 20, "python t.py", USR1, .rank = 1, .local_rank = 1)},
+		SIGUSR1, {0}, {21}, NULL, .expected = 2, .asked = {{20, 0, 0}}},
+	{.name = "a rank that was asked and is gone: its worker is not it",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(30, 10, "python t.py", USR1, .rank = 1, .local_rank = 1)},
+		SIGUSR1, {0}, {0}, "no process", .expected = 1, .asked = {{20, 0, 0}}},
+	{.name = "asked without ranks: nobody else afterwards",
+		{P(10, 1, "python t.py", 0),
+			P(11, 10, "python t.py", USR1)},
+		SIGUSR1, {0}, {0}, "no process", .expected = 1, .asked = {{10, 0, -1}}},
+	{.name = "rank 0 alone",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(20, 10, "python t.py", TERM, .rank = 2, .local_rank = 2),
+			P(21, 10, "python t.py", TERM, .rank = 1, .local_rank = 1)},
+		SIGTERM, {0}, {21}, NULL, .whom = PROFILE_WHOM_RANK_0},
+	{.name = "rank 0 alone, and it is not ready",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(20, 10, "python t.py", TERM, .rank = 2, .local_rank = 2),
+			P(21, 10, "python t.py", 0, .rank = 1, .local_rank = 1)},
+		SIGTERM, {0}, {0}, "only rank 0", .whom = PROFILE_WHOM_RANK_0, .expected = 1},
+	{.name = "any rank: the lowest that is here",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(20, 10, "python t.py", TERM, .rank = 10, .local_rank = 2),
+			P(21, 10, "python t.py", TERM, .rank = 9, .local_rank = 1)},
+		SIGTERM, {0}, {21}, NULL, .whom = PROFILE_WHOM_ANY},
+	{.name = "rank 0 alone, of a job without ranks",
+		{P(10, 1, "bash t.sh", 0),
+			P(11, 10, "python t.py", TERM)},
+		SIGTERM, {0}, {11}, NULL, .whom = PROFILE_WHOM_RANK_0},
+	{.name = "mpirun, and workers",
+		{P(10, 1, "/usr/bin/mpirun -n 2 python t.py", TERM | USR1),
+			P(20, 10, "python t.py", USR1, .mpi_rank = 1),
+			P(21, 10, "python t.py", USR1, .mpi_rank = 2),
+			P(30, 20, "python t.py", USR1, .mpi_rank = 1)},
+		SIGUSR1, {20}, {20, 21}, NULL},
+	{.name = "mpirun in a pod that has a RANK",
+		{P(10, 1, "mpirun -n 2 python t.py", TERM, .rank = 1),
+			P(20, 10, "python t.py", USR1, .rank = 1, .mpi_rank = 1),
+			P(21, 10, "python t.py", USR1, .rank = 1, .mpi_rank = 2)},
+		SIGUSR1, {0}, {20, 21}, NULL},
+	{.name = "a launcher of the user's own in a pod that has a RANK",
+		{P(10, 1, "python launch.py", TERM, .rank = 1),
+			P(20, 10, "python t.py", TERM, .rank = 1, .local_rank = 1),
+			P(21, 10, "python t.py", TERM, .rank = 2, .local_rank = 2)},
+		SIGTERM, {0}, {20, 21}, NULL},
+	{.name = "DataLoader workers handle SIGTERM, their rank does not",
+		{P(10, 1, "python t.py", 0),
+			P(11, 10, "python t.py", WORKER),
+			P(12, 10, "python t.py", WORKER)},
+		SIGTERM, {0}, {0}, "no process"},
+	{.name = "the same below torchrun",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(20, 10, "python t.py", 0, .rank = 1, .local_rank = 1),
+			P(30, 20, "python t.py", WORKER, .rank = 1, .local_rank = 1)},
+		SIGTERM, {0}, {0}, "launcher", .expected = 1},
+	{.name = "the same, spawned, and what such a worker starts",
+		{P(10, 1, "python t.py", 0),
+			P(11, 10, "python -c from~multiprocessing.spawn~import~spawn_main; --multiprocessing-fork", WORKER),
+			P(12, 11, "python helper.py", TERM)},
+		SIGTERM, {0}, {0}, "no process"},
+	{.name = "a worker by its name, that writes",
+		{P(10, 1, "python t.py", USR1),
+			P(11, 10, "python t.py", USR1, .comm = "pt_data_worker")},
+		SIGUSR1, {11}, {10}, NULL},
+	{.name = "workers with the RANK that their parent has set itself",
+		{P(10, 1, "python t.py", USR1),
+			P(11, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1),
+			P(12, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1)},
+		SIGUSR1, {0}, {10}, NULL},
+	{.name = "ranks that were given different ones by their parent",
+		{P(10, 1, "python t.py", USR1),
+			P(11, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1),
+			P(12, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 2)},
+		SIGUSR1, {0}, {11, 12}, NULL},
+	{.name = "the main process is rank 0 and has started the others",
+		{P(10, 1, "python t.py", USR1),
+			P(11, 10, "python t.py", USR1, .local_rank = 2),
+			P(12, 10, "python t.py", USR1, .local_rank = 3)},
+		SIGUSR1, {0}, {10, 11, 12}, NULL},
+	{.name = "a worker whose rank is gone, and the rank that was started anew",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(30, 1, "python t.py", USR1, .rank = 1, .local_rank = 1),
+			P(40, 10, "python t.py", USR1, .rank = 1, .local_rank = 1)},
+		SIGUSR1, {0}, {40}, NULL},
+	{.name = "a Go helper of a rank that has no handler yet",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(20, 10, "python t.py", 0, .rank = 1, .local_rank = 1),
+			P(30, 20, "wandb-core", GO, .rank = 1, .local_rank = 1)},
+		SIGTERM, {0}, {0}, "launcher", .expected = 1},
+	{.name = "a Go program is asked by a signal that it can handle, where it is the job",
+		{P(10, 1, "/opt/trainer", GO)},
+		SIGUSR1, {0}, {10}, NULL},
+	{.name = "and beside a Python that handles it, not",
+		{P(10, 1, "sh t.sh", 0),
+			P(11, 10, "exporter", GO),
+			P(12, 10, "python t.py", USR1)},
+		SIGUSR1, {0}, {12}, NULL},
+	{.name = "xargs -P: one has saved already, the others are ranks as well",
+		{P(10, 1, "xargs -P 3 python t.py", 0),
+			P(11, 10, "/usr/bin/python t.py 1", USR1),
+			P(12, 10, "/usr/bin/python t.py 2", USR1),
+			P(13, 10, "python monitor.py", USR1)},
+		SIGUSR1, {11}, {11, 12}, NULL},
+	{.name = "tini and sudo",
+		{P(10, 1, "/usr/bin/tini -g -- sudo -u me python t.py", TERM),
+			P(11, 10, "sudo -u me python t.py", TERM | USR1),
+			P(12, 11, "python t.py", USR1)},
+		SIGUSR1, {0}, {12}, NULL},
+	{.name = "python with its options put together",
+		{P(10, 1, "python -um torch.distributed.run t.py", TERM),
+			P(20, 10, "python t.py", 0, .rank = 1)},
+		SIGTERM, {0}, {0}, "launcher", .expected = 1},
+	{.name = "a real-time signal",
 		{P(10, 1, "python t.py", UINT64_C(1) << 63)},
 		64, {0}, {10}, NULL},
 };
@@ -188,15 +318,18 @@ static void fill(const struct row *row, struct process *process)
 		.caught = row->caught,
 		.rank = row->rank ? row->rank - 1 : PROCESS_NO_RANK,
 		.local_rank = row->local_rank ? row->local_rank - 1 : PROCESS_NO_RANK,
+		.mpi_rank = row->mpi_rank ? row->mpi_rank - 1 : PROCESS_NO_RANK,
 		.command_size = row->command[0] ? strlen(row->command) + 1 : 0,
 	};
-	text_set(process->comm, sizeof(process->comm), row->command);
+	text_set(process->comm, sizeof(process->comm), row->comm ? row->comm : row->command);
 	text_set(process->executable, sizeof(process->executable),
 		row->executable ? row->executable : "");
 	text_set(process->command, sizeof(process->command), row->command);
 	for (size_t i = 0; i < process->command_size; i++)
 		if (process->command[i] == ' ')
 			process->command[i] = '\0';
+		else if (process->command[i] == '~')
+			process->command[i] = ' ';
 }
 
 static void play(const struct scene *scene)
@@ -204,21 +337,30 @@ static void play(const struct scene *scene)
 	struct process processes[MOST];
 	struct process_tree tree = {.processes = processes};
 	auto_(rank_choice_release) struct rank_choice choice = {0};
-	size_t writers = 0, expected = 0;
+	struct rank_choice_wish wish = {.main_pid = MAIN,
+		.signal = scene->signal,
+		.whom = scene->whom,
+		.writers = scene->writers,
+		.asked = scene->asked};
+	size_t expected = 0;
 
 	while (tree.count < MOST && scene->rows[tree.count].pid) {
 		fill(&scene->rows[tree.count], &processes[tree.count]);
 		tree.count++;
 	}
-	while (writers < 4 && scene->writers[writers])
-		writers++;
+	while (wish.writer_count < 4 && scene->writers[wish.writer_count])
+		wish.writer_count++;
+	while (wish.asked_count < 3 && scene->asked[wish.asked_count].pid)
+		wish.asked_count++;
 	while (expected < 4 && scene->chosen[expected])
 		expected++;
-	rank_choice_make(&tree, MAIN, scene->signal, scene->writers, writers, &choice);
+	rank_choice_make(&tree, &wish, &choice);
 	print_message("%s: %zu chosen (%s)\n", scene->name, choice.count, choice.reason);
 	assert_int_equal(choice.count, expected);
 	for (size_t i = 0; i < expected; i++)
-		assert_int_equal(choice.pids[i], scene->chosen[i]);
+		assert_int_equal(choice.ranks[i].pid, scene->chosen[i]);
+	if (scene->expected || expected)
+		assert_int_equal(choice.expected, scene->expected ? scene->expected : expected);
 	if (expected == 0)
 		assert_non_null(strstr(choice.reason, scene->reason));
 	else
@@ -245,6 +387,11 @@ static void never_asks_one_that_would_die(void **state)
 		struct process_tree tree = {.processes = processes, .count = MOST};
 		auto_(rank_choice_release) struct rank_choice choice = {0};
 		pid_t writers[2];
+		struct rank_choice_wish wish = {.main_pid = MAIN,
+			.signal = SIGUSR1,
+			.whom = (enum profile_whom)(run % 3),
+			.writers = writers,
+			.writer_count = 2};
 
 		for (int i = 0; i < MOST; i++) {
 			seed = seed * 1664525u + 1013904223u;
@@ -259,14 +406,15 @@ static void never_asks_one_that_would_die(void **state)
 		}
 		writers[0] = MAIN + (pid_t)(seed % MOST);
 		writers[1] = MAIN + (pid_t)((seed >> 16) % MOST);
-		rank_choice_make(&tree, MAIN, SIGUSR1, writers, 2, &choice);
+		rank_choice_make(&tree, &wish, &choice);
+		assert_true(wish.whom == PROFILE_WHOM_ALL || choice.count <= 1);
 		assert_true(choice.count > 0 || choice.reason[0]);
 		for (size_t i = 0; i < choice.count; i++) {
-			const struct process *process = &processes[choice.pids[i] - MAIN];
+			const struct process *process = &processes[choice.ranks[i].pid - MAIN];
 
 			assert_true(process->caught & USR1);
 			assert_false(process_is_dead(process));
-			assert_int_not_equal(rank_choice_role(process), ROLE_LAUNCHER);
+			assert_int_not_equal(process_role(process), ROLE_LAUNCHER);
 		}
 	}
 }

@@ -41,6 +41,16 @@ static const struct row rows[] = {
 	{"a seal is told until it is acknowledged", "O 1 3 a; C 1 3 a; +1000; = sealed; +10; = sealed; ack; = nothing"},
 	{"open for long without a write", "O 1 3 a; kc a; +60000; = busy; C 1 3 a; = busy; +1000; = sealed; good a"},
 	{"a close whose name is not known", "O 1 3 a; end 1 killed; +1000; = torn; ack; O 1 3 a; C 1 3; good a; +1000; = sealed"},
+	{"the writer's word needs no quiet time", "O 1 3 a; kc a; km a; C 1 3 a; kw a; = busy; saved 1; = sealed; ack; = nothing"},
+	{"its word while a file is open", "O 1 3 a; C 1 3 a; O 1 4 b; saved 1; = busy; +5000; = busy; C 1 4 b; = busy; +999; = busy; +1; = sealed"},
+	{"what comes after its word is not covered by it", "O 1 3 a; C 1 3 a; saved 1; O 1 3 b; C 1 3 b; = busy; +1000; = sealed"},
+	{"each writer has to say it", "O 1 3 a; O 2 3 b; C 1 3 a; C 2 3 b; saved 1; = busy; saved 2; = sealed"},
+	{"a writer that ended has said enough", "O 1 3 a; O 2 3 b; C 1 3 a; C 2 3 b; X 2; end 2 exited; saved 1; = sealed"},
+	{"the word of another", "O 1 3 a; C 1 3 a; saved 9; = busy; +1000; = sealed"},
+	{"its word does not make a torn set whole", "O 1 3 a; O 2 3 b; C 1 3 a; end 2 killed; saved 1; = torn; torn b"},
+	{"written without the shim, and said", "kc a; km a; saved 1; = busy; kw a; saved 1; = sealed"},
+	{"its word when nothing was written", "saved 1; = nothing"},
+	{"a mapping outlives its descriptor", "O 1 3 a; D 1 1048576 a; C 1 3 a; +5000; = busy; C 1 1048576; = busy; +1000; = sealed; good a"},
 	{"two files, one pause", "O 1 3 a; C 1 3 a; +500; O 1 3 b; C 1 3 b; +999; = busy; +1; = sealed"},
 	{"a file opened before the other is closed", "O 1 3 a; O 1 4 b; C 1 3 a; +2000; = busy; C 1 4 b; +1000; = sealed"},
 	{"np.save: written by a duplicate, two closes", "O 1 3 a; D 1 4 a; km a; C 1 4 a; +2000; = busy; C 1 3 a; kw a; +1000; = sealed; good a"},
@@ -269,6 +279,8 @@ static void step(struct teller *teller, const char *row)
 			&teller->sealing, text_equal(teller->word[1], "clean"), teller->now);
 	else if (text_equal(word, "verify"))
 		sealing_verify(&teller->sealing, answer, teller->word[1], teller->now);
+	else if (text_equal(word, "saved"))
+		sealing_saved(&teller->sealing, atoi(teller->word[1]), teller->now);
 	else if (text_equal(word, "ack"))
 		sealing_acknowledge(&teller->sealing);
 	else

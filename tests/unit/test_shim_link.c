@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "shim/reprieve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,6 +37,7 @@ struct desk {
 	struct shim_record *records;
 	struct timer timeout;
 	int messages, lost;
+	int64_t step;                       /* of the last one */
 	char last[2 * SHIM_PATH_MOST + 64]; /* "event pid fd path path2" */
 };
 
@@ -48,6 +50,7 @@ static void received(void *argument, const struct shim_message *message)
 		return;
 	}
 	desk->messages++;
+	desk->step = message->step;
 	snprintf(desk->last, sizeof(desk->last), "%d %d %d %s %s", message->event, message->pid,
 		message->descriptor, message->path, message->path2);
 }
@@ -269,7 +272,7 @@ static void test_garbage(void **state)
 	record->text[1] = '\0';
 	publish(record, sequence);
 	lost++;
-	for (unsigned event = SHIM_EXITING + 1; event < 70000; event += 9999, lost++) {
+	for (unsigned event = SHIM_HELD + 1; event < 70000; event += 9999, lost++) {
 		record = claim(desk, &sequence);
 		fill(record, "a");
 		record->event = (uint16_t)event;
@@ -371,12 +374,38 @@ static void test_lost_doorbell_is_made_good(void **state)
 	assert_int_equal(desk->messages, 1);
 }
 
-static void test_request_is_shown(void **state)
+static void test_shield_is_shown(void **state)
 {
 	struct desk *desk = *state;
 
-	shim_link_request(desk->link, 7);
-	assert_int_equal(desk->header->requested, 7);
+	assert_int_equal(desk->header->shield, SHIM_SHIELD_OFF);
+	assert_int_equal(desk->header->supervisor_pid, getpid());
+	assert_true(desk->header->supervisor_start > 0 && desk->header->namespace_inode > 0);
+	shim_link_shield(desk->link, SHIM_SHIELD_STANDING);
+	assert_int_equal(desk->header->shield, SHIM_SHIELD_STANDING);
+}
+
+/* A process closes its file and says "saved": its records come first. */
+static void test_saved_comes_after_what_was_reported_before(void **state)
+{
+	struct desk *desk = *state;
+	char wanted[40];
+	int status;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		setenv("REPRIEVE_PAGE", report_page_path(shim_link_page(desk->link)), 1);
+		report(desk, "a");
+		reprieve_saved(12);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	shim_link_poll(desk->link);
+	assert_int_equal(desk->messages, 2);
+	snprintf(wanted, sizeof(wanted), "%d %d -1  ", SHIM_LINK_SAVED, (int)child);
+	assert_string_equal(desk->last, wanted);
+	assert_int_equal(desk->step, 12);
 }
 
 static void test_channel_is_never_taken_over(void **state)
@@ -464,7 +493,8 @@ int main(void)
 		TEST(test_random_channel),
 		TEST(test_doorbell_wakes_the_loop),
 		TEST(test_lost_doorbell_is_made_good),
-		TEST(test_request_is_shown),
+		TEST(test_shield_is_shown),
+		TEST(test_saved_comes_after_what_was_reported_before),
 		TEST(test_channel_is_never_taken_over),
 		TEST(test_session_directory_too_long),
 		TEST(test_holds),

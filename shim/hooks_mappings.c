@@ -1,0 +1,107 @@
+/* Files that are written through memory (numpy.memmap, LMDB, Arrow): a mapping counts as one more descriptor of its file. */
+#include "hooks.h"
+
+#include "mapped.h"
+#include "real.h"
+#include "report.h"
+#include "tracked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Allocators come here before the first constructor, and dlsym() itself may allocate: nothing is looked up here. */
+#define KNOWN(name) ((__typeof__(&name))real_known(REAL_##name))
+
+static void close_mappings(const void *start, size_t length)
+{
+	int saved = errno, number;
+
+	if (atomic_load_explicit(&mapped_count, memory_order_relaxed) > 0 && report_ready())
+		while ((number = mapped_remove(start, length)) != MAPPED_NONE)
+			report_send(SHIM_CLOSED, SHIM_MAPPING_FIRST + number, 0, NULL, NULL);
+	errno = saved;
+}
+
+static __attribute__((noinline)) void report_mapping(void *start, size_t length, int fd)
+{
+	struct place place;
+	int saved = errno, number;
+
+	if (report_ready()) {
+		place_of_descriptor(report_header(), fd, AT_FDCWD, NULL, &place);
+		number = place.inside ? mapped_add(start, length) : MAPPED_NONE;
+		if (number != MAPPED_NONE)
+			report_send(SHIM_DUPLICATED, SHIM_MAPPING_FIRST + number,
+				place.flags & SHIM_FLAG_DELETED, &place, NULL);
+	}
+	errno = saved;
+}
+
+static void *mapped(void *result, size_t length, int protection, int flags, int fd)
+{
+	if (__builtin_expect(result == MAP_FAILED, 0))
+		return result;
+	if (flags & MAP_FIXED)
+		close_mappings(result, length);
+	/* MAP_SHARED_VALIDATE has its bit as well. */
+	if ((flags & MAP_SHARED) && (protection & PROT_WRITE) && tracked_has(fd))
+		report_mapping(result, length, fd);
+	return result;
+}
+
+/* On 32-bit machines the system call is another for each libc: there the kernel's events have to do. */
+#ifdef __LP64__
+EXPORT void *mmap(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	__typeof__(&mmap) next = KNOWN(mmap);
+
+	return mapped(next ? next(hint, length, protection, flags, fd, offset)
+			   : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd, offset),
+		length, protection, flags, fd);
+}
+
+EXPORT void *mmap64(void *hint, size_t length, int protection, int flags, int fd, off64_t offset)
+{
+	__typeof__(&mmap64) next = KNOWN(mmap64);
+
+	return mapped(next ? next(hint, length, protection, flags, fd, offset)
+			   : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd, offset),
+		length, protection, flags, fd);
+}
+
+EXPORT int munmap(void *start, size_t length)
+{
+	__typeof__(&munmap) next = KNOWN(munmap);
+	int result;
+
+	/* Before: afterwards the place may be another mapping's. Whoever gives a wrong length has other troubles. */
+	close_mappings(start, length);
+	result = next ? next(start, length) : (int)syscall(SYS_munmap, start, length);
+	return result;
+}
+
+EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
+{
+	__typeof__(&mremap) next = KNOWN(mremap);
+	void *hint = NULL, *result;
+
+	if (flags & MREMAP_FIXED) {
+		va_list arguments;
+
+		va_start(arguments, flags);
+		hint = va_arg(arguments, void *);
+		va_end(arguments);
+		close_mappings(hint, length);
+	}
+	result = next ? next(old, old_length, length, flags, hint)
+		      : (void *)syscall(SYS_mremap, old, old_length, length, flags, hint);
+	if (result != MAP_FAILED && old_length > 0 &&
+		atomic_load_explicit(&mapped_count, memory_order_relaxed) > 0 && report_possible())
+		mapped_move(old, result, length);
+	return result;
+}
+#endif

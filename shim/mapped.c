@@ -1,0 +1,129 @@
+#include "mapped.h"
+
+#include <stdint.h>
+
+#define SPINS 1000
+
+_Atomic int mapped_count;
+
+/* In no order; `end` is 0 for a free place. */
+static struct part {
+	uintptr_t start, end;
+	int number;
+} parts[MAPPED_MOST];
+
+static atomic_bool busy;
+
+/* Not for ever: the one that is at it may be this thread, interrupted. */
+static void begin(void)
+{
+	for (int spin = 0; spin < SPINS && atomic_exchange(&busy, true); spin++) {
+	}
+}
+
+static void end(void)
+{
+	atomic_store(&busy, false);
+}
+
+static bool number_is_used(int number)
+{
+	for (int i = 0; i < MAPPED_MOST; i++)
+		if (parts[i].end != 0 && parts[i].number == number)
+			return true;
+	return false;
+}
+
+static bool add_part(uintptr_t start, uintptr_t stop, int number)
+{
+	for (int i = 0; i < MAPPED_MOST; i++) {
+		if (parts[i].end != 0)
+			continue;
+		parts[i] = (struct part){start, stop, number};
+		atomic_fetch_add(&mapped_count, 1);
+		return true;
+	}
+	return false;
+}
+
+static void drop_part(struct part *part)
+{
+	part->end = 0;
+	atomic_fetch_sub(&mapped_count, 1);
+}
+
+int mapped_add(const void *start, size_t length)
+{
+	int number = 0;
+
+	if (length == 0)
+		return MAPPED_NONE;
+	begin();
+	while (number < MAPPED_MOST && number_is_used(number))
+		number++;
+	if (number == MAPPED_MOST || !add_part((uintptr_t)start, (uintptr_t)start + length, number))
+		number = MAPPED_NONE;
+	end();
+	return number;
+}
+
+/* True when nothing of it is left. */
+static bool cut(struct part *part, uintptr_t start, uintptr_t stop)
+{
+	uintptr_t old_end = part->end;
+
+	if (start <= part->start && stop >= part->end) {
+		drop_part(part);
+		return true;
+	}
+	if (start <= part->start)
+		part->start = stop;
+	else
+		part->end = start;
+	/* A hole: where there is no room for the second half, the first alone stands for the mapping. */
+	if (start > part->start && stop < old_end)
+		add_part(stop, old_end, part->number);
+	return false;
+}
+
+int mapped_remove(const void *from, size_t length)
+{
+	uintptr_t start = (uintptr_t)from, stop = start + length;
+	int gone = MAPPED_NONE;
+
+	begin();
+	for (int i = 0; i < MAPPED_MOST && gone == MAPPED_NONE; i++) {
+		int number = parts[i].number;
+
+		if (parts[i].end == 0 || parts[i].end <= start || parts[i].start >= stop)
+			continue;
+		if (cut(&parts[i], start, stop) && !number_is_used(number))
+			gone = number;
+	}
+	end();
+	return gone;
+}
+
+bool mapped_move(const void *from, const void *to, size_t length)
+{
+	bool found = false;
+
+	begin();
+	for (int i = 0; i < MAPPED_MOST && !found; i++) {
+		if (parts[i].end == 0 || parts[i].start != (uintptr_t)from)
+			continue;
+		parts[i].start = (uintptr_t)to;
+		parts[i].end = (uintptr_t)to + length;
+		found = true;
+	}
+	end();
+	return found;
+}
+
+void mapped_clear(void)
+{
+	for (int i = 0; i < MAPPED_MOST; i++)
+		parts[i].end = 0;
+	atomic_store(&mapped_count, 0);
+	atomic_store(&busy, false);
+}

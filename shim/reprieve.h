@@ -1,0 +1,370 @@
+/*
+ * Reprieve for a training job in C or C++: copy this one file. Nothing to link, nothing to start; without Reprieve every function
+ * does nothing and says no.
+ *
+ *	for (step = ...; step < last; step++) {
+ *		train(step);
+ *		reprieve_progress(step);
+ *		if (step % 1000 == 0 || reprieve_requested()) {
+ *			save(step);               // written, closed, renamed into its place
+ *			reprieve_saved(step);
+ *		}
+ *	}
+ *
+ * reprieve_requested() costs a few nanoseconds: ask in every step. It stays true until this process says reprieve_saved(), or the
+ * request is withdrawn. Processes that save together must agree on the step: let one of them ask, and tell the others.
+ *
+ * C99 and C++, gcc and clang, Linux. Any thread; not in signal handlers. After fork() the child counts as a process of its own.
+ * `gnu99` rather than `c99`, or _DEFAULT_SOURCE: otherwise each question costs a system call.
+ */
+#ifndef REPRIEVE_H
+#define REPRIEVE_H
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 1 when a checkpoint is wanted as soon as possible. */
+static inline int reprieve_requested(void);
+
+/* A checkpoint of `step` (-1: no number) is complete: all its files are closed and have their names. Call it in every process that
+ * wrote a part. Answers the request that reprieve_requested() told of. */
+static inline void reprieve_saved(int64_t step);
+
+/* `step` is done. Two stores to memory: tells Reprieve how long a step takes, and that the job lives. */
+static inline void reprieve_progress(int64_t step);
+
+/* 1 when this run continues from a checkpoint of an earlier one. */
+static inline int reprieve_resuming(void);
+
+/*
+ * --- from here on: how. Between the job and the supervisor lies the file that REPRIEVE_PAGE names: a page that all read, and one slot
+ * of 64 bytes for each process that reports. The layout of a version never changes, because this file is compiled into programs. ---
+ */
+
+#define REPRIEVE__MAGIC 0x47505652u /* "RVPG" */
+#define REPRIEVE__VERSION 1u
+#define REPRIEVE__SLOTS_MOST 65536u
+
+// clang-format off
+struct reprieve__page {
+	uint32_t magic;       /* written last by the supervisor */
+	uint32_t version;
+	uint32_t requested;   /* number of the request that stands; 0: none does */
+	uint32_t ended;       /* requests up to this number are history */
+	uint32_t slot_offset; /* of the first slot, in bytes from here */
+	uint32_t slot_size;
+	uint32_t slot_count;
+	uint32_t reserved[9];
+	char doorbell[128];   /* path of a datagram socket: a byte that is sent there says "look at the slots" */
+};
+
+struct reprieve__slot {
+	uint32_t pid;         /* whose; 0: free. Taken under a lock on the file, freed by the supervisor */
+	uint32_t polls;       /* 1: it has asked whether a checkpoint is wanted */
+	uint32_t seen;        /* the newest request that it was told of */
+	uint32_t answered;    /* the newest request that it has answered */
+	uint32_t saved_count; /* checkpoints that it called complete; written after saved_step */
+	uint32_t step_count;  /* steps that it reported; written after step */
+	int64_t saved_step;
+	int64_t step;
+	uint32_t reserved[6];
+};
+
+/* Of this process. Lies in memory that the kernel clears in a forked child, which so begins anew. */
+struct reprieve__state {
+	const uint32_t *requested; /* once it has polled */
+	struct reprieve__slot *slot;
+};
+// clang-format on
+
+static struct reprieve__state *reprieve__current;
+static struct reprieve__page *reprieve__mapped; /* stays where it is after fork() */
+static int reprieve__busy;                      /* the process that is in reprieve__begin() */
+static int reprieve__off;
+
+#if defined(MADV_WIPEONFORK) && defined(MAP_ANONYMOUS)
+#define REPRIEVE__WIPES 1
+#else
+#define REPRIEVE__WIPES 0
+static struct reprieve__state reprieve__only;
+#endif
+
+static inline int reprieve__open(void)
+{
+	const char *path = getenv("REPRIEVE_PAGE");
+	int flags = O_RDWR;
+
+#ifdef O_CLOEXEC
+	flags |= O_CLOEXEC;
+#endif
+	return path && path[0] == '/' ? open(path, flags) : -1;
+}
+
+static inline int reprieve__map(int fd)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	struct reprieve__page *page;
+	void *memory;
+
+	if (reprieve__mapped)
+		return 1;
+	if (size < (off_t)sizeof(*page) || size > (off_t)(1 << 24))
+		return 0;
+	memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return 0;
+	page = (struct reprieve__page *)memory;
+	if (__atomic_load_n(&page->magic, __ATOMIC_ACQUIRE) != REPRIEVE__MAGIC ||
+		page->version != REPRIEVE__VERSION ||
+		page->slot_size < sizeof(struct reprieve__slot) || page->slot_size % 8 ||
+		page->slot_offset % 64 || page->slot_count > REPRIEVE__SLOTS_MOST ||
+		page->slot_offset + (uint64_t)page->slot_count * page->slot_size > (uint64_t)size) {
+		munmap(memory, (size_t)size);
+		return 0;
+	}
+	reprieve__mapped = page;
+	return 1;
+}
+
+/* A lock of the file, which the kernel drops when it is closed. Whoever has it needs microseconds; one that was stopped just then is
+ * not waited for. */
+static inline int reprieve__lock(int fd)
+{
+	struct flock lock;
+	int tries;
+
+	memset(&lock, 0, sizeof(lock));
+	lock.l_type = F_WRLCK;
+	lock.l_whence = SEEK_SET;
+	lock.l_len = 1;
+	for (tries = 0; tries < 100; tries++) {
+		struct timeval moment = {0, 1000};
+
+		if (fcntl(fd, F_SETLK, &lock) == 0)
+			return 1;
+		select(0, NULL, NULL, NULL, &moment);
+	}
+	return 0;
+}
+
+static inline struct reprieve__slot *reprieve__claim(int fd)
+{
+	struct reprieve__page *page = reprieve__mapped;
+	struct reprieve__slot *found = NULL;
+	uint32_t mine = (uint32_t)getpid(), i;
+
+	if (!reprieve__lock(fd))
+		return NULL;
+	for (i = 0; i < page->slot_count; i++) {
+		struct reprieve__slot *slot =
+			(struct reprieve__slot *)(void *)((char *)page + page->slot_offset +
+							  (size_t)i * page->slot_size);
+		uint32_t pid = __atomic_load_n(&slot->pid, __ATOMIC_ACQUIRE);
+
+		if (pid == mine) /* of another part of this program, or before an exec */
+			return slot;
+		if (pid == 0 && !found)
+			found = slot;
+	}
+	if (!found)
+		return NULL;
+	__atomic_store_n(&found->polls, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&found->seen, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&found->answered, __atomic_load_n(&page->ended, __ATOMIC_RELAXED),
+		__ATOMIC_RELAXED);
+	__atomic_store_n(&found->saved_count, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&found->step_count, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&found->pid, mine, __ATOMIC_RELEASE);
+	return found;
+}
+
+static inline struct reprieve__state *reprieve__memory(void)
+{
+	struct reprieve__state *state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
+
+	if (state)
+		return state;
+#if REPRIEVE__WIPES
+	{
+		void *memory = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (memory == MAP_FAILED)
+			return NULL;
+		/* Linux 4.14. Before that a forked child reports in its parent's name. */
+		(void)madvise(memory, sizeof(*state), MADV_WIPEONFORK);
+		state = (struct reprieve__state *)memory;
+	}
+#else
+	state = &reprieve__only;
+#endif
+	__atomic_store_n(&reprieve__current, state, __ATOMIC_RELEASE);
+	return state;
+}
+
+/* The state with a slot; NULL where there is none, or another thread is about to make it. */
+static inline struct reprieve__state *reprieve__begin(void)
+{
+	struct reprieve__state *state = NULL;
+	int mine = (int)getpid(), busy = __atomic_load_n(&reprieve__busy, __ATOMIC_RELAXED), fd;
+
+	/* The one that was at it may be a thread of our parent, which does not exist here. */
+	if (busy == mine || !__atomic_compare_exchange_n(&reprieve__busy, &busy, mine, 0,
+				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return NULL;
+	fd = reprieve__open();
+	if (fd >= 0 && reprieve__map(fd))
+		state = reprieve__memory();
+	if (state && !__atomic_load_n(&state->slot, __ATOMIC_RELAXED))
+		__atomic_store_n(&state->slot, reprieve__claim(fd), __ATOMIC_RELEASE);
+	if (fd >= 0)
+		close(fd);
+	if (!state || !__atomic_load_n(&state->slot, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&reprieve__off, 1, __ATOMIC_RELAXED);
+		state = NULL;
+	}
+	__atomic_store_n(&reprieve__busy, 0, __ATOMIC_RELEASE);
+	return state;
+}
+
+/* For what may cost a system call. */
+static inline struct reprieve__slot *reprieve__own(void)
+{
+	struct reprieve__state *state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
+	struct reprieve__slot *slot =
+		state ? __atomic_load_n(&state->slot, __ATOMIC_ACQUIRE) : NULL;
+
+	if (slot)
+		return slot;
+	if (__atomic_load_n(&reprieve__off, __ATOMIC_RELAXED))
+		return NULL;
+	state = reprieve__begin();
+	return state ? __atomic_load_n(&state->slot, __ATOMIC_ACQUIRE) : NULL;
+}
+
+static inline int reprieve__poll_first(void)
+{
+	struct reprieve__slot *slot = reprieve__own();
+	struct reprieve__state *state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
+
+	if (!slot || !state)
+		return 0;
+	__atomic_store_n(&slot->polls, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&state->requested, &reprieve__mapped->requested, __ATOMIC_RELEASE);
+	return 1;
+}
+
+#if !REPRIEVE__WIPES
+static inline void reprieve__forget_parent(void)
+{
+	struct reprieve__slot *slot = __atomic_load_n(&reprieve__only.slot, __ATOMIC_ACQUIRE);
+
+	if (slot && __atomic_load_n(&slot->pid, __ATOMIC_RELAXED) != (uint32_t)getpid()) {
+		__atomic_store_n(
+			&reprieve__only.requested, (const uint32_t *)NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(
+			&reprieve__only.slot, (struct reprieve__slot *)NULL, __ATOMIC_RELEASE);
+	}
+}
+#define REPRIEVE__FORGET_PARENT() reprieve__forget_parent()
+#else
+#define REPRIEVE__FORGET_PARENT() ((void)0)
+#endif
+
+static inline int reprieve_requested(void)
+{
+	struct reprieve__state *state;
+	const uint32_t *word = NULL;
+	uint32_t number;
+
+	if (__builtin_expect(__atomic_load_n(&reprieve__off, __ATOMIC_RELAXED), 0))
+		return 0;
+	REPRIEVE__FORGET_PARENT();
+	state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
+	if (__builtin_expect(state != NULL, 1))
+		word = __atomic_load_n(&state->requested, __ATOMIC_ACQUIRE);
+	if (__builtin_expect(word == NULL, 0)) {
+		if (!reprieve__poll_first())
+			return 0;
+		state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
+		word = __atomic_load_n(&state->requested, __ATOMIC_ACQUIRE);
+	}
+	number = __atomic_load_n(word, __ATOMIC_RELAXED);
+	if (__builtin_expect(number == 0, 1) ||
+		number == __atomic_load_n(&state->slot->answered, __ATOMIC_RELAXED))
+		return 0;
+	__atomic_store_n(&state->slot->seen, number, __ATOMIC_RELAXED);
+	return 1;
+}
+
+static inline void reprieve__ring(void)
+{
+	struct sockaddr_un address;
+	int fd;
+
+	memset(&address, 0, sizeof(address));
+	address.sun_family = AF_UNIX;
+	memcpy(address.sun_path, reprieve__mapped->doorbell, sizeof(address.sun_path) - 1);
+	fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	if (fd < 0)
+		return;
+	(void)sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+		(const struct sockaddr *)(const void *)&address, sizeof(address));
+	close(fd);
+}
+
+static inline void reprieve_saved(int64_t step)
+{
+	struct reprieve__slot *slot;
+
+	REPRIEVE__FORGET_PARENT();
+	slot = reprieve__own();
+	if (!slot)
+		return;
+	__atomic_store_n(&slot->saved_step, step, __ATOMIC_RELAXED);
+	/* What came in while it was saving is another request, which this checkpoint is too old for. */
+	__atomic_store_n(
+		&slot->answered, __atomic_load_n(&slot->seen, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	__atomic_add_fetch(&slot->saved_count, 1, __ATOMIC_RELEASE);
+	reprieve__ring();
+}
+
+static inline void reprieve_progress(int64_t step)
+{
+	struct reprieve__slot *slot;
+
+	REPRIEVE__FORGET_PARENT();
+	slot = reprieve__own();
+	if (!slot)
+		return;
+	__atomic_store_n(&slot->step, step, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->step_count,
+		__atomic_load_n(&slot->step_count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+}
+
+static inline int reprieve_resuming(void)
+{
+	const char *value = getenv("REPRIEVE_RESUMING");
+
+	return value && strcmp(value, "1") == 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

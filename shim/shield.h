@@ -1,0 +1,30 @@
+/*
+ * Keeps a SIGTERM that came from outside of the job until the supervisor lets go of it, whether the application has a handler or would
+ * die. The kernel's handler is ours; the application sees its own, because hooks_signals.c asks here. PROTOCOL.md has the rules.
+ */
+#ifndef SHIELD_H
+#define SHIELD_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* SIGTERM is ours in this process. */
+extern atomic_bool shield_is_here;
+
+/* Only after report_ready(): takes SIGTERM over if the supervisor wants it and can be known here. */
+void shield_install(void);
+
+/* In a child of fork(): what the parent keeps is the parent's. */
+void shield_forked(void);
+
+/* Only with shield_is_here. sigaction() for SIGTERM and SHIM_MARK_SIGNAL, as the application sees it. */
+int shield_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+
+/* Only with shield_is_here, around a function of libc's that sets a handler for one of them by a way of its own: takes over what it has
+ * set. `returned`: what it returned; the result is what the application is to see. */
+typedef void shield_handler_fn(int signal);
+void shield_begin(void);
+shield_handler_fn *shield_end(int signal, shield_handler_fn *returned);
+
+#endif

@@ -1,0 +1,90 @@
+/* The kernel's structures, whatever the compiler was told about sizes. */
+#undef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+
+#include "supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static uint64_t number_at(const char *text)
+{
+	uint64_t number = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		number = 10 * number + (uint64_t)(*text - '0');
+	return number;
+}
+
+/* State and start time: fields 3 and 22 of /proc/PID/stat. Where it cannot be read, kill() alone has to do. */
+static bool stat_is_of(const char *line, size_t length, uint64_t start)
+{
+	const char *at = memrchr(line, ')', length);
+	int field = 3;
+
+	if (!at || at + 2 >= line + length)
+		return false;
+	at += 2;
+	if (*at == 'Z' || *at == 'X')
+		return false;
+	for (; at < line + length && field < 22; at++)
+		field += *at == ' ';
+	return field == 22 && number_at(at) == start;
+}
+
+static void put_number(char *text, unsigned number)
+{
+	char digits[12];
+	size_t count = 0, length = strlen(text);
+
+	do
+		digits[count++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (count > 0)
+		text[length++] = digits[--count];
+	text[length] = 0;
+}
+
+bool supervisor_lives(const struct shim_header *header)
+{
+	char path[40] = "/proc/", line[512];
+	long fd, got;
+
+	if (syscall(SYS_kill, header->supervisor_pid, 0) < 0 && errno == ESRCH)
+		return false;
+	put_number(path, header->supervisor_pid);
+	memcpy(path + strlen(path), "/stat", sizeof("/stat"));
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	got = syscall(SYS_read, fd, line, sizeof(line) - 1);
+	syscall(SYS_close, fd);
+	if (got <= 0)
+		return false;
+	line[got] = 0;
+	return stat_is_of(line, (size_t)got, header->supervisor_start);
+}
+
+bool supervisor_is_known(const struct shim_header *header)
+{
+#if defined(__LP64__) && defined(SYS_fstat)
+	struct stat status;
+	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
+	bool known;
+
+	if (fd < 0)
+		return false;
+	known = syscall(SYS_fstat, fd, &status) == 0 && status.st_dev == header->namespace_device &&
+		status.st_ino == header->namespace_inode;
+	syscall(SYS_close, fd);
+	return known;
+#else
+	(void)header;
+	return false;
+#endif
+}

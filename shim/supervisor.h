@@ -1,0 +1,15 @@
+/* Who keeps a SIGTERM for whom: the supervisor as a process, seen from a signal handler. System calls only; errno may change. */
+#ifndef SUPERVISOR_H
+#define SUPERVISOR_H
+
+#include "shim.h"
+
+#include <stdbool.h>
+
+/* By its pid and its start time; a zombie is dead. Where /proc does not say, the pid alone has to do. */
+bool supervisor_lives(const struct shim_header *header);
+
+/* False in another PID namespace, where it cannot be told from others. */
+bool supervisor_is_known(const struct shim_header *header);
+
+#endif

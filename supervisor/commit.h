@@ -1,0 +1,15 @@
+/* PURE. Was an event the last thing that a save of this framework does? The marker closed or renamed, the sentinel removed. */
+#ifndef COMMIT_H
+#define COMMIT_H
+
+#include "dir_watch.h"
+#include "profile.h"
+#include "shim_link.h"
+
+#include <stdbool.h>
+
+/* `profile` may be NULL. */
+bool commit_by_shim(const struct profile *profile, const struct shim_message *message);
+bool commit_by_kernel(const struct profile *profile, const struct dir_event *event);
+
+#endif

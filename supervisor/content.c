@@ -1,0 +1,351 @@
+/*
+ * Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy), safetensors README "Format", HDF5 File Format Specification 3.0
+ * section II.A, ubjson.org. Sizes come from the file, and may be anything: no sum or product here may wrap.
+ */
+#include "content.h"
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNDEFINED UINT64_MAX
+
+struct why {
+	char *text;
+	size_t size;
+};
+
+static enum content_verdict torn(const struct why *why, const char *text)
+{
+	text_set(why->text, why->size, text);
+	return CONTENT_TORN;
+}
+
+static enum content_verdict too_short(
+	const struct why *why, uint64_t size, uint64_t expected, const char *says)
+{
+	snprintf(why->text, why->size, "has %llu bytes, its %s says %llu", (unsigned long long)size,
+		says, (unsigned long long)expected);
+	return CONTENT_TORN;
+}
+
+static uint64_t little_endian(const uint8_t *bytes, size_t count)
+{
+	uint64_t value = 0;
+
+	for (size_t i = count; i-- > 0;)
+		value = value << 8 | bytes[i];
+	return value;
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static bool begins(const struct content_sample *sample, const char *magic, size_t length)
+{
+	return sample->head_size >= length && memcmp(sample->head, magic, length) == 0;
+}
+
+static bool has_name(const struct content_sample *sample, const char *const *endings)
+{
+	for (; *endings; endings++)
+		if (text_ends(sample->name, *endings))
+			return true;
+	return false;
+}
+
+/* --- zip: .pt, .pth, .ckpt, .bin, .npz, .keras --- */
+
+#define ZIP_END 22
+#define ZIP64_LOCATOR 20
+#define ZIP64_END 56
+
+/* The central directory ends where the end record begins, or the records of zip64 between them; the comment is all there. */
+static bool is_zip_end(const struct content_sample *sample, size_t at)
+{
+	const uint8_t *record = sample->tail + at;
+	uint64_t position = sample->size - sample->tail_size + at;
+	uint64_t directory_size = little_endian(record + 12, 4);
+	uint64_t directory = little_endian(record + 16, 4);
+
+	if (memcmp(record, "PK\5\6", 4) != 0 ||
+		sample->tail_size - at - ZIP_END < little_endian(record + 20, 2))
+		return false;
+	if (at >= ZIP64_LOCATOR + ZIP64_END && memcmp(record - ZIP64_LOCATOR, "PK\6\7", 4) == 0 &&
+		memcmp(record - ZIP64_LOCATOR - ZIP64_END, "PK\6\6", 4) == 0) {
+		record -= ZIP64_LOCATOR + ZIP64_END;
+		position -= ZIP64_LOCATOR + ZIP64_END;
+		directory_size = little_endian(record + 40, 8);
+		directory = little_endian(record + 48, 8);
+	}
+	return add(directory, directory_size) == position;
+}
+
+static enum content_verdict judge_zip(const struct content_sample *sample, const struct why *why)
+{
+	for (size_t at = sample->tail_size; at-- > 0;)
+		if (sample->tail_size - at >= ZIP_END && is_zip_end(sample, at))
+			return CONTENT_WHOLE;
+	return torn(why, "has no zip end record");
+}
+
+/* --- npy --- */
+
+#define NPY_MAGIC "\x93NUMPY"
+
+/* Where the header's text begins; 0: a version that is not known. */
+static size_t npy_text_at(const struct content_sample *sample)
+{
+	uint8_t version = sample->head_size > 12 ? sample->head[6] : 0;
+
+	return version == 1 ? 10 : version == 2 || version == 3 ? 12 : 0;
+}
+
+static uint64_t npy_header_size(const struct content_sample *sample)
+{
+	size_t at = npy_text_at(sample);
+
+	return at == 0 ? 0 : add(at, little_endian(sample->head + 8, at - 8));
+}
+
+/* Bytes of one item, from "'<f4'"; 0: structured, an object, or not understood. */
+static uint64_t npy_item_size(const char *descr)
+{
+	char *end;
+	unsigned long long count;
+
+	if (descr[0] != '\'' || !descr[1] || !strchr("<>|=", descr[1]) || !descr[2] ||
+		!strchr("biufcSUVmM?", descr[2]))
+		return 0;
+	count = strtoull(descr + 3, &end, 10);
+	if (end == descr + 3 || (*end != '\'' && *end != '[') || count > UINT32_MAX)
+		return 0;
+	return descr[2] == 'U' ? 4 * count : count;
+}
+
+/* The product of "(3, 4)"; false when it is not understood. */
+static bool npy_item_count(const char *shape, uint64_t *count)
+{
+	char *end = NULL;
+
+	*count = 1;
+	if (*shape++ != '(')
+		return false;
+	while (*shape && *shape != ')') {
+		unsigned long long extent = strtoull(shape, &end, 10);
+
+		if (end == shape || *shape == '-')
+			return false;
+		*count = extent && *count > UINT64_MAX / extent ? UINT64_MAX : *count * extent;
+		shape = end + strspn(end, "L, ");
+	}
+	return *shape == ')';
+}
+
+static const char *npy_value(const char *header, const char *key)
+{
+	const char *at = strstr(header, key);
+
+	if (!at)
+		return NULL;
+	at += strlen(key);
+	return at + strspn(at, ": ");
+}
+
+static enum content_verdict judge_npy(const struct content_sample *sample, const struct why *why)
+{
+	uint64_t header_size = npy_header_size(sample), item, count, expected;
+	size_t at = npy_text_at(sample);
+	const char *descr, *shape;
+	char header[CONTENT_HEAD];
+
+	if (sample->size <= 12 || header_size > sample->size)
+		return torn(why, "ends in its npy header");
+	/* Structured types have long headers, and are not understood anyway. */
+	if (header_size == 0 || header_size > sample->head_size ||
+		header_size - at >= sizeof(header))
+		return CONTENT_UNKNOWN;
+	memcpy(header, sample->head + at, header_size - at);
+	header[header_size - at] = '\0';
+	descr = npy_value(header, "'descr'");
+	shape = npy_value(header, "'shape'");
+	item = descr ? npy_item_size(descr) : 0;
+	if (item == 0 || !shape || !npy_item_count(shape, &count))
+		return CONTENT_UNKNOWN;
+	expected = add(header_size, count > UINT64_MAX / item ? UINT64_MAX : count * item);
+	/* More is fine: several arrays may follow each other in one file. */
+	return sample->size < expected ? too_short(why, sample->size, expected, "npy header")
+				       : CONTENT_WHOLE;
+}
+
+/* --- safetensors --- */
+
+static uint64_t safetensors_header_size(const struct content_sample *sample)
+{
+	return sample->head_size < 8 ? UINT64_MAX : add(8, little_endian(sample->head, 8));
+}
+
+/* The closing quote of the string that begins at `at`. */
+static const uint8_t *string_end(const uint8_t *at, const uint8_t *end)
+{
+	for (at++; at < end && *at != '"'; at++)
+		if (*at == '\\')
+			at++;
+	return at;
+}
+
+static const uint8_t *number_end(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+	while (at < end && (*at == ' ' || *at == '[' || *at == ',' || *at == ':'))
+		at++;
+	for (*value = 0; at < end && *at >= '0' && *at <= '9'; at++)
+		*value = *value > (UINT64_MAX - 9) / 10 ? UINT64_MAX - 9
+							: *value * 10 + (uint64_t)(*at - '0');
+	return at;
+}
+
+/* The end of the last tensor. Only the one key matters; what looks like it inside a string is stepped over with the string. */
+static uint64_t safetensors_data_end(const uint8_t *at, const uint8_t *end)
+{
+	static const char key[] = "\"data_offsets\"";
+	uint64_t most = 0, value;
+
+	while (at < end) {
+		const uint8_t *next = *at == '"' ? string_end(at, end) : at;
+		const uint8_t *value_at = next + 1;
+
+		if (*at == '"' && next < end && (size_t)(value_at - at) == sizeof(key) - 1 &&
+			memcmp(at, key, sizeof(key) - 1) == 0) {
+			value_at = number_end(value_at, end, &value);
+			value_at = number_end(value_at, end, &value);
+			most = value > most ? value : most;
+		}
+		at = value_at;
+	}
+	return most;
+}
+
+static enum content_verdict judge_safetensors(
+	const struct content_sample *sample, const struct why *why)
+{
+	uint64_t header_size = safetensors_header_size(sample), expected;
+
+	if (header_size > sample->size)
+		return torn(why, "ends in its safetensors header");
+	if (sample->head_size <= 8 || sample->head[8] != '{')
+		return torn(why, "has no safetensors header");
+	if (header_size > sample->head_size)
+		return CONTENT_UNKNOWN;
+	expected = add(
+		header_size, safetensors_data_end(sample->head + 8, sample->head + header_size));
+	return sample->size < expected
+		       ? too_short(why, sample->size, expected, "safetensors header")
+		       : CONTENT_WHOLE;
+}
+
+/* --- HDF5 --- */
+
+#define HDF5_MAGIC "\x89HDF\r\n\x1a\n"
+#define HDF5_OPEN_FOR_WRITING 1
+
+static enum content_verdict judge_hdf5(const struct content_sample *sample, const struct why *why)
+{
+	uint8_t version = sample->head_size > 15 ? sample->head[8] : 255;
+	bool old = version <= 1;
+	size_t addresses = old ? 24 + 4 * (size_t)version : 12;
+	size_t width = sample->head_size > 15 ? sample->head[old ? 13 : 9] : 0;
+	uint64_t base, end;
+
+	if (sample->size < 48)
+		return torn(why, "ends in its HDF5 superblock");
+	/* Addresses are 8 bytes wide but in files that nobody has made for decades. */
+	if (version > 3 || width != 8 || sample->head_size < addresses + 3 * width)
+		return CONTENT_UNKNOWN;
+	base = little_endian(sample->head + addresses, 8);
+	end = little_endian(sample->head + addresses + 16, 8);
+	if (end == UNDEFINED)
+		return torn(why, "has an HDF5 superblock that was not finished");
+	if (version == 3 && (sample->head[11] & HDF5_OPEN_FOR_WRITING))
+		return torn(why, "is marked by HDF5 as open for writing");
+	end = add(base, end);
+	return sample->size < end ? too_short(why, sample->size, end, "HDF5 superblock")
+				  : CONTENT_WHOLE;
+}
+
+/* --- XGBoost's models, and the JSON that the frameworks write beside their files: one object in braces --- */
+
+/* The last member of a model is its version. */
+#define UBJSON_VERSION 40
+
+static enum content_verdict judge_ubjson(const struct content_sample *sample, const struct why *why)
+{
+	size_t last = sample->tail_size < UBJSON_VERSION ? sample->tail_size : UBJSON_VERSION;
+	const uint8_t *end = sample->tail + sample->tail_size;
+
+	if (sample->head_size == 0 || sample->head[0] != '{')
+		return CONTENT_UNKNOWN;
+	return memmem(end - last, last, "version", 7) && end[-1] == '}'
+		       ? CONTENT_WHOLE
+		       : torn(why, "does not end as an XGBoost model does");
+}
+
+static enum content_verdict judge_json(const struct content_sample *sample, const struct why *why)
+{
+	size_t last = sample->tail_size;
+
+	if (sample->head_size == 0 || sample->head[0] != '{')
+		return CONTENT_UNKNOWN;
+	while (last > 0 && memchr(" \t\r\n", sample->tail[last - 1], 4))
+		last--;
+	return last > 0 && sample->tail[last - 1] == '}' ? CONTENT_WHOLE
+							 : torn(why, "has no closing brace");
+}
+
+/* --- which one --- */
+
+/* What is never empty when it is finished. */
+static const char *const never_empty[] = {".pt", ".pth", ".npz", ".npy", ".safetensors", ".h5",
+	".hdf5", ".keras", ".ubj", ".distcp", NULL};
+/* Not every .json: logs are written as lists that nobody closes. */
+static const char *const json[] = {"trainer_state.json", "training_metadata.json",
+	".safetensors.index.json", ".bin.index.json", NULL};
+static const char *const ubjson[] = {".ubj", NULL};
+static const char *const safetensors[] = {".safetensors", NULL};
+
+size_t content_head_wanted(const struct content_sample *sample)
+{
+	uint64_t wanted = CONTENT_HEAD;
+
+	if (has_name(sample, safetensors))
+		wanted = safetensors_header_size(sample);
+	if (wanted > sample->size)
+		wanted = sample->size;
+	return wanted > CONTENT_HEAD_MOST ? CONTENT_HEAD_MOST : (size_t)wanted;
+}
+
+enum content_verdict content_judge(const struct content_sample *sample, char *text, size_t size)
+{
+	const struct why why = {text, size};
+
+	text_set(text, size, "");
+	if (sample->size == 0)
+		return has_name(sample, never_empty) ? torn(&why, "is empty") : CONTENT_UNKNOWN;
+	if (begins(sample, "PK\3\4", 4) || begins(sample, "PK\5\6", 4))
+		return judge_zip(sample, &why);
+	if (begins(sample, NPY_MAGIC, 6))
+		return judge_npy(sample, &why);
+	if (begins(sample, HDF5_MAGIC, 8))
+		return judge_hdf5(sample, &why);
+	if (has_name(sample, safetensors))
+		return judge_safetensors(sample, &why);
+	if (has_name(sample, ubjson))
+		return judge_ubjson(sample, &why);
+	if (has_name(sample, json))
+		return judge_json(sample, &why);
+	return CONTENT_UNKNOWN;
+}

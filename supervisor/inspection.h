@@ -1,0 +1,45 @@
+/*
+ * Looks into the checkpoint directory for what is not complete: reads the first and last bytes of files for content.h, and the
+ * names and pointers for torn_set.h. Blocks; one file is open at a time, and at most CONTENT_HEAD_MOST of it in memory.
+ */
+#ifndef INSPECTION_H
+#define INSPECTION_H
+
+#include "base/err.h"
+#include "path_set.h"
+#include "profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct refusal {
+	char *path;       /* the numbered checkpoint, or the file; relative */
+	char *why;        /* a sentence that names what is wrong with which file */
+	int64_t still_ms; /* since the newest write in it, by the files' times */
+	bool by_rule; /* a file or a marker is missing that may still come; else a file is not whole */
+	bool abandoned; /* a checkpoint with a higher number beside it is complete */
+};
+
+struct refusals {
+	struct refusal *items;
+	size_t count;
+};
+
+struct inspection {
+	const char *directory;
+	const struct profile *profile; /* NULL: none was recognised */
+	const struct path_set *
+		fresh; /* only these files are read, and they were written in one save; NULL: everything counts */
+};
+
+/* A file that is gone by then, or cannot be read, is passed over. -1: the directory cannot be listed. */
+int inspection_run(const struct inspection *inspection, struct refusals *refusals, struct err *err);
+void refusals_release(struct refusals *refusals);
+
+static inline void cleanup_refusals_release(struct refusals *refusals)
+{
+	refusals_release(refusals);
+}
+
+#endif

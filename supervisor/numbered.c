@@ -1,0 +1,65 @@
+#include "numbered.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+int64_t numbered_at(const char *text, size_t length)
+{
+	int64_t number = 0;
+	size_t i = 0;
+
+	for (; i < length && isdigit((unsigned char)text[i]) && number < INT64_MAX / 100; i++)
+		number = number * 10 + (text[i] - '0');
+	return i > 0 ? number : -1;
+}
+
+int64_t numbered_name(const char *name, size_t length)
+{
+	static const char *const words[] = {
+		"step", "iter", "iteration", "checkpoint", "ckpt", "epoch"};
+	int64_t found = -1;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t size = strlen(words[i]);
+
+		for (size_t at = 0; at + size < length; at++) {
+			size_t digit = at + size;
+
+			if (strncasecmp(name + at, words[i], size) != 0)
+				continue;
+			if (strchr("-_=.", name[digit]))
+				digit++;
+			if (found < 0 && digit < length)
+				found = numbered_at(name + digit, length - digit);
+		}
+	}
+	return found;
+}
+
+static bool is_number(const char *name, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!isdigit((unsigned char)name[i]))
+			return false;
+	return length > 0;
+}
+
+size_t numbered_unit(const char *path)
+{
+	int64_t number = -1;
+	size_t unit = 0;
+
+	for (const char *name = path, *slash; (slash = strchr(name, '/')); name = slash + 1) {
+		size_t length = (size_t)(slash - name);
+		int64_t here = numbered_name(name, length);
+
+		/* checkpoint-500/global_step500 is one; epoch-1/step-500 are two. Below one, "0" is a rank or an item. */
+		if (here >= 0 ? here != number : is_number(name, length) && unit == 0) {
+			number = here >= 0 ? here : numbered_at(name, length);
+			unit = (size_t)(slash - path);
+		}
+	}
+	return unit;
+}

@@ -1,0 +1,175 @@
+#include "process_role.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <string.h>
+
+/* A Go program handles some 60 of the 64; Python, the JVM and MPI's libraries less than 20. */
+#define CATCHES_ALL 40
+
+struct program {
+	const char *name; /* of a program or a Python module */
+	enum process_role role;
+};
+
+// clang-format off
+static const struct program programs[] = {
+	{"sh", ROLE_WRAPPER}, {"bash", ROLE_WRAPPER}, {"dash", ROLE_WRAPPER}, {"zsh", ROLE_WRAPPER}, {"ksh", ROLE_WRAPPER},
+	{"fish", ROLE_WRAPPER}, {"busybox", ROLE_WRAPPER}, {"tini", ROLE_WRAPPER}, {"tini-static", ROLE_WRAPPER},
+	{"docker-init", ROLE_WRAPPER}, {"dumb-init", ROLE_WRAPPER}, {"catatonit", ROLE_WRAPPER}, {"s6-supervise", ROLE_WRAPPER},
+	{"conda", ROLE_WRAPPER}, {"mamba", ROLE_WRAPPER}, {"micromamba", ROLE_WRAPPER}, {"pixi", ROLE_WRAPPER},
+	{"sudo", ROLE_WRAPPER}, {"su", ROLE_WRAPPER}, {"runuser", ROLE_WRAPPER}, {"timeout", ROLE_WRAPPER}, {"time", ROLE_WRAPPER},
+	{"make", ROLE_WRAPPER}, {"xargs", ROLE_WRAPPER}, {"parallel", ROLE_WRAPPER}, {"script", ROLE_WRAPPER},
+	{"uv", ROLE_WRAPPER}, {"poetry", ROLE_WRAPPER}, {"pipenv", ROLE_WRAPPER}, {"pdm", ROLE_WRAPPER}, {"hatch", ROLE_WRAPPER},
+	{"strace", ROLE_WRAPPER}, {"nsys", ROLE_WRAPPER}, {"ncu", ROLE_WRAPPER},
+	{"torchrun", ROLE_LAUNCHER}, {"torch.distributed.run", ROLE_LAUNCHER}, {"torch.distributed.launch", ROLE_LAUNCHER},
+	{"accelerate", ROLE_LAUNCHER}, {"accelerate-launch", ROLE_LAUNCHER}, {"accelerate.commands.launch", ROLE_LAUNCHER},
+	{"accelerate.commands.accelerate_cli", ROLE_LAUNCHER}, {"composer", ROLE_LAUNCHER}, {"composer.cli.launcher", ROLE_LAUNCHER},
+	{"deepspeed", ROLE_LAUNCHER}, {"deepspeed.launcher.runner", ROLE_LAUNCHER}, {"deepspeed.launcher.launch", ROLE_LAUNCHER},
+	{"ft_launcher", ROLE_LAUNCHER}, {"horovodrun", ROLE_LAUNCHER}, {"mpirun", ROLE_LAUNCHER}, {"mpiexec", ROLE_LAUNCHER},
+	{"mpirun.real", ROLE_LAUNCHER}, {"mpirun.openmpi", ROLE_LAUNCHER}, {"mpiexec.openmpi", ROLE_LAUNCHER},
+	{"orterun", ROLE_LAUNCHER}, {"orted", ROLE_LAUNCHER}, {"prterun", ROLE_LAUNCHER}, {"prted", ROLE_LAUNCHER},
+	{"prun", ROLE_LAUNCHER}, {"hydra_pmi_proxy", ROLE_LAUNCHER}, {"mpiexec.hydra", ROLE_LAUNCHER}, {"srun", ROLE_LAUNCHER},
+	{"ssh", ROLE_LAUNCHER}, {"docker", ROLE_LAUNCHER}, {"podman", ROLE_LAUNCHER},
+};
+// clang-format on
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static enum process_role role_of_name(const char *name)
+{
+	name = base_name(name);
+	if (*name == '-') /* a login shell */
+		name++;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (text_equal(name, programs[i].name))
+			return programs[i].role;
+	return ROLE_JOB;
+}
+
+/* The argument behind this one, or NULL at the end of what was read. */
+static const char *next_argument(const struct process *process, const char *argument)
+{
+	const char *next = argument + strlen(argument) + 1;
+
+	return next < process->command + process->command_size ? next : NULL;
+}
+
+static bool is_interpreter(const char *name)
+{
+	return text_starts(name, "python") || text_starts(name, "pypy") ||
+	       text_starts(name, "perl");
+}
+
+/* "-m", and "-um", "-Im": options without a value may be put together. */
+static bool ends_in(const char *option, char letter)
+{
+	size_t length = strlen(option);
+
+	if (option[1] == '-' || option[1] == 'W' || option[1] == 'X')
+		return false;
+	for (size_t i = 1; i < length; i++)
+		if (!isalpha((unsigned char)option[i]))
+			return false;
+	return option[length - 1] == letter;
+}
+
+const char *process_role_script(const struct process *process)
+{
+	const char *argument;
+
+	if (process->command_size == 0 || !is_interpreter(base_name(process->command)))
+		return NULL;
+	argument = next_argument(process, process->command);
+	while (argument && argument[0] == '-' && argument[1] != '\0') {
+		const char *next = next_argument(process, argument);
+
+		if (ends_in(argument, 'm'))
+			return next;
+		if (ends_in(argument, 'c'))
+			return NULL;
+		if (next && (text_equal(argument, "-W") || text_equal(argument, "-X")))
+			next = next_argument(process, next);
+		argument = next;
+	}
+	return argument;
+}
+
+enum process_role process_role(const struct process *process)
+{
+	const char *name = process->command_size > 0 ? process->command : process->comm;
+	enum process_role role;
+
+	if (process->command_size > 0 && is_interpreter(base_name(name))) {
+		const char *script = process_role_script(process);
+
+		return script ? role_of_name(script) : ROLE_JOB;
+	}
+	role = role_of_name(name);
+	/* argv[0] is whatever its parent liked; a shell stays one by its file. */
+	return role == ROLE_JOB && process->executable[0] ? role_of_name(process->executable)
+							  : role;
+}
+
+static bool is_fork_of(const struct process *process, const struct process *parent)
+{
+	return process->command_size == parent->command_size &&
+	       memcmp(process->command, parent->command, process->command_size) == 0 &&
+	       text_equal(process->executable, parent->executable);
+}
+
+bool process_role_same_program(const struct process *a, const struct process *b)
+{
+	const char *left = process_role_script(a), *right = process_role_script(b);
+
+	if (!text_equal(a->executable, b->executable) || !left != !right)
+		return false;
+	if (left)
+		return text_equal(base_name(left), base_name(right));
+	if (process_role_is_spawned(a) || process_role_is_spawned(b))
+		return process_role_is_spawned(a) && process_role_is_spawned(b);
+	if (a->command_size == 0 || b->command_size == 0)
+		return false;
+	/* Code in an argument may be anything. */
+	if (is_interpreter(base_name(a->command)))
+		return is_fork_of(a, b);
+	return text_equal(base_name(a->command), base_name(b->command));
+}
+
+bool process_role_is_spawned(const struct process *process)
+{
+	const char *argument = process->command_size > 0 ? process->command : NULL;
+
+	for (; argument; argument = next_argument(process, argument))
+		if (text_starts(argument, "from multiprocessing.") ||
+			text_equal(argument, "--multiprocessing-fork"))
+			return true;
+	return false;
+}
+
+bool process_role_is_data_worker(const struct process *process, const struct process *parent)
+{
+	uint64_t its = process_signal_bit(SIGTERM) | process_signal_bit(SIGBUS) |
+		       process_signal_bit(SIGSEGV) | process_signal_bit(SIGFPE);
+
+	if (text_starts(process->comm, "pt_data_worker")) /* as newer releases call it */
+		return true;
+	if (!parent || process_role_catches_all(process) || (process->caught & its) != its)
+		return false;
+	/* A rank may have all four from elsewhere (faulthandler); a worker has them where its parent has not. */
+	if ((parent->caught & its) == its)
+		return false;
+	return process_role_is_spawned(process) || is_fork_of(process, parent);
+}
+
+bool process_role_catches_all(const struct process *process)
+{
+	return __builtin_popcountll(process->caught) >= CATCHES_ALL;
+}

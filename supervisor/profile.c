@@ -1,0 +1,310 @@
+#include "profile.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of what is not finished, whoever wrote it: no final name looks like this. */
+static const char *const temporary_anywhere[] = {
+	".metadata.tmp", "*.orbax-checkpoint-tmp*", "tmp-checkpoint-[0-9]*", NULL};
+
+/* --- the table --- */
+
+const struct profile *profile_find(const char *name)
+{
+	for (size_t i = 0; i < profile_count; i++)
+		if (text_equal(profile_rows[i].name, name))
+			return &profile_rows[i];
+	return NULL;
+}
+
+char *profile_names(void)
+{
+	char *names = text_copy("");
+
+	for (size_t i = 0; i < profile_count; i++) {
+		char *more = text_format("%s%s%s", names, i > 0 ? ", " : "", profile_rows[i].name);
+
+		free(names);
+		names = more;
+	}
+	return names;
+}
+
+/* --- recognising --- */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* `text` begins with the name of the module, or of a part of it. */
+static bool names_module(const char *text, const char *module)
+{
+	size_t length = strlen(module);
+
+	return strncmp(text, module, length) == 0 && !is_of_name(text[length]);
+}
+
+static const char *past_blanks(const char *text)
+{
+	while (*text == ' ' || *text == '\t')
+		text++;
+	return text;
+}
+
+static bool is_word(const char **text, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (strncmp(*text, word, length) != 0 ||
+		((*text)[length] != ' ' && (*text)[length] != '\t'))
+		return false;
+	*text = past_blanks(*text + length);
+	return true;
+}
+
+/* "from torch.distributed import checkpoint" imports torch.distributed.checkpoint. */
+static bool from_imports(const char *text, const char *module)
+{
+	const char *dot = strrchr(module, '.');
+	size_t length = strcspn(text, " \t\n");
+	const char *rest = past_blanks(text + length);
+
+	if (names_module(text, module))
+		return true;
+	if (!dot || length != (size_t)(dot - module) || strncmp(text, module, length) != 0 ||
+		!is_word(&rest, "import"))
+		return false;
+	for (; *rest && *rest != '\n'; rest++)
+		if (names_module(rest, dot + 1) && !is_of_name(rest[-1]))
+			return true;
+	return false;
+}
+
+static bool line_imports(const char *line, const char *module)
+{
+	const char *text = past_blanks(line);
+
+	if (is_word(&text, "from"))
+		return from_imports(text, module);
+	if (!is_word(&text, "import"))
+		return false;
+	for (;;) {
+		if (names_module(text, module))
+			return true;
+		text += strcspn(text, ",\n");
+		if (*text != ',')
+			return false;
+		text = past_blanks(text + 1);
+	}
+}
+
+bool profile_imports(const char *script, const char *module)
+{
+	for (const char *line = script; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (line_imports(line, module))
+			return true;
+	}
+	return false;
+}
+
+/* A word of a command line: the program, the module, or the option, with or without "=value". */
+static bool is_command_word(const char *word, size_t length, const char *wanted)
+{
+	const char *slash = memrchr(word, '/', length);
+	size_t size = strlen(wanted);
+
+	if (slash && *word != '-') {
+		length -= (size_t)(slash + 1 - word);
+		word = slash + 1;
+	}
+	return length >= size && strncmp(word, wanted, size) == 0 &&
+	       (length == size || (*wanted == '-' && word[size] == '='));
+}
+
+static bool has_word(const struct profile_evidence *evidence, const char *wanted)
+{
+	const char *shell = evidence->shell ? evidence->shell : "";
+
+	for (char *const *word = evidence->command; word && *word; word++)
+		if (is_command_word(*word, strlen(*word), wanted))
+			return true;
+	while (*shell) {
+		size_t length = strcspn(shell, " \t\n\\;&|\"'");
+
+		if (is_command_word(shell, length, wanted))
+			return true;
+		shell += length + (shell[length] != '\0');
+	}
+	return false;
+}
+
+bool profile_is_launched(const struct profile_evidence *evidence)
+{
+	static const char *const launchers[] = {"torchrun", "torch.distributed.run",
+		"torch.distributed.launch", "accelerate", "deepspeed", "mpirun", "mpiexec",
+		"horovodrun", "srun", "fabric", "lightning", NULL};
+
+	for (const char *const *launcher = launchers; *launcher; launcher++)
+		if (has_word(evidence, *launcher))
+			return true;
+	return false;
+}
+
+static const char *first_text(const struct profile_evidence *evidence, const char *const *texts)
+{
+	for (; evidence->script && *texts; texts++)
+		if (strstr(evidence->script, *texts))
+			return *texts;
+	return NULL;
+}
+
+static const char *first_import(const struct profile_evidence *evidence, const char *const *imports)
+{
+	for (; evidence->script && *imports; imports++)
+		if (profile_imports(evidence->script, *imports))
+			return *imports;
+	return NULL;
+}
+
+static const char *first_file(const struct profile_evidence *evidence, const char *const *patterns)
+{
+	for (; evidence->checkpoints && *patterns; patterns++) {
+		for (size_t i = 0; i < evidence->checkpoints->count; i++) {
+			const char *path = evidence->checkpoints->items[i].path;
+
+			if (fnmatch(*patterns, last_part(path), 0) == 0)
+				return path;
+		}
+	}
+	return NULL;
+}
+
+static bool is_recognised(const struct profile *profile, const struct profile_evidence *evidence,
+	char *why, size_t size)
+{
+	const char *script = evidence->script_name ? evidence->script_name : "the script";
+	const char *found = first_text(evidence, profile->texts);
+
+	for (const char *const *word = profile->words; *word; word++) {
+		if (!has_word(evidence, *word))
+			continue;
+		snprintf(why, size, "the command says %s", *word);
+		return true;
+	}
+	if (found) {
+		snprintf(why, size, "%s says %s", script, found);
+		return true;
+	}
+	found = first_import(evidence, profile->imports);
+	if (found && (!profile->with[0] || first_text(evidence, profile->with))) {
+		snprintf(why, size, "%s imports %s", script, found);
+		return true;
+	}
+	return false;
+}
+
+bool profile_can_be_asked(const struct profile *profile, const struct profile_evidence *evidence)
+{
+	if (profile->ask == PROFILE_ASK_NONE)
+		return false;
+	/* What was not read may hold it; a signal is sent only where it is caught. */
+	if (!profile->enables[0] || !evidence->script)
+		return true;
+	for (const char *const *text = profile->enables; *text; text++) {
+		if (strstr(evidence->script, *text) ||
+			(evidence->shell && strstr(evidence->shell, *text)))
+			return true;
+		for (char *const *word = evidence->command; word && *word; word++)
+			if (strstr(*word, *text))
+				return true;
+	}
+	return false;
+}
+
+/* By the command and its script first: what lies in the directory may be another program's. */
+void profile_choose(const struct profile_evidence *evidence, struct profile_choice *choice)
+{
+	const char *path;
+
+	*choice = (struct profile_choice){0};
+	for (size_t i = 0; i < profile_count && !choice->profile; i++)
+		if (is_recognised(&profile_rows[i], evidence, choice->why, sizeof(choice->why)))
+			choice->profile = &profile_rows[i];
+	for (size_t i = 0; i < profile_count && !choice->profile; i++) {
+		path = first_file(evidence, profile_rows[i].files);
+		if (!path)
+			continue;
+		choice->profile = &profile_rows[i];
+		snprintf(choice->why, sizeof(choice->why),
+			"%.100s lies in the checkpoint directory", path);
+	}
+	if (choice->profile)
+		choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);
+}
+
+/* --- names --- */
+
+static bool matches_one(const char *name, const char *const *patterns)
+{
+	for (; *patterns; patterns++)
+		if (fnmatch(*patterns, name, 0) == 0)
+			return true;
+	return false;
+}
+
+bool profile_is_temporary(const struct profile *profile, const char *path)
+{
+	auto_free char *copy = text_copy(path);
+	char *rest = copy;
+	char *part;
+
+	while ((part = strsep(&rest, "/")))
+		if (matches_one(part, temporary_anywhere) ||
+			(profile && matches_one(part, profile->temporary)))
+			return true;
+	return false;
+}
+
+bool profile_is_commit(const struct profile *profile, const char *path)
+{
+	return profile && matches_one(last_part(path), profile->commits);
+}
+
+bool profile_is_sentinel(const struct profile *profile, const char *path)
+{
+	for (size_t i = 0; i < profile_count; i++) {
+		const struct profile_rule *rule = profile_rows[i].rules;
+
+		for (; rule < profile_rows[i].rules + PROFILE_RULES && rule->kind; rule++)
+			if (rule->kind == PROFILE_RULE_FORBIDS &&
+				(rule->anywhere || profile == &profile_rows[i]) &&
+				fnmatch(rule->marker, last_part(path), 0) == 0)
+				return true;
+	}
+	return false;
+}
+
+bool profile_resumes(const struct profile *profile, int code)
+{
+	if (!profile)
+		return false;
+	for (const int *listed = profile->resume_codes; *listed; listed++)
+		if (*listed == code)
+			return true;
+	return code == 0 && profile->zero_is_asked;
+}

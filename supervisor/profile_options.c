@@ -1,0 +1,82 @@
+#include "profile_options.h"
+
+#include "base/text.h"
+#include "profile_search.h"
+#include "signal_name.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+void profile_options_apply(struct run_options *options, const struct profile_choice *choice)
+{
+	const struct profile *profile = choice->profile;
+
+	if (!profile || options->ask_chosen)
+		return;
+	if (choice->like_slurm) {
+		options->ask = ASK_SIGNAL;
+		options->checkpoint_signal = SIGUSR1;
+		options->ask_like_slurm = true;
+		return;
+	}
+	if (!choice->can_be_asked) {
+		/* Its handler of SIGTERM would only cut short what may still be saved by itself. */
+		if (profile->ends_unsaved)
+			options->ask = ASK_NONE;
+		return;
+	}
+	options->ask_ends_job = profile->after == PROFILE_AFTER_ENDS;
+	/* SIGTERM is what `auto` sends, and where nobody catches it, it is forwarded as any init would. */
+	if (profile->signal == SIGTERM && options->ask_ends_job)
+		return;
+	options->ask = ASK_SIGNAL;
+	options->checkpoint_signal = profile->signal;
+}
+
+int profile_options_resolve(
+	struct run_options *options, struct profile_choice *choice, struct err *err)
+{
+	*choice = (struct profile_choice){0};
+	if (text_equal(options->profile, "none"))
+		return 0;
+	if (profile_search(
+		    options->profile, options->command, options->checkpoint_dir, choice, err) < 0)
+		return err_wrap(err, "--profile");
+	profile_options_apply(options, choice);
+	return 0;
+}
+
+const char *profile_options_format(const struct run_options *options,
+	const struct profile_choice *choice, char *text, size_t size)
+{
+	const struct profile *profile = choice->profile;
+	char name[SIGNAL_NAME_SIZE];
+
+	text_set(text, size, "");
+	if (!profile)
+		return text;
+	if (options->ask == ASK_COMMAND)
+		snprintf(text, size, "profile %s (%s): asked by --checkpoint-command",
+			profile->name, choice->why);
+	else if (options->ask_chosen && options->ask == ASK_SIGNAL)
+		snprintf(text, size, "profile %s (%s): asked with %s, as --checkpoint-signal says",
+			profile->name, choice->why,
+			signal_name_format(options->checkpoint_signal, name));
+	else if (options->ask_chosen && options->ask == ASK_NONE)
+		snprintf(text, size, "profile %s (%s): not asked, as --checkpoint-signal says",
+			profile->name, choice->why);
+	else if (options->ask_like_slurm)
+		snprintf(text, size,
+			"profile %s (%s): asked with SIGUSR1, as Slurm would; it saves "
+			"hpc_ckpt_N.ckpt, goes on, and resumes from it",
+			profile->name, choice->why);
+	else if (!choice->can_be_asked)
+		snprintf(text, size,
+			"profile %s (%s): it cannot be asked for a checkpoint, its periodic ones "
+			"count; %s",
+			profile->name, choice->why, profile->ask_note);
+	else
+		snprintf(text, size, "profile %s (%s): asked with %s; %s", profile->name,
+			choice->why, signal_name_format(profile->signal, name), profile->ask_note);
+	return text;
+}

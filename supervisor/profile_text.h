@@ -1,0 +1,14 @@
+/* What a profile says, in words and as JSON. */
+#ifndef PROFILE_TEXT_H
+#define PROFILE_TEXT_H
+
+#include "profile.h"
+
+#include <jansson.h>
+
+/* Several lines on stdout. */
+void profile_text_print(const struct profile *profile);
+/* The caller owns it. */
+json_t *profile_text_json(const struct profile *profile);
+
+#endif

@@ -1,0 +1,86 @@
+#include "quarantine.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "inspection.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAID_MOST 5
+
+struct moves {
+	char **paths;
+	size_t count;
+};
+
+static void add_move(struct moves *moves, char *path)
+{
+	moves->paths = memory_grow(moves->paths, moves->count + 1, sizeof(moves->paths[0]));
+	moves->paths[moves->count++] = path;
+}
+
+/* "last.ckpt -> epoch=3.ckpt" must not be left behind to point nowhere. Links beside what is moved, by its bare name. */
+static void add_links(struct moves *moves, const struct workspace *workspace, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	auto_free char *parent = text_copy_n(path, slash ? (size_t)(slash + 1 - path) : 0);
+	auto_free char *place = text_format("%s/%s", workspace->directory, parent);
+	auto_closedir DIR *directory = opendir(place);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		char target[PATH_MAX];
+		ssize_t length =
+			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+		const char *last;
+
+		if (length <= 0)
+			continue;
+		target[length] = '\0';
+		last = strrchr(target, '/');
+		if (text_equal(last ? last + 1 : target, name) && (!last || target[0] == '/'))
+			add_move(moves, text_format("%s%s", parent, entry->d_name));
+	}
+}
+
+static void say(const struct refusals *refusals, const char *where)
+{
+	for (size_t i = 0; i < refusals->count && i < SAID_MOST; i++)
+		log_warn("%s: %s is not used, and was moved to %s", refusals->items[i].why,
+			refusals->items[i].path, where);
+	if (refusals->count > SAID_MOST)
+		log_warn("and %zu more like that", refusals->count - SAID_MOST);
+}
+
+int quarantine_torn(struct workspace *workspace, const struct profile *profile, struct err *err)
+{
+	auto_(refusals_release) struct refusals refusals = {0};
+	struct inspection inspection = {.directory = workspace->directory, .profile = profile};
+	struct moves moves = {0};
+	auto_free char *where = NULL;
+	int status = 0;
+
+	if (!file_is_directory(workspace->directory))
+		return 0;
+	if (inspection_run(&inspection, &refusals, err) < 0)
+		return -1;
+	for (size_t i = 0; i < refusals.count; i++) {
+		add_move(&moves, text_copy(refusals.items[i].path));
+		add_links(&moves, workspace, refusals.items[i].path);
+	}
+	if (moves.count > 0)
+		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
+	if (moves.count > 0 && status == 0)
+		say(&refusals, where);
+	for (size_t i = 0; i < moves.count; i++)
+		free(moves.paths[i]);
+	free(moves.paths);
+	return status;
+}

@@ -1,0 +1,309 @@
+#include "report_page.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "shim/reprieve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SLOTS 512u
+#define SLOTS_AT 4096u
+#define PAGE_SIZE_ALL (SLOTS_AT + SLOTS * sizeof(struct reprieve__slot))
+#define STAYS_UP_MS 60000
+
+_Static_assert(sizeof(struct reprieve__slot) == 64, "one line of the cache");
+_Static_assert(sizeof(struct reprieve__page) == 192, "as reprieve.py reads it");
+
+/* What is known of a slot from the looks before. */
+struct history {
+	pid_t pid; /* 0: free */
+	uint32_t saved_count, step_count;
+	bool saved; /* not handed out yet */
+	int64_t saved_step;
+	uint64_t steps;
+	int64_t step_ms;
+	double mean_ms, longest_ms;
+};
+
+struct report_page {
+	char *path;
+	bool made;
+	struct reprieve__page *page;
+	struct history slots[SLOTS];
+	uint32_t newest;  /* number of the newest request */
+	uint32_t number;  /* of the request that stands, 0: none */
+	bool over;        /* it has ended, and only the flag is still up */
+	int64_t lower_ms; /* then at the latest it goes down */
+};
+
+static struct reprieve__slot *slot_at(const struct report_page *page, size_t index)
+{
+	return (struct reprieve__slot *)((char *)page->page + SLOTS_AT) + index;
+}
+
+static uint32_t load(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* --- life --- */
+
+static int map_page(struct report_page *page, struct err *err)
+{
+	auto_close int fd =
+		open(page->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	void *memory;
+	int failed;
+
+	if (fd < 0)
+		return err_os(err, errno, "%s", page->path);
+	page->made = true;
+	failed = posix_fallocate(fd, 0, PAGE_SIZE_ALL);
+	if (failed)
+		return err_os(err, failed, "%s", page->path);
+	memory = mmap(NULL, PAGE_SIZE_ALL, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return err_os(err, errno, "mmap %s", page->path);
+	page->page = memory;
+	return 0;
+}
+
+AUTO_POINTER(struct report_page, report_page_close);
+
+int report_page_open(
+	const char *path, const char *doorbell, struct report_page **result, struct err *err)
+{
+	auto_(report_page_close) struct report_page *page = memory_new(sizeof(*page));
+
+	page->path = text_copy(path);
+	if (strlen(doorbell) >= sizeof(page->page->doorbell))
+		return err_set(err, ERR_INVALID, "%s: too long for a socket's name", doorbell);
+	if (map_page(page, err) < 0)
+		return err_wrap(err, "report page");
+	page->page->version = REPRIEVE__VERSION;
+	page->page->slot_offset = SLOTS_AT;
+	page->page->slot_size = sizeof(struct reprieve__slot);
+	page->page->slot_count = SLOTS;
+	text_set(page->page->doorbell, sizeof(page->page->doorbell), doorbell);
+	__atomic_store_n(&page->page->magic, REPRIEVE__MAGIC, __ATOMIC_RELEASE);
+	*result = take(&page);
+	return 0;
+}
+
+void report_page_close(struct report_page *page)
+{
+	if (!page)
+		return;
+	if (page->page) {
+		__atomic_store_n(&page->page->magic, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&page->page->requested, 0, __ATOMIC_RELEASE);
+		munmap(page->page, PAGE_SIZE_ALL);
+	}
+	if (page->made)
+		unlink(page->path);
+	free(page->path);
+	free(page);
+}
+
+const char *report_page_path(const struct report_page *page)
+{
+	return page->path;
+}
+
+/* --- the flag --- */
+
+void report_page_request(struct report_page *page)
+{
+	if (++page->newest == 0)
+		page->newest = 1;
+	page->number = page->newest;
+	page->over = false;
+	__atomic_store_n(&page->page->requested, page->number, __ATOMIC_RELEASE);
+}
+
+static void lower(struct report_page *page)
+{
+	page->number = 0;
+	page->over = false;
+	__atomic_store_n(&page->page->requested, 0, __ATOMIC_RELEASE);
+}
+
+void report_page_end_request(struct report_page *page, bool answered, int64_t now_ms)
+{
+	if (page->number == 0 || page->over)
+		return;
+	__atomic_store_n(&page->page->ended, page->number, __ATOMIC_RELEASE);
+	if (!answered || report_page_unanswered(page) == 0) {
+		lower(page);
+		return;
+	}
+	/* A rank that saves its own part may be in the middle of a step. */
+	page->over = true;
+	page->lower_ms = now_ms + STAYS_UP_MS;
+}
+
+/* --- the slots --- */
+
+static bool is_there(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+static void note_steps(struct history *slot, uint32_t step_count, int64_t now_ms)
+{
+	uint32_t more = step_count - slot->step_count;
+	double each_ms = (double)(now_ms - slot->step_ms) / more;
+
+	slot->steps += more;
+	slot->step_count = step_count;
+	/* Before the first lies the start. */
+	if (slot->step_ms > 0 && each_ms > 0) {
+		/* The newest ten seconds or so weigh as much as all before. */
+		double weight = (double)(now_ms - slot->step_ms) / 10000;
+
+		if (slot->mean_ms <= 0 || weight > 1)
+			weight = 1;
+		slot->mean_ms += weight * (each_ms - slot->mean_ms);
+		if (more == 1 && each_ms > slot->longest_ms)
+			slot->longest_ms = each_ms;
+	}
+	slot->step_ms = now_ms;
+}
+
+static void look_at(struct report_page *page, size_t index, int64_t now_ms)
+{
+	struct reprieve__slot *slot = slot_at(page, index);
+	struct history *history = &page->slots[index];
+	uint32_t pid = load(&slot->pid), saved_count, step_count;
+
+	if (pid != 0 && (pid > INT32_MAX || !is_there((pid_t)pid)))
+		/* One that lives in a PID namespace of its own is taken for gone, and its reports are lost. */
+		__atomic_compare_exchange_n(
+			&slot->pid, &pid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	if (pid == 0 || pid > INT32_MAX) {
+		/* Its last word may have to wait for that of the others. */
+		if (!history->saved)
+			*history = (struct history){0};
+		return;
+	}
+	if (history->pid != (pid_t)pid)
+		*history = (struct history){.pid = (pid_t)pid};
+	saved_count = load(&slot->saved_count);
+	if (saved_count != history->saved_count) {
+		history->saved_count = saved_count;
+		history->saved_step = __atomic_load_n(&slot->saved_step, __ATOMIC_RELAXED);
+		history->saved = true;
+	}
+	step_count = load(&slot->step_count);
+	if (step_count != history->step_count)
+		note_steps(history, step_count, now_ms);
+}
+
+void report_page_look(struct report_page *page, int64_t now_ms)
+{
+	for (size_t index = 0; index < SLOTS; index++)
+		look_at(page, index, now_ms);
+	if (page->over && (now_ms >= page->lower_ms || report_page_unanswered(page) == 0))
+		lower(page);
+}
+
+void report_page_tell(struct report_page *page, report_page_saved_fn *saved, void *argument)
+{
+	if (page->number != 0 && !page->over && report_page_unanswered(page) > 0)
+		return;
+	for (size_t index = 0; index < SLOTS; index++) {
+		struct history *history = &page->slots[index];
+		int64_t step = history->saved_step;
+
+		if (!history->saved)
+			continue;
+		history->saved = false;
+		saved(argument, history->pid, step < 0 ? -1 : step);
+	}
+}
+
+static bool polls(const struct report_page *page, size_t index)
+{
+	const struct reprieve__slot *slot = slot_at(page, index);
+
+	return load(&slot->pid) != 0 && load(&slot->polls) != 0;
+}
+
+static bool has_answered(const struct report_page *page, size_t index)
+{
+	return page->number == 0 || load(&slot_at(page, index)->answered) == page->number;
+}
+
+size_t report_page_polling(const struct report_page *page)
+{
+	size_t count = 0;
+
+	for (size_t index = 0; index < SLOTS; index++)
+		count += polls(page, index);
+	return count;
+}
+
+size_t report_page_unanswered(const struct report_page *page)
+{
+	size_t count = 0;
+
+	for (size_t index = 0; index < SLOTS; index++)
+		count += polls(page, index) && !has_answered(page, index);
+	return count;
+}
+
+bool report_page_progress(const struct report_page *page, struct report_progress *progress)
+{
+	*progress = (struct report_progress){.step = INT64_MAX};
+	for (size_t index = 0; index < SLOTS; index++) {
+		const struct history *history = &page->slots[index];
+		int64_t step = __atomic_load_n(&slot_at(page, index)->step, __ATOMIC_RELAXED);
+
+		if (history->pid == 0 || history->steps == 0)
+			continue;
+		progress->step = step < progress->step ? step : progress->step;
+		progress->steps =
+			history->steps > progress->steps ? history->steps : progress->steps;
+		progress->step_ms =
+			history->step_ms > progress->step_ms ? history->step_ms : progress->step_ms;
+		if (history->mean_ms > progress->mean_ms)
+			progress->mean_ms = history->mean_ms;
+		if (history->longest_ms > progress->longest_ms)
+			progress->longest_ms = history->longest_ms;
+	}
+	return progress->steps > 0;
+}
+
+size_t report_page_processes(
+	const struct report_page *page, struct report_process *processes, size_t most)
+{
+	size_t count = 0;
+
+	for (size_t index = 0; index < SLOTS && count < most; index++) {
+		const struct history *history = &page->slots[index];
+		int64_t step = __atomic_load_n(&slot_at(page, index)->step, __ATOMIC_RELAXED);
+
+		if (history->pid == 0)
+			continue;
+		processes[count++] = (struct report_process){
+			.pid = history->pid,
+			.polls = polls(page, index),
+			.answered = has_answered(page, index),
+			.step = history->steps > 0 && step >= 0 ? step : -1,
+			.steps = history->steps,
+			.step_ms = history->step_ms,
+			.mean_ms = history->mean_ms,
+			.longest_ms = history->longest_ms,
+		};
+	}
+	return count;
+}

@@ -1,0 +1,74 @@
+/*
+ * The page that jobs poll and report through (shim/reprieve.h, reprieve.py): raises the flag, and reads what processes say about their
+ * steps and checkpoints. It works without the shim. The job can write there, so nothing in it is used as a size or a place. One thread.
+ */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct report_page;
+
+/* What a process has reported so far. */
+struct report_process {
+	pid_t pid;     /* getpid() there */
+	bool polls;    /* it asks whether a checkpoint is wanted */
+	bool answered; /* it has saved since it was told of the request that stands, or none stands */
+	int64_t step;   /* the last one that it finished; -1: it has not told of any */
+	uint64_t steps; /* so many were reported */
+	int64_t step_ms; /* when a report of a step was last seen (monotonic clock, within a second); 0: never */
+	double mean_ms;    /* of a step, lately; 0: not known yet */
+	double longest_ms; /* the longest of those that were seen one by one; 0: not known yet */
+};
+
+/* `pid` has called the checkpoint of `step` (-1: no number) complete. */
+typedef void report_page_saved_fn(void *argument, pid_t pid, int64_t step);
+
+/* Makes the file (mode 0600, blocks allocated); `doorbell` is where clients send a byte to be looked at. */
+int report_page_open(
+	const char *path, const char *doorbell, struct report_page **page, struct err *err);
+/* Removes it. Clients go on into a mapping that nobody reads. */
+void report_page_close(struct report_page *page);
+
+/* The value of REPRIEVE_PAGE. Borrowed. */
+const char *report_page_path(const struct report_page *page);
+
+/* Raises the flag: another request. */
+void report_page_request(struct report_page *page);
+/* The request is over: `answered`: the flag stays up until all who poll have answered, for a minute at most; it goes down at once
+ * otherwise. Who begins to poll from now on is not asked. */
+void report_page_end_request(struct report_page *page, bool answered, int64_t now_ms);
+
+/*
+ * Looks at the slots; frees those whose process is gone, lowers a flag that has served. In two halves, because a process first closes
+ * its files and then says "saved": what it had reported on other ways by then must be handed in between the two.
+ */
+void report_page_look(struct report_page *page, int64_t now_ms);
+/* Hands out what report_page_look() found. While a request stands, all together once every process that polls has answered it. */
+void report_page_tell(struct report_page *page, report_page_saved_fn *saved, void *argument);
+
+/* Processes that poll, and those of them that have not answered the request that stands. */
+size_t report_page_polling(const struct report_page *page);
+size_t report_page_unanswered(const struct report_page *page);
+
+/* How far those are that report steps, together. */
+struct report_progress {
+	int64_t step;      /* the lowest of their newest ones */
+	uint64_t steps;    /* the most that one has reported */
+	int64_t step_ms;   /* when the last report was seen (monotonic clock, within a second) */
+	double mean_ms;    /* of a step, lately, of the slowest; 0: not known yet */
+	double longest_ms; /* likewise */
+};
+/* False when none does. */
+bool report_page_progress(const struct report_page *page, struct report_progress *progress);
+
+/* Those that report anything, by the last look; returns how many. */
+size_t report_page_processes(
+	const struct report_page *page, struct report_process *processes, size_t most);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * PURE. What a save looks like from outside: how many files, and their names without the numbers in them. Two saves of one job have
+ * the same shape; one that was broken off between two files has another.
+ */
+#ifndef SAVE_SHAPE_H
+#define SAVE_SHAPE_H
+
+#include "sealing.h"
+
+#include <stdint.h>
+
+/* Of the burst under way; 0 when nothing was written. */
+uint64_t save_shape_of(const struct sealing *sealing);
+
+/* What one path adds to the sum. */
+uint64_t save_shape_of_path(const char *path);
+
+#endif

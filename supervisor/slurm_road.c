@@ -1,0 +1,127 @@
+#include "slurm_road.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What follows "name", an equals sign and blanks; NULL where the name stands for something else. */
+static const char *value_behind(const char *at, const char *name)
+{
+	at += strlen(name);
+	at += strspn(at, " \t");
+	if (*at != '=' || at[1] == '=')
+		return NULL;
+	return at + 1 + strspn(at + 1, " \t");
+}
+
+static bool is_one(const char *value)
+{
+	return value[0] == '1' && !isalnum((unsigned char)value[1]) && value[1] != '_' &&
+	       value[1] != '.';
+}
+
+/* Every place that says how many must say one. */
+static bool says_only_one(const char *script, const char *name, bool *said)
+{
+	for (const char *at = script; (at = strstr(at, name)); at++) {
+		const char *value = value_behind(at, name);
+
+		if (!value)
+			continue;
+		if (!is_one(value))
+			return false;
+		*said = true;
+	}
+	return true;
+}
+
+bool slurm_road_is_sound(const struct slurm_road_facts *facts)
+{
+	bool devices_said = false, nodes_said = false;
+
+	if (!facts->script || facts->in_environment || facts->launched)
+		return false;
+	if (!says_only_one(facts->script, "devices", &devices_said) ||
+		!says_only_one(facts->script, "num_nodes", &nodes_said))
+		return false;
+	if (facts->many_devices && !devices_said)
+		return false;
+	/* SIGUSR1 is the script's own, or it has plans of its own with Slurm. */
+	if (strstr(facts->script, "SIGUSR1") || strstr(facts->script, "SLURM"))
+		return false;
+	/* Then it resumes from something else than what it saves here. */
+	if (strstr(facts->script, "ckpt_path"))
+		return false;
+	return facts->directory_is_root || strstr(facts->script, "default_root_dir");
+}
+
+static bool is_cluster_environment(void)
+{
+	static const char *const starts[] = {"SLURM_", "OMPI_", "PMI_", "PMIX_", "TORCHELASTIC_",
+		"RANK=", "LOCAL_RANK=", "WORLD_SIZE=", "GROUP_RANK=", "LSB_", "JSM_"};
+
+	for (char **pair = environ; *pair; pair++)
+		for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+			if (text_starts(*pair, starts[i]))
+				return true;
+	return false;
+}
+
+bool slurm_road_is_open(const char *script, bool launched, const char *checkpoint_dir)
+{
+	char here[PATH_MAX];
+	auto_free char *root = getcwd(here, sizeof(here)) ? file_absolute(here) : text_copy("");
+	auto_free char *checkpoints = file_absolute(checkpoint_dir);
+	struct slurm_road_facts facts = {.script = script,
+		.in_environment = is_cluster_environment(),
+		.launched = launched,
+		.many_devices = file_exists("/dev/nvidia1") || file_exists("/dev/dri/renderD129"),
+		.directory_is_root = text_equal(root, checkpoints)};
+
+	return slurm_road_is_sound(&facts);
+}
+
+int slurm_road_make(const char *directory, struct err *err)
+{
+	/* "scontrol requeue ID" after the save is all that it is asked. */
+	static const char program[] = "#!/bin/sh\nexit 0\n";
+	auto_free char *path = text_format("%s/scontrol", directory);
+	auto_close int fd = -1;
+
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+		return err_os(err, errno, "%s", directory);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+	if (fd < 0)
+		return err_os(err, errno, "%s", path);
+	if (file_write_all(fd, program, sizeof(program) - 1, err) < 0)
+		return -1;
+	/* Mounted noexec: an exception in Lightning's handler would end the training. */
+	if (access(path, X_OK) < 0)
+		return err_os(err, errno, "%s", path);
+	return 0;
+}
+
+char **slurm_road_environment(const char *directory, unsigned attempt)
+{
+	const char *path = getenv("PATH");
+	char **pairs = memory_new(8 * sizeof(*pairs));
+	size_t count = 0;
+
+	pairs[count++] = text_copy("SLURM_NTASKS=1");
+	pairs[count++] = text_copy("SLURM_PROCID=0");
+	pairs[count++] = text_copy("SLURM_LOCALID=0");
+	pairs[count++] = text_copy("SLURM_NODEID=0");
+	pairs[count++] = text_format("SLURM_JOB_ID=%u", attempt);
+	pairs[count++] = text_copy("SLURM_JOB_NAME=reprieve");
+	pairs[count++] = text_format("PATH=%s:%s", directory, path ? path : "/usr/bin:/bin");
+	return pairs;
+}

@@ -1,0 +1,31 @@
+/*
+ * PURE. Which checkpoints of a directory are not complete, by the rules of the profiles: a marker that is missing, a sentinel that
+ * is still there, half of a pair, a number that the pointer beside it has not reached. What the files hold is content.h's matter.
+ */
+#ifndef TORN_SET_H
+#define TORN_SET_H
+
+#include "profile.h"
+
+struct torn_set_view {
+	const struct snapshot_files *files; /* sorted by path */
+	/* The text of a small file, NUL-terminated; NULL: cannot be read. Owned by the view. */
+	const char *(*text)(void *arg, const char *path);
+	/* Written in the save that is being judged; NULL: there is none, and what lies there counts. */
+	bool (*fresh)(void *arg, const char *path);
+	void *arg;
+};
+
+/* `path`: the unit or file, relative, valid during the call like `why` ("checkpoint-5 has no trainer_state.json"). Each is told once. */
+typedef void torn_set_fn(void *arg, const char *path, const char *why);
+
+/* By the rules of `profile` (may be NULL), and by those of the others that are unmistakable. */
+void torn_set_find(const struct profile *profile, const struct torn_set_view *view,
+	torn_set_fn *tell, void *arg);
+
+/* A numbered checkpoint beside the one at `path` that has a higher number and holds a marker of completeness; the caller frees. NULL:
+ * there is none. */
+char *torn_set_later(
+	const struct profile *profile, const struct torn_set_view *view, const char *path);
+
+#endif

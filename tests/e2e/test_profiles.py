@@ -1,0 +1,419 @@
+"""Profiles and content: what the framework's layout and the files themselves say about a checkpoint.
+
+The jobs here write the layouts of frameworks, as the frameworks do, without having them: the first word of each script is the import
+that makes it recognised. tests/frameworks runs the real ones.
+"""
+import io
+import signal
+import textwrap
+import zipfile
+
+import pytest
+
+from harness import EXIT_USAGE, PYTHON, one_line, wait_for
+
+# What a job of these tests can say: write(path, content, done) puts a file there, pause() outlasts the quiet time.
+PROLOGUE = '''
+import io, os, sys, time, zipfile
+if False:
+    {imports}
+
+ROOT = os.environ["REPRIEVE_CHECKPOINT_DIR"]
+
+def archive(text):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("data", text)
+    return buffer.getvalue()
+
+def write(path, content=b"{{}}"):
+    path = os.path.join(ROOT, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+
+def move(old, new):
+    os.rename(os.path.join(ROOT, old), os.path.join(ROOT, new))
+
+def say(*words):
+    print(*words, flush=True)
+
+def pause():
+    time.sleep(1.2)
+
+def for_ever():
+    say("waits")
+    time.sleep(600)
+
+def slurm(name):
+    return os.environ.get("SL" + "URM_" + name)  # a script that says the whole word has plans of its own
+
+def names():
+    found = [os.path.relpath(os.path.join(at, name), ROOT) for at, _, files in os.walk(ROOT) for name in files]
+    say("sees", *sorted(found))
+
+'''
+QUIET = ("--quiet-time", "0.3s")
+
+
+def archive(text="content"):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("data", text)
+    return buffer.getvalue()
+
+
+def lay(directory, **files):
+    """Files below the directory: {"a/b": b"..."}"""
+    for path, content in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_bytes(content)
+
+
+def start(place, program, imports="pass", options=(), **more):
+    script = place.path / "train.py"
+    script.write_text(PROLOGUE.format(imports=imports) + textwrap.dedent(program))
+    return place.run(PYTHON, script, options=[*QUIET, *options], **more)
+
+
+def files_of(place, snapshot):
+    result = place.verb("show", snapshot, "--json")
+    assert result.code == 0, result
+    return sorted(entry["path"] for entry in result.json["entries"] if entry.get("type", "file") == "file")
+
+
+def newest_files(place):
+    return files_of(place, place.newest()["id"])
+
+
+def quarantined(place):
+    beside = place.path / "checkpoints.reprieve" / "quarantine"
+    return sorted(str(path.relative_to(beside)).split("/", 1)[1]
+                  for path in beside.rglob("*") if path.is_file() or path.is_symlink())
+
+
+def seen(run):
+    """What the job found in its directory when it began."""
+    assert run.wait() == 0, run
+    return [line.split()[1:] for line in run.out.splitlines() if line.startswith("sees")][0]
+
+
+# --- saying which ---
+
+@pytest.mark.parametrize("imports, name, words", [
+    ("from transformers import Trainer", "hf", "cannot be asked"),
+    ("import lightning.pytorch as pl", "lightning", "cannot be asked"),
+    ("import lightning; ModelCheckpoint(save_on_exception=True)", "lightning", "asked with SIGTERM"),
+    ("import xgboost as xgb", "xgboost", "its periodic ones count"),
+    ("import torch, numpy", "torch", "asked with SIGTERM"),
+])
+def test_said_at_the_start(place, imports, name, words):
+    run = start(place, "say('runs')", imports)
+    assert run.wait() == 0, run
+    line = next(line for line in run.err.splitlines() if "profile" in line)
+    assert f"profile {name} (" in line and "train.py imports" in line and words in line, run
+
+
+def test_nothing_is_said_of_a_job_that_is_not_recognised(place):
+    run = start(place, "say('runs')")
+    assert run.wait() == 0 and "profile" not in run.err, run
+
+
+def test_chosen(place):
+    run = start(place, "say('runs')", "import torch", options=["--profile", "xgboost"])
+    assert run.wait() == 0 and "profile xgboost (chosen)" in run.err, run
+    run = start(place, "say('runs')", "import torch", REPRIEVE_PROFILE="none")
+    assert run.wait() == 0 and "profile" not in run.err, run
+
+
+def test_a_signal_that_the_user_chose_wins(place):
+    run = start(place, "say('runs')", "import lightning", options=["--checkpoint-signal", "USR2"])
+    assert run.wait() == 0 and "asked with SIGUSR2, as --checkpoint-signal says" in run.err, run
+
+
+def test_there_is_no_such_profile(place):
+    result = place.query("run", "--profile", "pytorch", "--", "true")
+    assert result.code == EXIT_USAGE
+    assert "there is no profile 'pytorch'" in one_line(result) and "lightning, " in one_line(result)
+
+
+def test_explain(place):
+    result = place.query("explain", "profile", "--json")
+    assert result.code == 0, result
+    names = [profile["name"] for profile in result.json]
+    assert {"files", "torch", "hf", "lightning", "dcp", "deepspeed", "orbax"} <= set(names)
+    for name in names:
+        text = place.query("explain", "profile", name)
+        assert text.code == 0 and text.out.startswith(f"{name}: ") and "resuming" in text.out, text
+        assert place.query("explain", "profile", name, "--json").json["name"] == name
+    assert place.query("explain", "profile", "nope").code == EXIT_USAGE
+    assert place.query("explain").code == EXIT_USAGE
+
+
+# --- not complete before it is ---
+
+def test_a_pause_before_the_marker_is_no_end(place):
+    """A directory that is still, but whose framework has not written its last file."""
+    run = start(place, """
+        write("checkpoint-1/model.bin", archive("1"))
+        pause()
+        write("checkpoint-1/trainer_state.json")
+        pause()
+        for_ever()
+        """, "from transformers import Trainer")
+    run.wait_for_event("durable")
+    assert len(place.snapshots()) == 1
+    assert newest_files(place) == ["checkpoint-1/model.bin", "checkpoint-1/trainer_state.json"]
+    assert "checkpoint-1 has no trainer_state.json: not taken before the rest comes" in run.err
+
+
+def test_a_pause_in_the_middle_of_a_file_is_no_end(place):
+    """Closed by its writer, and yet not whole: it goes on later."""
+    run = start(place, """
+        whole = archive("x" * 5000)
+        write("model.pt", whole[:3000])
+        pause()
+        write("model.pt", whole)
+        for_ever()
+        """)
+    run.wait_for_event("durable")
+    assert len(place.snapshots()) == 1
+    assert place.verb("restore", "latest", place.path / "back").code == 0
+    assert zipfile.ZipFile(place.path / "back" / "model.pt").read("data") == b"x" * 5000
+    assert "model.pt has no zip end record: not taken before the rest comes" in run.err
+
+
+@pytest.mark.parametrize("program, imports, complete", [
+    ("""
+        write("step-1/__0_0.distcp", b"1"); write("step-1/.metadata.tmp", b"m"); move("step-1/.metadata.tmp", "step-1/.metadata")
+        pause(); say("saved")
+        write("step-2/__0_0.distcp", b"2")
+        pause(); pause(); for_ever()
+     """, "import torch.distributed.checkpoint as dcp", ["step-1/.metadata", "step-1/__0_0.distcp"]),
+    ("""
+        write("global_step1/model.pt", archive("1")); write("latest", b"global_step1")
+        pause(); say("saved")
+        write("global_step2/model.pt", archive("2"))
+        pause(); pause(); for_ever()
+     """, "import deepspeed", ["global_step1/model.pt", "latest"]),
+    ("""
+        write("iter_0000001/model.pt", archive("1")); write("latest_checkpointed_iteration.txt", b"1")
+        pause(); say("saved")
+        write("iter_0000002/model.pt", archive("2"))
+        pause(); pause(); for_ever()
+     """, "from megatron.training import pretrain", ["iter_0000001/model.pt", "latest_checkpointed_iteration.txt"]),
+    ("""
+        write("1.orbax-checkpoint-tmp/data", b"1"); move("1.orbax-checkpoint-tmp", "1")
+        pause(); say("saved")
+        write("2.orbax-checkpoint-tmp/data", b"2")
+        pause(); pause(); for_ever()
+     """, "import orbax.checkpoint", ["1/data"]),
+    ("""
+        write("ckpt-1.data-00000-of-00001", b"1"); write("ckpt-1.index", b"i"); write("checkpoint", b"ckpt-1")
+        pause(); say("saved")
+        write("ckpt-2.data-00000-of-00001", b"2")
+        pause(); pause(); for_ever()
+     """, "import tensorflow as tf", ["checkpoint", "ckpt-1.data-00000-of-00001", "ckpt-1.index"]),
+], ids=["dcp", "deepspeed", "megatron", "orbax", "tf"])
+def test_what_has_no_commit_is_never_taken(place, program, imports, complete):
+    """Still for longer than the quiet time, and then killed: nothing of it is in a snapshot, and none of it is resumed from."""
+    run = start(place, program, imports)
+    run.wait_for_output("waits")
+    run.wait_for_event("durable")
+    run.kill()
+    for snapshot in place.snapshots():
+        assert files_of(place, snapshot["id"]) == complete, run
+    assert seen(start(place, "names()", imports)) == complete
+
+
+def test_a_set_that_was_given_up_does_not_hold_up_the_next(place):
+    """The exception in the middle of a save was caught; the save after it is whole."""
+    run = start(place, """
+        write("checkpoint-1/model.bin", archive("1"))
+        pause()
+        write("checkpoint-2/model.bin", archive("2"))
+        write("checkpoint-2/trainer_state.json")
+        for_ever()
+        """, "from transformers import Trainer")
+    run.wait_for_event("durable")
+    assert newest_files(place) == ["checkpoint-2/model.bin", "checkpoint-2/trainer_state.json"]
+    assert "checkpoint-1 has no trainer_state.json: not taken\n" in run.err
+
+
+def test_a_job_that_ends_leaves_what_is_whole(place):
+    run = start(place, """
+        write("good.pt", archive("1"))
+        write("bad.pt", archive("2")[:-5])
+        """)
+    assert run.wait() == 0, run
+    assert newest_files(place) == ["good.pt"]
+    assert "bad.pt has no zip end record: not taken" in run.err
+
+
+def test_none_asks_nobody(place):
+    run = start(place, 'write("bad.pt", archive("2")[:-5])', options=["--profile", "none"])
+    assert run.wait() == 0, run
+    assert newest_files(place) == ["bad.pt"]
+
+
+def test_the_sentinel_of_a_save_on_request(place):
+    """Everything is there, but the framework still says that it is not."""
+    run = start(place, """
+        write("checkpoint-1/checkpoint-is-incomplete.txt", b"")
+        write("checkpoint-1/model.bin", archive("1"))
+        write("checkpoint-1/trainer_state.json")
+        pause()
+        os.unlink(os.path.join(ROOT, "checkpoint-1/checkpoint-is-incomplete.txt"))
+        for_ever()
+        """, "from transformers import Trainer")
+    run.wait_for_event("durable")
+    assert [files_of(place, snapshot["id"]) for snapshot in place.snapshots()] == \
+        [["checkpoint-1/model.bin", "checkpoint-1/trainer_state.json"]]
+
+
+def test_rewritten_in_place_without_a_new_marker(place):
+    """The marker of the save before still lies there; it says nothing about this one."""
+    run = start(place, """
+        write("model/__0_0.distcp", b"1"); write("model/.metadata", b"m1")
+        pause(); pause()
+        write("model/__0_0.distcp", b"2")
+        pause()
+        write("model/.metadata", b"m2")
+        for_ever()
+        """, "import torch.distributed.checkpoint")
+    run.wait_for_event("durable", 2)
+    for number, snapshot in enumerate(reversed(place.snapshots()), 1):
+        target = place.path / f"back{number}"
+        assert place.verb("restore", snapshot["id"], target).code == 0
+        assert (target / "model/__0_0.distcp").read_bytes() == b"%d" % number
+        assert (target / "model/.metadata").read_bytes() == b"m%d" % number
+
+
+def test_many_files(place):
+    """More than are looked into on the spot."""
+    run = start(place, """
+        for number in range(300):
+            write(f"step-1/part-{number:03d}.pt", archive(str(number)))
+        pause()
+        write("step-2/part-000.pt", archive("1")[:-1])
+        for number in range(1, 300):
+            write(f"step-2/part-{number:03d}.pt", archive(str(number)))
+        pause()
+        write("step-2/part-000.pt", archive("1"))
+        for_ever()
+        """)
+    run.wait_for_event("durable", 2)
+    assert [len(files_of(place, snapshot["id"])) for snapshot in place.snapshots()] == [600, 300]
+    assert "step-2/part-000.pt has no zip end record" in run.err
+
+
+# --- quarantine ---
+
+@pytest.mark.parametrize("imports, files, kept, moved", [
+    ("from transformers import Trainer",
+     {"checkpoint-5/model.bin": archive(), "checkpoint-5/trainer_state.json": b"{}", "checkpoint-9/model.bin": archive(),
+      "checkpoint-9/trainer_state.json": b"{}", "checkpoint-9/checkpoint-is-incomplete.txt": b""},
+     ["checkpoint-5/model.bin", "checkpoint-5/trainer_state.json"],
+     ["checkpoint-9/checkpoint-is-incomplete.txt", "checkpoint-9/model.bin", "checkpoint-9/trainer_state.json"]),
+    ("pass", {"model-5.pt": archive(), "model-9.pt": archive()[:-1]}, ["model-5.pt"], ["model-9.pt"]),
+    ("pass", {"step-5/a.pt": archive(), "step-9/a.pt": archive(), "step-9/b.pt": archive()[:-1]}, ["step-5/a.pt"],
+     ["step-9/a.pt", "step-9/b.pt"]),
+    ("pass", {"version_0/checkpoints/epoch=0.ckpt": archive(), "version_0/checkpoints/epoch=1.ckpt": archive()[:-1]},
+     ["version_0/checkpoints/epoch=0.ckpt"], ["version_0/checkpoints/epoch=1.ckpt"]),
+    ("import deepspeed", {"latest": b"global_step5", "global_step5/m.pt": archive(), "global_step9/m.pt": archive()},
+     ["global_step5/m.pt", "latest"], ["global_step9/m.pt"]),
+    ("import keras", {"latest.weights.h5": b"x"}, [], ["latest.weights.h5"]),
+], ids=["hf", "file", "directory", "version", "deepspeed", "keras"])
+def test_torn_sets_are_moved_aside_at_the_start(place, imports, files, kept, moved):
+    lay(place.directory, **files)
+    run = start(place, "names()", imports)
+    assert seen(run) == kept
+    assert quarantined(place) == moved
+    assert "is not used, and was moved to" in run.err
+
+
+def test_a_link_to_what_is_moved_goes_with_it(place):
+    lay(place.directory, **{"epoch=0.ckpt": archive(), "epoch=1.ckpt": archive()[:-1]})
+    (place.directory / "last.ckpt").symlink_to("epoch=1.ckpt")
+    (place.directory / "best.ckpt").symlink_to("epoch=0.ckpt")
+    assert seen(start(place, "names()", "import lightning")) == ["best.ckpt", "epoch=0.ckpt"]
+    assert quarantined(place) == ["epoch=1.ckpt", "last.ckpt"]
+
+
+def test_what_was_restored_is_looked_into_as_well(place):
+    """A snapshot that was taken without looking."""
+    run = start(place, 'write("model-1.pt", archive("1")); write("model-2.pt", archive("2")[:-1])', options=["--profile", "none"])
+    assert run.wait() == 0 and newest_files(place) == ["model-1.pt", "model-2.pt"], run
+    place.directory = place.path / "elsewhere" / "checkpoints"
+    run = start(place, "names()")
+    assert seen(run) == ["model-1.pt"]
+    assert "model-2.pt has no zip end record" in run.err
+
+
+def test_none_moves_nothing(place):
+    lay(place.directory, **{"model-9.pt": archive()[:-1]})
+    assert seen(start(place, "names()", options=["--profile", "none"])) == ["model-9.pt"]
+
+
+# --- asking ---
+
+def test_a_framework_that_would_end_without_saving_is_not_asked(place):
+    notice = place.path / "notice"
+    run = start(place, """
+        import signal
+        def handler(*_):
+            say("asked"); sys.exit(143)
+        signal.signal(signal.SIGTERM, handler)
+        write("epoch=0.ckpt", archive("1"))
+        for_ever()
+        """, "import lightning", options=["--notice", f"file:{notice}", "--grace", "4"])
+    run.wait_for_event("durable")
+    run.wait_for_output("waits")
+    assert "cannot be asked" in run.err
+    run.signal(signal.SIGTERM)  # it is forwarded, as any entrypoint would
+    assert run.wait() == 75, run
+
+
+def test_like_slurm(place):
+    """Lightning's way under Slurm: a save on SIGUSR1, then `scontrol requeue`, and no end."""
+    run = start(place, """
+        # default_root_dir=ROOT
+        import signal, subprocess
+        def handler(*_):
+            write("hpc_ckpt_1.ckpt", archive("1"))
+            say("scontrol", subprocess.call(["scontrol", "requeue", slurm("JOB_ID")]))
+        signal.signal(10, handler)
+        say("tasks", slurm("NTASKS"), slurm("PROCID"))
+        for_ever()
+        """, "import lightning", options=["--every", "0.5s"])
+    assert "asked with SIGUSR1, as Slurm would" in wait_for("the profile", lambda: run.err, process=run.process)
+    run.wait_for_event("durable")
+    run.wait_for_output("scontrol 0")
+    assert "tasks 1 0" in run.out and newest_files(place) == ["hpc_ckpt_1.ckpt"]
+
+
+@pytest.mark.parametrize("program, environment", [
+    ("# default_root_dir=ROOT, devices=2", {}),
+    ("# default_root_dir=ROOT; fit(ckpt_path='last')", {}),
+    ("# default_root_dir=ROOT", {"SLURM_JOB_ID": "7"}),
+    ("# default_root_dir=ROOT", {"LOCAL_RANK": "0"}),
+    ("# its checkpoints lie elsewhere", {}),
+])
+def test_like_slurm_only_where_it_is_sound(place, program, environment):
+    run = start(place, program + "\nsay(slurm('NTASKS'))", "import lightning", **environment)
+    assert run.wait() == 0 and run.out.split() == ["None"], run
+    assert "as Slurm would" not in run.err
+
+
+def test_what_ends_the_job_is_not_sent_at_an_interval(place):
+    run = start(place, """
+        import signal
+        def handler(*_):
+            say("asked")
+        signal.signal(signal.SIGUSR2, handler)
+        for step in range(1, 5):
+            write(f"state-{step}.bin", b"x")
+            pause()
+        """, options=["--profile", "submitit", "--every", "0.3s"])
+    assert run.wait() == 0, run
+    assert "asked" not in run.out.split()

@@ -1,0 +1,267 @@
+/*
+ * tests/vectors/content holds small files that the libraries themselves have written (make.py there). Each is judged whole as it is,
+ * and never when it is cut off, wherever that is. The rows below are what files cannot be made to say so easily.
+ */
+#include "content.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static enum content_verdict judge_bytes(
+	const char *name, const uint8_t *bytes, size_t size, uint64_t claimed, char why[128])
+{
+	struct content_sample sample = {.name = name, .size = claimed, .head = bytes};
+	size_t tail = size < CONTENT_TAIL ? size : CONTENT_TAIL;
+
+	sample.head_size = size < CONTENT_HEAD ? size : CONTENT_HEAD;
+	sample.head_size = content_head_wanted(&sample);
+	if (sample.head_size > size)
+		sample.head_size = size;
+	sample.tail = bytes + size - tail;
+	sample.tail_size = tail;
+	return content_judge(&sample, why, 128);
+}
+
+/* In memory of exactly that size, so that a sanitizer sees a read beyond it. */
+static enum content_verdict judge_copy(
+	const char *name, const void *bytes, size_t size, char why[128])
+{
+	uint8_t *copy = malloc(size ? size : 1);
+	enum content_verdict verdict;
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, size);
+	verdict = judge_bytes(name, copy, size, size, why);
+	free(copy);
+	return verdict;
+}
+
+/* `cut_from`: shorter than that, nothing shows what it is. */
+static const struct vector {
+	const char *file;
+	size_t cut_from;
+	const char *why; /* with the last byte gone */
+} vectors[] = {
+	{"array.npy", 6, "has 175 bytes, its npy header says 176"},
+	{"scalar.npy", 6, "has 135 bytes, its npy header says 136"},
+	{"text.npy", 6, "has 167 bytes, its npy header says 168"},
+	{"version2.npy", 6, "has 167 bytes, its npy header says 168"},
+	{"arrays.npz", 4, "has no zip end record"},
+	{"model.pt", 4, "has no zip end record"},
+	{"comment.zip", 4, "has no zip end record"},
+	{"nothing.zip", 4, "has no zip end record"},
+	{"large.zip", 4, "has no zip end record"},
+	{"zip64.zip", 4, "has no zip end record"},
+	{"model.safetensors", 0, "has 231 bytes, its safetensors header says 232"},
+	{"empty.safetensors", 0, "ends in its safetensors header"},
+	{"old.h5", 8, "has 2095 bytes, its HDF5 superblock says 2096"},
+	{"middle.h5", 8, "has 2095 bytes, its HDF5 superblock says 2096"},
+	{"new.h5", 8, "has 2095 bytes, its HDF5 superblock says 2096"},
+	{"model.ubj", 1, "does not end as an XGBoost model does"},
+};
+
+static void read_vector(const char *file, struct bytes *bytes)
+{
+	char path[512];
+	struct err err;
+
+	snprintf(path, sizeof(path), "%s/%s", CONTENT_VECTORS, file);
+	*bytes = (struct bytes){.limit = 1 << 20};
+	assert_int_equal(file_read(path, bytes, &err), 0);
+}
+
+static void test_files_of_the_libraries(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		const struct vector *vector = &vectors[i];
+		struct bytes bytes;
+		char why[128];
+
+		print_message("%s\n", vector->file);
+		read_vector(vector->file, &bytes);
+		assert_int_equal(
+			judge_copy(vector->file, bytes.data, bytes.size, why), CONTENT_WHOLE);
+		for (size_t size = 0; size < bytes.size; size++) {
+			enum content_verdict verdict =
+				judge_copy(vector->file, bytes.data, size, why);
+
+			if (verdict == CONTENT_WHOLE)
+				fail_msg("%s with %zu bytes", vector->file, size);
+			if (size >= vector->cut_from && verdict != CONTENT_TORN)
+				fail_msg("%s with %zu bytes: no opinion", vector->file, size);
+		}
+		assert_string_equal(why, vector->why);
+		bytes_release(&bytes);
+	}
+}
+
+/* One array behind the other in one file: whole with one, with two, and with what follows. */
+static void test_several_arrays(void **state)
+{
+	struct bytes bytes;
+	char why[128];
+
+	(void)state;
+	read_vector("two.npy", &bytes);
+	assert_int_equal(judge_copy("two.npy", bytes.data, bytes.size, why), CONTENT_WHOLE);
+	assert_int_equal(judge_copy("two.npy", bytes.data, bytes.size - 1, why), CONTENT_WHOLE);
+	assert_int_equal(judge_copy("two.npy", bytes.data, 133, why), CONTENT_TORN);
+	bytes_release(&bytes);
+}
+
+/* Written over the middle of a bigger one: an end record that belongs to nothing that comes before it. */
+static void test_an_end_record_of_another(void **state)
+{
+	struct bytes bytes;
+	char why[128];
+	uint8_t both[4096];
+
+	(void)state;
+	read_vector("arrays.npz", &bytes);
+	memcpy(both, bytes.data, 100);
+	memcpy(both + 100, bytes.data, bytes.size);
+	assert_int_equal(judge_copy("a.npz", both, bytes.size + 100, why), CONTENT_TORN);
+	bytes_release(&bytes);
+}
+
+/* What HDF5 leaves in the superblock of a file that nobody closed. */
+static void test_hdf5_left_open(void **state)
+{
+	struct bytes bytes;
+	char why[128];
+
+	(void)state;
+	read_vector("new.h5", &bytes);
+	((uint8_t *)bytes.data)[11] |= 1;
+	assert_int_equal(judge_copy("new.h5", bytes.data, bytes.size, why), CONTENT_TORN);
+	assert_string_equal(why, "is marked by HDF5 as open for writing");
+	((uint8_t *)bytes.data)[11] = 0;
+	memset((uint8_t *)bytes.data + 28, 0xff, 8);
+	assert_int_equal(judge_copy("new.h5", bytes.data, bytes.size, why), CONTENT_TORN);
+	assert_string_equal(why, "has an HDF5 superblock that was not finished");
+	bytes_release(&bytes);
+}
+
+#define TEXT(text) (text), sizeof(text) - 1
+#define NPY(dictionary) TEXT("\x93NUMPY\1\0\x60\0" dictionary)
+
+// clang-format off
+static const struct row {
+	const char *name, *bytes;
+	size_t size;
+	enum content_verdict verdict;
+} rows[] = {
+	{"notes.txt", TEXT("anything"), CONTENT_UNKNOWN},
+	{"notes.txt", TEXT(""), CONTENT_UNKNOWN},
+	{"model.pt", TEXT(""), CONTENT_TORN},
+	{"model.h5", TEXT(""), CONTENT_TORN},
+	{"legacy.pt", TEXT("\x80\2\x8a\nl\xfc\x9c"), CONTENT_UNKNOWN},
+	{"latest", TEXT("global_step5"), CONTENT_UNKNOWN},
+	{"model.safetensors", TEXT("1234567"), CONTENT_TORN},
+	{"model.safetensors", TEXT("\0\0\0\0\0\0\0\0\0\0\0\0"), CONTENT_TORN},
+	{"model.safetensors", TEXT("\xff\xff\xff\xff\xff\xff\xff\xff{}"), CONTENT_TORN},
+	{"model.safetensors", TEXT("\xf7\xff\xff\xff\xff\xff\xff\xff{}"), CONTENT_TORN},
+	{"model.safetensors", TEXT("\2\0\0\0\0\0\0\0{}"), CONTENT_WHOLE},
+	{"model.safetensors", TEXT("\x1a\0\0\0\0\0\0\0{\"data_offsets\":[0,99999999999999999999999]"), CONTENT_TORN},
+	{"model.safetensors", TEXT("\x10\0\0\0\0\0\0\0{\"data_offsets\":"), CONTENT_WHOLE},
+	{"model.safetensors", TEXT("\4\0\0\0\0\0\0\0{\"\\\""), CONTENT_WHOLE},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (4294967296, 4294967296), }                                              "), CONTENT_TORN},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (99999999999999999999999999,), }                                         "), CONTENT_TORN},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (0, 18446744073709551615), }                                             "), CONTENT_WHOLE},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (-1,), }                                                                 "), CONTENT_UNKNOWN},
+	{"a.npy", NPY("{'descr': '|O', 'shape': (3,), }                                                                   "), CONTENT_UNKNOWN},
+	{"a.npy", NPY("{'descr': [('a', '<f8')], 'shape': (3,), }                                                         "), CONTENT_UNKNOWN},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (3                                                                       "), CONTENT_UNKNOWN},
+	{"a.npy", NPY("nothing of the kind                                                                                "), CONTENT_UNKNOWN},
+	{"a.npy", TEXT("\x93NUMPY\1\0\xff\xff{}        "), CONTENT_TORN},
+	{"a.npy", TEXT("\x93NUMPY\2\0\xff\xff\xff\xff{}        "), CONTENT_TORN},
+	{"a.npy", TEXT("\x93NUMPY\x63\0\xff\xff{}        "), CONTENT_UNKNOWN},
+	{"a.zip", TEXT("PK\3\4PK\5\6\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), CONTENT_TORN},
+	{"trainer_state.json", TEXT("{\"global_step\": 5}\n"), CONTENT_WHOLE},
+	{"trainer_state.json", TEXT("{\"global_step\": 5"), CONTENT_TORN},
+	{"model.safetensors.index.json", TEXT("{\"weight_map\": {"), CONTENT_TORN},
+	{"log_history.json", TEXT("{\"global_step\": 5"), CONTENT_UNKNOWN},
+};
+// clang-format on
+
+static void test_rows(void **state)
+{
+	char why[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum content_verdict verdict =
+			judge_copy(rows[i].name, rows[i].bytes, rows[i].size, why);
+
+		if (verdict != rows[i].verdict)
+			fail_msg("row %zu, %s: %d", i, rows[i].name, (int)verdict);
+		assert_int_equal(verdict == CONTENT_TORN, why[0] != '\0');
+	}
+}
+
+/* Garbage behind each magic number, at every size: no answer matters, but it must come, and from within the bytes. */
+static void test_garbage(void **state)
+{
+	static const char *const starts[] = {
+		"PK\3\4", "\x93NUMPY\1", "\x93NUMPY\2", "\x89HDF\r\n\x1a\n", "{", ""};
+	uint32_t seed = 1;
+	char why[128];
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		const char *start = starts[round % 6];
+		uint8_t bytes[300];
+		size_t size = (size_t)round % sizeof(bytes);
+
+		for (size_t i = 0; i < size; i++) {
+			seed = seed * 1103515245 + 12345;
+			bytes[i] = i < strlen(start) ? (uint8_t)start[i]
+				   : seed & 1 << 20  ? 0
+						     : (uint8_t)(seed >> 16);
+		}
+		judge_copy(round % 2 ? "x.safetensors" : "x.npy", bytes, size, why);
+	}
+}
+
+/* A header that says it is huge is not read whole. */
+static void test_bounded(void **state)
+{
+	uint8_t head[16] = {0, 0, 0, 0, 1, 0, 0, 0, '{'};
+	struct content_sample sample = {.name = "model.safetensors",
+		.size = 1ULL << 40,
+		.head = head,
+		.head_size = sizeof(head),
+		.tail = head,
+		.tail_size = sizeof(head)};
+	char why[128];
+
+	(void)state;
+	assert_int_equal(content_head_wanted(&sample), CONTENT_HEAD_MOST);
+	assert_int_equal(content_judge(&sample, why, sizeof(why)), CONTENT_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files_of_the_libraries),
+		cmocka_unit_test(test_several_arrays),
+		cmocka_unit_test(test_an_end_record_of_another),
+		cmocka_unit_test(test_hdf5_left_open),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+#include "profile.h"
+
+#include "base/text.h"
+#include "profile_options.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_the_table(void **state)
+{
+	char *names = profile_names();
+
+	(void)state;
+	for (size_t i = 0; i < profile_count; i++) {
+		const struct profile *profile = &profile_rows[i];
+
+		assert_ptr_equal(profile_find(profile->name), profile);
+		assert_non_null(strstr(names, profile->name));
+		assert_true(profile->title && profile->ask_note && profile->commit_note &&
+			    profile->resume_note);
+		assert_int_equal(profile->ask == PROFILE_ASK_SIGNAL, profile->signal != 0);
+		/* Lists end within their room. */
+		assert_null(profile->words[PROFILE_NAMES - 1]);
+		assert_null(profile->imports[PROFILE_NAMES - 1]);
+		assert_null(profile->temporary[PROFILE_NAMES - 1]);
+		assert_int_equal(profile->resume_codes[PROFILE_CODES - 1], 0);
+	}
+	assert_null(profile_find("auto"));
+	assert_null(profile_find(""));
+	free(names);
+}
+
+static void test_imports(void **state)
+{
+	static const struct {
+		const char *script, *module;
+		bool found;
+	} cases[] = {
+		{"import torch\n", "torch", true},
+		{"x = 1\n    import torch as t", "torch", true},
+		{"import os, torch", "torch", true},
+		{"import os as o,torch.nn", "torch", true},
+		{"from torch import nn", "torch", true},
+		{"from torch.nn import functional", "torch", true},
+		{"import torchvision", "torch", false},
+		{"# import torch", "torch", false},
+		{"print('import torch')", "torch", false},
+		{"important torch", "torch", false},
+		{"from torchvision import torch", "torch", false},
+		{"import torch.distributed.checkpoint as dcp", "torch.distributed.checkpoint",
+			true},
+		{"from torch.distributed import checkpoint", "torch.distributed.checkpoint", true},
+		{"from torch.distributed import fsdp, checkpoint as c",
+			"torch.distributed.checkpoint", true},
+		{"from torch.distributed import checkpointing", "torch.distributed.checkpoint",
+			false},
+		{"from torch.distributed.checkpoint import save", "torch.distributed.checkpoint",
+			true},
+		{"from torch import distributed", "torch.distributed.checkpoint", false},
+		{"import", "torch", false},
+		{"from", "torch", false},
+		{"from torch", "torch.nn", false},
+		{"", "torch", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (profile_imports(cases[i].script, cases[i].module) != cases[i].found)
+			fail_msg("%s in %s", cases[i].module, cases[i].script);
+}
+
+#define WORDS 5
+
+static void test_choosing(void **state)
+{
+	static const struct {
+		const char *command[WORDS], *script, *shell, *file, *profile;
+		bool can_be_asked;
+	} cases[] = {
+		{{"python", "train.py"}, "import torch", NULL, NULL, "torch", true},
+		{{"torchrun", "train.py"}, "import torch", NULL, NULL, "torchrun", true},
+		{{"/usr/bin/torchrun", "train.py"}, NULL, NULL, NULL, "torchrun", true},
+		{{"python", "-m", "torch.distributed.run"}, NULL, NULL, NULL, "torchrun", true},
+		{{"torchrun", "train.py"}, "import torch.distributed.checkpoint", NULL, NULL, "dcp",
+			true},
+		{{"bash", "x.sh"}, NULL, "export A=1\nexec torchrun --nproc 2 train.py\n", NULL,
+			"torchrun", true},
+		{{"python", "train.py"}, "from transformers import Trainer", NULL, NULL, "hf",
+			false},
+		{{"python", "train.py"},
+			"from transformers import "
+			"Trainer\nTrainingArguments(enable_jit_checkpoint=True)",
+			NULL, NULL, "hf", true},
+		{{"python", "train.py", "--enable_jit_checkpoint"},
+			"from transformers import Trainer", NULL, NULL, "hf", true},
+		{{"python", "train.py"}, "from transformers import AutoTokenizer\nimport torch",
+			NULL, NULL, "torch", true},
+		{{"accelerate", "launch", "train.py"}, "import torch", NULL, NULL, "accelerate",
+			false},
+		{{"accelerate", "launch", "train.py"}, "from transformers import Trainer", NULL,
+			NULL, "hf", false},
+		{{"deepspeed", "train.py"}, "import torch", NULL, NULL, "deepspeed", false},
+		{{"python", "train.py", "--deepspeed=x.json"}, "import torch", NULL, NULL,
+			"deepspeed", false},
+		{{"python", "pretrain_gpt.py", "--exit-signal-handler"}, "import torch", NULL, NULL,
+			"megatron", true},
+		{{"python", "train.py"}, "import lightning as L", NULL, NULL, "lightning", false},
+		{{"python", "train.py"},
+			"import lightning as L\nL.ModelCheckpoint(save_on_exception=True)", NULL,
+			NULL, "lightning", true},
+		{{"python", "train.py"}, "import pytorch_lightning", NULL, NULL, "lightning",
+			false},
+		{{"python", "train.py"},
+			"import tensorflow as tf\ntf.keras.callbacks.BackupAndRestore(d)", NULL,
+			NULL, "keras", false},
+		{{"python", "train.py"}, "import tensorflow as tf", NULL, NULL, "tf", false},
+		{{"python", "train.py"}, "import orbax.checkpoint as ocp", NULL, NULL, "orbax",
+			false},
+		{{"python", "train.py"}, "import xgboost", NULL, NULL, "xgboost", false},
+		{{"python", "-m", "submitit.core._submit"}, NULL, NULL, NULL, "submitit", true},
+		{{"train"}, NULL, NULL, "checkpoint-5/checkpoint-is-incomplete.txt", "hf", true},
+		{{"train"}, NULL, NULL, "step-5/__0_0.distcp", "dcp", true},
+		{{"python", "train.py"}, "import numpy", NULL, "a/model.pt", "numpy", true},
+		{{"train", "deepspeed-notes.txt"}, NULL, NULL, NULL, NULL, false},
+		{{"cat", "torchrun.txt"}, "print()", NULL, "notes", NULL, false},
+		{{"true"}, NULL, NULL, NULL, NULL, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *command[WORDS + 1] = {0};
+		struct snapshot_file file = {.path = text_copy(cases[i].file ? cases[i].file : "")};
+		struct snapshot_files files = {.items = &file, .count = 1};
+		struct profile_evidence evidence = {.command = command,
+			.script = cases[i].script,
+			.shell = cases[i].shell,
+			.checkpoints = cases[i].file ? &files : NULL};
+		struct profile_choice choice;
+		const char *name;
+
+		for (size_t j = 0; cases[i].command[j]; j++)
+			command[j] = text_copy(cases[i].command[j]);
+		profile_choose(&evidence, &choice);
+		name = choice.profile ? choice.profile->name : NULL;
+		if (!(text_equal(name, cases[i].profile) || (!name && !cases[i].profile)) ||
+			choice.can_be_asked != cases[i].can_be_asked)
+			fail_msg("row %zu: %s (%s), %d", i, name ? name : "none", choice.why,
+				choice.can_be_asked);
+		assert_int_equal(choice.profile != NULL, choice.why[0] != '\0');
+		for (size_t j = 0; command[j]; j++)
+			free(command[j]);
+		free(file.path);
+	}
+}
+
+static void test_names(void **state)
+{
+	const struct profile *hf = profile_find("hf"), *torch = profile_find("torch");
+
+	(void)state;
+	assert_true(profile_is_temporary(NULL, "step-5/.metadata.tmp"));
+	assert_true(profile_is_temporary(torch, "5.orbax-checkpoint-tmp-12/a/b"));
+	assert_true(profile_is_temporary(profile_find("safetensors"), ".tmpAbc123"));
+	assert_false(profile_is_temporary(torch, ".tmpAbc123"));
+	assert_true(profile_is_temporary(NULL, "tmp-checkpoint-5/model"));
+	assert_false(profile_is_temporary(hf, "checkpoint-5/model.tmp"));
+	assert_true(profile_is_commit(hf, "checkpoint-5/trainer_state.json"));
+	assert_false(profile_is_commit(hf, "checkpoint-5/config.json"));
+	assert_false(profile_is_commit(NULL, "checkpoint-5/trainer_state.json"));
+	assert_true(profile_is_sentinel(hf, "checkpoint-5/checkpoint-is-incomplete.txt"));
+	assert_true(profile_is_sentinel(NULL, "checkpoint-5/checkpoint-is-incomplete.txt"));
+	assert_false(profile_is_sentinel(hf, "checkpoint-5/trainer_state.json"));
+}
+
+static void test_exit_codes(void **state)
+{
+	(void)state;
+	assert_true(profile_resumes(profile_find("hf"), 0));
+	assert_true(profile_resumes(profile_find("lightning"), 143));
+	assert_true(profile_resumes(profile_find("tf"), 42));
+	assert_true(profile_resumes(profile_find("submitit"), 255));
+	assert_true(profile_resumes(profile_find("torchrun"), 1));
+	assert_false(profile_resumes(profile_find("torch"), 1));
+	assert_false(profile_resumes(profile_find("torch"), 0));
+	assert_false(profile_resumes(NULL, 143));
+}
+
+static void test_how_the_job_is_asked(void **state)
+{
+	static const struct {
+		const char *profile;
+		bool can_be_asked, chosen;
+		enum ask_method ask;
+		int signal;
+		bool ends;
+		const char *says;
+	} cases[] = {
+		{"hf", true, false, ASK_AUTO, 0, true,
+			"asked with SIGTERM; needs TrainingArguments"},
+		{"hf", false, false, ASK_AUTO, 0, false,
+			"it cannot be asked for a checkpoint, its periodic ones count"},
+		{"lightning", false, false, ASK_NONE, 0, false, "it cannot be asked"},
+		{"lightning", true, false, ASK_AUTO, 0, true, "asked with SIGTERM"},
+		{"submitit", true, false, ASK_SIGNAL, SIGUSR2, true, "asked with SIGUSR2"},
+		{"orbax", true, false, ASK_SIGNAL, SIGTERM, false, "asked with SIGTERM"},
+		{"submitit", true, true, ASK_SIGNAL, SIGUSR1, false,
+			"asked with SIGUSR1, as --checkpoint-signal says"},
+		{"lightning", false, true, ASK_SIGNAL, SIGUSR1, false,
+			"asked with SIGUSR1, as --checkpoint-signal says"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run_options options = {.ask_chosen = cases[i].chosen};
+		struct profile_choice choice = {.profile = profile_find(cases[i].profile),
+			.why = "chosen",
+			.can_be_asked = cases[i].can_be_asked};
+		char text[512];
+
+		if (cases[i].chosen) {
+			options.ask = ASK_SIGNAL;
+			options.checkpoint_signal = SIGUSR1;
+		}
+		profile_options_apply(&options, &choice);
+		assert_int_equal(options.ask, cases[i].ask);
+		assert_int_equal(options.checkpoint_signal, cases[i].signal);
+		assert_int_equal(options.ask_ends_job, cases[i].ends);
+		profile_options_format(&options, &choice, text, sizeof(text));
+		if (!strstr(text, cases[i].says))
+			fail_msg("row %zu: %s", i, text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_table),
+		cmocka_unit_test(test_imports),
+		cmocka_unit_test(test_choosing),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_exit_codes),
+		cmocka_unit_test(test_how_the_job_is_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* What is said of a request, and when: scripts of looks at processes. */
+#include "receipts.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#define RANKS 8
+#define PATIENCE 5000
+
+/* One letter for each rank at the time of a look: what it does by then. */
+#define NOT_ASKED '.'
+#define PENDING 'p'   /* asked, and its signal waits */
+#define BLOCKED 'b'   /* the same, asleep */
+#define COMPUTING 'c' /* delivered, and it burns time */
+#define WAITING 'w'   /* delivered, and it sleeps */
+#define STOPPED 't'
+#define DISK 'd'
+#define SAVING 's'
+#define GONE 'x'
+#define WRITER 'W' /* as WAITING, and it wrote the checkpoint before */
+
+struct scene {
+	const char *name;
+	int64_t at_ms[6];
+	const char *ranks[6]; /* at these times; the first one asks */
+	const char *lines[6]; /* what is said then; NULL: nothing */
+	bool unnumbered;
+	size_t expected; /* 0: as many letters as there are */
+};
+
+// clang-format off
+static const struct scene scenes[] = {
+	{.name = "one process that saves at once: nothing is added", {0, 250, 6000}, {"c", "s", "s"}, {NULL, NULL, NULL}, .unnumbered = true},
+	{.name = "one process in a long call, said again when it has taken twice as long",
+		{0, 250, 5000, 6000, 9000, 10000}, {"c", "c", "c", "c", "c", "c"},
+		{NULL, NULL, "process 100 has not reacted for 5 s (it is in one long call)", NULL, NULL,
+			"process 100 has not reacted for 10 s (it is in one long call)"}, .unnumbered = true},
+	{.name = "then it saves", {0, 5000, 6500, 20000}, {"w", "w", "s", "s"},
+		{NULL, "rank 0 has not reacted for 5 s (it waits in one long call)", NULL, NULL}},
+	{.name = "eight ranks, seven save",
+		{0, 200, 1200, 12200, 13000, 25000}, {"pppppppp", "cccccccc", "sssscsss", "ssscssss", "ssscssss", "ssscssss"},
+		{"8/8 ranks asked in 0.0 s", NULL, "8/8 ranks asked in 0.0 s, 7 saving",
+			"8/8 ranks asked in 0.0 s, 8 saving", NULL, NULL}},
+	{.name = "one of eight does not react",
+		{0, 1200, 12200, 13000, 24500}, {"cccccccc", "ssscssss", "ssscssss", "ssscssss", "ssscssss"},
+		{"8/8 ranks asked in 0.0 s", "8/8 ranks asked in 0.0 s, 7 saving",
+			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 12 s (it is in one long call)", NULL,
+			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 24 s (it is in one long call)"}},
+	{.name = "rank 0 writes for all: the others are no news",
+		{0, 1500, 9000, 60000}, {"wwww", "swww", "swww", "swww"},
+		{"4/4 ranks asked in 0.0 s", "4/4 ranks asked in 0.0 s, 1 saving", NULL, NULL}},
+	{.name = "but one that wrote before is",
+		{0, 1500, 9000}, {"wwwW", "swwW", "swwW"},
+		{"4/4 ranks asked in 0.0 s", "4/4 ranks asked in 0.0 s, 1 saving",
+			"4/4 ranks asked in 0.0 s, 1 saving, rank 3 has not reacted for 9 s (it waits in one long call)"}},
+	{.name = "nobody reacts", {0, 7000, 8000}, {"cw", "cw", "cw"},
+		{"2/2 ranks asked in 0.0 s",
+			"2/2 ranks asked in 0.0 s, 2 have not reacted for 7 s (rank 0: it is in one long call)", NULL}},
+	{.name = "a rank that comes late", {0, 1500, 3000}, {"c.", "s.", "sc"},
+		{NULL, "1/2 ranks asked in 0.0 s, 1 saving", "2/2 ranks asked in 3.0 s, 1 saving"}, .expected = 2},
+	{.name = "one is gone before it saved", {0, 2000}, {"ccc", "sxs"},
+		{"3/3 ranks asked in 0.0 s", "3/3 ranks asked in 0.0 s, 2 saving, 1 gone"}},
+	{.name = "one that has saved and gone is not missed", {0, 2000, 3500}, {"ccc", "sss", "sxs"},
+		{"3/3 ranks asked in 0.0 s", "3/3 ranks asked in 0.0 s, 3 saving", NULL}},
+	{.name = "stopped", {0, 6000}, {"t", "t"}, {NULL, "rank 0 has not reacted for 6 s (it is stopped)"}},
+	{.name = "in the kernel", {0, 6000}, {"d", "d"}, {NULL, "rank 0 has not reacted for 6 s (it hangs in the kernel, as for a disk)"}},
+	{.name = "blocked", {0, 6000}, {"b", "b"}, {NULL, "rank 0 has not reacted for 6 s (it blocks the signal)"}},
+	{.name = "processes without numbers", {0, 1500}, {"cc", "ss"},
+		{"2/2 processes asked in 0.0 s", "2/2 processes asked in 0.0 s, 2 saving"}, .unnumbered = true},
+};
+// clang-format on
+
+static struct receipt_look look_of(char letter, int64_t now_ms)
+{
+	struct receipt_look look = {.state = 'S',
+		.pending = letter == PENDING || letter == BLOCKED || letter == STOPPED ||
+			   letter == DISK,
+		.wrote = letter == SAVING,
+		.writes = letter == WRITER,
+		.gone = letter == GONE};
+
+	if (letter == COMPUTING || letter == PENDING) {
+		look.state = 'R';
+		look.cpu_ticks = (uint64_t)now_ms + 1;
+	}
+	if (letter == STOPPED)
+		look.state = 'T';
+	if (letter == DISK)
+		look.state = 'D';
+	return look;
+}
+
+static void add_asked(
+	struct receipts *receipts, const struct scene *scene, const char *ranks, int64_t now_ms)
+{
+	for (size_t i = receipts->count; ranks[i] && ranks[i] != NOT_ASKED; i++) {
+		struct rank rank = {.pid = 100 + (pid_t)i,
+			.number = scene->unnumbered ? PROCESS_NO_RANK : (int64_t)i};
+
+		receipts_add(receipts, &rank, 1,
+			scene->expected ? scene->expected : strlen(scene->ranks[0]), now_ms);
+	}
+}
+
+static void play(const struct scene *scene)
+{
+	struct receipts receipts = {0};
+	char line[RECEIPTS_LINE_SIZE];
+
+	print_message("%s\n", scene->name);
+	receipts_begin(&receipts, PATIENCE, 1000);
+	for (size_t step = 0; step < 6 && scene->ranks[step]; step++) {
+		int64_t now_ms = 1000 + scene->at_ms[step];
+		bool said;
+
+		add_asked(&receipts, scene, scene->ranks[step], now_ms);
+		for (size_t i = 0; i < receipts.count; i++) {
+			struct receipt_look look = look_of(scene->ranks[step][i], now_ms);
+
+			receipts_look(&receipts, i, &look);
+		}
+		said = receipts_say(&receipts, now_ms, line, sizeof(line));
+		if (scene->lines[step]) {
+			assert_true(said);
+			assert_string_equal(line, scene->lines[step]);
+		} else {
+			assert_false(said);
+		}
+	}
+	receipts_release(&receipts);
+}
+
+static void plays_all_scenes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
+		play(&scenes[i]);
+}
+
+/* Whatever is seen, a line fits, and delivered and saving never go back. */
+static void never_takes_a_receipt_back(void **state)
+{
+	static const char letters[] = "pbcwtdsxW";
+	struct receipts receipts = {0};
+	char line[RECEIPTS_LINE_SIZE];
+	uint32_t seed = 7;
+
+	(void)state;
+	receipts_begin(&receipts, PATIENCE, 0);
+	for (int64_t i = 0; i < RANKS; i++) {
+		struct rank rank = {.pid = 2000000000 + (pid_t)i, .number = INT32_MAX - i};
+
+		receipts_add(&receipts, &rank, 1, RANKS, 0);
+	}
+	for (int64_t now_ms = 0; now_ms < 2000000; now_ms += 250) {
+		size_t index = (seed >> 8) % RANKS;
+		struct receipt_look look =
+			look_of(letters[(seed >> 16) % (sizeof(letters) - 1)], now_ms);
+		struct receipt before = receipts.items[index];
+
+		seed = seed * 1664525u + 1013904223u;
+		receipts_look(&receipts, index, &look);
+		assert_true(receipts.items[index].saving >= before.saving);
+		assert_true(receipts.items[index].delivered >= before.delivered);
+		receipts_say(&receipts, now_ms, line, sizeof(line));
+		receipts_format(&receipts, now_ms, line, sizeof(line));
+		assert_true(strlen(line) + 1 < sizeof(line));
+	}
+	receipts_release(&receipts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plays_all_scenes),
+		cmocka_unit_test(never_takes_a_receipt_back),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
