@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "storage/storage.h"
+#include "transfer_options.h"
 #include "workspace.h"
 
 #include <jansson.h>
@@ -20,6 +21,7 @@ struct resume_request {
 	struct snapshot_id this_one; /* for RESTORE_THIS */
 	json_t *about;               /* for the attempt's record; borrowed */
 	struct workspace *workspace;
+	struct transfer_options transfer;
 	bool strict;   /* damage that leaves nothing to resume from is an error */
 	bool if_known; /* only where the store has this job already; otherwise nothing is done, and nothing is left behind */
 	bool claim_only; /* the job runs already: its directory is not touched */
@@ -38,6 +40,7 @@ struct resume_result {
 	struct snapshot_id
 		from; /* RESTORED and KEPT: what the job goes on from; none: not known to the store */
 	int64_t step;          /* of that; -1 unknown */
+	bool in_use;           /* it failed because another run uses the checkpoint directory */
 	bool newer_than_store; /* KEPT: what lies here is to be saved at once */
 	struct restore_result restored;
 	int64_t milliseconds;       /* the restore took */
