@@ -29,11 +29,24 @@ static void set_reason(char *reason, size_t capacity, const char *text, size_t s
 	reason[length] = '\0';
 }
 
+/* Words for people, unless all of them are a time: then that is the deadline. */
+static bool is_time(const struct file_content *content, int64_t *when)
+{
+	char text[64] = "";
+
+	if (content->size >= sizeof(text))
+		return false;
+	set_reason(text, sizeof(text), content->text, content->size);
+	return dates_parse(text, when);
+}
+
 static int64_t deadline_of(const struct file_content *content, json_t *object)
 {
 	json_t *seconds = json_object_get(object, "in_seconds");
 	int64_t when;
 
+	if (!object && is_time(content, &when))
+		return when;
 	if (dates_parse(json_text_or(object, "deadline", ""), &when))
 		return when;
 	if (json_is_number(seconds) && json_number_value(seconds) >= 0 &&
@@ -48,7 +61,7 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	auto_json json_t *object = NULL;
 	char reason[sizeof(verdict->notice.reason)] = "";
 	const char *identity = identity_of(content->path);
-	int64_t left;
+	int64_t left, when;
 
 	if (answer_first(&answer) == '{') {
 		object = json_parse(content->text, content->size, NULL);
@@ -57,7 +70,7 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 			return;
 		}
 		text_set(reason, sizeof(reason), json_text_or(object, "reason", ""));
-	} else {
+	} else if (!is_time(content, &when)) {
 		set_reason(reason, sizeof(reason), content->text, content->size);
 	}
 	if (!reason[0])

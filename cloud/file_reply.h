@@ -21,7 +21,7 @@ struct file_content {
 
 /*
  * Empty, or words for people: STOP within 30 s of its appearing. JSON: {"reason": TEXT, "deadline": TIME | "in_seconds": N,
- * "kind": "stop" | "advice"}, each optional. Broken JSON is UNKNOWN until it is settled, for it may still be being written; then the
+ * "kind": "stop" | "advice"}, each optional. A TIME alone is the deadline. Broken JSON is UNKNOWN until it is settled, for it may still be being written; then the
  * file's being there is what counts.
  */
 void file_reply(const struct file_content *content, struct verdict *verdict);

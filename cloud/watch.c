@@ -260,7 +260,8 @@ static int add_named(struct cloud_watch *watch, const char *name, struct err *er
 	const struct provider *provider;
 
 	if (strcmp(name, "none") == 0)
-		return 0;
+		return err_set(err, ERR_INVALID,
+			"\"none\" is none: leave out either that or the other sources");
 	if (strcmp(name, "auto") == 0)
 		return add_detected(watch, err);
 	if (text_starts(name, "file:") && name[5])
@@ -280,6 +281,8 @@ static int add_all(struct cloud_watch *watch, const char *sources, struct err *e
 	auto_free char *list = text_copy(sources && sources[0] ? sources : "auto");
 	char *at = list, *name;
 
+	if (strcmp(list, "none") == 0)
+		return 0;
 	while ((name = strsep(&at, ",")))
 		if (add_named(watch, name, err) < 0)
 			return -1;

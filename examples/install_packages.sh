@@ -15,7 +15,7 @@ readonly test=(clang clang-tidy clang-format shellcheck valgrind libcmocka-dev p
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
 readonly venv=(python3-venv)
 readonly node=(nodejs npm)
-readonly bench=(restic borgbackup lz4 tar)
+readonly bench=(restic borgbackup lz4 tar rclone)
 
 fail() {
 	echo "install_packages: $*" >&2

@@ -7,14 +7,14 @@ static _Atomic unsigned words_used;
 
 bool tracked_add(int fd)
 {
-	unsigned word = (unsigned)fd / TRACKED_BITS;
+	unsigned word = (unsigned)fd / TRACKED_BITS, bit = (unsigned)fd % TRACKED_BITS;
 	unsigned used = atomic_load(&words_used);
 
 	if ((unsigned)fd >= TRACKED_MOST)
 		return false;
 	while (used <= word && !atomic_compare_exchange_weak(&words_used, &used, word + 1)) {
 	}
-	atomic_fetch_or(&tracked_words[word], 1u << (fd % TRACKED_BITS));
+	atomic_fetch_or(&tracked_words[word], 1u << bit);
 	return true;
 }
 
@@ -24,7 +24,7 @@ bool tracked_remove(int fd)
 
 	if ((unsigned)fd >= TRACKED_MOST)
 		return false;
-	bit = 1u << (fd % TRACKED_BITS);
+	bit = 1u << ((unsigned)fd % TRACKED_BITS);
 	return atomic_fetch_and(&tracked_words[fd / TRACKED_BITS], ~bit) & bit;
 }
 

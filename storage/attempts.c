@@ -247,11 +247,33 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	return 0;
 }
 
+/*
+ * Not even our own claim is left: somebody has emptied the store under a running job. What the next take relies on is gone too, so
+ * it sends everything, and the store is marked as one again.
+ */
+static int begin_again(struct storage *storage, struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+
+	if (storage_mark(storage->store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+		if (err)
+			*err = own;
+		return -1;
+	}
+	if (storage->emptied)
+		return 0;
+	storage->emptied = true;
+	for (size_t i = 0; i < storage->index.pack_count; i++)
+		index_pack_lost(&storage->index, (uint32_t)i);
+	return err_set(err, ERR_RETRY, "the store has been emptied: everything is sent again");
+}
+
 int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->job);
 	auto_(store_listing_release) struct store_listing found = {0};
+	bool claim_is_there = number == 0;
 
 	*newest = number;
 	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
@@ -259,9 +281,12 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 	for (size_t i = 0; i < found.count; i++) {
 		unsigned long claimed = strtoul(found.items[i].key + strlen(prefix), NULL, 10);
 
+		claim_is_there = claim_is_there || claimed == number;
 		if (claimed > *newest && claimed <= UINT32_MAX)
 			*newest = (uint32_t)claimed;
 	}
+	if (!claim_is_there && *newest == number && !storage->read_only)
+		return begin_again(storage, cancel, err);
 	return 0;
 }
 

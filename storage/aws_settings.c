@@ -238,7 +238,7 @@ static void find_profile(struct aws_settings *settings)
 
 static void find_places(struct aws_settings *settings)
 {
-	const char *region = variable("AWS_REGION");
+	const char *region = variable("AWS_REGION"), *bundle = variable("AWS_CA_BUNDLE");
 
 	if (!region)
 		region = variable("AWS_DEFAULT_REGION");
@@ -247,6 +247,7 @@ static void find_places(struct aws_settings *settings)
 	settings->region = copy_or_null(region);
 	settings->endpoint = copy_or_null(find_endpoint(settings, "S3"));
 	settings->sts_endpoint = copy_or_null(find_endpoint(settings, "STS"));
+	settings->ca_file = copy_or_null(bundle ? bundle : profile_setting(settings, "ca_bundle"));
 }
 
 int aws_settings_load(struct aws_settings *settings, struct err *err)
@@ -275,6 +276,7 @@ void aws_settings_release(struct aws_settings *settings)
 	free(settings->region);
 	free(settings->endpoint);
 	free(settings->sts_endpoint);
+	free(settings->ca_file);
 	headers_free(settings->headers);
 	*settings = (struct aws_settings){0};
 }

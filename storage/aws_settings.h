@@ -1,8 +1,8 @@
 /*
  * What the environment and AWS's shared files say, read once when a store is opened. AWS's own names work as they do elsewhere:
  * AWS_PROFILE, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL,
- * AWS_ENDPOINT_URL_STS, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS, AWS_REQUEST_CHECKSUM_CALCULATION, and in a profile region,
- * endpoint_url, services, s3.addressing_style, request_checksum_calculation. And further:
+ * AWS_ENDPOINT_URL_STS, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS, AWS_REQUEST_CHECKSUM_CALCULATION, AWS_CA_BUNDLE, and in a profile region,
+ * endpoint_url, services, s3.addressing_style, request_checksum_calculation, ca_bundle. And further:
  *
  *	AWS_REQUEST_PAYER=requester	our account pays for requests to another's bucket
  *	REPRIEVE_S3_ADDRESSING		auto, path or virtual
@@ -30,6 +30,7 @@ struct aws_settings {
 	char *region;          /* NULL: nothing says it */
 	char *endpoint;        /* of S3; NULL: AWS itself */
 	char *sts_endpoint;    /* NULL: by region */
+	char *ca_file;         /* whose certificates are trusted; NULL: as base/http.h says */
 	enum s3_style style;
 	bool checksums;   /* send x-amz-checksum-crc32c with what is put */
 	bool conditional; /* the store knows If-None-Match */

@@ -117,7 +117,9 @@ static int ask(const struct aws_settings *settings, const struct bytes *form,
 		.judge = judge,
 	};
 	auto_(remote_free) struct remote *remote =
-		remote_new(&(struct remote_options){.patience_ms = PATIENCE_MS});
+		remote_new(&(struct remote_options){.patience_ms = PATIENCE_MS,
+			.ca_file = settings->ca_file,
+			.ca_variable = "AWS_CA_BUNDLE"});
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
 	int result;
 

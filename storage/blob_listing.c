@@ -1,6 +1,7 @@
 #include "blob_listing.h"
 
 #include "base/cleanup.h"
+#include "timestamp.h"
 #include "xml.h"
 
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 
 struct page {
 	const char *prefix;
-	struct store_listing *listing;
+	struct store_listing found;
 	char *name; /* of the blob that is being read */
 	char *size;
+	int64_t modified_ms;
 	bool is_directory;
 	char *next;
 	bool is_page;
@@ -24,6 +26,7 @@ static void page_release(struct page *page)
 	free(page->name);
 	free(page->size);
 	free(page->next);
+	store_listing_release(&page->found);
 }
 AUTO(struct page, page_release);
 
@@ -33,7 +36,8 @@ static void replace(char **target, const char *text)
 	*target = text_copy(text);
 }
 
-static void add(struct page *page, const char *name, uint64_t size, bool folded)
+static void add(
+	struct page *page, const char *name, uint64_t size, int64_t modified_ms, bool folded)
 {
 	if (!text_starts(name, page->prefix)) {
 		if (!page->wrong.kind)
@@ -43,7 +47,7 @@ static void add(struct page *page, const char *name, uint64_t size, bool folded)
 	}
 	name += strlen(page->prefix);
 	if (name[0] && text_ends(name, "/") == folded)
-		store_listing_add(page->listing, name, size);
+		store_listing_add_dated(&page->found, name, size, modified_ms);
 }
 
 static void end_blob(struct page *page)
@@ -56,16 +60,18 @@ static void end_blob(struct page *page)
 			err_set(&page->wrong, ERR_CORRUPT,
 				"the list holds a blob without a name or a size");
 	} else if (!page->is_directory) {
-		add(page, page->name, size, false);
+		add(page, page->name, size, page->modified_ms, false);
 	}
 	free(take(&page->name));
 	free(take(&page->size));
+	page->modified_ms = 0;
 	page->is_directory = false;
 }
 
 static void take_element(void *arg, const char *path, const char *text)
 {
 	struct page *page = arg;
+	int64_t modified_ms;
 
 	if (!text_starts(path, ROOT))
 		return;
@@ -76,12 +82,14 @@ static void take_element(void *arg, const char *path, const char *text)
 		replace(&page->name, text);
 	else if (strcmp(path, "/Blobs/Blob/Properties/Content-Length") == 0)
 		replace(&page->size, text);
+	else if (strcmp(path, "/Blobs/Blob/Properties/Last-Modified") == 0)
+		page->modified_ms = timestamp_parse_http(text, &modified_ms) ? modified_ms : 0;
 	else if (strcmp(path, "/Blobs/Blob/Properties/ResourceType") == 0)
 		page->is_directory = strcmp(text, "directory") == 0;
 	else if (strcmp(path, "/Blobs/Blob") == 0)
 		end_blob(page);
 	else if (strcmp(path, "/Blobs/BlobPrefix/Name") == 0)
-		add(page, text, 0, true);
+		add(page, text, 0, 0, true);
 	else if (strcmp(path, "/NextMarker") == 0 && text[0])
 		replace(&page->next, text);
 }
@@ -89,7 +97,7 @@ static void take_element(void *arg, const char *path, const char *text)
 int blob_listing_read(const void *body, size_t size, const char *prefix,
 	struct store_listing *listing, char **next, struct err *err)
 {
-	auto_(page_release) struct page page = {.prefix = prefix, .listing = listing};
+	auto_(page_release) struct page page = {.prefix = prefix};
 
 	*next = NULL;
 	if (xml_read(body, size, take_element, &page, err) < 0)
@@ -98,6 +106,9 @@ int blob_listing_read(const void *body, size_t size, const char *prefix,
 		return err_set(err, ERR_CORRUPT, "the answer is no list of blobs");
 	if (page.wrong.kind)
 		return err_set(err, page.wrong.kind, "%s", page.wrong.text);
+	for (size_t i = 0; i < page.found.count; i++)
+		store_listing_add_dated(listing, page.found.items[i].key, page.found.items[i].size,
+			page.found.items[i].modified_ms);
 	*next = take(&page.next);
 	return 0;
 }

@@ -64,6 +64,12 @@ static bool is_skewed(const struct blob_reply *reply)
 	       llabs((long long)reply->skew_ms) > SKEW_MOST_MS;
 }
 
+/* "Put Blob" answers 201 and nothing else. */
+static bool is_strange(const struct blob_reply *reply)
+{
+	return !reply->is_identified || (reply->is_put && reply->status != 201);
+}
+
 enum remote_verdict blob_reply_judge(const struct blob_reply *reply, struct err *err)
 {
 	const struct rule taken = {
@@ -73,9 +79,11 @@ enum remote_verdict blob_reply_judge(const struct blob_reply *reply, struct err 
 		.verdict = reply->bearer ? REMOTE_REFRESH : REMOTE_FAILED, .kind = ERR_DENIED};
 	const struct rule busy = {.verdict = REMOTE_RETRY, .kind = ERR_RETRY};
 	const struct rule unknown = {.verdict = REMOTE_FAILED, .kind = ERR_FAILED};
+	const struct rule strange = {
+		.verdict = REMOTE_RETRY, .kind = ERR_RETRY, .words = REMOTE_STRANGE};
 
 	if (reply->status >= 200 && reply->status < 300)
-		return REMOTE_DONE;
+		return is_strange(reply) ? say(reply, &strange, err) : REMOTE_DONE;
 	if (is_taken(reply))
 		return say(reply, &taken, err);
 	if (is_skewed(reply) && !reply->bearer)

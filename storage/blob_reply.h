@@ -14,10 +14,12 @@ struct blob_reply {
 	const char *message; /* first line of <Message>, or "" */
 	bool if_absent;      /* asked with If-None-Match: * */
 	bool bearer;         /* sent with a token that can be renewed */
+	bool is_put;
+	bool is_identified; /* has an x-ms-request-id, as all of the service's answers */
 	int64_t skew_ms; /* the answer's Date minus the clock it was signed with; 0 where it has none */
 };
 
-/* Fills `err` for everything but REMOTE_DONE. */
+/* Fills `err` for everything but REMOTE_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
 enum remote_verdict blob_reply_judge(const struct blob_reply *reply, struct err *err);
 
 #endif

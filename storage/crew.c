@@ -22,6 +22,8 @@ struct crew_member {
 	struct crew_member *next;
 };
 
+static _Thread_local bool lowered;
+
 void crew_condition(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
@@ -72,6 +74,7 @@ static void lower_priority(void)
 {
 	static const struct sched_param none;
 
+	lowered = true;
 	setpriority(PRIO_PROCESS, 0, NICE);
 	sched_setscheduler(0, SCHED_BATCH, &none);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_BEST_EFFORT_LOWEST);
@@ -98,8 +101,11 @@ int crew_add(struct crew *crew)
 	struct crew_member *member = memory_new(sizeof(*member));
 	int result;
 
+	/* A thread inherits its maker's priority: one that a low one makes has to leave like it. */
 	*member = (struct crew_member){
-		.crew = crew, .low = crew->hurried && !atomic_load(crew->hurried)};
+		.crew = crew,
+		.low = crew->hurried && (lowered || !atomic_load(crew->hurried)),
+	};
 	pthread_mutex_lock(&crew->mutex);
 	result = parallel_start(&member->thread, member_main, member);
 	if (result == 0) {

@@ -30,6 +30,7 @@ int fetch_span(
 
 	fetch->payload.size = 0;
 	fetch->at = (struct extent){0};
+	fetch->cancel = cancel;
 	if (store->ops->get(store, key, span->offset, span->size, &fetch->payload, cancel, err) <
 		0) {
 		/* A manifest names it: that it is not there is damage, not a question. */
@@ -42,16 +43,47 @@ int fetch_span(
 	return 0;
 }
 
+static uint8_t *payload_of(const struct fetch *fetch, const struct chunk *chunk)
+{
+	return fetch->payload.data + (chunk->offset - fetch->at.offset);
+}
+
+static int unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
+	const uint8_t **raw, struct err *err)
+{
+	return chunk_unpack(chunk->codec, chunk->digest, payload_of(fetch, chunk), chunk->stored,
+		fetch->space, raw_size, raw, err);
+}
+
+/* Over what was received, which is right for the chunks beside it. */
+static int fetch_again(
+	struct fetch *fetch, const struct chunk *chunk, const char *key, struct err *err)
+{
+	struct store *store = fetch->storage->store;
+	auto_(bytes_release) struct bytes again = {0};
+
+	if (store->ops->get(store, key, chunk->offset, chunk->stored, &again, fetch->cancel, err) <
+		0)
+		return -1;
+	memcpy(payload_of(fetch, chunk), again.data, chunk->stored);
+	fetch->bytes_fetched += chunk->stored;
+	return 0;
+}
+
 int fetch_unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
 	const uint8_t **raw, struct err *err)
 {
-	const uint8_t *payload = fetch->payload.data + (chunk->offset - fetch->at.offset);
 	auto_free char *key = NULL;
+	struct err own = {0};
 
-	if (chunk_unpack(chunk->codec, chunk->digest, payload, chunk->stored, fetch->space,
-		    raw_size, raw, err) == 0)
+	if (unpack(fetch, chunk, raw_size, raw, &own) == 0)
 		return 0;
 	key = record_key_pack(fetch->storage, fetch->manifest->packs[chunk->pack].key);
+	if (own.kind == ERR_CORRUPT && fetch_again(fetch, chunk, key, &own) == 0 &&
+		unpack(fetch, chunk, raw_size, raw, &own) == 0)
+		return 0;
+	if (err)
+		*err = own;
 	return err_wrap(err, "pack %s, chunk at %u", key, chunk->offset);
 }
 

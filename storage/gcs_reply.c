@@ -69,13 +69,21 @@ static enum remote_verdict judge_unauthorized(const struct gcs_reply *reply, str
 	return say(reply, &rule, err);
 }
 
+static bool is_strange(const struct gcs_reply *reply)
+{
+	return ((reply->is_get || reply->is_put) && !reply->is_tagged) ||
+	       (reply->is_put && !reply->is_empty);
+}
+
 enum remote_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err)
 {
 	const struct rule busy = {.verdict = REMOTE_RETRY, .kind = ERR_RETRY};
 	const struct rule unknown = {.verdict = REMOTE_FAILED, .kind = ERR_FAILED};
+	const struct rule strange = {
+		.verdict = REMOTE_RETRY, .kind = ERR_RETRY, .words = REMOTE_STRANGE};
 
 	if (reply->status >= 200 && reply->status < 300)
-		return REMOTE_DONE;
+		return is_strange(reply) ? say(reply, &strange, err) : REMOTE_DONE;
 	if (reply->status == 401)
 		return judge_unauthorized(reply, err);
 	if (reply->status == 412)

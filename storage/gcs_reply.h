@@ -14,10 +14,13 @@ struct gcs_reply {
 	const char *message; /* <Message>, or "" */
 	bool if_absent;      /* asked with x-goog-if-generation-match: 0 */
 	bool anonymous;      /* sent without a token: there is none to renew */
+	bool is_get, is_put; /* of an object: a good answer has a generation or an ETag */
+	bool is_tagged;      /* and this one has */
+	bool is_empty;       /* without a body, as the answer to a put is */
 	int64_t skew_ms; /* the answer's Date minus the clock it was sent with; 0 where it has none */
 };
 
-/* Fills `err` for everything but REMOTE_DONE. */
+/* Fills `err` for everything but REMOTE_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
 enum remote_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err);
 
 #endif

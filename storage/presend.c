@@ -94,17 +94,21 @@ static int presend(struct presending *presending, struct presend_result *result,
 {
 	const struct presend_request *request = presending->request;
 	struct packing *packing = &presending->packing;
+	int (*open_tree)(const char *directory, bool (*exclude)(void *arg, const char *path),
+		void *arg, struct tree *tree, struct cancel *cancel, struct err *err) =
+		request->growing ? tree_glance : tree_freeze;
 	auto_(tree_release) struct tree tree = {.root_fd = -1};
 	struct reader_request reading = {
 		.tree = &tree,
 		.packing = packing,
 		.lenient = true,
+		.growth = request->growing ? &packing->storage->growth : NULL,
 		.enough = is_enough,
 		.told = ignore,
 		.arg = presending,
 	};
 
-	if (tree_freeze(request->directory, is_unwanted, presending, &tree, packing->cancel, err) <
+	if (open_tree(request->directory, is_unwanted, presending, &tree, packing->cancel, err) <
 			0 ||
 		warm_index(packing->storage, request->parent, false, packing->cancel, err) < 0)
 		return -1;

@@ -15,6 +15,7 @@
 struct file_reading {
 	struct tree_item *item;
 	size_t count, next, left; /* chunks: all, the next to hand out, not yet done */
+	size_t start;             /* the one to begin with; what is before it comes last */
 	int passes;
 	bool torn;                 /* ended before its time */
 	bool writers;              /* somebody had it open for writing when this pass began */
@@ -77,6 +78,7 @@ static bool is_enough(const struct reading *reading)
 static int next_piece(struct reading *reading, struct piece *piece, struct err *err)
 {
 	struct file_reading *file;
+	size_t number;
 	int result = 0;
 
 	pthread_mutex_lock(&reading->mutex);
@@ -87,11 +89,12 @@ static int next_piece(struct reading *reading, struct piece *piece, struct err *
 	if (file && result == 0) {
 		if (file->next == 0)
 			file->writers = tree_has_writers(file->item->fd);
+		number = (file->start + file->next) % file->count;
 		*piece = (struct piece){
 			.file = file,
-			.number = file->next,
+			.number = number,
 			.fd = file->item->fd,
-			.size = chunk_length(file->item->entry.size, file->next),
+			.size = chunk_length(file->item->entry.size, number),
 		};
 		file->next++;
 		result = 1;
@@ -162,6 +165,13 @@ static void read_again(struct reading *reading, struct file_reading *file)
 	pthread_mutex_unlock(&reading->mutex);
 }
 
+static void note_growth(struct reading *reading, const struct file_reading *file)
+{
+	pthread_mutex_lock(&reading->mutex);
+	growth_note(reading->request->growth, &file->item->stamp, file->torn ? 0 : file->count);
+	pthread_mutex_unlock(&reading->mutex);
+}
+
 /*
  * All of a file has been read, by this and other threads, none of which touches it now. Is it still the same? What was frozen was
  * one complete checkpoint: a file that was written to since belongs to another, and reading that would commit a mixture. Where only
@@ -173,6 +183,10 @@ static int finish_file(struct reading *reading, struct file_reading *file, struc
 	struct cancel *cancel = reading->packing->cancel;
 	struct file_stamp now;
 
+	if (reading->request->growth) {
+		note_growth(reading, file);
+		return 0;
+	}
 	if (tree_stamp(item->fd, false, &now, cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
 	if (!file->torn && file_stamp_equal(&now, &item->stamp) && is_one_version(file)) {
@@ -253,31 +267,46 @@ static void work(void *arg, struct crew_member *member)
 		fail(reading, &err);
 }
 
-/* Files that are as the last committed snapshot has them are not read at all. */
+/* A file that is as the last committed snapshot has it is not read at all. */
+static bool is_known(struct reading *reading, struct tree_item *item, size_t count)
+{
+	if (!index_find_file(&reading->packing->storage->index, item->entry.path, &item->stamp,
+		    item->entry.chunks, count))
+		return false;
+	atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
+	reading->locked.bytes_done += item->entry.size;
+	item->read = true;
+	if (item->fd >= 0)
+		close(take_fd(&item->fd));
+	return true;
+}
+
+/* How many pieces there are to read. */
 static uint64_t plan(struct reading *reading)
 {
-	struct index *index = &reading->packing->storage->index;
+	const struct growth *sent = &reading->packing->storage->growth;
+	const struct reader_request *request = reading->request;
 	uint64_t pieces = 0;
 
-	for (size_t i = 0; i < reading->request->tree->count; i++) {
-		struct tree_item *item = &reading->request->tree->items[i];
-		size_t count = chunk_count(item->entry.size);
+	for (size_t i = 0; i < request->tree->count; i++) {
+		struct tree_item *item = &request->tree->items[i];
+		size_t first = 0, end = chunk_count(item->entry.size);
 
 		if (item->entry.type != ENTRY_FILE)
 			continue;
-		item->entry.chunks = memory_new(count * sizeof(*item->entry.chunks));
-		if (index_find_file(
-			    index, item->entry.path, &item->stamp, item->entry.chunks, count)) {
-			atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
-			reading->locked.bytes_done += item->entry.size;
-			item->read = true;
-			if (item->fd >= 0)
-				close(take_fd(&item->fd));
-		} else if (count > 0) {
-			reading->locked.files[reading->locked.file_count++] =
-				(struct file_reading){.item = item, .count = count, .left = count};
-			pieces += count;
-		}
+		item->entry.chunks = memory_new(end * sizeof(*item->entry.chunks));
+		if (request->growth ? !growth_due(request->growth, &item->stamp, &first, &end)
+				    : is_known(reading, item, end) || end == 0)
+			continue;
+		/* What was not sent ahead goes first, so that the rest is digested while it is on its way. */
+		reading->locked.files[reading->locked.file_count++] = (struct file_reading){
+			.item = item,
+			.count = end,
+			.next = first,
+			.left = end - first,
+			.start = request->growth ? 0 : growth_end(sent, &item->stamp) % end,
+		};
+		pieces += end - first;
 	}
 	return pieces;
 }

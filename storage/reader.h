@@ -5,6 +5,7 @@
 #ifndef READER_H
 #define READER_H
 
+#include "growth.h"
 #include "packer.h"
 #include "tree.h"
 
@@ -13,6 +14,8 @@ struct reader_request {
 	struct packing *packing;
 	/* A presend: a file that changes is passed over, and nothing fails. */
 	bool lenient;
+	/* NULL, or: the files are still being written, and only what they have grown by is read. None counts as read then. */
+	struct growth *growth;
 	/* NULL, or: true ends it early; what has been read is handed over. Any thread. */
 	bool (*enough)(void *arg);
 	void (*told)(void *arg, uint64_t bytes_done); /* as it goes, from any thread */

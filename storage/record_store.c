@@ -39,31 +39,53 @@ char *record_key_pack(struct storage *storage, const char *key)
 	return text_format("jobs/%s/%s", storage->job, key);
 }
 
-static bool holds(struct store *store, const char *key, const struct bytes *record,
-	struct cancel *cancel, struct err *err)
+enum {
+	PUT_TRIES = 2,
+	GET_TRIES = 2,
+};
+
+/* After a put that failed with `put_err`: 0 where what is there is ours after all, else -1. *absent: the store took it for there, and
+ * nothing is: somebody's answer was about another moment. */
+static int settle(struct store *store, const char *key, const struct bytes *record,
+	const struct err *put_err, bool *absent, struct cancel *cancel)
 {
 	auto_(bytes_release) struct bytes there = {0};
+	struct err err = {0};
 
-	return store->ops->get(store, key, 0, STORE_TO_END, &there, cancel, err) == 0 &&
-	       there.size == record->size && memcmp(there.data, record->data, there.size) == 0;
+	*absent = false;
+	if (put_err->kind == ERR_DENIED || put_err->kind == ERR_NO_SPACE ||
+		put_err->kind == ERR_CANCELLED)
+		return -1;
+	if (store->ops->get(store, key, 0, STORE_TO_END, &there, cancel, &err) == 0)
+		return there.size == record->size &&
+				       memcmp(there.data, record->data, there.size) == 0
+			       ? 0
+			       : -1;
+	*absent = put_err->kind == ERR_EXISTS && err.kind == ERR_NOT_FOUND;
+	return -1;
 }
 
 int record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 	uint64_t *bytes, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes record = {0};
-	struct err put_err = {0}, get_err = {0};
+	struct err put_err = {0};
+	bool absent = true;
 
 	if (record_encode(kind, body, &record, err) < 0)
 		return -1;
 	if (bytes)
 		*bytes = record.size;
-	if (store->ops->put(
-		    store, key, record.data, record.size, STORE_IF_ABSENT, cancel, &put_err) == 0)
-		return 0;
-	if (put_err.kind != ERR_DENIED && put_err.kind != ERR_NO_SPACE &&
-		put_err.kind != ERR_CANCELLED && holds(store, key, &record, cancel, &get_err))
-		return 0;
+	for (int i = 0; absent && i < PUT_TRIES; i++) {
+		put_err = (struct err){0};
+		if (store->ops->put(store, key, record.data, record.size, STORE_IF_ABSENT, cancel,
+			    &put_err) == 0 ||
+			settle(store, key, &record, &put_err, &absent, cancel) == 0)
+			return 0;
+	}
+	if (absent)
+		return err_set(err, ERR_RETRY,
+			"the store says that %s exists, and then that it does not", key);
 	if (err)
 		*err = put_err;
 	return -1;
@@ -73,12 +95,22 @@ int record_get(struct store *store, const char *key, enum record_kind kind, json
 	struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes record = {0};
+	struct err own = {0};
 
-	if (store->ops->get(store, key, 0, STORE_TO_END, &record, cancel, err) < 0)
-		return -1;
-	if (record_decode(kind, record.data, record.size, body, err) < 0)
-		return err_wrap(err, "%s", key);
-	return 0;
+	/* Once more before it is called damaged: a bit can flip on the way. */
+	for (int i = 0; i < GET_TRIES; i++) {
+		record.size = 0;
+		if (store->ops->get(store, key, 0, STORE_TO_END, &record, cancel, err) < 0)
+			return -1;
+		own = (struct err){0};
+		if (record_decode(kind, record.data, record.size, body, &own) == 0)
+			return 0;
+		if (own.kind != ERR_CORRUPT)
+			break;
+	}
+	if (err)
+		*err = own;
+	return err_wrap(err, "%s", key);
 }
 
 int record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,

@@ -11,6 +11,7 @@
 #ifndef RECORD_STORE_H
 #define RECORD_STORE_H
 
+#include "growth.h"
 #include "hedge.h"
 #include "index.h"
 #include "lineage.h"
@@ -31,6 +32,7 @@ struct storage {
 	unsigned threads;
 	bool read_only;
 	struct index index; /* what the newest snapshot of this process consists of */
+	bool emptied;       /* by somebody else, after our claim */
 	bool warmed;        /* the index has seen what lay in the store before this process */
 
 	/* How content is moved. */
@@ -40,11 +42,15 @@ struct storage {
 	struct hedge hedge; /* these two are the uploader's */
 	struct rate rate;
 	struct uploader *uploader; /* kept from a presend to the take that follows; else NULL */
+	struct growth growth;      /* of presends */
 
 	void (*progress)(
 		void *arg, uint64_t bytes_done, uint64_t bytes_total); /* storage_watch() */
 	void *progress_arg;
 };
+
+/* Puts the format marker; ERR_EXISTS where it is. storage.c has it. */
+int storage_mark(struct store *store, struct cancel *cancel, struct err *err);
 
 /* All return keys that the caller frees. */
 char *record_key_attempt(struct storage *storage, uint32_t number);
@@ -57,10 +63,11 @@ char *record_key_pack(struct storage *storage, const char *key);
 /*
  * Writes a record if-absent, and knows the answer for certain: where the store's is ambiguous (lost reply, or "exists" for our own
  * retried put) the object is read back and compared; the nonce inside makes every record unique. ERR_EXISTS: another one is there.
+ * ERR_RETRY also where the store says twice that it exists, and that it does not when it is read.
  */
 int record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 	uint64_t *bytes, struct cancel *cancel, struct err *err);
-/* ERR_NOT_FOUND, ERR_CORRUPT, ERR_NEWER. The caller decrefs. */
+/* ERR_NOT_FOUND, ERR_CORRUPT (after a second look), ERR_NEWER. The caller decrefs. */
 int record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 	struct cancel *cancel, struct err *err);
 

@@ -27,6 +27,8 @@ struct remote_request {
 
 struct remote {
 	int64_t idle_ms, patience_ms;
+	char *ca_file;
+	const char *ca_variable;
 	pthread_mutex_t mutex; /* holds what follows */
 	struct http **
 		resting; /* the one used last is taken first, so that in a lull the others grow old and close */
@@ -82,12 +84,29 @@ AUTO(struct remote_request, remote_request_release);
 
 /* --- the pool --- */
 
+int64_t remote_patience_ms(struct err *err)
+{
+	const char *value = getenv("REPRIEVE_STORE_PATIENCE");
+	int64_t patience_ms = PATIENCE_MS;
+
+	if (value && value[0] && (!text_to_duration_ms(value, &patience_ms) || patience_ms <= 0))
+		return err_set(err, ERR_INVALID,
+			"REPRIEVE_STORE_PATIENCE is \"%.60s\": it is a time such as 30s", value);
+	return patience_ms;
+}
+
 struct remote *remote_new(const struct remote_options *options)
 {
 	struct remote *remote = memory_new(sizeof(*remote));
 
 	remote->idle_ms = options && options->idle_ms ? options->idle_ms : IDLE_MS;
-	remote->patience_ms = options && options->patience_ms ? options->patience_ms : PATIENCE_MS;
+	remote->patience_ms =
+		options && options->patience_ms ? options->patience_ms : remote_patience_ms(NULL);
+	if (remote->patience_ms < 0)
+		remote->patience_ms = PATIENCE_MS;
+	if (options && options->ca_file)
+		remote->ca_file = text_copy(options->ca_file);
+	remote->ca_variable = options ? options->ca_variable : NULL;
 	pthread_mutex_init(&remote->mutex, NULL);
 	return remote;
 }
@@ -99,6 +118,7 @@ void remote_free(struct remote *remote)
 	for (size_t i = 0; i < remote->resting_count; i++)
 		http_free(remote->resting[i]);
 	free(remote->resting);
+	free(remote->ca_file);
 	pthread_mutex_destroy(&remote->mutex);
 	free(remote);
 }
@@ -187,7 +207,7 @@ static int send_request(struct progress *progress, const struct remote_request *
 	struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	const struct remote_call *call = progress->call;
-	const struct http_request request = {
+	struct http_request request = {
 		.method = call->method,
 		.url = prepared->url,
 		.headers = (const char *const *)prepared->headers,
@@ -196,10 +216,15 @@ static int send_request(struct progress *progress, const struct remote_request *
 		.stall_timeout_ms = retry_stall_ms(cancel_left_ms(cancel)),
 		.idle_timeout_ms = progress->remote->idle_ms,
 		.fresh = progress->fresh,
+		.ca_file = progress->remote->ca_file,
+		.ca_variable = progress->remote->ca_variable,
 	};
 	struct http *http = NULL;
 	int result;
 
+	/* Else it would take one stall longer than it may. */
+	if (request.stall_timeout_ms > progress->remote->patience_ms)
+		request.stall_timeout_ms = progress->remote->patience_ms;
 	if (borrow(progress->remote, &http, err) < 0)
 		return -1;
 	result = http_perform(http, &request, response, cancel, err);

@@ -18,9 +18,15 @@
 
 struct remote;
 
+/* What a proxy or a login page answers with 200: nothing that was asked for has been done. */
+#define REMOTE_STRANGE \
+	"that is not the store's answer: is a proxy or a login page between here and it?"
+
 struct remote_options {
 	int64_t idle_ms; /* how long an unused connection may be kept; 0: 4 s (S3 closes after 5) */
-	int64_t patience_ms; /* how long a call goes on without success while no deadline is near; 0: 30 s */
+	int64_t patience_ms; /* how long a call goes on without success while no deadline is near; 0: remote_patience_ms() */
+	const char *ca_file; /* as in struct http_request; stays the caller's */
+	const char *ca_variable;
 };
 
 /* What prepare() is told. */
@@ -70,6 +76,9 @@ struct remote_statistics {
 	bool clock_seen;
 	int64_t clock_ms; /* server's clock minus ours, from the last answer's Date: to the second, plus the way */
 };
+
+/* What REPRIEVE_STORE_PATIENCE says ("90s"), else 30 s; -1, ERR_INVALID, where it says something else. */
+int64_t remote_patience_ms(struct err *err);
 
 struct remote *remote_new(const struct remote_options *options); /* NULL: defaults */
 void remote_free(struct remote *remote); /* when no call is under way; NULL is fine */

@@ -67,11 +67,10 @@ static int parse_url(struct s3_address *address, const char *url, struct err *er
 	address->bucket = text_copy_n(bucket, length);
 	if (!bucket_is_valid(address->bucket))
 		return err_set(err, ERR_INVALID,
-			"store %s: \"%s\" is no bucket's name; it is s3://BUCKET/PREFIX", url,
-			address->bucket);
+			"\"%s\" is no bucket's name; it is s3://BUCKET/PREFIX", address->bucket);
 	fault = prefix_fault(prefix);
 	if (fault)
-		return err_set(err, ERR_INVALID, "store %s: the prefix %s", url, fault);
+		return err_set(err, ERR_INVALID, "the prefix %s", fault);
 	address->prefix = text_format("%s%s", prefix, prefix[0] ? "/" : "");
 	return 0;
 }

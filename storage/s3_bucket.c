@@ -148,6 +148,7 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 		.status = response->status,
 		.region = http_header(response, "x-amz-bucket-region"),
 		.location = http_header(response, "location"),
+		.etag = http_header(response, "etag"),
 		.body = response->body.data,
 		.size = response->body.size,
 	};
@@ -201,7 +202,8 @@ int s3_bucket_init(struct s3_bucket *bucket, const char *url, struct err *err)
 		return -1;
 	}
 	bucket->chain = aws_chain_new(&bucket->settings);
-	bucket->remote = remote_new(NULL);
+	bucket->remote = remote_new(&(struct remote_options){
+		.ca_file = bucket->settings.ca_file, .ca_variable = "AWS_CA_BUNDLE"});
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 struct error_body {
 	bool is_error;
+	bool is_page; /* for people: not XML, or XHTML */
 	char code[64];
 	char message[200];
 	char region[64];
@@ -122,6 +123,7 @@ static void take_element(void *arg, const char *path, const char *text)
 {
 	struct error_body *body = arg;
 
+	body->is_page = body->is_page || strcasecmp(path, "html") == 0;
 	if (strncmp(path, "Error", 5) != 0 || (path[5] && path[5] != '/'))
 		return;
 	body->is_error = true;
@@ -139,8 +141,10 @@ static void read_error(const struct s3_answer *answer, struct error_body *body)
 {
 	*body = (struct error_body){0};
 	/* Garbage has no code: then the status decides. */
-	if (answer->size && xml_read(answer->body, answer->size, take_element, body, NULL) < 0)
+	if (answer->size && xml_read(answer->body, answer->size, take_element, body, NULL) < 0) {
 		body->is_error = body->code[0] != '\0';
+		body->is_page = true;
+	}
 }
 
 /* --- where to --- */
@@ -189,20 +193,61 @@ static enum remote_verdict tell(const struct s3_answer *answer, const struct err
 	return meaning->verdict;
 }
 
+/* What S3 sends has an ETag with each object ("PutObject" and "GetObject" of the API Reference), and nothing for people to read. */
+static bool is_strange(
+	enum s3_operation operation, const struct s3_answer *answer, const struct error_body *body)
+{
+	switch (operation) {
+	case S3_PUT:
+	case S3_PUT_IF_ABSENT:
+		return !answer->etag || body->is_page;
+	case S3_GET:
+		return !answer->etag;
+	case S3_REMOVE:
+		return body->is_page;
+	case S3_LIST: /* whoever reads the page finds out */
+		break;
+	}
+	return false;
+}
+
+static enum remote_verdict judge_good(enum s3_operation operation, const struct s3_answer *answer,
+	const struct error_body *body, struct err *err)
+{
+	if (!is_strange(operation, answer, body))
+		return REMOTE_DONE;
+	err_set(err, ERR_RETRY, "%d%s: " REMOTE_STRANGE, answer->status,
+		answer->etag ? "" : " without an ETag");
+	return REMOTE_RETRY;
+}
+
+/* S3 does not tell a caller that may not list what is missing. */
+static const char *explain_denial(enum s3_operation operation, const struct error_body *body)
+{
+	if (strcmp(body->code, "AccessDenied") != 0)
+		return NULL;
+	if (operation == S3_LIST)
+		return "allow s3:ListBucket on the bucket";
+	if (operation == S3_GET)
+		return "without the permission s3:ListBucket S3 says so also where an object is "
+		       "missing: allow it, and s3:GetObject";
+	return NULL;
+}
+
 enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_answer *answer,
 	struct s3_move *move, struct err *err)
 {
 	bool is_good = answer->status == 200 || answer->status == 204 || answer->status == 206;
 	const struct meaning *meaning;
-	const char *more = NULL;
-	struct error_body body;
+	struct error_body body = {0};
+	const char *more;
 
 	*move = (struct s3_move){0};
-	if (is_good && operation == S3_GET)
-		return REMOTE_DONE;
-	read_error(answer, &body);
+	/* An object's own bytes may look like anything. */
+	if (!is_good || operation != S3_GET)
+		read_error(answer, &body);
 	if (is_good && !body.is_error)
-		return REMOTE_DONE;
+		return judge_good(operation, answer, &body, err);
 	if (answer->status == 404 && operation == S3_REMOVE && strcmp(body.code, "NoSuchKey") == 0)
 		return REMOTE_DONE;
 	if (answer->status == 412 && operation == S3_PUT_IF_ABSENT) {
@@ -210,9 +255,7 @@ enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_
 		return REMOTE_FAILED;
 	}
 	meaning = meaning_of(answer->status, body.code);
-	if (operation == S3_GET && strcmp(body.code, "AccessDenied") == 0)
-		more = "without the permission s3:ListBucket S3 says so also where an object is "
-		       "missing: allow it, and s3:GetObject";
+	more = explain_denial(operation, &body);
 	if (meaning->verdict == REMOTE_MOVED && !read_move(answer, &body, move)) {
 		tell(answer, &body, meaning, more, err);
 		return REMOTE_FAILED;

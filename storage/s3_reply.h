@@ -17,6 +17,7 @@ struct s3_answer {
 	int status;
 	const char *region;   /* x-amz-bucket-region; NULL: not there */
 	const char *location; /* Location */
+	const char *etag;     /* ETag */
 	const void *body;
 	size_t size;
 };
@@ -29,7 +30,8 @@ struct s3_move {
 
 /*
  * ERR_NOT_FOUND only for S3's own NoSuchKey; ERR_EXISTS only for S3_PUT_IF_ABSENT. A missing bucket is ERR_INVALID, and a 403 always
- * ERR_DENIED: without s3:ListBucket S3 says 403 where an object is missing, and that must never pass for "nothing there".
+ * ERR_DENIED: without s3:ListBucket S3 says 403 where an object is missing, and that must never pass for "nothing there". A 200
+ * without what S3's own has (an ETag with an object, and to what is put or removed no page) is ERR_RETRY, to be tried again.
  */
 enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_answer *answer,
 	struct s3_move *move, struct err *err);

@@ -64,7 +64,7 @@ static bool job_is_valid(const char *job)
 	       job[strspn(job, allowed)] == '\0';
 }
 
-static int write_marker(struct store *store, struct cancel *cancel, struct err *err)
+int storage_mark(struct store *store, struct cancel *cancel, struct err *err)
 {
 	char created[32];
 	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
@@ -81,7 +81,7 @@ static int check_marker(
 	struct err own = {0};
 	auto_json json_t *body = NULL;
 
-	if (create && write_marker(store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+	if (create && storage_mark(store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
 		if (err)
 			*err = own;
 		return err_wrap(err, "store %s: cannot write to it", url);

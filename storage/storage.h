@@ -18,14 +18,16 @@
  *	take.c              take and commit; reader.[ch] reads files on all threads, packer.[ch] fills and puts packs
  *	restore.c           get back; fetch.[ch] a chunk from its pack, checked; layout.[ch] the directory that it goes into
  *	verify.c  export.c  listing.c
- *	warm.[ch] leftovers.[ch]  fill the index with what was there before; presend.c sends files before the checkpoint is complete
+ *	warm.[ch] leftovers.[ch]  fill the index with what was there before; presend.c sends files before the checkpoint is complete, growth PURE: how far
  *	transfer.[ch]       PURE: how much is done at once, in how much memory. hedge, rate, span: PURE: what is late, a limit, one request
  *	crew.[ch]           threads at low priority until there is hurry; uploader.[ch] packs on their way
  *	survey.[ch]         all that a job consists of, at once; retention.[ch] PURE: what is kept, and why
  *	pins.c forget.c sweep.[ch] import.c
- *	store_s3.c          s3_*.[ch], sigv4.[ch] PURE, aws_*.[ch] the credentials chain
- *	store_gcs.c         gcs_*.[ch], google_*.[ch], jwt.[ch]; store_azure.c: azure_*.[ch], blob_*.[ch]; bearer.[ch] tokens
- *	remote.[ch]         what the HTTP stores share: connections, the try loop; retry.[ch] PURE; xml.[ch] expat
+ *	store_s3.c          s3_bucket.[ch] a signed call; s3_address, s3_list, s3_reply, sigv4: PURE; aws_*.[ch] the credentials chain
+ *	store_gcs.c         gcs_address, gcs_reply: PURE; google_*.[ch] and jwt.[ch] the credentials
+ *	store_azure.c       azure_container.[ch] an authorized call; azure_account, azure_sign, blob_reply: PURE; azure_credentials.[ch] the tokens
+ *	remote.[ch]         what the HTTP stores share: connections, the try loop; bearer.[ch] and token_endpoint.[ch] tokens
+ *	blob_listing, pages, ranged, retry, uri, error_body, crc32c, timestamp: PURE, of the HTTP stores too; xml.[ch] expat
  *
  * Everything here blocks, honours `cancel` (which may be NULL) and may be called from any thread; one `struct storage` is used by
  * one call at a time unless said otherwise. Work inside a call runs on all processors. Nothing logs.
@@ -215,6 +217,9 @@ struct presend_request {
 	const char *const *
 		paths; /* relative to it: files that are closed. Those that are not there are passed over */
 	size_t path_count;
+	/* They are still being written: what has come since the last time is sent, some 32 MiB of a file at least, or nothing. It only
+	 * counts as far as the take finds the same bytes, so a file that is not written in order costs time and nothing else. */
+	bool growing;
 	/* NULL, or: true ends it early, with what has been read handed over. From any thread, often. */
 	bool (*enough)(void *arg);
 	void *arg;

@@ -11,6 +11,7 @@
 #include "gcs_address.h"
 #include "gcs_reply.h"
 #include "google_credentials.h"
+#include "pages.h"
 #include "ranged.h"
 #include "remote.h"
 #include "s3_list.h"
@@ -34,6 +35,11 @@ struct store_gcs {
 	struct remote *remote;
 };
 
+struct page {
+	struct store_listing *listing;
+	char **next;
+};
+
 /* One call, over all its tries. */
 struct call {
 	struct store_gcs *store;
@@ -45,6 +51,7 @@ struct call {
 	size_t body_size;
 	bool if_absent;
 	bool past_end_is_empty;
+	struct page *page;   /* which is read from a good answer; NULL: nothing to read */
 	char *authorization; /* of the last try */
 	bool refused;
 	int64_t sent_ms;
@@ -61,6 +68,7 @@ static void call_release(struct call *call)
 	free(call->authorization);
 }
 AUTO(struct call, call_release);
+AUTO(struct pages, pages_release);
 
 static struct store_gcs *gcs_of(struct store *store)
 {
@@ -110,6 +118,12 @@ static int prepare(void *arg, const struct remote_try *attempt, struct remote_re
 	return 0;
 }
 
+static int read_page(const struct call *call, const struct http_response *response, struct err *err)
+{
+	return s3_list_read(response->body.data, response->body.size, call->store->address.prefix,
+		call->page->listing, call->page->next, err);
+}
+
 static enum remote_verdict judge(void *arg, const struct http_response *response, struct err *err)
 {
 	struct call *call = arg;
@@ -121,12 +135,15 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 		.message = error.message,
 		.if_absent = call->if_absent,
 		.anonymous = !call->store->credentials,
+		.is_get = call->key && strcmp(call->method, "GET") == 0,
+		.is_put = strcmp(call->method, "PUT") == 0,
+		.is_tagged =
+			http_header(response, "x-goog-generation") || http_header(response, "ETag"),
+		.is_empty = response->body.size == 0,
 	};
 	enum remote_verdict verdict;
 	int64_t server_ms;
 
-	if (response->status >= 200 && response->status < 300)
-		return REMOTE_DONE;
 	if (response->status == 416 && call->past_end_is_empty)
 		return REMOTE_DONE;
 	error_body_read(response->body.data, response->body.size, &error);
@@ -134,6 +151,12 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 		reply.skew_ms = server_ms - call->sent_ms;
 	verdict = gcs_reply_judge(&reply, err);
 	call->refused = verdict == REMOTE_REFRESH || verdict == REMOTE_SKEWED;
+	/* What makes no sense is asked for again. */
+	if (verdict == REMOTE_DONE && call->page && read_page(call, response, err) < 0) {
+		if (err)
+			err->kind = ERR_RETRY;
+		return REMOTE_RETRY;
+	}
 	return verdict;
 }
 
@@ -250,31 +273,27 @@ static int list_page(struct store_gcs *gcs, const char *prefix, enum store_depth
 {
 	auto_(call_release) struct call call = call_new(&gcs->store, "GET", NULL);
 	auto_(http_response_release) struct http_response response = {.body.limit = PAGE_LIMIT};
-	auto_free char *next = NULL;
+	struct page page = {listing, token};
 
 	call.query = list_query(gcs, prefix, depth, *token);
-	if (perform(&call, NULL, &response, cancel, err) < 0 ||
-		s3_list_read(response.body.data, response.body.size, gcs->address.prefix, listing,
-			&next, err) < 0)
+	call.page = &page;
+	free(take(token));
+	if (perform(&call, NULL, &response, cancel, err) < 0)
 		return wrap(&call, err);
-	if (next && text_equal(next, *token)) {
-		err_set(err, ERR_FAILED, "the listing does not end: the same token again");
-		return wrap(&call, err);
-	}
-	free(*token);
-	*token = take(&next);
 	return 0;
 }
 
 static int gcs_list(struct store *store, const char *prefix, enum store_depth depth,
 	struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
+	auto_(pages_release) struct pages pages = {0};
 	auto_free char *token = NULL;
 
 	do {
-		if (list_page(gcs_of(store), prefix, depth, &token, listing, cancel, err) < 0) {
+		if (list_page(gcs_of(store), prefix, depth, &token, listing, cancel, err) < 0 ||
+			(token && pages_turn(&pages, token, err) < 0)) {
 			store_listing_release(listing);
-			return -1;
+			return err_wrap(err, "list of %s", prefix);
 		}
 	} while (token);
 	store_listing_sort(listing);
@@ -334,6 +353,15 @@ static void gcs_describe(struct store *store, char *text, size_t capacity)
 				 : "none, because STORAGE_EMULATOR_HOST is set");
 }
 
+static void gcs_tell_health(struct store *store, struct store_health *health)
+{
+	struct remote_statistics statistics;
+
+	remote_statistics(gcs_of(store)->remote, &statistics);
+	health->skew_known = statistics.clock_seen;
+	health->skew_ms = statistics.clock_ms;
+}
+
 const struct store_ops store_gcs_ops = {
 	.scheme = "gs",
 	.open = gcs_open,
@@ -343,4 +371,5 @@ const struct store_ops store_gcs_ops = {
 	.list = gcs_list,
 	.remove = gcs_remove,
 	.describe = gcs_describe,
+	.tell_health = gcs_tell_health,
 };

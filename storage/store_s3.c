@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "crc32c.h"
+#include "pages.h"
 #include "s3_bucket.h"
 #include "s3_list.h"
 #include "uri.h"
@@ -22,6 +23,8 @@ enum {
 };
 
 #define PROBE_KEY ".probe"
+
+AUTO(struct pages, pages_release);
 
 struct store_s3 {
 	struct store store;
@@ -55,6 +58,14 @@ static int put_object(struct store_s3 *s3, const char *key, const void *data, si
 	return s3_bucket_perform(&s3->bucket, &call, &response, cancel, err);
 }
 
+static int say_no_ranges(const struct http_response *response, const struct s3_bucket *bucket,
+	const struct s3_call *call, struct err *err)
+{
+	return err_set(err, ERR_FAILED,
+		"s3://%s/%s%s: the store answers a part with %d: it knows no ranges",
+		bucket->address.bucket, bucket->address.prefix, call->key, response->status);
+}
+
 /* "bytes 5-9/100": whether that is what was asked for. A server that knows no ranges sends the whole object with 200. */
 static int check_range(const struct http_response *response, const struct s3_bucket *bucket,
 	const struct s3_call *call, uint64_t offset, size_t size, struct err *err)
@@ -63,10 +74,7 @@ static int check_range(const struct http_response *response, const struct s3_buc
 	unsigned long long first, last;
 
 	if (call->range && response->status != 206)
-		return err_set(err, ERR_FAILED,
-			"s3://%s/%s%s: the store answers a part with %d: it knows no ranges",
-			bucket->address.bucket, bucket->address.prefix, call->key,
-			response->status);
+		return say_no_ranges(response, bucket, call, err);
 	if (!call->range)
 		return 0;
 	if (!range || sscanf(range, "bytes %llu-%llu/", &first, &last) != 2 || first != offset ||
@@ -86,6 +94,7 @@ static int get_object(struct store_s3 *s3, const char *key, uint64_t offset, siz
 {
 	auto_free char *range = NULL;
 	struct s3_call call = {.operation = S3_GET, .method = "GET", .key = key, .query = ""};
+	struct err own = {0};
 
 	if (size != STORE_TO_END)
 		range = text_format("bytes=%llu-%llu", (unsigned long long)offset,
@@ -93,12 +102,17 @@ static int get_object(struct store_s3 *s3, const char *key, uint64_t offset, siz
 	else if (offset > 0)
 		range = text_format("bytes=%llu-", (unsigned long long)offset);
 	call.range = range;
-	if (s3_bucket_perform(&s3->bucket, &call, response, cancel, err) < 0) {
+	if (s3_bucket_perform(&s3->bucket, &call, response, cancel, &own) < 0) {
 		/* From behind the end there is nothing to get. */
 		if (response->status == 416 && size == STORE_TO_END) {
 			response->body.size = 0;
 			return 0;
 		}
+		/* The whole of it does not find room. */
+		if (range && response->status == 200 && own.kind == ERR_FAILED)
+			return say_no_ranges(response, &s3->bucket, &call, err);
+		if (err)
+			*err = own;
 		return -1;
 	}
 	return check_range(response, &s3->bucket, &call, offset, size, err);
@@ -211,10 +225,12 @@ static int s3_list(struct store *store, const char *prefix, enum store_depth dep
 	struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	struct store_s3 *s3 = s3_of(store);
+	auto_(pages_release) struct pages pages = {0};
 	auto_free char *token = NULL;
 
 	do {
-		if (list_page(s3, prefix, depth, &token, listing, cancel, err) < 0) {
+		if (list_page(s3, prefix, depth, &token, listing, cancel, err) < 0 ||
+			(token && pages_turn(&pages, token, err) < 0)) {
 			store_listing_release(listing);
 			return err_wrap(err, "list of s3://%s/%s%s", s3->bucket.address.bucket,
 				s3->bucket.address.prefix, prefix);

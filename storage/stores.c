@@ -1,6 +1,8 @@
 /* The table of schemes, and what all backends share. */
 #include "store.h"
 
+#include "remote.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,8 @@ static bool has_scheme(const char *url, const char *scheme)
 int store_open(const char *url, bool create, bool read_only, struct store **store,
 	struct cancel *cancel, struct err *err)
 {
+	if (remote_patience_ms(err) < 0)
+		return err_wrap(err, "store %s", url);
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
 		if (has_scheme(url, backends[i]->scheme))
 			return backends[i]->open(url, create, read_only, store, cancel, err);

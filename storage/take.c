@@ -185,6 +185,7 @@ static int finish(
 	/* It counts packs anew: nothing may be on its way. */
 	uploader_free(take(&taking->storage->uploader));
 	index_replace(&taking->storage->index, &manifest, stamps);
+	taking->storage->growth = (struct growth){0};
 	*result = (struct take_result){
 		.files = manifest.files,
 		.bytes = manifest.bytes,

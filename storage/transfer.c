@@ -12,7 +12,7 @@
 #define CONNECTIONS_MOST 64
 #define UPLOADERS_REMOTE 8
 #define FETCHERS_REMOTE 16
-#define SPAN_MOST (16 * MIB)
+#define SPAN_MOST (8 * MIB)
 #define RESERVE_MOST_MS 2000
 
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)

@@ -295,8 +295,8 @@ static void read_directory_xattrs(struct tree *tree)
 	}
 }
 
-int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct tree *tree, struct cancel *cancel, struct err *err)
+static int open_tree(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	bool settled, struct tree *tree, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
@@ -308,7 +308,8 @@ int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *pa
 	if (tree->root_fd < 0)
 		err_os(&own, errno, "%s", tree->root);
 	else if (tree_walk(tree, exclude, arg, cancel, &own) == 0 &&
-		 open_all(tree, cancel, &own) == 0 && settle(tree, cancel, &own) == 0) {
+		 open_all(tree, cancel, &own) == 0 &&
+		 (!settled || settle(tree, cancel, &own) == 0)) {
 		find_hardlinks(tree);
 		read_directory_xattrs(tree);
 		return 0;
@@ -317,6 +318,18 @@ int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *pa
 	if (err)
 		*err = own;
 	return -1;
+}
+
+int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct tree *tree, struct cancel *cancel, struct err *err)
+{
+	return open_tree(directory, exclude, arg, true, tree, cancel, err);
+}
+
+int tree_glance(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct tree *tree, struct cancel *cancel, struct err *err)
+{
+	return open_tree(directory, exclude, arg, false, tree, cancel, err);
 }
 
 /* --- applying --- */

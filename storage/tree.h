@@ -34,6 +34,9 @@ struct tree {
  */
 int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
 	struct tree *tree, struct cancel *cancel, struct err *err);
+/* The same of files that are being written all the time: stamps say nothing but what the file was like just now. */
+int tree_glance(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct tree *tree, struct cancel *cancel, struct err *err);
 void tree_release(struct tree *tree);
 
 /* Opens a file that tree_freeze() had no descriptor for. ERR_RETRY if it is another file by now. */

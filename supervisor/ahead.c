@@ -18,7 +18,7 @@ struct ahead {
 
 	/* The worker's while it is busy. */
 	struct snapshot_id id, parent;
-	char **paths;
+	char **closed, **open;
 };
 
 static void free_paths(char **paths)
@@ -45,16 +45,17 @@ void ahead_free(struct ahead *ahead)
 {
 	if (!ahead)
 		return;
-	free_paths(ahead->paths);
+	free_paths(ahead->closed);
+	free_paths(ahead->open);
 	cancel_release(&ahead->cancel);
 	free(ahead);
 }
 
-static size_t keep_large(const struct ahead *ahead)
+static size_t keep_large(const struct ahead *ahead, char **paths)
 {
 	size_t kept = 0;
 
-	for (char **path = ahead->paths; *path; path++) {
+	for (char **path = paths; *path; path++) {
 		char *full = text_format("%s/%s", ahead->options.directory, *path);
 		struct stat status;
 		bool large = lstat(full, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -62,11 +63,11 @@ static size_t keep_large(const struct ahead *ahead)
 
 		free(full);
 		if (large)
-			ahead->paths[kept++] = *path;
+			paths[kept++] = *path;
 		else
 			free(*path);
 	}
-	ahead->paths[kept] = NULL;
+	paths[kept] = NULL;
 	return kept;
 }
 
@@ -77,15 +78,15 @@ static bool is_enough(void *arg)
 	return atomic_load(&ahead->enough);
 }
 
-static void work(void *arg)
+static void send_paths(struct ahead *ahead, char **paths, bool growing)
 {
-	struct ahead *ahead = arg;
 	struct presend_request request = {
 		.id = ahead->id,
 		.parent = ahead->parent,
 		.directory = ahead->options.directory,
-		.path_count = keep_large(ahead),
-		.paths = (const char *const *)ahead->paths,
+		.path_count = keep_large(ahead, paths),
+		.paths = (const char *const *)paths,
+		.growing = growing,
 		.enough = is_enough,
 		.arg = ahead,
 	};
@@ -98,30 +99,43 @@ static void work(void *arg)
 	if (storage_presend(ahead->options.storage, &request, &result, &ahead->cancel, &err) < 0)
 		log_debug("%s", err.text);
 	else if (result.chunks_sent > 0)
-		log_debug("sent %u chunks of %u files ahead", result.chunks_sent, result.files);
+		log_debug("sent %u chunks ahead, %u files are complete", result.chunks_sent,
+			result.files);
+}
+
+static void work(void *arg)
+{
+	struct ahead *ahead = arg;
+
+	send_paths(ahead, ahead->closed, false);
+	send_paths(ahead, ahead->open, true);
 }
 
 static void done(void *arg)
 {
 	struct ahead *ahead = arg;
 
-	free_paths(ahead->paths);
-	ahead->paths = NULL;
+	free_paths(ahead->closed);
+	free_paths(ahead->open);
+	ahead->closed = ahead->open = NULL;
 	ahead->busy = false;
 	ahead->options.finished(ahead->options.arg);
 }
 
-void ahead_send(struct ahead *ahead, struct snapshot_id id, struct snapshot_id parent, char **paths)
+void ahead_send(struct ahead *ahead, struct snapshot_id id, struct snapshot_id parent,
+	char **closed, char **open)
 {
 	if (ahead->busy) {
-		free_paths(paths);
+		free_paths(closed);
+		free_paths(open);
 		return;
 	}
 	atomic_store(&ahead->enough, false);
 	ahead->busy = true;
 	ahead->id = id;
 	ahead->parent = parent;
-	ahead->paths = paths;
+	ahead->closed = closed;
+	ahead->open = open;
 	workers_run(ahead->options.workers, work, done, ahead);
 }
 

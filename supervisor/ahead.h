@@ -1,6 +1,6 @@
 /*
- * Sends files of a checkpoint that is still being written: those that are closed and large. At most one such piece of work at a
- * time, on the worker that also takes snapshots, which it leaves at once when one is wanted. Lives on the loop.
+ * Sends files of a checkpoint that is still being written: those that are closed and large, and what large ones have grown by that
+ * are still open. At most one such piece of work at a time, on the worker that also takes snapshots, which it leaves at once when one is wanted. Lives on the loop.
  */
 #ifndef AHEAD_H
 #define AHEAD_H
@@ -25,10 +25,10 @@ int ahead_new(const struct ahead_options *options, struct ahead **ahead, struct 
 /* After workers_free(), which waits for what runs. */
 void ahead_free(struct ahead *ahead);
 
-/* `paths`: relative, NULL-terminated, owned from then on. Does nothing while one is under way. `id` and `parent` as for the take that
+/* `closed`, `open`: relative, NULL-terminated, owned from then on. Does nothing while one is under way. `id` and `parent` as for the take that
  * will follow. */
-void ahead_send(
-	struct ahead *ahead, struct snapshot_id id, struct snapshot_id parent, char **paths);
+void ahead_send(struct ahead *ahead, struct snapshot_id id, struct snapshot_id parent,
+	char **closed, char **open);
 bool ahead_busy(const struct ahead *ahead);
 /* Have it end soon; what it has handed over goes on, and `finished` is still called. */
 void ahead_enough(struct ahead *ahead);

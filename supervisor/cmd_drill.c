@@ -168,6 +168,23 @@ static bool is_chosen(char **options, size_t count, const char *name)
 	return false;
 }
 
+/* A machine shows the current directory at another place: what is found from here by "../" is not found from there. */
+static int check_command(char *const *command, struct err *err)
+{
+	for (; *command; command++) {
+		auto_free char *whole = NULL;
+
+		if (!text_starts(*command, "../") || !file_exists(*command))
+			continue;
+		whole = file_absolute(*command);
+		return err_set(err, ERR_INVALID,
+			"'%s' leads out of the current directory, which the machines of a drill "
+			"see at another place: write %s",
+			*command, whole);
+	}
+	return 0;
+}
+
 /* `argv` begins with "run". */
 static int read_run(struct drill_options *options, int argc, char **argv, struct err *err)
 {
@@ -192,6 +209,8 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 			"directory, because each machine "
 			"gets an empty one of its own",
 			run.checkpoint_dir);
+	if (check_command(run.command, err) < 0)
+		return -1;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
 	scenario->command = run.command;

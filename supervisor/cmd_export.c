@@ -20,6 +20,7 @@ static const struct query_usage usage = {
 		"FILE must not be there yet.\n",
 	.words_least = 2,
 	.words_most = 2,
+	.moves = true,
 };
 
 static int open_target(const char *name)
@@ -70,7 +71,7 @@ int cmd_export(int argc, char **argv)
 	if (export(&query, id, fd, &err) < 0) {
 		if (!text_equal(query.words[1], "-"))
 			unlink(query.words[1]);
-		return query_failed(&query, &err);
+		return query_snapshot_failed(&query, id, &err);
 	}
 	return 0;
 }

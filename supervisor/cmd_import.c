@@ -72,6 +72,7 @@ static const struct query_usage usage = {
 	.words_least = 1,
 	.words_most = 1,
 	.writes = true,
+	.moves = true,
 	.options = own_options,
 };
 

@@ -57,6 +57,7 @@ static const struct query_usage usage = {
 		"DIR must be empty or not there. It appears whole, or not at all.\n",
 	.words_least = 2,
 	.words_most = 2,
+	.moves = true,
 	.options = own_options,
 };
 
@@ -142,7 +143,7 @@ static int restore_into(
 	if (restore(query, options, &request, &result, &err) < 0 ||
 		put_in_place(staging, directory, &err) < 0) {
 		file_remove_tree(staging, NULL);
-		return query_failed(query, &err);
+		return query_snapshot_failed(query, id, &err);
 	}
 	report(query, id, directory, &result, clock_monotonic_ms() - began);
 	return 0;

@@ -110,6 +110,8 @@ int cmd_run(int argc, char **argv)
 		embedded = options_default_store(&err);
 
 	job = memory_new(sizeof(*job));
+	if (!options.store && !embedded)
+		job->no_store = err;
 	job->options = &options;
 	job->inherited = &inherited;
 	job->name = name;

@@ -47,7 +47,7 @@ int cmd_show(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	if (storage_show(query.storage, id, &body, NULL, &err) < 0)
-		return query_failed(&query, &err);
+		return query_snapshot_failed(&query, id, &err);
 	if (query.json) {
 		json_print(take(&body), true);
 		return 0;

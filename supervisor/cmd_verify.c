@@ -15,6 +15,7 @@ static const struct query_usage usage = {
 		"Usage: reprieve verify [ID|latest] [--store URL] [--job NAME] [--json]\n\n"
 		"Exit status: 0 all good, 1 damage was found.\n",
 	.words_most = 1,
+	.moves = true,
 };
 
 struct findings {
@@ -65,7 +66,7 @@ int cmd_verify(int argc, char **argv)
 	findings.list = json_array();
 	if (verify(&query, id, &findings, &snapshots, &damages, &err) < 0) {
 		json_decref(findings.list);
-		return query_failed(&query, &err);
+		return query_snapshot_failed(&query, id, &err);
 	}
 	if (query.json)
 		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", query.store, "job", query.job,

@@ -13,6 +13,7 @@
 #define STOP_PATIENCE_MS 10000
 #define SWEEP_MS 20
 #define KILL_AGAIN_MS 1000
+#define END_RECORD_MS 3000
 
 void job_failed(struct job *job, const char *what, const struct err *err)
 {
@@ -198,7 +199,8 @@ static void act(struct job *job, enum job_action action)
 		job_flush(job);
 		break;
 	case DO_CANCEL_SNAPSHOTS:
-		log_warn("out of time: the snapshot under way is given up");
+		if (!job->flush.given_up)
+			log_warn("out of time: the snapshot under way is given up");
 		if (job->snapshots)
 			snapshots_cancel(job->snapshots);
 		cancel_raise(&job->cancel);
@@ -253,23 +255,50 @@ static void begin_the_end(struct job *job)
 		loop_stop(&job->loop);
 }
 
+AUTO(struct cancel, cancel_release);
+
+/* The record only says how it ended: nobody waits for it long, nor past the deadline. */
+static int64_t end_record_until(const struct job *job)
+{
+	int64_t until_ms = clock_monotonic_ms() + END_RECORD_MS, end_ms = window_end(job);
+
+	return end_ms < until_ms ? end_ms : until_ms;
+}
+
 static void end_attempt(struct job *job, const struct outcome *outcome)
 {
+	auto_(cancel_release) struct cancel cancel = {.fd = -1};
 	struct err err;
 	json_t *about;
 	char id[SNAPSHOT_ID_TEXT];
 
-	if (!job->snapshots)
+	if (!job->snapshots || cancel_init(&cancel, &err) < 0)
 		return;
+	cancel_set_deadline(&cancel, end_record_until(job));
 	about = json_pack("{s:i, s:s?}", "exit_code", outcome->exit_code, "newest",
 		snapshot_id_is_none(snapshots_newest(job->snapshots))
 			? NULL
 			: snapshot_id_format(snapshots_newest(job->snapshots), id));
 	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name,
-		    about, NULL, &err) < 0 &&
+		    about, &cancel, &err) < 0 &&
 		err.kind != ERR_EXISTS)
 		log_debug("the end of the attempt is not recorded: %s", err.text);
 	json_decref(about);
+}
+
+static void say_what_is_not_durable(
+	const struct job *job, const struct outcome *outcome, const char *durable)
+{
+	char step[40] = "", why[80] = "", patience[32];
+
+	if (job->any_sealed && job->newest_sealed.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_sealed.step);
+	if (job->flush.given_up)
+		snprintf(why, sizeof(why), ": the store has taken nothing for %s (--flush-time)",
+			text_duration(job->options->flush_ms, patience, sizeof(patience)));
+	log_warn("the job has ended, but its newest checkpoint%s in %s is NOT durable%s; durable: "
+		 "%s (exit %d)",
+		step, job->workspace.directory, why, durable, outcome->exit_code);
 }
 
 static void say_how_it_ended(struct job *job, const struct outcome *outcome)
@@ -289,8 +318,7 @@ static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)",
 			job->facts.noticed ? "preempted" : "ended", id, outcome->exit_code);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
-		log_warn(
-			"the job ended, but its newest checkpoint is not durable; durable: %s", id);
+		say_what_is_not_durable(job, outcome, id);
 }
 
 static int finish(struct job *job)
@@ -314,11 +342,12 @@ static int finish(struct job *job)
 	tending_stop(job->tending);
 	if (job->snapshots)
 		snapshots_stop_ahead(job->snapshots);
+	/* First, because what follows may wait for a store that does not answer. */
+	say_how_it_ended(job, &outcome);
 	workers_free(
 		job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
 	job->workers = NULL;
 	end_attempt(job, &outcome);
-	say_how_it_ended(job, &outcome);
 	return outcome.exit_code;
 }
 

@@ -8,6 +8,7 @@
  *	job_requests.c   checkpoints on request, and who waits for them
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
+ *	job_flush.c      after the job's end: until everything is durable, or given up
  */
 #ifndef JOB_H
 #define JOB_H
@@ -43,6 +44,7 @@ struct job {
 	struct job_name name;
 	struct profile_choice profile;
 	const char *store;    /* URL; NULL: none can be had */
+	struct err no_store;  /* why there is none, until it has been said */
 	bool store_is_needed; /* the user chose it: without it the job is not started */
 	enum job_state state;
 
@@ -66,6 +68,13 @@ struct job {
 	struct timer budget_timer;
 	struct timer sweep_timer; /* kills what is left of a preempted job */
 	struct budget budget;
+	struct {
+		struct timer timer;
+		int64_t began_ms; /* 0: the job has not ended */
+		unsigned tries;
+		bool once_more; /* everything was tried again after the job's end */
+		bool given_up;  /* --flush-time is over */
+	} flush;
 
 	struct resume_request resume_request;
 	struct resume_result resume;
@@ -97,8 +106,6 @@ struct job {
 	bool ours_failed;    /* anything that --strict turns into an error */
 	bool killed;         /* SIGKILL was sent */
 	bool superseded;     /* another attempt has taken over: publish no more */
-	bool flushed;        /* after the job's end everything was tried once more */
-	unsigned flush_tries;
 
 	struct control_request *waiting[8]; /* clients of `reprieve checkpoint` */
 	size_t waiting_count;
@@ -159,8 +166,12 @@ json_t *job_receipts(const struct job *job); /* NULL: nobody was asked */
 int job_start_snapshots(struct job *job, struct err *err);
 void job_ship(struct job *job); /* the newest complete checkpoint */
 void job_note_sealed(struct job *job);
-void job_flush(struct job *job);
 bool job_is_durable(const struct job *job);
 json_t *job_status(const struct job *job);
+
+/* job_flush.c */
+void job_flush(struct job *job);
+/* A snapshot failed: arms the next try, or returns false where there is none. */
+bool job_flush_again(struct job *job, enum err_kind kind);
 
 #endif

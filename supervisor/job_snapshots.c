@@ -9,10 +9,6 @@
 #include <string.h>
 
 #define STORE_AGAIN_MS 10000
-#define FLUSH_AGAIN_MS 500
-#define FLUSH_TRIES 3
-/* A job that is over waits so long for the retention of its last commit. */
-#define TENDING_PATIENCE_MS 10000
 
 /* --- the recovery point --- */
 
@@ -137,8 +133,19 @@ static void want(struct job *job)
 	snapshots_want(job->snapshots, &job->newest_sealed);
 }
 
+/* Not before there is something to lose: a job without checkpoints needs no store. */
+static void tell_of_no_store(struct job *job)
+{
+	if (!job->no_store.kind)
+		return;
+	job_failed(
+		job, "the job has written a checkpoint, and it will not be saved", &job->no_store);
+	job->no_store = (struct err){0};
+}
+
 void job_ship(struct job *job)
 {
+	tell_of_no_store(job);
 	if (job->superseded || !job->store)
 		return;
 	if (job->snapshots)
@@ -169,7 +176,7 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 	job->durable_generation = report->sealed.generation;
 	note_durable(job, &report->sealed);
 	job->upload_ms = now - report->sealed.sealed_ms;
-	job->flush_tries = 0;
+	job->flush.tries = 0;
 	snapshot_id_format(report->id, id);
 	if (report->sealed.step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)report->sealed.step);
@@ -201,7 +208,6 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 static void was_not_durable(struct job *job, const struct snapshot_report *report)
 {
 	const struct err *err = &report->err;
-	int64_t again = job->state == JOB_UPLOADING ? FLUSH_AGAIN_MS : STORE_AGAIN_MS;
 
 	if (err->kind == ERR_NOT_FOUND) /* no file is left there: nothing to make durable */
 		job->durable_generation = report->sealed.generation;
@@ -227,8 +233,10 @@ static void was_not_durable(struct job *job, const struct snapshot_report *repor
 		job_failed(job,
 			"a checkpoint is not durable; the job goes on, and it is tried again", err);
 	job->store_failing = true;
-	if (job->state != JOB_UPLOADING || ++job->flush_tries < FLUSH_TRIES)
-		loop_arm(&job->loop, &job->retry_timer, clock_monotonic_ms() + again);
+	if (job->state == JOB_UPLOADING)
+		job_flush_again(job, err->kind);
+	else
+		loop_arm(&job->loop, &job->retry_timer, clock_monotonic_ms() + STORE_AGAIN_MS);
 }
 
 static void snapshot_finished(void *arg, const struct snapshot_report *report)
@@ -308,39 +316,14 @@ bool job_is_durable(const struct job *job)
 	return !snapshot_id_is_none(snapshots_newest(job->snapshots)) || !job->facts.noticed;
 }
 
-/* A checkpoint is being written: what is closed of it goes out meanwhile. */
+/* A checkpoint is being written: what is closed of it goes out meanwhile, and what open files have grown by. */
 bool job_files_closed(void *arg)
 {
 	struct job *job = arg;
 
 	if (!job->snapshots || job->superseded || !snapshots_idle(job->snapshots))
 		return false;
-	snapshots_send_ahead(job->snapshots, tracker_closed(job->tracker));
+	snapshots_send_ahead(
+		job->snapshots, tracker_closed(job->tracker), tracker_open(job->tracker));
 	return true;
-}
-
-/* The job is gone. Ends the uploading state once nothing more can be done for what it left. */
-void job_flush(struct job *job)
-{
-	bool missing = job->any_sealed && job->durable_generation != job->newest_sealed.generation;
-
-	/* Nobody is left to be a good neighbour to. */
-	if (job->snapshots)
-		storage_hurry(job->resume.storage);
-	if (job->snapshots && snapshots_busy(job->snapshots))
-		return;
-	if (job->resuming || job->retry_timer.armed)
-		return;
-	if (missing && !job->superseded && job->store && !job->flushed) {
-		job->flushed =
-			true; /* once more for a store that failed before; then retries, counted */
-		job_ship(job);
-		if (job->resuming || (job->snapshots && snapshots_busy(job->snapshots)))
-			return;
-	}
-	if (tending_busy(job->tending)) {
-		tending_hasten(job->tending, TENDING_PATIENCE_MS);
-		return;
-	}
-	job_feed(job, EV_UPLOADED);
 }

@@ -130,12 +130,17 @@ static bool is_configuration(enum err_kind kind)
 /* True when the job must not begin: the user named the store, or there is a checkpoint that could not be put back. */
 static bool refuse_without_resume(struct job *job)
 {
-	if (!job->store_is_needed && job->resume.attempt.number == 0 && !job->options->strict) {
+	if (job->resume.in_use)
+		err_wrap(&job->resume_err, "not started");
+	else if (!job->store_is_needed && job->resume.attempt.number == 0 &&
+		 !job->options->strict) {
 		job_failed(job, "checkpoints will not be saved", &job->resume_err);
 		job->store = NULL;
 		return false;
 	}
-	log_error("%s", job->resume_err.text);
+	log_error("%s%s", job->resume_err.text,
+		job->resume.in_use ? ": end that one, or choose another with --checkpoint-dir"
+				   : "");
 	job->refusal =
 		is_configuration(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
 	return true;
@@ -227,6 +232,7 @@ void job_begin_resume(struct job *job)
 		.workspace = &job->workspace,
 		.profile = job->profile.profile,
 		.looks = !text_equal(options->profile, "none"),
+		.transfer = options->transfer,
 		.strict = options->strict,
 		.if_known = !chosen && file_directory_is_empty(job->workspace.directory),
 	};

@@ -1,5 +1,5 @@
 /*
- * The command line and the environment of `reprieve run` -> struct run_options. Every option is one row of a table in options.c:
+ * The command line and the environment of `reprieve run` -> struct run_options. Every option is one row of a table in option_rows.c:
  * its name, its environment variable, what it may hold and its line of help.
  */
 #ifndef OPTIONS_H
@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "retention_options.h"
 #include "storage/storage.h"
+#include "transfer_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +36,7 @@ struct run_options {
 	const char *notice;
 	int64_t grace_ms;
 	enum ask_method ask;
+	bool signal_chosen, command_chosen; /* on the command line: not both */
 	int checkpoint_signal;
 	const char *checkpoint_command;
 	bool ask_chosen; /* by the user; else the profile decides */
@@ -43,6 +45,8 @@ struct run_options {
 	const char *profile; /* auto, none, or the name of one */
 	int64_t quiet_ms;
 	int64_t every_ms; /* 0: never by itself */
+	int64_t flush_ms; /* patience after the job's end with a store that takes nothing */
+	struct transfer_options transfer;
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;

@@ -14,6 +14,8 @@
 #define BAR_AFTER_MS 500
 #define BAR_EVERY_MS 100
 #define SAMPLE_MS 500
+#define STILL_MS 5000
+#define LEFT_MOST_MS 86400000
 #define BAR_LEAST 6
 #define BAR_MOST 24
 #define COLUMNS_MOST 200
@@ -27,7 +29,7 @@ int64_t progress_left_ms(const struct progress_facts *facts)
 	if (facts->rate == 0 || facts->total < facts->done)
 		return -1;
 	left = (double)(facts->total - facts->done) * 1000 / (double)facts->rate;
-	return left < 1e12 ? (int64_t)left : -1;
+	return left <= LEFT_MOST_MS ? (int64_t)left : -1;
 }
 
 static unsigned percent(const struct progress_facts *facts)
@@ -51,6 +53,12 @@ const char *progress_format(const struct progress_facts *facts, char *buffer, si
 		text_bytes(facts->done, done, sizeof(done)),
 		text_bytes(facts->total, total, sizeof(total)), percent(facts));
 
+	/* The rate of a moment ago would be a promise that nobody keeps. */
+	if (facts->still_ms >= STILL_MS && used > 0 && (size_t)used < capacity) {
+		snprintf(buffer + used, capacity - (size_t)used, ", nothing moved for %s",
+			format_left(facts->still_ms, left, sizeof(left)));
+		return buffer;
+	}
 	if (facts->rate > 0 && used > 0 && (size_t)used < capacity)
 		used += snprintf(buffer + used, capacity - (size_t)used, ", %s/s",
 			text_bytes(facts->rate, rate, sizeof(rate)));
@@ -85,6 +93,11 @@ uint64_t progress_rate(uint64_t rate, uint64_t bytes, int64_t milliseconds)
 	double now = milliseconds > 0 ? (double)bytes * 1000 / (double)milliseconds : (double)rate;
 
 	return (uint64_t)(rate == 0 ? now : 0.7 * (double)rate + 0.3 * now);
+}
+
+int64_t progress_pause_ms(int64_t still_ms)
+{
+	return still_ms > LINE_EVERY_MS ? still_ms : LINE_EVERY_MS;
 }
 
 /* --- on the screen --- */
@@ -129,7 +142,7 @@ void progress_start(struct progress *progress, const char *what, bool may_bar)
 	progress->bar =
 		may_bar && terminal && !text_equal(terminal, "dumb") && isatty(STDERR_FILENO);
 	pthread_mutex_init(&progress->mutex, NULL);
-	progress->locked.sample_ms = now;
+	progress->locked.sample_ms = progress->locked.moved_ms = now;
 	progress->locked.next_ms = now + (progress->bar ? BAR_AFTER_MS : LINE_EVERY_MS);
 }
 
@@ -152,14 +165,20 @@ void progress_tell(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 
 	pthread_mutex_lock(&progress->mutex);
 	/* Threads tell it out of order. */
-	if (bytes_done > progress->locked.done)
+	if (bytes_done > progress->locked.done) {
 		progress->locked.done = bytes_done;
+		/* A rate from before a pause says nothing of what comes after it. */
+		if (now - progress->locked.moved_ms >= STILL_MS)
+			progress->locked.rate = 0;
+		progress->locked.moved_ms = now;
+	}
 	sample(progress, now);
 	if (now >= progress->locked.next_ms) {
-		struct progress_facts facts = {
-			progress->what, progress->locked.done, bytes_total, progress->locked.rate};
+		struct progress_facts facts = {progress->what, progress->locked.done, bytes_total,
+			progress->locked.rate, now - progress->locked.moved_ms};
 
-		progress->locked.next_ms = now + (progress->bar ? BAR_EVERY_MS : LINE_EVERY_MS);
+		progress->locked.next_ms =
+			now + (progress->bar ? BAR_EVERY_MS : progress_pause_ms(facts.still_ms));
 		show(progress, &facts);
 	}
 	pthread_mutex_unlock(&progress->mutex);

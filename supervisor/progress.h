@@ -13,18 +13,22 @@
 struct progress_facts {
 	const char *what; /* "restoring" */
 	uint64_t done, total;
-	uint64_t rate; /* bytes per second; 0: not known yet */
+	uint64_t rate;    /* bytes per second; 0: not known yet */
+	int64_t still_ms; /* for so long nothing has moved */
 };
 
-/* "restoring: 1.2 GiB of 40.0 GiB (3 %), 410.0 MiB/s, 1 min 34 s left"; returns `buffer`. */
+/* "restoring: 1.2 GiB of 40.0 GiB (3 %), 410.0 MiB/s, 1 min 34 s left", or how long nothing has moved; returns `buffer`. */
 const char *progress_format(const struct progress_facts *facts, char *buffer, size_t capacity);
 /* The same with a bar, at most `columns` wide; without the bar where there is no room for one. */
 const char *progress_format_bar(
 	const struct progress_facts *facts, unsigned columns, char *buffer, size_t capacity);
-/* -1: cannot be told. */
+/* -1: cannot be told, or would be more than a day and so says nothing. */
 int64_t progress_left_ms(const struct progress_facts *facts);
 /* A smoothed rate from the last one (0: none) and what was done since. */
 uint64_t progress_rate(uint64_t rate, uint64_t bytes, int64_t milliseconds);
+
+/* From one line to the next: a few seconds, and where nothing has moved for so long, ever more. */
+int64_t progress_pause_ms(int64_t still_ms);
 
 /* Of one thing that is going on. */
 struct progress {
@@ -34,6 +38,7 @@ struct progress {
 	struct {
 		int64_t next_ms;   /* monotonic: not before that */
 		int64_t sample_ms; /* when the rate was last looked at, and what was done then */
+		int64_t moved_ms;
 		uint64_t sample_done, done, rate;
 		bool shown; /* a bar is on the terminal */
 	} locked;

@@ -1,6 +1,7 @@
 #include "query.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "options.h"
@@ -29,11 +30,21 @@ static const struct option common[] = {
 };
 #define COMMON (sizeof(common) / sizeof(common[0]))
 
+/* The last one is for verbs that send. */
+static const struct option transfer[] = {
+	{"memory", required_argument, NULL, 'M'},
+	{"connections", required_argument, NULL, 'C'},
+	{"bandwidth", required_argument, NULL, 'B'},
+};
+#define TRANSFER (sizeof(transfer) / sizeof(transfer[0]))
+
 static void fill_getopt(const struct query_usage *usage, struct option *longs)
 {
 	size_t count = COMMON;
 
 	memcpy(longs, common, sizeof(common));
+	for (size_t i = 0; usage->moves && i < TRANSFER - !usage->writes; i++)
+		longs[count++] = transfer[i];
 	for (size_t i = 0; usage->options && usage->options[i].name && i < OWN_OPTIONS_MOST; i++)
 		longs[count++] = (struct option){
 			.name = usage->options[i].name,
@@ -43,14 +54,60 @@ static void fill_getopt(const struct query_usage *usage, struct option *longs)
 	longs[count] = (struct option){0};
 }
 
+/* -1 to go on, as everywhere here. */
+static int check_set(const char *verb, const char *name, int status, const struct err *err)
+{
+	if (status == 0)
+		return -1;
+	log_error("%s: --%s: %s", verb, name, err->text);
+	return EXIT_USAGE;
+}
+
 static int set_own(const char *verb, const struct query_option *option, void *arg)
 {
 	struct err err;
+	int status = option->set(arg, option->flag ? "1" : optarg, &err);
 
-	if (option->set(arg, option->flag ? "1" : optarg, &err) == 0)
-		return -1;
-	log_error("%s: --%s: %s", verb, option->name, err.text);
-	return EXIT_USAGE;
+	return check_set(verb, option->name, status, &err);
+}
+
+static int set_transfer(const char *verb, int found, struct transfer_options *options)
+{
+	struct err err;
+	int status;
+
+	if (found == 'M') {
+		status = transfer_set_memory(options, optarg, &err);
+		return check_set(verb, "memory", status, &err);
+	}
+	if (found == 'C') {
+		status = transfer_set_connections(options, optarg, &err);
+		return check_set(verb, "connections", status, &err);
+	}
+	status = transfer_set_bandwidth(options, optarg, &err);
+	return check_set(verb, "bandwidth", status, &err);
+}
+
+static int set_store(const char *verb, struct query *query)
+{
+	if (!*optarg)
+		return usage_error(verb, "--store is empty: name one, as file:///DIR", NULL);
+	query->store = optarg;
+	return -1;
+}
+
+static void print_help(const struct query_usage *usage)
+{
+	fputs(usage->text, stdout);
+	if (!usage->moves)
+		return;
+	printf("\n"
+	       "      --memory SIZE     at most so much for the content on its way (default: "
+	       "256MiB)\n"
+	       "      --connections N   at once (default: 8 to send and 16 to read; file://: one "
+	       "per processor)\n");
+	if (usage->writes)
+		printf("      --bandwidth RATE  send no faster than that, as 100MB/s\n");
 }
 
 /* -1 to go on. */
@@ -59,8 +116,7 @@ static int take_option(
 {
 	switch (found) {
 	case 's':
-		query->store = optarg;
-		return -1;
+		return set_store(argv[0], query);
 	case 'j':
 		query->job = optarg;
 		return -1;
@@ -68,8 +124,12 @@ static int take_option(
 		query->json = true;
 		return -1;
 	case 'h':
-		fputs(usage->text, stdout);
+		print_help(usage);
 		return 0;
+	case 'M':
+	case 'C':
+	case 'B':
+		return set_transfer(argv[0], found, &query->transfer);
 	case ':':
 		return usage_error(argv[0], "a value is missing for", argv[optind - 1]);
 	case '?':
@@ -82,7 +142,7 @@ static int take_option(
 static int parse(
 	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query)
 {
-	struct option longs[COMMON + OWN_OPTIONS_MOST + 1];
+	struct option longs[COMMON + TRANSFER + OWN_OPTIONS_MOST + 1];
 	int found, code;
 
 	fill_getopt(usage, longs);
@@ -111,6 +171,38 @@ int query_failed(const struct query *query, const struct err *err)
 		       : EXIT_FAILURE;
 }
 
+int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err)
+{
+	auto_json json_t *body = NULL;
+	char text[SNAPSHOT_ID_TEXT];
+	struct err second = {0};
+
+	/* Not found may also be something else that the call needed. */
+	if (err->kind != ERR_NOT_FOUND ||
+		storage_show(query->storage, id, &body, NULL, &second) == 0 ||
+		second.kind != ERR_NOT_FOUND)
+		return query_failed(query, err);
+	log_error("job %s has no snapshot %s in %s: `reprieve list` shows those that there are",
+		query->job, snapshot_id_format(id, text), query->store);
+	return EXIT_FAILURE;
+}
+
+/* A store that is not there is a mistake in its name, mostly. */
+static int open_failed(const struct query *query, const struct err *err)
+{
+	int code = query_failed(query, err);
+
+	return err->kind == ERR_NOT_FOUND ? EXIT_CONFIGURATION : code;
+}
+
+/* An empty variable is one that is not set. */
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
 /* Without --job: the only one there is. Several: their names are the help. */
 static int choose_job(const struct query_usage *usage, struct query *query)
 {
@@ -125,7 +217,7 @@ static int choose_job(const struct query_usage *usage, struct query *query)
 		return EXIT_USAGE;
 	}
 	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
-		return query_failed(query, &err);
+		return open_failed(query, &err);
 	if (jobs.count == 1) {
 		query->owned_job = text_copy(jobs.names[0]);
 		query->job = query->owned_job;
@@ -154,7 +246,10 @@ int query_begin_with(
 	struct err err;
 	int code;
 
-	*query = (struct query){.store = getenv("REPRIEVE_STORE"), .job = getenv("REPRIEVE_JOB")};
+	*query = (struct query){
+		.store = variable("REPRIEVE_STORE"), .job = variable("REPRIEVE_JOB")};
+	if (usage->moves && transfer_read_environment(&query->transfer, &err) < 0)
+		return query_failed(query, &err);
 	code = parse(argc, argv, usage, arg, query);
 	if (code >= 0)
 		return code;
@@ -171,8 +266,9 @@ int query_begin_with(
 		return code;
 	options.url = query->store;
 	options.job = query->job;
+	transfer_apply(&query->transfer, &options);
 	if (storage_open(&options, &query->storage, NULL, &err) < 0)
-		return query_failed(query, &err);
+		return open_failed(query, &err);
 	return -1;
 }
 

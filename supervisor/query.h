@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "storage/storage.h"
+#include "transfer_options.h"
 
 #include <stdbool.h>
 
@@ -14,6 +15,7 @@ struct query {
 	char **words; /* what is left: IDs, directories; NULL-terminated */
 	int word_count;
 	struct storage *storage;
+	struct transfer_options transfer; /* for verbs that move content */
 
 	char *owned_store, *owned_job; /* private */
 };
@@ -30,6 +32,7 @@ struct query_usage {
 	int words_least, words_most;
 	bool writes;   /* open for writing; make the store if it is missing */
 	bool changes;  /* open for writing, but only what is there already */
+	bool moves;    /* content: takes --memory and --connections, and --bandwidth if it writes */
 	bool no_job;   /* nothing is opened: only the store's URL is found */
 	bool all_jobs; /* without --job and with several jobs: leave `storage` NULL */
 	const struct query_option *options; /* ended by one without a name; NULL: none */
@@ -37,7 +40,7 @@ struct query_usage {
 
 /*
  * Parses, opens, and says in one line on stderr what is wrong. Returns -1 to go on; otherwise the exit code to leave with (0 after
- * --help, 64, 78, or 1 when there is nothing there).
+ * --help, 64, 78, or 1 when the store holds nothing).
  */
 int query_begin(int argc, char **argv, const struct query_usage *usage, struct query *query);
 /* The same with the verb's own options: `arg` is what their set() gets. */
@@ -47,6 +50,9 @@ void query_end(struct query *query);
 
 /* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in the configuration, 1 otherwise. */
 int query_failed(const struct query *query, const struct err *err);
+
+/* The same for a call about one snapshot: one that is not there is said as such. */
+int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err);
 
 /* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
 int query_snapshot(struct query *query, const char *word, struct snapshot_id *id);

@@ -220,6 +220,15 @@ static void note_what_was_here(
 		log_debug("no record of what lies in the checkpoint directory: %s", err.text);
 }
 
+/* Before anything big is fetched: whose credentials are these? */
+static void tell_of_store(const char *url, struct storage *storage)
+{
+	char text[512];
+
+	if (*storage_describe(storage, text, sizeof(text)))
+		log_note("store %s: %s", url, text);
+}
+
 static bool store_knows(const struct storage_options *wanted, struct cancel *cancel)
 {
 	struct storage_options options = *wanted;
@@ -245,12 +254,19 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 
 	resume_result_release(result);
 	result->step = -1;
+	transfer_apply(&request->transfer, &options);
 	if (request->if_known && !store_knows(&options, cancel))
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
+	/* Before the claim, which would keep the other one from publishing. */
+	if (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
+		result->in_use = err->kind == ERR_EXISTS;
+		return -1;
+	}
 	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
 		return err_wrap(err, "store %s", request->store);
+	tell_of_store(request->store, result->storage);
 	for (size_t i = 0; i < result->attempt.damaged_count; i++)
 		pass_over(result, result->attempt.damaged[i].id, result->attempt.damaged[i].text);
 	if (request->claim_only)

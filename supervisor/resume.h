@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "profile.h"
 #include "storage/storage.h"
+#include "transfer_options.h"
 #include "workspace.h"
 
 #include <jansson.h>
@@ -24,6 +25,7 @@ struct resume_request {
 	const struct profile *profile; /* NULL: none was recognised */
 	bool looks;                    /* into the files, and moves aside what is torn */
 	bool strict;                   /* damage that leaves nothing to resume from is an error */
+	struct transfer_options transfer;
 	bool if_known; /* only where the store has this job already; otherwise nothing is done, and nothing is left behind */
 	bool claim_only; /* the job runs already: its directory is not touched */
 };
@@ -41,6 +43,7 @@ struct resume_result {
 	struct snapshot_id
 		from; /* RESTORED and KEPT: what the job goes on from; none: not known to the store */
 	int64_t step;          /* of that; -1 unknown */
+	bool in_use;           /* it failed because another run uses the checkpoint directory */
 	bool newer_than_store; /* KEPT: what lies here is to be saved at once */
 	struct restore_result restored;
 	int64_t milliseconds;       /* the restore took */

@@ -39,7 +39,10 @@ struct snapshots {
 	struct run *running;
 	struct ahead *ahead;
 	bool waiting;
-	struct sealed next; /* while waiting */
+	struct sealed next;        /* while waiting */
+	uint64_t generation;       /* that was tried last, */
+	_Atomic uint64_t furthest; /* and how far that has come, over all tries */
+	_Atomic int64_t moved_ms;
 };
 
 static void begin_waiting(struct snapshots *snapshots);
@@ -177,7 +180,12 @@ static bool frozen(void *arg)
 static void told(void *arg, const struct take_progress *now)
 {
 	struct run *run = arg;
+	struct snapshots *snapshots = run->owner;
 
+	if (now->bytes_done > atomic_load(&snapshots->furthest)) {
+		atomic_store(&snapshots->furthest, now->bytes_done);
+		atomic_store(&snapshots->moved_ms, clock_monotonic_ms());
+	}
 	atomic_store(&run->bytes_total, now->bytes_total);
 	atomic_store(&run->bytes_done, now->bytes_done);
 	progress_tell(&run->progress, now->bytes_done, now->bytes_total);
@@ -219,8 +227,10 @@ static void done(void *arg)
 
 	snapshots->running = NULL;
 	run_free(run);
-	if (report.durable)
+	if (report.durable) {
 		snapshots->newest = report.id;
+		atomic_store(&snapshots->moved_ms, clock_monotonic_ms());
+	}
 	begin_waiting(snapshots);
 	snapshots->options.finished(snapshots->options.arg, &report);
 }
@@ -229,6 +239,9 @@ static void start(struct snapshots *snapshots, const struct sealed *sealed)
 {
 	struct run *run = memory_new(sizeof(*run));
 
+	if (snapshots->generation != sealed->generation)
+		atomic_store(&snapshots->furthest, 0);
+	snapshots->generation = sealed->generation;
 	run->owner = snapshots;
 	run->report.sealed = *sealed;
 	run->report.id = (struct snapshot_id){snapshots->options.attempt, ++snapshots->sequence};
@@ -263,13 +276,13 @@ bool snapshots_idle(const struct snapshots *snapshots)
 	return !snapshots_busy(snapshots) && !ahead_busy(snapshots->ahead);
 }
 
-void snapshots_send_ahead(struct snapshots *snapshots, char **paths)
+void snapshots_send_ahead(struct snapshots *snapshots, char **closed, char **open)
 {
 	struct snapshot_id next = {snapshots->options.attempt, snapshots->sequence + 1};
 	bool none = snapshot_id_is_none(snapshots->newest);
 
 	ahead_send(snapshots->ahead, next, none ? snapshots->options.parent : snapshots->newest,
-		paths);
+		closed, open);
 }
 
 void snapshots_stop_ahead(struct snapshots *snapshots)
@@ -290,6 +303,11 @@ bool snapshots_progress(
 	*bytes_done = atomic_load(&snapshots->running->bytes_done);
 	*bytes_total = atomic_load(&snapshots->running->bytes_total);
 	return true;
+}
+
+int64_t snapshots_moved_ms(const struct snapshots *snapshots)
+{
+	return atomic_load(&snapshots->moved_ms);
 }
 
 void snapshots_cancel(struct snapshots *snapshots)

@@ -60,10 +60,11 @@ int snapshots_new(
 void snapshots_free(struct snapshots *snapshots);
 
 void snapshots_want(struct snapshots *snapshots, const struct sealed *sealed);
-/* A checkpoint is being written, and these files of it are closed: sends them. Only when idle: neither is a snapshot being taken or
- * waited for, nor anything sent ahead. Paths relative, NULL-terminated, owned from then on. */
+/* A checkpoint is being written, and these files of it are closed, those still open: sends them, and what there is of those. Only when
+ * idle: neither is a snapshot being taken or waited for, nor anything sent ahead. Paths relative, NULL-terminated, owned from then
+ * on. */
 bool snapshots_idle(const struct snapshots *snapshots);
-void snapshots_send_ahead(struct snapshots *snapshots, char **paths);
+void snapshots_send_ahead(struct snapshots *snapshots, char **closed, char **open);
 /* For good, before workers_free(). */
 void snapshots_stop_ahead(struct snapshots *snapshots);
 bool snapshots_busy(const struct snapshots *snapshots);
@@ -71,6 +72,9 @@ bool snapshots_busy(const struct snapshots *snapshots);
 /* How far the one that is being taken has come; false if none is. */
 bool snapshots_progress(
 	const struct snapshots *snapshots, uint64_t *bytes_done, uint64_t *bytes_total);
+
+/* When (monotonic) a snapshot was last seen to get further in the store; 0: never. A try that only repeats an earlier one does not. */
+int64_t snapshots_moved_ms(const struct snapshots *snapshots);
 
 /* Gives up what runs and what waits; `finished` is still called for what runs. */
 void snapshots_cancel(struct snapshots *snapshots);

@@ -520,6 +520,14 @@ char **tracker_closed(struct tracker *tracker)
 	return list.paths;
 }
 
+char **tracker_open(struct tracker *tracker)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	sealing_each_open(&tracker->sealing, add_path, &list);
+	return list.paths;
+}
+
 size_t tracker_writers(const struct tracker *tracker, struct tracker_writer *writers, size_t most)
 {
 	size_t count = tracker->writer_count < most ? tracker->writer_count : most;

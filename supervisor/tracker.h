@@ -85,6 +85,8 @@ bool tracker_is_settled(struct tracker *tracker, uint64_t *generation);
 char **tracker_torn(struct tracker *tracker);
 /* Files of the burst under way that nobody has open for writing any more, likewise. */
 char **tracker_closed(struct tracker *tracker);
+/* What is open for writing, likewise; a path may come twice. */
+char **tracker_open(struct tracker *tracker);
 /* Reads what is queued: is a save under way? */
 bool tracker_is_saving(struct tracker *tracker);
 

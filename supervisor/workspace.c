@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "directory_lock.h"
 #include "reconcile.h"
 
 #include <dirent.h>
@@ -47,6 +48,7 @@ void workspace_init(struct workspace *workspace, const char *directory)
 	if (text_equal(workspace->alias, workspace->directory))
 		workspace->alias[0] = '\0';
 	workspace->beside = NULL;
+	workspace->lock_fd = 0;
 }
 
 void workspace_release(struct workspace *workspace)
@@ -54,6 +56,8 @@ void workspace_release(struct workspace *workspace)
 	free(workspace->directory);
 	free(workspace->alias);
 	free(workspace->beside);
+	if (workspace->lock_fd > 0)
+		close(workspace->lock_fd);
 	*workspace = (struct workspace){0};
 }
 
@@ -63,6 +67,9 @@ int workspace_prepare(struct workspace *workspace, struct err *err)
 	char nonce[33];
 	int fd;
 
+	if (text_equal(workspace->directory, "/"))
+		return err_set(err, ERR_INVALID,
+			"checkpoint directory / holds everything, not checkpoints alone");
 	if (file_make_directories(workspace->directory, 0777, err) < 0)
 		return err_wrap(err, "checkpoint directory");
 	file_nonce(nonce);
@@ -108,6 +115,20 @@ static int make_beside(struct workspace *workspace, struct err *err)
 		rmdir(outside);
 	workspace->beside = text_format("%s/.reprieve", workspace->directory);
 	return file_make_directories(workspace->beside, 0700, err);
+}
+
+int workspace_lock(
+	struct workspace *workspace, const char *job, struct cancel *cancel, struct err *err)
+{
+	int fd;
+
+	if (workspace->lock_fd > 0 || make_beside(workspace, NULL) < 0)
+		return 0;
+	fd = directory_lock(workspace->beside, job, cancel, err);
+	if (fd == -1)
+		return err_wrap(err, "checkpoint directory %s", workspace->directory);
+	workspace->lock_fd = fd < 0 ? 0 : fd;
+	return 0;
 }
 
 /* Where it is or would be, without making anything. The caller frees. */

@@ -6,6 +6,7 @@
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
+#include "base/cancel.h"
 #include "base/err.h"
 #include "storage/storage.h"
 
@@ -15,6 +16,7 @@ struct workspace {
 	char *directory; /* absolute, links resolved */
 	char *alias;     /* absolute as the user wrote it; "" when it is the same */
 	char *beside;    /* made when first needed */
+	int lock_fd;     /* 0: not held */
 };
 
 /* Touches nothing. */
@@ -23,6 +25,11 @@ void workspace_release(struct workspace *workspace);
 
 /* Makes the directory and proves that it can be written. ERR_DENIED, ERR_NO_SPACE, ...: the sentence names it. */
 int workspace_prepare(struct workspace *workspace, struct err *err);
+
+/* Keeps other runs on this machine out until workspace_release(); does nothing if it is held already. ERR_EXISTS: one is there, and the
+ * sentence names it. Where no lock can be had it goes on without. */
+int workspace_lock(
+	struct workspace *workspace, const char *job, struct cancel *cancel, struct err *err);
 
 /* Regular files below the directory, relative, sorted. A directory that is not there has none. */
 int workspace_files(const char *directory, struct snapshot_files *files, struct err *err);

@@ -9,7 +9,7 @@ readonly public=" storage/storage.h cloud/cloud.h cloud/mock/mock.h shim/shim.h 
 
 # header (extended regular expression) | the files that may include it
 readonly doors='
-curl/.*               | supervisor/base/http\.c
+curl/.*               | supervisor/base/http(_trust)?\.[ch]
 microhttpd\.h         | supervisor/base/httpd\.c
 openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/(azure_sign|jwt|sigv4)\.[ch]
 archive(_entry)?\.h   | storage/(tree|tree_walk|export|import)\.[ch]

@@ -29,7 +29,9 @@ shim         | build-gcc   | 1
 unit         | build-gcc   | 5
 build-asan   | install     | 10
 unit-asan    | build-asan  | 5
+stores       | build-gcc   | 20
 faults       | build-gcc   | 15
+store-faults | build-gcc   | 15
 build-clang  | install     | 10
 unit-clang   | build-clang | 5
 build-tsan   | install     | 10
@@ -138,6 +140,15 @@ run_pytest() {
 
 lane_e2e() { run_pytest tests/e2e; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
+
+# The script brings what the servers and the clouds' own clients are made of.
+lane_stores() {
+	tests/stores/run.sh --short --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" --ignore tests/stores/test_s3_faults.py
+}
+lane_store-faults() {
+	tests/stores/run.sh --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" tests/stores/test_s3_faults.py
+}
+
 # Without what does not run our sanitized code: the shim is never sanitized, and the quickstart builds for itself.
 lane_e2e-asan() {
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1
@@ -189,7 +200,7 @@ PYTHON
 count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
-	e2e* | faults) count_pytest "$1" ;;
+	e2e* | faults | store*) count_pytest "$1" ;;
 	valgrind) awk '/^== .*: exit 0$/ { passed++ } /^== .*: exit [1-9]/ { failed++ } END { print passed + 0, failed + 0, 0 }' \
 		"$logs/$1.log" ;;
 	*) echo 1 0 0 ;;

@@ -32,6 +32,11 @@ struct http_request {
 	int64_t stall_timeout_ms; /* ends a transfer below 1 KiB/s for that long (whole seconds); 0: never */
 	int64_t idle_timeout_ms; /* a kept connection is not used after so long a rest (whole seconds); 0: 118 s */
 	bool fresh; /* a new connection, the name looked up anew: for after a failure */
+	/* The certificates that are trusted, PEM; NULL: as for curl what CURL_CA_BUNDLE or SSL_CERT_FILE (and SSL_CERT_DIR) names,
+	 * else the system's. */
+	const char *ca_file;
+	const char *
+		ca_variable; /* what names a file beside those two, for a sentence that says so; NULL: nothing */
 };
 
 /* Zero-initialise, and use it again for the next request: memory is kept. */
@@ -53,7 +58,7 @@ static inline void cleanup_http_free(struct http **http)
 /*
  * ERR_RETRY for what the network does (err->os is ETIMEDOUT for a time-out, ECONNREFUSED, ...), ERR_CANCELLED within
  * milliseconds of the cancel object's raise or at its deadline, ERR_INVALID for a URL that is none, ERR_DENIED for a certificate
- * that is not trusted.
+ * that is not trusted, or a file of trusted ones that cannot be read; the sentence names the variables.
  */
 int http_perform(struct http *http, const struct http_request *request,
 	struct http_response *response, struct cancel *cancel, struct err *err);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What Reprieve costs, as ratios within one run: things to compare are measured in turn (A B A B ...), and medians are shown. The
 # aims are printed beside the numbers; nothing is asserted, because a shared machine is no place to assert a time on.
-#   tests/bench/run.sh [--smoke] [BINARY]      --smoke: small and short, to see that it works
+#   tests/bench/run.sh [--smoke] [BINARY]      --smoke: small and short, to see that it works, and stores.sh too
 #   BENCH_DIR       where the checkpoint and the copies go: a tmpfs with five times BENCH_MIB free (default /dev/shm)
 #   BENCH_MIB       size of the checkpoint (default 1024)        BENCH_ROUNDS     of each measurement (default 5)
 set -euo pipefail
@@ -264,3 +264,8 @@ echo
 delivery
 echo
 snapshots
+# All of it is a run of its own, by hand: it installs what it compares with.
+if [ "$smoke" = 1 ]; then
+	echo
+	"$here/stores.sh" --smoke "$binary"
+fi

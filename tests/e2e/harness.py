@@ -18,7 +18,7 @@ SAVER = str(Path(__file__).resolve().parent / "saver.py")
 LIMIT = 120
 LIBC = ctypes.CDLL(None)  # loaded here: a child of a process with threads may not wait for the loader's lock
 # Of whoever runs the tests; none may reach them.
-SETTINGS = ("REPRIEVE_", "SLURM", "AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_", "STORAGE_", "AZURE_", "IDENTITY_")
+SETTINGS = ("REPRIEVE_", "SLURM", "AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_", "STORAGE_", "AZURE_", "IDENTITY_", "CURL_CA_", "SSL_CERT_")
 
 EXIT_USAGE, EXIT_OURS, EXIT_NOT_DURABLE, EXIT_DURABLE, EXIT_CONFIGURATION = 64, 70, 74, 75, 78
 

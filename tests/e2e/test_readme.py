@@ -112,3 +112,14 @@ def test_the_manual_has_every_option_of_run(program):
     assert options and options == set(re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", section, re.M))
     for name in options - {"dry-run"}:
         assert "REPRIEVE_" + name.upper().replace("-", "_") in manual
+
+
+def test_the_manual_has_every_variable():
+    """What is read from the environment, and is meant for users."""
+    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
+    # Of the tests, of the shim's own, of a scheduler.
+    inner = {"REPRIEVE_FAULT", "REPRIEVE_VERSION", "AWS_BATCH_JOB_ID"}
+    pattern = r'"((?:AWS|AZURE|GOOGLE|GCE|CLOUDSDK|STORAGE|REPRIEVE|IDENTITY|SSL|CURL)_[A-Z0-9_]+)"'
+    found = {name for room in ("storage", "supervisor", "cloud") for source in (ROOT / room).rglob("*.c")
+             for name in re.findall(pattern, source.read_text()) if not name.startswith("REPRIEVE_SHIM_")}
+    assert found - inner and found - inner <= set(re.findall(r"[A-Z][A-Z0-9_]+", manual)), found - inner - set(re.findall(r"[A-Z][A-Z0-9_]+", manual))

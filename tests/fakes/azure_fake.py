@@ -7,6 +7,7 @@ import re
 import threading
 import time
 import urllib.parse
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import escape
 
@@ -20,6 +21,8 @@ class AzureFake:
         self.tokens, self.issued, self.life = set(), 0, 3600
         self.imds_up = True
         self.faults = []  # (method, part of the path, status, code, headers): each once
+        self.modified = {}  # blob: seconds since 1970; tests may set it back
+        self.circle = False  # listings that begin again and again
         self.directories = []  # what a hierarchical namespace lists besides
         fake = self
 
@@ -56,6 +59,7 @@ class FakeHandler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("x-ms-request-id", "1")
         for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.end_headers()
@@ -64,6 +68,14 @@ class FakeHandler(BaseHTTPRequestHandler):
     def error(self, status, code, headers=None):
         self.answer(status, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code>"
                     "<Message>Words.\nRequestId:1\nTime:2</Message></Error>" % code, headers={"x-ms-error-code": code, **(headers or {})})
+
+    def portal(self, status):
+        """What is between here and there answers with a page of its own."""
+        body = b"<html><body><h1>Welcome!</h1>Log in.</body></html>"
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def token(self, kind, as_text):
         until = int(time.time()) + self.azure.life
@@ -95,6 +107,8 @@ class FakeHandler(BaseHTTPRequestHandler):
             for fault in list(azure.faults):
                 if fault[0] == self.command and fault[1] in self.path:
                     azure.faults.remove(fault)
+                    if fault[3] == "portal":
+                        return self.portal(fault[2])
                     return self.error(fault[2], fault[3], fault[4] if len(fault) > 4 else None)
         kind, _, token = self.headers.get("Authorization", "").partition(" ")
         if kind != "Bearer" or token not in azure.tokens or not self.headers.get("x-ms-version"):
@@ -124,6 +138,7 @@ class FakeHandler(BaseHTTPRequestHandler):
                 taken = self.headers.get("If-None-Match") == "*" and key in azure.blobs
                 if not taken:
                     azure.blobs[key] = body
+                    azure.modified[key] = time.time()
             return self.error(409, "BlobAlreadyExists") if taken else self.answer(201)
         if key not in azure.blobs:
             return self.error(404, "BlobNotFound")
@@ -151,11 +166,13 @@ class FakeHandler(BaseHTTPRequestHandler):
             folded = prefix + rest.split(delimiter)[0] + delimiter if delimiter and delimiter in rest else None
             if (folded or name, bool(folded)) not in entries:
                 entries.append((folded or name, bool(folded)))
-        entries = [entry for entry in entries if entry[0] > query.get("marker", "")]
+        entries = [entry for entry in entries if azure.circle or entry[0] > query.get("marker", "")]
         page, more = entries[:azure.PAGE], len(entries) > azure.PAGE
         parts = ["<BlobPrefix><Name>%s</Name></BlobPrefix>" % escape(name) if folded else
-                 "<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length><ResourceType>%s</ResourceType></Properties></Blob>" % (
-                     escape(name), len(azure.blobs.get(name, b"")), "directory" if name in azure.directories else "file")
+                 "<Blob><Name>%s</Name><Properties><Last-Modified>%s</Last-Modified><Content-Length>%d</Content-Length>"
+                 "<ResourceType>%s</ResourceType></Properties></Blob>" % (
+                     escape(name), formatdate(azure.modified.get(name, 0), usegmt=True), len(azure.blobs.get(name, b"")),
+                     "directory" if name in azure.directories else "file")
                  for name, folded in page]
         self.answer(200, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults ContainerName=\"x\">"
                     "<Blobs>%s</Blobs><NextMarker>%s</NextMarker></EnumerationResults>" % ("".join(parts), escape(page[-1][0]) if more else ""))

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import threading
+import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import escape
@@ -21,12 +22,17 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
+PORTAL = "<html><body><h1>Welcome!</h1>Log in.</body></html>"
+
+
 class GoogleFake:
     PAGE = 3  # keys in a page: small, so that every listing has several
 
     def __init__(self, bucket="snaps"):
         self.bucket, self.objects, self.lock = bucket, {}, threading.Lock()
         self.generation = 0
+        self.modified = {}  # key: seconds since 1970; tests may set it back
+        self.circle = False  # listings that begin again and again
         self.requests = []  # (method, path with query, headers)
         self.forms = []  # what the token service was sent
         self.tokens = None  # a set: only these open the storage; None: anonymous
@@ -100,7 +106,7 @@ class FakeHandler(BaseHTTPRequestHandler):
             google.requests.append((self.command, self.path, dict(self.headers)))
         fault = google.take_fault(self.command, self.path)
         if fault:
-            return self.error(fault[2], fault[3])
+            return self.answer(200, PORTAL, "text/html") if fault[3] == "portal" else self.error(fault[2], fault[3])
         url = urllib.parse.urlsplit(self.path)
         query = {name: values[0] for name, values in urllib.parse.parse_qs(url.query, keep_blank_values=True).items()}
         path = urllib.parse.unquote(url.path)
@@ -146,9 +152,10 @@ class FakeHandler(BaseHTTPRequestHandler):
                 taken = False
                 google.generation += 1
                 google.objects[key] = (body, google.generation)
+                google.modified[key] = time.time()
         if taken:
             return self.error(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold.")
-        return self.answer(200)
+        return self.answer(200, ETag=f'"{google.objects[key][1]}"', x_goog_generation=str(google.objects[key][1]))
 
     def object_get(self, key, _):
         there = self.google.objects.get(key)
@@ -161,7 +168,7 @@ class FakeHandler(BaseHTTPRequestHandler):
         first, last = int(first), min(int(last or len(data)), len(data) - 1)
         if first >= len(data):
             return self.error(416, "InvalidRange", "The requested range cannot be satisfied.")
-        return self.answer(206, data[first:last + 1], "application/octet-stream",
+        return self.answer(206, data[first:last + 1], "application/octet-stream", x_goog_generation=str(there[1]),
                            Content_Range="bytes %d-%d/%d" % (first, last, len(data)))
 
     def object_delete(self, key, _):
@@ -174,17 +181,19 @@ class FakeHandler(BaseHTTPRequestHandler):
         with google.lock:
             keys = sorted(key for key in google.objects if key.startswith(prefix))
             sizes = {key: len(google.objects[key][0]) for key in keys}
+            times = {key: time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(google.modified[key])) for key in keys}
         entries = []
         for key in keys:
             rest = key[len(prefix):]
             folded = prefix + rest.split(delimiter)[0] + delimiter if delimiter and delimiter in rest else None
             if (folded or key, bool(folded)) not in entries:
                 entries.append((folded or key, bool(folded)))
-        after = query.get("continuation-token", "")
+        after = "" if google.circle else query.get("continuation-token", "")
         entries = [entry for entry in entries if entry[0] > after]
         page, more = entries[:google.PAGE], len(entries) > google.PAGE
         parts = ["<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" % escape(name) if folded else
-                 "<Contents><Key>%s</Key><Generation>1</Generation><Size>%d</Size></Contents>" % (escape(name), sizes[name])
+                 "<Contents><Key>%s</Key><Generation>1</Generation><LastModified>%s</LastModified><Size>%d</Size></Contents>" % (
+                     escape(name), times[name], sizes[name])
                  for name, folded in page]
         self.answer(200, "<?xml version='1.0' encoding='UTF-8'?><ListBucketResult xmlns='http://doc.s3.amazonaws.com/2006-03-01'>"
                     "<Name>%s</Name><IsTruncated>%s</IsTruncated>%s%s</ListBucketResult>" % (

@@ -19,9 +19,13 @@ from harness import EXIT_DURABLE, PYTHON, SAVER, is_alive, wait_for
 KILLS = int(os.environ.get("REPRIEVE_KILLS", "200"))
 OFTEN = ("--quiet-time", "100ms")
 SAVING = (PYTHON, SAVER, "--pause", "0.3")
-# Every point that storage/FORMAT.md names.
-FAULT_POINTS = ["before_pack_put", "after_pack_put", "before_manifest_put", "after_manifest_put", "before_claim_put",
-                "after_claim_put", "after_temporary_write", "before_link", "after_link"]
+STORAGE = Path(__file__).resolve().parents[2] / "storage"
+# Every point that there is, by file; those of other backends are passed in tests/stores.
+ALL_POINTS = {(source.name, point) for source in STORAGE.glob("*.c")
+              for point in re.findall(r'fault_point\("(\w+)"\)', source.read_text())}
+POINTS_HERE = sorted(point for name, point in ALL_POINTS if not name.startswith("store_") or name == "store_dir.c")
+FAULT_POINTS = [point for point in POINTS_HERE if not point.endswith("_remove")]
+POINTS_OF_REMOVAL = [point for point in POINTS_HERE if point.endswith("_remove")]
 
 
 def steps_of(place, snapshot):
@@ -94,8 +98,11 @@ def test_killed_at_random_instants(place):
 
 
 def test_every_fault_point_is_written_down():
-    written = Path(__file__).resolve().parents[2] / "storage" / "FORMAT.md"
-    assert set(FAULT_POINTS) == set(re.findall(r"`((?:before|after)_[a-z_]+)`", written.read_text()))
+    """What the code has, FORMAT.md names, and nothing else; and the search has found what there surely is."""
+    written = (STORAGE / "FORMAT.md").read_text()
+    assert {point for _, point in ALL_POINTS} == set(re.findall(r"`((?:before|after)_\w+)`", written))
+    assert {f"{when}_{what}_put" for when in ("before", "after") for what in ("pack", "manifest", "claim")} <= set(FAULT_POINTS)
+    assert {f"{when}_{what}_remove" for when in ("before", "after") for what in ("pack", "manifest")} == set(POINTS_OF_REMOVAL)
 
 
 # A start claims once; the other points are passed at every checkpoint.
@@ -116,6 +123,29 @@ def test_killed_at_fault_point(place, point, time_passed):
     third = finish(place, place.path / "third")
     assert resumed_step(third) == after
     assert place.verb("verify").code == 0
+
+
+@pytest.mark.parametrize("point", POINTS_OF_REMOVAL)
+@pytest.mark.parametrize("time_passed", [1, 2])
+def test_killed_while_forgetting(place, point, time_passed):
+    """Manifests go first, then packs: what is listed is whole at every instant, and the next one finishes the work."""
+    tree = place.path / "tree"
+    tree.mkdir()
+    for number in range(5):
+        (tree / "content").write_bytes(bytes([number]) * 3 + os.urandom(100_000))
+        assert place.verb("save", tree).code == 0
+    for pack in place.store_path.rglob("*.pack"):
+        os.utime(pack, (time.time() - 3600,) * 2)
+    forget = ("--keep-last", "1", "--sweep-age", "1m")
+    assert place.verb("forget", *forget, REPRIEVE_FAULT=f"{point}:{time_passed}").code == -signal.SIGKILL
+    assert all(snapshot["state"] == "good" for snapshot in place.snapshots()), place.snapshots()
+    assert place.verb("verify").code == 0
+    assert place.verb("forget", *forget).code == 0
+    # The newest, and what its attempt started from.
+    assert [snapshot["newest"] for snapshot in place.snapshots()] == [True, False]
+    assert len(list(place.store_path.rglob("*.pack"))) == 2
+    assert place.verb("restore", "latest", place.path / "back").code == 0
+    assert (place.path / "back" / "content").read_bytes() == (tree / "content").read_bytes()
 
 
 def mount_small(path, size):

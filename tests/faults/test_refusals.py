@@ -53,7 +53,7 @@ def test_unknown_verb(place):
     assert_refused(place, place.query("fly"), EXIT_USAGE, "fly", "--help")
 
 
-@pytest.mark.parametrize("url", ["ftp://host/dir", "s4://bucket", "store", "file://relative/dir", ""])
+@pytest.mark.parametrize("url", ["ftp://host/dir", "s4://bucket", "store", "file://relative/dir"])
 def test_unknown_store(place, url):
     refused(place, EXIT_CONFIGURATION, ["file://"], f"--store={url}", "--job", "j", "--", *job(place))
 

@@ -41,11 +41,11 @@ def die_with_parent():
 class Server:
     """start() raises CannotInstall; stop() ends what start() has started, by pid."""
     name = "server"
+    counter = itertools.count(1)  # of all: two users of one server must not want the same bucket
 
     def __init__(self, path):
         self.path = Path(path)
         self.processes = []
-        self.counter = itertools.count(1)
 
     def start(self):
         raise NotImplementedError

@@ -1,5 +1,6 @@
 """The fixtures of the end-to-end tests, and the servers: a place's store is then one of theirs."""
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -20,10 +21,20 @@ pytest_collection_modifyitems = _module.pytest_collection_modifyitems
 program = _module.program
 
 
-@pytest.fixture(params=["radosgw", "moto", "azurite", "google"])
+@pytest.fixture(params=["radosgw", pytest.param("moto", marks=pytest.mark.long), "azurite", "google"])
 def server(request):
-    """Each of them in turn."""
+    """Each of them in turn; moto speaks S3 as radosgw does, and is less strict."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A small directory to save."""
+    source = tmp_path / "source"
+    (source / "deep").mkdir(parents=True)
+    (source / "weights.bin").write_bytes(os.urandom(3_000_000))
+    (source / "deep" / "state.txt").write_text("step 7\n")
+    return source
 
 
 @pytest.fixture

@@ -3,18 +3,23 @@
 #
 #	tests/stores/run.sh [--short] [PYTEST-ARGUMENT...]
 #
-# --short: few random kills, for every day. Without paths among the arguments all of tests/stores is run. What it needs is installed, into
-# build/servers and by apt; what cannot be had is skipped, with the reason. REPRIEVE names the binary (default: build/supervisor/reprieve).
+# --short: for every day: without what is marked long, which is most of the kills. Without paths among the arguments all of tests/stores is
+# run. What it needs is installed, into build/servers and by apt; what cannot be had is skipped, with the reason. REPRIEVE names the
+# binary (default: build/supervisor/reprieve).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 if [ "${1-}" = --short ]; then
 	shift
-	export REPRIEVE_KILLS=${REPRIEVE_KILLS:-12}
+	export REPRIEVE_SMALL=1
 fi
-paths=(tests/stores)
+paths=(tests/stores) previous=
 for argument; do
-	case $argument in tests/stores/*) paths=() ;; esac
+	case $previous,$argument in
+	--ignore,* | --deselect,*) ;; # what is left out
+	*,tests/stores/*) paths=() ;;
+	esac
+	previous=$argument
 done
 
 # The clouds' own clients, which look at what we wrote, are in an environment of their own; without them much is skipped.

@@ -1,8 +1,10 @@
 """Killed at every fault point and at random instants, and racing for a job, against radosgw: what was committed stands.
 
-REPRIEVE_KILLS is the number of random kills (default 200); tests/stores/run.sh asks for few.
+REPRIEVE_KILLS is the number of random kills (default 200); tests/stores/run.sh --short does without them.
 """
+import filecmp
 import os
+import random
 import re
 import signal
 import subprocess
@@ -16,6 +18,7 @@ from test_faults import OFTEN, committed_step, finish, resumed_step, steps_of
 
 STORAGE = Path(__file__).resolve().parents[2] / "storage"
 WRITERS = 16
+LONG = pytest.mark.long
 # Those of a file:// store are passed in tests/faults.
 ALL_POINTS = sorted({point for source in STORAGE.glob("*.c") if source.name != "store_dir.c"
                      for point in re.findall(r'fault_point\("(\w+)"\)', source.read_text())})
@@ -28,8 +31,9 @@ def place(radosgw, place_at):
     return place_at(radosgw)
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("time_passed", [1, 3])
+# A start claims once; the other points are passed at every checkpoint.
+@pytest.mark.parametrize("point, time_passed", [pytest.param(point, count, marks=LONG if count == 3 or "s3" in point else []) for point in POINTS
+                                                for count in (1, 3) if count == 1 or "claim" not in point])
 def test_killed_at_fault_point(place, point, time_passed):
     test_faults.test_killed_at_fault_point(place, point, time_passed)
 
@@ -40,7 +44,7 @@ def test_the_points_are_there():
     assert POINTS_OF_REMOVAL
 
 
-@pytest.mark.parametrize("point", POINTS_OF_REMOVAL)
+@pytest.mark.parametrize("point", [pytest.param(point, marks=LONG if point != "after_pack_remove" else []) for point in POINTS_OF_REMOVAL])
 def test_killed_while_forgetting(radosgw, place, point):
     """Manifests first, then packs: what is left is whole at every instant, and the next one finishes the work."""
     tree = place.path / "tree"
@@ -63,6 +67,7 @@ def test_killed_while_forgetting(radosgw, place, point):
     assert len(packs) == 2, packs
 
 
+@LONG
 def test_killed_at_random_instants(place):
     test_faults.test_killed_at_random_instants(place)
 
@@ -125,3 +130,36 @@ def test_sixteen_save_at_once(place):
         assert place.verb("restore", name, target).code == 0
         assert (target / "which").read_text() == f"{number}\n"
     assert sum(snapshot["newest"] for snapshot in states.values()) == 1
+
+
+@pytest.mark.parametrize("point", ["after_pack_put:2", "before_manifest_put:1"])
+def test_what_was_sent_is_not_sent_again(radosgw, place, point):
+    """Killed in the middle of an upload, and when all but the commit was done: the next attempt, on another machine, sends the rest."""
+    tree, size = place.path / "tree", 100_000_000
+    tree.mkdir()
+    (tree / "weights").write_bytes(random.Random(5).randbytes(size))
+    assert place.verb("save", tree, REPRIEVE_FAULT=point).code == -signal.SIGKILL
+    sent = {key: size for key, size in radosgw.objects(place.store).items() if key.endswith(".pack")}
+    assert sum(sent.values()) > 20_000_000 and place.snapshots() == []
+    saved = place.verb("save", tree)
+    assert saved.code == 0, saved
+    packs = {key: size for key, size in radosgw.objects(place.store).items() if key.endswith(".pack")}
+    assert sent.items() <= packs.items()
+    again = sum(packs.values()) - size
+    assert again < 1_000_000, f"{again} bytes lie there twice"
+    assert place.verb("restore", "latest", place.path / "back").code == 0
+    assert filecmp.cmp(tree / "weights", place.path / "back" / "weights", shallow=False)
+    assert place.verb("verify").code == 0
+
+
+@LONG
+def test_one_of_sixteen_wins_a_name(radosgw):
+    """The store alone, below all that the program does with it: awkward names and queries, and sixteen that put one key."""
+    program = Path(REPRIEVE).parents[1] / "tests" / "unit" / "test_store_s3"
+    if not program.exists():
+        pytest.skip(f"{program} is not built")
+    bucket = "/".join(radosgw.make().split("/")[:3])
+    environment = {**radosgw.environment, "PATH": os.environ["PATH"], "REPRIEVE_TEST_S3": bucket}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[       OK ] test_real" in done.stdout + done.stderr

@@ -31,8 +31,10 @@ STORE = "s3://snaps/team a/run+7=x"
 FIRST = "000001-000001"
 ENDS = 400  # seconds after which a run counts as hung: with a store that never answers, the last tries take minutes
 AT_ONCE = 40  # nearly all of the time is waiting between tries
+PATIENCE = "4s"  # where trying again is in vain
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(FAULTS.glob("*.json"))}
-PROGRESS = re.compile(r"^reprieve: (saving|restoring)[^\n]*: [^\n]* of [^\n]*\n", re.M)
+# Said besides: how far it is, and where the store is.
+BESIDES = re.compile(r"^reprieve: ((saving|restoring)[^\n]*: [^\n]* of |store [^\n]*, credentials: )[^\n]*\n", re.M)
 PARAMETERS = [(name, phase) for name, case in CASES.items() for phase in case.get("phases", PHASES)]
 
 
@@ -43,6 +45,8 @@ class Trial:
         self.case, self.phase = case, phase
         self.server = FaultServer(memory=memory.copy())
         environment = {**self.server.environment, **case.get("environment", {})}
+        if phase in case.get("fails", {}) or phase in case.get("says", {}):
+            environment["REPRIEVE_STORE_PATIENCE"] = PATIENCE
         if case.get("credentials") == "renewed":
             environment.update(renewed_credentials(path))
             del environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]
@@ -61,7 +65,7 @@ class Trial:
             return
         if self.phase not in self.case.get("either", []):
             assert self.must_fail, f"exit {code}:\n{text}"
-        line = one_line(PROGRESS.sub("", text))
+        line = one_line(BESIDES.sub("", text))
         assert re.search(self.must_fail or "", line), f"{self.must_fail!r} is not in: {line}"
 
     def check_used(self):

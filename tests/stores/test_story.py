@@ -5,6 +5,7 @@ import os
 import random
 import re
 import subprocess
+import time
 
 import pytest
 from harness import PYTHON, SAVER
@@ -118,3 +119,27 @@ def test_a_tree_comes_back_as_it_was(server, place):
     assert sum(after[key] for key in after if key.endswith(".pack") and key not in packs) < 100_000
     assert place.verb("restore", "latest", place.path / "second").code == 0
     assert shape(place.path / "second") == shape(tree)
+
+
+def test_forgotten_content_is_swept(server, place):
+    """By the dates in the server's own lists: what is too young stays, and what is old enough goes."""
+    tree = place.path / "tree"
+    tree.mkdir()
+    for number in range(4):
+        (tree / "content").write_bytes(bytes([number]) + os.urandom(100_000))
+        assert place.verb("save", tree).code == 0
+    forgotten = place.verb("forget", "--keep-last", "1", "--sweep-age", "1h")
+    assert forgotten.code == 0, forgotten
+
+    def packs():
+        return [key for key in server.objects(place.store) if key.endswith(".pack")]
+    assert len(packs()) == 4, "swept before its time"
+    time.sleep(2.1)  # servers' clocks count whole seconds
+    swept = place.verb("forget", "--keep-last", "1", "--sweep-age", "1s")
+    assert swept.code == 0, swept
+    # The newest, and what its attempt started from.
+    assert len(packs()) == 2, swept
+    check_objects(server, place)
+    assert place.verb("verify").code == 0
+    assert place.verb("restore", "latest", place.path / "back").code == 0
+    assert shape(place.path / "back") == shape(tree)

@@ -13,6 +13,7 @@ from test_faults import OFTEN, committed_step, finish, resumed_step
 
 FAKES = Path(__file__).resolve().parents[1] / "fakes"
 STRICT = ("--strict",)
+LONG = pytest.mark.long
 
 
 def start(place, *options, steps=8, **environment):
@@ -48,7 +49,7 @@ def remove_bucket(server, url):
     wait_for("the bucket is gone", is_gone)
 
 
-@pytest.mark.parametrize("options, code", [((), 0), (STRICT, EXIT_NOT_DURABLE)], ids=["plain", "strict"])
+@pytest.mark.parametrize("options, code", [pytest.param((), 0, marks=LONG), (STRICT, EXIT_NOT_DURABLE)], ids=["plain", "strict"])
 def test_bucket_is_removed(radosgw, place_at, options, code):
     place = place_at(radosgw)
     run = start(place, *options)
@@ -94,7 +95,7 @@ def user(radosgw):
     radosgw.admin("user", "rm", "--uid=other", "--purge-data")
 
 
-@pytest.mark.parametrize("preempted", [False, True], ids=["finished", "preempted"])
+@pytest.mark.parametrize("preempted", [pytest.param(False, marks=LONG), True], ids=["finished", "preempted"])
 def test_credentials_are_revoked(radosgw, user, place_at, preempted):
     place = place_at(user)
     run = start(place, "--grace", "5", steps=10**6 if preempted else 12)
@@ -167,14 +168,14 @@ def islander(island, tmp_path, monkeypatch):
 
 def test_network_is_cut_and_comes_back(island, islander):
     """What could not be sent is sent later, and the job notices nothing."""
-    run = start(islander, steps=20)
+    run = start(islander, steps=14)
     island.device("down")
     saved = run.out.count("saved")
     wait_for("the job goes on", lambda: run.out.count("saved") >= saved + 5, process=run.process)
     island.device("up")
-    assert run.wait(300) == 0 and "finished 20" in run.out, run
-    assert committed_step(islander) == 20
-    assert resumed_step(finish(islander, islander.path / "next")) == 20
+    assert run.wait(300) == 0 and "finished 14" in run.out, run
+    assert committed_step(islander) == 14
+    assert resumed_step(finish(islander, islander.path / "next")) == 14
 
 
 def test_network_is_cut_in_the_window(island, islander):

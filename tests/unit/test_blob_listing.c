@@ -56,6 +56,25 @@ static void pages(void **state)
 	assert_int_equal(listing.items[2].size, 18446744073);
 }
 
+/* By what is swept. */
+static void dates(void **state)
+{
+	auto_(store_listing_release) struct store_listing listing = {0};
+	auto_free char *next = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(
+		read_page(PAGE("<Blob><Name>p/a</Name><Properties><Last-Modified>Sat, 11 Apr 2026 "
+			       "22:26:58 GMT</Last-Modified><Content-Length>1</Content-Length>"
+			       "</Properties></Blob>" BLOB("p/b", "1"),
+				  ""),
+			&listing, &next, &err),
+		0);
+	assert_int_equal(listing.items[0].modified_ms, 1775946418000);
+	assert_int_equal(listing.items[1].modified_ms, 0);
+}
+
 static void no_pages(void **state)
 {
 	static const char *const rows[] = {
@@ -66,7 +85,7 @@ static void no_pages(void **state)
 		PAGE("<Blob><Properties><Content-Length>1</Content-Length></Properties></Blob>",
 			""),
 		PAGE(BLOB("p/a", "-1"), ""),
-		PAGE(BLOB("q/a", "1"), ""),
+		PAGE(BLOB("p/a", "1") BLOB("q/a", "1"), ""),
 		"<EnumerationResults><Blobs>" BLOB("p/a", "1"),
 	};
 
@@ -78,6 +97,7 @@ static void no_pages(void **state)
 
 		if (read_page(rows[i], &listing, &next, &err) != -1 || err.kind != ERR_CORRUPT)
 			fail_msg("row %zu is taken for a page", i);
+		assert_int_equal(listing.count, 0);
 	}
 }
 
@@ -85,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages),
+		cmocka_unit_test(dates),
 		cmocka_unit_test(no_pages),
 	};
 

@@ -63,6 +63,7 @@ static void table(void **state)
 			.if_absent = rows[i].if_absent,
 			.bearer = rows[i].bearer,
 			.skew_ms = rows[i].skew_ms,
+			.is_identified = true,
 		};
 		struct err err = {0};
 		enum remote_verdict verdict = blob_reply_judge(&reply, &err);
@@ -73,9 +74,43 @@ static void table(void **state)
 	}
 }
 
+/* Success from somebody else. */
+static void strangers(void **state)
+{
+	static const struct {
+		int status;
+		bool is_put, is_identified;
+		enum remote_verdict verdict;
+	} strange[] = {
+		{201, true, true, REMOTE_DONE},
+		{200, true, true, REMOTE_RETRY},
+		{201, true, false, REMOTE_RETRY},
+		{200, false, true, REMOTE_DONE},
+		{202, false, true, REMOTE_DONE},
+		{200, false, false, REMOTE_RETRY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
+		const struct blob_reply reply = {
+			.status = strange[i].status,
+			.code = "",
+			.message = "",
+			.is_put = strange[i].is_put,
+			.is_identified = strange[i].is_identified,
+		};
+		struct err err = {0};
+
+		if (blob_reply_judge(&reply, &err) != strange[i].verdict)
+			fail_msg("row %zu: %s", i, err.text);
+		assert_int_equal(
+			err.kind, strange[i].verdict == REMOTE_RETRY ? ERR_RETRY : ERR_NONE);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(table)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(table), cmocka_unit_test(strangers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

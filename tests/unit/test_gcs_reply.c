@@ -58,6 +58,9 @@ static void table(void **state)
 			.if_absent = rows[i].if_absent,
 			.anonymous = rows[i].anonymous,
 			.skew_ms = rows[i].skew_ms,
+			.is_put = rows[i].if_absent,
+			.is_tagged = true,
+			.is_empty = true,
 		};
 		struct err err = {0};
 		enum remote_verdict verdict = gcs_reply_judge(&reply, &err);
@@ -68,9 +71,42 @@ static void table(void **state)
 	}
 }
 
+/* 200 from somebody else. */
+static void strangers(void **state)
+{
+	static const struct {
+		bool is_get, is_put, is_tagged, is_empty;
+		enum remote_verdict verdict;
+	} strange[] = {
+		{false, true, true, true, REMOTE_DONE}, {false, true, false, true, REMOTE_RETRY},
+		{false, true, true, false, REMOTE_RETRY}, {true, false, true, false, REMOTE_DONE},
+		{true, false, false, false, REMOTE_RETRY},
+		{false, false, false, false, REMOTE_DONE}, /* a list: whoever reads it finds out */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
+		const struct gcs_reply reply = {
+			.status = 200,
+			.code = "",
+			.message = "",
+			.is_get = strange[i].is_get,
+			.is_put = strange[i].is_put,
+			.is_tagged = strange[i].is_tagged,
+			.is_empty = strange[i].is_empty,
+		};
+		struct err err = {0};
+
+		if (gcs_reply_judge(&reply, &err) != strange[i].verdict)
+			fail_msg("row %zu: %s", i, err.text);
+		assert_int_equal(
+			err.kind, strange[i].verdict == REMOTE_RETRY ? ERR_RETRY : ERR_NONE);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(table)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(table), cmocka_unit_test(strangers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

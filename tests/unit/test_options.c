@@ -15,8 +15,8 @@
 static int parse(const char *const *words, struct run_options *options, struct err *err)
 {
 	/* Static, because what is parsed borrows from it. */
-	static char texts[WORDS + 2][64];
-	static char *argv[WORDS + 2];
+	static char texts[WORDS + 3][64];
+	static char *argv[WORDS + 3];
 	int argc = 1;
 	bool help;
 
@@ -84,6 +84,17 @@ static void test_refusals(void **state)
 		{{"--restore", "yesterday", "--", "true"}, "'yesterday'"},
 		{{"--shim", "maybe", "--", "true"}, "'maybe'"},
 		{{"--checkpoint-dir", "", "--", "true"}, "--checkpoint-dir"},
+		{{"--store", "", "--", "true"}, "--store: it is empty"},
+		{{"--checkpoint-signal", "KILL", "--", "true"}, "no job can catch SIGKILL"},
+		{{"--checkpoint-signal", "SIGSTOP", "--", "true"}, "no job can catch SIGSTOP"},
+		{{"--checkpoint-signal", "USR1", "--checkpoint-command", "true", "--", "true"},
+			"--checkpoint-signal and --checkpoint-command"},
+		{{"--checkpoint-command", "true", "--checkpoint-signal=none", "--", "true"},
+			"--checkpoint-signal and --checkpoint-command"},
+		{{"--memory", "31MiB", "--", "true"}, "32MiB"},
+		{{"--bandwidth", "10", "--", "true"}, "unit"},
+		{{"--connections", "65", "--", "true"}, "1 to 64"},
+		{{"--flush-time", "0.5", "--", "true"}, "too short"},
 		{{"--"}, "no command"},
 		{{0}, "no command"},
 	};
@@ -122,6 +133,50 @@ static void test_the_command_line_wins_over_the_environment(void **state)
 	unsetenv("REPRIEVE_STRICT");
 }
 
+static void test_transfer(void **state)
+{
+	const char *const words[WORDS] = {"--memory", "1GiB", "--bandwidth", "1.5MB/s",
+		"--connections=64", "--flush-time", "5m", "true"};
+	const char *all[WORDS + 1] = {0};
+	struct run_options options;
+	struct storage_options storage = {0};
+	struct err err;
+
+	(void)state;
+	memcpy(all, words, sizeof(words));
+	assert_int_equal(parse(all, &options, &err), 0);
+	assert_int_equal(options.flush_ms, 300000);
+	transfer_apply(&options.transfer, &storage);
+	assert_int_equal(storage.memory_bytes, 1 << 30);
+	assert_int_equal(storage.bandwidth_bytes_per_second, 1500000);
+	assert_int_equal(storage.connections, 64);
+	setenv("REPRIEVE_BANDWIDTH", "8GB", 1);
+	assert_int_equal(transfer_read_environment(&options.transfer, &err), 0);
+	assert_int_equal(options.transfer.bandwidth_bytes_per_second, 8000000000);
+	setenv("REPRIEVE_BANDWIDTH", "8GB/h", 1);
+	assert_int_equal(transfer_read_environment(&options.transfer, &err), -1);
+	assert_non_null(strstr(err.text, "REPRIEVE_BANDWIDTH"));
+	unsetenv("REPRIEVE_BANDWIDTH");
+}
+
+/* What one says in the environment for all runs, one run may replace by the other way to ask. */
+static void test_one_way_to_ask(void **state)
+{
+	const char *const words[WORDS] = {"--checkpoint-command", "touch /x", "--", "true"};
+	struct run_options options;
+	struct err err;
+
+	(void)state;
+	setenv("REPRIEVE_CHECKPOINT_SIGNAL", "USR1", 1);
+	assert_int_equal(parse(words, &options, &err), 0);
+	assert_int_equal(options.ask, ASK_COMMAND);
+	setenv("REPRIEVE_CHECKPOINT_COMMAND", "touch /y", 1);
+	assert_int_equal(parse(words, &options, &err), -1);
+	assert_non_null(strstr(err.text, "REPRIEVE_CHECKPOINT_SIGNAL"));
+	unsetenv("REPRIEVE_CHECKPOINT_SIGNAL");
+	unsetenv("REPRIEVE_CHECKPOINT_COMMAND");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +184,8 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_the_command_line_wins_over_the_environment),
+		cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_one_way_to_ask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,9 @@
 
 #include "storage/uploader.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 static struct presend_result presended;
 
 static int presend(struct fixture *f, const char *const *paths, size_t count,
@@ -75,6 +78,52 @@ static void test_a_file_that_changed_since(void **state)
 	assert_int_equal(result.chunks_sent, 3);
 	assert_int_equal(result.chunks_kept, 3);
 	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+static void patch(struct fixture *f, const char *path, off_t offset, const char *text)
+{
+	auto_free char *full = text_format("%s/%s", f->source, path);
+	auto_close int fd = open(full, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, text, strlen(text), offset), (ssize_t)strlen(text));
+}
+
+/* A file that is being written: in order, and then not quite. */
+static void test_what_a_file_grows_by(void **state)
+{
+	static const char *const paths[] = {"a"};
+	struct presend_request request = {.paths = paths, .path_count = 1, .growing = true};
+	struct fixture f;
+	struct take_result result;
+
+	(void)state;
+	fixture_start(&f);
+	request.directory = f.source;
+	request.id = (struct snapshot_id){f.attempt.number, 1};
+	request.parent = f.attempt.start;
+	fixture_write(&f, "a", GROWTH_STEP * CHUNK_SIZE + 9, 1);
+	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, GROWTH_STEP);
+	assert_int_equal(presended.files, 0); /* none is complete */
+	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent + presended.chunks_kept, 0); /* not even read */
+	fixture_write(&f, "a", 2 * GROWTH_STEP * CHUNK_SIZE, 1);
+	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, GROWTH_STEP);
+	assert_int_equal(presended.chunks_kept, 0);
+	fixture_write(&f, "a", (2 * GROWTH_STEP + 1) * CHUNK_SIZE + 1, 1);
+	patch(&f, "a", CHUNK_SIZE + 5, "changed after it was sent");
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 3);
+	assert_int_equal(result.chunks_kept, 2 * GROWTH_STEP - 1);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	/* The next checkpoint under the same name begins from nothing. */
+	fixture_write(&f, "a", (3 * GROWTH_STEP) * CHUNK_SIZE, 2);
+	request.id = (struct snapshot_id){f.attempt.number, 2};
+	request.parent = (struct snapshot_id){f.attempt.number, 1};
+	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, 3 * GROWTH_STEP);
 	fixture_stop(&f);
 }
 
@@ -262,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_take_sends_the_rest),
 		cmocka_unit_test(test_a_file_that_changed_since),
+		cmocka_unit_test(test_what_a_file_grows_by),
 		cmocka_unit_test(test_enough_and_cancelled),
 		cmocka_unit_test(test_the_take_waits_for_what_is_on_its_way),
 		cmocka_unit_test(test_enough_while_everything_is_stuck),

@@ -89,8 +89,10 @@ static void test_verdicts(void **state)
 				: text_format("<?xml version=\"1.0\"?><Error><Code>%s</Code>"
 					      "<Message>words\n</Message></Error>",
 					  rows[i].code);
-		const struct s3_answer answer = {
-			.status = rows[i].status, .body = body, .size = strlen(body)};
+		const struct s3_answer answer = {.status = rows[i].status,
+			.etag = "\"x\"",
+			.body = body,
+			.size = strlen(body)};
 		struct s3_move move;
 		struct err err = {0};
 		enum remote_verdict verdict =
@@ -101,6 +103,53 @@ static void test_verdicts(void **state)
 				rows[i].code ? rows[i].code : "", verdict, err_kind_name(err.kind),
 				err.text);
 		assert_null(strchr(err.text, '\n'));
+	}
+}
+
+#define PAGE "<html><body><h1>Welcome!</h1></body></html>"
+
+/* 200 from somebody else. */
+static void test_strangers(void **state)
+{
+	static const struct {
+		enum s3_operation operation;
+		const char *etag, *body;
+		enum remote_verdict verdict;
+	} rows[] = {
+		{S3_PUT, "\"x\"", "", REMOTE_DONE},
+		{S3_PUT, "\"x\"", " \n<?xml version=\"1.0\"?><PutObjectResult/>", REMOTE_DONE},
+		{S3_PUT, NULL, "", REMOTE_RETRY},
+		{S3_PUT, NULL, PAGE, REMOTE_RETRY},
+		{S3_PUT, "\"x\"", PAGE, REMOTE_RETRY},
+		{S3_PUT, "\"x\"", "<!DOCTYPE html><HTML>", REMOTE_RETRY},
+		{S3_PUT_IF_ABSENT, "\"x\"", "", REMOTE_DONE},
+		{S3_PUT_IF_ABSENT, NULL, "", REMOTE_RETRY},
+		{S3_PUT_IF_ABSENT, "\"x\"", "Log in", REMOTE_RETRY},
+		{S3_GET, "\"x\"", PAGE, REMOTE_DONE}, /* the object's own bytes */
+		{S3_GET, NULL, PAGE, REMOTE_RETRY},
+		{S3_REMOVE, NULL, "", REMOTE_DONE},
+		{S3_REMOVE, NULL, PAGE, REMOTE_RETRY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct s3_answer answer = {
+			.status = 200,
+			.etag = rows[i].etag,
+			.body = rows[i].body,
+			.size = strlen(rows[i].body),
+		};
+		struct s3_move move;
+		struct err err = {0};
+		enum remote_verdict verdict =
+			s3_reply_judge(rows[i].operation, &answer, &move, &err);
+
+		if (verdict != rows[i].verdict)
+			fail_msg("row %zu: verdict %d: %s", i, verdict, err.text);
+		if (verdict == REMOTE_RETRY) {
+			assert_int_equal(err.kind, ERR_RETRY);
+			assert_non_null(strstr(err.text, "not the store's answer"));
+		}
 	}
 }
 
@@ -123,7 +172,7 @@ static void test_moves(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct s3_answer answer = {rows[i].status, rows[i].region, rows[i].location,
-			rows[i].body, strlen(rows[i].body)};
+			NULL, rows[i].body, strlen(rows[i].body)};
 		struct s3_move move;
 		struct err err = {0};
 
@@ -139,7 +188,7 @@ static void test_bad_location(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(locations) / sizeof(locations[0]); i++) {
-		const struct s3_answer answer = {307, NULL, locations[i], "", 0};
+		const struct s3_answer answer = {.status = 307, .location = locations[i]};
 		struct s3_move move;
 		struct err err = {0};
 
@@ -150,19 +199,24 @@ static void test_bad_location(void **state)
 static void test_hint(void **state)
 {
 	static const char body[] = "<Error><Code>AccessDenied</Code></Error>";
-	const struct s3_answer answer = {403, NULL, NULL, body, strlen(body)};
+	const struct s3_answer answer = {.status = 403, .body = body, .size = strlen(body)};
 	struct s3_move move;
 	struct err err = {0};
 
 	(void)state;
 	s3_reply_judge(S3_GET, &answer, &move, &err);
 	assert_non_null(strstr(err.text, "s3:ListBucket"));
+	s3_reply_judge(S3_LIST, &answer, &move, &err);
+	assert_non_null(strstr(err.text, "allow s3:ListBucket"));
+	s3_reply_judge(S3_PUT, &answer, &move, &err);
+	assert_null(strstr(err.text, "s3:ListBucket"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_bad_location),
 		cmocka_unit_test(test_hint),

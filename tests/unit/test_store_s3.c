@@ -46,7 +46,7 @@ static struct {
 	size_t count;
 	/* What goes wrong with the next requests, one letter each; '.' is nothing. */
 	const char *faults;
-	bool no_conditions, no_ranges;
+	bool no_conditions, no_ranges, no_tokens;
 	char region[32];     /* other regions in the signature are answered with 301 */
 	char expired[32];    /* this access key is answered with ExpiredToken */
 	char last_put[2048]; /* headers of note of the last PUT */
@@ -95,6 +95,7 @@ static void put(const struct httpd_request *request, const char *key, struct htt
 	}
 	object->data.size = 0;
 	bytes_append(&object->data, request->body, request->body_size, NULL);
+	httpd_reply_header(reply, "ETag", "\"x\"");
 	httpd_reply_text(reply, 200, "");
 }
 
@@ -121,6 +122,7 @@ static void get(const struct httpd_request *request, const char *key, struct htt
 		httpd_reply_header(reply, "Content-Range", "bytes %llu-%llu/%zu", first, last,
 			object->data.size);
 	}
+	httpd_reply_header(reply, "ETag", "\"x\"");
 	if (object->data.size)
 		bytes_append(
 			&reply->body, object->data.data + first, (size_t)(last - first + 1), NULL);
@@ -140,6 +142,8 @@ static void list(const struct httpd_request *request, struct httpd_reply *reply)
 	auto_free char *folded = text_copy("");
 	size_t used = 0;
 
+	if (bucket.no_tokens)
+		after = NULL;
 	qsort(bucket.objects, bucket.count, sizeof(bucket.objects[0]), compare);
 	bytes_format(&reply->body, NULL, "<ListBucketResult><EncodingType>url</EncodingType>");
 	for (size_t i = 0; i < bucket.count; i++) {
@@ -272,7 +276,7 @@ static int set_up(void **state)
 		bytes_release(&bucket.objects[bucket.count].data);
 	}
 	bucket.faults = NULL;
-	bucket.no_conditions = bucket.no_ranges = false;
+	bucket.no_conditions = bucket.no_ranges = bucket.no_tokens = false;
 	bucket.region[0] = bucket.expired[0] = '\0';
 	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
 	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
@@ -544,6 +548,7 @@ static void test_faults(void **state)
 		{"5", true, ERR_NONE},
 		{"X", true, ERR_NONE},
 		{"2", true, ERR_NONE},
+		{"g", true, ERR_NONE},
 		{"c", true, ERR_NONE},
 		{"5X2c", true, ERR_NONE},
 		{"d", false, ERR_DENIED},
@@ -588,6 +593,27 @@ static void test_list_faults(void **state)
 	bucket.faults = ".d";
 	assert_int_equal(store->ops->list(store, "k", STORE_ALL, &listing, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_DENIED);
+	assert_int_equal(listing.count, 0);
+}
+
+/* A cache in front of the store that does not mind the token sends the first page for ever. */
+static void test_endless_list(void **state)
+{
+	auto_(store_close) struct store *store = open_store("s3://bucket", false);
+	auto_(store_listing_release) struct store_listing listing = {0};
+	struct err err = {0};
+
+	(void)state;
+	for (int i = 0; i < PAGE + 1; i++) {
+		char key[] = "k0";
+
+		key[1] = (char)('0' + i);
+		assert_int_equal(put_text(store, key, "v", STORE_UNIQUE, &err), 0);
+	}
+	bucket.no_tokens = true;
+	assert_int_equal(store->ops->list(store, "k", STORE_ALL, &listing, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_FAILED);
+	assert_non_null(strstr(err.text, "does not end"));
 	assert_int_equal(listing.count, 0);
 }
 
@@ -752,6 +778,7 @@ int main(void)
 		cmocka_unit_test_setup(test_bad_settings, set_up),
 		cmocka_unit_test_setup(test_faults, set_up),
 		cmocka_unit_test_setup(test_list_faults, set_up),
+		cmocka_unit_test_setup(test_endless_list, set_up),
 		cmocka_unit_test_setup(test_denied_is_not_missing, set_up),
 		cmocka_unit_test_setup(test_no_bucket, set_up),
 		cmocka_unit_test_setup(test_no_ranges, set_up),

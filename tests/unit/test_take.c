@@ -587,6 +587,8 @@ static void test_full_disk_and_the_last_commit_stands(void **state)
 {
 	struct fixture f;
 	struct storage_options options = {.job = "full", .create = true, .threads = 2};
+	struct claim claim = {.policy = RESTORE_NONE};
+	struct attempt attempt;
 	struct take_request request = {.id = {1, 1}, .reason = "request", .step = -1};
 	struct take_result result;
 	struct storage *storage;
@@ -606,6 +608,8 @@ static void test_full_disk_and_the_last_commit_stands(void **state)
 	options.url = url;
 	request.directory = f.source;
 	assert_works(storage_open(&options, &storage, NULL, &err));
+	assert_works(storage_claim(storage, &claim, &attempt, NULL, &err));
+	attempt_release(&attempt);
 	fixture_write(&f, "w", 1 << 20, 1);
 	assert_works(storage_take(storage, &request, &result, NULL, &err));
 	fixture_write(&f, "more", 20 << 20, 2);

@@ -24,20 +24,20 @@ static void test_plans(void **state)
 		unsigned readers, uploaders, fetchers;
 		size_t pack_mib, span_mib;
 	} rows[] = {
-		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 24, 12},
+		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 24, 8},
 		{"two processors, local", {.processors = 2}, 2, 2, 2, 16, 4},
-		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 12},
+		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 8},
 		{"a large machine, local", {.processors = 64}, 10, 64, 32, 8, 4},
 		{"few connections", {.processors = 4, .connections = 2, .remote = true}, 4, 2, 2,
-			32, 16},
+			32, 8},
 		{"many connections", {.processors = 4, .connections = 99, .remote = true}, 4, 64,
 			32, 8, 4},
 		{"much memory", {.processors = 16, .memory = 2048 * MIB, .remote = true}, 16, 8, 16,
-			32, 16},
+			32, 8},
 		{"hardly any memory", {.processors = 8, .memory = 1, .remote = true}, 1, 8, 4, 8,
 			4},
 		{"a limit", {.processors = 2, .bandwidth = 1000000, .remote = true}, 2, 8, 16, 8,
-			12},
+			8},
 	};
 
 	(void)state;

@@ -536,6 +536,8 @@ static void lists_are_checked(void **state)
 		size_t count; /* 99: refused */
 	} rows[] = {
 		{"none", 0},
+		{"none,aws", 99},
+		{"aws,none", 99},
 		{"file:/a,file:/b,file:/a", 2},
 		{"file:", 99},
 		{"file", 99},

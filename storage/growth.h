@@ -1,0 +1,29 @@
+/* PURE. How far files that are still being written have been sent ahead. It is only a hint: the take reads all of a file again, and what
+ * it finds sent counts. */
+#ifndef GROWTH_H
+#define GROWTH_H
+
+#include "index.h"
+
+/* So much at a time: a pack that is nearly full. */
+#define GROWTH_STEP ((size_t)8) /* chunks */
+#define GROWTH_FILES 64         /* the last ones */
+
+struct growth {
+	struct growth_file {
+		dev_t device;
+		ino_t inode;
+		size_t chunks;
+	} files[GROWTH_FILES]; /* a ring */
+	size_t next;
+};
+
+/* Which chunks to send now, of a file whose stamp is that: from *first up to *end; false where there are too few for the trouble. */
+bool growth_due(
+	const struct growth *growth, const struct file_stamp *stamp, size_t *first, size_t *end);
+/* How many of its chunks have been sent. */
+size_t growth_end(const struct growth *growth, const struct file_stamp *stamp);
+/* Its chunks up to there have been sent; 0 forgets it. */
+void growth_note(struct growth *growth, const struct file_stamp *stamp, size_t end);
+
+#endif

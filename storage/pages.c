@@ -1,0 +1,27 @@
+#include "pages.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int pages_turn(struct pages *pages, const char *token, struct err *err)
+{
+	if (pages->kept && strcmp(pages->kept, token) == 0)
+		return err_set(err, ERR_FAILED,
+			"the list does not end: after %zu pages it begins again. Is something "
+			"(a cache, a proxy) between here and the store?",
+			pages->turned);
+	if (pages->turned++ == pages->due) {
+		free(pages->kept);
+		pages->kept = text_copy(token);
+		pages->due = 2 * pages->due + 1;
+	}
+	return 0;
+}
+
+void pages_release(struct pages *pages)
+{
+	free(pages->kept);
+	*pages = (struct pages){0};
+}

@@ -1,0 +1,22 @@
+/*
+ * PURE. Whether a list that comes page by page goes in circles: a server or a proxy that does not mind the token sends the same page
+ * for ever. Any circle is found, within three times its length, by keeping one token (R. P. Brent, An improved Monte Carlo
+ * factorization algorithm, BIT 20, 1980, section 2).
+ */
+#ifndef PAGES_H
+#define PAGES_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct pages {
+	char *kept; /* the token that would come again */
+	size_t turned, due;
+};
+
+/* For each token that leads to a next page; it is copied. ERR_FAILED where it came before. */
+int pages_turn(struct pages *pages, const char *token, struct err *err);
+void pages_release(struct pages *pages);
+
+#endif

@@ -1,0 +1,311 @@
+#include "option_rows.h"
+
+#include "base/text.h"
+#include "signal_name.h"
+
+#include <signal.h>
+
+#define FLUSH_LEAST_MS 1000
+
+static int set_store(struct run_options *options, const char *value, struct err *err)
+{
+	if (!*value)
+		return err_set(err, ERR_INVALID,
+			"it is empty: write file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
+			"az://ACCOUNT/CONTAINER/PREFIX");
+	options->store = value;
+	options->store_chosen = true;
+	return 0;
+}
+
+static int set_directory(struct run_options *options, const char *value, struct err *err)
+{
+	if (!*value)
+		return err_set(err, ERR_INVALID, "it is empty: name a directory");
+	options->checkpoint_dir = value;
+	options->directory_chosen = true;
+	return 0;
+}
+
+static int set_job(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->job = value;
+	return 0;
+}
+
+static int set_notice(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err; /* cloud.h knows the names, and says which one it does not know */
+	options->notice = value;
+	return 0;
+}
+
+static int set_duration(const char *value, int64_t *milliseconds, struct err *err)
+{
+	if (!text_to_duration_ms(value, milliseconds))
+		return err_set(
+			err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h", value);
+	return 0;
+}
+
+static int set_grace(struct run_options *options, const char *value, struct err *err)
+{
+	return set_duration(value, &options->grace_ms, err);
+}
+
+static int set_quiet_time(struct run_options *options, const char *value, struct err *err)
+{
+	return set_duration(value, &options->quiet_ms, err);
+}
+
+static int set_every(struct run_options *options, const char *value, struct err *err)
+{
+	return set_duration(value, &options->every_ms, err);
+}
+
+static int set_profile(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err; /* profile_search.h knows the names, and says which one it does not know */
+	options->profile = value;
+	return 0;
+}
+
+static int set_signal(struct run_options *options, const char *value, struct err *err)
+{
+	int number;
+
+	options->signal_chosen = options->ask_chosen = true;
+	if (text_equal(value, "auto")) {
+		options->ask = ASK_AUTO;
+		return 0;
+	}
+	if (text_equal(value, "none")) {
+		options->ask = ASK_NONE;
+		return 0;
+	}
+	if (text_equal(value, "flag")) {
+		options->ask = ASK_FLAG;
+		return 0;
+	}
+	number = signal_name_parse(value);
+	if (number <= 0)
+		return err_set(err, ERR_INVALID,
+			"'%s' is no signal: write auto, none, flag, USR1, TERM, ...", value);
+	if (number == SIGKILL || number == SIGSTOP)
+		return err_set(err, ERR_INVALID,
+			"no job can catch SIG%s: write auto, none, USR1, TERM, ...",
+			number == SIGKILL ? "KILL" : "STOP");
+	options->ask = ASK_SIGNAL;
+	options->checkpoint_signal = number;
+	return 0;
+}
+
+static int set_command(struct run_options *options, const char *value, struct err *err)
+{
+	if (!*value)
+		return err_set(err, ERR_INVALID, "it is empty: write a shell command");
+	options->command_chosen = options->ask_chosen = true;
+	options->ask = ASK_COMMAND;
+	options->checkpoint_command = value;
+	return 0;
+}
+
+static int set_flush_time(struct run_options *options, const char *value, struct err *err)
+{
+	if (set_duration(value, &options->flush_ms, err) < 0)
+		return -1;
+	if (options->flush_ms < FLUSH_LEAST_MS)
+		return err_set(
+			err, ERR_INVALID, "'%s' is too short: give the store 1s or more", value);
+	return 0;
+}
+
+static int set_restore(struct run_options *options, const char *value, struct err *err)
+{
+	if (text_equal(value, "latest"))
+		options->restore = RESTORE_LATEST;
+	else if (text_equal(value, "none"))
+		options->restore = RESTORE_NONE;
+	else if (snapshot_id_parse(value, &options->restore_id))
+		options->restore = RESTORE_THIS;
+	else
+		return err_set(err, ERR_INVALID,
+			"'%s' is no snapshot: write latest, none, or an ID that `reprieve list` "
+			"shows",
+			value);
+	return 0;
+}
+
+static int set_keep_last(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_set_last(&options->retention, value, err);
+}
+
+static int set_keep_within(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_set_within(&options->retention, value, err);
+}
+
+static int set_keep_every(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_set_every(&options->retention, value, err);
+}
+
+static int add_keep_tag(struct run_options *options, const char *value, struct err *err)
+{
+	return retention_add_tag(&options->retention, value, err);
+}
+
+static int set_tag(struct run_options *options, const char *value, struct err *err)
+{
+	options->tag = value;
+	return retention_check_tag(value, err);
+}
+
+static int set_memory(struct run_options *options, const char *value, struct err *err)
+{
+	return transfer_set_memory(&options->transfer, value, err);
+}
+
+static int set_bandwidth(struct run_options *options, const char *value, struct err *err)
+{
+	return transfer_set_bandwidth(&options->transfer, value, err);
+}
+
+static int set_connections(struct run_options *options, const char *value, struct err *err)
+{
+	return transfer_set_connections(&options->transfer, value, err);
+}
+
+static int set_shim(struct run_options *options, const char *value, struct err *err)
+{
+	if (text_equal(value, "auto"))
+		options->shim = SHIM_USE_AUTO;
+	else if (text_equal(value, "on"))
+		options->shim = SHIM_USE_ON;
+	else if (text_equal(value, "off"))
+		options->shim = SHIM_USE_OFF;
+	else
+		return err_set(err, ERR_INVALID, "'%s' is not one of auto, on, off", value);
+	return 0;
+}
+
+static int set_shield(struct run_options *options, const char *value, struct err *err)
+{
+	if (!text_equal(value, "on") && !text_equal(value, "off"))
+		return err_set(err, ERR_INVALID, "'%s' is neither on nor off", value);
+	options->shield = text_equal(value, "on");
+	return 0;
+}
+
+static int set_events(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->events = value;
+	return 0;
+}
+
+/* A flag's value is "1" on the command line; in the environment "0", "no", "false" and "off" turn it off. */
+static bool is_true(const char *value)
+{
+	static const char *const off[] = {"", "0", "no", "false", "off"};
+
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		if (text_equal(value, off[i]))
+			return false;
+	return true;
+}
+
+static int set_strict(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->strict = is_true(value);
+	return 0;
+}
+
+static int set_dry_run(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->dry_run = is_true(value);
+	return 0;
+}
+
+static int set_quiet(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->verbosity = is_true(value) ? -1 : 0;
+	return 0;
+}
+
+static int set_verbose(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->verbosity = is_true(value) ? 1 : 0;
+	return 0;
+}
+
+// clang-format off
+const struct option_row option_rows[] = {
+	{"store", 's', "URL", "REPRIEVE_STORE", set_store,
+		"where snapshots go: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX\n"
+		"(default: file://$XDG_STATE_HOME/reprieve)"},
+	{"checkpoint-dir", 'c', "DIR", "REPRIEVE_CHECKPOINT_DIR", set_directory,
+		"where the job writes its checkpoints (default: checkpoints)"},
+	{"job", 'j', "NAME", "REPRIEVE_JOB", set_job,
+		"the name that one job keeps across machines (default: the scheduler's id, else from the command)"},
+	{"notice", 0, "LIST", "REPRIEVE_NOTICE", set_notice,
+		"who announces a preemption: auto, none, or some of aws,gcp,azure,file:PATH (SIGTERM always does)"},
+	{"grace", 0, "SECONDS", "REPRIEVE_GRACE", set_grace,
+		"time from SIGTERM to SIGKILL here (default: 30)"},
+	{"profile", 0, "NAME", "REPRIEVE_PROFILE", set_profile,
+		"the framework that saves: auto (default), none, or a name that `reprieve explain profile` lists"},
+	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL", set_signal,
+		"what makes the job save: USR1, TERM, ..., flag, none, or auto: the flag where the job polls it, else SIGTERM (default)"},
+	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", set_command,
+		"a shell command that makes the job save"},
+	{"every", 0, "DURATION", "REPRIEVE_EVERY", set_every,
+		"also ask for a checkpoint regularly"},
+	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME", set_quiet_time,
+		"a checkpoint is complete when nothing was written for so long (default: 1s)"},
+	{"flush-time", 0, "DURATION", "REPRIEVE_FLUSH_TIME", set_flush_time,
+		"when the job has ended, give up on a store that has taken nothing for so long (default: 60s)"},
+	{"memory", 0, "SIZE", "REPRIEVE_MEMORY", set_memory,
+		"at most so much for the content on its way (default: 256MiB)"},
+	{"bandwidth", 0, "RATE", "REPRIEVE_BANDWIDTH", set_bandwidth,
+		"send no faster than that, as 100MB/s; not after a notice (default: no limit)"},
+	{"connections", 0, "N", "REPRIEVE_CONNECTIONS", set_connections,
+		"at once (default: 8 to send and 16 to restore; file://: one per processor)"},
+	{"restore", 0, "WHICH", "REPRIEVE_RESTORE", set_restore,
+		"latest (default), none, or the ID of a snapshot"},
+	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST", set_keep_last,
+		"forget old snapshots after each commit, but keep the newest N good ones"},
+	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN", set_keep_within,
+		"likewise, but keep what is no older than that"},
+	{"keep-every", 0, "STEPS", "REPRIEVE_KEEP_EVERY", set_keep_every,
+		"likewise, but keep the first one of every so many steps"},
+	{"keep-tag", 0, "TAG", "REPRIEVE_KEEP_TAG", add_keep_tag,
+		"likewise, but keep what has that tag; may be given several times"},
+	{"tag", 0, "TAG", "REPRIEVE_TAG", set_tag,
+		"a name for the snapshots of this run"},
+	{"shim", 0, "USE", "REPRIEVE_SHIM", set_shim,
+		"auto, on (refuse to start without it), off (default: auto)"},
+	{"shield", 0, "USE", "REPRIEVE_SHIELD", set_shield,
+		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
+	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
+		"a failure of ours is an error: refuse to start, and end with 74"},
+	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,
+		"append what happens as JSON lines"},
+	{"dry-run", 'n', NULL, NULL, set_dry_run,
+		"say what would be done, and start nothing"},
+	{"quiet", 'q', NULL, "REPRIEVE_QUIET", set_quiet,
+		"warnings and errors only"},
+	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", set_verbose,
+		"say more"},
+};
+// clang-format on
+
+const size_t option_rows_count = sizeof(option_rows) / sizeof(option_rows[0]);
+
+_Static_assert(sizeof(option_rows) / sizeof(option_rows[0]) <= OPTION_ROWS_MOST,
+	"more options than OPTION_ROWS_MOST");

@@ -1,0 +1,25 @@
+/* PRIVATE to options.c: the options of `reprieve run`, one row each. */
+#ifndef OPTION_ROWS_H
+#define OPTION_ROWS_H
+
+#include "options.h"
+
+#include <stddef.h>
+
+/* `value` may be from the command line or from the environment; it is borrowed. ERR_INVALID says what to write instead. */
+typedef int option_set_fn(struct run_options *options, const char *value, struct err *err);
+
+struct option_row {
+	const char *name;
+	char letter;
+	const char *value; /* what it takes, for the help; NULL: a flag */
+	const char *variable;
+	option_set_fn *set;
+	const char *help; /* a second line after '\n' */
+};
+
+#define OPTION_ROWS_MOST 40
+extern const struct option_row option_rows[];
+extern const size_t option_rows_count;
+
+#endif

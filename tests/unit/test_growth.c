@@ -1,0 +1,77 @@
+/* How far a growing file has been sent. */
+#include "storage/growth.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct file_stamp stamp(ino_t inode, uint64_t chunks)
+{
+	return (struct file_stamp){.device = 1, .inode = inode, .size = chunks * CHUNK_SIZE + 1};
+}
+
+/* Steps of the life of a file: each row goes on from the one before. */
+static void test_due(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t chunks; /* whole ones that are there */
+		bool due;
+		size_t first;
+	} rows[] = {
+		{"empty", 0, false, 0},
+		{"not enough", GROWTH_STEP - 1, false, 0},
+		{"enough", GROWTH_STEP, true, 0},
+		{"nothing new", GROWTH_STEP, false, GROWTH_STEP},
+		{"little new", 2 * GROWTH_STEP - 1, false, GROWTH_STEP},
+		{"more", 2 * GROWTH_STEP + 3, true, GROWTH_STEP},
+		{"truncated, and begun anew", GROWTH_STEP + 1, true, 0},
+	};
+	struct growth growth = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct file_stamp now = stamp(7, rows[i].chunks);
+		size_t first, end;
+		bool due = growth_due(&growth, &now, &first, &end);
+
+		if (due != rows[i].due || first != rows[i].first || end != rows[i].chunks)
+			fail_msg("%s: %d, from %zu to %zu", rows[i].name, due, first, end);
+		if (due)
+			growth_note(&growth, &now, end);
+	}
+}
+
+static void test_many_files(void **state)
+{
+	struct growth growth = {0};
+
+	(void)state;
+	for (size_t i = 1; i <= GROWTH_FILES + 1; i++) {
+		struct file_stamp file = stamp(i, 100);
+
+		growth_note(&growth, &file, i);
+		growth_note(&growth, &file, 2 * i);
+	}
+	for (size_t i = 1; i <= GROWTH_FILES + 1; i++) {
+		struct file_stamp file = stamp(i, 100);
+
+		/* The first has made room for the last. */
+		assert_int_equal(growth_end(&growth, &file), i == 1 ? 0 : 2 * i);
+		growth_note(&growth, &file, 0);
+		assert_int_equal(growth_end(&growth, &file), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_due),
+		cmocka_unit_test(test_many_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
