@@ -42,7 +42,7 @@ struct snapshots_options {
 	struct snapshot_id parent;
 	struct workspace *workspace;
 	const char *job;
-	json_t *about; /* for the manifests; borrowed; may be NULL */
+	json_t *about;                 /* for the manifests; borrowed; may be NULL */
 	const struct profile *profile; /* its temporary names are left out; may be NULL */
 
 	/* On the loop: is what was sealed at this generation still untouched? */

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-readonly public=" storage/storage.h cloud/cloud.h cloud/mock/mock.h shim/shim.h "
+readonly public=" storage/storage.h cloud/cloud.h cloud/mock/mock.h shim/shim.h shim/reprieve.h "
 
 # header (extended regular expression) | the files that may include it
 readonly doors='
