@@ -61,8 +61,10 @@ static int azure_get(struct store *store, const char *key, uint64_t offset, size
 	if (size == 0)
 		return cancel_check(cancel, err);
 	range = ranged_text(offset, size);
-	if (range)
-		call.headers[0] = header = text_format("x-ms-range: %s", range);
+	if (range) {
+		header = text_format("x-ms-range: %s", range);
+		call.headers[0] = header;
+	}
 	if (size != STORE_TO_END && bytes_reserve(&response.body, size, err) < 0)
 		return err_wrap(err, "%s", key);
 	if (azure_container_perform(container_of(store), &call, &response, cancel, err) < 0)

@@ -21,7 +21,6 @@ def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-
 if reprieve.resuming():
     print("resumed", reprieve.newest("model-*"), flush=True)
 rank = 0
@@ -42,9 +41,9 @@ for step in range(arguments.steps):
         if not arguments.open:
             file.close()
         os.rename(path + ".tmp", path)
+        say("saved", step, rank)  # first: with the word the supervisor may end us
         if not arguments.silent:
             reprieve.saved(step)
-        say("saved", step, rank)
         while arguments.silent and reprieve.requested():
             time.sleep(0.01)
         if arguments.open:

@@ -139,7 +139,7 @@ def test_the_job_sees_nothing_of_ours_but_what_is_documented(cloud, tmp_path):
     assert run.wait() == 0, run
     seen = json.loads((tmp_path / "seen.json").read_text())
     added = {name for name, value in seen.items() if cloud.environment.get(name) != value}
-    shim = {"LD_PRELOAD", "ASAN_OPTIONS", "REPRIEVE_SHIM_CHANNEL"}
+    shim = {"LD_PRELOAD", "ASAN_OPTIONS", "REPRIEVE_SHIM_CHANNEL", "REPRIEVE_PAGE"}
     pythons = {"LC_CTYPE"}
     documented = {f"REPRIEVE_{name}" for name in ("JOB", "ATTEMPT", "RESUMING", "STEP", "CHECKPOINT_DIR", "NOTICE_FILE")}
     assert documented <= added <= documented | shim | pythons

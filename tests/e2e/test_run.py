@@ -442,14 +442,14 @@ def test_dry_run_starts_nothing(place):
 
 def test_strict_turns_a_failure_of_ours_into_74(place):
     run = place.run("sh", "-c", f"mkdir -p {place.directory}; sleep 0.4; rm -rf {place.store_path}; touch {place.store_path};"
-                    f" echo 1 > {place.directory}/step_1; sleep 0.5", options=(*QUICK, "--strict"))
+                    f" echo 1 > {place.directory}/step_1; sleep 0.5", options=(*QUICK, "--strict", "--flush-time", "2s"))
     assert run.wait() == 74
     assert "not durable" in run.err
 
 
 def test_a_store_that_vanishes_leaves_the_job_running(place):
     run = place.run("sh", "-c", f"mkdir -p {place.directory}; sleep 0.4; rm -rf {place.store_path}; touch {place.store_path};"
-                    f" echo 1 > {place.directory}/step_1; sleep 0.8; echo done", options=QUICK)
+                    f" echo 1 > {place.directory}/step_1; sleep 0.8; echo done", options=(*QUICK, "--flush-time", "2s"))
     assert run.wait() == 0
     assert run.out.endswith("done\n")
     assert run.err.count("is not durable; the job goes on") == 1

@@ -100,9 +100,13 @@ static void test_no_more_buffers_than_allowed(void **state)
 static int hang_once(struct slow_store *slow, unsigned number, unsigned again,
 	struct cancel *cancel, struct err *error)
 {
-	(void)slow;
+	atomic_uint *given_up = slow->arg;
+
 	/* Its second sending has another number. */
-	return number == 7 && again == 0 ? cancel_sleep(cancel, PATIENCE_MS, error) : 0;
+	if (number != 7 || again > 0 || cancel_sleep(cancel, PATIENCE_MS, error) == 0)
+		return 0;
+	atomic_fetch_add(given_up, 1);
+	return -1;
 }
 
 static void test_a_late_pack_is_sent_twice(void **state)
@@ -110,15 +114,16 @@ static void test_a_late_pack_is_sent_twice(void **state)
 	struct fixture f;
 	struct slow_store *slow;
 	struct take_result result;
-	int64_t began = clock_monotonic_ms();
+	atomic_uint given_up = 0;
 
 	(void)state;
 	start(&f, &small_packs, &slow);
 	slow->put_pack = hang_once;
+	slow->arg = &given_up;
 	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
 	assert_works(take_it(&f, &result, NULL));
 	/* It was not waited for to its end. */
-	assert_true(clock_monotonic_ms() - began < PATIENCE_MS);
+	assert_int_equal(given_up, 1);
 	assert_int_equal(result.chunks_sent, 24);
 	fixture_check(&f, (struct snapshot_id){1, 1});
 	fixture_stop(&f);
@@ -150,7 +155,8 @@ static void test_the_first_one_may_win_after_all(void **state)
 	slow->arg = &failed;
 	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
 	assert_works(take_it(&f, &result, NULL));
-	assert_int_equal(failed, 1);
+	/* Any other one may be late as well, by whatever else the machine does. */
+	assert_true(failed >= 1);
 	fixture_check(&f, (struct snapshot_id){1, 1});
 	fixture_stop(&f);
 }
@@ -301,7 +307,8 @@ static int hurry_then(struct slow_store *slow, unsigned number, unsigned again,
 
 	(void)again, (void)cancel, (void)error;
 	/* Of this thread alone. */
-	atomic_fetch_add(getpriority(PRIO_PROCESS, 0) > nice->usual ? &nice->low : &nice->normal, 1);
+	atomic_fetch_add(
+		getpriority(PRIO_PROCESS, 0) > nice->usual ? &nice->low : &nice->normal, 1);
 	if (number == 1)
 		storage_hurry(nice->f->storage);
 	return 0;
