@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # the module lies in the source tree
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
 import reprieve
 
