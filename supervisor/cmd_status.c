@@ -1,12 +1,11 @@
 /* reprieve status: what the jobs that run here under this user are doing, and what of their work is durable. */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "control.h"
 #include "outcome.h"
 #include "session.h"
+#include "session_client.h"
 #include "verbs.h"
 
 #include <getopt.h>
@@ -30,31 +29,6 @@ struct asking {
 	bool failed;
 };
 
-static void replied(void *arg, json_t *reply)
-{
-	json_t **answer = arg;
-
-	json_decref(*answer);
-	*answer = json_incref(reply);
-}
-
-static int ask(const char *directory, json_t **answer, struct err *err)
-{
-	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
-	auto_json json_t *request = json_pack("{s:s}", "do", "status");
-	struct cancel cancel;
-	int result;
-
-	if (cancel_init(&cancel, err) < 0)
-		return -1;
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + PATIENCE_MS);
-	result = control_call(path, request, replied, answer, &cancel, err);
-	cancel_release(&cancel);
-	if (result == 0 && !*answer)
-		return err_set(err, ERR_FAILED, "it went away before it answered");
-	return result;
-}
-
 static bool consider(void *arg, const struct session_info *info)
 {
 	struct asking *asking = arg;
@@ -64,7 +38,7 @@ static bool consider(void *arg, const struct session_info *info)
 	if (asking->job && !text_equal(asking->job, info->job))
 		return true;
 	asking->found++;
-	if (ask(info->directory, &answer, &err) < 0) {
+	if (session_ask(info->directory, "status", PATIENCE_MS, &answer, &err) < 0) {
 		log_error("status: %s (pid %d): %s", info->job, (int)info->pid, err.text);
 		asking->failed = true;
 	} else {

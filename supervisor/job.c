@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "exit_policy.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -339,11 +340,13 @@ static int finish(struct job *job)
 	outcome = outcome_of(&job->facts);
 	if (job->refusal && !job->facts.launched)
 		outcome = (struct outcome){"refused", job->refusal};
+	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
 	tending_stop(job->tending);
 	if (job->snapshots)
 		snapshots_stop_ahead(job->snapshots);
 	/* First, because what follows may wait for a store that does not answer. */
 	say_how_it_ended(job, &outcome);
+	job_write_end_message(job, &outcome);
 	workers_free(
 		job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
 	job->workers = NULL;

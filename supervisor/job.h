@@ -8,6 +8,7 @@
  *	job_requests.c   checkpoints on request, and who waits for them
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
+ *	job_message.c    the reason of the end, for who only sees an ended container
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
 #ifndef JOB_H
@@ -35,6 +36,7 @@
 #include "signals.h"
 #include "snapshots.h"
 #include "tending.h"
+#include "termination_message.h"
 #include "tracker.h"
 #include "workspace.h"
 
@@ -111,7 +113,8 @@ struct job {
 	size_t waiting_count;
 
 	struct outcome_facts facts;
-	int refusal;        /* exit code when the job was never started */
+	int refusal;                         /* exit code when the job was never started */
+	char message[TERMINATION_LINE_SIZE]; /* our line in the termination message; "" not yet */
 	char **environment; /* "NAME=value", what the job sees of us; NULL-terminated */
 };
 
@@ -168,6 +171,10 @@ void job_ship(struct job *job); /* the newest complete checkpoint */
 void job_note_sealed(struct job *job);
 bool job_is_durable(const struct job *job);
 json_t *job_status(const struct job *job);
+
+/* job_message.c: both block for a small file's write. */
+void job_write_notice_message(struct job *job);
+void job_write_end_message(struct job *job, const struct outcome *outcome);
 
 /* job_flush.c */
 void job_flush(struct job *job);

@@ -79,6 +79,7 @@ void job_take_notice(struct job *job, const struct notice *notice)
 		job->facts.by_signal_only =
 			text_equal(notices_stop(&job->notices)->source, "sigterm") &&
 			job->notices.count == 1;
+		job_write_notice_message(job);
 		job_feed(job, EV_NOTICE);
 		return;
 	case NOTICE_ALL_CANCELLED:

@@ -26,8 +26,9 @@ static const struct verb {
 	{"unpin",      cmd_unpin,      "let a pinned snapshot be forgotten again"},
 	{"status",     cmd_status,     "see what a running job is doing, and what is durable"},
 	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now"},
+	{"probe",      cmd_probe,      "say by the exit status whether a running job is well"},
 	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice"},
-	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints"},
+	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints, or what exit codes mean to a scheduler"},
 	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs"},
 	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand"},
 };

@@ -1,9 +1,12 @@
 #include "option_rows.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
+#include "exit_policy.h"
 #include "signal_name.h"
 
 #include <signal.h>
+#include <stdlib.h>
 
 #define FLUSH_LEAST_MS 1000
 
@@ -217,6 +220,24 @@ static bool is_true(const char *value)
 	return true;
 }
 
+static int set_exit_policy(struct run_options *options, const char *value, struct err *err)
+{
+	auto_free char *names = NULL;
+
+	options->exit_policy = exit_policy_find(value);
+	if (options->exit_policy)
+		return 0;
+	names = exit_policy_names();
+	return err_set(err, ERR_INVALID, "'%s' is none of %s", value, names);
+}
+
+static int set_termination_log(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->termination_log = value;
+	return 0;
+}
+
 static int set_strict(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
@@ -292,6 +313,10 @@ const struct option_row option_rows[] = {
 		"auto, on (refuse to start without it), off (default: auto)"},
 	{"shield", 0, "USE", "REPRIEVE_SHIELD", set_shield,
 		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
+	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", set_exit_policy,
+		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, ...; see `reprieve explain exit`"},
+	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", set_termination_log,
+		"why the run ended, for Kubernetes to show (default: /dev/termination-log where there is one; '': none)"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: refuse to start, and end with 74"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,

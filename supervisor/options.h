@@ -51,6 +51,8 @@ struct run_options {
 	struct snapshot_id restore_id;
 	enum shim_use shim;
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
+	const char *termination_log;           /* "": none; NULL: Kubernetes' own, where that is */
+	const struct exit_policy *exit_policy; /* NULL: the codes as they are */
 	bool strict;
 	bool dry_run;
 	const char *events;

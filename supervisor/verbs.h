@@ -14,6 +14,7 @@ int cmd_unpin(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_save(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
 int cmd_checkpoint(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cloud/mock/mock.h"
 #include "drill/comparison.h"
+#include "outcome.h"
 #include "storage/storage.h"
 
 #include <stdlib.h>
@@ -192,6 +193,16 @@ static int start_mock(
 	return 0;
 }
 
+/* Whatever the scheduler is told (--exit-policy): what it means. */
+static int plain_exit_code(const struct machine *machine)
+{
+	if (text_equal(machine->events.outcome, "preempted"))
+		return EXIT_PREEMPTED;
+	if (text_equal(machine->events.outcome, "lost"))
+		return EXIT_NOT_DURABLE;
+	return machine->exit_code;
+}
+
 static int play_preempted(struct scenario *scenario, struct machine *machine,
 	struct round_facts *facts, struct err *err)
 {
@@ -217,8 +228,8 @@ static int play_preempted(struct scenario *scenario, struct machine *machine,
 		return -1;
 	}
 	facts->gone_ms = clock_monotonic_ms();
-	facts->exit_code = machine->exit_code;
 	facts->events = machine->events;
+	facts->exit_code = plain_exit_code(machine);
 	facts->steps = machine_steps(machine);
 	tell_end(scenario, machine, facts);
 	return 0;

@@ -1,0 +1,27 @@
+#include "liveness.h"
+
+#include "base/text.h"
+
+static const char *phase_of(const struct liveness_facts *facts)
+{
+	if (text_equal(facts->state, "running"))
+		return facts->sending ? "saving" : "training";
+	if (text_equal(facts->state, "checkpointing"))
+		return "saving";
+	if (text_equal(facts->state, "draining") || text_equal(facts->state, "uploading"))
+		return "draining";
+	return text_equal(facts->state, "restoring") ? "restoring" : "over";
+}
+
+struct liveness_answer liveness_judge(
+	enum liveness_kind kind, int64_t fresh_ms, const struct liveness_facts *facts)
+{
+	struct liveness_answer answer = {.passed = true, .phase = phase_of(facts)};
+	bool training = text_equal(answer.phase, "training");
+
+	if (kind == LIVENESS_READY)
+		answer.passed = text_equal(facts->state, "running");
+	if (kind == LIVENESS_FRESH)
+		answer.passed = !training || facts->at_risk_ms <= fresh_ms;
+	return answer;
+}

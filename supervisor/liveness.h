@@ -1,0 +1,31 @@
+/*
+ * PURE. What a health probe answers, from what a supervisor says of itself. A probe that fails gets the container killed, so it fails only
+ * where that would help: never while a checkpoint is being restored, saved or sent, however long that takes.
+ */
+#ifndef LIVENESS_H
+#define LIVENESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum liveness_kind {
+	LIVENESS_LIVE,  /* the supervisor answers */
+	LIVENESS_READY, /* the job is running, and no end is announced */
+	LIVENESS_FRESH, /* what is durable is no older than that */
+};
+
+struct liveness_facts {
+	const char *state; /* job_state_name() */
+	bool sending;      /* a snapshot is on its way to the store */
+	int64_t at_risk_ms; /* age of the work that is not durable; -1: there is no store, or the job has not begun */
+};
+
+struct liveness_answer {
+	bool passed;
+	const char *phase; /* "restoring", "training", "saving", "draining", "over" */
+};
+
+struct liveness_answer liveness_judge(
+	enum liveness_kind kind, int64_t fresh_ms, const struct liveness_facts *facts);
+
+#endif

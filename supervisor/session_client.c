@@ -1,0 +1,38 @@
+#include "session_client.h"
+
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "control.h"
+#include "session.h"
+
+#include <stdlib.h>
+
+static void replied(void *arg, json_t *reply)
+{
+	json_t **answer = arg;
+
+	json_decref(*answer);
+	*answer = json_incref(reply);
+}
+
+int session_ask(const char *directory, const char *what, int64_t patience_ms, json_t **answer,
+	struct err *err)
+{
+	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
+	auto_json json_t *request = json_pack("{s:s}", "do", what);
+	struct cancel cancel;
+	int result;
+
+	*answer = NULL;
+	if (cancel_init(&cancel, err) < 0)
+		return -1;
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + patience_ms);
+	result = control_call(path, request, replied, answer, &cancel, err);
+	cancel_release(&cancel);
+	if (result == 0 && !*answer)
+		return err_set(err, ERR_FAILED, "it went away before it answered");
+	return result;
+}

@@ -1,0 +1,64 @@
+#include "termination_message.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *termination_line(
+	const struct termination_facts *facts, char line[TERMINATION_LINE_SIZE])
+{
+	char notice[300] = "", end[180] = "";
+
+	if (facts->source)
+		snprintf(notice, sizeof(notice), "preempted: %s (%s)%s", facts->reason,
+			facts->source, facts->outcome ? "; " : "");
+	if (facts->outcome)
+		snprintf(end, sizeof(end), "%s%sdurable: %s; exit %d",
+			facts->source ? "" : facts->outcome, facts->source ? "" : "; ",
+			facts->durable[0] ? facts->durable : "nothing", facts->exit_code);
+	snprintf(line, TERMINATION_LINE_SIZE, "%s%s", notice, end);
+	return line;
+}
+
+/* `held` without our line at its beginning. */
+static const char *words_of_the_job(const char *before, const char *held)
+{
+	if (!text_starts(held, before) || !before[0])
+		return held;
+	held += strlen(before);
+	return *held == '\n' ? held + 1 : held;
+}
+
+char *termination_text(const char *line, const char *before, const char *held)
+{
+	const char *words = words_of_the_job(before, held);
+	size_t room = TERMINATION_MOST - strlen(line) - 2, length = strlen(words);
+
+	if (length > room)
+		words += length - room;
+	return text_format("%s\n%s", line, words);
+}
+
+int termination_write(const char *path, const char *line, const char *before, struct err *err)
+{
+	auto_(bytes_release) struct bytes held = {.limit = 1 << 20};
+	auto_free char *text = NULL;
+	auto_close int fd = -1;
+	struct err none;
+
+	/* What cannot be read, or is too long, is not kept. */
+	if (file_read(path, &held, &none) < 0 || bytes_append(&held, "", 1, &none) < 0)
+		bytes_release(&held);
+	text = termination_text(line, before, held.data ? (const char *)held.data : "");
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_os(err, errno, "%s", path);
+	return file_write_all(fd, text, strlen(text), err);
+}

@@ -1,0 +1,166 @@
+"""What schedulers see: exit codes in their own terms, why the run ended, and whether it is well."""
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import EXIT_DURABLE, EXIT_USAGE, LIBC, PYTHON, REPRIEVE, SAVER, one_line, wait_for
+
+ASKED = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
+TRAINER = (PYTHON, SAVER, "--on-signal")
+EXIT_UNAVAILABLE = 69
+
+
+def start(place, *options, command=TRAINER, **environment):
+    run = place.run(*command, options=(*ASKED, *options), **environment)
+    run.wait_for_output("resumes")
+    return run
+
+
+def end(run):
+    run.signal(signal.SIGTERM)
+    return run.wait()
+
+
+# --- exit codes ---
+
+@pytest.mark.parametrize("policy, code", [("posix", EXIT_DURABLE), ("k8s", EXIT_DURABLE), ("kubeflow", 143), ("flyte", 247)])
+def test_a_scheduler_is_told_in_its_own_terms(place, policy, code):
+    run = start(place, "--exit-policy", policy)
+    assert end(run) == code, run
+    assert run.event("over")["outcome"] == "preempted" and f"(exit {code})" in run.err
+
+
+def test_what_the_job_says_itself_stays(place):
+    run = place.run("sh", "-c", "exit 75", REPRIEVE_EXIT_POLICY="kubeflow")
+    assert run.wait() == EXIT_DURABLE, run
+
+
+def test_an_unknown_scheduler_is_refused(place):
+    refused = place.query("run", "--exit-policy", "cron", "--", "true")
+    assert refused.code == EXIT_USAGE and "'cron' is none of posix, k8s, " in one_line(refused)
+    refused = place.query("explain", "exit", "--for", "cron")
+    assert refused.code == EXIT_USAGE and "'cron'" in one_line(refused)
+
+
+def test_explain_exit(place):
+    known = place.query("explain", "exit", "--json").json
+    assert {"k8s", "kubeflow", "jobset", "slurm", "skypilot", "aws-batch", "gcp-batch", "flyte", "sagemaker", "systemd"} <= {
+        row["name"] for row in known}
+    for row in known:
+        text = place.query("explain", "exit", "--for", row["name"])
+        assert text.code == 0 and row["setup"] in text.out and f"\n  {row['preempted']:<4d} preempted" in text.out
+    overview = place.query("explain", "exit")
+    assert all(f"\n  {row['name']} " in overview.out for row in known)
+
+
+def test_the_aws_batch_and_gcp_batch_snippets_are_json(place):
+    for name in ("aws-batch", "gcp-batch"):
+        json.loads("{" + place.query("explain", "exit", "--for", name, "--json").json["setup"] + "}")
+
+
+# --- why it ended ---
+
+def test_the_reason_of_the_preemption_comes_first(place):
+    log = place.path / "termination-log"
+    log.write_text("")
+    job = f"import os, sys; open({str(log)!r}, 'a').write('saved by the job itself\\n')"
+    script = place.path / "train.py"
+    script.write_text(f"import signal, subprocess, sys\nprint('resumes 0', flush=True)\n"
+                      f"signal.signal(signal.SIGUSR1, lambda *_: None)\nsignal.pause()\n{job}\nsys.exit(3)\n")
+    inode = log.stat().st_ino
+    run = start(place, "--termination-log", str(log), command=(PYTHON, script))
+    run.signal(signal.SIGTERM)
+    wait_for("the notice in the message", lambda: "preempted: SIGTERM (sigterm)" in log.read_text(), process=run.process)
+    code = run.wait()
+    lines = log.read_text().splitlines()
+    assert lines == [f"preempted: SIGTERM (sigterm); durable: nothing; exit {code}", "saved by the job itself"], run
+    assert log.stat().st_ino == inode, "a bind mount cannot be replaced"
+
+
+def test_the_message_names_what_is_durable(place):
+    log = place.path / "termination-log"
+    run = start(place, REPRIEVE_TERMINATION_LOG=str(log))
+    assert end(run) == EXIT_DURABLE, run
+    newest = place.newest()
+    assert log.read_text() == f"preempted: SIGTERM (sigterm); durable: {newest['id']}, step {newest['step']}; exit 75\n"
+
+
+def test_a_job_that_finished_leaves_no_message(place):
+    log = place.path / "termination-log"
+    assert place.run("true", options=("--termination-log", str(log))).wait() == 0
+    assert not log.exists()
+
+
+def test_a_message_that_cannot_be_written_hurts_nobody(place):
+    run = place.run("sh", "-c", "exit 3", options=("--termination-log", str(place.path / "no" / "such" / "place")))
+    assert run.wait() == 3
+    assert run.err.count("the termination message is not written") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or LIBC.unshare(0) != 0, reason="needs root, for a mount namespace")
+def test_sagemaker_reads_the_failure_file(place):
+    script = ('set -e; mkdir -p /opt; mount -t tmpfs none /opt; mkdir -p /opt/ml/output; "$@" || code=$?; '
+              'cat /opt/ml/output/failure; exit "${code:-0}"')
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", REPRIEVE, "run", "--", "sh", "-c", "exit 3"],
+                          env={**place.environment, "TRAINING_JOB_NAME": "digits"}, cwd=place.path, text=True, capture_output=True)
+    assert done.returncode == 3 and done.stdout == "failed; durable: nothing; exit 3\n", done
+
+
+# --- is it well? ---
+
+def probe(place, *options):
+    return place.query("probe", "--job", place.job, *options)
+
+
+def test_a_probe_knows_the_phase(place):
+    nobody = probe(place)
+    assert nobody.code == EXIT_UNAVAILABLE and "no such job" in one_line(nobody)
+    run = start(place)
+    for kind in ((), ("--live",), ("--ready",), ("--fresh", "1h")):
+        answer = probe(place, *kind)
+        assert answer.code == 0 and answer.out.startswith(f"ok {place.job}: training"), answer
+    assert json.loads(probe(place, "--json").out)["phase"] == "training"
+    end(run)
+    assert probe(place).code == EXIT_UNAVAILABLE
+
+
+def test_a_job_that_is_about_to_end_is_alive_and_not_ready(place):
+    run = start(place, "--grace", "60", command=(PYTHON, "-c", "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: None); "
+                                                 "print('resumes 0', flush=True); time.sleep(600)"))
+    run.signal(signal.SIGTERM)
+    run.wait_for_event("asked")
+    alive, ready, fresh = probe(place), probe(place, "--ready"), probe(place, "--fresh", "1s")
+    assert alive.code == 0 and alive.out.startswith(f"ok {place.job}: saving"), alive
+    assert ready.code == 1 and ready.out.startswith(f"fail {place.job}: saving"), ready
+    assert fresh.code == 0, fresh
+
+
+def test_probe_refuses_what_makes_no_sense(place):
+    for words in (("--fresh", "soon"), ("--nope",), ("word",), ("--fresh",)):
+        refused = place.query("probe", *words)
+        assert refused.code == EXIT_USAGE and "probe: " in one_line(refused)
+
+
+def test_a_supervisor_that_hangs_is_not_alive(place):
+    run = start(place)
+    os.kill(run.pid, signal.SIGSTOP)
+    try:
+        answer = probe(place)
+    finally:
+        os.kill(run.pid, signal.SIGCONT)
+    assert answer.code == 1, answer
+
+
+def test_the_unit_file_that_explain_prints_is_one(place, tmp_path):
+    verify = "/usr/bin/systemd-analyze"
+    if not Path(verify).exists():
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / "digits.service"
+    text = place.query("explain", "exit", "--for", "systemd", "--json").json["setup"]
+    unit.write_text(text.replace("/usr/local/bin/reprieve", REPRIEVE))
+    done = subprocess.run([verify, "verify", "--man=no", unit], text=True, capture_output=True)
+    assert done.returncode == 0 and not done.stderr, done
