@@ -14,7 +14,8 @@ enum exit_code {
 	EXIT_NOT_DURABLE = 74,   /* EX_IOERR: preempted, and the newest work is not durable */
 	EXIT_PREEMPTED = 75,     /* EX_TEMPFAIL: preempted, and the work is durable: run it again */
 	EXIT_CONFIGURATION = 78, /* EX_CONFIG */
-	EXIT_NO_PROGRESS = 93,   /* --max-no-progress: do not start it again; as NVRx's ft_launcher says it */
+	EXIT_NO_PROGRESS =
+		93, /* --max-no-progress: do not start it again; as NVRx's ft_launcher says it */
 };
 
 struct outcome_facts {
