@@ -7,6 +7,7 @@
  *	store.h             PRIVATE: what a backend does: put, get, list, remove. store_dir.c is file://; stores.c the table of schemes
  *	record.[ch]         PURE: the envelope of every small object: header with digest, JSON body
  *	record_store.[ch]   keys; records and manifests to and from the store; what a job consists of
+ *	notes.c             what is kept of an attempt for people
  *	manifest.[ch]       PURE: encode, decode and check; a manifest that is there is a commit. manifest_entry.[ch]: one entry of it
  *	entry_path.[ch]     PURE: which names and link targets may be in a snapshot
  *	lineage.[ch]        PURE: attempts and snapshots -> the chain of good ones, newest first; late and abandoned ones told apart
@@ -41,6 +42,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
+#include "base/text.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -157,6 +159,17 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
  * may be NULL). Written once; a second call is ERR_EXISTS. */
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 	json_t *about, struct cancel *cancel, struct err *err);
+
+/*
+ * Notes of an attempt, for people and for reports; nothing that decides anything reads them. `kind` is a word of letters: "ledger", "log",
+ * "metrics". A kind is kept in parts, whose numbers the attempt gives, from 1 on, each once. Both block; both may be called while another
+ * thread uses the storage.
+ */
+int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind, unsigned part,
+	const void *data, size_t size, struct cancel *cancel, struct err *err);
+/* Appends all parts in their order; none is no error. */
+int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kind,
+	struct bytes *out, struct cancel *cancel, struct err *err);
 
 /* --- taking --- */
 

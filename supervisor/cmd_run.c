@@ -119,7 +119,8 @@ int cmd_run(int argc, char **argv)
 	job->store = options.store ? options.store : embedded;
 	/* Who names a snapshot wants that one, or nothing. */
 	job->store_is_needed = options.store_chosen || options.restore == RESTORE_THIS;
-	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd = -1;
+	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
+		job->observers.cancel.fd = -1;
 	job->signals.source.fd = -1;
 	if (options.dry_run) {
 		code = dry_run(job, name.origin);

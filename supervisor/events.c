@@ -50,10 +50,14 @@ void events_add(struct events *events, const char *event, const char *format, ..
 		json_object_update(line, more);
 	}
 	/* Only now: the arguments that were handed over are released with `more`. */
-	if (events->fd < 0)
+	if (events->fd < 0 && !events->heard)
 		return;
 	text = json_dumps(line, JSON_COMPACT);
 	if (!text)
+		return;
+	if (events->heard)
+		events->heard(events->arg, event, line, text);
+	if (events->fd < 0)
 		return;
 	whole = text_format("%s\n", text);
 	if (file_write_all(events->fd, whole, strlen(whole), &err) < 0) {

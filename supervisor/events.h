@@ -10,7 +10,10 @@
 #include <jansson.h>
 
 struct events {
-	int fd; /* -1: nobody wants them */
+	int fd; /* -1: no file is wanted */
+	/* Hears every event; NULL: nobody does. `line` is the object, `text` the same without its newline; both borrowed. */
+	void (*heard)(void *arg, const char *event, json_t *line, const char *text);
+	void *arg;
 };
 
 int events_open(struct events *events, const char *path, struct err *err);

@@ -266,7 +266,7 @@ static int64_t end_record_until(const struct job *job)
 	return end_ms < until_ms ? end_ms : until_ms;
 }
 
-static void end_attempt(struct job *job, const struct outcome *outcome)
+static void end_attempt(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
 	struct err err;
@@ -275,7 +275,7 @@ static void end_attempt(struct job *job, const struct outcome *outcome)
 
 	if (!job->snapshots || cancel_init(&cancel, &err) < 0)
 		return;
-	cancel_set_deadline(&cancel, end_record_until(job));
+	cancel_set_deadline(&cancel, until_ms);
 	about = json_pack("{s:i, s:s?}", "exit_code", outcome->exit_code, "newest",
 		snapshot_id_is_none(snapshots_newest(job->snapshots))
 			? NULL
@@ -325,6 +325,7 @@ static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 static int finish(struct job *job)
 {
 	struct outcome outcome;
+	int64_t until_ms;
 
 	job->facts.all_durable = job_is_durable(job);
 	job->facts.saved = job->request.answered;
@@ -350,7 +351,9 @@ static int finish(struct job *job)
 	workers_free(
 		job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
 	job->workers = NULL;
-	end_attempt(job, &outcome);
+	until_ms = end_record_until(job);
+	end_attempt(job, &outcome, until_ms);
+	job_tell_observers_of_end(job, &outcome, until_ms);
 	return outcome.exit_code;
 }
 

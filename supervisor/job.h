@@ -8,6 +8,7 @@
  *	job_requests.c   checkpoints on request, and who waits for them
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
+ *	job_observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
@@ -22,9 +23,12 @@
 #include "child.h"
 #include "cloud/cloud.h"
 #include "control.h"
+#include "counters.h"
 #include "events.h"
 #include "job_machine.h"
 #include "job_name.h"
+#include "ledger.h"
+#include "metrics_server.h"
 #include "options.h"
 #include "outcome.h"
 #include "profile.h"
@@ -39,6 +43,23 @@
 #include "termination_message.h"
 #include "tracker.h"
 #include "workspace.h"
+
+#define DURABLE_TEXT 80
+
+/* Who else learns what happens: job_observers.c. */
+struct observers {
+	struct workers *workers;
+	struct cancel cancel;
+	struct counters counters;
+	struct ledger ledger;
+	struct bytes part; /* of the ledger, on its way */
+	struct err err;    /* the last one */
+	struct timer timer;
+	unsigned parts; /* of the ledger, in the store */
+	bool putting, put_failed, textfile_failed;
+	struct errand *errands; /* notifications, sent and unsent */
+	struct metrics_server *server;
+};
 
 struct job {
 	const struct run_options *options;
@@ -55,6 +76,7 @@ struct job {
 	struct workers *workers;
 	struct cancel cancel; /* of restoring and claiming */
 	struct session session;
+	struct observers observers;
 	struct control *control;
 	struct events events;
 	struct workspace workspace;
@@ -172,7 +194,17 @@ void job_note_sealed(struct job *job);
 bool job_is_durable(const struct job *job);
 json_t *job_status(const struct job *job);
 
+/* job_observers.c */
+int job_open_observers(struct job *job, struct err *err);
+int job_open_metrics(struct job *job, struct err *err); /* once there is a session */
+/* After the end record. Blocks until `until_ms` at most. */
+void job_tell_observers_of_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
+void job_close_observers(struct job *job);
+json_t *job_labels(const struct job *job); /* the caller owns it */
+
 /* job_message.c: both block for a small file's write. */
+/* "3-12, step 1200", what a start now would resume from; "" nothing. Returns `text`. */
+const char *job_describe_durable(const struct job *job, char text[DURABLE_TEXT]);
 void job_write_notice_message(struct job *job);
 void job_write_end_message(struct job *job, const struct outcome *outcome);
 

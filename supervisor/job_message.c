@@ -5,8 +5,8 @@
 #include "job.h"
 #include "termination_message.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define KUBERNETES_LOG "/dev/termination-log"
@@ -29,22 +29,30 @@ static void write_line(struct job *job, const char *path, const char *line)
 	text_set(job->message, sizeof(job->message), line);
 }
 
-static void describe(const struct job *job, struct termination_facts *facts, char durable[80])
+const char *job_describe_durable(const struct job *job, char text[DURABLE_TEXT])
 {
-	const struct notice *stop = notices_stop(&job->notices);
 	struct snapshot_id newest =
 		job->snapshots ? snapshots_newest(job->snapshots) : (struct snapshot_id){0};
 	char id[SNAPSHOT_ID_TEXT];
 
-	durable[0] = '\0';
 	if (snapshot_id_is_none(newest) && job->resume.kind == RESUME_RESTORED)
 		newest = job->resume.from;
-	if (!snapshot_id_is_none(newest))
-		text_set(durable, 80, snapshot_id_format(newest, id));
-	if (durable[0] && job->durable_step >= 0)
-		snprintf(durable + strlen(durable), 80 - strlen(durable), ", step %lld",
+	if (snapshot_id_is_none(newest))
+		text_set(text, DURABLE_TEXT, "");
+	else if (job->durable_step < 0)
+		text_set(text, DURABLE_TEXT, snapshot_id_format(newest, id));
+	else
+		snprintf(text, DURABLE_TEXT, "%s, step %lld", snapshot_id_format(newest, id),
 			(long long)job->durable_step);
-	*facts = (struct termination_facts){.durable = durable,
+	return text;
+}
+
+static void describe(
+	const struct job *job, struct termination_facts *facts, char durable[DURABLE_TEXT])
+{
+	const struct notice *stop = notices_stop(&job->notices);
+
+	*facts = (struct termination_facts){.durable = job_describe_durable(job, durable),
 		.source = stop ? stop->source : NULL,
 		.reason = stop ? stop->reason : NULL};
 }
@@ -53,7 +61,7 @@ void job_write_notice_message(struct job *job)
 {
 	const char *path = message_path(job);
 	struct termination_facts facts;
-	char durable[80], line[TERMINATION_LINE_SIZE];
+	char durable[DURABLE_TEXT], line[TERMINATION_LINE_SIZE];
 
 	if (!path)
 		return;
@@ -66,7 +74,7 @@ void job_write_end_message(struct job *job, const struct outcome *outcome)
 {
 	const char *path = message_path(job);
 	struct termination_facts facts;
-	char durable[80], line[TERMINATION_LINE_SIZE];
+	char durable[DURABLE_TEXT], line[TERMINATION_LINE_SIZE];
 
 	if (outcome->exit_code == 0)
 		return;

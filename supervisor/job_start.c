@@ -25,18 +25,23 @@ int job_open(struct job *job, struct err *err)
 		return err_wrap(err, "signals");
 	if (workers_new(&job->loop, 1, &job->workers, err) < 0)
 		return err_wrap(err, "worker");
+	if (job_open_observers(job, err) < 0)
+		return -1;
 	if (events_open(&job->events, job->options->events, &why) < 0)
 		job_failed(job, "there will be no event ledger", &why);
 	if (session_open(job->name.text, &job->session, &why) < 0)
 		job_failed(
 			job, "no runtime directory, so no shim and no `reprieve checkpoint`", &why);
 	job_open_control(job);
+	if (job_open_metrics(job, &why) < 0)
+		job_failed(job, "no metrics are served", &why);
 	/* Now already, because a notice may well come while a big checkpoint is being restored. */
 	return job_start_watching(job, err);
 }
 
 void job_close(struct job *job)
 {
+	job_close_observers(job);
 	cloud_watch_stop(job->watch);
 	workers_free(job->workers);
 	tending_free(job->tending);
@@ -72,8 +77,9 @@ static json_t *about_this_attempt(const struct job *job)
 		json_t *text = json_string(*word);
 		json_array_append_new(command, text ? text : json_string("(not UTF-8)"));
 	}
-	return json_pack("{s:s, s:o, s:s, s:i}", "host", host, "command", command, "directory",
-		job->workspace.directory, "supervisor_pid", (int)getpid());
+	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
+		job->workspace.directory, "supervisor_pid", (int)getpid(), "labels",
+		job_labels(job));
 }
 
 static void tell_of_resume(struct job *job)

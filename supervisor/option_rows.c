@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "exit_policy.h"
+#include "notification.h"
 #include "signal_name.h"
 
 #include <signal.h>
@@ -231,6 +232,52 @@ static int set_exit_policy(struct run_options *options, const char *value, struc
 	return err_set(err, ERR_INVALID, "'%s' is none of %s", value, names);
 }
 
+static int set_metrics(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err; /* metrics_server.h knows what an address is */
+	options->metrics = value;
+	return 0;
+}
+
+static int set_metrics_file(struct run_options *options, const char *value, struct err *err)
+{
+	if (!*value)
+		return err_set(err, ERR_INVALID, "it is empty: name a file");
+	options->metrics_file = value;
+	return 0;
+}
+
+static int set_notify(struct run_options *options, const char *value, struct err *err)
+{
+	const char *url = notification_url(value);
+
+	if (!text_starts(url, "http://") && !text_starts(url, "https://"))
+		return err_set(err, ERR_INVALID,
+			"it is no URL of a webhook: write https://HOST/PATH, or "
+			"slack:https://HOST/PATH");
+	options->notify = value;
+	return 0;
+}
+
+static int set_log(struct run_options *options, const char *value, struct err *err)
+{
+	if (!*value)
+		return err_set(err, ERR_INVALID, "it is empty: name a file");
+	options->log = value;
+	return 0;
+}
+
+static int add_label(struct run_options *options, const char *value, struct err *err)
+{
+	if (labels_check(value, err) < 0)
+		return -1;
+	if (options->label_count == LABELS_MOST)
+		return err_set(err, ERR_INVALID, "more than %d: put several into one, a=1,b=2",
+			LABELS_MOST);
+	options->labels[options->label_count++] = value;
+	return 0;
+}
+
 static int set_termination_log(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
@@ -315,6 +362,16 @@ const struct option_row option_rows[] = {
 		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
 	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", set_exit_policy,
 		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, ...; see `reprieve explain exit`"},
+	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS", add_label,
+		"for reports and metrics, as team=nlp; may be given several times"},
+	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS", set_metrics,
+		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from everywhere) or HOST:PORT"},
+	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE", set_metrics_file,
+		"write the same for a textfile collector, whenever something happens"},
+	{"notify", 0, "URL", "REPRIEVE_NOTIFY", set_notify,
+		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for what speaks as Slack does"},
+	{"log", 0, "FILE", "REPRIEVE_LOG", set_log,
+		"where the job's log goes: its last 256 KiB are kept in the store unless the job finishes"},
 	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", set_termination_log,
 		"why the run ended, for Kubernetes to show (default: /dev/termination-log where there is one; '': none)"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,

@@ -6,6 +6,7 @@
 #define OPTIONS_H
 
 #include "base/err.h"
+#include "labels.h"
 #include "retention_options.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -51,14 +52,20 @@ struct run_options {
 	struct snapshot_id restore_id;
 	enum shim_use shim;
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
-	const char *termination_log;           /* "": none; NULL: Kubernetes' own, where that is */
-	const struct exit_policy *exit_policy; /* NULL: the codes as they are */
 	bool strict;
 	bool dry_run;
 	const char *events;
-	struct retention_options retention; /* applied after each commit */
-	const char *tag;                    /* of every snapshot of this run; NULL: none */
-	int verbosity;                      /* -1 quiet, 0, 1 verbose */
+	const char *metrics;      /* address to serve them on; NULL: not */
+	const char *metrics_file; /* NULL: none */
+	const char *notify;       /* URL of a webhook; NULL: none */
+	const char *log;          /* where the job's log goes; NULL: it is not kept */
+	const char *labels[LABELS_MOST];
+	size_t label_count;
+	const char *termination_log;           /* "": none; NULL: Kubernetes' own, where that is */
+	const struct exit_policy *exit_policy; /* NULL: the codes as they are */
+	struct retention_options retention;    /* applied after each commit */
+	const char *tag;                       /* of every snapshot of this run; NULL: none */
+	int verbosity;                         /* -1 quiet, 0, 1 verbose */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 

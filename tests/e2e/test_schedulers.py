@@ -25,6 +25,12 @@ def end(run):
     return run.wait()
 
 
+@pytest.fixture(autouse=True)
+def a_name_of_its_own(place):
+    """Others may run on this machine at the same time."""
+    place.job = f"job-{os.getpid()}-{place.path.name}"
+
+
 # --- exit codes ---
 
 @pytest.mark.parametrize("policy, code", [("posix", EXIT_DURABLE), ("k8s", EXIT_DURABLE), ("kubeflow", 143), ("flyte", 247)])

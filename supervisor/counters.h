@@ -1,0 +1,24 @@
+/* PURE. What happened in this run, counted from its events (events.h), for metrics and reports. */
+#ifndef COUNTERS_H
+#define COUNTERS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct counters {
+	uint64_t snapshots, snapshot_failures, requests, notices, cancelled;
+	uint64_t bytes, bytes_sent; /* of all snapshots */
+	double snapshot_seconds;    /* from complete to durable, the newest one */
+	uint64_t snapshot_bytes;    /* of the newest one */
+	double restore_seconds;
+	uint64_t restored_bytes;
+	char source[32]; /* of the newest notice; "" */
+};
+
+/* `event` as the ledger names it; `line` is borrowed. */
+void counters_add(struct counters *counters, const char *event, json_t *line);
+
+/* An object; the caller owns it. */
+json_t *counters_json(const struct counters *counters);
+
+#endif

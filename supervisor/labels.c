@@ -1,0 +1,56 @@
+#include "labels.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t name_length(const char *text)
+{
+	size_t length = 0;
+
+	if (isdigit((unsigned char)text[0]))
+		return 0;
+	while (isalnum((unsigned char)text[length]) || text[length] == '_')
+		length++;
+	return length;
+}
+
+int labels_check(const char *text, struct err *err)
+{
+	for (const char *item = text; item; item = strchr(item, ',')) {
+		size_t length;
+
+		item += item != text;
+		length = name_length(item);
+		if (length == 0 || item[length] != '=')
+			return err_set(err, ERR_INVALID,
+				"'%s' is no NAME=VALUE: write team=nlp; a name has letters, digits "
+				"and '_'",
+				item);
+	}
+	return 0;
+}
+
+json_t *labels_json(const char *const *texts, size_t count)
+{
+	json_t *labels = json_object();
+
+	for (size_t i = 0; i < count; i++) {
+		for (const char *item = texts[i]; item; item = strchr(item, ',')) {
+			size_t length, value_length;
+
+			item += item != texts[i];
+			length = name_length(item);
+			value_length = strcspn(item + length + 1, ",");
+			auto_free char *name = text_copy_n(item, length);
+			auto_free char *value = text_copy_n(item + length + 1, value_length);
+			json_t *json = json_string(value);
+
+			json_object_set_new(labels, name, json ? json : json_string("(not UTF-8)"));
+		}
+	}
+	return labels;
+}

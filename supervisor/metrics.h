@@ -1,0 +1,14 @@
+/*
+ * PURE. What a supervisor says of itself (`reprieve status --json`) as Prometheus text, exposition format 0.0.4
+ * (prometheus.io/docs/instrumenting/exposition_formats). Every family is named reprieve_*, every sample has the label job, and the user's labels.
+ */
+#ifndef METRICS_H
+#define METRICS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* `now_ms` is wall time. The caller frees. */
+char *metrics_format(json_t *status, int64_t now_ms);
+
+#endif

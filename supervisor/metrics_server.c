@@ -1,0 +1,118 @@
+#include "metrics_server.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/httpd.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "liveness.h"
+#include "metrics.h"
+#include "session_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_MS 2000
+#define EVERY_ADDRESS "0.0.0.0"
+
+struct metrics_server {
+	struct httpd *httpd;
+	char *session;
+};
+
+static void answer_metrics(json_t *status, struct httpd_reply *reply)
+{
+	auto_free char *text = metrics_format(status, clock_wall_ms());
+
+	httpd_reply_text(reply, 200, text);
+	httpd_reply_header(reply, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+}
+
+static void answer_probe(enum liveness_kind kind, json_t *status, struct httpd_reply *reply)
+{
+	struct liveness_facts facts = {.state = json_text_or(status, "state", ""),
+		.sending = json_is_object(json_object_get(status, "saving")),
+		.at_risk_ms = -1};
+	struct liveness_answer answer = liveness_judge(kind, 0, &facts);
+
+	httpd_reply_text(reply, answer.passed ? 200 : 503, answer.phase);
+}
+
+static void answer(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
+{
+	struct metrics_server *server = arg;
+	auto_json json_t *status = NULL;
+	struct err err;
+
+	if (!text_equal(request->path, "/metrics") && !text_equal(request->path, "/livez") &&
+		!text_equal(request->path, "/readyz")) {
+		httpd_reply_text(reply, 404, "/metrics, /livez or /readyz\n");
+		return;
+	}
+	if (session_ask(server->session, "status", PATIENCE_MS, &status, &err) < 0) {
+		httpd_reply_text(reply, 503, err.text);
+		return;
+	}
+	if (text_equal(request->path, "/metrics"))
+		answer_metrics(status, reply);
+	else
+		answer_probe(text_equal(request->path, "/readyz") ? LIVENESS_READY : LIVENESS_LIVE,
+			status, reply);
+}
+
+/* Splits "HOST:PORT"; the caller frees *host. */
+static int parse(const char *address, char **host, uint16_t *port, struct err *err)
+{
+	const char *colon = strrchr(address, ':'), *digits = colon ? colon + 1 : address;
+	size_t length = colon ? (size_t)(colon - address) : 0;
+	uint64_t number;
+
+	if (!text_to_u64(digits, UINT16_MAX, &number))
+		return err_set(err, ERR_INVALID,
+			"'%s' is no address: write 9090, :9090 or 127.0.0.1:9090", address);
+	*port = (uint16_t)number;
+	if (!colon)
+		*host = text_copy("127.0.0.1");
+	else if (length == 0)
+		*host = text_copy(EVERY_ADDRESS);
+	else
+		*host = text_copy_n(address, length);
+	return 0;
+}
+
+int metrics_server_start(
+	const char *address, const char *session, struct metrics_server **server, struct err *err)
+{
+	auto_free char *host = NULL;
+	struct metrics_server *new;
+	uint16_t port = 0;
+
+	*server = NULL;
+	if (parse(address, &host, &port, err) < 0)
+		return -1;
+	new = memory_new(sizeof(*new));
+	new->session = text_copy(session);
+	if (httpd_start(
+		    &(struct httpd_options){
+			    .address = host, .port = port, .handler = answer, .arg = new},
+		    &new->httpd, err) < 0) {
+		metrics_server_stop(new);
+		return -1;
+	}
+	*server = new;
+	return 0;
+}
+
+uint16_t metrics_server_port(const struct metrics_server *server)
+{
+	return httpd_port(server->httpd);
+}
+
+void metrics_server_stop(struct metrics_server *server)
+{
+	if (!server)
+		return;
+	httpd_stop(server->httpd);
+	free(server->session);
+	free(server);
+}

@@ -1,0 +1,70 @@
+#include "notification.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLACK "slack:"
+
+static bool is_slack(const char *url)
+{
+	return text_starts(url, SLACK) || text_starts(url, "https://hooks.slack.com/");
+}
+
+const char *notification_url(const char *url)
+{
+	return text_starts(url, SLACK) ? url + strlen(SLACK) : url;
+}
+
+static const char *left_text(const struct notification *notification, char *text, size_t capacity)
+{
+	text[0] = '\0';
+	if (notification->seconds_left >= 0)
+		snprintf(text, capacity, ", %.0f s left", notification->seconds_left);
+	return text;
+}
+
+char *notification_text(const struct notification *notification)
+{
+	const char *durable = notification->durable[0] ? notification->durable : "nothing";
+	char left[40];
+
+	if (text_equal(notification->event, "notice"))
+		return text_format("%s: preemption notice from %s (%s)%s; durable: %s",
+			notification->job, notification->source, notification->reason,
+			left_text(notification, left, sizeof(left)), durable);
+	if (text_equal(notification->event, "cancelled"))
+		return text_format("%s: the preemption notice was withdrawn, the job goes on; "
+				   "durable: %s",
+			notification->job, durable);
+	return text_format("%s: %s (exit %d), attempt %u on %s; durable: %s", notification->job,
+		notification->outcome, notification->exit_code, notification->attempt,
+		notification->host, durable);
+}
+
+char *notification_body(const char *url, const struct notification *notification)
+{
+	auto_free char *text = notification_text(notification);
+	auto_json json_t *body = json_pack("{s:s}", "text", text);
+	bool left = notification->seconds_left >= 0;
+
+	if (!is_slack(url)) {
+		auto_json json_t *facts = json_pack(
+			"{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:o*, s:s, s:o*, s:o*}", "event",
+			notification->event, "job", notification->job, "attempt",
+			(int)notification->attempt, "host", notification->host, "outcome",
+			notification->outcome, "source", notification->source, "reason",
+			notification->reason, "seconds_left",
+			left ? json_real(notification->seconds_left) : NULL, "durable",
+			notification->durable, "exit_code",
+			notification->outcome ? json_integer(notification->exit_code) : NULL,
+			"labels", notification->labels ? json_incref(notification->labels) : NULL);
+
+		json_object_update(body, facts);
+	}
+	return json_dumps(body, JSON_COMPACT);
+}

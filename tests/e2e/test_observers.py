@@ -1,0 +1,240 @@
+"""What the operator sees: metrics, webhooks, the ledger and the log in the store. None of it may ever hurt the job."""
+import http.server
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, SAVER, one_line
+
+OPTIONS = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
+TRAINER = (PYTHON, SAVER, "--on-signal")
+SAMPLE = re.compile(r'^(reprieve_[a-z_]+)\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\.)*",?)*)\} (-?[0-9.e+-]+)$')
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def get(port, path):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def samples(text):
+    """{name: [(labels, value)]} of text that keeps to the exposition format."""
+    found, typed = {}, set()
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert kind in ("gauge", "counter") and (kind == "counter") == name.endswith("_total"), line
+            typed.add(name)
+        elif not line.startswith("# HELP "):
+            match = SAMPLE.match(line)
+            assert match and match.group(1) in typed, line
+            found.setdefault(match.group(1), []).append((match.group(2), float(match.group(3))))
+    return found
+
+
+def start(place, *options, command=TRAINER, **environment):
+    run = place.run(*command, options=(*OPTIONS, *options), **environment)
+    run.wait_for_output("resumes")
+    return run
+
+
+class Hook:
+    """A webhook that answers as it is told, and remembers what it got."""
+
+    def __init__(self, status=200, hangs=False):
+        hook = self
+        self.bodies, self.released = [], threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                hook.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                if hangs:
+                    hook.released.wait(60)
+                self.send_response(status)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/services/T0P5ECRET"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.released.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def a_name_of_its_own(place):
+    """Others may run on this machine at the same time."""
+    place.job = f"job-{os.getpid()}-{place.path.name}"
+
+
+# --- metrics ---
+
+def test_metrics_are_served_and_follow_the_job(place):
+    port = free_port()
+    run = start(place, "--metrics", str(port), "--label", "team=nlp", "--label", 'note=a"b\\c')
+    before = samples(get(port, "/metrics")[1])
+    assert before["reprieve_snapshots_total"][0][1] == 0 and "reprieve_durable_step" not in before
+    assert get(port, "/livez") == (200, "training") and get(port, "/readyz") == (200, "training")
+    assert get(port, "/")[0] == 404
+    assert place.query("checkpoint", "--job", place.job).code == 0
+    after = samples(get(port, "/metrics")[1])
+    assert after["reprieve_snapshots_total"][0][1] == 1
+    assert after["reprieve_durable_step"][0][1] == place.newest()["step"]
+    assert after["reprieve_sent_bytes_total"][0][1] >= after["reprieve_last_snapshot_bytes"][0][1] > 0
+    assert abs(after["reprieve_durable_timestamp_seconds"][0][1] - time.time()) < 120
+    labels = after["reprieve_attempt"][0][0]
+    assert f'job="{place.job}"' in labels and 'team="nlp"' in labels and 'note="a\\"b\\\\c"' in labels
+    states = {labels.rpartition("state=")[2]: value for labels, value in after["reprieve_state"]}
+    assert states.pop('"running"') == 1 and set(states.values()) == {0}
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+
+
+def test_a_job_that_is_about_to_end_is_not_ready(place):
+    port = free_port()
+    run = start(place, "--metrics", f"127.0.0.1:{port}", "--grace", "60",
+                command=(PYTHON, "-c", "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: None); "
+                         "print('resumes 0', flush=True); time.sleep(600)"))
+    run.signal(signal.SIGTERM)
+    run.wait_for_event("asked")
+    assert get(port, "/readyz") == (503, "saving") and get(port, "/livez") == (200, "saving")
+    assert samples(get(port, "/metrics")[1])["reprieve_preempted"] == [(f'job="{place.job}",source="sigterm"', 1)]
+
+
+def test_a_port_in_use_hurts_nobody(place):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        run = place.run("true", options=("--metrics", str(listener.getsockname()[1])))
+        assert run.wait() == 0 and run.err.count("no metrics are served") == 1, run
+
+
+def test_the_textfile_and_the_store_have_the_final_values(place):
+    path = place.path / "reprieve.prom"
+    run = start(place, "--metrics-file", str(path))
+    assert samples(path.read_text())["reprieve_attempt"][0][1] == 1
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    notes = place.store_path / "jobs" / place.job / "notes" / "000001"
+    for text in (path.read_text(), (notes / "metrics-0001").read_text()):
+        final = samples(text)
+        assert final["reprieve_exit_code"][0][1] == EXIT_DURABLE and final["reprieve_snapshots_total"][0][1] == 1
+
+
+# --- webhooks ---
+
+def test_a_webhook_hears_of_the_notice_and_of_the_end(place):
+    with Hook() as hook:
+        run = start(place, "--notify", hook.url, "--label", "team=nlp")
+        run.signal(signal.SIGTERM)
+        assert run.wait() == EXIT_DURABLE, run
+    newest = place.newest()
+    first, last = hook.bodies
+    assert (first["event"], first["source"], first["outcome"]) == ("notice", "sigterm", None)
+    assert 0 < first["seconds_left"] <= 30 and first["labels"] == {"team": "nlp"}
+    assert (last["event"], last["outcome"], last["exit_code"]) == ("over", "preempted", EXIT_DURABLE)
+    assert last["durable"] == f"{newest['id']}, step {newest['step']}" and newest["id"] in last["text"]
+    assert "T0P5ECRET" not in run.err + run.events_path.read_text()
+
+
+def test_what_speaks_as_slack_does_gets_the_text_alone(place):
+    with Hook() as hook:
+        run = start(place, REPRIEVE_NOTIFY="slack:" + hook.url)
+        run.signal(signal.SIGTERM)
+        run.wait()
+    assert [list(body) for body in hook.bodies] == [["text"], ["text"]]
+
+
+def test_a_job_that_finishes_tells_nobody(place):
+    with Hook() as hook:
+        assert place.run("true", options=("--notify", hook.url)).wait() == 0
+        assert place.run("sh", "-c", "exit 3", options=("--notify", hook.url)).wait() == 3
+    assert [body["outcome"] for body in hook.bodies] == ["failed"]
+
+
+@pytest.mark.parametrize("fault", ["refused", "500", "hangs"])
+def test_a_webhook_that_fails_is_never_in_the_way(place, fault):
+    with Hook(status=500, hangs=fault == "hangs") as hook:
+        url = f"http://127.0.0.1:{free_port()}/T0P5ECRET" if fault == "refused" else hook.url
+        run = start(place, "--notify", url)
+        run.signal(signal.SIGTERM)
+        durable = run.wait_for_event("durable")
+        hook.released.set() if fault == "500" else None
+        assert run.wait() == EXIT_DURABLE, run
+    assert place.newest()["id"] == durable["id"]
+    assert "--notify: http://127.0.0.1:" in run.err and "T0P5ECRET" not in run.err
+
+
+# --- what the store keeps ---
+
+def ledger(place, attempt=1):
+    notes = place.store_path / "jobs" / place.job / "notes" / f"{attempt:06d}"
+    return [json.loads(line) for path in sorted(notes.glob("ledger-*")) for line in path.read_text().splitlines()]
+
+
+def test_the_ledger_of_an_attempt_is_in_the_store(place):
+    run = start(place)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    kept = ledger(place)
+    assert kept == run.events(), "the same lines as --events, in their order"
+    assert [event["event"] for event in kept][-1] == "over"
+    notice = next(event for event in kept if event["event"] == "notice")
+    assert notice["source"] == "sigterm" and notice["seconds_left"] > 0
+
+
+def test_the_tail_of_the_log_is_kept_unless_the_job_finishes(place):
+    log = place.path / "job.log"
+    log.write_bytes(b"x" * 300_000 + b"\nlast words\n")
+    kept = place.store_path / "jobs" / place.job / "notes"
+    assert place.run("true", options=("--log", str(log))).wait() == 0
+    assert not (kept / "000001" / "log-0001").exists()
+    assert place.run("sh", "-c", "exit 3", options=("--log", str(log))).wait() == 3
+    tail = (kept / "000002" / "log-0001").read_bytes()
+    assert len(tail) == 256 * 1024 and tail.endswith(b"\nlast words\n")
+
+
+def test_a_log_that_is_not_there_is_said(place):
+    run = place.run("sh", "-c", "exit 3", options=("--log", "/no/such/log"))
+    assert run.wait() == 3 and "--log: the end of the log is not kept: /no/such/log" in run.err
+
+
+def test_notes_survive_and_hinder_no_verb(place):
+    run = start(place)
+    run.signal(signal.SIGTERM)
+    run.wait()
+    for verb in ("list", "verify"):
+        assert place.verb(verb).code == 0
+    assert place.verb("forget", "--keep-last", "1").code == 0
+    assert ledger(place)
+
+
+def test_what_makes_no_sense_is_refused(place):
+    for option, value in (("--label", "team"), ("--notify", "hooks.example"), ("--metrics-file", ""), ("--log", "")):
+        refused = place.query("run", option, value, "--", "true")
+        assert refused.code == EXIT_USAGE and f"{option}: " in one_line(refused), refused

@@ -1,0 +1,93 @@
+#include "metrics.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "counters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void has(const char *text, const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no '%s' in\n%s", line, text);
+}
+
+static void count(struct counters *counters, const char *event, const char *line)
+{
+	auto_json json_t *json = json_loads(line, 0, NULL);
+
+	assert_non_null(json);
+	counters_add(counters, event, json);
+}
+
+static void test_events_are_counted(void **state)
+{
+	struct counters counters = {0};
+	auto_json json_t *json = NULL;
+
+	(void)state;
+	count(&counters, "durable", "{\"bytes\":100,\"bytes_sent\":40,\"seconds\":1.5}");
+	count(&counters, "durable", "{\"bytes\":200,\"bytes_sent\":60,\"seconds\":0.5}");
+	count(&counters, "snapshot_failed", "{}");
+	count(&counters, "asked", "{}");
+	count(&counters, "notice", "{\"kind\":\"advice\",\"source\":\"aws\"}");
+	count(&counters, "notice", "{\"kind\":\"stop\",\"source\":\"aws\"}");
+	count(&counters, "restored", "{\"bytes\":7,\"seconds\":2.25}");
+	json = counters_json(&counters);
+	assert_int_equal(json_number_or(json, "snapshots", -1), 2);
+	assert_int_equal(json_number_or(json, "bytes", -1), 300);
+	assert_int_equal(json_number_or(json, "bytes_sent", -1), 100);
+	assert_int_equal(json_number_or(json, "snapshot_bytes", -1), 200);
+	assert_true(json_number_value(json_object_get(json, "snapshot_seconds")) == 0.5);
+	assert_int_equal(json_number_or(json, "snapshot_failures", -1), 1);
+	assert_int_equal(json_number_or(json, "requests", -1), 1);
+	assert_int_equal(json_number_or(json, "notices", -1), 1);
+	assert_string_equal(json_text_or(json, "noticed_by", ""), "aws");
+	count(&counters, "notice", "{\"kind\":\"cancelled\",\"source\":\"aws\"}");
+	assert_string_equal(counters.source, "");
+	assert_int_equal(counters.cancelled, 1);
+}
+
+static void test_text(void **state)
+{
+	auto_json json_t *status =
+		json_loads("{\"job\":\"di\\\"g\\\\i\\nts\",\"state\":\"running\",\"attempt\":3,"
+			   "\"step\":-1,\"durable_seconds\":60,"
+			   "\"behind\":true,\"labels\":{\"team\":\"nlp\"},\"counters\":{"
+			   "\"snapshots\":2,\"noticed_by\":\"gcp\"}}",
+			0, NULL);
+	auto_free char *text = NULL;
+
+	(void)state;
+	assert_non_null(status);
+	text = metrics_format(status, 1000000);
+	has(text, "reprieve_attempt{job=\"di\\\"g\\\\i\\nts\",team=\"nlp\"} 3\n");
+	has(text, ",state=\"running\"} 1\n");
+	has(text, ",state=\"draining\"} 0\n");
+	has(text, "# TYPE reprieve_snapshots_total counter\n");
+	has(text, "team=\"nlp\"} 2\n");
+	has(text, "reprieve_durable_timestamp_seconds{job=");
+	has(text, "} 940.000\n");
+	has(text, ",source=\"gcp\"} 1\n");
+	assert_non_null(strstr(text, "reprieve_upload_behind"));
+	/* unknown: no sample */
+	assert_null(strstr(text, "durable_step"));
+	assert_null(strstr(text, "exit_code"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_events_are_counted),
+		cmocka_unit_test(test_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
