@@ -116,6 +116,16 @@ static int choose(struct storage *storage, const struct job_listing *listing,
 	}
 	candidates = memory_new(listing->lineage.snapshot_count * sizeof(*candidates));
 	count = lineage_chain(&listing->lineage, newest, candidates);
+	if (count > 1 && !snapshot_id_is_none(claim->avoid) &&
+		snapshot_id_compare(candidates[0], claim->avoid) == 0) {
+		if (sift(storage, listing, candidates + 1, count - 1, attempt, cancel, err) < 0)
+			return -1;
+		attempt->suspect = claim->avoid;
+		if (attempt->chain_count > 0)
+			return 0;
+		/* Better a suspect one than none. */
+		attempt_release(attempt);
+	}
 	return sift(storage, listing, candidates, count, attempt, cancel, err);
 }
 
@@ -124,16 +134,20 @@ static json_t *claim_body(
 {
 	static const char *const policies[] = {
 		[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_THIS] = "this"};
-	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT];
+	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
 	file_nonce(nonce);
-	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o}", "attempt",
+	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
 		(json_int_t)attempt->number, "nonce", nonce, "created",
 		clock_format(clock_wall_ms(), created, sizeof(created)), "host", storage->host,
 		"policy", policies[claim->policy], "start",
 		snapshot_id_is_none(attempt->start)
 			? json_null()
 			: json_string(snapshot_id_format(attempt->start, start)),
+		"suspect",
+		snapshot_id_is_none(attempt->suspect)
+			? NULL
+			: json_string(snapshot_id_format(attempt->suspect, suspect)),
 		"about", claim->about ? json_incref(claim->about) : json_object());
 }
 

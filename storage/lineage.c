@@ -77,6 +77,8 @@ enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot
 		if (claim->number <= id.attempt || !claim->known ||
 			is_behind(lineage, claim->start, id))
 			continue;
+		if (snapshot_id_compare(claim->suspect, id) == 0)
+			return SNAPSHOT_SUSPECT;
 		return claim->policy == RESTORE_LATEST ? SNAPSHOT_LATE : SNAPSHOT_ABANDONED;
 	}
 	return SNAPSHOT_LATE;

@@ -18,6 +18,7 @@ struct lineage_attempt {
 	uint32_t number;
 	bool known; /* what it started from */
 	struct snapshot_id start;
+	struct snapshot_id suspect; /* passed over on purpose; none: nothing was */
 	enum restore_policy policy;
 };
 
@@ -38,7 +39,7 @@ size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snap
 size_t lineage_chain_from(
 	const struct lineage *lineage, struct snapshot_id head, struct snapshot_id *chain);
 
-/* GOOD (on the chain), LATE or ABANDONED: by the first claim that left it behind. */
+/* GOOD (on the chain), LATE, ABANDONED or SUSPECT: by the first claim that left it behind. */
 enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot_id id);
 
 #endif

@@ -18,6 +18,7 @@ const char *snapshot_state_name(enum snapshot_state state)
 		[SNAPSHOT_GOOD] = "good",
 		[SNAPSHOT_LATE] = "late",
 		[SNAPSHOT_ABANDONED] = "abandoned",
+		[SNAPSHOT_SUSPECT] = "suspect",
 		[SNAPSHOT_DAMAGED] = "damaged",
 	};
 

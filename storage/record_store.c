@@ -184,7 +184,7 @@ static const char *const policy_names[] = {
 	[RESTORE_THIS] = "this",
 };
 
-static bool decode_claim(json_t *body, struct lineage_attempt *attempt)
+bool record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 {
 	json_t *start = json_object_get(body, "start");
 	const char *policy = json_text_or(body, "policy", "");
@@ -196,6 +196,7 @@ static bool decode_claim(json_t *body, struct lineage_attempt *attempt)
 			!snapshot_id_parse(json_string_value(start), &attempt->start) ||
 			attempt->start.attempt >= attempt->number))
 		return false;
+	(void)snapshot_id_parse(json_text_or(body, "suspect", ""), &attempt->suspect);
 	for (size_t i = 0; i < sizeof(policy_names) / sizeof(policy_names[0]); i++) {
 		if (strcmp(policy, policy_names[i]) != 0)
 			continue;
@@ -236,7 +237,7 @@ static int read_claim(struct storage *storage, const struct lineage *lineage,
 	struct err own = {0};
 
 	if (record_get(storage->store, key, RECORD_ATTEMPT, &body, cancel, &own) == 0) {
-		attempt->known = decode_claim(body, attempt);
+		attempt->known = record_decode_claim(body, attempt);
 	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
 		if (err)
 			*err = own;
@@ -345,7 +346,7 @@ static void note_attempt(struct job_listing *listing, uint32_t number, bool ende
 	listing->ended[i - 1] = listing->ended[i - 1] || ended;
 }
 
-static int list_attempts(struct storage *storage, struct job_listing *listing,
+int record_list_attempts(struct storage *storage, struct job_listing *listing,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->job);
@@ -364,7 +365,7 @@ static int list_attempts(struct storage *storage, struct job_listing *listing,
 	/* An attempt that left snapshots but no record existed all the same. */
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
 		note_attempt(listing, lineage->snapshots[i].attempt, false);
-	return read_claims(storage, lineage, cancel, err);
+	return 0;
 }
 
 int record_list_job(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
@@ -374,7 +375,8 @@ int record_list_job(struct storage *storage, struct job_listing *listing, struct
 	/* Manifests first, then packs: every pack of a manifest seen here was there before it. */
 	if (record_list_ids(storage, "snapshots", &listing->lineage.snapshots,
 		    &listing->lineage.snapshot_count, cancel, err) == 0 &&
-		list_attempts(storage, listing, cancel, err) == 0 &&
+		record_list_attempts(storage, listing, cancel, err) == 0 &&
+		read_claims(storage, &listing->lineage, cancel, err) == 0 &&
 		record_list_packs(storage, &listing->packs, cancel, err) == 0)
 		return 0;
 	job_listing_release(listing);

@@ -76,6 +76,9 @@ int record_get(struct store *store, const char *key, enum record_kind kind, json
 int record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
 	struct cancel *cancel, struct err *err);
 
+/* What a claim says of itself; false where that makes no sense. attempt->number is known already. */
+bool record_decode_claim(json_t *body, struct lineage_attempt *attempt);
+
 /* What lies in the store by name; `lineage` has the numbers, and all that the claims say. ERR_NEWER if a claim is newer than we. */
 struct job_listing {
 	struct lineage lineage;
@@ -87,6 +90,9 @@ int record_list_job(struct storage *storage, struct job_listing *listing, struct
 /* Ids of the objects below jobs/<job>/<kind>/, "snapshots" or "pins", ascending; the caller frees. */
 int record_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 	size_t *count, struct cancel *cancel, struct err *err);
+/* Of all attempts that left a record or snapshots, ascending, with nothing read; the caller frees the lists. */
+int record_list_attempts(struct storage *storage, struct job_listing *listing,
+	struct cancel *cancel, struct err *err);
 int record_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
 	struct err *err);
 void job_listing_release(struct job_listing *listing);

@@ -11,7 +11,7 @@
  *	manifest.[ch]       PURE: encode, decode and check; a manifest that is there is a commit. manifest_entry.[ch]: one entry of it
  *	entry_path.[ch]     PURE: which names and link targets may be in a snapshot
  *	lineage.[ch]        PURE: attempts and snapshots -> the chain of good ones, newest first; late and abandoned ones told apart
- *	attempts.c          claims an attempt: reads the lineage, writes the claim if-absent
+ *	attempts.c          claims an attempt: reads the lineage, writes the claim if-absent. history.c: how earlier ones went
  *	chunk.[ch]          PURE: cut, compress where it gains, and back
  *	pack.[ch]           PURE: chunks -> one immutable object with an index at its end, and back
  *	index.[ch]          which chunk lies where: nothing is sent twice
@@ -120,6 +120,8 @@ struct claim {
 	enum restore_policy policy;
 	struct snapshot_id
 		this_one; /* for RESTORE_THIS: must exist and be sound, else ERR_NOT_FOUND or ERR_CORRUPT */
+	/* Under RESTORE_LATEST: not from this one, if it would be chosen, but from the sound one behind it, if there is any. */
+	struct snapshot_id avoid;
 	json_t *about; /* kept in the record as "about": host, command, ...; borrowed; may be NULL */
 };
 
@@ -131,7 +133,8 @@ struct damage {
 
 struct attempt {
 	uint32_t number;
-	struct snapshot_id start; /* none: begin afresh */
+	struct snapshot_id start;   /* none: begin afresh */
+	struct snapshot_id suspect; /* what claim.avoid has kept it from; none: nothing */
 	struct snapshot_id *
 		chain; /* `start` and the older good ones behind it, newest first: what to fall back to */
 	size_t chain_count;
@@ -170,6 +173,27 @@ int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind
 /* Appends all parts in their order; none is no error. */
 int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kind,
 	struct bytes *out, struct cancel *cancel, struct err *err);
+
+/* How an attempt went, as far as its records say. */
+struct past_attempt {
+	uint32_t number;
+	uint32_t snapshots; /* that it has committed, and that are still there */
+	struct snapshot_id start, suspect;
+	bool known;       /* its claim could be read: else start, suspect and about say nothing */
+	bool ended;       /* it left an end record that could be read */
+	char outcome[32]; /* of that; "" without */
+	char created[32], ended_at[32]; /* RFC 3339, the clock of its machine; "" unknown */
+	json_t *about, *end_about;      /* NULL where there is no record */
+};
+struct history {
+	struct past_attempt *items; /* newest first */
+	size_t count;
+};
+
+/* The newest attempts, `most` at most. What is damaged or was removed is unknown and no error; ERR_NEWER as everywhere. */
+int storage_history(struct storage *storage, size_t most, struct history *history,
+	struct cancel *cancel, struct err *err);
+void history_release(struct history *history);
 
 /* --- taking --- */
 
@@ -261,6 +285,7 @@ enum snapshot_state {
 	SNAPSHOT_GOOD,      /* on the chain: may be restored from by itself */
 	SNAPSHOT_LATE,      /* committed by an attempt after another had taken over from it */
 	SNAPSHOT_ABANDONED, /* the user restored an older one, and what came after it was left behind */
+	SNAPSHOT_SUSPECT, /* the job died of it again and again: a later attempt took the one before it */
 	SNAPSHOT_DAMAGED, /* manifest unreadable, or a pack missing or of the wrong size */
 };
 const char *snapshot_state_name(enum snapshot_state state);

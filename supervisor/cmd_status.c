@@ -100,6 +100,8 @@ static void print_answer(json_t *answer)
 			text_bytes((uint64_t)json_number_or(saving, "bytes_total", 0), total,
 				sizeof(total)));
 	}
+	if (json_text_or(answer, "loss", "")[0])
+		printf("  %-9s %s\n", "at risk", json_text_or(answer, "loss", ""));
 	if (json_is_true(json_object_get(answer, "behind")))
 		printf("  %-9s the upload has fallen behind\n", "warning");
 }

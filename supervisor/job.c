@@ -44,6 +44,7 @@ static void plan(struct job *job)
 	if (facts.deadline_ms == CLOCK_NEVER)
 		return;
 	job->budget = budget_split(&facts);
+	job_tell_plan(job);
 	if (job->snapshots)
 		snapshots_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }
@@ -271,15 +272,11 @@ static void end_attempt(struct job *job, const struct outcome *outcome, int64_t 
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
 	struct err err;
 	json_t *about;
-	char id[SNAPSHOT_ID_TEXT];
 
 	if (!job->snapshots || cancel_init(&cancel, &err) < 0)
 		return;
 	cancel_set_deadline(&cancel, until_ms);
-	about = json_pack("{s:i, s:s?}", "exit_code", outcome->exit_code, "newest",
-		snapshot_id_is_none(snapshots_newest(job->snapshots))
-			? NULL
-			: snapshot_id_format(snapshots_newest(job->snapshots), id));
+	about = job_end_facts(job, outcome);
 	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name,
 		    about, &cancel, &err) < 0 &&
 		err.kind != ERR_EXISTS)
@@ -341,6 +338,8 @@ static int finish(struct job *job)
 	outcome = outcome_of(&job->facts);
 	if (job->refusal && !job->facts.launched)
 		outcome = (struct outcome){"refused", job->refusal};
+	if (job->done)
+		outcome = (struct outcome){"finished", 0};
 	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
 	tending_stop(job->tending);
 	if (job->snapshots)
@@ -363,7 +362,7 @@ int job_run(struct job *job)
 	int code;
 
 	job->state = JOB_RESTORING;
-	job->upload_ms = -1;
+	job->upload_ms = job->pace.save_ms = -1;
 	job->durable_step = -1;
 	job->point.usual_ms = -1;
 	job->budget.commit_until_ms = CLOCK_NEVER;

@@ -3,9 +3,12 @@
  *
  *	job.c            the machine's driver: actions, timers, the end
  *	job_start.c      up to the launch: session, resume, environment, child
+ *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later ones
  *	job_profile.c    what the profile adds to the environment
  *	job_notices.c    signals and watchers -> notices
  *	job_requests.c   checkpoints on request, and who waits for them
+ *	job_interval.c   requests at intervals
+ *	job_forecast.c   what a preemption would cost, and the plan at a notice
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
  *	job_observers.c  the ledger in the store, metrics, webhook
@@ -25,6 +28,8 @@
 #include "control.h"
 #include "counters.h"
 #include "events.h"
+#include "forecast.h"
+#include "interval.h"
 #include "job_machine.h"
 #include "job_name.h"
 #include "ledger.h"
@@ -115,6 +120,13 @@ struct job {
 	struct receipts receipts; /* of the newest request */
 	struct timer receipts_timer;
 	struct timer every_timer;
+	struct {
+		struct interval interval; /* every_ms 0: nothing is asked for by itself */
+		int64_t save_ms;          /* what a save takes, smoothed; -1 */
+		int64_t saving_ms;        /* since when one is being written; 0: none is */
+		char cloud[16];           /* whose notices are watched; "" */
+		bool warned;              /* once, that a save does not fit its notice */
+	} pace;
 	struct timer retry_timer; /* a snapshot that the store refused is tried again */
 
 	struct sealed newest_sealed; /* if any_sealed */
@@ -137,6 +149,8 @@ struct job {
 	struct outcome_facts facts;
 	int refusal;                         /* exit code when the job was never started */
 	char message[TERMINATION_LINE_SIZE]; /* our line in the termination message; "" not yet */
+	bool done; /* it was not, because an earlier attempt has finished it */
+	int64_t launched_ms;
 	char **environment; /* "NAME=value", what the job sees of us; NULL-terminated */
 };
 
@@ -160,6 +174,11 @@ void job_close(struct job *job);
 
 void job_add_environment(struct job *job, char *pair); /* "NAME=value", taken over */
 
+/* job_precedent.c */
+/* What earlier attempts mean for this one, said. True: the job is not started. */
+bool job_obey_precedent(struct job *job);
+json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
+
 /* job_profile.c */
 void job_add_profile_environment(struct job *job);
 
@@ -180,6 +199,17 @@ void job_checkpoint_sealed(void *arg);
 bool job_files_closed(void *arg);
 void job_open_control(struct job *job);
 void job_tell_clients(struct job *job, json_t *reply, bool last); /* takes over `reply` */
+
+/* job_interval.c */
+void job_begin_interval(struct job *job);
+void job_note_saving(struct job *job);
+void job_note_saved(struct job *job);
+
+/* job_forecast.c */
+struct forecast_facts job_forecast(const struct job *job);
+const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
+void job_tell_plan(struct job *job);
+void job_warn_of_window(struct job *job);
 
 /* job_receipts.c */
 void job_begin_receipts(struct job *job);

@@ -54,6 +54,7 @@ static int use_given(const char *given, const char *origin, struct job_name *nam
 			origin, given, JOB_NAME_MOST);
 	text_set(name->text, sizeof(name->text), given);
 	name->origin = origin;
+	name->given = true;
 	return 0;
 }
 
@@ -173,6 +174,7 @@ static void fingerprint(const char *directory, const char *const *argv, struct j
 	readable_prefix(argv, prefix);
 	snprintf(name->text, sizeof(name->text), "%s%s%s", prefix, prefix[0] ? "-" : "", digits);
 	name->origin = "directory and command";
+	name->given = false;
 }
 
 int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
@@ -192,6 +194,7 @@ int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const c
 			continue;
 		map(id, name);
 		name->origin = schedulers[i].origin;
+		name->given = true;
 		return 0;
 	}
 	fingerprint(directory, argv, name);

@@ -7,6 +7,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 #define JOB_NAME_MOST 128
 
 struct job_name {
@@ -14,6 +16,7 @@ struct job_name {
 		  1]; /* [A-Za-z0-9._-], beginning with a letter, digit or underscore */
 	const char
 		*origin; /* for people: "--job", "SLURM_JOB_ID", "directory and command"; static */
+	bool given;      /* by the user or a scheduler: not a fingerprint */
 };
 
 typedef const char *(*job_name_getenv_fn)(void *arg, const char *name);

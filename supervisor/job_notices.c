@@ -122,6 +122,8 @@ static void deliver_health(void *arg)
 
 	events_add(&parcel->job->events, "source", "{s:s, s:s, s:s}", "name", state->name, "health",
 		source_health_name(state->health), "why", state->why);
+	if (state->health == SOURCE_ARMED && forecast_window_of(state->name) > 0)
+		text_set(parcel->job->pace.cloud, sizeof(parcel->job->pace.cloud), state->name);
 	if (state->health == SOURCE_ARMED)
 		log_note("notices from %s: armed (%s)", state->name, state->endpoint);
 	else if (state->health == SOURCE_UNKNOWN)

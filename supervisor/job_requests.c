@@ -202,15 +202,6 @@ bool job_can_ask(const struct job *job)
 	       job_asks_by_flag(job);
 }
 
-static void every(struct timer *timer)
-{
-	struct job *job = container_of(timer, struct job, every_timer);
-
-	if (job->state == JOB_RUNNING)
-		job_request(job, "interval");
-	loop_arm(&job->loop, timer, clock_monotonic_ms() + job->options->every_ms);
-}
-
 /* A signal of the user's own says nothing of whom. */
 static enum profile_whom whom(const struct job *job)
 {
@@ -244,10 +235,7 @@ void job_prepare_asking(struct job *job)
 			.raise = raise_flag,
 			.arg = job},
 	};
-	job->every_timer.fired = every;
-	if (job->options->every_ms > 0)
-		loop_arm(&job->loop, &job->every_timer,
-			clock_monotonic_ms() + job->options->every_ms);
+	job_begin_interval(job);
 }
 
 /* The request before was withdrawn, but its save goes on: another signal now would run the handler inside the handler. */
@@ -302,6 +290,7 @@ void job_checkpoint_saving(void *arg, const char *path)
 	job->facts.managed = true;
 	if (job->request.active && job->request.sent_ms > 0)
 		log_note("the job is saving %s", path);
+	job_note_saving(job);
 	events_add(&job->events, "saving", "{s:s}", "path", path);
 	job_tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", path), false);
 }
@@ -323,6 +312,7 @@ void job_checkpoint_sealed(void *arg)
 					      : "change");
 	events_add(&job->events, "sealed", "{s:o}", "step",
 		job->newest_sealed.step >= 0 ? json_integer(job->newest_sealed.step) : json_null());
+	job_note_saved(job);
 	job_note_sealed(job);
 	job_ship(job);
 	if (!fresh)

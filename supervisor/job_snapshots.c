@@ -16,13 +16,14 @@ static void fell_behind(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, point_timer);
 	int64_t now = clock_monotonic_ms();
-	char text[160];
+	char text[160], loss[120];
 
 	if (job->superseded || !job->store || !recovery_point_is_behind(&job->point, now))
 		return;
 	job->point.said = true;
-	log_warn("%s", recovery_point_format(&job->point, job->durable_step, job->durable_ms, now,
-			       text, sizeof(text)));
+	recovery_point_format(
+		&job->point, job->durable_step, job->durable_ms, now, text, sizeof(text));
+	log_warn("%s; %s", text, job_forecast_loss(job, loss, sizeof(loss)));
 	events_add(&job->events, "behind", "{s:f}", "seconds",
 		(double)(now - job->point.waiting_ms) / 1000);
 }
@@ -67,7 +68,7 @@ json_t *job_status(const struct job *job)
 		job->snapshots ? snapshots_newest(job->snapshots) : (struct snapshot_id){0};
 	bool any = !snapshot_id_is_none(newest);
 	uint64_t bytes_done, bytes_total;
-	char id[SNAPSHOT_ID_TEXT];
+	char id[SNAPSHOT_ID_TEXT], loss[120];
 	json_t *status;
 
 	if (!any && job->resume.kind == RESUME_RESTORED)
@@ -82,6 +83,12 @@ json_t *job_status(const struct job *job)
 	add_age(status, "durable_seconds", job->durable_ms);
 	json_object_set_new(status, "counters", counters_json(&job->observers.counters));
 	json_object_set_new(status, "labels", job_labels(job));
+	if (job->snapshots && job->launched_ms > 0) {
+		json_object_set_new(status, "at_risk_seconds",
+			json_real((double)job_forecast(job).behind_ms / 1000));
+		json_object_set_new(
+			status, "loss", json_string(job_forecast_loss(job, loss, sizeof(loss))));
+	}
 	if (job->receipts.count > 0)
 		json_object_set_new(status, "receipts", job_receipts(job));
 	if (job->any_sealed) {
@@ -204,6 +211,7 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 				"seconds", (double)job->upload_ms / 1000),
 			true);
 	json_decref(step_value);
+	job_warn_of_window(job);
 	tend(job);
 }
 

@@ -176,6 +176,8 @@ static void resume_done(void *arg)
 		job_feed(job, EV_RESTORE_FAILED);
 		return;
 	}
+	if (job_obey_precedent(job))
+		return;
 	tell_of_resume(job);
 	begin_attempt(job);
 	job_feed(job, EV_RESTORED);
@@ -235,6 +237,8 @@ void job_begin_resume(struct job *job)
 		.policy = options->restore,
 		.this_one = options->restore_id,
 		.about = about_this_attempt(job),
+		.done_counts = job->name.given && !options->rerun,
+		.max_no_progress = options->max_no_progress,
 		.workspace = &job->workspace,
 		.profile = job->profile.profile,
 		.looks = !text_equal(options->profile, "none"),
@@ -381,6 +385,7 @@ void job_launch(struct job *job)
 		return;
 	}
 	job->facts.launched = true;
+	job->launched_ms = clock_monotonic_ms();
 	events_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);
 	if (job->tracker && tracker_blindness(job->tracker)[0])
 		log_note("%s", tracker_blindness(job->tracker));

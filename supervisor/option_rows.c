@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #define FLUSH_LEAST_MS 1000
+#define MTBF_LEAST_MS 60000
+#define NO_PROGRESS_MOST 1000
 
 static int set_store(struct run_options *options, const char *value, struct err *err)
 {
@@ -65,7 +67,20 @@ static int set_quiet_time(struct run_options *options, const char *value, struct
 
 static int set_every(struct run_options *options, const char *value, struct err *err)
 {
+	options->every_auto = text_equal(value, "auto");
+	options->every_ms = 0;
+	if (options->every_auto)
+		return 0;
 	return set_duration(value, &options->every_ms, err);
+}
+
+static int set_mtbf(struct run_options *options, const char *value, struct err *err)
+{
+	if (set_duration(value, &options->mtbf_ms, err) < 0)
+		return -1;
+	if (options->mtbf_ms < MTBF_LEAST_MS)
+		return err_set(err, ERR_INVALID, "'%s' is too short: write 1m or more", value);
+	return 0;
 }
 
 static int set_profile(struct run_options *options, const char *value, struct err *err)
@@ -292,6 +307,25 @@ static int set_strict(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
+static int set_max_no_progress(struct run_options *options, const char *value, struct err *err)
+{
+	uint64_t number;
+
+	if (!text_to_u64(value, NO_PROGRESS_MOST, &number))
+		return err_set(err, ERR_INVALID,
+			"'%s' is no number of attempts: write 0 (no limit) to %d", value,
+			NO_PROGRESS_MOST);
+	options->max_no_progress = (uint32_t)number;
+	return 0;
+}
+
+static int set_rerun(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->rerun = is_true(value);
+	return 0;
+}
+
 static int set_dry_run(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
@@ -333,7 +367,9 @@ const struct option_row option_rows[] = {
 	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", set_command,
 		"a shell command that makes the job save"},
 	{"every", 0, "DURATION", "REPRIEVE_EVERY", set_every,
-		"also ask for a checkpoint regularly"},
+		"also ask for a checkpoint regularly; auto: as often as it pays"},
+	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF", set_mtbf,
+		"for --every auto: a machine is lost so often (default: as earlier attempts were, at first 4h)"},
 	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME", set_quiet_time,
 		"a checkpoint is complete when nothing was written for so long (default: 1s)"},
 	{"flush-time", 0, "DURATION", "REPRIEVE_FLUSH_TIME", set_flush_time,
@@ -374,6 +410,10 @@ const struct option_row option_rows[] = {
 		"where the job's log goes: its last 256 KiB are kept in the store unless the job finishes"},
 	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", set_termination_log,
 		"why the run ended, for Kubernetes to show (default: /dev/termination-log where there is one; '': none)"},
+	{"max-no-progress", 0, "N", "REPRIEVE_MAX_NO_PROGRESS", set_max_no_progress,
+		"do not start (exit 93) when the last N attempts have added no durable snapshot (default: 0, no limit)"},
+	{"rerun", 0, NULL, "REPRIEVE_RERUN", set_rerun,
+		"start a named job also when this command has finished it"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: refuse to start, and end with 74"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,

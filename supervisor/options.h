@@ -45,13 +45,17 @@ struct run_options {
 	bool ask_like_slurm; /* by the profile: the job's environment looks like Slurm's (slurm_road.h) */
 	const char *profile; /* auto, none, or the name of one */
 	int64_t quiet_ms;
-	int64_t every_ms; /* 0: never by itself */
+	int64_t every_ms; /* 0: never by itself, or as often as it pays */
+	bool every_auto;
+	int64_t mtbf_ms;  /* the user's word for interval.h; 0: none */
 	int64_t flush_ms; /* patience after the job's end with a store that takes nothing */
 	struct transfer_options transfer;
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
+	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
+	bool rerun;               /* also when an earlier attempt has finished it */
 	bool strict;
 	bool dry_run;
 	const char *events;

@@ -42,6 +42,10 @@ struct outcome {
 
 struct outcome outcome_of(const struct outcome_facts *facts);
 
+/* The done marker: it ended with 0 without having been asked to, or its profile says that 0 means it all the same; and what it saved
+ * last is durable, so that no machine will be missed that still has it. */
+bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome);
+
 /* Did it end of an error of its own? Not by a signal that asks to end, nor with a code that is known to mean "run me again". */
 bool outcome_is_crash(int wait_status);
 

@@ -157,6 +157,13 @@ static int keep_local(const struct resume_request *request, struct resume_result
 	return 0;
 }
 
+/* Than what lies here would lead to. */
+static bool is_another_start(const struct resume_result *result)
+{
+	return !snapshot_id_is_none(result->attempt.suspect) ||
+	       result->earlier.ruling.action == PRECEDENT_RETURN;
+}
+
 static int place_checkpoint(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err)
 {
@@ -186,8 +193,8 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 		facts.sealed_id = own ? record.id : (struct snapshot_id){0, 1};
 	}
 	reconcile_decide(&facts, &plan);
-	/* The user named a snapshot, or wants none: what lies here does not matter, or is all there is. */
-	if (request->policy == RESTORE_THIS)
+	/* The user named a snapshot, or the job has died of what lies here. */
+	if (request->policy == RESTORE_THIS || (has_start && is_another_start(result)))
 		plan.action = RECONCILE_RESTORE;
 	log_debug("checkpoint directory: %s", plan.reason);
 	if (plan.action == RECONCILE_RESTORE)
@@ -244,13 +251,55 @@ static bool store_knows(const struct storage_options *wanted, struct cancel *can
 	return known;
 }
 
+/* False when the job is not to be started: nothing is claimed then. */
+static bool look_at_earlier(const struct resume_request *request, struct resume_result *result,
+	struct cancel *cancel, struct err *err, int *status)
+{
+	struct precedent_rules rules = {.max_no_progress = request->max_no_progress,
+		.done_counts = request->done_counts,
+		.may_step_back = request->policy == RESTORE_LATEST};
+	enum precedent_action action;
+
+	*status = 0;
+	if (request->claim_only)
+		return true;
+	*status = earlier_read(
+		result->storage, &rules, request->about, &result->earlier, cancel, err);
+	action = result->earlier.ruling.action;
+	return *status == 0 && action != PRECEDENT_DONE && action != PRECEDENT_STUCK;
+}
+
+static int claim_attempt(const struct resume_request *request, struct resume_result *result,
+	struct cancel *cancel, struct err *err)
+{
+	const struct precedent_ruling *ruling = &result->earlier.ruling;
+	struct claim claim = {
+		.policy = request->policy, .this_one = request->this_one, .about = request->about};
+	struct err own;
+
+	if (ruling->action == PRECEDENT_STEP_BACK)
+		claim.avoid = ruling->snapshot;
+	if (ruling->action == PRECEDENT_RETURN) {
+		struct claim again = {.policy = RESTORE_THIS,
+			.this_one = ruling->snapshot,
+			.about = request->about};
+
+		if (storage_claim(result->storage, &again, &result->attempt, cancel, &own) == 0)
+			return 0;
+		/* Forgotten or damaged meanwhile: then what the chain has. */
+		result->earlier.ruling.action = PRECEDENT_START;
+	}
+	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
+		return err_wrap(err, "store %s", request->store);
+	return 0;
+}
+
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err)
 {
 	struct storage_options options = {
 		.url = request->store, .job = request->job, .create = true, .gentle = true};
-	struct claim claim = {
-		.policy = request->policy, .this_one = request->this_one, .about = request->about};
+	int status;
 
 	resume_result_release(result);
 	result->step = -1;
@@ -259,13 +308,15 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
+	if (!look_at_earlier(request, result, cancel, err, &status))
+		return status;
 	/* Before the claim, which would keep the other one from publishing. */
 	if (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
 		result->in_use = err->kind == ERR_EXISTS;
 		return -1;
 	}
-	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
-		return err_wrap(err, "store %s", request->store);
+	if (claim_attempt(request, result, cancel, err) < 0)
+		return -1;
 	tell_of_store(request->store, result->storage);
 	for (size_t i = 0; i < result->attempt.damaged_count; i++)
 		pass_over(result, result->attempt.damaged[i].id, result->attempt.damaged[i].text);

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
+#include "earlier.h"
 #include "profile.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -20,7 +21,9 @@ struct resume_request {
 	const char *job;
 	enum restore_policy policy;
 	struct snapshot_id this_one; /* for RESTORE_THIS */
-	json_t *about;               /* for the attempt's record; borrowed */
+	json_t *about;            /* for the attempt's record, which earlier.h adds to; borrowed */
+	bool done_counts;         /* a finished job is not run again */
+	uint32_t max_no_progress; /* 0: no limit */
 	struct workspace *workspace;
 	const struct profile *profile; /* NULL: none was recognised */
 	bool looks;                    /* into the files, and moves aside what is torn */
@@ -37,6 +40,8 @@ enum resume_kind {
 };
 
 struct resume_result {
+	struct earlier
+		earlier; /* its ruling may be that the job is not to be started: then nothing was claimed */
 	struct storage *storage; /* owned by the caller from then on, also when the call fails */
 	struct attempt attempt;  /* likewise; number 0 when it was not claimed */
 	enum resume_kind kind;

@@ -15,13 +15,13 @@
 
 #define MOST 12
 
-/* "2L1.5": attempt 2, policy latest, from snapshot 1.5; "N" none, "T" this; "0.0" afresh; "3?" unknown. Snapshots: "1.1". */
+/* "2L1.5": attempt 2, policy latest, from snapshot 1.5, "2L1.5!1.6" and not from 1.6; "N" none, "T" this; "0.0" afresh; "3?" unknown. Snapshots: "1.1". */
 struct story {
 	const char *name;
 	const char *claims[MOST];
 	const char *snapshots[MOST];
 	const char *chain;  /* newest first */
-	const char *states; /* in the order of `snapshots`: Good, Late, Abandoned */
+	const char *states; /* in the order of `snapshots`: Good, Late, Abandoned, Suspect */
 };
 
 // clang-format off
@@ -49,6 +49,8 @@ static const struct story stories[] = {
 	{"no record at all of an attempt with snapshots", {"1L0.0"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 	{"a record that names itself", {"1L0.0", "2L2.1"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 	{"a record that names the future", {"1L7.1"}, {"1.1"}, "1.1", "G"},
+	{"suspect", {"1L0.0", "2L1.1!1.2"}, {"1.1", "1.2", "1.3"}, "1.1", "GSL"},
+	{"suspect, and taken again", {"1L0.0", "2L1.1!1.2", "3T1.2"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
 	{"start names a snapshot that is gone", {"1L0.0", "2L1.2"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 };
 // clang-format on
@@ -72,6 +74,8 @@ static struct lineage_attempt parse_claim(const char *text)
 	attempt.known = true;
 	attempt.policy = kind == 'L' ? RESTORE_LATEST : kind == 'N' ? RESTORE_NONE : RESTORE_THIS;
 	attempt.start = parse_id(strchr(text, kind) + 1);
+	if (strchr(text, '!'))
+		attempt.suspect = parse_id(strchr(text, '!') + 1);
 	return attempt;
 }
 
@@ -93,8 +97,10 @@ static void check(const struct story *story)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u.%u", i ? " " : "",
 			chain[i].attempt, chain[i].sequence);
 	for (size_t i = 0; i < lineage.snapshot_count; i++) {
-		static const char letters[] = {
-			[SNAPSHOT_GOOD] = 'G', [SNAPSHOT_LATE] = 'L', [SNAPSHOT_ABANDONED] = 'A'};
+		static const char letters[] = {[SNAPSHOT_GOOD] = 'G',
+			[SNAPSHOT_LATE] = 'L',
+			[SNAPSHOT_ABANDONED] = 'A',
+			[SNAPSHOT_SUSPECT] = 'S'};
 
 		states[i] = letters[lineage_state(&lineage, snapshots[i])];
 	}
@@ -125,7 +131,7 @@ static void test_state_and_chain_agree_always(void **state)
 		for (uint32_t i = 0; i < 4; i++) {
 			random ^= random << 13, random ^= random >> 7, random ^= random << 17;
 			attempts[i] = (struct lineage_attempt){i + 1, random % 8 != 0,
-				{(uint32_t)(random >> 8) % 6, (uint32_t)(random >> 16) % 4},
+				{(uint32_t)(random >> 8) % 6, (uint32_t)(random >> 16) % 4}, {0},
 				(enum restore_policy)(random % 3)};
 		}
 		for (uint32_t i = 0; i < 8; i++)

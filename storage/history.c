@@ -1,0 +1,154 @@
+/* How the newest attempts of a job went: claims, end records, and how many snapshots each has committed. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/workers.h"
+#include "record_store.h"
+
+#include <stdlib.h>
+
+#define AT_ONCE 16
+
+AUTO(struct job_listing, job_listing_release);
+
+struct reading {
+	struct storage *storage;
+	struct history *history;
+	const bool *has_end; /* per item */
+	struct cancel *cancel;
+	struct err *errs; /* per item */
+	atomic_size_t next;
+};
+
+/* What is lost or damaged says nothing; every other failure is one. */
+static int get(struct storage *storage, const char *key, enum record_kind kind, json_t **body,
+	struct cancel *cancel, struct err *err)
+{
+	*body = NULL;
+	if (record_get(storage->store, key, kind, body, cancel, err) == 0 ||
+		err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND)
+		return 0;
+	return -1;
+}
+
+static int read_claim(struct reading *reading, struct past_attempt *past, struct err *err)
+{
+	auto_free char *key = record_key_attempt(reading->storage, past->number);
+	struct lineage_attempt claim = {.number = past->number};
+	auto_json json_t *body = NULL;
+
+	if (get(reading->storage, key, RECORD_ATTEMPT, &body, reading->cancel, err) < 0)
+		return -1;
+	past->known = body && record_decode_claim(body, &claim);
+	if (!past->known)
+		return 0;
+	past->start = claim.start;
+	past->suspect = claim.suspect;
+	text_set(past->created, sizeof(past->created), json_text_or(body, "created", ""));
+	past->about = json_incref(json_object_get(body, "about"));
+	return 0;
+}
+
+static int read_end(struct reading *reading, struct past_attempt *past, struct err *err)
+{
+	auto_free char *key = record_key_end(reading->storage, past->number);
+	auto_json json_t *body = NULL;
+
+	if (get(reading->storage, key, RECORD_END, &body, reading->cancel, err) < 0)
+		return -1;
+	past->ended = body != NULL;
+	if (!past->ended)
+		return 0;
+	text_set(past->outcome, sizeof(past->outcome), json_text_or(body, "outcome", ""));
+	text_set(past->ended_at, sizeof(past->ended_at), json_text_or(body, "created", ""));
+	past->end_about = json_incref(json_object_get(body, "about"));
+	return 0;
+}
+
+static void read_some(void *arg, size_t index)
+{
+	struct reading *reading = arg;
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&reading->next, 1)) < reading->history->count) {
+		struct past_attempt *past = &reading->history->items[i];
+
+		if (read_claim(reading, past, &reading->errs[i]) == 0 && reading->has_end[i])
+			(void)read_end(reading, past, &reading->errs[i]);
+		/* Without its kind it was no failure, or one that only says that nothing is known. */
+		if (reading->errs[i].kind == ERR_CORRUPT || reading->errs[i].kind == ERR_NOT_FOUND)
+			reading->errs[i] = (struct err){0};
+	}
+}
+
+static int read_all(struct storage *storage, struct history *history, const bool *has_end,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free struct err *errs = memory_new(history->count * sizeof(*errs));
+	struct reading reading = {.storage = storage,
+		.history = history,
+		.has_end = has_end,
+		.cancel = cancel,
+		.errs = errs};
+
+	parallel_run(history->count < AT_ONCE ? history->count : AT_ONCE, read_some, &reading);
+	for (size_t i = 0; i < history->count; i++) {
+		if (errs[i].kind == 0)
+			continue;
+		if (err)
+			*err = errs[i];
+		return -1;
+	}
+	return 0;
+}
+
+static uint32_t snapshots_of(const struct lineage *lineage, uint32_t number)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		count += lineage->snapshots[i].attempt == number;
+	return count;
+}
+
+int storage_history(struct storage *storage, size_t most, struct history *history,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct lineage *lineage = &listing.lineage;
+	auto_free bool *has_end = NULL;
+
+	*history = (struct history){0};
+	if (record_list_ids(storage, "snapshots", &lineage->snapshots, &lineage->snapshot_count,
+		    cancel, err) < 0 ||
+		record_list_attempts(storage, &listing, cancel, err) < 0)
+		return -1;
+	history->count = lineage->attempt_count < most ? lineage->attempt_count : most;
+	if (history->count == 0)
+		return 0;
+	history->items = memory_new(history->count * sizeof(*history->items));
+	has_end = memory_new(history->count * sizeof(*has_end));
+	for (size_t i = 0; i < history->count; i++) {
+		size_t at = lineage->attempt_count - 1 - i;
+
+		history->items[i].number = lineage->attempts[at].number;
+		history->items[i].snapshots = snapshots_of(lineage, lineage->attempts[at].number);
+		has_end[i] = listing.ended[at];
+	}
+	if (read_all(storage, history, has_end, cancel, err) == 0)
+		return 0;
+	history_release(history);
+	return err_wrap(err, "cannot read how earlier attempts of job %s went", storage->job);
+}
+
+void history_release(struct history *history)
+{
+	for (size_t i = 0; i < history->count; i++) {
+		json_decref(history->items[i].about);
+		json_decref(history->items[i].end_about);
+	}
+	free(history->items);
+	*history = (struct history){0};
+}

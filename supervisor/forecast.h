@@ -1,0 +1,40 @@
+/* PURE. What a preemption would cost now, and what can be done with the notice that it comes with. Durations in milliseconds. */
+#ifndef FORECAST_H
+#define FORECAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct forecast_facts {
+	int64_t window_ms; /* from the notice to the end */
+	int64_t save_ms;   /* what a save takes; -1 not known yet */
+	int64_t upload_ms; /* from complete to durable; -1 not known yet */
+	int64_t behind_ms; /* how old the work is that is not durable */
+	bool can_ask;      /* the job can be made to save */
+	bool pending;      /* a complete checkpoint is not durable yet */
+	bool any_durable;
+};
+
+enum forecast_plan {
+	FORECAST_SAVE,   /* a fresh checkpoint */
+	FORECAST_FINISH, /* no time for that: the newest complete one, which is not durable yet */
+	FORECAST_KEEP,   /* nor for that, or there is none: what is durable is what there is */
+};
+
+/* The best that there is time for. What is not known is taken to fit. */
+enum forecast_plan forecast_choose(const struct forecast_facts *facts);
+
+/* Whether a save and its upload are known not to fit the window. */
+bool forecast_is_too_long(const struct forecast_facts *facts);
+
+/* "plan: a fresh checkpoint (saving takes 12 s, making it durable 30 s)". Returns `buffer`. */
+const char *forecast_format_plan(const struct forecast_facts *facts, char *buffer, size_t capacity);
+
+/* "a preemption now would lose 14 min". Returns `buffer`. */
+const char *forecast_format_loss(const struct forecast_facts *facts, char *buffer, size_t capacity);
+
+/* From the notice to the end, of "aws", "gcp" or "azure"; 0: not known. */
+int64_t forecast_window_of(const char *cloud);
+
+#endif

@@ -1,0 +1,191 @@
+"""What earlier attempts mean for the next start: the done marker, the limit without progress, one step back."""
+import json
+import shutil
+from pathlib import Path
+
+from harness import PYTHON, one_line
+
+TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
+QUICK = ("--quiet-time", "150ms")
+
+# Dies at the start, before it saves, of any checkpoint that holds the word.
+PICKY = """
+import os, sys
+names = sorted(n for n in os.listdir(%r) if n.startswith("step_"))
+print("from", names[-1] if names else "nothing", flush=True)
+if %r and names and %r in open(os.path.join(%r, names[-1])).read():
+    sys.exit(7)
+%s
+"""
+
+
+def trainer(place, *options):
+    return (PYTHON, "-u", TRAINER, "--dir", place.directory, *options)
+
+
+def records(place, ending):
+    """Bodies of the attempts' records, by number; each file is one line of header and then JSON."""
+    found = {}
+    for path in sorted(Path(place.store_path).glob(f"jobs/*/attempts/*{ending}")):
+        name = path.name[: -len(ending)]
+        if name.isdigit():
+            found[int(name)] = json.loads(path.read_bytes().split(b"\n", 1)[1])
+    return found
+
+
+# --- the done marker ---
+
+
+def test_a_finished_job_is_not_run_again(place):
+    command = trainer(place, "--every", "5", "--steps", "6")
+    first = place.run(*command, options=QUICK)
+    assert first.wait() == 0
+    assert records(place, ".end.json")[1]["about"]["done"] is True
+    shutil.rmtree(place.directory)
+    second = place.run(*command, options=QUICK)
+    assert second.wait() == 0
+    assert second.out == "" and second.event("launched") is None
+    line = one_line(second.err)
+    assert f"job {place.job} finished (attempt 1, 2" in line and "nothing to do" in line
+    assert second.event("nothing_to_do")["attempt"] == 1
+    assert second.event("over")["outcome"] == "finished"
+    assert list(records(place, ".json")) == [1]
+
+
+def test_rerun_starts_it_all_the_same(place):
+    command = trainer(place, "--every", "5", "--steps", "6")
+    assert place.run(*command, options=QUICK).wait() == 0
+    again = place.run(*command, options=(*QUICK, "--rerun"))
+    assert again.wait() == 0 and "resumed 5" in again.out
+    by_environment = place.run(*command, options=QUICK, REPRIEVE_RERUN="1")
+    assert by_environment.wait() == 0 and "resumed 5" in by_environment.out
+
+
+def test_more_steps_are_another_command(place):
+    assert place.run(*trainer(place, "--every", "5", "--steps", "6"), options=QUICK).wait() == 0
+    more = place.run(*trainer(place, "--every", "5", "--steps", "8"), options=QUICK)
+    assert more.wait() == 0 and "resumed 5" in more.out and "finished 8" in more.out
+
+
+def test_without_a_name_the_same_line_runs_again(place):
+    line = ("run", "--store", place.store, "--checkpoint-dir", place.directory, *QUICK, "--", *trainer(place, "--every", "2", "--steps", "3"))
+    assert place.query(*line).code == 0
+    again = place.query(*line)
+    assert again.code == 0 and "resumed 2" in again.out
+
+
+def test_a_schedulers_job_is_not_run_again(place):
+    line = ("run", "--store", place.store, "--checkpoint-dir", place.directory, *QUICK, "--", *trainer(place, "--every", "2", "--steps", "3"))
+    assert place.query(*line, SLURM_JOB_ID="77").code == 0
+    again = place.query(*line, SLURM_JOB_ID="77")
+    assert again.code == 0 and again.out == "" and "nothing to do" in one_line(again)
+
+
+def test_neither_preempted_nor_failed_is_finished(place, tmp_path):
+    notice = tmp_path / "notice"
+    command = trainer(place, "--signal", "USR1", "--on-signal", "exit0", "--steps", "60", "--exit", "3")
+    first = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
+    first.wait_for_output("step 5\n")
+    notice.write_text("now")
+    assert first.wait() == 75  # the job itself left with 0
+    notice.unlink()
+    second = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1"))
+    assert second.wait() == 3 and "resumed" in second.out
+    third = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1"))
+    assert third.wait() == 3 and "finished 60" in third.out
+    assert [end["about"]["done"] for end in records(place, ".end.json").values()] == [False, False, False]
+
+
+# --- no progress ---
+
+
+def test_no_progress_stops_with_93_before_the_start(place):
+    command = ("sh", "-c", "exit 5")
+    limit = ("--max-no-progress", "2")
+    for _ in range(2):
+        assert place.run(*command, options=(*QUICK, *limit)).wait() == 5
+    stuck = place.run(*command, options=(*QUICK, *limit))
+    assert stuck.wait() == 93
+    assert stuck.event("launched") is None and stuck.event("no_progress")["attempts"] == 2
+    line = one_line(stuck.err)
+    assert "the last 2 attempts added no durable snapshot (attempt 2 failed with exit 5)" in line and "--max-no-progress 0" in line
+    assert list(records(place, ".json")) == [1, 2]
+    # As the line says: once without the limit. With progress the count begins anew.
+    saved = place.run(*trainer(place, "--every", "9", "--steps", "20", "--step-time", "0.05", "--exit", "4"), options=(*QUICK, "--max-no-progress", "0"))
+    assert saved.wait() == 4
+    assert place.run(*command, options=(*QUICK, *limit)).wait() == 5
+
+
+def test_killed_machines_count_too(place):
+    command = trainer(place, "--steps", "100000")
+    for _ in range(2):
+        run = place.run(*command, options=QUICK)
+        run.wait_for_output("step 2\n")
+        run.kill()
+    stuck = place.run(*command, options=QUICK, REPRIEVE_MAX_NO_PROGRESS="2")
+    assert stuck.wait() == 93
+    assert "attempt 2 ended without a word" in one_line(stuck.err)
+
+
+def test_the_limit_is_a_number(place):
+    result = place.query("run", "--max-no-progress", "few", "--", "true")
+    assert result.code == 64 and "number of attempts" in one_line(result)
+
+
+# --- one step back ---
+
+
+def poisoned(place):
+    """Two generations, the second of which the job dies of."""
+    make = "mkdir -p {0}; echo good > {0}/step_1; sleep 1; echo poison > {0}/step_2".format(place.directory)
+    run = place.run("sh", "-c", make, options=QUICK)
+    assert run.wait() == 0
+    assert [s["id"] for s in place.snapshots()] == ["000001-000002", "000001-000001"]
+
+
+def picky(place, word, then=""):
+    directory = str(place.directory)
+    return (PYTHON, "-c", PICKY % (directory, word, word, directory, then))
+
+
+def states(place):
+    return {snapshot["id"]: snapshot["state"] for snapshot in place.snapshots()}
+
+
+def test_one_step_back_from_what_the_job_dies_of(place):
+    poisoned(place)
+    command = picky(place, "poison", f"open({str(place.directory / 'step_3')!r}, 'w').write('better')")
+    for _ in range(2):
+        run = place.run(*command, options=QUICK)
+        assert run.wait() == 7 and run.out == "from step_2\n"
+    run = place.run(*command, options=QUICK)
+    assert run.wait() == 0, run
+    assert run.out == "from step_1\n"
+    assert "died twice soon after it had been given 000001-000002" in run.err and "--restore 000001-000002" in run.err
+    assert run.event("stepped_back")["from"] == "000001-000001"
+    assert records(place, ".json")[4]["suspect"] == "000001-000002"
+    assert states(place)["000001-000002"] == "suspect" and states(place)["000001-000001"] == "good"
+    # It is kept, and whoever wants it has it.
+    back = place.run(*picky(place, ""), options=(*QUICK, "--restore", "000001-000002"))
+    assert back.wait() == 0 and back.out == "from step_2\n", back
+
+
+def test_a_job_that_dies_of_every_checkpoint_gets_the_newest_back(place):
+    poisoned(place)
+    command = picky(place, "o")  # "good" as well as "poison"
+    runs = [place.run(*command, options=QUICK)]
+    for _ in range(6):
+        runs[-1].wait()
+        runs.append(place.run(*command, options=QUICK))
+    runs[-1].wait()
+    assert [run.out.split()[1] for run in runs] == ["step_2", "step_2", "step_1", "step_1", "step_2", "step_2", "step_2"]
+    assert "is not to blame" in runs[4].err and runs[4].event("returned")["id"] == "000001-000002"
+    assert states(place)["000001-000002"] == "good"
+
+
+def test_another_command_gets_the_newest(place):
+    poisoned(place)
+    for _ in range(2):
+        assert place.run(*picky(place, "poison"), options=QUICK).wait() == 7
+    mended = place.run(*picky(place, ""), options=QUICK)
+    assert mended.wait() == 0 and mended.out == "from step_2\n"

@@ -1,0 +1,89 @@
+/* The plan at a notice, and what a preemption would cost: tables. */
+#include "forecast.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+struct row {
+	const char *name;
+	struct forecast_facts facts;
+	enum forecast_plan plan;
+	bool too_long;
+	const char *says; /* somewhere in the line of the plan */
+	const char *loses;
+};
+
+#define BEHIND .behind_ms = 840000
+#define LOSES "a preemption now would lose 14 min 0 s"
+
+// clang-format off
+static const struct row rows[] = {
+	{"everything fits", {.window_ms = 120000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
+		"a fresh checkpoint (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", LOSES " if nothing announced it"},
+	{"just so", {.window_ms = 42000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "fresh", LOSES " if nothing"},
+	{"a moment too long", {.window_ms = 41999, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .pending = true}, FORECAST_FINISH, true,
+		"make the newest complete checkpoint durable (that takes 30 s", LOSES},
+	{"too long, nothing pending", {.window_ms = 30000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .any_durable = true}, FORECAST_KEEP, true,
+		"what is durable counts; a fresh checkpoint is tried", LOSES},
+	{"too long for the upload alone", {.window_ms = 30000, .save_ms = 1000, .upload_ms = 90000, BEHIND, .can_ask = true, .pending = true, .any_durable = true},
+		FORECAST_KEEP, true, "what is durable counts", LOSES},
+	{"cannot be asked", {.window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .any_durable = true}, FORECAST_KEEP, false, "cannot be asked", LOSES},
+	{"cannot be asked, one is pending", {.window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .pending = true}, FORECAST_FINISH, false,
+		"newest complete checkpoint", LOSES},
+	{"nothing is known", {.window_ms = 30000, .save_ms = -1, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "not known yet", LOSES},
+	{"half is known", {.window_ms = 30000, .save_ms = 1000, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "to make it durable ?", LOSES},
+	{"half is known, and it is too much", {.window_ms = 30000, .save_ms = -1, .upload_ms = 40000, BEHIND, .can_ask = true}, FORECAST_KEEP, true,
+		"nothing is durable", LOSES},
+	{"the deadline is unknown", {.window_ms = 0, .save_ms = 1000, .upload_ms = 1000, BEHIND, .can_ask = true}, FORECAST_KEEP, false, "nothing is durable", LOSES},
+};
+// clang-format on
+
+static void test_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *row = &rows[i];
+		char plan[200], loss[120];
+
+		forecast_format_plan(&row->facts, plan, sizeof(plan));
+		forecast_format_loss(&row->facts, loss, sizeof(loss));
+		if (forecast_choose(&row->facts) != row->plan ||
+			forecast_is_too_long(&row->facts) != row->too_long ||
+			!strstr(plan, row->says) ||
+			strncmp(loss, row->loses, strlen(row->loses)) != 0)
+			fail_msg("%s: plan %d, too long %d: \"%s\", \"%s\"", row->name,
+				forecast_choose(&row->facts), forecast_is_too_long(&row->facts),
+				plan, loss);
+		/* "if nothing announced it" only where it fits for certain. */
+		if (!strstr(row->loses, "if"))
+			assert_null(strstr(loss, "announced"));
+	}
+}
+
+static void test_windows(void **state)
+{
+	(void)state;
+	assert_int_equal(forecast_window_of("aws"), 120000);
+	assert_int_equal(forecast_window_of("gcp"), 30000);
+	assert_int_equal(forecast_window_of("azure"), 30000);
+	assert_int_equal(forecast_window_of("file"), 0);
+	assert_int_equal(forecast_window_of(""), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_windows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
