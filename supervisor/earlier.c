@@ -1,6 +1,7 @@
 #include "earlier.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -61,6 +62,23 @@ static void carry_over(const struct precedent_ruling *ruling, json_t *about)
 		json_object_set_new(about, "stepped_back_in_vain", json_true());
 }
 
+/* Trackers of experiments take it for the run's name: letters and digits. */
+static void carry_run(const struct history *history, bool afresh, json_t *about, char *run)
+{
+	const struct past_attempt *newest = history->count > 0 ? &history->items[0] : NULL;
+	const char *known = newest ? json_text_or(newest->about, "run", "") : "";
+	char nonce[33];
+
+	if (afresh || !known[0] || json_true_or(newest->end_about, "done", false)) {
+		file_nonce(nonce);
+		nonce[RUN_IDENTITY_TEXT - 2] = '\0';
+		snprintf(run, RUN_IDENTITY_TEXT, "r%.*s", RUN_IDENTITY_TEXT - 2, nonce);
+	} else {
+		text_set(run, RUN_IDENTITY_TEXT, known);
+	}
+	json_object_set_new(about, "run", json_string(run));
+}
+
 static void describe_newest(const struct past_attempt *past, struct earlier *earlier)
 {
 	earlier->newest = past->number;
@@ -85,6 +103,7 @@ int earlier_read(struct storage *storage, const struct precedent_rules *rules, j
 	*earlier = (struct earlier){.past = {.save_ms = -1}};
 	if (storage_history(storage, most, &history, cancel, err) < 0)
 		return -1;
+	carry_run(&history, rules->afresh, about, earlier->run);
 	if (history.count == 0)
 		return 0;
 	items = memory_new(history.count * sizeof(*items));

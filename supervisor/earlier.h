@@ -10,11 +10,14 @@
 
 #include <jansson.h>
 
+#define RUN_IDENTITY_TEXT 20
+
 struct earlier {
 	struct precedent_ruling ruling;
 	struct interval_past past;
-	uint32_t newest;   /* number of the newest attempt; 0: there is none */
-	char outcome[48];  /* of that, for people: "failed with exit 1", "ended without a word" */
+	uint32_t newest;  /* number of the newest attempt; 0: there is none */
+	char outcome[48]; /* of that, for people: "failed with exit 1", "ended without a word" */
+	char run[RUN_IDENTITY_TEXT]; /* one for all attempts of a job until it has finished or begins afresh by the user's wish */
 	char ended_at[32]; /* RFC 3339, "" unknown */
 };
 

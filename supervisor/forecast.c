@@ -4,6 +4,10 @@
 
 #include <stdio.h>
 
+/* A share that was measured in less time says little. */
+#define MEASURED_MS 500
+#define RISK_MS (10 * 60 * 1000)
+
 static int64_t known(int64_t duration_ms)
 {
 	return duration_ms < 0 ? 0 : duration_ms;
@@ -14,6 +18,31 @@ static int64_t needed(const struct forecast_facts *facts)
 	return known(facts->save_ms) + known(facts->upload_ms);
 }
 
+/* One is sent at a time: what is on its way goes on while the job saves, and then it is the fresh one's turn. */
+static bool fresh_fits(const struct forecast_facts *facts)
+{
+	int64_t rest = facts->pending ? known(facts->rest_ms) : 0;
+	int64_t save = known(facts->save_ms);
+
+	return (rest > save ? rest : save) + known(facts->upload_ms) <= facts->window_ms;
+}
+
+int64_t forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int64_t usual_ms)
+{
+	if (elapsed_ms >= MEASURED_MS && done > 0 && total >= done)
+		return (int64_t)((double)elapsed_ms * (double)(total - done) / (double)done);
+	if (usual_ms < 0)
+		return -1;
+	return usual_ms > elapsed_ms ? usual_ms - elapsed_ms : 0;
+}
+
+int64_t forecast_worth_saying_ms(int64_t usual_gap_ms, unsigned said)
+{
+	int64_t first = 2 * usual_gap_ms > RISK_MS ? 2 * usual_gap_ms : RISK_MS;
+
+	return said > 20 ? INT64_MAX : first << said;
+}
+
 bool forecast_is_too_long(const struct forecast_facts *facts)
 {
 	return facts->window_ms > 0 && needed(facts) > facts->window_ms;
@@ -21,9 +50,9 @@ bool forecast_is_too_long(const struct forecast_facts *facts)
 
 enum forecast_plan forecast_choose(const struct forecast_facts *facts)
 {
-	if (facts->can_ask && needed(facts) <= facts->window_ms)
+	if (facts->can_ask && fresh_fits(facts))
 		return FORECAST_SAVE;
-	if (facts->pending && known(facts->upload_ms) <= facts->window_ms)
+	if (facts->pending && known(facts->rest_ms) <= facts->window_ms)
 		return FORECAST_FINISH;
 	return FORECAST_KEEP;
 }
@@ -35,7 +64,7 @@ static const char *duration_or(int64_t duration_ms, char *buffer, size_t capacit
 
 const char *forecast_format_plan(const struct forecast_facts *facts, char *buffer, size_t capacity)
 {
-	char save[32], upload[32], window[32];
+	char save[32], upload[32], rest[32], window[32];
 	const char *save_text = duration_or(facts->save_ms, save, sizeof(save));
 	const char *upload_text = duration_or(facts->upload_ms, upload, sizeof(upload));
 	bool unknown = facts->save_ms < 0 && facts->upload_ms < 0;
@@ -55,10 +84,10 @@ const char *forecast_format_plan(const struct forecast_facts *facts, char *buffe
 		break;
 	case FORECAST_FINISH:
 		snprintf(buffer, capacity,
-			"plan: make the newest complete checkpoint durable (that takes %s, of "
+			"plan: first make the newest complete checkpoint durable (%s to go, of "
 			"%s)%s",
-			upload_text, window,
-			facts->can_ask ? "; a fresh one if the job is quicker than usual" : "");
+			duration_or(facts->rest_ms, rest, sizeof(rest)), window,
+			facts->can_ask ? "; then a fresh one is tried" : "");
 		break;
 	case FORECAST_KEEP:
 		snprintf(buffer, capacity, "plan: %s",

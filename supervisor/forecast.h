@@ -10,6 +10,7 @@ struct forecast_facts {
 	int64_t window_ms; /* from the notice to the end */
 	int64_t save_ms;   /* what a save takes; -1 not known yet */
 	int64_t upload_ms; /* from complete to durable; -1 not known yet */
+	int64_t rest_ms;   /* until the pending one is durable; -1 not known */
 	int64_t behind_ms; /* how old the work is that is not durable */
 	bool can_ask;      /* the job can be made to save */
 	bool pending;      /* a complete checkpoint is not durable yet */
@@ -17,13 +18,16 @@ struct forecast_facts {
 };
 
 enum forecast_plan {
-	FORECAST_SAVE,   /* a fresh checkpoint */
-	FORECAST_FINISH, /* no time for that: the newest complete one, which is not durable yet */
-	FORECAST_KEEP,   /* nor for that, or there is none: what is durable is what there is */
+	FORECAST_SAVE, /* a fresh checkpoint */
+	FORECAST_FINISH, /* no time for that: first the newest complete one, which is not durable yet */
+	FORECAST_KEEP, /* nor for that, or there is none: what is durable is what there is */
 };
 
 /* The best that there is time for. What is not known is taken to fit. */
 enum forecast_plan forecast_choose(const struct forecast_facts *facts);
+
+/* Of an upload that has run for `elapsed_ms` and usually takes `usual_ms` (-1 not known): from what it has measured, once that says something. */
+int64_t forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int64_t usual_ms);
 
 /* Whether a save and its upload are known not to fit the window. */
 bool forecast_is_too_long(const struct forecast_facts *facts);
@@ -33,6 +37,10 @@ const char *forecast_format_plan(const struct forecast_facts *facts, char *buffe
 
 /* "a preemption now would lose 14 min". Returns `buffer`. */
 const char *forecast_format_loss(const struct forecast_facts *facts, char *buffer, size_t capacity);
+
+/* What is at risk is said when it has grown to this, `said` times before: ten minutes, or twice what usually lies between two durable
+ * checkpoints (-1 not known) where that is more; then at each doubling. */
+int64_t forecast_worth_saying_ms(int64_t usual_gap_ms, unsigned said);
 
 /* From the notice to the end, of "aws", "gcp" or "azure"; 0: not known. */
 int64_t forecast_window_of(const char *cloud);

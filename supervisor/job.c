@@ -44,7 +44,7 @@ static void plan(struct job *job)
 	if (facts.deadline_ms == CLOCK_NEVER)
 		return;
 	job->budget = budget_split(&facts);
-	job_tell_plan(job);
+	job_plan(job);
 	if (job->snapshots)
 		snapshots_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }
@@ -102,12 +102,14 @@ void job_forward_sigterm(struct job *job)
 	child_signal(&job->child, SIGTERM);
 }
 
-static void request_because_of_notice(struct job *job)
+void job_request_because_of_notice(struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 
 	job->facts.noticed = true;
 	shield_notice(&job->shield, true);
+	if (job_ships_first(job))
+		return;
 	if (job->options->ask == ASK_NONE && !job_asks_by_flag(job) &&
 		text_equal(stop->source, "sigterm")) {
 		job_forward_sigterm(job);
@@ -158,6 +160,7 @@ static void withdraw_request(struct job *job)
 {
 	log_note("the notice was withdrawn: the job goes on");
 	job_end_request(job);
+	job_forget_plan(job);
 	shield_notice(&job->shield, false);
 	job->facts.noticed = false;
 	job->facts.told_to_end = false;
@@ -181,7 +184,7 @@ static void act(struct job *job, enum job_action action)
 		break;
 	case DO_REQUEST_CHECKPOINT:
 		plan(job);
-		request_because_of_notice(job);
+		job_request_because_of_notice(job);
 		break;
 	case DO_REPLAN:
 		plan(job);

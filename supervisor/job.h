@@ -4,6 +4,7 @@
  *	job.c            the machine's driver: actions, timers, the end
  *	job_start.c      up to the launch: session, resume, environment, child
  *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later ones
+ *	job_identity.c   one run for the trackers of experiments
  *	job_profile.c    what the profile adds to the environment
  *	job_notices.c    signals and watchers -> notices
  *	job_requests.c   checkpoints on request, and who waits for them
@@ -120,12 +121,19 @@ struct job {
 	struct receipts receipts; /* of the newest request */
 	struct timer receipts_timer;
 	struct timer every_timer;
+	struct timer risk_timer;
 	struct {
 		struct interval interval; /* every_ms 0: nothing is asked for by itself */
 		int64_t save_ms;          /* what a save takes, smoothed; -1 */
 		int64_t saving_ms;        /* since when one is being written; 0: none is */
 		char cloud[16];           /* whose notices are watched; "" */
 		bool warned;              /* once, that a save does not fit its notice */
+		bool planned;             /* at this notice */
+		bool deferred;            /* the job is asked once what is on its way is durable */
+		enum forecast_plan plan;
+		int64_t point_ms,
+			gap_ms; /* the newest commit, and from the one before to it; 0 unknown */
+		unsigned risk_said; /* since then */
 	} pace;
 	struct timer retry_timer; /* a snapshot that the store refused is tried again */
 
@@ -162,6 +170,7 @@ int job_run(struct job *job);
 /* job.c */
 void job_feed(struct job *job, enum job_event event);
 void job_forward_sigterm(struct job *job);
+void job_request_because_of_notice(struct job *job);
 void job_failed(struct job *job, const char *what,
 	const struct err *err); /* says it once, counts for --strict */
 
@@ -178,6 +187,9 @@ void job_add_environment(struct job *job, char *pair); /* "NAME=value", taken ov
 /* What earlier attempts mean for this one, said. True: the job is not started. */
 bool job_obey_precedent(struct job *job);
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
+
+/* job_identity.c */
+void job_add_identity(struct job *job);
 
 /* job_profile.c */
 void job_add_profile_environment(struct job *job);
@@ -208,7 +220,12 @@ void job_note_saved(struct job *job);
 /* job_forecast.c */
 struct forecast_facts job_forecast(const struct job *job);
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
-void job_tell_plan(struct job *job);
+void job_plan(struct job *job);        /* at a notice; says it when it is another one than before */
+bool job_ships_first(struct job *job); /* the plan is to ask later: job_go_on_with_plan() */
+void job_go_on_with_plan(struct job *job); /* a snapshot has ended */
+void job_forget_plan(struct job *job);     /* the notice was withdrawn */
+void job_watch_risk(struct job *job);
+void job_note_point(struct job *job); /* something became durable */
 void job_warn_of_window(struct job *job);
 
 /* job_receipts.c */

@@ -14,6 +14,17 @@ static int64_t window(const struct job *job)
 	return usual ? usual : job->options->grace_ms;
 }
 
+static int64_t rest(const struct job *job)
+{
+	uint64_t done, total;
+	int64_t began_ms;
+
+	if (!job->snapshots || !snapshots_progress(job->snapshots, &done, &total))
+		return job->upload_ms;
+	began_ms = snapshots_began_ms(job->snapshots);
+	return forecast_rest_ms(clock_monotonic_ms() - began_ms, done, total, job->upload_ms);
+}
+
 struct forecast_facts job_forecast(const struct job *job)
 {
 	int64_t since = job->durable_ms > 0 ? job->durable_ms : job->launched_ms;
@@ -22,6 +33,7 @@ struct forecast_facts job_forecast(const struct job *job)
 		.window_ms = window(job),
 		.save_ms = job->pace.save_ms,
 		.upload_ms = job->upload_ms,
+		.rest_ms = rest(job),
 		.behind_ms = since > 0 ? clock_monotonic_ms() - since : 0,
 		.can_ask = job_can_ask(job) || job->options->ask == ASK_AUTO,
 		.pending =
@@ -37,16 +49,95 @@ const char *job_forecast_loss(const struct job *job, char *buffer, size_t capaci
 	return forecast_format_loss(&facts, buffer, capacity);
 }
 
-void job_tell_plan(struct job *job)
+static void tell_plan(struct job *job, const struct forecast_facts *facts)
 {
-	struct forecast_facts facts = job_forecast(job);
 	char text[200];
 
-	/* A command that has nothing to do with checkpoints has no plan. */
-	if (!job->snapshots || !job->facts.launched)
-		return;
-	log_note("%s", forecast_format_plan(&facts, text, sizeof(text)));
+	log_note("%s", forecast_format_plan(facts, text, sizeof(text)));
 	events_add(&job->events, "plan", "{s:s}", "text", text);
+}
+
+void job_plan(struct job *job)
+{
+	struct forecast_facts facts = job_forecast(job);
+	enum forecast_plan plan = forecast_choose(&facts);
+
+	/* A command that has nothing to do with checkpoints has no plan. */
+	if (!job->snapshots || !job->facts.launched ||
+		(job->pace.planned && plan == job->pace.plan))
+		return;
+	job->pace.planned = true;
+	job->pace.plan = plan;
+	tell_plan(job, &facts);
+}
+
+bool job_ships_first(struct job *job)
+{
+	struct forecast_facts facts = job_forecast(job);
+
+	job->pace.deferred = job->pace.planned && job->pace.plan == FORECAST_FINISH &&
+			     facts.can_ask && snapshots_busy(job->snapshots);
+	return job->pace.deferred;
+}
+
+void job_go_on_with_plan(struct job *job)
+{
+	bool due = job->pace.deferred && job->state == JOB_CHECKPOINTING &&
+		   !snapshots_busy(job->snapshots);
+
+	if (!due)
+		return;
+	job->pace.deferred = false;
+	job_plan(job);
+	job_request_because_of_notice(job);
+}
+
+void job_forget_plan(struct job *job)
+{
+	job->pace.planned = job->pace.deferred = false;
+}
+
+/* --- while it trains --- */
+
+static int64_t at_risk_since(const struct job *job)
+{
+	return job->durable_ms > 0 ? job->durable_ms : job->launched_ms;
+}
+
+static void risk_grew(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, risk_timer);
+	char text[120];
+
+	if (job->state == JOB_RUNNING && !job->superseded && job->facts.managed) {
+		log_warn("%s%s", job_forecast_loss(job, text, sizeof(text)),
+			job->durable_ms > 0 ? "" : ": nothing is durable yet");
+		events_add(&job->events, "at_risk", "{s:f}", "seconds",
+			(double)job_forecast(job).behind_ms / 1000);
+	}
+	job->pace.risk_said++;
+	job_watch_risk(job);
+}
+
+void job_watch_risk(struct job *job)
+{
+	int64_t worth_ms = forecast_worth_saying_ms(job->pace.gap_ms, job->pace.risk_said);
+
+	if (!job->snapshots || job->launched_ms == 0 || worth_ms == INT64_MAX)
+		return;
+	job->risk_timer.fired = risk_grew;
+	loop_arm(&job->loop, &job->risk_timer, at_risk_since(job) + worth_ms);
+}
+
+void job_note_point(struct job *job)
+{
+	int64_t now = clock_monotonic_ms();
+
+	if (job->pace.point_ms > 0)
+		job->pace.gap_ms = now - job->pace.point_ms;
+	job->pace.point_ms = now;
+	job->pace.risk_said = 0;
+	job_watch_risk(job);
 }
 
 void job_warn_of_window(struct job *job)

@@ -79,6 +79,7 @@ void job_begin_interval(struct job *job)
 	if (job->options->every_auto)
 		choose(job);
 	arm(job, clock_monotonic_ms());
+	job_watch_risk(job);
 }
 
 void job_note_saving(struct job *job)

@@ -212,6 +212,7 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 			true);
 	json_decref(step_value);
 	job_warn_of_window(job);
+	job_note_point(job);
 	tend(job);
 }
 
@@ -257,6 +258,7 @@ static void snapshot_finished(void *arg, const struct snapshot_report *report)
 		became_durable(job, report);
 	else
 		was_not_durable(job, report);
+	job_go_on_with_plan(job);
 	if (job->state == JOB_UPLOADING)
 		job_flush(job);
 }

@@ -368,6 +368,7 @@ void job_launch(struct job *job)
 	start_tracking(job);
 	build_environment(job);
 	job_add_profile_environment(job);
+	job_add_identity(job);
 	if (job->options->shim != SHIM_USE_OFF && add_shim(job, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
 			err_wrap(&err, "--shim on");

@@ -52,8 +52,8 @@ static int print_help(void)
 	       "COMMAND`.\n"
 	       "Exit status of run: the job's own; 75 preempted and durable; 74 preempted, newest "
 	       "work not durable;\n"
-	       "64 usage; 70 our own failure before the start; 78 configuration; 126, 127 as "
-	       "shells do.\n");
+	       "64 usage; 70 our own failure before the start; 78 configuration; 93 no progress; "
+	       "126, 127 as shells do.\n");
 	return 0;
 }
 

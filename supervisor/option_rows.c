@@ -1,13 +1,10 @@
 #include "option_rows.h"
 
-#include "base/cleanup.h"
 #include "base/text.h"
-#include "exit_policy.h"
-#include "notification.h"
 #include "signal_name.h"
+#include "telling_options.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #define FLUSH_LEAST_MS 1000
 #define MTBF_LEAST_MS 60000
@@ -236,70 +233,6 @@ static bool is_true(const char *value)
 	return true;
 }
 
-static int set_exit_policy(struct run_options *options, const char *value, struct err *err)
-{
-	auto_free char *names = NULL;
-
-	options->exit_policy = exit_policy_find(value);
-	if (options->exit_policy)
-		return 0;
-	names = exit_policy_names();
-	return err_set(err, ERR_INVALID, "'%s' is none of %s", value, names);
-}
-
-static int set_metrics(struct run_options *options, const char *value, struct err *err)
-{
-	(void)err; /* metrics_server.h knows what an address is */
-	options->metrics = value;
-	return 0;
-}
-
-static int set_metrics_file(struct run_options *options, const char *value, struct err *err)
-{
-	if (!*value)
-		return err_set(err, ERR_INVALID, "it is empty: name a file");
-	options->metrics_file = value;
-	return 0;
-}
-
-static int set_notify(struct run_options *options, const char *value, struct err *err)
-{
-	const char *url = notification_url(value);
-
-	if (!text_starts(url, "http://") && !text_starts(url, "https://"))
-		return err_set(err, ERR_INVALID,
-			"it is no URL of a webhook: write https://HOST/PATH, or "
-			"slack:https://HOST/PATH");
-	options->notify = value;
-	return 0;
-}
-
-static int set_log(struct run_options *options, const char *value, struct err *err)
-{
-	if (!*value)
-		return err_set(err, ERR_INVALID, "it is empty: name a file");
-	options->log = value;
-	return 0;
-}
-
-static int add_label(struct run_options *options, const char *value, struct err *err)
-{
-	if (labels_check(value, err) < 0)
-		return -1;
-	if (options->label_count == LABELS_MOST)
-		return err_set(err, ERR_INVALID, "more than %d: put several into one, a=1,b=2",
-			LABELS_MOST);
-	options->labels[options->label_count++] = value;
-	return 0;
-}
-
-static int set_termination_log(struct run_options *options, const char *value, struct err *err)
-{
-	(void)err;
-	options->termination_log = value;
-	return 0;
-}
-
 static int set_strict(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
@@ -316,6 +249,14 @@ static int set_max_no_progress(struct run_options *options, const char *value, s
 			"'%s' is no number of attempts: write 0 (no limit) to %d", value,
 			NO_PROGRESS_MOST);
 	options->max_no_progress = (uint32_t)number;
+	return 0;
+}
+
+static int set_run_identity(struct run_options *options, const char *value, struct err *err)
+{
+	if (!text_equal(value, "on") && !text_equal(value, "off"))
+		return err_set(err, ERR_INVALID, "'%s' is neither on nor off", value);
+	options->run_identity = text_equal(value, "on");
 	return 0;
 }
 
@@ -396,24 +337,26 @@ const struct option_row option_rows[] = {
 		"auto, on (refuse to start without it), off (default: auto)"},
 	{"shield", 0, "USE", "REPRIEVE_SHIELD", set_shield,
 		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
-	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", set_exit_policy,
+	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", telling_options_set_exit_policy,
 		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, ...; see `reprieve explain exit`"},
-	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS", add_label,
+	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS", telling_options_add_label,
 		"for reports and metrics, as team=nlp; may be given several times"},
-	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS", set_metrics,
+	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS", telling_options_set_metrics,
 		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from everywhere) or HOST:PORT"},
-	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE", set_metrics_file,
+	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE", telling_options_set_metrics_file,
 		"write the same for a textfile collector, whenever something happens"},
-	{"notify", 0, "URL", "REPRIEVE_NOTIFY", set_notify,
+	{"notify", 0, "URL", "REPRIEVE_NOTIFY", telling_options_set_notify,
 		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for what speaks as Slack does"},
-	{"log", 0, "FILE", "REPRIEVE_LOG", set_log,
+	{"log", 0, "FILE", "REPRIEVE_LOG", telling_options_set_log,
 		"where the job's log goes: its last 256 KiB are kept in the store unless the job finishes"},
-	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", set_termination_log,
+	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", telling_options_set_termination_log,
 		"why the run ended, for Kubernetes to show (default: /dev/termination-log where there is one; '': none)"},
 	{"max-no-progress", 0, "N", "REPRIEVE_MAX_NO_PROGRESS", set_max_no_progress,
 		"do not start (exit 93) when the last N attempts have added no durable snapshot (default: 0, no limit)"},
 	{"rerun", 0, NULL, "REPRIEVE_RERUN", set_rerun,
 		"start a named job also when this command has finished it"},
+	{"run-identity", 0, "USE", "REPRIEVE_RUN_IDENTITY", set_run_identity,
+		"on (default): one W&B run for all attempts, where its variables are unset; off"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: refuse to start, and end with 74"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,

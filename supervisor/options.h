@@ -46,18 +46,19 @@ struct run_options {
 	const char *profile; /* auto, none, or the name of one */
 	int64_t quiet_ms;
 	int64_t every_ms; /* 0: never by itself, or as often as it pays */
-	bool every_auto;
 	int64_t mtbf_ms;  /* the user's word for interval.h; 0: none */
 	int64_t flush_ms; /* patience after the job's end with a store that takes nothing */
 	struct transfer_options transfer;
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
+	bool every_auto;
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
-	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
-	bool rerun;               /* also when an earlier attempt has finished it */
+	bool run_identity; /* for W&B, where its variables are unset */
+	bool rerun;        /* also when an earlier attempt has finished it */
 	bool strict;
 	bool dry_run;
+	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
 	const char *events;
 	const char *metrics;      /* address to serve them on; NULL: not */
 	const char *metrics_file; /* NULL: none */

@@ -32,6 +32,7 @@ struct precedent_rules {
 	uint32_t max_no_progress; /* 0: no limit */
 	bool done_counts;         /* a finished job is not run again */
 	bool may_step_back;       /* the user has not said what to start from */
+	bool afresh;              /* the user wants to begin from nothing */
 };
 
 enum precedent_action {

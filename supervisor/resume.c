@@ -257,7 +257,8 @@ static bool look_at_earlier(const struct resume_request *request, struct resume_
 {
 	struct precedent_rules rules = {.max_no_progress = request->max_no_progress,
 		.done_counts = request->done_counts,
-		.may_step_back = request->policy == RESTORE_LATEST};
+		.may_step_back = request->policy == RESTORE_LATEST,
+		.afresh = request->policy == RESTORE_NONE};
 	enum precedent_action action;
 
 	*status = 0;

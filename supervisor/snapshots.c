@@ -18,6 +18,7 @@
 struct run {
 	struct snapshots *owner;
 	struct snapshot_report report;
+	int64_t began_ms;
 	char **torn;
 	struct snapshot_files files; /* as they were when the descriptors were opened */
 	struct progress progress;
@@ -244,6 +245,7 @@ static void start(struct snapshots *snapshots, const struct sealed *sealed)
 	snapshots->generation = sealed->generation;
 	run->owner = snapshots;
 	run->report.sealed = *sealed;
+	run->began_ms = clock_monotonic_ms();
 	run->report.id = (struct snapshot_id){snapshots->options.attempt, ++snapshots->sequence};
 	run->torn = snapshots->options.torn(snapshots->options.arg);
 	pthread_mutex_init(&run->mutex, NULL);
@@ -303,6 +305,11 @@ bool snapshots_progress(
 	*bytes_done = atomic_load(&snapshots->running->bytes_done);
 	*bytes_total = atomic_load(&snapshots->running->bytes_total);
 	return true;
+}
+
+int64_t snapshots_began_ms(const struct snapshots *snapshots)
+{
+	return snapshots->running ? snapshots->running->began_ms : 0;
 }
 
 int64_t snapshots_moved_ms(const struct snapshots *snapshots)

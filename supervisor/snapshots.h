@@ -73,6 +73,9 @@ bool snapshots_busy(const struct snapshots *snapshots);
 bool snapshots_progress(
 	const struct snapshots *snapshots, uint64_t *bytes_done, uint64_t *bytes_total);
 
+/* When (monotonic) the one that is being taken was begun; 0 if none is. */
+int64_t snapshots_began_ms(const struct snapshots *snapshots);
+
 /* When (monotonic) a snapshot was last seen to get further in the store; 0: never. A try that only repeats an earlier one does not. */
 int64_t snapshots_moved_ms(const struct snapshots *snapshots);
 

@@ -5,9 +5,11 @@ REPRIEVE names the binary (default: build/supervisor/reprieve). No test asserts 
 import ctypes
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -70,6 +72,9 @@ class Place:
         self.environment.update(environment or {})
         # No test may talk to a real metadata service, nor write into the home directory of whoever runs it.
         self.environment.update(REPRIEVE_NOTICE="none", XDG_STATE_HOME=str(self.path / "state"), HOME=str(self.path))
+        # Nor may it see the jobs of another one that runs at the same time. Short, because sockets lie in it.
+        self.runtime = tempfile.mkdtemp(prefix="reprieve-rt.")
+        self.environment.update(XDG_RUNTIME_DIR=self.runtime)
 
     def query(self, *arguments, input=None, **environment):
         """Runs `reprieve ARGUMENTS` to its end."""
@@ -112,6 +117,7 @@ class Place:
     def end(self):
         for run in self.runs:
             run.end()
+        shutil.rmtree(self.runtime, ignore_errors=True)
 
 
 class Run:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import PYTHON, one_line, wait_for
+from harness import PYTHON, SAVER, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -87,8 +87,53 @@ def test_a_command_without_a_store_has_no_plan(place):
 
 
 def test_a_save_that_cannot_fit_is_said_once(place):
-    run = place.run(*trainer(place, "--every", "5", "--gap", "1.3", "--steps", "100000"),
+    run = place.run(*trainer(place, "--every", "250", "--gap", "1.3", "--steps", "100000"),
                     options=("--quiet-time", "2s", "--grace", "1", "--checkpoint-signal", "USR1"))
     warned = run.wait_for_event("too_long")
     assert warned["save_seconds"] > 1 and warned["window_seconds"] == 1
     assert run.err.count("does not fit the 1.0 s that --grace leaves") == 1, run.err
+
+
+@pytest.mark.long
+def test_what_is_on_its_way_goes_first_where_a_fresh_one_does_not_fit(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run(PYTHON, SAVER, "--pause", "5", "--size", "12000000",
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--bandwidth", "3MB/s", "--notice", f"file:{notice}"))
+    upload = run.wait_for_event("durable")["seconds"]
+    run.wait_for_event("sealed", count=2)
+    # Enough for the one that is on its way, and not for another one behind it.
+    notice.write_text(json.dumps({"reason": "drill", "in_seconds": 1.6 * upload}))
+    run.wait_for_event("plan")
+    run.wait()
+    kinds = [event["event"] for event in run.events()]
+    assert "first make the newest complete checkpoint durable" in run.event("plan")["text"], run
+    after = kinds[kinds.index("plan"):]
+    asked = next(place for place, kind in enumerate(after) if kind in ("asked", "hindered"))  # it has no handler: asking it shows all the same
+    assert after.index("durable") < asked, "the job is asked only when that one is safe"
+
+
+# --- trackers ---
+
+SAYS_RUN = "import os; print(os.environ.get('WANDB_RUN_ID'), os.environ.get('WANDB_RESUME'), flush=True); raise SystemExit(3)"
+
+
+def run_of(place, *options, **environment):
+    run = place.run(PYTHON, "-c", SAYS_RUN, options=options, **environment)
+    assert run.wait() == 3, run
+    return run.out.split()
+
+
+def test_all_attempts_are_one_run_for_wandb(place):
+    first, resume = run_of(place)
+    assert first.isalnum() and resume == "allow"
+    assert run_of(place) == [first, "allow"]
+    assert run_of(place, "--restore", "none") != [first, "allow"], "who begins afresh begins a new run"
+    second, _ = run_of(place)
+    assert second != first
+
+
+def test_what_the_user_set_stays(place):
+    assert run_of(place, WANDB_RUN_ID="mine") == ["mine", "allow"]
+    assert run_of(place, WANDB_RESUME="must")[1] == "must"
+    assert run_of(place, WANDB_SWEEP_ID="s") == ["None", "None"]
+    assert run_of(place, "--run-identity", "off") == ["None", "None"]

@@ -29,11 +29,15 @@ static const struct row rows[] = {
 	{"everything fits", {.window_ms = 120000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
 		"a fresh checkpoint (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", LOSES " if nothing announced it"},
 	{"just so", {.window_ms = 42000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "fresh", LOSES " if nothing"},
-	{"a moment too long", {.window_ms = 41999, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .pending = true}, FORECAST_FINISH, true,
-		"make the newest complete checkpoint durable (that takes 30 s", LOSES},
+	{"a moment too long", {.window_ms = 41999, .save_ms = 12000, .upload_ms = 30000, .rest_ms = 20000, BEHIND, .can_ask = true, .pending = true}, FORECAST_FINISH, true,
+		"first make the newest complete checkpoint durable (20 s to go, of 41 s); then a fresh one", LOSES},
+	{"a fresh one has to wait for what is on its way", {.window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12001, BEHIND, .can_ask = true, .pending = true},
+		FORECAST_FINISH, false, "12 s to go", LOSES " if nothing announced it"},
+	{"and may do so", {.window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12000, BEHIND, .can_ask = true, .pending = true},
+		FORECAST_SAVE, false, "a fresh checkpoint", LOSES " if nothing announced it"},
 	{"too long, nothing pending", {.window_ms = 30000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .any_durable = true}, FORECAST_KEEP, true,
 		"what is durable counts; a fresh checkpoint is tried", LOSES},
-	{"too long for the upload alone", {.window_ms = 30000, .save_ms = 1000, .upload_ms = 90000, BEHIND, .can_ask = true, .pending = true, .any_durable = true},
+	{"too long for the upload alone", {.window_ms = 30000, .save_ms = 1000, .upload_ms = 90000, .rest_ms = 31000, BEHIND, .can_ask = true, .pending = true, .any_durable = true},
 		FORECAST_KEEP, true, "what is durable counts", LOSES},
 	{"cannot be asked", {.window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .any_durable = true}, FORECAST_KEEP, false, "cannot be asked", LOSES},
 	{"cannot be asked, one is pending", {.window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .pending = true}, FORECAST_FINISH, false,
@@ -68,6 +72,30 @@ static void test_table(void **state)
 	}
 }
 
+static void test_the_rest_of_an_upload(void **state)
+{
+	(void)state;
+	/* too early to measure: what it usually takes */
+	assert_int_equal(forecast_rest_ms(400, 90, 100, 10000), 9600);
+	assert_int_equal(forecast_rest_ms(400, 90, 100, 300), 0);
+	assert_int_equal(forecast_rest_ms(400, 90, 100, -1), -1);
+	assert_int_equal(forecast_rest_ms(9000, 0, 100, -1), -1);
+	/* measured, whatever it usually takes */
+	assert_int_equal(forecast_rest_ms(9000, 90, 100, -1), 1000);
+	assert_int_equal(forecast_rest_ms(9000, 90, 100, 500), 1000);
+	assert_int_equal(forecast_rest_ms(9000, 100, 100, 500), 0);
+}
+
+static void test_what_is_at_risk_is_said_at_each_doubling(void **state)
+{
+	(void)state;
+	assert_int_equal(forecast_worth_saying_ms(-1, 0), 600000);
+	assert_int_equal(forecast_worth_saying_ms(0, 1), 1200000);
+	assert_int_equal(forecast_worth_saying_ms(60000, 2), 2400000);
+	assert_int_equal(forecast_worth_saying_ms(3600000, 0), 7200000);
+	assert_true(forecast_worth_saying_ms(3600000, 100) == INT64_MAX);
+}
+
 static void test_windows(void **state)
 {
 	(void)state;
@@ -82,6 +110,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_the_rest_of_an_upload),
+		cmocka_unit_test(test_what_is_at_risk_is_said_at_each_doubling),
 		cmocka_unit_test(test_windows),
 	};
 
