@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define PATIENCE_MS 5000
 
@@ -18,7 +19,9 @@ static const char usage[] =
 	"See what the jobs that run here are doing, and what of their work is durable.\n\n"
 	"  reprieve status\n"
 	"  reprieve status --job train-7 --json\n\n"
-	"Usage: reprieve status [--job NAME] [--json]\n\n"
+	"  reprieve status --watch\n\n"
+	"Usage: reprieve status [--job NAME] [--json] [--watch]\n\n"
+	"      --watch   again every second, until no such job runs any more\n\n"
 	"Exit status: 0; 1 if a supervisor does not answer; 69 if no such job runs here under this "
 	"user.\n";
 
@@ -106,11 +109,16 @@ static void print_answer(json_t *answer)
 		printf("  %-9s the upload has fallen behind\n", "warning");
 }
 
-static int parse(int argc, char **argv, struct asking *asking, bool *json)
+struct view {
+	bool json, watch;
+};
+
+static int parse(int argc, char **argv, struct asking *asking, struct view *view)
 {
 	static const struct option known[] = {
 		{"job", required_argument, NULL, 'j'},
 		{"json", no_argument, NULL, 'J'},
+		{"watch", no_argument, NULL, 'w'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -131,8 +139,10 @@ static int parse(int argc, char **argv, struct asking *asking, bool *json)
 		}
 		if (option == 'j')
 			asking->job = optarg;
+		else if (option == 'w')
+			view->watch = true;
 		else
-			*json = true;
+			view->json = true;
 	}
 	if (optind == argc)
 		return -1;
@@ -140,26 +150,43 @@ static int parse(int argc, char **argv, struct asking *asking, bool *json)
 	return EXIT_USAGE;
 }
 
-int cmd_status(int argc, char **argv)
+static int show(struct asking *asking, const struct view *view)
 {
 	auto_json json_t *answers = json_array();
-	struct asking asking = {.answers = answers};
-	bool json = false;
-	int code = parse(argc, argv, &asking, &json);
 	json_t *answer;
 	size_t i;
 
+	asking->answers = answers;
+	asking->found = 0;
+	session_each(consider, asking);
+	/* A terminal shows one picture, a file gets one after the other. */
+	if (view->watch && isatty(STDOUT_FILENO))
+		printf("\033[H\033[J");
+	if (asking->found > 0 && view->json)
+		json_print(json_pack("{s:O}", "jobs", answers), !view->watch);
+	else
+		json_array_foreach(answers, i, answer) print_answer(answer);
+	fflush(stdout);
+	return asking->found > 0 ? 0 : EXIT_UNAVAILABLE;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	struct asking asking = {0};
+	struct view view = {0};
+	int code = parse(argc, argv, &asking, &view);
+
 	if (code >= 0)
 		return code;
-	session_each(consider, &asking);
-	if (asking.found == 0) {
+	if (show(&asking, &view) != 0) {
 		log_error("status: no %s running under this user here",
 			asking.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;
 	}
-	if (json)
-		json_print(json_pack("{s:O}", "jobs", answers), true);
-	else
-		json_array_foreach(answers, i, answer) print_answer(answer);
+	while (view.watch) {
+		sleep(1);
+		if (show(&asking, &view) != 0)
+			break;
+	}
 	return asking.failed ? EXIT_FAILURE : 0;
 }

@@ -28,6 +28,7 @@ static const struct verb {
 	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now"},
 	{"probe",      cmd_probe,      "say by the exit status whether a running job is well"},
 	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice"},
+	{"report",     cmd_report,     "say what the attempts of a job have done, lost and cost"},
 	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints, or what exit codes mean to a scheduler"},
 	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs"},
 	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand"},

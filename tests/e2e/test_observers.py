@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 import urllib.error
@@ -12,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, SAVER, one_line
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, one_line
 
 OPTIONS = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 TRAINER = (PYTHON, SAVER, "--on-signal")
@@ -144,6 +145,32 @@ def test_the_textfile_and_the_store_have_the_final_values(place):
     for text in (path.read_text(), (notes / "metrics-0001").read_text()):
         final = samples(text)
         assert final["reprieve_exit_code"][0][1] == EXIT_DURABLE and final["reprieve_snapshots_total"][0][1] == 1
+
+
+def test_the_dashboard_shows_what_is_there(place):
+    port = free_port()
+    run = start(place, "--metrics", str(port))
+    assert place.query("checkpoint", "--job", place.job).code == 0
+    there = set(samples(get(port, "/metrics")[1]))
+    run.signal(signal.SIGTERM)
+    dashboard = (ROOT / "examples" / "grafana" / "reprieve.json").read_text()
+    shown = set(re.findall(r"reprieve_[a-z_]+", dashboard))
+    assert len(shown) >= 10 and shown <= there, shown - there
+    boxes = [panel["gridPos"] for panel in json.loads(dashboard)["panels"]]
+    assert all(one == other or one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"] or one["y"] != other["y"]
+               for one in boxes for other in boxes), "panels overlap"
+
+
+def test_status_goes_on_until_the_job_has_ended(place):
+    run = start(place)
+    watching = subprocess.Popen([REPRIEVE, "status", "--job", place.job, "--watch", "--json"], env=place.environment, text=True,
+                                stdout=subprocess.PIPE)
+    lines = [json.loads(watching.stdout.readline()), json.loads(watching.stdout.readline())]
+    assert all(line["jobs"][0]["state"] == "running" for line in lines)
+    run.signal(signal.SIGTERM)
+    run.wait()
+    watching.communicate(timeout=60)
+    assert watching.returncode == 0
 
 
 # --- webhooks ---

@@ -145,6 +145,14 @@ def test_a_job_that_is_about_to_end_is_alive_and_not_ready(place):
     assert fresh.code == 0, fresh
 
 
+def test_work_that_is_not_durable_for_too_long_is_not_fresh(place):
+    start(place)
+    wait_for("a moment of work", lambda: probe(place, "--fresh", "10ms").code == 1)
+    stale = probe(place, "--fresh", "10ms", "--json")
+    assert json.loads(stale.out)["ok"] is False and json.loads(stale.out)["at_risk_seconds"] > 0.01
+    assert probe(place, "--fresh", "1h").code == 0
+
+
 def test_probe_refuses_what_makes_no_sense(place):
     for words in (("--fresh", "soon"), ("--nope",), ("word",), ("--fresh",)):
         refused = place.query("probe", *words)

@@ -1,0 +1,71 @@
+"""`reprieve report`: what attempts have done, lost and cost, from what they left in the store."""
+import signal
+
+import pytest
+
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, SAVER, one_line
+
+ASKED = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
+
+
+def preempted(place, *options):
+    run = place.run(PYTHON, SAVER, "--on-signal", options=(*ASKED, *options))
+    run.wait_for_output("resumes")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    return run
+
+
+def killed(place, *options):
+    run = place.run(PYTHON, SAVER, "--pause", "0.5", options=(*ASKED, *options))
+    run.wait_for_event("durable")
+    run.kill()
+    return run
+
+
+def test_attempts_are_accounted_for(place):
+    first = preempted(place)
+    killed(place)
+    last = place.run(PYTHON, "-c", "raise SystemExit(3)", options=ASKED)
+    assert last.wait() == 3
+    report = place.verb("report", "--json").json
+    job = report["jobs"][0]
+    attempts = job["list"]
+    assert [attempt["outcome"] for attempt in attempts] == ["preempted", "lost without a word", "failed"]
+    assert [attempt["interrupted"] for attempt in attempts] == [True, True, False]
+    assert attempts[0]["source"] == "sigterm" and attempts[0]["notice_seconds"] > 0
+    exited, durable = first.event("child_exited"), first.events("durable")[-1]
+    sealed = durable["monotonic_ms"] / 1000 - durable["seconds"]
+    assert attempts[0]["lost_seconds"] == pytest.approx(exited["monotonic_ms"] / 1000 - sealed, abs=0.002)
+    assert attempts[0]["ran_seconds"] >= (exited["monotonic_ms"] - first.event("launched")["monotonic_ms"]) / 1000
+    assert (job["attempts"], job["preemptions"], job["announced"]) == (3, 2, 1)
+    people = place.verb("report")
+    assert people.code == 0 and "3 attempts, 2 preemptions (1 announced)" in people.out
+    assert "lost without a word" in people.out and "sigterm, 30 s" in people.out
+
+
+def test_sums_by_label_and_their_cost(place):
+    for job, team in (("a", "nlp"), ("b", "nlp"), ("c", "vision")):
+        place.job = job
+        preempted(place, "--label", f"team={team}")
+    words = ("report", "--store", place.store, "--all", "--by", "team", "--spot-price", "3600", "--on-demand-price", "7200")
+    report = place.query(*words, "--json").json
+    assert {name: group["attempts"] for name, group in report["groups"].items()} == {"nlp": 2, "vision": 1}
+    total = report["total"]
+    assert total["spot_cost"] == pytest.approx(total["ran_seconds"] + total["restore_seconds"], abs=0.01)
+    assert total["on_demand_cost"] == pytest.approx(2 * (total["ran_seconds"] - total["lost_seconds"]), abs=0.01)
+    people = place.query(*words)
+    assert "nlp: 2 attempts" in people.out and "vision: 1 attempt," in people.out and "all: 3 attempts" in people.out
+    assert "at $3600.00 an hour" in people.out
+
+
+def test_what_makes_no_sense_is_refused(place):
+    preempted(place)
+    for price in ("free", "-1", "1.2.3", "nan"):
+        refused = place.verb("report", "--spot-price", price)
+        assert refused.code == EXIT_USAGE and price in one_line(refused), refused
+
+
+def test_an_empty_store_has_nothing_to_report(place):
+    nothing = place.verb("report")
+    assert nothing.code != 0 and one_line(nothing)

@@ -1,0 +1,117 @@
+#include "account.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOUR 3600000LL
+
+static struct account read_account(const char *outcome, const char *end_about, const char *lines)
+{
+	auto_json json_t *about = json_loads("{\"host\":\"node-7\"}", 0, NULL);
+	auto_json json_t *end = end_about ? json_loads(end_about, 0, NULL) : NULL;
+	struct past_attempt past = {.number = 3,
+		.snapshots = 2,
+		.known = true,
+		.ended = outcome != NULL,
+		.created = "2026-11-21T08:00:00Z",
+		.about = about,
+		.end_about = end};
+	struct bytes ledger = {.data = (uint8_t *)lines, .size = strlen(lines)};
+	struct account account;
+
+	text_set(past.outcome, sizeof(past.outcome), outcome ? outcome : "");
+	account_read(&account, &past, &ledger);
+	return account;
+}
+
+static void test_a_preempted_attempt(void **state)
+{
+	struct account account = read_account("preempted", "{\"ran_ms\":9000}",
+		"{\"event\":\"restored\",\"monotonic_ms\":900,\"seconds\":0.5}\n"
+		"{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
+		"no JSON\n"
+		"{\"event\":\"notice\",\"kind\":\"advice\",\"source\":\"gcp\",\"monotonic_ms\":"
+		"4000}\n"
+		"{\"event\":\"durable\",\"monotonic_ms\":6000,\"seconds\":2.0}\n"
+		"{\"event\":\"notice\",\"kind\":\"stop\",\"source\":\"aws\",\"seconds_left\":118.5,"
+		"\"monotonic_ms\":7000}\n"
+		"{\"event\":\"child_exited\",\"monotonic_ms\":10000}\n"
+		"{\"event\":\"over\",\"monotonic_ms\":12000}");
+
+	(void)state;
+	assert_int_equal(account.number, 3);
+	assert_string_equal(account.host, "node-7");
+	assert_string_equal(account.source, "aws");
+	assert_true(account.notice_seconds == 118.5);
+	assert_int_equal(account.ran_ms, 9000);
+	assert_int_equal(account.restore_ms, 500);
+	/* what is durable was complete at 4000 */
+	assert_int_equal(account.lost_ms, 6000);
+	assert_true(account.interrupted && !account.at_least);
+}
+
+static void test_ends_of_other_kinds(void **state)
+{
+	static const char lines[] = "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
+				    "{\"event\":\"sealed\",\"monotonic_ms\":5000}\n";
+	struct account vanished = read_account(NULL, NULL, lines);
+	struct account failed = read_account("failed", "{\"ran_ms\":70}", lines);
+	struct account silent = read_account(NULL, NULL, "");
+
+	(void)state;
+	assert_string_equal(vanished.outcome, "lost without a word");
+	assert_true(vanished.interrupted && vanished.at_least);
+	assert_int_equal(vanished.ran_ms, 4000);
+	assert_int_equal(vanished.lost_ms, 4000);
+	assert_false(failed.interrupted);
+	assert_int_equal(failed.lost_ms, 0);
+	assert_int_equal(failed.ran_ms, 70);
+	assert_int_equal(silent.ran_ms, -1);
+	assert_int_equal(silent.lost_ms, -1);
+}
+
+static void test_sums_and_cost(void **state)
+{
+	static const struct account items[] = {
+		{.ran_ms = 10 * HOUR, .lost_ms = 1 * HOUR, .interrupted = true, .source = "aws"},
+		{.ran_ms = 5 * HOUR, .lost_ms = 5 * HOUR, .interrupted = true, .restore_ms = HOUR},
+		{.ran_ms = -1, .lost_ms = -1, .restore_ms = -1},
+		{.ran_ms = 3 * HOUR},
+	};
+	struct account_sum sum = account_sum(items, 4), twice = sum;
+	struct account_cost cost = account_cost(&sum, 1, 3);
+
+	(void)state;
+	assert_int_equal(sum.attempts, 4);
+	assert_int_equal(sum.interruptions, 2);
+	assert_int_equal(sum.announced, 1);
+	assert_int_equal(sum.ran_ms, 18 * HOUR);
+	assert_int_equal(sum.lost_ms, 6 * HOUR);
+	/* nine hours were safe at the first end, and nine still at the second */
+	assert_int_equal(sum.saved_ms, 18 * HOUR);
+	assert_true(cost.spot == 19 && cost.on_demand == 36 && cost.saved == 17);
+	account_add(&twice, &sum);
+	assert_int_equal(twice.ran_ms, 36 * HOUR);
+	assert_int_equal(twice.saved_ms, 36 * HOUR);
+	assert_int_equal(twice.announced, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_preempted_attempt),
+		cmocka_unit_test(test_ends_of_other_kinds),
+		cmocka_unit_test(test_sums_and_cost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
