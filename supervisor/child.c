@@ -220,7 +220,12 @@ static void stop_with_child(struct child *child, int signal)
 
 	if (child->terminal == CHILD_TERMINAL_NONE)
 		return;
-	/* Where the shell's `fg` did not stop at us, the child only wants what we have. */
+	/* The child wants the terminal: it gets it as soon as we have it. */
+	if (for_terminal && child->terminal == CHILD_TERMINAL_OWN &&
+		signals_take_terminal(child->group)) {
+		kill(-child->group, SIGCONT);
+		return;
+	}
 	if (!for_terminal || tcgetpgrp(STDIN_FILENO) != child->our_group) {
 		pass_terminal(child->terminal, child->group, child->our_group);
 		signals_stop_self(signal, child->terminal == CHILD_TERMINAL_OWN);

@@ -93,22 +93,48 @@ void signals_close(struct signals *signals, struct loop *loop)
 	signals->source.fd = -1;
 }
 
+/* Takes the SIGCONT that has ended a stop: it is nobody else's. */
+static void forget_resuming(void)
+{
+	const struct timespec at_once = {0};
+	sigset_t resume;
+
+	sigemptyset(&resume);
+	sigaddset(&resume, SIGCONT);
+	sigtimedwait(&resume, NULL, &at_once);
+}
+
+bool signals_take_terminal(pid_t group)
+{
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	sigset_t stop;
+	int result;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTTOU);
+	sigaction(SIGTTOU, &standard, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+	do
+		result = tcsetpgrp(STDIN_FILENO, group);
+	while (result < 0 && errno == EINTR);
+	pthread_sigmask(SIG_BLOCK, &stop, NULL);
+	forget_resuming();
+	return result == 0;
+}
+
 void signals_stop_self(int signal, bool group)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
-	const struct timespec at_once = {0};
-	sigset_t stop, resume;
+	sigset_t stop;
 
 	if (signal == SIGSTOP)
 		signal = SIGTSTP;
 	sigemptyset(&stop);
 	sigaddset(&stop, signal);
-	sigemptyset(&resume);
-	sigaddset(&resume, SIGCONT);
 	sigaction(signal, &standard, NULL);
 	kill(group ? 0 : getpid(), signal);
 	/* No thread has it unblocked, so it takes effect inside this call. */
 	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
-	sigtimedwait(&resume, NULL, &at_once);
+	forget_resuming();
 }

@@ -49,4 +49,9 @@ void signals_close(struct signals *signals, struct loop *loop);
  */
 void signals_stop_self(int signal, bool group);
 
+/* Puts `group` into the foreground of the terminal on standard input; in the background the kernel stops our group until a shell has
+ * brought it to the front, with nothing between the look and the stop (tcsetpgrp(3)). False where that cannot be: no shell is left that
+ * would. */
+bool signals_take_terminal(pid_t group);
+
 #endif

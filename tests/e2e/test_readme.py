@@ -47,13 +47,17 @@ def shell(place):
 
 @pytest.mark.long
 def test_prefix_and_queries(shell):
-    code, out, err = shell(examples()["prefix"])
-    assert code == 0, err
-    assert "starting afresh" in out and "test accuracy" in out
+    first = shell.start(examples()["prefix"], PYTHONUNBUFFERED="1")
+    wait_for("the training to begin", lambda: "step 20 " in first.stdout.readline(), process=first)
+    first.send_signal(signal.SIGTERM)
+    out, err = first.communicate(timeout=LIMIT)
+    assert first.returncode == 75, err
     # The machine is lost, the store is not.
     shutil.rmtree(SCRATCH / "checkpoints")
     code, out, err = shell(examples()["prefix"])
-    assert code == 0 and "resumed from step" in out, err
+    assert code == 0 and "resumed from step" in out and "test accuracy" in out, err
+    code, out, err = shell(examples()["prefix"])
+    assert code == 0 and not out and "nothing to do" in err, err
     code, out, err = shell(examples()["queries"])
     assert code == 0, err
     assert re.search(r"^\* ", out, re.M), "list shows no newest snapshot"

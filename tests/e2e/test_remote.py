@@ -141,8 +141,9 @@ def test_the_job_sees_nothing_of_ours_but_what_is_documented(cloud, tmp_path):
     added = {name for name, value in seen.items() if cloud.environment.get(name) != value}
     shim = {"LD_PRELOAD", "ASAN_OPTIONS", "REPRIEVE_SHIM_CHANNEL", "REPRIEVE_PAGE"}
     pythons = {"LC_CTYPE"}
+    trackers = {"WANDB_RUN_ID", "WANDB_RESUME"}
     documented = {f"REPRIEVE_{name}" for name in ("JOB", "ATTEMPT", "RESUMING", "STEP", "CHECKPOINT_DIR", "NOTICE_FILE")}
-    assert documented <= added <= documented | shim | pythons
+    assert documented <= added <= documented | shim | pythons | trackers
     assert not set(cloud.environment) - set(seen), "something of the user's is gone"
 
 

@@ -231,7 +231,7 @@ def test_a_late_commit_is_listed_and_never_chosen(place):
     states = {snapshot["id"]: snapshot["state"] for snapshot in place.snapshots()}
     assert states[late] == "late"
     assert place.newest()["id"] == chosen["id"]
-    third = place.run(PYTHON, SAVER, "--steps", 1, options=OFTEN, directory=place.path / "third")
+    third = place.run(PYTHON, SAVER, "--steps", 1, options=(*OFTEN, "--rerun"), directory=place.path / "third")
     assert third.wait() == 0, third
     assert third.event("claimed")["start"] == chosen["id"]
 
