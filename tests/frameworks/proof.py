@@ -11,10 +11,13 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import environments
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -38,6 +41,12 @@ class Failed(Exception):
 def check(fact, text, *details):
     if not fact:
         raise Failed("\n".join([text, *map(str, details)]))
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class Process:
@@ -129,14 +138,18 @@ class Case:
     nothing. `asked`: SIGTERM, SIGUSR1, SIGUSR2, flag, or None where it cannot be asked. `most_lost`: steps that a checkpoint on request
     may be behind; None: the job trains on after it, until it is ended. `near`: how close the losses are; 0: equal, bit for bit."""
 
-    def __init__(self, name, title, venv, command, packages, profile, asked=None, most_lost=0, near=0.0, every=10, quick=False,
+    def __init__(self, name, title, family, command, packages, profile, asked=None, most_lost=0, near=0.0, every=10, quick=False,
                  environment=None, inside=False, note=""):
-        self.name, self.title, self.venv, self.command, self.packages = name, title, venv, command, packages
+        self.name, self.title, self.family, self.command, self.packages = name, title, family, command, packages
         self.profile, self.asked, self.most_lost, self.near, self.every = profile, asked, most_lost, near, every
         self.quick, self.more, self.inside, self.note = quick, environment or {}, inside, note
-        self.path = None
+        self.path = self.python = self.version = self.missing = None
 
     # --- starting it ---
+
+    def install(self):
+        names = [*self.packages, "scikit-learn"] if self.family != "deepspeed" else self.packages
+        self.python, self.version, self.missing = environments.ensure(self.family, names)
 
     def environment(self):
         found = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
@@ -144,15 +157,10 @@ class Case:
         found.update(HOME=str(self.path), XDG_STATE_HOME=str(self.path / "state"), REPRIEVE_NOTICE="none", PYTHONPATH=":".join(places),
                      AWS_EC2_METADATA_DISABLED="true", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
                      TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1",
-                     TORCH_EXTENSIONS_DIR=str(ROOT / "build" / "frameworks" / "extensions"), TORCHELASTIC_ERROR_FILE="",
-                     MASTER_ADDR="127.0.0.1", PATH=f"{self.bin}:{os.environ['PATH']}")
-        found.pop("TORCHELASTIC_ERROR_FILE")
+                     TORCH_EXTENSIONS_DIR=str(ROOT / "build" / "frameworks" / "extensions"),
+                     MASTER_ADDR="127.0.0.1", COORDINATOR=f"127.0.0.1:{free_port()}", PATH=f"{self.python.parent}:{os.environ['PATH']}")
         found.update(self.more)
         return found
-
-    @property
-    def bin(self):
-        return ROOT / "build" / "frameworks" / self.venv / "bin"
 
     def words(self, directory, pause):
         words = [str(word).replace("DIR", str(directory)) for word in self.command]
@@ -163,7 +171,7 @@ class Case:
                     "--events", self.path / f"{name}.events", *options, "--"]
         environment = self.environment()
         if self.inside:  # the script starts its tasks with these words in front
-            environment["PYTHON"] = " ".join(map(str, [*reprieve, self.bin / "python"]))
+            environment["PYTHON"] = " ".join(map(str, [*reprieve, self.python]))
             reprieve = []
         return Process(self, name, [*reprieve, *self.words(directory, pause)], environment)
 
@@ -179,7 +187,7 @@ class Case:
             (path / "lib" / "reprieve.py").write_bytes(text)
 
         environment = self.environment()
-        environment["PYTHON"] = str(self.bin / "python")
+        environment["PYTHON"] = str(self.python)
         alone = Process(self, "alone", self.words(path / "alone.d", 0), environment)
         check(alone.wait() == 0, "by itself it does not end well", alone)
         curve = alone.losses

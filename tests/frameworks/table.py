@@ -7,7 +7,7 @@ Exit code 0 only if all that could run has passed. What a virtual environment la
 import argparse
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import traceback
@@ -20,22 +20,11 @@ from proof import Failed
 HEAD = ["framework", "version", "asked", "seen by", "exit", "lost steps", "resumed equal?"]
 
 
-def version(case):
-    """None where it is not installed."""
-    program = "import sys, importlib.metadata as m; print(sys.version.split()[0] if sys.argv[1] == 'python' else m.version(sys.argv[1]))"
-    try:
-        found = subprocess.run([case.bin / "python", "-c", program, case.packages[0]], capture_output=True, text=True)
-    except OSError:
-        return None
-    return found.stdout.strip() if found.returncode == 0 else None
-
-
 def prove(case, scratch):
     """(word, row, why)"""
-    installed = version(case)
-    row = [case.title, installed or "-"]
-    if not installed:
-        return "skip", row, f"{case.name}: {case.packages[0]} is not installed"
+    row = [case.title, case.version or "-"]
+    if not case.python:
+        return "skip", row, f"{case.name}: {case.missing}"
     try:
         row += case.prove(scratch / case.name)
     except Failed as failure:
@@ -46,7 +35,8 @@ def prove(case, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what is started is killed on the way out
+    parser = argparse.ArgumentParser(prog="tests/frameworks/run.sh")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--keep", metavar="DIR", help="everything that was written stays there")
@@ -58,8 +48,10 @@ def main():
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     chosen = [case for case in CASES if case.name in options.name or not options.name and (case.quick or not options.quick)]
     if options.list:
-        print(*(f"{case.name} {case.venv}" for case in chosen), sep="\n")
+        print(*(f"{case.name:20} {case.title}" for case in chosen), sep="\n")
         return 0
+    for case in chosen:  # one after the other: pip shares its environments with nobody
+        case.install()
     scratch = Path(options.keep or tempfile.mkdtemp(prefix="reprieve-frameworks."))
     scratch.mkdir(parents=True, exist_ok=True)
     try:
