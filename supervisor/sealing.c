@@ -310,7 +310,7 @@ enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64
 			*at_ms = burst_over_at_ms(burst);
 		return tell(sealing, SEALING_BUSY);
 	}
-	if (!burst->torn)
+	if (!burst->torn || burst_spare_earlier(&sealing->burst))
 		return tell(sealing, SEALING_SEALED);
 	path_set_change_all(&sealing->burst.paths, BURST_DIRTY, 0, BURST_TORN);
 	return tell(sealing, SEALING_TORN);
@@ -366,6 +366,11 @@ void sealing_acknowledge(struct sealing *sealing)
 uint64_t sealing_generation(const struct sealing *sealing)
 {
 	return sealing->burst.generation;
+}
+
+bool sealing_is_spared(const struct sealing *sealing)
+{
+	return sealing->burst.spared;
 }
 
 bool sealing_is_torn(const struct sealing *sealing, const char *path)

@@ -12,8 +12,8 @@ from harness import PYTHON, ROOT, is_alive, wait_for
 
 RANK = str(Path(__file__).resolve().parent / "rank.py")
 TORCH_RANK = str(Path(__file__).resolve().parent / "torch_rank.py")
-# With torch in it: what tests/frameworks/run.sh installs.
-FRAMEWORKS = Path(os.environ.get("REPRIEVE_FRAMEWORKS") or ROOT / "build" / "frameworks" / "venv")
+# With torch: what tests/frameworks/run.sh installs.
+TORCH_PYTHON = Path(os.environ.get("REPRIEVE_FRAMEWORKS_TORCH") or ROOT / "build" / "frameworks" / "torch" / "bin" / "python")
 WORKERS = [pytest.param(0, "fork", id="no-workers"), pytest.param(2, "fork", id="fork"), pytest.param(2, "spawn", id="spawn")]
 
 # `conda run` as it is in conda 23: Python, that writes a script of the shell and waits for it.
@@ -232,10 +232,9 @@ def test_a_rank_that_blocks_the_signal_is_named(place):
 
 
 def torch_python():
-    python = FRAMEWORKS / "bin" / "python"
-    if not python.exists() or not list((FRAMEWORKS / "lib").glob("python3*/site-packages/torch/__init__.py")):
-        pytest.skip(f"no torch in {FRAMEWORKS} (tests/frameworks/run.sh installs it)")
-    return python
+    if not list(TORCH_PYTHON.parents[1].glob("lib/python3*/site-packages/torch/__init__.py")):
+        pytest.skip(f"no torch with {TORCH_PYTHON} (tests/frameworks/run.sh torch installs it)")
+    return TORCH_PYTHON
 
 
 def by_torchrun(python, count):

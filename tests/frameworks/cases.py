@@ -25,7 +25,7 @@ CASES = [
          most_lost=None),
     Case("hf", "HF Trainer, jit", "torch", job("hf"), ["transformers", "accelerate", "torch"], "hf", "SIGTERM", most_lost=1, every=0),
     Case("hf-reprieve", "HF Trainer, reprieve.py", "torch", job("hf_reprieve"), ["transformers", "accelerate", "torch"], "hf", "flag", most_lost=None),
-    Case("accelerate", "Accelerate", "torch", job("accelerate"), ["accelerate", "torch"], "accelerate"),
+    Case("accelerate", "Accelerate", "torch", job("accelerate"), ["accelerate", "torch"], "accelerate", every=4),
     Case("loop-reprieve", "a loop, reprieve.py", "torch", job("loop_reprieve"), ["torch"], "torch", "flag", most_lost=None),
     Case("deepspeed", "DeepSpeed", "deepspeed", [*TORCHRUN, "1", *job("deepspeed")[1:]], ["deepspeed"], "deepspeed"),
     Case("megatron", "Megatron's layout", "torch", job("megatron_layout", "--exit-signal-handler"), ["torch"], "megatron", "SIGTERM"),
@@ -35,6 +35,6 @@ CASES = [
     Case("keras-reprieve", "Keras, reprieve.py", "tf", job("keras_reprieve"), ["keras", "tensorflow-cpu"], "keras", "flag", most_lost=None),
     Case("orbax", "JAX/Orbax", "jax", job("orbax"), ["orbax-checkpoint", "jax", "optax"], "orbax"),
     Case("orbax-distributed", "JAX/Orbax, distributed", "jax", job("orbax", "--distributed"), ["orbax-checkpoint", "jax", "optax"], "orbax", "SIGTERM"),
-    Case("xgboost", "XGBoost", "small", job("xgboost"), ["xgboost-cpu"], "xgboost", near=1e-6, quick=True),
+    Case("xgboost", "XGBoost", "small", job("xgboost"), ["xgboost-cpu"], "xgboost", near=1e-6, quick=True, every=4),
     Case("submitit", "submitit", "small", job("submitit"), ["submitit"], "submitit", "SIGUSR2", inside=True, quick=True),
 ]

@@ -210,6 +210,8 @@ class Case:
             notice.with_suffix(".part").write_text(json.dumps({"reason": "the machine is taken away", "in_seconds": seconds}))
             os.rename(notice.with_suffix(".part"), notice)
             first.code = first.wait(seconds + 1)
+            if self.inside:  # the launcher that it runs in says nothing of it
+                first.code = next((event["exit_code"] for event in first.all_events("over")), None)
         finally:
             first.killed = first.kill_everything()
             notice.unlink(missing_ok=True)
@@ -242,6 +244,7 @@ class Case:
         found = said.group(1) if said else None
         check(found == self.profile, f"the profile {found} was found instead of {self.profile}", first)
         asked = first.all_events("asked")
+        check(bool(self.asked) != ("cannot be asked" in first.err), "what it says at the start of asking is wrong", first)
         if not self.asked:
             check(not asked, "it was asked", first)
             return "not: periodic"
