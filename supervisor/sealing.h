@@ -59,6 +59,7 @@ void sealing_release(struct sealing *sealing);
 
 /* Files whose path or name matches (fnmatch) neither start a burst nor hold one up: logs that stay open for the whole run. */
 void sealing_ignore(struct sealing *sealing, const char *pattern);
+bool sealing_ignores(const struct sealing *sealing, const char *path);
 
 /* What happened, in the order of each witness. */
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms);

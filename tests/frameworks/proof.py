@@ -7,6 +7,7 @@
 
 Nothing depends on how long anything takes: what is waited for is a fact, and limits only end what hangs.
 """
+import fnmatch
 import json
 import os
 import re
@@ -233,7 +234,7 @@ class Case:
         lost = last - resumed
         check(not self.asked or self.most_lost is None or lost <= self.most_lost, f"{lost} steps are lost", first, second)
         equal = "yes, bit for bit" if not self.near else f"yes, within {self.near:g}"
-        return [how, self.seen(), str(first.code), f"{lost} of {last}", equal]
+        return [how, self.seen(first), str(first.code), f"{lost} of {last}", equal]
 
     def same(self, wanted, loss):
         return wanted == loss if not self.near else abs(float(wanted) - float(loss)) <= self.near
@@ -254,8 +255,19 @@ class Case:
         count = len(asked[0]["pids"])
         return how if how == "flag" or count == 1 else f"{how} to {count}"
 
-    def seen(self):
-        if not self.profile:
-            return "closed or renamed, quiet"
-        said = subprocess.run([REPRIEVE, "explain", "profile", self.profile], check=True, stdout=subprocess.PIPE, text=True).stdout
-        return re.search(r"complete\s+(.*)", said).group(1).split(";")[0]
+    def seen(self, first):
+        """What the last snapshot's checkpoint was known to be complete by: the job's word, the name that its framework writes last, or
+        the files themselves, closed and still, or their writer ended."""
+        sealed, ended = first.all_events("sealed")[-1:], first.all_events("child_exited")[-1:]
+        names = [Path(entry["path"]).name for entry in self.ask_reprieve("show", first.all_events("durable")[-1]["id"])["entries"]
+                 if entry.get("type", "file") == "file"]
+        known = self.ask_reprieve("explain", "profile", self.profile)["complete"]["commits"] if self.profile else []
+        marks = [mark for mark in known if any(fnmatch.fnmatch(name, mark) for name in names)]
+        what = " ".join(marks or sorted({f"*{Path(name).suffix}" for name in names})[:3])
+        if self.asked == "flag":
+            return f"its word, {what}"
+        return f"{what}, {'at its end' if ended and sealed and ended[0]['monotonic_ms'] <= sealed[0]['monotonic_ms'] else 'while it ran'}"
+
+    def ask_reprieve(self, verb, *arguments):
+        place = [] if verb == "explain" else ["--store", f"file://{self.path}/store", "--job", "job"]
+        return json.loads(subprocess.run([REPRIEVE, verb, *arguments, "--json", *place], check=True, stdout=subprocess.PIPE).stdout)

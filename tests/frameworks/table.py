@@ -1,6 +1,6 @@
 """The proofs, two at a time, and their table.
 
-    table.py [--quick] [--list] [--keep DIR] [NAME...]
+    table.py [--quick] [--list] [--keep] [NAME...]
 
 Exit code 0 only if all that could run has passed. What a virtual environment lacks is skipped, and said.
 """
@@ -39,7 +39,7 @@ def main():
     parser = argparse.ArgumentParser(prog="tests/frameworks/run.sh")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--keep", metavar="DIR", help="everything that was written stays there")
+    parser.add_argument("--keep", action="store_true", help="what the runs have written stays")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("name", nargs="*")
     options = parser.parse_args()
@@ -52,8 +52,9 @@ def main():
         return 0
     for case in chosen:  # one after the other: pip shares its environments with nobody
         case.install()
-    scratch = Path(options.keep or tempfile.mkdtemp(prefix="reprieve-frameworks."))
-    scratch.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="reprieve-frameworks."))
+    if options.keep:
+        print(f"kept in {scratch}")
     try:
         with ThreadPoolExecutor(options.jobs) as pool:
             results = []
