@@ -255,8 +255,8 @@ def by_accelerate(python, count):
 def test_torch_with_data_loaders(place, launcher, ranks, how, number):
     python = torch_python()
     witness = Witness(place)
-    command = [*launcher(python, ranks), TORCH_RANK, "--log", str(witness.path), "--dir", str(place.directory),
-               "--signal", number, "--workers", "2", "--start", how]
+    command = [*launcher(python, ranks), TORCH_RANK, "--witness", str(witness.path), "--dir", str(place.directory),
+               "--heard", number, "--workers", "2", "--context", how]
     run = start(place, command, witness, ranks, 2, "--checkpoint-signal", number)
     ask(place, run)
     check(run, witness, ranks, number)
@@ -267,8 +267,8 @@ def test_torch_workers_handle_sigterm_and_are_not_asked_in_place_of_their_rank(p
     python = torch_python()
     witness = Witness(place)
     notice = tmp_path / "notice"
-    command = [str(python), TORCH_RANK, "--log", str(witness.path), "--dir", str(place.directory), "--signal", "none",
-               "--workers", "2", "--start", "fork"]
+    command = [str(python), TORCH_RANK, "--witness", str(witness.path), "--dir", str(place.directory), "--heard", "none",
+               "--workers", "2", "--context", "fork"]
     run = start(place, command, witness, 1, 2, "--checkpoint-signal", "TERM", "--notice", f"file:{notice}")
     notice.write_text(json.dumps({"reason": "nobody listens", "in_seconds": 600}))
     run.wait_for_event("hindered")

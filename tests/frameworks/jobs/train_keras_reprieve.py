@@ -10,4 +10,4 @@ options = arguments()
 newest = reprieve.newest("*.keras", options.dir)
 trained = keras.models.load_model(newest) if newest else model()
 trained.fit(Batches(steps=1), initial_epoch=int(trained.optimizer.iterations), epochs=options.steps, verbose=0, shuffle=False,
-            callbacks=[reprieve.KerasCallback(), Report(steps=1)])
+            callbacks=[Report(steps=1), reprieve.KerasCallback()])
