@@ -299,7 +299,9 @@ def _make_keras_callback():
             self.newest = _replace(self.newest, path)
 
         def on_train_batch_end(self, batch, logs=None):
-            self.step += 1
+            # The optimizer's number goes on after a resume, as the names of the checkpoints must.
+            optimizer = getattr(self.model, "optimizer", None)
+            self.step = int(optimizer.iterations) if hasattr(optimizer, "iterations") else self.step + 1
             progress(self.step)
             if requested():
                 (self.save or self._save_here)(self.model, self.step)

@@ -2,14 +2,17 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "numbered.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 void burst_init(struct burst *burst, int64_t quiet_ms)
 {
-	*burst = (struct burst){
-		.quiet_ms = quiet_ms, .request_ms = BURST_NEVER, .first_write_ms = BURST_NEVER};
+	*burst = (struct burst){.quiet_ms = quiet_ms,
+		.request_ms = BURST_NEVER,
+		.first_write_ms = BURST_NEVER,
+		.unit = -1};
 }
 
 void burst_release(struct burst *burst)
@@ -34,11 +37,39 @@ void burst_write(struct burst *burst, int64_t now_ms)
 		burst->first_write_ms = now_ms;
 }
 
+/* Of the numbered checkpoint that the path is, or lies in; -1. A number alone may be a rank's, or a part's. */
+static int64_t unit_of(const char *path)
+{
+	auto_free char *unit = text_copy_n(path, numbered_unit(path));
+	const char *named = *unit ? unit : path;
+	const char *slash = strrchr(named, '/');
+	const char *name = slash ? slash + 1 : named;
+
+	return numbered_name(name, strlen(name));
+}
+
+static void note_unit(struct burst *burst, const char *path)
+{
+	int64_t unit = unit_of(path);
+
+	if (unit > burst->unit && burst->unit >= 0 && burst->writers.process_count == 1 &&
+		!burst_is_being_written(burst))
+		path_set_change_all(&burst->paths, BURST_DIRTY, 0, BURST_EARLIER);
+	/* Somebody is not done with the one before. */
+	if (unit >= 0 && unit < burst->unit)
+		path_set_change_all(&burst->paths, BURST_EARLIER, BURST_EARLIER, 0);
+	if (unit > burst->unit)
+		burst->unit = unit;
+}
+
 void burst_touch(struct burst *burst, const char *path, unsigned marks, int64_t now_ms)
 {
 	burst_write(burst, now_ms);
-	if (*path)
-		path_set_mark(&burst->paths, path, BURST_DIRTY | BURST_UNJUDGED | marks);
+	if (!*path)
+		return;
+	note_unit(burst, path);
+	path_set_unmark(&burst->paths, path, BURST_EARLIER);
+	path_set_mark(&burst->paths, path, BURST_DIRTY | BURST_UNJUDGED | marks);
 }
 
 void burst_change(struct burst *burst, int64_t now_ms)
@@ -77,6 +108,36 @@ void burst_tear(struct burst *burst, int64_t now_ms)
 	burst_write(burst, now_ms);
 	path_set_change_all(&burst->paths, BURST_DIRTY, BURST_FRESH | BURST_REWRITTEN, BURST_TORN);
 	burst->torn = true;
+}
+
+struct later {
+	const struct burst *burst;
+	bool any_earlier, any_without_number;
+};
+
+static void look_for_later(void *argument, const char *path)
+{
+	struct later *later = argument;
+
+	if (path_set_marks(&later->burst->paths, path) & BURST_EARLIER)
+		later->any_earlier = true;
+	else if (unit_of(path) < 0)
+		later->any_without_number = true; /* of both, perhaps, or it names the newer one */
+}
+
+bool burst_spare_earlier(struct burst *burst)
+{
+	struct later later = {.burst = burst};
+
+	path_set_each(&burst->paths, BURST_DIRTY, look_for_later, &later);
+	if (!burst->torn || !later.any_earlier || later.any_without_number ||
+		burst->writers.process_count > 1)
+		return false;
+	path_set_change_all(&burst->paths, BURST_EARLIER, BURST_TORN, 0);
+	burst->torn = false;
+	burst->spared = true;
+	burst->first_write_ms = BURST_NEVER;
+	return true;
 }
 
 bool burst_is_being_written(const struct burst *burst)
@@ -141,7 +202,8 @@ void burst_end(struct burst *burst)
 		path_set_change_all(&burst->paths, BURST_DIRTY, 0, BURST_TORN);
 	path_set_change_all(
 		&burst->paths, ~0u, ~(unsigned)(BURST_TORN | BURST_REFUSED | BURST_UNJUDGED), 0);
-	burst->active = burst->torn = burst->over = burst->settled = false;
+	burst->active = burst->torn = burst->over = burst->settled = burst->spared = false;
+	burst->unit = -1;
 	writers_forget_all(&burst->writers);
 }
 

@@ -24,6 +24,7 @@ enum burst_mark {
 	BURST_REWRITTEN = 32, /* torn, and the kernel has seen a write since */
 	BURST_UNJUDGED = 64,  /* touched, and nobody has looked into it since */
 	BURST_REFUSED = 128,  /* who looked found it not whole: part of no snapshot */
+	BURST_EARLIER = 256,  /* closed when the next numbered checkpoint was begun, and not touched since */
 };
 // clang-format on
 
@@ -34,6 +35,7 @@ struct burst {
 	bool active;  /* something was written, and not acknowledged */
 	bool torn;    /* a writer died in it */
 	bool over;    /* the job ended: no need to wait */
+	bool spared;  /* what is torn of it does not matter to the rest */
 	bool settled; /* it was over when the event came that is being looked at */
 	int64_t last_ms, request_ms, first_write_ms;
 	uint64_t generation; /* changes with every write */
@@ -42,6 +44,7 @@ struct burst {
 	uint64_t
 		held_generation; /* what was written up to then is not whole, but may still become so */
 	int64_t held_until_ms;
+	int64_t unit;              /* the highest number of a checkpoint in it; -1: none has one */
 	uint64_t saved_generation; /* who wrote up to then has called it complete; 0: nobody did */
 };
 
@@ -74,6 +77,10 @@ void burst_hold(struct burst *burst, int64_t until_ms);
 
 /* A writer died: what was touched by now is torn, and what others still write belongs to the same checkpoint. */
 void burst_tear(struct burst *burst, int64_t now_ms);
+
+/* Nobody is left to write. True when what was torn is the last of several numbered checkpoints and nothing else, each written by one
+ * process that had closed it before it began the next: those before it are not torn then, and nothing answers a request. */
+bool burst_spare_earlier(struct burst *burst);
 
 bool burst_is_being_written(const struct burst *burst);
 /* Quiet for long enough, whether or not somebody has asked since. False when there is none. */

@@ -316,6 +316,8 @@ static const char *const json[] = {"trainer_state.json", "training_metadata.json
 	".safetensors.index.json", ".bin.index.json", NULL};
 static const char *const ubjson[] = {".ubj", NULL};
 static const char *const safetensors[] = {".safetensors", NULL};
+/* PyTorch DCP: a row of zip archives, or of anything else. Its .metadata says whether all is there. */
+static const char *const many_in_one[] = {".distcp", NULL};
 
 size_t content_head_wanted(const struct content_sample *sample)
 {
@@ -335,6 +337,8 @@ enum content_verdict content_judge(const struct content_sample *sample, char *te
 	text_set(text, size, "");
 	if (sample->size == 0)
 		return has_name(sample, never_empty) ? torn(&why, "is empty") : CONTENT_UNKNOWN;
+	if (has_name(sample, many_in_one))
+		return CONTENT_UNKNOWN;
 	if (begins(sample, "PK\3\4", 4) || begins(sample, "PK\5\6", 4))
 		return judge_zip(sample, &why);
 	if (begins(sample, NPY_MAGIC, 6))

@@ -94,6 +94,7 @@ static void budget_spent(struct timer *timer)
 void job_forward_sigterm(struct job *job)
 {
 	log_note("forwarding SIGTERM to the job");
+	job->ask.by_flag = false;
 	job->facts.told_to_end = true;
 	job->request.active = true;
 	job->request.sent_ms = clock_monotonic_ms();
@@ -126,10 +127,10 @@ void job_request_because_of_notice(struct job *job)
 
 static void stop_child(struct job *job)
 {
-	bool forwarded = job->facts.told_to_end && job->request.sent_ms > 0 &&
+	/* Whoever was asked by the flag has had none, whatever its profile says of signals. */
+	bool forwarded = job->facts.told_to_end && job->request.sent_ms > 0 && !job->ask.by_flag &&
 			 (job->options->ask == ASK_NONE ||
-				 (job->ask.method == ASK_SIGNAL && !job->ask.by_flag &&
-					 job->ask.signal == SIGTERM));
+				 (job->ask.method == ASK_SIGNAL && job->ask.signal == SIGTERM));
 
 	job_end_request(job);
 	job->facts.told_to_end = true;

@@ -117,6 +117,7 @@ struct profile_choice {
 	const struct profile *profile; /* NULL: none was recognised */
 	char why[160];                 /* "train.py imports lightning" */
 	bool can_be_asked;
+	bool polls;      /* the script imports our module, and is asked by the flag */
 	bool like_slurm; /* it can, with SIGUSR1, because nothing speaks against that road */
 };
 

@@ -65,6 +65,10 @@ const char *profile_options_format(const struct run_options *options,
 	else if (options->ask_chosen && options->ask == ASK_NONE)
 		snprintf(text, size, "profile %s (%s): not asked, as --checkpoint-signal says",
 			profile->name, choice->why);
+	else if (choice->polls)
+		snprintf(text, size,
+			"profile %s (%s): asked by the flag that its reprieve.py polls",
+			profile->name, choice->why);
 	else if (options->ask_like_slurm)
 		snprintf(text, size,
 			"profile %s (%s): asked with SIGUSR1, as Slurm would; it saves "

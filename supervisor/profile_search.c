@@ -154,8 +154,10 @@ int profile_search(const char *name, char *const *command, const char *directory
 	} else {
 		status = find_by_name(name, &evidence, choice, err);
 	}
+	choice->polls = search.script && profile_imports(search.script, "reprieve");
 	choice->like_slurm =
 		choice->profile && choice->profile->slurm_road && !choice->can_be_asked &&
+		!choice->polls &&
 		slurm_road_is_open(search.script, profile_is_launched(&evidence), directory);
 	free(search.script);
 	free(search.shell);

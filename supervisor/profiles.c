@@ -16,7 +16,8 @@ const struct profile profile_rows[] = {
 		.commit_note = "its pickles are renamed into place; the function's own files count when they are still",
 		.temporary = {"*.save_tmp"},
 		.resume_note = "checkpoint() returns what is to be submitted again",
-		.resume_codes = {255, 143},
+		/* 144: of its local executor, which would submit again. */
+		.resume_codes = {255, 144, 143},
 	},
 	{
 		.name = "megatron", .title = "Megatron-LM",
@@ -43,7 +44,7 @@ const struct profile profile_rows[] = {
 		.files = {"checkpoint-is-incomplete.txt"},
 		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_WHOM_ALL, .after = PROFILE_AFTER_ENDS, .patience_ms = 3000,
 		.enables = {"enable_jit_checkpoint"},
-		.ask_note = "needs TrainingArguments(enable_jit_checkpoint=True); it waits 3 s, and then for the end of a step",
+		.ask_note = "needs TrainingArguments(enable_jit_checkpoint=True); it waits 3 s, and then saves between a step's forward pass and its update",
 		.commits = {"trainer_state.json"},
 		.commit_note = "trainer_state.json is written last, and checkpoint-is-incomplete.txt removed where there was one",
 		.rules = {
@@ -95,7 +96,8 @@ const struct profile profile_rows[] = {
 		.words = {"accelerate", "accelerate.commands.launch"}, .imports = {"accelerate"},
 		.ask = PROFILE_ASK_NONE,
 		.ask_note = "it handles no signal",
-		.commit_note = "random_states_0.pkl is written last by each rank",
+		.commits = {"random_states_0.pkl"},
+		.commit_note = "random_states_N.pkl is written last by rank N",
 		.rules = {
 			{PROFILE_RULE_NEEDS, false, "checkpoint_*", "optimizer*.bin", "random_states_*.pkl"},
 		},
@@ -150,6 +152,7 @@ const struct profile profile_rows[] = {
 		.imports = {"xgboost"},
 		.ask = PROFILE_ASK_NONE,
 		.ask_note = "it handles no signal; use TrainingCheckPoint(interval=...)",
+		.commits = {"*.ubj"},
 		.commit_note = "NAME_N.ubj is written in place, and ends as UBJSON does",
 		.resume_note = "xgboost.train(xgb_model=the newest NAME_N.ubj)",
 		.resume_codes = {143},

@@ -30,7 +30,7 @@ void sealing_ignore(struct sealing *sealing, const char *pattern)
 	sealing->ignored[sealing->ignored_count++] = text_copy(pattern);
 }
 
-static bool is_ignored(const struct sealing *sealing, const char *path)
+bool sealing_ignores(const struct sealing *sealing, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -40,137 +40,6 @@ static bool is_ignored(const struct sealing *sealing, const char *path)
 			return true;
 	}
 	return false;
-}
-
-static void shim_opened(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
-{
-	unsigned marks = BURST_SEEN | (message->flags & SHIM_FLAG_EMPTY ? BURST_FRESH : 0);
-
-	if (is_ignored(sealing, message->path))
-		return;
-	burst_touch(&sealing->burst, message->path, marks, now_ms);
-	path_set_unmark(&sealing->burst.paths, message->path, BURST_WRITTEN);
-	*writers_add(&sealing->burst.writers, message->pid) = (struct writer){.pid = message->pid};
-	writers_open(&sealing->burst.writers, message->pid, message->descriptor, message->path);
-}
-
-static void shim_closed(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
-{
-	struct burst *burst = &sealing->burst;
-	struct writer_open *open =
-		writers_find_open(&burst->writers, message->pid, message->descriptor);
-	/* Where /proc is not mounted, only the name at the opening is known. */
-	auto_free char *path = text_copy(open && !*message->path ? open->path : message->path);
-
-	if (!open && (is_ignored(sealing, path) || !*path))
-		return;
-	if (open)
-		writers_close(&burst->writers, open);
-	writers_add(&burst->writers, message->pid);
-	if (message->flags & SHIM_FLAG_DELETED) {
-		/* The name is another file's by now, or nobody's. */
-		burst_write(burst, now_ms);
-		return;
-	}
-	burst_touch(burst, path, BURST_SEEN, now_ms);
-	path_set_unmark(&burst->paths, path, BURST_WRITTEN);
-	burst_closed(burst, path, !(message->flags & SHIM_FLAG_FAILED));
-}
-
-static void shim_linked(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
-{
-	struct writer_open *open =
-		writers_find_open(&sealing->burst.writers, message->pid, message->descriptor);
-	unsigned inherited = path_set_marks(&sealing->burst.paths, message->path) & BURST_TORN;
-
-	if (!*message->path2 || is_ignored(sealing, message->path2))
-		return;
-	if (open) {
-		inherited = path_set_marks(&sealing->burst.paths, open->path) &
-			    (BURST_TORN | BURST_FRESH);
-		writers_rename_open(open, message->path2);
-	}
-	writers_add(&sealing->burst.writers, message->pid);
-	burst_touch(&sealing->burst, message->path2, BURST_SEEN | inherited, now_ms);
-}
-
-static void shim_exiting(
-	struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
-{
-	bool flushed = !(message->flags & SHIM_FLAG_UNFLUSHED);
-	struct writer *writer = writers_find(&sealing->burst.writers, message->pid);
-	bool any = burst_close_all(&sealing->burst, message->pid, flushed);
-
-	if (writer) {
-		writer->exiting = true;
-		writer->open_at_exit = any;
-	}
-	if (any && !flushed)
-		burst_tear(&sealing->burst, now_ms);
-	else if (any)
-		burst_write(&sealing->burst, now_ms);
-}
-
-static void shim_duplicated(
-	struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
-{
-	bool named = !(message->flags & SHIM_FLAG_DELETED);
-
-	if (is_ignored(sealing, message->path))
-		return;
-	burst_touch(&sealing->burst, named ? message->path : "", BURST_SEEN, now_ms);
-	writers_add(&sealing->burst.writers, message->pid);
-	writers_open(&sealing->burst.writers, message->pid, message->descriptor, message->path);
-}
-
-static void shim_renamed(
-	struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
-{
-	/* Marks are moved by the kernel's two events: it sees every rename, and moving them twice would undo it. */
-	if (is_ignored(sealing, *message->path2 ? message->path2 : message->path))
-		return;
-	burst_touch(&sealing->burst, message->path2, 0, now_ms);
-	writers_add(&sealing->burst.writers, message->pid);
-}
-
-void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
-{
-	burst_observe(&sealing->burst, now_ms);
-	if (message->lost) {
-		burst_write(&sealing->burst, now_ms);
-		sealing->in_doubt = true;
-		return;
-	}
-	switch (message->event) {
-	case SHIM_HELLO:
-		/* An exec has closed what was not inherited; what was, and is meant for writing, is reported next. */
-		if (burst_close_all(&sealing->burst, message->pid, true))
-			burst_write(&sealing->burst, now_ms);
-		break;
-	case SHIM_OPENED:
-		shim_opened(sealing, message, now_ms);
-		break;
-	case SHIM_CLOSED:
-		shim_closed(sealing, message, now_ms);
-		break;
-	case SHIM_DUPLICATED:
-		shim_duplicated(sealing, message, now_ms);
-		break;
-	case SHIM_RENAMED:
-		shim_renamed(sealing, message, now_ms);
-		break;
-	case SHIM_LINKED:
-		shim_linked(sealing, message, now_ms);
-		break;
-	case SHIM_UNLINKED:
-		burst_change(&sealing->burst, now_ms);
-		break;
-	case SHIM_EXITING:
-		shim_exiting(sealing, message, now_ms);
-		break;
-	case SHIM_HELD: /* no word about files */
-		break;
-	}
 }
 
 /* What was renamed away and has not come back below the directory is no longer part of it. What has that name by now may be
@@ -213,7 +82,7 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 {
 	unsigned marks;
 
-	if (event->change != DIR_RESCAN && is_ignored(sealing, event->path))
+	if (event->change != DIR_RESCAN && sealing_ignores(sealing, event->path))
 		return;
 	burst_observe(&sealing->burst, now_ms);
 	if (sealing->moved_path && event->change != DIR_MOVED_TO &&
@@ -310,7 +179,7 @@ enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64
 			*at_ms = burst_over_at_ms(burst);
 		return tell(sealing, SEALING_BUSY);
 	}
-	if (!burst->torn)
+	if (!burst->torn || burst_spare_earlier(&sealing->burst))
 		return tell(sealing, SEALING_SEALED);
 	path_set_change_all(&sealing->burst.paths, BURST_DIRTY, 0, BURST_TORN);
 	return tell(sealing, SEALING_TORN);
@@ -366,6 +235,11 @@ void sealing_acknowledge(struct sealing *sealing)
 uint64_t sealing_generation(const struct sealing *sealing)
 {
 	return sealing->burst.generation;
+}
+
+bool sealing_is_spared(const struct sealing *sealing)
+{
+	return sealing->burst.spared;
 }
 
 bool sealing_is_torn(const struct sealing *sealing, const char *path)

@@ -4,7 +4,8 @@
  * Writes that follow each other without a pause are one burst: a checkpoint is rarely one file. A burst is sealed when nothing is
  * open for writing any more, nothing has happened for the quiet time, and no writer died in it. When one did, whatever the burst
  * touched is torn: a killed process closes its files too, and to the kernel that looks like completion. A torn path stays torn until it
- * is written from empty to its close, replaced by a rename, or deleted.
+ * is written from empty to its close, replaced by a rename, or deleted. Of several numbered checkpoints that one process wrote one
+ * after the other, without the pause that would have ended a burst, only the last is torn, and the rest is sealed.
  *
  * Two witnesses report: the shim in the processes (who opened and closed what), and the kernel. Files of processes without the shim
  * are known from the kernel alone: written, closed, quiet, and the job alive.
@@ -58,6 +59,7 @@ void sealing_release(struct sealing *sealing);
 
 /* Files whose path or name matches (fnmatch) neither start a burst nor hold one up: logs that stay open for the whole run. */
 void sealing_ignore(struct sealing *sealing, const char *pattern);
+bool sealing_ignores(const struct sealing *sealing, const char *path);
 
 /* What happened, in the order of each witness. */
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms);
@@ -95,6 +97,9 @@ void sealing_acknowledge(struct sealing *sealing);
 
 /* Another number after every write: what was read between two equal ones was not changed meanwhile. */
 uint64_t sealing_generation(const struct sealing *sealing);
+
+/* What is sealed is what was left of torn work: its newest checkpoint is older than the newest path. */
+bool sealing_is_spared(const struct sealing *sealing);
 
 /* The path itself, or a directory above it. */
 bool sealing_is_torn(const struct sealing *sealing, const char *path);

@@ -227,12 +227,25 @@ static void open_watch(struct tracker *tracker)
 		catch_up(tracker);
 }
 
+static void count_step(void *arg, const char *path)
+{
+	struct tracker *tracker = arg;
+	int64_t step = step_of_path(path);
+
+	if (step > tracker->burst_step && !run_log_matches(path))
+		tracker->burst_step = step;
+}
+
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 {
 	if (verdict != SEALING_SEALED && verdict != SEALING_TORN)
 		return;
 	tracker->saving = false;
 	tracker->sealed_generation = sealing_generation(&tracker->sealing);
+	if (sealing_is_spared(&tracker->sealing)) {
+		tracker->burst_step = -1;
+		sealing_each_closed(&tracker->sealing, count_step, tracker);
+	}
 	tracker->sealed_step = tracker->burst_step;
 	tracker->sealed_fresh = sealing_first_open_ms(&tracker->sealing) != SEALING_NEVER;
 	tracker->burst_step = -1;

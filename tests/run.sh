@@ -40,6 +40,7 @@ valgrind     | build-gcc   | 15
 tidy         | build-gcc   | 15
 e2e-asan     | build-asan  | 15
 bench        | build-gcc   | 5
+frameworks   | build-gcc   | 10
 tree         |             | 1
 '
 
@@ -162,6 +163,17 @@ tree_files() {
 	find . -name .git -prune -o -path './build*' -prune -o -print | sort
 }
 
+# The few whose packages are small (some 80 MB); the others, and the table of all: tests/frameworks/run.sh.
+lane_frameworks() {
+	local code=0
+	tests/frameworks/run.sh --quick || code=$?
+	if [ "$code" -ne 0 ] && grep -qE '^0 passed, 0 failed' "$logs/frameworks.log"; then
+		echo "nothing could be installed"
+		exit 77
+	fi
+	return "$code"
+}
+
 lane_tree() {
 	diff "$scratch/tree-before" <(tree_files) && return
 	echo "files came or went in the source tree while the tests ran"
@@ -201,6 +213,10 @@ count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
 	e2e* | faults | store*) count_pytest "$1" ;;
+	frameworks)
+		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
+		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0
+		;;
 	valgrind) awk '/^== .*: exit 0$/ { passed++ } /^== .*: exit [1-9]/ { failed++ } END { print passed + 0, failed + 0, 0 }' \
 		"$logs/$1.log" ;;
 	*) echo 1 0 0 ;;

@@ -12,8 +12,8 @@ from harness import PYTHON, ROOT, is_alive, wait_for
 
 RANK = str(Path(__file__).resolve().parent / "rank.py")
 TORCH_RANK = str(Path(__file__).resolve().parent / "torch_rank.py")
-# With torch in it: what tests/frameworks/run.sh installs.
-FRAMEWORKS = Path(os.environ.get("REPRIEVE_FRAMEWORKS") or ROOT / "build" / "frameworks" / "venv")
+# With torch: what tests/frameworks/run.sh installs.
+TORCH_PYTHON = Path(os.environ.get("REPRIEVE_FRAMEWORKS_TORCH") or ROOT / "build" / "frameworks" / "torch" / "bin" / "python")
 WORKERS = [pytest.param(0, "fork", id="no-workers"), pytest.param(2, "fork", id="fork"), pytest.param(2, "spawn", id="spawn")]
 
 # `conda run` as it is in conda 23: Python, that writes a script of the shell and waits for it.
@@ -232,10 +232,9 @@ def test_a_rank_that_blocks_the_signal_is_named(place):
 
 
 def torch_python():
-    python = FRAMEWORKS / "bin" / "python"
-    if not python.exists() or not list((FRAMEWORKS / "lib").glob("python3*/site-packages/torch/__init__.py")):
-        pytest.skip(f"no torch in {FRAMEWORKS} (tests/frameworks/run.sh installs it)")
-    return python
+    if not list(TORCH_PYTHON.parents[1].glob("lib/python3*/site-packages/torch/__init__.py")):
+        pytest.skip(f"no torch with {TORCH_PYTHON} (tests/frameworks/run.sh torch installs it)")
+    return TORCH_PYTHON
 
 
 def by_torchrun(python, count):
@@ -256,8 +255,8 @@ def by_accelerate(python, count):
 def test_torch_with_data_loaders(place, launcher, ranks, how, number):
     python = torch_python()
     witness = Witness(place)
-    command = [*launcher(python, ranks), TORCH_RANK, "--log", str(witness.path), "--dir", str(place.directory),
-               "--signal", number, "--workers", "2", "--start", how]
+    command = [*launcher(python, ranks), TORCH_RANK, "--witness", str(witness.path), "--dir", str(place.directory),
+               "--heard", number, "--workers", "2", "--context", how]
     run = start(place, command, witness, ranks, 2, "--checkpoint-signal", number)
     ask(place, run)
     check(run, witness, ranks, number)
@@ -268,8 +267,8 @@ def test_torch_workers_handle_sigterm_and_are_not_asked_in_place_of_their_rank(p
     python = torch_python()
     witness = Witness(place)
     notice = tmp_path / "notice"
-    command = [str(python), TORCH_RANK, "--log", str(witness.path), "--dir", str(place.directory), "--signal", "none",
-               "--workers", "2", "--start", "fork"]
+    command = [str(python), TORCH_RANK, "--witness", str(witness.path), "--dir", str(place.directory), "--heard", "none",
+               "--workers", "2", "--context", "fork"]
     run = start(place, command, witness, 1, 2, "--checkpoint-signal", "TERM", "--notice", f"file:{notice}")
     notice.write_text(json.dumps({"reason": "nobody listens", "in_seconds": 600}))
     run.wait_for_event("hindered")

@@ -1,4 +1,6 @@
-"""As rank.py, with a real DataLoader of torch: its workers handle SIGTERM by themselves. --signal none: no handler at all."""
+"""As rank.py, with a real DataLoader of torch: its workers handle SIGTERM by themselves. --heard none: no handler at all.
+
+No option's name may begin one of torchrun's: its parser takes those behind the script for its own, shortened."""
 import argparse
 import multiprocessing
 import os
@@ -9,11 +11,11 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--log", required=True)
+parser.add_argument("--witness", required=True)
 parser.add_argument("--dir", required=True)
-parser.add_argument("--signal", default="USR1")
+parser.add_argument("--heard", default="USR1")
 parser.add_argument("--workers", type=int, default=2)
-parser.add_argument("--start", default="fork")
+parser.add_argument("--context", default="fork")
 options = parser.parse_args()
 MAIN = os.getpid() if __name__ == "__main__" else 0
 RANK = int(os.environ.get("RANK", "0"))
@@ -22,7 +24,7 @@ asked = False
 
 def write(text):
     role = "rank" if os.getpid() == MAIN else "worker"
-    with open(os.path.join(options.log, "%s.%d" % (role, os.getpid())), "a") as file:
+    with open(os.path.join(options.witness, "%s.%d" % (role, os.getpid())), "a") as file:
         file.write(text + "\n")
 
 
@@ -47,12 +49,12 @@ class Samples(Dataset):
         return torch.tensor([float(index)])
 
 
-if options.signal != "none":
-    signal.signal(getattr(signal, "SIG" + options.signal), handler)
+if options.heard != "none":
+    signal.signal(getattr(signal, "SIG" + options.heard), handler)
 if __name__ == "__main__":
     model = torch.nn.Linear(1, 1)
     loader = DataLoader(Samples(), batch_size=2, num_workers=options.workers,
-                        multiprocessing_context=multiprocessing.get_context(options.start))
+                        multiprocessing_context=multiprocessing.get_context(options.context))
     write("ready")
     for batch in loader:
         model(batch).sum().backward()

@@ -188,6 +188,8 @@ static const struct row {
 	{"a.npy", TEXT("\x93NUMPY\2\0\xff\xff\xff\xff{}        "), CONTENT_TORN},
 	{"a.npy", TEXT("\x93NUMPY\x63\0\xff\xff{}        "), CONTENT_UNKNOWN},
 	{"a.zip", TEXT("PK\3\4PK\5\6\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), CONTENT_TORN},
+	{"__0_0.distcp", TEXT("PK\3\4 and another one"), CONTENT_UNKNOWN},
+	{"__0_0.distcp", TEXT(""), CONTENT_TORN},
 	{"trainer_state.json", TEXT("{\"global_step\": 5}\n"), CONTENT_WHOLE},
 	{"trainer_state.json", TEXT("{\"global_step\": 5"), CONTENT_TORN},
 	{"model.safetensors.index.json", TEXT("{\"weight_map\": {"), CONTENT_TORN},

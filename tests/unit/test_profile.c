@@ -238,6 +238,23 @@ static void test_how_the_job_is_asked(void **state)
 	}
 }
 
+static void test_a_job_that_polls(void **state)
+{
+	struct run_options options = {0};
+	struct profile_choice choice = {
+		.profile = profile_find("lightning"), .why = "chosen", .polls = true};
+	char text[512];
+
+	(void)state;
+	profile_options_apply(&options, &choice);
+	profile_options_format(&options, &choice, text, sizeof(text));
+	assert_non_null(strstr(text, "asked by the flag"));
+	options.ask_chosen = true;
+	options.ask = ASK_NONE;
+	profile_options_format(&options, &choice, text, sizeof(text));
+	assert_non_null(strstr(text, "not asked, as --checkpoint-signal says"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +264,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_exit_codes),
 		cmocka_unit_test(test_how_the_job_is_asked),
+		cmocka_unit_test(test_a_job_that_polls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ class Classifier(Trainer):
         return loss
 
 
-def model():
+def model(dropout=0.1):
     return BertForSequenceClassification(BertConfig(
         vocab_size=17, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, max_position_embeddings=64,
-        num_labels=10))
+        num_labels=10, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout))

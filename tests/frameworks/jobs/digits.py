@@ -14,7 +14,6 @@ _pause = 0.0
 
 
 def arguments(*more):
-    global _pause
     parser = argparse.ArgumentParser()
     parser.add_argument("--dir", required=True)
     parser.add_argument("--steps", type=int, default=120)
@@ -23,9 +22,14 @@ def arguments(*more):
     for name in more:
         parser.add_argument(name, action="store_true")
     parsed = parser.parse_args()
-    _pause = parsed.pause
+    slow_down(parsed.pause)
     os.makedirs(parsed.dir, exist_ok=True)
     return parsed
+
+
+def slow_down(seconds):
+    global _pause
+    _pause = seconds
 
 
 def work():

@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import submitit
 
-from digits import BATCH, CLASSES, PIXELS, batch, report, resumed
+from digits import BATCH, CLASSES, PIXELS, batch, report, resumed, slow_down
 
 
 class Training:
@@ -16,6 +16,7 @@ class Training:
 
     def __call__(self):
         options = self.options
+        slow_down(options.pause)  # it is another process
         for path in sorted(glob.glob(f"{options.dir}/step-*.npz"))[-1:]:
             state = np.load(path)
             self.step, self.weights = int(state["step"]), state["weights"]

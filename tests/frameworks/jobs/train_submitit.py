@@ -1,6 +1,6 @@
 """submitit's local executor; PYTHON is the interpreter of its tasks, as its `python=` argument takes it, with words in front."""
 import os
-import sys
+import time
 
 import submitit
 
@@ -11,5 +11,5 @@ options = arguments()
 executor = submitit.LocalExecutor(folder=f"{options.dir}.submitit", python=os.environ["PYTHON"])
 executor.update_parameters(timeout_min=60, stderr_to_stdout=True)
 job = executor.submit(Training(options))
-code = job._process.wait()
-print(job.stdout(), flush=True)
+while not job.done():
+    time.sleep(0.1)

@@ -1,0 +1,62 @@
+"""Jobs whose saves follow each other too closely for a pause between them."""
+import signal
+
+import pytest
+
+from harness import EXIT_DURABLE, PYTHON, kill_quietly, wait_for
+
+QUIET = ["--quiet-time", "60"]  # no pause on a slow machine is taken for the end of a save
+
+# step-N.bin, one after the other, each written in two pieces; the last one stays half written. One of two, with a name of its own.
+JOB = """
+import os, sys, time
+directory, last, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+def write(path, half):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(b"%06d" % step * 1000)
+        file.flush()
+        if half:
+            print("half", step, flush=True)
+            time.sleep(1000)
+        file.write(b"end")
+for step in range(1, last + 1):
+    write(f"{directory}/{name.replace('N', str(step))}", step == last)
+    time.sleep(0.1)
+"""
+
+
+def whole(step):
+    return b"%06d" % step * 1000 + b"end"
+
+
+@pytest.mark.parametrize("name", ["step-N.bin", "checkpoint-N/model.bin"])
+def test_the_newest_whole_one_is_taken_when_the_job_is_killed_in_the_next(place, name):
+    run = place.run(PYTHON, "-c", JOB, place.directory, 6, name, options=QUIET)
+    run.wait_for_output("half 6")
+    kill_quietly(run.job_pid, signal.SIGKILL)
+    assert run.wait() == 128 + signal.SIGKILL
+    assert place.newest()["step"] == 5
+    again = place.run(PYTHON, "-c", "pass", directory=place.path / "new")
+    assert again.wait() == 0
+    for step in range(1, 6):
+        assert (place.path / "new" / name.replace("N", str(step))).read_bytes() == whole(step)
+    assert not (place.path / "new" / name.replace("N", "6")).exists()
+
+
+def test_and_when_it_is_ended_because_of_a_notice(place, tmp_path):
+    notice = tmp_path / "notice"
+    run = place.run(PYTHON, "-c", JOB, place.directory, 6, "step-N.bin", options=[*QUIET, "--notice", f"file:{notice}"])
+    run.wait_for_output("half 6")
+    notice.write_text('{"in_seconds": 5}')
+    assert run.wait() == EXIT_DURABLE
+    wait_for("durable", lambda: run.events("durable"))
+    assert place.newest()["step"] == 5
+
+
+def test_parts_of_one_checkpoint_are_not_taken_for_checkpoints(place):
+    run = place.run(PYTHON, "-c", JOB, place.directory, 4, "part-N.bin", options=QUIET)
+    run.wait_for_output("half 4")
+    kill_quietly(run.job_pid, signal.SIGKILL)
+    assert run.wait() == 128 + signal.SIGKILL
+    assert place.newest() is None
