@@ -34,7 +34,7 @@
 	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
 		IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-/* Events are read this long after the first: the kernel merges the equal ones of a large write meanwhile. */
+/* The first event is read at once, those behind it this long after: the kernel merges the equal ones of a large write meanwhile. */
 #define GATHER_MS 20
 /* How often a directory that was removed is looked for. */
 #define RETURN_MS 250
@@ -321,6 +321,7 @@ static void became_readable(struct source *source, uint32_t events)
 	struct dir_watch *watch = container_of(source, struct dir_watch, source);
 
 	(void)events;
+	dir_watch_drain(watch);
 	loop_change(watch->loop, source, 0, NULL);
 	loop_arm(watch->loop, &watch->gather, clock_monotonic_ms() + GATHER_MS);
 }

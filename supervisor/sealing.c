@@ -209,6 +209,16 @@ static void kernel_closed(struct sealing *sealing, const char *path, int64_t now
 		sealing->in_doubt = true;
 }
 
+/* By whoever has it open by the shim's word; or unseen, so that only the kernel's word ends it. */
+static void kernel_modified(
+	struct sealing *sealing, const char *path, unsigned marks, int64_t now_ms)
+{
+	bool seen = (marks & BURST_SEEN) && writers_have_open(&sealing->burst.writers, path);
+
+	burst_touch(&sealing->burst, path,
+		(seen ? 0 : BURST_WRITTEN) | (marks & BURST_TORN ? BURST_REWRITTEN : 0), now_ms);
+}
+
 void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int64_t now_ms)
 {
 	unsigned marks;
@@ -226,10 +236,7 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 		burst_touch(&sealing->burst, event->path, 0, now_ms);
 		break;
 	case DIR_MODIFIED:
-		burst_touch(&sealing->burst, event->path,
-			(marks & BURST_SEEN ? 0 : BURST_WRITTEN) |
-				(marks & BURST_TORN ? BURST_REWRITTEN : 0),
-			now_ms);
+		kernel_modified(sealing, event->path, marks, now_ms);
 		break;
 	case DIR_CLOSED_WRITE:
 		kernel_closed(sealing, event->path, now_ms);
@@ -263,7 +270,7 @@ void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end en
 	struct burst *burst = &sealing->burst;
 	const struct writer *found = writers_find(&burst->writers, pid);
 	struct writer writer = found ? *found : (struct writer){0};
-	bool open, cut_off, unsaid;
+	bool open, cut_off, unsaid, failed;
 
 	burst_observe(burst, now_ms);
 	open = burst_close_all(burst, pid, false);
@@ -272,8 +279,38 @@ void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end en
 	cut_off = writer.open_at_exit && end == SEALING_KILLED;
 	/* Between two files of a checkpoint, perhaps. */
 	unsaid = found && !writer.exiting && end != SEALING_EXITED && burst->active;
-	if (!burst->settled && (open || cut_off || unsaid))
+	failed = found && end == SEALING_FAILED && burst->active;
+	if (!burst->settled && (open || cut_off || unsaid || failed))
 		burst_tear(burst, now_ms);
+}
+
+bool sealing_is_unseen(const struct sealing *sealing)
+{
+	return path_set_any(&sealing->burst.paths, BURST_WRITTEN);
+}
+
+void sealing_sighted(struct sealing *sealing, int pid)
+{
+	if (sealing->burst.active)
+		writers_add(&sealing->burst.writers, pid);
+}
+
+bool sealing_waits_for_unseen(const struct sealing *sealing, int64_t now_ms)
+{
+	const struct burst *burst = &sealing->burst;
+
+	return burst->active && burst->writers.open_count == 0 && sealing_is_unseen(sealing) &&
+	       now_ms >= burst_over_at_ms(burst);
+}
+
+void sealing_each_unseen(const struct sealing *sealing, path_set_fn *act, void *argument)
+{
+	path_set_each(&sealing->burst.paths, BURST_WRITTEN, act, argument);
+}
+
+void sealing_nobody_writes(struct sealing *sealing)
+{
+	path_set_change_all(&sealing->burst.paths, BURST_WRITTEN, BURST_WRITTEN, 0);
 }
 
 void sealing_job_ended(struct sealing *sealing, bool clean, int64_t now_ms)

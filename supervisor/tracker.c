@@ -13,6 +13,7 @@
 #include "sealing.h"
 #include "shim_link.h"
 #include "step.h"
+#include "unseen.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,6 +31,7 @@ struct tracker {
 	struct dir_watch *watch; /* NULL: not there yet, or it cannot be watched */
 	struct shim_link *link;  /* NULL: without the shim */
 	struct sealing sealing;
+	struct unseen *unseen;
 	struct inspector *inspector; /* NULL: nobody looks into files */
 	struct timer timer;
 	char blindness[400];
@@ -50,6 +52,40 @@ struct tracker {
 	bool polling; /* `sealed` may lead back here */
 	bool started; /* the job may be writing */
 };
+
+/* --- paths --- */
+
+struct path_list {
+	char **paths;
+	size_t count;
+};
+
+static void add_path(void *arg, const char *path)
+{
+	struct path_list *list = arg;
+
+	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
+	list->paths[list->count++] = text_copy(path);
+	list->paths[list->count] = NULL;
+}
+
+typedef void each_fn(const struct sealing *sealing, path_set_fn *act, void *argument);
+
+/* NULL-terminated; the caller frees it with what is in it. */
+static char **list_of(struct tracker *tracker, each_fn *each)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	each(&tracker->sealing, add_path, &list);
+	return list.paths;
+}
+
+static void free_list(char **paths)
+{
+	for (char **path = paths; *path; path++)
+		free(*path);
+	free(paths);
+}
 
 /* --- what the witnesses say --- */
 
@@ -74,6 +110,7 @@ static void remember_writer(struct tracker *tracker, pid_t pid)
 			tracker->writers[i].ms = clock_monotonic_ms();
 			return;
 		}
+	unseen_watch(tracker->unseen, pid);
 	if (tracker->writer_count == TRACKER_WRITERS)
 		memmove(tracker->writers, tracker->writers + 1,
 			--tracker->writer_count * sizeof(tracker->writers[0]));
@@ -115,6 +152,9 @@ static void shim_said(void *arg, const struct shim_message *message)
 				tracker->options.arg, message->pid, message->descriptor);
 		return;
 	}
+	/* What the kernel told until a file was closed is handed in before: what it tells later was written by somebody else. */
+	if (tracker->watch && message->event != SHIM_OPENED)
+		dir_watch_drain(tracker->watch);
 	sealing_shim(&tracker->sealing, message, clock_monotonic_ms());
 	if (commit_by_shim(tracker->options.profile, message))
 		sealing_commit(&tracker->sealing);
@@ -134,6 +174,8 @@ static void kernel_said(void *arg, const struct dir_event *event)
 	if (text_starts(event->path, ".reprieve"))
 		return;
 	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
+	if (event->change == DIR_CLOSED_WRITE)
+		unseen_closed(tracker->unseen);
 	if (commit_by_kernel(tracker->options.profile, event))
 		sealing_commit(&tracker->sealing);
 	poll_soon(tracker);
@@ -181,6 +223,37 @@ static void look_for_dead_writers(struct tracker *tracker)
 		drain(tracker); /* its last reports were queued before it ended */
 		sealing_process_ended(&tracker->sealing, pid, SEALING_GONE, clock_monotonic_ms());
 	}
+}
+
+static void forget_writer(struct tracker *tracker, pid_t pid)
+{
+	for (size_t i = 0; i < tracker->writer_count; i++)
+		if (tracker->writers[i].pid == pid)
+			tracker->writers[i] = tracker->writers[--tracker->writer_count];
+}
+
+/* How a process ends that was asked to save says nothing about what it saved. */
+static void process_ended(struct tracker *tracker, pid_t pid, enum sealing_end end)
+{
+	bool asked = tracker->sealing.burst.request_ms != SEALING_NEVER;
+
+	drain(tracker);
+	sealing_process_ended(&tracker->sealing, pid,
+		end == SEALING_FAILED && asked ? SEALING_EXITED : end, clock_monotonic_ms());
+	forget_writer(tracker, pid);
+	poll_soon(tracker);
+}
+
+static void writer_ended(void *arg, pid_t pid, enum sealing_end end)
+{
+	process_ended(arg, pid, end);
+}
+
+static void writer_sighted(void *arg, pid_t pid)
+{
+	struct tracker *tracker = arg;
+
+	sealing_sighted(&tracker->sealing, pid);
 }
 
 static enum shim_link_held held(void *arg, int pid, int descriptor)
@@ -321,6 +394,23 @@ bool tracker_is_saving(struct tracker *tracker)
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_BUSY;
 }
 
+/* Something is written of which no process has spoken. */
+static void look_for_unseen(struct tracker *tracker)
+{
+	int64_t now = clock_monotonic_ms();
+	char **paths;
+
+	if (!sealing_is_unseen(&tracker->sealing))
+		return;
+	unseen_look(tracker->unseen, now);
+	if (!sealing_waits_for_unseen(&tracker->sealing, now))
+		return;
+	paths = list_of(tracker, sealing_each_unseen);
+	if (!unseen_may_be_open(tracker->unseen, paths))
+		sealing_nobody_writes(&tracker->sealing);
+	free_list(paths);
+}
+
 static void decide(struct tracker *tracker, bool at_once)
 {
 	enum sealing_verdict verdict;
@@ -331,6 +421,7 @@ static void decide(struct tracker *tracker, bool at_once)
 	tracker->polling = true;
 	open_watch(tracker);
 	drain(tracker);
+	look_for_unseen(tracker);
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
 	if (verdict != SEALING_NOTHING)
 		look_for_dead_writers(tracker);
@@ -371,6 +462,11 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	tracker->timer.fired = timer_fired;
 	tracker->burst_step = tracker->sealed_step = -1;
 	sealing_init(&tracker->sealing, options->quiet_ms);
+	tracker->unseen = unseen_new(&(struct unseen_options){.loop = options->loop,
+		.directory = options->workspace->directory,
+		.sighted = writer_sighted,
+		.ended = writer_ended,
+		.arg = tracker});
 	if (options->looks)
 		tracker->inspector = inspector_new(options->loop, options->workspace->directory,
 			options->profile, looked, tracker);
@@ -397,6 +493,7 @@ void tracker_free(struct tracker *tracker)
 	loop_disarm(tracker->options.loop, &tracker->timer);
 	if (tracker->watch)
 		dir_watch_close(tracker->watch);
+	unseen_free(tracker->unseen);
 	inspector_free(tracker->inspector);
 	if (tracker->link)
 		shim_link_close(tracker->link);
@@ -438,12 +535,9 @@ void tracker_requested(struct tracker *tracker)
 
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
-	drain(tracker);
-	sealing_process_ended(&tracker->sealing, pid,
-		WIFSIGNALED(wait_status) ? SEALING_KILLED : SEALING_EXITED, clock_monotonic_ms());
-	for (size_t i = 0; i < tracker->writer_count; i++)
-		if (tracker->writers[i].pid == pid)
-			tracker->writers[i] = tracker->writers[--tracker->writer_count];
+	enum sealing_end end = WEXITSTATUS(wait_status) == 0 ? SEALING_EXITED : SEALING_FAILED;
+
+	process_ended(tracker, pid, WIFSIGNALED(wait_status) ? SEALING_KILLED : end);
 	tracker_poll(tracker);
 }
 
@@ -490,42 +584,19 @@ bool tracker_is_settled(struct tracker *tracker, uint64_t *generation)
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_NOTHING;
 }
 
-struct path_list {
-	char **paths;
-	size_t count;
-};
-
-static void add_path(void *arg, const char *path)
-{
-	struct path_list *list = arg;
-
-	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
-	list->paths[list->count++] = text_copy(path);
-	list->paths[list->count] = NULL;
-}
-
 char **tracker_torn(struct tracker *tracker)
 {
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	sealing_each_torn(&tracker->sealing, add_path, &list);
-	return list.paths;
+	return list_of(tracker, sealing_each_torn);
 }
 
 char **tracker_closed(struct tracker *tracker)
 {
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	sealing_each_closed(&tracker->sealing, add_path, &list);
-	return list.paths;
+	return list_of(tracker, sealing_each_closed);
 }
 
 char **tracker_open(struct tracker *tracker)
 {
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	sealing_each_open(&tracker->sealing, add_path, &list);
-	return list.paths;
+	return list_of(tracker, sealing_each_open);
 }
 
 size_t tracker_writers(const struct tracker *tracker, struct tracker_writer *writers, size_t most)
