@@ -114,8 +114,13 @@ bool holders_is_up(pid_t pid)
  */
 enum holders_word holders_of_file(const char *path)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat status;
 
+	if (lstat(path, &status) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? HOLDERS_NONE : HOLDERS_UNKNOWN;
+	if (!S_ISREG(status.st_mode))
+		return HOLDERS_NONE;
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fcntl(fd, F_SETSIG, SIGURG) < 0)
 		return HOLDERS_UNKNOWN;
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)

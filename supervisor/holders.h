@@ -27,7 +27,8 @@ enum holders_word {
 	HOLDERS_UNKNOWN, /* another user's file, or a file system that does not say: NFS, FUSE */
 };
 /* Has anybody on this machine got the file open for writing, or mapped, whatever process and container it is in? Does not block, does
- * not wait for others, and a process that opens it meanwhile waits for some microseconds. */
+ * not wait for others, and a process that opens it meanwhile waits for some microseconds. NONE too for what is
+ * gone, or no regular file. */
 enum holders_word holders_of_file(const char *path);
 
 #endif

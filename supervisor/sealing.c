@@ -92,6 +92,7 @@ static void shim_linked(struct sealing *sealing, const struct shim_message *mess
 	}
 	writers_add(&sealing->burst.writers, message->pid);
 	burst_touch(&sealing->burst, message->path2, BURST_SEEN | inherited, now_ms);
+	path_set_unmark(&sealing->burst.paths, message->path2, BURST_WRITTEN);
 }
 
 static void shim_exiting(
@@ -233,7 +234,9 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 	marks = path_set_marks(&sealing->burst.paths, event->path);
 	switch (event->change) {
 	case DIR_CREATED:
-		burst_touch(&sealing->burst, event->path, 0, now_ms);
+		/* Perhaps open, with all that it will have still in a buffer; or a link. */
+		burst_touch(&sealing->burst, event->path, marks & BURST_SEEN ? 0 : BURST_WRITTEN,
+			now_ms);
 		break;
 	case DIR_MODIFIED:
 		kernel_modified(sealing, event->path, marks, now_ms);
@@ -343,7 +346,8 @@ enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64
 	if (!burst->active)
 		return tell(sealing, SEALING_NOTHING);
 	if (!burst_is_over(burst, now_ms)) {
-		if (!burst_is_being_written(burst))
+		/* Then it can be found out that nobody writes. */
+		if (burst->writers.open_count == 0 && now_ms < burst_over_at_ms(burst))
 			*at_ms = burst_over_at_ms(burst);
 		return tell(sealing, SEALING_BUSY);
 	}

@@ -149,13 +149,26 @@ void unseen_closed(struct unseen *unseen)
 	}
 }
 
-bool unseen_may_be_open(const struct unseen *unseen, char *const *paths)
+static void note_any(void *arg, pid_t pid)
 {
+	(void)pid;
+	*(bool *)arg = true;
+}
+
+bool unseen_may_be_open(struct unseen *unseen, char *const *paths)
+{
+	bool unknown = false;
+	bool any = false;
+
 	for (; *paths; paths++) {
 		auto_free char *path = text_format("%s/%s", unseen->options.directory, *paths);
+		enum holders_word word = holders_of_file(path);
 
-		if (holders_of_file(path) != HOLDERS_NONE)
+		if (word == HOLDERS_SOME)
 			return true;
+		unknown |= word == HOLDERS_UNKNOWN;
 	}
-	return false;
+	if (unknown)
+		holders_find(unseen->options.directory, note_any, &any);
+	return any;
 }

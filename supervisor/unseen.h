@@ -37,7 +37,7 @@ void unseen_look(struct unseen *unseen, int64_t now_ms);
 /* A file that was written unseen has no writer any more, says the kernel. */
 void unseen_closed(struct unseen *unseen);
 
-/* False when all of `paths` (relative; NULL-terminated) are held by nobody, for sure. */
-bool unseen_may_be_open(const struct unseen *unseen, char *const *paths);
+/* False when all of `paths` (relative; NULL-terminated) are held by nobody; where the file system does not say, by none of ours. */
+bool unseen_may_be_open(struct unseen *unseen, char *const *paths);
 
 #endif

@@ -27,7 +27,7 @@ VIEWS = ("shim", "off", "blind")
 FILES = {
     "plain": "mid:kill mid:late mid:abort mid:exit mid:space",
     "synced": "mid:kill",
-    "buffered": "mid:kill mid:exit",
+    "buffered": "mid:kill mid:late mid:exit",
     "renamed": "mid:kill rename:kill rename:late",
     "tmpfile": "mid:kill rename:kill",
     "linked_early": "mid:kill",
