@@ -28,7 +28,6 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #define EVENTS                                                                              \
 	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
@@ -436,31 +435,4 @@ bool dir_watch_is_complete(const struct dir_watch *watch)
 int dir_watch_descriptor(const struct dir_watch *watch)
 {
 	return watch->source.fd;
-}
-
-bool dir_watch_is_blind(const char *directory)
-{
-	/* f_type, as in linux/magic.h and the file systems' own sources. */
-	static const uint32_t network[] = {
-		0x6969,     /* NFS */
-		0x0bd00bd0, /* Lustre */
-		0x65735546, /* FUSE, virtiofs */
-		0x01021997, /* 9p */
-		0xff534d42, /* CIFS */
-		0xfe534d42, /* SMB2 */
-		0x517b,     /* SMB */
-		0x00c36400, /* Ceph */
-		0x47504653, /* GPFS */
-		0x19830326, /* BeeGFS */
-		0x5346414f, /* AFS */
-	};
-	struct statfs status;
-
-	if (statfs(directory, &status) < 0)
-		return false;
-	for (size_t i = 0; i < sizeof(network) / sizeof(network[0]); i++) {
-		if ((uint32_t)status.f_type == network[i])
-			return true;
-	}
-	return false;
 }

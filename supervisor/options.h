@@ -50,6 +50,7 @@ struct run_options {
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
+	bool polls; /* the checkpoint directory, wherever it is */
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool strict;
 	bool dry_run;

@@ -241,6 +241,10 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 	case DIR_MODIFIED:
 		kernel_modified(sealing, event->path, marks, now_ms);
 		break;
+	case DIR_CHANGED:
+		/* By whom, and whether it is open, a look cannot see. And it is late: what is torn by now stays so. */
+		burst_touch(&sealing->burst, event->path, 0, now_ms);
+		break;
 	case DIR_CLOSED_WRITE:
 		kernel_closed(sealing, event->path, now_ms);
 		break;
@@ -304,6 +308,11 @@ bool sealing_waits_for_unseen(const struct sealing *sealing, int64_t now_ms)
 
 	return burst->active && burst->writers.open_count == 0 && sealing_is_unseen(sealing) &&
 	       now_ms >= burst_over_at_ms(burst);
+}
+
+int64_t sealing_last_ms(const struct sealing *sealing)
+{
+	return sealing->burst.last_ms;
 }
 
 void sealing_each_unseen(const struct sealing *sealing, path_set_fn *act, void *argument)

@@ -69,6 +69,8 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 bool sealing_is_unseen(const struct sealing *sealing);
 void sealing_sighted(struct sealing *sealing, int pid);
 bool sealing_waits_for_unseen(const struct sealing *sealing, int64_t now_ms);
+/* The last event, by either witness. */
+int64_t sealing_last_ms(const struct sealing *sealing);
 void sealing_each_unseen(const struct sealing *sealing, path_set_fn *act, void *argument);
 void sealing_nobody_writes(struct sealing *sealing);
 

@@ -8,6 +8,8 @@
 #include "commit.h"
 #include "dir_watch.h"
 #include "inspector.h"
+#include "network_fs.h"
+#include "poller.h"
 #include "run_log.h"
 #include "save_shape.h"
 #include "sealing.h"
@@ -32,6 +34,7 @@ struct tracker {
 	struct shim_link *link;  /* NULL: without the shim */
 	struct sealing sealing;
 	struct unseen *unseen;
+	struct poller *poller;       /* NULL: the kernel tells of everything */
 	struct inspector *inspector; /* NULL: nobody looks into files */
 	struct timer timer;
 	char blindness[400];
@@ -51,6 +54,7 @@ struct tracker {
 	int64_t closed_ms;
 	bool polling; /* `sealed` may lead back here */
 	bool started; /* the job may be writing */
+	bool lost;    /* events of the kernel */
 };
 
 /* --- paths --- */
@@ -179,6 +183,7 @@ static void kernel_said(void *arg, const struct dir_event *event)
 	if (commit_by_kernel(tracker->options.profile, event))
 		sealing_commit(&tracker->sealing);
 	poll_soon(tracker);
+	tracker->lost |= event->change == DIR_RESCAN;
 	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
 		event->change != DIR_MOVED_FROM)
 		touched(tracker, event->path);
@@ -265,39 +270,88 @@ static enum shim_link_held held(void *arg, int pid, int descriptor)
 
 /* --- deciding --- */
 
-/* The directory came after us: what is in it by now was written since. */
+/* --- looking, where the kernel does not tell --- */
+
+static void look_found(void *arg, const char *path)
+{
+	kernel_said(arg, &(struct dir_event){.change = DIR_CHANGED, .path = path});
+}
+
+static void looked(void *arg)
+{
+	poll_soon(arg);
+}
+
+static void start_looking(struct tracker *tracker, bool all)
+{
+	if (!tracker->poller)
+		tracker->poller = poller_new(&(struct poller_options){.loop = tracker->options.loop,
+			.directory = tracker->options.workspace->directory,
+			.quiet_ms = tracker->options.quiet_ms,
+			.all = all,
+			.changed = look_found,
+			.looked = looked,
+			.arg = tracker});
+}
+
+/* The directory came after us, or events were lost: what is in it by now may have been written since. */
 static void catch_up(struct tracker *tracker)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 
 	if (workspace_files(tracker->options.workspace->directory, &files, NULL) < 0)
 		return;
-	for (size_t i = 0; i < files.count; i++) {
-		struct dir_event event = {.change = DIR_CREATED, .path = files.items[i].path};
+	for (size_t i = 0; i < files.count; i++)
+		look_found(tracker, files.items[i].path);
+}
 
-		kernel_said(tracker, &event);
-	}
+static void say_blind(struct tracker *tracker, const char *why)
+{
+	snprintf(tracker->blindness, sizeof(tracker->blindness),
+		"%.200s is looked through every %.1f s: %.150s",
+		tracker->options.workspace->directory,
+		(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000, why);
 }
 
 static void open_watch(struct tracker *tracker)
 {
 	const char *directory = tracker->options.workspace->directory;
+	const char *network;
 	struct err err;
 
-	if (tracker->watch || !file_is_directory(directory))
+	if (tracker->watch || tracker->poller || !file_is_directory(directory))
 		return;
+	network = network_fs_of(directory);
 	if (dir_watch_open(tracker->options.loop, directory, kernel_said, tracker, &tracker->watch,
 		    &err) < 0)
+		say_blind(tracker, err.text);
+	else if (network)
 		snprintf(tracker->blindness, sizeof(tracker->blindness),
-			"the kernel's events for %.200s are not to be had: %.150s", directory,
-			err.text);
-	else if (dir_watch_is_blind(directory))
-		snprintf(tracker->blindness, sizeof(tracker->blindness),
-			"%.200s is on a network file system: what other machines write there is "
-			"not seen",
-			directory);
-	if (tracker->watch && tracker->started)
+			"%.200s is on %s, where the kernel does not tell what other machines "
+			"write: it is looked through every %.1f s",
+			directory, network,
+			(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000);
+	if (!tracker->watch || network || tracker->options.polls)
+		start_looking(tracker, tracker->started);
+	else if (tracker->started)
 		catch_up(tracker);
+}
+
+/* Events were lost, or some directories could not be watched. */
+static void catch_up_after_loss(struct tracker *tracker)
+{
+	if (!tracker->lost)
+		return;
+	tracker->lost = false;
+	if (tracker->watch && !dir_watch_is_complete(tracker->watch) && !tracker->poller) {
+		log_warn("not all directories below %s can be watched (limit: "
+			 "fs.inotify.max_user_watches): it is looked through every %.1f s",
+			tracker->options.workspace->directory,
+			(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000);
+		start_looking(tracker, true);
+	} else if (!tracker->poller) {
+		catch_up(tracker);
+	}
 }
 
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
@@ -314,11 +368,6 @@ static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 	sealing_acknowledge(&tracker->sealing);
 	if (verdict == SEALING_SEALED)
 		tracker->options.sealed(tracker->options.arg);
-}
-
-static void looked(void *arg)
-{
-	poll_soon(arg);
 }
 
 static void tell_of_closed(struct tracker *tracker)
@@ -338,7 +387,7 @@ static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t
 	int64_t now = clock_monotonic_ms();
 
 	/* Once a second is enough for what has no event of its own: a directory that appears, writers that die unseen. */
-	if (verdict == SEALING_NOTHING && tracker->watch) {
+	if (verdict == SEALING_NOTHING && (tracker->watch || tracker->poller)) {
 		loop_disarm(tracker->options.loop, &tracker->timer);
 		return;
 	}
@@ -411,6 +460,14 @@ static void look_for_unseen(struct tracker *tracker)
 	free_list(paths);
 }
 
+/* What is still by the kernel's word has been so by the look of it, too. */
+static bool looked_after(struct tracker *tracker)
+{
+	return !tracker->poller ||
+	       poller_has_looked_since(tracker->poller,
+		       sealing_last_ms(&tracker->sealing) + tracker->options.quiet_ms / 2);
+}
+
 static void decide(struct tracker *tracker, bool at_once)
 {
 	enum sealing_verdict verdict;
@@ -421,6 +478,7 @@ static void decide(struct tracker *tracker, bool at_once)
 	tracker->polling = true;
 	open_watch(tracker);
 	drain(tracker);
+	catch_up_after_loss(tracker);
 	look_for_unseen(tracker);
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
 	if (verdict != SEALING_NOTHING)
@@ -428,6 +486,8 @@ static void decide(struct tracker *tracker, bool at_once)
 	if (tracker->link && (verdict == SEALING_BUSY || sealing_in_doubt(&tracker->sealing)))
 		sealing_verify(&tracker->sealing, held, tracker, clock_monotonic_ms());
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	if (verdict == SEALING_SEALED && !at_once && !looked_after(tracker))
+		verdict = SEALING_BUSY;
 	if (verdict == SEALING_SEALED && tracker->inspector)
 		verdict = inspector_judge(tracker->inspector, &tracker->sealing, at_once, &at_ms);
 	take_verdict(tracker, verdict);
@@ -494,6 +554,7 @@ void tracker_free(struct tracker *tracker)
 	if (tracker->watch)
 		dir_watch_close(tracker->watch);
 	unseen_free(tracker->unseen);
+	poller_free(tracker->poller);
 	inspector_free(tracker->inspector);
 	if (tracker->link)
 		shim_link_close(tracker->link);
@@ -547,6 +608,8 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 
 	open_watch(tracker);
 	drain(tracker);
+	if (tracker->poller)
+		poller_look_now(tracker->poller);
 	if (end == TRACKER_DOUBTFUL)
 		clean = tracker->sealed_shape != 0 &&
 			save_shape_of(&tracker->sealing) == tracker->sealed_shape;
