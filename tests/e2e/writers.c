@@ -81,8 +81,8 @@ static void buffered(void)
 
 static void raw(void)
 {
-	int file = check(syscall(
-		SYS_openat, AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+	int file =
+		check(syscall(SYS_openat, AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644));
 
 	check(syscall(SYS_write, file, data, SIZE / 2));
 	at("mid");
@@ -116,9 +116,9 @@ static void ring_open(void)
 		exit(77);
 	ring.submissions = map(ring.params.sq_off.array + ring.params.sq_entries * sizeof(uint32_t),
 		IORING_OFF_SQ_RING);
-	ring.completions = map(ring.params.cq_off.cqes + ring.params.cq_entries *
-							 sizeof(struct io_uring_cqe),
-		IORING_OFF_CQ_RING);
+	ring.completions =
+		map(ring.params.cq_off.cqes + ring.params.cq_entries * sizeof(struct io_uring_cqe),
+			IORING_OFF_CQ_RING);
 	ring.entries = map(ring.params.sq_entries * sizeof(struct io_uring_sqe), IORING_OFF_SQES);
 }
 
@@ -127,8 +127,8 @@ static int ring_do(struct io_uring_sqe entry)
 	uint32_t *tail = (uint32_t *)(ring.submissions + ring.params.sq_off.tail);
 	uint32_t *head = (uint32_t *)(ring.completions + ring.params.cq_off.head);
 	uint32_t place = *tail & (ring.params.sq_entries - 1);
-	struct io_uring_cqe *done = (struct io_uring_cqe *)(ring.completions +
-							    ring.params.cq_off.cqes);
+	struct io_uring_cqe *done =
+		(struct io_uring_cqe *)(ring.completions + ring.params.cq_off.cqes);
 
 	ring.entries[place] = entry;
 	((uint32_t *)(ring.submissions + ring.params.sq_off.array))[place] = place;
@@ -149,10 +149,8 @@ static void uring(void)
 		.addr = (uintptr_t)temporary,
 		.len = 0644,
 		.open_flags = O_WRONLY | O_CREAT | O_TRUNC});
-	ring_do((struct io_uring_sqe){.opcode = IORING_OP_WRITE,
-		.fd = file,
-		.addr = (uintptr_t)data,
-		.len = SIZE / 2});
+	ring_do((struct io_uring_sqe){
+		.opcode = IORING_OP_WRITE, .fd = file, .addr = (uintptr_t)data, .len = SIZE / 2});
 	at("mid");
 	ring_do((struct io_uring_sqe){.opcode = IORING_OP_WRITE,
 		.fd = file,
@@ -165,7 +163,7 @@ static void uring(void)
 		.fd = AT_FDCWD,
 		.addr = (uintptr_t)temporary,
 		.len = (uint32_t)AT_FDCWD,
-		.addr2 = (uintptr_t)final});
+		.addr2 = (uintptr_t) final});
 }
 
 int main(int argc, char **argv)
@@ -180,8 +178,8 @@ int main(int argc, char **argv)
 	snprintf(final, sizeof(final), "%s/step-%s.bin", argv[3], argv[4]);
 	snprintf(temporary, sizeof(temporary), "%s/step-%s.bin.tmp", argv[3], argv[4]);
 	while (used < SIZE)
-		used += sprintf(data + used, "data of save %s, and nothing of any other\n",
-			argv[4]);
+		used += sprintf(
+			data + used, "data of save %s, and nothing of any other\n", argv[4]);
 	if (strcmp(argv[1], "plain") == 0)
 		plain(final);
 	else if (strcmp(argv[1], "renamed") == 0)
