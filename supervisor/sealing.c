@@ -136,6 +136,8 @@ static void shim_renamed(
 
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
+	struct writer *writer;
+
 	burst_observe(&sealing->burst, now_ms);
 	if (message->lost) {
 		burst_write(&sealing->burst, now_ms);
@@ -172,6 +174,9 @@ void sealing_shim(struct sealing *sealing, const struct shim_message *message, i
 	case SHIM_HELD: /* no word about files */
 		break;
 	}
+	writer = writers_find(&sealing->burst.writers, message->pid);
+	if (writer)
+		writer->elsewhere = message->flags & SHIM_FLAG_ELSEWHERE;
 }
 
 /* What was renamed away and has not come back below the directory is no longer part of it. What has that name by now may be
@@ -208,6 +213,7 @@ static void kernel_closed(struct sealing *sealing, const char *path, int64_t now
 	/* By a raw system call, perhaps; or another descriptor of two. */
 	if (writers_have_open(&sealing->burst.writers, path))
 		sealing->in_doubt = true;
+	writers_closed(&sealing->burst.writers, path);
 }
 
 /* By whoever has it open by the shim's word; or unseen, so that only the kernel's word ends it. */
@@ -293,6 +299,12 @@ void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end en
 
 bool sealing_is_unseen(const struct sealing *sealing)
 {
+	const struct writers *writers = &sealing->burst.writers;
+
+	/* Who has a number of another namespace, and a file open, has spoken; but who it is has to be found. */
+	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
+		if (writers->processes[i].elsewhere)
+			return true;
 	return path_set_any(&sealing->burst.paths, BURST_WRITTEN);
 }
 
@@ -490,7 +502,14 @@ void sealing_verify(struct sealing *sealing, sealing_held_fn *held, void *argume
 	for (size_t i = 0; i < writers->open_count;) {
 		struct writer_open *open = &writers->opens[i];
 		int pid = open->pid;
-		enum shim_link_held answer = held(argument, pid, open->descriptor);
+		const struct writer *writer = writers_find(writers, pid);
+		enum shim_link_held answer;
+
+		/* What the kernel has closed and the shim has not was closed by the end of the process. */
+		if (writer && writer->elsewhere)
+			answer = open->closed ? SHIM_LINK_GONE : SHIM_LINK_HELD;
+		else
+			answer = held(argument, pid, open->descriptor);
 
 		if (answer == SHIM_LINK_RELEASED) {
 			writers_close(writers, open);

@@ -166,7 +166,8 @@ static void shim_said(void *arg, const struct shim_message *message)
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING ||
 		message->event == SHIM_UNLINKED)
 		return;
-	remember_writer(tracker, message->pid);
+	if (!(message->flags & SHIM_FLAG_ELSEWHERE))
+		remember_writer(tracker, message->pid);
 	touched(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
 }
 

@@ -21,6 +21,9 @@ HERE = Path(__file__).resolve().parent
 QUIET = "500ms"
 SIDE_BY_SIDE = 10
 VIEWS = ("shim", "off", "blind")
+# In a PID namespace of its own, where its number is one that nobody has outside.
+ELSEWHERE = ("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c",
+             'echo $(($(cat /proc/sys/kernel/pid_max) - 2000)) > /proc/sys/kernel/ns_last_pid && "$@"; exit $?', "sh")
 
 # Writers of one file: there each state between is another file's, or none.
 FILES = {
@@ -68,6 +71,8 @@ PROGRAMS = {
     "musl": {"plain": "mid:kill", "renamed": "rename:kill"},
     "musl-static": {"plain": "mid:kill", "renamed": "mid:kill"},
 }
+SPACED = {("plain", "whole"), ("plain", "mid:kill"), ("plain", "mid:late"), ("renamed", "whole"), ("renamed", "rename:kill"), ("mapped", "mid:late"),
+          ("pair", "whole"), ("pair", "between:kill")}
 COMPILERS = {"glibc": ["gcc"], "glibc-static": ["gcc", "-static"], "musl": ["musl-gcc"], "musl-static": ["musl-gcc", "-static"]}
 
 
@@ -100,7 +105,7 @@ def rows():
     table += [Row(kind, ways, road, compiler) for compiler, kinds in PROGRAMS.items() for kind, deaths in kinds.items()
               for road in ("self", "child") for ways in ("whole", *deaths.split())]
     for row in table:
-        for view in VIEWS:
+        for view in (*VIEWS, *(["elsewhere"] if (row.kind, row.ways) in SPACED and row.road != "fork" and not row.compiler else [])):
             yield Row(row.kind, row.ways, row.road, row.compiler, view)
 
 
@@ -157,6 +162,8 @@ class Story:
         command += [self.program] if self.program else []
         if row.view == "blind" and row.road != "child":
             command = ["env", "-u", "LD_PRELOAD", *command]
+        if row.view == "elsewhere":
+            command = [*ELSEWHERE, *command]
         environment = {"WRITERS_PAUSE": "0.4"} if row.unseen else {}
         return self.place.run(*command, **environment, options=("--quiet-time", QUIET, *(("--shim", "off") if row.view == "off" else ())))
 
@@ -257,6 +264,8 @@ def run_row(path, row, programs):
         pytest.skip(missing)
     if row.kind == "uring" and subprocess.run([program, "uring", "whole", str(path.parent), "probe"]).returncode == 77:
         pytest.skip("the kernel refuses io_uring")
+    if row.view == "elsewhere" and subprocess.run([*ELSEWHERE, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no PID namespaces here")
     if row.unseen and KERNEL < (6, 15):
         pytest.skip("this kernel does not tell how a process ended that is not our child")
     if row.kind == "raw" and not writers.SYS_OPENAT:

@@ -133,6 +133,12 @@ static const struct row rows[] = {
 	{"cut off by name, for which no close comes", "O 1 3 a; kc a; km a; C 1 3 a; kw a; km a; +1000; = busy; nobody; = sealed"},
 	{"a late kernel close is a burst of its own", "O 1 3 a; km a; C 1 3 a; +1000; = sealed; ack; kw a; = busy; +1000; = sealed"},
 
+	{"elsewhere: closed as anywhere", "N O 1 3 a; kc a; km a; C 1 3 a; kw a; verify gone; verify gone; +1000; = sealed; good a"},
+	{"elsewhere: its number is nobody's here", "N O 1 3 a; verify gone; verify gone; = busy; C 1 3 a; kw a; +1000; = sealed; good a"},
+	{"elsewhere: killed in the middle of a file", "N O 1 3 a; kc a; km a; kw a; verify held; = busy; verify held; torn a; +1000; = torn"},
+	{"elsewhere: the kernel's word comes first", "N O 1 3 a; kc a; km a; kw a; verify held; C 1 3 a; verify held; +1000; = sealed; good a"},
+	{"elsewhere: found, and killed", "N O 1 3 a; km a; sighted 7; kw a; end 7 killed; torn a; verify held; verify held; +1000; = torn"},
+
 	{"a new directory is nothing to save", "kD s; +1000; = nothing"},
 	{"a deletion is nothing to save", "kd a; +1000; = nothing"},
 	{"a deletion goes on with a burst", "O 1 3 a; C 1 3 a; +900; kd b; +900; = busy; +100; = sealed"},
@@ -178,14 +184,18 @@ static const char *verdict_name(enum sealing_verdict verdict)
 struct teller {
 	struct sealing sealing;
 	int64_t now;
+	unsigned where; /* flags of what the shim says */
 	char *word[4];
 };
 
 static void tell_shim(struct teller *teller, enum shim_event event, unsigned flags)
 {
 	static char none[1];
-	struct shim_message message = {
-		.event = event, .flags = flags, .descriptor = -1, .path = "", .path2 = ""};
+	struct shim_message message = {.event = event,
+		.flags = flags | teller->where,
+		.descriptor = -1,
+		.path = "",
+		.path2 = ""};
 
 	message.pid = atoi(teller->word[1]);
 	if (!teller->word[3])
@@ -319,6 +329,12 @@ static void run(const struct row *row)
 		memset(teller.word, 0, sizeof(teller.word));
 		for (size_t i = 0; i < 4; i++)
 			teller.word[i] = strtok_r(i == 0 ? part : NULL, " ", &rest);
+		/* "N O 1 3 a": by a process of another namespace; and all that follows. */
+		if (text_equal(teller.word[0], "N")) {
+			teller.where = SHIM_FLAG_ELSEWHERE;
+			memmove(teller.word, teller.word + 1, 3 * sizeof(teller.word[0]));
+			teller.word[3] = strtok_r(NULL, " ", &rest);
+		}
 		step(&teller, row->name);
 	}
 	sealing_release(&teller.sealing);
