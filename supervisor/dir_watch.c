@@ -10,6 +10,7 @@
  *   entries are renamed one by one; the index by name is out of order then, and no function that uses it is called.
  * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the entry stays). They are given
  *   the empty name and stay until dir_watch_close(): some 150 bytes for each directory that was deleted.
+ * - A queue that ran over is one event without a path, and nothing is looked for again. We watch what has come, and say RESCAN.
  * - All its state is global: one dir_watch in a process.
  */
 #include "dir_watch.h"
