@@ -12,7 +12,7 @@ readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev 
 	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest lz4 tar strace util-linux procps
-	tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev)
+	bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
 readonly venv=(python3-venv)
 readonly node=(nodejs npm)

@@ -5,6 +5,7 @@
 
 #include "mapped.h"
 #include "shield.h"
+#include "supervisor.h"
 #include "tracked.h"
 
 #include <errno.h>
@@ -23,6 +24,8 @@ _Atomic int report_state = REPORT_UNTRIED;
 static struct shim_header *header;
 static struct shim_record *records;
 static _Atomic int owner;
+/* SHIM_FLAG_ELSEWHERE or 0; -1 until this process has looked: a child may be born into a namespace of its own. */
+static _Atomic int elsewhere = -1;
 static atomic_bool said_exiting;
 
 /* pthread_atfork() itself is linked in from a static part of glibc that asks for this symbol; musl has only the former. */
@@ -42,6 +45,7 @@ static void forked(void)
 	tracked_clear();
 	atomic_store(&said_exiting, false);
 	atomic_store(&owner, process());
+	atomic_store(&elsewhere, -1);
 	mapped_clear();
 	shield_forked();
 }
@@ -173,6 +177,17 @@ static uint16_t put(struct shim_record *record, size_t at, const struct place *p
 	return place->length;
 }
 
+static unsigned where(void)
+{
+	int flag = atomic_load(&elsewhere);
+
+	if (flag < 0) {
+		flag = supervisor_is_elsewhere(header) ? (int)SHIM_FLAG_ELSEWHERE : 0;
+		atomic_store(&elsewhere, flag);
+	}
+	return (unsigned)flag;
+}
+
 void report_send(enum shim_event event, int descriptor, unsigned flags, const struct place *path,
 	const struct place *path2)
 {
@@ -183,7 +198,7 @@ void report_send(enum shim_event event, int descriptor, unsigned flags, const st
 	record.pid = (uint32_t)process();
 	record.descriptor = descriptor;
 	record.event = (uint16_t)event;
-	record.flags = (uint16_t)flags;
+	record.flags = (uint16_t)(flags | where());
 	if (path) {
 		record.device = path->device;
 		record.inode = path->inode;

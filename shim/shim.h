@@ -58,6 +58,7 @@ enum shim_shield {
 #define SHIM_FLAG_FAILED 8u         /* CLOSED: close or the last flush failed, so content is missing */
 #define SHIM_FLAG_UNFLUSHED 16u     /* EXITING: by _exit(), so streams that are still open lose what they buffer */
 #define SHIM_FLAG_EXCHANGED 32u     /* RENAMED: both exist and changed places */
+#define SHIM_FLAG_ELSEWHERE 64u     /* any: `pid` is a number of another PID namespace than the supervisor's */
 
 // clang-format on
 

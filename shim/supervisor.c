@@ -70,21 +70,33 @@ bool supervisor_lives(const struct shim_header *header)
 	return stat_is_of(line, (size_t)got, header->supervisor_start);
 }
 
-bool supervisor_is_known(const struct shim_header *header)
+/* -1: it cannot be told. */
+static int same_namespace(const struct shim_header *header)
 {
 #if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
 	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
-	bool known;
+	int same = -1;
 
 	if (fd < 0)
-		return false;
-	known = syscall(SYS_fstat, fd, &status) == 0 && status.st_dev == header->namespace_device &&
-		status.st_ino == header->namespace_inode;
+		return -1;
+	if (syscall(SYS_fstat, fd, &status) == 0)
+		same = status.st_dev == header->namespace_device &&
+		       status.st_ino == header->namespace_inode;
 	syscall(SYS_close, fd);
-	return known;
+	return same;
 #else
 	(void)header;
-	return false;
+	return -1;
 #endif
+}
+
+bool supervisor_is_known(const struct shim_header *header)
+{
+	return same_namespace(header) == 1;
+}
+
+bool supervisor_is_elsewhere(const struct shim_header *header)
+{
+	return same_namespace(header) == 0;
 }

@@ -12,4 +12,7 @@ bool supervisor_lives(const struct shim_header *header);
 /* False in another PID namespace, where it cannot be told from others. */
 bool supervisor_is_known(const struct shim_header *header);
 
+/* True in another PID namespace, for sure: there our number means somebody else, or nobody. */
+bool supervisor_is_elsewhere(const struct shim_header *header);
+
 #endif

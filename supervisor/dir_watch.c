@@ -10,6 +10,7 @@
  *   entries are renamed one by one; the index by name is out of order then, and no function that uses it is called.
  * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the entry stays). They are given
  *   the empty name and stay until dir_watch_close(): some 150 bytes for each directory that was deleted.
+ * - A queue that ran over is one event without a path, and nothing is looked for again. We watch what has come, and say RESCAN.
  * - All its state is global: one dir_watch in a process.
  */
 #include "dir_watch.h"
@@ -28,13 +29,12 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #define EVENTS                                                                              \
 	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
 		IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-/* Events are read this long after the first: the kernel merges the equal ones of a large write meanwhile. */
+/* The first event is read at once, those behind it this long after: the kernel merges the equal ones of a large write meanwhile. */
 #define GATHER_MS 20
 /* How often a directory that was removed is looked for. */
 #define RETURN_MS 250
@@ -321,6 +321,7 @@ static void became_readable(struct source *source, uint32_t events)
 	struct dir_watch *watch = container_of(source, struct dir_watch, source);
 
 	(void)events;
+	dir_watch_drain(watch);
 	loop_change(watch->loop, source, 0, NULL);
 	loop_arm(watch->loop, &watch->gather, clock_monotonic_ms() + GATHER_MS);
 }
@@ -435,31 +436,4 @@ bool dir_watch_is_complete(const struct dir_watch *watch)
 int dir_watch_descriptor(const struct dir_watch *watch)
 {
 	return watch->source.fd;
-}
-
-bool dir_watch_is_blind(const char *directory)
-{
-	/* f_type, as in linux/magic.h and the file systems' own sources. */
-	static const uint32_t network[] = {
-		0x6969,     /* NFS */
-		0x0bd00bd0, /* Lustre */
-		0x65735546, /* FUSE, virtiofs */
-		0x01021997, /* 9p */
-		0xff534d42, /* CIFS */
-		0xfe534d42, /* SMB2 */
-		0x517b,     /* SMB */
-		0x00c36400, /* Ceph */
-		0x47504653, /* GPFS */
-		0x19830326, /* BeeGFS */
-		0x5346414f, /* AFS */
-	};
-	struct statfs status;
-
-	if (statfs(directory, &status) < 0)
-		return false;
-	for (size_t i = 0; i < sizeof(network) / sizeof(network[0]); i++) {
-		if ((uint32_t)status.f_type == network[i])
-			return true;
-	}
-	return false;
 }

@@ -19,6 +19,7 @@ enum dir_change {
 	DIR_MOVED_TO, /* renamed to here; the same cookie as the MOVED_FROM, if that was below as well */
 	DIR_DELETED,           /* file or directory */
 	DIR_DIRECTORY_CREATED, /* or found in a directory that has just appeared */
+	DIR_CHANGED, /* never from here, but from a look (poller.h): the file is new or another than at the look before */
 	DIR_RESCAN, /* events were lost, or the directory itself was replaced: anything may have changed */
 };
 
@@ -44,10 +45,6 @@ void dir_watch_drain(struct dir_watch *watch);
 
 /* False when a subdirectory could not be watched (max_user_watches). RESCAN was handed out then. */
 bool dir_watch_is_complete(const struct dir_watch *watch);
-
-/* True for file systems where the kernel shows only what this machine does: NFS, Lustre, FUSE, 9p, SMB, Ceph, GPFS, BeeGFS.
- * Ranks on other machines go unseen there. Polling them is not implemented. */
-bool dir_watch_is_blind(const char *directory);
 
 /* The descriptor, for tests that it does not leak into the job. */
 int dir_watch_descriptor(const struct dir_watch *watch);

@@ -266,6 +266,7 @@ static void start_tracking(struct job *job)
 		.workspace = &job->workspace,
 		.session_directory = job->session.directory,
 		.quiet_ms = job->options->quiet_ms,
+		.polls = job->options->polls,
 		.profile = job->profile.profile,
 		.looks = !text_equal(job->options->profile, "none"),
 		.saving = job_checkpoint_saving,

@@ -207,6 +207,14 @@ static int set_shim(struct run_options *options, const char *value, struct err *
 	return 0;
 }
 
+static int set_watch(struct run_options *options, const char *value, struct err *err)
+{
+	if (!text_equal(value, "auto") && !text_equal(value, "poll"))
+		return err_set(err, ERR_INVALID, "'%s' is not one of auto, poll", value);
+	options->polls = text_equal(value, "poll");
+	return 0;
+}
+
 static int set_shield(struct run_options *options, const char *value, struct err *err)
 {
 	if (!text_equal(value, "on") && !text_equal(value, "off"))
@@ -335,6 +343,8 @@ const struct option_row option_rows[] = {
 		"a name for the snapshots of this run"},
 	{"shim", 0, "USE", "REPRIEVE_SHIM", set_shim,
 		"auto, on (refuse to start without it), off (default: auto)"},
+	{"watch", 0, "HOW", "REPRIEVE_WATCH", set_watch,
+		"auto (default): by the kernel's events, on network file systems by looking too; poll: always both"},
 	{"shield", 0, "USE", "REPRIEVE_SHIELD", set_shield,
 		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
 	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", telling_options_set_exit_policy,

@@ -53,6 +53,7 @@ struct run_options {
 	struct snapshot_id restore_id;
 	enum shim_use shim;
 	bool every_auto;
+	bool polls; /* the checkpoint directory, wherever it is */
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool run_identity; /* for W&B, where its variables are unset */
 	bool rerun;        /* also when an earlier attempt has finished it */

@@ -76,6 +76,17 @@ static void kernel_closed(struct sealing *sealing, const char *path, int64_t now
 	/* By a raw system call, perhaps; or another descriptor of two. */
 	if (writers_have_open(&sealing->burst.writers, path))
 		sealing->in_doubt = true;
+	writers_closed(&sealing->burst.writers, path);
+}
+
+/* By whoever has it open by the shim's word; or unseen, so that only the kernel's word ends it. */
+static void kernel_modified(
+	struct sealing *sealing, const char *path, unsigned marks, int64_t now_ms)
+{
+	bool seen = (marks & BURST_SEEN) && writers_have_open(&sealing->burst.writers, path);
+
+	burst_touch(&sealing->burst, path,
+		(seen ? 0 : BURST_WRITTEN) | (marks & BURST_TORN ? BURST_REWRITTEN : 0), now_ms);
 }
 
 void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int64_t now_ms)
@@ -92,13 +103,16 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 	marks = path_set_marks(&sealing->burst.paths, event->path);
 	switch (event->change) {
 	case DIR_CREATED:
-		burst_touch(&sealing->burst, event->path, 0, now_ms);
+		/* Perhaps open, with all that it will have still in a buffer; or a link. */
+		burst_touch(&sealing->burst, event->path, marks & BURST_SEEN ? 0 : BURST_WRITTEN,
+			now_ms);
 		break;
 	case DIR_MODIFIED:
-		burst_touch(&sealing->burst, event->path,
-			(marks & BURST_SEEN ? 0 : BURST_WRITTEN) |
-				(marks & BURST_TORN ? BURST_REWRITTEN : 0),
-			now_ms);
+		kernel_modified(sealing, event->path, marks, now_ms);
+		break;
+	case DIR_CHANGED:
+		/* By whom, and whether it is open, a look cannot see. And it is late: what is torn by now stays so. */
+		burst_touch(&sealing->burst, event->path, 0, now_ms);
 		break;
 	case DIR_CLOSED_WRITE:
 		kernel_closed(sealing, event->path, now_ms);
@@ -132,7 +146,7 @@ void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end en
 	struct burst *burst = &sealing->burst;
 	const struct writer *found = writers_find(&burst->writers, pid);
 	struct writer writer = found ? *found : (struct writer){0};
-	bool open, cut_off, unsaid;
+	bool open, cut_off, unsaid, failed;
 
 	burst_observe(burst, now_ms);
 	open = burst_close_all(burst, pid, false);
@@ -141,8 +155,49 @@ void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end en
 	cut_off = writer.open_at_exit && end == SEALING_KILLED;
 	/* Between two files of a checkpoint, perhaps. */
 	unsaid = found && !writer.exiting && end != SEALING_EXITED && burst->active;
-	if (!burst->settled && (open || cut_off || unsaid))
+	failed = found && end == SEALING_FAILED && burst->active;
+	if (!burst->settled && (open || cut_off || unsaid || failed))
 		burst_tear(burst, now_ms);
+}
+
+bool sealing_is_unseen(const struct sealing *sealing)
+{
+	const struct writers *writers = &sealing->burst.writers;
+
+	/* Who has a number of another namespace, and a file open, has spoken; but who it is has to be found. */
+	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
+		if (writers->processes[i].elsewhere)
+			return true;
+	return path_set_any(&sealing->burst.paths, BURST_WRITTEN);
+}
+
+void sealing_sighted(struct sealing *sealing, int pid)
+{
+	if (sealing->burst.active)
+		writers_add(&sealing->burst.writers, pid);
+}
+
+bool sealing_waits_for_unseen(const struct sealing *sealing, int64_t now_ms)
+{
+	const struct burst *burst = &sealing->burst;
+
+	return burst->active && burst->writers.open_count == 0 && sealing_is_unseen(sealing) &&
+	       now_ms >= burst_over_at_ms(burst);
+}
+
+int64_t sealing_last_ms(const struct sealing *sealing)
+{
+	return sealing->burst.last_ms;
+}
+
+void sealing_each_unseen(const struct sealing *sealing, path_set_fn *act, void *argument)
+{
+	path_set_each(&sealing->burst.paths, BURST_WRITTEN, act, argument);
+}
+
+void sealing_nobody_writes(struct sealing *sealing)
+{
+	path_set_change_all(&sealing->burst.paths, BURST_WRITTEN, BURST_WRITTEN, 0);
 }
 
 void sealing_job_ended(struct sealing *sealing, bool clean, int64_t now_ms)
@@ -175,7 +230,8 @@ enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64
 	if (!burst->active)
 		return tell(sealing, SEALING_NOTHING);
 	if (!burst_is_over(burst, now_ms)) {
-		if (!burst_is_being_written(burst))
+		/* Then it can be found out that nobody writes. */
+		if (burst->writers.open_count == 0 && now_ms < burst_over_at_ms(burst))
 			*at_ms = burst_over_at_ms(burst);
 		return tell(sealing, SEALING_BUSY);
 	}
@@ -314,7 +370,14 @@ void sealing_verify(struct sealing *sealing, sealing_held_fn *held, void *argume
 	for (size_t i = 0; i < writers->open_count;) {
 		struct writer_open *open = &writers->opens[i];
 		int pid = open->pid;
-		enum shim_link_held answer = held(argument, pid, open->descriptor);
+		const struct writer *writer = writers_find(writers, pid);
+		enum shim_link_held answer;
+
+		/* What the kernel has closed and the shim has not was closed by the end of the process. */
+		if (writer && writer->elsewhere)
+			answer = open->closed ? SHIM_LINK_GONE : SHIM_LINK_HELD;
+		else
+			answer = held(argument, pid, open->descriptor);
 
 		if (answer == SHIM_LINK_RELEASED) {
 			writers_close(writers, open);

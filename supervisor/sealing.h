@@ -38,9 +38,10 @@ enum sealing_verdict {
 };
 
 enum sealing_end {
-	SEALING_EXITED, /* waited for: by exit */
-	SEALING_KILLED, /* waited for: by a signal */
-	SEALING_GONE,   /* not our child, and not there any more */
+	SEALING_EXITED, /* by exit */
+	SEALING_KILLED, /* by a signal */
+	SEALING_FAILED, /* by exit, with a code that says so */
+	SEALING_GONE,   /* not there any more, and nobody knows how it went */
 };
 
 struct sealing {
@@ -64,6 +65,16 @@ bool sealing_ignores(const struct sealing *sealing, const char *path);
 /* What happened, in the order of each witness. */
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms);
 void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int64_t now_ms);
+
+/* Is something being written of which only the kernel tells? Then by `pid`, perhaps among others; or, with nothing open by the shim's word
+ * and no event for the quiet time, by nobody: then it is closed. */
+bool sealing_is_unseen(const struct sealing *sealing);
+void sealing_sighted(struct sealing *sealing, int pid);
+bool sealing_waits_for_unseen(const struct sealing *sealing, int64_t now_ms);
+/* The last event, by either witness. */
+int64_t sealing_last_ms(const struct sealing *sealing);
+void sealing_each_unseen(const struct sealing *sealing, path_set_fn *act, void *argument);
+void sealing_nobody_writes(struct sealing *sealing);
 
 /* Any process, by the number that the shim reports. One that wrote nothing changes nothing. */
 void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end end, int64_t now_ms);

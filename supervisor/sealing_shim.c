@@ -53,6 +53,7 @@ static void shim_linked(struct sealing *sealing, const struct shim_message *mess
 	}
 	writers_add(&sealing->burst.writers, message->pid);
 	burst_touch(&sealing->burst, message->path2, BURST_SEEN | inherited, now_ms);
+	path_set_unmark(&sealing->burst.paths, message->path2, BURST_WRITTEN);
 }
 
 static void shim_exiting(
@@ -96,6 +97,8 @@ static void shim_renamed(
 
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
+	struct writer *writer;
+
 	burst_observe(&sealing->burst, now_ms);
 	if (message->lost) {
 		burst_write(&sealing->burst, now_ms);
@@ -132,4 +135,7 @@ void sealing_shim(struct sealing *sealing, const struct shim_message *message, i
 	case SHIM_HELD: /* no word about files */
 		break;
 	}
+	writer = writers_find(&sealing->burst.writers, message->pid);
+	if (writer)
+		writer->elsewhere = message->flags & SHIM_FLAG_ELSEWHERE;
 }

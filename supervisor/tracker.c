@@ -8,11 +8,14 @@
 #include "commit.h"
 #include "dir_watch.h"
 #include "inspector.h"
+#include "network_fs.h"
+#include "poller.h"
 #include "run_log.h"
 #include "save_shape.h"
 #include "sealing.h"
 #include "shim_link.h"
 #include "step.h"
+#include "unseen.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,6 +33,8 @@ struct tracker {
 	struct dir_watch *watch; /* NULL: not there yet, or it cannot be watched */
 	struct shim_link *link;  /* NULL: without the shim */
 	struct sealing sealing;
+	struct unseen *unseen;
+	struct poller *poller;       /* NULL: the kernel tells of everything */
 	struct inspector *inspector; /* NULL: nobody looks into files */
 	struct timer timer;
 	char blindness[400];
@@ -49,7 +54,42 @@ struct tracker {
 	int64_t closed_ms;
 	bool polling; /* `sealed` may lead back here */
 	bool started; /* the job may be writing */
+	bool lost;    /* events of the kernel */
 };
+
+/* --- paths --- */
+
+struct path_list {
+	char **paths;
+	size_t count;
+};
+
+static void add_path(void *arg, const char *path)
+{
+	struct path_list *list = arg;
+
+	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
+	list->paths[list->count++] = text_copy(path);
+	list->paths[list->count] = NULL;
+}
+
+typedef void each_fn(const struct sealing *sealing, path_set_fn *act, void *argument);
+
+/* NULL-terminated; the caller frees it with what is in it. */
+static char **list_of(struct tracker *tracker, each_fn *each)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	each(&tracker->sealing, add_path, &list);
+	return list.paths;
+}
+
+static void free_list(char **paths)
+{
+	for (char **path = paths; *path; path++)
+		free(*path);
+	free(paths);
+}
 
 /* --- what the witnesses say --- */
 
@@ -74,6 +114,7 @@ static void remember_writer(struct tracker *tracker, pid_t pid)
 			tracker->writers[i].ms = clock_monotonic_ms();
 			return;
 		}
+	unseen_watch(tracker->unseen, pid);
 	if (tracker->writer_count == TRACKER_WRITERS)
 		memmove(tracker->writers, tracker->writers + 1,
 			--tracker->writer_count * sizeof(tracker->writers[0]));
@@ -115,6 +156,9 @@ static void shim_said(void *arg, const struct shim_message *message)
 				tracker->options.arg, message->pid, message->descriptor);
 		return;
 	}
+	/* What the kernel told until a file was closed is handed in before: what it tells later was written by somebody else. */
+	if (tracker->watch && message->event != SHIM_OPENED)
+		dir_watch_drain(tracker->watch);
 	sealing_shim(&tracker->sealing, message, clock_monotonic_ms());
 	if (commit_by_shim(tracker->options.profile, message))
 		sealing_commit(&tracker->sealing);
@@ -122,7 +166,8 @@ static void shim_said(void *arg, const struct shim_message *message)
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING ||
 		message->event == SHIM_UNLINKED)
 		return;
-	remember_writer(tracker, message->pid);
+	if (!(message->flags & SHIM_FLAG_ELSEWHERE))
+		remember_writer(tracker, message->pid);
 	touched(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
 }
 
@@ -134,9 +179,12 @@ static void kernel_said(void *arg, const struct dir_event *event)
 	if (text_starts(event->path, ".reprieve"))
 		return;
 	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
+	if (event->change == DIR_CLOSED_WRITE)
+		unseen_closed(tracker->unseen);
 	if (commit_by_kernel(tracker->options.profile, event))
 		sealing_commit(&tracker->sealing);
 	poll_soon(tracker);
+	tracker->lost |= event->change == DIR_RESCAN;
 	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
 		event->change != DIR_MOVED_FROM)
 		touched(tracker, event->path);
@@ -183,6 +231,37 @@ static void look_for_dead_writers(struct tracker *tracker)
 	}
 }
 
+static void forget_writer(struct tracker *tracker, pid_t pid)
+{
+	for (size_t i = 0; i < tracker->writer_count; i++)
+		if (tracker->writers[i].pid == pid)
+			tracker->writers[i] = tracker->writers[--tracker->writer_count];
+}
+
+/* How a process ends that was asked to save says nothing about what it saved. */
+static void process_ended(struct tracker *tracker, pid_t pid, enum sealing_end end)
+{
+	bool asked = tracker->sealing.burst.request_ms != SEALING_NEVER;
+
+	drain(tracker);
+	sealing_process_ended(&tracker->sealing, pid,
+		end == SEALING_FAILED && asked ? SEALING_EXITED : end, clock_monotonic_ms());
+	forget_writer(tracker, pid);
+	poll_soon(tracker);
+}
+
+static void writer_ended(void *arg, pid_t pid, enum sealing_end end)
+{
+	process_ended(arg, pid, end);
+}
+
+static void writer_sighted(void *arg, pid_t pid)
+{
+	struct tracker *tracker = arg;
+
+	sealing_sighted(&tracker->sealing, pid);
+}
+
 static enum shim_link_held held(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
@@ -192,38 +271,70 @@ static enum shim_link_held held(void *arg, int pid, int descriptor)
 
 /* --- deciding --- */
 
-/* The directory came after us: what is in it by now was written since. */
+/* --- looking, where the kernel does not tell --- */
+
+static void look_found(void *arg, const char *path)
+{
+	kernel_said(arg, &(struct dir_event){.change = DIR_CHANGED, .path = path});
+}
+
+static void looked(void *arg)
+{
+	poll_soon(arg);
+}
+
+static void start_looking(struct tracker *tracker, bool all)
+{
+	if (!tracker->poller)
+		tracker->poller = poller_new(&(struct poller_options){.loop = tracker->options.loop,
+			.directory = tracker->options.workspace->directory,
+			.quiet_ms = tracker->options.quiet_ms,
+			.all = all,
+			.changed = look_found,
+			.looked = looked,
+			.arg = tracker});
+}
+
+/* The directory came after us, or events were lost: what is in it by now may have been written since. */
 static void catch_up(struct tracker *tracker)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 
 	if (workspace_files(tracker->options.workspace->directory, &files, NULL) < 0)
 		return;
-	for (size_t i = 0; i < files.count; i++) {
-		struct dir_event event = {.change = DIR_CREATED, .path = files.items[i].path};
+	for (size_t i = 0; i < files.count; i++)
+		look_found(tracker, files.items[i].path);
+}
 
-		kernel_said(tracker, &event);
-	}
+static void say_blind(struct tracker *tracker, const char *why)
+{
+	snprintf(tracker->blindness, sizeof(tracker->blindness),
+		"%.200s is looked through every %.1f s: %.150s",
+		tracker->options.workspace->directory,
+		(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000, why);
 }
 
 static void open_watch(struct tracker *tracker)
 {
 	const char *directory = tracker->options.workspace->directory;
+	const char *network;
 	struct err err;
 
-	if (tracker->watch || !file_is_directory(directory))
+	if (tracker->watch || tracker->poller || !file_is_directory(directory))
 		return;
+	network = network_fs_of(directory);
 	if (dir_watch_open(tracker->options.loop, directory, kernel_said, tracker, &tracker->watch,
 		    &err) < 0)
+		say_blind(tracker, err.text);
+	else if (network)
 		snprintf(tracker->blindness, sizeof(tracker->blindness),
-			"the kernel's events for %.200s are not to be had: %.150s", directory,
-			err.text);
-	else if (dir_watch_is_blind(directory))
-		snprintf(tracker->blindness, sizeof(tracker->blindness),
-			"%.200s is on a network file system: what other machines write there is "
-			"not seen",
-			directory);
-	if (tracker->watch && tracker->started)
+			"%.200s is on %s, where the kernel does not tell what other machines "
+			"write: it is looked through every %.1f s",
+			directory, network,
+			(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000);
+	if (!tracker->watch || network || tracker->options.polls)
+		start_looking(tracker, tracker->started);
+	else if (tracker->started)
 		catch_up(tracker);
 }
 
@@ -234,6 +345,23 @@ static void count_step(void *arg, const char *path)
 
 	if (step > tracker->burst_step && !run_log_matches(path))
 		tracker->burst_step = step;
+}
+
+/* Events were lost, or some directories could not be watched. */
+static void catch_up_after_loss(struct tracker *tracker)
+{
+	if (!tracker->lost)
+		return;
+	tracker->lost = false;
+	if (tracker->watch && !dir_watch_is_complete(tracker->watch) && !tracker->poller) {
+		log_warn("not all directories below %s can be watched (limit: "
+			 "fs.inotify.max_user_watches): it is looked through every %.1f s",
+			tracker->options.workspace->directory,
+			(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000);
+		start_looking(tracker, true);
+	} else if (!tracker->poller) {
+		catch_up(tracker);
+	}
 }
 
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
@@ -256,11 +384,6 @@ static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 		tracker->options.sealed(tracker->options.arg);
 }
 
-static void looked(void *arg)
-{
-	poll_soon(arg);
-}
-
 static void tell_of_closed(struct tracker *tracker)
 {
 	uint64_t generation = sealing_generation(&tracker->sealing);
@@ -278,7 +401,7 @@ static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t
 	int64_t now = clock_monotonic_ms();
 
 	/* Once a second is enough for what has no event of its own: a directory that appears, writers that die unseen. */
-	if (verdict == SEALING_NOTHING && tracker->watch) {
+	if (verdict == SEALING_NOTHING && (tracker->watch || tracker->poller)) {
 		loop_disarm(tracker->options.loop, &tracker->timer);
 		return;
 	}
@@ -334,6 +457,31 @@ bool tracker_is_saving(struct tracker *tracker)
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_BUSY;
 }
 
+/* Something is written of which no process has spoken. */
+static void look_for_unseen(struct tracker *tracker)
+{
+	int64_t now = clock_monotonic_ms();
+	char **paths;
+
+	if (!sealing_is_unseen(&tracker->sealing))
+		return;
+	unseen_look(tracker->unseen, now);
+	if (!sealing_waits_for_unseen(&tracker->sealing, now))
+		return;
+	paths = list_of(tracker, sealing_each_unseen);
+	if (!unseen_may_be_open(tracker->unseen, paths))
+		sealing_nobody_writes(&tracker->sealing);
+	free_list(paths);
+}
+
+/* What is still by the kernel's word has been so by the look of it, too. */
+static bool looked_after(struct tracker *tracker)
+{
+	return !tracker->poller ||
+	       poller_has_looked_since(tracker->poller,
+		       sealing_last_ms(&tracker->sealing) + tracker->options.quiet_ms / 2);
+}
+
 static void decide(struct tracker *tracker, bool at_once)
 {
 	enum sealing_verdict verdict;
@@ -344,12 +492,16 @@ static void decide(struct tracker *tracker, bool at_once)
 	tracker->polling = true;
 	open_watch(tracker);
 	drain(tracker);
+	catch_up_after_loss(tracker);
+	look_for_unseen(tracker);
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
 	if (verdict != SEALING_NOTHING)
 		look_for_dead_writers(tracker);
 	if (tracker->link && (verdict == SEALING_BUSY || sealing_in_doubt(&tracker->sealing)))
 		sealing_verify(&tracker->sealing, held, tracker, clock_monotonic_ms());
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
+	if (verdict == SEALING_SEALED && !at_once && !looked_after(tracker))
+		verdict = SEALING_BUSY;
 	if (verdict == SEALING_SEALED && tracker->inspector)
 		verdict = inspector_judge(tracker->inspector, &tracker->sealing, at_once, &at_ms);
 	take_verdict(tracker, verdict);
@@ -384,6 +536,11 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	tracker->timer.fired = timer_fired;
 	tracker->burst_step = tracker->sealed_step = -1;
 	sealing_init(&tracker->sealing, options->quiet_ms);
+	tracker->unseen = unseen_new(&(struct unseen_options){.loop = options->loop,
+		.directory = options->workspace->directory,
+		.sighted = writer_sighted,
+		.ended = writer_ended,
+		.arg = tracker});
 	if (options->looks)
 		tracker->inspector = inspector_new(options->loop, options->workspace->directory,
 			options->profile, looked, tracker);
@@ -410,6 +567,8 @@ void tracker_free(struct tracker *tracker)
 	loop_disarm(tracker->options.loop, &tracker->timer);
 	if (tracker->watch)
 		dir_watch_close(tracker->watch);
+	unseen_free(tracker->unseen);
+	poller_free(tracker->poller);
 	inspector_free(tracker->inspector);
 	if (tracker->link)
 		shim_link_close(tracker->link);
@@ -451,12 +610,9 @@ void tracker_requested(struct tracker *tracker)
 
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
-	drain(tracker);
-	sealing_process_ended(&tracker->sealing, pid,
-		WIFSIGNALED(wait_status) ? SEALING_KILLED : SEALING_EXITED, clock_monotonic_ms());
-	for (size_t i = 0; i < tracker->writer_count; i++)
-		if (tracker->writers[i].pid == pid)
-			tracker->writers[i] = tracker->writers[--tracker->writer_count];
+	enum sealing_end end = WEXITSTATUS(wait_status) == 0 ? SEALING_EXITED : SEALING_FAILED;
+
+	process_ended(tracker, pid, WIFSIGNALED(wait_status) ? SEALING_KILLED : end);
 	tracker_poll(tracker);
 }
 
@@ -466,6 +622,8 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 
 	open_watch(tracker);
 	drain(tracker);
+	if (tracker->poller)
+		poller_look_now(tracker->poller);
 	if (end == TRACKER_DOUBTFUL)
 		clean = tracker->sealed_shape != 0 &&
 			save_shape_of(&tracker->sealing) == tracker->sealed_shape;
@@ -503,42 +661,19 @@ bool tracker_is_settled(struct tracker *tracker, uint64_t *generation)
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_NOTHING;
 }
 
-struct path_list {
-	char **paths;
-	size_t count;
-};
-
-static void add_path(void *arg, const char *path)
-{
-	struct path_list *list = arg;
-
-	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
-	list->paths[list->count++] = text_copy(path);
-	list->paths[list->count] = NULL;
-}
-
 char **tracker_torn(struct tracker *tracker)
 {
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	sealing_each_torn(&tracker->sealing, add_path, &list);
-	return list.paths;
+	return list_of(tracker, sealing_each_torn);
 }
 
 char **tracker_closed(struct tracker *tracker)
 {
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	sealing_each_closed(&tracker->sealing, add_path, &list);
-	return list.paths;
+	return list_of(tracker, sealing_each_closed);
 }
 
 char **tracker_open(struct tracker *tracker)
 {
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	sealing_each_open(&tracker->sealing, add_path, &list);
-	return list.paths;
+	return list_of(tracker, sealing_each_open);
 }
 
 size_t tracker_writers(const struct tracker *tracker, struct tracker_writer *writers, size_t most)

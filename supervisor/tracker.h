@@ -25,7 +25,8 @@ struct tracker_options {
 	const char *session_directory; /* for the shim's channel; NULL: no shim */
 	int64_t quiet_ms;
 	const struct profile *profile; /* borrowed; NULL: none was recognised */
-	bool looks;                    /* into the files, before anything counts as complete */
+	bool polls; /* looks at the directory all the time, also where the kernel tells of everything */
+	bool looks; /* into the files, before anything counts as complete */
 	/* The first file of a save is open for writing. */
 	void (*saving)(void *arg, const char *path);
 	/* A checkpoint is being written, and by now there may be closed files in it: tracker_closed(). A few times a second at most, until

@@ -68,6 +68,7 @@ void writers_open(struct writers *writers, int pid, int descriptor, const char *
 
 	if (open) {
 		writers_rename_open(open, path);
+		open->closed = false;
 		return;
 	}
 	if (writers->open_count == writers->open_capacity) {
@@ -76,7 +77,7 @@ void writers_open(struct writers *writers, int pid, int descriptor, const char *
 			writers->opens, writers->open_capacity, sizeof(*writers->opens));
 	}
 	writers->opens[writers->open_count++] =
-		(struct writer_open){pid, descriptor, text_copy(path)};
+		(struct writer_open){.pid = pid, .descriptor = descriptor, .path = text_copy(path)};
 }
 
 void writers_rename_open(struct writer_open *open, const char *path)
@@ -103,6 +104,13 @@ char *writers_close_next(struct writers *writers, int pid)
 		}
 	}
 	return NULL;
+}
+
+void writers_closed(struct writers *writers, const char *path)
+{
+	for (size_t i = 0; i < writers->open_count; i++)
+		if (text_equal(writers->opens[i].path, path))
+			writers->opens[i].closed = true;
 }
 
 bool writers_have_open(const struct writers *writers, const char *path)

@@ -11,11 +11,13 @@ struct writer {
 	bool open_at_exit; /* with files open, for exit() to flush */
 	bool gone;         /* it was not there any more when it was looked for */
 	bool saved;        /* it has called what it wrote complete */
+	bool elsewhere;    /* its number means nothing here: SHIM_FLAG_ELSEWHERE */
 };
 
 struct writer_open {
 	int pid, descriptor;
 	char *path;
+	bool closed; /* says the kernel: nobody has it open for writing any more */
 };
 
 struct writers {
@@ -42,6 +44,8 @@ void writers_close(struct writers *writers, struct writer_open *open);
 /* Closes one of those that the process has open and returns its path, which the caller frees; NULL when there is none. */
 char *writers_close_next(struct writers *writers, int pid);
 
+/* The kernel's word on all that are open under that name. */
+void writers_closed(struct writers *writers, const char *path);
 bool writers_have_open(const struct writers *writers, const char *path);
 void writers_rename_below(struct writers *writers, const char *from, const char *to);
 

@@ -343,14 +343,6 @@ static void test_directory_that_is_not_there(void **state)
 	watch(place);
 }
 
-static void test_local_file_systems_are_not_blind(void **state)
-{
-	(void)state;
-	assert_false(dir_watch_is_blind("/proc"));
-	assert_false(dir_watch_is_blind("/dev/shm"));
-	assert_false(dir_watch_is_blind("/tmp/test_dir_watch.none"));
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -368,7 +360,6 @@ int main(void)
 		TEST(test_descriptor_does_not_leak_into_the_job),
 		TEST(test_one_at_a_time_and_again_after_it),
 		TEST(test_directory_that_is_not_there),
-		TEST(test_local_file_systems_are_not_blind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

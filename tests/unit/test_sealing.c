@@ -126,9 +126,28 @@ static const struct row rows[] = {
 	{"blind: torn, then written anew", "kc a; km a; kw a; job failed; = torn; ack; km a; torn a; kw a; good a"},
 	{"blind: a late close tells nothing", "kc a; km a; job failed; = torn; ack; kw a; torn a"},
 	{"blind: written on and on", "kc a; km a; +900; km a; +900; km a; +900; = busy; kw a; +1000; = sealed"},
-	{"blind: nameless file, whose close has the wrong name", "km #5; kc a; +2000; = busy; kw #5; +1000; = sealed"},
-	{"a forked child holds the description: the kernel's close never comes", "O 1 3 a; kc a; km a; C 1 3 a; km a; +1000; = sealed"},
+	{"blind: nameless file, whose close has the wrong name", "km #5; kc a; +2000; = busy; kw #5; +1000; = busy; nobody; = sealed"},
+	{"blind: open, and all that it will have is in a buffer", "kc a; +5000; = busy; kw a; +1000; = sealed"},
+	{"blind: a link, and nobody writes", "kc a; +999; nobody; = busy; +1; = sealed"},
+	{"blind: a writer that was found is killed in the middle of a file", "kc a; km a; sighted 7; kw a; end 7 killed; torn a; +1000; = torn"},
+	{"blind: it is killed between two files", "kc a; km a; sighted 7; kw a; +300; end 7 killed; torn a; +1000; = torn"},
+	{"blind: it fails", "kc a; km a; sighted 7; kw a; end 7 failed; torn a; +1000; = torn"},
+	{"blind: nobody saw how it ended", "kc a; km a; sighted 7; kw a; end 7 gone; torn a; +1000; = torn"},
+	{"blind: it ends well", "kc a; km a; sighted 7; kw a; end 7 exited; +1000; = sealed; good a"},
+	{"blind: it is killed when what it wrote has been still for long enough", "kc a; km a; sighted 7; kw a; +1000; end 7 killed; = sealed; good a"},
+	{"blind: one that was found when nothing is being written", "sighted 7; end 7 killed; = nothing"},
+	{"a writer with the shim fails", "O 1 3 a; C 1 3 a; X 1; end 1 failed; +1000; = torn; torn a"},
+	{"a forked child holds the description: the kernel's close never comes", "O 1 3 a; kc a; km a; C 1 3 a; +1000; = sealed"},
+	{"and it writes", "O 1 3 a; kc a; km a; C 1 3 a; km a; +5000; = busy; kw a; +999; = busy; +1; = sealed; good a"},
+	{"and it writes, and is killed", "O 1 3 a; kc a; km a; C 1 3 a; km a; sighted 7; kw a; end 7 killed; torn a; +1000; = torn"},
+	{"cut off by name, for which no close comes", "O 1 3 a; kc a; km a; C 1 3 a; kw a; km a; +1000; = busy; nobody; = sealed"},
 	{"a late kernel close is a burst of its own", "O 1 3 a; km a; C 1 3 a; +1000; = sealed; ack; kw a; = busy; +1000; = sealed"},
+
+	{"elsewhere: closed as anywhere", "N O 1 3 a; kc a; km a; C 1 3 a; kw a; verify gone; verify gone; +1000; = sealed; good a"},
+	{"elsewhere: its number is nobody's here", "N O 1 3 a; verify gone; verify gone; = busy; C 1 3 a; kw a; +1000; = sealed; good a"},
+	{"elsewhere: killed in the middle of a file", "N O 1 3 a; kc a; km a; kw a; verify held; = busy; verify held; torn a; +1000; = torn"},
+	{"elsewhere: the kernel's word comes first", "N O 1 3 a; kc a; km a; kw a; verify held; C 1 3 a; verify held; +1000; = sealed; good a"},
+	{"elsewhere: found, and killed", "N O 1 3 a; km a; sighted 7; kw a; end 7 killed; torn a; verify held; verify held; +1000; = torn"},
 
 	{"a new directory is nothing to save", "kD s; +1000; = nothing"},
 	{"a deletion is nothing to save", "kd a; +1000; = nothing"},
@@ -175,14 +194,18 @@ static const char *verdict_name(enum sealing_verdict verdict)
 struct teller {
 	struct sealing sealing;
 	int64_t now;
+	unsigned where; /* flags of what the shim says */
 	char *word[4];
 };
 
 static void tell_shim(struct teller *teller, enum shim_event event, unsigned flags)
 {
 	static char none[1];
-	struct shim_message message = {
-		.event = event, .flags = flags, .descriptor = -1, .path = "", .path2 = ""};
+	struct shim_message message = {.event = event,
+		.flags = flags | teller->where,
+		.descriptor = -1,
+		.path = "",
+		.path2 = ""};
 
 	message.pid = atoi(teller->word[1]);
 	if (!teller->word[3])
@@ -221,9 +244,10 @@ static void tell_kernel(struct teller *teller)
 static void tell_end(struct teller *teller)
 {
 	sealing_process_ended(&teller->sealing, atoi(teller->word[1]),
-		text_equal(teller->word[2], "killed") ? SEALING_KILLED
-		: text_equal(teller->word[2], "gone") ? SEALING_GONE
-						      : SEALING_EXITED,
+		text_equal(teller->word[2], "killed")   ? SEALING_KILLED
+		: text_equal(teller->word[2], "gone")   ? SEALING_GONE
+		: text_equal(teller->word[2], "failed") ? SEALING_FAILED
+							: SEALING_EXITED,
 		teller->now);
 }
 
@@ -291,6 +315,10 @@ static void step(struct teller *teller, const char *row)
 		sealing_verify(&teller->sealing, answer, teller->word[1], teller->now);
 	else if (text_equal(word, "saved"))
 		sealing_saved(&teller->sealing, atoi(teller->word[1]), teller->now);
+	else if (text_equal(word, "sighted"))
+		sealing_sighted(&teller->sealing, atoi(teller->word[1]));
+	else if (text_equal(word, "nobody"))
+		sealing_nobody_writes(&teller->sealing);
 	else if (text_equal(word, "ack"))
 		sealing_acknowledge(&teller->sealing);
 	else
@@ -311,6 +339,12 @@ static void run(const struct row *row)
 		memset(teller.word, 0, sizeof(teller.word));
 		for (size_t i = 0; i < 4; i++)
 			teller.word[i] = strtok_r(i == 0 ? part : NULL, " ", &rest);
+		/* "N O 1 3 a": by a process of another namespace; and all that follows. */
+		if (text_equal(teller.word[0], "N")) {
+			teller.where = SHIM_FLAG_ELSEWHERE;
+			memmove(teller.word, teller.word + 1, 3 * sizeof(teller.word[0]));
+			teller.word[3] = strtok_r(NULL, " ", &rest);
+		}
 		step(&teller, row->name);
 	}
 	sealing_release(&teller.sealing);

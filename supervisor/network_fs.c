@@ -1,0 +1,39 @@
+#include "network_fs.h"
+
+#include <stddef.h>
+#include <sys/vfs.h>
+
+const char *network_fs_name(uint32_t type)
+{
+	/* As in linux/magic.h and in the file systems' own sources. */
+	static const struct {
+		const char *name;
+		uint32_t type;
+	} known[] = {
+		{"NFS", 0x6969},
+		{"Lustre", 0x0bd00bd0},
+		{"FUSE", 0x65735546}, /* and virtiofs */
+		{"9p", 0x01021997},
+		{"CIFS", 0xff534d42},
+		{"SMB2", 0xfe534d42},
+		{"SMB", 0x517b},
+		{"Ceph", 0x00c36400},
+		{"GPFS", 0x47504653},
+		{"BeeGFS", 0x19830326},
+		{"AFS", 0x5346414f},
+		{"OCFS2", 0x7461636f},
+		{"GFS2", 0x01161970},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].type == type)
+			return known[i].name;
+	return NULL;
+}
+
+const char *network_fs_of(const char *directory)
+{
+	struct statfs status;
+
+	return statfs(directory, &status) < 0 ? NULL : network_fs_name((uint32_t)status.f_type);
+}

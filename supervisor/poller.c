@@ -1,0 +1,174 @@
+#include "poller.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEEPEST 64
+
+struct poller {
+	struct poller_options options;
+	struct workers *workers;
+	struct timer timer;
+	struct look last;
+	bool any; /* `last` is one */
+	bool running;
+	int64_t told_ms; /* when the last one began that has been told; 0: none has */
+
+	/* The worker's while running. */
+	struct look now;
+	bool complete; /* `now` is */
+	int64_t began_ms, took_ms;
+};
+
+/* The server's word, not what a client remembers of it: NFS keeps the size of a file for up to a minute. */
+static int ask(int directory, const char *name, struct statx *status)
+{
+	return statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT,
+		STATX_TYPE | STATX_SIZE | STATX_MTIME | STATX_INO, status);
+}
+
+/* False when it could not be read to its end. What is gone meanwhile is no loss. */
+static bool walk(int parent, const char *name, const char *prefix, struct look *look, int depth)
+{
+	int fd = depth > DEEPEST
+			 ? -1
+			 : openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	auto_closedir DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool complete = true;
+
+	if (!listing)
+		return depth > 0 && (errno == ENOENT || errno == EACCES || depth > DEEPEST);
+	while (errno = 0, (entry = readdir(listing))) {
+		auto_free char *path = text_format("%s%s", prefix, entry->d_name);
+		struct statx status;
+
+		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
+			text_starts(path, ".reprieve"))
+			continue;
+		if (ask(dirfd(listing), entry->d_name, &status) < 0) {
+			complete &= errno == ENOENT;
+			continue;
+		}
+		if (S_ISDIR(status.stx_mode)) {
+			auto_free char *below = text_format("%s/", path);
+
+			complete &= walk(dirfd(listing), entry->d_name, below, look, depth + 1);
+		} else {
+			look_add(look, take(&path), status.stx_size, status.stx_ino,
+				(int64_t)status.stx_mtime.tv_sec * 1000000000 +
+					status.stx_mtime.tv_nsec);
+		}
+	}
+	return complete && errno == 0;
+}
+
+static void work(void *arg)
+{
+	struct poller *poller = arg;
+	struct statx status;
+
+	poller->began_ms = clock_monotonic_ms();
+	poller->now = (struct look){0};
+	/* Asking for the directory makes its names be read anew. */
+	poller->complete = ask(AT_FDCWD, poller->options.directory, &status) == 0 &&
+			   walk(AT_FDCWD, poller->options.directory, "", &poller->now, 0);
+	look_sort(&poller->now);
+	poller->took_ms = clock_monotonic_ms() - poller->began_ms;
+}
+
+/* One that broke off is no word: what it did not see would be new the next time. */
+static void tell(struct poller *poller)
+{
+	if (!poller->complete) {
+		look_release(&poller->now);
+		return;
+	}
+	if (poller->any || poller->options.all)
+		look_compare(
+			&poller->last, &poller->now, poller->options.changed, poller->options.arg);
+	look_release(&poller->last);
+	poller->last = poller->now;
+	poller->now = (struct look){0};
+	poller->any = true;
+	poller->told_ms = poller->began_ms;
+}
+
+static void done(void *arg)
+{
+	struct poller *poller = arg;
+
+	poller->running = false;
+	tell(poller);
+	loop_arm(poller->options.loop, &poller->timer,
+		clock_monotonic_ms() + look_interval_ms(poller->options.quiet_ms, poller->took_ms));
+	poller->options.looked(poller->options.arg);
+}
+
+static void start(struct poller *poller)
+{
+	if (poller->running)
+		return;
+	poller->running = true;
+	loop_disarm(poller->options.loop, &poller->timer);
+	workers_run(poller->workers, work, done, poller);
+}
+
+static void fired(struct timer *timer)
+{
+	start(container_of(timer, struct poller, timer));
+}
+
+struct poller *poller_new(const struct poller_options *options)
+{
+	struct poller *poller = memory_new(sizeof(*poller));
+
+	*poller = (struct poller){.options = *options, .timer.fired = fired};
+	if (workers_new(options->loop, 1, &poller->workers, NULL) < 0) {
+		free(poller);
+		return NULL;
+	}
+	/* What is there before the job writes; of a directory on this machine it is a matter of microseconds. */
+	work(poller);
+	tell(poller);
+	loop_arm(options->loop, &poller->timer,
+		clock_monotonic_ms() + look_interval_ms(options->quiet_ms, poller->took_ms));
+	return poller;
+}
+
+void poller_free(struct poller *poller)
+{
+	if (!poller)
+		return;
+	workers_free(poller->workers);
+	loop_disarm(poller->options.loop, &poller->timer);
+	if (poller->running)
+		look_release(&poller->now);
+	look_release(&poller->last);
+	free(poller);
+}
+
+bool poller_has_looked_since(struct poller *poller, int64_t since_ms)
+{
+	if (poller->told_ms >= since_ms)
+		return true;
+	start(poller);
+	return false;
+}
+
+void poller_look_now(struct poller *poller)
+{
+	if (poller->running) /* the thread has the place for it */
+		return;
+	work(poller);
+	tell(poller);
+}

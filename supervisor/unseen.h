@@ -1,0 +1,43 @@
+/*
+ * Writers that the shim does not report on: static programs, raw system calls, processes without LD_PRELOAD, forked ones that write
+ * through what they inherited. The kernel tells what is written, not by whom. So while something is being written of which nobody has
+ * spoken, our descendants are looked through for who holds it; and how a writer ends, seen this way or by the shim, is watched for.
+ *
+ * One that writes and is gone before it can be looked for, some milliseconds, stays unknown.
+ */
+#ifndef UNSEEN_H
+#define UNSEEN_H
+
+#include "base/loop.h"
+#include "sealing.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct unseen;
+
+struct unseen_options {
+	struct loop *loop;
+	const char *directory; /* canonical; borrowed */
+	/* A process holds a file of the directory. */
+	void (*sighted)(void *arg, pid_t pid);
+	void (*ended)(void *arg, pid_t pid, enum sealing_end end);
+	void *arg;
+};
+
+struct unseen *unseen_new(const struct unseen_options *options);
+void unseen_free(struct unseen *unseen);
+
+/* It writes and says so: its end will be told where that can be had. */
+void unseen_watch(struct unseen *unseen, pid_t pid);
+
+/* Something is being written, and nobody has said by whom: looks, but not all the time. */
+void unseen_look(struct unseen *unseen, int64_t now_ms);
+
+/* A file that was written unseen has no writer any more, says the kernel. */
+void unseen_closed(struct unseen *unseen);
+
+/* False when all of `paths` (relative; NULL-terminated) are held by nobody; where the file system does not say, by none of ours. */
+bool unseen_may_be_open(struct unseen *unseen, char *const *paths);
+
+#endif

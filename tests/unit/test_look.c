@@ -1,0 +1,113 @@
+/* What is different between two looks at a directory, when to look again, and where it has to be. */
+#include "look.h"
+
+#include "base/text.h"
+#include "network_fs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct row {
+	const char *name;
+	const char *before, *now; /* "path size inode time" ... */
+	const char *changed;
+};
+
+static const struct row rows[] = {
+	{"nothing", "", "", ""},
+	{"the same", "a 1 1 1;b 2 2 2", "b 2 2 2;a 1 1 1", ""},
+	{"new", "", "b 1 1 1;a 1 1 1", "a b "},
+	{"new between others", "a 1 1 1;c 1 1 1", "a 1 1 1;b 1 1 1;c 1 1 1", "b "},
+	{"grown", "a 1 1 1", "a 2 1 1", "a "},
+	{"written over", "a 1 1 1", "a 1 1 2", "a "},
+	{"older than before", "a 1 1 2", "a 1 1 1", "a "},
+	{"another file of that name", "a 1 1 1", "a 1 2 1", "a "},
+	{"gone", "a 1 1 1;b 1 1 1;c 1 1 1", "c 1 1 1", ""},
+	{"renamed", "a 1 1 1", "b 1 1 1", "b "},
+	{"in directories", "a/b 1 1 1;a.b 1 1 1", "a/b 1 1 2;a.b 1 1 1;a 1 9 9", "a a/b "},
+};
+
+static void read_look(struct look *look, const char *text)
+{
+	char *copy = text_copy(text), *rest;
+
+	for (char *row = strtok_r(copy, ";", &rest); row; row = strtok_r(NULL, ";", &rest)) {
+		unsigned long size, inode, time;
+		char path[32];
+
+		assert_int_equal(sscanf(row, "%31s %lu %lu %lu", path, &size, &inode, &time), 4);
+		look_add(look, text_copy(path), size, inode, (int64_t)time);
+	}
+	look_sort(look);
+	free(copy);
+}
+
+static void note(void *arg, const char *path)
+{
+	char *told = arg;
+
+	snprintf(told + strlen(told), 64, "%s ", path);
+}
+
+static void test_what_is_different(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct look before = {0}, now = {0};
+		char told[512] = "";
+
+		read_look(&before, rows[i].before);
+		read_look(&now, rows[i].now);
+		look_compare(&before, &now, note, told);
+		if (strcmp(told, rows[i].changed) != 0)
+			fail_msg("%s: \"%s\"", rows[i].name, told);
+		look_release(&before);
+		look_release(&now);
+	}
+}
+
+static void test_when_to_look_again(void **state)
+{
+	(void)state;
+	assert_int_equal(look_interval_ms(1000, 0), 500);
+	assert_int_equal(look_interval_ms(0, 0), 100);
+	assert_int_equal(look_interval_ms(60000, 1), 5000);
+	assert_int_equal(look_interval_ms(1000, 25), 500);
+	assert_int_equal(look_interval_ms(1000, 2000), 40000);
+}
+
+static void test_file_systems(void **state)
+{
+	(void)state;
+	assert_string_equal(network_fs_name(0x6969), "NFS");
+	assert_string_equal(network_fs_name(0x65735546), "FUSE");
+	assert_string_equal(network_fs_name(0x0bd00bd0), "Lustre");
+	assert_string_equal(network_fs_name(0xff534d42), "CIFS");
+	assert_string_equal(network_fs_name(0x00c36400), "Ceph");
+	assert_null(network_fs_name(0xef53));     /* ext4 */
+	assert_null(network_fs_name(0x58465342)); /* XFS */
+	assert_null(network_fs_name(0x01021994)); /* tmpfs */
+	assert_null(network_fs_name(0x794c7630)); /* overlay */
+	assert_null(network_fs_name(0x9123683e)); /* btrfs */
+	assert_null(network_fs_of("/proc"));
+	assert_null(network_fs_of("/dev/shm"));
+	assert_null(network_fs_of("/tmp/test_look.none"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_different),
+		cmocka_unit_test(test_when_to_look_again),
+		cmocka_unit_test(test_file_systems),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
