@@ -24,7 +24,8 @@ shellcheck   | install     | 2
 format       | install     | 2
 manpage      | install     | 1
 build-gcc    | install     | 10
-e2e          | build-gcc   | 15
+e2e          | build-gcc   | 25
+writers      | build-gcc   | 15
 shim         | build-gcc   | 1
 unit         | build-gcc   | 5
 build-asan   | install     | 10
@@ -38,7 +39,7 @@ build-tsan   | install     | 10
 unit-tsan    | build-tsan  | 5
 valgrind     | build-gcc   | 15
 tidy         | build-gcc   | 15
-e2e-asan     | build-asan  | 15
+e2e-asan     | build-asan  | 25
 bench        | build-gcc   | 5
 frameworks   | build-gcc   | 10
 tree         |             | 1
@@ -139,7 +140,8 @@ run_pytest() {
 	without_randomisation "$python" -m pytest -p no:cacheprovider -q -rs --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" "$@"
 }
 
-lane_e2e() { run_pytest tests/e2e; }
+lane_e2e() { run_pytest tests/e2e --ignore tests/e2e/test_writers.py; }
+lane_writers() { run_pytest tests/e2e/test_writers.py; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
 
 # The script brings what the servers and the clouds' own clients are made of.
@@ -212,7 +214,7 @@ PYTHON
 count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
-	e2e* | faults | store*) count_pytest "$1" ;;
+	e2e* | writers | faults | store*) count_pytest "$1" ;;
 	frameworks)
 		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0

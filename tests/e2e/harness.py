@@ -22,6 +22,8 @@ LIBC = ctypes.CDLL(None)  # loaded here: a child of a process with threads may n
 # Of whoever runs the tests; none may reach them.
 SETTINGS = ("REPRIEVE_", "SLURM", "AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_", "STORAGE_", "AZURE_", "IDENTITY_", "CURL_CA_", "SSL_CERT_")
 
+STARTED_WITH = dict(os.environ)  # pytest changes it for each test, also while another thread reads it
+
 EXIT_USAGE, EXIT_OURS, EXIT_NOT_DURABLE, EXIT_DURABLE, EXIT_CONFIGURATION = 64, 70, 74, 75, 78
 
 
@@ -68,7 +70,7 @@ class Place:
         self.store_path, self.directory = self.path / "store", self.path / "checkpoints"
         self.store = store or f"file://{self.store_path}"
         self.runs = []
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
+        self.environment = {name: value for name, value in STARTED_WITH.items() if not name.startswith(SETTINGS)}
         self.environment.update(environment or {})
         # No test may talk to a real metadata service, nor write into the home directory of whoever runs it.
         self.environment.update(REPRIEVE_NOTICE="none", XDG_STATE_HOME=str(self.path / "state"), HOME=str(self.path))

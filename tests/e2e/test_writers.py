@@ -164,8 +164,9 @@ class Story:
             command = ["env", "-u", "LD_PRELOAD", *command]
         if row.view == "elsewhere":
             command = [*ELSEWHERE, *command]
-        environment = {"WRITERS_PAUSE": "0.4"} if row.unseen else {}
-        return self.place.run(*command, **environment, options=("--quiet-time", QUIET, *(("--shim", "off") if row.view == "off" else ())))
+        # Who is nobody's child of ours has to be found while it lives, also where everything is slow.
+        environment = {"WRITERS_PAUSE": "0.8"} if row.unseen else {}
+        return self.place.run(*command, **environment, options=("--quiet-time", "1s" if row.unseen else QUIET, *(("--shim", "off") if row.view == "off" else ())))
 
     def snapshots(self):
         """{id: judge()} of all so far."""
