@@ -97,7 +97,7 @@ void job_forward_sigterm(struct job *job)
 	job->request.sent_ms = clock_monotonic_ms();
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	child_signal(&job->child, SIGTERM);
+	child_pass(&job->child, SIGTERM);
 }
 
 static void request_because_of_notice(struct job *job)

@@ -18,7 +18,7 @@ struct option_row {
 	const char *help; /* a second line after '\n' */
 };
 
-#define OPTION_ROWS_MOST 40
+#define OPTION_ROWS_MOST 48
 extern const struct option_row option_rows[];
 extern const size_t option_rows_count;
 

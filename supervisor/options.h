@@ -6,6 +6,7 @@
 #define OPTIONS_H
 
 #include "base/err.h"
+#include "relay.h"
 #include "retention_options.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -54,6 +55,7 @@ struct run_options {
 	bool strict;
 	bool dry_run;
 	const char *events;
+	struct relay relay;                 /* of the signals that are received */
 	struct retention_options retention; /* applied after each commit */
 	const char *tag;                    /* of every snapshot of this run; NULL: none */
 	int verbosity;                      /* -1 quiet, 0, 1 verbose */
