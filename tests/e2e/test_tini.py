@@ -257,8 +257,8 @@ def test_reaps_zombies_by_the_thousand(tmp_path, role):
     with Supervised(tmp_path, [PYTHON, "-c", ORPHANS % 3000], prefix=role.prefix) as supervised:
         assert supervised.line() == "made"
         pid = role.pid(supervised)
-        wait_for("no zombie is left", lambda: not [c for c, state in children_of(pid) if state == "Z"], process=supervised.process)
-        assert len(children_of(pid)) == 1
+        # The last ones may not even have run yet.
+        wait_for("the job alone is left", lambda: len(children_of(pid)) == 1, process=supervised.process)
         assert supervised.end(b"\n")[0] == 6
 
 
