@@ -16,7 +16,7 @@ readonly static=(libnghttp2-dev libidn2-dev libunistring-dev libssh2-1-dev libps
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest lz4 tar strace util-linux procps
 	tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
-	dumb-init catatonit crun mmdebstrap golang-github-containers-common)
+	python3-yaml dumb-init catatonit crun mmdebstrap golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
 readonly venv=(python3-venv)
 readonly node=(nodejs npm)
