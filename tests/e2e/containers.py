@@ -121,6 +121,7 @@ class Container:
 
     def __init__(self, path, root, arguments, env=None, user=1234, cwd="/", mounts=(), tmp=True, seccomp=True):
         self.name = f"reprieve-{uuid.uuid4().hex[:12]}"
+        self.user = user
         self.path = Path(path) / self.name
         self.path.mkdir()
         self.out_path, self.err_path = self.path / "out", self.path / "err"
@@ -167,7 +168,7 @@ class Container:
 
     def execute(self, *arguments):
         """As an exec probe: a process beside PID 1 in the same container."""
-        return subprocess.run(crun("exec", self.name, *arguments), capture_output=True, text=True, timeout=LIMIT)
+        return subprocess.run(crun("exec", "--user", f"{self.user}:{self.user}", self.name, *arguments), capture_output=True, text=True, timeout=LIMIT)
 
     def stop(self, grace=LIMIT, number=15):
         """The life of a pod: the stop signal, the grace period, SIGKILL to everything. Returns the exit code."""
