@@ -236,8 +236,16 @@ static void terminate(struct job *job, const struct signalfd_siginfo *info)
 void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 {
 	struct job *job = arg;
-	int signal = (int)info->ssi_signo;
+	int signal = relay_signal(&job->options->relay, (int)info->ssi_signo);
+	struct signalfd_siginfo as;
 
+	if (signal != (int)info->ssi_signo) {
+		as = *info;
+		as.ssi_signo = (uint32_t)signal;
+		info = &as;
+	}
+	if (signal == 0)
+		return;
 	if (signal == SIGCHLD) {
 		if (child_reap(&job->child, reaped, job) && job->state != JOB_OVER)
 			child_ended(job);

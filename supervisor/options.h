@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "labels.h"
+#include "relay.h"
 #include "retention_options.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -72,6 +73,7 @@ struct run_options {
 	struct retention_options retention;    /* applied after each commit */
 	const char *tag;                       /* of every snapshot of this run; NULL: none */
 	int verbosity;                         /* -1 quiet, 0, 1 verbose */
+	struct relay relay;                    /* of the signals that are received */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 
