@@ -8,6 +8,7 @@
  *	job_requests.c   checkpoints on request, and who waits for them
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
+ *	job_requeue.c    under Slurm, after the end: start me again
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
 #ifndef JOB_H
@@ -168,6 +169,11 @@ void job_ship(struct job *job); /* the newest complete checkpoint */
 void job_note_sealed(struct job *job);
 bool job_is_durable(const struct job *job);
 json_t *job_status(const struct job *job);
+
+/* job_requeue.c */
+bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */
+/* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what goes wrong is said. */
+void job_requeue(struct job *job, const struct outcome *outcome);
 
 /* job_flush.c */
 void job_flush(struct job *job);

@@ -159,6 +159,7 @@ int options_parse_run(
 		.grace_ms = 30000,
 		.quiet_ms = 1000,
 		.shield = true,
+		.requeue = true,
 		.flush_ms = 60000,
 		.restore = RESTORE_LATEST,
 	};

@@ -51,6 +51,7 @@ struct run_options {
 	struct snapshot_id restore_id;
 	enum shim_use shim;
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
+	bool requeue; /* a preempted job of Slurm's is requeued */
 	bool strict;
 	bool dry_run;
 	const char *events;
