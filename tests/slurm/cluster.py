@@ -11,7 +11,7 @@ import subprocess
 import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel")
-GRACE = 20
+GRACE = 10
 
 
 def missing():
@@ -46,7 +46,7 @@ SlurmctldPort={controller}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={place}/munge/socket,cred_expire=2
+AuthInfo=socket={place}/munge/socket
 CryptoType=crypto/munge
 StateSaveLocation={place}/state
 SlurmdSpoolDir={place}/spool-%n
@@ -65,6 +65,8 @@ SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=100000
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
+SlurmdParameters=config_overrides
 KillWait=5
 MinJobAge=600
 SlurmdTimeout=10
@@ -72,9 +74,10 @@ SlurmctldTimeout=10
 MessageTimeout=10
 ReturnToService=2
 {more}
-NodeName=one NodeHostname={host} NodeAddr=127.0.0.1 Port={one} CPUs=2 RealMemory=1
-NodeName=two NodeHostname={host} NodeAddr=127.0.0.1 Port={two} CPUs=2 RealMemory=1
+NodeName=one NodeHostname={host} NodeAddr=127.0.0.1 Port={one} CPUs=8 RealMemory=1
+NodeName=two NodeHostname={host} NodeAddr=127.0.0.1 Port={two} CPUs=8 RealMemory=1
 PartitionName=low Nodes=one,two Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime={GRACE} MaxTime=60 DefaultTime=10
+PartitionName=still Nodes=one,two PriorityTier=10 PreemptMode=OFF MaxTime=60 DefaultTime=10
 PartitionName=high Nodes=one,two PriorityTier=10 PreemptMode=OFF MaxTime=60 DefaultTime=10
 """
 
@@ -148,7 +151,13 @@ class Cluster:
         return self.show(job)["JobState"]
 
     def wait_state(self, job, *states, limit=90):
-        return self.wait(f"job {job} to be {states}", lambda: self.state(job) in states and self.show(job), limit)
+        def there():
+            shown = self.show(job)
+            # Slurm lets a requeued job wait for two minutes, until its old credentials have run out.
+            if shown["JobState"] == "PENDING" and shown["Reason"] == "BeginTime":
+                self.call("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+            return shown["JobState"] in states and shown
+        return self.wait(f"job {job} to be {states}", there, limit)
 
     def sbatch(self, script, *options, **more):
         """Submits a script; returns the job's number."""
