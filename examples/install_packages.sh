@@ -1,10 +1,11 @@
 #!/bin/bash
 # Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
 #
-#	install_packages.sh build|run|test|bench|radosgw|venv|node...
+#	install_packages.sh build|run|test|bench|slurm|radosgw|venv|node...
 #
 #	build   to compile it           run     to run the example
 #	test    for tests/run.sh        bench   what tests/bench compares with
+#	slurm   for tests/slurm
 #	radosgw, venv, node             what tests/servers is made of
 set -euo pipefail
 
@@ -14,6 +15,7 @@ readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest lz4 tar strace util-linux procps
 	tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
+readonly slurm=(slurmctld slurmd slurm-client munge)
 readonly venv=(python3-venv)
 readonly node=(nodejs npm)
 readonly bench=(restic borgbackup lz4 tar rclone)
@@ -40,7 +42,7 @@ install() {
 		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
 }
 
-[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|run|test|bench|radosgw|venv|node..."
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|run|test|bench|slurm|radosgw|venv|node..."
 wanted=()
 for group; do
 	case $group in
@@ -48,10 +50,11 @@ for group; do
 	run) wanted+=("${run[@]}") ;;
 	test) wanted+=("${build[@]}" "${run[@]}" "${test[@]}") ;;
 	bench) wanted+=("${bench[@]}") ;;
+	slurm) wanted+=("${slurm[@]}") ;;
 	radosgw) wanted+=("${radosgw[@]}") ;;
 	venv) wanted+=("${venv[@]}") ;;
 	node) wanted+=("${node[@]}") ;;
-	*) fail "unknown group '$group': build, run, test, bench, radosgw, venv or node" ;;
+	*) fail "unknown group '$group': build, run, test, bench, slurm, radosgw, venv or node" ;;
 	esac
 done
 

@@ -30,6 +30,7 @@ unit         | build-gcc   | 5
 build-asan   | install     | 10
 unit-asan    | build-asan  | 5
 stores       | build-gcc   | 20
+slurm        | build-gcc   | 10
 faults       | build-gcc   | 15
 store-faults | build-gcc   | 15
 build-clang  | install     | 10
@@ -141,6 +142,12 @@ run_pytest() {
 lane_e2e() { run_pytest tests/e2e; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
 
+# Slurm's own daemons, all of them on the loopback.
+lane_slurm() {
+	bash examples/install_packages.sh slurm
+	run_pytest tests/slurm
+}
+
 # The script brings what the servers and the clouds' own clients are made of.
 lane_stores() {
 	tests/stores/run.sh --short --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" --ignore tests/stores/test_s3_faults.py
@@ -200,7 +207,7 @@ PYTHON
 count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
-	e2e* | faults | store*) count_pytest "$1" ;;
+	e2e* | faults | slurm | store*) count_pytest "$1" ;;
 	valgrind) awk '/^== .*: exit 0$/ { passed++ } /^== .*: exit [1-9]/ { failed++ } END { print passed + 0, failed + 0, 0 }' \
 		"$logs/$1.log" ;;
 	*) echo 1 0 0 ;;

@@ -74,8 +74,8 @@ SlurmctldTimeout=10
 MessageTimeout=10
 ReturnToService=2
 {more}
-NodeName=one NodeHostname={host} NodeAddr=127.0.0.1 Port={one} CPUs=8 RealMemory=1
-NodeName=two NodeHostname={host} NodeAddr=127.0.0.1 Port={two} CPUs=8 RealMemory=1
+NodeName=one NodeHostname={host} NodeAddr=127.0.0.1 Port={one} CPUs=16 RealMemory=1
+NodeName=two NodeHostname={host} NodeAddr=127.0.0.1 Port={two} CPUs=16 RealMemory=1
 PartitionName=low Nodes=one,two Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime={GRACE} MaxTime=60 DefaultTime=10
 PartitionName=still Nodes=one,two PriorityTier=10 PreemptMode=OFF MaxTime=60 DefaultTime=10
 PartitionName=high Nodes=one,two PriorityTier=10 PreemptMode=OFF MaxTime=60 DefaultTime=10
