@@ -193,12 +193,13 @@ class Cluster:
         for step in self.step_daemons():
             os.kill(step, signal.SIGKILL)
 
-    def step_daemons(self):
+    def step_daemons(self, node=""):
+        """slurmstepd's processes, of one node or of both."""
         found = []
         for entry in os.listdir("/proc"):
             try:
                 words = open(f"/proc/{entry}/cmdline", "rb").read() if entry.isdigit() else b""
-                mine = words.startswith(b"slurmstepd") and str(self.place) in os.readlink(f"/proc/{entry}/cwd")
+                mine = words.startswith(b"slurmstepd") and os.readlink(f"/proc/{entry}/cwd").startswith(f"{self.place}/spool-{node}")
             except OSError:
                 continue
             if mine:
