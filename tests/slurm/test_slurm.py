@@ -274,8 +274,8 @@ def test_with_both_it_is_still_once(slurm, work, requeue_exit):
 
 def test_node_failure(slurm, work):
     """Nobody is asked, and nobody can requeue: Slurm does, and what was durable is gone on from."""
-    job = work.submit("exec " + work.run(saver=""), "--partition=still")
-    work.wait_log(r"^saved \d+$", 5)
+    job = work.submit("exec " + work.run(saver="--pause 0.6"), "--partition=still")
+    work.wait_log(r"^saved \d+$", 2)
     work.wait_log("reprieve: durable:")
     node = slurm.show(job)["BatchHost"]
     slurm.stop(node, signal.SIGKILL)
