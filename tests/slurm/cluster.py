@@ -153,8 +153,10 @@ class Cluster:
     def wait_state(self, job, *states, limit=90):
         def there():
             shown = self.show(job)
-            # Slurm lets a requeued job wait for two minutes, until its old credentials have run out.
-            if shown["JobState"] == "PENDING" and shown["Reason"] == "BeginTime":
+            # Slurm lets a requeued job wait for two minutes, until its old credentials have run out. They are revoked by the second:
+            # what starts within the same one is ended again ("Job credential revoked").
+            requeued = time.mktime(time.strptime(shown["SubmitTime"], "%Y-%m-%dT%H:%M:%S"))
+            if shown["JobState"] == "PENDING" and shown["Reason"] == "BeginTime" and time.time() > requeued + 3:
                 self.call("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
             return shown["JobState"] in states and shown
         return self.wait(f"job {job} to be {states}", there, limit)
@@ -189,19 +191,21 @@ class Cluster:
         for name in ("slurmctld", "one", "two", "munged"):
             if name in self.daemons:
                 self.stop(name)
-        # slurmstepd leaves its parent's session; it knows its cluster by the spool directory that it works in.
+        # slurmstepd leaves its parent's session.
         for step in self.step_daemons():
             os.kill(step, signal.SIGKILL)
 
-    def step_daemons(self, node=""):
-        """slurmstepd's processes, of one node or of both."""
+    def step_daemons(self, job=""):
+        """slurmstepd's processes of one job, or of all; they know their cluster from the environment that slurmd gave them."""
         found = []
-        for entry in os.listdir("/proc"):
+        for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
-                words = open(f"/proc/{entry}/cmdline", "rb").read() if entry.isdigit() else b""
-                mine = words.startswith(b"slurmstepd") and os.readlink(f"/proc/{entry}/cwd").startswith(f"{self.place}/spool-{node}")
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    command = file.read().decode(errors="replace")
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    mine = f"SLURM_CONF={self.place}/slurm.conf".encode() in file.read()
             except OSError:
                 continue
-            if mine:
+            if mine and command.startswith("slurmstepd") and (not job or f"[{job}." in command):
                 found.append(int(entry))
         return found
