@@ -357,6 +357,7 @@ static int finish(struct job *job)
 	until_ms = end_record_until(job);
 	end_attempt(job, &outcome, until_ms);
 	job_tell_observers_of_end(job, &outcome, until_ms);
+	job_requeue(job, &outcome);
 	return outcome.exit_code;
 }
 

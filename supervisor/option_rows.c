@@ -223,6 +223,14 @@ static int set_shield(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
+static int set_requeue(struct run_options *options, const char *value, struct err *err)
+{
+	if (!text_equal(value, "auto") && !text_equal(value, "off"))
+		return err_set(err, ERR_INVALID, "'%s' is neither auto nor off", value);
+	options->requeue = text_equal(value, "auto");
+	return 0;
+}
+
 static int set_events(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
@@ -395,6 +403,8 @@ const struct option_row option_rows[] = {
 		"the signal that counts as received when the process that started us dies: TERM, ... (default: none)"},
 	{"success-code", 0, "CODE", "REPRIEVE_SUCCESS_CODE", add_success_code,
 		"an exit code of the job that is success, as 143; may be given several times"},
+	{"requeue", 0, "USE", "REPRIEVE_REQUEUE", set_requeue,
+		"auto (default): when a batch job of Slurm's is preempted and its work is durable, scontrol requeues it; off"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: refuse to start, and end with 74"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,

@@ -58,6 +58,7 @@ struct run_options {
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool run_identity; /* for W&B, where its variables are unset */
 	bool rerun;        /* also when an earlier attempt has finished it */
+	bool requeue;      /* a preempted job of Slurm's is requeued */
 	bool strict;
 	bool dry_run;
 	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
