@@ -37,7 +37,11 @@ char *text_copy(const char *text)
 
 char *text_copy_n(const char *text, size_t length)
 {
-	return checked(strndup(text, length));
+	size_t size = strnlen(text, length);
+	char *copy = memory_new(size + 1);
+
+	memcpy(copy, text, size);
+	return copy;
 }
 
 char *text_format(const char *format, ...)
