@@ -6,6 +6,7 @@
  *	{"do":"checkpoint","wait":true} -> {"event":"asked","pids":[..]} {"event":"saving","path":..} {"event":"saved"}
  *	                                   {"event":"durable","id":..,"bytes":..,"step":..,"seconds":..}
  *	                                or {"event":"failed","error":..}
+ *	                                   "wait":false: nothing after "asked"
  *	{"do":"status"}                 -> one object
  *
  * A request that is not understood is answered by {"event":"failed","error":..}.

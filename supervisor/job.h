@@ -152,7 +152,11 @@ struct job {
 	bool killed;         /* SIGKILL was sent */
 	bool superseded;     /* another attempt has taken over: publish no more */
 
-	struct control_request *waiting[8]; /* clients of `reprieve checkpoint` */
+	/* Clients of `reprieve checkpoint`. */
+	struct {
+		struct control_request *request;
+		bool until_asked; /* it does not wait for the checkpoint */
+	} waiting[8];
 	size_t waiting_count;
 
 	struct outcome_facts facts;

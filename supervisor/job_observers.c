@@ -23,8 +23,6 @@
 #define LEDGER_MS 60000
 #define LOG_TAIL (256 * 1024)
 
-AUTO(struct cancel, cancel_release);
-
 json_t *job_labels(const struct job *job)
 {
 	return labels_json(job->options->labels, job->options->label_count);

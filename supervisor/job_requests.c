@@ -1,6 +1,7 @@
 /* Checkpoints on request, and who waits for them. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
@@ -10,24 +11,68 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The request before was withdrawn, but its save goes on: another signal now would run the handler inside the handler. */
+static bool is_still_answering(const struct job *job)
+{
+	return job->request.sent_ms > 0 && !job->request.answered && job->receipts.count > 0 &&
+	       receipts_saving(&job->receipts) > 0 && job->tracker &&
+	       tracker_is_saving(job->tracker);
+}
+
+/* Its framework saves and ends: not for an interval, an advice or a wish. */
+static bool is_asked_to_end_only(const struct job *job)
+{
+	return job->options->ask_ends_job && !job_asks_by_flag(job);
+}
+
 /* --- clients --- */
 
 void job_tell_clients(struct job *job, json_t *reply, bool last)
 {
 	for (size_t i = 0; i < job->waiting_count; i++) {
-		control_reply(job->waiting[i], json_incref(reply));
+		control_reply(job->waiting[i].request, json_incref(reply));
 		if (last)
-			control_finish(job->waiting[i]);
+			control_finish(job->waiting[i].request);
 	}
 	if (last)
 		job->waiting_count = 0;
 	json_decref(reply);
 }
 
+static void release_client(struct job *job, size_t index)
+{
+	struct control_request *request = job->waiting[index].request;
+
+	job->waiting[index] = job->waiting[--job->waiting_count];
+	control_finish(request);
+}
+
+/* The job has been asked: that was all that some wanted to know. */
+static void release_asked(struct job *job)
+{
+	for (size_t i = job->waiting_count; i > 0; i--)
+		if (job->waiting[i - 1].until_asked)
+			release_client(job, i - 1);
+}
+
 static void refuse_client(struct control_request *request, const char *why)
 {
 	control_reply(request, json_pack("{s:s, s:s}", "event", "failed", "error", why));
 	control_finish(request);
+}
+
+static void take_client(struct job *job, struct control_request *request, bool wait)
+{
+	/* It will serve this client too, and nobody is asked again. */
+	bool is_out = job->request.active && job->request.sent_ms > 0;
+
+	job->waiting[job->waiting_count].request = request;
+	job->waiting[job->waiting_count++].until_asked = !wait;
+	job_request(job, "request");
+	if (!wait && (is_out || is_still_answering(job))) {
+		control_reply(request, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
+		release_client(job, job->waiting_count - 1);
+	}
 }
 
 static void client_asked(void *arg, struct control_request *request, json_t *message)
@@ -45,14 +90,16 @@ static void client_asked(void *arg, struct control_request *request, json_t *mes
 			request, "another attempt has taken over: this one publishes no more");
 	} else if (job->state != JOB_RUNNING) {
 		refuse_client(request, "the job is not running");
+	} else if (is_asked_to_end_only(job)) {
+		refuse_client(request, "this job saves and ends when it is asked: that is kept for "
+				       "when it has to end");
 	} else if (!job_can_ask(job)) {
 		refuse_client(request, "this job cannot be asked: it was started without "
 				       "--checkpoint-signal or --checkpoint-command");
 	} else if (job->waiting_count == sizeof(job->waiting) / sizeof(job->waiting[0])) {
 		refuse_client(request, "too many requests at once");
 	} else {
-		job->waiting[job->waiting_count++] = request;
-		job_request(job, "request");
+		take_client(job, request, json_true_or(message, "wait", true));
 	}
 }
 
@@ -61,7 +108,7 @@ static void client_gone(void *arg, struct control_request *request)
 	struct job *job = arg;
 
 	for (size_t i = 0; i < job->waiting_count; i++) {
-		if (job->waiting[i] != request)
+		if (job->waiting[i].request != request)
 			continue;
 		job->waiting[i] = job->waiting[--job->waiting_count];
 		return;
@@ -121,6 +168,7 @@ static void asked(void *arg, const struct rank *ranks, size_t count, size_t expe
 		json_pack("{s:s, s:o}", "event", more ? "asked_more" : "asked", "pids", list),
 		false);
 	job_add_receipts(job, ranks, count, expected);
+	release_asked(job);
 }
 
 static void hindered(void *arg, const char *why)
@@ -238,22 +286,13 @@ void job_prepare_asking(struct job *job)
 	job_begin_interval(job);
 }
 
-/* The request before was withdrawn, but its save goes on: another signal now would run the handler inside the handler. */
-static bool is_still_answering(struct job *job)
-{
-	return job->request.sent_ms > 0 && !job->request.answered && job->receipts.count > 0 &&
-	       receipts_saving(&job->receipts) > 0 && job->tracker &&
-	       tracker_is_saving(job->tracker);
-}
-
 void job_request(struct job *job, const char *reason)
 {
 	bool notice = text_equal(reason, "notice");
 	/* Without a profile the only common request is SIGTERM, and that may end the job: not for a mere advice. */
 	bool may_ask = job_can_ask(job) || (notice && job->options->ask == ASK_AUTO);
 
-	/* Nor for an interval or an advice where the framework saves and ends. */
-	if (!may_ask || (job->options->ask_ends_job && !notice && !job_asks_by_flag(job))) {
+	if (!may_ask || (!notice && is_asked_to_end_only(job))) {
 		log_debug("no checkpoint is asked for (%s): no way to ask was given", reason);
 		return;
 	}

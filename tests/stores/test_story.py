@@ -13,7 +13,7 @@ from test_faults import OFTEN, SAVING, committed_step, finish, resumed_step
 
 # What storage/FORMAT.md lets lie in a store.
 KEYS = re.compile(r"[.]probe|format[.]json|jobs/job/(attempts/\d{6}([.]end)?[.]json|snapshots/\d{6}-\d{6}[.]json"
-                  r"|packs/\d{6}/\d{6}-[0-9a-f]{32}-\d{4}[.]pack)")
+                  r"|notes/\d{6}/(ledger|log|metrics)-\d{4}|packs/\d{6}/\d{6}-[0-9a-f]{32}-\d{4}[.]pack)")
 
 
 @pytest.fixture

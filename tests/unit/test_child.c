@@ -184,12 +184,12 @@ static void kills_a_tree_that_forks(void **state)
 	spawn_shell("f() { f & }; sleep 1000 & setsid sleep 1000 & f; exec sleep 1000", NULL, NULL);
 	while (living() < 3)
 		child_reap(&child, NULL, NULL);
-	while (child_kill_tree() > 0)
+	/* One that is being forked while the others are counted is met in the next round. */
+	while (child.running || living() > 0) {
+		child_kill_tree();
 		child_reap(&child, NULL, NULL);
-	while (child.running)
-		child_reap(&child, NULL, NULL);
+	}
 	assert_int_equal(child.exit_code, 128 + SIGKILL);
-	assert_int_equal(living(), 0);
 }
 
 /* Else the first descriptor that we open would be what the log and the job write to. */
