@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define CONNECTIONS_MOST 8
+#define CONNECT_AGAIN_MS 50
 #define REQUEST_MOST 4096
 #define UNSENT_MOST 65536
 
@@ -312,20 +314,26 @@ static int take_answers(
 	return 0;
 }
 
-static int connect_to(const char *path, struct err *err)
+/* One that is stopped accepts nobody: once as many wait as it lets wait, connect(2) would wait as well, for good. */
+static int connect_to(const char *path, struct cancel *cancel, struct err *err)
 {
 	struct sockaddr_un address;
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return err_os(err, errno, "socket");
 	if (address_of(path, &address, err) < 0)
 		return -1;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		/* ECONNREFUSED: the file is there, but nobody listens any more. */
 		int reason = errno == ECONNREFUSED ? ENOENT : errno;
-		return err_os(err, reason, "%s", path);
+
+		if (reason != EAGAIN)
+			return err_os(err, reason, "%s", path);
+		if (cancel_sleep(cancel, CONNECT_AGAIN_MS, err) < 0)
+			return -1;
 	}
+	fcntl(fd, F_SETFL, 0);
 	return take_fd(&fd);
 }
 
@@ -343,7 +351,7 @@ static void send_request(int fd, json_t *request)
 int control_call(const char *path, json_t *request, void (*replied)(void *arg, json_t *reply),
 	void *arg, struct cancel *cancel, struct err *err)
 {
-	auto_close int fd = connect_to(path, err);
+	auto_close int fd = connect_to(path, cancel, err);
 	auto_(bytes_release) struct bytes input = {.limit = 1 << 20};
 
 	if (fd < 0)

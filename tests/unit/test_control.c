@@ -363,6 +363,36 @@ static void says_that_nobody_listens(void **state)
 	assert_int_equal(client.err.kind, ERR_NOT_FOUND);
 }
 
+/* A supervisor that is stopped, and whose queue is full: connect(2) alone would wait for good. */
+static void one_that_accepts_nobody_is_given_up(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), waiting[64];
+	json_t *request = json_pack("{s:s}", "do", "now");
+	struct cancel cancel;
+	size_t count = 0;
+	struct err err = {0};
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/full", directory);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	do {
+		assert_in_range(count, 0, 63);
+		waiting[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	} while (connect(waiting[count++], (struct sockaddr *)&address, sizeof(address)) == 0);
+	assert_int_equal(cancel_init(&cancel, &err), 0);
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + 200);
+	assert_int_equal(control_call(address.sun_path, request, NULL, NULL, &cancel, &err), -1);
+	assert_int_equal(err.kind, ERR_CANCELLED);
+	cancel_release(&cancel);
+	json_decref(request);
+	while (count > 0)
+		close(waiting[--count]);
+	close(listener);
+	unlink(address.sun_path);
+}
+
 #define SERVED(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -378,6 +408,7 @@ int main(void)
 		SERVED(drops_who_does_not_read),
 		SERVED(stands_clients_that_leave),
 		SERVED(says_that_nobody_listens),
+		SERVED(one_that_accepts_nobody_is_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
