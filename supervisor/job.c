@@ -348,6 +348,7 @@ static int finish(struct job *job)
 		job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
 	job->workers = NULL;
 	end_attempt(job, &outcome);
+	job_acknowledge(job, &outcome);
 	return outcome.exit_code;
 }
 

@@ -80,6 +80,9 @@ json_t *job_status(const struct job *job)
 		"waiting", job->point.waiting_ms > 0, "behind",
 		recovery_point_is_behind(&job->point, clock_monotonic_ms()));
 	add_age(status, "durable_seconds", job->durable_ms);
+	json_object_set_new(status, "sources", job_sources(job));
+	if (notices_stop(&job->notices))
+		json_object_set_new(status, "notice", job_notice(job));
 	if (job->receipts.count > 0)
 		json_object_set_new(status, "receipts", job_receipts(job));
 	if (job->any_sealed) {

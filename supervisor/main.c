@@ -28,6 +28,7 @@ static const struct verb {
 	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now"},
 	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice"},
 	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints"},
+	{"watch",      cmd_watch,      "print preemption notices, or run a command on each, without a job"},
 	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs"},
 	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand"},
 };

@@ -41,12 +41,24 @@ static int set_notice(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
+static int set_deadline(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err; /* cloud.h knows the forms */
+	options->deadline = *value ? value : NULL;
+	return 0;
+}
+
 static int set_duration(const char *value, int64_t *milliseconds, struct err *err)
 {
 	if (!text_to_duration_ms(value, milliseconds))
 		return err_set(
 			err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h", value);
 	return 0;
+}
+
+static int set_deadline_notice(struct run_options *options, const char *value, struct err *err)
+{
+	return set_duration(value, &options->deadline_notice_ms, err);
 }
 
 static int set_grace(struct run_options *options, const char *value, struct err *err)
@@ -217,6 +229,13 @@ static bool is_true(const char *value)
 	return true;
 }
 
+static int set_acknowledge(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->acknowledge = is_true(value);
+	return 0;
+}
+
 static int set_strict(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
@@ -255,7 +274,14 @@ const struct option_row option_rows[] = {
 	{"job", 'j', "NAME", "REPRIEVE_JOB", set_job,
 		"the name that one job keeps across machines (default: the scheduler's id, else from the command)"},
 	{"notice", 0, "LIST", "REPRIEVE_NOTICE", set_notice,
-		"who announces a preemption: auto, none, or some of aws,gcp,azure,file:PATH (SIGTERM always does)"},
+		"who announces a preemption: auto, none, or some of aws,gcp,azure,alibaba,tencent,slurm,file:PATH,command:COMMAND\n"
+		"(SIGTERM always does)"},
+	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE", set_deadline,
+		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or seconds since 1970"},
+	{"deadline-notice", 0, "DURATION", "REPRIEVE_DEADLINE_NOTICE", set_deadline_notice,
+		"so long before a known end the job is asked to save (default: 120s)"},
+	{"acknowledge", 0, NULL, "REPRIEVE_ACKNOWLEDGE", set_acknowledge,
+		"tell Azure that it may take the machine, once everything is durable"},
 	{"grace", 0, "SECONDS", "REPRIEVE_GRACE", set_grace,
 		"time from SIGTERM to SIGKILL here (default: 30)"},
 	{"profile", 0, "NAME", "REPRIEVE_PROFILE", set_profile,

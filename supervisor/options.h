@@ -34,6 +34,9 @@ struct run_options {
 	bool directory_chosen;
 	const char *job; /* NULL: found out */
 	const char *notice;
+	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
+	int64_t deadline_notice_ms; /* how long before it the notice is given; 0: the default */
+	bool acknowledge;           /* tells the cloud when nothing is left to be saved (Azure) */
 	int64_t grace_ms;
 	enum ask_method ask;
 	bool signal_chosen, command_chosen; /* on the command line: not both */
