@@ -17,6 +17,7 @@ enum {
 	NAME_TIMEOUT_MS = 2000,
 	PROBE_TIMEOUT_MS = 300,
 	APPROVE_TIMEOUT_MS = 2000,
+	DOUBT_MS = 5000,
 	/* While another supervisor asks: often, then less so, for its first call may take long. */
 	GLANCE_MS = 20,
 	GLANCE_LATER_MS = 200,
@@ -35,6 +36,7 @@ struct session {
 	struct http_response response;
 	char endpoint[160];
 	char name[AZURE_NAME_MOST];
+	int64_t doubtful_ms; /* monotonic: from then on the name is asked anew; CLOCK_NEVER: it is not in doubt */
 	bool enabled; /* an answer came: from now on they come fast */
 	unsigned throttled;
 	int64_t due_ms; /* monotonic: when the next answer is wanted */
@@ -58,13 +60,17 @@ static int ask(struct session *session, const char *path, int64_t timeout_ms, st
 		watcher_cancel(session->watcher), err);
 }
 
+/* An old name stays until there is another: better than none, under which nothing can be told. */
 static void learn_name(struct session *session)
 {
+	char name[AZURE_NAME_MOST];
 	struct answer answer;
 
 	if (ask(session, NAME_PATH, NAME_TIMEOUT_MS, &answer, NULL) < 0 ||
-		!azure_name_reply(&answer, session->name))
-		session->name[0] = '\0';
+		!azure_name_reply(&answer, name))
+		return;
+	text_set(session->name, sizeof(session->name), name);
+	session->doubtful_ms = CLOCK_NEVER;
 }
 
 static bool contains(const struct notice *notices, size_t count, const char *identity)
@@ -118,10 +124,16 @@ static int64_t take_events(struct session *session, const struct answer *answer)
 	for (size_t i = 0; i < events.count; i++)
 		watcher_notice(session->watcher, &events.notices[i]);
 	if (events.kind == VERDICT_UNKNOWN) {
+		session->doubtful_ms = 0;
 		watcher_unknown(session->watcher, events.why);
 		return POLL_MS;
 	}
 	session->enabled = true;
+	/* Under a wrong name every event is others'. */
+	if (events.others == 0 && session->doubtful_ms != 0)
+		session->doubtful_ms = CLOCK_NEVER;
+	else if (events.others > 0 && session->doubtful_ms == CLOCK_NEVER)
+		session->doubtful_ms = clock_monotonic_ms() + DOUBT_MS;
 	/* Only a list that was understood as a whole proves that something is missing from it. */
 	if (!events.why[0])
 		withdraw_vanished(session, &events);
@@ -142,7 +154,7 @@ static void poll_events(struct session *session)
 	struct answer answer;
 	struct err err;
 
-	if (!session->name[0])
+	if (!session->name[0] || clock_left_ms(session->doubtful_ms) == 0)
 		learn_name(session);
 	if (ask(session, EVENTS_PATH, timeout, &answer, &err) == 0) {
 		/* The body stays the response's. */
@@ -172,7 +184,7 @@ static void take_shared(struct session *session, const struct azure_shared *shar
 		.arrived_wall_ms = shared->arrived_wall_ms,
 	};
 
-	if (!session->name[0])
+	if (shared->name[0])
 		text_set(session->name, sizeof(session->name), shared->name);
 	session->due_ms = shared->asked_ms + take_events(session, &answer);
 }
@@ -204,7 +216,8 @@ static int64_t look(struct session *session, struct azure_shared *shared)
 
 static void run(struct watcher *watcher)
 {
-	struct session session = {.watcher = watcher, .due_ms = clock_monotonic_ms()};
+	struct session session = {
+		.watcher = watcher, .due_ms = clock_monotonic_ms(), .doubtful_ms = CLOCK_NEVER};
 	struct azure_shared shared = {.body = {.limit = 256 * 1024}};
 	struct err err;
 

@@ -117,8 +117,10 @@ static void read_event(
 		unknown(events, "an event is announced, but this VM's own name is not known");
 		return;
 	}
-	if (!concerns(event, name))
+	if (!concerns(event, name)) {
+		events->others++;
 		return;
+	}
 	if (effect == EFFECT_UNKNOWN) {
 		unknown(events, "an event of an unknown type for this VM");
 		return;

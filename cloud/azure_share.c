@@ -38,7 +38,7 @@ static void read_boot(char boot[40])
 
 void azure_share_open(struct azure_share *share, const char *directory, const char *endpoint)
 {
-	*share = (struct azure_share){.lock = -1};
+	*share = (struct azure_share){.lock = -1, .opened_ms = clock_monotonic_ms()};
 	if (!directory)
 		return;
 	share->path =
@@ -74,7 +74,7 @@ static bool parse(
 	shared->status = (int)json_number_or(object, "status", 0);
 	text_set(shared->name, sizeof(shared->name), json_text_or(object, "name", ""));
 	if (shared->arrived_ms > now || now - shared->arrived_ms > AZURE_SHARE_STALE_MS ||
-		shared->asked_ms > shared->arrived_ms)
+		shared->arrived_ms < share->opened_ms || shared->asked_ms > shared->arrived_ms)
 		return false;
 	shared->body.size = 0;
 	return bytes_append(&shared->body, body, strlen(body), NULL) == 0;

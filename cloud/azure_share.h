@@ -16,7 +16,8 @@
 struct azure_share {
 	char *path; /* NULL: nothing is shared */
 	char boot[40];
-	int lock;             /* -1 where it cannot be had */
+	int64_t opened_ms; /* what was answered before is not believed: it may have been withdrawn */
+	int lock;          /* -1 where it cannot be had */
 	struct timespec seen; /* of the file that was read last */
 	ino_t seen_inode;
 };

@@ -128,11 +128,11 @@ static int start(struct session *session, struct err *err)
 	return 0;
 }
 
-/* Whoever is first: the supervisor's loop, or this. */
-static void clear_up(struct session *session, bool ended)
+/* What it has left in the background ends with it, else there would be one more of that every few seconds. The shell is reaped by whoever is
+ * first: the supervisor's loop, or this. */
+static void clear_up(struct session *session)
 {
-	if (!ended)
-		kill(-session->pid, SIGKILL);
+	kill(-session->pid, SIGKILL);
 	waitpid(session->pid, NULL, 0);
 	session->pid = 0;
 	close(session->output);
@@ -232,7 +232,7 @@ static void poll_command(struct session *session)
 		return;
 	}
 	wait_for_end(session);
-	clear_up(session, strchr(session->code, '\n') != NULL);
+	clear_up(session);
 	if (!watcher_stopping(session->watcher))
 		take_end(session);
 }
