@@ -186,7 +186,8 @@ static void take_shared(struct session *session, const struct azure_shared *shar
 
 	if (shared->name[0])
 		text_set(session->name, sizeof(session->name), shared->name);
-	session->due_ms = shared->asked_ms + take_events(session, &answer);
+	session->due_ms =
+		shared->asked_ms + (shared->is_early ? POLL_MS : take_events(session, &answer));
 }
 
 /* Returns how long until it is worth looking again. */

@@ -74,8 +74,9 @@ static bool parse(
 	shared->status = (int)json_number_or(object, "status", 0);
 	text_set(shared->name, sizeof(shared->name), json_text_or(object, "name", ""));
 	if (shared->arrived_ms > now || now - shared->arrived_ms > AZURE_SHARE_STALE_MS ||
-		shared->arrived_ms < share->opened_ms || shared->asked_ms > shared->arrived_ms)
+		shared->asked_ms > shared->arrived_ms)
 		return false;
+	shared->is_early = shared->arrived_ms < share->opened_ms;
 	shared->body.size = 0;
 	return bytes_append(&shared->body, body, strlen(body), NULL) == 0;
 }

@@ -16,8 +16,8 @@
 struct azure_share {
 	char *path; /* NULL: nothing is shared */
 	char boot[40];
-	int64_t opened_ms; /* what was answered before is not believed: it may have been withdrawn */
-	int lock;          /* -1 where it cannot be had */
+	int64_t opened_ms;
+	int lock;             /* -1 where it cannot be had */
 	struct timespec seen; /* of the file that was read last */
 	ino_t seen_inode;
 };
@@ -28,6 +28,7 @@ struct azure_shared {
 	int status;
 	char name[AZURE_NAME_MOST]; /* of the VM; "" where it is not known */
 	struct bytes body;
+	bool is_early; /* answered before this share was opened: what it says may have been withdrawn since */
 };
 
 enum {

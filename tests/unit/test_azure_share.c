@@ -94,6 +94,19 @@ static void what_is_old_or_broken_is_not_believed(void **state)
 	assert_false(azure_share_read(&fixture->two, &fixture->read));
 }
 
+/* It says when to ask next, and no more. */
+static void what_was_answered_before_the_start_is_marked(void **state)
+{
+	struct fixture *fixture = *state;
+
+	put(&fixture->one, "{}", 500);
+	assert_true(azure_share_read(&fixture->two, &fixture->read));
+	assert_true(fixture->read.is_early);
+	put(&fixture->one, "{}", 0);
+	assert_true(azure_share_read(&fixture->two, &fixture->read));
+	assert_false(fixture->read.is_early);
+}
+
 static void another_endpoint_is_another_machine(void **state)
 {
 	struct fixture *fixture = *state;
@@ -128,6 +141,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_asks_and_the_other_reads, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_is_old_or_broken_is_not_believed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_was_answered_before_the_start_is_marked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			another_endpoint_is_another_machine, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_directory_each_asks, set_up, tear_down),
