@@ -33,15 +33,15 @@ struct subscription {
 	const char *identity;
 	void (*reply)(const struct answer *answer, const struct gcp_context *context,
 		struct verdict *verdict);
-	bool decides_health;
 	char endpoint[160];
 	struct http *http;
 	struct http_response response;
 	char etag[72]; /* "": the next request is a plain one */
-	bool told;     /* advice was told: a negative withdraws it */
-	bool answered; /* a negative was seen: what is positive now has just begun */
 	struct gcp_context context;
 	unsigned failures;
+	bool told;     /* advice was told: a negative withdraws it */
+	bool answered; /* a negative was seen: what is positive now has just begun */
+	bool decides_health;
 };
 
 static int ask(struct subscription *subscription, struct answer *answer, struct err *err)

@@ -254,8 +254,11 @@ static int parse(int argc, char **argv, struct drill_options *options, struct er
 
 static void introduce(const struct scenario_options *options, const struct story *story)
 {
-	static const char *const names[] = {
-		[MOCK_AWS] = "AWS", [MOCK_GCP] = "Google Cloud", [MOCK_AZURE] = "Azure"};
+	static const char *const names[] = {[MOCK_AWS] = "AWS",
+		[MOCK_GCP] = "Google Cloud",
+		[MOCK_AZURE] = "Azure",
+		[MOCK_ALIBABA] = "Alibaba Cloud",
+		[MOCK_TENCENT] = "Tencent Cloud"};
 
 	if (story->silent)
 		return;

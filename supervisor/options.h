@@ -36,7 +36,6 @@ struct run_options {
 	const char *notice;
 	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
 	int64_t deadline_notice_ms; /* how long before it the notice is given; 0: the default */
-	bool acknowledge;           /* tells the cloud when nothing is left to be saved (Azure) */
 	int64_t grace_ms;
 	enum ask_method ask;
 	bool signal_chosen, command_chosen; /* on the command line: not both */
@@ -56,6 +55,7 @@ struct run_options {
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool strict;
 	bool dry_run;
+	bool acknowledge; /* tells the cloud when nothing is left to be saved (Azure) */
 	const char *events;
 	struct retention_options retention; /* applied after each commit */
 	const char *tag;                    /* of every snapshot of this run; NULL: none */

@@ -256,10 +256,9 @@ static void health_changed(void *arg, const struct source_state *state)
 static void reap(struct watching *watching)
 {
 	int status;
-	pid_t pid;
 
 	/* Of the notice commands too, which their threads may have waited for already. */
-	while (watching->pid > 0 && (pid = waitpid(watching->pid, &status, WNOHANG)) > 0)
+	while (watching->pid > 0 && waitpid(watching->pid, &status, WNOHANG) > 0)
 		command_ended(watching, outcome_child_code(status));
 }
 
