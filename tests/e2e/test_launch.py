@@ -60,7 +60,7 @@ def in_background(place, count, rank):
 
 
 def by_xargs(place, count, rank):
-    command = f"seq 0 {count - 1} | xargs -P {count} -I N {shlex.join(rank)} --number N; true"
+    command = f"seq 0 {count - 1} | xargs -P {count} -I @rank@ {shlex.join(rank)} --number @rank@; true"
     return ["sh", "-c", command]
 
 
