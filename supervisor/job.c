@@ -100,7 +100,7 @@ void job_forward_sigterm(struct job *job)
 	job->request.sent_ms = clock_monotonic_ms();
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	child_signal(&job->child, SIGTERM);
+	child_pass(&job->child, SIGTERM);
 }
 
 void job_request_because_of_notice(struct job *job)
@@ -357,6 +357,7 @@ static int finish(struct job *job)
 	until_ms = end_record_until(job);
 	end_attempt(job, &outcome, until_ms);
 	job_tell_observers_of_end(job, &outcome, until_ms);
+	job_requeue(job, &outcome);
 	return outcome.exit_code;
 }
 

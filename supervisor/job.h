@@ -14,6 +14,7 @@
  *	job_snapshots.c  snapshots, retention, the recovery point
  *	job_observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
+ *	job_requeue.c    under Slurm, after the end: start me again
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
 #ifndef JOB_H
@@ -258,6 +259,10 @@ json_t *job_labels(const struct job *job); /* the caller owns it */
 const char *job_describe_durable(const struct job *job, char text[DURABLE_TEXT]);
 void job_write_notice_message(struct job *job);
 void job_write_end_message(struct job *job, const struct outcome *outcome);
+/* job_requeue.c */
+bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */
+/* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what goes wrong is said. */
+void job_requeue(struct job *job, const struct outcome *outcome);
 
 /* job_flush.c */
 void job_flush(struct job *job);

@@ -214,14 +214,15 @@ static void child_ended(struct job *job)
 	job_feed(job, EV_CHILD_EXITED);
 }
 
+/* SIGTERM; and under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends ahead of the end. */
 static void terminate(struct job *job, const struct signalfd_siginfo *info)
 {
-	struct notice notice = {.kind = NOTICE_STOP,
-		.source = "sigterm",
-		.identity = "sigterm",
-		.reason = "SIGTERM",
-		.seen_ms = clock_monotonic_ms()};
+	bool by_term = info->ssi_signo == SIGTERM;
+	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
+	text_set(notice.source, sizeof(notice.source), by_term ? "sigterm" : "slurm");
+	text_set(notice.identity, sizeof(notice.identity), by_term ? "sigterm" : "sigusr1");
+	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
 	/* Nothing to save: be an init and nothing else. */
 	if (job->state != JOB_RESTORING && !is_managed(job)) {
 		job->facts.noticed = job->facts.by_signal_only = true;
@@ -236,14 +237,26 @@ static void terminate(struct job *job, const struct signalfd_siginfo *info)
 void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 {
 	struct job *job = arg;
-	int signal = (int)info->ssi_signo;
+	int signal = relay_signal(&job->options->relay, (int)info->ssi_signo);
+	struct signalfd_siginfo as;
 
+	if (signal != (int)info->ssi_signo) {
+		as = *info;
+		as.ssi_signo = (uint32_t)signal;
+		info = &as;
+	}
+	if (signal == 0)
+		return;
 	if (signal == SIGCHLD) {
 		if (child_reap(&job->child, reaped, job) && job->state != JOB_OVER)
 			child_ended(job);
 		return;
 	}
 	if (signal == SIGTERM && sigismember(&job->inherited->ignored, SIGTERM) != 1) {
+		terminate(job, info);
+		return;
+	}
+	if (signal == SIGUSR1 && job_is_requeued_by_us(job) && is_managed(job)) {
 		terminate(job, info);
 		return;
 	}

@@ -223,11 +223,39 @@ static int set_shield(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
+static int set_requeue(struct run_options *options, const char *value, struct err *err)
+{
+	if (!text_equal(value, "auto") && !text_equal(value, "off"))
+		return err_set(err, ERR_INVALID, "'%s' is neither auto nor off", value);
+	options->requeue = text_equal(value, "auto");
+	return 0;
+}
+
 static int set_events(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
 	options->events = value;
 	return 0;
+}
+
+static int add_rewrite(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_add_rewrite(&options->relay, value, err);
+}
+
+static int set_forward(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_set_receiver(&options->relay, value, err);
+}
+
+static int set_parent_death(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_set_parent_death(&options->relay, value, err);
+}
+
+static int add_success_code(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_add_success(&options->relay, value, err);
 }
 
 /* A flag's value is "1" on the command line; in the environment "0", "no", "false" and "off" turn it off. */
@@ -367,6 +395,16 @@ const struct option_row option_rows[] = {
 		"start a named job also when this command has finished it"},
 	{"run-identity", 0, "USE", "REPRIEVE_RUN_IDENTITY", set_run_identity,
 		"on (default): one W&B run for all attempts, where its variables are unset; off"},
+	{"rewrite", 0, "FROM=TO", "REPRIEVE_REWRITE", add_rewrite,
+		"a signal that comes counts as another one: INT=TERM, HUP=none; may be given several times"},
+	{"forward", 0, "WHOM", "REPRIEVE_FORWARD", set_forward,
+		"signals are passed on to the job's main process: job (default), or to its process group: group"},
+	{"parent-death", 0, "SIGNAL", "REPRIEVE_PARENT_DEATH", set_parent_death,
+		"the signal that counts as received when the process that started us dies: TERM, ... (default: none)"},
+	{"success-code", 0, "CODE", "REPRIEVE_SUCCESS_CODE", add_success_code,
+		"an exit code of the job that is success, as 143; may be given several times"},
+	{"requeue", 0, "USE", "REPRIEVE_REQUEUE", set_requeue,
+		"auto (default): when a batch job of Slurm's is preempted and its work is durable, scontrol requeues it; off"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: refuse to start, and end with 74"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "labels.h"
+#include "relay.h"
 #include "retention_options.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -57,6 +58,7 @@ struct run_options {
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool run_identity; /* for W&B, where its variables are unset */
 	bool rerun;        /* also when an earlier attempt has finished it */
+	bool requeue;      /* a preempted job of Slurm's is requeued */
 	bool strict;
 	bool dry_run;
 	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
@@ -72,6 +74,7 @@ struct run_options {
 	struct retention_options retention;    /* applied after each commit */
 	const char *tag;                       /* of every snapshot of this run; NULL: none */
 	int verbosity;                         /* -1 quiet, 0, 1 verbose */
+	struct relay relay;                    /* of the signals that are received */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 

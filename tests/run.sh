@@ -31,6 +31,7 @@ unit         | build-gcc   | 5
 build-asan   | install     | 10
 unit-asan    | build-asan  | 5
 stores       | build-gcc   | 20
+slurm        | build-gcc   | 10
 faults       | build-gcc   | 15
 store-faults | build-gcc   | 15
 build-clang  | install     | 10
@@ -144,6 +145,12 @@ lane_e2e() { run_pytest tests/e2e --ignore tests/e2e/test_writers.py; }
 lane_writers() { run_pytest tests/e2e/test_writers.py; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
 
+# Slurm's own daemons, all of them on the loopback.
+lane_slurm() {
+	bash examples/install_packages.sh slurm
+	run_pytest tests/slurm
+}
+
 # The script brings what the servers and the clouds' own clients are made of.
 lane_stores() {
 	tests/stores/run.sh --short --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" --ignore tests/stores/test_s3_faults.py
@@ -214,7 +221,7 @@ PYTHON
 count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
-	e2e* | writers | faults | store*) count_pytest "$1" ;;
+	e2e* | writers | faults | slurm | store*) count_pytest "$1" ;;
 	frameworks)
 		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0
