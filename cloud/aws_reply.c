@@ -119,6 +119,7 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 	const char *action;
 	int64_t when, left = AWS_NOTICE_GUESSED_MS;
 	char at[32] = "a time that was not told";
+	bool guessed = true;
 
 	if (is_negative(answer)) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
@@ -133,6 +134,7 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 		return;
 	}
 	if (dates_parse(json_text_or(object, "time", ""), &when)) {
+		guessed = false;
 		left = when - answer->arrived_wall_ms;
 		dates_iso(when, at, sizeof(at));
 		if (left < -AWS_STALE_MS) {
@@ -145,11 +147,19 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 		if (left > AWS_NOTICE_MOST_MS)
 			left = AWS_NOTICE_MOST_MS;
 	}
-	/* Freezing begins with the notice (EC2 user guide, "hibernation"). */
-	if (strcmp(action, "hibernate") == 0)
-		left = 0;
+	/* Freezing begins with the notice (EC2 user guide, "hibernation"): nothing can be made durable before it, and to end the job would lose
+	 * what is frozen with it. A checkpoint that is begun is finished after the resumption. */
+	if (strcmp(action, "hibernate") == 0) {
+		verdict_notice(verdict, NOTICE_ADVICE, "aws", action, CLOCK_NEVER,
+			answer->arrived_ms,
+			"spot hibernate at %s: the machine is being frozen with the job in its "
+			"memory",
+			at);
+		return;
+	}
 	verdict_notice(verdict, NOTICE_STOP, "aws", action, answer->arrived_ms + left,
 		answer->arrived_ms, "spot %s at %s", action, at);
+	verdict->notice.guessed = guessed;
 }
 
 void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict)

@@ -54,6 +54,7 @@ static void take_file(struct session *session, const struct stat *status)
 		return;
 	/* A file that cannot be read is there all the same. */
 	const struct file_content content = {
+		.source = "file",
 		.path = session->path,
 		.text = (const char *)text.data,
 		.size = text.size,
@@ -102,4 +103,11 @@ static void run(struct watcher *watcher)
 	while (watcher_pause(watcher, POLL_MS));
 }
 
-const struct provider provider_file = {.name = "file", .run = run};
+static int check(const char *argument, struct err *err)
+{
+	if (!argument[0])
+		return err_set(err, ERR_INVALID, "\"file\" needs a path: write file:/run/preempt");
+	return 0;
+}
+
+const struct provider provider_file = {.name = "file", .run = run, .check = check};

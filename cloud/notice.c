@@ -77,6 +77,20 @@ static bool put(struct notices *notices, size_t at, const struct notice *notice)
 	return true;
 }
 
+/* The clocks of the service and of this machine are read at each poll: a deadline that differs by less is the same. */
+bool notices_is_news(const struct notices *told, const struct notice *notice)
+{
+	size_t at = find(told, notice);
+	const struct notice *old = at < told->count ? &told->items[at] : NULL;
+
+	if (notice->kind == NOTICE_CANCELLED || !old)
+		return (old != NULL) == (notice->kind == NOTICE_CANCELLED);
+	if (old->kind != notice->kind)
+		return old->kind == NOTICE_ADVICE;
+	return notice->kind == NOTICE_STOP &&
+	       notice->deadline_ms < old->deadline_ms - NOTICE_EARLIER_MS;
+}
+
 enum notice_change notices_add(struct notices *notices, const struct notice *notice)
 {
 	const struct notice *before = notices_stop(notices);

@@ -8,6 +8,7 @@
 #include "detect.h"
 #include "health.h"
 #include "provider.h"
+#include "source_list.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -15,8 +16,7 @@
 #include <string.h>
 
 enum {
-	WATCHERS_MOST = 12,
-	EARLIER_MS = 1000,
+	DEADLINE_NOTICE_MS = 120 * 1000,
 	STACK_BYTES = 512 * 1024
 };
 
@@ -34,10 +34,11 @@ struct watcher {
 
 struct cloud_watch {
 	struct cloud_options options;
+	char *shared_directory;
 	struct surroundings surroundings;
 	struct cancel cancel;
 	pthread_mutex_t mutex;
-	struct watcher watchers[WATCHERS_MOST];
+	struct watcher watchers[CLOUD_SOURCES_MOST];
 	size_t count, started;
 };
 
@@ -45,7 +46,12 @@ static const struct provider *const providers[] = {
 	&provider_aws,
 	&provider_gcp,
 	&provider_azure,
+	&provider_alibaba,
+	&provider_tencent,
+	&provider_slurm,
+	&provider_deadline,
 	&provider_file,
+	&provider_command,
 };
 
 /* NULL for an unknown name. */
@@ -70,6 +76,18 @@ const struct surroundings *watcher_surroundings(struct watcher *watcher)
 const char *watcher_argument(struct watcher *watcher)
 {
 	return watcher->argument;
+}
+
+int64_t watcher_deadline_notice_ms(struct watcher *watcher)
+{
+	int64_t chosen = watcher->watch->options.deadline_notice_ms;
+
+	return chosen > 0 ? chosen : DEADLINE_NOTICE_MS;
+}
+
+const char *watcher_shared_directory(struct watcher *watcher)
+{
+	return watcher->watch->shared_directory;
 }
 
 bool watcher_stopping(struct watcher *watcher)
@@ -155,34 +173,13 @@ void watcher_starting(struct watcher *watcher, const char *why)
 	report(watcher, OUTCOME_STARTING, why);
 }
 
-static const struct notice *find_told(const struct notices *told, const struct notice *notice)
-{
-	for (size_t i = 0; i < told->count; i++)
-		if (text_equal(told->items[i].source, notice->source) &&
-			text_equal(told->items[i].identity, notice->identity))
-			return &told->items[i];
-	return NULL;
-}
-
-/* The clocks of the service and of this machine are read at each poll: a deadline that differs by less is the same. */
-static bool is_news(const struct notices *told, const struct notice *notice)
-{
-	const struct notice *old = find_told(told, notice);
-
-	if (notice->kind == NOTICE_CANCELLED || !old)
-		return (old != NULL) == (notice->kind == NOTICE_CANCELLED);
-	if (old->kind != notice->kind)
-		return old->kind == NOTICE_ADVICE;
-	return notice->kind == NOTICE_STOP && notice->deadline_ms < old->deadline_ms - EARLIER_MS;
-}
-
 void watcher_notice(struct watcher *watcher, const struct notice *notice)
 {
 	struct cloud_watch *watch = watcher->watch;
 	bool news;
 
 	pthread_mutex_lock(&watch->mutex);
-	news = is_news(&watcher->locked.told, notice);
+	news = notices_is_news(&watcher->locked.told, notice);
 	if (news)
 		notices_add(&watcher->locked.told, notice);
 	pthread_mutex_unlock(&watch->mutex);
@@ -229,8 +226,8 @@ static int add(struct cloud_watch *watch, const struct provider *provider, const
 		if (watch->watchers[i].provider == provider &&
 			text_equal(watch->watchers[i].argument, argument))
 			return 0;
-	if (watch->count == WATCHERS_MOST)
-		return err_set(err, ERR_INVALID, "more than %d notice sources", WATCHERS_MOST);
+	if (watch->count == CLOUD_SOURCES_MOST)
+		return err_set(err, ERR_INVALID, "more than %d notice sources", CLOUD_SOURCES_MOST);
 	watcher->watch = watch;
 	watcher->provider = provider;
 	watcher->argument = text_copy(argument);
@@ -242,51 +239,61 @@ static int add(struct cloud_watch *watch, const struct provider *provider, const
 
 static int add_detected(struct cloud_watch *watch, struct err *err)
 {
+	static const struct {
+		unsigned bit;
+		const struct provider *provider;
+	} rows[] = {
+		{DETECT_AWS, &provider_aws},
+		{DETECT_GCP, &provider_gcp},
+		{DETECT_AZURE, &provider_azure},
+		{DETECT_ALIBABA, &provider_alibaba},
+		{DETECT_TENCENT, &provider_tencent},
+		{DETECT_SLURM, &provider_slurm},
+		{DETECT_PROBE, NULL},
+	};
 	unsigned found = detect_choose(&watch->surroundings);
 
-	if (found & DETECT_PROBE)
-		return add(watch, NULL, "auto", "", err);
-	if ((found & DETECT_AWS) && add(watch, &provider_aws, "aws", "", err) < 0)
-		return -1;
-	if ((found & DETECT_GCP) && add(watch, &provider_gcp, "gcp", "", err) < 0)
-		return -1;
-	if ((found & DETECT_AZURE) && add(watch, &provider_azure, "azure", "", err) < 0)
-		return -1;
-	return 0;
-}
-
-static int add_named(struct cloud_watch *watch, const char *name, struct err *err)
-{
-	const struct provider *provider;
-
-	if (strcmp(name, "none") == 0)
-		return err_set(err, ERR_INVALID,
-			"\"none\" is none: leave out either that or the other sources");
-	if (strcmp(name, "auto") == 0)
-		return add_detected(watch, err);
-	if (text_starts(name, "file:") && name[5])
-		return add(watch, &provider_file, "file", name + 5, err);
-	provider = provider_named(name);
-	if (!provider || provider == &provider_file)
-		return err_set(err, ERR_INVALID,
-			"notice source \"%s\" is not known: use auto, none, or a list of aws, gcp, "
-			"azure, "
-			"file:PATH",
-			name);
-	return add(watch, provider, name, "", err);
-}
-
-static int add_all(struct cloud_watch *watch, const char *sources, struct err *err)
-{
-	auto_free char *list = text_copy(sources && sources[0] ? sources : "auto");
-	char *at = list, *name;
-
-	if (strcmp(list, "none") == 0)
-		return 0;
-	while ((name = strsep(&at, ",")))
-		if (add_named(watch, name, err) < 0)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((found & rows[i].bit) &&
+			add(watch, rows[i].provider,
+				rows[i].provider ? rows[i].provider->name : "auto", "", err) < 0)
 			return -1;
 	return 0;
+}
+
+static int add_named(struct cloud_watch *watch, const struct source_choice *choice, struct err *err)
+{
+	const struct provider *provider = provider_named(choice->name);
+	bool has_argument = choice->argument[0];
+
+	if (strcmp(choice->name, "none") == 0)
+		return err_set(err, ERR_INVALID,
+			"\"none\" is none: leave out either that or the other sources");
+	if (strcmp(choice->name, "auto") == 0 && !has_argument)
+		return add_detected(watch, err);
+	if (!provider || (has_argument && !provider->check))
+		return err_set(err, ERR_INVALID,
+			"notice source \"%s%s%s\" is not known: use auto, none, or a list of aws, "
+			"gcp, azure, alibaba, tencent, slurm, file:PATH, deadline:TIME, "
+			"command:COMMAND",
+			choice->name, has_argument ? ":" : "", choice->argument);
+	if (provider->check && provider->check(choice->argument, err) < 0)
+		return -1;
+	return add(watch, provider, provider->name, choice->argument, err);
+}
+
+static int add_all(struct cloud_watch *watch, const struct cloud_options *options, struct err *err)
+{
+	const char *sources = options->sources && options->sources[0] ? options->sources : "auto";
+	auto_free char *list = text_copy(sources);
+	char *at = strcmp(list, "none") == 0 ? NULL : list;
+	struct source_choice choice;
+
+	while (source_list_next(&at, &choice))
+		if (add_named(watch, &choice, err) < 0)
+			return -1;
+	choice = (struct source_choice){"deadline", options->deadline};
+	return options->deadline ? add_named(watch, &choice, err) : 0;
 }
 
 static int start_threads(struct cloud_watch *watch, struct err *err)
@@ -316,14 +323,17 @@ int cloud_watch_start(
 	struct cloud_watch *watch = memory_new(sizeof(*watch));
 
 	watch->options = *options;
-	watch->options.sources = NULL;
+	watch->options.sources = watch->options.deadline = watch->options.shared_directory = NULL;
+	watch->shared_directory =
+		options->shared_directory ? text_copy(options->shared_directory) : NULL;
 	if (cancel_init(&watch->cancel, err) < 0) {
+		free(watch->shared_directory);
 		free(watch);
 		return -1;
 	}
 	pthread_mutex_init(&watch->mutex, NULL);
 	detect_look(&watch->surroundings);
-	if (add_all(watch, options->sources, err) < 0 || start_threads(watch, err) < 0) {
+	if (add_all(watch, options, err) < 0 || start_threads(watch, err) < 0) {
 		cloud_watch_stop(watch);
 		return -1;
 	}
@@ -342,6 +352,7 @@ void cloud_watch_stop(struct cloud_watch *watch)
 		free(watch->watchers[i].argument);
 	pthread_mutex_destroy(&watch->mutex);
 	cancel_release(&watch->cancel);
+	free(watch->shared_directory);
 	free(watch);
 }
 
@@ -352,4 +363,22 @@ size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states
 		states[i] = watch->watchers[i].locked.state;
 	pthread_mutex_unlock(&watch->mutex);
 	return watch->count;
+}
+
+int cloud_watch_approve(
+	struct cloud_watch *watch, const struct notice *notice, int64_t until_ms, struct err *err)
+{
+	const struct provider *provider = provider_named(notice->source);
+	struct cancel cancel;
+	int result;
+
+	if (!notice->approvable || !provider || !provider->approve)
+		return err_set(
+			err, ERR_INVALID, "a notice from %s cannot be approved", notice->source);
+	if (cancel_init(&cancel, err) < 0)
+		return -1;
+	cancel_set_deadline(&cancel, until_ms);
+	result = provider->approve(&watch->surroundings, notice->identity, &cancel, err);
+	cancel_release(&cancel);
+	return result;
 }

@@ -358,6 +358,7 @@ static int finish(struct job *job)
 	end_attempt(job, &outcome, until_ms);
 	job_tell_observers_of_end(job, &outcome, until_ms);
 	job_requeue(job, &outcome);
+	job_acknowledge(job, &outcome);
 	return outcome.exit_code;
 }
 

@@ -204,6 +204,11 @@ void job_signal_received(void *arg, const struct signalfd_siginfo *info);
 /* -1 only for a list of sources that makes no sense. */
 int job_start_watching(struct job *job, struct err *err);
 void job_take_notice(struct job *job, const struct notice *notice);
+/* --acknowledge: after the last commit, the cloud need not wait any more. Blocks for a moment. */
+void job_acknowledge(struct job *job, const struct outcome *outcome);
+/* What `reprieve status` shows of the sources and of the notice that stands. The caller releases. */
+json_t *job_sources(const struct job *job);
+json_t *job_notice(const struct job *job); /* NULL: none */
 
 /* job_requests.c */
 void job_request(struct job *job, const char *reason);

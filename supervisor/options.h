@@ -36,6 +36,8 @@ struct run_options {
 	bool directory_chosen;
 	const char *job; /* NULL: found out */
 	const char *notice;
+	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
+	int64_t deadline_notice_ms; /* how long before it the notice is given; 0: the default */
 	int64_t grace_ms;
 	enum ask_method ask;
 	bool signal_chosen, command_chosen; /* on the command line: not both */
@@ -61,6 +63,7 @@ struct run_options {
 	bool requeue;      /* a preempted job of Slurm's is requeued */
 	bool strict;
 	bool dry_run;
+	bool acknowledge;         /* tells the cloud when nothing is left to be saved (Azure) */
 	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
 	const char *events;
 	const char *metrics;      /* address to serve them on; NULL: not */

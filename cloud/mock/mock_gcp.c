@@ -19,6 +19,8 @@ static const char *value_of(const struct mock *mock, const char *key)
 		{"instance/", "hostname\nid\nmachine-type\nmaintenance-"
 			      "event\nname\npreempted\nscheduling/\n"
 			      "zone\n"},
+		{"instance/upcoming-maintenance", "{ \"error\": \"no notifications have been "
+						  "received yet, try again later\" }"},
 		{"instance/id", "4520031799277581759"},
 		{"instance/machine-type", "projects/123456789012/machineTypes/a2-highgpu-1g"},
 		{"instance/zone", "projects/123456789012/zones/us-central1-a"},
@@ -31,6 +33,18 @@ static const char *value_of(const struct mock *mock, const char *key)
 		{"project/project-id", "reprieve-mock"},
 	};
 
+	char path[128];
+	const char *set;
+
+	snprintf(path, sizeof(path), BASE "%s", key);
+	set = mock_value_set(mock, path);
+	if (set)
+		return set;
+	/* What GKE's own server has, and nothing else (workload identity). */
+	if (mock->is_gke && text_starts(key, "instance/") && strcmp(key, "instance/") != 0 &&
+		strcmp(key, "instance/id") != 0 && strcmp(key, "instance/zone") != 0 &&
+		strcmp(key, "instance/hostname") != 0)
+		return NULL;
 	if (strcmp(key, "instance/preempted") == 0)
 		return mock->locked.stop.is_on ? "TRUE" : "FALSE";
 	if (strcmp(key, "instance/maintenance-event") == 0)
@@ -125,7 +139,8 @@ void mock_gcp_answer(
 	const char *path = request->path;
 
 	httpd_reply_header(reply, "Metadata-Flavor", "Google");
-	httpd_reply_header(reply, "Server", "Metadata Server for VM");
+	httpd_reply_header(reply, "Server", "%s",
+		mock->is_gke ? "GKE Metadata Server" : "Metadata Server for VM");
 	httpd_reply_header(reply, "X-XSS-Protection", "0");
 	httpd_reply_header(reply, "X-Frame-Options", "SAMEORIGIN");
 	if (httpd_request_header(request, "X-Forwarded-For"))
