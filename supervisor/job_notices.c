@@ -102,7 +102,6 @@ static void deliver_notice(void *arg)
 	struct parcel *parcel = arg;
 
 	job_take_notice(parcel->job, &parcel->notice);
-	free(parcel);
 }
 
 static void notice_seen(void *arg, const struct notice *notice)
@@ -112,7 +111,7 @@ static void notice_seen(void *arg, const struct notice *notice)
 
 	parcel->job = job;
 	parcel->notice = *notice;
-	workers_post(job->workers, deliver_notice, parcel);
+	workers_post_owned(job->workers, deliver_notice, parcel);
 }
 
 static void deliver_health(void *arg)
@@ -130,7 +129,6 @@ static void deliver_health(void *arg)
 		log_warn("notices from %s: unknown: %s", state->name, state->why);
 	else if (state->health == SOURCE_UNAVAILABLE)
 		log_note("notices from %s: unavailable: %s", state->name, state->why);
-	free(parcel);
 }
 
 static void health_changed(void *arg, const struct source_state *state)
@@ -140,7 +138,7 @@ static void health_changed(void *arg, const struct source_state *state)
 
 	parcel->job = job;
 	parcel->state = *state;
-	workers_post(job->workers, deliver_health, parcel);
+	workers_post_owned(job->workers, deliver_health, parcel);
 }
 
 int job_start_watching(struct job *job, struct err *err)
