@@ -351,9 +351,8 @@ static int finish(struct job *job)
 	/* First, because what follows may wait for a store that does not answer. */
 	say_how_it_ended(job, &outcome);
 	job_write_end_message(job, &outcome);
-	workers_free(
-		job->workers); /* waits for a snapshot that was given up, so that the storage is ours */
-	job->workers = NULL;
+	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still post what they see. */
+	workers_end(job->workers);
 	until_ms = end_record_until(job);
 	end_attempt(job, &outcome, until_ms);
 	job_tell_observers_of_end(job, &outcome, until_ms);

@@ -87,7 +87,6 @@ static void deliver_notice(void *arg)
 	struct parcel *parcel = arg;
 
 	job_take_notice(parcel->job, &parcel->notice);
-	free(parcel);
 }
 
 static void notice_seen(void *arg, const struct notice *notice)
@@ -97,7 +96,7 @@ static void notice_seen(void *arg, const struct notice *notice)
 
 	parcel->job = job;
 	parcel->notice = *notice;
-	workers_post(job->workers, deliver_notice, parcel);
+	workers_post_owned(job->workers, deliver_notice, parcel);
 }
 
 static void deliver_health(void *arg)
@@ -115,7 +114,6 @@ static void deliver_health(void *arg)
 		log_warn("%s", text);
 	else if (state->health != SOURCE_STARTING)
 		log_note("%s", text);
-	free(parcel);
 }
 
 static void health_changed(void *arg, const struct source_state *state)
@@ -125,7 +123,7 @@ static void health_changed(void *arg, const struct source_state *state)
 
 	parcel->job = job;
 	parcel->state = *state;
-	workers_post(job->workers, deliver_health, parcel);
+	workers_post_owned(job->workers, deliver_health, parcel);
 }
 
 int job_start_watching(struct job *job, struct err *err)

@@ -15,6 +15,7 @@ struct piece {
 	void (*work)(void *arg);
 	void (*done)(void *arg);
 	void *arg;
+	bool owned; /* arg */
 	struct piece *next;
 };
 
@@ -54,6 +55,13 @@ static struct piece *queue_pop(struct queue *queue)
 	return piece;
 }
 
+static void drop(struct piece *piece)
+{
+	if (piece->owned)
+		free(piece->arg);
+	free(piece);
+}
+
 static void wake_loop(struct workers *workers)
 {
 	const uint64_t one = 1;
@@ -77,7 +85,7 @@ static void deliver(struct source *source, uint32_t events)
 		if (!piece)
 			return;
 		piece->done(piece->arg);
-		free(piece);
+		drop(piece);
 	}
 }
 
@@ -178,15 +186,36 @@ void workers_run(
 	}
 }
 
-void workers_post(struct workers *workers, void (*call)(void *arg), void *arg)
+static void post(struct workers *workers, void (*call)(void *arg), void *arg, bool owned)
 {
 	struct piece *piece = memory_new(sizeof(*piece));
 
-	*piece = (struct piece){.done = call, .arg = arg};
+	*piece = (struct piece){.done = call, .arg = arg, .owned = owned};
 	pthread_mutex_lock(&workers->mutex);
 	queue_push(&workers->locked.finished, piece);
 	pthread_mutex_unlock(&workers->mutex);
 	wake_loop(workers);
+}
+
+void workers_post(struct workers *workers, void (*call)(void *arg), void *arg)
+{
+	post(workers, call, arg, false);
+}
+
+void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *arg)
+{
+	post(workers, call, arg, true);
+}
+
+void workers_end(struct workers *workers)
+{
+	pthread_mutex_lock(&workers->mutex);
+	workers->locked.stopping = true;
+	pthread_cond_broadcast(&workers->changed);
+	pthread_mutex_unlock(&workers->mutex);
+	for (size_t i = 0; i < workers->locked.started; i++)
+		pthread_join(workers->threads[i], NULL);
+	workers->locked.started = 0; /* nobody else is left to read it */
 }
 
 void workers_free(struct workers *workers)
@@ -195,14 +224,9 @@ void workers_free(struct workers *workers)
 
 	if (!workers)
 		return;
-	pthread_mutex_lock(&workers->mutex);
-	workers->locked.stopping = true;
-	pthread_cond_broadcast(&workers->changed);
-	pthread_mutex_unlock(&workers->mutex);
-	for (size_t i = 0; i < workers->locked.started; i++)
-		pthread_join(workers->threads[i], NULL);
+	workers_end(workers);
 	while ((piece = queue_pop(&workers->locked.finished)))
-		free(piece);
+		drop(piece);
 	while ((piece = queue_pop(&workers->locked.waiting)))
 		free(piece);
 	loop_remove(workers->loop, &workers->source);

@@ -22,8 +22,13 @@ void workers_run(
 
 /* Any thread: has `call(arg)` made on the loop soon. For workers that tell of progress, and for watchers. */
 void workers_post(struct workers *workers, void (*call)(void *arg), void *arg);
+/* Likewise; `arg` is from malloc(), and freed after the call, or without one when it is dropped. */
+void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *arg);
 
-/* Waits for what is running (cancel it first), then runs no further `done`. Pieces not begun are dropped. */
+/* Waits for what is running (cancel it first); from then on nothing is run, and what is posted is dropped. */
+void workers_end(struct workers *workers);
+
+/* Ends them, if that was not done. Nobody may post any more. NULL is fine. */
 void workers_free(struct workers *workers);
 
 /* Runs work(arg, 0..threads-1) at once on that many threads, one of them the caller's, and waits for all. */

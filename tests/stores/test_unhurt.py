@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fault_server import FaultServer
 from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, SAVER, Place, one_line, wait_for
 from test_faults import OFTEN, committed_step, finish, resumed_step
 
@@ -203,3 +204,15 @@ def test_network_comes_back_in_the_window(island, islander):
     island.device("up")
     assert run.wait(300) == EXIT_DURABLE, run
     assert committed_step(islander) >= sealed["step"]
+
+
+def test_a_notice_while_the_end_is_recorded(tmp_path):
+    server = FaultServer({"rules": [{"on": {"method": "PUT", "key": "[.]end[.]json$"}, "answer": {"delay": 2}}]})
+    server.memory.buckets["snaps"] = {}
+    place = Place(tmp_path, "job", "s3://snaps/run", server.environment)
+    notice = tmp_path / "notice"
+    run = place.run("sh", "-c", "exit 3", options=("--notice", f"file:{notice}"))
+    wait_for("the end is being recorded", lambda: server.rules[0].used, process=run.process)
+    notice.touch()
+    assert run.wait() == 3, run
+    server.close()
