@@ -215,7 +215,6 @@ static void deliver_notice(void *arg)
 	struct parcel *parcel = arg;
 
 	take_notice(parcel->watching, &parcel->notice);
-	free(parcel);
 }
 
 static void notice_seen(void *arg, const struct notice *notice)
@@ -225,7 +224,7 @@ static void notice_seen(void *arg, const struct notice *notice)
 
 	parcel->watching = watching;
 	parcel->notice = *notice;
-	workers_post(watching->workers, deliver_notice, parcel);
+	workers_post_owned(watching->workers, deliver_notice, parcel);
 }
 
 static void deliver_health(void *arg)
@@ -240,7 +239,6 @@ static void deliver_health(void *arg)
 		log_note("%s", text);
 	else if (parcel->state.health != SOURCE_STARTING)
 		log_warn("%s", text);
-	free(parcel);
 }
 
 static void health_changed(void *arg, const struct source_state *state)
@@ -250,7 +248,7 @@ static void health_changed(void *arg, const struct source_state *state)
 
 	parcel->watching = watching;
 	parcel->state = *state;
-	workers_post(watching->workers, deliver_health, parcel);
+	workers_post_owned(watching->workers, deliver_health, parcel);
 }
 
 static void reap(struct watching *watching)
