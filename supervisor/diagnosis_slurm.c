@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,23 +49,6 @@ static long number_of(const char *text, const char *key)
 	return strtol(value, NULL, 10);
 }
 
-__attribute__((format(printf, 5, 6))) static void add(struct diagnosis *diagnosis,
-	const char *check, enum diagnosis_level level, const char *fix, const char *format, ...)
-{
-	struct diagnosis_row *row = &diagnosis->rows[diagnosis->count];
-	va_list args;
-
-	if (diagnosis->count == DIAGNOSIS_MOST)
-		return;
-	diagnosis->count++;
-	row->check = check;
-	row->level = level;
-	va_start(args, format);
-	vsnprintf(row->text, sizeof(row->text), format, args);
-	va_end(args);
-	text_set(row->fix, sizeof(row->fix), fix);
-}
-
 /* --- the rows --- */
 
 static void requeue_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
@@ -74,18 +56,19 @@ static void requeue_row(const struct slurm_texts *texts, struct diagnosis *diagn
 	long of_job = number_of(texts->job, "Requeue"), batch = number_of(texts->job, "BatchFlag");
 
 	if (batch == 0)
-		add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit a script with sbatch",
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit a script with sbatch",
 			"this job has no batch script (srun, salloc): it cannot be requeued");
 	else if (of_job == 0)
-		add(diagnosis, "requeue", DIAGNOSIS_FAIL, "submit it with sbatch --requeue",
-			"this job may not be requeued");
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_FAIL,
+			"submit it with sbatch --requeue", "this job may not be requeued");
 	else if (of_job > 0)
-		add(diagnosis, "requeue", DIAGNOSIS_OK, "", "this job may be requeued");
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_OK, "", "this job may be requeued");
 	else if (number_of(texts->config, "JobRequeue") == 0)
-		add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit with sbatch --requeue",
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit with sbatch --requeue",
 			"jobs are not requeued unless they ask for it (JobRequeue=0)");
 	else
-		add(diagnosis, "requeue", DIAGNOSIS_OK, "", "jobs may be requeued (JobRequeue=1)");
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_OK, "",
+			"jobs may be requeued (JobRequeue=1)");
 }
 
 static void limit_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
@@ -93,7 +76,7 @@ static void limit_row(const struct slurm_texts *texts, struct diagnosis *diagnos
 	long limit = number_of(texts->config, "MaxBatchRequeue");
 
 	if (limit >= 0)
-		add(diagnosis, "requeues",
+		diagnosis_add(diagnosis, "requeues",
 			limit < REQUEUE_LIMIT_LOW ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
 			limit < REQUEUE_LIMIT_LOW ? "raise MaxBatchRequeue; scontrol release JOB"
 						  : "",
@@ -126,14 +109,15 @@ static void exit_row(const struct slurm_texts *texts, struct diagnosis *diagnosi
 	value_of(texts->config, "RequeueExit", value);
 	value_of(texts->config, "RequeueExitHold", hold);
 	if (has_75(hold))
-		add(diagnosis, "exit code", DIAGNOSIS_FAIL, "take 75 out of RequeueExitHold",
+		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_FAIL,
+			"take 75 out of RequeueExitHold",
 			"exit code 75 (preempted, durable) holds the job for an administrator");
 	else if (has_75(value))
-		add(diagnosis, "exit code", DIAGNOSIS_OK, "",
+		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_OK, "",
 			"exit code 75 requeues a job (RequeueExit), also where there is no "
 			"scontrol");
 	else
-		add(diagnosis, "exit code", DIAGNOSIS_OK, "",
+		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_OK, "",
 			"exit code 75 requeues nothing (RequeueExit): in a container without "
 			"scontrol a job is not requeued");
 }
@@ -143,7 +127,8 @@ static void kill_row(const struct slurm_texts *texts, struct diagnosis *diagnosi
 	long wait = number_of(texts->config, "KillWait");
 
 	if (wait >= 0)
-		add(diagnosis, "kill wait", wait < KILL_WAIT_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+		diagnosis_add(diagnosis, "kill wait",
+			wait < KILL_WAIT_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
 			wait < KILL_WAIT_SHORT ? "get the notice earlier (--signal=B:TERM@120), or "
 						 "give run a --grace below that"
 					       : "",
@@ -159,18 +144,20 @@ static void grace_row(const struct slurm_texts *texts, struct diagnosis *diagnos
 	value_of(texts->config, "PreemptParameters", parameters);
 	value_of(texts->config, "SlurmctldParameters", of_old);
 	if (grace == 0)
-		add(diagnosis, "grace", DIAGNOSIS_WARN, "set GraceTime of the partition or QOS",
+		diagnosis_add(diagnosis, "grace", DIAGNOSIS_WARN,
+			"set GraceTime of the partition or QOS",
 			"preemption gives no time but KillWait (GraceTime=0)");
 	else if (grace > 0)
-		add(diagnosis, "grace", grace < GRACE_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+		diagnosis_add(diagnosis, "grace",
+			grace < GRACE_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
 			grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
 			"preemption gives %ld s (GraceTime)", grace);
 	if (strstr(parameters, "send_user_signal") || strstr(of_old, "preempt_send_user_signal"))
-		add(diagnosis, "notice", DIAGNOSIS_OK, "",
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "",
 			"the signal of --signal is sent when a job is preempted, to the batch "
 			"script too");
 	else
-		add(diagnosis, "notice", DIAGNOSIS_WARN,
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_WARN,
 			"start it with srun reprieve run, or set send_user_signal "
 			"(PreemptParameters; before 23.02 preempt_send_user_signal in "
 			"SlurmctldParameters) and use --signal=B:TERM@120",
@@ -185,18 +172,21 @@ static void preempt_rows(const struct slurm_texts *texts, struct diagnosis *diag
 	if (!value_of(texts->config, "PreemptType", type))
 		return;
 	if (strstr(type, "none")) {
-		add(diagnosis, "preempt", DIAGNOSIS_OK, "", "no job preempts another (%s)", type);
+		diagnosis_add(diagnosis, "preempt", DIAGNOSIS_OK, "",
+			"no job preempts another (%s)", type);
 		return;
 	}
 	if (!value_of(texts->partition, "PreemptMode", mode))
 		value_of(texts->config, "PreemptMode", mode);
 	if (strstr(mode, "REQUEUE"))
-		add(diagnosis, "preempt", DIAGNOSIS_OK, "", "what is preempted is requeued");
+		diagnosis_add(
+			diagnosis, "preempt", DIAGNOSIS_OK, "", "what is preempted is requeued");
 	else if (strstr(mode, "OFF")) {
-		add(diagnosis, "preempt", DIAGNOSIS_OK, "", "jobs are not preempted here");
+		diagnosis_add(
+			diagnosis, "preempt", DIAGNOSIS_OK, "", "jobs are not preempted here");
 		return;
 	} else
-		add(diagnosis, "preempt", DIAGNOSIS_WARN, "PreemptMode=REQUEUE",
+		diagnosis_add(diagnosis, "preempt", DIAGNOSIS_WARN, "PreemptMode=REQUEUE",
 			strstr(mode, "SUSPEND")
 				? "what is preempted is stopped where it is, not moved (%s)"
 				: "what is preempted is cancelled (%s): it comes back only if run "
@@ -223,9 +213,10 @@ static void signal_row(const struct slurm_texts *texts, struct diagnosis *diagno
 	if (!texts->script)
 		return;
 	if (script_says_signal(texts->script))
-		add(diagnosis, "signal", DIAGNOSIS_OK, "", "the script asks for a --signal");
+		diagnosis_add(
+			diagnosis, "signal", DIAGNOSIS_OK, "", "the script asks for a --signal");
 	else
-		add(diagnosis, "signal", DIAGNOSIS_WARN, "#SBATCH --signal=B:TERM@120",
+		diagnosis_add(diagnosis, "signal", DIAGNOSIS_WARN, "#SBATCH --signal=B:TERM@120",
 			"the script asks for no signal ahead of the time limit (on sbatch's "
 			"command line, perhaps)");
 }
@@ -236,7 +227,7 @@ static void log_row(const struct slurm_texts *texts, struct diagnosis *diagnosis
 
 	if (texts->log_appends < 0)
 		appends = number_of(texts->config, "JobFileAppend") > 0;
-	add(diagnosis, "log", appends ? DIAGNOSIS_OK : DIAGNOSIS_WARN,
+	diagnosis_add(diagnosis, "log", appends ? DIAGNOSIS_OK : DIAGNOSIS_WARN,
 		appends ? "" : "#SBATCH --open-mode=append",
 		appends ? "a requeued job goes on writing behind its log"
 			: "a requeued job overwrites its log, unless it says --open-mode=append");
