@@ -194,6 +194,16 @@ def test_a_finished_job_is_not_requeued(slurm, work):
     assert "requeue" not in work.log
 
 
+def test_a_finished_job_that_slurm_starts_again_does_nothing(slurm, work):
+    """As an administrator's requeue, or a node that is lost while the epilogue runs."""
+    job = work.submit("exec " + work.run(steps="--steps 3"))
+    slurm.wait_state(job, "COMPLETED")
+    slurm.call("scontrol", "requeue", job)
+    slurm.wait("its second start", lambda: restarts(slurm, job) == 1)
+    slurm.wait_state(job, "COMPLETED")
+    assert work.log.count("finished 3") == 1 and "nothing to do; --rerun" in work.log, work.log
+
+
 # --- the time limit: all at once, because Slurm knows no limit below a minute, and looks for it every half minute ---
 
 OLD_SCRIPT = """{run} &
@@ -308,7 +318,7 @@ def processes_of(path):
 # --- doctor, and the scripts of examples/ ---
 
 def test_doctor_reads_this_cluster(slurm, work):
-    script = f"#SBATCH --signal=B:TERM@60\n{REPRIEVE} doctor --store file://{work.path}/store --measure 0 --json >doctor.json"
+    script = f"#SBATCH --signal=B:TERM@60\n{REPRIEVE} doctor --notice none --store file://{work.path}/store --measure 0 --json >doctor.json"
     job = work.submit(script, "--no-requeue")
     slurm.wait_state(job, "COMPLETED", "FAILED")
     rows = {row["check"]: row for row in json.loads((work.path / "doctor.json").read_text())["slurm"]}
