@@ -11,6 +11,7 @@
 #include "base/text.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 enum {
 	POLL_MS = 1000,
@@ -18,7 +19,9 @@ enum {
 	/* Of the slow polls: maintenance is announced days ahead. */
 	MAINTENANCE_EVERY = 6,
 	RETRY_MS = 1000,
-	UNAVAILABLE_RETRY_MS = 30000,
+	UNAVAILABLE_RETRY_MS = 10000,
+	/* So many unusable answers in a row about what is not urgent are said. */
+	REMARK_AFTER = 6,
 	/* After so many unusable answers in a row the way in is found anew: the VM may have been restored elsewhere. */
 	UNKNOWN_MOST = 30,
 	PROBE_TIMEOUT_MS = 300,
@@ -33,7 +36,8 @@ enum {
 struct told {
 	struct notice items[AWS_EVENTS_MOST];
 	size_t count;
-	unsigned absent; /* so many well-formed answers in a row were without it */
+	unsigned absent;   /* so many well-formed answers in a row were without it */
+	unsigned unknowns; /* so many unusable ones in a row */
 };
 
 static bool contains(const struct notice *notices, size_t count, const char *identity)
@@ -94,6 +98,13 @@ static void take_one(struct watcher *watcher, struct told *told, const struct ve
 
 /* --- what is urgent --- */
 
+/* A 404 takes a hibernation back, that is over. It takes no end back: it is also what is answered as soon as somebody ends the instance
+ * himself, because of the notice. */
+static bool may_withdraw(const struct told *told, const struct answer *answer)
+{
+	return answer->status != 404 || told->count == 0 || told->items[0].kind == NOTICE_ADVICE;
+}
+
 static bool poll_action(struct aws_session *session, struct told *told)
 {
 	struct verdict verdict;
@@ -110,7 +121,8 @@ static bool poll_action(struct aws_session *session, struct told *told)
 		return false;
 	}
 	watcher_known(session->watcher);
-	take_one(session->watcher, told, &verdict);
+	if (may_withdraw(told, &answer))
+		take_one(session->watcher, told, &verdict);
 	return true;
 }
 
@@ -127,6 +139,13 @@ static void watch_session(struct aws_session *session, struct told *told)
 	}
 }
 
+static int64_t retry_ms(enum aws_access access)
+{
+	return access == AWS_HOP_LIMIT || access == AWS_DISABLED || access == AWS_ABSENT
+		       ? UNAVAILABLE_RETRY_MS
+		       : RETRY_MS;
+}
+
 /* False: not now, and it was said why. */
 static bool open_session(struct aws_session *session)
 {
@@ -136,13 +155,11 @@ static bool open_session(struct aws_session *session)
 		return false;
 	if (access == AWS_WITH_TOKEN || access == AWS_TOKENLESS)
 		return true;
-	if (access == AWS_UNDECIDED || access == AWS_FOREIGN) {
+	if (retry_ms(access) == RETRY_MS)
 		watcher_unknown(session->watcher, aws_access_why(access));
-		watcher_pause(session->watcher, RETRY_MS);
-	} else {
+	else
 		watcher_unavailable(session->watcher, aws_access_why(access));
-		watcher_pause(session->watcher, UNAVAILABLE_RETRY_MS);
-	}
+	watcher_pause(session->watcher, retry_ms(access));
 	return false;
 }
 
@@ -163,28 +180,41 @@ static void follow_action(struct watcher *watcher)
 	aws_session_release(&session);
 }
 
-/* --- what is not: it says nothing about the health of the source --- */
+/* --- what is not: the health of the source does not depend on it, but what cannot be read is said --- */
 
-static void poll_one(struct aws_session *session, const char *path, struct told *told,
-	void (*reply)(const struct answer *answer, struct verdict *verdict))
+static void count_answer(struct watcher *watcher, struct told *told, const char *what, bool usable)
 {
-	struct verdict verdict;
+	char text[120];
+
+	if (usable) {
+		told->unknowns = 0;
+	} else if (++told->unknowns == REMARK_AFTER) {
+		snprintf(text, sizeof(text), "but %s cannot be read", what);
+		watcher_remark(watcher, text);
+	}
+}
+
+static void poll_one(struct aws_session *session, const char *path, const char *what,
+	struct told *told, void (*reply)(const struct answer *answer, struct verdict *verdict))
+{
+	struct verdict verdict = {.kind = VERDICT_UNKNOWN};
 	struct answer answer;
 
-	if (aws_session_get(session, path, &answer, NULL) < 0)
-		return;
-	reply(&answer, &verdict);
+	if (aws_session_get(session, path, &answer, NULL) == 0)
+		reply(&answer, &verdict);
+	count_answer(session->watcher, told, what, verdict.kind != VERDICT_UNKNOWN);
 	take_one(session->watcher, told, &verdict);
 }
 
 static void poll_maintenance(struct aws_session *session, struct told *told)
 {
-	struct aws_events events;
+	struct aws_events events = {.kind = VERDICT_UNKNOWN};
 	struct answer answer;
 
-	if (aws_session_get(session, MAINTENANCE_PATH, &answer, NULL) < 0)
-		return;
-	aws_maintenance_reply(&answer, &events);
+	if (aws_session_get(session, MAINTENANCE_PATH, &answer, NULL) == 0)
+		aws_maintenance_reply(&answer, &events);
+	count_answer(
+		session->watcher, told, "scheduled maintenance", events.kind != VERDICT_UNKNOWN);
 	if (events.kind != VERDICT_UNKNOWN)
 		take_list(session->watcher, told, &events);
 }
@@ -202,13 +232,15 @@ static void *follow_the_rest(void *arg)
 		while (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS) {
 			access = aws_session_open(&session);
 			if (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS &&
-				!watcher_pause(watcher, UNAVAILABLE_RETRY_MS))
+				!watcher_pause(watcher, retry_ms(access)))
 				break;
 		}
 		if (watcher_stopping(watcher))
 			break;
-		poll_one(&session, REBALANCE_PATH, &rebalance, aws_rebalance_reply);
-		poll_one(&session, STATE_PATH, &state, aws_state_reply);
+		poll_one(&session, REBALANCE_PATH, "the rebalance recommendation", &rebalance,
+			aws_rebalance_reply);
+		poll_one(&session, STATE_PATH, "the Auto Scaling group's state", &state,
+			aws_state_reply);
 		if (polls % MAINTENANCE_EVERY == 0 || maintenance.count > 0)
 			poll_maintenance(&session, &maintenance);
 		if (!watcher_pause(watcher, SLOW_POLL_MS))
@@ -227,11 +259,26 @@ static void run(struct watcher *watcher)
 		watcher_unavailable(watcher, "AWS_EC2_METADATA_DISABLED=true is set: unset it");
 		return;
 	}
-	/* It inherits this thread's signal mask, which blocks all. Without a thread to be had, advice is what is lost. */
+	/* It inherits this thread's signal mask, which blocks all. */
 	has_thread = pthread_create(&thread, NULL, follow_the_rest, watcher) == 0;
+	if (!has_thread)
+		watcher_remark(watcher, "but no thread is to be had for what is not urgent");
 	follow_action(watcher);
 	if (has_thread)
 		pthread_join(thread, NULL);
+}
+
+/* Where tokens do not reach this container, the refusal of a request without one does. */
+static bool refuses_without_token(const char *endpoint, struct cancel *cancel)
+{
+	const struct fetch fetch = {.endpoint = endpoint,
+		.path = "/latest/meta-data/instance-id",
+		.timeout_ms = PROBE_TIMEOUT_MS};
+	auto_(http_response_release) struct http_response response = {0};
+	struct answer answer;
+
+	return fetch_once(&fetch, &response, &answer, cancel) && answer.status == 401 &&
+	       !answer.flavor;
 }
 
 static bool probe(const char *endpoint, struct cancel *cancel)
@@ -249,8 +296,9 @@ static bool probe(const char *endpoint, struct cancel *cancel)
 	char token[AWS_TOKEN_MOST];
 	int64_t ttl;
 
-	return fetch_once(&fetch, &response, &answer, cancel) && answer.ttl &&
-	       aws_token_reply(&answer, token, &ttl);
+	if (!fetch_once(&fetch, &response, &answer, cancel))
+		return refuses_without_token(endpoint, cancel);
+	return answer.ttl && aws_token_reply(&answer, token, &ttl);
 }
 
 const struct provider provider_aws = {.name = "aws", .run = run, .probe = probe};

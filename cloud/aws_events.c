@@ -1,5 +1,6 @@
 #include "aws_reply.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -95,14 +96,27 @@ static bool is_ahead(json_t *event)
 	       !text_starts(description, "[Completed]");
 }
 
+static void add_advice(struct aws_events *events, const struct answer *answer, const char *identity,
+	const char *reason)
+{
+	struct verdict verdict;
+
+	if (events->count == AWS_EVENTS_MOST)
+		return;
+	verdict_notice(&verdict, NOTICE_ADVICE, "aws", identity, CLOCK_NEVER, answer->arrived_ms,
+		"%s", reason);
+	events->notices[events->count++] = verdict.notice;
+	events->kind = VERDICT_POSITIVE;
+}
+
+/* Advice, and once more when it is near: the window may be hours long, and nothing is gained by leaving before the machine does. */
 static void add_event(struct aws_events *events, const struct answer *answer, json_t *event)
 {
 	const char *code = json_text_or(event, "Code", "");
 	const char *id = json_text_or(event, "EventId", code);
 	char at[32] = "a time that was not told", until[40] = "", end[32];
+	auto_free char *reason = NULL, *near = NULL;
 	int64_t when, over, left = INT64_MAX;
-	struct verdict verdict;
-	bool is_near;
 
 	if (dates_parse(json_text_or(event, "NotBefore", ""), &when)) {
 		left = when - answer->arrived_wall_ms;
@@ -113,13 +127,12 @@ static void add_event(struct aws_events *events, const struct answer *answer, js
 		text_set(until, sizeof(until), " to ");
 		text_set(until + 4, sizeof(until) - 4, dates_iso(over, end, sizeof(end)));
 	}
-	/* Within the window it may come at any moment or hours later: a job that starts there is not ended for it. */
-	is_near = ends_the_run(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -AWS_STALE_MS;
-	verdict_notice(&verdict, is_near ? NOTICE_STOP : NOTICE_ADVICE, "aws", id,
-		is_near ? answer->arrived_ms + (left > 0 ? left : 0) : CLOCK_NEVER,
-		answer->arrived_ms, "scheduled maintenance: %s at %s%s", code, at, until);
-	events->notices[events->count++] = verdict.notice;
-	events->kind = VERDICT_POSITIVE;
+	reason = text_format("scheduled maintenance: %s at %s%s", code, at, until);
+	add_advice(events, answer, id, reason);
+	if (ends_the_run(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -AWS_STALE_MS) {
+		near = text_format("%s near", id);
+		add_advice(events, answer, near, reason);
+	}
 }
 
 void aws_maintenance_reply(const struct answer *answer, struct aws_events *events)
@@ -150,7 +163,7 @@ void aws_maintenance_reply(const struct answer *answer, struct aws_events *event
 				.why = "answered a list that is none of events"};
 			return;
 		}
-		if (is_ahead(event) && events->count < AWS_EVENTS_MOST)
+		if (is_ahead(event))
 			add_event(events, answer, event);
 	}
 }

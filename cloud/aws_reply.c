@@ -18,6 +18,8 @@ enum aws_access aws_decide(
 		return AWS_FOREIGN;
 	if (put->status == 200)
 		return put->shaped ? AWS_WITH_TOKEN : AWS_FOREIGN;
+	if (put->status == 0 && get->status == 0)
+		return put->timed_out && get->timed_out ? AWS_ABSENT : AWS_REFUSED;
 	if (!refused && !put->timed_out)
 		return AWS_UNDECIDED;
 	if (get->status == 401)
@@ -28,7 +30,7 @@ enum aws_access aws_decide(
 		return tokenless_allowed ? AWS_TOKENLESS : AWS_HOP_LIMIT;
 	if (get->status == 200 || get->status == 404 || get->status == 400)
 		return AWS_FOREIGN;
-	return put->timed_out && get->timed_out ? AWS_ABSENT : AWS_UNDECIDED;
+	return AWS_UNDECIDED;
 }
 
 const char *aws_access_why(enum aws_access access)
@@ -51,6 +53,9 @@ const char *aws_access_why(enum aws_access access)
 		return "something else than EC2's metadata service answers: name the right cloud "
 		       "with "
 		       "--notice";
+	case AWS_REFUSED:
+		return "it refuses connections: it is being started, or a firewall rule blocks it "
+		       "(the cluster's network policy must allow it)";
 	case AWS_UNDECIDED:
 	case AWS_WITH_TOKEN:
 	case AWS_TOKENLESS:

@@ -15,7 +15,7 @@ enum {
 	/* An Auto Scaling group that takes an instance out tells no time. Without a lifecycle hook 39 s were seen (node-termination-handler
 	 * issue 1022); with one there is more. */
 	AWS_STATE_GUESSED_MS = 30 * 1000,
-	/* Maintenance is announced days ahead: advice, until it is so near that the job has to end. */
+	/* Maintenance is announced days ahead: advised once more when it is so near. */
 	AWS_MAINTENANCE_NEAR_MS = 5 * 60 * 1000,
 	AWS_EVENTS_MOST = 8,
 };
@@ -35,6 +35,7 @@ enum aws_access {
 	AWS_HOP_LIMIT,  /* a token is required, and its answer does not reach us */
 	AWS_DISABLED,
 	AWS_ABSENT,  /* nothing answers */
+	AWS_REFUSED, /* connections are refused or cut off: try again soon */
 	AWS_FOREIGN, /* something answers, but it is not EC2 */
 };
 

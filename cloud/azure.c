@@ -17,7 +17,9 @@ enum {
 	NAME_TIMEOUT_MS = 2000,
 	PROBE_TIMEOUT_MS = 300,
 	APPROVE_TIMEOUT_MS = 2000,
+	/* The name is asked no more often than that: every request counts against the VM's limit. */
 	DOUBT_MS = 5000,
+	NAMELESS_MS = 1000,
 	/* While another supervisor asks: often, then less so, for its first call may take long. */
 	GLANCE_MS = 20,
 	GLANCE_LATER_MS = 200,
@@ -37,13 +39,16 @@ struct session {
 	char endpoint[160];
 	char name[AZURE_NAME_MOST];
 	int64_t doubtful_ms; /* monotonic: from then on the name is asked anew; CLOCK_NEVER: it is not in doubt */
-	bool enabled; /* an answer came: from now on they come fast */
+	bool must_ask; /* even if nothing looks wrong: the VM may have been restored elsewhere */
+	int64_t name_asked_ms; /* monotonic */
+	bool enabled;          /* an answer came: from now on they come fast */
 	unsigned throttled;
 	int64_t due_ms; /* monotonic: when the next answer is wanted */
 	struct azure_share share;
 	/* Told and not yet vanished. */
 	struct notice told[AZURE_EVENTS_MOST];
 	size_t told_count;
+	unsigned absent; /* so many lists in a row were without one of them */
 };
 
 static int ask(struct session *session, const char *path, int64_t timeout_ms, struct answer *answer,
@@ -66,11 +71,22 @@ static void learn_name(struct session *session)
 	char name[AZURE_NAME_MOST];
 	struct answer answer;
 
+	session->name_asked_ms = clock_monotonic_ms();
+	session->doubtful_ms = session->name_asked_ms + (session->name[0] ? DOUBT_MS : NAMELESS_MS);
 	if (ask(session, NAME_PATH, NAME_TIMEOUT_MS, &answer, NULL) < 0 ||
 		!azure_name_reply(&answer, name))
 		return;
 	text_set(session->name, sizeof(session->name), name);
 	session->doubtful_ms = CLOCK_NEVER;
+	session->must_ask = false;
+}
+
+static void doubt(struct session *session, int64_t at_ms)
+{
+	if (at_ms < session->name_asked_ms + DOUBT_MS)
+		at_ms = session->name_asked_ms + DOUBT_MS;
+	if (at_ms < session->doubtful_ms)
+		session->doubtful_ms = at_ms;
 }
 
 static bool contains(const struct notice *notices, size_t count, const char *identity)
@@ -88,15 +104,21 @@ static void remember(struct session *session, const struct azure_events *events)
 			session->told[session->told_count++] = events->notices[i];
 }
 
-/* An event that is over or cancelled is simply no longer in the list. */
+/* An event that is over or cancelled is simply no longer in the list. Twice, because one list may come from a host that has just been
+ * started again. */
 static void withdraw_vanished(struct session *session, const struct azure_events *events)
 {
+	bool missing = false;
 	size_t kept = 0;
 
+	for (size_t i = 0; i < session->told_count; i++)
+		missing |= !contains(events->notices, events->count, session->told[i].identity);
+	session->absent = missing ? session->absent + 1 : 0;
 	for (size_t i = 0; i < session->told_count; i++) {
 		struct notice gone = session->told[i];
 
-		if (contains(events->notices, events->count, gone.identity)) {
+		if (session->absent < 2 ||
+			contains(events->notices, events->count, gone.identity)) {
 			session->told[kept++] = gone;
 			continue;
 		}
@@ -124,16 +146,17 @@ static int64_t take_events(struct session *session, const struct answer *answer)
 	for (size_t i = 0; i < events.count; i++)
 		watcher_notice(session->watcher, &events.notices[i]);
 	if (events.kind == VERDICT_UNKNOWN) {
-		session->doubtful_ms = 0;
+		session->must_ask = true;
+		doubt(session, clock_monotonic_ms());
 		watcher_unknown(session->watcher, events.why);
 		return POLL_MS;
 	}
 	session->enabled = true;
 	/* Under a wrong name every event is others'. */
-	if (events.others == 0 && session->doubtful_ms != 0)
+	if (events.others > 0)
+		doubt(session, clock_monotonic_ms() + DOUBT_MS);
+	else if (!session->must_ask && session->name[0])
 		session->doubtful_ms = CLOCK_NEVER;
-	else if (events.others > 0 && session->doubtful_ms == CLOCK_NEVER)
-		session->doubtful_ms = clock_monotonic_ms() + DOUBT_MS;
 	/* Only a list that was understood as a whole proves that something is missing from it. */
 	if (!events.why[0])
 		withdraw_vanished(session, &events);
@@ -146,6 +169,20 @@ static int64_t take_events(struct session *session, const struct answer *answer)
 	return POLL_MS;
 }
 
+static void share(struct session *session, const struct answer *answer, int64_t asked_ms)
+{
+	struct azure_shared shared = {.asked_ms = asked_ms,
+		.arrived_ms = answer->arrived_ms,
+		.arrived_wall_ms = answer->arrived_wall_ms,
+		.status = answer->status};
+
+	/* The body stays the response's. */
+	if (answer->status != 0)
+		shared.body = session->response.body;
+	text_set(shared.name, sizeof(shared.name), session->name);
+	azure_share_put(&session->share, &shared);
+}
+
 /* Asks, and lets the others have the answer. */
 static void poll_events(struct session *session)
 {
@@ -154,21 +191,15 @@ static void poll_events(struct session *session)
 	struct answer answer;
 	struct err err;
 
-	if (!session->name[0] || clock_left_ms(session->doubtful_ms) == 0)
+	if (clock_left_ms(session->doubtful_ms) == 0)
 		learn_name(session);
 	if (ask(session, EVENTS_PATH, timeout, &answer, &err) == 0) {
-		/* The body stays the response's. */
-		struct azure_shared shared = {.asked_ms = asked,
-			.arrived_ms = answer.arrived_ms,
-			.arrived_wall_ms = answer.arrived_wall_ms,
-			.status = answer.status,
-			.body = session->response.body};
-
-		text_set(shared.name, sizeof(shared.name), session->name);
-		if (answer.status == 200 || answer.status == 429)
-			azure_share_put(&session->share, &shared);
+		share(session, &answer, asked);
 		pause = take_events(session, &answer);
 	} else if (!watcher_stopping(session->watcher)) {
+		/* The others need not find that out one by one. */
+		answer = (struct answer){.arrived_ms = clock_monotonic_ms()};
+		share(session, &answer, asked);
 		watcher_unknown(session->watcher, err.text);
 	}
 	session->due_ms = asked + pause;
@@ -186,8 +217,11 @@ static void take_shared(struct session *session, const struct azure_shared *shar
 
 	if (shared->name[0])
 		text_set(session->name, sizeof(session->name), shared->name);
-	session->due_ms =
-		shared->asked_ms + (shared->is_early ? POLL_MS : take_events(session, &answer));
+	session->due_ms = shared->asked_ms + POLL_MS;
+	if (shared->status == 0)
+		watcher_unknown(session->watcher, "the metadata service did not answer");
+	else if (!shared->is_early)
+		session->due_ms = shared->asked_ms + take_events(session, &answer);
 }
 
 /* Returns how long until it is worth looking again. */
@@ -217,8 +251,7 @@ static int64_t look(struct session *session, struct azure_shared *shared)
 
 static void run(struct watcher *watcher)
 {
-	struct session session = {
-		.watcher = watcher, .due_ms = clock_monotonic_ms(), .doubtful_ms = CLOCK_NEVER};
+	struct session session = {.watcher = watcher, .due_ms = clock_monotonic_ms()};
 	struct azure_shared shared = {.body = {.limit = 256 * 1024}};
 	struct err err;
 

@@ -159,5 +159,5 @@ void azure_events_reply(const struct answer *answer, const char *name, struct az
 
 int64_t azure_backoff_ms(unsigned failures)
 {
-	return failures >= 3 ? 10000 : failures == 2 ? 5000 : 2000;
+	return failures >= 2 ? 3000 : 2000;
 }

@@ -64,7 +64,9 @@ enum notice_change {
 	NOTICE_NEW_ADVICE,
 	NOTICE_FIRST_STOP,
 	NOTICE_EARLIER_DEADLINE, /* a stop was known; now it comes sooner */
+	NOTICE_LATER_DEADLINE,   /* the earliest stop was withdrawn, and another one stands */
 	NOTICE_ALL_CANCELLED,    /* the last stop was withdrawn */
+	NOTICE_WITHDRAWN,        /* advice, or a stop that did not count: nothing else changes */
 };
 
 /*
@@ -90,7 +92,7 @@ const char *source_health_name(enum source_health health);
 struct source_state {
 	char name[16];
 	enum source_health health;
-	char why[200]; /* for all but ARMED */
+	char why[200]; /* for all but ARMED; there, what is amiss all the same */
 	char endpoint[160];
 	uint64_t polls;
 	uint64_t unknowns;
@@ -129,7 +131,8 @@ struct cloud_watch;
  * (AWS_EC2_METADATA_SERVICE_ENDPOINT, AWS_EC2_METADATA_DISABLED, GCE_METADATA_HOST) and REPRIEVE_<AZURE|ALIBABA|TENCENT>_METADATA_ENDPOINT. */
 int cloud_watch_start(
 	const struct cloud_options *options, struct cloud_watch **watch, struct err *err);
-/* Ends the threads within milliseconds, whatever they wait for. NULL is fine. */
+/* Ends the threads within milliseconds; one that hangs in the kernel is left behind after a second, and tells nothing any more. NULL is
+ * fine. */
 void cloud_watch_stop(struct cloud_watch *watch);
 /*
  * Tells the cloud that nobody on this machine waits for the end any more, which may then come at once: Azure's StartRequests. Only for a

@@ -20,6 +20,7 @@ enum {
 	PATIENCE_MS = 30 * 1000,
 	OUTPUT_LIMIT = 64 * 1024,
 	STATUS_FD = 3,
+	DRAIN_READS = 16,
 };
 
 extern char **environ;
@@ -143,11 +144,14 @@ static void clear_up(struct session *session)
 static bool drain(int fd, struct bytes *text)
 {
 	char piece[4096];
-	ssize_t count;
+	ssize_t count = 1;
 
-	while ((count = read(fd, piece, sizeof(piece))) > 0)
-		bytes_append(text, piece, (size_t)count, NULL); /* what is too long is cut */
-	return count < 0 && (errno == EAGAIN || errno == EINTR);
+	/* Not for as long as there is something: some commands never stop talking. */
+	for (int reads = 0; reads < DRAIN_READS && count > 0; reads++)
+		if ((count = read(fd, piece, sizeof(piece))) > 0)
+			bytes_append(
+				text, piece, (size_t)count, NULL); /* what is too long is cut */
+	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 static bool read_code(struct session *session)
@@ -245,7 +249,8 @@ static void run(struct watcher *watcher)
 		.text = {.limit = OUTPUT_LIMIT},
 	};
 
-	watcher_set_endpoint(watcher, session.command);
+	/* Not the command: it may hold a secret. */
+	watcher_set_endpoint(watcher, "a command");
 	do
 		poll_command(&session);
 	while (watcher_pause(watcher, POLL_MS));

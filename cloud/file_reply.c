@@ -77,10 +77,10 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	} else if (!is_time(content, &when)) {
 		set_reason(reason, sizeof(reason), content->text, content->size);
 	}
-	if (!reason[0])
-		snprintf(reason, sizeof(reason),
-			text_equal(content->source, "file") ? "%.100s is there" : "%.100s says so",
-			identity);
+	if (!reason[0] && text_equal(content->source, "file"))
+		snprintf(reason, sizeof(reason), "%.100s is there", identity);
+	else if (!reason[0])
+		text_set(reason, sizeof(reason), "the notice command says so");
 	if (text_equal(json_text_or(object, "kind", "stop"), "none")) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;

@@ -19,6 +19,7 @@ enum {
 	HANG_TIMEOUT_MS = (HANG_SECONDS + 10) * 1000,
 	PLAIN_TIMEOUT_MS = 2000,
 	ABSENT_RETRY_MS = 30000,
+	ABSENT_MOST = 10,
 	/* When a GET that should hang does not: never spin. */
 	SPIN_MS = 1000,
 	PROBE_TIMEOUT_MS = 300,
@@ -30,7 +31,6 @@ enum {
 struct subscription {
 	struct watcher *watcher;
 	const char *key, *query; /* "" or "alt=json" */
-	const char *identity;
 	void (*reply)(const struct answer *answer, const struct gcp_context *context,
 		struct verdict *verdict);
 	char endpoint[160];
@@ -39,8 +39,9 @@ struct subscription {
 	char etag[72]; /* "": the next request is a plain one */
 	struct gcp_context context;
 	unsigned failures;
-	bool told;     /* advice was told: a negative withdraws it */
-	bool answered; /* a negative was seen: what is positive now has just begun */
+	struct notice told; /* advice: a negative withdraws it; kind NONE: nothing was told */
+	bool served;        /* the key has been answered for */
+	bool answered;      /* a negative was seen: what is positive now has just begun */
 	bool decides_health;
 };
 
@@ -74,7 +75,9 @@ static int64_t take_failure(
 {
 	subscription->etag[0] = '\0';
 	subscription->failures++;
-	if (kind == VERDICT_ABSENT) {
+	/* Where the key was served, a 404 is a fault that passes. */
+	if (kind == VERDICT_ABSENT &&
+		(!subscription->served || subscription->failures > ABSENT_MOST)) {
 		if (subscription->decides_health)
 			watcher_unavailable(subscription->watcher, why);
 		return ABSENT_RETRY_MS;
@@ -84,30 +87,39 @@ static int64_t take_failure(
 	return gcp_backoff_ms(subscription->failures);
 }
 
+static void withdraw(struct subscription *subscription)
+{
+	struct notice gone = subscription->told;
+
+	subscription->told.kind = NOTICE_NONE;
+	if (gone.kind == NOTICE_NONE)
+		return;
+	gone.kind = NOTICE_CANCELLED;
+	gone.deadline_ms = CLOCK_NEVER;
+	gone.seen_ms = clock_monotonic_ms();
+	text_set(gone.reason, sizeof(gone.reason), "the host maintenance is over, or another one");
+	watcher_notice(subscription->watcher, &gone);
+}
+
 static void take_notice(struct subscription *subscription, const struct verdict *verdict)
 {
 	struct gcp_context *context = &subscription->context;
-	struct notice withdrawn = {.kind = NOTICE_CANCELLED, .deadline_ms = CLOCK_NEVER};
 
 	if (verdict->kind == VERDICT_POSITIVE) {
+		if (!text_equal(subscription->told.identity, verdict->notice.identity))
+			withdraw(subscription);
 		/* What was there at the start may have been for long. */
 		if (context->since_ms == CLOCK_NEVER && subscription->answered)
 			context->since_ms = verdict->notice.seen_ms;
 		watcher_notice(subscription->watcher, &verdict->notice);
-		subscription->told = true;
+		subscription->told = verdict->notice;
 		return;
 	}
 	subscription->answered = true;
 	context->since_ms = CLOCK_NEVER;
 	/* A preemption is never taken back. */
-	if (!subscription->told || subscription->decides_health)
-		return;
-	text_set(withdrawn.source, sizeof(withdrawn.source), "gcp");
-	text_set(withdrawn.identity, sizeof(withdrawn.identity), subscription->identity);
-	text_set(withdrawn.reason, sizeof(withdrawn.reason), "the host maintenance is over");
-	withdrawn.seen_ms = clock_monotonic_ms();
-	watcher_notice(subscription->watcher, &withdrawn);
-	subscription->told = false;
+	if (!subscription->decides_health)
+		withdraw(subscription);
 }
 
 static int64_t take_answer(
@@ -120,6 +132,7 @@ static int64_t take_answer(
 	if (verdict.kind == VERDICT_UNKNOWN || verdict.kind == VERDICT_ABSENT)
 		return take_failure(subscription, verdict.kind, verdict.why);
 	subscription->failures = 0;
+	subscription->served = true;
 	if (subscription->decides_health)
 		watcher_known(subscription->watcher);
 	take_notice(subscription, &verdict);
@@ -177,13 +190,8 @@ static void run(struct watcher *watcher)
 {
 	struct subscription keys[] = {
 		{.key = "preempted", .reply = gcp_preempted_reply, .decides_health = true},
-		{.key = "maintenance-event",
-			.identity = "maintenance",
-			.reply = gcp_maintenance_reply},
-		{.key = "upcoming-maintenance",
-			.query = "alt=json",
-			.identity = "upcoming-maintenance",
-			.reply = gcp_upcoming_reply},
+		{.key = "maintenance-event", .reply = gcp_maintenance_reply},
+		{.key = "upcoming-maintenance", .query = "alt=json", .reply = gcp_upcoming_reply},
 	};
 	enum {
 		KEYS = sizeof(keys) / sizeof(keys[0])

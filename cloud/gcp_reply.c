@@ -6,6 +6,7 @@
 #include "dates.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* False where `verdict` is set: not an answer of this server that holds a value. */
@@ -95,7 +96,7 @@ void gcp_maintenance_reply(
 	if (strcmp(value, "NONE") == 0)
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (strcmp(value, "MIGRATE_ON_HOST_MAINTENANCE") == 0)
-		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "maintenance", CLOCK_NEVER,
+		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "migration", CLOCK_NEVER,
 			answer->arrived_ms, "the VM will be migrated for host maintenance");
 	else if (strcmp(value, "TERMINATE_ON_HOST_MAINTENANCE") == 0)
 		take_termination(answer, context, verdict);
@@ -121,7 +122,7 @@ static const char *window_time(
 
 static void take_upcoming(const struct answer *answer, json_t *object, struct verdict *verdict)
 {
-	char start[32], end[32], until[40] = "";
+	char start[32], end[32], until[40] = "", identity[80];
 	const char *at =
 		window_time(object, "windowStartTime", "window_start_time", "startTime", start);
 	const char *over = window_time(object, "windowEndTime", "window_end_time", NULL, end);
@@ -142,8 +143,11 @@ static void take_upcoming(const struct answer *answer, json_t *object, struct ve
 		text_set(until, sizeof(until), " to ");
 		text_set(until + 4, sizeof(until) - 4, over);
 	}
-	verdict_notice(verdict, NOTICE_ADVICE, "gcp", "upcoming-maintenance", CLOCK_NEVER,
-		answer->arrived_ms, "host maintenance %s %s%s",
+	/* Another hour, and its beginning, are news. */
+	snprintf(identity, sizeof(identity), "upcoming-maintenance %s%s", at,
+		text_equal(status, "ONGOING") ? " ongoing" : "");
+	verdict_notice(verdict, NOTICE_ADVICE, "gcp", identity, CLOCK_NEVER, answer->arrived_ms,
+		"host maintenance %s %s%s",
 		text_equal(status, "ONGOING") ? "goes on since" : "is planned for", at, until);
 }
 

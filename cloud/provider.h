@@ -40,6 +40,8 @@ void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 /* One of these after each poll: they count, and tell a change of health. */
 void watcher_known(struct watcher *watcher);
 void watcher_unknown(struct watcher *watcher, const char *why);
+/* An armed source lacks something: said once, and again when it is something else. */
+void watcher_remark(struct watcher *watcher, const char *text);
 void watcher_unavailable(struct watcher *watcher, const char *why);
 /* Tells why it will take a while until the first answer. */
 void watcher_starting(struct watcher *watcher, const char *why);

@@ -54,9 +54,8 @@ static bool renew_token(struct session *session)
 	int64_t ttl;
 
 	session->token_header[0] = '\0';
-	if (!session->has_tokens ||
-		ask(session, "PUT", "/latest/api/token",
-			"X-aliyun-ecs-metadata-token-ttl-seconds: 21600", &answer, NULL) < 0 ||
+	if (ask(session, "PUT", "/latest/api/token",
+		    "X-aliyun-ecs-metadata-token-ttl-seconds: 21600", &answer, NULL) < 0 ||
 		!aws_token_reply(&answer, token, &ttl))
 		return false;
 	snprintf(session->token_header, sizeof(session->token_header),
@@ -72,8 +71,11 @@ static int get(struct session *session, const char *path, struct answer *answer,
 		if (ask(session, "GET", path, token, answer, err) < 0)
 			return -1;
 		if ((answer->status != 401 && answer->status != 403) || tries > 0 ||
-			!renew_token(session))
+			!session->has_tokens)
 			return 0;
+		/* From here on the answer is gone: it was the response's. */
+		if (!renew_token(session))
+			return err_set(err, ERR_RETRY, "a token is asked for, and none is given");
 	}
 }
 

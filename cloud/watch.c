@@ -14,10 +14,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
 	DEADLINE_NOTICE_MS = 120 * 1000,
-	STACK_BYTES = 512 * 1024
+	STACK_BYTES = 512 * 1024,
+	PROBES_SOON = 12,
+	PROBE_SOON_MS = 5000,
+	PROBE_LATER_MS = 60 * 1000,
+	END_PATIENCE_MS = 1000,
 };
 
 struct watcher {
@@ -178,6 +183,9 @@ void watcher_notice(struct watcher *watcher, const struct notice *notice)
 	struct cloud_watch *watch = watcher->watch;
 	bool news;
 
+	/* Perhaps after a long wait for a file server, when nobody is there to be told. */
+	if (watcher_stopping(watcher))
+		return;
 	pthread_mutex_lock(&watch->mutex);
 	news = notices_is_news(&watcher->locked.told, notice);
 	if (news)
@@ -185,6 +193,24 @@ void watcher_notice(struct watcher *watcher, const struct notice *notice)
 	pthread_mutex_unlock(&watch->mutex);
 	if (news && watch->options.notice)
 		watch->options.notice(watch->options.arg, notice);
+}
+
+void watcher_remark(struct watcher *watcher, const char *text)
+{
+	struct cloud_watch *watch = watcher->watch;
+	struct source_state *state = &watcher->locked.state, copy;
+	bool tell;
+
+	if (watcher_stopping(watcher))
+		return;
+	pthread_mutex_lock(&watch->mutex);
+	tell = state->health == SOURCE_ARMED && !text_equal(state->why, text);
+	if (tell)
+		text_set(state->why, sizeof(state->why), text);
+	copy = *state;
+	pthread_mutex_unlock(&watch->mutex);
+	if (tell && watch->options.health)
+		watch->options.health(watch->options.arg, &copy);
 }
 
 /* No override and no firmware told: ask, and become the watcher of what answers. */
@@ -197,8 +223,8 @@ static bool find_provider(struct watcher *watcher)
 	found = detect_probe(endpoint, watcher_cancel(watcher));
 	if (!found) {
 		watcher_unavailable(watcher,
-			"no cloud's metadata service answers: name it with --notice "
-			"aws, gcp or azure if this is one");
+			"no cloud's metadata service answers (it is asked again and again): name "
+			"it with --notice aws, gcp, azure, alibaba or tencent if this is one");
 		return false;
 	}
 	pthread_mutex_lock(&watcher->watch->mutex);
@@ -212,8 +238,11 @@ static void *watch_source(void *arg)
 {
 	struct watcher *watcher = arg;
 
-	if (watcher->provider || find_provider(watcher))
-		watcher->provider->run(watcher);
+	/* One late answer while the machine boots must not leave the whole run without notices. */
+	for (unsigned tries = 0; !watcher->provider && !find_provider(watcher); tries++)
+		if (!watcher_pause(watcher, tries < PROBES_SOON ? PROBE_SOON_MS : PROBE_LATER_MS))
+			return NULL;
+	watcher->provider->run(watcher);
 	return NULL;
 }
 
@@ -341,13 +370,30 @@ int cloud_watch_start(
 	return 0;
 }
 
+/* One that hangs in the kernel (a file server that is gone) is left to the process's end, and so is what it uses. */
+static bool join_all(struct cloud_watch *watch)
+{
+	struct timespec until;
+	bool joined = true;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += END_PATIENCE_MS / 1000;
+	for (size_t i = 0; i < watch->started; i++)
+		if (pthread_clockjoin_np(
+			    watch->watchers[i].thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+			pthread_detach(watch->watchers[i].thread);
+			joined = false;
+		}
+	return joined;
+}
+
 void cloud_watch_stop(struct cloud_watch *watch)
 {
 	if (!watch)
 		return;
 	cancel_raise(&watch->cancel);
-	for (size_t i = 0; i < watch->started; i++)
-		pthread_join(watch->watchers[i].thread, NULL);
+	if (!join_all(watch))
+		return;
 	for (size_t i = 0; i < watch->count; i++)
 		free(watch->watchers[i].argument);
 	pthread_mutex_destroy(&watch->mutex);

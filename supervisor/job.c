@@ -41,10 +41,13 @@ static void plan(struct job *job)
 	if (job->snapshots)
 		storage_hurry(job->resume.storage);
 	tending_stop(job->tending);
-	if (facts.deadline_ms == CLOCK_NEVER)
-		return;
-	job->budget = budget_split(&facts);
-	job_plan(job);
+	if (facts.deadline_ms == CLOCK_NEVER) {
+		/* All was withdrawn, or no end is known: nothing is given up for want of time. */
+		job->budget.commit_until_ms = CLOCK_NEVER;
+	} else {
+		job->budget = budget_split(&facts);
+		job_plan(job);
+	}
 	if (job->snapshots)
 		snapshots_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }

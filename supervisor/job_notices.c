@@ -17,19 +17,21 @@
 
 /* --- telling --- */
 
-static void write_notice_file(struct job *job, const struct notice *notice)
+/* It is there while a stop stands, so that a job which leaves when it sees it never leaves for advice. */
+static void write_notice_file(struct job *job)
 {
+	const struct notice *stop = notices_stop(&job->notices);
 	auto_free char *path = session_path(&job->session, SESSION_NOTICE);
 	auto_json json_t *about = NULL;
 	auto_free char *text = NULL;
 
 	if (!path)
 		return;
-	if (notice->kind == NOTICE_CANCELLED) {
+	if (!stop) {
 		unlink(path);
 		return;
 	}
-	about = notice_text_json(notice);
+	about = notice_text_json(stop);
 	json_object_del(about, "seconds_left");
 	text = json_dumps(about, JSON_COMPACT);
 	if (text)
@@ -42,10 +44,11 @@ static void tell(struct job *job, const struct notice *notice)
 	char text[320];
 
 	log_note("%s%s", notice_text_format(notice, text, sizeof(text)),
-		notice->kind == NOTICE_ADVICE ? "; an early checkpoint is taken, the job goes on"
-					      : "");
+		notice->kind == NOTICE_ADVICE && !notices_stop(&job->notices)
+			? "; an early checkpoint is taken, the job goes on"
+			: "");
 	events_add(&job->events, "notice", "o", json_incref(about));
-	write_notice_file(job, notice);
+	write_notice_file(job);
 }
 
 void job_take_notice(struct job *job, const struct notice *notice)
@@ -67,9 +70,17 @@ void job_take_notice(struct job *job, const struct notice *notice)
 		job_write_notice_message(job);
 		job_feed(job, EV_NOTICE);
 		return;
+	case NOTICE_LATER_DEADLINE:
+		tell(job, notice);
+		job_write_notice_message(job);
+		job_feed(job, EV_NOTICE);
+		return;
 	case NOTICE_ALL_CANCELLED:
 		tell(job, notice);
 		job_feed(job, EV_CANCELLED);
+		return;
+	case NOTICE_WITHDRAWN:
+		tell(job, notice);
 		return;
 	}
 }

@@ -58,11 +58,12 @@ json_t *notice_text_json(const struct notice *notice)
 
 const char *notice_text_source(const struct source_state *state, char *buffer, size_t capacity)
 {
-	const char *detail = state->health == SOURCE_ARMED ? state->endpoint : state->why;
-
-	snprintf(buffer, capacity, "notices from %s: %s%s%s%s", state->name,
-		source_health_name(state->health), state->health == SOURCE_ARMED ? " (" : ": ",
-		detail, state->health == SOURCE_ARMED ? ")" : "");
+	if (state->health == SOURCE_ARMED)
+		snprintf(buffer, capacity, "notices from %s: armed (%s)%s%s", state->name,
+			state->endpoint, state->why[0] ? ", " : "", state->why);
+	else
+		snprintf(buffer, capacity, "notices from %s: %s: %s", state->name,
+			source_health_name(state->health), state->why);
 	return buffer;
 }
 

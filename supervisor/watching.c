@@ -152,10 +152,9 @@ static void run_next(struct watching *watching);
 static void command_ended(struct watching *watching, int code)
 {
 	watching->pid = 0;
-	if (code != 0) {
+	if (code != 0)
 		log_warn("watch: the command ended with %d", code);
-		watching->command_code = code;
-	}
+	watching->command_code = code;
 	run_next(watching);
 }
 
@@ -282,8 +281,11 @@ static void timed_out(struct timer *timer)
 {
 	struct watching *watching = container_of(timer, struct watching, timer);
 
-	if (!watching->stopped)
-		end(watching, WATCHING_TIMED_OUT);
+	if (watching->stopped)
+		return;
+	if (watching->pid > 0)
+		kill(-watching->pid, SIGTERM);
+	end(watching, WATCHING_TIMED_OUT);
 }
 
 /* --- */

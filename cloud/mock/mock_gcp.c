@@ -73,13 +73,17 @@ static void etag_of(const char *key, const char *value, char etag[17])
 static void wait_for_change(struct mock *mock, const char *key, const char *last, int64_t until_ms)
 {
 	for (;;) {
+		const char *value;
 		char etag[17];
 		int64_t at =
 			until_ms < mock->locked.fire_at_ms ? until_ms : mock->locked.fire_at_ms;
 		struct timespec limit;
 
 		mock_refresh(mock);
-		etag_of(key, value_of(mock, key), etag);
+		value = value_of(mock, key);
+		if (!value)
+			return; /* it was taken away */
+		etag_of(key, value, etag);
 		if (strcmp(etag, last) != 0 || clock_left_ms(until_ms) == 0 ||
 			mock->locked.stopping)
 			return;
@@ -128,6 +132,10 @@ static void answer_key(
 		wait_for_change(mock, key, last ? last : etag,
 			timeout ? clock_monotonic_ms() + (int64_t)seconds * 1000 : CLOCK_NEVER);
 	value = value_of(mock, key);
+	if (!value) {
+		error_page(reply, 404, "Not Found", request->path, "It was taken away:");
+		return;
+	}
 	etag_of(key, value, etag);
 	mock_reply(reply, 200, "application/text", "%s", value);
 	httpd_reply_header(reply, "ETag", "%s", etag);

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -245,17 +246,55 @@ def test_aws_hibernation_rebalance_maintenance_and_the_group(start):
     assert watch.wait_notice("cancelled")["identity"] == "autoscaling"
 
 
+def test_an_end_that_aws_shows_no_more_still_comes(start):
+    """As soon as somebody terminates the instance himself, because of the notice, it is answered with 404."""
+    mock = start("aws")
+    watch = start.watch("--notice", "aws", **endpoint("aws", mock))
+    watch.wait_health("armed")
+    mock.control("fire")
+    watch.wait_notice()
+    mock.control("fault", {"path": "/latest/meta-data/spot", "status": 404})
+    wait_requests(mock, 8)
+    assert not watch.notices("cancelled")
+
+
+def test_a_part_of_aws_that_cannot_be_read_is_said(start):
+    mock = start("aws")
+    mock.control("fault", {"path": "/latest/meta-data/autoscaling", "status": 403})
+    watch = start.watch("--notice", "aws", **endpoint("aws", mock))
+    said = wait_for("a remark", lambda: [event["why"] for event in watch.events("source") if event["health"] == "armed" and event["why"]],
+                    process=watch.process)
+    assert "Auto Scaling" in said[0]
+
+
 def test_gcp_maintenance_upcoming_and_a_longer_notice(start):
     mock = start("gcp")
     watch = start.watch("--notice", "gcp:120s", **endpoint("gcp", mock))
     watch.wait_health("armed")
     mock.control("advice")
-    assert watch.wait_notice("advice")["identity"] == "maintenance"
+    assert watch.wait_notice("advice")["identity"] == "migration"
     mock.control("set", {"path": "/computeMetadata/v1/instance/upcoming-maintenance",
                          "body": '{"windowStartTime": "2099-01-01T00:00:00Z", "maintenanceStatus": "PENDING"}'})
     assert "2099-01-01" in watch.wait_notice("advice", 2)["reason"]
+    mock.control("set", {"path": "/computeMetadata/v1/instance/upcoming-maintenance",
+                         "body": '{"windowStartTime": "2099-03-01T00:00:00Z", "maintenanceStatus": "PENDING"}'})
+    assert "2099-03-01" in watch.wait_notice("advice", 3)["reason"]
+    assert "2099-01-01" in watch.wait_notice("cancelled")["identity"]
     mock.control("fire")
     assert 60 < watch.wait_notice()["seconds_left"] <= 120
+
+
+def test_gcp_is_not_asked_again_and_again(start):
+    """Its GETs hang until something changes; so every change is told at once, and nobody polls."""
+    mock = start("gcp")
+    watch = start.watch("--notice", "gcp", **endpoint("gcp", mock))
+    watch.wait_health("armed")
+    time.sleep(2)  # of each of the three keys its value, and one that hangs
+    before = json.loads(mock.ask("GET", "/mock/state")[2])["requests"]
+    time.sleep(3)
+    assert json.loads(mock.ask("GET", "/mock/state")[2])["requests"] - before <= 1
+    mock.control("fire")
+    watch.wait_notice()
 
 
 def test_gkes_metadata_server_is_recognised(start):
@@ -316,22 +355,39 @@ def test_eight_supervisors_keep_to_azures_limit_together(start):
     assert json.loads(mock.ask("GET", "/mock/state")[2])["throttled"] == 0
 
 
+def holds_a_lock(process):
+    """A flock(2), by the kernel's own list."""
+    with open("/proc/locks") as lines:
+        return any(line.split()[1] == "FLOCK" and line.split()[4] == str(process.pid) for line in lines)
+
+
+def stop_one_that_asks(watches):
+    """With the lock in its hand."""
+    for watch in watches:
+        if holds_a_lock(watch.process):
+            watch.process.send_signal(signal.SIGSTOP)
+            if holds_a_lock(watch.process):
+                return watch
+            watch.process.send_signal(signal.SIGCONT)
+    return None
+
+
 def test_a_stopped_supervisor_does_not_hold_the_others_up(start):
     mock = start("azure")
     watches = [start.watch("--notice", "azure", **endpoint("azure", mock)) for _ in range(3)]
     for watch in watches:
         watch.wait_health("armed")
     mock.control("fault", {"delay_ms": 1500})  # so that somebody holds the lock nearly always
-    wait_requests(mock, 1)
-    os.kill(watches[0].process.pid, signal.SIGSTOP)
+    stopped = wait_for("one that asks", lambda: stop_one_that_asks(watches))
     try:
         mock.control("fault", {})
         mock.control("fire")
-        for watch in watches[1:]:
-            watch.wait_notice()
+        for watch in watches:
+            if watch is not stopped:
+                watch.wait_notice()
     finally:
-        os.kill(watches[0].process.pid, signal.SIGCONT)
-    watches[0].wait_notice()
+        stopped.process.send_signal(signal.SIGCONT)
+    stopped.wait_notice()
 
 
 # --- sources without a cloud ---
@@ -353,6 +409,28 @@ def test_a_command_that_fails_is_unknown(start, command):
     watch = start.watch("--notice", "command:" + command)
     assert watch.wait_health("unknown")["why"]
     assert not watch.notices()
+
+
+def test_a_command_is_nowhere_to_be_read(start, tmp_path):
+    """It may hold a token."""
+    watch = start.watch("--notice", "command:exit 0 # Bearer s3cr3t")
+    watch.wait_notice()
+    assert watch.end() == 0
+    assert "s3cr3t" not in "".join(watch.lines) + watch.err
+
+
+def test_a_command_that_never_stops_talking(start):
+    watch = start.watch("--notice", "command:yes", json_lines=False)
+    wait_for("the command", lambda: subprocess.run(["pgrep", "-P", str(watch.process.pid)], capture_output=True).returncode == 0)
+    assert watch.end() == 0
+
+
+def test_a_pipe_is_no_notice_file(start, tmp_path):
+    """To open it would wait for whoever writes to it, and so would the end."""
+    os.mkfifo(tmp_path / "pipe")
+    watch = start.watch("--notice", f"file:{tmp_path}/pipe")
+    assert "is no file" in watch.wait_health("unknown")["why"]
+    assert watch.end() == 0 and not watch.notices()
 
 
 def test_what_a_command_leaves_behind_does_not_hang_it(start):
@@ -436,12 +514,33 @@ def test_refusals_are_one_line(start, arguments, code, word):
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-def test_a_watchers_fault_never_ends_or_delays_the_job(start, place, cloud):
+def test_a_watchers_fault_never_ends_or_delays_the_job(start, place, cloud, tmp_path):
     for fault in ["hang", "reset", "html", "503", "slow"]:
+        flag = tmp_path / f"flag-{fault}"
         mock = start(cloud, "--fault", fault)
-        run = place.run("sh", "-c", "echo began; exit 5", name=fault, options=("--notice", cloud), **endpoint(cloud, mock))
-        assert run.wait() == 5
-        assert "began" in run.out
+        run = place.run("sh", "-c", f"echo began; until [ -e {flag} ]; do sleep 0.02; done; exit 5", name=fault, options=("--notice", cloud),
+                        **endpoint(cloud, mock))
+        run.wait_for_output("began")
+        wait_requests(mock, 1 if fault == "hang" else 2)
+        assert run.process.poll() is None
+        flag.touch()
+        assert run.wait() == 5, run
+        assert not run.events("notice")
+
+
+def test_advice_is_no_reason_to_leave(place, tmp_path):
+    """A job that leaves when its notice file is there is not sent away by advice."""
+    said = tmp_path / "said"
+    script = 'until [ -e "$REPRIEVE_NOTICE_FILE" ]; do sleep 0.02; done; cat "$REPRIEVE_NOTICE_FILE"; exit 3'
+    run = place.run("sh", "-c", script, options=("--notice", f"file:{said}", "--checkpoint-signal", "none"))
+    run.wait_for_event("launched")
+    said.write_text('{"kind": "advice", "reason": "perhaps"}')
+    run.wait_for_event("notice")
+    assert not list(Path(place.runtime).rglob("notice*")) and run.process.poll() is None
+    said.write_text('{"reason": "now", "in_seconds": 60}')
+    run.wait_for_output('"now"')
+    assert '"stop"' in run.out and '"advice"' not in run.out
+    run.wait()
 
 
 def test_status_shows_the_sources_and_the_notice(start, place, tmp_path):
