@@ -52,9 +52,10 @@ struct tracker {
 	bool sealed_fresh;
 	uint64_t closed_generation; /* told of closed files at that one, and when */
 	int64_t closed_ms;
-	bool polling; /* `sealed` may lead back here */
-	bool started; /* the job may be writing */
-	bool lost;    /* events of the kernel */
+	uint64_t held_generation; /* a file was held at that one by nobody who has spoken */
+	bool polling;             /* `sealed` may lead back here */
+	bool started;             /* the job may be writing */
+	bool lost;                /* events of the kernel */
 };
 
 /* --- paths --- */
@@ -104,6 +105,7 @@ static void touched(struct tracker *tracker, const char *path)
 	if (tracker->saving)
 		return;
 	tracker->saving = true;
+	unseen_hurry(tracker->unseen);
 	tracker->options.saving(tracker->options.arg, path);
 }
 
@@ -469,8 +471,14 @@ static void look_for_unseen(struct tracker *tracker)
 	if (!sealing_waits_for_unseen(&tracker->sealing, now))
 		return;
 	paths = list_of(tracker, sealing_each_unseen);
-	if (!unseen_may_be_open(tracker->unseen, paths))
+	if (!unseen_may_be_open(tracker->unseen, paths)) {
 		sealing_nobody_writes(&tracker->sealing);
+	} else if (tracker->held_generation != sealing_generation(&tracker->sealing)) {
+		/* By somebody who has to be known before he ends. */
+		tracker->held_generation = sealing_generation(&tracker->sealing);
+		unseen_hurry(tracker->unseen);
+		unseen_look(tracker->unseen, now);
+	}
 	free_list(paths);
 }
 

@@ -137,6 +137,11 @@ void unseen_look(struct unseen *unseen, int64_t now_ms)
 		unseen->next_ms = now_ms + took_ms * LOOK_SHARE;
 }
 
+void unseen_hurry(struct unseen *unseen)
+{
+	unseen->next_ms = 0;
+}
+
 void unseen_closed(struct unseen *unseen)
 {
 	for (size_t i = 0; i < unseen->count; i++) {

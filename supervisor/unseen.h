@@ -33,6 +33,8 @@ void unseen_watch(struct unseen *unseen, pid_t pid);
 
 /* Something is being written, and nobody has said by whom: looks, but not all the time. */
 void unseen_look(struct unseen *unseen, int64_t now_ms);
+/* A save has begun, or somebody unknown holds a file: the next look is not put off, however long the last one took. */
+void unseen_hurry(struct unseen *unseen);
 
 /* A file that was written unseen has no writer any more, says the kernel. */
 void unseen_closed(struct unseen *unseen);

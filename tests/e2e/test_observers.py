@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -13,7 +14,10 @@ import urllib.request
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, one_line
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, Place, one_line
+
+sys.path.insert(0, str(ROOT / "tests" / "fakes"))
+from fault_server import FaultServer  # noqa: E402
 
 OPTIONS = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 TRAINER = (PYTHON, SAVER, "--on-signal")
@@ -265,3 +269,17 @@ def test_what_makes_no_sense_is_refused(place):
     for option, value in (("--label", "team"), ("--notify", "hooks.example"), ("--metrics-file", ""), ("--log", "")):
         refused = place.query("run", option, value, "--", "true")
         assert refused.code == EXIT_USAGE and f"{option}: " in one_line(refused), refused
+
+
+def test_a_store_that_falls_silent_does_not_keep_the_webhook_from_knowing(tmp_path):
+    server = FaultServer()
+    server.memory.buckets["snaps"] = {}
+    place = Place(tmp_path, store="s3://snaps/team", environment=server.environment)
+    with Hook() as hook:
+        run = place.run("sh", "-c", "sleep 0.5; exit 3", options=("--notify", hook.url))
+        run.wait_for_event("launched")
+        server.load({"rules": [{"on": {}, "answer": {"delay": 3600}}]})
+        assert run.wait() == 3, run
+        assert [body["event"] for body in hook.bodies] == ["over"], run
+    place.end()
+    server.close()
