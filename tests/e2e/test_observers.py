@@ -109,7 +109,7 @@ def test_metrics_are_served_and_follow_the_job(place):
     assert after["reprieve_sent_bytes_total"][0][1] >= after["reprieve_last_snapshot_bytes"][0][1] > 0
     assert abs(after["reprieve_durable_timestamp_seconds"][0][1] - time.time()) < 120
     labels = after["reprieve_attempt"][0][0]
-    assert f'job="{place.job}"' in labels and 'team="nlp"' in labels and 'note="a\\"b\\\\c"' in labels
+    assert f'run="{place.job}"' in labels and 'team="nlp"' in labels and 'note="a\\"b\\\\c"' in labels
     states = {labels.rpartition("state=")[2]: value for labels, value in after["reprieve_state"]}
     assert states.pop('"running"') == 1 and set(states.values()) == {0}
     run.signal(signal.SIGTERM)
@@ -124,7 +124,7 @@ def test_a_job_that_is_about_to_end_is_not_ready(place):
     run.signal(signal.SIGTERM)
     run.wait_for_event("asked")
     assert get(port, "/readyz") == (503, "saving") and get(port, "/livez") == (200, "saving")
-    assert samples(get(port, "/metrics")[1])["reprieve_preempted"] == [(f'job="{place.job}",source="sigterm"', 1)]
+    assert samples(get(port, "/metrics")[1])["reprieve_preempted"] == [(f'run="{place.job}",source="sigterm"', 1)]
 
 
 def test_a_port_in_use_hurts_nobody(place):
@@ -152,10 +152,16 @@ def test_the_dashboard_shows_what_is_there(place):
     run = start(place, "--metrics", str(port))
     assert place.query("checkpoint", "--job", place.job).code == 0
     there = set(samples(get(port, "/metrics")[1]))
+    labels = {name for samples_of in samples(get(port, "/metrics")[1]).values() for text, _ in samples_of
+              for name in re.findall(r'(\w+)="', text)}
+    assert "job" not in labels, "Prometheus has one of its own, and renames ours"
     run.signal(signal.SIGTERM)
     dashboard = (ROOT / "examples" / "grafana" / "reprieve.json").read_text()
     shown = set(re.findall(r"reprieve_[a-z_]+", dashboard))
     assert len(shown) >= 10 and shown <= there, shown - there
+    named = re.findall(r"\{(\w+)=~|by \((\w+)\)|\{\{(\w+)\}\}|label_values\(\w+, (\w+)\)", dashboard)
+    named = {name for names in named for name in names if name}
+    assert "run" in named and named <= labels, named - labels
     boxes = [panel["gridPos"] for panel in json.loads(dashboard)["panels"]]
     assert all(one == other or one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"] or one["y"] != other["y"]
                for one in boxes for other in boxes), "panels overlap"
@@ -262,6 +268,6 @@ def test_notes_survive_and_hinder_no_verb(place):
 
 
 def test_what_makes_no_sense_is_refused(place):
-    for option, value in (("--label", "team"), ("--notify", "hooks.example"), ("--metrics-file", ""), ("--log", "")):
+    for option, value in (("--label", "team"), ("--label", "job=x"), ("--label", "team=nlp,state=x"), ("--notify", "hooks.example"), ("--metrics-file", ""), ("--log", "")):
         refused = place.query("run", option, value, "--", "true")
         assert refused.code == EXIT_USAGE and f"{option}: " in one_line(refused), refused
