@@ -10,10 +10,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, one_line
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, one_line, wait_for
 
 OPTIONS = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 TRAINER = (PYTHON, SAVER, "--on-signal")
@@ -125,6 +126,58 @@ def test_a_job_that_is_about_to_end_is_not_ready(place):
     run.wait_for_event("asked")
     assert get(port, "/readyz") == (503, "saving") and get(port, "/livez") == (200, "saving")
     assert samples(get(port, "/metrics")[1])["reprieve_preempted"] == [(f'run="{place.job}",source="sigterm"', 1)]
+
+
+def crowd(place):
+    """As many silent clients of the supervisor as it takes."""
+    path, = Path(place.runtime).glob("reprieve/*/control.sock")
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+    for client in clients:
+        client.connect(str(path))
+    return clients
+
+
+def test_a_supervisor_with_too_many_clients_is_alive_and_tells_nothing(place):
+    port = free_port()
+    start(place, "--metrics", str(port))
+    clients = crowd(place)
+    for path in ("/metrics", "/readyz"):
+        code, text = get(port, path)
+        assert code == 503 and "too many clients" in text, (path, text)
+    assert get(port, "/livez") == (200, "unknown")
+    for words, code in ((("probe",), 0), (("probe", "--ready"), 1), (("probe", "--fresh", "1h"), 1), (("status",), 1)):
+        answer = place.query(*words, "--job", place.job)
+        assert answer.code == code and (code == 0) == (not answer.err), answer
+        assert code == 0 or "too many clients" in one_line(answer) and not answer.out, answer
+    for client in clients:
+        client.close()
+    assert wait_for("a place that is free", lambda: place.query("probe", "--ready", "--job", place.job).code == 0)
+    assert get(port, "/metrics")[0] == 200 and get(port, "/readyz")[0] == 200
+
+
+def threads_of(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def test_clients_that_say_nothing_are_few_and_not_for_long(place):
+    port = free_port()
+    run = start(place, "--metrics", str(port))
+    before = threads_of(run.pid)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    wait_for("a thread for some", lambda: threads_of(run.pid) > before + 8)
+    most = 0
+
+    def answered():
+        nonlocal most
+        most = max(most, threads_of(run.pid))
+        try:
+            return get(port, "/metrics")[0] == 200
+        except OSError:  # sent away: the silent ones are shut out first
+            return False
+    wait_for("an answer beside those that say nothing", answered)
+    assert most <= before + 18, (most, before)
+    for client in silent:
+        client.close()
 
 
 def test_a_port_in_use_hurts_nobody(place):
