@@ -82,7 +82,7 @@ def test_the_plan_and_what_would_be_lost_are_said(place, tmp_path):
 
 
 def test_a_command_without_a_store_has_no_plan(place):
-    run = place.query("run", "--grace", "20", "--", "sh", "-c", "kill -TERM $PPID; sleep 100")
+    run = place.query("run", "--grace", "20", "--", "sh", "-c", "kill -TERM $PPID; exec sleep 100")
     assert run.code == 143 and "plan" not in run.err, run
 
 
