@@ -53,10 +53,11 @@ static void read_lines(struct account *account, struct reading *reading, const s
 }
 
 /* The machine took it away; everything else is the job's own affair, and no work of it is lost. */
-static bool was_interrupted(const struct past_attempt *past)
+static bool was_interrupted(const struct past_attempt *past, bool newest)
 {
-	return !past->ended || text_equal(past->outcome, "preempted") ||
-	       text_equal(past->outcome, "lost");
+	if (!past->ended)
+		return !newest;
+	return text_equal(past->outcome, "preempted") || text_equal(past->outcome, "lost");
 }
 
 static void measure(struct account *account, const struct reading *reading)
@@ -70,11 +71,20 @@ static void measure(struct account *account, const struct reading *reading)
 		account->ran_ms = end_ms - reading->launched_ms;
 	from_ms = reading->sealed_ms >= reading->launched_ms ? reading->sealed_ms
 							     : reading->launched_ms;
-	account->lost_ms = account->interrupted && end_ms > from_ms ? end_ms - from_ms : 0;
+	/* Where it may still run, nothing is lost yet. */
+	if (account->interrupted || !account->at_least)
+		account->lost_ms = account->interrupted && end_ms > from_ms ? end_ms - from_ms : 0;
 }
 
-void account_read(
-	struct account *account, const struct past_attempt *past, const struct bytes *ledger)
+static const char *outcome_of(const struct past_attempt *past, bool newest)
+{
+	if (past->ended)
+		return past->outcome;
+	return newest ? "running or vanished" : "lost without a word";
+}
+
+void account_read(struct account *account, const struct past_attempt *past, bool newest,
+	const struct bytes *ledger)
 {
 	struct reading reading = {-1, -1, -1, -1};
 
@@ -83,11 +93,10 @@ void account_read(
 		.notice_seconds = -1,
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
 		.lost_ms = -1,
-		.interrupted = was_interrupted(past)};
+		.interrupted = was_interrupted(past, newest)};
 	text_set(account->started, sizeof(account->started), past->created);
 	text_set(account->host, sizeof(account->host), json_text_or(past->about, "host", ""));
-	text_set(account->outcome, sizeof(account->outcome),
-		past->ended ? past->outcome : "lost without a word");
+	text_set(account->outcome, sizeof(account->outcome), outcome_of(past, newest));
 	read_lines(account, &reading, ledger);
 	account->at_least = !past->ended;
 	measure(account, &reading);

@@ -16,19 +16,22 @@ struct account {
 	uint32_t snapshots;
 	char started[32]; /* RFC 3339; "" unknown */
 	char host[65];
-	char outcome[32];      /* outcome.h; "lost without a word" where there is no end record */
+	/* outcome.h; where there is no end record, "lost without a word" or "running or vanished" */
+	char outcome[32];
 	char source[32];       /* of the notice; "" there was none */
 	double notice_seconds; /* what it left; negative: unknown */
 	int64_t ran_ms;        /* from the launch to the job's end, as far as it is known */
-	int64_t lost_ms; /* of that, what is not in its newest snapshot; 0 where the job ended by itself */
+	/* of that, what is not in its newest snapshot; 0 where the job ended by itself, -1 where it may still run */
+	int64_t lost_ms;
 	int64_t restore_ms; /* before the launch */
 	bool interrupted;   /* by the machine, not by the job itself */
 	bool at_least;      /* nobody saw its end: ran and lost are what is known of it */
 };
 
-/* `ledger` is JSON lines; lines that are none are passed over. */
-void account_read(
-	struct account *account, const struct past_attempt *past, const struct bytes *ledger);
+/* `ledger` is JSON lines; lines that are none are passed over. The newest attempt of a job may still run: without an end record, it
+ * counts as interrupted only once a later one follows. */
+void account_read(struct account *account, const struct past_attempt *past, bool newest,
+	const struct bytes *ledger);
 
 struct account_sum {
 	uint32_t attempts, interruptions, announced;

@@ -4,11 +4,15 @@
 #include "base/text.h"
 #include "process_tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +20,15 @@ extern char **environ;
 
 static struct rlimit original_descriptors;
 static bool descriptors_raised;
+static bool prepared;
+
+#define DESCRIPTORS_MOST 64
+static struct {
+	bool known; /* false: there are too many of them, or /proc cannot be read */
+	int descriptors[DESCRIPTORS_MOST];
+	size_t count;
+	unsigned highest;
+} inherited;
 
 static void fill_standard_descriptors(void)
 {
@@ -35,8 +48,55 @@ static void raise_descriptor_limit(void)
 	descriptors_raised = setrlimit(RLIMIT_NOFILE, &raised) == 0;
 }
 
+/* Those that we were started with, which the job is to have too. */
+static void note_inherited_descriptors(void)
+{
+	auto_closedir DIR *listing = opendir("/proc/self/fd");
+
+	inherited.known = listing != NULL;
+	for (struct dirent *entry; listing && (entry = readdir(listing));) {
+		int fd = entry->d_name[0] == '.' ? 0 : (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd <= STDERR_FILENO || fd == dirfd(listing))
+			continue;
+		inherited.known &= inherited.count < DESCRIPTORS_MOST;
+		if (inherited.known)
+			inherited.descriptors[inherited.count++] = fd;
+		if (inherited.known && (unsigned)fd > inherited.highest)
+			inherited.highest = (unsigned)fd;
+	}
+}
+
+static bool is_inherited(int fd)
+{
+	for (size_t i = 0; i < inherited.count; i++)
+		if (inherited.descriptors[i] == fd)
+			return true;
+	return false;
+}
+
+/* What libraries have opened here without close-on-exec (libcurl's sockets to wake it up) is none of the job's. From Linux 5.11 on;
+ * async-signal-safe. */
+static void hide_own_descriptors(void)
+{
+	unsigned first = STDERR_FILENO + 1;
+
+	if (!inherited.known)
+		return;
+	for (unsigned fd = first; fd <= inherited.highest; fd++)
+		if (is_inherited((int)fd)) {
+			if (fd > first)
+				(void)syscall(SYS_close_range, first, fd - 1, CLOSE_RANGE_CLOEXEC);
+			first = fd + 1;
+		}
+	(void)syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
 int child_prepare(struct err *err)
 {
+	if (!prepared)
+		note_inherited_descriptors();
+	prepared = true;
 	fill_standard_descriptors();
 	raise_descriptor_limit();
 	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -115,6 +175,7 @@ static _Noreturn void become_command(const struct child_options *options, const 
 	pass_terminal(child->terminal, child->our_group, getpid());
 	if (descriptors_raised)
 		setrlimit(RLIMIT_NOFILE, &original_descriptors);
+	hide_own_descriptors();
 	signals_restore(options->inherited);
 	execvpe(options->argv[0], options->argv, variables);
 	reason = errno;

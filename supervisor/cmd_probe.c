@@ -24,7 +24,7 @@ static const char usage[] =
 	"A slow restore, save or upload never fails --live and --fresh: ending the job then would "
 	"cost "
 	"its work.\n\n"
-	"Exit status: 0 well; 1 not, or the supervisor does not answer; 69 no such job runs here "
+	"Exit status: 0 well; 1 not, or the supervisor does not say; 69 no such job runs here "
 	"under this user.\n";
 
 struct probing {
@@ -73,11 +73,14 @@ static bool consider(void *arg, const struct session_info *info)
 	struct probing *probing = arg;
 	auto_json json_t *answer = NULL;
 	struct err err;
+	int result;
 
 	if (probing->job && !text_equal(probing->job, info->job))
 		return true;
 	probing->found++;
-	if (session_ask(info->directory, "status", PATIENCE_MS, &answer, &err) < 0) {
+	result = session_ask(info->directory, "status", PATIENCE_MS, &answer, &err);
+	/* One that refuses is alive: nobody shall kill it for the clients that it has. */
+	if (result < 0 && (err.kind != ERR_RETRY || probing->kind != LIVENESS_LIVE)) {
 		log_error("probe: %s (pid %d): %s", info->job, (int)info->pid, err.text);
 		probing->failed = true;
 	} else {

@@ -100,7 +100,10 @@ static const struct query_usage usage = {
 		"with what was known of it last: > marks that. Saved is work that would have been "
 		"done "
 		"again if every\n"
-		"interruption had meant a start from nothing.\n",
+		"interruption had meant a start from nothing. Nobody can tell a machine that has "
+		"just vanished from one\n"
+		"that still runs: the newest attempt of a job is no preemption until a later one "
+		"follows.\n",
 	.words_most = 0,
 	.all_jobs = true,
 	.no_job = false,
@@ -119,7 +122,7 @@ static int read_accounts(struct storage *storage, const struct history *history,
 
 		if (storage_get_notes(storage, past->number, "ledger", &ledger, NULL, err) < 0)
 			return -1;
-		account_read(&accounts[i], past, &ledger);
+		account_read(&accounts[i], past, i + 1 == history->count, &ledger);
 	}
 	return 0;
 }
@@ -166,7 +169,7 @@ static void print_account(const struct account *account)
 	printf("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s\n", account->number,
 		account->started, account->host, account->at_least ? ">" : " ",
 		duration(account->ran_ms, ran), account->outcome, notice, account->snapshots,
-		account->at_least ? ">" : "",
+		account->at_least && account->interrupted ? ">" : "",
 		account->interrupted ? duration(account->lost_ms, lost) : "-");
 }
 

@@ -33,6 +33,12 @@ static struct precedent read_precedent(const struct past_attempt *past, const js
 	return item;
 }
 
+/* Preempted before the job was there: that says nothing of the job. */
+static bool was_launched(const struct past_attempt *past)
+{
+	return json_true_or(past->end_about, "launched", true);
+}
+
 /* Failures and ends of the job's own say nothing of the machine. */
 static void count_interruption(struct interval_past *all, const struct past_attempt *past)
 {
@@ -97,6 +103,7 @@ int earlier_read(struct storage *storage, const struct precedent_rules *rules, j
 {
 	auto_(history_release) struct history history = {0};
 	auto_free struct precedent *items = NULL;
+	size_t count = 0;
 	size_t most =
 		rules->max_no_progress > ATTEMPTS_LEAST ? rules->max_no_progress : ATTEMPTS_LEAST;
 
@@ -108,10 +115,11 @@ int earlier_read(struct storage *storage, const struct precedent_rules *rules, j
 		return 0;
 	items = memory_new(history.count * sizeof(*items));
 	for (size_t i = 0; i < history.count; i++)
-		items[i] = read_precedent(&history.items[i], about);
+		if (was_launched(&history.items[i]))
+			items[count++] = read_precedent(&history.items[i], about);
 	for (size_t i = 0; i < history.count; i++)
 		count_interruption(&earlier->past, &history.items[i]);
-	earlier->ruling = precedent_rule(items, history.count, rules);
+	earlier->ruling = precedent_rule(items, count, rules);
 	carry_over(&earlier->ruling, about);
 	describe_newest(&history.items[0], earlier);
 	return 0;

@@ -226,6 +226,8 @@ void job_feed(struct job *job, enum job_event event)
 
 	if (job->state == JOB_OVER)
 		return;
+	if (event == EV_NOTICE && job->state == JOB_UPLOADING && !job->facts.noticed)
+		job->facts.noticed_late = true;
 	if (moved)
 		log_debug("%s -> %s", job_state_name(job->state), job_state_name(step.next));
 	job->state = step.next;
@@ -274,13 +276,25 @@ static int64_t end_record_until(const struct job *job)
 	return end_ms < until_ms ? end_ms : until_ms;
 }
 
+/* Nor may whoever is told by a webhook take the record's time. */
+static int64_t end_notice_until(const struct job *job)
+{
+	int64_t now = clock_monotonic_ms();
+
+	return now + (end_record_until(job) - now) / 2;
+}
+
 static void end_attempt(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
 	struct err err;
 	json_t *about;
 
-	if (!job->snapshots || cancel_init(&cancel, &err) < 0)
+	/* Also of an attempt that was preempted while it restored: without a record it would look as if the machine had been lost. */
+	if (!job->snapshots && (job->facts.launched || !job->facts.noticed))
+		return;
+	if (!job->resume.storage || job->resume.attempt.number == 0 ||
+		cancel_init(&cancel, &err) < 0)
 		return;
 	cancel_set_deadline(&cancel, until_ms);
 	about = job_end_facts(job, outcome);
@@ -356,6 +370,7 @@ static int finish(struct job *job)
 	job_write_end_message(job, &outcome);
 	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still post what they see. */
 	workers_end(job->workers);
+	job_notify_end(job, &outcome, end_notice_until(job));
 	until_ms = end_record_until(job);
 	end_attempt(job, &outcome, until_ms);
 	job_tell_observers_of_end(job, &outcome, until_ms);
@@ -370,6 +385,7 @@ int job_run(struct job *job)
 	int code;
 
 	job->state = JOB_RESTORING;
+	sigemptyset(&job->early_signals);
 	job->upload_ms = job->pace.save_ms = -1;
 	job->durable_step = -1;
 	job->point.usual_ms = -1;

@@ -77,6 +77,7 @@ struct job {
 	struct err no_store;  /* why there is none, until it has been said */
 	bool store_is_needed; /* the user chose it: without it the job is not started */
 	enum job_state state;
+	sigset_t early_signals; /* came while it was restored: the job gets them once it is there */
 
 	struct loop loop;
 	struct signals signals;
@@ -255,6 +256,8 @@ json_t *job_status(const struct job *job);
 int job_open_observers(struct job *job, struct err *err);
 int job_open_metrics(struct job *job, struct err *err); /* once there is a session */
 /* After the end record. Blocks until `until_ms` at most. */
+/* The last webhook; blocks until then at most. */
+void job_notify_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
 void job_tell_observers_of_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
 void job_close_observers(struct job *job);
 json_t *job_labels(const struct job *job); /* the caller owns it */
@@ -263,6 +266,8 @@ json_t *job_labels(const struct job *job); /* the caller owns it */
 /* "3-12, step 1200", what a start now would resume from; "" nothing. Returns `text`. */
 const char *job_describe_durable(const struct job *job, char text[DURABLE_TEXT]);
 void job_write_notice_message(struct job *job);
+/* The notice was withdrawn, or the job has finished all the same: our line goes, the job's own words stay. */
+void job_withdraw_notice_message(struct job *job);
 void job_write_end_message(struct job *job, const struct outcome *outcome);
 /* job_requeue.c */
 bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */

@@ -70,14 +70,24 @@ void job_write_notice_message(struct job *job)
 		write_line(job, path, termination_line(&facts, line));
 }
 
+void job_withdraw_notice_message(struct job *job)
+{
+	const char *path = message_path(job);
+
+	if (path && job->message[0])
+		write_line(job, path, "");
+}
+
 void job_write_end_message(struct job *job, const struct outcome *outcome)
 {
 	const char *path = message_path(job);
 	struct termination_facts facts;
 	char durable[DURABLE_TEXT], line[TERMINATION_LINE_SIZE];
 
-	if (outcome->exit_code == 0)
+	if (outcome->exit_code == 0) {
+		job_withdraw_notice_message(job);
 		return;
+	}
 	describe(job, &facts, durable);
 	facts.outcome = outcome->name;
 	facts.exit_code = outcome->exit_code;

@@ -77,6 +77,7 @@ void job_take_notice(struct job *job, const struct notice *notice)
 		return;
 	case NOTICE_ALL_CANCELLED:
 		tell(job, notice);
+		job_withdraw_notice_message(job);
 		job_feed(job, EV_CANCELLED);
 		return;
 	case NOTICE_WITHDRAWN:
@@ -276,6 +277,19 @@ static void terminate(struct job *job, const struct signalfd_siginfo *info)
 	job_take_notice(job, &notice);
 }
 
+/* Ctrl-C: there is nobody else to end. What nohup ignores stays ignored. The rest is for the job, when it is there. */
+static void signal_while_restoring(struct job *job, int signal)
+{
+	if (sigismember(&job->inherited->ignored, signal) == 1)
+		return;
+	if (signal == SIGINT || signal == SIGQUIT || signal == SIGHUP) {
+		job->refusal = 128 + signal;
+		job_feed(job, EV_RESTORE_FAILED);
+	} else {
+		sigaddset(&job->early_signals, signal);
+	}
+}
+
 void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 {
 	struct job *job = arg;
@@ -307,12 +321,8 @@ void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 			job_request(job, "request");
 		return;
 	}
-	/* Ctrl-C while restoring: there is nobody else to end. */
-	if (job->state == JOB_RESTORING &&
-		(signal == SIGINT || signal == SIGQUIT || signal == SIGHUP)) {
-		job->refusal = 128 + signal;
-		job_feed(job, EV_RESTORE_FAILED);
-		return;
-	}
-	child_forward(&job->child, info);
+	if (job->state == JOB_RESTORING)
+		signal_while_restoring(job, signal);
+	else
+		child_forward(&job->child, info);
 }

@@ -285,10 +285,24 @@ static void keep_notes(struct job *job, const struct outcome *outcome)
 		strlen(text), &observers->cancel, &observers->err);
 }
 
+void job_notify_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
+{
+	struct errand errand = {.job = job};
+
+	if (!job->observers.workers || !job->options->notify ||
+		!(job->facts.noticed || outcome->exit_code != 0))
+		return;
+	cancel_set_deadline(&job->observers.cancel, until_ms);
+	errand.body = body_of(job, "over", outcome);
+	errand_run(&errand);
+	if (errand.failed)
+		log_warn("--notify: %s", errand.err.text);
+	free(errand.body);
+}
+
 void job_tell_observers_of_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
 	struct observers *observers = &job->observers;
-	struct errand errand = {.job = job};
 
 	if (!observers->workers)
 		return;
@@ -299,13 +313,6 @@ void job_tell_observers_of_end(struct job *job, const struct outcome *outcome, i
 		ledger_settled(job);
 	write_textfile(job, outcome);
 	keep_notes(job, outcome);
-	if (!job->options->notify || !(job->facts.noticed || outcome->exit_code != 0))
-		return;
-	errand.body = body_of(job, "over", outcome);
-	errand_run(&errand);
-	if (errand.failed)
-		log_warn("--notify: %s", errand.err.text);
-	free(errand.body);
 }
 
 void job_close_observers(struct job *job)

@@ -71,16 +71,16 @@ bool job_obey_precedent(struct job *job)
 
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
 {
-	bool any = !snapshot_id_is_none(snapshots_newest(job->snapshots));
+	bool any = job->snapshots && !snapshot_id_is_none(snapshots_newest(job->snapshots));
 	bool crashed = text_equal(outcome->name, "failed") && !job->facts.noticed &&
 		       !job->facts.start_failed && outcome_is_crash(job->facts.wait_status);
 	json_t *about;
 	char id[SNAPSHOT_ID_TEXT];
 
-	about = json_pack("{s:i, s:s?, s:b, s:b, s:b}", "exit_code", outcome->exit_code, "newest",
-		any ? snapshot_id_format(snapshots_newest(job->snapshots), id) : NULL, "done",
-		outcome_is_done(&job->facts, outcome), "crashed", crashed, "sealed",
-		job->any_sealed);
+	about = json_pack("{s:i, s:s?, s:b, s:b, s:b, s:b}", "exit_code", outcome->exit_code,
+		"newest", any ? snapshot_id_format(snapshots_newest(job->snapshots), id) : NULL,
+		"done", outcome_is_done(&job->facts, outcome), "crashed", crashed, "sealed",
+		job->any_sealed, "launched", job->facts.launched);
 	if (job->pace.save_ms >= 0)
 		json_object_set_new(about, "save_ms", json_integer(job->pace.save_ms));
 	if (job->launched_ms > 0)

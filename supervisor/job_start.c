@@ -395,4 +395,7 @@ void job_launch(struct job *job)
 		log_note("%s", tracker_blindness(job->tracker));
 	job_prepare_asking(job);
 	save_what_lies_here(job);
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(&job->early_signals, signal) == 1)
+			child_signal(&job->child, signal);
 }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,19 @@ static size_t name_length(const char *text)
 	return length;
 }
 
+/* A sample with a label twice makes Prometheus refuse all of a scrape; its own labels of the target win over ours. */
+static bool is_reserved(const char *name, size_t length)
+{
+	static const char *const reserved[] = {"run", "state", "source", "job", "instance"};
+
+	if (length >= 2 && name[0] == '_' && name[1] == '_')
+		return true;
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+		if (strlen(reserved[i]) == length && memcmp(reserved[i], name, length) == 0)
+			return true;
+	return false;
+}
+
 int labels_check(const char *text, struct err *err)
 {
 	for (const char *item = text; item; item = strchr(item, ',')) {
@@ -30,6 +44,11 @@ int labels_check(const char *text, struct err *err)
 				"'%s' is no NAME=VALUE: write team=nlp; a name has letters, digits "
 				"and '_'",
 				item);
+		if (is_reserved(item, length))
+			return err_set(err, ERR_INVALID,
+				"the label '%.*s' is the metrics' own or Prometheus' (run, state, "
+				"source, job, instance, __*): choose another name, as my_%.*s",
+				(int)length, item, (int)length, item);
 	}
 	return 0;
 }

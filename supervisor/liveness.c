@@ -4,6 +4,8 @@
 
 static const char *phase_of(const struct liveness_facts *facts)
 {
+	if (!facts->state[0])
+		return "unknown";
 	if (text_equal(facts->state, "running"))
 		return facts->sending ? "saving" : "training";
 	if (text_equal(facts->state, "checkpointing"))

@@ -15,14 +15,15 @@ enum liveness_kind {
 };
 
 struct liveness_facts {
-	const char *state; /* job_state_name() */
-	bool sending;      /* a snapshot is on its way to the store */
+	/* job_state_name(); "" unknown: the supervisor lives, but has too many clients to say */
+	const char *state;
+	bool sending; /* a snapshot is on its way to the store */
 	int64_t at_risk_ms; /* age of the work that is not durable; -1: there is no store, or the job has not begun */
 };
 
 struct liveness_answer {
 	bool passed;
-	const char *phase; /* "restoring", "training", "saving", "draining", "over" */
+	const char *phase; /* "restoring", "training", "saving", "draining", "over", "unknown" */
 };
 
 struct liveness_answer liveness_judge(

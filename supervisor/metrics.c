@@ -51,7 +51,8 @@ static char *escape(const char *value)
 	return text_copy_n(out.data ? (const char *)out.data : "", out.size);
 }
 
-/* job="digits",team="nlp" */
+/* run="digits",team="nlp": "job" would be Prometheus' own label of the target, which wins over ours. Whatever name is added
+ * here or to a single sample, labels.c reserves. */
 static char *labels_of(json_t *status)
 {
 	auto_(bytes_release) struct bytes out = {0};
@@ -59,7 +60,7 @@ static char *labels_of(json_t *status)
 	const char *name;
 	json_t *value;
 
-	bytes_format(&out, NULL, "job=\"%s\"", job);
+	bytes_format(&out, NULL, "run=\"%s\"", job);
 	json_object_foreach(json_object_get(status, "labels"), name, value)
 	{
 		auto_free char *text = escape(json_string_value(value));

@@ -1,6 +1,7 @@
 /*
  * PURE. What a supervisor says of itself (`reprieve status --json`) as Prometheus text, exposition format 0.0.4
- * (prometheus.io/docs/instrumenting/exposition_formats). Every family is named reprieve_*, every sample has the label job, and the user's labels.
+ * (prometheus.io/docs/instrumenting/exposition_formats). Every family is named reprieve_*, every sample has the label run, which is the
+ * job's name, and the user's labels.
  */
 #ifndef METRICS_H
 #define METRICS_H

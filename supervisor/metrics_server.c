@@ -15,6 +15,12 @@
 #define PATIENCE_MS 2000
 #define EVERY_ADDRESS "0.0.0.0"
 
+/* Each connection is a thread beside the job. Who scrapes less often than this connects again. */
+enum {
+	CONNECTIONS_MOST = 16,
+	IDLE_SECONDS = 10
+};
+
 struct metrics_server {
 	struct httpd *httpd;
 	char *session;
@@ -42,22 +48,25 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 {
 	struct metrics_server *server = arg;
 	auto_json json_t *status = NULL;
+	bool live = text_equal(request->path, "/livez");
 	struct err err;
+	int result;
 
-	if (!text_equal(request->path, "/metrics") && !text_equal(request->path, "/livez") &&
+	if (!text_equal(request->path, "/metrics") && !live &&
 		!text_equal(request->path, "/readyz")) {
 		httpd_reply_text(reply, 404, "/metrics, /livez or /readyz\n");
 		return;
 	}
-	if (session_ask(server->session, "status", PATIENCE_MS, &status, &err) < 0) {
+	result = session_ask(server->session, "status", PATIENCE_MS, &status, &err);
+	/* One that refuses is alive: nobody shall kill it for the clients that it has. */
+	if (result < 0 && (err.kind != ERR_RETRY || !live)) {
 		httpd_reply_text(reply, 503, err.text);
 		return;
 	}
 	if (text_equal(request->path, "/metrics"))
 		answer_metrics(status, reply);
 	else
-		answer_probe(text_equal(request->path, "/readyz") ? LIVENESS_READY : LIVENESS_LIVE,
-			status, reply);
+		answer_probe(live ? LIVENESS_LIVE : LIVENESS_READY, status, reply);
 }
 
 /* Splits "HOST:PORT"; the caller frees *host. */
@@ -92,9 +101,12 @@ int metrics_server_start(
 		return -1;
 	new = memory_new(sizeof(*new));
 	new->session = text_copy(session);
-	if (httpd_start(
-		    &(struct httpd_options){
-			    .address = host, .port = port, .handler = answer, .arg = new},
+	if (httpd_start(&(struct httpd_options){.address = host,
+				.port = port,
+				.handler = answer,
+				.arg = new,
+				.connections_most = CONNECTIONS_MOST,
+				.idle_seconds = IDLE_SECONDS},
 		    &new->httpd, err) < 0) {
 		metrics_server_stop(new);
 		return -1;

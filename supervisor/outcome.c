@@ -22,7 +22,7 @@ bool outcome_is_crash(int wait_status)
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome)
 {
 	return facts->launched && outcome->exit_code == 0 && facts->all_durable &&
-	       (!facts->noticed || (facts->goes_on && !facts->stopped));
+	       (!facts->noticed || facts->noticed_late || (facts->goes_on && !facts->stopped));
 }
 
 /* Asked, and then it crashed in or before its save: another start would not help, and must not look as if it could. */

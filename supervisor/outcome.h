@@ -21,8 +21,9 @@ enum exit_code {
 struct outcome_facts {
 	bool launched;
 	int wait_status; /* of the job, as from waitpid(2); only if it was launched and not `start_failed` */
-	int start_failed; /* 126 or 127 when the command could not be executed, else 0 */
-	bool noticed;     /* a stop was announced and not withdrawn */
+	int start_failed;  /* 126 or 127 when the command could not be executed, else 0 */
+	bool noticed;      /* a stop was announced and not withdrawn */
+	bool noticed_late; /* and for the first time when the job had ended already */
 	bool told_to_end; /* we asked for a checkpoint or told the job to end because of it, before it ended */
 	bool by_signal_only; /* the only notice was a SIGTERM to us */
 	bool managed; /* the user chose a store or checkpoints, or the job has written a checkpoint */

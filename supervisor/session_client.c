@@ -34,5 +34,11 @@ int session_ask(const char *directory, const char *what, int64_t patience_ms, js
 	cancel_release(&cancel);
 	if (result == 0 && !*answer)
 		return err_set(err, ERR_FAILED, "it went away before it answered");
+	if (result == 0 && text_equal(json_text_or(*answer, "event", ""), "failed")) {
+		result = err_set(err, ERR_RETRY, "it does not say: %s",
+			json_text_or(*answer, "error", "no reason is given"));
+		json_decref(*answer);
+		*answer = NULL;
+	}
 	return result;
 }

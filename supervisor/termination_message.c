@@ -43,7 +43,7 @@ char *termination_text(const char *line, const char *before, const char *held)
 
 	if (length > room)
 		words += length - room;
-	return text_format("%s\n%s", line, words);
+	return text_format("%s%s%s", line, line[0] ? "\n" : "", words);
 }
 
 int termination_write(const char *path, const char *line, const char *before, struct err *err)

@@ -26,7 +26,7 @@ struct termination_facts {
 const char *termination_line(
 	const struct termination_facts *facts, char line[TERMINATION_LINE_SIZE]);
 
-/* PURE. `line`, then what the file held, if that is not ours: our line before, which `before` is. At most TERMINATION_MOST bytes; the
+/* PURE. `line` ("": none any more), then what the file held, if that is not ours: our line before, which `before` is. At most TERMINATION_MOST bytes; the
  * newest of the job's words are kept. The caller frees. */
 char *termination_text(const char *line, const char *before, const char *held);
 

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -189,10 +190,19 @@ static void set_connection(CURL *easy, const struct http_request *request)
 	}
 }
 
+/* libcurl opens its sockets without it, and a job that is started meanwhile would inherit them. */
+static int close_on_exec(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+	(void)arg, (void)purpose;
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return CURL_SOCKOPT_OK;
+}
+
 static void set_manners(CURL *easy, const struct http_request *request)
 {
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, close_on_exec);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_SIZE);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER_SIZE);
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);

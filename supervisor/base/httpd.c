@@ -210,8 +210,14 @@ static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct
 }
 
 /* Its threads take no signals: those are the owner's. */
-static struct MHD_Daemon *start_daemon(struct httpd *httpd, int fd)
+static struct MHD_Daemon *start_daemon(
+	struct httpd *httpd, const struct httpd_options *options, int fd)
 {
+	const unsigned idle_seconds =
+		options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS;
+	/* The last one ends the options: where there is no limit, the library keeps its own. */
+	const enum MHD_OPTION limit =
+		options->connections_most ? MHD_OPTION_CONNECTION_LIMIT : MHD_OPTION_END;
 	struct MHD_Daemon *daemon;
 	sigset_t all, before;
 
@@ -221,7 +227,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *httpd, int fd)
 					  MHD_USE_POLL | MHD_USE_ITC,
 		0, NULL, NULL, answer, httpd, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)IDLE_TIMEOUT_SECONDS, MHD_OPTION_END);
+		idle_seconds, limit, options->connections_most, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return daemon;
 }
@@ -240,7 +246,7 @@ int httpd_start(const struct httpd_options *options, struct httpd **result, stru
 	}
 	fd = listen_on(address, options->port, &httpd->port, err);
 	if (fd >= 0)
-		httpd->daemon = start_daemon(httpd, fd);
+		httpd->daemon = start_daemon(httpd, options, fd);
 	if (fd >= 0 && !httpd->daemon) {
 		err_set(err, ERR_FAILED, "libmicrohttpd does not start on port %u", httpd->port);
 		close(fd);

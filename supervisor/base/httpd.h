@@ -52,6 +52,8 @@ struct httpd_options {
 	uint16_t port;       /* 0: any that is free */
 	httpd_handler_fn *handler;
 	void *arg;
+	unsigned connections_most; /* at a time, each a thread; 0: as many as there are */
+	unsigned idle_seconds;     /* after which a silent connection is closed; 0: five minutes */
 };
 
 /* ERR_INVALID for an address that is none, ERR_EXISTS for a port in use. */

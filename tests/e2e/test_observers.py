@@ -6,14 +6,19 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, one_line
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, Place, one_line, wait_for
+
+sys.path.insert(0, str(ROOT / "tests" / "fakes"))
+from fault_server import FaultServer  # noqa: E402
 
 OPTIONS = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 TRAINER = (PYTHON, SAVER, "--on-signal")
@@ -109,7 +114,7 @@ def test_metrics_are_served_and_follow_the_job(place):
     assert after["reprieve_sent_bytes_total"][0][1] >= after["reprieve_last_snapshot_bytes"][0][1] > 0
     assert abs(after["reprieve_durable_timestamp_seconds"][0][1] - time.time()) < 120
     labels = after["reprieve_attempt"][0][0]
-    assert f'job="{place.job}"' in labels and 'team="nlp"' in labels and 'note="a\\"b\\\\c"' in labels
+    assert f'run="{place.job}"' in labels and 'team="nlp"' in labels and 'note="a\\"b\\\\c"' in labels
     states = {labels.rpartition("state=")[2]: value for labels, value in after["reprieve_state"]}
     assert states.pop('"running"') == 1 and set(states.values()) == {0}
     run.signal(signal.SIGTERM)
@@ -124,7 +129,59 @@ def test_a_job_that_is_about_to_end_is_not_ready(place):
     run.signal(signal.SIGTERM)
     run.wait_for_event("asked")
     assert get(port, "/readyz") == (503, "saving") and get(port, "/livez") == (200, "saving")
-    assert samples(get(port, "/metrics")[1])["reprieve_preempted"] == [(f'job="{place.job}",source="sigterm"', 1)]
+    assert samples(get(port, "/metrics")[1])["reprieve_preempted"] == [(f'run="{place.job}",source="sigterm"', 1)]
+
+
+def crowd(place):
+    """As many silent clients of the supervisor as it takes."""
+    path, = Path(place.runtime).glob("reprieve/*/control.sock")
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+    for client in clients:
+        client.connect(str(path))
+    return clients
+
+
+def test_a_supervisor_with_too_many_clients_is_alive_and_tells_nothing(place):
+    port = free_port()
+    start(place, "--metrics", str(port))
+    clients = crowd(place)
+    for path in ("/metrics", "/readyz"):
+        code, text = get(port, path)
+        assert code == 503 and "too many clients" in text, (path, text)
+    assert get(port, "/livez") == (200, "unknown")
+    for words, code in ((("probe",), 0), (("probe", "--ready"), 1), (("probe", "--fresh", "1h"), 1), (("status",), 1)):
+        answer = place.query(*words, "--job", place.job)
+        assert answer.code == code and (code == 0) == (not answer.err), answer
+        assert code == 0 or "too many clients" in one_line(answer) and not answer.out, answer
+    for client in clients:
+        client.close()
+    assert wait_for("a place that is free", lambda: place.query("probe", "--ready", "--job", place.job).code == 0)
+    assert get(port, "/metrics")[0] == 200 and get(port, "/readyz")[0] == 200
+
+
+def threads_of(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def test_clients_that_say_nothing_are_few_and_not_for_long(place):
+    port = free_port()
+    run = start(place, "--metrics", str(port))
+    before = threads_of(run.pid)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    wait_for("a thread for some", lambda: threads_of(run.pid) > before + 8)
+    most = 0
+
+    def answered():
+        nonlocal most
+        most = max(most, threads_of(run.pid))
+        try:
+            return get(port, "/metrics")[0] == 200
+        except OSError:  # sent away: the silent ones are shut out first
+            return False
+    wait_for("an answer beside those that say nothing", answered)
+    assert most <= before + 18, (most, before)
+    for client in silent:
+        client.close()
 
 
 def test_a_port_in_use_hurts_nobody(place):
@@ -152,10 +209,16 @@ def test_the_dashboard_shows_what_is_there(place):
     run = start(place, "--metrics", str(port))
     assert place.query("checkpoint", "--job", place.job).code == 0
     there = set(samples(get(port, "/metrics")[1]))
+    labels = {name for samples_of in samples(get(port, "/metrics")[1]).values() for text, _ in samples_of
+              for name in re.findall(r'(\w+)="', text)}
+    assert "job" not in labels, "Prometheus has one of its own, and renames ours"
     run.signal(signal.SIGTERM)
     dashboard = (ROOT / "examples" / "grafana" / "reprieve.json").read_text()
     shown = set(re.findall(r"reprieve_[a-z_]+", dashboard))
     assert len(shown) >= 10 and shown <= there, shown - there
+    named = re.findall(r"\{(\w+)=~|by \((\w+)\)|\{\{(\w+)\}\}|label_values\(\w+, (\w+)\)", dashboard)
+    named = {name for names in named for name in names if name}
+    assert "run" in named and named <= labels, named - labels
     boxes = [panel["gridPos"] for panel in json.loads(dashboard)["panels"]]
     assert all(one == other or one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"] or one["y"] != other["y"]
                for one in boxes for other in boxes), "panels overlap"
@@ -262,6 +325,20 @@ def test_notes_survive_and_hinder_no_verb(place):
 
 
 def test_what_makes_no_sense_is_refused(place):
-    for option, value in (("--label", "team"), ("--notify", "hooks.example"), ("--metrics-file", ""), ("--log", "")):
+    for option, value in (("--label", "team"), ("--label", "job=x"), ("--label", "team=nlp,state=x"), ("--notify", "hooks.example"), ("--metrics-file", ""), ("--log", "")):
         refused = place.query("run", option, value, "--", "true")
         assert refused.code == EXIT_USAGE and f"{option}: " in one_line(refused), refused
+
+
+def test_a_store_that_falls_silent_does_not_keep_the_webhook_from_knowing(tmp_path):
+    server = FaultServer()
+    server.memory.buckets["snaps"] = {}
+    place = Place(tmp_path, store="s3://snaps/team", environment=server.environment)
+    with Hook() as hook:
+        run = place.run("sh", "-c", "sleep 0.5; exit 3", options=("--notify", hook.url))
+        run.wait_for_event("launched")
+        server.load({"rules": [{"on": {}, "answer": {"delay": 3600}}]})
+        assert run.wait() == 3, run
+        assert [body["event"] for body in hook.bodies] == ["over"], run
+    place.end()
+    server.close()

@@ -7,7 +7,7 @@ import signal
 import sys
 
 import pytest
-from harness import EXIT_CONFIGURATION, EXIT_NOT_DURABLE, EXIT_USAGE, PYTHON, ROOT, SAVER, Place, is_alive, one_line, wait_for
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_USAGE, PYTHON, ROOT, SAVER, Place, is_alive, one_line, wait_for
 
 sys.path.insert(0, str(ROOT / "tests" / "fakes"))
 from fault_server import FaultServer  # noqa: E402
@@ -291,3 +291,71 @@ def test_two_in_one_checkpoint_directory(place):
     first.kill()
     third = place.run(PYTHON, SAVER, "--steps", 1, options=OFTEN, name="third")
     assert third.wait() == 0, third
+
+
+# --- while it restores, and at the end ---
+
+
+SLOW_LIST = {"rules": [{"on": {"operation": "list"}, "answer": {"delay": 2}}]}
+SLOW_CONTENT = {"rules": [{"on": {"method": "GET", "key": "[.]pack$"}, "answer": {"delay": 2}}]}
+SLOW_COMMIT = {"rules": [{"on": {"method": "PUT", "key": "/snapshots/"}, "answer": {"perform": True, "delay": 2}}]}
+
+
+def saved_once(cloud):
+    """A snapshot in the store, and nothing on this machine."""
+    assert cloud.run(PYTHON, SAVER, "--steps", 1, options=OFTEN).wait() == 0
+    shutil.rmtree(cloud.directory)
+
+
+def restoring(cloud, faults, *command, options=(), **more):
+    run = cloud.run(*command, options=("--rerun", *OFTEN, *options), **more)
+    wait_for("it restores", lambda: faults.rules[0].used, process=run.process)
+    return run
+
+
+def test_nohup_holds_while_it_restores(cloud, faults):
+    saved_once(cloud)
+    faults.load(SLOW_LIST)
+    run = restoring(cloud, faults, "sh", "-c", "echo launched; exit 4", wrapper=("nohup",))
+    run.signal(signal.SIGHUP)
+    assert run.wait() == 4 and "launched" in run.out, run
+
+
+def test_a_signal_that_comes_while_it_restores_is_passed_on(cloud, faults):
+    saved_once(cloud)
+    faults.load(SLOW_LIST)
+    run = restoring(cloud, faults, "sleep", "60")
+    run.signal(signal.SIGUSR2)
+    assert run.wait() == 128 + signal.SIGUSR2, run
+
+
+def test_an_attempt_that_is_preempted_while_it_restores_has_an_end(cloud, faults):
+    """Without a record it would count as a machine that was lost without a word."""
+    saved_once(cloud)
+    faults.load(SLOW_CONTENT)
+    run = restoring(cloud, faults, PYTHON, SAVER, "--steps", 2)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE and "resumes" not in run.out, run
+    assert [key for key in faults.memory.buckets["snaps"] if key.endswith("000002.end.json")], run
+    # And it is no attempt without progress.
+    faults.behave()
+    again = cloud.run(PYTHON, SAVER, "--steps", 2, options=("--rerun", "--max-no-progress", "1", *OFTEN))
+    assert again.wait() == 0, again
+
+
+def test_a_notice_that_comes_after_the_end_leaves_it_finished(cloud, faults):
+    """Its last checkpoint is still on its way then; it is not run again."""
+    faults.load(SLOW_COMMIT)
+    words = (PYTHON, SAVER, "--steps", 1)
+    run = cloud.run(*words, options=OFTEN)
+    run.wait_for_event("child_exited")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 0, run
+    again = cloud.run(*words, options=OFTEN)
+    assert again.wait() == 0 and "nothing to do" in again.err, again
+
+
+def test_the_job_gets_no_connection_of_ours(cloud):
+    run = cloud.run("sh", "-c", "ls -l /proc/$$/fd", options=OFTEN)
+    assert run.wait() == 0
+    assert "pipe:" not in run.out and "socket:" not in run.out and "anon_inode" not in run.out, run

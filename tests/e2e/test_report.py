@@ -44,6 +44,25 @@ def test_attempts_are_accounted_for(place):
     assert "lost without a word" in people.out and "sigterm, 30 s" in people.out
 
 
+def test_a_job_that_runs_is_no_preemption(place):
+    run = place.run(PYTHON, SAVER, "--on-signal", options=ASKED)
+    run.wait_for_output("resumes")
+
+    def job():
+        return place.verb("report", "--json").json["jobs"][0]
+    running = job()
+    assert (running["attempts"], running["preemptions"], running["lost_seconds"]) == (1, 0, 0)
+    attempt = running["list"][0]
+    assert attempt["outcome"] == "running or vanished" and not attempt["interrupted"] and attempt["lost_seconds"] is None
+    people = place.verb("report")
+    assert "1 attempt, 0 preemptions" in people.out and "running or vanished" in people.out and ">-" not in people.out
+    run.kill()
+    assert job()["preemptions"] == 0, "nobody has seen yet that it is gone"
+    assert place.run("true", options=ASKED).wait() == 0
+    known = job()
+    assert known["preemptions"] == 1 and known["list"][0]["outcome"] == "lost without a word"
+
+
 def test_sums_by_label_and_their_cost(place):
     for job, team in (("a", "nlp"), ("b", "nlp"), ("c", "vision")):
         place.job = job

@@ -95,6 +95,16 @@ def test_the_message_names_what_is_durable(place):
     assert log.read_text() == f"preempted: SIGTERM (sigterm); durable: {newest['id']}, step {newest['step']}; exit 75\n"
 
 
+def test_a_withdrawn_notice_leaves_no_message(place):
+    log, notice = place.path / "termination-log", place.path / "notice"
+    log.write_text("from the job\n")
+    run = start(place, "--termination-log", str(log), "--notice", f"file:{notice}", command=("sh", "-c", "echo resumes; sleep 600"))
+    notice.write_text('{"reason": "drain", "in_seconds": 600}')
+    wait_for("the notice in the message", lambda: "drain" in log.read_text(), process=run.process)
+    notice.unlink()
+    wait_for("the job's own words alone", lambda: log.read_text() == "from the job\n", process=run.process)
+
+
 def test_a_job_that_finished_leaves_no_message(place):
     log = place.path / "termination-log"
     assert place.run("true", options=("--termination-log", str(log))).wait() == 0

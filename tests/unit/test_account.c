@@ -14,7 +14,8 @@
 
 #define HOUR 3600000LL
 
-static struct account read_account(const char *outcome, const char *end_about, const char *lines)
+static struct account read_one(
+	const char *outcome, const char *end_about, bool newest, const char *lines)
 {
 	auto_json json_t *about = json_loads("{\"host\":\"node-7\"}", 0, NULL);
 	auto_json json_t *end = end_about ? json_loads(end_about, 0, NULL) : NULL;
@@ -29,8 +30,13 @@ static struct account read_account(const char *outcome, const char *end_about, c
 	struct account account;
 
 	text_set(past.outcome, sizeof(past.outcome), outcome ? outcome : "");
-	account_read(&account, &past, &ledger);
+	account_read(&account, &past, newest, &ledger);
 	return account;
+}
+
+static struct account read_account(const char *outcome, const char *end_about, const char *lines)
+{
+	return read_one(outcome, end_about, false, lines);
 }
 
 static void test_a_preempted_attempt(void **state)
@@ -79,6 +85,40 @@ static void test_ends_of_other_kinds(void **state)
 	assert_int_equal(silent.lost_ms, -1);
 }
 
+/* Only a later attempt says of one without an end that it is over. */
+static void test_the_newest_may_still_run(void **state)
+{
+	static const struct {
+		const char *outcome;
+		bool newest;
+		const char *said;
+		bool interrupted, at_least;
+		int64_t lost_ms;
+	} rows[] = {
+		{NULL, false, "lost without a word", true, true, 4000},
+		{NULL, true, "running or vanished", false, true, -1},
+		{"preempted", true, "preempted", true, false, 4000},
+		{"lost", true, "lost", true, false, 4000},
+		{"finished", true, "finished", false, false, 0},
+	};
+	static const char lines[] = "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
+				    "{\"event\":\"sealed\",\"monotonic_ms\":5000}\n";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct account account = read_one(rows[i].outcome, NULL, rows[i].newest, lines);
+		struct account_sum sum = account_sum(&account, 1);
+
+		assert_string_equal(account.outcome, rows[i].said);
+		assert_int_equal(account.interrupted, rows[i].interrupted);
+		assert_int_equal(account.at_least, rows[i].at_least);
+		assert_int_equal(account.lost_ms, rows[i].lost_ms);
+		assert_int_equal(account.ran_ms, 4000);
+		assert_int_equal(sum.interruptions, rows[i].interrupted);
+		assert_int_equal(sum.lost_ms, rows[i].interrupted ? 4000 : 0);
+	}
+}
+
 static void test_sums_and_cost(void **state)
 {
 	static const struct account items[] = {
@@ -110,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_preempted_attempt),
 		cmocka_unit_test(test_ends_of_other_kinds),
+		cmocka_unit_test(test_the_newest_may_still_run),
 		cmocka_unit_test(test_sums_and_cost),
 	};
 

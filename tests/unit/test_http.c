@@ -10,11 +10,15 @@
 #include "base/http.h"
 #include "base/httpd.h"
 
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Tells what it was sent, or misbehaves as the path says. */
@@ -307,6 +311,59 @@ static void a_port_in_use_is_named(void **state)
 	assert_int_equal(err.kind, ERR_INVALID);
 }
 
+static int connect_to(uint16_t port)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	return fd;
+}
+
+static size_t thread_count(void)
+{
+	DIR *directory = opendir("/proc/self/task");
+	size_t count = 0;
+
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+/* However many say nothing, there are no more threads than that, and who says something is answered. */
+static void silent_clients_are_bounded(void **state)
+{
+	static const struct httpd_options options = {
+		.handler = handle, .connections_most = 4, .idle_seconds = 1};
+	struct fixture *fixture = *state;
+	size_t before = thread_count(), most = 0;
+	const int64_t limit_ms = clock_monotonic_ms() + 60000;
+	int silent[10];
+
+	httpd_stop(fixture->httpd);
+	assert_int_equal(httpd_start(&options, &fixture->httpd, NULL), 0);
+	snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%u",
+		httpd_port(fixture->httpd));
+	for (size_t i = 0; i < 10; i++)
+		silent[i] = connect_to(httpd_port(fixture->httpd));
+	for (int i = 0; i < 20; i++) {
+		size_t now = thread_count();
+
+		most = now > most ? now : most;
+		cancel_sleep(NULL, 10, NULL);
+	}
+	assert_true(most > before && most <= before + 5);
+	/* Who comes meanwhile is sent away, and gets in when the first silent ones are shut out. */
+	while (perform(fixture, "GET", "/", NULL) < 0)
+		assert_true(clock_monotonic_ms() < limit_ms && cancel_sleep(NULL, 20, NULL) == 0);
+	assert_int_equal(fixture->response.status, 200);
+	for (size_t i = 0; i < 10; i++)
+		close(silent[i]);
+}
+
 #define ROW(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -323,6 +380,7 @@ int main(void)
 		ROW(cancel_ends_it),
 		ROW(deadline_ends_it),
 		ROW(a_port_in_use_is_named),
+		ROW(silent_clients_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

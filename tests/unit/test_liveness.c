@@ -18,6 +18,8 @@ static void test_table(void **state)
 		{LIVENESS_LIVE, {"running", false, 5}, true, "training"},
 		{LIVENESS_LIVE, {"restoring", false, -1}, true, "restoring"},
 		{LIVENESS_LIVE, {"uploading", true, 999999}, true, "draining"},
+		{LIVENESS_LIVE, {"", false, -1}, true, "unknown"},
+		{LIVENESS_READY, {"", false, -1}, false, "unknown"},
 		{LIVENESS_READY, {"running", false, 5}, true, "training"},
 		{LIVENESS_READY, {"running", true, 5}, true, "saving"},
 		{LIVENESS_READY, {"restoring", false, -1}, false, "restoring"},

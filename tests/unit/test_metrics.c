@@ -2,7 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "counters.h"
+#include "labels.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,12 +70,12 @@ static void test_text(void **state)
 	(void)state;
 	assert_non_null(status);
 	text = metrics_format(status, 1000000);
-	has(text, "reprieve_attempt{job=\"di\\\"g\\\\i\\nts\",team=\"nlp\"} 3\n");
+	has(text, "reprieve_attempt{run=\"di\\\"g\\\\i\\nts\",team=\"nlp\"} 3\n");
 	has(text, ",state=\"running\"} 1\n");
 	has(text, ",state=\"draining\"} 0\n");
 	has(text, "# TYPE reprieve_snapshots_total counter\n");
 	has(text, "team=\"nlp\"} 2\n");
-	has(text, "reprieve_durable_timestamp_seconds{job=");
+	has(text, "reprieve_durable_timestamp_seconds{run=");
 	has(text, "} 940.000\n");
 	has(text, ",source=\"gcp\"} 1\n");
 	assert_non_null(strstr(text, "reprieve_upload_behind"));
@@ -82,11 +84,37 @@ static void test_text(void **state)
 	assert_null(strstr(text, "exit_code"));
 }
 
+/* What a sample has already, no user may name a label. */
+static void test_labels_of_our_own_are_reserved(void **state)
+{
+	auto_json json_t *status = json_loads("{\"job\":\"x\",\"state\":\"running\",\"attempt\":3,"
+					      "\"counters\":{\"noticed_by\":\"gcp\"}}",
+		0, NULL);
+	auto_free char *text = metrics_format(status, 1000000);
+	size_t found = 0;
+	struct err err;
+
+	(void)state;
+	for (char *at = strstr(text, "=\""); at; at = strstr(at + 2, "=\"")) {
+		char *name = at;
+		auto_free char *label = NULL;
+
+		while (name[-1] != '{' && name[-1] != ',')
+			name--;
+		label = text_format("%.*s=x", (int)(at - name), name);
+		if (labels_check(label, &err) == 0)
+			fail_msg("'%s' is not refused", label);
+		found++;
+	}
+	assert_true(found > 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_events_are_counted),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_labels_of_our_own_are_reserved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,11 @@ static void test_labels(void **state)
 {
 	static const char *const wrong[] = {
 		"", "team", "=nlp", "7up=x", "a=1,", "a=1,b", "te am=x"};
+	/* of the metrics, or of Prometheus: twice in a sample, they make a scrape invalid */
+	static const char *const reserved[] = {"run=x", "state=x", "source=x", "job=x",
+		"instance=", "__name__=x", "__=x", "team=nlp,job=x", "job=x,team=nlp"};
+	static const char *const fine[] = {
+		"jobs=x", "jo=x", "my_job=x", "Job=x", "_job=x", "team=job", "team=nlp,runs=3"};
 	struct err err;
 
 	(void)state;
@@ -103,6 +108,13 @@ static void test_labels(void **state)
 		assert_int_equal(labels_check(wrong[i], &err), -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 	}
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+		assert_int_equal(labels_check(reserved[i], &err), -1);
+		assert_int_equal(err.kind, ERR_INVALID);
+		assert_non_null(strstr(err.text, "choose another name"));
+	}
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+		assert_int_equal(labels_check(fine[i], &err), 0);
 }
 
 int main(void)

@@ -138,9 +138,43 @@ static void test_table(void **state)
 	}
 }
 
+static void test_done(void **state)
+{
+	static const struct {
+		struct outcome_facts facts;
+		bool done;
+	} rows[] = {
+		{{.launched = true, .all_durable = true}, true},
+		{{.launched = true}, false},
+		{{.launched = true, .all_durable = true, .wait_status = EXITED(1)}, false},
+		{{.launched = true, .all_durable = true, .noticed = true}, false},
+		/* It had ended already. */
+		{{.launched = true, .all_durable = true, .noticed = true, .noticed_late = true},
+			true},
+		{{.launched = true, .all_durable = true, .noticed = true, .goes_on = true}, true},
+		{{.launched = true,
+			 .all_durable = true,
+			 .noticed = true,
+			 .goes_on = true,
+			 .stopped = true},
+			false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome outcome = outcome_of(&rows[i].facts);
+
+		if (outcome_is_done(&rows[i].facts, &outcome) != rows[i].done)
+			fail_msg("row %zu", i);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_done),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
