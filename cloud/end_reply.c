@@ -26,6 +26,11 @@ bool end_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, bool *is
 	return dates_parse(text, wall_ms);
 }
 
+int64_t end_notice_ms(int64_t left_ms, int64_t wanted_ms)
+{
+	return left_ms > wanted_ms || left_ms <= 0 ? wanted_ms : left_ms / 4;
+}
+
 enum end_phase end_decide(int64_t left_ms, int64_t notice_ms, int64_t *wait_ms)
 {
 	*wait_ms = left_ms > notice_ms ? left_ms - notice_ms : 0;

@@ -19,6 +19,9 @@ enum end_phase {
 	END_NEAR,  /* to be told now */
 	END_STALE,
 };
+/* How long before a job's own limit it is told: as wanted, but a job that is no longer than that keeps three quarters of its time. */
+int64_t end_notice_ms(int64_t left_ms, int64_t wanted_ms);
+
 enum end_phase end_decide(int64_t left_ms, int64_t notice_ms, int64_t *wait_ms);
 
 #endif

@@ -41,9 +41,9 @@ static void tell(struct watcher *watcher, const struct end *end, int64_t left_ms
 	watcher_notice(watcher, &notice);
 }
 
-static void follow(struct watcher *watcher, const struct end *end)
+static void follow(struct watcher *watcher, const struct end *end, int64_t notice_ms)
 {
-	int64_t notice_ms = watcher_deadline_notice_ms(watcher), wait_ms, left_ms;
+	int64_t wait_ms, left_ms;
 	char why[120], at[32];
 
 	do {
@@ -80,7 +80,7 @@ static void run_deadline(struct watcher *watcher)
 	end_parse(end.text, now, &end.wall_ms, &end.is_span);
 	end.monotonic_ms = clock_monotonic_ms() + (end.wall_ms - now);
 	watcher_set_endpoint(watcher, end.text);
-	follow(watcher, &end);
+	follow(watcher, &end, watcher_deadline_notice_ms(watcher));
 }
 
 static int check_deadline(const char *argument, struct err *err)
@@ -113,7 +113,8 @@ static void run_slurm(struct watcher *watcher)
 		watcher_unavailable(watcher,
 			"SLURM_JOB_END_TIME is no time in seconds since 1970: give --deadline");
 	else
-		follow(watcher, &end);
+		follow(watcher, &end,
+			end_notice_ms(left_of(&end), watcher_deadline_notice_ms(watcher)));
 }
 
 const struct provider provider_deadline = {

@@ -141,7 +141,7 @@ int cmd_run(int argc, char **argv)
 		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
 			log_note("%s", text);
 		hear_of_parent(&options);
-		code = relay_exit_code(&options.relay, job_run(job));
+		code = job_run(job);
 	}
 	free(job);
 	return code;

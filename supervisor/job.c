@@ -145,7 +145,7 @@ static void stop_child(struct job *job)
 	job->facts.stopped = true;
 	log_note("telling the job to end (SIGTERM)");
 	events_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
-	child_signal(&job->child, SIGTERM);
+	child_pass(&job->child, SIGTERM);
 	shield_let_go(&job->shield);
 }
 

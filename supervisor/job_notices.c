@@ -251,7 +251,7 @@ static void child_ended(struct job *job)
 	events_add(&job->events, "child_exited", "{s:o, s:o}", "code",
 		killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
 		killed ? json_string(signal_name_format(WTERMSIG(status), name)) : json_null());
-	job->facts.wait_status = status;
+	job->facts.wait_status = relay_wait_status(&job->options->relay, status);
 	if (job->tracker)
 		tracker_job_ended(job->tracker, how_it_ended(job));
 	job_feed(job, EV_CHILD_EXITED);

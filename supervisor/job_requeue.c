@@ -47,12 +47,29 @@ static void requeue(struct job *job, char *id)
 		log_warn("the job is not requeued: %s; try `scontrol requeue %s`", err.text, id);
 }
 
+static bool is_at_limit(const struct job *job)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < job->notices.count; i++) {
+		const struct notice *notice = &job->notices.items[i];
+
+		if (notice->kind == NOTICE_STOP && !text_equal(notice->source, "slurm"))
+			return false;
+		any |= notice->kind == NOTICE_STOP;
+	}
+	return any;
+}
+
 void job_requeue(struct job *job, const struct outcome *outcome)
 {
 	const char *restarts = getenv("SLURM_RESTART_COUNT");
+	char durable[DURABLE_TEXT];
 	struct slurm_requeue_facts facts = {.wanted = job_is_requeued_by_us(job),
 		.preempted = text_equal(outcome->name, "preempted"),
 		.lost = text_equal(outcome->name, "lost") && job->facts.noticed,
+		.durable = job_describe_durable(job, durable)[0] != '\0',
+		.at_limit = is_at_limit(job),
 		.task = getenv("SLURM_PROCID"),
 		.restarts = restarts ? strtol(restarts, NULL, 10) : 0};
 	struct slurm_requeue decision;
@@ -66,10 +83,13 @@ void job_requeue(struct job *job, const struct outcome *outcome)
 			ask_about_job(id, &facts);
 	}
 	decision = slurm_requeue_decide(&facts);
-	if (decision.verdict == SLURM_REQUEUE)
+	if (decision.verdict == SLURM_REQUEUE) {
+		if (decision.why)
+			log_warn("%s", decision.why);
 		requeue(job, id);
-	else if (decision.verdict == SLURM_LEAVE_NOTE)
+	} else if (decision.verdict == SLURM_LEAVE_NOTE) {
 		log_note("%s", decision.why);
-	else if (decision.verdict == SLURM_LEAVE_WARN)
+	} else if (decision.verdict == SLURM_LEAVE_WARN) {
 		log_warn("%s", decision.why);
+	}
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "outcome.h"
 #include "signal_name.h"
 
 #include <signal.h>
@@ -93,9 +94,9 @@ int relay_signal(const struct relay *relay, int signal)
 	return as ? as : signal;
 }
 
-int relay_exit_code(const struct relay *relay, int code)
+int relay_wait_status(const struct relay *relay, int wait_status)
 {
-	if (code < 0 || code > 255)
-		return code;
-	return relay->success[code / 64] >> code % 64 & 1 ? 0 : code;
+	int code = outcome_child_code(wait_status);
+
+	return relay->success[code / 64] >> code % 64 & 1 ? 0 : wait_status;
 }

@@ -36,7 +36,7 @@ int relay_add_success(struct relay *relay, const char *text, struct err *err);
 /* What a received signal counts as; 0: it is dropped. */
 int relay_signal(const struct relay *relay, int signal);
 
-/* The exit code with those that mean success turned into 0. */
-int relay_exit_code(const struct relay *relay, int code);
+/* How the job ended, as from waitpid(2), with what means success turned into an exit with 0. */
+int relay_wait_status(const struct relay *relay, int wait_status);
 
 #endif

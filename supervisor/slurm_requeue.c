@@ -64,7 +64,8 @@ static bool is_first_task(const struct slurm_requeue_facts *facts)
 
 bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts)
 {
-	return facts->wanted && facts->preempted && is_first_task(facts);
+	return facts->wanted && (facts->preempted || (facts->lost && facts->durable)) &&
+	       !facts->at_limit && is_first_task(facts);
 }
 
 static struct slurm_requeue leave(enum slurm_requeue_verdict verdict, const char *why)
@@ -94,19 +95,27 @@ static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *fact
 	if (!job->requeueable)
 		return leave(SLURM_LEAVE_WARN,
 			"not requeued: the job does not allow it: submit it with sbatch --requeue");
-	return leave(SLURM_REQUEUE, NULL);
+	return leave(SLURM_REQUEUE, facts->lost
+					    ? "the newest work is not durable: the job will go on "
+					      "from the checkpoint before"
+					    : NULL);
 }
 
 struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts)
 {
-	if (!facts->wanted || !is_first_task(facts))
+	if (!facts->wanted || (!facts->preempted && !facts->lost))
 		return leave(SLURM_LEAVE_SILENTLY, NULL);
-	if (facts->lost)
+	if (!is_first_task(facts))
+		return leave(SLURM_LEAVE_NOTE,
+			"the job's first task asks for the requeue, not this one");
+	if (facts->at_limit)
+		return leave(SLURM_LEAVE_NOTE,
+			"not requeued: this is the job's own time limit; submit it again to go on, "
+			"or with --signal=B:TERM@120, which asks for a requeue");
+	if (facts->lost && !facts->durable)
 		return leave(SLURM_LEAVE_WARN,
-			"not requeued, because the newest work is not durable: `scontrol requeue` "
-			"goes on from the one before");
-	if (!facts->preempted)
-		return leave(SLURM_LEAVE_SILENTLY, NULL);
+			"not requeued, because nothing is durable: it would begin afresh; see why, "
+			"then `scontrol requeue`");
 	if (facts->asked == SLURM_NO_PROGRAM)
 		return leave(SLURM_LEAVE_WARN,
 			"not requeued: there is no scontrol here; with RequeueExit=75 in "

@@ -34,6 +34,8 @@ struct slurm_requeue_facts {
 	bool wanted;      /* --requeue auto, and a job of Slurm's */
 	bool preempted;   /* this is the outcome: a notice, and the work is durable */
 	bool lost;        /* likewise, but the newest work is not */
+	bool durable;     /* something is, be it older */
+	bool at_limit;    /* all that was announced is the job's own time limit */
 	const char *task; /* SLURM_PROCID; NULL: none */
 	long restarts;    /* SLURM_RESTART_COUNT; 0 where it is not set */
 	enum slurm_asked asked;
@@ -49,7 +51,7 @@ enum slurm_requeue_verdict {
 
 struct slurm_requeue {
 	enum slurm_requeue_verdict verdict;
-	const char *why; /* a sentence; NULL: none is needed */
+	const char *why; /* a sentence; NULL: none is needed; with SLURM_REQUEUE a warning */
 };
 
 /* Without an answer about the job there is none about its cancellation either: it is left alone. */

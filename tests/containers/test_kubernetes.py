@@ -171,8 +171,6 @@ def test_the_probes_and_the_termination_message(pod):
     container = pod_of(documents("job.yaml")[0])[0]["containers"][0]
     for probe in ("livenessProbe", "readinessProbe"):
         answer = first.execute(*container[probe]["exec"]["command"])
-        if "unknown command" in answer.stderr:
-            pytest.skip("this build has no `reprieve probe`")
         assert answer.returncode == 0, (probe, answer)
     assert first.stop() == EXIT_DURABLE, first
     assert "preempted" in first.termination.read_text().splitlines()[0]
@@ -188,5 +186,6 @@ def test_what_will_not_get_better_fails_the_job(pod, command, code):
 def test_a_pod_that_is_killed_at_the_end_of_its_grace_is_a_failure_that_counts(pod):
     run = pod("sh", "-c", "trap '' TERM USR1; echo ready; while :; do sleep 1; done")
     run.wait_for_output("ready")
-    assert run.stop(grace=0.5) in (137, *PREEMPTED), run
-    assert EXIT_CONFIGURATION in HOPELESS and signal.SIGKILL + 128 not in rules_of(pod_of(documents("job.yaml")[0])[1])
+    # SIGKILL to the container; or its end by our own hand, when nothing is durable after the last second.
+    assert run.stop(grace=0.5) in (137, 74), run
+    assert signal.SIGKILL + 128 not in rules_of(pod_of(documents("job.yaml")[0])[1])

@@ -444,8 +444,11 @@ def test_deadline_and_slurm(start):
     watch.wait_health("armed")
     notice = watch.wait_notice()
     assert notice["source"] == "deadline" and notice["seconds_left"] <= 2
-    watch = start.watch("--notice", "slurm", SLURM_JOB_ID="1", SLURM_JOB_END_TIME=str(int(time.time()) + 100))
-    assert 80 < watch.wait_notice()["seconds_left"] <= 101
+    watch = start.watch("--notice", "slurm", "--deadline-notice", "60s", SLURM_JOB_ID="1", SLURM_JOB_END_TIME=str(int(time.time()) + 62))
+    assert 40 < watch.wait_notice()["seconds_left"] <= 60
+    # A job that is shorter than the notice keeps most of its time.
+    watch = start.watch("--notice", "slurm", SLURM_JOB_ID="1", SLURM_JOB_END_TIME=str(int(time.time()) + 8))
+    assert watch.wait_notice()["seconds_left"] <= 2.1
     watch = start.watch(SLURM_JOB_ID="1", SLURM_JOB_END_TIME=str(int(time.time()) + 100000), REPRIEVE_NOTICE="auto")
     assert watch.wait_health("armed")["name"] == "slurm"
     watch = start.watch("--notice", "slurm")

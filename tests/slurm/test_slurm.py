@@ -250,6 +250,13 @@ def test_the_time_limit_without_a_signal_is_meant(slurm, timed):
     assert "not requeued: Slurm has ended this job" in work.log, work.log
 
 
+def test_its_own_time_limit_is_no_reason_to_requeue(slurm, work):
+    """Newer ones say when it ends; it saves ahead of that, and is done."""
+    job = work.submit("export SLURM_JOB_END_TIME=$(($(date +%s) + 12))\nexec " + work.run("--notice", "slurm"))
+    assert slurm.wait_state(job, "FAILED")["Restarts"] == "0"
+    assert "the job's own time limit" in work.log and re.search(r"^saved \d+$", work.log, re.M), work.log
+
+
 # --- without scontrol ---
 
 @pytest.fixture

@@ -67,11 +67,22 @@ static void phases(void **state)
 	}
 }
 
+static void a_short_job_keeps_most_of_its_time(void **state)
+{
+	(void)state;
+	assert_int_equal(end_notice_ms(3600000, 120000), 120000);
+	assert_int_equal(end_notice_ms(120001, 120000), 120000);
+	assert_int_equal(end_notice_ms(120000, 120000), 30000);
+	assert_int_equal(end_notice_ms(8000, 120000), 2000);
+	assert_int_equal(end_notice_ms(-1, 120000), 120000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
 		cmocka_unit_test(phases),
+		cmocka_unit_test(a_short_job_keeps_most_of_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,11 @@ static void test_table(void **state)
 			SLURM_REQUEUE},
 		/* once per job: one task of a step */
 		{{.wanted = true, .preempted = true, .task = "3", .job = JOB("RUNNING")},
-			SLURM_LEAVE_SILENTLY},
+			SLURM_LEAVE_NOTE},
+		{{.wanted = true, .task = "3", .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
+		/* its limit is meant */
+		{{.wanted = true, .preempted = true, .at_limit = true, .job = JOB("RUNNING")},
+			SLURM_LEAVE_NOTE},
 		/* its third start, and Slurm counts two restarts too */
 		{{.wanted = true,
 			 .preempted = true,
@@ -97,7 +101,12 @@ static void test_table(void **state)
 		/* it finished or failed by itself */
 		{{.wanted = true, .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
 		{{.wanted = true, .lost = true, .job = JOB("RUNNING")}, SLURM_LEAVE_WARN},
-		{{.wanted = true, .lost = true, .task = "1"}, SLURM_LEAVE_SILENTLY},
+		{{.wanted = true, .lost = true, .task = "1"}, SLURM_LEAVE_NOTE},
+		/* it goes on from the one before, with a warning */
+		{{.wanted = true, .lost = true, .durable = true, .job = JOB("RUNNING")},
+			SLURM_REQUEUE},
+		{{.wanted = true, .lost = true, .durable = true, .job = JOB("CANCELLED")},
+			SLURM_LEAVE_NOTE},
 		/* scancel, as scontrol shows it at first and later; the time limit; node failure */
 		{{.wanted = true, .preempted = true, .job = JOB("COMPLETING")}, SLURM_LEAVE_NOTE},
 		{{.wanted = true, .preempted = true, .job = JOB("CANCELLED")}, SLURM_LEAVE_NOTE},
@@ -124,7 +133,8 @@ static void test_table(void **state)
 			fail_msg("row %zu: %d instead of %d", i, (int)got.verdict,
 				(int)rows[i].verdict);
 		assert_true((got.why != NULL) ==
-			    (got.verdict == SLURM_LEAVE_NOTE || got.verdict == SLURM_LEAVE_WARN));
+			    (got.verdict == SLURM_LEAVE_NOTE || got.verdict == SLURM_LEAVE_WARN ||
+				    (got.verdict == SLURM_REQUEUE && rows[i].facts.lost)));
 	}
 }
 
@@ -140,6 +150,12 @@ static void test_scontrol_is_asked_only_where_it_matters(void **state)
 	assert_false(slurm_requeue_needs_job(&facts));
 	facts = (struct slurm_requeue_facts){.preempted = true};
 	assert_false(slurm_requeue_needs_job(&facts));
+	facts = (struct slurm_requeue_facts){.wanted = true, .preempted = true, .at_limit = true};
+	assert_false(slurm_requeue_needs_job(&facts));
+	facts = (struct slurm_requeue_facts){.wanted = true, .lost = true};
+	assert_false(slurm_requeue_needs_job(&facts));
+	facts.durable = true;
+	assert_true(slurm_requeue_needs_job(&facts));
 }
 
 int main(void)
