@@ -307,6 +307,7 @@ bool tracker_is_saving(struct tracker *tracker)
 static void look_for_unseen(struct tracker *tracker)
 {
 	int64_t now = clock_monotonic_ms();
+	uint64_t generation;
 	char **paths;
 
 	if (!sealing_is_unseen(&tracker->sealing))
@@ -314,9 +315,14 @@ static void look_for_unseen(struct tracker *tracker)
 	unseen_look(tracker->unseen, now);
 	if (!sealing_waits_for_unseen(&tracker->sealing, now))
 		return;
+	generation = sealing_generation(&tracker->sealing);
 	paths = list_of(tracker, sealing_each_unseen);
 	if (!unseen_may_be_open(tracker->unseen, paths)) {
-		sealing_nobody_writes(&tracker->sealing);
+		/* The kernel tells of a close before it lets go of the file: whoever ended just now has said so by now, and how he ended
+		 * is still to come. */
+		drain(tracker);
+		if (sealing_generation(&tracker->sealing) == generation)
+			sealing_nobody_writes(&tracker->sealing);
 	} else if (tracker->held_generation != sealing_generation(&tracker->sealing)) {
 		/* By somebody who has to be known before he ends. */
 		tracker->held_generation = sealing_generation(&tracker->sealing);
