@@ -1,145 +1,117 @@
-/* EC2: a token (IMDSv2), then spot/instance-action each second and the rebalance recommendation each fifth. */
-#include "aws_reply.h"
+/*
+ * EC2: a token (IMDSv2), then spot/instance-action each second. What is not urgent has a thread and a session of its own, so that a slow
+ * answer there delays nothing: the rebalance recommendation, the Auto Scaling group's target state and scheduled maintenance.
+ */
+#include "aws_session.h"
 #include "fetch.h"
 #include "provider.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text.h"
 
-#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 
 enum {
 	POLL_MS = 1000,
-	ADVICE_EVERY = 5,
+	SLOW_POLL_MS = 5000,
+	/* Of the slow polls: maintenance is announced days ahead. */
+	MAINTENANCE_EVERY = 6,
 	RETRY_MS = 1000,
-	UNAVAILABLE_RETRY_MS = 30000,
+	UNAVAILABLE_RETRY_MS = 10000,
+	/* So many unusable answers in a row about what is not urgent are said. */
+	REMARK_AFTER = 6,
 	/* After so many unusable answers in a row the way in is found anew: the VM may have been restored elsewhere. */
 	UNKNOWN_MOST = 30,
 	PROBE_TIMEOUT_MS = 300,
 };
 
-#define TOKEN_PATH "/latest/api/token"
-#define INSTANCE_PATH "/latest/meta-data/instance-id"
 #define ACTION_PATH "/latest/meta-data/spot/instance-action"
 #define REBALANCE_PATH "/latest/meta-data/events/recommendations/rebalance"
+#define STATE_PATH "/latest/meta-data/autoscaling/target-lifecycle-state"
+#define MAINTENANCE_PATH "/latest/meta-data/events/maintenance/scheduled"
 
-struct session {
-	struct watcher *watcher;
-	struct http *http;
-	struct http_response response;
-	char endpoint[160];
-	int64_t timeout_ms;
-	bool is_open, has_token;
-	char token_header[AWS_TOKEN_MOST + 32];
-	int64_t refresh_ms; /* monotonic: when to ask for the next token */
+/* What was told of one resource, to take it back when it is gone. */
+struct told {
+	struct notice items[AWS_EVENTS_MOST];
+	size_t count;
+	unsigned absent;   /* so many well-formed answers in a row were without it */
+	unsigned unknowns; /* so many unusable ones in a row */
 };
 
-static int ask(struct session *session, const char *method, const char *path, const char *header,
-	struct answer *answer, struct err *err)
+static bool contains(const struct notice *notices, size_t count, const char *identity)
 {
-	const char *const headers[] = {header, NULL};
-	const struct fetch fetch = {
-		.method = method,
-		.endpoint = session->endpoint,
-		.path = path,
-		.headers = headers,
-		.timeout_ms = session->timeout_ms,
-	};
-
-	return fetch_answer(session->http, &fetch, &session->response, answer,
-		watcher_cancel(session->watcher), err);
+	for (size_t i = 0; i < count; i++)
+		if (text_equal(notices[i].identity, identity))
+			return true;
+	return false;
 }
 
-static struct aws_attempt attempt_of(int result, const struct answer *answer, const struct err *err)
+static void withdraw(struct watcher *watcher, const struct notice *notice)
 {
-	if (result < 0)
-		return (struct aws_attempt){.timed_out = err->os == ETIMEDOUT};
-	return (struct aws_attempt){.status = answer->status, .foreign = answer->flavor != NULL};
+	struct notice gone = *notice;
+
+	gone.kind = NOTICE_CANCELLED;
+	gone.deadline_ms = CLOCK_NEVER;
+	gone.seen_ms = clock_monotonic_ms();
+	text_set(gone.reason, sizeof(gone.reason), "it is announced no more");
+	watcher_notice(watcher, &gone);
 }
 
-/* Fills `attempt`; keeps the new token where there is one. An old one stays otherwise: it may still be good. */
-static bool renew_token(struct session *session, struct aws_attempt *attempt)
+/* Tells what is there, and withdraws what has gone: a machine that was hibernated and resumed, a maintenance that was cancelled. Twice
+ * absent, because one answer may come from a server that has not heard of it yet. */
+static void take_list(struct watcher *watcher, struct told *told, const struct aws_events *events)
 {
-	struct answer answer;
-	struct err err = {0};
-	char token[AWS_TOKEN_MOST];
-	int64_t ttl = 0;
-	int asked = ask(session, "PUT", TOKEN_PATH, "X-aws-ec2-metadata-token-ttl-seconds: 21600",
-		&answer, &err);
+	size_t kept = 0;
+	bool missing = false;
 
-	*attempt = attempt_of(asked, &answer, &err);
-	/* On a failure: again in a while, not at each poll. */
-	session->refresh_ms = clock_monotonic_ms() + UNAVAILABLE_RETRY_MS;
-	if (asked < 0 || !aws_token_reply(&answer, token, &ttl))
-		return false;
-	attempt->shaped = true;
-	session->has_token = true;
-	snprintf(session->token_header, sizeof(session->token_header),
-		"X-aws-ec2-metadata-token: %s", token);
-	/* At half-life: long before its end, and there is time for failures. */
-	session->refresh_ms = answer.arrived_ms + ttl * 500;
-	return true;
-}
-
-/* A GET with the token: renewed ahead of time, and once more with one retry when it is refused. */
-static int get(struct session *session, const char *path, struct answer *answer, struct err *err)
-{
-	struct aws_attempt attempt;
-	const char *header;
-
-	if (session->has_token && clock_left_ms(session->refresh_ms) == 0)
-		renew_token(session, &attempt);
-	header = session->has_token ? session->token_header : NULL;
-	if (ask(session, "GET", path, header, answer, err) < 0)
-		return -1;
-	if (answer->status != 401)
-		return 0;
-	if (!renew_token(session, &attempt))
-		return err_set(
-			err, ERR_RETRY, "the token was refused (401), and no new one is given");
-	return ask(session, "GET", path, session->token_header, answer, err);
-}
-
-/* Finds the way in, by the table of aws_decide(). */
-static void open_session(struct session *session)
-{
-	bool allowed = watcher_surroundings(session->watcher)->aws_tokenless_allowed;
-	struct aws_attempt put, tokenless = {0};
-	struct answer answer;
-	struct err err = {0};
-	enum aws_access access;
-
-	session->has_token = false;
-	if (!renew_token(session, &put) && put.status != 200) {
-		int asked = ask(session, "GET", INSTANCE_PATH, NULL, &answer, &err);
-
-		tokenless = attempt_of(asked, &answer, &err);
-		tokenless.shaped = asked == 0 && aws_instance_reply(&answer);
+	for (size_t i = 0; i < told->count; i++)
+		missing |= !contains(events->notices, events->count, told->items[i].identity);
+	told->absent = missing ? told->absent + 1 : 0;
+	for (size_t i = 0; i < told->count; i++) {
+		if (told->absent < 2 ||
+			contains(events->notices, events->count, told->items[i].identity))
+			told->items[kept++] = told->items[i];
+		else
+			withdraw(watcher, &told->items[i]);
 	}
-	if (watcher_stopping(session->watcher))
-		return;
-	access = aws_decide(&put, &tokenless, allowed);
-	if (access == AWS_WITH_TOKEN || access == AWS_TOKENLESS) {
-		session->is_open = true;
-		return;
+	told->count = kept;
+	for (size_t i = 0; i < events->count; i++) {
+		watcher_notice(watcher, &events->notices[i]);
+		if (told->count < AWS_EVENTS_MOST &&
+			!contains(told->items, told->count, events->notices[i].identity))
+			told->items[told->count++] = events->notices[i];
 	}
-	if (access == AWS_UNDECIDED || access == AWS_FOREIGN) {
-		watcher_unknown(session->watcher, aws_access_why(access));
-		watcher_pause(session->watcher, RETRY_MS);
-		return;
-	}
-	watcher_unavailable(session->watcher, aws_access_why(access));
-	watcher_pause(session->watcher, UNAVAILABLE_RETRY_MS);
 }
 
-static bool poll_action(struct session *session)
+static void take_one(struct watcher *watcher, struct told *told, const struct verdict *verdict)
+{
+	struct aws_events events = {.kind = verdict->kind};
+
+	if (verdict->kind == VERDICT_UNKNOWN)
+		return;
+	if (verdict->kind == VERDICT_POSITIVE)
+		events.notices[events.count++] = verdict->notice;
+	take_list(watcher, told, &events);
+}
+
+/* --- what is urgent --- */
+
+/* A 404 takes a hibernation back, that is over. It takes no end back: it is also what is answered as soon as somebody ends the instance
+ * himself, because of the notice. */
+static bool may_withdraw(const struct told *told, const struct answer *answer)
+{
+	return answer->status != 404 || told->count == 0 || told->items[0].kind == NOTICE_ADVICE;
+}
+
+static bool poll_action(struct aws_session *session, struct told *told)
 {
 	struct verdict verdict;
 	struct answer answer;
 	struct err err = {0};
 
-	if (get(session, ACTION_PATH, &answer, &err) < 0) {
+	if (aws_session_get(session, ACTION_PATH, &answer, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return false;
 	}
@@ -149,64 +121,164 @@ static bool poll_action(struct session *session)
 		return false;
 	}
 	watcher_known(session->watcher);
-	if (verdict.kind == VERDICT_POSITIVE)
-		watcher_notice(session->watcher, &verdict.notice);
+	if (may_withdraw(told, &answer))
+		take_one(session->watcher, told, &verdict);
 	return true;
 }
 
-static void poll_advice(struct session *session)
-{
-	struct verdict verdict;
-	struct answer answer;
-
-	/* Advice alone says nothing about the health of the source. */
-	if (get(session, REBALANCE_PATH, &answer, NULL) < 0)
-		return;
-	aws_rebalance_reply(&answer, &verdict);
-	if (verdict.kind == VERDICT_POSITIVE)
-		watcher_notice(session->watcher, &verdict.notice);
-}
-
-static void watch_session(struct session *session)
+static void watch_session(struct aws_session *session, struct told *told)
 {
 	unsigned unknowns = 0;
 
-	for (unsigned polls = 0; unknowns < UNKNOWN_MOST; polls++) {
+	while (unknowns < UNKNOWN_MOST) {
 		int64_t next = clock_monotonic_ms() + POLL_MS;
 
-		unknowns = poll_action(session) ? 0 : unknowns + 1;
-		if (polls % ADVICE_EVERY == 0 && unknowns == 0)
-			poll_advice(session);
+		unknowns = poll_action(session, told) ? 0 : unknowns + 1;
 		if (!watcher_pause(session->watcher, clock_left_ms(next)))
 			return;
 	}
-	session->is_open = false;
+}
+
+static int64_t retry_ms(enum aws_access access)
+{
+	return access == AWS_HOP_LIMIT || access == AWS_DISABLED || access == AWS_ABSENT
+		       ? UNAVAILABLE_RETRY_MS
+		       : RETRY_MS;
+}
+
+/* False: not now, and it was said why. */
+static bool open_session(struct aws_session *session)
+{
+	enum aws_access access = aws_session_open(session);
+
+	if (watcher_stopping(session->watcher))
+		return false;
+	if (access == AWS_WITH_TOKEN || access == AWS_TOKENLESS)
+		return true;
+	if (retry_ms(access) == RETRY_MS)
+		watcher_unknown(session->watcher, aws_access_why(access));
+	else
+		watcher_unavailable(session->watcher, aws_access_why(access));
+	watcher_pause(session->watcher, retry_ms(access));
+	return false;
+}
+
+static void follow_action(struct watcher *watcher)
+{
+	struct aws_session session;
+	struct told told = {0};
+	struct err err;
+
+	if (aws_session_init(&session, watcher, &err) < 0) {
+		watcher_unavailable(watcher, err.text);
+		return;
+	}
+	watcher_set_endpoint(watcher, session.endpoint);
+	while (!watcher_stopping(watcher))
+		if (open_session(&session))
+			watch_session(&session, &told);
+	aws_session_release(&session);
+}
+
+/* --- what is not: the health of the source does not depend on it, but what cannot be read is said --- */
+
+static void count_answer(struct watcher *watcher, struct told *told, const char *what, bool usable)
+{
+	char text[120];
+
+	if (usable) {
+		told->unknowns = 0;
+	} else if (++told->unknowns == REMARK_AFTER) {
+		snprintf(text, sizeof(text), "but %s cannot be read", what);
+		watcher_remark(watcher, text);
+	}
+}
+
+static void poll_one(struct aws_session *session, const char *path, const char *what,
+	struct told *told, void (*reply)(const struct answer *answer, struct verdict *verdict))
+{
+	struct verdict verdict = {.kind = VERDICT_UNKNOWN};
+	struct answer answer;
+
+	if (aws_session_get(session, path, &answer, NULL) == 0)
+		reply(&answer, &verdict);
+	count_answer(session->watcher, told, what, verdict.kind != VERDICT_UNKNOWN);
+	take_one(session->watcher, told, &verdict);
+}
+
+static void poll_maintenance(struct aws_session *session, struct told *told)
+{
+	struct aws_events events = {.kind = VERDICT_UNKNOWN};
+	struct answer answer;
+
+	if (aws_session_get(session, MAINTENANCE_PATH, &answer, NULL) == 0)
+		aws_maintenance_reply(&answer, &events);
+	count_answer(
+		session->watcher, told, "scheduled maintenance", events.kind != VERDICT_UNKNOWN);
+	if (events.kind != VERDICT_UNKNOWN)
+		take_list(session->watcher, told, &events);
+}
+
+static void *follow_the_rest(void *arg)
+{
+	struct watcher *watcher = arg;
+	struct told rebalance = {0}, state = {0}, maintenance = {0};
+	struct aws_session session;
+	enum aws_access access = AWS_UNDECIDED;
+
+	if (aws_session_init(&session, watcher, NULL) < 0)
+		return NULL;
+	for (unsigned polls = 0;; polls++) {
+		while (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS) {
+			access = aws_session_open(&session);
+			if (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS &&
+				!watcher_pause(watcher, retry_ms(access)))
+				break;
+		}
+		if (watcher_stopping(watcher))
+			break;
+		poll_one(&session, REBALANCE_PATH, "the rebalance recommendation", &rebalance,
+			aws_rebalance_reply);
+		poll_one(&session, STATE_PATH, "the Auto Scaling group's state", &state,
+			aws_state_reply);
+		if (polls % MAINTENANCE_EVERY == 0 || maintenance.count > 0)
+			poll_maintenance(&session, &maintenance);
+		if (!watcher_pause(watcher, SLOW_POLL_MS))
+			break;
+	}
+	aws_session_release(&session);
+	return NULL;
 }
 
 static void run(struct watcher *watcher)
 {
-	const struct surroundings *around = watcher_surroundings(watcher);
-	struct session session = {.watcher = watcher, .timeout_ms = around->aws_timeout_ms};
-	struct err err;
+	pthread_t thread;
+	bool has_thread;
 
-	if (around->aws_disabled) {
+	if (watcher_surroundings(watcher)->aws_disabled) {
 		watcher_unavailable(watcher, "AWS_EC2_METADATA_DISABLED=true is set: unset it");
 		return;
 	}
-	if (http_new(&session.http, &err) < 0) {
-		watcher_unavailable(watcher, err.text);
-		return;
-	}
-	detect_aws_endpoint(around, session.endpoint, sizeof(session.endpoint));
-	watcher_set_endpoint(watcher, session.endpoint);
-	while (!watcher_stopping(watcher)) {
-		if (session.is_open)
-			watch_session(&session);
-		else
-			open_session(&session);
-	}
-	http_response_release(&session.response);
-	http_free(session.http);
+	/* It inherits this thread's signal mask, which blocks all. */
+	has_thread = pthread_create(&thread, NULL, follow_the_rest, watcher) == 0;
+	if (!has_thread)
+		watcher_remark(watcher, "but no thread is to be had for what is not urgent");
+	follow_action(watcher);
+	if (has_thread)
+		pthread_join(thread, NULL);
+}
+
+/* Where tokens do not reach this container, the refusal of a request without one does. */
+static bool refuses_without_token(const char *endpoint, struct cancel *cancel)
+{
+	const struct fetch fetch = {.endpoint = endpoint,
+		.path = "/latest/meta-data/instance-id",
+		.timeout_ms = PROBE_TIMEOUT_MS};
+	auto_(http_response_release) struct http_response response = {0};
+	struct answer answer;
+
+	return fetch_once(&fetch, &response, &answer, cancel) && answer.status == 401 &&
+	       !answer.flavor;
 }
 
 static bool probe(const char *endpoint, struct cancel *cancel)
@@ -215,7 +287,7 @@ static bool probe(const char *endpoint, struct cancel *cancel)
 	const struct fetch fetch = {
 		.method = "PUT",
 		.endpoint = endpoint,
-		.path = TOKEN_PATH,
+		.path = AWS_TOKEN_PATH,
 		.headers = headers,
 		.timeout_ms = PROBE_TIMEOUT_MS,
 	};
@@ -224,8 +296,9 @@ static bool probe(const char *endpoint, struct cancel *cancel)
 	char token[AWS_TOKEN_MOST];
 	int64_t ttl;
 
-	return fetch_once(&fetch, &response, &answer, cancel) && answer.ttl &&
-	       aws_token_reply(&answer, token, &ttl);
+	if (!fetch_once(&fetch, &response, &answer, cancel))
+		return refuses_without_token(endpoint, cancel);
+	return answer.ttl && aws_token_reply(&answer, token, &ttl);
 }
 
 const struct provider provider_aws = {.name = "aws", .run = run, .probe = probe};

@@ -18,6 +18,8 @@ enum aws_access aws_decide(
 		return AWS_FOREIGN;
 	if (put->status == 200)
 		return put->shaped ? AWS_WITH_TOKEN : AWS_FOREIGN;
+	if (put->status == 0 && get->status == 0)
+		return put->timed_out && get->timed_out ? AWS_ABSENT : AWS_REFUSED;
 	if (!refused && !put->timed_out)
 		return AWS_UNDECIDED;
 	if (get->status == 401)
@@ -28,7 +30,7 @@ enum aws_access aws_decide(
 		return tokenless_allowed ? AWS_TOKENLESS : AWS_HOP_LIMIT;
 	if (get->status == 200 || get->status == 404 || get->status == 400)
 		return AWS_FOREIGN;
-	return put->timed_out && get->timed_out ? AWS_ABSENT : AWS_UNDECIDED;
+	return AWS_UNDECIDED;
 }
 
 const char *aws_access_why(enum aws_access access)
@@ -51,6 +53,9 @@ const char *aws_access_why(enum aws_access access)
 		return "something else than EC2's metadata service answers: name the right cloud "
 		       "with "
 		       "--notice";
+	case AWS_REFUSED:
+		return "it refuses connections: it is being started, or a firewall rule blocks it "
+		       "(the cluster's network policy must allow it)";
 	case AWS_UNDECIDED:
 	case AWS_WITH_TOKEN:
 	case AWS_TOKENLESS:
@@ -119,6 +124,7 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 	const char *action;
 	int64_t when, left = AWS_NOTICE_GUESSED_MS;
 	char at[32] = "a time that was not told";
+	bool guessed = true;
 
 	if (is_negative(answer)) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
@@ -133,6 +139,7 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 		return;
 	}
 	if (dates_parse(json_text_or(object, "time", ""), &when)) {
+		guessed = false;
 		left = when - answer->arrived_wall_ms;
 		dates_iso(when, at, sizeof(at));
 		if (left < -AWS_STALE_MS) {
@@ -145,11 +152,19 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 		if (left > AWS_NOTICE_MOST_MS)
 			left = AWS_NOTICE_MOST_MS;
 	}
-	/* Freezing begins with the notice (EC2 user guide, "hibernation"). */
-	if (strcmp(action, "hibernate") == 0)
-		left = 0;
+	/* Freezing begins with the notice (EC2 user guide, "hibernation"): nothing can be made durable before it, and to end the job would lose
+	 * what is frozen with it. A checkpoint that is begun is finished after the resumption. */
+	if (strcmp(action, "hibernate") == 0) {
+		verdict_notice(verdict, NOTICE_ADVICE, "aws", action, CLOCK_NEVER,
+			answer->arrived_ms,
+			"spot hibernate at %s: the machine is being frozen with the job in its "
+			"memory",
+			at);
+		return;
+	}
 	verdict_notice(verdict, NOTICE_STOP, "aws", action, answer->arrived_ms + left,
 		answer->arrived_ms, "spot %s at %s", action, at);
+	verdict->notice.guessed = guessed;
 }
 
 void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict)

@@ -12,6 +12,12 @@ enum {
 	AWS_NOTICE_MOST_MS = 10 * 60 * 1000,
 	/* When EC2 fails to terminate, the time stays in the past: that must not end every new start. */
 	AWS_STALE_MS = 60 * 1000,
+	/* An Auto Scaling group that takes an instance out tells no time. Without a lifecycle hook 39 s were seen (node-termination-handler
+	 * issue 1022); with one there is more. */
+	AWS_STATE_GUESSED_MS = 30 * 1000,
+	/* Maintenance is announced days ahead: advised once more when it is so near. */
+	AWS_MAINTENANCE_NEAR_MS = 5 * 60 * 1000,
+	AWS_EVENTS_MOST = 8,
 };
 
 /* How one request of the start went. */
@@ -29,6 +35,7 @@ enum aws_access {
 	AWS_HOP_LIMIT,  /* a token is required, and its answer does not reach us */
 	AWS_DISABLED,
 	AWS_ABSENT,  /* nothing answers */
+	AWS_REFUSED, /* connections are refused or cut off: try again soon */
 	AWS_FOREIGN, /* something answers, but it is not EC2 */
 };
 
@@ -41,9 +48,21 @@ const char *aws_access_why(enum aws_access access);
 bool aws_token_reply(const struct answer *answer, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds);
 bool aws_instance_reply(const struct answer *answer);
 
-/* spot/instance-action: STOP. */
+/* spot/instance-action: STOP; hibernate is ADVICE, for the job is frozen and goes on where it was. */
 void aws_action_reply(const struct answer *answer, struct verdict *verdict);
 /* events/recommendations/rebalance: ADVICE. */
 void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict);
+
+/* autoscaling/target-lifecycle-state: STOP for those in which the machine ends. */
+void aws_state_reply(const struct answer *answer, struct verdict *verdict);
+
+struct aws_events {
+	enum verdict_kind kind; /* NEGATIVE: well-formed, and nothing is ahead */
+	struct notice notices[AWS_EVENTS_MOST];
+	size_t count;
+	char why[200];
+};
+/* events/maintenance/scheduled: ADVICE, and STOP from AWS_MAINTENANCE_NEAR_MS before one that ends the machine's run. */
+void aws_maintenance_reply(const struct answer *answer, struct aws_events *events);
 
 #endif

@@ -1,5 +1,6 @@
 /* Azure: the VM's own name, then the scheduled events each second. The first call switches them on, which may take two minutes. */
 #include "azure_reply.h"
+#include "azure_share.h"
 #include "fetch.h"
 #include "provider.h"
 
@@ -15,6 +16,15 @@ enum {
 	TIMEOUT_MS = 5000,
 	NAME_TIMEOUT_MS = 2000,
 	PROBE_TIMEOUT_MS = 300,
+	APPROVE_TIMEOUT_MS = 2000,
+	/* The name is asked no more often than that: every request counts against the VM's limit. */
+	DOUBT_MS = 5000,
+	NAMELESS_MS = 1000,
+	/* While another supervisor asks: often, then less so, for its first call may take long. */
+	GLANCE_MS = 20,
+	GLANCE_LATER_MS = 200,
+	/* Nobody has had an answer yet: whoever holds the lock waits for its first one. */
+	FIRST_STALE_MS = 10 * 1000,
 };
 
 #define NAME_PATH "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
@@ -28,11 +38,17 @@ struct session {
 	struct http_response response;
 	char endpoint[160];
 	char name[AZURE_NAME_MOST];
-	bool enabled; /* an answer came: from now on they come fast */
+	int64_t doubtful_ms; /* monotonic: from then on the name is asked anew; CLOCK_NEVER: it is not in doubt */
+	bool must_ask; /* even if nothing looks wrong: the VM may have been restored elsewhere */
+	int64_t name_asked_ms; /* monotonic */
+	bool enabled;          /* an answer came: from now on they come fast */
 	unsigned throttled;
+	int64_t due_ms; /* monotonic: when the next answer is wanted */
+	struct azure_share share;
 	/* Told and not yet vanished. */
 	struct notice told[AZURE_EVENTS_MOST];
 	size_t told_count;
+	unsigned absent; /* so many lists in a row were without one of them */
 };
 
 static int ask(struct session *session, const char *path, int64_t timeout_ms, struct answer *answer,
@@ -49,13 +65,28 @@ static int ask(struct session *session, const char *path, int64_t timeout_ms, st
 		watcher_cancel(session->watcher), err);
 }
 
+/* An old name stays until there is another: better than none, under which nothing can be told. */
 static void learn_name(struct session *session)
 {
+	char name[AZURE_NAME_MOST];
 	struct answer answer;
 
+	session->name_asked_ms = clock_monotonic_ms();
+	session->doubtful_ms = session->name_asked_ms + (session->name[0] ? DOUBT_MS : NAMELESS_MS);
 	if (ask(session, NAME_PATH, NAME_TIMEOUT_MS, &answer, NULL) < 0 ||
-		!azure_name_reply(&answer, session->name))
-		session->name[0] = '\0';
+		!azure_name_reply(&answer, name))
+		return;
+	text_set(session->name, sizeof(session->name), name);
+	session->doubtful_ms = CLOCK_NEVER;
+	session->must_ask = false;
+}
+
+static void doubt(struct session *session, int64_t at_ms)
+{
+	if (at_ms < session->name_asked_ms + DOUBT_MS)
+		at_ms = session->name_asked_ms + DOUBT_MS;
+	if (at_ms < session->doubtful_ms)
+		session->doubtful_ms = at_ms;
 }
 
 static bool contains(const struct notice *notices, size_t count, const char *identity)
@@ -73,21 +104,27 @@ static void remember(struct session *session, const struct azure_events *events)
 			session->told[session->told_count++] = events->notices[i];
 }
 
-/* An event that is over or cancelled is simply no longer in the list. */
+/* An event that is over or cancelled is simply no longer in the list. Twice, because one list may come from a host that has just been
+ * started again. */
 static void withdraw_vanished(struct session *session, const struct azure_events *events)
 {
+	bool missing = false;
 	size_t kept = 0;
 
+	for (size_t i = 0; i < session->told_count; i++)
+		missing |= !contains(events->notices, events->count, session->told[i].identity);
+	session->absent = missing ? session->absent + 1 : 0;
 	for (size_t i = 0; i < session->told_count; i++) {
 		struct notice gone = session->told[i];
 
-		if (contains(events->notices, events->count, gone.identity)) {
+		if (session->absent < 2 ||
+			contains(events->notices, events->count, gone.identity)) {
 			session->told[kept++] = gone;
 			continue;
 		}
 		gone.kind = NOTICE_CANCELLED;
 		gone.deadline_ms = CLOCK_NEVER;
-		gone.seen_ms = session->response.arrived_ms;
+		gone.seen_ms = clock_monotonic_ms();
 		text_set(gone.reason, sizeof(gone.reason), "the scheduled event was withdrawn");
 		watcher_notice(session->watcher, &gone);
 	}
@@ -109,10 +146,17 @@ static int64_t take_events(struct session *session, const struct answer *answer)
 	for (size_t i = 0; i < events.count; i++)
 		watcher_notice(session->watcher, &events.notices[i]);
 	if (events.kind == VERDICT_UNKNOWN) {
+		session->must_ask = true;
+		doubt(session, clock_monotonic_ms());
 		watcher_unknown(session->watcher, events.why);
 		return POLL_MS;
 	}
 	session->enabled = true;
+	/* Under a wrong name every event is others'. */
+	if (events.others > 0)
+		doubt(session, clock_monotonic_ms() + DOUBT_MS);
+	else if (!session->must_ask && session->name[0])
+		session->doubtful_ms = CLOCK_NEVER;
 	/* Only a list that was understood as a whole proves that something is missing from it. */
 	if (!events.why[0])
 		withdraw_vanished(session, &events);
@@ -125,9 +169,90 @@ static int64_t take_events(struct session *session, const struct answer *answer)
 	return POLL_MS;
 }
 
+static void share(struct session *session, const struct answer *answer, int64_t asked_ms)
+{
+	struct azure_shared shared = {.asked_ms = asked_ms,
+		.arrived_ms = answer->arrived_ms,
+		.arrived_wall_ms = answer->arrived_wall_ms,
+		.status = answer->status};
+
+	/* The body stays the response's. */
+	if (answer->status != 0)
+		shared.body = session->response.body;
+	text_set(shared.name, sizeof(shared.name), session->name);
+	azure_share_put(&session->share, &shared);
+}
+
+/* Asks, and lets the others have the answer. */
+static void poll_events(struct session *session)
+{
+	int64_t asked = clock_monotonic_ms(), pause = POLL_MS;
+	int64_t timeout = session->enabled ? TIMEOUT_MS : FIRST_TIMEOUT_MS;
+	struct answer answer;
+	struct err err;
+
+	if (clock_left_ms(session->doubtful_ms) == 0)
+		learn_name(session);
+	if (ask(session, EVENTS_PATH, timeout, &answer, &err) == 0) {
+		share(session, &answer, asked);
+		pause = take_events(session, &answer);
+	} else if (!watcher_stopping(session->watcher)) {
+		/* The others need not find that out one by one. */
+		answer = (struct answer){.arrived_ms = clock_monotonic_ms()};
+		share(session, &answer, asked);
+		watcher_unknown(session->watcher, err.text);
+	}
+	session->due_ms = asked + pause;
+}
+
+static void take_shared(struct session *session, const struct azure_shared *shared)
+{
+	const struct answer answer = {
+		.status = shared->status,
+		.body = (const char *)shared->body.data,
+		.size = shared->body.size,
+		.arrived_ms = shared->arrived_ms,
+		.arrived_wall_ms = shared->arrived_wall_ms,
+	};
+
+	if (shared->name[0])
+		text_set(session->name, sizeof(session->name), shared->name);
+	session->due_ms = shared->asked_ms + POLL_MS;
+	if (shared->status == 0)
+		watcher_unknown(session->watcher, "the metadata service did not answer");
+	else if (!shared->is_early)
+		session->due_ms = shared->asked_ms + take_events(session, &answer);
+}
+
+/* Returns how long until it is worth looking again. */
+static int64_t look(struct session *session, struct azure_shared *shared)
+{
+	int64_t late, stale = session->enabled ? AZURE_SHARE_STALE_MS : FIRST_STALE_MS;
+
+	if (azure_share_read(&session->share, shared))
+		take_shared(session, shared);
+	late = clock_monotonic_ms() - session->due_ms;
+	if (late < 0)
+		return -late;
+	if (azure_share_begin(&session->share)) {
+		/* Somebody may have asked between the look and the lock. */
+		if (azure_share_read(&session->share, shared))
+			take_shared(session, shared);
+		else
+			poll_events(session);
+		azure_share_end(&session->share);
+	} else if (late > stale) {
+		poll_events(session);
+	} else {
+		return late < 1000 ? GLANCE_MS : GLANCE_LATER_MS;
+	}
+	return clock_left_ms(session->due_ms);
+}
+
 static void run(struct watcher *watcher)
 {
-	struct session session = {.watcher = watcher};
+	struct session session = {.watcher = watcher, .due_ms = clock_monotonic_ms()};
+	struct azure_shared shared = {.body = {.limit = 256 * 1024}};
 	struct err err;
 
 	if (http_new(&session.http, &err) < 0) {
@@ -137,22 +262,43 @@ static void run(struct watcher *watcher)
 	detect_azure_endpoint(
 		watcher_surroundings(watcher), session.endpoint, sizeof(session.endpoint));
 	watcher_set_endpoint(watcher, session.endpoint);
+	azure_share_open(&session.share, watcher_shared_directory(watcher), session.endpoint);
 	watcher_starting(watcher, "the first call switches scheduled events on: up to 2 minutes");
-	while (!watcher_stopping(watcher)) {
-		int64_t asked = clock_monotonic_ms(), timeout, pause = POLL_MS;
-		struct answer answer;
-
-		if (!session.name[0])
-			learn_name(&session);
-		timeout = session.enabled ? TIMEOUT_MS : FIRST_TIMEOUT_MS;
-		if (ask(&session, EVENTS_PATH, timeout, &answer, &err) == 0)
-			pause = take_events(&session, &answer);
-		else if (!watcher_stopping(watcher))
-			watcher_unknown(watcher, err.text);
-		watcher_pause(watcher, clock_left_ms(asked + pause));
-	}
+	while (watcher_pause(watcher, look(&session, &shared)))
+		;
+	azure_share_close(&session.share);
+	bytes_release(&shared.body);
 	http_response_release(&session.response);
 	http_free(session.http);
+}
+
+static int approve(const struct surroundings *around, const char *identity, struct cancel *cancel,
+	struct err *err)
+{
+	auto_(http_response_release) struct http_response response = {0};
+	auto_(http_free) struct http *http = NULL;
+	auto_free char *body = text_format("{\"StartRequests\":[{\"EventId\":\"%s\"}]}", identity);
+	char endpoint[160];
+	const struct fetch fetch = {
+		.method = "POST",
+		.endpoint = endpoint,
+		.path = EVENTS_PATH,
+		.headers = metadata_headers,
+		.body = body,
+		.timeout_ms = APPROVE_TIMEOUT_MS,
+	};
+	struct answer answer;
+
+	/* It was read from the service's own answer, but goes into JSON of ours. */
+	if (strspn(identity, "0123456789abcdefABCDEF-") != strlen(identity))
+		return err_set(err, ERR_INVALID, "the event's id is none");
+	detect_azure_endpoint(around, endpoint, sizeof(endpoint));
+	if (http_new(&http, err) < 0 ||
+		fetch_answer(http, &fetch, &response, &answer, cancel, err) < 0)
+		return -1;
+	if (answer.status != 200)
+		return err_set(err, ERR_FAILED, "the metadata service answered %d", answer.status);
+	return 0;
 }
 
 static bool probe(const char *endpoint, struct cancel *cancel)
@@ -170,4 +316,5 @@ static bool probe(const char *endpoint, struct cancel *cancel)
 	return fetch_once(&fetch, &response, &answer, cancel) && azure_name_reply(&answer, name);
 }
 
-const struct provider provider_azure = {.name = "azure", .run = run, .probe = probe};
+const struct provider provider_azure = {
+	.name = "azure", .run = run, .probe = probe, .approve = approve};

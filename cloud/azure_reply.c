@@ -86,6 +86,10 @@ static void add_notice(struct azure_events *events, const struct answer *answer,
 	verdict_notice(&verdict, is_far ? NOTICE_ADVICE : NOTICE_STOP, "azure", id,
 		is_far ? CLOCK_NEVER : answer->arrived_ms + left, answer->arrived_ms,
 		"%s %s, at %s", type, strcmp(status, "Started") == 0 ? "started" : "scheduled", at);
+	verdict.notice.guessed = strcmp(at, "once") == 0;
+	/* An approval is for all of the event's machines: never for others'. */
+	verdict.notice.approvable = strcmp(status, "Scheduled") == 0 &&
+				    json_array_size(json_object_get(event, "Resources")) == 1;
 	events->notices[events->count++] = verdict.notice;
 	events->kind = VERDICT_POSITIVE;
 }
@@ -113,8 +117,10 @@ static void read_event(
 		unknown(events, "an event is announced, but this VM's own name is not known");
 		return;
 	}
-	if (!concerns(event, name))
+	if (!concerns(event, name)) {
+		events->others++;
 		return;
+	}
 	if (effect == EFFECT_UNKNOWN) {
 		unknown(events, "an event of an unknown type for this VM");
 		return;
@@ -153,5 +159,5 @@ void azure_events_reply(const struct answer *answer, const char *name, struct az
 
 int64_t azure_backoff_ms(unsigned failures)
 {
-	return failures >= 3 ? 10000 : failures == 2 ? 5000 : 2000;
+	return failures >= 2 ? 3000 : 2000;
 }

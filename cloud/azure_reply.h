@@ -17,6 +17,7 @@ struct azure_events {
 	enum verdict_kind kind; /* NEGATIVE: well-formed, and nothing that concerns this VM */
 	struct notice notices[AZURE_EVENTS_MOST];
 	size_t count;
+	size_t others; /* events for other VMs */
 	char why[200];
 };
 

@@ -65,6 +65,13 @@ void detect_look(struct surroundings *around)
 	read_variable("GCE_METADATA_HOST", around->gcp_host, sizeof(around->gcp_host));
 	read_variable("REPRIEVE_AZURE_METADATA_ENDPOINT", around->azure_endpoint,
 		sizeof(around->azure_endpoint));
+	read_variable("REPRIEVE_ALIBABA_METADATA_ENDPOINT", around->alibaba_endpoint,
+		sizeof(around->alibaba_endpoint));
+	read_variable("REPRIEVE_TENCENT_METADATA_ENDPOINT", around->tencent_endpoint,
+		sizeof(around->tencent_endpoint));
+	read_variable("REPRIEVE_GCP_NOTICE", around->gcp_notice, sizeof(around->gcp_notice));
+	read_variable("SLURM_JOB_ID", around->slurm_job, sizeof(around->slurm_job));
+	read_variable("SLURM_JOB_END_TIME", around->slurm_end, sizeof(around->slurm_end));
 	around->aws_disabled = read_flag("AWS_EC2_METADATA_DISABLED");
 	around->aws_tokenless_allowed = !read_flag("AWS_EC2_METADATA_V1_DISABLED");
 	around->aws_ipv6 = mode && strcasecmp(mode, "IPv6") == 0;
@@ -78,11 +85,13 @@ void detect_look(struct surroundings *around)
 	around->dmi_readable = read;
 }
 
-unsigned detect_choose(const struct surroundings *around)
+static unsigned choose_cloud(const struct surroundings *around)
 {
 	unsigned overrides = (around->aws_endpoint[0] ? DETECT_AWS : 0u) |
 			     (around->gcp_host[0] ? DETECT_GCP : 0u) |
-			     (around->azure_endpoint[0] ? DETECT_AZURE : 0u);
+			     (around->azure_endpoint[0] ? DETECT_AZURE : 0u) |
+			     (around->alibaba_endpoint[0] ? DETECT_ALIBABA : 0u) |
+			     (around->tencent_endpoint[0] ? DETECT_TENCENT : 0u);
 
 	if (overrides)
 		return overrides;
@@ -95,7 +104,19 @@ unsigned detect_choose(const struct surroundings *around)
 		return DETECT_GCP;
 	if (strcmp(around->dmi_chassis, AZURE_CHASSIS) == 0)
 		return DETECT_AZURE;
+	if (text_starts(around->dmi_vendor, "Alibaba Cloud") ||
+		text_starts(around->dmi_product, "Alibaba Cloud"))
+		return DETECT_ALIBABA;
+	if (text_starts(around->dmi_vendor, "Tencent Cloud"))
+		return DETECT_TENCENT;
 	return 0;
+}
+
+unsigned detect_choose(const struct surroundings *around)
+{
+	bool is_slurm = around->slurm_job[0] && around->slurm_end[0];
+
+	return choose_cloud(around) | (is_slurm ? DETECT_SLURM : 0u);
 }
 
 static void clean(char *endpoint)
@@ -130,6 +151,21 @@ void detect_azure_endpoint(const struct surroundings *around, char *endpoint, si
 {
 	text_set(endpoint, capacity,
 		around->azure_endpoint[0] ? around->azure_endpoint : LINK_LOCAL);
+	clean(endpoint);
+}
+
+void detect_alibaba_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+{
+	text_set(endpoint, capacity,
+		around->alibaba_endpoint[0] ? around->alibaba_endpoint : "http://100.100.100.200");
+	clean(endpoint);
+}
+
+void detect_tencent_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+{
+	text_set(endpoint, capacity,
+		around->tencent_endpoint[0] ? around->tencent_endpoint
+					    : "http://metadata.tencentyun.com");
 	clean(endpoint);
 }
 

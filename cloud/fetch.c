@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	ANSWER_LIMIT = 64 * 1024,
@@ -18,6 +19,8 @@ int fetch_answer(struct http *http, const struct fetch *fetch, struct http_respo
 		.method = fetch->method,
 		.url = url,
 		.headers = fetch->headers,
+		.body = fetch->body,
+		.body_size = fetch->body ? strlen(fetch->body) : 0,
 		.no_proxy = true,
 		.connect_timeout_ms = fetch->timeout_ms < CONNECT_TIMEOUT_MS ? fetch->timeout_ms
 									     : CONNECT_TIMEOUT_MS,

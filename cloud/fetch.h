@@ -13,6 +13,7 @@ struct fetch {
 	const char *method; /* NULL: GET */
 	const char *endpoint, *path;
 	const char *const *headers; /* as in http.h */
+	const char *body;           /* text; NULL: none */
 	int64_t timeout_ms;
 };
 

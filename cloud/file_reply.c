@@ -40,11 +40,12 @@ static bool is_time(const struct file_content *content, int64_t *when)
 	return dates_parse(text, when);
 }
 
-static int64_t deadline_of(const struct file_content *content, json_t *object)
+static int64_t deadline_of(const struct file_content *content, json_t *object, bool *guessed)
 {
 	json_t *seconds = json_object_get(object, "in_seconds");
 	int64_t when;
 
+	*guessed = false;
 	if (!object && is_time(content, &when))
 		return when;
 	if (dates_parse(json_text_or(object, "deadline", ""), &when))
@@ -52,6 +53,7 @@ static int64_t deadline_of(const struct file_content *content, json_t *object)
 	if (json_is_number(seconds) && json_number_value(seconds) >= 0 &&
 		json_number_value(seconds) < 1e9)
 		return content->appeared_wall_ms + (int64_t)(json_number_value(seconds) * 1000);
+	*guessed = true;
 	return content->appeared_wall_ms + FILE_NOTICE_MS;
 }
 
@@ -62,30 +64,39 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	char reason[sizeof(verdict->notice.reason)] = "";
 	const char *identity = identity_of(content->path);
 	int64_t left, when;
+	bool guessed;
 
 	if (answer_first(&answer) == '{') {
 		object = json_parse(content->text, content->size, NULL);
 		if (!object && !content->settled) {
-			verdict_set(verdict, VERDICT_UNKNOWN, "the file holds broken JSON");
+			verdict_set(verdict, VERDICT_UNKNOWN, "the %s's text is broken JSON",
+				content->source);
 			return;
 		}
 		text_set(reason, sizeof(reason), json_text_or(object, "reason", ""));
 	} else if (!is_time(content, &when)) {
 		set_reason(reason, sizeof(reason), content->text, content->size);
 	}
-	if (!reason[0])
+	if (!reason[0] && text_equal(content->source, "file"))
 		snprintf(reason, sizeof(reason), "%.100s is there", identity);
+	else if (!reason[0])
+		text_set(reason, sizeof(reason), "the notice command says so");
+	if (text_equal(json_text_or(object, "kind", "stop"), "none")) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
 	if (text_equal(json_text_or(object, "kind", "stop"), "advice")) {
-		verdict_notice(verdict, NOTICE_ADVICE, "file", identity, CLOCK_NEVER,
+		verdict_notice(verdict, NOTICE_ADVICE, content->source, identity, CLOCK_NEVER,
 			content->seen_ms, "%s", reason);
 		return;
 	}
-	left = deadline_of(content, object) - content->seen_wall_ms;
+	left = deadline_of(content, object, &guessed) - content->seen_wall_ms;
 	if (left < -FILE_STALE_MS) {
 		verdict_set(verdict, VERDICT_NEGATIVE,
-			"the file is left over: its deadline is long over");
+			"the %s is left over: its deadline is long over", content->source);
 		return;
 	}
-	verdict_notice(verdict, NOTICE_STOP, "file", identity,
+	verdict_notice(verdict, NOTICE_STOP, content->source, identity,
 		content->seen_ms + (left < 0 ? 0 : left), content->seen_ms, "%s", reason);
+	verdict->notice.guessed = guessed;
 }

@@ -1,4 +1,4 @@
-/* PRIVATE. PURE. What a notice file says. */
+/* PRIVATE. PURE. What a notice file says, and what a command prints. */
 #ifndef CLOUD_FILE_REPLY_H
 #define CLOUD_FILE_REPLY_H
 
@@ -11,7 +11,8 @@ enum {
 };
 
 struct file_content {
-	const char *path; /* the notice's identity */
+	const char *source; /* "file", "command" */
+	const char *path;   /* the notice's identity */
 	const char *text;
 	size_t size;
 	int64_t appeared_wall_ms; /* ctime: when it got its content or its name */
@@ -24,6 +25,7 @@ struct file_content {
  * "kind": "stop" | "advice"}, each optional. A TIME alone is the deadline. Broken JSON is UNKNOWN until it is settled, for it may still be being written; then the
  * file's being there is what counts.
  */
+/* `kind` "none" is NEGATIVE, for commands that always answer. */
 void file_reply(const struct file_content *content, struct verdict *verdict);
 
 #endif

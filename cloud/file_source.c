@@ -20,6 +20,8 @@ enum {
 struct session {
 	struct watcher *watcher;
 	const char *path;
+	bool was_absent;                           /* it has appeared under our eyes, at: */
+	int64_t appeared_wall_ms, first_change_ms; /* by our clock, and by the file's */
 	bool is_there;
 	struct notice told; /* kind NONE: nothing was */
 };
@@ -44,9 +46,23 @@ static int64_t wall_of(const struct timespec *time)
 	return (int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
 }
 
+/* By our own clock where we saw it come: that of a file server may be minutes off. */
+static int64_t appeared(struct session *session, const struct stat *status)
+{
+	int64_t changed = wall_of(&status->st_ctim);
+
+	if (!session->is_there && session->was_absent) {
+		session->appeared_wall_ms = clock_wall_ms();
+		session->first_change_ms = changed;
+	}
+	return session->was_absent ? session->appeared_wall_ms + changed - session->first_change_ms
+				   : changed;
+}
+
 static void take_file(struct session *session, const struct stat *status)
 {
 	auto_(bytes_release) struct bytes text = {.limit = CONTENT_LIMIT};
+	int64_t appeared_ms = appeared(session, status);
 	struct verdict verdict;
 	struct err err = {0};
 
@@ -54,13 +70,14 @@ static void take_file(struct session *session, const struct stat *status)
 		return;
 	/* A file that cannot be read is there all the same. */
 	const struct file_content content = {
+		.source = "file",
 		.path = session->path,
 		.text = (const char *)text.data,
 		.size = text.size,
-		.appeared_wall_ms = wall_of(&status->st_ctim),
+		.appeared_wall_ms = appeared_ms,
 		.seen_ms = clock_monotonic_ms(),
 		.seen_wall_ms = clock_wall_ms(),
-		.settled = clock_wall_ms() - wall_of(&status->st_ctim) > SETTLED_MS,
+		.settled = clock_wall_ms() - appeared_ms > SETTLED_MS,
 	};
 
 	session->is_there = true;
@@ -76,14 +93,28 @@ static void take_file(struct session *session, const struct stat *status)
 	}
 }
 
+static void take_what_is_there(struct session *session, const struct stat *status)
+{
+	struct err err;
+
+	if (S_ISREG(status->st_mode)) {
+		take_file(session, status);
+		return;
+	}
+	/* A pipe would be waited for. */
+	err_set(&err, ERR_INVALID, "%.100s is no file", session->path);
+	watcher_unknown(session->watcher, err.text);
+}
+
 static void poll_file(struct session *session)
 {
 	struct stat status;
 	struct err err;
 
 	if (stat(session->path, &status) == 0) {
-		take_file(session, &status);
+		take_what_is_there(session, &status);
 	} else if (errno == ENOENT || errno == ENOTDIR) {
+		session->was_absent = true;
 		watcher_known(session->watcher);
 		withdraw(session);
 	} else {
@@ -102,4 +133,11 @@ static void run(struct watcher *watcher)
 	while (watcher_pause(watcher, POLL_MS));
 }
 
-const struct provider provider_file = {.name = "file", .run = run};
+static int check(const char *argument, struct err *err)
+{
+	if (!argument[0])
+		return err_set(err, ERR_INVALID, "\"file\" needs a path: write file:/run/preempt");
+	return 0;
+}
+
+const struct provider provider_file = {.name = "file", .run = run, .check = check};

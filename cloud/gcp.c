@@ -1,6 +1,6 @@
 /*
- * Compute Engine: a plain GET (its ETag, and what is TRUE already), then GETs that hang until the value changes. The maintenance
- * event has a thread of its own, because a hanging GET holds one.
+ * Compute Engine: a plain GET (its ETag, and what is TRUE already), then GETs that hang until the value changes. Each key has a thread of
+ * its own, because a hanging GET holds one.
  */
 #include "fetch.h"
 #include "gcp_reply.h"
@@ -14,10 +14,12 @@
 #include <stdio.h>
 
 enum {
+	/* Also how late a STOP by the clock may be: of a maintenance whose hour is nearly over. */
 	HANG_SECONDS = 30,
 	HANG_TIMEOUT_MS = (HANG_SECONDS + 10) * 1000,
 	PLAIN_TIMEOUT_MS = 2000,
 	ABSENT_RETRY_MS = 30000,
+	ABSENT_MOST = 10,
 	/* When a GET that should hang does not: never spin. */
 	SPIN_MS = 1000,
 	PROBE_TIMEOUT_MS = 300,
@@ -28,15 +30,19 @@ enum {
 /* One key being followed. */
 struct subscription {
 	struct watcher *watcher;
-	const char *key;
-	void (*reply)(const struct answer *answer, struct verdict *verdict);
-	bool decides_health;
+	const char *key, *query; /* "" or "alt=json" */
+	void (*reply)(const struct answer *answer, const struct gcp_context *context,
+		struct verdict *verdict);
 	char endpoint[160];
 	struct http *http;
 	struct http_response response;
 	char etag[72]; /* "": the next request is a plain one */
-	bool told;     /* a positive was told: a negative withdraws advice */
+	struct gcp_context context;
 	unsigned failures;
+	struct notice told; /* advice: a negative withdraws it; kind NONE: nothing was told */
+	bool served;        /* the key has been answered for */
+	bool answered;      /* a negative was seen: what is positive now has just begun */
+	bool decides_health;
 };
 
 static int ask(struct subscription *subscription, struct answer *answer, struct err *err)
@@ -53,10 +59,12 @@ static int ask(struct subscription *subscription, struct answer *answer, struct 
 
 	if (hangs)
 		snprintf(path, sizeof(path),
-			KEY_BASE "%s?wait_for_change=true&last_etag=%s&timeout_sec=%d",
-			subscription->key, subscription->etag, HANG_SECONDS);
+			KEY_BASE "%s?wait_for_change=true&last_etag=%s&timeout_sec=%d%s%s",
+			subscription->key, subscription->etag, HANG_SECONDS,
+			subscription->query[0] ? "&" : "", subscription->query);
 	else
-		snprintf(path, sizeof(path), KEY_BASE "%s", subscription->key);
+		snprintf(path, sizeof(path), KEY_BASE "%s%s%s", subscription->key,
+			subscription->query[0] ? "?" : "", subscription->query);
 	return fetch_answer(subscription->http, &fetch, &subscription->response, answer,
 		watcher_cancel(subscription->watcher), err);
 }
@@ -67,7 +75,9 @@ static int64_t take_failure(
 {
 	subscription->etag[0] = '\0';
 	subscription->failures++;
-	if (kind == VERDICT_ABSENT) {
+	/* Where the key was served, a 404 is a fault that passes. */
+	if (kind == VERDICT_ABSENT &&
+		(!subscription->served || subscription->failures > ABSENT_MOST)) {
 		if (subscription->decides_health)
 			watcher_unavailable(subscription->watcher, why);
 		return ABSENT_RETRY_MS;
@@ -77,22 +87,39 @@ static int64_t take_failure(
 	return gcp_backoff_ms(subscription->failures);
 }
 
+static void withdraw(struct subscription *subscription)
+{
+	struct notice gone = subscription->told;
+
+	subscription->told.kind = NOTICE_NONE;
+	if (gone.kind == NOTICE_NONE)
+		return;
+	gone.kind = NOTICE_CANCELLED;
+	gone.deadline_ms = CLOCK_NEVER;
+	gone.seen_ms = clock_monotonic_ms();
+	text_set(gone.reason, sizeof(gone.reason), "the host maintenance is over, or another one");
+	watcher_notice(subscription->watcher, &gone);
+}
+
 static void take_notice(struct subscription *subscription, const struct verdict *verdict)
 {
-	if (verdict->kind == VERDICT_POSITIVE) {
-		watcher_notice(subscription->watcher, &verdict->notice);
-		subscription->told = verdict->notice.kind == NOTICE_ADVICE;
-	} else if (subscription->told) {
-		struct notice withdrawn = {.kind = NOTICE_CANCELLED, .deadline_ms = CLOCK_NEVER};
+	struct gcp_context *context = &subscription->context;
 
-		text_set(withdrawn.source, sizeof(withdrawn.source), "gcp");
-		text_set(withdrawn.identity, sizeof(withdrawn.identity), "maintenance");
-		text_set(
-			withdrawn.reason, sizeof(withdrawn.reason), "the host maintenance is over");
-		withdrawn.seen_ms = clock_monotonic_ms();
-		watcher_notice(subscription->watcher, &withdrawn);
-		subscription->told = false;
+	if (verdict->kind == VERDICT_POSITIVE) {
+		if (!text_equal(subscription->told.identity, verdict->notice.identity))
+			withdraw(subscription);
+		/* What was there at the start may have been for long. */
+		if (context->since_ms == CLOCK_NEVER && subscription->answered)
+			context->since_ms = verdict->notice.seen_ms;
+		watcher_notice(subscription->watcher, &verdict->notice);
+		subscription->told = verdict->notice;
+		return;
 	}
+	subscription->answered = true;
+	context->since_ms = CLOCK_NEVER;
+	/* A preemption is never taken back. */
+	if (!subscription->decides_health)
+		withdraw(subscription);
 }
 
 static int64_t take_answer(
@@ -101,10 +128,11 @@ static int64_t take_answer(
 	struct verdict verdict;
 	bool hung = subscription->etag[0], same;
 
-	subscription->reply(answer, &verdict);
+	subscription->reply(answer, &subscription->context, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN || verdict.kind == VERDICT_ABSENT)
 		return take_failure(subscription, verdict.kind, verdict.why);
 	subscription->failures = 0;
+	subscription->served = true;
 	if (subscription->decides_health)
 		watcher_known(subscription->watcher);
 	take_notice(subscription, &verdict);
@@ -141,37 +169,64 @@ static void follow(struct subscription *subscription)
 	http_free(subscription->http);
 }
 
-static void *follow_maintenance(void *arg)
+static void *follow_on_thread(void *arg)
 {
 	follow(arg);
 	return NULL;
 }
 
+/* What stands behind "gcp:", else REPRIEVE_GCP_NOTICE, else what there is by default. */
+static int64_t notice_of(struct watcher *watcher)
+{
+	int64_t notice_ms;
+
+	if (gcp_notice_parse(watcher_argument(watcher), &notice_ms) ||
+		gcp_notice_parse(watcher_surroundings(watcher)->gcp_notice, &notice_ms))
+		return notice_ms;
+	return GCP_NOTICE_MS;
+}
+
 static void run(struct watcher *watcher)
 {
-	struct subscription preempted = {
-		.watcher = watcher,
-		.key = "preempted",
-		.reply = gcp_preempted_reply,
-		.decides_health = true,
+	struct subscription keys[] = {
+		{.key = "preempted", .reply = gcp_preempted_reply, .decides_health = true},
+		{.key = "maintenance-event", .reply = gcp_maintenance_reply},
+		{.key = "upcoming-maintenance", .query = "alt=json", .reply = gcp_upcoming_reply},
 	};
-	struct subscription maintenance = {
-		.watcher = watcher,
-		.key = "maintenance-event",
-		.reply = gcp_maintenance_reply,
+	enum {
+		KEYS = sizeof(keys) / sizeof(keys[0])
 	};
-	pthread_t thread;
-	bool has_thread;
+	pthread_t threads[KEYS];
+	bool has_thread[KEYS] = {false};
 
-	detect_gcp_endpoint(
-		watcher_surroundings(watcher), preempted.endpoint, sizeof(preempted.endpoint));
-	text_set(maintenance.endpoint, sizeof(maintenance.endpoint), preempted.endpoint);
-	watcher_set_endpoint(watcher, preempted.endpoint);
-	/* It inherits this thread's signal mask, which blocks all. Without a thread to be had, advice is what is lost. */
-	has_thread = pthread_create(&thread, NULL, follow_maintenance, &maintenance) == 0;
-	follow(&preempted);
-	if (has_thread)
-		pthread_join(thread, NULL);
+	for (size_t i = 0; i < KEYS; i++) {
+		keys[i].watcher = watcher;
+		keys[i].query = keys[i].query ? keys[i].query : "";
+		keys[i].context = (struct gcp_context){
+			.notice_ms = notice_of(watcher), .since_ms = CLOCK_NEVER};
+		detect_gcp_endpoint(
+			watcher_surroundings(watcher), keys[i].endpoint, sizeof(keys[i].endpoint));
+	}
+	watcher_set_endpoint(watcher, keys[0].endpoint);
+	/* They inherit this thread's signal mask, which blocks all. Without a thread to be had, advice is what is lost. */
+	for (size_t i = 1; i < KEYS; i++)
+		has_thread[i] = pthread_create(&threads[i], NULL, follow_on_thread, &keys[i]) == 0;
+	follow(&keys[0]);
+	for (size_t i = 1; i < KEYS; i++)
+		if (has_thread[i])
+			pthread_join(threads[i], NULL);
+}
+
+static int check(const char *argument, struct err *err)
+{
+	int64_t ignored;
+
+	if (argument[0] && !gcp_notice_parse(argument, &ignored))
+		return err_set(err, ERR_INVALID,
+			"gcp:%s is no preemption notice: write gcp, or gcp:120s on a VM that was "
+			"given one",
+			argument);
+	return 0;
 }
 
 static bool probe(const char *endpoint, struct cancel *cancel)
@@ -190,4 +245,4 @@ static bool probe(const char *endpoint, struct cancel *cancel)
 	       text_equal(answer.flavor, "Google");
 }
 
-const struct provider provider_gcp = {.name = "gcp", .run = run, .probe = probe};
+const struct provider provider_gcp = {.name = "gcp", .run = run, .probe = probe, .check = check};

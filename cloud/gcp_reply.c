@@ -1,9 +1,12 @@
 #include "gcp_reply.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "dates.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* False where `verdict` is set: not an answer of this server that holds a value. */
@@ -40,7 +43,14 @@ static bool read_value(
 	return true;
 }
 
-void gcp_preempted_reply(const struct answer *answer, struct verdict *verdict)
+bool gcp_notice_parse(const char *text, int64_t *milliseconds)
+{
+	return text_to_duration_ms(text, milliseconds) && *milliseconds > 0 &&
+	       *milliseconds <= GCP_NOTICE_MOST_MS;
+}
+
+void gcp_preempted_reply(
+	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
 {
 	char value[64];
 
@@ -50,13 +60,34 @@ void gcp_preempted_reply(const struct answer *answer, struct verdict *verdict)
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (strcmp(value, "TRUE") == 0)
 		verdict_notice(verdict, NOTICE_STOP, "gcp", "preempted",
-			answer->arrived_ms + GCP_NOTICE_MS, answer->arrived_ms,
+			answer->arrived_ms + context->notice_ms, answer->arrived_ms,
 			"spot VM preempted");
 	else
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered neither TRUE nor FALSE");
+	verdict->notice.guessed = verdict->kind == VERDICT_POSITIVE;
 }
 
-void gcp_maintenance_reply(const struct answer *answer, struct verdict *verdict)
+static void take_termination(
+	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
+{
+	int64_t end_ms = CLOCK_NEVER;
+
+	if (context->since_ms != CLOCK_NEVER)
+		end_ms = context->since_ms + GCP_MAINTENANCE_MS;
+	if (end_ms == CLOCK_NEVER || end_ms - answer->arrived_ms > GCP_MAINTENANCE_NEAR_MS) {
+		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "maintenance", CLOCK_NEVER,
+			answer->arrived_ms,
+			"the VM will be stopped for host maintenance within the hour");
+		return;
+	}
+	verdict_notice(verdict, NOTICE_STOP, "gcp", "maintenance",
+		end_ms > answer->arrived_ms ? end_ms : answer->arrived_ms, answer->arrived_ms,
+		"the VM is stopped for host maintenance");
+	verdict->notice.guessed = true;
+}
+
+void gcp_maintenance_reply(
+	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
 {
 	char value[64];
 
@@ -65,14 +96,79 @@ void gcp_maintenance_reply(const struct answer *answer, struct verdict *verdict)
 	if (strcmp(value, "NONE") == 0)
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (strcmp(value, "MIGRATE_ON_HOST_MAINTENANCE") == 0)
-		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "maintenance", CLOCK_NEVER,
+		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "migration", CLOCK_NEVER,
 			answer->arrived_ms, "the VM will be migrated for host maintenance");
 	else if (strcmp(value, "TERMINATE_ON_HOST_MAINTENANCE") == 0)
-		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "maintenance", CLOCK_NEVER,
-			answer->arrived_ms,
-			"the VM will be stopped for host maintenance within the hour");
+		take_termination(answer, context, verdict);
 	else
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered an unknown maintenance event");
+}
+
+/* The name in the API, in the documentation's sample, and as one consumer has it. */
+static const char *window_time(
+	json_t *object, const char *camel, const char *snake, const char *other, char buffer[32])
+{
+	const char *text = json_text_or(object, camel, NULL);
+	int64_t when;
+
+	if (!text)
+		text = json_text_or(object, snake, NULL);
+	if (!text && other)
+		text = json_text_or(object, other, NULL);
+	if (!text || !dates_parse(text, &when))
+		return NULL;
+	return dates_iso(when, buffer, 32);
+}
+
+static void take_upcoming(const struct answer *answer, json_t *object, struct verdict *verdict)
+{
+	char start[32], end[32], until[40] = "", identity[80];
+	const char *at =
+		window_time(object, "windowStartTime", "window_start_time", "startTime", start);
+	const char *over = window_time(object, "windowEndTime", "window_end_time", NULL, end);
+	const char *status = json_text_or(
+		object, "maintenanceStatus", json_text_or(object, "maintenance_status", ""));
+
+	/* {} and {"error": "no notifications have been received yet, try again later"} are how it says that there is none. */
+	if (json_object_size(object) == 0 || json_object_get(object, "error")) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	if (!at) {
+		verdict_set(verdict, VERDICT_UNKNOWN,
+			"answered an upcoming maintenance without a time");
+		return;
+	}
+	if (over) {
+		text_set(until, sizeof(until), " to ");
+		text_set(until + 4, sizeof(until) - 4, over);
+	}
+	/* Another hour, and its beginning, are news. */
+	snprintf(identity, sizeof(identity), "upcoming-maintenance %s%s", at,
+		text_equal(status, "ONGOING") ? " ongoing" : "");
+	verdict_notice(verdict, NOTICE_ADVICE, "gcp", identity, CLOCK_NEVER, answer->arrived_ms,
+		"host maintenance %s %s%s",
+		text_equal(status, "ONGOING") ? "goes on since" : "is planned for", at, until);
+}
+
+void gcp_upcoming_reply(
+	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
+{
+	auto_json json_t *object = NULL;
+	char value[4096];
+
+	(void)context;
+	if (!read_value(answer, value, sizeof(value), verdict))
+		return;
+	if (strcmp(value, "NONE") == 0) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	object = value[0] == '{' ? json_parse(value, strlen(value), NULL) : NULL;
+	if (!object)
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered no upcoming maintenance");
+	else
+		take_upcoming(answer, object, verdict);
 }
 
 bool gcp_etag_is_usable(const char *etag)

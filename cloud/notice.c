@@ -77,6 +77,35 @@ static bool put(struct notices *notices, size_t at, const struct notice *notice)
 	return true;
 }
 
+/* The clocks of the service and of this machine are read at each poll: a deadline that differs by less is the same. */
+bool notices_is_news(const struct notices *told, const struct notice *notice)
+{
+	size_t at = find(told, notice);
+	const struct notice *old = at < told->count ? &told->items[at] : NULL;
+
+	if (notice->kind == NOTICE_CANCELLED || !old)
+		return (old != NULL) == (notice->kind == NOTICE_CANCELLED);
+	if (old->kind != notice->kind)
+		return old->kind == NOTICE_ADVICE;
+	return notice->kind == NOTICE_STOP &&
+	       notice->deadline_ms < old->deadline_ms - NOTICE_EARLIER_MS;
+}
+
+static enum notice_change withdraw(struct notices *notices, size_t at)
+{
+	const struct notice *stop = notices_stop(notices);
+	bool had_stop = stop != NULL;
+	int64_t deadline = had_stop ? stop->deadline_ms : 0;
+
+	if (at == notices->count)
+		return NOTICE_NOTHING_NEW;
+	drop(notices, at);
+	stop = notices_stop(notices);
+	if (had_stop && !stop)
+		return NOTICE_ALL_CANCELLED;
+	return had_stop && stop->deadline_ms > deadline ? NOTICE_LATER_DEADLINE : NOTICE_WITHDRAWN;
+}
+
 enum notice_change notices_add(struct notices *notices, const struct notice *notice)
 {
 	const struct notice *before = notices_stop(notices);
@@ -87,12 +116,8 @@ enum notice_change notices_add(struct notices *notices, const struct notice *not
 
 	if (notice->kind == NOTICE_NONE)
 		return NOTICE_NOTHING_NEW;
-	if (notice->kind == NOTICE_CANCELLED) {
-		if (known)
-			drop(notices, at);
-		return had_stop && !notices_stop(notices) ? NOTICE_ALL_CANCELLED
-							  : NOTICE_NOTHING_NEW;
-	}
+	if (notice->kind == NOTICE_CANCELLED)
+		return withdraw(notices, at);
 	if (!put(notices, at, notice))
 		return NOTICE_NOTHING_NEW;
 	if (notice->kind == NOTICE_ADVICE)

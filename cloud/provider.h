@@ -18,19 +18,30 @@ struct provider {
 	void (*run)(struct watcher *watcher);
 	/* Does this cloud's metadata service answer at `endpoint`? Told by its headers and shape, not by being reachable. NULL: never. */
 	bool (*probe)(const char *endpoint, struct cancel *cancel);
+	/* Is what stands behind the colon ("" for nothing) all right? ERR_INVALID says what to write. NULL: nothing may stand there. */
+	int (*check)(const char *argument, struct err *err);
+	/* cloud_watch_approve(), with what is known of the surroundings. NULL: there is no such thing. */
+	int (*approve)(const struct surroundings *around, const char *identity,
+		struct cancel *cancel, struct err *err);
 };
 
-extern const struct provider provider_aws, provider_gcp, provider_azure, provider_file;
+extern const struct provider provider_aws, provider_gcp, provider_azure, provider_alibaba,
+	provider_tencent, provider_slurm, provider_deadline, provider_file, provider_command;
 
 struct cancel *watcher_cancel(struct watcher *watcher);
 const struct surroundings *watcher_surroundings(struct watcher *watcher);
 /* What stood behind the colon: the path of a file source; else "". */
 const char *watcher_argument(struct watcher *watcher);
+int64_t watcher_deadline_notice_ms(struct watcher *watcher);
+/* NULL: nothing is shared. */
+const char *watcher_shared_directory(struct watcher *watcher);
 void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 
 /* One of these after each poll: they count, and tell a change of health. */
 void watcher_known(struct watcher *watcher);
 void watcher_unknown(struct watcher *watcher, const char *why);
+/* An armed source lacks something: said once, and again when it is something else. */
+void watcher_remark(struct watcher *watcher, const char *text);
 void watcher_unavailable(struct watcher *watcher, const char *why);
 /* Tells why it will take a while until the first answer. */
 void watcher_starting(struct watcher *watcher, const char *why);

@@ -8,16 +8,21 @@
 #include "detect.h"
 #include "health.h"
 #include "provider.h"
+#include "source_list.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
-	WATCHERS_MOST = 12,
-	EARLIER_MS = 1000,
-	STACK_BYTES = 512 * 1024
+	DEADLINE_NOTICE_MS = 120 * 1000,
+	STACK_BYTES = 512 * 1024,
+	PROBES_SOON = 12,
+	PROBE_SOON_MS = 5000,
+	PROBE_LATER_MS = 60 * 1000,
+	END_PATIENCE_MS = 1000,
 };
 
 struct watcher {
@@ -34,10 +39,11 @@ struct watcher {
 
 struct cloud_watch {
 	struct cloud_options options;
+	char *shared_directory;
 	struct surroundings surroundings;
 	struct cancel cancel;
 	pthread_mutex_t mutex;
-	struct watcher watchers[WATCHERS_MOST];
+	struct watcher watchers[CLOUD_SOURCES_MOST];
 	size_t count, started;
 };
 
@@ -45,7 +51,12 @@ static const struct provider *const providers[] = {
 	&provider_aws,
 	&provider_gcp,
 	&provider_azure,
+	&provider_alibaba,
+	&provider_tencent,
+	&provider_slurm,
+	&provider_deadline,
 	&provider_file,
+	&provider_command,
 };
 
 /* NULL for an unknown name. */
@@ -70,6 +81,18 @@ const struct surroundings *watcher_surroundings(struct watcher *watcher)
 const char *watcher_argument(struct watcher *watcher)
 {
 	return watcher->argument;
+}
+
+int64_t watcher_deadline_notice_ms(struct watcher *watcher)
+{
+	int64_t chosen = watcher->watch->options.deadline_notice_ms;
+
+	return chosen > 0 ? chosen : DEADLINE_NOTICE_MS;
+}
+
+const char *watcher_shared_directory(struct watcher *watcher)
+{
+	return watcher->watch->shared_directory;
 }
 
 bool watcher_stopping(struct watcher *watcher)
@@ -155,39 +178,39 @@ void watcher_starting(struct watcher *watcher, const char *why)
 	report(watcher, OUTCOME_STARTING, why);
 }
 
-static const struct notice *find_told(const struct notices *told, const struct notice *notice)
-{
-	for (size_t i = 0; i < told->count; i++)
-		if (text_equal(told->items[i].source, notice->source) &&
-			text_equal(told->items[i].identity, notice->identity))
-			return &told->items[i];
-	return NULL;
-}
-
-/* The clocks of the service and of this machine are read at each poll: a deadline that differs by less is the same. */
-static bool is_news(const struct notices *told, const struct notice *notice)
-{
-	const struct notice *old = find_told(told, notice);
-
-	if (notice->kind == NOTICE_CANCELLED || !old)
-		return (old != NULL) == (notice->kind == NOTICE_CANCELLED);
-	if (old->kind != notice->kind)
-		return old->kind == NOTICE_ADVICE;
-	return notice->kind == NOTICE_STOP && notice->deadline_ms < old->deadline_ms - EARLIER_MS;
-}
-
 void watcher_notice(struct watcher *watcher, const struct notice *notice)
 {
 	struct cloud_watch *watch = watcher->watch;
 	bool news;
 
+	/* Perhaps after a long wait for a file server, when nobody is there to be told. */
+	if (watcher_stopping(watcher))
+		return;
 	pthread_mutex_lock(&watch->mutex);
-	news = is_news(&watcher->locked.told, notice);
+	news = notices_is_news(&watcher->locked.told, notice);
 	if (news)
 		notices_add(&watcher->locked.told, notice);
 	pthread_mutex_unlock(&watch->mutex);
 	if (news && watch->options.notice)
 		watch->options.notice(watch->options.arg, notice);
+}
+
+void watcher_remark(struct watcher *watcher, const char *text)
+{
+	struct cloud_watch *watch = watcher->watch;
+	struct source_state *state = &watcher->locked.state, copy;
+	bool tell;
+
+	if (watcher_stopping(watcher))
+		return;
+	pthread_mutex_lock(&watch->mutex);
+	tell = state->health == SOURCE_ARMED && !text_equal(state->why, text);
+	if (tell)
+		text_set(state->why, sizeof(state->why), text);
+	copy = *state;
+	pthread_mutex_unlock(&watch->mutex);
+	if (tell && watch->options.health)
+		watch->options.health(watch->options.arg, &copy);
 }
 
 /* No override and no firmware told: ask, and become the watcher of what answers. */
@@ -200,8 +223,8 @@ static bool find_provider(struct watcher *watcher)
 	found = detect_probe(endpoint, watcher_cancel(watcher));
 	if (!found) {
 		watcher_unavailable(watcher,
-			"no cloud's metadata service answers: name it with --notice "
-			"aws, gcp or azure if this is one");
+			"no cloud's metadata service answers (it is asked again and again): name "
+			"it with --notice aws, gcp, azure, alibaba or tencent if this is one");
 		return false;
 	}
 	pthread_mutex_lock(&watcher->watch->mutex);
@@ -215,8 +238,11 @@ static void *watch_source(void *arg)
 {
 	struct watcher *watcher = arg;
 
-	if (watcher->provider || find_provider(watcher))
-		watcher->provider->run(watcher);
+	/* One late answer while the machine boots must not leave the whole run without notices. */
+	for (unsigned tries = 0; !watcher->provider && !find_provider(watcher); tries++)
+		if (!watcher_pause(watcher, tries < PROBES_SOON ? PROBE_SOON_MS : PROBE_LATER_MS))
+			return NULL;
+	watcher->provider->run(watcher);
 	return NULL;
 }
 
@@ -229,8 +255,8 @@ static int add(struct cloud_watch *watch, const struct provider *provider, const
 		if (watch->watchers[i].provider == provider &&
 			text_equal(watch->watchers[i].argument, argument))
 			return 0;
-	if (watch->count == WATCHERS_MOST)
-		return err_set(err, ERR_INVALID, "more than %d notice sources", WATCHERS_MOST);
+	if (watch->count == CLOUD_SOURCES_MOST)
+		return err_set(err, ERR_INVALID, "more than %d notice sources", CLOUD_SOURCES_MOST);
 	watcher->watch = watch;
 	watcher->provider = provider;
 	watcher->argument = text_copy(argument);
@@ -242,51 +268,61 @@ static int add(struct cloud_watch *watch, const struct provider *provider, const
 
 static int add_detected(struct cloud_watch *watch, struct err *err)
 {
+	static const struct {
+		unsigned bit;
+		const struct provider *provider;
+	} rows[] = {
+		{DETECT_AWS, &provider_aws},
+		{DETECT_GCP, &provider_gcp},
+		{DETECT_AZURE, &provider_azure},
+		{DETECT_ALIBABA, &provider_alibaba},
+		{DETECT_TENCENT, &provider_tencent},
+		{DETECT_SLURM, &provider_slurm},
+		{DETECT_PROBE, NULL},
+	};
 	unsigned found = detect_choose(&watch->surroundings);
 
-	if (found & DETECT_PROBE)
-		return add(watch, NULL, "auto", "", err);
-	if ((found & DETECT_AWS) && add(watch, &provider_aws, "aws", "", err) < 0)
-		return -1;
-	if ((found & DETECT_GCP) && add(watch, &provider_gcp, "gcp", "", err) < 0)
-		return -1;
-	if ((found & DETECT_AZURE) && add(watch, &provider_azure, "azure", "", err) < 0)
-		return -1;
-	return 0;
-}
-
-static int add_named(struct cloud_watch *watch, const char *name, struct err *err)
-{
-	const struct provider *provider;
-
-	if (strcmp(name, "none") == 0)
-		return err_set(err, ERR_INVALID,
-			"\"none\" is none: leave out either that or the other sources");
-	if (strcmp(name, "auto") == 0)
-		return add_detected(watch, err);
-	if (text_starts(name, "file:") && name[5])
-		return add(watch, &provider_file, "file", name + 5, err);
-	provider = provider_named(name);
-	if (!provider || provider == &provider_file)
-		return err_set(err, ERR_INVALID,
-			"notice source \"%s\" is not known: use auto, none, or a list of aws, gcp, "
-			"azure, "
-			"file:PATH",
-			name);
-	return add(watch, provider, name, "", err);
-}
-
-static int add_all(struct cloud_watch *watch, const char *sources, struct err *err)
-{
-	auto_free char *list = text_copy(sources && sources[0] ? sources : "auto");
-	char *at = list, *name;
-
-	if (strcmp(list, "none") == 0)
-		return 0;
-	while ((name = strsep(&at, ",")))
-		if (add_named(watch, name, err) < 0)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((found & rows[i].bit) &&
+			add(watch, rows[i].provider,
+				rows[i].provider ? rows[i].provider->name : "auto", "", err) < 0)
 			return -1;
 	return 0;
+}
+
+static int add_named(struct cloud_watch *watch, const struct source_choice *choice, struct err *err)
+{
+	const struct provider *provider = provider_named(choice->name);
+	bool has_argument = choice->argument[0];
+
+	if (strcmp(choice->name, "none") == 0)
+		return err_set(err, ERR_INVALID,
+			"\"none\" is none: leave out either that or the other sources");
+	if (strcmp(choice->name, "auto") == 0 && !has_argument)
+		return add_detected(watch, err);
+	if (!provider || (has_argument && !provider->check))
+		return err_set(err, ERR_INVALID,
+			"notice source \"%s%s%s\" is not known: use auto, none, or a list of aws, "
+			"gcp, azure, alibaba, tencent, slurm, file:PATH, deadline:TIME, "
+			"command:COMMAND",
+			choice->name, has_argument ? ":" : "", choice->argument);
+	if (provider->check && provider->check(choice->argument, err) < 0)
+		return -1;
+	return add(watch, provider, provider->name, choice->argument, err);
+}
+
+static int add_all(struct cloud_watch *watch, const struct cloud_options *options, struct err *err)
+{
+	const char *sources = options->sources && options->sources[0] ? options->sources : "auto";
+	auto_free char *list = text_copy(sources);
+	char *at = strcmp(list, "none") == 0 ? NULL : list;
+	struct source_choice choice;
+
+	while (source_list_next(&at, &choice))
+		if (add_named(watch, &choice, err) < 0)
+			return -1;
+	choice = (struct source_choice){"deadline", options->deadline};
+	return options->deadline ? add_named(watch, &choice, err) : 0;
 }
 
 static int start_threads(struct cloud_watch *watch, struct err *err)
@@ -316,14 +352,17 @@ int cloud_watch_start(
 	struct cloud_watch *watch = memory_new(sizeof(*watch));
 
 	watch->options = *options;
-	watch->options.sources = NULL;
+	watch->options.sources = watch->options.deadline = watch->options.shared_directory = NULL;
+	watch->shared_directory =
+		options->shared_directory ? text_copy(options->shared_directory) : NULL;
 	if (cancel_init(&watch->cancel, err) < 0) {
+		free(watch->shared_directory);
 		free(watch);
 		return -1;
 	}
 	pthread_mutex_init(&watch->mutex, NULL);
 	detect_look(&watch->surroundings);
-	if (add_all(watch, options->sources, err) < 0 || start_threads(watch, err) < 0) {
+	if (add_all(watch, options, err) < 0 || start_threads(watch, err) < 0) {
 		cloud_watch_stop(watch);
 		return -1;
 	}
@@ -331,17 +370,35 @@ int cloud_watch_start(
 	return 0;
 }
 
+/* One that hangs in the kernel (a file server that is gone) is left to the process's end, and so is what it uses. */
+static bool join_all(struct cloud_watch *watch)
+{
+	struct timespec until;
+	bool joined = true;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += END_PATIENCE_MS / 1000;
+	for (size_t i = 0; i < watch->started; i++)
+		if (pthread_clockjoin_np(
+			    watch->watchers[i].thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+			pthread_detach(watch->watchers[i].thread);
+			joined = false;
+		}
+	return joined;
+}
+
 void cloud_watch_stop(struct cloud_watch *watch)
 {
 	if (!watch)
 		return;
 	cancel_raise(&watch->cancel);
-	for (size_t i = 0; i < watch->started; i++)
-		pthread_join(watch->watchers[i].thread, NULL);
+	if (!join_all(watch))
+		return;
 	for (size_t i = 0; i < watch->count; i++)
 		free(watch->watchers[i].argument);
 	pthread_mutex_destroy(&watch->mutex);
 	cancel_release(&watch->cancel);
+	free(watch->shared_directory);
 	free(watch);
 }
 
@@ -352,4 +409,22 @@ size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states
 		states[i] = watch->watchers[i].locked.state;
 	pthread_mutex_unlock(&watch->mutex);
 	return watch->count;
+}
+
+int cloud_watch_approve(
+	struct cloud_watch *watch, const struct notice *notice, int64_t until_ms, struct err *err)
+{
+	const struct provider *provider = provider_named(notice->source);
+	struct cancel cancel;
+	int result;
+
+	if (!notice->approvable || !provider || !provider->approve)
+		return err_set(
+			err, ERR_INVALID, "a notice from %s cannot be approved", notice->source);
+	if (cancel_init(&cancel, err) < 0)
+		return -1;
+	cancel_set_deadline(&cancel, until_ms);
+	result = provider->approve(&watch->surroundings, notice->identity, &cancel, err);
+	cancel_release(&cancel);
+	return result;
 }

@@ -1,19 +1,25 @@
 #!/bin/bash
 # Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
 #
-#	install_packages.sh build|run|test|bench|radosgw|venv|node...
+#	install_packages.sh build|static|run|test|bench|slurm|radosgw|venv|node...
 #
 #	build   to compile it           run     to run the example
+#	static  for -DREPRIEVE_STATIC=ON, beside build
 #	test    for tests/run.sh        bench   what tests/bench compares with
+#	slurm   for tests/slurm
 #	radosgw, venv, node             what tests/servers is made of
 set -euo pipefail
 
 readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev
 	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev)
+readonly static=(libnghttp2-dev libidn2-dev libunistring-dev libssh2-1-dev libpsl-dev libzstd-dev libbrotli-dev zlib1g-dev
+	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest lz4 tar strace util-linux procps
-	bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev)
+	bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
+	python3-yaml dumb-init catatonit crun mmdebstrap golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
+readonly slurm=(slurmctld slurmd slurm-client munge)
 readonly venv=(python3-venv)
 readonly node=(nodejs npm)
 readonly bench=(restic borgbackup lz4 tar rclone)
@@ -40,18 +46,20 @@ install() {
 		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
 }
 
-[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|run|test|bench|radosgw|venv|node..."
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|radosgw|venv|node..."
 wanted=()
 for group; do
 	case $group in
 	build) wanted+=("${build[@]}") ;;
+	static) wanted+=("${build[@]}" "${static[@]}") ;;
 	run) wanted+=("${run[@]}") ;;
-	test) wanted+=("${build[@]}" "${run[@]}" "${test[@]}") ;;
+	test) wanted+=("${build[@]}" "${static[@]}" "${run[@]}" "${test[@]}") ;;
 	bench) wanted+=("${bench[@]}") ;;
+	slurm) wanted+=("${slurm[@]}") ;;
 	radosgw) wanted+=("${radosgw[@]}") ;;
 	venv) wanted+=("${venv[@]}") ;;
 	node) wanted+=("${node[@]}") ;;
-	*) fail "unknown group '$group': build, run, test, bench, radosgw, venv or node" ;;
+	*) fail "unknown group '$group': build, static, run, test, bench, slurm, radosgw, venv or node" ;;
 	esac
 done
 

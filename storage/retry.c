@@ -30,17 +30,21 @@ static int64_t pause_bound(const struct retry_facts *facts)
 struct retry_choice retry_decide(const struct retry_facts *facts)
 {
 	bool last_window = facts->left_ms <= LAST_WINDOW_MS;
-	int64_t bound = pause_bound(facts), pause;
+	int64_t patience_left_ms = facts->patience_ms - facts->spent_ms;
+	int64_t bound = pause_bound(facts), pause, asked_ms = 0;
 
 	if (last_window)
 		bound = smaller(bound, LAST_WINDOW_PAUSE_MS);
 	/* 64 bits: the product of a random number and a bound does not fit 32. */
 	pause = (int64_t)(((uint64_t)facts->random * (uint64_t)(bound + 1)) >> 32);
-	if (facts->asked_ms >= 0 && !last_window)
-		pause += smaller(facts->asked_ms, ASKED_MOST_MS);
 	if (last_window)
 		return (struct retry_choice){facts->left_ms > pause, pause};
-	return (struct retry_choice){facts->spent_ms + pause <= facts->patience_ms, pause};
+	if (facts->asked_ms > 0)
+		asked_ms = smaller(facts->asked_ms, ASKED_MOST_MS);
+	if (asked_ms > patience_left_ms || patience_left_ms < 0)
+		return (struct retry_choice){false, 0};
+	/* A long pause is cut, not the last try: patience of 30 s is 30 s, whatever the dice say. */
+	return (struct retry_choice){true, smaller(pause + asked_ms, patience_left_ms)};
 }
 
 int64_t retry_stall_ms(int64_t left_ms)

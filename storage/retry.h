@@ -28,6 +28,7 @@ struct retry_choice {
 	int64_t after_ms;
 };
 
+/* Patience ends with a last try: a pause that would outlast it is cut, unless the server asked for more (Retry-After). */
 struct retry_choice retry_decide(const struct retry_facts *facts);
 
 /* After how long without a byte a transfer is taken for dead. */

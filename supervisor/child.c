@@ -218,7 +218,8 @@ int child_spawn(const struct child_options *options, struct child *child, struct
 	auto_free char **variables = child_environment(options);
 	int ends[2];
 
-	*child = (struct child){.exit_code = 70, .our_group = getpgrp()};
+	*child = (struct child){
+		.exit_code = 70, .our_group = getpgrp(), .to_group = options->to_group};
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_os(err, errno, "pipe");
 	auto_close int reading = ends[0];
@@ -248,6 +249,15 @@ void child_signal(struct child *child, int signal)
 		kill(child->pid, signal);
 }
 
+void child_pass(struct child *child, int signal)
+{
+	/* In a pipeline's group there are others, and we. */
+	if (child->running && child->to_group && child->terminal != CHILD_TERMINAL_SHARED)
+		kill(-child->group, signal);
+	else
+		child_signal(child, signal);
+}
+
 static void continue_group(struct child *child)
 {
 	pass_terminal(child->terminal, child->our_group, child->group);
@@ -267,11 +277,11 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info)
 		return;
 	if (signal == SIGCONT && child->terminal != CHILD_TERMINAL_NONE)
 		continue_group(child);
-	else if (info->ssi_code == SI_QUEUE)
+	else if (info->ssi_code == SI_QUEUE && !child->to_group)
 		sigqueue(child->pid, signal,
 			(union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
 	else
-		child_signal(child, signal);
+		child_pass(child, signal);
 }
 
 /* As sudo does: the shell that waits for us sees a stopped job only when we stop, and whoever else is in our group. */

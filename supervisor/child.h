@@ -25,6 +25,7 @@ struct child_options {
 	const char *const *set;   /* "NAME=value"..., ends in NULL; may be NULL */
 	const char *const *unset; /* "NAME"..., ends in NULL; may be NULL */
 	const struct signals_inherited *inherited;
+	bool to_group; /* child_forward() and child_pass() mean its whole process group */
 };
 
 struct child {
@@ -33,6 +34,7 @@ struct child {
 	pid_t group;     /* the child's process group */
 	pid_t our_group; /* ours at the start: gets the terminal back */
 	bool running;
+	bool to_group;
 	int exit_code; /* once it has ended, or could not be started: its own, or 128 + signal; 126 or 127 */
 	int status; /* as waitpid() gave it */
 };
@@ -58,6 +60,9 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info);
 
 /* Sends a signal to the main process alone. Does nothing once it has ended. */
 void child_signal(struct child *child, int signal);
+
+/* As child_forward() would pass it on. */
+void child_pass(struct child *child, int signal);
 
 /*
  * After SIGCHLD. Reaps all there is; `reaped` (may be NULL) hears of every process that ended, the main one too. When the

@@ -1,8 +1,10 @@
-/* reprieve doctor: tries a store before a job depends on it, and says what to mend. */
+/* reprieve doctor: looks at this machine and tries a store, before a job depends on them, and says what to mend. */
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "diagnosis.h"
+#include "doctor.h"
+#include "option_rows.h"
 #include "query.h"
 #include "verbs.h"
 
@@ -13,13 +15,32 @@
 #define MEASURE_MOST ((uint64_t)512 << 20)
 #define SIZE_DEFAULT 40000000000u
 
+#define GRACE_DEFAULT_MS 30000
+
 struct options {
 	uint64_t size, measure;
+	bool size_chosen;
+	struct doctor_options machine;
 };
+
+static int set_notice(void *arg, const char *value, struct err *err)
+{
+	(void)err; /* cloud.h knows the names */
+	((struct options *)arg)->machine.notice = value;
+	return 0;
+}
+
+static int set_grace(void *arg, const char *value, struct err *err)
+{
+	return option_set_duration(value, &((struct options *)arg)->machine.grace_ms, err);
+}
 
 static int set_size(void *arg, const char *value, struct err *err)
 {
-	if (!text_to_bytes(value, &((struct options *)arg)->size))
+	struct options *options = arg;
+
+	options->size_chosen = true;
+	if (!text_to_bytes(value, &options->size))
 		return err_set(err, ERR_INVALID, "'%s' is no size: write 40GB or 512MB", value);
 	return 0;
 }
@@ -37,18 +58,27 @@ static int set_measure(void *arg, const char *value, struct err *err)
 static const struct query_option own_options[] = {
 	{"size", false, set_size},
 	{"measure", false, set_measure},
+	{"notice", false, set_notice},
+	{"grace", false, set_grace},
 	{0},
 };
 
 static const struct query_usage usage = {
-	.text = "Try a store: what these credentials may do there, whether the clock is right, and "
-		"how fast it is.\n\n"
+	.text = "Look at this machine: who announces a preemption, the preload library, process 1, "
+		"the "
+		"time to save.\nTry a store: what these credentials may do there, whether the "
+		"clock "
+		"is right, how fast it is.\nUnder Slurm: what its configuration means for a "
+		"preempted job.\n\n"
 		"  reprieve doctor\n"
 		"  reprieve doctor --store s3://bucket/runs --size 40GB\n\n"
-		"Usage: reprieve doctor [--store URL] [--size SIZE] [--measure SIZE] [--json]\n\n"
+		"Usage: reprieve doctor [--store URL] [--size SIZE] [--measure SIZE] [--notice "
+		"LIST] "
+		"[--grace SECONDS] [--json]\n\n"
 		"      --size SIZE      of a checkpoint: does it fit in a notice? (default: 40GB)\n"
 		"      --measure SIZE   how much is sent and read back to measure (default: 64MiB; "
-		"0: nothing)\n\n"
+		"0: nothing)\n"
+		"      --notice LIST, --grace SECONDS   as for `reprieve run`\n\n"
 		"Objects of its own are written below tmp/ and removed again.\n"
 		"Exit status: 0 if nothing failed, 1 otherwise.\n",
 	.words_most = 0,
@@ -77,8 +107,7 @@ static json_t *rate_json(const struct store_probe *probe, enum probe_step step)
 					 (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1)));
 }
 
-static void print_json(
-	const char *store, const struct store_probe *probe, const struct diagnosis *diagnosis)
+static json_t *rows_json(const struct diagnosis *diagnosis)
 {
 	json_t *rows = json_array();
 
@@ -90,30 +119,92 @@ static void print_json(
 				      diagnosis_level_name(row->level), "text", row->text, "fix",
 				      row->fix[0] ? json_string(row->fix) : json_null()));
 	}
-	json_print(json_pack("{s:s, s:s, s:o, s:o, s:o}", "store", store, "level",
-			   diagnosis_level_name(diagnosis_worst(diagnosis)), "up_bytes_per_second",
-			   rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
-			   rate_json(probe, PROBE_DOWNLOAD), "checks", rows),
-		true);
+	return rows;
+}
+
+/* NULL: not there. */
+struct findings {
+	const struct diagnosis *machine, *store, *slurm;
+};
+
+static enum diagnosis_level worst_of(const struct findings *findings)
+{
+	const struct diagnosis *all[] = {findings->machine, findings->store, findings->slurm};
+	enum diagnosis_level worst = DIAGNOSIS_OK;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] && diagnosis_worst(all[i]) > worst)
+			worst = diagnosis_worst(all[i]);
+	return worst;
+}
+
+static void print_json(
+	const char *store, const struct store_probe *probe, const struct findings *findings)
+{
+	json_t *all = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "store", store, "level",
+		diagnosis_level_name(worst_of(findings)), "up_bytes_per_second",
+		rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
+		rate_json(probe, PROBE_DOWNLOAD), "machine", rows_json(findings->machine), "checks",
+		rows_json(findings->store));
+
+	if (findings->slurm)
+		json_object_set_new(all, "slurm", rows_json(findings->slurm));
+	json_print(all, true);
+}
+
+static void print(const struct findings *findings)
+{
+	printf("This machine:\n");
+	print_rows(findings->machine);
+	printf("\nThe store:\n");
+	print_rows(findings->store);
+	if (findings->slurm) {
+		printf("\nSlurm:\n");
+		print_rows(findings->slurm);
+	}
+}
+
+static int64_t transfer_ms(const struct store_probe *probe, uint64_t size)
+{
+	const struct probe_answer *answer = &probe->steps[PROBE_UPLOAD];
+	double need_ms;
+
+	if (!answer->worked || probe->bytes == 0)
+		return -1;
+	need_ms = (double)size / (double)probe->bytes *
+		  (double)(answer->took_ms > 0 ? answer->took_ms : 1);
+	return need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12;
 }
 
 int cmd_doctor(int argc, char **argv)
 {
 	auto_(query_end) struct query query = {0};
-	struct options options = {.size = SIZE_DEFAULT, .measure = MEASURE_DEFAULT};
+	struct options options = {.size = SIZE_DEFAULT,
+		.measure = MEASURE_DEFAULT,
+		.machine = {.notice = getenv("REPRIEVE_NOTICE"), .grace_ms = GRACE_DEFAULT_MS}};
+	struct diagnosis machine, store, slurm;
+	struct findings findings = {.machine = &machine, .store = &store};
+	const char *grace = getenv("REPRIEVE_GRACE");
 	struct store_probe probe;
-	struct diagnosis diagnosis;
 	struct err err;
-	int code = query_begin_with(argc, argv, &usage, &options, &query);
+	int code;
 
+	/* What is wrong with it, run will say. */
+	if (grace)
+		text_to_duration_ms(grace, &options.machine.grace_ms);
+	code = query_begin_with(argc, argv, &usage, &options, &query);
 	if (code >= 0)
 		return code;
 	if (storage_probe(query.store, options.measure, &probe, NULL, &err) < 0)
 		return query_failed(&query, &err);
-	diagnosis_of_store(&probe, query.store, options.size, &diagnosis);
+	diagnosis_of_store(&probe, query.store, options.size, &store);
+	options.machine.transfer_ms = options.size_chosen ? transfer_ms(&probe, options.size) : -1;
+	doctor_of_machine(&options.machine, &machine);
+	if (doctor_of_slurm(&slurm))
+		findings.slurm = &slurm;
 	if (query.json)
-		print_json(query.store, &probe, &diagnosis);
+		print_json(query.store, &probe, &findings);
 	else
-		print_rows(&diagnosis);
-	return diagnosis_worst(&diagnosis) == DIAGNOSIS_FAIL ? EXIT_FAILURE : 0;
+		print(&findings);
+	return worst_of(&findings) == DIAGNOSIS_FAIL ? EXIT_FAILURE : 0;
 }

@@ -88,14 +88,16 @@ static const struct option longs[] = {
 static int set_cloud(struct drill_options *options, const char *name, struct err *err)
 {
 	if (!mock_cloud_named(name, &options->scenario.cloud))
-		return wrong(err, "--cloud", name, "one of aws, gcp, azure");
+		return wrong(err, "--cloud", name, "one of aws, gcp, azure, alibaba, tencent");
 	return 0;
 }
 
-/* What each announces: two minutes on AWS; 30 s on GCP; at least 30 s on Azure. */
+/* What each announces: two minutes on AWS and Tencent; 30 s on GCP; at least 30 s on Azure; five minutes on Alibaba. */
 static int64_t usual_notice_ms(enum mock_cloud cloud)
 {
-	return cloud == MOCK_AWS ? 120000 : 30000;
+	if (cloud == MOCK_ALIBABA)
+		return 300000;
+	return cloud == MOCK_AWS || cloud == MOCK_TENCENT ? 120000 : 30000;
 }
 
 static int set_rounds(struct drill_options *options, const char *text, struct err *err)
@@ -252,8 +254,11 @@ static int parse(int argc, char **argv, struct drill_options *options, struct er
 
 static void introduce(const struct scenario_options *options, const struct story *story)
 {
-	static const char *const names[] = {
-		[MOCK_AWS] = "AWS", [MOCK_GCP] = "Google Cloud", [MOCK_AZURE] = "Azure"};
+	static const char *const names[] = {[MOCK_AWS] = "AWS",
+		[MOCK_GCP] = "Google Cloud",
+		[MOCK_AZURE] = "Azure",
+		[MOCK_ALIBABA] = "Alibaba Cloud",
+		[MOCK_TENCENT] = "Tencent Cloud"};
 
 	if (story->silent)
 		return;

@@ -6,9 +6,12 @@
 #include "profile_options.h"
 #include "verbs.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static const char *environment_value(void *arg, const char *name)
@@ -82,6 +85,14 @@ static int refuse(int code, const struct err *err)
 	return code;
 }
 
+/* As `tini -p`. It is lost when a parent died before this. */
+static void hear_of_parent(const struct run_options *options)
+{
+	if (options->relay.parent_death &&
+		prctl(PR_SET_PDEATHSIG, (unsigned long)options->relay.parent_death) < 0)
+		log_warn("--parent-death: %s", strerror(errno));
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct signals_inherited inherited;
@@ -129,6 +140,7 @@ int cmd_run(int argc, char **argv)
 			log_warn("%s", err.text);
 		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
 			log_note("%s", text);
+		hear_of_parent(&options);
 		code = job_run(job);
 	}
 	free(job);

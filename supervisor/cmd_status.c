@@ -76,6 +76,27 @@ static void print_point(json_t *answer, const char *what, const char *id, const 
 		format_ago(answer, age_name, ago, sizeof(ago)));
 }
 
+static void print_sources(json_t *answer)
+{
+	json_t *sources = json_object_get(answer, "sources"), *source;
+	json_t *notice = json_object_get(answer, "notice");
+	size_t i;
+
+	if (json_is_object(notice))
+		printf("  %-9s %s from %s: %s; the end is at %s\n", "notice",
+			json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
+			json_text_or(notice, "reason", ""), json_text_or(notice, "deadline", "?"));
+	if (json_array_size(sources) == 0)
+		printf("  %-9s SIGTERM alone\n", "notices");
+	json_array_foreach(sources, i, source)
+	{
+		const char *why = json_text_or(source, "why", "");
+
+		printf("  %-9s %s: %s%s%s\n", "notices", json_text_or(source, "name", "?"),
+			json_text_or(source, "health", "?"), why[0] ? ": " : "", why);
+	}
+}
+
 static void print_answer(json_t *answer)
 {
 	const char *durable = json_text_or(answer, "durable", "");
@@ -105,6 +126,7 @@ static void print_answer(json_t *answer)
 	}
 	if (json_text_or(answer, "loss", "")[0])
 		printf("  %-9s %s\n", "at risk", json_text_or(answer, "loss", ""));
+	print_sources(answer);
 	if (json_is_true(json_object_get(answer, "behind")))
 		printf("  %-9s the upload has fallen behind\n", "warning");
 }

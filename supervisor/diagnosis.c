@@ -207,7 +207,7 @@ static void judge_fit(const struct store_probe *probe, uint64_t size, struct dia
 		return;
 	need_ms = (double)size / (double)probe->bytes *
 		  (double)(answer->took_ms > 0 ? answer->took_ms : 1);
-	row = add(diagnosis, "notice", need_ms <= NOTICE_SHORT_MS ? DIAGNOSIS_OK : DIAGNOSIS_WARN);
+	row = add(diagnosis, "fit", need_ms <= NOTICE_SHORT_MS ? DIAGNOSIS_OK : DIAGNOSIS_WARN);
 	say(row, "%s fit in %d s: %s, in %d s: %s (they need about %s)",
 		format_size(size, text, sizeof(text)), NOTICE_LONG_MS / 1000,
 		need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
@@ -235,6 +235,23 @@ void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64
 	judge_speed(probe, PROBE_UPLOAD, "up", diagnosis);
 	judge_speed(probe, PROBE_DOWNLOAD, "down", diagnosis);
 	judge_fit(probe, size, diagnosis);
+}
+
+void diagnosis_add(struct diagnosis *diagnosis, const char *check, enum diagnosis_level level,
+	const char *fix, const char *format, ...)
+{
+	struct diagnosis_row *row = &diagnosis->rows[diagnosis->count];
+	va_list args;
+
+	if (diagnosis->count == DIAGNOSIS_MOST)
+		return;
+	diagnosis->count++;
+	row->check = check;
+	row->level = level;
+	va_start(args, format);
+	vsnprintf(row->text, sizeof(row->text), format, args);
+	va_end(args);
+	text_set(row->fix, sizeof(row->fix), fix);
 }
 
 enum diagnosis_level diagnosis_worst(const struct diagnosis *diagnosis)

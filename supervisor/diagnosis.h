@@ -28,6 +28,10 @@ struct diagnosis {
 void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64_t size,
 	struct diagnosis *diagnosis);
 
+/* One more row; past DIAGNOSIS_MOST nothing happens. */
+__attribute__((format(printf, 5, 6))) void diagnosis_add(struct diagnosis *diagnosis,
+	const char *check, enum diagnosis_level level, const char *fix, const char *format, ...);
+
 enum diagnosis_level diagnosis_worst(const struct diagnosis *diagnosis);
 const char *diagnosis_level_name(enum diagnosis_level level); /* "ok", "warn", "fail" */
 

@@ -81,7 +81,7 @@ const struct exit_policy exit_policy_rows[] = {
 	/* slurm.conf(5): RequeueExit, RequeueExitHold */
 	{
 		.name = "slurm", .title = "Slurm",
-		.why = "Every code but 0 is FAILED, and nothing is requeued for it, unless slurm.conf lists it or the batch script calls scontrol requeue.",
+		.why = "Every code but 0 is FAILED. Reprieve asks scontrol to requeue what was preempted (--requeue); where there is no scontrol, slurm.conf has to list the code.",
 		.setup =
 			"# slurm.conf, where the administrator agrees; else as in examples/slurm/\n"
 			"RequeueExit=74,75\n"

@@ -41,10 +41,13 @@ static void plan(struct job *job)
 	if (job->snapshots)
 		storage_hurry(job->resume.storage);
 	tending_stop(job->tending);
-	if (facts.deadline_ms == CLOCK_NEVER)
-		return;
-	job->budget = budget_split(&facts);
-	job_plan(job);
+	if (facts.deadline_ms == CLOCK_NEVER) {
+		/* All was withdrawn, or no end is known: nothing is given up for want of time. */
+		job->budget.commit_until_ms = CLOCK_NEVER;
+	} else {
+		job->budget = budget_split(&facts);
+		job_plan(job);
+	}
 	if (job->snapshots)
 		snapshots_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }
@@ -100,7 +103,7 @@ void job_forward_sigterm(struct job *job)
 	job->request.sent_ms = clock_monotonic_ms();
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	child_signal(&job->child, SIGTERM);
+	child_pass(&job->child, SIGTERM);
 }
 
 void job_request_because_of_notice(struct job *job)
@@ -142,7 +145,7 @@ static void stop_child(struct job *job)
 	job->facts.stopped = true;
 	log_note("telling the job to end (SIGTERM)");
 	events_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
-	child_signal(&job->child, SIGTERM);
+	child_pass(&job->child, SIGTERM);
 	shield_let_go(&job->shield);
 }
 
@@ -371,6 +374,8 @@ static int finish(struct job *job)
 	until_ms = end_record_until(job);
 	end_attempt(job, &outcome, until_ms);
 	job_tell_observers_of_end(job, &outcome, until_ms);
+	job_requeue(job, &outcome);
+	job_acknowledge(job, &outcome);
 	return outcome.exit_code;
 }
 

@@ -14,6 +14,7 @@
  *	job_snapshots.c  snapshots, retention, the recovery point
  *	job_observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
+ *	job_requeue.c    under Slurm, after the end: start me again
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
 #ifndef JOB_H
@@ -204,6 +205,11 @@ void job_signal_received(void *arg, const struct signalfd_siginfo *info);
 /* -1 only for a list of sources that makes no sense. */
 int job_start_watching(struct job *job, struct err *err);
 void job_take_notice(struct job *job, const struct notice *notice);
+/* --acknowledge: after the last commit, the cloud need not wait any more. Blocks for a moment. */
+void job_acknowledge(struct job *job, const struct outcome *outcome);
+/* What `reprieve status` shows of the sources and of the notice that stands. The caller releases. */
+json_t *job_sources(const struct job *job);
+json_t *job_notice(const struct job *job); /* NULL: none */
 
 /* job_requests.c */
 void job_request(struct job *job, const char *reason);
@@ -263,6 +269,10 @@ void job_write_notice_message(struct job *job);
 /* The notice was withdrawn, or the job has finished all the same: our line goes, the job's own words stay. */
 void job_withdraw_notice_message(struct job *job);
 void job_write_end_message(struct job *job, const struct outcome *outcome);
+/* job_requeue.c */
+bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */
+/* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what goes wrong is said. */
+void job_requeue(struct job *job, const struct outcome *outcome);
 
 /* job_flush.c */
 void job_flush(struct job *job);

@@ -2,9 +2,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "notice_text.h"
 #include "signal_name.h"
 
 #include <signal.h>
@@ -15,52 +17,38 @@
 
 /* --- telling --- */
 
-static void write_notice_file(struct job *job, const struct notice *notice, const char *deadline)
+/* It is there while a stop stands, so that a job which leaves when it sees it never leaves for advice. */
+static void write_notice_file(struct job *job)
 {
+	const struct notice *stop = notices_stop(&job->notices);
 	auto_free char *path = session_path(&job->session, SESSION_NOTICE);
+	auto_json json_t *about = NULL;
 	auto_free char *text = NULL;
-	json_t *about;
 
 	if (!path)
 		return;
-	if (notice->kind == NOTICE_CANCELLED) {
+	if (!stop) {
 		unlink(path);
 		return;
 	}
-	about = json_pack("{s:s, s:s, s:s, s:s?}", "kind",
-		notice->kind == NOTICE_STOP ? "stop" : "advice", "source", notice->source, "reason",
-		notice->reason, "deadline", deadline);
+	about = notice_text_json(stop);
+	json_object_del(about, "seconds_left");
 	text = json_dumps(about, JSON_COMPACT);
-	json_decref(about);
 	if (text)
 		file_write(path, text, strlen(text), NULL);
 }
 
 static void tell(struct job *job, const struct notice *notice)
 {
-	static const char *const kinds[] = {[NOTICE_NONE] = "none",
-		[NOTICE_ADVICE] = "advice",
-		[NOTICE_STOP] = "stop",
-		[NOTICE_CANCELLED] = "cancelled"};
-	char deadline[32], left_text[32];
-	bool timed = notice->deadline_ms != CLOCK_NEVER && notice->kind != NOTICE_CANCELLED;
-	int64_t left = timed ? clock_left_ms(notice->deadline_ms) : 0;
+	auto_json json_t *about = notice_text_json(notice);
+	char text[320];
 
-	clock_format(clock_wall_ms() + left, deadline, sizeof(deadline));
-	text_duration(left, left_text, sizeof(left_text));
-	if (notice->kind == NOTICE_STOP)
-		log_note("preemption notice from %s (%s): %s left", notice->source, notice->reason,
-			left_text);
-	else if (notice->kind == NOTICE_ADVICE)
-		log_note("advice from %s: %s; an early checkpoint is taken, the job goes on",
-			notice->source, notice->reason);
-	else
-		log_note("%s withdraws its notice (%s)", notice->source, notice->reason);
-	events_add(&job->events, "notice", "{s:s, s:s, s:s, s:s?, s:o}", "kind",
-		kinds[notice->kind], "source", notice->source, "reason", notice->reason, "deadline",
-		timed ? deadline : NULL, "seconds_left",
-		timed ? json_real((double)left / 1000) : json_null());
-	write_notice_file(job, notice, timed ? deadline : NULL);
+	log_note("%s%s", notice_text_format(notice, text, sizeof(text)),
+		notice->kind == NOTICE_ADVICE && !notices_stop(&job->notices)
+			? "; an early checkpoint is taken, the job goes on"
+			: "");
+	events_add(&job->events, "notice", "o", json_incref(about));
+	write_notice_file(job);
 }
 
 void job_take_notice(struct job *job, const struct notice *notice)
@@ -82,10 +70,18 @@ void job_take_notice(struct job *job, const struct notice *notice)
 		job_write_notice_message(job);
 		job_feed(job, EV_NOTICE);
 		return;
+	case NOTICE_LATER_DEADLINE:
+		tell(job, notice);
+		job_write_notice_message(job);
+		job_feed(job, EV_NOTICE);
+		return;
 	case NOTICE_ALL_CANCELLED:
 		tell(job, notice);
 		job_withdraw_notice_message(job);
 		job_feed(job, EV_CANCELLED);
+		return;
+	case NOTICE_WITHDRAWN:
+		tell(job, notice);
 		return;
 	}
 }
@@ -119,17 +115,17 @@ static void deliver_health(void *arg)
 {
 	struct parcel *parcel = arg;
 	const struct source_state *state = &parcel->state;
+	char text[480];
 
 	events_add(&parcel->job->events, "source", "{s:s, s:s, s:s}", "name", state->name, "health",
 		source_health_name(state->health), "why", state->why);
 	if (state->health == SOURCE_ARMED && forecast_window_of(state->name) > 0)
 		text_set(parcel->job->pace.cloud, sizeof(parcel->job->pace.cloud), state->name);
-	if (state->health == SOURCE_ARMED)
-		log_note("notices from %s: armed (%s)", state->name, state->endpoint);
-	else if (state->health == SOURCE_UNKNOWN)
-		log_warn("notices from %s: unknown: %s", state->name, state->why);
-	else if (state->health == SOURCE_UNAVAILABLE)
-		log_note("notices from %s: unavailable: %s", state->name, state->why);
+	notice_text_source(state, text, sizeof(text));
+	if (state->health == SOURCE_UNKNOWN)
+		log_warn("%s", text);
+	else if (state->health != SOURCE_STARTING)
+		log_note("%s", text);
 }
 
 static void health_changed(void *arg, const struct source_state *state)
@@ -144,7 +140,11 @@ static void health_changed(void *arg, const struct source_state *state)
 
 int job_start_watching(struct job *job, struct err *err)
 {
+	auto_free char *shared = session_shared_place();
 	struct cloud_options options = {.sources = job->options->notice,
+		.deadline = job->options->deadline,
+		.deadline_notice_ms = job->options->deadline_notice_ms,
+		.shared_directory = shared,
 		.notice = notice_seen,
 		.health = health_changed,
 		.arg = job};
@@ -153,9 +153,53 @@ int job_start_watching(struct job *job, struct err *err)
 	if (cloud_watch_start(&options, &job->watch, &why) == 0)
 		return 0;
 	if (why.kind == ERR_INVALID)
-		return err_set(err, why.kind, "--notice: %s", why.text);
+		return err_set(err, why.kind, "--notice or --deadline: %s", why.text);
 	job_failed(job, "no preemption notice but SIGTERM will be seen", &why);
 	return 0;
+}
+
+json_t *job_sources(const struct job *job)
+{
+	struct source_state states[CLOUD_SOURCES_MOST];
+	json_t *sources = json_array();
+	size_t count = job->watch ? cloud_watch_states(job->watch, states, CLOUD_SOURCES_MOST) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(sources, notice_text_source_json(&states[i]));
+	return sources;
+}
+
+json_t *job_notice(const struct job *job)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+
+	return stop ? notice_text_json(stop) : NULL;
+}
+
+#define ACKNOWLEDGE_MS 2000
+
+void job_acknowledge(struct job *job, const struct outcome *outcome)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+	struct err err;
+
+	/* Only now: an approved event starts at once, and for a job that is not durable every second counts. */
+	if (!job->options->acknowledge || !stop || !job->watch ||
+		!text_equal(outcome->name, "preempted") || !job_is_durable(job))
+		return;
+	if (!stop->approvable)
+		log_note(
+			"%s's notice is not acknowledged: it is for other machines too, has begun, "
+			"or there is no such thing",
+			stop->source);
+	else if (cloud_watch_approve(
+			 job->watch, stop, clock_monotonic_ms() + ACKNOWLEDGE_MS, &err) < 0)
+		log_warn(
+			"%s is not told that it may take this machine: %s", stop->source, err.text);
+	else
+		log_note("%s may take this machine now (acknowledged)", stop->source);
+	events_add(&job->events, "acknowledged", "{s:s, s:b}", "source", stop->source, "approvable",
+		stop->approvable);
 }
 
 /* --- signals --- */
@@ -207,20 +251,21 @@ static void child_ended(struct job *job)
 	events_add(&job->events, "child_exited", "{s:o, s:o}", "code",
 		killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
 		killed ? json_string(signal_name_format(WTERMSIG(status), name)) : json_null());
-	job->facts.wait_status = status;
+	job->facts.wait_status = relay_wait_status(&job->options->relay, status);
 	if (job->tracker)
 		tracker_job_ended(job->tracker, how_it_ended(job));
 	job_feed(job, EV_CHILD_EXITED);
 }
 
+/* SIGTERM; and under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends ahead of the end. */
 static void terminate(struct job *job, const struct signalfd_siginfo *info)
 {
-	struct notice notice = {.kind = NOTICE_STOP,
-		.source = "sigterm",
-		.identity = "sigterm",
-		.reason = "SIGTERM",
-		.seen_ms = clock_monotonic_ms()};
+	bool by_term = info->ssi_signo == SIGTERM;
+	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
+	text_set(notice.source, sizeof(notice.source), by_term ? "sigterm" : "slurm");
+	text_set(notice.identity, sizeof(notice.identity), by_term ? "sigterm" : "sigusr1");
+	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
 	/* Nothing to save: be an init and nothing else. */
 	if (job->state != JOB_RESTORING && !is_managed(job)) {
 		job->facts.noticed = job->facts.by_signal_only = true;
@@ -248,14 +293,26 @@ static void signal_while_restoring(struct job *job, int signal)
 void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 {
 	struct job *job = arg;
-	int signal = (int)info->ssi_signo;
+	int signal = relay_signal(&job->options->relay, (int)info->ssi_signo);
+	struct signalfd_siginfo as;
 
+	if (signal != (int)info->ssi_signo) {
+		as = *info;
+		as.ssi_signo = (uint32_t)signal;
+		info = &as;
+	}
+	if (signal == 0)
+		return;
 	if (signal == SIGCHLD) {
 		if (child_reap(&job->child, reaped, job) && job->state != JOB_OVER)
 			child_ended(job);
 		return;
 	}
 	if (signal == SIGTERM && sigismember(&job->inherited->ignored, SIGTERM) != 1) {
+		terminate(job, info);
+		return;
+	}
+	if (signal == SIGUSR1 && job_is_requeued_by_us(job) && is_managed(job)) {
 		terminate(job, info);
 		return;
 	}

@@ -25,23 +25,23 @@ static bool is_below(pid_t pid, pid_t above)
 
 /* A checkpoint may be written by a child of the rank, as asynchronous savers do. */
 static void look_at_files(const struct job *job, const struct receipt *receipt,
-	const struct tracker_writer *writers, size_t count, struct receipt_look *look)
+	const struct recent_writers *writers, struct receipt_look *look)
 {
-	for (size_t i = 0; i < count; i++) {
-		bool since = writers[i].ms >= receipt->asked_ms;
+	for (size_t i = 0; i < writers->count; i++) {
+		bool since = writers->items[i].ms >= receipt->asked_ms;
 
-		if (writers[i].pid != receipt->rank.pid &&
-			(!since || !is_below(writers[i].pid, receipt->rank.pid)))
+		if (writers->items[i].pid != receipt->rank.pid &&
+			(!since || !is_below(writers->items[i].pid, receipt->rank.pid)))
 			continue;
 		look->wrote |= since;
-		look->writes |= writers[i].ms < job->request.sent_ms;
+		look->writes |= writers->items[i].ms < job->request.sent_ms;
 	}
 }
 
 static void look(struct job *job)
 {
-	struct tracker_writer writers[TRACKER_WRITERS];
-	size_t count = job->tracker ? tracker_writers(job->tracker, writers, TRACKER_WRITERS) : 0;
+	static const struct recent_writers none;
+	const struct recent_writers *writers = job->tracker ? tracker_writers(job->tracker) : &none;
 
 	for (size_t i = 0; i < job->receipts.count; i++) {
 		const struct receipt *receipt = &job->receipts.items[i];
@@ -55,7 +55,7 @@ static void look(struct job *job)
 			look.state = pulse.state;
 			look.pending = pulse.pending & process_signal_bit(job->ask.signal);
 		}
-		look_at_files(job, receipt, writers, count, &look);
+		look_at_files(job, receipt, writers, &look);
 		receipts_look(&job->receipts, i, &look);
 	}
 }

@@ -195,13 +195,13 @@ static void hindered(void *arg, const char *why)
 static size_t writers(void *arg, pid_t *pids, size_t most)
 {
 	struct job *job = arg;
-	struct tracker_writer known[TRACKER_WRITERS];
-	size_t count = job->tracker ? tracker_writers(job->tracker, known,
-					      most < TRACKER_WRITERS ? most : TRACKER_WRITERS)
-				    : 0;
+	const struct recent_writers *known = job->tracker ? tracker_writers(job->tracker) : NULL;
+	size_t count = known ? known->count : 0;
 
+	if (count > most)
+		count = most;
 	for (size_t i = 0; i < count; i++)
-		pids[i] = known[i].pid;
+		pids[i] = known->items[i].pid;
 	return count;
 }
 

@@ -89,6 +89,9 @@ json_t *job_status(const struct job *job)
 		json_object_set_new(
 			status, "loss", json_string(job_forecast_loss(job, loss, sizeof(loss))));
 	}
+	json_object_set_new(status, "sources", job_sources(job));
+	if (notices_stop(&job->notices))
+		json_object_set_new(status, "notice", job_notice(job));
 	if (job->receipts.count > 0)
 		json_object_set_new(status, "receipts", job_receipts(job));
 	if (job->any_sealed) {

@@ -363,7 +363,9 @@ static void save_what_lies_here(struct job *job)
 
 void job_launch(struct job *job)
 {
-	struct child_options options = {.argv = job->options->command, .inherited = job->inherited};
+	struct child_options options = {.argv = job->options->command,
+		.inherited = job->inherited,
+		.to_group = job->options->relay.to_group};
 	struct err err;
 
 	start_tracking(job);

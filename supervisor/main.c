@@ -30,6 +30,7 @@ static const struct verb {
 	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice"},
 	{"report",     cmd_report,     "say what the attempts of a job have done, lost and cost"},
 	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints, or what exit codes mean to a scheduler"},
+	{"watch",      cmd_watch,      "print preemption notices, or run a command on each, without a job"},
 	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs"},
 	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand"},
 };

@@ -1,14 +1,19 @@
 #include "option_rows.h"
 
+#include "asking_options.h"
 #include "base/text.h"
-#include "signal_name.h"
 #include "telling_options.h"
 
-#include <signal.h>
-
 #define FLUSH_LEAST_MS 1000
-#define MTBF_LEAST_MS 60000
 #define NO_PROGRESS_MOST 1000
+
+int option_set_duration(const char *value, int64_t *milliseconds, struct err *err)
+{
+	if (!text_to_duration_ms(value, milliseconds))
+		return err_set(
+			err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h", value);
+	return 0;
+}
 
 static int set_store(struct run_options *options, const char *value, struct err *err)
 {
@@ -44,92 +49,26 @@ static int set_notice(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
-static int set_duration(const char *value, int64_t *milliseconds, struct err *err)
+static int set_deadline(struct run_options *options, const char *value, struct err *err)
 {
-	if (!text_to_duration_ms(value, milliseconds))
-		return err_set(
-			err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h", value);
+	(void)err; /* cloud.h knows the forms */
+	options->deadline = *value ? value : NULL;
 	return 0;
+}
+
+static int set_deadline_notice(struct run_options *options, const char *value, struct err *err)
+{
+	return option_set_duration(value, &options->deadline_notice_ms, err);
 }
 
 static int set_grace(struct run_options *options, const char *value, struct err *err)
 {
-	return set_duration(value, &options->grace_ms, err);
-}
-
-static int set_quiet_time(struct run_options *options, const char *value, struct err *err)
-{
-	return set_duration(value, &options->quiet_ms, err);
-}
-
-static int set_every(struct run_options *options, const char *value, struct err *err)
-{
-	options->every_auto = text_equal(value, "auto");
-	options->every_ms = 0;
-	if (options->every_auto)
-		return 0;
-	return set_duration(value, &options->every_ms, err);
-}
-
-static int set_mtbf(struct run_options *options, const char *value, struct err *err)
-{
-	if (set_duration(value, &options->mtbf_ms, err) < 0)
-		return -1;
-	if (options->mtbf_ms < MTBF_LEAST_MS)
-		return err_set(err, ERR_INVALID, "'%s' is too short: write 1m or more", value);
-	return 0;
-}
-
-static int set_profile(struct run_options *options, const char *value, struct err *err)
-{
-	(void)err; /* profile_search.h knows the names, and says which one it does not know */
-	options->profile = value;
-	return 0;
-}
-
-static int set_signal(struct run_options *options, const char *value, struct err *err)
-{
-	int number;
-
-	options->signal_chosen = options->ask_chosen = true;
-	if (text_equal(value, "auto")) {
-		options->ask = ASK_AUTO;
-		return 0;
-	}
-	if (text_equal(value, "none")) {
-		options->ask = ASK_NONE;
-		return 0;
-	}
-	if (text_equal(value, "flag")) {
-		options->ask = ASK_FLAG;
-		return 0;
-	}
-	number = signal_name_parse(value);
-	if (number <= 0)
-		return err_set(err, ERR_INVALID,
-			"'%s' is no signal: write auto, none, flag, USR1, TERM, ...", value);
-	if (number == SIGKILL || number == SIGSTOP)
-		return err_set(err, ERR_INVALID,
-			"no job can catch SIG%s: write auto, none, USR1, TERM, ...",
-			number == SIGKILL ? "KILL" : "STOP");
-	options->ask = ASK_SIGNAL;
-	options->checkpoint_signal = number;
-	return 0;
-}
-
-static int set_command(struct run_options *options, const char *value, struct err *err)
-{
-	if (!*value)
-		return err_set(err, ERR_INVALID, "it is empty: write a shell command");
-	options->command_chosen = options->ask_chosen = true;
-	options->ask = ASK_COMMAND;
-	options->checkpoint_command = value;
-	return 0;
+	return option_set_duration(value, &options->grace_ms, err);
 }
 
 static int set_flush_time(struct run_options *options, const char *value, struct err *err)
 {
-	if (set_duration(value, &options->flush_ms, err) < 0)
+	if (option_set_duration(value, &options->flush_ms, err) < 0)
 		return -1;
 	if (options->flush_ms < FLUSH_LEAST_MS)
 		return err_set(
@@ -223,11 +162,39 @@ static int set_shield(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
+static int set_requeue(struct run_options *options, const char *value, struct err *err)
+{
+	if (!text_equal(value, "auto") && !text_equal(value, "off"))
+		return err_set(err, ERR_INVALID, "'%s' is neither auto nor off", value);
+	options->requeue = text_equal(value, "auto");
+	return 0;
+}
+
 static int set_events(struct run_options *options, const char *value, struct err *err)
 {
 	(void)err;
 	options->events = value;
 	return 0;
+}
+
+static int add_rewrite(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_add_rewrite(&options->relay, value, err);
+}
+
+static int set_forward(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_set_receiver(&options->relay, value, err);
+}
+
+static int set_parent_death(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_set_parent_death(&options->relay, value, err);
+}
+
+static int add_success_code(struct run_options *options, const char *value, struct err *err)
+{
+	return relay_add_success(&options->relay, value, err);
 }
 
 /* A flag's value is "1" on the command line; in the environment "0", "no", "false" and "off" turn it off. */
@@ -239,6 +206,13 @@ static bool is_true(const char *value)
 		if (text_equal(value, off[i]))
 			return false;
 	return true;
+}
+
+static int set_acknowledge(struct run_options *options, const char *value, struct err *err)
+{
+	(void)err;
+	options->acknowledge = is_true(value);
+	return 0;
 }
 
 static int set_strict(struct run_options *options, const char *value, struct err *err)
@@ -306,20 +280,27 @@ const struct option_row option_rows[] = {
 	{"job", 'j', "NAME", "REPRIEVE_JOB", set_job,
 		"the name that one job keeps across machines (default: the scheduler's id, else from the command)"},
 	{"notice", 0, "LIST", "REPRIEVE_NOTICE", set_notice,
-		"who announces a preemption: auto, none, or some of aws,gcp,azure,file:PATH (SIGTERM always does)"},
+		"who announces a preemption: auto, none, or some of aws,gcp,azure,alibaba,tencent,slurm,file:PATH,command:COMMAND\n"
+		"(SIGTERM always does)"},
+	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE", set_deadline,
+		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or seconds since 1970"},
+	{"deadline-notice", 0, "DURATION", "REPRIEVE_DEADLINE_NOTICE", set_deadline_notice,
+		"so long before a known end the job is asked to save (default: 120s)"},
+	{"acknowledge", 0, NULL, "REPRIEVE_ACKNOWLEDGE", set_acknowledge,
+		"tell Azure that it may take the machine, once everything is durable"},
 	{"grace", 0, "SECONDS", "REPRIEVE_GRACE", set_grace,
 		"time from SIGTERM to SIGKILL here (default: 30)"},
-	{"profile", 0, "NAME", "REPRIEVE_PROFILE", set_profile,
+	{"profile", 0, "NAME", "REPRIEVE_PROFILE", asking_options_set_profile,
 		"the framework that saves: auto (default), none, or a name that `reprieve explain profile` lists"},
-	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL", set_signal,
+	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL", asking_options_set_signal,
 		"what makes the job save: USR1, TERM, ..., flag, none, or auto: the flag where the job polls it, else SIGTERM (default)"},
-	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", set_command,
+	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", asking_options_set_command,
 		"a shell command that makes the job save"},
-	{"every", 0, "DURATION", "REPRIEVE_EVERY", set_every,
+	{"every", 0, "DURATION", "REPRIEVE_EVERY", asking_options_set_every,
 		"also ask for a checkpoint regularly; auto: as often as it pays"},
-	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF", set_mtbf,
+	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF", asking_options_set_mtbf,
 		"for --every auto: a machine is lost so often (default: as earlier attempts were, at first 4h)"},
-	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME", set_quiet_time,
+	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME", asking_options_set_quiet_time,
 		"a checkpoint is complete when nothing was written for so long (default: 1s)"},
 	{"flush-time", 0, "DURATION", "REPRIEVE_FLUSH_TIME", set_flush_time,
 		"when the job has ended, give up on a store that has taken nothing for so long (default: 60s)"},
@@ -367,6 +348,16 @@ const struct option_row option_rows[] = {
 		"start a named job also when this command has finished it"},
 	{"run-identity", 0, "USE", "REPRIEVE_RUN_IDENTITY", set_run_identity,
 		"on (default): one W&B run for all attempts, where its variables are unset; off"},
+	{"rewrite", 0, "FROM=TO", "REPRIEVE_REWRITE", add_rewrite,
+		"a signal that comes counts as another one: INT=TERM, HUP=none; may be given several times"},
+	{"forward", 0, "WHOM", "REPRIEVE_FORWARD", set_forward,
+		"signals are passed on to the job's main process: job (default), or to its process group: group"},
+	{"parent-death", 0, "SIGNAL", "REPRIEVE_PARENT_DEATH", set_parent_death,
+		"the signal that counts as received when the process that started us dies: TERM, ... (default: none)"},
+	{"success-code", 0, "CODE", "REPRIEVE_SUCCESS_CODE", add_success_code,
+		"an exit code of the job that is success, as 143; may be given several times"},
+	{"requeue", 0, "USE", "REPRIEVE_REQUEUE", set_requeue,
+		"auto (default): when a batch job of Slurm's is preempted and its work is durable, scontrol requeues it; off"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: refuse to start, and end with 74"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,

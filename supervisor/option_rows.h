@@ -1,4 +1,4 @@
-/* PRIVATE to options.c: the options of `reprieve run`, one row each. */
+/* PRIVATE to options.c and the files of such rows: the options of `reprieve run`, one row each. */
 #ifndef OPTION_ROWS_H
 #define OPTION_ROWS_H
 
@@ -17,6 +17,9 @@ struct option_row {
 	option_set_fn *set;
 	const char *help; /* a second line after '\n' */
 };
+
+/* PURE, for `set`: "30", "90s", "15m" or "2h". */
+int option_set_duration(const char *value, int64_t *milliseconds, struct err *err);
 
 #define OPTION_ROWS_MOST 60
 extern const struct option_row option_rows[];

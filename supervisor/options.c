@@ -160,6 +160,7 @@ int options_parse_run(
 		.quiet_ms = 1000,
 		.shield = true,
 		.run_identity = true,
+		.requeue = true,
 		.flush_ms = 60000,
 		.restore = RESTORE_LATEST,
 	};

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "labels.h"
+#include "relay.h"
 #include "retention_options.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -35,6 +36,8 @@ struct run_options {
 	bool directory_chosen;
 	const char *job; /* NULL: found out */
 	const char *notice;
+	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
+	int64_t deadline_notice_ms; /* how long before it the notice is given; 0: the default */
 	int64_t grace_ms;
 	enum ask_method ask;
 	bool signal_chosen, command_chosen; /* on the command line: not both */
@@ -57,8 +60,10 @@ struct run_options {
 	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool run_identity; /* for W&B, where its variables are unset */
 	bool rerun;        /* also when an earlier attempt has finished it */
+	bool requeue;      /* a preempted job of Slurm's is requeued */
 	bool strict;
 	bool dry_run;
+	bool acknowledge;         /* tells the cloud when nothing is left to be saved (Azure) */
 	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
 	const char *events;
 	const char *metrics;      /* address to serve them on; NULL: not */
@@ -72,6 +77,7 @@ struct run_options {
 	struct retention_options retention;    /* applied after each commit */
 	const char *tag;                       /* of every snapshot of this run; NULL: none */
 	int verbosity;                         /* -1 quiet, 0, 1 verbose */
+	struct relay relay;                    /* of the signals that are received */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 

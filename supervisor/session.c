@@ -163,6 +163,17 @@ char *session_path(const struct session *session, const char *name)
 	return session->directory ? text_format("%s/%s", session->directory, name) : NULL;
 }
 
+char *session_shared_place(void)
+{
+	for (int i = 0; i < PLACES; i++) {
+		auto_free char *above = place(i);
+
+		if (above && make_ours(above, NULL) == 0 && access(above, W_OK) == 0)
+			return take(&above);
+	}
+	return NULL;
+}
+
 /* A shared lock, so that two clients do not take each other for a supervisor. */
 static bool is_alive(const char *directory)
 {

@@ -2,14 +2,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "commit.h"
-#include "dir_watch.h"
+#include "directory_witness.h"
 #include "inspector.h"
-#include "network_fs.h"
-#include "poller.h"
+#include "never_quiet.h"
 #include "run_log.h"
 #include "save_shape.h"
 #include "sealing.h"
@@ -26,26 +23,21 @@
 
 #define LOOK_AGAIN_MS 1000
 #define CLOSED_EVERY_MS 200
-#define NEVER_QUIET_MS 30000
 
 struct tracker {
 	struct tracker_options options;
-	struct dir_watch *watch; /* NULL: not there yet, or it cannot be watched */
-	struct shim_link *link;  /* NULL: without the shim */
+	struct directory_witness *directory;
+	struct shim_link *link; /* NULL: without the shim */
 	struct sealing sealing;
 	struct unseen *unseen;
-	struct poller *poller;       /* NULL: the kernel tells of everything */
 	struct inspector *inspector; /* NULL: nobody looks into files */
 	struct timer timer;
-	char blindness[400];
+	struct recent_writers writers;
+	struct never_quiet never_quiet;
+	char blindness[400]; /* without the shim */
 
-	struct tracker_writer writers[TRACKER_WRITERS]; /* the newest ones, by the shim's word */
-	size_t writer_count;
-
-	int64_t busy_since_ms; /* 0: it is not */
-	bool warned;           /* that it is busy all the time */
-	bool saving;           /* told for this burst */
-	int64_t burst_step;    /* the highest of the burst's paths */
+	bool saving;        /* told for this burst */
+	int64_t burst_step; /* the highest of the burst's paths */
 	uint64_t sealed_generation;
 	int64_t sealed_step;
 	uint64_t sealed_shape; /* save_shape_of() then; 0: nothing was sealed */
@@ -111,17 +103,8 @@ static void touched(struct tracker *tracker, const char *path)
 
 static void remember_writer(struct tracker *tracker, pid_t pid)
 {
-	for (size_t i = 0; i < tracker->writer_count; i++)
-		if (tracker->writers[i].pid == pid) {
-			tracker->writers[i].ms = clock_monotonic_ms();
-			return;
-		}
-	unseen_watch(tracker->unseen, pid);
-	if (tracker->writer_count == TRACKER_WRITERS)
-		memmove(tracker->writers, tracker->writers + 1,
-			--tracker->writer_count * sizeof(tracker->writers[0]));
-	tracker->writers[tracker->writer_count++] =
-		(struct tracker_writer){.pid = pid, .ms = clock_monotonic_ms()};
+	if (recent_writers_note(&tracker->writers, pid, clock_monotonic_ms()))
+		unseen_watch(tracker->unseen, pid);
 }
 
 /* Decide once the whole batch has been handed in. */
@@ -136,8 +119,7 @@ static void process_saved(struct tracker *tracker, const struct shim_message *me
 {
 	int64_t now = clock_monotonic_ms();
 
-	if (tracker->watch)
-		dir_watch_drain(tracker->watch);
+	directory_witness_drain(tracker->directory);
 	if (message->step > tracker->burst_step)
 		tracker->burst_step = message->step;
 	sealing_saved(&tracker->sealing, message->pid, now);
@@ -159,8 +141,8 @@ static void shim_said(void *arg, const struct shim_message *message)
 		return;
 	}
 	/* What the kernel told until a file was closed is handed in before: what it tells later was written by somebody else. */
-	if (tracker->watch && message->event != SHIM_OPENED)
-		dir_watch_drain(tracker->watch);
+	if (message->event != SHIM_OPENED)
+		directory_witness_drain(tracker->directory);
 	sealing_shim(&tracker->sealing, message, clock_monotonic_ms());
 	if (commit_by_shim(tracker->options.profile, message))
 		sealing_commit(&tracker->sealing);
@@ -173,7 +155,7 @@ static void shim_said(void *arg, const struct shim_message *message)
 	touched(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
 }
 
-static void kernel_said(void *arg, const struct dir_event *event)
+static void directory_said(void *arg, const struct dir_event *event)
 {
 	struct tracker *tracker = arg;
 
@@ -197,47 +179,17 @@ static void drain(struct tracker *tracker)
 {
 	if (tracker->link)
 		shim_link_poll(tracker->link);
-	if (tracker->watch)
-		dir_watch_drain(tracker->watch);
+	directory_witness_drain(tracker->directory);
 }
 
 /* --- writers that nobody waits for --- */
 
-static bool is_gone(pid_t pid)
-{
-	auto_(bytes_release) struct bytes stat = {.limit = 8192};
-	char path[40];
-	const char *state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (file_read(path, &stat, NULL) < 0)
-		return true;
-	/* The name before the state may hold anything, a parenthesis too. */
-	state = memrchr(stat.data, ')', stat.size);
-	return !state || state + 2 >= (char *)stat.data + stat.size || state[2] == 'Z' ||
-	       state[2] == 'X';
-}
-
 static void look_for_dead_writers(struct tracker *tracker)
 {
-	for (size_t i = 0; i < tracker->writer_count;) {
-		pid_t pid = tracker->writers[i].pid;
-
-		if (!is_gone(pid)) {
-			i++;
-			continue;
-		}
-		tracker->writers[i] = tracker->writers[--tracker->writer_count];
+	for (pid_t pid; (pid = recent_writers_take_gone(&tracker->writers)) > 0;) {
 		drain(tracker); /* its last reports were queued before it ended */
 		sealing_process_ended(&tracker->sealing, pid, SEALING_GONE, clock_monotonic_ms());
 	}
-}
-
-static void forget_writer(struct tracker *tracker, pid_t pid)
-{
-	for (size_t i = 0; i < tracker->writer_count; i++)
-		if (tracker->writers[i].pid == pid)
-			tracker->writers[i] = tracker->writers[--tracker->writer_count];
 }
 
 /* How a process ends that was asked to save says nothing about what it saved. */
@@ -248,7 +200,7 @@ static void process_ended(struct tracker *tracker, pid_t pid, enum sealing_end e
 	drain(tracker);
 	sealing_process_ended(&tracker->sealing, pid,
 		end == SEALING_FAILED && asked ? SEALING_EXITED : end, clock_monotonic_ms());
-	forget_writer(tracker, pid);
+	recent_writers_forget(&tracker->writers, pid);
 	poll_soon(tracker);
 }
 
@@ -273,71 +225,9 @@ static enum shim_link_held held(void *arg, int pid, int descriptor)
 
 /* --- deciding --- */
 
-/* --- looking, where the kernel does not tell --- */
-
-static void look_found(void *arg, const char *path)
-{
-	kernel_said(arg, &(struct dir_event){.change = DIR_CHANGED, .path = path});
-}
-
 static void looked(void *arg)
 {
 	poll_soon(arg);
-}
-
-static void start_looking(struct tracker *tracker, bool all)
-{
-	if (!tracker->poller)
-		tracker->poller = poller_new(&(struct poller_options){.loop = tracker->options.loop,
-			.directory = tracker->options.workspace->directory,
-			.quiet_ms = tracker->options.quiet_ms,
-			.all = all,
-			.changed = look_found,
-			.looked = looked,
-			.arg = tracker});
-}
-
-/* The directory came after us, or events were lost: what is in it by now may have been written since. */
-static void catch_up(struct tracker *tracker)
-{
-	auto_(snapshot_files_release) struct snapshot_files files = {0};
-
-	if (workspace_files(tracker->options.workspace->directory, &files, NULL) < 0)
-		return;
-	for (size_t i = 0; i < files.count; i++)
-		look_found(tracker, files.items[i].path);
-}
-
-static void say_blind(struct tracker *tracker, const char *why)
-{
-	snprintf(tracker->blindness, sizeof(tracker->blindness),
-		"%.200s is looked through every %.1f s: %.150s",
-		tracker->options.workspace->directory,
-		(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000, why);
-}
-
-static void open_watch(struct tracker *tracker)
-{
-	const char *directory = tracker->options.workspace->directory;
-	const char *network;
-	struct err err;
-
-	if (tracker->watch || tracker->poller || !file_is_directory(directory))
-		return;
-	network = network_fs_of(directory);
-	if (dir_watch_open(tracker->options.loop, directory, kernel_said, tracker, &tracker->watch,
-		    &err) < 0)
-		say_blind(tracker, err.text);
-	else if (network)
-		snprintf(tracker->blindness, sizeof(tracker->blindness),
-			"%.200s is on %s, where the kernel does not tell what other machines "
-			"write: it is looked through every %.1f s",
-			directory, network,
-			(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000);
-	if (!tracker->watch || network || tracker->options.polls)
-		start_looking(tracker, tracker->started);
-	else if (tracker->started)
-		catch_up(tracker);
 }
 
 static void count_step(void *arg, const char *path)
@@ -349,21 +239,11 @@ static void count_step(void *arg, const char *path)
 		tracker->burst_step = step;
 }
 
-/* Events were lost, or some directories could not be watched. */
 static void catch_up_after_loss(struct tracker *tracker)
 {
-	if (!tracker->lost)
-		return;
+	if (tracker->lost)
+		directory_witness_catch_up(tracker->directory);
 	tracker->lost = false;
-	if (tracker->watch && !dir_watch_is_complete(tracker->watch) && !tracker->poller) {
-		log_warn("not all directories below %s can be watched (limit: "
-			 "fs.inotify.max_user_watches): it is looked through every %.1f s",
-			tracker->options.workspace->directory,
-			(double)look_interval_ms(tracker->options.quiet_ms, 0) / 1000);
-		start_looking(tracker, true);
-	} else if (!tracker->poller) {
-		catch_up(tracker);
-	}
 }
 
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
@@ -403,7 +283,7 @@ static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t
 	int64_t now = clock_monotonic_ms();
 
 	/* Once a second is enough for what has no event of its own: a directory that appears, writers that die unseen. */
-	if (verdict == SEALING_NOTHING && (tracker->watch || tracker->poller)) {
+	if (verdict == SEALING_NOTHING && directory_witness_is_open(tracker->directory)) {
 		loop_disarm(tracker->options.loop, &tracker->timer);
 		return;
 	}
@@ -413,42 +293,6 @@ static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t
 		tracker->closed_generation != sealing_generation(&tracker->sealing))
 		at_ms = now + CLOSED_EVERY_MS;
 	loop_arm(tracker->options.loop, &tracker->timer, at_ms);
-}
-
-static void name_one(void *arg, const char *path)
-{
-	const char **name = arg;
-
-	*name = path;
-}
-
-/* A file that stays open, or saves that follow each other too closely: then nothing is ever complete, and that must be known. */
-static void warn_if_never_quiet(struct tracker *tracker, enum sealing_verdict verdict)
-{
-	int64_t now = clock_monotonic_ms();
-	const char *open = NULL;
-
-	if (verdict != SEALING_BUSY) {
-		tracker->busy_since_ms = 0;
-		return;
-	}
-	if (tracker->busy_since_ms == 0)
-		tracker->busy_since_ms = now;
-	if (tracker->warned ||
-		now - tracker->busy_since_ms < NEVER_QUIET_MS + 10 * tracker->options.quiet_ms)
-		return;
-	tracker->warned = true;
-	sealing_each_open(&tracker->sealing, name_one, &open);
-	if (open)
-		log_warn("no checkpoint has become complete for %lld s, because %s is open for "
-			 "writing; if it is a log, keep it elsewhere or call it *.log",
-			(long long)(now - tracker->busy_since_ms) / 1000, open);
-	else
-		log_warn("no checkpoint has become complete for %lld s, because %s is never still "
-			 "for %.1f s; see --quiet-time",
-			(long long)(now - tracker->busy_since_ms) / 1000,
-			tracker->options.workspace->directory,
-			(double)tracker->options.quiet_ms / 1000);
 }
 
 bool tracker_is_saving(struct tracker *tracker)
@@ -491,9 +335,8 @@ static void look_for_unseen(struct tracker *tracker)
 /* What is still by the kernel's word has been so by the look of it, too. */
 static bool looked_after(struct tracker *tracker)
 {
-	return !tracker->poller ||
-	       poller_has_looked_since(tracker->poller,
-		       sealing_last_ms(&tracker->sealing) + tracker->options.quiet_ms / 2);
+	return directory_witness_covers(tracker->directory,
+		sealing_last_ms(&tracker->sealing) + tracker->options.quiet_ms / 2);
 }
 
 static void decide(struct tracker *tracker, bool at_once)
@@ -504,7 +347,7 @@ static void decide(struct tracker *tracker, bool at_once)
 	if (tracker->polling)
 		return;
 	tracker->polling = true;
-	open_watch(tracker);
+	directory_witness_open(tracker->directory, tracker->started);
 	drain(tracker);
 	catch_up_after_loss(tracker);
 	look_for_unseen(tracker);
@@ -523,7 +366,9 @@ static void decide(struct tracker *tracker, bool at_once)
 		verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
 	if (verdict == SEALING_BUSY)
 		tell_of_closed(tracker);
-	warn_if_never_quiet(tracker, verdict);
+	never_quiet_decided(&tracker->never_quiet, &tracker->sealing, verdict,
+		tracker->options.workspace->directory, tracker->options.quiet_ms,
+		clock_monotonic_ms());
 	rearm(tracker, verdict, at_ms);
 	tracker->polling = false;
 }
@@ -550,6 +395,14 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	tracker->timer.fired = timer_fired;
 	tracker->burst_step = tracker->sealed_step = -1;
 	sealing_init(&tracker->sealing, options->quiet_ms);
+	tracker->directory =
+		directory_witness_new(&(struct directory_witness_options){.loop = options->loop,
+			.directory = options->workspace->directory,
+			.quiet_ms = options->quiet_ms,
+			.polls = options->polls,
+			.said = directory_said,
+			.looked = looked,
+			.arg = tracker});
 	tracker->unseen = unseen_new(&(struct unseen_options){.loop = options->loop,
 		.directory = options->workspace->directory,
 		.sighted = writer_sighted,
@@ -579,10 +432,8 @@ void tracker_free(struct tracker *tracker)
 	if (!tracker)
 		return;
 	loop_disarm(tracker->options.loop, &tracker->timer);
-	if (tracker->watch)
-		dir_watch_close(tracker->watch);
 	unseen_free(tracker->unseen);
-	poller_free(tracker->poller);
+	directory_witness_free(tracker->directory);
 	inspector_free(tracker->inspector);
 	if (tracker->link)
 		shim_link_close(tracker->link);
@@ -613,7 +464,9 @@ void tracker_shield(struct tracker *tracker, enum shim_shield state)
 
 const char *tracker_blindness(const struct tracker *tracker)
 {
-	return tracker->blindness;
+	const char *said = directory_witness_blindness(tracker->directory);
+
+	return said[0] ? said : tracker->blindness;
 }
 
 void tracker_requested(struct tracker *tracker)
@@ -634,10 +487,9 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 {
 	bool clean = end == TRACKER_CLEAN;
 
-	open_watch(tracker);
+	directory_witness_open(tracker->directory, tracker->started);
 	drain(tracker);
-	if (tracker->poller)
-		poller_look_now(tracker->poller);
+	directory_witness_look_now(tracker->directory);
 	if (end == TRACKER_DOUBTFUL)
 		clean = tracker->sealed_shape != 0 &&
 			save_shape_of(&tracker->sealing) == tracker->sealed_shape;
@@ -690,10 +542,7 @@ char **tracker_open(struct tracker *tracker)
 	return list_of(tracker, sealing_each_open);
 }
 
-size_t tracker_writers(const struct tracker *tracker, struct tracker_writer *writers, size_t most)
+const struct recent_writers *tracker_writers(const struct tracker *tracker)
 {
-	size_t count = tracker->writer_count < most ? tracker->writer_count : most;
-
-	memcpy(writers, tracker->writers, count * sizeof(writers[0]));
-	return count;
+	return &tracker->writers;
 }

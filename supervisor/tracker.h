@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "profile.h"
+#include "recent_writers.h"
 #include "report_page.h"
 #include "shim/shim.h"
 #include "workspace.h"
@@ -91,14 +92,7 @@ char **tracker_open(struct tracker *tracker);
 /* Reads what is queued: is a save under way? */
 bool tracker_is_saving(struct tracker *tracker);
 
-/* A process that wrote checkpoints, and when it last opened, wrote or closed one of their files. */
-struct tracker_writer {
-	int64_t ms;
-	pid_t pid;
-};
-#define TRACKER_WRITERS 256
-
-/* Returns how many, at most TRACKER_WRITERS. */
-size_t tracker_writers(const struct tracker *tracker, struct tracker_writer *writers, size_t most);
+/* Borrowed. */
+const struct recent_writers *tracker_writers(const struct tracker *tracker);
 
 #endif

@@ -19,6 +19,7 @@ int cmd_checkpoint(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
 int cmd_mock(int argc, char **argv);
 int cmd_drill(int argc, char **argv);
 

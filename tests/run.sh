@@ -31,6 +31,9 @@ unit         | build-gcc   | 5
 build-asan   | install     | 10
 unit-asan    | build-asan  | 5
 stores       | build-gcc   | 20
+slurm        | build-gcc   | 10
+notices      | build-gcc   | 15
+containers   | build-gcc   | 20
 faults       | build-gcc   | 15
 store-faults | build-gcc   | 15
 build-clang  | install     | 10
@@ -140,9 +143,22 @@ run_pytest() {
 	without_randomisation "$python" -m pytest -p no:cacheprovider -q -rs --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" "$@"
 }
 
-lane_e2e() { run_pytest tests/e2e --ignore tests/e2e/test_writers.py; }
+lane_e2e() { run_pytest tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py; }
+lane_notices() { run_pytest tests/e2e/test_watch.py; }
 lane_writers() { run_pytest tests/e2e/test_writers.py; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
+
+# Also builds the program that needs no library but libc. The schemas of Kubernetes are in the servers' environment.
+lane_containers() {
+	if tests/servers/install.sh python; then python=$PWD/build/servers/python/bin/python; fi
+	run_pytest tests/containers
+}
+
+# Slurm's own daemons, all of them on the loopback.
+lane_slurm() {
+	bash examples/install_packages.sh slurm
+	run_pytest tests/slurm
+}
 
 # The script brings what the servers and the clouds' own clients are made of.
 lane_stores() {
@@ -156,7 +172,8 @@ lane_store-faults() {
 lane_e2e-asan() {
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1
 	run_pytest tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
-		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py
+		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py \
+		--ignore tests/e2e/test_watch.py
 }
 
 lane_bench() { bash tests/bench/run.sh --smoke build/supervisor/reprieve; }
@@ -214,7 +231,7 @@ PYTHON
 count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
-	e2e* | writers | faults | store*) count_pytest "$1" ;;
+	e2e* | writers | notices | containers | slurm | faults | store*) count_pytest "$1" ;;
 	frameworks)
 		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0

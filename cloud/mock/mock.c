@@ -21,6 +21,10 @@ static const struct {
 	[MOCK_GCP] = {"gcp", "GCE_METADATA_HOST", true, 30000, mock_gcp_answer},
 	[MOCK_AZURE] = {"azure", "REPRIEVE_AZURE_METADATA_ENDPOINT", false, 30000,
 		mock_azure_answer},
+	[MOCK_ALIBABA] = {"alibaba", "REPRIEVE_ALIBABA_METADATA_ENDPOINT", false, 300000,
+		mock_alibaba_answer},
+	[MOCK_TENCENT] = {"tencent", "REPRIEVE_TENCENT_METADATA_ENDPOINT", false, 120000,
+		mock_tencent_answer},
 };
 
 bool mock_cloud_named(const char *name, enum mock_cloud *cloud)
@@ -81,47 +85,29 @@ void mock_refresh(struct mock *mock)
 	}
 }
 
-static bool fault_applies(const struct mock_fault *fault, const struct httpd_request *request)
+/* With the mutex held. */
+static bool is_over_the_limit(struct mock *mock)
 {
-	return fault->count != 0 &&
-	       (!fault->method[0] || strcmp(fault->method, request->method) == 0) &&
-	       text_starts(request->path, fault->path);
-}
+	int64_t now = clock_monotonic_ms();
 
-/* True where the fault is the whole answer. */
-static bool answer_fault(const struct mock_fault *fault, const struct httpd_request *request,
-	struct httpd_reply *reply)
-{
-	if (fault->hang) {
-		cancel_sleep(request->cancel, CLOCK_NEVER / 2, NULL);
-		reply->manner = HTTPD_RESET;
-	} else if (fault->reset) {
-		reply->manner = HTTPD_RESET;
-	} else if (fault->html) {
-		mock_reply(reply, 200, "text/html", "%s",
-			"<!DOCTYPE html><html><body>Sign in to the network</body></html>\n");
-	} else if (fault->status) {
-		mock_reply(reply, fault->status, "text/plain", "fault %d\n", fault->status);
-	} else {
+	if (mock->limit == 0)
 		return false;
+	if (now - mock->locked.second_ms >= 1000) {
+		mock->locked.second_ms = now;
+		mock->locked.second_requests = 0;
 	}
+	if (mock->locked.second_requests++ < mock->limit)
+		return false;
+	mock->locked.throttled++;
 	return true;
-}
-
-static void spoil(const struct mock_fault *fault, struct httpd_reply *reply)
-{
-	if (fault->truncate)
-		reply->body.size /= 2;
-	if (fault->slow_ms) {
-		reply->manner = HTTPD_SLOW;
-		reply->pause_ms = fault->slow_ms;
-	}
 }
 
 static void handle(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	struct mock *mock = arg;
+	enum mock_cloud cloud = mock->cloud;
 	struct mock_fault fault = {0};
+	bool is_faulty, is_throttled;
 
 	if (text_starts(request->path, "/mock/")) {
 		mock_control_answer(mock, request, reply);
@@ -129,20 +115,24 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 	}
 	pthread_mutex_lock(&mock->mutex);
 	mock->locked.requests++;
-	if (fault_applies(&mock->locked.fault, request)) {
-		fault = mock->locked.fault;
-		if (fault.count > 0)
-			mock->locked.fault.count--;
-	}
+	mock_refresh(mock);
+	is_throttled = is_over_the_limit(mock);
+	is_faulty = mock_take_fault(mock, request, &fault);
 	pthread_mutex_unlock(&mock->mutex);
-	if (fault.count != 0 && answer_fault(&fault, request, reply))
+	if (is_throttled) {
+		mock_reply(reply, 429, "application/json", "{ \"error\": \"Too many requests\" }");
 		return;
+	}
+	if (is_faulty && mock_answer_fault(&fault, request, reply))
+		return;
+	if (is_faulty && fault.is_other)
+		cloud = fault.other;
 	pthread_mutex_lock(&mock->mutex);
 	mock_refresh(mock);
-	clouds[mock->cloud].answer(mock, request, reply);
+	clouds[cloud].answer(mock, request, reply);
 	pthread_mutex_unlock(&mock->mutex);
-	if (fault.count != 0)
-		spoil(&fault, reply);
+	if (is_faulty)
+		mock_spoil(&fault, reply);
 }
 
 static bool action_is_known(const char *action)
@@ -176,6 +166,9 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 	text_set(mock->vm_name, sizeof(mock->vm_name),
 		options->vm_name ? options->vm_name : "reprieve-mock_0");
 	text_set(mock->action, sizeof(mock->action), action);
+	mock->limit = options->limit;
+	mock->is_gke = options->is_gke;
+	mock->is_hardened = options->is_hardened;
 	file_nonce(mock->nonce);
 	init_lock(mock);
 	mock->locked.changes = 1;
@@ -237,8 +230,8 @@ int mock_fire(struct mock *mock, enum mock_event event, struct err *err)
 int mock_cancel(struct mock *mock, struct err *err)
 {
 	if (mock->cloud != MOCK_AZURE)
-		return err_set(err, ERR_INVALID, "%s never takes a notice back",
-			mock->cloud == MOCK_AWS ? "AWS" : "GCP");
+		return err_set(
+			err, ERR_INVALID, "%s never takes a notice back", clouds[mock->cloud].name);
 	pthread_mutex_lock(&mock->mutex);
 	mock->locked.stop = mock->locked.advice = (struct mock_fired){0};
 	mock->locked.fire_at_ms = CLOCK_NEVER;
@@ -282,9 +275,55 @@ uint64_t mock_requests(struct mock *mock)
 	return requests;
 }
 
-void mock_set_fault(struct mock *mock, const struct mock_fault *fault)
+const char *mock_value_set(const struct mock *mock, const char *path)
 {
+	for (size_t i = 0; i < MOCK_VALUES_MOST; i++)
+		if (mock->locked.values[i].path[0] &&
+			strcmp(mock->locked.values[i].path, path) == 0)
+			return mock->locked.values[i].body;
+	return NULL;
+}
+
+static int put_value(struct mock *mock, const char *path, const char *body)
+{
+	struct mock_value *place = NULL;
+
+	for (size_t i = MOCK_VALUES_MOST; i-- > 0;)
+		if (!mock->locked.values[i].path[0])
+			place = &mock->locked.values[i];
+	for (size_t i = 0; i < MOCK_VALUES_MOST; i++)
+		if (strcmp(mock->locked.values[i].path, path) == 0)
+			place = &mock->locked.values[i];
+	if (!place)
+		return -1;
+	text_set(place->path, sizeof(place->path), body ? path : "");
+	text_set(place->body, sizeof(place->body), body ? body : "");
+	mock->locked.changes++;
+	pthread_cond_broadcast(&mock->changed);
+	return 0;
+}
+
+int mock_set_value(struct mock *mock, const char *path, const char *body, struct err *err)
+{
+	int result;
+
+	if (!path || path[0] != '/' || strlen(path) >= sizeof(mock->locked.values[0].path) ||
+		(body && strlen(body) >= MOCK_BODY_MOST))
+		return err_set(err, ERR_INVALID,
+			"a path that begins with / and a body of up to %d bytes are needed",
+			MOCK_BODY_MOST - 1);
 	pthread_mutex_lock(&mock->mutex);
-	mock->locked.fault = *fault;
+	result = put_value(mock, path, body);
 	pthread_mutex_unlock(&mock->mutex);
+	return result < 0 ? err_set(err, ERR_INVALID, "more than %d values", MOCK_VALUES_MOST) : 0;
+}
+
+uint64_t mock_throttled(struct mock *mock)
+{
+	uint64_t throttled;
+
+	pthread_mutex_lock(&mock->mutex);
+	throttled = mock->locked.throttled;
+	pthread_mutex_unlock(&mock->mutex);
+	return throttled;
 }

@@ -23,12 +23,10 @@ static void error_page(struct httpd_reply *reply, int status, const char *title)
 		status, title, status, title);
 }
 
-static void give_token(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+void mock_give_token(struct mock *mock, const char *asked, struct httpd_reply *reply)
 {
 	struct mock_token *token = &mock->locked.tokens[mock->locked.next_token];
 	uint64_t ttl;
-	const char *asked = httpd_request_header(request, TTL_HEADER);
 
 	if (!text_to_u64(asked, 21600, &ttl) || ttl == 0) {
 		error_page(reply, 400, "Bad Request");
@@ -42,7 +40,7 @@ static void give_token(
 		reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%llu", (unsigned long long)ttl);
 }
 
-static const struct mock_token *find_token(const struct mock *mock, const char *text)
+const struct mock_token *mock_find_token(const struct mock *mock, const char *text)
 {
 	for (size_t i = 0; text && text[0] && i < MOCK_TOKENS_MOST; i++)
 		if (strcmp(mock->locked.tokens[i].text, text) == 0)
@@ -125,15 +123,17 @@ static void answer_get(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	const struct mock_token *token =
-		find_token(mock, httpd_request_header(request, "X-aws-ec2-metadata-token"));
+		mock_find_token(mock, httpd_request_header(request, "X-aws-ec2-metadata-token"));
 	const char *key = request->path + strlen("/latest/");
 
 	if (!token) {
 		error_page(reply, 401, "Unauthorized");
 		return;
 	}
-	if (!text_starts(request->path, "/latest/") ||
-		(!answer_notice(mock, key, reply) && !answer_static(mock, key, reply)))
+	if (mock_value_set(mock, request->path))
+		mock_reply(reply, 200, TEXT, "%s", mock_value_set(mock, request->path));
+	else if (!text_starts(request->path, "/latest/") ||
+		 (!answer_notice(mock, key, reply) && !answer_static(mock, key, reply)))
 		error_page(reply, 404, "Not Found");
 	httpd_reply_header(reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%lld",
 		(long long)(clock_left_ms(token->expires_ms) / 1000));
@@ -148,7 +148,7 @@ void mock_aws_answer(
 
 	httpd_reply_header(reply, "Server", "EC2ws");
 	if (is_put && is_token && !httpd_request_header(request, "X-Forwarded-For"))
-		give_token(mock, request, reply);
+		mock_give_token(mock, httpd_request_header(request, TTL_HEADER), reply);
 	/* Forwarded by a proxy, with a trailing slash, or under a versioned path: no words, as the real one does it. */
 	else if (is_put)
 		mock_reply(reply, 403, TEXT, "%s", "");

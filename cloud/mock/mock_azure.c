@@ -60,9 +60,15 @@ static void reply_json(struct httpd_reply *reply, json_t *document)
 
 static void list_events(const struct mock *mock, struct httpd_reply *reply)
 {
-	json_t *events = json_array();
+	const char *set = mock_value_set(mock, "/metadata/scheduledevents");
+	json_t *events;
 	char other[80];
 
+	if (set) {
+		mock_reply(reply, 200, JSON, "%s", set);
+		return;
+	}
+	events = json_array();
 	snprintf(other, sizeof(other), "%s9", mock->vm_name);
 	add_event(mock, events, &mock->locked.foreign, "Preempt", 'F', other);
 	add_event(mock, events, &mock->locked.advice, "Freeze", 'A', mock->vm_name);

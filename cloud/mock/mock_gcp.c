@@ -19,6 +19,8 @@ static const char *value_of(const struct mock *mock, const char *key)
 		{"instance/", "hostname\nid\nmachine-type\nmaintenance-"
 			      "event\nname\npreempted\nscheduling/\n"
 			      "zone\n"},
+		{"instance/upcoming-maintenance", "{ \"error\": \"no notifications have been "
+						  "received yet, try again later\" }"},
 		{"instance/id", "4520031799277581759"},
 		{"instance/machine-type", "projects/123456789012/machineTypes/a2-highgpu-1g"},
 		{"instance/zone", "projects/123456789012/zones/us-central1-a"},
@@ -31,6 +33,18 @@ static const char *value_of(const struct mock *mock, const char *key)
 		{"project/project-id", "reprieve-mock"},
 	};
 
+	char path[128];
+	const char *set;
+
+	snprintf(path, sizeof(path), BASE "%s", key);
+	set = mock_value_set(mock, path);
+	if (set)
+		return set;
+	/* What GKE's own server has, and nothing else (workload identity). */
+	if (mock->is_gke && text_starts(key, "instance/") && strcmp(key, "instance/") != 0 &&
+		strcmp(key, "instance/id") != 0 && strcmp(key, "instance/zone") != 0 &&
+		strcmp(key, "instance/hostname") != 0)
+		return NULL;
 	if (strcmp(key, "instance/preempted") == 0)
 		return mock->locked.stop.is_on ? "TRUE" : "FALSE";
 	if (strcmp(key, "instance/maintenance-event") == 0)
@@ -59,13 +73,17 @@ static void etag_of(const char *key, const char *value, char etag[17])
 static void wait_for_change(struct mock *mock, const char *key, const char *last, int64_t until_ms)
 {
 	for (;;) {
+		const char *value;
 		char etag[17];
 		int64_t at =
 			until_ms < mock->locked.fire_at_ms ? until_ms : mock->locked.fire_at_ms;
 		struct timespec limit;
 
 		mock_refresh(mock);
-		etag_of(key, value_of(mock, key), etag);
+		value = value_of(mock, key);
+		if (!value)
+			return; /* it was taken away */
+		etag_of(key, value, etag);
 		if (strcmp(etag, last) != 0 || clock_left_ms(until_ms) == 0 ||
 			mock->locked.stopping)
 			return;
@@ -114,6 +132,10 @@ static void answer_key(
 		wait_for_change(mock, key, last ? last : etag,
 			timeout ? clock_monotonic_ms() + (int64_t)seconds * 1000 : CLOCK_NEVER);
 	value = value_of(mock, key);
+	if (!value) {
+		error_page(reply, 404, "Not Found", request->path, "It was taken away:");
+		return;
+	}
 	etag_of(key, value, etag);
 	mock_reply(reply, 200, "application/text", "%s", value);
 	httpd_reply_header(reply, "ETag", "%s", etag);
@@ -125,7 +147,8 @@ void mock_gcp_answer(
 	const char *path = request->path;
 
 	httpd_reply_header(reply, "Metadata-Flavor", "Google");
-	httpd_reply_header(reply, "Server", "Metadata Server for VM");
+	httpd_reply_header(reply, "Server", "%s",
+		mock->is_gke ? "GKE Metadata Server" : "Metadata Server for VM");
 	httpd_reply_header(reply, "X-XSS-Protection", "0");
 	httpd_reply_header(reply, "X-Frame-Options", "SAMEORIGIN");
 	if (httpd_request_header(request, "X-Forwarded-For"))

@@ -10,7 +10,10 @@
 
 enum {
 	MOCK_TOKENS_MOST = 64,
-	MOCK_TOKEN_LENGTH = 32
+	MOCK_TOKEN_LENGTH = 32,
+	MOCK_FAULTS_MOST = 8,
+	MOCK_VALUES_MOST = 8,
+	MOCK_BODY_MOST = 4096
 };
 
 struct mock_token {
@@ -25,10 +28,18 @@ struct mock_fired {
 	int64_t at_ms, at_wall_ms;
 };
 
+/* What was put in place of the true answer. */
+struct mock_value {
+	char path[128]; /* "" where free */
+	char body[MOCK_BODY_MOST];
+};
+
 struct mock {
 	struct httpd *httpd;
 	enum mock_cloud cloud;
 	int64_t notice_ms;
+	unsigned limit;
+	bool is_gke, is_hardened;
 	char vm_name[64], action[16], host[32], url[64];
 	char nonce[33]; /* ids of this mock's events */
 	pthread_mutex_t mutex;
@@ -41,7 +52,13 @@ struct mock {
 		uint64_t requests;
 		struct mock_token tokens[MOCK_TOKENS_MOST];
 		size_t next_token;
-		struct mock_fault fault;
+		struct mock_fault faults[MOCK_FAULTS_MOST];
+		int64_t fault_set_ms[MOCK_FAULTS_MOST];
+		size_t fault_count;
+		struct mock_value values[MOCK_VALUES_MOST];
+		int64_t second_ms; /* when the second of the limit began */
+		unsigned second_requests;
+		uint64_t throttled;
 	} locked; /* under mutex */
 };
 
@@ -52,6 +69,10 @@ void mock_gcp_answer(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
 void mock_azure_answer(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+void mock_alibaba_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+void mock_tencent_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
 /* Without the mutex. */
 void mock_control_answer(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
@@ -59,6 +80,22 @@ void mock_control_answer(
 /* With the mutex held: fires what is due by time. */
 void mock_refresh(struct mock *mock);
 void mock_turn_on(struct mock *mock, struct mock_fired *fired, int64_t at_ms);
+
+/* With the mutex held: what was set for this path, or NULL. */
+const char *mock_value_set(const struct mock *mock, const char *path);
+
+/* With the mutex held (mock_aws.c): a new token for as many seconds as `ttl` says, or 400; a token that is good still, or NULL. */
+void mock_give_token(struct mock *mock, const char *ttl, struct httpd_reply *reply);
+const struct mock_token *mock_find_token(const struct mock *mock, const char *text);
+
+/* mock_fault.c. With the mutex held: the fault that this request meets, counted. */
+bool mock_take_fault(
+	struct mock *mock, const struct httpd_request *request, struct mock_fault *fault);
+/* Without it, for it may block. True where the fault is the whole answer. */
+bool mock_answer_fault(const struct mock_fault *fault, const struct httpd_request *request,
+	struct httpd_reply *reply);
+/* Spoils a true answer. */
+void mock_spoil(const struct mock_fault *fault, struct httpd_reply *reply);
 
 /* 200 or another status with a body by format. */
 void mock_reply(struct httpd_reply *reply, int status, const char *type, const char *format, ...)

@@ -1,7 +1,12 @@
 """`reprieve doctor` on file://."""
+import json
 import os
 import random
+import shlex
+import socket
+import subprocess
 
+import harness
 import pytest
 
 from harness import EXIT_USAGE, one_line
@@ -49,7 +54,7 @@ def test_a_store_that_cannot_be_made(place):
     (place.path / "file").write_text("x")
     result = doctor(place, store=f"file://{place.path}/file/store")
     assert result.code == 1
-    assert result.out.startswith("fail  store"), result
+    assert "\nfail  store" in result.out, result
     machine = doctor(place, "--json", store=f"file://{place.path}/file/store")
     assert machine.code == 1 and machine.json["level"] == "fail"
 
@@ -71,3 +76,59 @@ def test_usage(place, options):
     result = place.query("doctor", "--store", place.store, *options)
     assert result.code == EXIT_USAGE
     one_line(result)
+
+
+# --- this machine ---
+
+def machine(result):
+    return {row["check"]: row for row in result.json["machine"]}
+
+
+def test_a_machine_on_which_all_is_well(place):
+    rows = machine(doctor(place, "--json"))
+    assert {name: row["level"] for name, row in rows.items()} == {"notice": "ok", "shim": "ok", "init": "ok", "grace": "ok"}, rows
+    assert "SIGTERM alone" in rows["notice"]["text"]
+
+
+def test_sources_of_notices(place):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        place.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    result = doctor(place, "--json", "--notice", f"aws,file:{place.path}/notice")
+    of_aws, of_file = (row for row in result.json["machine"] if row["check"] == "notice")
+    assert result.code == 1 and result.json["level"] == "fail", result
+    assert of_aws["level"] == "fail" and of_aws["text"].startswith("notices from aws: ") and of_aws["fix"]
+    assert of_file["level"] == "ok" and "armed" in of_file["text"]
+
+
+def test_a_source_that_there_is_not(place):
+    result = doctor(place, "--json", "--notice", "aws,sun")
+    assert result.code == 1 and machine(result)["notice"]["level"] == "fail" and "sun" in machine(result)["notice"]["text"], result
+
+
+@pytest.mark.parametrize("content, word", [(None, "not found"), ("no library", "does not load")])
+def test_the_shim(place, content, word):
+    shim = place.path / "shim.so"
+    if content:
+        shim.write_text(content)
+    place.environment["REPRIEVE_SHIM_PATH"] = str(shim)
+    row = machine(doctor(place, "--json"))["shim"]
+    assert row["level"] == "warn" and word in row["text"] and row["fix"], row
+
+
+def test_process_1_is_a_shell(place):
+    if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True).returncode:
+        pytest.skip("no PID namespaces here")
+    command = f"{shlex.quote(str(harness.REPRIEVE))} doctor --json --measure 0 --store {place.store}; true"
+    said = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", command], env=place.environment, capture_output=True,
+                          text=True, timeout=harness.LIMIT)
+    row = {row["check"]: row for row in json.loads(said.stdout)["machine"]}["init"]
+    assert row["level"] == "warn" and "process 1 is sh" in row["text"], said
+
+
+def test_whether_a_checkpoint_fits_in_the_grace(place):
+    fits = machine(doctor(place, "--json", "--grace", "90", "--size", "1MB"))["grace"]
+    assert fits["level"] == "ok" and "1 min 30 s" in fits["text"], fits
+    place.environment["REPRIEVE_GRACE"] = "10"
+    assert "10 s from" in machine(doctor(place, "--json"))["grace"]["text"]
+    not_at_all = machine(doctor(place, "--json", "--size", "900TB"))["grace"]
+    assert not_at_all["level"] == "warn" and "--every" in not_at_all["fix"], not_at_all

@@ -74,17 +74,18 @@ def test_entrypoint(shell):
 
 @pytest.mark.long
 def test_requeue(shell):
-    """With a scontrol that only writes down how it was called: Slurm itself is not here."""
+    """With a scontrol that knows one running job, and writes down how it was called; tests/slurm has Slurm itself."""
     called = shell.path / "called"
     scontrol = shell.binaries / "scontrol"
-    scontrol.write_text(f"#!/bin/sh\necho \"$@\" >>'{called}'\n")
+    scontrol.write_text("#!/bin/sh\ncase $* in *show*) echo JobId=77 JobState=RUNNING Requeue=1 Restarts=0 BatchFlag=1 ;; "
+                        f"*) echo \"$@\" >>'{called}' ;; esac\n")
     scontrol.chmod(0o755)
     batch = shell.start(examples()["requeue"], SLURM_JOB_ID="77", PYTHONUNBUFFERED="1")
     wait_for("the training to begin", lambda: "step 20 " in batch.stdout.readline(), process=batch)
     batch.send_signal(signal.SIGTERM)
     out, err = batch.communicate(timeout=LIMIT)
     assert batch.returncode == 75, err
-    assert called.read_text() == "requeue 77\n"
+    assert called.read_text() == "requeue Incomplete 77\n"
     again = shell.start(examples()["requeue"], SLURM_JOB_ID="77")
     wait_for("the training to go on", lambda: "resumed from step" in again.stdout.readline(), process=again)
     again.send_signal(signal.SIGTERM)

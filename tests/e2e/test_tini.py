@@ -14,8 +14,8 @@ import pytest
 
 from harness import LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
 
-# Faults must end the process where they happen; the C library keeps 32 and 33; SIGCHLD is the supervisor's own business.
-FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
+# Faults must end the process where they happen (abort() unblocks its own); the C library keeps 32 and 33; SIGCHLD is the supervisor's own business.
+FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS}
 CATCHABLE = sorted(n for n in range(1, signal.SIGRTMAX + 1)
                    if n not in FAULTS | {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, 32, 33})
 STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
@@ -257,8 +257,8 @@ def test_reaps_zombies_by_the_thousand(tmp_path, role):
     with Supervised(tmp_path, [PYTHON, "-c", ORPHANS % 3000], prefix=role.prefix) as supervised:
         assert supervised.line() == "made"
         pid = role.pid(supervised)
-        wait_for("no zombie is left", lambda: not [c for c, state in children_of(pid) if state == "Z"], process=supervised.process)
-        assert len(children_of(pid)) == 1
+        # The last ones may not even have run yet.
+        wait_for("the job alone is left", lambda: len(children_of(pid)) == 1, process=supervised.process)
         assert supervised.end(b"\n")[0] == 6
 
 

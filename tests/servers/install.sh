@@ -4,7 +4,7 @@
 #	install.sh radosgw|python|azurite...
 #
 #	radosgw   Debian's: ceph-mon, ceph-osd, radosgw
-#	python    a virtual environment in build/servers/python: moto, and the clouds' own clients, which look at what we wrote
+#	python    a virtual environment in build/servers/python: moto, the clouds' own clients, which look at what we wrote, and the schemas of Kubernetes
 #	azurite   npm's, in build/servers/node
 #
 # What cannot be had here is said in one line, and the exit code is 77: those tests are skipped.

@@ -32,6 +32,7 @@ FIRST = "000001-000001"
 ENDS = 400  # seconds after which a run counts as hung: with a store that never answers, the last tries take minutes
 AT_ONCE = 40  # nearly all of the time is waiting between tries
 PATIENCE = "4s"  # where trying again is in vain
+AMPLE = "2m"  # where it must succeed in the end, on a machine that is busy with all the others, too
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(FAULTS.glob("*.json"))}
 # Said besides: how far it is, and where the store is.
 BESIDES = re.compile(r"^reprieve: ((saving|restoring)[^\n]*: [^\n]* of |store [^\n]*, credentials: )[^\n]*\n", re.M)
@@ -47,6 +48,8 @@ class Trial:
         environment = {**self.server.environment, **case.get("environment", {})}
         if phase in case.get("fails", {}) or phase in case.get("says", {}):
             environment["REPRIEVE_STORE_PATIENCE"] = PATIENCE
+        elif phase not in case.get("either", []):
+            environment["REPRIEVE_STORE_PATIENCE"] = AMPLE
         if case.get("credentials") == "renewed":
             environment.update(renewed_credentials(path))
             del environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]

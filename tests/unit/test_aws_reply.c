@@ -50,7 +50,6 @@ static void instance_action(void **state)
 		{"nothing, without a page", 404, "", VERDICT_NEGATIVE, "", 0},
 		{"terminate", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_POSITIVE, "terminate", 120000},
 		{"stop", 200, "{\"action\": \"stop\", \"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_POSITIVE, "stop", 120000},
-		{"hibernate freezes at once", 200, "{\"action\": \"hibernate\", \"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_POSITIVE, "hibernate", 0},
 		{"amazon-ec2-metadata-mock's tabs", 200, "{\n\t\"action\": \"terminate\",\n\t\"time\": \"2026-04-11T22:01:30Z\"\n}", VERDICT_POSITIVE, "terminate", 90000},
 		{"without the Z", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00\"}", VERDICT_POSITIVE, "terminate", 120000},
 		{"more members", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\", \"x\": [1]}", VERDICT_POSITIVE, "terminate", 120000},
@@ -94,6 +93,116 @@ static void instance_action(void **state)
 		}
 		if (verdict.kind == VERDICT_UNKNOWN)
 			assert_true(verdict.why[0]);
+	}
+}
+
+/* It goes on where it was frozen: to end the job would lose that. */
+static void hibernation_is_advice(void **state)
+{
+	const struct answer answer =
+		answer_of(200, "{\"action\": \"hibernate\", \"time\": \"2026-04-11T22:02:00Z\"}");
+	struct verdict verdict;
+
+	(void)state;
+	aws_action_reply(&answer, &verdict);
+	assert_int_equal(verdict.kind, VERDICT_POSITIVE);
+	assert_int_equal(verdict.notice.kind, NOTICE_ADVICE);
+	assert_string_equal(verdict.notice.identity, "hibernate");
+}
+
+static void lifecycle_states(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		enum verdict_kind kind;
+		enum notice_kind notice;
+	} rows[] = {
+		{404, PAGE_404, VERDICT_NEGATIVE, NOTICE_NONE},
+		{200, "InService", VERDICT_NEGATIVE, NOTICE_NONE},
+		{200, "Standby\n", VERDICT_NEGATIVE, NOTICE_NONE},
+		{200, "Detached", VERDICT_NEGATIVE, NOTICE_NONE},
+		{200, "Warmed:Running", VERDICT_NEGATIVE, NOTICE_NONE},
+		{200, "Warmed:Hibernated", VERDICT_POSITIVE, NOTICE_ADVICE},
+		{200, "Warmed:Stopped", VERDICT_POSITIVE, NOTICE_STOP},
+		{200, "Warmed:Terminated", VERDICT_POSITIVE, NOTICE_STOP},
+		{200, "Terminated", VERDICT_POSITIVE, NOTICE_STOP},
+		{200, "terminated", VERDICT_UNKNOWN, NOTICE_NONE},
+		{200, "", VERDICT_UNKNOWN, NOTICE_NONE},
+		{200, "<html>Terminated</html>", VERDICT_UNKNOWN, NOTICE_NONE},
+		{503, "Terminated", VERDICT_UNKNOWN, NOTICE_NONE},
+		{404, "{ \"error\": \"Not found\" }", VERDICT_UNKNOWN, NOTICE_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		struct verdict verdict;
+
+		aws_state_reply(&answer, &verdict);
+		if (verdict.kind != rows[i].kind || verdict.notice.kind != rows[i].notice)
+			fail_msg("%s: %d", rows[i].body, (int)verdict.kind);
+		if (verdict.notice.kind == NOTICE_STOP) {
+			assert_int_equal(verdict.notice.deadline_ms - NOW_MS, AWS_STATE_GUESSED_MS);
+			assert_true(verdict.notice.guessed);
+		}
+	}
+}
+
+#define MAINTENANCE(code, state, description, before, after)                                  \
+	"[{\"NotBefore\":\"" before "\",\"Code\":\"" code "\",\"Description\":\"" description \
+	"\",\"EventId\":\"instance-event-0d59937288b749b32\"" after ",\"State\":\"" state "\"}]"
+#define AFTER ",\"NotAfter\":\"21 Apr 2026 09:17:23 GMT\""
+
+static void scheduled_maintenance(void **state)
+{
+	// clang-format off
+	static const struct {
+		const char *name;
+		int status;
+		const char *body;
+		enum verdict_kind kind;
+		enum notice_kind notice;
+		size_t count; /* 0: one */
+	} rows[] = {
+		{"none", 200, "[]", VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"an imitation's none", 404, PAGE_404, VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"in ten days", 200, MAINTENANCE("system-reboot", "active", "scheduled reboot", "21 Apr 2026 09:00:43 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"without an end", 200, MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT", ""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"with an empty end", 200, MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT", ",\"NotAfter\":\"\""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"a day of one digit", 200, MAINTENANCE("instance-stop", "active", "", "1 May 2026 09:00:43 GMT", ""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"without a beginning", 200, MAINTENANCE("instance-stop", "active", "", "", ""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"in four minutes", 200, MAINTENANCE("instance-retirement", "active", "", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
+		{"now", 200, MAINTENANCE("instance-reboot", "active", "", "11 Apr 2026 21:59:30 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
+		{"its window is open for long", 200, MAINTENANCE("instance-reboot", "active", "", "11 Apr 2026 21:00:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"of the network, in four minutes", 200, MAINTENANCE("system-maintenance", "active", "", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"completed", 200, MAINTENANCE("system-reboot", "completed", "", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"cancelled, by its words", 200, MAINTENANCE("system-reboot", "active", "[Canceled] scheduled reboot", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"an object", 200, "{}", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"a list of something else", 200, "[1]", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"half", 200, "[{", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"a page", 200, "<html>", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+		{"busy", 503, "[]", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		struct aws_events events;
+
+		aws_maintenance_reply(&answer, &events);
+		if (events.kind != rows[i].kind || (events.count > 0) != (rows[i].notice != 0))
+			fail_msg("%s: %d", rows[i].name, (int)events.kind);
+		if (events.count == 0)
+			continue;
+		if (events.notices[0].kind != rows[i].notice)
+			fail_msg("%s: notice %d", rows[i].name, (int)events.notices[0].kind);
+		/* Near: once more, under another identity. */
+		assert_int_equal(events.count, rows[i].count ? rows[i].count : 1);
+		if (events.count == 2)
+			assert_string_not_equal(
+				events.notices[0].identity, events.notices[1].identity);
 	}
 }
 
@@ -166,8 +275,8 @@ static void the_way_in(void **state)
 		{"Google", {.status = 403, .foreign = true}, {.status = 403, .foreign = true}, true, AWS_FOREIGN},
 		{"throttled", {.status = 429}, {0}, true, AWS_UNDECIDED},
 		{"busy", {.status = 503}, {.status = 200, .shaped = true}, true, AWS_UNDECIDED},
-		{"refused while it starts", {0}, {0}, true, AWS_UNDECIDED},
-		{"a slow start", {.timed_out = true}, {0}, true, AWS_UNDECIDED},
+		{"refused while it starts", {0}, {0}, true, AWS_REFUSED},
+		{"a slow start", {.timed_out = true}, {0}, true, AWS_REFUSED},
 	};
 	// clang-format on
 
@@ -252,6 +361,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(instance_action),
+		cmocka_unit_test(hibernation_is_advice),
+		cmocka_unit_test(lifecycle_states),
+		cmocka_unit_test(scheduled_maintenance),
 		cmocka_unit_test(google_header_is_never_ec2),
 		cmocka_unit_test(rebalance),
 		cmocka_unit_test(the_way_in),

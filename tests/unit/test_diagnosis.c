@@ -149,8 +149,8 @@ static void test_what_fits(void **state)
 
 		probe.steps[PROBE_UPLOAD].took_ms = rows[i].took_ms;
 		diagnosis_of_store(&probe, "s3://b", rows[i].size, &diagnosis);
-		assert_string_equal(find(&diagnosis, "notice")->text, rows[i].text);
-		assert_int_equal(find(&diagnosis, "notice")->level, rows[i].level);
+		assert_string_equal(find(&diagnosis, "fit")->text, rows[i].text);
+		assert_int_equal(find(&diagnosis, "fit")->level, rows[i].level);
 	}
 }
 
@@ -169,7 +169,7 @@ static void test_what_was_not_tried_is_not_said(void **state)
 	diagnosis_of_store(&probe, "s3://b", 0, &diagnosis);
 	assert_int_equal(find(&diagnosis, "race")->level, DIAGNOSIS_WARN);
 	assert_int_equal(find(&diagnosis, "age")->level, DIAGNOSIS_WARN);
-	assert_null(find(&diagnosis, "notice"));
+	assert_null(find(&diagnosis, "fit"));
 }
 
 int main(void)

@@ -50,6 +50,7 @@ static void contents(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct file_content content = {
+			.source = "file",
 			.path = "/run/notice",
 			.text = rows[i].text,
 			.size = strlen(rows[i].text),
@@ -73,7 +74,8 @@ static void contents(void **state)
 static void identity_is_the_paths_end(void **state)
 {
 	char path[200];
-	struct file_content content = {.path = path, .appeared_wall_ms = 0, .seen_ms = 0};
+	struct file_content content = {
+		.source = "file", .path = path, .appeared_wall_ms = 0, .seen_ms = 0};
 	struct verdict verdict;
 
 	(void)state;

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+static const struct gcp_context usual = {.notice_ms = GCP_NOTICE_MS, .since_ms = CLOCK_NEVER};
+
 static void preempted_and_maintenance(void **state)
 {
 	// clang-format off
@@ -53,8 +55,8 @@ static void preempted_and_maintenance(void **state)
 		};
 		struct verdict preempted, maintenance;
 
-		gcp_preempted_reply(&answer, &preempted);
-		gcp_maintenance_reply(&answer, &maintenance);
+		gcp_preempted_reply(&answer, &usual, &preempted);
+		gcp_maintenance_reply(&answer, &usual, &maintenance);
 		if (preempted.kind != rows[i].preempted || maintenance.kind != rows[i].maintenance)
 			fail_msg("%s: %d %d", rows[i].name, (int)preempted.kind,
 				(int)maintenance.kind);
@@ -68,6 +70,112 @@ static void preempted_and_maintenance(void **state)
 		}
 		if (preempted.kind == VERDICT_ABSENT)
 			assert_non_null(strstr(preempted.why, "hostNetwork"));
+	}
+}
+
+static void a_longer_notice_where_configured(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+		int64_t notice_ms;
+	} rows[] = {
+		{"120s", true, 120000},
+		{"2m", true, 120000},
+		{"0", false, 0},
+		{"", false, 0},
+		{"1h", false, 0},
+		{"long", false, 0},
+	};
+	struct answer answer = {
+		.status = 200, .body = "TRUE", .size = 4, .flavor = "Google", .arrived_ms = 1000};
+	struct gcp_context context = usual;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool good = gcp_notice_parse(rows[i].text, &context.notice_ms);
+
+		if (good != rows[i].good)
+			fail_msg("%s", rows[i].text);
+		if (!good)
+			continue;
+		gcp_preempted_reply(&answer, &context, &verdict);
+		assert_int_equal(verdict.notice.deadline_ms, 1000 + rows[i].notice_ms);
+		assert_true(verdict.notice.guessed);
+	}
+}
+
+static void a_termination_for_maintenance_nears(void **state)
+{
+	static const char body[] = "TERMINATE_ON_HOST_MAINTENANCE";
+	static const struct {
+		int64_t since_ms, arrived_ms;
+		enum notice_kind kind;
+		int64_t deadline_ms;
+	} rows[] = {
+		{CLOCK_NEVER, 1000, NOTICE_ADVICE, CLOCK_NEVER},
+		{1000, 1000, NOTICE_ADVICE, CLOCK_NEVER},
+		{1000, 1000 + 54 * 60000, NOTICE_ADVICE, CLOCK_NEVER},
+		{1000, 1000 + 55 * 60000, NOTICE_STOP, 1000 + 60 * 60000},
+		{1000, 1000 + 61 * 60000, NOTICE_STOP, 1000 + 61 * 60000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct answer answer = {.status = 200,
+			.body = body,
+			.size = sizeof(body) - 1,
+			.flavor = "Google",
+			.arrived_ms = rows[i].arrived_ms};
+		const struct gcp_context context = {.since_ms = rows[i].since_ms};
+		struct verdict verdict;
+
+		gcp_maintenance_reply(&answer, &context, &verdict);
+		assert_int_equal(verdict.kind, VERDICT_POSITIVE);
+		assert_int_equal(verdict.notice.kind, rows[i].kind);
+		assert_true(verdict.notice.deadline_ms == rows[i].deadline_ms);
+	}
+}
+
+static void upcoming_maintenance(void **state)
+{
+	// clang-format off
+	static const struct {
+		const char *body;
+		enum verdict_kind kind;
+		const char *reason;
+	} rows[] = {
+		{"NONE", VERDICT_NEGATIVE, NULL},
+		{"{ \"error\": \"no notifications have been received yet, try again later\" }", VERDICT_NEGATIVE, NULL},
+		{"{ }", VERDICT_NEGATIVE, NULL},
+		{"{\"type\":\"SCHEDULED\",\"canReschedule\":true,\"windowStartTime\":\"2026-05-01T10:00:00Z\",\"windowEndTime\":\"2026-05-01T14:00:00Z\",\"maintenanceStatus\":\"PENDING\"}",
+			VERDICT_POSITIVE, "host maintenance is planned for 2026-05-01T10:00:00Z to 2026-05-01T14:00:00Z"},
+		{"{\"type\":\"UNSCHEDULED\",\"can_reschedule\":\"true\",\"window_start_time\":\"2026-05-01T03:00:00-07:00\",\"maintenance_status\":\"ONGOING\"}",
+			VERDICT_POSITIVE, "host maintenance goes on since 2026-05-01T10:00:00Z"},
+		{"{\"startTime\":\"2026-05-01T10:00:00Z\"}", VERDICT_POSITIVE, "host maintenance is planned for 2026-05-01T10:00:00Z"},
+		{"{\"type\":\"SCHEDULED\"}", VERDICT_UNKNOWN, NULL},
+		{"{\"windowStartTime\":", VERDICT_UNKNOWN, NULL},
+		{"soon", VERDICT_UNKNOWN, NULL},
+		{"<html>", VERDICT_UNKNOWN, NULL},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct answer answer = {.status = 200,
+			.body = rows[i].body,
+			.size = strlen(rows[i].body),
+			.flavor = "Google"};
+		struct verdict verdict;
+
+		gcp_upcoming_reply(&answer, &usual, &verdict);
+		if (verdict.kind != rows[i].kind)
+			fail_msg("%s: %d", rows[i].body, (int)verdict.kind);
+		if (verdict.kind != VERDICT_POSITIVE)
+			continue;
+		assert_int_equal(verdict.notice.kind, NOTICE_ADVICE);
+		assert_string_equal(verdict.notice.reason, rows[i].reason);
 	}
 }
 
@@ -95,6 +203,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(preempted_and_maintenance),
+		cmocka_unit_test(a_longer_notice_where_configured),
+		cmocka_unit_test(a_termination_for_maintenance_nears),
+		cmocka_unit_test(upcoming_maintenance),
 		cmocka_unit_test(etags),
 		cmocka_unit_test(backoff_stays_within_a_second),
 	};

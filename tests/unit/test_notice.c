@@ -56,10 +56,14 @@ static void sequences(void **state)
 		{"one of two is withdrawn, then the other", {
 			{STOP, "azure", "E1", 100, NOTICE_FIRST_STOP, 100},
 			{STOP, "azure", "E2", 60, NOTICE_EARLIER_DEADLINE, 60},
-			{GONE, "azure", "E2", 0, NOTICE_NOTHING_NEW, 100},
+			{GONE, "azure", "E2", 0, NOTICE_LATER_DEADLINE, 100},
 			{GONE, "azure", "E1", 0, NOTICE_ALL_CANCELLED, -1},
 			{GONE, "azure", "E1", 0, NOTICE_NOTHING_NEW, -1},
 			{STOP, "azure", "E3", 70, NOTICE_FIRST_STOP, 70}}},
+		{"the later of two is withdrawn", {
+			{STOP, "azure", "E1", 100, NOTICE_FIRST_STOP, 100},
+			{STOP, "azure", "E2", 160, NOTICE_NOTHING_NEW, 100},
+			{GONE, "azure", "E2", 0, NOTICE_WITHDRAWN, 100}}},
 		{"the same identity of another source is another notice", {
 			{STOP, "azure", "E1", 100, NOTICE_FIRST_STOP, 100},
 			{GONE, "aws", "E1", 0, NOTICE_NOTHING_NEW, 100}}},
@@ -70,7 +74,7 @@ static void sequences(void **state)
 			{ADVICE, "azure", "E1", CLOCK_NEVER, NOTICE_NOTHING_NEW, 100}}},
 		{"withdrawn advice is no news of a stop", {
 			{ADVICE, "gcp", "maintenance", CLOCK_NEVER, NOTICE_NEW_ADVICE, -1},
-			{GONE, "gcp", "maintenance", 0, NOTICE_NOTHING_NEW, -1},
+			{GONE, "gcp", "maintenance", 0, NOTICE_WITHDRAWN, -1},
 			{ADVICE, "gcp", "maintenance", CLOCK_NEVER, NOTICE_NEW_ADVICE, -1}}},
 		{"no notice", {
 			{NOTICE_NONE, "aws", "", 0, NOTICE_NOTHING_NEW, -1}}},

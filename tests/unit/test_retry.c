@@ -35,7 +35,9 @@ static void test_decisions(void **state)
 		/* patience */
 		{{RETRY_FAULT, 9, 30000, 30000, CLOCK_NEVER, -1, LEAST}, true, 0},
 		{{RETRY_FAULT, 9, 30001, 30000, CLOCK_NEVER, -1, LEAST}, false, 0},
-		{{RETRY_FAULT, 9, 25000, 30000, CLOCK_NEVER, -1, MOST}, false, 10000},
+		{{RETRY_FAULT, 9, 25000, 30000, CLOCK_NEVER, -1, MOST}, true, 5000},
+		{{RETRY_THROTTLED, 9, 25000, 30000, CLOCK_NEVER, 2000, MOST}, true, 5000},
+		{{RETRY_THROTTLED, 9, 25000, 30000, CLOCK_NEVER, 6000, LEAST}, false, 0},
 		{{RETRY_FAULT, 9, 30001, 30000, 3600000, -1, LEAST}, false, 0},
 		/* the last window: short pauses, and only the deadline ends it */
 		{{RETRY_FAULT, 9, 999999, 30000, 60000, -1, MOST}, true, 500},

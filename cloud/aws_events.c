@@ -1,0 +1,169 @@
+#include "aws_reply.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "dates.h"
+
+#include <string.h>
+
+/* --- the Auto Scaling group --- */
+
+enum state_effect {
+	STATE_UNKNOWN,
+	STATE_STAYS,
+	STATE_FREEZES,
+	STATE_ENDS,
+};
+
+static enum state_effect effect_of_state(const char *state)
+{
+	/* "Retrieving the target lifecycle state through instance metadata", EC2 Auto Scaling user guide. */
+	static const struct {
+		const char *state;
+		enum state_effect effect;
+	} rows[] = {
+		{"InService", STATE_STAYS},
+		{"Standby", STATE_STAYS},
+		{"Detached", STATE_STAYS},
+		{"Warmed:Running", STATE_STAYS},
+		{"Warmed:Hibernated", STATE_FREEZES},
+		{"Warmed:Stopped", STATE_ENDS},
+		{"Warmed:Terminated", STATE_ENDS},
+		{"Terminated", STATE_ENDS},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].state, state) == 0)
+			return rows[i].effect;
+	return STATE_UNKNOWN;
+}
+
+void aws_state_reply(const struct answer *answer, struct verdict *verdict)
+{
+	char state[64];
+
+	/* Not there before the first transition, nor outside of any group. */
+	if (answer->status == 404 && !answer->flavor && answer_first(answer) != '{') {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	if (answer->status != 200 || answer->flavor || !answer_text(answer, state, sizeof(state))) {
+		verdict_unexpected(verdict, answer);
+		return;
+	}
+	switch (effect_of_state(state)) {
+	case STATE_STAYS:
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	case STATE_FREEZES:
+		verdict_notice(verdict, NOTICE_ADVICE, "aws", "autoscaling", CLOCK_NEVER,
+			answer->arrived_ms, "the Auto Scaling group hibernates this instance");
+		return;
+	case STATE_ENDS:
+		verdict_notice(verdict, NOTICE_STOP, "aws", "autoscaling",
+			answer->arrived_ms + AWS_STATE_GUESSED_MS, answer->arrived_ms,
+			"the Auto Scaling group takes this instance out (%s)", state);
+		verdict->notice.guessed = true;
+		return;
+	case STATE_UNKNOWN:
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered an unknown lifecycle state");
+		return;
+	}
+}
+
+/* --- scheduled maintenance --- */
+
+/* Does the machine's run end with it? system-maintenance is of the network or the power, and need not. */
+static bool ends_the_run(const char *code)
+{
+	static const char *const codes[] = {
+		"instance-stop", "instance-retirement", "instance-reboot", "system-reboot"};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (strcmp(codes[i], code) == 0)
+			return true;
+	return false;
+}
+
+static bool is_ahead(json_t *event)
+{
+	const char *state = json_text_or(event, "State", "active");
+	const char *description = json_text_or(event, "Description", "");
+
+	return strcmp(state, "active") == 0 && !text_starts(description, "[Canceled]") &&
+	       !text_starts(description, "[Completed]");
+}
+
+static void add_advice(struct aws_events *events, const struct answer *answer, const char *identity,
+	const char *reason)
+{
+	struct verdict verdict;
+
+	if (events->count == AWS_EVENTS_MOST)
+		return;
+	verdict_notice(&verdict, NOTICE_ADVICE, "aws", identity, CLOCK_NEVER, answer->arrived_ms,
+		"%s", reason);
+	events->notices[events->count++] = verdict.notice;
+	events->kind = VERDICT_POSITIVE;
+}
+
+/* Advice, and once more when it is near: the window may be hours long, and nothing is gained by leaving before the machine does. */
+static void add_event(struct aws_events *events, const struct answer *answer, json_t *event)
+{
+	const char *code = json_text_or(event, "Code", "");
+	const char *id = json_text_or(event, "EventId", code);
+	char at[32] = "a time that was not told", until[40] = "", end[32];
+	auto_free char *reason = NULL, *near = NULL;
+	int64_t when, over, left = INT64_MAX;
+
+	if (dates_parse(json_text_or(event, "NotBefore", ""), &when)) {
+		left = when - answer->arrived_wall_ms;
+		dates_iso(when, at, sizeof(at));
+	}
+	/* Often missing or empty. */
+	if (dates_parse(json_text_or(event, "NotAfter", ""), &over)) {
+		text_set(until, sizeof(until), " to ");
+		text_set(until + 4, sizeof(until) - 4, dates_iso(over, end, sizeof(end)));
+	}
+	reason = text_format("scheduled maintenance: %s at %s%s", code, at, until);
+	add_advice(events, answer, id, reason);
+	if (ends_the_run(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -AWS_STALE_MS) {
+		near = text_format("%s near", id);
+		add_advice(events, answer, near, reason);
+	}
+}
+
+void aws_maintenance_reply(const struct answer *answer, struct aws_events *events)
+{
+	auto_json json_t *list = NULL;
+	struct verdict verdict;
+	json_t *event;
+	size_t i;
+
+	*events = (struct aws_events){.kind = VERDICT_UNKNOWN};
+	/* The real service has an empty list; imitations of it a 404. */
+	if (answer->status == 404 && !answer->flavor && answer_first(answer) != '{') {
+		events->kind = VERDICT_NEGATIVE;
+		return;
+	}
+	if (answer->status == 200 && !answer->flavor && answer_first(answer) == '[')
+		list = json_parse(answer->body, answer->size, NULL);
+	if (!list) {
+		verdict_unexpected(&verdict, answer);
+		text_set(events->why, sizeof(events->why), verdict.why);
+		return;
+	}
+	events->kind = VERDICT_NEGATIVE;
+	json_array_foreach(list, i, event)
+	{
+		if (!json_is_object(event) || !json_text_or(event, "Code", "")[0]) {
+			*events = (struct aws_events){.kind = VERDICT_UNKNOWN,
+				.why = "answered a list that is none of events"};
+			return;
+		}
+		if (is_ahead(event))
+			add_event(events, answer, event);
+	}
+}

@@ -1,0 +1,63 @@
+#include "command_reply.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* Not the command itself, which may hold secrets, and goes to no log and no webhook. FNV-1a. */
+static void name_after(const char *command, char identity[32])
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (const char *at = command; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+	snprintf(identity, 32, "command-%016llx", (unsigned long long)hash);
+}
+
+static void take_identity(const struct command_end *end, struct verdict *verdict)
+{
+	struct answer answer = {.body = end->text, .size = end->size};
+	auto_json json_t *object = NULL;
+	const char *id;
+
+	if (answer_first(&answer) != '{')
+		return;
+	object = json_parse(end->text, end->size, NULL);
+	id = json_text_or(object, "id", "");
+	if (id[0])
+		text_set(verdict->notice.identity, sizeof(verdict->notice.identity), id);
+}
+
+void command_reply(const struct command_end *end, struct verdict *verdict)
+{
+	char identity[32];
+	const struct file_content content = {
+		.source = "command",
+		.path = identity,
+		.text = end->text,
+		.size = end->size,
+		.appeared_wall_ms = end->seen_wall_ms,
+		.seen_ms = end->seen_ms,
+		.seen_wall_ms = end->seen_wall_ms,
+	};
+
+	name_after(end->command, identity);
+	if (!end->ended)
+		verdict_set(verdict, VERDICT_UNKNOWN,
+			"the command did not end by itself within its time: make it quick");
+	else if (end->code == COMMAND_NONE)
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+	else if (end->code == 126 || end->code == 127)
+		verdict_set(verdict, VERDICT_UNKNOWN,
+			"the command cannot be run (exit %d): see that it is there and executable",
+			end->code);
+	else if (end->code != COMMAND_NOTICE)
+		verdict_set(verdict, VERDICT_UNKNOWN,
+			"the command ended with %d: 0 is a notice, 1 is none", end->code);
+	else
+		file_reply(&content, verdict);
+	if (verdict->kind == VERDICT_POSITIVE)
+		take_identity(end, verdict);
+}

@@ -1,0 +1,268 @@
+/* A notice is a command that says so: for clouds and schedulers that nobody here knows. It is run every few seconds. */
+#include "command_reply.h"
+#include "provider.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum {
+	POLL_MS = 5000,
+	PATIENCE_MS = 30 * 1000,
+	OUTPUT_LIMIT = 64 * 1024,
+	STATUS_FD = 3,
+	DRAIN_READS = 16,
+};
+
+extern char **environ;
+
+struct session {
+	struct watcher *watcher;
+	const char *command;
+	pid_t pid;          /* of its group too; 0: none runs */
+	int output, status; /* what we read from */
+	struct bytes text;
+	char code[16]; /* the digits so far */
+	size_t code_size;
+	struct notice told; /* kind NONE: nothing was */
+};
+
+/*
+ * The exit status comes through a pipe: the supervisor is an init, and its loop reaps whatever ends, this too. What the command leaves in the
+ * background may keep its stdout open, but not that pipe.
+ */
+static const char script[] = "(eval \"$1\") 3>&-; echo $? >&3";
+
+/* Without the names by which the ranks of a job are known: the command is none of them. */
+static char **own_environment(void)
+{
+	static const char *const ranks[] = {"RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
+		"PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
+	size_t count = 0, kept = 0;
+	char **environment;
+
+	while (environ[count])
+		count++;
+	environment = memory_new((count + 1) * sizeof(*environment));
+	for (size_t i = 0; i < count; i++) {
+		bool is_rank = false;
+
+		for (size_t j = 0; j < sizeof(ranks) / sizeof(ranks[0]); j++)
+			is_rank |= text_starts(environ[i], ranks[j]);
+		if (!is_rank)
+			environment[kept++] = environ[i];
+	}
+	return environment;
+}
+
+static int spawn_in_group(struct session *session, int output, int status)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)script, (char *)"sh",
+		(char *)session->command, NULL};
+	auto_free char **environment = own_environment();
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int failed;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setpgroup(&attributes, 0);
+	posix_spawnattr_setflags(&attributes,
+		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, status, STATUS_FD);
+	failed = posix_spawn(&session->pid, "/bin/sh", &files, &attributes, argv, environment);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return failed;
+}
+
+/* Not below the numbers that the shell is given: a dup2() to itself would keep close-on-exec. */
+static int open_pipe(int ends[2])
+{
+	int low[2];
+
+	if (pipe2(low, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STATUS_FD + 1);
+		close(low[i]);
+	}
+	/* The command's end blocks as everybody expects it. */
+	return ends[0] < 0 || ends[1] < 0 || fcntl(ends[1], F_SETFL, 0) < 0 ? -1 : 0;
+}
+
+static int start(struct session *session, struct err *err)
+{
+	auto_close int output_read = -1, output_write = -1, status_read = -1, status_write = -1;
+	int output[2] = {-1, -1}, status[2] = {-1, -1};
+	bool opened = open_pipe(output) == 0 && open_pipe(status) == 0;
+	int failed = opened ? 0 : errno;
+
+	output_read = output[0];
+	output_write = output[1];
+	status_read = status[0];
+	status_write = status[1];
+	if (opened)
+		failed = spawn_in_group(session, output_write, status_write);
+	if (failed) {
+		session->pid = 0;
+		return err_os(err, failed, "the notice command cannot be started");
+	}
+	session->output = take_fd(&output_read);
+	session->status = take_fd(&status_read);
+	return 0;
+}
+
+/* What it has left in the background ends with it, else there would be one more of that every few seconds. The shell is reaped by whoever is
+ * first: the supervisor's loop, or this. */
+static void clear_up(struct session *session)
+{
+	kill(-session->pid, SIGKILL);
+	waitpid(session->pid, NULL, 0);
+	session->pid = 0;
+	close(session->output);
+	close(session->status);
+}
+
+/* False at the end of the file. */
+static bool drain(int fd, struct bytes *text)
+{
+	char piece[4096];
+	ssize_t count = 1;
+
+	/* Not for as long as there is something: some commands never stop talking. */
+	for (int reads = 0; reads < DRAIN_READS && count > 0; reads++)
+		if ((count = read(fd, piece, sizeof(piece))) > 0)
+			bytes_append(
+				text, piece, (size_t)count, NULL); /* what is too long is cut */
+	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static bool read_code(struct session *session)
+{
+	char *to = session->code + session->code_size;
+	ssize_t count = read(session->status, to, sizeof(session->code) - session->code_size - 1);
+
+	if (count < 0)
+		return errno == EAGAIN || errno == EINTR;
+	session->code_size += (size_t)count;
+	session->code[session->code_size] = '\0';
+	return count > 0 && !strchr(session->code, '\n');
+}
+
+static void wait_for_end(struct session *session)
+{
+	int64_t until = clock_monotonic_ms() + PATIENCE_MS;
+	struct pollfd waits[] = {
+		{.fd = session->status, .events = POLLIN},
+		{.fd = watcher_cancel(session->watcher)->fd, .events = POLLIN},
+		{.fd = session->output, .events = POLLIN},
+	};
+
+	while (!watcher_stopping(session->watcher) && clock_left_ms(until) > 0) {
+		if (poll(waits, 3, (int)clock_left_ms(until)) <= 0)
+			continue;
+		if (waits[2].revents && !drain(session->output, &session->text))
+			waits[2].fd = -1;
+		if (waits[0].revents && !read_code(session))
+			break;
+	}
+	drain(session->output, &session->text);
+}
+
+static void take_end(struct session *session)
+{
+	char *newline = strchr(session->code, '\n');
+	const struct command_end end = {
+		.command = session->command,
+		.ended = newline != NULL,
+		.code = atoi(session->code),
+		.text = (const char *)session->text.data,
+		.size = session->text.size,
+		.seen_ms = clock_monotonic_ms(),
+		.seen_wall_ms = clock_wall_ms(),
+	};
+	struct verdict verdict;
+	bool another;
+
+	command_reply(&end, &verdict);
+	if (verdict.kind == VERDICT_UNKNOWN) {
+		watcher_unknown(session->watcher, verdict.why);
+		return;
+	}
+	watcher_known(session->watcher);
+	another = verdict.kind != VERDICT_POSITIVE ||
+		  !text_equal(verdict.notice.identity, session->told.identity);
+	if (session->told.kind != NOTICE_NONE && another) {
+		struct notice gone = session->told;
+
+		session->told.kind = NOTICE_NONE;
+		gone.kind = NOTICE_CANCELLED;
+		gone.deadline_ms = CLOCK_NEVER;
+		gone.seen_ms = end.seen_ms;
+		text_set(gone.reason, sizeof(gone.reason), "the command says so no more");
+		watcher_notice(session->watcher, &gone);
+	}
+	if (verdict.kind == VERDICT_POSITIVE) {
+		session->told = verdict.notice;
+		watcher_notice(session->watcher, &verdict.notice);
+	}
+}
+
+static void poll_command(struct session *session)
+{
+	struct err err;
+
+	session->code_size = session->text.size = 0;
+	session->code[0] = '\0';
+	if (start(session, &err) < 0) {
+		watcher_unknown(session->watcher, err.text);
+		return;
+	}
+	wait_for_end(session);
+	clear_up(session);
+	if (!watcher_stopping(session->watcher))
+		take_end(session);
+}
+
+static void run(struct watcher *watcher)
+{
+	struct session session = {
+		.watcher = watcher,
+		.command = watcher_argument(watcher),
+		.text = {.limit = OUTPUT_LIMIT},
+	};
+
+	/* Not the command: it may hold a secret. */
+	watcher_set_endpoint(watcher, "a command");
+	do
+		poll_command(&session);
+	while (watcher_pause(watcher, POLL_MS));
+	bytes_release(&session.text);
+}
+
+static int check(const char *argument, struct err *err)
+{
+	if (!argument[0])
+		return err_set(err, ERR_INVALID,
+			"\"command\" needs one: write command:COMMAND, as the last of the list");
+	return 0;
+}
+
+const struct provider provider_command = {.name = "command", .run = run, .check = check};

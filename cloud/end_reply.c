@@ -1,0 +1,40 @@
+#include "end_reply.h"
+
+#include "base/text.h"
+#include "dates.h"
+
+/* As a duration it would be 31 years: it is a moment. */
+#define EPOCH_LEAST_SECONDS 1000000000u
+/* The year 9999. */
+#define EPOCH_MOST_SECONDS 253402300799u
+
+bool end_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, bool *is_span)
+{
+	uint64_t seconds;
+	int64_t span;
+
+	*is_span = false;
+	if (text_to_u64(text, EPOCH_MOST_SECONDS, &seconds) && seconds >= EPOCH_LEAST_SECONDS) {
+		*wall_ms = (int64_t)seconds * 1000;
+		return true;
+	}
+	if (text_to_duration_ms(text, &span)) {
+		*is_span = true;
+		*wall_ms = now_wall_ms + span;
+		return true;
+	}
+	return dates_parse(text, wall_ms);
+}
+
+int64_t end_notice_ms(int64_t left_ms, int64_t wanted_ms)
+{
+	return left_ms > wanted_ms || left_ms <= 0 ? wanted_ms : left_ms / 4;
+}
+
+enum end_phase end_decide(int64_t left_ms, int64_t notice_ms, int64_t *wait_ms)
+{
+	*wait_ms = left_ms > notice_ms ? left_ms - notice_ms : 0;
+	if (left_ms < -END_STALE_MS)
+		return END_STALE;
+	return *wait_ms > 0 ? END_AHEAD : END_NEAR;
+}

@@ -1,0 +1,69 @@
+/* Alibaba's and Tencent's metadata services: a time under spot/termination-time once the instance is reclaimed. */
+#include "mock_state.h"
+
+#include "base/clock.h"
+#include "dates.h"
+
+#include <string.h>
+#include <time.h>
+
+#define TEXT "text/plain"
+
+static void not_found(struct httpd_reply *reply)
+{
+	mock_reply(reply, 404, "text/html",
+		"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<html><head><title>404 - Not "
+		"Found</title></head></html>\n");
+}
+
+static void answer_key(const struct mock *mock, const char *path, const char *termination,
+	const char *at, const char *id, struct httpd_reply *reply)
+{
+	const char *set = mock_value_set(mock, path);
+
+	if (set)
+		mock_reply(reply, 200, TEXT, "%s", set);
+	else if (strcmp(path, "/latest/meta-data/instance-id") == 0)
+		mock_reply(reply, 200, TEXT, "%s", id);
+	else if (strcmp(path, termination) == 0 && mock->locked.stop.is_on)
+		mock_reply(reply, 200, TEXT, "%s", at);
+	else
+		not_found(reply);
+}
+
+void mock_alibaba_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+{
+	char at[32];
+
+	if (strcmp(request->method, "PUT") == 0 &&
+		strcmp(request->path, "/latest/api/token") == 0) {
+		mock_give_token(mock,
+			httpd_request_header(request, "X-aliyun-ecs-metadata-token-ttl-seconds"),
+			reply);
+		return;
+	}
+	/* In its hardened mode, no answer without a token. */
+	if (mock->is_hardened && !mock_find_token(mock, httpd_request_header(request,
+								"X-aliyun-ecs-metadata-token"))) {
+		mock_reply(reply, 403, TEXT, "%s", "");
+		return;
+	}
+	dates_iso(mock->locked.stop.at_wall_ms + mock->notice_ms, at, sizeof(at));
+	answer_key(mock, request->path, "/latest/meta-data/instance/spot/termination-time", at,
+		"i-bp67acfmxazb4ph0mock", reply);
+}
+
+void mock_tencent_answer(
+	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+{
+	/* Beijing's time, eight hours ahead, and not said. */
+	time_t seconds = (time_t)(mock->locked.stop.at_wall_ms + mock->notice_ms) / 1000 + 8 * 3600;
+	struct tm parts;
+	char at[32];
+
+	gmtime_r(&seconds, &parts);
+	strftime(at, sizeof(at), "%Y-%m-%d %H:%M:%S", &parts);
+	answer_key(mock, request->path, "/latest/meta-data/spot/termination-time", at,
+		"ins-0mock123", reply);
+}

@@ -1,0 +1,69 @@
+#include "termination_reply.h"
+
+#include "base/text.h"
+#include "dates.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const struct termination_form termination_alibaba = {.source = "alibaba", .id_prefix = "i-"};
+/* "2018-08-18 12:05:33", in Beijing's time and without saying so. */
+const struct termination_form termination_tencent = {
+	.source = "tencent", .id_prefix = "ins-", .zone_ms = 8 * 3600 * 1000};
+
+bool termination_instance_reply(const struct termination_form *form, const struct answer *answer)
+{
+	char id[64];
+
+	if (answer->status != 200 || answer->flavor || !answer_text(answer, id, sizeof(id)) ||
+		!text_starts(id, form->id_prefix) || !id[strlen(form->id_prefix)])
+		return false;
+	for (const char *at = id + strlen(form->id_prefix); *at; at++)
+		if (!isalnum((unsigned char)*at))
+			return false;
+	return true;
+}
+
+static bool has_zone(const char *text)
+{
+	return strchr(text, 'Z') || strchr(text, 'z') || strchr(text, '+') ||
+	       (strlen(text) > 10 && strchr(text + 10, '-'));
+}
+
+void termination_reply(
+	const struct termination_form *form, const struct answer *answer, struct verdict *verdict)
+{
+	char text[64], at[32];
+	int64_t when, left;
+
+	if (answer->status == 404 && !answer->flavor && answer_first(answer) != '{') {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	if (answer->status != 200 || answer->flavor || !answer_text(answer, text, sizeof(text))) {
+		verdict_unexpected(verdict, answer);
+		return;
+	}
+	if (!text[0]) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	if (!isdigit((unsigned char)text[0]) || !dates_parse(text, &when)) {
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a time");
+		return;
+	}
+	if (!has_zone(text))
+		when -= form->zone_ms;
+	left = when - answer->arrived_wall_ms;
+	dates_iso(when, at, sizeof(at));
+	if (left < -TERMINATION_STALE_MS) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "an old notice for %s is left over", at);
+		return;
+	}
+	if (left < 0)
+		left = 0;
+	if (left > TERMINATION_MOST_MS)
+		left = TERMINATION_MOST_MS;
+	verdict_notice(verdict, NOTICE_STOP, form->source, "termination", answer->arrived_ms + left,
+		answer->arrived_ms, "spot instance reclaimed at %s", at);
+}

@@ -1,0 +1,8 @@
+#!/bin/bash
+# An array: each element is a job of its own, with its own checkpoints, and is requeued alone. Its name in the store holds both numbers.
+#
+#	sbatch --array=0-9 examples/slurm/array.sh python train.py
+#
+#SBATCH --requeue --signal=B:TERM@120 --open-mode=append
+exec reprieve run --store "${REPRIEVE_STORE:-file://$HOME/runs}" --grace 110 \
+	--checkpoint-dir "checkpoints-$SLURM_ARRAY_TASK_ID" -- "$@"

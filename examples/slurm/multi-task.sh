@@ -1,0 +1,10 @@
+#!/bin/bash
+# Tasks on several nodes, each with checkpoints of its own. srun's processes get SIGTERM at the beginning of a grace time as well, and
+# without "B:" the signal goes to them. The first task has the job requeued, once; the others have KillWait to finish their upload.
+#
+#	sbatch --nodes=2 --ntasks=4 examples/slurm/multi-task.sh python train.py
+#
+#SBATCH --requeue --signal=TERM@120 --open-mode=append
+# shellcheck disable=SC2016 # each task expands its own number
+srun bash -c 'exec reprieve run --store "${REPRIEVE_STORE:-file://$HOME/runs}" --grace 110 \
+	--job "slurm-$SLURM_JOB_ID-$SLURM_PROCID" --checkpoint-dir "checkpoints-$SLURM_PROCID" -- "$@"' task "$@"

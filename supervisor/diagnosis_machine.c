@@ -1,0 +1,144 @@
+#include "diagnosis_machine.h"
+
+#include "base/text.h"
+#include "notice_text.h"
+
+#define WATCHES_FEW 1024
+
+static bool is_chosen(const char *notice)
+{
+	return notice && !text_equal(notice, "") && !text_starts(notice, "auto");
+}
+
+/* One that was asked for by name has to work; auto takes what there is. */
+static void source_row(const struct source_state *source, bool chosen, struct diagnosis *diagnosis)
+{
+	enum diagnosis_level bad = chosen ? DIAGNOSIS_FAIL : DIAGNOSIS_WARN;
+	char text[480];
+
+	notice_text_source(source, text, sizeof(text));
+	switch (source->health) {
+	case SOURCE_ARMED:
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "", "%s", text);
+		return;
+	case SOURCE_STARTING:
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_WARN,
+			text_equal(source->name, "azure")
+				? "try again: the first answer of Azure's may take two minutes"
+				: "see whether the endpoint can be reached from here",
+			"notices from %s: no answer yet", source->name);
+		return;
+	case SOURCE_UNKNOWN:
+	case SOURCE_UNAVAILABLE:
+		diagnosis_add(diagnosis, "notice", bad,
+			"until that is mended, SIGTERM alone announces a preemption here", "%s",
+			text);
+		return;
+	}
+}
+
+static void notice_rows(const struct machine_facts *facts, struct diagnosis *diagnosis)
+{
+	bool chosen = is_chosen(facts->notice);
+
+	if (facts->notice_error)
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_FAIL, "mend --notice", "%s",
+			facts->notice_error);
+	else if (facts->source_count == 0 && chosen)
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "",
+			"nothing is watched (--notice %s): SIGTERM alone announces a preemption",
+			facts->notice);
+	else if (facts->source_count == 0)
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "",
+			"this is no machine of a cloud that is known: SIGTERM alone announces a "
+			"preemption");
+	for (size_t i = 0; i < facts->source_count; i++)
+		source_row(&facts->sources[i], chosen, diagnosis);
+}
+
+static void shim_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+{
+	if (!facts->shim)
+		diagnosis_add(diagnosis, "shim", DIAGNOSIS_WARN,
+			"install libreprieve-shim.so beside reprieve, or name it in "
+			"REPRIEVE_SHIM_PATH",
+			"the preload library is not found: what is complete is judged by the "
+			"kernel's word alone");
+	else if (facts->shim_error)
+		diagnosis_add(diagnosis, "shim", DIAGNOSIS_WARN,
+			"use the one that was built for this system's C library",
+			"%s does not load: %s", facts->shim, facts->shim_error);
+	else
+		diagnosis_add(diagnosis, "shim", DIAGNOSIS_OK, "", "%s loads", facts->shim);
+}
+
+static bool is_shell(const char *name)
+{
+	static const char *const shells[] = {"sh", "bash", "dash", "ash", "ksh", "zsh", "busybox"};
+
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+		if (text_equal(name, shells[i]))
+			return true;
+	return false;
+}
+
+static void init_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+{
+	if (facts->subreaper_error)
+		diagnosis_add(diagnosis, "init", DIAGNOSIS_WARN, "make it PID 1 of the container",
+			"orphans of the job do not come to reprieve: %s", facts->subreaper_error);
+	else if (facts->init && is_shell(facts->init))
+		diagnosis_add(diagnosis, "init", DIAGNOSIS_WARN,
+			"write the entrypoint as a list, [\"reprieve\", \"run\", \"--\", ...], or "
+			"`exec reprieve run` in the script",
+			"process 1 is %s: a shell passes no SIGTERM on, so that stopping the "
+			"container tells the job nothing",
+			facts->init);
+	else
+		diagnosis_add(diagnosis, "init", DIAGNOSIS_OK, "",
+			"orphans come to reprieve; process 1 is %s",
+			facts->init ? facts->init : "not known");
+}
+
+static void watches_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+{
+	if (facts->watches >= 0 && facts->watches < WATCHES_FEW)
+		diagnosis_add(diagnosis, "inotify", DIAGNOSIS_WARN,
+			"sysctl fs.inotify.max_user_watches=65536",
+			"%lld directories can be watched: bigger trees are looked through again "
+			"and again",
+			(long long)facts->watches);
+}
+
+static void grace_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+{
+	bool fits = facts->transfer_ms <= facts->grace_ms;
+	char grace[32], need[32];
+
+	text_duration(facts->grace_ms, grace, sizeof(grace));
+	if (!fits)
+		diagnosis_add(diagnosis, "grace", DIAGNOSIS_WARN,
+			facts->kubernetes ? "raise terminationGracePeriodSeconds, and --grace with "
+					    "it; or save often (--every)"
+					  : "raise --grace, and with it what sends the SIGKILL; or "
+					    "save often (--every)",
+			"%s from SIGTERM to SIGKILL (--grace), and a whole checkpoint needs about "
+			"%s to the store",
+			grace, text_duration(facts->transfer_ms, need, sizeof(need)));
+	else
+		diagnosis_add(diagnosis, "grace", DIAGNOSIS_OK, "",
+			"%s from SIGTERM to SIGKILL (--grace)%s", grace,
+			facts->kubernetes ? "; terminationGracePeriodSeconds, which cannot be seen "
+					    "from here, has to be longer"
+					  : "");
+}
+
+void diagnosis_of_machine(const struct machine_facts *facts, struct diagnosis *diagnosis)
+{
+	*diagnosis = (struct diagnosis){0};
+	notice_rows(facts, diagnosis);
+	shim_row(facts, diagnosis);
+	init_row(facts, diagnosis);
+	watches_row(facts, diagnosis);
+	grace_row(facts, diagnosis);
+}

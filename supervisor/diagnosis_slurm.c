@@ -1,0 +1,256 @@
+#include "diagnosis_slurm.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUE_SIZE 256
+#define KILL_WAIT_SHORT 30 /* seconds; Slurm's default, and the default of --grace */
+#define GRACE_SHORT 30
+#define REQUEUE_LIMIT_LOW 5
+
+/*
+ * "KEY=VALUE" between blanks, and "KEY   = VALUE to the end of the line" of show config. False, and "", where it is not there.
+ */
+static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
+{
+	size_t length = strlen(key);
+
+	value[0] = '\0';
+	for (const char *at = text; at && (at = strstr(at, key)); at += length) {
+		const char *after = at + length;
+		bool of_config = *after == ' ';
+		size_t size;
+
+		after += strspn(after, " ");
+		if ((at != text && !isspace((unsigned char)at[-1])) || *after != '=')
+			continue;
+		after++;
+		if (of_config)
+			after += strspn(after, " ");
+		size = strcspn(after, of_config ? "\n" : " \n");
+		snprintf(value, VALUE_SIZE, "%.*s", (int)size, after);
+		return true;
+	}
+	return false;
+}
+
+/* "30 sec", "5", "00:00:10" is not among them; -1: no number there. */
+static long number_of(const char *text, const char *key)
+{
+	char value[VALUE_SIZE];
+
+	if (!value_of(text, key, value) || !isdigit((unsigned char)value[0]))
+		return -1;
+	return strtol(value, NULL, 10);
+}
+
+/* --- the rows --- */
+
+static void requeue_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	long of_job = number_of(texts->job, "Requeue"), batch = number_of(texts->job, "BatchFlag");
+
+	if (batch == 0)
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit a script with sbatch",
+			"this job has no batch script (srun, salloc): it cannot be requeued");
+	else if (of_job == 0)
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_FAIL,
+			"submit it with sbatch --requeue", "this job may not be requeued");
+	else if (of_job > 0)
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_OK, "", "this job may be requeued");
+	else if (number_of(texts->config, "JobRequeue") == 0)
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit with sbatch --requeue",
+			"jobs are not requeued unless they ask for it (JobRequeue=0)");
+	else
+		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_OK, "",
+			"jobs may be requeued (JobRequeue=1)");
+}
+
+static void limit_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	long limit = number_of(texts->config, "MaxBatchRequeue");
+
+	if (limit >= 0)
+		diagnosis_add(diagnosis, "requeues",
+			limit < REQUEUE_LIMIT_LOW ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+			limit < REQUEUE_LIMIT_LOW ? "raise MaxBatchRequeue; scontrol release JOB"
+						  : "",
+			"Slurm holds a job that it has requeued %ld times by itself "
+			"(MaxBatchRequeue)",
+			limit);
+}
+
+static bool has_75(const char *list)
+{
+	for (const char *at = list; *at;) {
+		char *end;
+		long first = strtol(at, &end, 10), last = first;
+
+		if (end == at)
+			return false;
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		if (first <= 75 && 75 <= last)
+			return true;
+		at = end + (*end == ',');
+	}
+	return false;
+}
+
+static void exit_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	char value[VALUE_SIZE], hold[VALUE_SIZE];
+
+	value_of(texts->config, "RequeueExit", value);
+	value_of(texts->config, "RequeueExitHold", hold);
+	if (has_75(hold))
+		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_FAIL,
+			"take 75 out of RequeueExitHold",
+			"exit code 75 (preempted, durable) holds the job for an administrator");
+	else if (has_75(value))
+		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_OK, "",
+			"exit code 75 requeues a job (RequeueExit), also where there is no "
+			"scontrol");
+	else
+		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_OK, "",
+			"exit code 75 requeues nothing (RequeueExit): in a container without "
+			"scontrol a job is not requeued");
+}
+
+static void kill_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	long wait = number_of(texts->config, "KillWait");
+
+	if (wait >= 0)
+		diagnosis_add(diagnosis, "kill wait",
+			wait < KILL_WAIT_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+			wait < KILL_WAIT_SHORT ? "get the notice earlier (--signal=B:TERM@120), or "
+						 "give run a --grace below that"
+					       : "",
+			"from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
+}
+
+static void grace_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	char parameters[VALUE_SIZE], of_old[VALUE_SIZE];
+	long grace = number_of(texts->partition, "GraceTime");
+
+	/* The name until 20.11 and up to 22.05, and the one since. */
+	value_of(texts->config, "PreemptParameters", parameters);
+	value_of(texts->config, "SlurmctldParameters", of_old);
+	if (grace == 0)
+		diagnosis_add(diagnosis, "grace", DIAGNOSIS_WARN,
+			"set GraceTime of the partition or QOS",
+			"preemption gives no time but KillWait (GraceTime=0)");
+	else if (grace > 0)
+		diagnosis_add(diagnosis, "grace",
+			grace < GRACE_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+			grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
+			"preemption gives %ld s (GraceTime)", grace);
+	if (strstr(parameters, "send_user_signal") || strstr(of_old, "preempt_send_user_signal"))
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "",
+			"the signal of --signal is sent when a job is preempted, to the batch "
+			"script too");
+	else
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_WARN,
+			"start it with srun reprieve run, or set send_user_signal "
+			"(PreemptParameters; before 23.02 preempt_send_user_signal in "
+			"SlurmctldParameters) and use --signal=B:TERM@120",
+			"a preempted batch script hears nothing until its grace time is over: only "
+			"what srun started gets SIGTERM before");
+}
+
+static void preempt_rows(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	char type[VALUE_SIZE], mode[VALUE_SIZE];
+
+	if (!value_of(texts->config, "PreemptType", type))
+		return;
+	if (strstr(type, "none")) {
+		diagnosis_add(diagnosis, "preempt", DIAGNOSIS_OK, "",
+			"no job preempts another (%s)", type);
+		return;
+	}
+	if (!value_of(texts->partition, "PreemptMode", mode))
+		value_of(texts->config, "PreemptMode", mode);
+	if (strstr(mode, "REQUEUE"))
+		diagnosis_add(
+			diagnosis, "preempt", DIAGNOSIS_OK, "", "what is preempted is requeued");
+	else if (strstr(mode, "OFF")) {
+		diagnosis_add(
+			diagnosis, "preempt", DIAGNOSIS_OK, "", "jobs are not preempted here");
+		return;
+	} else
+		diagnosis_add(diagnosis, "preempt", DIAGNOSIS_WARN, "PreemptMode=REQUEUE",
+			strstr(mode, "SUSPEND")
+				? "what is preempted is stopped where it is, not moved (%s)"
+				: "what is preempted is cancelled (%s): it comes back only if run "
+				  "has its notice, and requeues it in time",
+			mode);
+	grace_row(texts, diagnosis);
+}
+
+static bool script_says_signal(const char *script)
+{
+	for (const char *line = script; line && *line; line += *line == '\n') {
+		size_t length = strcspn(line, "\n");
+		auto_free char *text = text_copy_n(line, length);
+
+		if (text_starts(text, "#SBATCH") && strstr(text, "--signal"))
+			return true;
+		line += length;
+	}
+	return false;
+}
+
+static void signal_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	if (!texts->script)
+		return;
+	if (script_says_signal(texts->script))
+		diagnosis_add(
+			diagnosis, "signal", DIAGNOSIS_OK, "", "the script asks for a --signal");
+	else
+		diagnosis_add(diagnosis, "signal", DIAGNOSIS_WARN, "#SBATCH --signal=B:TERM@120",
+			"the script asks for no signal ahead of the time limit (on sbatch's "
+			"command line, perhaps)");
+}
+
+static void log_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	bool appends = texts->log_appends > 0;
+
+	if (texts->log_appends < 0)
+		appends = number_of(texts->config, "JobFileAppend") > 0;
+	diagnosis_add(diagnosis, "log", appends ? DIAGNOSIS_OK : DIAGNOSIS_WARN,
+		appends ? "" : "#SBATCH --open-mode=append",
+		appends ? "a requeued job goes on writing behind its log"
+			: "a requeued job overwrites its log, unless it says --open-mode=append");
+}
+
+void diagnosis_of_slurm(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	*diagnosis = (struct diagnosis){0};
+	requeue_row(texts, diagnosis);
+	limit_row(texts, diagnosis);
+	exit_row(texts, diagnosis);
+	kill_row(texts, diagnosis);
+	preempt_rows(texts, diagnosis);
+	signal_row(texts, diagnosis);
+	log_row(texts, diagnosis);
+}
+
+bool diagnosis_slurm_partition(const char *job, char *name, size_t capacity)
+{
+	char value[VALUE_SIZE];
+
+	if (!value_of(job, "Partition", value) || !value[0] || strlen(value) >= capacity)
+		return false;
+	text_set(name, capacity, value);
+	return true;
+}

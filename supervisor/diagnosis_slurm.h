@@ -1,0 +1,25 @@
+/*
+ * PURE. What Slurm's configuration means for a job that wants to save before it is preempted, and to run again: one line per trap.
+ * slurm.conf(5), sbatch(1), scontrol(1); tried with 22.05.
+ */
+#ifndef DIAGNOSIS_SLURM_H
+#define DIAGNOSIS_SLURM_H
+
+#include "diagnosis.h"
+
+/* What scontrol printed; NULL: not asked, or it did not say. */
+struct slurm_texts {
+	const char *config;    /* show config */
+	const char *job;       /* --oneliner show job ID, of the job that we are in */
+	const char *partition; /* --oneliner show partition, of that job's */
+	const char *script;    /* write batch_script ID - */
+	int log_appends;       /* of the file that this job's output goes to: 1, 0; -1: not known */
+};
+
+/* At most 9 rows. */
+void diagnosis_of_slurm(const struct slurm_texts *texts, struct diagnosis *diagnosis);
+
+/* The partition of a job in `scontrol --oneliner show job`. False where it is not there, or does not fit. */
+bool diagnosis_slurm_partition(const char *job, char *name, size_t capacity);
+
+#endif

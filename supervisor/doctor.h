@@ -1,0 +1,19 @@
+/* Looks at what diagnosis_*.h judges. Both run small programs, and block for seconds at most. */
+#ifndef DOCTOR_H
+#define DOCTOR_H
+
+#include "diagnosis.h"
+
+struct doctor_options {
+	const char *notice;  /* as --notice of run; NULL: auto */
+	int64_t grace_ms;    /* as --grace of run */
+	int64_t transfer_ms; /* that a whole checkpoint needs; -1: not known */
+};
+
+/* Watches for notices until each source has answered, 5 s at most, and starts one program with the shim. */
+void doctor_of_machine(const struct doctor_options *options, struct diagnosis *diagnosis);
+
+/* False where there is no Slurm: scontrol is not there, or does not answer. */
+bool doctor_of_slurm(struct diagnosis *diagnosis);
+
+#endif

@@ -1,0 +1,116 @@
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "child.h"
+#include "cloud/cloud.h"
+#include "diagnosis_machine.h"
+#include "doctor.h"
+#include "preload.h"
+#include "program_output.h"
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SOURCES_MS 5000
+#define LOOK_EVERY_MS 20
+#define SHIM_MS 5000
+
+static void ignore_notice(void *arg, const struct notice *notice)
+{
+	(void)arg, (void)notice;
+}
+
+static void ignore_health(void *arg, const struct source_state *state)
+{
+	(void)arg, (void)state;
+}
+
+static bool any_is_starting(const struct source_state *states, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (states[i].health == SOURCE_STARTING)
+			return true;
+	return false;
+}
+
+/* Until each has answered, or for long enough. */
+static size_t look_at_sources(
+	const char *notice, struct source_state states[CLOUD_SOURCES_MOST], struct err *err)
+{
+	auto_free char *shared = session_shared_place();
+	struct cloud_options options = {.sources = notice,
+		.shared_directory = shared,
+		.notice = ignore_notice,
+		.health = ignore_health};
+	int64_t until_ms = clock_monotonic_ms() + SOURCES_MS;
+	struct cloud_watch *watch;
+	size_t count;
+
+	*err = (struct err){0};
+	if (cloud_watch_start(&options, &watch, err) < 0)
+		return 0;
+	for (;;) {
+		struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
+
+		count = cloud_watch_states(watch, states, CLOUD_SOURCES_MOST);
+		if (!any_is_starting(states, count) || clock_left_ms(until_ms) <= 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	cloud_watch_stop(watch);
+	return count < CLOUD_SOURCES_MOST ? count : CLOUD_SOURCES_MOST;
+}
+
+/* What the loader says when a program starts with it; NULL: nothing. The caller frees. */
+static char *shim_error(const char *shim)
+{
+	auto_free char *preload = text_format("LD_PRELOAD=%s", shim);
+	char *const argv[] = {(char *)"env", preload, (char *)"true", NULL};
+	auto_free char *said = NULL;
+	struct err err;
+
+	if (program_output(argv, SHIM_MS, &said, &err) < 0)
+		return text_copy(err.text);
+	said[strcspn(said, "\n")] = '\0';
+	return said[0] ? take(&said) : NULL;
+}
+
+/* The first line of a small file; NULL where it cannot be read. The caller frees. */
+static char *line_of(const char *path)
+{
+	auto_(bytes_release) struct bytes text = {.limit = 4096};
+	const uint8_t *end;
+
+	if (file_read(path, &text, NULL) < 0 || text.size == 0)
+		return NULL;
+	end = memchr(text.data, '\n', text.size);
+	return text_copy_n((const char *)text.data, end ? (size_t)(end - text.data) : text.size);
+}
+
+void doctor_of_machine(const struct doctor_options *options, struct diagnosis *diagnosis)
+{
+	struct source_state sources[CLOUD_SOURCES_MOST];
+	struct err notice_error, subreaper_error;
+	auto_free char *init = line_of("/proc/1/comm");
+	auto_free char *watches = line_of("/proc/sys/fs/inotify/max_user_watches");
+	auto_free char *shim = NULL, *shim_said = NULL;
+	struct machine_facts facts = {.notice = options->notice,
+		.sources = sources,
+		.init = init,
+		.kubernetes = getenv("KUBERNETES_SERVICE_HOST") != NULL,
+		.grace_ms = options->grace_ms,
+		.watches = watches ? strtoll(watches, NULL, 10) : -1,
+		.transfer_ms = options->transfer_ms};
+
+	facts.source_count = look_at_sources(options->notice, sources, &notice_error);
+	facts.notice_error = notice_error.text[0] ? notice_error.text : NULL;
+	if (preload_find(&shim, NULL) == 0)
+		facts.shim_error = shim_said = shim_error(shim);
+	facts.shim = shim;
+	if (child_prepare(&subreaper_error) < 0)
+		facts.subreaper_error = subreaper_error.text;
+	diagnosis_of_machine(&facts, diagnosis);
+}

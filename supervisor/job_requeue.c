@@ -1,0 +1,95 @@
+/* The last thing that a preempted job does under Slurm: it asks to be started again. */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "job.h"
+#include "program_output.h"
+#include "slurm_requeue.h"
+
+#include <stdlib.h>
+
+/* A controller with many jobs to preempt at once is slow. What we wait for here is all that is left to do. */
+#define SCONTROL_MS 20000
+
+bool job_is_requeued_by_us(const struct job *job)
+{
+	const char *id = getenv("SLURM_JOB_ID");
+
+	return job->options->requeue && id && *id;
+}
+
+static void ask_about_job(char *id, struct slurm_requeue_facts *facts)
+{
+	char *const argv[] = {"scontrol", "--oneliner", "show", "job", id, NULL};
+	auto_free char *said = NULL;
+	struct err err;
+
+	facts->asked = SLURM_ANSWERED;
+	if (program_output(argv, SCONTROL_MS, &said, &err) < 0) {
+		facts->asked = err.kind == ERR_NOT_FOUND ? SLURM_NO_PROGRAM : SLURM_NO_ANSWER;
+		log_debug("%s", err.text);
+	} else if (!slurm_job_parse(said, &facts->job)) {
+		facts->asked = SLURM_NO_ANSWER;
+	}
+}
+
+/* "Incomplete": Slurm itself refuses a job that was cancelled since it was asked about. */
+static void requeue(struct job *job, char *id)
+{
+	char *const argv[] = {"scontrol", "requeue", "Incomplete", id, NULL};
+	auto_free char *said = NULL;
+	struct err err;
+
+	/* Said before, because Slurm ends us as soon as it has heard it. */
+	log_note("requeueing Slurm's job %s", id);
+	events_add(&job->events, "requeue", "{s:s}", "id", id);
+	if (program_output(argv, SCONTROL_MS, &said, &err) < 0)
+		log_warn("the job is not requeued: %s; try `scontrol requeue %s`", err.text, id);
+}
+
+static bool is_at_limit(const struct job *job)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < job->notices.count; i++) {
+		const struct notice *notice = &job->notices.items[i];
+
+		if (notice->kind == NOTICE_STOP && !text_equal(notice->source, "slurm"))
+			return false;
+		any |= notice->kind == NOTICE_STOP;
+	}
+	return any;
+}
+
+void job_requeue(struct job *job, const struct outcome *outcome)
+{
+	const char *restarts = getenv("SLURM_RESTART_COUNT");
+	char durable[DURABLE_TEXT];
+	struct slurm_requeue_facts facts = {.wanted = job_is_requeued_by_us(job),
+		.preempted = text_equal(outcome->name, "preempted"),
+		.lost = text_equal(outcome->name, "lost") && job->facts.noticed,
+		.durable = job_describe_durable(job, durable)[0] != '\0',
+		.at_limit = is_at_limit(job),
+		.task = getenv("SLURM_PROCID"),
+		.restarts = restarts ? strtol(restarts, NULL, 10) : 0};
+	struct slurm_requeue decision;
+	char id[48];
+
+	if (slurm_requeue_needs_job(&facts)) {
+		if (!slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
+			    getenv("SLURM_ARRAY_TASK_ID"), id, sizeof(id)))
+			facts.asked = SLURM_NO_ANSWER;
+		else
+			ask_about_job(id, &facts);
+	}
+	decision = slurm_requeue_decide(&facts);
+	if (decision.verdict == SLURM_REQUEUE) {
+		if (decision.why)
+			log_warn("%s", decision.why);
+		requeue(job, id);
+	} else if (decision.verdict == SLURM_LEAVE_NOTE) {
+		log_note("%s", decision.why);
+	} else if (decision.verdict == SLURM_LEAVE_WARN) {
+		log_warn("%s", decision.why);
+	}
+}

@@ -1,0 +1,75 @@
+#include "notice_text.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <stdio.h>
+
+const char *notice_kind_name(enum notice_kind kind)
+{
+	static const char *const kinds[] = {[NOTICE_NONE] = "none",
+		[NOTICE_ADVICE] = "advice",
+		[NOTICE_STOP] = "stop",
+		[NOTICE_CANCELLED] = "cancelled"};
+
+	return kinds[kind];
+}
+
+static bool is_timed(const struct notice *notice)
+{
+	return notice->deadline_ms != CLOCK_NEVER && notice->kind == NOTICE_STOP;
+}
+
+const char *notice_text_format(const struct notice *notice, char *buffer, size_t capacity)
+{
+	char left[32];
+
+	switch (notice->kind) {
+	case NOTICE_STOP:
+		snprintf(buffer, capacity, "preemption notice from %s (%s): %s%s left",
+			notice->source, notice->reason, notice->guessed ? "about " : "",
+			text_duration(clock_left_ms(notice->deadline_ms), left, sizeof(left)));
+		break;
+	case NOTICE_CANCELLED:
+		snprintf(buffer, capacity, "%s withdraws its notice (%s)", notice->source,
+			notice->reason);
+		break;
+	case NOTICE_ADVICE:
+	case NOTICE_NONE:
+		snprintf(buffer, capacity, "advice from %s: %s", notice->source, notice->reason);
+		break;
+	}
+	return buffer;
+}
+
+json_t *notice_text_json(const struct notice *notice)
+{
+	bool timed = is_timed(notice);
+	int64_t left = timed ? clock_left_ms(notice->deadline_ms) : 0;
+	char deadline[32];
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:b}", "kind",
+		notice_kind_name(notice->kind), "source", notice->source, "identity",
+		notice->identity, "reason", notice->reason, "deadline",
+		timed ? clock_format(clock_wall_ms() + left, deadline, sizeof(deadline)) : NULL,
+		"seconds_left", timed ? json_real((double)left / 1000) : json_null(), "guessed",
+		notice->guessed);
+}
+
+const char *notice_text_source(const struct source_state *state, char *buffer, size_t capacity)
+{
+	if (state->health == SOURCE_ARMED)
+		snprintf(buffer, capacity, "notices from %s: armed (%s)%s%s", state->name,
+			state->endpoint, state->why[0] ? ", " : "", state->why);
+	else
+		snprintf(buffer, capacity, "notices from %s: %s: %s", state->name,
+			source_health_name(state->health), state->why);
+	return buffer;
+}
+
+json_t *notice_text_source_json(const struct source_state *state)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "name", state->name, "health",
+		source_health_name(state->health), "why", state->why, "endpoint", state->endpoint,
+		"polls", (json_int_t)state->polls, "unknowns", (json_int_t)state->unknowns);
+}

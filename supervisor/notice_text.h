@@ -1,0 +1,23 @@
+/* Notices and the sources of them, for people and as JSON: one form for status, watch and the log. */
+#ifndef NOTICE_TEXT_H
+#define NOTICE_TEXT_H
+
+#include "cloud/cloud.h"
+
+#include <jansson.h>
+
+const char *notice_kind_name(enum notice_kind kind); /* "stop" */
+
+/* "preemption notice from aws (spot terminate at ...): 1 min 57 s left"; "about" stands before a time that was guessed. `buffer` is
+ * returned. */
+const char *notice_text_format(const struct notice *notice, char *buffer, size_t capacity);
+
+/* {"kind", "source", "identity", "reason", "deadline": RFC 3339 or null, "seconds_left": N or null, "guessed"}. The caller releases. */
+json_t *notice_text_json(const struct notice *notice);
+
+/* "notices from aws: armed (http://...)" */
+const char *notice_text_source(const struct source_state *state, char *buffer, size_t capacity);
+/* {"name", "health", "why", "endpoint", "polls", "unknowns"} */
+json_t *notice_text_source_json(const struct source_state *state);
+
+#endif

@@ -1,0 +1,102 @@
+#include "relay.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "outcome.h"
+#include "signal_name.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_received(int signal)
+{
+	return signal > 0 && signal < RELAY_SIGNALS && signal != SIGKILL && signal != SIGSTOP &&
+	       signal != SIGCHLD;
+}
+
+static int add_one(struct relay *relay, char *from, struct err *err)
+{
+	char *to = strchr(from, '=');
+	int left, right;
+
+	if (!to)
+		return err_set(err, ERR_INVALID,
+			"'%s' is no rewrite: write FROM=TO, as INT=TERM or HUP=none", from);
+	*to++ = '\0';
+	left = signal_name_parse(from);
+	right = text_equal(to, "none") || text_equal(to, "0") ? RELAY_DROPPED
+							      : signal_name_parse(to);
+	if (left <= 0 || right <= 0)
+		return err_set(err, ERR_INVALID, "'%s' is no signal: write FROM=TO, as INT=TERM",
+			left <= 0 ? from : to);
+	if (!is_received(left))
+		return err_set(err, ERR_INVALID,
+			"SIG%s is none that can be received here: write another before the '='",
+			left == SIGKILL   ? "KILL"
+			: left == SIGSTOP ? "STOP"
+					  : "CHLD");
+	relay->counts_as[left] = (uint8_t)right;
+	return 0;
+}
+
+int relay_add_rewrite(struct relay *relay, const char *text, struct err *err)
+{
+	auto_free char *rewrites = text_copy(text);
+	char *rest = rewrites, *word;
+
+	while ((word = strsep(&rest, ",")))
+		if (add_one(relay, word, err) < 0)
+			return -1;
+	return 0;
+}
+
+int relay_set_receiver(struct relay *relay, const char *text, struct err *err)
+{
+	if (!text_equal(text, "job") && !text_equal(text, "group"))
+		return err_set(err, ERR_INVALID, "'%s' is neither job nor group", text);
+	relay->to_group = text_equal(text, "group");
+	return 0;
+}
+
+int relay_set_parent_death(struct relay *relay, const char *text, struct err *err)
+{
+	int signal = text_equal(text, "none") ? 0 : signal_name_parse(text);
+
+	if (signal < 0 || (signal == 0 && !text_equal(text, "none")))
+		return err_set(err, ERR_INVALID,
+			"'%s' is no signal: write TERM, KILL, ..., or none", text);
+	relay->parent_death = (uint8_t)signal;
+	return 0;
+}
+
+int relay_add_success(struct relay *relay, const char *text, struct err *err)
+{
+	auto_free char *codes = text_copy(text);
+	char *rest = codes, *word;
+	uint64_t code;
+
+	while ((word = strsep(&rest, ","))) {
+		if (!text_to_u64(word, 255, &code))
+			return err_set(err, ERR_INVALID,
+				"'%s' is no exit code: write 0 to 255, as 143 or 130,143", word);
+		relay->success[code / 64] |= UINT64_C(1) << code % 64;
+	}
+	return 0;
+}
+
+int relay_signal(const struct relay *relay, int signal)
+{
+	int as = signal > 0 && signal < RELAY_SIGNALS ? relay->counts_as[signal] : 0;
+
+	if (as == RELAY_DROPPED)
+		return 0;
+	return as ? as : signal;
+}
+
+int relay_wait_status(const struct relay *relay, int wait_status)
+{
+	int code = outcome_child_code(wait_status);
+
+	return relay->success[code / 64] >> code % 64 & 1 ? 0 : wait_status;
+}

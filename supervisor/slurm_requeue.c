@@ -1,0 +1,129 @@
+#include "slurm_requeue.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "KEY=" at the beginning of a word; returns what follows, NULL if it is not there. */
+static const char *field(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *at = text; (at = strstr(at, key)); at += length)
+		if ((at == text || isspace((unsigned char)at[-1])) && at[length] == '=')
+			return at + length + 1;
+	return NULL;
+}
+
+bool slurm_job_parse(const char *text, struct slurm_job *job)
+{
+	const char *state = field(text, "JobState"), *restarts = field(text, "Restarts"),
+		   *requeue = field(text, "Requeue"), *batch = field(text, "BatchFlag");
+	size_t length = state ? strcspn(state, " \t\n") : 0;
+
+	*job = (struct slurm_job){.restarts = -1};
+	if (length == 0 || length >= sizeof(job->state) || !field(text, "JobId"))
+		return false;
+	memcpy(job->state, state, length);
+	job->requeueable = requeue && *requeue == '1';
+	job->batch = batch && *batch >= '1' && *batch <= '9';
+	if (restarts && isdigit((unsigned char)*restarts))
+		job->restarts = strtol(restarts, NULL, 10);
+	return true;
+}
+
+static bool is_number(const char *text)
+{
+	return text && *text && strspn(text, "0123456789") == strlen(text);
+}
+
+bool slurm_job_id(
+	const char *job, const char *array_job, const char *array_task, char *id, size_t capacity)
+{
+	int length;
+
+	if (array_job && array_task) {
+		if (!is_number(array_job) || !is_number(array_task))
+			return false;
+		length = snprintf(id, capacity, "%s_%s", array_job, array_task);
+	} else {
+		if (!is_number(job))
+			return false;
+		length = snprintf(id, capacity, "%s", job);
+	}
+	return length > 0 && (size_t)length < capacity;
+}
+
+static bool is_first_task(const struct slurm_requeue_facts *facts)
+{
+	return !facts->task || text_equal(facts->task, "0");
+}
+
+bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts)
+{
+	return facts->wanted && (facts->preempted || (facts->lost && facts->durable)) &&
+	       !facts->at_limit && is_first_task(facts);
+}
+
+static struct slurm_requeue leave(enum slurm_requeue_verdict verdict, const char *why)
+{
+	return (struct slurm_requeue){verdict, why};
+}
+
+static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *facts)
+{
+	const struct slurm_job *job = &facts->job;
+
+	if (!job->batch)
+		return leave(SLURM_LEAVE_NOTE,
+			"not requeued: no batch script started this job (srun, salloc)");
+	/* Somebody was faster: this start belongs to the past. */
+	if (job->restarts > facts->restarts || text_equal(job->state, "PENDING") ||
+		text_equal(job->state, "REQUEUED"))
+		return leave(SLURM_LEAVE_NOTE, "Slurm has requeued this job already");
+	/*
+	 * Cancelled, timed out or preempted to the end: scontrol says COMPLETING for all of them. Slurm requeues by itself what it
+	 * preempted; the others are meant to end.
+	 */
+	if (!text_equal(job->state, "RUNNING"))
+		return leave(SLURM_LEAVE_NOTE,
+			"not requeued: Slurm has ended this job (scancel, the time limit without "
+			"--signal), or requeues it itself (preemption)");
+	if (!job->requeueable)
+		return leave(SLURM_LEAVE_WARN,
+			"not requeued: the job does not allow it: submit it with sbatch --requeue");
+	return leave(SLURM_REQUEUE, facts->lost
+					    ? "the newest work is not durable: the job will go on "
+					      "from the checkpoint before"
+					    : NULL);
+}
+
+struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts)
+{
+	if (!facts->wanted || (!facts->preempted && !facts->lost))
+		return leave(SLURM_LEAVE_SILENTLY, NULL);
+	if (!is_first_task(facts))
+		return leave(SLURM_LEAVE_NOTE,
+			"the job's first task asks for the requeue, not this one");
+	if (facts->at_limit)
+		return leave(SLURM_LEAVE_NOTE,
+			"not requeued: this is the job's own time limit; submit it again to go on, "
+			"or with --signal=B:TERM@120, which asks for a requeue");
+	if (facts->lost && !facts->durable)
+		return leave(SLURM_LEAVE_WARN,
+			"not requeued, because nothing is durable: it would begin afresh; see why, "
+			"then `scontrol requeue`");
+	if (facts->asked == SLURM_NO_PROGRAM)
+		return leave(SLURM_LEAVE_WARN,
+			"not requeued: there is no scontrol here; with RequeueExit=75 in "
+			"slurm.conf "
+			"Slurm requeues a batch script that ends with this exit code");
+	if (facts->asked == SLURM_NO_ANSWER)
+		return leave(SLURM_LEAVE_WARN, "not requeued: scontrol does not tell the state of "
+					       "this job, which its user "
+					       "may have cancelled: requeue it by hand");
+	return decide_by_job(facts);
+}

@@ -1,0 +1,63 @@
+/*
+ * PURE. Should a job that was preempted under Slurm ask to be requeued? Only when nobody else does, and never when its user has
+ * cancelled it. Facts of Slurm: scontrol(1), sbatch(1), slurm.conf(5), tried with 22.05.
+ */
+#ifndef SLURM_REQUEUE_H
+#define SLURM_REQUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Of `scontrol --oneliner show job ID`. */
+struct slurm_job {
+	char state[32];   /* "RUNNING", "COMPLETING", ...; "" unless it was there */
+	bool requeueable; /* Requeue=1: --requeue, or JobRequeue of the cluster */
+	bool batch;       /* only what sbatch started has a script to start again */
+	long restarts;    /* -1: not there */
+};
+
+/* False where the text is no job's. */
+bool slurm_job_parse(const char *text, struct slurm_job *job);
+
+/* What scontrol calls this job: an element of an array by both numbers, because the number of the array alone means all of its
+ * elements. False where it does not fit, or an id holds anything but digits. */
+bool slurm_job_id(
+	const char *job, const char *array_job, const char *array_task, char *id, size_t capacity);
+
+enum slurm_asked {
+	SLURM_ANSWERED,
+	SLURM_NO_PROGRAM, /* no scontrol here, as in a container */
+	SLURM_NO_ANSWER,  /* it failed, or took too long */
+};
+
+struct slurm_requeue_facts {
+	bool wanted;      /* --requeue auto, and a job of Slurm's */
+	bool preempted;   /* this is the outcome: a notice, and the work is durable */
+	bool lost;        /* likewise, but the newest work is not */
+	bool durable;     /* something is, be it older */
+	bool at_limit;    /* all that was announced is the job's own time limit */
+	const char *task; /* SLURM_PROCID; NULL: none */
+	long restarts;    /* SLURM_RESTART_COUNT; 0 where it is not set */
+	enum slurm_asked asked;
+	struct slurm_job job; /* if it has answered */
+};
+
+enum slurm_requeue_verdict {
+	SLURM_REQUEUE,
+	SLURM_LEAVE_SILENTLY, /* nothing to requeue, or another task does it */
+	SLURM_LEAVE_NOTE,     /* as it should be */
+	SLURM_LEAVE_WARN,     /* the user has to do something, or work stays undone */
+};
+
+struct slurm_requeue {
+	enum slurm_requeue_verdict verdict;
+	const char *why; /* a sentence; NULL: none is needed; with SLURM_REQUEUE a warning */
+};
+
+/* Without an answer about the job there is none about its cancellation either: it is left alone. */
+struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts);
+
+/* Is it worth asking scontrol? */
+bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts);
+
+#endif

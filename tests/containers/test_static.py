@@ -1,0 +1,99 @@
+"""The static build, copied with its shim into an image that has none of our libraries. REPRIEVE_STATIC_BUILD names its build folder."""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from containers import Container, root_file_system, skip_without_crun
+from harness import EXIT_DURABLE, ROOT, SAVER
+
+BUILD = Path(os.environ.get("REPRIEVE_STATIC_BUILD") or ROOT / "build" / "static")
+
+
+@pytest.fixture(scope="module")
+def static_build():
+    """Built here if it is not there; where an archive is missing, that is the reason to skip."""
+    commands = [["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, "-DREPRIEVE_STATIC=ON", "-DREPRIEVE_TESTS=OFF"], ["ninja", "-C", BUILD, "-j2"]]
+    for command in commands:
+        made = subprocess.run(["nice", *map(str, command)], capture_output=True, text=True, timeout=1200)
+        if "REPRIEVE_STATIC: there is no" in made.stderr:
+            pytest.skip(made.stderr.strip())
+        assert made.returncode == 0, made.stdout + made.stderr
+    return BUILD
+
+
+def test_it_needs_the_c_library_alone(static_build):
+    checked = subprocess.run([ROOT / "tests" / "check_static.sh", static_build], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.fixture
+def copied(tmp_path, static_build):
+    """Both files in one directory, which is all that there is to install."""
+    directory = tmp_path / "copied"
+    directory.mkdir()
+    shutil.copy(static_build / "supervisor" / "reprieve", directory)
+    shutil.copy(static_build / "shim" / "libreprieve-shim.so", directory)
+    for name in ("store", "work"):
+        (tmp_path / name).mkdir()
+        os.chmod(tmp_path / name, 0o777)
+    for path in (tmp_path, *list(tmp_path.parents)[:3]):
+        os.chmod(path, os.stat(path).st_mode | 0o011)
+    return directory
+
+
+def test_an_image_without_our_libraries(tmp_path, copied):
+    skip_without_crun()
+    root = root_file_system(["python3"])
+    assert not list(root.glob("usr/lib/*/libcurl.so*")) + list(root.glob("usr/lib/*/libarchive.so*"))
+    mounts = [(copied, "/opt/reprieve", "ro"), (tmp_path / "store", "/store", "rw"), (tmp_path / "work", "/work", "rw"),
+              (os.path.dirname(SAVER), "/app", "ro")]
+    env = {"REPRIEVE_STORE": "file:///store", "REPRIEVE_JOB": "copied", "REPRIEVE_CHECKPOINT_DIR": "/work/checkpoints",
+           "REPRIEVE_CHECKPOINT_SIGNAL": "USR1", "REPRIEVE_QUIET_TIME": "0.2", "REPRIEVE_SHIM": "on", "REPRIEVE_STRICT": "1"}
+    job = ["/opt/reprieve/reprieve", "run", "--", "python3", "-B", "/app/saver.py", "--on-signal", "--pause", "0.01"]
+    first = Container(tmp_path, root, job, env=env, mounts=mounts)
+    try:
+        first.wait_for_output("resumes 0")
+        assert first.stop() == EXIT_DURABLE, first
+    finally:
+        first.end()
+    saved = int(first.out.split("saved ")[-1].split()[0])
+    shutil.rmtree(tmp_path / "work" / "checkpoints")
+    second = Container(tmp_path, root, [*job, "--steps", saved + 3], env=env, mounts=mounts)
+    try:
+        assert second.wait() == 0, second
+        assert f"resumes {saved}" in second.out and "BAD" not in second.out, second
+    finally:
+        second.end()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["run", "--help"], ["explain", "profile"]])
+def test_it_starts(copied, arguments):
+    assert subprocess.run([copied / "reprieve", *arguments], capture_output=True).returncode == 0
+
+
+def test_it_speaks_https(copied, tmp_path):
+    """TLS is inside as well: a server that is none of S3's is refused for its certificate, not for want of a library."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=elsewhere", "-days", "2",
+                    "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    server = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-quiet", "-www"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        port = None
+        while not port:
+            assert server.poll() is None
+            listening = subprocess.run(["ss", "-ltnp"], capture_output=True, text=True).stdout
+            ports = [line.split()[3].rpartition(":")[2] for line in listening.splitlines() if f"pid={server.pid}," in line]
+            port = ports[0] if ports else None
+        result = subprocess.run(
+            [copied / "reprieve", "list", "--store", "s3://bucket/x"], capture_output=True, text=True, timeout=100,
+            env={"PATH": os.environ["PATH"], "AWS_ENDPOINT_URL_S3": f"https://127.0.0.1:{port}", "AWS_ACCESS_KEY_ID": "a",
+                 "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "eu-west-1", "AWS_EC2_METADATA_DISABLED": "true"})
+        assert result.returncode != 0
+        assert "certificate" in result.stderr, result.stderr
+    finally:
+        server.kill()
+        server.wait()

@@ -1,0 +1,89 @@
+/* Ends that are known beforehand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "cloud/end_reply.h"
+
+#define NOW 1775944800000
+
+static void times(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good, is_span;
+		int64_t wall_ms;
+	} rows[] = {
+		{"2h", true, true, NOW + 7200000},
+		{"90", true, true, NOW + 90000},
+		{"1.5m", true, true, NOW + 90000},
+		{"2026-04-11T22:05:00Z", true, false, NOW + 300000},
+		{"2026-04-12T00:05:00+02:00", true, false, NOW + 300000},
+		{"Sat, 11 Apr 2026 22:05:00 GMT", true, false, NOW + 300000},
+		{"1775945100", true, false, NOW + 300000},
+		{"999999999", true, true, NOW + 999999999000},
+		{"", false, false, 0},
+		{"soon", false, false, 0},
+		{"-5", false, false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t wall_ms = 0;
+		bool is_span = false, good = end_parse(rows[i].text, NOW, &wall_ms, &is_span);
+
+		if (good != rows[i].good || is_span != rows[i].is_span)
+			fail_msg("%s", rows[i].text);
+		if (good)
+			assert_true(wall_ms == rows[i].wall_ms);
+	}
+}
+
+static void phases(void **state)
+{
+	static const struct {
+		int64_t left_ms, notice_ms;
+		enum end_phase phase;
+		int64_t wait_ms;
+	} rows[] = {
+		{7200000, 120000, END_AHEAD, 7080000},
+		{120001, 120000, END_AHEAD, 1},
+		{120000, 120000, END_NEAR, 0},
+		{5000, 120000, END_NEAR, 0},
+		{0, 120000, END_NEAR, 0},
+		{-60000, 120000, END_NEAR, 0},
+		{-60001, 120000, END_STALE, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t wait_ms;
+
+		assert_int_equal(
+			end_decide(rows[i].left_ms, rows[i].notice_ms, &wait_ms), rows[i].phase);
+		assert_int_equal(wait_ms, rows[i].wait_ms);
+	}
+}
+
+static void a_short_job_keeps_most_of_its_time(void **state)
+{
+	(void)state;
+	assert_int_equal(end_notice_ms(3600000, 120000), 120000);
+	assert_int_equal(end_notice_ms(120001, 120000), 120000);
+	assert_int_equal(end_notice_ms(120000, 120000), 30000);
+	assert_int_equal(end_notice_ms(8000, 120000), 2000);
+	assert_int_equal(end_notice_ms(-1, 120000), 120000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times),
+		cmocka_unit_test(phases),
+		cmocka_unit_test(a_short_job_keeps_most_of_its_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

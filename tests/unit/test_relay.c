@@ -1,0 +1,125 @@
+/* What becomes of received signals and of the exit code. */
+#include "relay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <string.h>
+
+static void every_signal_counts_as_itself(void **state)
+{
+	const struct relay relay = {0};
+
+	(void)state;
+	for (int number = 1; number < RELAY_SIGNALS; number++)
+		assert_int_equal(relay_signal(&relay, number), number);
+	for (int code = 0; code < 256; code++)
+		assert_int_equal(relay_wait_status(&relay, code << 8), code << 8);
+}
+
+static void rewrites(void **state)
+{
+	const struct {
+		const char *text;
+		int from, to;
+	} rows[] = {
+		{"INT=TERM", SIGINT, SIGTERM},
+		{"SIGTERM=usr1", SIGTERM, SIGUSR1},
+		{"15:10", 0, 0}, /* dumb-init's own spelling: said, not guessed */
+		{"15=10", SIGTERM, SIGUSR1},
+		{"RTMIN+3=TERM", SIGRTMIN + 3, SIGTERM},
+		{"HUP=none", SIGHUP, 0},
+		{"HUP=0", SIGHUP, 0},
+		{"HUP=none,INT=TERM", SIGINT, SIGTERM},
+		{"TERM=KILL", SIGTERM, SIGKILL},
+		{"TERM=STOP", SIGTERM, SIGSTOP},
+		{"KILL=TERM", 0, 0},
+		{"STOP=TERM", 0, 0},
+		{"CHLD=TERM", 0, 0},
+		{"TERM", 0, 0},
+		{"TERM=", 0, 0},
+		{"=TERM", 0, 0},
+		{"TERM=NOPE", 0, 0},
+		{"NOPE=TERM", 0, 0},
+		{"INT=TERM,", 0, 0},
+		{"", 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct relay relay = {0};
+		struct err err = {0};
+		int result = relay_add_rewrite(&relay, rows[i].text, &err);
+
+		assert_int_equal(result, rows[i].from ? 0 : -1);
+		if (rows[i].from)
+			assert_int_equal(relay_signal(&relay, rows[i].from), rows[i].to);
+		else
+			assert_int_equal(err.kind, ERR_INVALID);
+	}
+}
+
+static void rewrites_add_up_and_do_not_chain(void **state)
+{
+	struct relay relay = {0};
+
+	(void)state;
+	assert_int_equal(relay_add_rewrite(&relay, "INT=TERM", NULL), 0);
+	assert_int_equal(relay_add_rewrite(&relay, "TERM=QUIT", NULL), 0);
+	assert_int_equal(relay_signal(&relay, SIGINT), SIGTERM);
+	assert_int_equal(relay_signal(&relay, SIGTERM), SIGQUIT);
+	assert_int_equal(relay_signal(&relay, SIGQUIT), SIGQUIT);
+}
+
+static void receivers_and_parents(void **state)
+{
+	struct relay relay = {0};
+
+	(void)state;
+	assert_int_equal(relay_set_receiver(&relay, "group", NULL), 0);
+	assert_true(relay.to_group);
+	assert_int_equal(relay_set_receiver(&relay, "job", NULL), 0);
+	assert_false(relay.to_group);
+	assert_int_equal(relay_set_receiver(&relay, "session", NULL), -1);
+	assert_int_equal(relay_set_parent_death(&relay, "TERM", NULL), 0);
+	assert_int_equal(relay.parent_death, SIGTERM);
+	assert_int_equal(relay_set_parent_death(&relay, "none", NULL), 0);
+	assert_int_equal(relay.parent_death, 0);
+	assert_int_equal(relay_set_parent_death(&relay, "0", NULL), -1);
+	assert_int_equal(relay_set_parent_death(&relay, "NOPE", NULL), -1);
+}
+
+static void success_codes(void **state)
+{
+	struct relay relay = {0};
+
+	(void)state;
+	assert_int_equal(relay_add_success(&relay, "143", NULL), 0);
+	assert_int_equal(relay_add_success(&relay, "0,63,255", NULL), 0);
+	for (int code = 0; code < 256; code++) {
+		bool listed = code == 143 || code == 63 || code == 255;
+
+		assert_int_equal(relay_wait_status(&relay, code << 8), listed ? 0 : code << 8);
+	}
+	assert_int_equal(relay_add_success(&relay, "256", NULL), -1);
+	assert_int_equal(relay_add_success(&relay, "143,", NULL), -1);
+	assert_int_equal(relay_add_success(&relay, "TERM", NULL), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_signal_counts_as_itself),
+		cmocka_unit_test(rewrites),
+		cmocka_unit_test(rewrites_add_up_and_do_not_chain),
+		cmocka_unit_test(receivers_and_parents),
+		cmocka_unit_test(success_codes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

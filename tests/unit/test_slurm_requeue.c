@@ -1,0 +1,172 @@
+#include "slurm_requeue.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* scontrol 22.05, --oneliner, shortened */
+#define SHOWN                                                                                   \
+	"JobId=7 ArrayJobId=5 ArrayTaskId=2 JobName=wrap UserId=root(0) JobState=RUNNING "      \
+	"Reason=None Dependency=(null) Requeue=1 Restarts=3 BatchFlag=1 Reboot=0 ExitCode=0:0 " \
+	"RunTime=00:00:03 TimeLimit=00:05:00 PreemptEligibleTime=2026-01-02T03:04:05 "          \
+	"PreemptTime=None Command=/tmp/JobState=CANCELLED\n"
+
+static void test_job_is_parsed(void **state)
+{
+	struct slurm_job job;
+
+	(void)state;
+	assert_true(slurm_job_parse(SHOWN, &job));
+	assert_string_equal(job.state, "RUNNING");
+	assert_true(job.requeueable && job.batch);
+	assert_int_equal(job.restarts, 3);
+	assert_true(slurm_job_parse("JobId=7 JobState=COMPLETING Requeue=0 BatchFlag=0", &job));
+	assert_string_equal(job.state, "COMPLETING");
+	assert_false(job.requeueable || job.batch);
+	assert_int_equal(job.restarts, -1);
+}
+
+static void test_what_is_no_job(void **state)
+{
+	static const char *const texts[] = {"", "No jobs in the system\n",
+		"slurm_load_jobs error: Invalid job id specified",
+		"JobId=7 JobState= ", "JobId=7 Command=/x/JobState=RUNNING",
+		"JobId=7 JobState=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA "};
+	struct slurm_job job;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_false(slurm_job_parse(texts[i], &job));
+}
+
+static void test_ids(void **state)
+{
+	char id[24];
+
+	(void)state;
+	assert_true(slurm_job_id("77", NULL, NULL, id, sizeof(id)));
+	assert_string_equal(id, "77");
+	/* The last element of an array has the array's own number: that alone would requeue them all. */
+	assert_true(slurm_job_id("77", "77", "4", id, sizeof(id)));
+	assert_string_equal(id, "77_4");
+	assert_true(slurm_job_id("77", "70", NULL, id, sizeof(id)));
+	assert_string_equal(id, "77");
+	assert_false(slurm_job_id(NULL, NULL, NULL, id, sizeof(id)));
+	assert_false(slurm_job_id("", NULL, NULL, id, sizeof(id)));
+	assert_false(slurm_job_id("7;x", NULL, NULL, id, sizeof(id)));
+	assert_false(slurm_job_id("7", "7", "-1", id, sizeof(id)));
+	assert_false(slurm_job_id("123456789012345678901234", NULL, NULL, id, sizeof(id)));
+}
+
+#define JOB(word)                                                                \
+	{                                                                        \
+		.state = word, .requeueable = true, .batch = true, .restarts = 0 \
+	}
+
+static void test_table(void **state)
+{
+	static const struct {
+		struct slurm_requeue_facts facts;
+		enum slurm_requeue_verdict verdict;
+	} rows[] = {
+		{{.wanted = true, .preempted = true, .job = JOB("RUNNING")}, SLURM_REQUEUE},
+		{{.wanted = true, .preempted = true, .task = "0", .job = JOB("RUNNING")},
+			SLURM_REQUEUE},
+		/* once per job: one task of a step */
+		{{.wanted = true, .preempted = true, .task = "3", .job = JOB("RUNNING")},
+			SLURM_LEAVE_NOTE},
+		{{.wanted = true, .task = "3", .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
+		/* its limit is meant */
+		{{.wanted = true, .preempted = true, .at_limit = true, .job = JOB("RUNNING")},
+			SLURM_LEAVE_NOTE},
+		/* its third start, and Slurm counts two restarts too */
+		{{.wanted = true,
+			 .preempted = true,
+			 .restarts = 2,
+			 .job = {"RUNNING", true, true, 2}},
+			SLURM_REQUEUE},
+		/* somebody has requeued it meanwhile, and it runs again */
+		{{.wanted = true,
+			 .preempted = true,
+			 .restarts = 2,
+			 .job = {"RUNNING", true, true, 3}},
+			SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = {"RUNNING", true, true, -1}},
+			SLURM_REQUEUE},
+		{{.preempted = true, .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
+		/* it finished or failed by itself */
+		{{.wanted = true, .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
+		{{.wanted = true, .lost = true, .job = JOB("RUNNING")}, SLURM_LEAVE_WARN},
+		{{.wanted = true, .lost = true, .task = "1"}, SLURM_LEAVE_NOTE},
+		/* it goes on from the one before, with a warning */
+		{{.wanted = true, .lost = true, .durable = true, .job = JOB("RUNNING")},
+			SLURM_REQUEUE},
+		{{.wanted = true, .lost = true, .durable = true, .job = JOB("CANCELLED")},
+			SLURM_LEAVE_NOTE},
+		/* scancel, as scontrol shows it at first and later; the time limit; node failure */
+		{{.wanted = true, .preempted = true, .job = JOB("COMPLETING")}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("CANCELLED")}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("TIMEOUT")}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("PREEMPTED")}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("NODE_FAIL")}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("SUSPENDED")}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("PENDING")}, SLURM_LEAVE_NOTE},
+		/* salloc: there is no script to start again */
+		{{.wanted = true, .preempted = true, .job = {"RUNNING", true, false, 0}},
+			SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = {"RUNNING", false, true, 0}},
+			SLURM_LEAVE_WARN},
+		/* without an answer: was it cancelled? */
+		{{.wanted = true, .preempted = true, .asked = SLURM_NO_PROGRAM}, SLURM_LEAVE_WARN},
+		{{.wanted = true, .preempted = true, .asked = SLURM_NO_ANSWER}, SLURM_LEAVE_WARN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct slurm_requeue got = slurm_requeue_decide(&rows[i].facts);
+
+		if (got.verdict != rows[i].verdict)
+			fail_msg("row %zu: %d instead of %d", i, (int)got.verdict,
+				(int)rows[i].verdict);
+		assert_true((got.why != NULL) ==
+			    (got.verdict == SLURM_LEAVE_NOTE || got.verdict == SLURM_LEAVE_WARN ||
+				    (got.verdict == SLURM_REQUEUE && rows[i].facts.lost)));
+	}
+}
+
+static void test_scontrol_is_asked_only_where_it_matters(void **state)
+{
+	struct slurm_requeue_facts facts = {.wanted = true, .preempted = true};
+
+	(void)state;
+	assert_true(slurm_requeue_needs_job(&facts));
+	facts.task = "2";
+	assert_false(slurm_requeue_needs_job(&facts));
+	facts = (struct slurm_requeue_facts){.wanted = true};
+	assert_false(slurm_requeue_needs_job(&facts));
+	facts = (struct slurm_requeue_facts){.preempted = true};
+	assert_false(slurm_requeue_needs_job(&facts));
+	facts = (struct slurm_requeue_facts){.wanted = true, .preempted = true, .at_limit = true};
+	assert_false(slurm_requeue_needs_job(&facts));
+	facts = (struct slurm_requeue_facts){.wanted = true, .lost = true};
+	assert_false(slurm_requeue_needs_job(&facts));
+	facts.durable = true;
+	assert_true(slurm_requeue_needs_job(&facts));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_job_is_parsed),
+		cmocka_unit_test(test_what_is_no_job),
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_scontrol_is_asked_only_where_it_matters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
