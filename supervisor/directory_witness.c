@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "directory_files.h"
 #include "network_fs.h"
 #include "poller.h"
-#include "workspace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void say_all(struct directory_witness *witness)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 
-	if (workspace_files(witness->options.directory, &files, NULL) < 0)
+	if (directory_files(witness->options.directory, &files, NULL) < 0)
 		return;
 	for (size_t i = 0; i < files.count; i++)
 		found(witness, files.items[i].path);

@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "content.h"
+#include "directory_files.h"
 #include "numbered.h"
 #include "run_log.h"
 #include "torn_set.h"
-#include "workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +216,7 @@ int inspection_run(const struct inspection *inspection, struct refusals *refusal
 	auto_close int directory = -1;
 
 	*refusals = (struct refusals){0};
-	if (workspace_files(inspection->directory, &look.files, err) < 0)
+	if (directory_files(inspection->directory, &look.files, err) < 0)
 		return -1;
 	directory = open(inspection->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0 && look.files.count > 0) {

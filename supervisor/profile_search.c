@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "directory_files.h"
 #include "slurm_road.h"
-#include "workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +148,7 @@ int profile_search(const char *name, char *const *command, const char *directory
 	evidence.shell = search.shell;
 	evidence.script_name = search.script_name;
 	if (text_equal(name, "auto")) {
-		if (workspace_files(directory, &files, NULL) == 0)
+		if (directory_files(directory, &files, NULL) == 0)
 			evidence.checkpoints = &files;
 		profile_choose(&evidence, choice);
 	} else {

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "directory_files.h"
 #include "progress.h"
 #include "quarantine.h"
 #include "reconcile.h"
@@ -35,7 +36,7 @@ static int write_record(
 
 	record.job = text_copy(request->job);
 	record.id = result->from;
-	if (workspace_files(request->workspace->directory, &record.files, err) < 0)
+	if (directory_files(request->workspace->directory, &record.files, err) < 0)
 		return -1;
 	return workspace_write_record(request->workspace, &record, err);
 }
@@ -177,7 +178,7 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 
 	if (request->looks && quarantine_torn(request->workspace, request->profile, err) < 0)
 		return -1;
-	if (workspace_files(request->workspace->directory, &local, err) < 0)
+	if (directory_files(request->workspace->directory, &local, err) < 0)
 		return -1;
 	if (has_start &&
 		storage_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
@@ -222,7 +223,7 @@ static void note_what_was_here(
 	record.id = result->kind == RESUME_KEPT && !result->newer_than_store
 			    ? result->from
 			    : (struct snapshot_id){result->attempt.number, 1};
-	if (workspace_files(request->workspace->directory, &record.files, &err) < 0 ||
+	if (directory_files(request->workspace->directory, &record.files, &err) < 0 ||
 		workspace_write_record(request->workspace, &record, &err) < 0)
 		log_debug("no record of what lies in the checkpoint directory: %s", err.text);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "directory_files.h"
 #include "progress.h"
 #include "run_log.h"
 #include "tracker.h"
@@ -156,7 +157,7 @@ static bool frozen(void *arg)
 	struct snapshots *snapshots = run->owner;
 	bool complete;
 
-	if (workspace_files(snapshots->options.workspace->directory, &run->files, NULL) < 0)
+	if (directory_files(snapshots->options.workspace->directory, &run->files, NULL) < 0)
 		return false;
 	workers_post(snapshots->options.workers, answer, run);
 	pthread_mutex_lock(&run->mutex);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "directory_files.h"
 #include "directory_lock.h"
 #include "reconcile.h"
 
@@ -142,76 +143,6 @@ static char *find_beside(const struct workspace *workspace)
 		(!file_exists(workspace->directory) || same_device(outside, workspace->directory)))
 		return take(&outside);
 	return text_format("%s/.reprieve", workspace->directory);
-}
-
-/* --- what is there --- */
-
-struct listing {
-	struct snapshot_files *files;
-	size_t capacity;
-};
-
-static void add_file(struct listing *listing, const char *path, const struct stat *status)
-{
-	struct snapshot_files *files = listing->files;
-
-	if (files->count == listing->capacity) {
-		listing->capacity = listing->capacity ? 2 * listing->capacity : 64;
-		files->items =
-			memory_grow(files->items, listing->capacity, sizeof(files->items[0]));
-	}
-	files->items[files->count++] = (struct snapshot_file){
-		.path = text_copy(path),
-		.size = (uint64_t)status->st_size,
-		.mtime_ns = status->st_mtim.tv_sec * 1000000000LL + status->st_mtim.tv_nsec,
-	};
-}
-
-static int list_below(
-	int parent, const char *name, const char *prefix, struct listing *listing, struct err *err)
-{
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	auto_closedir DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!directory)
-		return errno == ENOENT ? 0 : err_os(err, errno, "%s", *prefix ? prefix : name);
-	while ((entry = readdir(directory))) {
-		auto_free char *path = NULL;
-		struct stat status;
-
-		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
-			(!*prefix && text_equal(entry->d_name, ".reprieve")))
-			continue;
-		if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		path = *prefix ? text_format("%s/%s", prefix, entry->d_name)
-			       : text_copy(entry->d_name);
-		if (S_ISREG(status.st_mode))
-			add_file(listing, path, &status);
-		else if (S_ISDIR(status.st_mode) &&
-			 list_below(fd, entry->d_name, path, listing, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int compare_files(const void *a, const void *b)
-{
-	return strcmp(
-		((const struct snapshot_file *)a)->path, ((const struct snapshot_file *)b)->path);
-}
-
-int workspace_files(const char *directory, struct snapshot_files *files, struct err *err)
-{
-	struct listing listing = {.files = files};
-
-	*files = (struct snapshot_files){0};
-	if (list_below(AT_FDCWD, directory, "", &listing, err) < 0)
-		return -1;
-	if (files->count > 0)
-		qsort(files->items, files->count, sizeof(files->items[0]), compare_files);
-	return 0;
 }
 
 /* --- the record --- */
@@ -397,7 +328,7 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 	struct dirent *entry;
 
 	*where = NULL;
-	if (workspace_files(workspace->directory, &local, err) < 0)
+	if (directory_files(workspace->directory, &local, err) < 0)
 		return -1;
 	for (size_t i = 0; i < local.count; i++) {
 		const struct snapshot_file *file = &local.items[i];

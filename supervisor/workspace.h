@@ -31,9 +31,6 @@ int workspace_prepare(struct workspace *workspace, struct err *err);
 int workspace_lock(
 	struct workspace *workspace, const char *job, struct cancel *cancel, struct err *err);
 
-/* Regular files below the directory, relative, sorted. A directory that is not there has none. */
-int workspace_files(const char *directory, struct snapshot_files *files, struct err *err);
-
 /* The record of what is complete here: written at each seal, before the snapshot is taken. */
 struct seal_record {
 	char *job;
@@ -71,11 +68,6 @@ int workspace_install(struct workspace *workspace, const char *staging,
 static inline void cleanup_seal_record_release(struct seal_record *record)
 {
 	seal_record_release(record);
-}
-
-static inline void cleanup_snapshot_files_release(struct snapshot_files *files)
-{
-	snapshot_files_release(files);
 }
 
 #endif

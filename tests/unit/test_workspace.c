@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "directory_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +70,7 @@ static void test_lists_regular_files_sorted(void **state)
 	put(place, NULL, "b/2", "22");
 	put(place, NULL, "a", "1");
 	put(place, NULL, ".reprieve/x", "ours");
-	assert_int_equal(workspace_files(place->workspace.directory, &files, NULL), 0);
+	assert_int_equal(directory_files(place->workspace.directory, &files, NULL), 0);
 	assert_int_equal(files.count, 2);
 	assert_string_equal(files.items[0].path, "a");
 	assert_string_equal(files.items[1].path, "b/2");
@@ -87,7 +88,7 @@ static void test_a_record_comes_back(void **state)
 	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	put(place, NULL, "step_1/w", "abc");
-	assert_int_equal(workspace_files(place->workspace.directory, &record.files, NULL), 0);
+	assert_int_equal(directory_files(place->workspace.directory, &record.files, NULL), 0);
 	assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
 	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), 0);
 	assert_string_equal(back.job, "train");
@@ -139,7 +140,7 @@ static void test_install_replaces_and_keeps_strangers(void **state)
 	auto_free char *stranger = NULL;
 
 	put(place, NULL, "same", "1");
-	assert_int_equal(workspace_files(place->workspace.directory, &snapshot, NULL), 0);
+	assert_int_equal(directory_files(place->workspace.directory, &snapshot, NULL), 0);
 	put(place, NULL, "stranger", "mine");
 	put(place, staging, "same", "1");
 	put(place, staging, "deep/new", "2");
