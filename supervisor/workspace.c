@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "directory_files.h"
 #include "directory_lock.h"
@@ -20,8 +19,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#define RECORD_VERSION 1
 
 /* --- where things are --- */
 
@@ -147,88 +144,38 @@ static char *find_beside(const struct workspace *workspace)
 
 /* --- the record --- */
 
-void seal_record_release(struct seal_record *record)
+static char *record_path(const char *beside)
 {
-	free(record->job);
-	snapshot_files_release(&record->files);
-	*record = (struct seal_record){0};
+	return text_format("%s/sealed.json", beside);
 }
 
-/* Names that are not UTF-8 cannot stand in JSON: such a file is then not in the record, and so not trusted at the next start. */
 int workspace_write_record(
 	struct workspace *workspace, const struct seal_record *record, struct err *err)
 {
-	auto_json json_t *files = json_array();
-	auto_json json_t *whole = NULL;
 	auto_free char *path = NULL;
 	auto_free char *text = NULL;
-	char id[SNAPSHOT_ID_TEXT];
 
 	if (make_beside(workspace, err) < 0)
 		return -1;
-	for (size_t i = 0; i < record->files.count; i++) {
-		const struct snapshot_file *file = &record->files.items[i];
-		json_t *row = json_pack("[s, I, I]", file->path, (json_int_t)file->size,
-			(json_int_t)file->mtime_ns);
-
-		if (row)
-			json_array_append_new(files, row);
-	}
-	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", RECORD_VERSION, "job", record->job,
-		"id", snapshot_id_format(record->id, id), "files", files);
-	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+	text = seal_record_format(record, err);
 	if (!text)
-		return err_set(
-			err, ERR_FAILED, "the record of complete files cannot be written as JSON");
-	path = text_format("%s/sealed.json", workspace->beside);
+		return -1;
+	path = record_path(workspace->beside);
 	return file_write(path, text, strlen(text), err);
-}
-
-static int read_rows(json_t *files, struct seal_record *record, struct err *err)
-{
-	size_t i;
-	json_t *row;
-
-	record->files.items = memory_new(json_array_size(files) * sizeof(record->files.items[0]));
-	json_array_foreach(files, i, row)
-	{
-		const char *path;
-		json_int_t size, mtime_ns;
-
-		if (json_unpack(row, "[s, I, I]", &path, &size, &mtime_ns) < 0)
-			return err_set(err, ERR_CORRUPT, "row %zu", i);
-		record->files.items[record->files.count++] = (struct snapshot_file){
-			.path = text_copy(path), .size = (uint64_t)size, .mtime_ns = mtime_ns};
-	}
-	return 0;
 }
 
 int workspace_read_record(
 	const struct workspace *workspace, struct seal_record *record, struct err *err)
 {
 	auto_free char *beside = find_beside(workspace);
-	auto_free char *path = text_format("%s/sealed.json", beside);
+	auto_free char *path = record_path(beside);
 	auto_(bytes_release) struct bytes text = {0};
-	auto_json json_t *whole = NULL;
-	const char *job, *id;
-	json_t *files;
 
 	*record = (struct seal_record){0};
 	if (file_read(path, &text, err) < 0)
 		return -1;
-	whole = json_parse(text.data, text.size, err);
-	if (!whole || json_get_text(whole, "job", &job, err) < 0 ||
-		json_get_text(whole, "id", &id, err) < 0 ||
-		json_get_array(whole, "files", &files, err) < 0)
+	if (seal_record_parse(text.data, text.size, record, err) < 0)
 		return err_wrap(err, "%s", path);
-	if (json_number_or(whole, "version", 0) != RECORD_VERSION ||
-		!snapshot_id_parse(id, &record->id))
-		return err_set(err, ERR_CORRUPT, "%s: not a record of this version", path);
-	record->job = text_copy(job);
-	if (read_rows(files, record, err) < 0) {
-		seal_record_release(record);
-		return err_wrap(err, "%s", path);
-	}
 	return 0;
 }
 
@@ -356,7 +303,7 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 int workspace_install(struct workspace *workspace, const char *staging,
 	const struct snapshot_files *snapshot, char **where, struct err *err)
 {
-	auto_free char *record = text_format("%s/sealed.json", workspace->beside);
+	auto_free char *record = record_path(workspace->beside);
 	auto_closedir DIR *directory = NULL;
 	struct dirent *entry;
 

@@ -8,6 +8,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
+#include "seal_record.h"
 #include "storage/storage.h"
 
 #include <stdbool.h>
@@ -32,15 +33,9 @@ int workspace_lock(
 	struct workspace *workspace, const char *job, struct cancel *cancel, struct err *err);
 
 /* The record of what is complete here: written at each seal, before the snapshot is taken. */
-struct seal_record {
-	char *job;
-	struct snapshot_id id; /* attempt, and sequence of the seal */
-	struct snapshot_files files;
-};
-void seal_record_release(struct seal_record *record);
 int workspace_write_record(
 	struct workspace *workspace, const struct seal_record *record, struct err *err);
-/* ERR_NOT_FOUND: there is none. ERR_CORRUPT: treat as none. */
+/* ERR_NOT_FOUND: there is none. ERR_CORRUPT: treat as none. The caller releases `record`. */
 int workspace_read_record(
 	const struct workspace *workspace, struct seal_record *record, struct err *err);
 
@@ -64,10 +59,5 @@ char *workspace_staging(struct workspace *workspace, struct err *err);
  */
 int workspace_install(struct workspace *workspace, const char *staging,
 	const struct snapshot_files *snapshot, char **where, struct err *err);
-
-static inline void cleanup_seal_record_release(struct seal_record *record)
-{
-	seal_record_release(record);
-}
 
 #endif
