@@ -1,38 +1,17 @@
-/*
- * The one door to libinotifytools. It makes the inotify instance and keeps the table of watches by path. The rest is done here,
- * because of what libinotifytools 3.22.6 does not do, or does in a way that a supervisor cannot use:
- *
- * - Its descriptor has no CLOEXEC and would leak into the job; it is not handed out either, so that no epoll can wait for it. We
- *   find it in /proc/self/fd as the one that inotifytools_initialize() added, and read the events ourselves.
- * - inotifytools_watch_recursively() lists a directory before it watches it, and what is made in between is lost. We watch first.
- *   New subdirectories are not watched at all.
- * - Renamed directories keep their old name. inotifytools_replace_filename() changes a tree while it walks it, so the
- *   entries are renamed one by one; the index by name is out of order then, and no function that uses it is called.
- * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the entry stays). They are given
- *   the empty name and stay until dir_watch_close(): some 150 bytes for each directory that was deleted.
- * - A queue that ran over is one event without a path, and nothing is looked for again. We watch what has come, and say RESCAN.
- * - All its state is global: one dir_watch in a process.
- */
 #include "dir_watch.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "watch_table.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inotifytools/inotifytools.h>
-#include <limits.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-
-#define EVENTS                                                                              \
-	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
-		IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#include <unistd.h>
 
 /* The first event is read at once, those behind it this long after: the kernel merges the equal ones of a large write meanwhile. */
 #define GATHER_MS 20
@@ -42,21 +21,18 @@
 
 struct dir_watch {
 	struct loop *loop;
+	struct watch_table table;
 	struct source source;
 	struct timer gather;
 	struct timer look;
 	dir_watch_fn *changed;
 	void *argument;
-	char *directory;
-	int root;    /* watch descriptor of `directory`; -1 while it is gone */
-	int highest; /* watch descriptor so far: the table has no iterator */
+	int root; /* watch descriptor of the directory; -1 while it is gone */
 	bool complete;
 	uint32_t
 		cookie; /* of a directory that was renamed away and may turn up again; 0 for none */
 	char *moved;    /* its path */
 };
-
-static bool in_use;
 
 static void emit(struct dir_watch *watch, enum dir_change change, bool directory, uint32_t cookie,
 	const char *path)
@@ -66,48 +42,6 @@ static void emit(struct dir_watch *watch, enum dir_change change, bool directory
 			.change = change, .directory = directory, .cookie = cookie, .path = path});
 }
 
-static char *below(const struct dir_watch *watch, const char *path)
-{
-	return *path ? text_format("%s/%s", watch->directory, path) : text_copy(watch->directory);
-}
-
-/* The path that a watch stands for, relative; NULL for one that is gone. The caller frees. */
-static char *path_of(const struct dir_watch *watch, int wd)
-{
-	const char *name = wd < 0 ? NULL : inotifytools_filename_from_wd(wd);
-	size_t prefix = strlen(watch->directory);
-	size_t length;
-
-	if (!name)
-		return NULL;
-	length = strlen(name);
-	while (length > prefix && name[length - 1] == '/')
-		length--;
-	if (length < prefix || strncmp(name, watch->directory, prefix) != 0)
-		return NULL;
-	return length == prefix ? text_copy("")
-				: text_copy_n(name + prefix + 1, length - prefix - 1);
-}
-
-/* -1 with errno. The library would enter a watch that it has a second time, hence the look by number first; the kernel gives
- * no number out twice, so that an empty name here is not a watch that was forgotten. */
-static int add(struct dir_watch *watch, const char *full)
-{
-	int wd = inotify_add_watch(watch->source.fd, full, EVENTS);
-	const char *name;
-
-	if (wd < 0)
-		return -1;
-	if (wd > watch->highest)
-		watch->highest = wd;
-	name = inotifytools_filename_from_wd(wd);
-	if (name && *name)
-		inotifytools_set_filename_by_wd(wd, full);
-	else if (!inotifytools_watch_file(full, EVENTS))
-		return -1;
-	return wd;
-}
-
 static void scan(struct dir_watch *watch, const char *path, bool silent, int depth);
 
 static void found(struct dir_watch *watch, const char *path, const struct dirent *entry,
@@ -115,7 +49,7 @@ static void found(struct dir_watch *watch, const char *path, const struct dirent
 {
 	auto_free char *child =
 		*path ? text_format("%s/%s", path, entry->d_name) : text_copy(entry->d_name);
-	auto_free char *full = below(watch, child);
+	auto_free char *full = watch_table_absolute(&watch->table, child);
 	bool directory = entry->d_type == DT_DIR;
 
 	if (entry->d_type == DT_UNKNOWN) {
@@ -131,9 +65,9 @@ static void found(struct dir_watch *watch, const char *path, const struct dirent
 /* Watches the directory, then looks at what is in it: in this order nothing is missed, though some may be seen twice. */
 static void scan(struct dir_watch *watch, const char *path, bool silent, int depth)
 {
-	auto_free char *full = below(watch, path);
+	auto_free char *full = watch_table_absolute(&watch->table, path);
 	auto_closedir DIR *listing = NULL;
-	int wd = depth > DEEPEST ? -1 : add(watch, full);
+	int wd = depth > DEEPEST ? -1 : watch_table_add(&watch->table, path);
 
 	if (wd < 0) {
 		/* Gone again is no loss; nor is one that the job, as the same user, cannot enter either (lost+found). */
@@ -153,44 +87,11 @@ static void scan(struct dir_watch *watch, const char *path, bool silent, int dep
 	}
 }
 
-/* Calls for each watch at `path` and below. */
-static void each_below(struct dir_watch *watch, const char *path,
-	void (*act)(struct dir_watch *watch, int wd, const char *rest, const char *argument),
-	const char *argument)
-{
-	size_t length = strlen(path);
-
-	for (int wd = 1; wd <= watch->highest; wd++) {
-		auto_free char *name = path_of(watch, wd);
-
-		if (name && strncmp(name, path, length) == 0 &&
-			(length == 0 || name[length] == '\0' || name[length] == '/'))
-			act(watch, wd, name + length, argument);
-	}
-}
-
-static void forget(struct dir_watch *watch, int wd, const char *rest, const char *argument)
-{
-	(void)rest;
-	(void)argument;
-	/* Fails where the kernel removed it already. */
-	inotify_rm_watch(watch->source.fd, wd);
-	inotifytools_set_filename_by_wd(wd, "");
-}
-
-static void rename_watch(struct dir_watch *watch, int wd, const char *rest, const char *path)
-{
-	auto_free char *joined = text_format("%s%s", path, rest);
-	auto_free char *full = below(watch, joined);
-
-	inotifytools_set_filename_by_wd(wd, full);
-}
-
 /* A renamed directory did not turn up below ours: it left, and what happens in it is no business of ours. */
 static void let_moved_go(struct dir_watch *watch)
 {
 	if (watch->moved)
-		each_below(watch, watch->moved, forget, NULL);
+		watch_table_forget_below(&watch->table, watch->moved);
 	free(watch->moved);
 	watch->moved = NULL;
 	watch->cookie = 0;
@@ -199,7 +100,7 @@ static void let_moved_go(struct dir_watch *watch)
 static void directory_moved_to(struct dir_watch *watch, const char *path, uint32_t cookie)
 {
 	if (watch->moved && watch->cookie == cookie) {
-		each_below(watch, watch->moved, rename_watch, path);
+		watch_table_rename_below(&watch->table, watch->moved, path);
 		free(take(&watch->moved));
 		emit(watch, DIR_MOVED_TO, true, cookie, path);
 		return;
@@ -246,7 +147,7 @@ static void file_event(struct dir_watch *watch, const struct inotify_event *even
 static void root_gone(struct dir_watch *watch)
 {
 	let_moved_go(watch);
-	each_below(watch, "", forget, NULL);
+	watch_table_forget_below(&watch->table, "");
 	watch->root = -1;
 	emit(watch, DIR_RESCAN, false, 0, "");
 	loop_arm(watch->loop, &watch->look, clock_monotonic_ms());
@@ -265,7 +166,7 @@ static void look_for_root(struct timer *timer)
 
 static void dispatch(struct dir_watch *watch, const struct inotify_event *event)
 {
-	auto_free char *directory = path_of(watch, event->wd);
+	auto_free char *directory = watch_table_path(&watch->table, event->wd);
 	auto_free char *path = NULL;
 
 	if (event->mask & IN_Q_OVERFLOW) {
@@ -281,7 +182,7 @@ static void dispatch(struct dir_watch *watch, const struct inotify_event *event)
 		if (event->wd == watch->root)
 			root_gone(watch);
 		else if (event->mask & IN_IGNORED)
-			inotifytools_set_filename_by_wd(event->wd, "");
+			watch_table_removed(event->wd);
 		return;
 	}
 	if (event->len == 0)
@@ -326,52 +227,6 @@ static void became_readable(struct source *source, uint32_t events)
 	loop_arm(watch->loop, &watch->gather, clock_monotonic_ms() + GATHER_MS);
 }
 
-static bool is_inotify(int fd)
-{
-	auto_free char *name = text_format("/proc/self/fd/%d", fd);
-	char target[64];
-	ssize_t got = readlink(name, target, sizeof(target) - 1);
-
-	target[got > 0 ? got : 0] = '\0';
-	return strstr(target, "inotify") != NULL;
-}
-
-/* Which of the descriptors below `most` are inotify instances, one byte each. */
-static void list_instances(char *marks, int most)
-{
-	auto_closedir DIR *listing = opendir("/proc/self/fd");
-
-	for (struct dirent *entry; listing && (entry = readdir(listing));) {
-		uint64_t fd;
-
-		if (text_to_u64(entry->d_name, (uint64_t)most - 1, &fd))
-			marks[fd] = is_inotify((int)fd);
-	}
-}
-
-static int open_instance(struct dir_watch *watch, struct err *err)
-{
-	char before[4096] = {0};
-	char after[4096] = {0};
-
-	list_instances(before, sizeof(before));
-	if (!inotifytools_initialize())
-		return err_os(err, errno, "inotify (limit: fs.inotify.max_user_instances)");
-	in_use = true;
-	list_instances(after, sizeof(after));
-	for (int fd = 0; fd < (int)sizeof(after) && watch->source.fd < 0; fd++) {
-		if (after[fd] && !before[fd])
-			watch->source.fd = fd;
-	}
-	if (watch->source.fd < 0)
-		return err_set(err, ERR_FAILED, "inotify: its descriptor is not in /proc/self/fd");
-	if (fcntl(watch->source.fd, F_SETFD, FD_CLOEXEC) < 0 ||
-		fcntl(watch->source.fd, F_SETFL, O_NONBLOCK) < 0)
-		return err_os(err, errno, "inotify");
-	watch->source.ready = became_readable;
-	return 0;
-}
-
 static void ignore(void *argument, const struct dir_event *event)
 {
 	(void)argument;
@@ -385,19 +240,18 @@ int dir_watch_open(struct loop *loop, const char *directory, dir_watch_fn *chang
 {
 	auto_(dir_watch_close) struct dir_watch *made = NULL;
 
-	if (in_use)
-		return err_set(err, ERR_EXISTS, "a directory is being watched already");
 	made = memory_new(sizeof(*made));
 	*made = (struct dir_watch){.loop = loop,
 		.source.fd = -1,
+		.source.ready = became_readable,
 		.gather.fired = gathered,
 		.look.fired = look_for_root,
 		.changed = ignore,
 		.root = -1,
-		.complete = true,
-		.directory = text_copy(directory)};
-	if (open_instance(made, err) < 0)
+		.complete = true};
+	if (watch_table_open(&made->table, directory, err) < 0)
 		return -1;
+	made->source.fd = made->table.fd;
 	errno = 0;
 	scan(made, "", true, 0);
 	if (made->root < 0 && errno != ENOSPC)
@@ -419,12 +273,8 @@ void dir_watch_close(struct dir_watch *watch)
 	loop_remove(watch->loop, &watch->source);
 	loop_disarm(watch->loop, &watch->gather);
 	loop_disarm(watch->loop, &watch->look);
-	/* Closes the descriptor. */
-	if (in_use)
-		inotifytools_cleanup();
-	in_use = false;
+	watch_table_close(&watch->table);
 	free(watch->moved);
-	free(watch->directory);
 	free(watch);
 }
 

@@ -1,0 +1,192 @@
+/*
+ * The one door to libinotifytools. It makes the inotify instance and keeps the table of watches by path. The rest is done here, and
+ * in dir_watch.c, because of what libinotifytools 3.22.6 does not do, or does in a way that a supervisor cannot use:
+ *
+ * - Its descriptor has no CLOEXEC and would leak into the job; it is not handed out either, so that no epoll can wait for it. We
+ *   find it in /proc/self/fd as the one that inotifytools_initialize() added, and read the events ourselves.
+ * - inotifytools_watch_recursively() lists a directory before it watches it, and what is made in between is lost. dir_watch.c watches first.
+ *   New subdirectories are not watched at all.
+ * - Renamed directories keep their old name. inotifytools_replace_filename() changes a tree while it walks it, so the
+ *   entries are renamed one by one; the index by name is out of order then, and no function that uses it is called.
+ * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the entry stays). They are given
+ *   the empty name and stay until watch_table_close(): some 150 bytes for each directory that was deleted.
+ * - A queue that ran over is one event without a path, and nothing is looked for again. dir_watch.c watches what
+ *   has come, and says RESCAN.
+ * - All its state is global: one table in a process.
+ */
+#include "watch_table.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inotifytools/inotifytools.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define EVENTS                                                                              \
+	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
+		IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+
+static bool in_use;
+
+static bool is_inotify(int fd)
+{
+	auto_free char *name = text_format("/proc/self/fd/%d", fd);
+	char target[64];
+	ssize_t got = readlink(name, target, sizeof(target) - 1);
+
+	target[got > 0 ? got : 0] = '\0';
+	return strstr(target, "inotify") != NULL;
+}
+
+/* Which of the descriptors below `most` are inotify instances, one byte each. */
+static void list_instances(char *marks, int most)
+{
+	auto_closedir DIR *listing = opendir("/proc/self/fd");
+
+	for (struct dirent *entry; listing && (entry = readdir(listing));) {
+		uint64_t fd;
+
+		if (text_to_u64(entry->d_name, (uint64_t)most - 1, &fd))
+			marks[fd] = is_inotify((int)fd);
+	}
+}
+
+static int open_instance(struct watch_table *table, struct err *err)
+{
+	char before[4096] = {0};
+	char after[4096] = {0};
+
+	list_instances(before, sizeof(before));
+	if (!inotifytools_initialize())
+		return err_os(err, errno, "inotify (limit: fs.inotify.max_user_instances)");
+	in_use = true;
+	list_instances(after, sizeof(after));
+	for (int fd = 0; fd < (int)sizeof(after) && table->fd < 0; fd++) {
+		if (after[fd] && !before[fd])
+			table->fd = fd;
+	}
+	if (table->fd < 0)
+		return err_set(err, ERR_FAILED, "inotify: its descriptor is not in /proc/self/fd");
+	if (fcntl(table->fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(table->fd, F_SETFL, O_NONBLOCK) < 0)
+		return err_os(err, errno, "inotify");
+	return 0;
+}
+
+int watch_table_open(struct watch_table *table, const char *directory, struct err *err)
+{
+	if (in_use)
+		return err_set(err, ERR_EXISTS, "a directory is being watched already");
+	*table = (struct watch_table){.directory = text_copy(directory), .fd = -1};
+	if (open_instance(table, err) < 0) {
+		watch_table_close(table);
+		return -1;
+	}
+	return 0;
+}
+
+void watch_table_close(struct watch_table *table)
+{
+	if (!table->directory)
+		return;
+	if (in_use)
+		inotifytools_cleanup();
+	in_use = false;
+	free(table->directory);
+	*table = (struct watch_table){.fd = -1};
+}
+
+char *watch_table_absolute(const struct watch_table *table, const char *path)
+{
+	return *path ? text_format("%s/%s", table->directory, path) : text_copy(table->directory);
+}
+
+char *watch_table_path(const struct watch_table *table, int wd)
+{
+	const char *name = wd < 0 ? NULL : inotifytools_filename_from_wd(wd);
+	size_t prefix = strlen(table->directory);
+	size_t length;
+
+	if (!name)
+		return NULL;
+	length = strlen(name);
+	while (length > prefix && name[length - 1] == '/')
+		length--;
+	if (length < prefix || strncmp(name, table->directory, prefix) != 0)
+		return NULL;
+	return length == prefix ? text_copy("")
+				: text_copy_n(name + prefix + 1, length - prefix - 1);
+}
+
+/* The library would enter a watch that it has a second time, hence the look by number first; the kernel gives no number out twice, so
+ * that an empty name here is not a watch that was forgotten. */
+int watch_table_add(struct watch_table *table, const char *path)
+{
+	auto_free char *full = watch_table_absolute(table, path);
+	int wd = inotify_add_watch(table->fd, full, EVENTS);
+	const char *name;
+
+	if (wd < 0)
+		return -1;
+	if (wd > table->highest)
+		table->highest = wd;
+	name = inotifytools_filename_from_wd(wd);
+	if (name && *name)
+		inotifytools_set_filename_by_wd(wd, full);
+	else if (!inotifytools_watch_file(full, EVENTS))
+		return -1;
+	return wd;
+}
+
+/* Calls for each watch at `path` and below. */
+static void each_below(struct watch_table *table, const char *path,
+	void (*act)(struct watch_table *table, int wd, const char *rest, const char *argument),
+	const char *argument)
+{
+	size_t length = strlen(path);
+
+	for (int wd = 1; wd <= table->highest; wd++) {
+		auto_free char *name = watch_table_path(table, wd);
+
+		if (name && strncmp(name, path, length) == 0 &&
+			(length == 0 || name[length] == '\0' || name[length] == '/'))
+			act(table, wd, name + length, argument);
+	}
+}
+
+static void forget(struct watch_table *table, int wd, const char *rest, const char *argument)
+{
+	(void)rest;
+	(void)argument;
+	/* Fails where the kernel removed it already. */
+	inotify_rm_watch(table->fd, wd);
+	inotifytools_set_filename_by_wd(wd, "");
+}
+
+static void rename_watch(struct watch_table *table, int wd, const char *rest, const char *path)
+{
+	auto_free char *joined = text_format("%s%s", path, rest);
+	auto_free char *full = watch_table_absolute(table, joined);
+
+	inotifytools_set_filename_by_wd(wd, full);
+}
+
+void watch_table_forget_below(struct watch_table *table, const char *path)
+{
+	each_below(table, path, forget, NULL);
+}
+
+void watch_table_rename_below(struct watch_table *table, const char *from, const char *to)
+{
+	each_below(table, from, rename_watch, to);
+}
+
+void watch_table_removed(int wd)
+{
+	inotifytools_set_filename_by_wd(wd, "");
+}

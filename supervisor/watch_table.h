@@ -1,0 +1,38 @@
+/*
+ * The kernel's watches on a directory and those below it, by the path that each stands for: the numbers that the kernel's events carry,
+ * and what becomes of them when directories are renamed or go away. Paths are relative to the directory, "" for itself. What the
+ * events mean: dir_watch.h. One at a time in a process.
+ */
+#ifndef WATCH_TABLE_H
+#define WATCH_TABLE_H
+
+#include "base/err.h"
+
+struct watch_table {
+	char *directory; /* NULL: not open */
+	int fd; /* the inotify instance, to read its events from: does not block, and closes in the job */
+	int highest; /* number of a watch so far */
+};
+
+/* `directory` is canonical. ERR_EXISTS: there is one already; ERR_FAILED, ...: the sentence names the kernel's limit where one was
+ * hit. After -1 there is nothing to close. */
+int watch_table_open(struct watch_table *table, const char *directory, struct err *err);
+/* Closes the descriptor too. Does nothing to one that is zeroed or was not opened. */
+void watch_table_close(struct watch_table *table);
+
+/* The caller frees. */
+char *watch_table_absolute(const struct watch_table *table, const char *path);
+
+/* Watches one directory, not those in it: what is created, written, closed, moved or deleted there, and itself. Its number, the same as
+ * before for one that is watched already; -1 with errno. */
+int watch_table_add(struct watch_table *table, const char *path);
+/* What the number stands for by now; NULL for one that is gone. The caller frees. */
+char *watch_table_path(const struct watch_table *table, int wd);
+
+/* The directory and all below it: watches them no more, or has them stand for the new path. */
+void watch_table_forget_below(struct watch_table *table, const char *path);
+void watch_table_rename_below(struct watch_table *table, const char *from, const char *to);
+/* The kernel has removed the watch (IN_IGNORED). */
+void watch_table_removed(int wd);
+
+#endif
