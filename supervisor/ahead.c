@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "path_list.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,13 +22,6 @@ struct ahead {
 	char **closed, **open;
 };
 
-static void free_paths(char **paths)
-{
-	for (char **path = paths; path && *path; path++)
-		free(*path);
-	free(paths);
-}
-
 int ahead_new(const struct ahead_options *options, struct ahead **result, struct err *err)
 {
 	struct ahead *ahead = memory_new(sizeof(*ahead));
@@ -45,8 +39,8 @@ void ahead_free(struct ahead *ahead)
 {
 	if (!ahead)
 		return;
-	free_paths(ahead->closed);
-	free_paths(ahead->open);
+	path_list_free(ahead->closed);
+	path_list_free(ahead->open);
 	cancel_release(&ahead->cancel);
 	free(ahead);
 }
@@ -115,8 +109,8 @@ static void done(void *arg)
 {
 	struct ahead *ahead = arg;
 
-	free_paths(ahead->closed);
-	free_paths(ahead->open);
+	path_list_free(ahead->closed);
+	path_list_free(ahead->open);
 	ahead->closed = ahead->open = NULL;
 	ahead->busy = false;
 	ahead->options.finished(ahead->options.arg);
@@ -126,8 +120,8 @@ void ahead_send(struct ahead *ahead, struct snapshot_id id, struct snapshot_id p
 	char **closed, char **open)
 {
 	if (ahead->busy) {
-		free_paths(closed);
-		free_paths(open);
+		path_list_free(closed);
+		path_list_free(open);
 		return;
 	}
 	atomic_store(&ahead->enough, false);

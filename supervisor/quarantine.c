@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "inspection.h"
+#include "path_list.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -14,19 +15,8 @@
 
 #define SAID_MOST 5
 
-struct moves {
-	char **paths;
-	size_t count;
-};
-
-static void add_move(struct moves *moves, char *path)
-{
-	moves->paths = memory_grow(moves->paths, moves->count + 1, sizeof(moves->paths[0]));
-	moves->paths[moves->count++] = path;
-}
-
 /* "last.ckpt -> epoch=3.ckpt" must not be left behind to point nowhere. Links beside what is moved, by its bare name. */
-static void add_links(struct moves *moves, const struct workspace *workspace, const char *path)
+static void add_links(struct path_list *moves, const struct workspace *workspace, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -45,8 +35,11 @@ static void add_links(struct moves *moves, const struct workspace *workspace, co
 			continue;
 		target[length] = '\0';
 		last = strrchr(target, '/');
-		if (text_equal(last ? last + 1 : target, name) && (!last || target[0] == '/'))
-			add_move(moves, text_format("%s%s", parent, entry->d_name));
+		if (text_equal(last ? last + 1 : target, name) && (!last || target[0] == '/')) {
+			auto_free char *link = text_format("%s%s", parent, entry->d_name);
+
+			path_list_add(moves, link);
+		}
 	}
 }
 
@@ -63,7 +56,7 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile, 
 {
 	auto_(refusals_release) struct refusals refusals = {0};
 	struct inspection inspection = {.directory = workspace->directory, .profile = profile};
-	struct moves moves = {0};
+	struct path_list moves = {0};
 	auto_free char *where = NULL;
 	int status = 0;
 
@@ -72,15 +65,13 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile, 
 	if (inspection_run(&inspection, &refusals, err) < 0)
 		return -1;
 	for (size_t i = 0; i < refusals.count; i++) {
-		add_move(&moves, text_copy(refusals.items[i].path));
+		path_list_add(&moves, refusals.items[i].path);
 		add_links(&moves, workspace, refusals.items[i].path);
 	}
 	if (moves.count > 0)
 		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
 	if (moves.count > 0 && status == 0)
 		say(&refusals, where);
-	for (size_t i = 0; i < moves.count; i++)
-		free(moves.paths[i]);
-	free(moves.paths);
+	path_list_free(moves.paths);
 	return status;
 }

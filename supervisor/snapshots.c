@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "directory_files.h"
+#include "path_list.h"
 #include "progress.h"
 #include "run_log.h"
 #include "tracker.h"
@@ -82,9 +83,7 @@ int snapshots_new(
 
 static void run_free(struct run *run)
 {
-	for (char **path = run->torn; path && *path; path++)
-		free(*path);
-	free(run->torn);
+	path_list_free(run->torn);
 	snapshot_files_release(&run->files);
 	pthread_mutex_destroy(&run->mutex);
 	pthread_cond_destroy(&run->answered);
