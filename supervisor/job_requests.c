@@ -337,13 +337,13 @@ void job_checkpoint_saving(void *arg, const char *path)
 void job_checkpoint_sealed(void *arg)
 {
 	struct job *job = arg;
-	bool fresh = job->request.active && job->request.sent_ms > 0 &&
-		     tracker_sealed_is_fresh(job->tracker);
+	const struct latest_seal *latest = tracker_latest_seal(job->tracker);
+	bool fresh = job->request.active && job->request.sent_ms > 0 && latest->fresh;
 
 	job->facts.managed = true;
 	job->any_sealed = true;
-	job->newest_sealed = (struct sealed){.generation = tracker_sealed_generation(job->tracker),
-		.step = tracker_sealed_step(job->tracker),
+	job->newest_sealed = (struct sealed){.generation = latest->generation,
+		.step = latest->step,
 		.sealed_ms = clock_monotonic_ms()};
 	text_set(job->newest_sealed.reason, sizeof(job->newest_sealed.reason),
 		fresh                         ? job->request.reason

@@ -351,10 +351,11 @@ static void save_what_lies_here(struct job *job)
 	if (!job->resume.newer_than_store || !job->snapshots || !job->tracker)
 		return;
 	job->any_sealed = true;
-	job->newest_sealed = (struct sealed){.generation = tracker_sealed_generation(job->tracker),
-		.step = job->resume.step,
-		.reason = "change",
-		.sealed_ms = clock_monotonic_ms()};
+	job->newest_sealed =
+		(struct sealed){.generation = tracker_latest_seal(job->tracker)->generation,
+			.step = job->resume.step,
+			.reason = "change",
+			.sealed_ms = clock_monotonic_ms()};
 	job->durable_generation =
 		job->newest_sealed.generation + 1; /* any other: not durable yet */
 	job_note_sealed(job);

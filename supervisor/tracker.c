@@ -7,109 +7,51 @@
 #include "directory_witness.h"
 #include "inspector.h"
 #include "never_quiet.h"
+#include "path_list.h"
 #include "run_log.h"
-#include "save_shape.h"
 #include "sealing.h"
 #include "shim_link.h"
-#include "step.h"
-#include "unseen.h"
+#include "tracker_pace.h"
+#include "writer_witness.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-
-#define LOOK_AGAIN_MS 1000
-#define CLOSED_EVERY_MS 200
 
 struct tracker {
 	struct tracker_options options;
 	struct directory_witness *directory;
 	struct shim_link *link; /* NULL: without the shim */
+	struct writer_witness *writers;
 	struct sealing sealing;
-	struct unseen *unseen;
 	struct inspector *inspector; /* NULL: nobody looks into files */
+	struct latest_seal latest;
 	struct timer timer;
-	struct recent_writers writers;
+	struct tracker_pace pace;
 	struct never_quiet never_quiet;
 	char blindness[400]; /* without the shim */
-
-	bool saving;        /* told for this burst */
-	int64_t burst_step; /* the highest of the burst's paths */
-	uint64_t sealed_generation;
-	int64_t sealed_step;
-	uint64_t sealed_shape; /* save_shape_of() then; 0: nothing was sealed */
-	bool sealed_fresh;
-	uint64_t closed_generation; /* told of closed files at that one, and when */
-	int64_t closed_ms;
-	uint64_t held_generation; /* a file was held at that one by nobody who has spoken */
-	bool polling;             /* `sealed` may lead back here */
-	bool started;             /* the job may be writing */
-	bool lost;                /* events of the kernel */
+	bool saving;         /* told for this burst */
+	bool polling;        /* `sealed` may lead back here */
+	bool started;        /* the job may be writing */
+	bool lost;           /* events of the kernel */
 };
-
-/* --- paths --- */
-
-struct path_list {
-	char **paths;
-	size_t count;
-};
-
-static void add_path(void *arg, const char *path)
-{
-	struct path_list *list = arg;
-
-	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
-	list->paths[list->count++] = text_copy(path);
-	list->paths[list->count] = NULL;
-}
-
-typedef void each_fn(const struct sealing *sealing, path_set_fn *act, void *argument);
-
-/* NULL-terminated; the caller frees it with what is in it. */
-static char **list_of(struct tracker *tracker, each_fn *each)
-{
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	each(&tracker->sealing, add_path, &list);
-	return list.paths;
-}
-
-static void free_list(char **paths)
-{
-	for (char **path = paths; *path; path++)
-		free(*path);
-	free(paths);
-}
 
 /* --- what the witnesses say --- */
 
 static void touched(struct tracker *tracker, const char *path)
 {
-	int64_t step = step_of_path(path);
-
-	if (run_log_matches(path))
-		return;
-	if (step > tracker->burst_step)
-		tracker->burst_step = step;
-	if (tracker->saving)
+	if (!latest_seal_saw_path(&tracker->latest, path) || tracker->saving)
 		return;
 	tracker->saving = true;
-	unseen_hurry(tracker->unseen);
+	writer_witness_hurry(tracker->writers);
 	tracker->options.saving(tracker->options.arg, path);
 }
 
-static void remember_writer(struct tracker *tracker, pid_t pid)
-{
-	if (recent_writers_note(&tracker->writers, pid, clock_monotonic_ms()))
-		unseen_watch(tracker->unseen, pid);
-}
-
 /* Decide once the whole batch has been handed in. */
-static void poll_soon(struct tracker *tracker)
+static void poll_soon(void *arg)
 {
+	struct tracker *tracker = arg;
+
 	if (!tracker->polling)
 		loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
 }
@@ -120,8 +62,7 @@ static void process_saved(struct tracker *tracker, const struct shim_message *me
 	int64_t now = clock_monotonic_ms();
 
 	directory_witness_drain(tracker->directory);
-	if (message->step > tracker->burst_step)
-		tracker->burst_step = message->step;
+	latest_seal_saw_step(&tracker->latest, message->step);
 	sealing_saved(&tracker->sealing, message->pid, now);
 	poll_soon(tracker);
 }
@@ -151,7 +92,7 @@ static void shim_said(void *arg, const struct shim_message *message)
 		message->event == SHIM_UNLINKED)
 		return;
 	if (!(message->flags & SHIM_FLAG_ELSEWHERE))
-		remember_writer(tracker, message->pid);
+		writer_witness_heard(tracker->writers, message->pid);
 	touched(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
 }
 
@@ -164,7 +105,7 @@ static void directory_said(void *arg, const struct dir_event *event)
 		return;
 	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
 	if (event->change == DIR_CLOSED_WRITE)
-		unseen_closed(tracker->unseen);
+		writer_witness_closed(tracker->writers);
 	if (commit_by_kernel(tracker->options.profile, event))
 		sealing_commit(&tracker->sealing);
 	poll_soon(tracker);
@@ -175,68 +116,22 @@ static void directory_said(void *arg, const struct dir_event *event)
 }
 
 /* Hands in what both have queued. */
-static void drain(struct tracker *tracker)
+static void drain(void *arg)
 {
+	struct tracker *tracker = arg;
+
 	if (tracker->link)
 		shim_link_poll(tracker->link);
 	directory_witness_drain(tracker->directory);
 }
 
-/* --- writers that nobody waits for --- */
-
-static void look_for_dead_writers(struct tracker *tracker)
-{
-	for (pid_t pid; (pid = recent_writers_take_gone(&tracker->writers)) > 0;) {
-		drain(tracker); /* its last reports were queued before it ended */
-		sealing_process_ended(&tracker->sealing, pid, SEALING_GONE, clock_monotonic_ms());
-	}
-}
-
-/* How a process ends that was asked to save says nothing about what it saved. */
-static void process_ended(struct tracker *tracker, pid_t pid, enum sealing_end end)
-{
-	bool asked = tracker->sealing.burst.request_ms != SEALING_NEVER;
-
-	drain(tracker);
-	sealing_process_ended(&tracker->sealing, pid,
-		end == SEALING_FAILED && asked ? SEALING_EXITED : end, clock_monotonic_ms());
-	recent_writers_forget(&tracker->writers, pid);
-	poll_soon(tracker);
-}
-
-static void writer_ended(void *arg, pid_t pid, enum sealing_end end)
-{
-	process_ended(arg, pid, end);
-}
-
-static void writer_sighted(void *arg, pid_t pid)
-{
-	struct tracker *tracker = arg;
-
-	sealing_sighted(&tracker->sealing, pid);
-}
+/* --- deciding --- */
 
 static enum shim_link_held held(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
 
 	return shim_link_holds(tracker->link, pid, descriptor);
-}
-
-/* --- deciding --- */
-
-static void looked(void *arg)
-{
-	poll_soon(arg);
-}
-
-static void count_step(void *arg, const char *path)
-{
-	struct tracker *tracker = arg;
-	int64_t step = step_of_path(path);
-
-	if (step > tracker->burst_step && !run_log_matches(path))
-		tracker->burst_step = step;
 }
 
 static void catch_up_after_loss(struct tracker *tracker)
@@ -251,16 +146,7 @@ static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 	if (verdict != SEALING_SEALED && verdict != SEALING_TORN)
 		return;
 	tracker->saving = false;
-	tracker->sealed_generation = sealing_generation(&tracker->sealing);
-	if (sealing_is_spared(&tracker->sealing)) {
-		tracker->burst_step = -1;
-		sealing_each_closed(&tracker->sealing, count_step, tracker);
-	}
-	tracker->sealed_step = tracker->burst_step;
-	tracker->sealed_fresh = sealing_first_open_ms(&tracker->sealing) != SEALING_NEVER;
-	tracker->burst_step = -1;
-	if (verdict == SEALING_SEALED)
-		tracker->sealed_shape = save_shape_of(&tracker->sealing);
+	latest_seal_take(&tracker->latest, &tracker->sealing, verdict == SEALING_SEALED);
 	sealing_acknowledge(&tracker->sealing);
 	if (verdict == SEALING_SEALED)
 		tracker->options.sealed(tracker->options.arg);
@@ -269,30 +155,23 @@ static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 static void tell_of_closed(struct tracker *tracker)
 {
 	uint64_t generation = sealing_generation(&tracker->sealing);
-	int64_t now = clock_monotonic_ms();
 
-	if (generation == tracker->closed_generation || now - tracker->closed_ms < CLOSED_EVERY_MS)
+	if (!tracker_pace_tells(&tracker->pace, generation, clock_monotonic_ms()))
 		return;
-	tracker->closed_ms = now;
 	if (!tracker->options.closed || tracker->options.closed(tracker->options.arg))
-		tracker->closed_generation = generation;
+		tracker_pace_is_done(&tracker->pace, generation);
 }
 
 static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t at_ms)
 {
-	int64_t now = clock_monotonic_ms();
+	int64_t next_ms = tracker_pace_next(&tracker->pace, verdict, at_ms,
+		sealing_generation(&tracker->sealing),
+		directory_witness_is_open(tracker->directory), clock_monotonic_ms());
 
-	/* Once a second is enough for what has no event of its own: a directory that appears, writers that die unseen. */
-	if (verdict == SEALING_NOTHING && directory_witness_is_open(tracker->directory)) {
+	if (next_ms == CLOCK_NEVER)
 		loop_disarm(tracker->options.loop, &tracker->timer);
-		return;
-	}
-	if (at_ms > now + LOOK_AGAIN_MS)
-		at_ms = now + LOOK_AGAIN_MS;
-	if (verdict == SEALING_BUSY && at_ms > now + CLOSED_EVERY_MS &&
-		tracker->closed_generation != sealing_generation(&tracker->sealing))
-		at_ms = now + CLOSED_EVERY_MS;
-	loop_arm(tracker->options.loop, &tracker->timer, at_ms);
+	else
+		loop_arm(tracker->options.loop, &tracker->timer, next_ms);
 }
 
 bool tracker_is_saving(struct tracker *tracker)
@@ -301,35 +180,6 @@ bool tracker_is_saving(struct tracker *tracker)
 
 	drain(tracker);
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_BUSY;
-}
-
-/* Something is written of which no process has spoken. */
-static void look_for_unseen(struct tracker *tracker)
-{
-	int64_t now = clock_monotonic_ms();
-	uint64_t generation;
-	char **paths;
-
-	if (!sealing_is_unseen(&tracker->sealing))
-		return;
-	unseen_look(tracker->unseen, now);
-	if (!sealing_waits_for_unseen(&tracker->sealing, now))
-		return;
-	generation = sealing_generation(&tracker->sealing);
-	paths = list_of(tracker, sealing_each_unseen);
-	if (!unseen_may_be_open(tracker->unseen, paths)) {
-		/* The kernel tells of a close before it lets go of the file: whoever ended just now has said so by now, and how he ended
-		 * is still to come. */
-		drain(tracker);
-		if (sealing_generation(&tracker->sealing) == generation)
-			sealing_nobody_writes(&tracker->sealing);
-	} else if (tracker->held_generation != sealing_generation(&tracker->sealing)) {
-		/* By somebody who has to be known before he ends. */
-		tracker->held_generation = sealing_generation(&tracker->sealing);
-		unseen_hurry(tracker->unseen);
-		unseen_look(tracker->unseen, now);
-	}
-	free_list(paths);
 }
 
 /* What is still by the kernel's word has been so by the look of it, too. */
@@ -350,10 +200,10 @@ static void decide(struct tracker *tracker, bool at_once)
 	directory_witness_open(tracker->directory, tracker->started);
 	drain(tracker);
 	catch_up_after_loss(tracker);
-	look_for_unseen(tracker);
+	writer_witness_look(tracker->writers);
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
 	if (verdict != SEALING_NOTHING)
-		look_for_dead_writers(tracker);
+		writer_witness_look_for_dead(tracker->writers);
 	if (tracker->link && (verdict == SEALING_BUSY || sealing_in_doubt(&tracker->sealing)))
 		sealing_verify(&tracker->sealing, held, tracker, clock_monotonic_ms());
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
@@ -393,7 +243,7 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	(void)err;
 	tracker->options = *options;
 	tracker->timer.fired = timer_fired;
-	tracker->burst_step = tracker->sealed_step = -1;
+	latest_seal_init(&tracker->latest);
 	sealing_init(&tracker->sealing, options->quiet_ms);
 	tracker->directory =
 		directory_witness_new(&(struct directory_witness_options){.loop = options->loop,
@@ -401,16 +251,18 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 			.quiet_ms = options->quiet_ms,
 			.polls = options->polls,
 			.said = directory_said,
-			.looked = looked,
+			.looked = poll_soon,
 			.arg = tracker});
-	tracker->unseen = unseen_new(&(struct unseen_options){.loop = options->loop,
-		.directory = options->workspace->directory,
-		.sighted = writer_sighted,
-		.ended = writer_ended,
-		.arg = tracker});
+	tracker->writers =
+		writer_witness_new(&(struct writer_witness_options){.loop = options->loop,
+			.directory = options->workspace->directory,
+			.sealing = &tracker->sealing,
+			.drain = drain,
+			.told = poll_soon,
+			.arg = tracker});
 	if (options->looks)
 		tracker->inspector = inspector_new(options->loop, options->workspace->directory,
-			options->profile, looked, tracker);
+			options->profile, poll_soon, tracker);
 	for (size_t i = 0; run_log_patterns[i]; i++)
 		sealing_ignore(&tracker->sealing, run_log_patterns[i]);
 	if (options->session_directory &&
@@ -422,7 +274,7 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 			"the shim is not used: %.300s", why.text);
 	*result = tracker;
 	tracker_poll(tracker);
-	tracker->sealed_generation = sealing_generation(&tracker->sealing);
+	tracker->latest.generation = sealing_generation(&tracker->sealing);
 	tracker->started = true;
 	return 0;
 }
@@ -432,7 +284,7 @@ void tracker_free(struct tracker *tracker)
 	if (!tracker)
 		return;
 	loop_disarm(tracker->options.loop, &tracker->timer);
-	unseen_free(tracker->unseen);
+	writer_witness_free(tracker->writers);
 	directory_witness_free(tracker->directory);
 	inspector_free(tracker->inspector);
 	if (tracker->link)
@@ -444,11 +296,6 @@ void tracker_free(struct tracker *tracker)
 const char *tracker_channel(const struct tracker *tracker)
 {
 	return tracker->link ? shim_link_channel(tracker->link) : NULL;
-}
-
-uint64_t tracker_hellos(const struct tracker *tracker)
-{
-	return tracker->link ? shim_link_hellos(tracker->link) : 0;
 }
 
 struct report_page *tracker_page(const struct tracker *tracker)
@@ -479,7 +326,8 @@ void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
 	enum sealing_end end = WEXITSTATUS(wait_status) == 0 ? SEALING_EXITED : SEALING_FAILED;
 
-	process_ended(tracker, pid, WIFSIGNALED(wait_status) ? SEALING_KILLED : end);
+	writer_witness_ended(
+		tracker->writers, pid, WIFSIGNALED(wait_status) ? SEALING_KILLED : end);
 	tracker_poll(tracker);
 }
 
@@ -491,25 +339,14 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 	drain(tracker);
 	directory_witness_look_now(tracker->directory);
 	if (end == TRACKER_DOUBTFUL)
-		clean = tracker->sealed_shape != 0 &&
-			save_shape_of(&tracker->sealing) == tracker->sealed_shape;
+		clean = latest_seal_is_like(&tracker->latest, &tracker->sealing);
 	sealing_job_ended(&tracker->sealing, clean, clock_monotonic_ms());
 	decide(tracker, true);
 }
 
-uint64_t tracker_sealed_generation(const struct tracker *tracker)
+const struct latest_seal *tracker_latest_seal(const struct tracker *tracker)
 {
-	return tracker->sealed_generation;
-}
-
-bool tracker_sealed_is_fresh(const struct tracker *tracker)
-{
-	return tracker->sealed_fresh;
-}
-
-int64_t tracker_sealed_step(const struct tracker *tracker)
-{
-	return tracker->sealed_step;
+	return &tracker->latest;
 }
 
 bool tracker_still_complete(struct tracker *tracker, uint64_t generation)
@@ -525,6 +362,16 @@ bool tracker_is_settled(struct tracker *tracker, uint64_t *generation)
 	drain(tracker);
 	*generation = sealing_generation(&tracker->sealing);
 	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_NOTHING;
+}
+
+typedef void each_fn(const struct sealing *sealing, path_set_fn *act, void *argument);
+
+static char **list_of(const struct tracker *tracker, each_fn *each)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	each(&tracker->sealing, path_list_add, &list);
+	return list.paths;
 }
 
 char **tracker_torn(struct tracker *tracker)
@@ -544,5 +391,5 @@ char **tracker_open(struct tracker *tracker)
 
 const struct recent_writers *tracker_writers(const struct tracker *tracker)
 {
-	return &tracker->writers;
+	return writer_witness_recent(tracker->writers);
 }

@@ -1,6 +1,6 @@
 /*
- * Knows when a checkpoint in the checkpoint directory is complete: brings the shim's word (shim_link), the kernel's (dir_watch) and
- * the ends of processes together and feeds them to the pure decision (sealing). Lives on the loop. A directory that is not there
+ * Knows when a checkpoint in the checkpoint directory is complete: brings the shim's word (shim_link), what happens in the directory
+ * (directory_witness) and the ends of those who write (writer_witness) together and feeds them to the pure decision (sealing). Lives on the loop. A directory that is not there
  * yet is looked for once a second.
  */
 #ifndef TRACKER_H
@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/loop.h"
+#include "latest_seal.h"
 #include "profile.h"
 #include "recent_writers.h"
 #include "report_page.h"
@@ -35,7 +36,7 @@ struct tracker_options {
 	bool (*closed)(void *arg);
 	/* `pid` keeps a SIGTERM from `sender` (0: unknown) until it is let go: tracker_page() and shim_link_shield(). May be NULL. */
 	void (*held)(void *arg, pid_t pid, pid_t sender);
-	/* A checkpoint is complete: tracker_sealed_* tell about it until the next call. */
+	/* A checkpoint is complete: tracker_latest_seal() tells about it until the next call. */
 	void (*sealed)(void *arg);
 	void *arg;
 };
@@ -46,8 +47,6 @@ void tracker_free(struct tracker *tracker);
 
 /* For the job's environment; NULL without the shim. Borrowed. */
 const char *tracker_channel(const struct tracker *tracker);
-/* Shim processes that said hello. */
-uint64_t tracker_hellos(const struct tracker *tracker);
 /* The page that jobs poll and report through: the flag, who polls, steps and their length (report_page.h), by its last look, at most a
  * second ago. NULL without a session. Borrowed. */
 struct report_page *tracker_page(const struct tracker *tracker);
@@ -56,7 +55,7 @@ void tracker_shield(struct tracker *tracker, enum shim_shield state);
 /* What cannot be seen, and why, in a sentence; "" when all witnesses are there. */
 const char *tracker_blindness(const struct tracker *tracker);
 
-/* A checkpoint was asked for: from now on tracker_sealed_is_fresh() tells whether one answers it. */
+/* A checkpoint was asked for: from now on tracker_latest_seal()->fresh tells whether one answers it. */
 void tracker_requested(struct tracker *tracker);
 
 /* Any process that we reaped. */
@@ -72,10 +71,8 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end);
 /* Reads all that is queued, and decides. May call `sealed`. */
 void tracker_poll(struct tracker *tracker);
 
-/* Of the last seal. */
-uint64_t tracker_sealed_generation(const struct tracker *tracker);
-bool tracker_sealed_is_fresh(const struct tracker *tracker); /* written after the last request */
-int64_t tracker_sealed_step(const struct tracker *tracker);  /* -1 unknown */
+/* Borrowed; changes with the next seal. */
+const struct latest_seal *tracker_latest_seal(const struct tracker *tracker);
 
 /* Reads what is queued: has nothing been written since that generation? */
 bool tracker_still_complete(struct tracker *tracker, uint64_t generation);

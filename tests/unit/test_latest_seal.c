@@ -1,0 +1,182 @@
+/* What is remembered of a checkpoint once it is complete. Files are written in the kernel's words, at a quiet time of 100 ms. */
+#include "latest_seal.h"
+
+#include "shim/shim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+struct job {
+	struct sealing sealing;
+	struct latest_seal latest;
+	int64_t now_ms;
+};
+
+static void begin(struct job *job)
+{
+	*job = (struct job){.now_ms = 1000};
+	sealing_init(&job->sealing, 100);
+	latest_seal_init(&job->latest);
+}
+
+static void write_file(struct job *job, const char *path)
+{
+	struct dir_event event = {.change = DIR_CREATED, .path = path};
+
+	sealing_kernel(&job->sealing, &event, job->now_ms);
+	event.change = DIR_CLOSED_WRITE;
+	sealing_kernel(&job->sealing, &event, job->now_ms);
+	latest_seal_saw_path(&job->latest, path);
+}
+
+static void take(struct job *job, enum sealing_verdict expected)
+{
+	int64_t at_ms;
+
+	job->now_ms += 1000;
+	assert_int_equal(sealing_poll(&job->sealing, job->now_ms, &at_ms), expected);
+	latest_seal_take(&job->latest, &job->sealing, expected == SEALING_SEALED);
+	sealing_acknowledge(&job->sealing);
+}
+
+static void the_highest_number_counts(void **state)
+{
+	static const struct {
+		const char *first, *second;
+		int64_t said, step;
+	} rows[] = {
+		{"step_9/w.bin", "step_9/o.bin", -1, 9},
+		{"step_10.pt", "step_9.pt", -1, 10},
+		{"weights", "optimizer", -1, -1},
+		{"weights", "optimizer", 70, 70},
+		{"step_9.pt", "weights", 8, 9},
+		{"step_9.pt", "run_500.log", -1, 9},
+		{"events.out.tfevents.1700000000", "weights", -1, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+
+		begin(&job);
+		write_file(&job, rows[i].first);
+		write_file(&job, rows[i].second);
+		latest_seal_saw_step(&job.latest, rows[i].said);
+		take(&job, SEALING_SEALED);
+		if (job.latest.step != rows[i].step)
+			fail_msg("%s: %lld", rows[i].first, (long long)job.latest.step);
+		assert_int_equal(job.latest.next_step, -1);
+		sealing_release(&job.sealing);
+	}
+}
+
+static void a_log_is_part_of_nothing(void **state)
+{
+	struct latest_seal latest;
+
+	(void)state;
+	latest_seal_init(&latest);
+	assert_false(latest_seal_saw_path(&latest, "logs/step_5.log"));
+	assert_true(latest_seal_saw_path(&latest, "step_4.pt"));
+	assert_int_equal(latest.next_step, 4);
+}
+
+static void only_what_follows_the_request_is_fresh(void **state)
+{
+	struct job job;
+
+	(void)state;
+	begin(&job);
+	write_file(&job, "step_1.pt");
+	take(&job, SEALING_SEALED);
+	assert_false(job.latest.fresh);
+	sealing_requested(&job.sealing, job.now_ms);
+	write_file(&job, "step_2.pt");
+	take(&job, SEALING_SEALED);
+	assert_true(job.latest.fresh);
+	assert_int_equal(job.latest.step, 2);
+	assert_int_equal(job.latest.generation, sealing_generation(&job.sealing));
+	sealing_release(&job.sealing);
+}
+
+static void one_that_was_broken_off_looks_otherwise(void **state)
+{
+	struct job job;
+
+	(void)state;
+	begin(&job);
+	write_file(&job, "step_1/weights");
+	write_file(&job, "step_1/state");
+	assert_false(latest_seal_is_like(&job.latest, &job.sealing));
+	take(&job, SEALING_SEALED);
+	write_file(&job, "step_2/state");
+	assert_false(latest_seal_is_like(&job.latest, &job.sealing));
+	write_file(&job, "step_2/weights");
+	assert_true(latest_seal_is_like(&job.latest, &job.sealing));
+	sealing_release(&job.sealing);
+}
+
+static void report(struct job *job, int event, const char *path)
+{
+	struct shim_message message = {.event = event,
+		.pid = 1,
+		.descriptor = 3,
+		.flags = event == SHIM_OPENED ? SHIM_FLAG_EMPTY : 0,
+		.path = path,
+		.path2 = ""};
+
+	sealing_shim(&job->sealing, &message, job->now_ms);
+	latest_seal_saw_path(&job->latest, path);
+}
+
+/* Its writer was killed in step 3, without a pause since step 2. */
+static void what_is_left_of_torn_work_has_its_own_number(void **state)
+{
+	struct job job;
+
+	(void)state;
+	begin(&job);
+	report(&job, SHIM_OPENED, "step_2.pt");
+	report(&job, SHIM_CLOSED, "step_2.pt");
+	report(&job, SHIM_OPENED, "step_3.pt");
+	sealing_process_ended(&job.sealing, 1, SEALING_KILLED, job.now_ms);
+	sealing_job_ended(&job.sealing, false, job.now_ms);
+	take(&job, SEALING_SEALED);
+	assert_int_equal(job.latest.step, 2);
+	sealing_release(&job.sealing);
+}
+
+static void what_is_torn_does_not_change_the_look(void **state)
+{
+	struct job job;
+	uint64_t shape;
+
+	(void)state;
+	begin(&job);
+	write_file(&job, "step_1.pt");
+	take(&job, SEALING_SEALED);
+	shape = job.latest.shape;
+	report(&job, SHIM_OPENED, "other");
+	sealing_process_ended(&job.sealing, 1, SEALING_KILLED, job.now_ms);
+	take(&job, SEALING_TORN);
+	assert_int_equal(job.latest.shape, shape);
+	assert_int_equal(job.latest.step, -1);
+	sealing_release(&job.sealing);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_highest_number_counts),
+		cmocka_unit_test(a_log_is_part_of_nothing),
+		cmocka_unit_test(only_what_follows_the_request_is_fresh),
+		cmocka_unit_test(one_that_was_broken_off_looks_otherwise),
+		cmocka_unit_test(what_is_left_of_torn_work_has_its_own_number),
+		cmocka_unit_test(what_is_torn_does_not_change_the_look),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
