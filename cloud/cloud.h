@@ -9,6 +9,7 @@
  *	provider.h     PRIVATE: what a source is: name, probe, run. One file and one row each
  *	detect.c       which cloud is this? environment, DMI, then a probe
  *	source_list.c  PURE: "aws,file:/run/x" -> names and arguments
+ *	chosen_sources.c  the table of all sources, and what a list and the surroundings choose from it
  *	aws.c gcp.c azure.c termination.c (Alibaba, Tencent) file_source.c command_source.c end_source.c (a known end, Slurm's)
  *	               I/O of each source
  *	aws_session.c  the token, and a GET with it          azure_share.c  one answer for all supervisors of a user on a machine

@@ -5,15 +5,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "chosen_sources.h"
 #include "detect.h"
 #include "health.h"
 #include "provider.h"
-#include "source_list.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum {
@@ -27,8 +26,8 @@ enum {
 
 struct watcher {
 	struct cloud_watch *watch;
+	const struct chosen_source *chosen;
 	const struct provider *provider; /* NULL: to be found by a probe */
-	char *argument;
 	pthread_t thread;
 	struct {
 		struct health health;
@@ -43,30 +42,10 @@ struct cloud_watch {
 	struct surroundings surroundings;
 	struct cancel cancel;
 	pthread_mutex_t mutex;
-	struct watcher watchers[CLOUD_SOURCES_MOST];
-	size_t count, started;
+	struct chosen_sources chosen;
+	struct watcher watchers[CLOUD_SOURCES_MOST]; /* of each that was chosen */
+	size_t started;
 };
-
-static const struct provider *const providers[] = {
-	&provider_aws,
-	&provider_gcp,
-	&provider_azure,
-	&provider_alibaba,
-	&provider_tencent,
-	&provider_slurm,
-	&provider_deadline,
-	&provider_file,
-	&provider_command,
-};
-
-/* NULL for an unknown name. */
-static const struct provider *provider_named(const char *name)
-{
-	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
-		if (strcmp(providers[i]->name, name) == 0)
-			return providers[i];
-	return NULL;
-}
 
 struct cancel *watcher_cancel(struct watcher *watcher)
 {
@@ -80,7 +59,7 @@ const struct surroundings *watcher_surroundings(struct watcher *watcher)
 
 const char *watcher_argument(struct watcher *watcher)
 {
-	return watcher->argument;
+	return watcher->chosen->argument;
 }
 
 int64_t watcher_deadline_notice_ms(struct watcher *watcher)
@@ -246,83 +225,24 @@ static void *watch_source(void *arg)
 	return NULL;
 }
 
-static int add(struct cloud_watch *watch, const struct provider *provider, const char *name,
-	const char *argument, struct err *err)
+static int choose(struct cloud_watch *watch, const struct cloud_options *options, struct err *err)
 {
-	struct watcher *watcher = &watch->watchers[watch->count];
+	int64_t now = clock_monotonic_ms();
 
-	for (size_t i = 0; i < watch->count; i++)
-		if (watch->watchers[i].provider == provider &&
-			text_equal(watch->watchers[i].argument, argument))
-			return 0;
-	if (watch->count == CLOUD_SOURCES_MOST)
-		return err_set(err, ERR_INVALID, "more than %d notice sources", CLOUD_SOURCES_MOST);
-	watcher->watch = watch;
-	watcher->provider = provider;
-	watcher->argument = text_copy(argument);
-	text_set(watcher->locked.state.name, sizeof(watcher->locked.state.name), name);
-	health_init(&watcher->locked.health, clock_monotonic_ms());
-	watch->count++;
-	return 0;
-}
-
-static int add_detected(struct cloud_watch *watch, struct err *err)
-{
-	static const struct {
-		unsigned bit;
-		const struct provider *provider;
-	} rows[] = {
-		{DETECT_AWS, &provider_aws},
-		{DETECT_GCP, &provider_gcp},
-		{DETECT_AZURE, &provider_azure},
-		{DETECT_ALIBABA, &provider_alibaba},
-		{DETECT_TENCENT, &provider_tencent},
-		{DETECT_SLURM, &provider_slurm},
-		{DETECT_PROBE, NULL},
-	};
-	unsigned found = detect_choose(&watch->surroundings);
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if ((found & rows[i].bit) &&
-			add(watch, rows[i].provider,
-				rows[i].provider ? rows[i].provider->name : "auto", "", err) < 0)
-			return -1;
-	return 0;
-}
-
-static int add_named(struct cloud_watch *watch, const struct source_choice *choice, struct err *err)
-{
-	const struct provider *provider = provider_named(choice->name);
-	bool has_argument = choice->argument[0];
-
-	if (strcmp(choice->name, "none") == 0)
-		return err_set(err, ERR_INVALID,
-			"\"none\" is none: leave out either that or the other sources");
-	if (strcmp(choice->name, "auto") == 0 && !has_argument)
-		return add_detected(watch, err);
-	if (!provider || (has_argument && !provider->check))
-		return err_set(err, ERR_INVALID,
-			"notice source \"%s%s%s\" is not known: use auto, none, or a list of aws, "
-			"gcp, azure, alibaba, tencent, slurm, file:PATH, deadline:TIME, "
-			"command:COMMAND",
-			choice->name, has_argument ? ":" : "", choice->argument);
-	if (provider->check && provider->check(choice->argument, err) < 0)
+	if (chosen_sources_find(options->sources, options->deadline, &watch->surroundings,
+		    &watch->chosen, err) < 0)
 		return -1;
-	return add(watch, provider, provider->name, choice->argument, err);
-}
+	for (size_t i = 0; i < watch->chosen.count; i++) {
+		struct watcher *watcher = &watch->watchers[i];
 
-static int add_all(struct cloud_watch *watch, const struct cloud_options *options, struct err *err)
-{
-	const char *sources = options->sources && options->sources[0] ? options->sources : "auto";
-	auto_free char *list = text_copy(sources);
-	char *at = strcmp(list, "none") == 0 ? NULL : list;
-	struct source_choice choice;
-
-	while (source_list_next(&at, &choice))
-		if (add_named(watch, &choice, err) < 0)
-			return -1;
-	choice = (struct source_choice){"deadline", options->deadline};
-	return options->deadline ? add_named(watch, &choice, err) : 0;
+		watcher->watch = watch;
+		watcher->chosen = &watch->chosen.items[i];
+		watcher->provider = watcher->chosen->provider;
+		text_set(watcher->locked.state.name, sizeof(watcher->locked.state.name),
+			chosen_source_name(watcher->chosen));
+		health_init(&watcher->locked.health, now);
+	}
+	return 0;
 }
 
 static int start_threads(struct cloud_watch *watch, struct err *err)
@@ -335,7 +255,7 @@ static int start_threads(struct cloud_watch *watch, struct err *err)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (!failed && watch->started < watch->count) {
+	while (!failed && watch->started < watch->chosen.count) {
 		struct watcher *watcher = &watch->watchers[watch->started];
 
 		failed = pthread_create(&watcher->thread, &attributes, watch_source, watcher);
@@ -362,7 +282,7 @@ int cloud_watch_start(
 	}
 	pthread_mutex_init(&watch->mutex, NULL);
 	detect_look(&watch->surroundings);
-	if (add_all(watch, options, err) < 0 || start_threads(watch, err) < 0) {
+	if (choose(watch, options, err) < 0 || start_threads(watch, err) < 0) {
 		cloud_watch_stop(watch);
 		return -1;
 	}
@@ -394,8 +314,7 @@ void cloud_watch_stop(struct cloud_watch *watch)
 	cancel_raise(&watch->cancel);
 	if (!join_all(watch))
 		return;
-	for (size_t i = 0; i < watch->count; i++)
-		free(watch->watchers[i].argument);
+	chosen_sources_release(&watch->chosen);
 	pthread_mutex_destroy(&watch->mutex);
 	cancel_release(&watch->cancel);
 	free(watch->shared_directory);
@@ -405,10 +324,10 @@ void cloud_watch_stop(struct cloud_watch *watch)
 size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states, size_t most)
 {
 	pthread_mutex_lock(&watch->mutex);
-	for (size_t i = 0; i < watch->count && i < most; i++)
+	for (size_t i = 0; i < watch->chosen.count && i < most; i++)
 		states[i] = watch->watchers[i].locked.state;
 	pthread_mutex_unlock(&watch->mutex);
-	return watch->count;
+	return watch->chosen.count;
 }
 
 int cloud_watch_approve(

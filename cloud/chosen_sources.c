@@ -1,0 +1,112 @@
+#include "chosen_sources.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "source_list.h"
+
+#include <stdlib.h>
+
+static const struct provider *const providers[] = {
+	&provider_aws,
+	&provider_gcp,
+	&provider_azure,
+	&provider_alibaba,
+	&provider_tencent,
+	&provider_slurm,
+	&provider_deadline,
+	&provider_file,
+	&provider_command,
+};
+
+const struct provider *provider_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
+		if (text_equal(providers[i]->name, name))
+			return providers[i];
+	return NULL;
+}
+
+const char *chosen_source_name(const struct chosen_source *source)
+{
+	return source->provider ? source->provider->name : "auto";
+}
+
+static int add(struct chosen_sources *chosen, const struct provider *provider, const char *argument,
+	struct err *err)
+{
+	for (size_t i = 0; i < chosen->count; i++)
+		if (chosen->items[i].provider == provider &&
+			text_equal(chosen->items[i].argument, argument))
+			return 0;
+	if (chosen->count == CLOUD_SOURCES_MOST)
+		return err_set(err, ERR_INVALID, "more than %d notice sources", CLOUD_SOURCES_MOST);
+	chosen->items[chosen->count++] =
+		(struct chosen_source){.provider = provider, .argument = text_copy(argument)};
+	return 0;
+}
+
+static int add_detected(
+	const struct surroundings *surroundings, struct chosen_sources *chosen, struct err *err)
+{
+	static const struct {
+		unsigned bit;
+		const struct provider *provider;
+	} rows[] = {
+		{DETECT_AWS, &provider_aws},
+		{DETECT_GCP, &provider_gcp},
+		{DETECT_AZURE, &provider_azure},
+		{DETECT_ALIBABA, &provider_alibaba},
+		{DETECT_TENCENT, &provider_tencent},
+		{DETECT_SLURM, &provider_slurm},
+		{DETECT_PROBE, NULL},
+	};
+	unsigned found = detect_choose(surroundings);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((found & rows[i].bit) && add(chosen, rows[i].provider, "", err) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_named(const struct source_choice *choice, const struct surroundings *surroundings,
+	struct chosen_sources *chosen, struct err *err)
+{
+	const struct provider *provider = provider_named(choice->name);
+	bool has_argument = choice->argument[0];
+
+	if (text_equal(choice->name, "none"))
+		return err_set(err, ERR_INVALID,
+			"\"none\" is none: leave out either that or the other sources");
+	if (text_equal(choice->name, "auto") && !has_argument)
+		return add_detected(surroundings, chosen, err);
+	if (!provider || (has_argument && !provider->check))
+		return err_set(err, ERR_INVALID,
+			"notice source \"%s%s%s\" is not known: use auto, none, or a list of aws, "
+			"gcp, azure, alibaba, tencent, slurm, file:PATH, deadline:TIME, "
+			"command:COMMAND",
+			choice->name, has_argument ? ":" : "", choice->argument);
+	if (provider->check && provider->check(choice->argument, err) < 0)
+		return -1;
+	return add(chosen, provider, choice->argument, err);
+}
+
+int chosen_sources_find(const char *sources, const char *deadline,
+	const struct surroundings *surroundings, struct chosen_sources *chosen, struct err *err)
+{
+	auto_free char *list = text_copy(sources && sources[0] ? sources : "auto");
+	char *at = text_equal(list, "none") ? NULL : list;
+	struct source_choice choice;
+
+	while (source_list_next(&at, &choice))
+		if (add_named(&choice, surroundings, chosen, err) < 0)
+			return -1;
+	choice = (struct source_choice){"deadline", deadline};
+	return deadline ? add_named(&choice, surroundings, chosen, err) : 0;
+}
+
+void chosen_sources_release(struct chosen_sources *chosen)
+{
+	for (size_t i = 0; i < chosen->count; i++)
+		free(chosen->items[i].argument);
+	*chosen = (struct chosen_sources){0};
+}

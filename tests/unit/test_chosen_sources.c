@@ -1,0 +1,127 @@
+/* Which sources are watched, by tables. Nobody is asked. */
+#include "cloud/chosen_sources.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LAPTOP .dmi_readable = true, .dmi_vendor = "LENOVO"
+#define EC2 .dmi_readable = true, .dmi_vendor = "Amazon EC2"
+
+/* "aws file:/a", in the order in which they were chosen. */
+static void write_down(const struct chosen_sources *chosen, char *text, size_t capacity)
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < chosen->count; i++) {
+		const struct chosen_source *source = &chosen->items[i];
+		size_t used = strlen(text);
+
+		snprintf(text + used, capacity - used, "%s%s%s%s", i > 0 ? " " : "",
+			chosen_source_name(source), source->argument[0] ? ":" : "",
+			source->argument);
+	}
+}
+
+static void what_is_chosen(void **state)
+{
+	// clang-format off
+	static const struct {
+		const char *sources, *deadline;
+		struct surroundings around;
+		const char *chosen;
+	} rows[] = {
+		{NULL, NULL, {EC2}, "aws"},
+		{"", NULL, {EC2}, "aws"},
+		{"auto", NULL, {LAPTOP}, ""},
+		{"auto", NULL, {.dmi_readable = false}, "auto"},
+		{"auto", NULL, {.dmi_readable = false, .slurm_job = "7", .slurm_end = "1700000000"}, "slurm auto"},
+		{"auto", NULL, {LAPTOP, .azure_endpoint = "http://h", .gcp_host = "h"}, "gcp azure"},
+		{"none", NULL, {EC2}, ""},
+		{"none", "2h", {EC2}, "deadline:2h"},
+		{NULL, "2h", {EC2}, "aws deadline:2h"},
+		{"deadline:2h", "2h", {EC2}, "deadline:2h"},
+		{"deadline:3h", "2h", {EC2}, "deadline:3h deadline:2h"},
+		{"gcp,aws", NULL, {EC2}, "gcp aws"},
+		{"auto,aws,auto", NULL, {EC2}, "aws"},
+		{"aws, auto", NULL, {LAPTOP, .gcp_host = "h"}, "aws gcp"},
+		{"gcp,gcp:120s", NULL, {LAPTOP}, "gcp gcp:120s"},
+		{"file:/a,file:/b,file:/a", NULL, {LAPTOP}, "file:/a file:/b"},
+		{"slurm,command:a, b", NULL, {LAPTOP}, "slurm command:a, b"},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct chosen_sources chosen = {0};
+		struct err err = {0};
+		char text[200];
+
+		if (chosen_sources_find(
+			    rows[i].sources, rows[i].deadline, &rows[i].around, &chosen, &err) < 0)
+			fail_msg("row %zu: %s", i, err.text);
+		write_down(&chosen, text, sizeof(text));
+		if (!text_equal(text, rows[i].chosen))
+			fail_msg("row %zu: \"%s\"", i, text);
+		chosen_sources_release(&chosen);
+	}
+}
+
+static void what_is_refused(void **state)
+{
+	static const struct {
+		const char *sources, *deadline, *says;
+	} rows[] = {
+		{"none,aws", NULL, "\"none\" is none"},
+		{"aws,none", NULL, "\"none\" is none"},
+		{"mars", NULL, "\"mars\" is not known"},
+		{"aws,", NULL, "\"\" is not known"},
+		{"AWS", NULL, "\"AWS\" is not known"},
+		{"aws:x", NULL, "\"aws:x\" is not known"},
+		{"auto:x", NULL, "\"auto:x\" is not known"},
+		{"file:", NULL, ""},
+		{"gcp:soon", NULL, ""},
+		{"aws", "soon", ""},
+		{"file:/1,file:/2,file:/3,file:/4,file:/5,file:/6,file:/7,file:/8,file:/9,file:/10,"
+		 "file:/11,file:/12,file:/13",
+			NULL, "more than 12"},
+	};
+	const struct surroundings laptop = {LAPTOP};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct chosen_sources chosen = {0};
+		struct err err = {0};
+
+		if (chosen_sources_find(
+			    rows[i].sources, rows[i].deadline, &laptop, &chosen, &err) == 0)
+			fail_msg("row %zu is not refused", i);
+		if (err.kind != ERR_INVALID || !strstr(err.text, rows[i].says))
+			fail_msg("row %zu: %s", i, err.text);
+		chosen_sources_release(&chosen);
+	}
+}
+
+static void names(void **state)
+{
+	(void)state;
+	assert_ptr_equal(provider_named("tencent"), &provider_tencent);
+	assert_null(provider_named("sigterm"));
+	assert_null(provider_named("auto"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_chosen),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(names),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
