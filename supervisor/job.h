@@ -2,7 +2,8 @@
  * One job from restore to exit: owns the parts, feeds events to the job machine (job_machine.h) and carries its actions out.
  *
  *	job.c            the machine's driver: actions, timers, the end
- *	job_start.c      up to the launch: session, resume, environment, child
+ *	job_start.c      up to the launch: session, resume, child
+ *	job_environment.c  what the job sees of us
  *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later ones
  *	job_identity.c   one run for the trackers of experiments
  *	job_profile.c    what the profile adds to the environment
@@ -187,7 +188,13 @@ void job_claim_late(struct job *job);
 void job_launch(struct job *job);
 void job_close(struct job *job);
 
+/* job_environment.c */
+/* REPRIEVE_*, and what the profile and the identity add; once it is known whether there is a tracker. */
+void job_build_environment(struct job *job);
 void job_add_environment(struct job *job, char *pair); /* "NAME=value", taken over */
+/* Puts the shim into it; on -1 the job runs without. */
+int job_add_shim(struct job *job, struct err *err);
+void job_free_environment(struct job *job);
 
 /* job_precedent.c */
 /* What earlier attempts mean for this one, said. True: the job is not started. */

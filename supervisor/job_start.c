@@ -1,16 +1,10 @@
-/* Up to the launch: the parts, the newest checkpoint in place, the environment, the child. */
-#include "base/cleanup.h"
+/* Up to the launch: the parts, the newest checkpoint in place, the child. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "preload.h"
-#include "shim/shim.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* --- the parts --- */
@@ -60,9 +54,7 @@ void job_close(struct job *job)
 	workspace_release(&job->workspace);
 	cancel_release(&job->cancel);
 	loop_release(&job->loop);
-	for (char **pair = job->environment; pair && *pair; pair++)
-		free(*pair);
-	free(job->environment);
+	job_free_environment(job);
 }
 
 /* --- resuming --- */
@@ -281,62 +273,6 @@ static void start_tracking(struct job *job)
 		job_failed(job, "checkpoints will not be noticed", &err);
 }
 
-static void build_environment(struct job *job)
-{
-	auto_free char *notice = session_path(&job->session, SESSION_NOTICE);
-	const char *channel = job->tracker && job->options->shim != SHIM_USE_OFF
-				      ? tracker_channel(job->tracker)
-				      : NULL;
-	unsigned attempt = job->resume.attempt.number ? job->resume.attempt.number : 1;
-	size_t count = 0;
-	char **pairs = memory_new(9 * sizeof(*pairs));
-
-	pairs[count++] = text_format("REPRIEVE_JOB=%s", job->name.text);
-	pairs[count++] = text_format("REPRIEVE_ATTEMPT=%u", attempt);
-	pairs[count++] = text_format("REPRIEVE_RESUMING=%d", job->resume.kind != RESUME_FRESH);
-	pairs[count++] = job->resume.step >= 0
-				 ? text_format("REPRIEVE_STEP=%lld", (long long)job->resume.step)
-				 : text_copy("REPRIEVE_STEP=");
-	pairs[count++] = text_format("REPRIEVE_CHECKPOINT_DIR=%s", job->workspace.directory);
-	if (notice)
-		pairs[count++] = text_format("REPRIEVE_NOTICE_FILE=%s", notice);
-	if (channel)
-		pairs[count++] = text_format("%s=%s", SHIM_ENV_CHANNEL, channel);
-	if (job->tracker && tracker_page(job->tracker))
-		pairs[count++] = text_format(
-			"REPRIEVE_PAGE=%s", report_page_path(tracker_page(job->tracker)));
-	job->environment = pairs;
-}
-
-void job_add_environment(struct job *job, char *pair)
-{
-	size_t count = 0;
-
-	while (job->environment[count])
-		count++;
-	job->environment = memory_grow(job->environment, count + 2, sizeof(*job->environment));
-	job->environment[count] = pair;
-	job->environment[count + 1] = NULL;
-}
-
-/* Puts the shim into the job's environment; on -1 the job runs without it. */
-static int add_shim(struct job *job, struct err *err)
-{
-	auto_free char *path = NULL;
-	auto_free char *preload = NULL;
-	auto_free char *sanitizer = NULL;
-
-	if (!job->tracker || !tracker_channel(job->tracker))
-		return err_set(err, ERR_FAILED, "it has no channel to report on");
-	if (preload_find(&path, err) < 0 ||
-		preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
-		return -1;
-	sanitizer = preload_sanitizer_options(getenv("ASAN_OPTIONS"));
-	job_add_environment(job, text_format("LD_PRELOAD=%s", preload));
-	job_add_environment(job, text_format("ASAN_OPTIONS=%s", sanitizer));
-	return 0;
-}
-
 static void refuse(struct job *job, int code, const struct err *err)
 {
 	log_error("%s", err->text);
@@ -370,10 +306,8 @@ void job_launch(struct job *job)
 	struct err err;
 
 	start_tracking(job);
-	build_environment(job);
-	job_add_profile_environment(job);
-	job_add_identity(job);
-	if (job->options->shim != SHIM_USE_OFF && add_shim(job, &err) < 0) {
+	job_build_environment(job);
+	if (job->options->shim != SHIM_USE_OFF && job_add_shim(job, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
 			err_wrap(&err, "--shim on");
 			refuse(job, EXIT_CONFIGURATION, &err);
