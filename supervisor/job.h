@@ -1,7 +1,8 @@
 /*
  * One job from restore to exit: owns the parts, feeds events to the job machine (job_machine.h) and carries its actions out.
  *
- *	job.c            the machine's driver: actions, timers, the end
+ *	job.c            the machine's driver: actions and timers
+ *	job_end.c        the end: nothing is left running, the exit code, who is told
  *	job_start.c      up to the launch: session, resume, child
  *	job_environment.c  what the job sees of us
  *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later ones
@@ -180,6 +181,16 @@ void job_forward_sigterm(struct job *job);
 void job_request_because_of_notice(struct job *job);
 void job_failed(struct job *job, const char *what,
 	const struct err *err); /* says it once, counts for --strict */
+
+/* job_end.c */
+/* When the machine will be gone by the notices that stand; CLOCK_NEVER. */
+int64_t job_window_end(const struct job *job);
+/* A preempted job leaves nothing running: what goes on writing here would meet the next attempt. Otherwise orphans are none of our
+ * business, as with any init. Stops the loop, at once or when they are gone. */
+void job_begin_end(struct job *job);
+/* After the loop: the outcome, said to all who are to know; returns the exit code. Blocks for the snapshot that was given up, and as long as
+ * each that is told may take. */
+int job_finish(struct job *job);
 
 /* job_start.c */
 int job_open(struct job *job, struct err *err);

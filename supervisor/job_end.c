@@ -1,0 +1,165 @@
+/* The end: nothing is left running, the exit code, and everyone who is to be told. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "exit_policy.h"
+#include "job.h"
+
+#include <stdio.h>
+
+#define SWEEP_MS 20
+#define END_RECORD_MS 3000
+
+int64_t job_window_end(const struct job *job)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+
+	return stop ? stop->deadline_ms : CLOCK_NEVER;
+}
+
+static void sweep(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, sweep_timer);
+	size_t left = child_kill_tree();
+
+	child_reap(&job->child, NULL, NULL);
+	if (left == 0 || clock_monotonic_ms() > job->budget.commit_until_ms)
+		loop_stop(&job->loop);
+	else
+		loop_arm(&job->loop, &job->sweep_timer, clock_monotonic_ms() + SWEEP_MS);
+}
+
+void job_begin_end(struct job *job)
+{
+	job->sweep_timer.fired = sweep;
+	if (job->facts.told_to_end && job->facts.launched)
+		sweep(&job->sweep_timer);
+	else
+		loop_stop(&job->loop);
+}
+
+AUTO(struct cancel, cancel_release);
+
+/* The record only says how it ended: nobody waits for it long, nor past the deadline. */
+static int64_t end_record_until(const struct job *job)
+{
+	int64_t until_ms = clock_monotonic_ms() + END_RECORD_MS, end_ms = job_window_end(job);
+
+	return end_ms < until_ms ? end_ms : until_ms;
+}
+
+/* Nor may whoever is told by a webhook take the record's time. */
+static int64_t end_notice_until(const struct job *job)
+{
+	int64_t now = clock_monotonic_ms();
+
+	return now + (end_record_until(job) - now) / 2;
+}
+
+static void end_attempt(struct job *job, const struct outcome *outcome, int64_t until_ms)
+{
+	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct err err;
+	json_t *about;
+
+	/* Also of an attempt that was preempted while it restored: without a record it would look as if the machine had been lost. */
+	if (!job->snapshots && (job->facts.launched || !job->facts.noticed))
+		return;
+	if (!job->resume.storage || job->resume.attempt.number == 0 ||
+		cancel_init(&cancel, &err) < 0)
+		return;
+	cancel_set_deadline(&cancel, until_ms);
+	about = job_end_facts(job, outcome);
+	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name,
+		    about, &cancel, &err) < 0 &&
+		err.kind != ERR_EXISTS)
+		log_debug("the end of the attempt is not recorded: %s", err.text);
+	json_decref(about);
+}
+
+static void say_what_is_not_durable(
+	const struct job *job, const struct outcome *outcome, const char *durable)
+{
+	char step[40] = "", why[80] = "", patience[32];
+
+	if (job->any_sealed && job->newest_sealed.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_sealed.step);
+	if (job->flush.given_up)
+		snprintf(why, sizeof(why), ": the store has taken nothing for %s (--flush-time)",
+			text_duration(job->options->flush_ms, patience, sizeof(patience)));
+	log_warn("the job has ended, but its newest checkpoint%s in %s is NOT durable%s; durable: "
+		 "%s (exit %d)",
+		step, job->workspace.directory, why, durable, outcome->exit_code);
+}
+
+static void say_how_it_ended(struct job *job, const struct outcome *outcome)
+{
+	char id[SNAPSHOT_ID_TEXT] = "nothing";
+	bool any = job->snapshots && !snapshot_id_is_none(snapshots_newest(job->snapshots));
+
+	if (any)
+		snapshot_id_format(snapshots_newest(job->snapshots), id);
+	events_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name, "exit_code",
+		outcome->exit_code, "durable", any ? id : NULL);
+	if (text_equal(outcome->name, "preempted"))
+		log_note("preempted; durable: %s. Run the same command again to go on from there "
+			 "(exit %d)",
+			id, outcome->exit_code);
+	else if (text_equal(outcome->name, "lost"))
+		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)",
+			job->facts.noticed ? "preempted" : "ended", id, outcome->exit_code);
+	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
+		say_what_is_not_durable(job, outcome, id);
+}
+
+/* What is known only now that everything has ended. */
+static void complete_facts(struct job *job)
+{
+	const struct profile *profile = job->profile.profile;
+	struct outcome_facts *facts = &job->facts;
+
+	facts->all_durable = job_is_durable(job);
+	facts->saved = job->request.answered;
+	facts->asked_to_save = job->request.sent_ms > 0 && (job->ask.by_flag || job_can_ask(job));
+	facts->resumes = profile_resumes(profile, outcome_child_code(facts->wait_status));
+	facts->goes_on = profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
+			 profile->after == PROFILE_AFTER_GOES_ON;
+	facts->strict_failed = job->options->strict && (job->ours_failed || !facts->all_durable);
+}
+
+static struct outcome decide_outcome(const struct job *job)
+{
+	struct outcome outcome = outcome_of(&job->facts);
+
+	if (job->refusal && !job->facts.launched)
+		outcome = (struct outcome){"refused", job->refusal};
+	if (job->done)
+		outcome = (struct outcome){"finished", 0};
+	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
+	return outcome;
+}
+
+int job_finish(struct job *job)
+{
+	struct outcome outcome;
+	int64_t until_ms;
+
+	complete_facts(job);
+	outcome = decide_outcome(job);
+	tending_stop(job->tending);
+	if (job->snapshots)
+		snapshots_stop_ahead(job->snapshots);
+	/* First, because what follows may wait for a store that does not answer. */
+	say_how_it_ended(job, &outcome);
+	job_write_end_message(job, &outcome);
+	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still post what they see. */
+	workers_end(job->workers);
+	job_notify_end(job, &outcome, end_notice_until(job));
+	until_ms = end_record_until(job);
+	end_attempt(job, &outcome, until_ms);
+	job_tell_observers_of_end(job, &outcome, until_ms);
+	job_requeue(job, &outcome);
+	job_acknowledge(job, &outcome);
+	return outcome.exit_code;
+}
