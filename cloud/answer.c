@@ -56,15 +56,19 @@ void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *
 	va_start(args, format);
 	vsnprintf(verdict->notice.reason, sizeof(verdict->notice.reason), format, args);
 	va_end(args);
+	/* What a file, a command or a service says goes to terminals, and as JSON to webhooks and ledgers. */
+	text_to_line(verdict->notice.identity);
+	text_to_line(verdict->notice.reason);
 }
 
 bool answer_text(const struct answer *answer, char *buffer, size_t capacity)
 {
-	const char *start = answer->body, *end = answer->body + answer->size;
+	const char *start = answer->body, *end;
 
 	buffer[0] = '\0';
 	if (answer->size == 0)
 		return true;
+	end = start + answer->size;
 	while (start < end && isspace((unsigned char)*start))
 		start++;
 	while (end > start && isspace((unsigned char)end[-1]))

@@ -113,7 +113,7 @@ static void add_advice(struct aws_events *events, const struct answer *answer, c
 static void add_event(struct aws_events *events, const struct answer *answer, json_t *event)
 {
 	const char *code = json_text_or(event, "Code", "");
-	const char *id = json_text_or(event, "EventId", code);
+	const char *id = json_text_or(event, "EventId", "");
 	char at[32] = "a time that was not told", until[40] = "", end[32];
 	auto_free char *reason = NULL, *near = NULL;
 	int64_t when, over, left = INT64_MAX;
@@ -127,6 +127,8 @@ static void add_event(struct aws_events *events, const struct answer *answer, js
 		text_set(until, sizeof(until), " to ");
 		text_set(until + 4, sizeof(until) - 4, dates_iso(over, end, sizeof(end)));
 	}
+	if (!id[0])
+		id = code;
 	reason = text_format("scheduled maintenance: %s at %s%s", code, at, until);
 	add_advice(events, answer, id, reason);
 	if (ends_the_run(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -AWS_STALE_MS) {

@@ -26,8 +26,10 @@ static void take_identity(const struct command_end *end, struct verdict *verdict
 		return;
 	object = json_parse(end->text, end->size, NULL);
 	id = json_text_or(object, "id", "");
-	if (id[0])
-		text_set(verdict->notice.identity, sizeof(verdict->notice.identity), id);
+	if (!id[0])
+		return;
+	text_set(verdict->notice.identity, sizeof(verdict->notice.identity), id);
+	text_to_line(verdict->notice.identity);
 }
 
 void command_reply(const struct command_end *end, struct verdict *verdict)

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
+#include "uri.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +149,7 @@ static int set_endpoint(struct azure_account *account, const char *endpoint, str
 
 	if ((strncasecmp(endpoint, "https://", 8) != 0 &&
 		    strncasecmp(endpoint, "http://", 7) != 0) ||
-		strpbrk(endpoint, "?# \t\r\n@"))
+		!uri_is_whole(endpoint) || strpbrk(endpoint, "?#@"))
 		return err_set(err, ERR_INVALID, "the blob endpoint is no http or https URL");
 	while (endpoint[length - 1] == '/')
 		length--;
@@ -159,17 +160,18 @@ static int set_endpoint(struct azure_account *account, const char *endpoint, str
 static int choose_endpoint(struct azure_account *account, const struct connection *connection,
 	const struct azure_environment *environment, struct err *err)
 {
+	auto_free char *built = NULL;
+
 	if (is_set(connection->endpoint))
 		return set_endpoint(account, connection->endpoint, err);
 	if (is_set(environment->endpoint))
 		return set_endpoint(account, environment->endpoint, err);
 	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0 && !is_set(connection->suffix))
-		account->endpoint = text_copy(EMULATOR_ENDPOINT);
-	else
-		account->endpoint = text_format("%s://%s.blob.%s",
-			text_equal(connection->protocol, "http") ? "http" : "https", account->name,
-			is_set(connection->suffix) ? connection->suffix : "core.windows.net");
-	return 0;
+		return set_endpoint(account, EMULATOR_ENDPOINT, err);
+	built = text_format("%s://%s.blob.%s",
+		text_equal(connection->protocol, "http") ? "http" : "https", account->name,
+		is_set(connection->suffix) ? connection->suffix : "core.windows.net");
+	return set_endpoint(account, built, err);
 }
 
 static int choose_secret(struct azure_account *account, const struct connection *connection,

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "xml.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static void take_element(void *arg, const char *path, const char *text)
@@ -23,7 +22,6 @@ void error_body_read(const void *body, size_t size, struct error_body *error)
 		*error = (struct error_body){0};
 	/* Azure's go on with a request id and the time. */
 	error->message[strcspn(error->message, "\r\n")] = '\0';
-	for (char *at = error->message; *at; at++)
-		if (iscntrl((unsigned char)*at))
-			*at = ' ';
+	text_to_line(error->code);
+	text_to_line(error->message);
 }

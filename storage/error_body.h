@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct error_body {
-	char code[64];     /* "" where the body says none */
+	char code[64];     /* "" where the body says none; without control characters */
 	char message[200]; /* the first line, without control characters */
 };
 

@@ -45,13 +45,14 @@ static int set_endpoint(
 			  strncasecmp(endpoint, "https://", 8) == 0;
 	size_t length = strlen(endpoint);
 
-	/* Some client libraries take the emulator's host without a scheme. */
-	if (strpbrk(endpoint, "?# \t\r\n@") || (!has_scheme && strstr(endpoint, "://")))
-		return err_set(err, ERR_INVALID, "%s is no http or https URL", variable);
 	while (length && endpoint[length - 1] == '/')
 		length--;
+	/* Some client libraries take the emulator's host without a scheme. */
 	address->endpoint =
 		text_format("%s%.*s", has_scheme ? "" : "http://", (int)length, endpoint);
+	if (!uri_is_whole(address->endpoint) || strpbrk(endpoint, "?#@") ||
+		(!has_scheme && strstr(endpoint, "://")))
+		return err_set(err, ERR_INVALID, "%s is no http or https URL", variable);
 	return 0;
 }
 

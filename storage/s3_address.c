@@ -87,11 +87,10 @@ static int parse_endpoint(struct s3_address *address, const char *endpoint, stru
 	host = endpoint + (address->tls ? 8 : 7);
 	length = strcspn(host, "/?#");
 	/* A user's name and password would go into logs. */
-	if (length == 0 || memchr(host, '@', length) || host[length + strcspn(host + length, "?#")])
-		return err_set(err, ERR_INVALID, "the endpoint is https://HOST[:PORT][/PATH]");
-	for (size_t i = 0; i < length; i++)
-		if (!isgraph((unsigned char)host[i]))
-			return err_set(err, ERR_INVALID, "the endpoint has a blank in its host");
+	if (!uri_is_whole(endpoint) || memchr(host, '@', length) ||
+		host[length + strcspn(host + length, "?#")])
+		return err_set(err, ERR_INVALID,
+			"the endpoint is https://HOST[:PORT][/PATH], without blanks");
 	address->endpoint_host = text_copy_n(host, length);
 	/* The default port does not appear in Host, which is signed. */
 	port = address->tls ? ":443" : ":80";

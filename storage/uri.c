@@ -75,6 +75,18 @@ const char *uri_text(struct bytes *query)
 	return (const char *)query->data;
 }
 
+bool uri_is_whole(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	if (!host || !host[3] || strchr("/?#:", host[3]))
+		return false;
+	for (; *url; url++)
+		if (!isgraph((unsigned char)*url))
+			return false;
+	return true;
+}
+
 bool uri_keeps_secrets(const char *url)
 {
 	static const char *const here[] = {"127.0.0.1", "localhost", "[::1]"};
@@ -86,6 +98,9 @@ bool uri_keeps_secrets(const char *url)
 	if (strncasecmp(url, "http://", 7) != 0)
 		return false;
 	host = url + 7;
+	/* "http://localhost:80@elsewhere/" */
+	if (memchr(host, '@', strcspn(host, "/?#")))
+		return false;
 	length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
 	for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
 		if (length == strlen(here[i]) && strncasecmp(host, here[i], length) == 0)

@@ -42,6 +42,7 @@ build-tsan   | install     | 10
 unit-tsan    | build-tsan  | 5
 valgrind     | build-gcc   | 15
 tidy         | build-gcc   | 15
+fuzz         | install     | 10
 e2e-asan     | build-asan  | 25
 bench        | build-gcc   | 5
 frameworks   | build-gcc   | 10
@@ -176,6 +177,9 @@ lane_e2e-asan() {
 		--ignore tests/e2e/test_watch.py
 }
 
+# A few seconds each; for longer: tests/fuzz/run.sh.
+lane_fuzz() { tests/fuzz/run.sh --short; }
+
 lane_bench() { bash tests/bench/run.sh --smoke build/supervisor/reprieve; }
 
 tree_files() {
@@ -232,7 +236,7 @@ count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
 	e2e* | writers | notices | containers | slurm | faults | store*) count_pytest "$1" ;;
-	frameworks)
+	frameworks | fuzz)
 		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0
 		;;

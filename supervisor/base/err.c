@@ -1,5 +1,7 @@
 #include "base/err.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +18,8 @@ int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
+	/* It may name a file, or repeat what a server says, and goes into ledgers and answers, which are JSON. */
+	text_to_utf8(err->text);
 	return -1;
 }
 
@@ -63,6 +67,7 @@ int err_os(struct err *err, int errno_value, const char *format, ...)
 	char words[128];
 	const char *said = strerror_r(errno_value, words, sizeof(words));
 	snprintf(err->text + used, sizeof(err->text) - used, ": %s", said);
+	text_to_utf8(err->text);
 	return -1;
 }
 
@@ -86,6 +91,7 @@ int err_wrap(struct err *err, const char *format, ...)
 	memmove(err->text + outer_length, err->text, inner_length);
 	memcpy(err->text, outer, outer_length);
 	err->text[outer_length + inner_length] = '\0';
+	text_to_utf8(err->text);
 	return -1;
 }
 

@@ -82,7 +82,7 @@ void http_response_release(struct http_response *response)
 const char *http_header(const struct http_response *response, const char *name)
 {
 	const char *at = (const char *)response->fields.data;
-	const char *end = at + response->fields.size;
+	const char *end = at ? at + response->fields.size : at;
 
 	while (at < end) {
 		const char *value = at + strlen(at) + 1;

@@ -73,9 +73,65 @@ bool text_ends(const char *text, const char *suffix)
 	return length >= end && strcmp(text + length - end, suffix) == 0;
 }
 
+static bool continues(char byte)
+{
+	return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
 void text_set(char *target, size_t capacity, const char *source)
 {
-	snprintf(target, capacity, "%s", source ? source : "");
+	size_t length = source ? strlen(source) : 0;
+
+	if (capacity == 0)
+		return;
+	if (length >= capacity) {
+		length = capacity - 1;
+		for (int i = 0; i < 3 && length > 0 && continues(source[length]); i++)
+			length--;
+	}
+	if (length)
+		memmove(target, source, length);
+	target[length] = '\0';
+}
+
+/* Bytes of the character at `text`; 0: it is none. RFC 3629, section 4. */
+static size_t utf8_size(const char *text)
+{
+	unsigned char first = (unsigned char)text[0], second;
+	size_t size = first < 0x80                    ? 1
+		      : first >= 0xC2 && first < 0xE0 ? 2
+		      : first >= 0xE0 && first < 0xF0 ? 3
+		      : first >= 0xF0 && first < 0xF5 ? 4
+						      : 0;
+
+	for (size_t i = 1; i < size; i++)
+		if (!continues(text[i]))
+			return 0;
+	second = size > 1 ? (unsigned char)text[1] : 0;
+	/* Longer than it need be, half of a pair of UTF-16, beyond the last. */
+	if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+		(first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+		return 0;
+	return size;
+}
+
+void text_to_utf8(char *text)
+{
+	while (*text) {
+		size_t size = utf8_size(text);
+
+		if (size == 0)
+			*text = '?';
+		text += size ? size : 1;
+	}
+}
+
+void text_to_line(char *text)
+{
+	text_to_utf8(text);
+	for (; *text; text++)
+		if (iscntrl((unsigned char)*text))
+			*text = ' ';
 }
 
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value)

@@ -26,8 +26,13 @@ bool text_equal(const char *a, const char *b);
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 
-/* Copies with truncation and always terminates. */
+/* Copies with truncation, between characters, and always terminates. */
 void text_set(char *target, size_t capacity, const char *source);
+
+/* In place: each byte that is no UTF-8, which JSON cannot carry, becomes '?'. */
+void text_to_utf8(char *text);
+/* The same, and each control character a blank: for words of others that a person is shown. */
+void text_to_line(char *text);
 
 /* Whole text as an unsigned decimal number not above `most`; false for anything else (sign, space, empty, overflow). */
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value);

@@ -154,6 +154,20 @@ static void lifecycle_states(void **state)
 	"\",\"EventId\":\"instance-event-0d59937288b749b32\"" after ",\"State\":\"" state "\"}]"
 #define AFTER ",\"NotAfter\":\"21 Apr 2026 09:17:23 GMT\""
 
+/* Notices without one would be taken for the same. */
+static void maintenance_without_an_identity(void **state)
+{
+	const struct answer answer = answer_of(200,
+		"[{\"Code\":\"instance-stop\",\"EventId\":\"\"},{\"Code\":\"system-reboot\"}]");
+	struct aws_events events;
+
+	(void)state;
+	aws_maintenance_reply(&answer, &events);
+	assert_int_equal(events.count, 2);
+	assert_string_equal(events.notices[0].identity, "instance-stop");
+	assert_string_equal(events.notices[1].identity, "system-reboot");
+}
+
 static void scheduled_maintenance(void **state)
 {
 	// clang-format off
@@ -364,6 +378,7 @@ int main(void)
 		cmocka_unit_test(hibernation_is_advice),
 		cmocka_unit_test(lifecycle_states),
 		cmocka_unit_test(scheduled_maintenance),
+		cmocka_unit_test(maintenance_without_an_identity),
 		cmocka_unit_test(google_header_is_never_ec2),
 		cmocka_unit_test(rebalance),
 		cmocka_unit_test(the_way_in),

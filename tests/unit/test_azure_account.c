@@ -46,6 +46,9 @@ static const struct {
 	{"query in the prefix", "az://acct/box/a?b", {0}, ERR_INVALID, NULL, NULL, NULL, NULL, NULL},
 	{"empty part in the prefix", "az://acct/box/a//b", {0}, ERR_INVALID, NULL, NULL, NULL, NULL, NULL},
 	{"endpoint that is none", "az://acct/box", {.endpoint = "ftp://x"}, ERR_INVALID, NULL, NULL, NULL, NULL, NULL},
+	{"endpoint without a host", "az://acct/box", {.endpoint = "https://"}, ERR_INVALID, NULL, NULL, NULL, NULL, NULL},
+	{"endpoint without a host, with a port", "az://acct/box", {.endpoint = "http://:1/acct"}, ERR_INVALID, NULL, NULL, NULL, NULL, NULL},
+	{"suffix of another host", "az://acct/box", {.connection = "EndpointSuffix=x@evil.example"}, ERR_INVALID, NULL, NULL, NULL, NULL, NULL},
 	{"endpoint with a user", "az://acct/box", {.endpoint = "https://u:p@x"}, ERR_INVALID, NULL, NULL, NULL, NULL, NULL},
 };
 // clang-format on

@@ -28,6 +28,7 @@ static void ends(void **state)
 		{"says so", true, 0, "", VERDICT_POSITIVE, NOTICE_STOP, "command-f97691246db266f1", 30000},
 		{"in words", true, 0, "node drain\n", VERDICT_POSITIVE, NOTICE_STOP, "command-f97691246db266f1", 30000},
 		{"in JSON", true, 0, "{\"id\": \"e7\", \"in_seconds\": 90}", VERDICT_POSITIVE, NOTICE_STOP, "e7", 90000},
+		{"an identity in two lines", true, 0, "{\"id\": \"e\\n7\"}", VERDICT_POSITIVE, NOTICE_STOP, "e 7", 30000},
 		{"advice", true, 0, "{\"kind\": \"advice\"}", VERDICT_POSITIVE, NOTICE_ADVICE, "command-f97691246db266f1", 0},
 		{"always answers", true, 0, "{\"kind\": \"none\"}", VERDICT_NEGATIVE, NOTICE_NONE, "", 0},
 		{"none", true, 1, "", VERDICT_NEGATIVE, NOTICE_NONE, "", 0},

@@ -96,6 +96,20 @@ static void test_long_texts_are_cut_at_the_end(void **state)
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
+/* A sentence that JSON cannot carry would take the event that it explains with it. */
+static void test_what_is_not_utf8_is_replaced(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	err_set(&err, ERR_CORRUPT, "\"%s\" is damaged", "caf\xe9");
+	assert_string_equal(err.text, "\"caf?\" is damaged");
+	err_wrap(&err, "m\xff");
+	assert_string_equal(err.text, "m?: \"caf?\" is damaged");
+	err_os(&err, ENOENT, "%s", "\xc3");
+	assert_memory_equal(err.text, "?: ", 3);
+}
+
 static void test_every_kind_has_its_own_name(void **state)
 {
 	(void)state;
@@ -115,6 +129,7 @@ int main(void)
 		cmocka_unit_test(test_errno_becomes_a_kind),
 		cmocka_unit_test(test_wrap_puts_words_in_front_and_keeps_the_kind),
 		cmocka_unit_test(test_long_texts_are_cut_at_the_end),
+		cmocka_unit_test(test_what_is_not_utf8_is_replaced),
 		cmocka_unit_test(test_every_kind_has_its_own_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

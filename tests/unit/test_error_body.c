@@ -22,6 +22,7 @@ static void table(void **state)
 		 "<Message>Not there.\nRequestId:1\nTime:2</Message></Error>",
 			"BlobNotFound", "Not there."},
 		{"<Error><Code>A</Code><Message>a&lt;b\tc</Message></Error>", "A", "a<b c"},
+		{"<Error><Code>A\nB</Code></Error>", "A B", ""},
 		{"<Error><Code>A</Code>", "", ""},
 		{"<html><body>Code</body></html>", "", ""},
 		{"{\"error\":{\"code\":\"A\"}}", "", ""},

@@ -42,6 +42,8 @@ static void contents(void **state)
 		{"a broken time", "{\"deadline\": \"soon\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
 		{"a negative time", "{\"in_seconds\": -5}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
 		{"advice", "{\"kind\": \"advice\", \"reason\": \"later\"}", 3600000, VERDICT_POSITIVE, NOTICE_ADVICE, 0, "later"},
+		{"words that are not UTF-8", "caf\xe9 closes", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "caf? closes"},
+		{"words in two lines", "{\"reason\": \"a\\nb\\u001b[2J\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "a b [2J"},
 		{"being written", "{\"reason\": \"dr", 100, VERDICT_UNKNOWN, NOTICE_NONE, 0, ""},
 		{"broken for good", "{\"reason\": \"dr", 2000, VERDICT_POSITIVE, NOTICE_STOP, 28000, "/run/notice is there"},
 	};

@@ -81,6 +81,10 @@ static void test_refused(void **state)
 		{"s3://bucket/p", "http://user:secret@host", "us-east-1"},
 		{"s3://bucket/p", "http://host?x=1", "us-east-1"},
 		{"s3://bucket/p", "http://ho st", "us-east-1"},
+		{"s3://bucket/p", "http://host/a b", "us-east-1"},
+		{"s3://bucket/p", "http://host/a\r\nX: y", "us-east-1"},
+		{"s3://bucket/p", "http://:80", "us-east-1"},
+		{"s3://bucket/p", "https://:9000/", "us-east-1"},
 		{"s3://bucket/p", NULL, ""},
 		{"s3://bucket/p", NULL, "evil.example/"},
 	};

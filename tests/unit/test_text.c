@@ -202,6 +202,44 @@ static void test_comparing_and_copying(void **state)
 	assert_string_equal(small, "too");
 	text_set(small, sizeof(small), NULL);
 	assert_string_equal(small, "");
+	/* Never half of a character. */
+	text_set(small, sizeof(small), "ab\xc3\xa9");
+	assert_string_equal(small, "ab");
+	text_set(small, sizeof(small), "\xe2\x82\xac");
+	assert_string_equal(small, "\xe2\x82\xac");
+	text_set(small, sizeof(small), "\xf0\x9f\x98\x80");
+	assert_string_equal(small, "");
+}
+
+static void test_what_others_say_is_made_fit_for_json_and_a_line(void **state)
+{
+	static const struct {
+		const char *text, *utf8, *line;
+	} rows[] = {
+		{"", "", ""},
+		{"a\nb\x7f", "a\nb\x7f", "a b "},
+		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+			"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"caf\xe9", "caf?", "caf?"},
+		{"\x80z", "?z", "?z"},
+		{"\xc0\xaf", "??", "??"},
+		{"\xe0\x80\xaf", "???", "???"},
+		{"\xed\xa0\x80", "???", "???"},
+		{"\xf4\x90\x80\x80", "????", "????"},
+		{"\xf0\x8f\xbf\xbf", "????", "????"},
+		{"a\xe2\x82", "a??", "a??"},
+		{"\xff\xfe", "??", "??"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *utf8 = text_copy(rows[i].text), *line = text_copy(rows[i].text);
+
+		text_to_utf8(utf8);
+		assert_string_equal(utf8, rows[i].utf8);
+		text_to_line(line);
+		assert_string_equal(line, rows[i].line);
+	}
 }
 
 static void test_buffer_grows_and_keeps_its_limit(void **state)
@@ -237,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_durations_for_people),
 		cmocka_unit_test(test_hex_there_and_back),
 		cmocka_unit_test(test_comparing_and_copying),
+		cmocka_unit_test(test_what_others_say_is_made_fit_for_json_and_a_line),
 		cmocka_unit_test(test_buffer_grows_and_keeps_its_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,100 @@
+/* What anybody may write: the notice file, what a notice command prints, the list of sources. */
+#include "fuzz.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cloud/command_reply.h"
+#include "cloud/file_reply.h"
+#include "cloud/source_list.h"
+
+#define SEEN_MS 50000
+/* 2026-04-11T22:00:00Z */
+#define SEEN_WALL_MS 1775944800000
+
+static void check_verdict(const struct verdict *verdict)
+{
+	const struct notice *notice = &verdict->notice;
+
+	CHECK(memchr(verdict->why, '\0', sizeof(verdict->why)));
+	if (verdict->kind != VERDICT_POSITIVE) {
+		CHECK(notice->kind == NOTICE_NONE);
+		return;
+	}
+	CHECK(notice->identity[0] && notice->reason[0]);
+	CHECK(fuzz_is_utf8(notice->identity) && fuzz_is_one_line(notice->identity));
+	CHECK(fuzz_is_utf8(notice->reason) && fuzz_is_one_line(notice->reason));
+	CHECK(notice->kind == NOTICE_STOP || notice->deadline_ms == CLOCK_NEVER);
+	CHECK(notice->deadline_ms >= notice->seen_ms && notice->seen_ms == SEEN_MS);
+}
+
+static void read_file(const uint8_t *data, size_t size, const char *path, bool settled)
+{
+	const struct file_content content = {
+		.source = "file",
+		.path = path,
+		.text = (const char *)data,
+		.size = size,
+		.appeared_wall_ms = SEEN_WALL_MS - 5000,
+		.seen_ms = SEEN_MS,
+		.seen_wall_ms = SEEN_WALL_MS,
+		.settled = settled,
+	};
+	struct verdict verdict;
+
+	file_reply(&content, &verdict);
+	check_verdict(&verdict);
+	/* A file that is there, and stays as it is, always says something. */
+	CHECK(!settled || verdict.kind != VERDICT_UNKNOWN);
+}
+
+static void read_output(const uint8_t *data, size_t size)
+{
+	struct command_end end = {
+		.command = "preempted?",
+		.ended = true,
+		.text = (const char *)data,
+		.size = size,
+		.seen_ms = SEEN_MS,
+		.seen_wall_ms = SEEN_WALL_MS,
+	};
+	struct verdict verdict;
+
+	command_reply(&end, &verdict);
+	check_verdict(&verdict);
+	end.code = COMMAND_NONE;
+	command_reply(&end, &verdict);
+	CHECK(verdict.kind == VERDICT_NEGATIVE);
+	end.ended = false;
+	command_reply(&end, &verdict);
+	CHECK(verdict.kind == VERDICT_UNKNOWN);
+}
+
+/* Names and arguments lie in the list, one behind the other. */
+static void read_sources(char *list)
+{
+	const char *last = list, *end = list + strlen(list);
+	struct source_choice choice;
+
+	while (source_list_next(&list, &choice)) {
+		CHECK(choice.name && choice.argument);
+		if (strcmp(choice.name, "command") == 0)
+			continue;
+		CHECK(choice.name >= last && choice.name <= end);
+		CHECK(!strpbrk(choice.name, ",:") && !strchr(choice.argument, ','));
+		last = choice.name;
+	}
+	CHECK(!list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	auto_free char *text = fuzz_text(data, size);
+
+	read_file(data, size, "/run/notice", false);
+	read_file(data, size, "/run/notice", true);
+	if (text[0])
+		read_file(data, size, text, true);
+	read_output(data, size);
+	read_sources(text);
+	return 0;
+}

@@ -1,0 +1,126 @@
+/* What S3, Azure, Google and STS answer: lists, error documents, credentials. Who answers may be a proxy, or worse. */
+#include "fuzz.h"
+
+#include "base/cleanup.h"
+#include "storage/aws_answer.h"
+#include "storage/blob_listing.h"
+#include "storage/blob_reply.h"
+#include "storage/error_body.h"
+#include "storage/gcs_reply.h"
+#include "storage/s3_address.h"
+#include "storage/s3_list.h"
+#include "storage/s3_reply.h"
+
+AUTO(struct store_listing, store_listing_release);
+
+typedef int (*list_fn)(const void *body, size_t size, const char *prefix,
+	struct store_listing *listing, char **next, struct err *err);
+
+static void check_error(const struct err *err)
+{
+	CHECK(err->kind != 0 && err->text[0]);
+	CHECK(memchr(err->text, '\0', sizeof(err->text)));
+	CHECK(fuzz_is_utf8(err->text));
+}
+
+static void read_list(list_fn read, const uint8_t *data, size_t size, const char *prefix)
+{
+	auto_(store_listing_release) struct store_listing listing = {0};
+	auto_free char *next = NULL;
+	struct err err = {0};
+
+	store_listing_add(&listing, "before", 1);
+	if (read(data, size, prefix, &listing, &next, &err) < 0) {
+		CHECK(listing.count == 1 && !next);
+		check_error(&err);
+		return;
+	}
+	CHECK(!next || next[0]);
+	CHECK(listing.count >= 1 && strcmp(listing.items[0].key, "before") == 0);
+	for (size_t i = 1; i < listing.count; i++) {
+		CHECK(listing.items[i].key[0] && listing.items[i].size <= INT64_MAX);
+		CHECK(!text_ends(listing.items[i].key, "/") || listing.items[i].size == 0);
+	}
+}
+
+/* Each size of the input stands for one pair: all of them with each input would take most of the time. */
+static void judge_s3(const uint8_t *data, size_t size, const char *text)
+{
+	static const int statuses[] = {
+		200, 204, 206, 301, 307, 400, 401, 403, 404, 409, 412, 500, 503};
+	enum s3_operation operation = (enum s3_operation)(size % (S3_REMOVE + 1));
+	const struct s3_answer answer = {
+		.status = statuses[size / (S3_REMOVE + 1) % COUNT(statuses)],
+		.region = text,
+		.location = text,
+		.etag = size % 2 ? "\"e\"" : NULL,
+		.body = data,
+		.size = size,
+	};
+	struct s3_move move;
+	struct err err = {0};
+	enum remote_verdict verdict = s3_reply_judge(operation, &answer, &move, &err);
+
+	CHECK(!move.region[0] || s3_address_is_region(move.region));
+	CHECK(!strpbrk(move.host, "/?#@"));
+	if (verdict == REMOTE_DONE)
+		return;
+	check_error(&err);
+	CHECK(fuzz_is_one_line(err.text));
+	CHECK(verdict != REMOTE_MOVED || move.region[0] || move.host[0]);
+	CHECK(err.kind != ERR_EXISTS || operation == S3_PUT_IF_ABSENT);
+	CHECK(err.kind != ERR_NOT_FOUND || memmem(data, size, "NoSuchKey", 9) ||
+		memchr(data, '\0', size) || memchr(data, '&', size) || memmem(data, size, "<!", 2));
+}
+
+static void judge_error(const uint8_t *data, size_t size)
+{
+	static const int statuses[] = {400, 401, 403, 404, 409, 412, 416, 429, 500, 503};
+	struct error_body body;
+	struct blob_reply blob = {.code = body.code, .message = body.message};
+	struct gcs_reply gcs = {.code = body.code, .message = body.message};
+	struct err err = {0};
+
+	error_body_read(data, size, &body);
+	CHECK(fuzz_is_one_line(body.code) && fuzz_is_one_line(body.message));
+	for (size_t i = 0; i < COUNT(statuses); i++) {
+		blob.status = gcs.status = statuses[i];
+		blob.if_absent = gcs.if_absent = size % 2;
+		if (blob_reply_judge(&blob, &err) != REMOTE_DONE)
+			CHECK(err.kind != ERR_EXISTS || blob.if_absent);
+		if (gcs_reply_judge(&gcs, &err) != REMOTE_DONE)
+			CHECK(err.kind != ERR_EXISTS || gcs.if_absent);
+	}
+	check_error(&err);
+}
+
+static void ask_sts(const uint8_t *data, size_t size)
+{
+	auto_(aws_credentials_release) struct aws_credentials credentials = {0};
+	struct err err = {0};
+
+	if (aws_answer_sts(data, size, &credentials, &err) < 0) {
+		CHECK(!credentials.access_key && !credentials.secret_key);
+		check_error(&err);
+	} else {
+		CHECK(credentials.access_key[0] && fuzz_is_one_line(credentials.access_key));
+		CHECK(credentials.secret_key[0] && fuzz_is_one_line(credentials.secret_key));
+	}
+	err = (struct err){0};
+	CHECK(aws_answer_sts_judge(size % 2 ? 400 : 503, data, size, &err) != REMOTE_DONE);
+	check_error(&err);
+	CHECK(fuzz_is_one_line(err.text));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	auto_free char *text = fuzz_text(data, size);
+
+	read_list(s3_list_read, data, size, "p/");
+	read_list(s3_list_read, data, size, "");
+	read_list(blob_listing_read, data, size, "p/");
+	judge_s3(data, size, text);
+	judge_error(data, size);
+	ask_sts(data, size);
+	return 0;
+}
