@@ -3,7 +3,7 @@
 #include "diagnosis_slurm.h"
 #include "doctor.h"
 #include "program_output.h"
-#include "slurm_requeue.h"
+#include "slurm_job.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -16,6 +16,7 @@
  *	job_snapshots.c  snapshots, retention, the recovery point
  *	job_observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
+ *	job_slurm_end.c  under Slurm, after its signal: how much time is left
  *	job_requeue.c    under Slurm, after the end: start me again
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
@@ -47,6 +48,7 @@
 #include "session.h"
 #include "shield.h"
 #include "signals.h"
+#include "slurm_job.h"
 #include "snapshots.h"
 #include "tending.h"
 #include "termination_message.h"
@@ -54,6 +56,15 @@
 #include "workspace.h"
 
 #define DURABLE_TEXT 80
+
+/* What scontrol is asked after a signal: job_slurm_end.c. */
+struct slurm_end {
+	struct workers *workers; /* NULL: it never was */
+	bool asking;             /* then what follows is the worker's */
+	struct notice notice;    /* the signal's */
+	enum slurm_asked asked;
+	struct slurm_job answer;
+};
 
 /* Who else learns what happens: job_observers.c. */
 struct observers {
@@ -92,6 +103,7 @@ struct job {
 	struct workspace workspace;
 	struct tracker *tracker;
 	struct cloud_watch *watch;
+	struct slurm_end slurm_end;
 	struct child child;
 	struct ask ask;
 	struct shield shield;
@@ -291,6 +303,10 @@ void job_write_end_message(struct job *job, const struct outcome *outcome);
 bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */
 /* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what goes wrong is said. */
 void job_requeue(struct job *job, const struct outcome *outcome);
+
+/* job_slurm_end.c */
+/* After a signal of Slurm's: has scontrol asked, in the background, whether the job ends before `notice` says; then that is taken. */
+void job_ask_slurm_end(struct job *job, const struct notice *notice);
 
 /* job_flush.c */
 void job_flush(struct job *job);

@@ -275,6 +275,7 @@ static void terminate(struct job *job, const struct signalfd_siginfo *info)
 	}
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
 	job_take_notice(job, &notice);
+	job_ask_slurm_end(job, &notice);
 }
 
 /* Ctrl-C: there is nobody else to end. What nohup ignores stays ignored. The rest is for the job, when it is there. */

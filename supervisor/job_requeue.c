@@ -18,21 +18,6 @@ bool job_is_requeued_by_us(const struct job *job)
 	return job->options->requeue && id && *id;
 }
 
-static void ask_about_job(char *id, struct slurm_requeue_facts *facts)
-{
-	char *const argv[] = {"scontrol", "--oneliner", "show", "job", id, NULL};
-	auto_free char *said = NULL;
-	struct err err;
-
-	facts->asked = SLURM_ANSWERED;
-	if (program_output(argv, SCONTROL_MS, &said, &err) < 0) {
-		facts->asked = err.kind == ERR_NOT_FOUND ? SLURM_NO_PROGRAM : SLURM_NO_ANSWER;
-		log_debug("%s", err.text);
-	} else if (!slurm_job_parse(said, &facts->job)) {
-		facts->asked = SLURM_NO_ANSWER;
-	}
-}
-
 /* "Incomplete": Slurm itself refuses a job that was cancelled since it was asked about. */
 static void requeue(struct job *job, char *id)
 {
@@ -47,6 +32,12 @@ static void requeue(struct job *job, char *id)
 		log_warn("the job is not requeued: %s; try `scontrol requeue %s`", err.text, id);
 }
 
+/* SIGUSR1 ahead of the end (--signal) is Slurm's too, but asks for a requeue. */
+static bool is_limit(const struct notice *notice)
+{
+	return text_equal(notice->source, "slurm") && text_equal(notice->identity, "end");
+}
+
 static bool is_at_limit(const struct job *job)
 {
 	bool any = false;
@@ -54,7 +45,7 @@ static bool is_at_limit(const struct job *job)
 	for (size_t i = 0; i < job->notices.count; i++) {
 		const struct notice *notice = &job->notices.items[i];
 
-		if (notice->kind == NOTICE_STOP && !text_equal(notice->source, "slurm"))
+		if (notice->kind == NOTICE_STOP && !is_limit(notice))
 			return false;
 		any |= notice->kind == NOTICE_STOP;
 	}
@@ -73,15 +64,10 @@ void job_requeue(struct job *job, const struct outcome *outcome)
 		.task = getenv("SLURM_PROCID"),
 		.restarts = restarts ? strtol(restarts, NULL, 10) : 0};
 	struct slurm_requeue decision;
-	char id[48];
+	char id[SLURM_JOB_ID_SIZE] = "";
 
-	if (slurm_requeue_needs_job(&facts)) {
-		if (!slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
-			    getenv("SLURM_ARRAY_TASK_ID"), id, sizeof(id)))
-			facts.asked = SLURM_NO_ANSWER;
-		else
-			ask_about_job(id, &facts);
-	}
+	if (slurm_requeue_needs_job(&facts))
+		facts.asked = slurm_job_ask(SCONTROL_MS, id, &facts.job);
 	decision = slurm_requeue_decide(&facts);
 	if (decision.verdict == SLURM_REQUEUE) {
 		if (decision.why)

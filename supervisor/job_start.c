@@ -38,6 +38,7 @@ void job_close(struct job *job)
 	job_close_observers(job);
 	cloud_watch_stop(job->watch);
 	workers_free(job->workers);
+	workers_free(job->slurm_end.workers);
 	tending_free(job->tending);
 	snapshots_free(job->snapshots);
 	json_decref(job->snapshot_about);

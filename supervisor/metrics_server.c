@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define PATIENCE_MS 2000
-#define EVERY_ADDRESS "0.0.0.0"
 
 /* Each connection is a thread beside the job. Who scrapes less often than this connects again. */
 enum {
@@ -69,21 +68,25 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 		answer_probe(live ? LIVENESS_LIVE : LIVENESS_READY, status, reply);
 }
 
-/* Splits "HOST:PORT"; the caller frees *host. */
+/* Splits "HOST:PORT" or "[HOST]:PORT"; the caller frees *host. */
 static int parse(const char *address, char **host, uint16_t *port, struct err *err)
 {
 	const char *colon = strrchr(address, ':'), *digits = colon ? colon + 1 : address;
 	size_t length = colon ? (size_t)(colon - address) : 0;
+	bool bracketed = length >= 2 && address[0] == '[' && address[length - 1] == ']';
 	uint64_t number;
 
-	if (!text_to_u64(digits, UINT16_MAX, &number))
+	/* Without brackets nobody knows which colon is the port's. */
+	if (!text_to_u64(digits, UINT16_MAX, &number) ||
+		(!bracketed && memchr(address, ':', length)))
 		return err_set(err, ERR_INVALID,
-			"'%s' is no address: write 9090, :9090 or 127.0.0.1:9090", address);
+			"'%s' is no address: write 9090, :9090, 127.0.0.1:9090 or [::1]:9090",
+			address);
 	*port = (uint16_t)number;
 	if (!colon)
 		*host = text_copy("127.0.0.1");
-	else if (length == 0)
-		*host = text_copy(EVERY_ADDRESS);
+	else if (bracketed)
+		*host = text_copy_n(address + 1, length - 2);
 	else
 		*host = text_copy_n(address, length);
 	return 0;

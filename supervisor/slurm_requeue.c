@@ -2,61 +2,6 @@
 
 #include "base/text.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* "KEY=" at the beginning of a word; returns what follows, NULL if it is not there. */
-static const char *field(const char *text, const char *key)
-{
-	size_t length = strlen(key);
-
-	for (const char *at = text; (at = strstr(at, key)); at += length)
-		if ((at == text || isspace((unsigned char)at[-1])) && at[length] == '=')
-			return at + length + 1;
-	return NULL;
-}
-
-bool slurm_job_parse(const char *text, struct slurm_job *job)
-{
-	const char *state = field(text, "JobState"), *restarts = field(text, "Restarts"),
-		   *requeue = field(text, "Requeue"), *batch = field(text, "BatchFlag");
-	size_t length = state ? strcspn(state, " \t\n") : 0;
-
-	*job = (struct slurm_job){.restarts = -1};
-	if (length == 0 || length >= sizeof(job->state) || !field(text, "JobId"))
-		return false;
-	memcpy(job->state, state, length);
-	job->requeueable = requeue && *requeue == '1';
-	job->batch = batch && *batch >= '1' && *batch <= '9';
-	if (restarts && isdigit((unsigned char)*restarts))
-		job->restarts = strtol(restarts, NULL, 10);
-	return true;
-}
-
-static bool is_number(const char *text)
-{
-	return text && *text && strspn(text, "0123456789") == strlen(text);
-}
-
-bool slurm_job_id(
-	const char *job, const char *array_job, const char *array_task, char *id, size_t capacity)
-{
-	int length;
-
-	if (array_job && array_task) {
-		if (!is_number(array_job) || !is_number(array_task))
-			return false;
-		length = snprintf(id, capacity, "%s_%s", array_job, array_task);
-	} else {
-		if (!is_number(job))
-			return false;
-		length = snprintf(id, capacity, "%s", job);
-	}
-	return length > 0 && (size_t)length < capacity;
-}
-
 static bool is_first_task(const struct slurm_requeue_facts *facts)
 {
 	return !facts->task || text_equal(facts->task, "0");

@@ -5,30 +5,9 @@
 #ifndef SLURM_REQUEUE_H
 #define SLURM_REQUEUE_H
 
+#include "slurm_job.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-
-/* Of `scontrol --oneliner show job ID`. */
-struct slurm_job {
-	char state[32];   /* "RUNNING", "COMPLETING", ...; "" unless it was there */
-	bool requeueable; /* Requeue=1: --requeue, or JobRequeue of the cluster */
-	bool batch;       /* only what sbatch started has a script to start again */
-	long restarts;    /* -1: not there */
-};
-
-/* False where the text is no job's. */
-bool slurm_job_parse(const char *text, struct slurm_job *job);
-
-/* What scontrol calls this job: an element of an array by both numbers, because the number of the array alone means all of its
- * elements. False where it does not fit, or an id holds anything but digits. */
-bool slurm_job_id(
-	const char *job, const char *array_job, const char *array_task, char *id, size_t capacity);
-
-enum slurm_asked {
-	SLURM_ANSWERED,
-	SLURM_NO_PROGRAM, /* no scontrol here, as in a container */
-	SLURM_NO_ANSWER,  /* it failed, or took too long */
-};
 
 struct slurm_requeue_facts {
 	bool wanted;      /* --requeue auto, and a job of Slurm's */

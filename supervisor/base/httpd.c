@@ -1,8 +1,8 @@
 #include "base/httpd.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -181,31 +181,69 @@ static void completed(void *arg, struct MHD_Connection *connection, void **conte
 	*context = NULL;
 }
 
+/* A socket of the address's own family; the caller closes it. */
+static int open_socket(const struct addrinfo *info)
+{
+	const int on = 1, off = 0;
+	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), failed;
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* "::" takes those of IPv4 as well, whatever the machine's default is. */
+	if (info->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 64) == 0)
+		return fd;
+	failed = errno;
+	close(fd);
+	errno = failed;
+	return -1;
+}
+
+static int listen_at(const char *address, uint16_t port, struct err *err)
+{
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+		.ai_socktype = SOCK_STREAM};
+	struct addrinfo *info;
+	char digits[8];
+	int fd;
+
+	snprintf(digits, sizeof(digits), "%u", port);
+	if (getaddrinfo(address, digits, &hints, &info) != 0)
+		return err_set(err, ERR_INVALID, "\"%s\" is not an IP address", address);
+	fd = open_socket(info);
+	freeaddrinfo(info);
+	if (fd < 0 && errno == EADDRINUSE)
+		return err_set(
+			err, ERR_EXISTS, "port %u of %s is in use: choose another", port, address);
+	return fd < 0 ? err_os(err, errno, "listen on %s port %u", address, port) : fd;
+}
+
 /* Bound here and not by the library, so that a port in use has its own error. */
 static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct err *err)
 {
-	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port)};
+	union {
+		struct sockaddr any;
+		struct sockaddr_in ipv4;
+		struct sockaddr_in6 ipv6;
+	} name;
 	socklen_t size = sizeof(name);
-	const int on = 1;
+	struct err without;
 	int fd;
 
-	if (inet_pton(AF_INET, address, &name.sin_addr) != 1)
-		return err_set(err, ERR_INVALID, "\"%s\" is not an IPv4 address", address);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (address[0])
+		fd = listen_at(address, port, err);
+	else if ((fd = listen_at("::", port, &without)) < 0)
+		/* A machine, or a container, may be without IPv6. */
+		fd = listen_at("0.0.0.0", port, err);
 	if (fd < 0)
-		return err_os(err, errno, "socket");
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(fd, 64) < 0 ||
-		getsockname(fd, (struct sockaddr *)&name, &size) < 0) {
-		int failed = errno;
-
+		return -1;
+	if (getsockname(fd, &name.any, &size) < 0) {
 		close(fd);
-		if (failed == EADDRINUSE)
-			return err_set(err, ERR_EXISTS, "port %u of %s is in use: choose another",
-				port, address);
-		return err_os(err, failed, "listen on %s port %u", address, port);
+		return err_os(err, errno, "getsockname");
 	}
-	*bound = ntohs(name.sin_port);
+	*bound = ntohs(name.any.sa_family == AF_INET6 ? name.ipv6.sin6_port : name.ipv4.sin_port);
 	return fd;
 }
 

@@ -48,8 +48,9 @@ typedef void httpd_handler_fn(
 	void *arg, const struct httpd_request *request, struct httpd_reply *reply);
 
 struct httpd_options {
-	const char *address; /* NULL: 127.0.0.1 */
-	uint16_t port;       /* 0: any that is free */
+	const char
+		*address; /* of IPv4 or IPv6; NULL: 127.0.0.1; "": every address of this machine */
+	uint16_t port;    /* 0: any that is free */
 	httpd_handler_fn *handler;
 	void *arg;
 	unsigned connections_most; /* at a time, each a thread; 0: as many as there are */

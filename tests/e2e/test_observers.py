@@ -31,9 +31,18 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def get(port, path):
+def has_ipv6():
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        with socket.socket(socket.AF_INET6) as listener:
+            listener.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+def get(port, path, host="127.0.0.1"):
+    try:
+        with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -119,6 +128,22 @@ def test_metrics_are_served_and_follow_the_job(place):
     assert states.pop('"running"') == 1 and set(states.values()) == {0}
     run.signal(signal.SIGTERM)
     assert run.wait() == EXIT_DURABLE, run
+
+
+@pytest.mark.parametrize("address, hosts", [("[::1]:{}", ["[::1]"]), (":{}", ["127.0.0.1", "[::1]"]), ("127.0.0.1:{}", ["127.0.0.1"])])
+def test_metrics_of_both_families(place, address, hosts):
+    if "[::1]" in hosts and not has_ipv6():
+        pytest.skip("no IPv6 here")
+    port = free_port()
+    start(place, "--metrics", address.format(port))
+    for host in hosts:
+        assert get(port, "/livez", host) == (200, "training")
+
+
+@pytest.mark.parametrize("address", ["::1:9090", "[::1]", "localhost:9090", "[::1]:x", "1.2.3:9", "127.0.0.1:99999"])
+def test_an_address_for_metrics_that_is_none(place, address):
+    run = place.run("true", options=("--metrics", address))
+    assert run.wait() == 0 and "no metrics are served" in run.err and "address" in run.err, run
 
 
 def test_a_job_that_is_about_to_end_is_not_ready(place):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cluster import GRACE
 from harness import REPRIEVE, ROOT
 
 SAVER = ROOT / "tests" / "e2e" / "saver.py"
@@ -90,6 +91,16 @@ def test_srun_gets_the_grace_time_and_is_requeued(slurm, work):
     other = preempt(slurm)
     finishes_after_one_restart(slurm, work, job)
     assert slurm.state(other) == "COMPLETED"
+
+
+def test_a_grace_time_that_is_shorter_than_we_are_told(slurm, work):
+    """--grace promises five minutes; Slurm, asked when SIGTERM comes, gives ten seconds."""
+    job = work.submit("srun " + work.run("--grace", "300"), *BUSY)
+    work.started()
+    preempt(slurm)
+    left, = work.wait_log(r"the end of Slurm's grace time\): ([\d.]+) s left")
+    assert float(left) <= GRACE
+    finishes_after_one_restart(slurm, work, job)
 
 
 def test_the_batch_script_gets_it_through_the_signal(slurm, work):

@@ -8,60 +8,6 @@
 
 #include <cmocka.h>
 
-/* scontrol 22.05, --oneliner, shortened */
-#define SHOWN                                                                                   \
-	"JobId=7 ArrayJobId=5 ArrayTaskId=2 JobName=wrap UserId=root(0) JobState=RUNNING "      \
-	"Reason=None Dependency=(null) Requeue=1 Restarts=3 BatchFlag=1 Reboot=0 ExitCode=0:0 " \
-	"RunTime=00:00:03 TimeLimit=00:05:00 PreemptEligibleTime=2026-01-02T03:04:05 "          \
-	"PreemptTime=None Command=/tmp/JobState=CANCELLED\n"
-
-static void test_job_is_parsed(void **state)
-{
-	struct slurm_job job;
-
-	(void)state;
-	assert_true(slurm_job_parse(SHOWN, &job));
-	assert_string_equal(job.state, "RUNNING");
-	assert_true(job.requeueable && job.batch);
-	assert_int_equal(job.restarts, 3);
-	assert_true(slurm_job_parse("JobId=7 JobState=COMPLETING Requeue=0 BatchFlag=0", &job));
-	assert_string_equal(job.state, "COMPLETING");
-	assert_false(job.requeueable || job.batch);
-	assert_int_equal(job.restarts, -1);
-}
-
-static void test_what_is_no_job(void **state)
-{
-	static const char *const texts[] = {"", "No jobs in the system\n",
-		"slurm_load_jobs error: Invalid job id specified",
-		"JobId=7 JobState= ", "JobId=7 Command=/x/JobState=RUNNING",
-		"JobId=7 JobState=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA "};
-	struct slurm_job job;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		assert_false(slurm_job_parse(texts[i], &job));
-}
-
-static void test_ids(void **state)
-{
-	char id[24];
-
-	(void)state;
-	assert_true(slurm_job_id("77", NULL, NULL, id, sizeof(id)));
-	assert_string_equal(id, "77");
-	/* The last element of an array has the array's own number: that alone would requeue them all. */
-	assert_true(slurm_job_id("77", "77", "4", id, sizeof(id)));
-	assert_string_equal(id, "77_4");
-	assert_true(slurm_job_id("77", "70", NULL, id, sizeof(id)));
-	assert_string_equal(id, "77");
-	assert_false(slurm_job_id(NULL, NULL, NULL, id, sizeof(id)));
-	assert_false(slurm_job_id("", NULL, NULL, id, sizeof(id)));
-	assert_false(slurm_job_id("7;x", NULL, NULL, id, sizeof(id)));
-	assert_false(slurm_job_id("7", "7", "-1", id, sizeof(id)));
-	assert_false(slurm_job_id("123456789012345678901234", NULL, NULL, id, sizeof(id)));
-}
-
 #define JOB(word)                                                                \
 	{                                                                        \
 		.state = word, .requeueable = true, .batch = true, .restarts = 0 \
@@ -87,15 +33,17 @@ static void test_table(void **state)
 		{{.wanted = true,
 			 .preempted = true,
 			 .restarts = 2,
-			 .job = {"RUNNING", true, true, 2}},
+			 .job = {"RUNNING", true, true, .restarts = 2}},
 			SLURM_REQUEUE},
 		/* somebody has requeued it meanwhile, and it runs again */
 		{{.wanted = true,
 			 .preempted = true,
 			 .restarts = 2,
-			 .job = {"RUNNING", true, true, 3}},
+			 .job = {"RUNNING", true, true, .restarts = 3}},
 			SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = {"RUNNING", true, true, -1}},
+		{{.wanted = true,
+			 .preempted = true,
+			 .job = {"RUNNING", true, true, .restarts = -1}},
 			SLURM_REQUEUE},
 		{{.preempted = true, .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
 		/* it finished or failed by itself */
@@ -116,9 +64,13 @@ static void test_table(void **state)
 		{{.wanted = true, .preempted = true, .job = JOB("SUSPENDED")}, SLURM_LEAVE_NOTE},
 		{{.wanted = true, .preempted = true, .job = JOB("PENDING")}, SLURM_LEAVE_NOTE},
 		/* salloc: there is no script to start again */
-		{{.wanted = true, .preempted = true, .job = {"RUNNING", true, false, 0}},
+		{{.wanted = true,
+			 .preempted = true,
+			 .job = {"RUNNING", true, false, .restarts = 0}},
 			SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = {"RUNNING", false, true, 0}},
+		{{.wanted = true,
+			 .preempted = true,
+			 .job = {"RUNNING", false, true, .restarts = 0}},
 			SLURM_LEAVE_WARN},
 		/* without an answer: was it cancelled? */
 		{{.wanted = true, .preempted = true, .asked = SLURM_NO_PROGRAM}, SLURM_LEAVE_WARN},
@@ -161,9 +113,6 @@ static void test_scontrol_is_asked_only_where_it_matters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_job_is_parsed),
-		cmocka_unit_test(test_what_is_no_job),
-		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_scontrol_is_asked_only_where_it_matters),
 	};

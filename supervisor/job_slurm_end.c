@@ -1,0 +1,55 @@
+/* Slurm's SIGTERM does not tell how much time is left, which is the partition's GraceTime or the --signal's affair; scontrol does. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "job.h"
+
+#include <stdlib.h>
+
+/* With many jobs preempted at once it is slow; what comes later than this helps little. */
+#define SCONTROL_MS 5000
+
+static void ask(void *arg)
+{
+	struct slurm_end *end = &((struct job *)arg)->slurm_end;
+	char id[SLURM_JOB_ID_SIZE];
+
+	end->asked = slurm_job_ask(SCONTROL_MS, id, &end->answer);
+}
+
+static void answered(void *arg)
+{
+	struct job *job = arg;
+	struct slurm_end *end = &job->slurm_end;
+	struct notice notice = end->notice;
+	int64_t wall_ms = clock_wall_ms(), ahead_ms = clock_monotonic_ms() - wall_ms;
+
+	end->asking = false;
+	if (end->asked != SLURM_ANSWERED || job->state == JOB_OVER || !notices_stop(&job->notices))
+		return;
+	notice.deadline_ms =
+		ahead_ms + slurm_job_deadline(&end->answer, wall_ms, notice.deadline_ms - ahead_ms);
+	text_set(notice.reason, sizeof(notice.reason),
+		end->answer.preempted ? "the end of Slurm's grace time"
+				      : "the end that Slurm has set");
+	/* The same notice: only an earlier end is news. */
+	job_take_notice(job, &notice);
+}
+
+void job_ask_slurm_end(struct job *job, const struct notice *notice)
+{
+	struct slurm_end *end = &job->slurm_end;
+	const char *id = getenv("SLURM_JOB_ID");
+	struct err err;
+
+	if (!id || !*id || end->asking)
+		return;
+	/* Workers of its own: neither may wait for the other, a checkpoint and a controller that is busy. */
+	if (!end->workers && workers_new(&job->loop, 1, &end->workers, &err) < 0) {
+		log_debug("Slurm is not asked when the job ends: %s", err.text);
+		return;
+	}
+	end->asking = true;
+	end->notice = *notice;
+	workers_run(end->workers, ask, answered, job);
+}

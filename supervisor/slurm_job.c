@@ -1,0 +1,94 @@
+#include "slurm_job.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "program_output.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* "KEY=" at the beginning of a word; returns what follows, NULL if it is not there. */
+static const char *field(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *at = text; (at = strstr(at, key)); at += length)
+		if ((at == text || isspace((unsigned char)at[-1])) && at[length] == '=')
+			return at + length + 1;
+	return NULL;
+}
+
+bool slurm_job_parse(const char *text, struct slurm_job *job)
+{
+	const char *state = field(text, "JobState"), *restarts = field(text, "Restarts"),
+		   *requeue = field(text, "Requeue"), *batch = field(text, "BatchFlag"),
+		   *preempted = field(text, "PreemptTime"), *end = field(text, "EndTime");
+	struct tm at = {.tm_isdst = -1};
+	size_t length = state ? strcspn(state, " \t\n") : 0;
+
+	*job = (struct slurm_job){.restarts = -1};
+	if (length == 0 || length >= sizeof(job->state) || !field(text, "JobId"))
+		return false;
+	memcpy(job->state, state, length);
+	job->requeueable = requeue && *requeue == '1';
+	job->batch = batch && *batch >= '1' && *batch <= '9';
+	if (restarts && isdigit((unsigned char)*restarts))
+		job->restarts = strtol(restarts, NULL, 10);
+	/* "None", or its time. */
+	job->preempted = preempted && isdigit((unsigned char)*preempted);
+	if (end && strptime(end, "%Y-%m-%dT%H:%M:%S", &at))
+		job->end_ms = (int64_t)mktime(&at) * 1000;
+	return true;
+}
+
+static bool is_number(const char *text)
+{
+	return text && *text && strspn(text, "0123456789") == strlen(text);
+}
+
+bool slurm_job_id(
+	const char *job, const char *array_job, const char *array_task, char *id, size_t capacity)
+{
+	int length;
+
+	if (array_job && array_task) {
+		if (!is_number(array_job) || !is_number(array_task))
+			return false;
+		length = snprintf(id, capacity, "%s_%s", array_job, array_task);
+	} else {
+		if (!is_number(job))
+			return false;
+		length = snprintf(id, capacity, "%s", job);
+	}
+	return length > 0 && (size_t)length < capacity;
+}
+
+int64_t slurm_job_deadline(const struct slurm_job *job, int64_t now_ms, int64_t deadline_ms)
+{
+	bool ahead = text_equal(job->state, "RUNNING") && job->end_ms > now_ms;
+
+	return ahead && job->end_ms < deadline_ms ? job->end_ms : deadline_ms;
+}
+
+enum slurm_asked slurm_job_ask(
+	int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE], struct slurm_job *job)
+{
+	char *const argv[] = {"scontrol", "--oneliner", "show", "job", id, NULL};
+	auto_free char *said = NULL;
+	struct err err;
+
+	if (!slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
+		    getenv("SLURM_ARRAY_TASK_ID"), id, SLURM_JOB_ID_SIZE)) {
+		id[0] = '\0';
+		return SLURM_NO_ANSWER;
+	}
+	if (program_output(argv, timeout_ms, &said, &err) < 0) {
+		log_debug("%s", err.text);
+		return err.kind == ERR_NOT_FOUND ? SLURM_NO_PROGRAM : SLURM_NO_ANSWER;
+	}
+	return slurm_job_parse(said, job) ? SLURM_ANSWERED : SLURM_NO_ANSWER;
+}

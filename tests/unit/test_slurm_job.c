@@ -1,0 +1,112 @@
+/* What scontrol tells of a job, as 22.05 writes it. */
+#include "slurm_job.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* scontrol 22.05, --oneliner, shortened */
+#define SHOWN                                                                                   \
+	"JobId=7 ArrayJobId=5 ArrayTaskId=2 JobName=wrap UserId=root(0) JobState=RUNNING "      \
+	"Reason=None Dependency=(null) Requeue=1 Restarts=3 BatchFlag=1 Reboot=0 ExitCode=0:0 " \
+	"RunTime=00:00:03 TimeLimit=00:05:00 PreemptEligibleTime=2026-01-02T03:04:05 "          \
+	"PreemptTime=None EndTime=2026-01-02T03:05:09 Deadline=N/A "                            \
+	"Command=/tmp/JobState=CANCELLED\n"
+
+static void test_job_is_parsed(void **state)
+{
+	struct slurm_job job;
+
+	(void)state;
+	assert_true(slurm_job_parse(SHOWN, &job));
+	assert_string_equal(job.state, "RUNNING");
+	assert_true(job.requeueable && job.batch);
+	assert_int_equal(job.restarts, 3);
+	assert_false(job.preempted);
+	/* 03:05:09 in the zone of the test, which is UTC. */
+	assert_true(job.end_ms == 1767323109000);
+	assert_true(slurm_job_parse("JobId=7 JobState=RUNNING EndTime=Unknown "
+				    "PreemptTime=2026-01-02T03:04:06",
+		&job));
+	assert_true(job.preempted && job.end_ms == 0);
+	assert_true(slurm_job_parse("JobId=7 JobState=COMPLETING Requeue=0 BatchFlag=0", &job));
+	assert_string_equal(job.state, "COMPLETING");
+	assert_false(job.requeueable || job.batch);
+	assert_int_equal(job.restarts, -1);
+}
+
+static void test_what_is_no_job(void **state)
+{
+	static const char *const texts[] = {"", "No jobs in the system\n",
+		"slurm_load_jobs error: Invalid job id specified",
+		"JobId=7 JobState= ", "JobId=7 Command=/x/JobState=RUNNING",
+		"JobId=7 JobState=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA "};
+	struct slurm_job job;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_false(slurm_job_parse(texts[i], &job));
+}
+
+static void test_ids(void **state)
+{
+	char id[24];
+
+	(void)state;
+	assert_true(slurm_job_id("77", NULL, NULL, id, sizeof(id)));
+	assert_string_equal(id, "77");
+	/* The last element of an array has the array's own number: that alone would requeue them all. */
+	assert_true(slurm_job_id("77", "77", "4", id, sizeof(id)));
+	assert_string_equal(id, "77_4");
+	assert_true(slurm_job_id("77", "70", NULL, id, sizeof(id)));
+	assert_string_equal(id, "77");
+	assert_false(slurm_job_id(NULL, NULL, NULL, id, sizeof(id)));
+	assert_false(slurm_job_id("", NULL, NULL, id, sizeof(id)));
+	assert_false(slurm_job_id("7;x", NULL, NULL, id, sizeof(id)));
+	assert_false(slurm_job_id("7", "7", "-1", id, sizeof(id)));
+	assert_false(slurm_job_id("123456789012345678901234", NULL, NULL, id, sizeof(id)));
+}
+
+static void test_the_end(void **state)
+{
+	static const struct {
+		const char *what;
+		struct slurm_job job;
+		int64_t deadline_ms, expected_ms;
+	} rows[] = {
+		{"a grace time shorter than --grace", {.state = "RUNNING", .end_ms = 10000}, 30000,
+			10000},
+		{"--grace is what the user is sure of", {.state = "RUNNING", .end_ms = 90000},
+			30000, 30000},
+		{"the end is over, and it runs", {.state = "RUNNING", .end_ms = 1000}, 30000,
+			30000},
+		{"scancel: the end is when that was", {.state = "COMPLETING", .end_ms = 2000},
+			30000, 30000},
+		{"no end", {.state = "RUNNING"}, 30000, 30000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (slurm_job_deadline(&rows[i].job, 1500, rows[i].deadline_ms) !=
+			rows[i].expected_ms)
+			fail_msg("%s", rows[i].what);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_job_is_parsed),
+		cmocka_unit_test(test_what_is_no_job),
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_the_end),
+	};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
