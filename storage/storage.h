@@ -8,6 +8,7 @@
  *	record.[ch]         PURE: the envelope of every small object: header with digest, JSON body
  *	record_store.[ch]   keys; records and manifests to and from the store; what a job consists of
  *	notes.c             what is kept of an attempt for people
+ *	roll.c              processes that end together, one of which waits for the others
  *	manifest.[ch]       PURE: encode, decode and check; a manifest that is there is a commit. manifest_entry.[ch]: one entry of it
  *	entry_path.[ch]     PURE: which names and link targets may be in a snapshot
  *	lineage.[ch]        PURE: attempts and snapshots -> the chain of good ones, newest first; late and abandoned ones told apart
@@ -173,6 +174,15 @@ int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind
 /* Appends all parts in their order; none is no error. */
 int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kind,
 	struct bytes *out, struct cancel *cancel, struct err *err);
+
+/*
+ * A roll of processes that end together, and of which one waits for the others: names below tmp/, which nobody misses later. `roll` and
+ * `name` are of [A-Za-z0-9.-]. Signing twice is fine. Both block.
+ */
+int storage_sign(struct storage *storage, const char *roll, const char *name, struct cancel *cancel,
+	struct err *err);
+int storage_count_signed(struct storage *storage, const char *roll, size_t *count,
+	struct cancel *cancel, struct err *err);
 
 /* How an attempt went, as far as its records say. */
 struct past_attempt {

@@ -81,7 +81,7 @@ def ticks(pid):
 
 
 def idle(binary, cloud, variable, is_url, seconds):
-    """CPU time of `reprieve watch` in ms per minute, and requests per minute."""
+    """CPU time of `reprieve watch` in ms per minute."""
     mock, host = start_mock(binary, cloud)
     watch = subprocess.Popen([binary, "watch", "--notice", cloud], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                              env=settings(**{variable: f"http://{host}" if is_url else host}))

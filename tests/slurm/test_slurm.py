@@ -35,10 +35,13 @@ class Work:
         return self.jobs[-1]
 
     def end(self):
-        """So that the next test finds its place free."""
-        self.slurm.call("scancel", *self.jobs, check=False)
+        """So that the next test finds its place free. Again and again, because a script may requeue itself when it is cancelled."""
         queued = ["squeue", "--noheader", f"--jobs={','.join(self.jobs)}"]
-        self.slurm.wait("the test's jobs to be gone", lambda: not self.slurm.call(*queued, check=False).strip())
+
+        def gone():
+            self.slurm.call("scancel", *self.jobs, check=False)
+            return not self.slurm.call(*queued, check=False).strip()
+        self.slurm.wait("the test's jobs to be gone", gone)
 
     @property
     def log(self):
@@ -169,8 +172,10 @@ def test_only_that_element_of_an_array(slurm, work):
 
 
 def test_four_tasks_on_two_nodes(slurm, work):
+    """The first is through at once, the last needs longer than Slurm leaves it after a requeue (KillWait)."""
     each = '-"$SLURM_PROCID"'
-    inner = "exec " + work.run("--job", "JOB", each=each).replace("--job JOB", '--job "four-$SLURM_PROCID"')
+    inner = "exec " + work.run("--job", "JOB", "--grace", "60", "--quiet-time", "QUIET", each=each)
+    inner = inner.replace("JOB", '"four-$SLURM_PROCID"').replace("QUIET", '"$([ "$SLURM_PROCID" = 3 ] && echo 8 || echo 0.2)"')
     job = work.submit(f"srun bash -c {shlex.quote(inner)}", "--ntasks=4", "--nodes=2", "--ntasks-per-node=2",
                       "--partition=still")
     work.started(4)
@@ -178,6 +183,7 @@ def test_four_tasks_on_two_nodes(slurm, work):
     slurm.wait_state(job, "COMPLETED")
     assert restarts(slurm, job) == 1, work.log
     assert len(re.findall("requeueing Slurm's job", work.log)) == 1, work.log
+    assert len(re.findall("waiting for the other tasks", work.log)) == 1 and "are not through" not in work.log, work.log
     later = [int(step) for step in re.findall(r"^resumes ([1-9]\d*)$", work.log, re.M)]
     saved = [int(step) for step in re.findall(r"^saved (\d+)$", work.log, re.M)]
     assert len(later) == 4 and sorted(later) == sorted(saved), work.log

@@ -1,0 +1,29 @@
+/* Who of several processes has come to its end: an object each, since a store has nothing else that several may add to. */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "record_store.h"
+
+#include <stdlib.h>
+
+AUTO(struct store_listing, store_listing_release);
+
+int storage_sign(struct storage *storage, const char *roll, const char *name, struct cancel *cancel,
+	struct err *err)
+{
+	auto_free char *key = text_format("tmp/roll-%s-%s", roll, name);
+
+	return storage->store->ops->put(storage->store, key, "\n", 1, STORE_UNIQUE, cancel, err);
+}
+
+int storage_count_signed(struct storage *storage, const char *roll, size_t *count,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("tmp/roll-%s-", roll);
+	auto_(store_listing_release) struct store_listing listing = {0};
+
+	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &listing, cancel, err) < 0)
+		return -1;
+	*count = listing.count;
+	return 0;
+}
