@@ -83,13 +83,17 @@ int stage_start(const struct stage *stage, const struct scenario_options *option
 	struct err *err)
 {
 	const char *left_out[] = {options->checkpoint_dir, options->compare};
+	/* A drill in a batch job or a pod must not pass for its end: no requeue, no reason for who watches it. */
 	const char *ours[] = {"--store", stage->store, "--job", job, "--events", machine->ledger,
-		"--notice", notice};
+		"--requeue", "off", "--termination-log", "", "--notice", notice};
 	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
 	auto_free char **arguments = run_arguments(options, ours, count);
 	auto_free char *where = text_format("PWD=%s", machine->directory);
 	/* A laptop may have the latter set, so that tools do not wait for a server that is not there. Here there is one. */
-	const char *variables[] = {where, "AWS_EC2_METADATA_DISABLED=false", variable, NULL};
+	const char *variables[] = {where, "AWS_EC2_METADATA_DISABLED=false",
+		/* What holds for the real run, and would reach others, or decide how this one ends. */
+		"REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=", "REPRIEVE_METRICS_FILE=",
+		"REPRIEVE_DEADLINE=", "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=", variable, NULL};
 
 	if (mirror_make(stage->from, machine->directory, stage->scratch, left_out,
 		    options->compare ? 2 : 1, err) < 0 ||

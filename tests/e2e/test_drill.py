@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 
 import harness
@@ -182,6 +183,26 @@ def test_the_users_own_store_is_used_under_another_name(drill, place):
     assert verdict["store"] == place.store and verdict["job"] != "precious"
     assert place.query("list", "--store", place.store, "--job", verdict["job"], "--json").json["snapshots"]
     assert not place.query("list", "--store", place.store, "--job", "precious", "--json").json["snapshots"]
+
+
+def test_a_drill_in_a_batch_job_or_a_pod_does_not_pass_for_its_end(drill, place):
+    """It asks Slurm for no requeue, and leaves the pod's termination message, the webhook, the deadline and the exit codes alone."""
+    asked, message = place.path / "asked", place.path / "termination-log"
+    scontrol = place.path / "bin" / "scontrol"
+    scontrol.parent.mkdir()
+    scontrol.write_text(f"#!/bin/sh\necho $* >>{asked}\necho JobId=4242 JobState=RUNNING Requeue=1 Restarts=0 BatchFlag=1\n")
+    scontrol.chmod(0o755)
+    message.write_text("")
+    webhook = socket.create_server(("127.0.0.1", 0))
+    webhook.setblocking(False)
+    place.environment.update(PATH=f"{scontrol.parent}:{os.environ['PATH']}", SLURM_JOB_ID="4242", REPRIEVE_TERMINATION_LOG=str(message),
+                             REPRIEVE_NOTIFY=f"http://127.0.0.1:{webhook.getsockname()[1]}/", REPRIEVE_DEADLINE="1s", REPRIEVE_EXIT_POLICY="sagemaker")
+    result = drill("--notice-after", "800ms", "--json")
+    assert result.code == 0 and verdict_of(result)["passed"], result
+    assert message.read_text() == "" and "requeue" not in (asked.read_text() if asked.exists() else ""), result
+    with pytest.raises(BlockingIOError):
+        webhook.accept()
+    webhook.close()
 
 
 def test_a_temporary_directory_goes_with_a_pass(drill, place):
