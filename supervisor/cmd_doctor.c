@@ -19,7 +19,6 @@
 
 struct options {
 	uint64_t size, measure;
-	bool size_chosen;
 	struct doctor_options machine;
 };
 
@@ -39,7 +38,6 @@ static int set_size(void *arg, const char *value, struct err *err)
 {
 	struct options *options = arg;
 
-	options->size_chosen = true;
 	if (!text_to_bytes(value, &options->size))
 		return err_set(err, ERR_INVALID, "'%s' is no size: write 40GB or 512MB", value);
 	return 0;
@@ -141,7 +139,7 @@ static enum diagnosis_level worst_of(const struct findings *findings)
 static void print_json(
 	const char *store, const struct store_probe *probe, const struct findings *findings)
 {
-	json_t *all = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "store", store, "level",
+	json_t *all = json_pack("{s:s?, s:s, s:o, s:o, s:o, s:o}", "store", store, "level",
 		diagnosis_level_name(worst_of(findings)), "up_bytes_per_second",
 		rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
 		rate_json(probe, PROBE_DOWNLOAD), "machine", rows_json(findings->machine), "checks",
@@ -164,16 +162,19 @@ static void print(const struct findings *findings)
 	}
 }
 
-static int64_t transfer_ms(const struct store_probe *probe, uint64_t size)
+static int look_at_store(const struct query *query, const struct options *options,
+	struct store_probe *probe, struct diagnosis *diagnosis, struct err *err)
 {
-	const struct probe_answer *answer = &probe->steps[PROBE_UPLOAD];
-	double need_ms;
-
-	if (!answer->worked || probe->bytes == 0)
+	*probe = (struct store_probe){0};
+	/* The rest is worth knowing all the same: an init needs no store. */
+	if (!query->store) {
+		diagnosis_of_no_store(diagnosis);
+		return 0;
+	}
+	if (storage_probe(query->store, options->measure, probe, NULL, err) < 0)
 		return -1;
-	need_ms = (double)size / (double)probe->bytes *
-		  (double)(answer->took_ms > 0 ? answer->took_ms : 1);
-	return need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12;
+	diagnosis_of_store(probe, query->store, options->size, diagnosis);
+	return 0;
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -195,10 +196,9 @@ int cmd_doctor(int argc, char **argv)
 	code = query_begin_with(argc, argv, &usage, &options, &query);
 	if (code >= 0)
 		return code;
-	if (storage_probe(query.store, options.measure, &probe, NULL, &err) < 0)
+	if (look_at_store(&query, &options, &probe, &store, &err) < 0)
 		return query_failed(&query, &err);
-	diagnosis_of_store(&probe, query.store, options.size, &store);
-	options.machine.transfer_ms = options.size_chosen ? transfer_ms(&probe, options.size) : -1;
+	options.machine.transfer_ms = diagnosis_transfer_ms(&probe, options.size);
 	doctor_of_machine(&options.machine, &machine);
 	if (doctor_of_slurm(&slurm))
 		findings.slurm = &slurm;

@@ -196,24 +196,32 @@ static const char *format_size(uint64_t bytes, char *buffer, size_t capacity)
 	return buffer;
 }
 
-static void judge_fit(const struct store_probe *probe, uint64_t size, struct diagnosis *diagnosis)
+int64_t diagnosis_transfer_ms(const struct store_probe *probe, uint64_t size)
 {
 	const struct probe_answer *answer = &probe->steps[PROBE_UPLOAD];
-	struct diagnosis_row *row;
 	double need_ms;
-	char text[32], time[32];
 
-	if (size == 0 || !answer->tried || !answer->worked || probe->bytes == 0)
-		return;
+	if (size == 0 || !answer->worked || probe->bytes == 0)
+		return -1;
 	need_ms = (double)size / (double)probe->bytes *
 		  (double)(answer->took_ms > 0 ? answer->took_ms : 1);
+	return need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12;
+}
+
+static void judge_fit(const struct store_probe *probe, uint64_t size, struct diagnosis *diagnosis)
+{
+	int64_t need_ms = diagnosis_transfer_ms(probe, size);
+	struct diagnosis_row *row;
+	char text[32], time[32];
+
+	if (need_ms < 0)
+		return;
 	row = add(diagnosis, "fit", need_ms <= NOTICE_SHORT_MS ? DIAGNOSIS_OK : DIAGNOSIS_WARN);
 	say(row, "%s fit in %d s: %s, in %d s: %s (they need about %s)",
 		format_size(size, text, sizeof(text)), NOTICE_LONG_MS / 1000,
 		need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
 		need_ms <= NOTICE_SHORT_MS ? "yes" : "no",
-		text_duration(
-			need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12, time, sizeof(time)));
+		text_duration(need_ms, time, sizeof(time)));
 	if (row->level != DIAGNOSIS_OK)
 		advise(row, "let the job save more often (--every): complete checkpoints are sent "
 			    "while it trains, and unchanged parts are not sent again");
@@ -235,6 +243,14 @@ void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64
 	judge_speed(probe, PROBE_UPLOAD, "up", diagnosis);
 	judge_speed(probe, PROBE_DOWNLOAD, "down", diagnosis);
 	judge_fit(probe, size, diagnosis);
+}
+
+void diagnosis_of_no_store(struct diagnosis *diagnosis)
+{
+	*diagnosis = (struct diagnosis){0};
+	diagnosis_add(diagnosis, "store", DIAGNOSIS_FAIL, "choose a place with --store",
+		"there is none: neither HOME nor XDG_STATE_HOME is set, so that nothing would be "
+		"saved");
 }
 
 void diagnosis_add(struct diagnosis *diagnosis, const char *check, enum diagnosis_level level,

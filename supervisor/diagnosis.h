@@ -28,6 +28,12 @@ struct diagnosis {
 void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64_t size,
 	struct diagnosis *diagnosis);
 
+/* No store was named, and there is no place for the default one. */
+void diagnosis_of_no_store(struct diagnosis *diagnosis);
+
+/* What sending a whole checkpoint takes at the measured speed; -1: not measured, or no size. */
+int64_t diagnosis_transfer_ms(const struct store_probe *probe, uint64_t size);
+
 /* One more row; past DIAGNOSIS_MOST nothing happens. */
 __attribute__((format(printf, 5, 6))) void diagnosis_add(struct diagnosis *diagnosis,
 	const char *check, enum diagnosis_level level, const char *fix, const char *format, ...);

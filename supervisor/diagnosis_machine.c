@@ -4,16 +4,61 @@
 #include "notice_text.h"
 
 #define WATCHES_FEW 1024
+/* A service that accepts and says nothing is asked twice until then; a command has 30 s. */
+#define SERVICE_MS 10000
+#define COMMAND_MS 35000
+
+static bool is_command(const struct source_state *source)
+{
+	return text_equal(source->name, "command");
+}
+
+int64_t diagnosis_source_wait_ms(const struct source_state *source)
+{
+	if (source->health != SOURCE_STARTING)
+		return 0;
+	/* A service may be late to start; how a program here ends is an answer. */
+	if (is_command(source))
+		return source->polls > 0 ? 0 : COMMAND_MS;
+	return SERVICE_MS;
+}
 
 static bool is_chosen(const char *notice)
 {
 	return notice && !text_equal(notice, "") && !text_starts(notice, "auto");
 }
 
-/* One that was asked for by name has to work; auto takes what there is. */
+static void starting_row(const struct source_state *source, enum diagnosis_level bad,
+	const char *fix, struct diagnosis *diagnosis)
+{
+	bool asked = source->polls > 0;
+
+	/* Its silence is as it should be, for now. */
+	if (!asked && text_equal(source->name, "azure"))
+		diagnosis_add(diagnosis, "notice", DIAGNOSIS_WARN,
+			"try again: the first answer of Azure's may take two minutes",
+			"notices from %s: no answer yet", source->name);
+	else
+		diagnosis_add(diagnosis, "notice", bad, fix, "notices from %s: no %s%s",
+			source->name, asked ? "answer that tells anything: " : "answer yet",
+			asked ? source->why : "");
+}
+
+static const char *fix_of_source(const struct source_state *source)
+{
+	if (is_command(source))
+		return "mend the command: it has to end within 30 s, with 0 for a notice and 1 for "
+		       "none";
+	return source->health == SOURCE_STARTING
+		       ? "see whether the endpoint can be reached from here"
+		       : "until that is mended, SIGTERM alone announces a preemption here";
+}
+
+/* One that was asked for by name has to work, as these are always; auto takes what there is. */
 static void source_row(const struct source_state *source, bool chosen, struct diagnosis *diagnosis)
 {
-	enum diagnosis_level bad = chosen ? DIAGNOSIS_FAIL : DIAGNOSIS_WARN;
+	bool named = chosen || is_command(source) || text_equal(source->name, "file");
+	enum diagnosis_level bad = named ? DIAGNOSIS_FAIL : DIAGNOSIS_WARN;
 	char text[480];
 
 	notice_text_source(source, text, sizeof(text));
@@ -22,17 +67,11 @@ static void source_row(const struct source_state *source, bool chosen, struct di
 		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "", "%s", text);
 		return;
 	case SOURCE_STARTING:
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_WARN,
-			text_equal(source->name, "azure")
-				? "try again: the first answer of Azure's may take two minutes"
-				: "see whether the endpoint can be reached from here",
-			"notices from %s: no answer yet", source->name);
+		starting_row(source, bad, fix_of_source(source), diagnosis);
 		return;
 	case SOURCE_UNKNOWN:
 	case SOURCE_UNAVAILABLE:
-		diagnosis_add(diagnosis, "notice", bad,
-			"until that is mended, SIGTERM alone announces a preemption here", "%s",
-			text);
+		diagnosis_add(diagnosis, "notice", bad, fix_of_source(source), "%s", text);
 		return;
 	}
 }
@@ -122,8 +161,8 @@ static void grace_row(const struct machine_facts *facts, struct diagnosis *diagn
 					    "it; or save often (--every)"
 					  : "raise --grace, and with it what sends the SIGKILL; or "
 					    "save often (--every)",
-			"%s from SIGTERM to SIGKILL (--grace), and a whole checkpoint needs about "
-			"%s to the store",
+			"%s from SIGTERM to SIGKILL (--grace), and a whole checkpoint (--size) "
+			"needs about %s to the store",
 			grace, text_duration(facts->transfer_ms, need, sizeof(need)));
 	else
 		diagnosis_add(diagnosis, "grace", DIAGNOSIS_OK, "",

@@ -23,6 +23,9 @@ struct machine_facts {
 	int64_t transfer_ms; /* that a whole checkpoint needs, measured; -1: not known */
 };
 
+/* How long, from its start, to wait for a word of this source; 0: it can be judged by what it has said. */
+int64_t diagnosis_source_wait_ms(const struct source_state *source);
+
 void diagnosis_of_machine(const struct machine_facts *facts, struct diagnosis *diagnosis);
 
 #endif

@@ -122,6 +122,20 @@ static void exit_row(const struct slurm_texts *texts, struct diagnosis *diagnosi
 			"scontrol a job is not requeued");
 }
 
+/* Tasks that are preempted leave with 75 one after the other, each when its own work is durable. */
+static void bad_exit_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	long kills = number_of(texts->config, "KillOnBadExit");
+
+	if (kills > 0)
+		diagnosis_add(diagnosis, "bad exit", DIAGNOSIS_WARN, "srun --kill-on-bad-exit=0",
+			"srun ends all tasks of a step as soon as one ends with a code but 0, as "
+			"the first preempted one does with 75 (KillOnBadExit=1)");
+	else if (kills == 0)
+		diagnosis_add(diagnosis, "bad exit", DIAGNOSIS_OK, "",
+			"srun lets the other tasks of a step end by themselves (KillOnBadExit=0)");
+}
+
 static void kill_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
 {
 	long wait = number_of(texts->config, "KillWait");
@@ -233,12 +247,39 @@ static void log_row(const struct slurm_texts *texts, struct diagnosis *diagnosis
 			: "a requeued job overwrites its log, unless it says --open-mode=append");
 }
 
+static void silence_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+{
+	const char *why = texts->silence;
+
+	if (texts->asked == SLURM_NO_PROGRAM) {
+		diagnosis_add(diagnosis, "scontrol", DIAGNOSIS_WARN,
+			"run doctor on the node too, outside the container; without scontrol a "
+			"requeue needs RequeueExit=75 in slurm.conf",
+			"this is a Slurm job, and there is no scontrol here: nothing is known of "
+			"requeueing and grace");
+		return;
+	}
+	/* Its name, and that by which it calls itself. */
+	if (text_starts(why, "scontrol: scontrol: "))
+		why += strlen("scontrol: ");
+	diagnosis_add(diagnosis, "scontrol", DIAGNOSIS_WARN,
+		"see whether slurmctld answers (scontrol ping), and try again",
+		"scontrol show config did not answer, so nothing is known of requeueing and grace: "
+		"%s",
+		why);
+}
+
 void diagnosis_of_slurm(const struct slurm_texts *texts, struct diagnosis *diagnosis)
 {
 	*diagnosis = (struct diagnosis){0};
+	if (texts->asked != SLURM_ANSWERED) {
+		silence_row(texts, diagnosis);
+		return;
+	}
 	requeue_row(texts, diagnosis);
 	limit_row(texts, diagnosis);
 	exit_row(texts, diagnosis);
+	bad_exit_row(texts, diagnosis);
 	kill_row(texts, diagnosis);
 	preempt_rows(texts, diagnosis);
 	signal_row(texts, diagnosis);

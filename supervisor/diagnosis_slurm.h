@@ -6,17 +6,20 @@
 #define DIAGNOSIS_SLURM_H
 
 #include "diagnosis.h"
+#include "slurm_job.h"
 
 /* What scontrol printed; NULL: not asked, or it did not say. */
 struct slurm_texts {
-	const char *config;    /* show config */
-	const char *job;       /* --oneliner show job ID, of the job that we are in */
-	const char *partition; /* --oneliner show partition, of that job's */
-	const char *script;    /* write batch_script ID - */
-	int log_appends;       /* of the file that this job's output goes to: 1, 0; -1: not known */
+	enum slurm_asked asked; /* for show config; unless answered, nothing else is judged */
+	const char *silence;    /* of SLURM_NO_ANSWER: why, in scontrol's own words */
+	const char *config;     /* show config */
+	const char *job;        /* --oneliner show job ID, of the job that we are in */
+	const char *partition;  /* --oneliner show partition, of that job's */
+	const char *script;     /* write batch_script ID - */
+	int log_appends; /* of the file that this job's output goes to: 1, 0; -1: not known */
 };
 
-/* At most 9 rows. */
+/* At most 10 rows. */
 void diagnosis_of_slurm(const struct slurm_texts *texts, struct diagnosis *diagnosis);
 
 /* The partition of a job in `scontrol --oneliner show job`. False where it is not there, or does not fit. */

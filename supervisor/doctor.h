@@ -1,4 +1,5 @@
-/* Looks at what diagnosis_*.h judges. Both run small programs, and block for seconds at most. */
+/* Looks at what diagnosis_*.h judges. Both run small programs, and block for seconds, or for half a minute where a
+ * notice command does. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
@@ -10,10 +11,10 @@ struct doctor_options {
 	int64_t transfer_ms; /* that a whole checkpoint needs; -1: not known */
 };
 
-/* Watches for notices until each source has answered, 5 s at most, and starts one program with the shim. */
+/* Watches for notices until each source can be judged (diagnosis_source_wait_ms()), and starts this program with the shim. */
 void doctor_of_machine(const struct doctor_options *options, struct diagnosis *diagnosis);
 
-/* False where there is no Slurm: scontrol is not there, or does not answer. */
+/* False where there is no Slurm: no scontrol, and not in a job. Where it does not answer, that is the diagnosis. */
 bool doctor_of_slurm(struct diagnosis *diagnosis);
 
 #endif

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#define SOURCES_MS 5000
 #define LOOK_EVERY_MS 20
 #define SHIM_MS 5000
 
@@ -28,15 +27,15 @@ static void ignore_health(void *arg, const struct source_state *state)
 	(void)arg, (void)state;
 }
 
-static bool any_is_starting(const struct source_state *states, size_t count)
+static bool worth_waiting(const struct source_state *states, size_t count, int64_t waited_ms)
 {
-	for (size_t i = 0; i < count; i++)
-		if (states[i].health == SOURCE_STARTING)
+	for (size_t i = 0; i < count && i < CLOUD_SOURCES_MOST; i++)
+		if (waited_ms < diagnosis_source_wait_ms(&states[i]))
 			return true;
 	return false;
 }
 
-/* Until each has answered, or for long enough. */
+/* Until each can be judged, or for long enough. */
 static size_t look_at_sources(
 	const char *notice, struct source_state states[CLOUD_SOURCES_MOST], struct err *err)
 {
@@ -45,7 +44,7 @@ static size_t look_at_sources(
 		.shared_directory = shared,
 		.notice = ignore_notice,
 		.health = ignore_health};
-	int64_t until_ms = clock_monotonic_ms() + SOURCES_MS;
+	int64_t began_ms = clock_monotonic_ms();
 	struct cloud_watch *watch;
 	size_t count;
 
@@ -56,7 +55,7 @@ static size_t look_at_sources(
 		struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
 
 		count = cloud_watch_states(watch, states, CLOUD_SOURCES_MOST);
-		if (!any_is_starting(states, count) || clock_left_ms(until_ms) <= 0)
+		if (!worth_waiting(states, count, clock_monotonic_ms() - began_ms))
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -64,18 +63,46 @@ static size_t look_at_sources(
 	return count < CLOUD_SOURCES_MOST ? count : CLOUD_SOURCES_MOST;
 }
 
-/* What the loader says when a program starts with it; NULL: nothing. The caller frees. */
+/* Ours, but for the two that are given. The strings are borrowed. */
+static char **environment_with(char *preload, char *sanitizer)
+{
+	size_t count = 0, kept = 0;
+	char **environment;
+
+	while (environ[count])
+		count++;
+	environment = memory_new((count + 3) * sizeof(*environment));
+	for (size_t i = 0; i < count; i++)
+		if (!text_starts(environ[i], "LD_PRELOAD=") &&
+			!text_starts(environ[i], "ASAN_OPTIONS="))
+			environment[kept++] = environ[i];
+	environment[kept++] = preload;
+	environment[kept++] = sanitizer;
+	environment[kept] = NULL;
+	return environment;
+}
+
+/* What the loader says when a program starts with it; NULL: nothing. The program is this one: an image need have no other. The caller
+ * frees. */
 static char *shim_error(const char *shim)
 {
-	auto_free char *preload = text_format("LD_PRELOAD=%s", shim);
-	char *const argv[] = {(char *)"env", preload, (char *)"true", NULL};
-	auto_free char *said = NULL;
+	char *const argv[] = {(char *)"/proc/self/exe", (char *)"--version", NULL};
+	auto_free char *list = NULL, *said = NULL;
 	struct err err;
 
-	if (program_output(argv, SHIM_MS, &said, &err) < 0)
+	if (preload_compose(NULL, shim, &list, &err) < 0)
 		return text_copy(err.text);
+	auto_free char *preload = text_format("LD_PRELOAD=%s", list);
+	auto_free char *quiet = preload_sanitizer_options(getenv("ASAN_OPTIONS"));
+	auto_free char *sanitizer = text_format("ASAN_OPTIONS=%s", quiet);
+	auto_free char **environment = environment_with(preload, sanitizer);
+	if (program_output_with(argv, environment, SHIM_MS, &said, &err) < 0)
+		return text_copy(err.text);
+	/* The loader goes on without what it cannot load, and says so before we do. */
+	if (text_starts(said, "reprieve "))
+		return NULL;
 	said[strcspn(said, "\n")] = '\0';
-	return said[0] ? take(&said) : NULL;
+	return take(&said);
 }
 
 /* The first line of a small file; NULL where it cannot be read. The caller frees. */
@@ -108,7 +135,8 @@ void doctor_of_machine(const struct doctor_options *options, struct diagnosis *d
 	facts.source_count = look_at_sources(options->notice, sources, &notice_error);
 	facts.notice_error = notice_error.text[0] ? notice_error.text : NULL;
 	if (preload_find(&shim, NULL) == 0)
-		facts.shim_error = shim_said = shim_error(shim);
+		shim_said = shim_error(shim);
+	facts.shim_error = shim_said;
 	facts.shim = shim;
 	if (child_prepare(&subreaper_error) < 0)
 		facts.subreaper_error = subreaper_error.text;

@@ -13,16 +13,15 @@
 #define SCONTROL_MS 10000
 
 /* What scontrol answers; NULL where it does not. The caller frees. */
-static char *scontrol(const char *const *words)
+static char *scontrol(const char *const *words, struct err *err)
 {
 	const char *argv[8] = {"scontrol"};
 	auto_free char *said = NULL;
-	struct err err;
 
 	for (size_t i = 0; i < 6 && words[i]; i++)
 		argv[i + 1] = words[i];
-	return program_output((char *const *)argv, SCONTROL_MS, &said, &err) < 0 ? NULL
-										 : take(&said);
+	return program_output((char *const *)argv, SCONTROL_MS, &said, err) < 0 ? NULL
+										: take(&said);
 }
 
 static int output_appends(void)
@@ -36,21 +35,31 @@ static int output_appends(void)
 
 bool doctor_of_slurm(struct diagnosis *diagnosis)
 {
-	auto_free char *config = scontrol((const char *const[]){"show", "config", NULL});
+	struct err err = {0};
+	auto_free char *config = scontrol((const char *const[]){"show", "config", NULL}, &err);
 	auto_free char *job = NULL, *partition = NULL, *script = NULL;
 	char id[48], name[64];
 	bool in_job = slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
 		getenv("SLURM_ARRAY_TASK_ID"), id, sizeof(id));
 
-	if (!config)
+	if (!config && err.kind == ERR_NOT_FOUND && !in_job)
 		return false;
+	if (!config) {
+		diagnosis_of_slurm(
+			&(struct slurm_texts){.asked = err.kind == ERR_NOT_FOUND ? SLURM_NO_PROGRAM
+										 : SLURM_NO_ANSWER,
+				.silence = err.text},
+			diagnosis);
+		return true;
+	}
 	if (in_job) {
-		job = scontrol((const char *const[]){"--oneliner", "show", "job", id, NULL});
-		script = scontrol((const char *const[]){"write", "batch_script", id, "-", NULL});
+		job = scontrol((const char *const[]){"--oneliner", "show", "job", id, NULL}, NULL);
+		script = scontrol(
+			(const char *const[]){"write", "batch_script", id, "-", NULL}, NULL);
 	}
 	if (diagnosis_slurm_partition(job, name, sizeof(name)))
 		partition = scontrol(
-			(const char *const[]){"--oneliner", "show", "partition", name, NULL});
+			(const char *const[]){"--oneliner", "show", "partition", name, NULL}, NULL);
 	diagnosis_of_slurm(&(struct slurm_texts){.config = config,
 				   .job = job,
 				   .partition = partition,

@@ -4,8 +4,13 @@
 #include "outcome.h"
 #include "verbs.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 // clang-format off
 static const struct verb {
@@ -59,7 +64,27 @@ static int print_help(void)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* Who reads no further (`| head -1`) has what he wants. Not by errno, which an earlier write may have had. */
+static bool nobody_reads(void)
+{
+	struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP));
+}
+
+/* What was said to a full disk is lost, and whoever reads it later must not take the rest for all. */
+static int unless_unwritten(int code)
+{
+	errno = 0;
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || nobody_reads())
+		return code;
+	log_error("standard output cannot be written%s%s: what stands there is not whole, write it "
+		  "to another place",
+		errno ? ": " : "", errno ? strerror(errno) : "");
+	return code ? code : EXIT_FAILURE;
+}
+
+static int run_word(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "--help";
 
@@ -69,11 +94,21 @@ int main(int argc, char **argv)
 		printf("reprieve %s\n", REPRIEVE_VERSION);
 		return 0;
 	}
-	if (text_equal(word, "--"))
-		return cmd_run(argc, argv);
 	for (size_t i = 0; i < VERBS; i++)
 		if (text_equal(verbs[i].name, word))
 			return verbs[i].run(argc - 1, argv + 1);
 	log_error("unknown command '%s': see `reprieve --help`", word);
 	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	/* Its exit code is the job's. */
+	if (text_equal(word, "--"))
+		return cmd_run(argc, argv);
+	if (text_equal(word, "run"))
+		return cmd_run(argc - 1, argv + 1);
+	return unless_unwritten(run_word(argc, argv));
 }

@@ -15,7 +15,7 @@
 
 #define OUTPUT_MOST (1 << 20)
 
-static int spawn(char *const *argv, int output, pid_t *pid)
+static int spawn(char *const *argv, char *const *environment, int output, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -34,7 +34,7 @@ static int spawn(char *const *argv, int output, pid_t *pid)
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-	failed = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
+	failed = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return failed;
@@ -74,6 +74,12 @@ static int wait_for(pid_t pid)
 
 int program_output(char *const *argv, int64_t timeout_ms, char **output, struct err *err)
 {
+	return program_output_with(argv, environ, timeout_ms, output, err);
+}
+
+int program_output_with(char *const *argv, char *const *environment, int64_t timeout_ms,
+	char **output, struct err *err)
+{
 	auto_(bytes_release) struct bytes bytes = {.limit = OUTPUT_MOST};
 	auto_close int input = -1;
 	int ends[2], failed, status, result;
@@ -83,7 +89,7 @@ int program_output(char *const *argv, int64_t timeout_ms, char **output, struct 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_os(err, errno, "pipe");
 	input = ends[0];
-	failed = spawn(argv, ends[1], &pid);
+	failed = spawn(argv, environment, ends[1], &pid);
 	close(ends[1]);
 	if (failed)
 		return err_set(err, failed == ENOENT ? ERR_NOT_FOUND : ERR_FAILED, "%s: %s",

@@ -13,4 +13,8 @@
  */
 int program_output(char *const *argv, int64_t timeout_ms, char **output, struct err *err);
 
+/* The same with another environment: "NAME=value", ended by NULL. */
+int program_output_with(char *const *argv, char *const *environment, int64_t timeout_ms,
+	char **output, struct err *err);
+
 #endif

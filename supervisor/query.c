@@ -255,7 +255,7 @@ int query_begin_with(
 		return code;
 	if (!query->store) {
 		query->owned_store = options_default_store(&err);
-		if (!query->owned_store)
+		if (!query->owned_store && !usage->no_job)
 			return query_failed(query, &err);
 		query->store = query->owned_store;
 	}

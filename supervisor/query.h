@@ -33,7 +33,7 @@ struct query_usage {
 	bool writes;   /* open for writing; make the store if it is missing */
 	bool changes;  /* open for writing, but only what is there already */
 	bool moves;    /* content: takes --memory and --connections, and --bandwidth if it writes */
-	bool no_job;   /* nothing is opened: only the store's URL is found */
+	bool no_job;   /* nothing is opened: the store's URL is found, or is NULL */
 	bool all_jobs; /* without --job and with several jobs: leave `storage` NULL */
 	const struct query_option *options; /* ended by one without a name; NULL: none */
 };

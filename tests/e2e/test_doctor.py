@@ -12,8 +12,8 @@ import pytest
 from harness import EXIT_USAGE, one_line
 
 
-def doctor(place, *options, store=None):
-    return place.query("doctor", "--store", store or place.store, "--measure", "16MiB", *options)
+def doctor(place, *options, store=None, **environment):
+    return place.query("doctor", "--store", store or place.store, "--measure", "16MiB", *options, **environment)
 
 
 def files_in(path):
@@ -66,6 +66,17 @@ def test_a_store_without_permission(place):
     assert result.code == 1 and "fail  put" in result.out, result
 
 
+def test_no_store_at_all(place):
+    result = place.query("doctor", "--json", HOME="", XDG_STATE_HOME="", SLURM_JOB_ID="7", PATH="")
+    assert result.code == 1 and result.err == "", result
+    assert result.json["store"] is None and result.json["level"] == "fail"
+    [row] = result.json["checks"]
+    assert row["check"] == "store" and row["level"] == "fail" and "HOME" in row["text"] and "--store" in row["fix"]
+    assert {"notice", "shim", "init", "grace"} <= set(machine(result)) and result.json["slurm"], result
+    text = place.query("doctor", HOME="", XDG_STATE_HOME="")
+    assert text.code == 1 and "This machine:" in text.out and "fail  store" in text.out, text
+
+
 def test_a_kind_of_store_that_there_is_not(place):
     result = doctor(place, store="ftp://there")
     assert result.code == 1 and "s3://" in result.out, result
@@ -85,7 +96,7 @@ def machine(result):
 
 
 def test_a_machine_on_which_all_is_well(place):
-    rows = machine(doctor(place, "--json"))
+    rows = machine(doctor(place, "--json", "--size", "1MB"))
     assert {name: row["level"] for name, row in rows.items()} == {"notice": "ok", "shim": "ok", "init": "ok", "grace": "ok"}, rows
     assert "SIGTERM alone" in rows["notice"]["text"]
 
@@ -98,6 +109,19 @@ def test_sources_of_notices(place):
     assert result.code == 1 and result.json["level"] == "fail", result
     assert of_aws["level"] == "fail" and of_aws["text"].startswith("notices from aws: ") and of_aws["fix"]
     assert of_file["level"] == "ok" and "armed" in of_file["text"]
+
+
+@pytest.mark.parametrize("command, word", [("exit 3", "ended with 3"), ("/no/such/program", "cannot be run")])
+def test_a_command_that_says_nothing(place, command, word):
+    result = doctor(place, "--json", "--measure", "0", "--notice", f"command:{command}")
+    row = machine(result)["notice"]
+    assert result.code == 1 and row["level"] == "fail", result
+    assert word in row["text"] and "mend the command" in row["fix"] and "endpoint" not in row["fix"]
+
+
+def test_a_command_that_is_well(place):
+    result = doctor(place, "--json", "--measure", "0", "--notice", "command:sleep 6; exit 1")
+    assert result.code == 0 and machine(result)["notice"]["level"] == "ok", result
 
 
 def test_a_source_that_there_is_not(place):
@@ -113,6 +137,11 @@ def test_the_shim(place, content, word):
     place.environment["REPRIEVE_SHIM_PATH"] = str(shim)
     row = machine(doctor(place, "--json"))["shim"]
     assert row["level"] == "warn" and word in row["text"] and row["fix"], row
+
+
+def test_the_shim_needs_no_other_program(place):
+    place.environment["PATH"] = str(place.path)
+    assert machine(doctor(place, "--json", "--measure", "0"))["shim"]["level"] == "ok"
 
 
 def test_process_1_is_a_shell(place):
@@ -132,3 +161,39 @@ def test_whether_a_checkpoint_fits_in_the_grace(place):
     assert "10 s from" in machine(doctor(place, "--json"))["grace"]["text"]
     not_at_all = machine(doctor(place, "--json", "--size", "900TB"))["grace"]
     assert not_at_all["level"] == "warn" and "--every" in not_at_all["fix"], not_at_all
+
+
+@pytest.mark.parametrize("size", [(), ("--size", "1MB"), ("--size", "900TB")])
+def test_the_grace_and_the_notice_are_judged_alike(place, size):
+    result = doctor(place, "--json", "--grace", "30", *size)
+    fits = {row["check"]: row for row in result.json["checks"]}["fit"]
+    assert machine(result)["grace"]["level"] == fits["level"] == ("ok" if "in 30 s: yes" in fits["text"] else "warn"), result
+
+
+# --- Slurm ---
+
+def scontrol(place, script):
+    programs = place.path / "programs"
+    programs.mkdir()
+    if script:
+        (programs / "scontrol").write_text(f"#!/bin/sh\n{script}\n")
+        (programs / "scontrol").chmod(0o755)
+    place.environment["PATH"] = str(programs)
+
+
+@pytest.mark.parametrize("script, job, word", [
+    ("echo 'error: Unable to contact slurm controller' >&2; exit 1", "", "Unable to contact slurm controller"),
+    ("exec /bin/sleep 60", "7", "no answer in time"),
+    ("", "7", "no scontrol here"),
+])
+def test_slurm_that_does_not_answer(place, script, job, word):
+    scontrol(place, script)
+    result = doctor(place, "--json", "--measure", "0", **{"SLURM_JOB_ID": job} if job else {})
+    [row] = result.json["slurm"]
+    assert result.code == 0 and row["check"] == "scontrol" and row["level"] == "warn", result
+    assert word in row["text"] and row["fix"]
+
+
+def test_no_slurm(place):
+    scontrol(place, "")
+    assert "slurm" not in doctor(place, "--json", "--measure", "0").json

@@ -1,6 +1,8 @@
 """Mistakes that new users make: each is one line that names what is wrong and what to do, and an exit code that reprieve(1) lists."""
+import subprocess
+
 import pytest
-from harness import EXIT_CONFIGURATION, EXIT_USAGE, PYTHON, SAVER, one_line
+from harness import EXIT_CONFIGURATION, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, SAVER, one_line
 
 OFTEN = ("--quiet-time", "100ms")
 LOOKS = {"list": [], "show": ["latest"], "verify": [], "restore": ["latest", "back"], "export": ["latest", "-"], "forget": ["--keep-last", "1"],
@@ -35,6 +37,23 @@ def test_a_snapshot_that_is_not_there(saved, verb):
 def test_a_directory_that_cannot_be_made_is_not_called_a_snapshot(saved):
     result = saved.verb("restore", "latest", "/proc/no/such/place")
     assert result.code != 0 and "/proc/no" in one_line(result) and "has no snapshot" not in result.err
+
+
+@pytest.mark.parametrize("verb", [["list"], ["list", "--json"], ["show", "latest", "--json"], ["verify"], ["report"],
+                                  ["doctor", "--json", "--measure", "0"]], ids=" ".join)
+def test_an_answer_that_cannot_be_written(saved, verb):
+    job = [] if verb[0] == "doctor" else ["--job", saved.job]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([REPRIEVE, *verb, "--store", saved.store, *job], env=saved.environment, stdout=full, stderr=subprocess.PIPE,
+                                text=True, timeout=LIMIT)
+    assert result.returncode == 1 and result.stderr.count("\n") == 1, result
+    assert "standard output" in result.stderr and "No space left" in result.stderr
+
+
+def test_who_reads_no_further_has_what_he_wants(saved):
+    command = f"trap '' PIPE; {REPRIEVE} list --store {saved.store} --job {saved.job} | true; exit ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", command], env=saved.environment, capture_output=True, text=True, timeout=LIMIT)
+    assert result.returncode == 0 and result.stderr == "", result
 
 
 @pytest.mark.parametrize("command", [["run", "--store", "", "--", "true"], ["list", "--store", ""], ["save", ".", "--store", "", "--job", "j"]])

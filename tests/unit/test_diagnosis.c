@@ -154,6 +154,32 @@ static void test_what_fits(void **state)
 	}
 }
 
+static void test_transfer(void **state)
+{
+	struct store_probe probe = sound();
+
+	(void)state;
+	assert_int_equal(diagnosis_transfer_ms(&probe, (uint64_t)64 << 20), 1000);
+	assert_int_equal(diagnosis_transfer_ms(&probe, (uint64_t)640 << 20), 10000);
+	assert_int_equal(diagnosis_transfer_ms(&probe, 0), -1);
+	assert_true(diagnosis_transfer_ms(&probe, UINT64_MAX) > 0);
+	probe.steps[PROBE_UPLOAD] = failure(ERR_RETRY);
+	assert_int_equal(diagnosis_transfer_ms(&probe, 1000), -1);
+	probe = (struct store_probe){0};
+	assert_int_equal(diagnosis_transfer_ms(&probe, 1000), -1);
+}
+
+static void test_no_store(void **state)
+{
+	struct diagnosis diagnosis;
+
+	(void)state;
+	diagnosis_of_no_store(&diagnosis);
+	assert_int_equal(diagnosis.count, 1);
+	assert_int_equal(find(&diagnosis, "store")->level, DIAGNOSIS_FAIL);
+	assert_non_null(strstr(find(&diagnosis, "store")->fix, "--store"));
+}
+
 static void test_what_was_not_tried_is_not_said(void **state)
 {
 	struct store_probe probe = {0};
@@ -179,6 +205,8 @@ int main(void)
 		cmocka_unit_test(test_what_fails),
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_what_fits),
+		cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_no_store),
 		cmocka_unit_test(test_what_was_not_tried_is_not_said),
 	};
 

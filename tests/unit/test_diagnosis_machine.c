@@ -10,6 +10,14 @@
 
 static const struct source_state ARMED = {.name = "aws", .health = SOURCE_ARMED};
 static const struct source_state STARTING = {.name = "azure", .health = SOURCE_STARTING};
+static const struct source_state SILENT = {.name = "aws", .health = SOURCE_STARTING};
+static const struct source_state REFUSED = {
+	.name = "gcp", .health = SOURCE_STARTING, .polls = 2, .why = "connection refused"};
+static const struct source_state COMMAND = {
+	.name = "command", .health = SOURCE_STARTING, .polls = 1, .why = "ended with 3"};
+static const struct source_state COMMAND_RUNS = {.name = "command", .health = SOURCE_STARTING};
+static const struct source_state COMMAND_SLOW = {
+	.name = "command", .health = SOURCE_UNKNOWN, .polls = 1, .why = "did not end"};
 static const struct source_state UNKNOWN = {
 	.name = "aws", .health = SOURCE_UNKNOWN, .why = "HTTP 500"};
 static const struct source_state UNAVAILABLE = {.name = "aws", .health = SOURCE_UNAVAILABLE};
@@ -30,6 +38,9 @@ static const struct {
 		"'sun' is none"},
 	{{WELL, SOURCE(ARMED)}, "notice", DIAGNOSIS_OK, "armed"},
 	{{WELL, .notice = "azure", SOURCE(STARTING)}, "notice", DIAGNOSIS_WARN, "no answer yet"},
+	{{WELL, .notice = "aws", SOURCE(SILENT)}, "notice", DIAGNOSIS_FAIL, "no answer yet"},
+	{{WELL, SOURCE(SILENT)}, "notice", DIAGNOSIS_WARN, "no answer yet"},
+	{{WELL, .notice = "gcp", SOURCE(REFUSED)}, "notice", DIAGNOSIS_FAIL, "refused"},
 	{{WELL, SOURCE(UNKNOWN)}, "notice", DIAGNOSIS_WARN, "HTTP 500"},
 	{{WELL, .notice = "auto", SOURCE(UNAVAILABLE)}, "notice", DIAGNOSIS_WARN, "unavailable"},
 	{{WELL, .notice = "aws", SOURCE(UNAVAILABLE)}, "notice", DIAGNOSIS_FAIL, "unavailable"},
@@ -83,6 +94,47 @@ static void test_table(void **state)
 	}
 }
 
+static void test_commands(void **state)
+{
+	static const struct source_state *const sources[] = {
+		&COMMAND, &COMMAND_RUNS, &COMMAND_SLOW};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		struct machine_facts facts = {
+			WELL, .notice = "auto,command:x", .sources = sources[i], .source_count = 1};
+		struct diagnosis diagnosis;
+
+		diagnosis_of_machine(&facts, &diagnosis);
+		/* Nobody but the user can have named one. */
+		assert_int_equal(diagnosis.rows[0].level, DIAGNOSIS_FAIL);
+		assert_non_null(strstr(diagnosis.rows[0].fix, "mend the command"));
+		assert_non_null(strstr(diagnosis.rows[0].text, sources[i]->why));
+	}
+}
+
+static void test_how_long_to_wait(void **state)
+{
+	static const struct {
+		const struct source_state *source;
+		int64_t least_ms, most_ms;
+	} waits[] = {
+		{&ARMED, 0, 0},
+		{&UNKNOWN, 0, 0},
+		{&UNAVAILABLE, 0, 0},
+		{&SILENT, 8000, 15000},
+		{&REFUSED, 8000, 15000},
+		{&COMMAND, 0, 0},
+		{&COMMAND_RUNS, 31000, 40000},
+		{&COMMAND_SLOW, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		assert_in_range(diagnosis_source_wait_ms(waits[i].source), waits[i].least_ms,
+			waits[i].most_ms);
+}
+
 static void test_every_source_has_a_row(void **state)
 {
 	struct source_state sources[CLOUD_SOURCES_MOST];
@@ -101,6 +153,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_how_long_to_wait),
 		cmocka_unit_test(test_every_source_has_a_row),
 	};
 

@@ -44,6 +44,15 @@ static void test_table(void **state)
 		{{.config = CONFIG(PRIORITY, "(null)", "1,70-80", "30")}, "exit code",
 			DIAGNOSIS_OK},
 		{{.config = "RequeueExitHold         = 75\n"}, "exit code", DIAGNOSIS_FAIL},
+		{{.config = "KillOnBadExit           = 0\n"}, "bad exit", DIAGNOSIS_OK},
+		{{.config = "KillOnBadExit           = 1\n"}, "bad exit", DIAGNOSIS_WARN},
+		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "bad exit", -1},
+		{{.asked = SLURM_NO_PROGRAM}, "scontrol", DIAGNOSIS_WARN},
+		{{.asked = SLURM_NO_PROGRAM}, "requeue", -1},
+		{{.asked = SLURM_NO_ANSWER, .silence = "scontrol: no answer in time"}, "scontrol",
+			DIAGNOSIS_WARN},
+		{{.asked = SLURM_NO_ANSWER, .silence = "scontrol: no answer in time"}, "log", -1},
+		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "scontrol", -1},
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "kill wait",
 			DIAGNOSIS_WARN},
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30")}, "kill wait", DIAGNOSIS_OK},
@@ -110,6 +119,24 @@ static void test_table(void **state)
 	}
 }
 
+static void test_silence_is_told_in_its_own_words(void **state)
+{
+	static const char *const said[] = {"scontrol: no answer in time",
+		"scontrol: scontrol: error: no", "scontrol: slurm_load_ctl_conf error: no"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		struct diagnosis diagnosis;
+
+		diagnosis_of_slurm(
+			&(struct slurm_texts){.asked = SLURM_NO_ANSWER, .silence = said[i]},
+			&diagnosis);
+		assert_int_equal(diagnosis.count, 1);
+		assert_non_null(strstr(diagnosis.rows[0].text, strrchr(said[i], ' ')));
+		assert_null(strstr(diagnosis.rows[0].text, "scontrol: scontrol:"));
+	}
+}
+
 static void test_partition(void **state)
 {
 	char name[8];
@@ -127,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_silence_is_told_in_its_own_words),
 		cmocka_unit_test(test_partition),
 	};
 
