@@ -30,7 +30,7 @@ static struct {
 	unsigned highest;
 } inherited;
 
-static void fill_standard_descriptors(void)
+void child_fill_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
@@ -97,7 +97,7 @@ int child_prepare(struct err *err)
 	if (!prepared)
 		note_inherited_descriptors();
 	prepared = true;
-	fill_standard_descriptors();
+	child_fill_standard_descriptors();
 	raise_descriptor_limit();
 	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_os(err, errno, "orphans of the job will not come to us: subreaper");

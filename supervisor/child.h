@@ -46,6 +46,9 @@ struct child {
  */
 int child_prepare(struct err *err);
 
+/* That part of child_prepare() alone, for who has no job but opens descriptors and prints. */
+void child_fill_standard_descriptors(void);
+
 /*
  * Starts it and waits until its exec has worked. On -1, `exit_code` is what a shell would return: 127 where the command
  * does not exist, 126 where it cannot be run, and 70 where this system cannot start a process at all.

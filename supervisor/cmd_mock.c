@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "child.h"
 #include "outcome.h"
 #include "verbs.h"
 
@@ -272,6 +273,22 @@ static void serve(struct mock *mock, const sigset_t *signals)
 	}
 }
 
+/* SIGUSR1 fires; of those that end it not the ones that were ignored at its start, such as SIGHUP under nohup: the kernel drops these as
+ * long as nobody blocks them. */
+static void fill_awaited(sigset_t *signals)
+{
+	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+
+	sigemptyset(signals);
+	sigaddset(signals, SIGUSR1);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct sigaction action;
+
+		if (sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(signals, ends[i]);
+	}
+}
+
 int cmd_mock(int argc, char **argv)
 {
 	struct mock_line line = {.options = {.cloud = MOCK_AWS}};
@@ -282,12 +299,9 @@ int cmd_mock(int argc, char **argv)
 
 	if (read != 0)
 		return read > 0 ? 0 : EXIT_USAGE;
+	child_fill_standard_descriptors();
 	/* Before the server's threads exist. */
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGUSR1);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
+	fill_awaited(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	if (mock_start(&line.options, &mock, &err) < 0) {
 		log_error("mock: %s", err.text);

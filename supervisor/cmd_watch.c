@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "child.h"
 #include "outcome.h"
 #include "verbs.h"
 #include "watching.h"
@@ -130,21 +131,30 @@ static int parse(int argc, char **argv, struct watch_line *line)
 	return -1;
 }
 
+/* Set to nothing is not set, as for `run`. */
+static const char *setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
 int cmd_watch(int argc, char **argv)
 {
 	char shell[] = "/bin/sh", flag[] = "-c";
 	struct signals_inherited inherited;
 	struct watch_line line = {
-		.options = {.sources = getenv("REPRIEVE_NOTICE"),
-			.deadline = getenv("REPRIEVE_DEADLINE"),
+		.options = {.sources = setting("REPRIEVE_NOTICE"),
+			.deadline = setting("REPRIEVE_DEADLINE"),
 			.inherited = &inherited},
 		.shell = {shell, flag},
 	};
-	const char *notice = getenv("REPRIEVE_DEADLINE_NOTICE");
+	const char *notice = setting("REPRIEVE_DEADLINE_NOTICE");
 	struct err err = {0};
 	int code;
 
 	signals_block(&inherited);
+	child_fill_standard_descriptors(); /* else the lines would go into what is opened next */
 	if (notice && !text_to_duration_ms(notice, &line.options.deadline_notice_ms))
 		return wrong("REPRIEVE_DEADLINE_NOTICE", notice);
 	code = parse(argc, argv, &line);

@@ -37,6 +37,7 @@ struct watching {
 	pid_t pid; /* of the command and of its group; 0: none runs */
 	int command_code;
 	bool stopped; /* a stop was announced */
+	bool unheard; /* what is printed goes nowhere, which was said */
 	bool ending;
 	int code;
 };
@@ -54,12 +55,23 @@ static void end(struct watching *watching, int code)
 
 static void print_line(struct watching *watching, const char *text)
 {
-	if (printf("%s\n", text) < 0 || fflush(stdout) != 0) {
-		/* Nobody reads any more: that is how `| head -1` ends us. */
-		if (errno != EPIPE)
-			log_error("watch: standard output cannot be written: %s", strerror(errno));
-		end(watching, errno == EPIPE ? 0 : EXIT_OWN_FAILURE);
+	if (printf("%s\n", text) >= 0 && fflush(stdout) == 0) {
+		watching->unheard = false;
+		return;
 	}
+	/* The command is what a watch with one is for: it needs no reader. */
+	if (watching->options->command) {
+		if (!watching->unheard)
+			log_warn("watch: standard output cannot be written: %s; the command is "
+				 "run all the same",
+				strerror(errno));
+		watching->unheard = true;
+		return;
+	}
+	/* Nobody reads any more: that is how `| head -1` ends us. */
+	if (errno != EPIPE)
+		log_error("watch: standard output cannot be written: %s", strerror(errno));
+	end(watching, errno == EPIPE ? 0 : EXIT_OWN_FAILURE);
 }
 
 static void print_event(struct watching *watching, const char *event, json_t *about)
@@ -185,6 +197,16 @@ static void run_next(struct watching *watching)
 
 /* --- what comes in --- */
 
+static void queue_command(struct watching *watching, const struct notice *notice)
+{
+	/* More than that wait only for a command that hangs: the newest counts then. */
+	if (watching->queued == QUEUE_MOST)
+		watching->queued--;
+	watching->queue[watching->queued++] = *notice;
+	if (watching->pid == 0)
+		run_next(watching);
+}
+
 static void take_notice(struct watching *watching, const struct notice *notice)
 {
 	enum notice_change change = notices_add(&watching->notices, notice);
@@ -192,15 +214,12 @@ static void take_notice(struct watching *watching, const struct notice *notice)
 	if (change == NOTICE_NOTHING_NEW || watching->ending)
 		return;
 	watching->stopped = notices_stop(&watching->notices) != NULL;
+	/* First of all: it saves, and printing may fail, or hang on a reader that sleeps. */
+	if (watching->options->command)
+		queue_command(watching, notice);
 	print_notice(watching, notice);
-	/* More than that wait only for a command that hangs: the newest counts then. */
-	if (watching->options->command) {
-		if (watching->queued == QUEUE_MOST)
-			watching->queued--;
-		watching->queue[watching->queued++] = *notice;
-	}
-	if (watching->pid == 0)
-		run_next(watching);
+	if (!watching->options->command)
+		run_next(watching); /* no command to wait for: this may be the end */
 }
 
 struct parcel {
@@ -268,8 +287,12 @@ static void signal_received(void *arg, const struct signalfd_siginfo *info)
 		reap(watching);
 		return;
 	}
-	if ((signal != SIGTERM && signal != SIGINT && signal != SIGHUP) ||
-		sigismember(&watching->options->inherited->ignored, signal) == 1)
+	if (sigismember(&watching->options->inherited->ignored, signal) == 1)
+		return;
+	/* Ctrl-Z. A command that runs goes on: it saves, and is in a group of its own. */
+	if (signal == SIGTSTP)
+		signals_stop_self(signal, false);
+	if (signal != SIGTERM && signal != SIGINT && signal != SIGHUP)
 		return;
 	/* Asked a second time: the command does not get to end in its own way. */
 	if (watching->pid > 0)

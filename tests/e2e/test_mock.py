@@ -297,6 +297,38 @@ def test_ends_while_somebody_waits(mock):
     connection.close()
 
 
+def test_an_ignored_signal_stays_ignored():
+    """As under nohup. The others still end it."""
+    process = subprocess.Popen(["/bin/sh", "-c", 'trap "" HUP; exec "$0" mock gcp', harness.REPRIEVE], text=True, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=harness.die_with_parent)
+    try:
+        host = process.stdout.readline().strip().removeprefix("http://")
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.6)  # it glances every 200 ms
+        assert process.poll() is None
+        with socket.create_connection(host.split(":"), timeout=harness.LIMIT):
+            pass
+        process.terminate()
+        assert process.wait(harness.LIMIT) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_closed_standard_descriptors_are_not_the_servers():
+    """What it prints would go to whoever is connected."""
+    process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" mock gcp <&- >&-', harness.REPRIEVE], text=True, stderr=subprocess.PIPE,
+                               preexec_fn=harness.die_with_parent)
+    try:
+        assert "http://127.0.0.1:" in process.stderr.readline()
+        shown = {fd: os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in (0, 1)}
+        assert shown == {0: "/dev/null", 1: "/dev/null"}
+    finally:
+        process.terminate()
+        assert process.wait(harness.LIMIT) == 0
+        process.stderr.close()
+
+
 @pytest.mark.parametrize("cloud, variable, is_url", [
     ("aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT", True),
     ("gcp", "GCE_METADATA_HOST", False),

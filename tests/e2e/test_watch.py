@@ -494,6 +494,123 @@ def test_a_command_on_each_and_exit_codes(start, tmp_path):
     assert watch.process.wait(harness.LIMIT) == 1
 
 
+@contextlib.contextmanager
+def broken_output(kind):
+    """A descriptor to write to, and in vain."""
+    if kind == "full":
+        output = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, output = os.pipe()
+        os.close(reader)
+    try:
+        yield output
+    finally:
+        os.close(output)
+
+
+def watch_once(tmp_path, output, *arguments):
+    """At a notice that is there already; its result."""
+    (tmp_path / "notice").write_text("now")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(harness.SETTINGS)}
+    clean.update(XDG_RUNTIME_DIR=str(tmp_path))
+    command = [REPRIEVE, "watch", "--notice", f"file:{tmp_path}/notice", "--once", *arguments]
+    if output == "closed":
+        command = ["sh", "-c", 'exec "$0" "$@" >&-', *command]
+        output = subprocess.DEVNULL
+    return subprocess.run(command, env=clean, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, text=True,
+                          timeout=harness.LIMIT)
+
+
+SAVE = 'echo "$REPRIEVE_NOTICE_KIND" >saved; exit 7'
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize("kind, why", [("full", "No space left"), ("pipe", "Broken pipe")])
+def test_the_command_runs_whatever_becomes_of_the_output(tmp_path, monkeypatch, kind, why, options):
+    """It is what saves the work; a log that is full must not keep it from that, and is said once."""
+    monkeypatch.chdir(tmp_path)
+    with broken_output(kind) as output:
+        ended = watch_once(tmp_path, output, *options, "--", "sh", "-c", SAVE)
+    assert ended.returncode == 7, ended
+    assert (tmp_path / "saved").read_text() == "stop\n"
+    assert ended.stderr.count(why) == 1 and "warning" in ended.stderr, ended
+
+
+@pytest.mark.parametrize("kind, code, said", [("full", 70, "standard output cannot be written: No space left"), ("pipe", 0, "")])
+def test_without_a_command_an_output_that_is_broken_is_the_end(tmp_path, kind, code, said):
+    with broken_output(kind) as output:
+        ended = watch_once(tmp_path, output)
+    assert ended.returncode == code and said in ended.stderr and "Broken pipe" not in ended.stderr, ended
+
+
+def test_the_command_runs_with_a_closed_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert watch_once(tmp_path, "closed", "--exec", SAVE).returncode == 7
+    assert (tmp_path / "saved").exists()
+
+
+def test_closed_standard_descriptors_are_not_the_watchs_own(tmp_path):
+    """A notice's line would go into what has got their number."""
+    process = subprocess.Popen(["sh", "-c", 'exec "$0" watch --notice "$1" <&- >&-', REPRIEVE, f"file:{tmp_path}/notice"], text=True,
+                               stderr=subprocess.PIPE, preexec_fn=harness.die_with_parent)
+    try:
+        assert "armed" in process.stderr.readline()
+        assert {os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in (0, 1)} == {"/dev/null"}
+    finally:
+        process.terminate()
+        assert process.wait(harness.LIMIT) == 0
+        process.stderr.close()
+
+
+def test_empty_variables_are_as_good_as_none(start, tmp_path):
+    (tmp_path / "notice").write_text("now")
+    watch = start.watch("--notice", f"file:{tmp_path}/notice", "--once", REPRIEVE_DEADLINE="", REPRIEVE_DEADLINE_NOTICE="")
+    assert watch.process.wait(harness.LIMIT) == 0
+
+
+def state_of(process):
+    try:
+        return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return None
+
+
+def test_ctrl_z_stops_it_and_not_the_command(tmp_path):
+    """A signal to stop counts only where somebody could continue it: a group that has its parent in the same session."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(harness.SETTINGS)}
+    file, seen = tmp_path / "notice", tmp_path / "seen"
+    file.write_text("now")
+    process = subprocess.Popen([REPRIEVE, "watch", "--notice", f"file:{file}", "--once", "--exec", f"touch {seen}; sleep 1; touch {seen}.2; exit 3"],
+                               env={**clean, "XDG_RUNTIME_DIR": str(tmp_path)}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, preexec_fn=lambda: (os.setpgid(0, 0), harness.die_with_parent()))
+    try:
+        wait_for("the command", seen.exists, process=process)
+        process.send_signal(signal.SIGTSTP)
+        wait_for("the stop", lambda: state_of(process) == "T", process=process)
+        wait_for("the command's end", (tmp_path / "seen.2").exists)
+        assert state_of(process) == "T"
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(harness.LIMIT) == 3
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_ctrl_z_that_is_ignored_stays_ignored(tmp_path):
+    process = subprocess.Popen(["sh", "-c", 'trap "" TSTP; exec "$0" watch --notice "$1"', REPRIEVE, f"file:{tmp_path}/notice"], text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               preexec_fn=lambda: (os.setpgid(0, 0), harness.die_with_parent()))
+    try:
+        assert "armed" in process.stderr.readline()
+        process.send_signal(signal.SIGTSTP)
+        (tmp_path / "notice").write_text("now")
+        assert "preemption notice" in process.stdout.readline()
+    finally:
+        process.terminate()
+        assert process.wait(harness.LIMIT) == 0
+        process.communicate()
+
+
 @pytest.mark.parametrize("arguments, code, word", [
     (["--notice", "none"], 69, "no source"),
     (["--notice", "mars"], 64, "mars"),
