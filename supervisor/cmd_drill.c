@@ -13,10 +13,12 @@
 #include "signals.h"
 #include "verbs.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
 	"Preempt a job on this machine, and see what it costs: notice, checkpoint, upload, kill, "
@@ -26,12 +28,15 @@ static const char usage[] =
 	"  reprieve drill --compare final.npy -- run --checkpoint-signal USR1 -- python "
 	"train.py\n\n"
 	"Usage: reprieve drill [options] -- run [run options] -- COMMAND [ARG...]\n\n"
-	"     --cloud NAME           whose metadata server to pretend: aws (default), gcp, azure\n"
+	"     --cloud NAME           whose metadata server to pretend: aws (default), gcp, azure, "
+	"alibaba, "
+	"tencent\n"
 	"     --rounds N             how many machines are taken away (default: 1); a last one is "
 	"left alone to the end\n"
 	"     --notice-after TIME    from the job's start to the notice (default: 5s)\n"
-	"     --notice TIME          from the notice to the machine's end (default: aws 120s, gcp "
-	"30s, azure 30s)\n"
+	"     --notice TIME          from the notice to the machine's end (default: 120s on aws "
+	"and "
+	"tencent, 30s on gcp and azure, 5m on alibaba)\n"
 	"     --compare PATH         first run undisturbed; the file that the job writes must be "
 	"equal, byte for byte\n"
 	"     --directory DIR        where the machines and their logs lie; stays (default: a "
@@ -110,10 +115,23 @@ static int set_rounds(struct drill_options *options, const char *text, struct er
 	return 0;
 }
 
+/* As from mirror_relative(), also of an absolute path that lies below the current directory. */
+static char *relative_to_here(const char *path)
+{
+	auto_free char *here = getcwd(NULL, 0);
+	char *relative = here ? mirror_below(path, here) : mirror_relative(path);
+
+	if (relative || !here || *path != '/')
+		return relative;
+	/* The shell's directory may be reached by links, and getcwd() knows of none. */
+	auto_free char *resolved = file_absolute(path);
+	return mirror_below(resolved, here);
+}
+
 static int set_compare(struct drill_options *options, const char *path, struct err *err)
 {
 	free(options->compare);
-	options->compare = mirror_relative(path);
+	options->compare = relative_to_here(path);
 	if (!options->compare)
 		return wrong(err, "--compare", path,
 			"a path below the current directory: each machine writes its own");
@@ -187,6 +205,36 @@ static int check_command(char *const *command, struct err *err)
 	return 0;
 }
 
+/* Whether the word has this path in it: not one below, which may be a file that is only read, nor one that merely begins so. */
+static bool names_path(const char *word, const char *path)
+{
+	for (; (word = strstr(word, path)); word++) {
+		const char *rest = word + strlen(path);
+
+		rest += strspn(rest, "/");
+		if (*rest == '\0' || (!isalnum((unsigned char)*rest) && !strchr("._-", *rest)))
+			return true;
+	}
+	return false;
+}
+
+/* A job that is told of them by an absolute path would save into the user's own checkpoints, and the machine's stay empty. */
+static int check_checkpoints(
+	char *const *command, const char *written, const char *relative, struct err *err)
+{
+	auto_free char *here = getcwd(NULL, 0);
+	auto_free char *whole = text_format("%s/%s", here ? here : "", relative);
+
+	for (; *command; command++)
+		if (names_path(*command, whole) ||
+			(*written == '/' && names_path(*command, written)))
+			return err_set(err, ERR_INVALID,
+				"'%s' names your own checkpoints, and each machine of a drill has "
+				"its own: write %s there, relative to the current directory",
+				*command, relative);
+	return 0;
+}
+
 /* `argv` begins with "run". */
 static int read_run(struct drill_options *options, int argc, char **argv, struct err *err)
 {
@@ -204,14 +252,16 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 	if (run.dry_run)
 		return err_set(err, ERR_INVALID,
 			"run: --dry-run starts nothing: there is nothing to drill");
-	options->checkpoint_dir = mirror_relative(run.checkpoint_dir);
+	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
 	if (!options->checkpoint_dir)
 		return err_set(err, ERR_INVALID,
 			"run: --checkpoint-dir %s: for a drill it has to be below the current "
 			"directory, because each machine "
 			"gets an empty one of its own",
 			run.checkpoint_dir);
-	if (check_command(run.command, err) < 0)
+	if (check_command(run.command, err) < 0 ||
+		check_checkpoints(run.command, run.checkpoint_dir, options->checkpoint_dir, err) <
+			0)
 		return -1;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;

@@ -39,6 +39,18 @@ char *mirror_relative(const char *path)
 	return used ? take(&plain) : NULL;
 }
 
+char *mirror_below(const char *path, const char *from)
+{
+	size_t length = text_equal(from, "/") ? 0 : strlen(from);
+
+	if (*path != '/')
+		return mirror_relative(path);
+	if (strncmp(path, from, length) != 0 || path[length] != '/')
+		return NULL;
+	path += length;
+	return mirror_relative(path + strspn(path, "/"));
+}
+
 enum place {
 	PLACE_SHOWN,
 	PLACE_LEFT_OUT,

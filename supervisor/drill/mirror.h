@@ -13,6 +13,9 @@
  * then it cannot be left out. */
 char *mirror_relative(const char *path);
 
+/* The same, and of an absolute path below the absolute directory `from` what follows that: by the texts alone, no link is looked at. */
+char *mirror_below(const char *path, const char *from);
+
 /* Makes `to`, with a link to every entry of `from` but `scratch` (where the machines lie, absolute) and the `left_out` paths (from
  * mirror_relative()); the directories on the way to those are real ones. Both directories are absolute. */
 int mirror_make(const char *from, const char *to, const char *scratch, const char *const *left_out,

@@ -85,7 +85,8 @@ int stage_start(const struct stage *stage, const struct scenario_options *option
 	const char *left_out[] = {options->checkpoint_dir, options->compare};
 	/* A drill in a batch job or a pod must not pass for its end: no requeue, no reason for who watches it. */
 	const char *ours[] = {"--store", stage->store, "--job", job, "--events", machine->ledger,
-		"--requeue", "off", "--termination-log", "", "--notice", notice};
+		"--checkpoint-dir", options->checkpoint_dir, "--requeue", "off",
+		"--termination-log", "", "--notice", notice};
 	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
 	auto_free char **arguments = run_arguments(options, ours, count);
 	auto_free char *where = text_format("PWD=%s", machine->directory);

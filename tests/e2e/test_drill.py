@@ -110,6 +110,42 @@ def test_good_job_survives_on_every_cloud(drill, work, cloud):
     assert (drill.scratch / "machine-2" / "final.txt").read_text() == (drill.scratch / "machine-0" / "final.txt").read_text()
 
 
+@pytest.mark.parametrize("way", ["option", "environment", "linked"])
+def test_checkpoints_named_by_an_absolute_path_below_the_current_directory(drill, place, work, way):
+    """Each machine has its own all the same, and the job hears of it."""
+    named = work / "out" / "ckpt"
+    if way == "linked":
+        (place.path / "link").symlink_to(work)
+        named = place.path / "link" / "out" / "ckpt"
+    arguments = drill.arguments("--notice-after", "1", "--json")
+    at = arguments.index("--checkpoint-dir")
+    if way == "environment":
+        del arguments[at:at + 2]
+        place.environment["REPRIEVE_CHECKPOINT_DIR"] = str(named)
+    else:
+        arguments[at + 1] = str(named)
+    result = subprocess.run(arguments, cwd=work, env=place.environment, capture_output=True, text=True, timeout=harness.LIMIT)
+    assert result.returncode == 0, result
+    assert json.loads(result.stdout)["passed"]
+    assert list((drill.scratch / "machine-1" / "out" / "ckpt").glob("step-*.json"))
+    assert os.listdir(work / "out" / "ckpt") == ["step-999999.json"]
+
+
+def test_a_command_that_would_save_into_the_users_own_checkpoints(place, work):
+    named = str(work / "out" / "ckpt")
+    for word in (named, f"--out={named}/", f"mkdir {named}; true"):
+        result = subprocess.run([harness.REPRIEVE, "drill", "--", "run", "--checkpoint-dir", named, "--", "sh", "-c", word], cwd=work,
+                                env=place.environment, text=True, capture_output=True, timeout=harness.LIMIT)
+        assert result.returncode == 64, result
+        assert "write out/ckpt there" in harness.one_line(result.stderr)
+
+
+def test_help_names_every_cloud():
+    shown = subprocess.run([harness.REPRIEVE, "drill", "--help"], text=True, capture_output=True, timeout=harness.LIMIT).stdout
+    for cloud in ("aws", "gcp", "azure", "alibaba", "tencent"):
+        assert cloud in shown
+
+
 def test_two_rounds_and_a_report_for_people(drill):
     result = drill("--rounds", "2", "--notice-after", "800ms", "--compare", "final.txt", slow_attempts=2)
     assert result.code == 0, result

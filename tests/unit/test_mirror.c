@@ -33,6 +33,32 @@ static void relative(void **state)
 	}
 }
 
+// clang-format off
+static const struct {
+	const char *path, *from, *plain;
+} absolute_paths[] = {
+	{"/home/me/work/out/ckpt", "/home/me/work", "out/ckpt"},
+	{"/home/me/work//out/./ckpt/", "/home/me/work", "out/ckpt"},
+	{"out/ckpt/", "/home/me/work", "out/ckpt"},
+	{"/out", "/", "out"},
+	{"/home/me/workshop/ckpt", "/home/me/work", NULL},
+	{"/home/me/work", "/home/me/work", NULL}, {"/home/me/work/", "/home/me/work", NULL},
+	{"/home/me/work/../ckpt", "/home/me/work", NULL}, {"/elsewhere", "/home/me/work", NULL},
+};
+// clang-format on
+
+static void below(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(absolute_paths) / sizeof(absolute_paths[0]); i++) {
+		auto_free char *plain =
+			mirror_below(absolute_paths[i].path, absolute_paths[i].from);
+
+		if (!text_equal(plain, absolute_paths[i].plain))
+			fail_msg("'%s' -> '%s'", absolute_paths[i].path, plain ? plain : "(null)");
+	}
+}
+
 static void make(const char *root, const char *path)
 {
 	auto_free char *whole = text_format("%s/%s", root, path);
@@ -98,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(relative),
+		cmocka_unit_test(below),
 		cmocka_unit_test(shows_all_but_what_is_left_out),
 	};
 
