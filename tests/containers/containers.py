@@ -68,7 +68,7 @@ def containerfile(path):
 
 def packages_of(instructions):
     """What its one apt-get line installs."""
-    lines = [rest for word, rest in instructions if word == "RUN"]
+    lines = [rest for word, rest in instructions if word == "RUN" and "apt-get install" in rest]
     assert len(lines) == 1, lines
     install = next(part for part in lines[0].split("&&") if "apt-get install" in part)
     return [word for word in install.split()[2:] if not word.startswith("-")]
@@ -76,7 +76,7 @@ def packages_of(instructions):
 
 def image_of(instructions):
     """What an image's configuration would hold."""
-    image = {"env": {}, "user": 0, "cwd": "/", "stop": signal.SIGTERM, "entrypoint": [], "command": []}
+    image = {"env": {}, "user": 0, "cwd": "/", "stop": signal.SIGTERM, "entrypoint": [], "command": [], "directories": {"/tmp": "1777"}}
     for word, rest in instructions:
         if word == "ENV":
             image["env"].update(pair.split("=", 1) for pair in shlex.split(rest))
@@ -84,6 +84,11 @@ def image_of(instructions):
             image["user"] = int(rest)
         elif word == "WORKDIR":
             image["cwd"] = rest
+            image["directories"].setdefault(rest, "0755")  # root's
+        elif word == "RUN" and rest.startswith("mkdir "):
+            _, option, mode, path = rest.split()
+            assert option == "-m", rest
+            image["directories"][path] = mode
         elif word == "STOPSIGNAL":
             image["stop"] = signal.Signals[rest]
         elif word == "ENTRYPOINT":
@@ -93,6 +98,19 @@ def image_of(instructions):
         else:
             assert word in ("FROM", "RUN", "COPY"), word
     return image
+
+
+def tmpfs_of(path, image):
+    """What the file's own `podman run` line mounts: [(directory, mode)]. Without a mode it has that of the image's directory."""
+    line = next(line for line in Path(path).read_text().splitlines() if "podman run" in line)
+    words = shlex.split(line.lstrip("#"))
+    assert "--read-only" in words, line
+    found = []
+    for word in (after for before, after in zip(words, words[1:]) if before == "--tmpfs"):
+        directory, _, options = word.partition(":")
+        modes = [option.split("=")[1] for option in options.split(",") if option.startswith("mode=")]
+        found.append((directory, modes[0] if modes else image["directories"].get(directory, "0755")))
+    return found
 
 
 def seccomp_for(capabilities=()):
@@ -119,14 +137,15 @@ def seccomp_for(capabilities=()):
 class Container:
     """One container: PID 1 of its own namespaces, no capabilities, no new privileges, a read-only root."""
 
-    def __init__(self, path, root, arguments, env=None, user=1234, cwd="/", mounts=(), tmp=True, seccomp=True):
+    def __init__(self, path, root, arguments, env=None, user=1234, cwd="/", mounts=(), tmpfs=(("/tmp", "1777"),), seccomp=True):
         self.name = f"reprieve-{uuid.uuid4().hex[:12]}"
         self.user = user
         self.path = Path(path) / self.name
         self.path.mkdir()
         self.out_path, self.err_path = self.path / "out", self.path / "err"
         env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "REPRIEVE_NOTICE": "none", **(env or {})}
-        tmpfs = {"type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]}
+        memory = [{"destination": directory, "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", f"mode={mode}"]}
+                  for directory, mode in (("/dev/shm", "1777"), *tmpfs)]
         document = {
             "ociVersion": "1.0.0",
             "process": {"terminal": False, "user": {"uid": user, "gid": user}, "args": list(map(str, arguments)),
@@ -135,8 +154,7 @@ class Container:
             "root": {"path": str(root), "readonly": True}, "hostname": "pod",
             "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
                        {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
-                       {"destination": "/dev/shm", **tmpfs},
-                       *([{"destination": "/tmp", **tmpfs}] if tmp else []),
+                       *memory,
                        *[{"destination": str(inside), "type": "bind", "source": str(outside), "options": ["rbind", mode]}
                          for outside, inside, mode in mounts]],
             "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")],

@@ -6,11 +6,13 @@ import subprocess
 
 import pytest
 
-from containers import Container, containerfile, image_of, packages_of, root_file_system, skip_without_crun, SECCOMP
+from containers import Container, containerfile, image_of, packages_of, root_file_system, skip_without_crun, tmpfs_of, SECCOMP
 from harness import EXIT_DURABLE, LIMIT, PYTHON, REPRIEVE, ROOT, SAVER, wait_for
 
-FILE = containerfile(ROOT / "examples" / "container" / "Containerfile")
+PATH = ROOT / "examples" / "container" / "Containerfile"
+FILE = containerfile(PATH)
 IMAGE = image_of(FILE)
+TMPFS = tmpfs_of(PATH, IMAGE)
 # The job of most tests needs nothing but Python; the whole image is tried once.
 HEAVY = {"python3-numpy", "python3-sklearn"}
 
@@ -34,21 +36,20 @@ def installed(tmp_path_factory):
 
 @pytest.fixture
 def image(tmp_path, installed):
-    """Starts the image's entrypoint with a job of the tests; the store and the checkpoints outlive the container."""
+    """Starts the image's entrypoint with a job of the tests, and the mounts of the line in the file; the store alone outlives the container."""
     started = []
-    for name in ("store", "checkpoints"):
-        (tmp_path / name).mkdir()
-        os.chmod(tmp_path / name, 0o777)
+    (tmp_path / "store").mkdir()
+    os.chmod(tmp_path / "store", 0o777)
 
-    def start(*command, heavy=False, env=None, entrypoint=None, mounts=(), **more):
+    def start(*command, heavy=False, env=None, entrypoint=None, mounts=(), tmpfs=TMPFS, **more):
         packages = [name for name in packages_of(FILE) if heavy or name not in HEAVY]
         root = root_file_system(packages)
         container = Container(
             tmp_path, root, [*(IMAGE["entrypoint"] if entrypoint is None else entrypoint), *(command or IMAGE["command"])],
             env={**IMAGE["env"], "REPRIEVE_STORE": "file:///store", "REPRIEVE_QUIET_TIME": "0.2", **(env or {})},
-            cwd=IMAGE["cwd"] if heavy else "/", user=more.pop("user", IMAGE["user"]),
+            cwd=IMAGE["cwd"], user=more.pop("user", IMAGE["user"]), tmpfs=tmpfs,
             mounts=[(installed, "/usr/local", "ro"), (os.path.dirname(SAVER), "/app", "ro"), (tmp_path / "store", "/store", "rw"),
-                    (tmp_path / "checkpoints", "/work", "rw"), *mounts], **more)
+                    *mounts], **more)
         started.append(container)
         return container
 
@@ -60,19 +61,24 @@ def image(tmp_path, installed):
 JOB = ["python3", "-B", "/app/saver.py", "--on-signal", "--pause", "0.01"]
 
 
-@pytest.mark.parametrize("tmp", [True, False])
-def test_stop_saves_and_the_next_container_resumes(image, tmp_path, tmp):
+def test_the_users_own_directory_is_one_where_any_user_may_write():
+    """Also where nothing is mounted there, and where a volume takes its mode over."""
+    directory = os.path.dirname(IMAGE["env"]["REPRIEVE_CHECKPOINT_DIR"])
+    assert IMAGE["directories"][directory] == "1777" and dict(TMPFS)[directory] == "1777"
+
+
+@pytest.mark.parametrize("without", [None, "/tmp"])
+def test_stop_saves_and_the_next_container_resumes(image, without):
     """No HOME, a user without a name, a read-only root, no capability, the default seccomp profile; without a /tmp as well."""
-    first = image(*JOB, tmp=tmp)
+    tmpfs = [(directory, mode) for directory, mode in TMPFS if directory != without]
+    first = image(*JOB, tmpfs=tmpfs)
     first.wait_for_output("resumes 0")
     assert first.stop() == EXIT_DURABLE, first
     assert "without the shim" not in first.err, first
     assert "orphans" not in first.err, first
     saved = int(first.out.split("saved ")[-1].split()[0])
-    # Another machine: nothing but the store is left.
-    for path in (tmp_path / "checkpoints").iterdir():
-        subprocess.run(["rm", "-rf", str(path)], check=True)
-    second = image(*JOB, "--steps", str(saved + 3), tmp=tmp)
+    # As on another machine: nothing but the store is left.
+    second = image(*JOB, "--steps", str(saved + 3), tmpfs=tmpfs)
     assert second.wait() == 0, second
     assert f"resumes {saved}" in second.out, second
     assert "BAD" not in second.out
