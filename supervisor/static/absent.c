@@ -81,7 +81,12 @@ ABSENT(gnutls_record_check_pending) ABSENT(gnutls_record_get_direction) ABSENT(g
 ABSENT(gnutls_record_send) ABSENT(gnutls_session_get_ptr) ABSENT(gnutls_session_set_ptr) ABSENT(gnutls_strerror)
 ABSENT(gnutls_transport_set_int2)
 
-/* ICU, for libxml2's character sets, for libarchive's xar. */
-ABSENT(UCNV_FROM_U_CALLBACK_STOP_72) ABSENT(UCNV_TO_U_CALLBACK_STOP_72) ABSENT(ucnv_close_72)
-ABSENT(ucnv_convertEx_72) ABSENT(ucnv_open_72) ABSENT(ucnv_setFromUCallBack_72) ABSENT(ucnv_setToUCallBack_72)
+/* ICU, for libxml2's character sets, for libarchive's xar. Its names end in its version. */
+#ifdef ICU_VERSION
+#define ICU_JOINED(name, version) ABSENT(name##_##version)
+#define ICU_OF(name, version) ICU_JOINED(name, version)
+#define ICU_ABSENT(name) ICU_OF(name, ICU_VERSION)
+ICU_ABSENT(UCNV_FROM_U_CALLBACK_STOP) ICU_ABSENT(UCNV_TO_U_CALLBACK_STOP) ICU_ABSENT(ucnv_close)
+ICU_ABSENT(ucnv_convertEx) ICU_ABSENT(ucnv_open) ICU_ABSENT(ucnv_setFromUCallBack) ICU_ABSENT(ucnv_setToUCallBack)
+#endif
 	/* clang-format on */

@@ -29,6 +29,24 @@ def test_it_needs_the_c_library_alone(static_build):
     assert checked.returncode == 0, checked.stderr
 
 
+@pytest.mark.parametrize("version", [72, 74])
+def test_the_stand_ins_for_icu_are_named_as_the_systems_icu(tmp_path, version):
+    subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", f"-DICU_VERSION={version}", "-c", ROOT / "supervisor" / "static" / "absent.c",
+                    "-o", tmp_path / "absent.o"], check=True, capture_output=True)
+    names = subprocess.run(["nm", "--defined-only", tmp_path / "absent.o"], check=True, capture_output=True, text=True).stdout.split()
+    found = {name for name in names if name.lower().startswith("ucnv_")}
+    assert f"ucnv_open_{version}" in found and all(name.endswith(f"_{version}") for name in found), found
+
+
+def test_the_build_asks_which_icu_that_is(static_build):
+    package = subprocess.run(["pkg-config", "--modversion", "icu-uc"], capture_output=True, text=True)
+    if package.returncode:
+        pytest.skip("there is no icu-uc here")
+    archive = next(static_build.rglob("libabsent.a"))
+    names = subprocess.run(["nm", "--defined-only", archive], check=True, capture_output=True, text=True).stdout.split()
+    assert f"ucnv_open_{package.stdout.split('.')[0]}" in names
+
+
 @pytest.fixture
 def copied(tmp_path, static_build):
     """Both files in one directory, which is all that there is to install."""
