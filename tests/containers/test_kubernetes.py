@@ -99,11 +99,23 @@ def test_a_gang_restarts_for_free_when_preempted_and_for_nothing_else():
     assert policy["maxRestarts"] > 0 and pod_of(jobset)[1]["backoffLimit"] == 0
 
 
+def volcano_action(job, task, event, code):
+    """Volcano's own choice: the task's policies before the job's, of each list the first that names the event or the exit code; else nothing."""
+    policies = next(one.get("policies", []) for one in job["tasks"] if one["name"] == task) + job["policies"]
+    return next((policy["action"] for policy in policies
+                 if policy.get("event") in (event, "*") or (code and policy.get("exitCode") == code)), None)
+
+
 def test_the_exit_codes_of_volcano():
     job = documents("volcano.yaml")[0]["spec"]
     codes = {policy["exitCode"]: policy["action"] for policy in job["policies"] if "exitCode" in policy}
     assert codes == {**{code: "AbortJob" for code in HOPELESS}, **{code: "RestartJob" for code in PREEMPTED}}
     assert all(("event" in policy) != ("exitCode" in policy) for policy in job["policies"])
+    action = lambda code, event="PodFailed": volcano_action(job, "worker", event, code)
+    assert {code: action(code) for code in codes} == codes, "the rule for all other failures must not come first"
+    assert [action(code) for code in (1, 70, 134, 137, 139, 255)] == ["RestartJob"] * 6, "the rest of the gang would wait for ever"
+    assert action(0, "PodEvicted") == "RestartJob" and action(0, "TaskCompleted") == "CompleteJob"
+    assert job["maxRetry"] > 0
     assert job["minAvailable"] == sum(task["replicas"] for task in job["tasks"])
 
 
