@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "diagnosis_slurm.h"
-#include "slurm_requeue.h"
+#include "slurm_job.h"
 #include "slurm_road.h"
 
 static void diagnose(const char *text)
