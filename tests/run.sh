@@ -144,8 +144,11 @@ run_pytest() {
 	without_randomisation "$python" -m pytest -p no:cacheprovider -q -rs --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" "$@"
 }
 
-lane_e2e() { run_pytest tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py; }
-lane_notices() { run_pytest tests/e2e/test_watch.py; }
+# Most of their time these tests wait. One worker has all of a file.
+run_pytest_at_once() { run_pytest -n "$1" --dist "$2" "${@:3}"; }
+
+lane_e2e() { run_pytest_at_once 3 loadfile tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py; }
+lane_notices() { run_pytest_at_once 4 load tests/e2e/test_watch.py; }
 lane_writers() { run_pytest tests/e2e/test_writers.py; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
 
@@ -172,7 +175,7 @@ lane_store-faults() {
 # Without what does not run our sanitized code: the shim is never sanitized, and the quickstart builds for itself.
 lane_e2e-asan() {
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1
-	run_pytest tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
+	run_pytest_at_once 3 loadfile tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
 		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py \
 		--ignore tests/e2e/test_watch.py
 }
@@ -317,7 +320,7 @@ start() {
 	began[$lane]=$SECONDS
 	state[$lane]=running
 	export lane
-	export -f have sources configure_and_build unit_programs without_randomisation run_pytest tree_files "lane_$lane"
+	export -f have sources configure_and_build unit_programs without_randomisation run_pytest run_pytest_at_once tree_files "lane_$lane"
 	# shellcheck disable=SC2016 # expanded by the bash started here
 	timeout -k 10 "${minutes[$lane]}m" bash -c 'set -euo pipefail; "lane_$lane"' >"$logs/$lane.log" 2>&1 &
 	name_of[$!]=$lane
