@@ -5,6 +5,7 @@
 #include "record_store.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 AUTO(struct store_listing, store_listing_release);
 
@@ -16,7 +17,7 @@ int storage_sign(struct storage *storage, const char *roll, const char *name, st
 	return storage->store->ops->put(storage->store, key, "\n", 1, STORE_UNIQUE, cancel, err);
 }
 
-int storage_count_signed(struct storage *storage, const char *roll, size_t *count,
+int storage_read_roll(struct storage *storage, const char *roll, struct storage_roll *signed_by,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("tmp/roll-%s-", roll);
@@ -24,6 +25,17 @@ int storage_count_signed(struct storage *storage, const char *roll, size_t *coun
 
 	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &listing, cancel, err) < 0)
 		return -1;
-	*count = listing.count;
+	signed_by->names = memory_grow(NULL, listing.count + 1, sizeof(*signed_by->names));
+	for (size_t i = 0; i < listing.count; i++)
+		signed_by->names[signed_by->count++] =
+			text_copy(listing.items[i].key + strlen(prefix));
 	return 0;
+}
+
+void storage_roll_release(struct storage_roll *roll)
+{
+	for (size_t i = 0; i < roll->count; i++)
+		free(roll->names[i]);
+	free(roll->names);
+	*roll = (struct storage_roll){0};
 }

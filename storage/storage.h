@@ -181,8 +181,15 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
  */
 int storage_sign(struct storage *storage, const char *roll, const char *name, struct cancel *cancel,
 	struct err *err);
-int storage_count_signed(struct storage *storage, const char *roll, size_t *count,
+
+struct storage_roll {
+	char **names;
+	size_t count;
+};
+/* Who has signed; nobody is no error. The caller releases it. */
+int storage_read_roll(struct storage *storage, const char *roll, struct storage_roll *signed_by,
 	struct cancel *cancel, struct err *err);
+void storage_roll_release(struct storage_roll *roll);
 
 /* How an attempt went, as far as its records say. */
 struct past_attempt {

@@ -17,6 +17,7 @@
  *	job_observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
  *	job_slurm_end.c  under Slurm, after its signal: how much time is left
+ *	job_slurm_tasks.c  under Slurm, several tasks: who is through
  *	job_requeue.c    under Slurm, after the end: start me again
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
@@ -62,6 +63,7 @@ struct slurm_end {
 	struct workers *workers; /* NULL: it never was */
 	bool asking;             /* then what follows is the worker's */
 	struct notice notice;    /* the signal's */
+	struct storage *storage; /* where the other tasks are told; NULL: not yet */
 	enum slurm_asked asked;
 	struct slurm_job answer;
 };
@@ -303,6 +305,14 @@ void job_write_end_message(struct job *job, const struct outcome *outcome);
 bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */
 /* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what goes wrong is said. */
 void job_requeue(struct job *job, const struct outcome *outcome);
+
+/* job_slurm_tasks.c */
+/* At the notice, on a worker: this task is there. Blocks for a put, at most 5 s. `storage` may be NULL. */
+void job_join_slurm_tasks(struct storage *storage);
+/* At its end, likewise: it is through. Nothing where there was no notice. */
+void job_leave_slurm_tasks(struct job *job);
+/* Blocks until those that were there are through, or the deadline is near; says for whom. */
+void job_await_slurm_tasks(struct job *job);
 
 /* job_slurm_end.c */
 /* After a signal of Slurm's: has scontrol asked, in the background, whether the job ends before `notice` says; then that is taken. */

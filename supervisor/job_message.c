@@ -12,11 +12,17 @@
 #define KUBERNETES_LOG "/dev/termination-log"
 #define SAGEMAKER_OUTPUT "/opt/ml/output"
 
+/* --termination-log '': none, wherever that would be. */
+static bool wanted(const struct job *job)
+{
+	return !job->options->termination_log || job->options->termination_log[0];
+}
+
 /* NULL: nobody reads one. */
 static const char *message_path(const struct job *job)
 {
 	if (job->options->termination_log)
-		return job->options->termination_log[0] ? job->options->termination_log : NULL;
+		return wanted(job) ? job->options->termination_log : NULL;
 	return access(KUBERNETES_LOG, W_OK) == 0 ? KUBERNETES_LOG : NULL;
 }
 
@@ -94,7 +100,7 @@ void job_write_end_message(struct job *job, const struct outcome *outcome)
 	termination_line(&facts, line);
 	if (path)
 		write_line(job, path, line);
-	if (getenv("TRAINING_JOB_NAME") && file_is_directory(SAGEMAKER_OUTPUT)) {
+	if (wanted(job) && getenv("TRAINING_JOB_NAME") && file_is_directory(SAGEMAKER_OUTPUT)) {
 		job->message[0] = '\0';
 		write_line(job, SAGEMAKER_OUTPUT "/failure", line);
 	}

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "scontrol.h"
 
 #include <stdlib.h>
 
@@ -14,7 +15,17 @@ static void ask(void *arg)
 	struct slurm_end *end = &((struct job *)arg)->slurm_end;
 	char id[SLURM_JOB_ID_SIZE];
 
-	end->asked = slurm_job_ask(SCONTROL_MS, id, &end->answer);
+	end->asked = scontrol_show_job(SCONTROL_MS, id, &end->answer);
+}
+
+static void join(void *arg)
+{
+	job_join_slurm_tasks(((struct job *)arg)->slurm_end.storage);
+}
+
+static void joined(void *arg)
+{
+	(void)arg;
 }
 
 static void answered(void *arg)
@@ -29,10 +40,11 @@ static void answered(void *arg)
 		return;
 	notice.deadline_ms =
 		ahead_ms + slurm_job_deadline(&end->answer, wall_ms, notice.deadline_ms - ahead_ms);
+	if (notice.deadline_ms >= end->notice.deadline_ms)
+		return;
 	text_set(notice.reason, sizeof(notice.reason),
 		end->answer.preempted ? "the end of Slurm's grace time"
 				      : "the end that Slurm has set");
-	/* The same notice: only an earlier end is news. */
 	job_take_notice(job, &notice);
 }
 
@@ -42,14 +54,17 @@ void job_ask_slurm_end(struct job *job, const struct notice *notice)
 	const char *id = getenv("SLURM_JOB_ID");
 	struct err err;
 
-	if (!id || !*id || end->asking)
+	if (!id || !*id || end->asking || job->state == JOB_OVER)
 		return;
-	/* Workers of its own: neither may wait for the other, a checkpoint and a controller that is busy. */
-	if (!end->workers && workers_new(&job->loop, 1, &end->workers, &err) < 0) {
+	/* Workers of its own: a checkpoint, a busy controller and a slow store must not wait for each other. */
+	if (!end->workers && workers_new(&job->loop, 2, &end->workers, &err) < 0) {
 		log_debug("Slurm is not asked when the job ends: %s", err.text);
 		return;
 	}
 	end->asking = true;
 	end->notice = *notice;
+	/* While it restores, the storage is another worker's. */
+	end->storage = job->state == JOB_RESTORING ? NULL : job->resume.storage;
 	workers_run(end->workers, ask, answered, job);
+	workers_run(end->workers, join, joined, job);
 }

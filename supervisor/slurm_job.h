@@ -1,5 +1,5 @@
 /*
- * What scontrol tells of a job (scontrol(1), tried with 22.05). Parsing is PURE but for the time zone, in which Slurm writes its times.
+ * What scontrol tells of a job (scontrol(1), tried with 22.05). PURE but for the time zone, in which Slurm writes its times.
  */
 #ifndef SLURM_JOB_H
 #define SLURM_JOB_H
@@ -32,15 +32,11 @@ bool slurm_job_id(
  */
 int64_t slurm_job_deadline(const struct slurm_job *job, int64_t now_ms, int64_t deadline_ms);
 
+/* What came of asking scontrol. */
 enum slurm_asked {
 	SLURM_ANSWERED,
 	SLURM_NO_PROGRAM, /* no scontrol here, as in a container */
 	SLURM_NO_ANSWER,  /* it failed, or took too long */
 };
-
-/* Asks scontrol about the job that this process runs in. Blocks for at most `timeout_ms`. `id` gets its name, "" where there is none. */
-#define SLURM_JOB_ID_SIZE 48
-enum slurm_asked slurm_job_ask(
-	int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE], struct slurm_job *job);
 
 #endif

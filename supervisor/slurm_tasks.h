@@ -1,11 +1,13 @@
 /*
  * PURE. Several tasks of one srun, each with a supervisor and a job name of its own. A requeue ends them all (KillWait, 30 s unless the
- * cluster says otherwise), so the first, which asks for it, waits until the others are through.
+ * cluster says otherwise), so the first, which asks for it, waits until those that save are through.
  */
 #ifndef SLURM_TASKS_H
 #define SLURM_TASKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct slurm_tasks {
 	unsigned count;
@@ -17,5 +19,21 @@ struct slurm_tasks {
  * SLURM_RESTART_COUNT (NULL at the first start). False where this is not one of several: a batch script has no SLURM_STEP_NUM_TASKS. */
 bool slurm_tasks_parse(const char *count, const char *number, const char *job, const char *step,
 	const char *restarts, struct slurm_tasks *tasks);
+
+/* What a task says of itself: "3-here" at the notice, "3-through" at its end. Returns `name`. */
+enum slurm_task_state {
+	SLURM_TASK_HERE,
+	SLURM_TASK_THROUGH,
+};
+#define SLURM_TASK_NAME 24
+const char *slurm_tasks_name(
+	const struct slurm_tasks *tasks, enum slurm_task_state state, char name[SLURM_TASK_NAME]);
+
+/* How many others are there and not through, by the names that have been given. */
+size_t slurm_tasks_missing(const struct slurm_tasks *tasks, char *const *names, size_t count);
+
+/* Until when the first waits: a third of what is left is the requeue's own, but 5 to 20 s, since a busy controller is slow.
+ * Milliseconds of one clock. */
+int64_t slurm_tasks_wait_until(int64_t now_ms, int64_t deadline_ms);
 
 #endif

@@ -95,6 +95,22 @@ def test_the_message_names_what_is_durable(place):
     assert log.read_text() == f"preempted: SIGTERM (sigterm); durable: {newest['id']}, step {newest['step']}; exit 75\n"
 
 
+@pytest.mark.parametrize("end, reason", [("2099-01-01T00:00:00", "SIGTERM"), ("soon", "the end that Slurm has set")])
+def test_slurms_end_is_a_reason_where_it_is_the_earlier_one(place, end, reason):
+    """scontrol is asked after the signal; the rest of the job's time is no news."""
+    log, asked, scontrol = place.path / "termination-log", place.path / "asked", place.path / "bin" / "scontrol"
+    when = "$(date -d '+9 seconds' +%FT%T)" if end == "soon" else end
+    scontrol.parent.mkdir()
+    scontrol.write_text(f'#!/bin/sh\necho "JobId=7 JobState=RUNNING EndTime={when} PreemptTime=None"\ntouch {asked}\n')
+    scontrol.chmod(0o755)
+    run = start(place, "--termination-log", str(log), "--grace", "60", "--requeue", "off", "--quiet-time", "4", SLURM_JOB_ID="7",
+                PATH=f"{scontrol.parent}:{os.environ['PATH']}")
+    run.signal(signal.SIGTERM)
+    wait_for("scontrol's answer", asked.exists, process=run.process)
+    assert run.wait() == EXIT_DURABLE, run
+    assert log.read_text().startswith(f"preempted: {reason} (sigterm); durable: 000001-"), log.read_text()
+
+
 def test_a_withdrawn_notice_leaves_no_message(place):
     log, notice = place.path / "termination-log", place.path / "notice"
     log.write_text("from the job\n")
@@ -124,6 +140,9 @@ def test_sagemaker_reads_the_failure_file(place):
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", REPRIEVE, "run", "--", "sh", "-c", "exit 3"],
                           env={**place.environment, "TRAINING_JOB_NAME": "digits"}, cwd=place.path, text=True, capture_output=True)
     assert done.returncode == 3 and done.stdout == "failed; durable: nothing; exit 3\n", done
+    without = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", REPRIEVE, "run", "--termination-log", "", "--", "sh", "-c", "exit 3"],
+                             env={**place.environment, "TRAINING_JOB_NAME": "digits"}, cwd=place.path, text=True, capture_output=True)
+    assert without.stdout == "" and "No such file" in without.stderr, without
 
 
 # --- is it well? ---

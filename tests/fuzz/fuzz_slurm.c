@@ -14,7 +14,8 @@ static void diagnose(const char *text)
 	char name[32] = "untouched";
 
 	diagnosis_of_slurm(&texts, &diagnosis);
-	CHECK(diagnosis.count >= 3 && diagnosis.count <= 9);
+	CHECK(diagnosis.count >= 3 &&
+		diagnosis.count <= sizeof(diagnosis.rows) / sizeof(diagnosis.rows[0]));
 	for (size_t i = 0; i < diagnosis.count; i++)
 		CHECK(diagnosis.rows[i].check && diagnosis.rows[i].text[0]);
 	if (diagnosis_slurm_partition(text, name, sizeof(name)))

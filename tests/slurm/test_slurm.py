@@ -189,6 +189,16 @@ def test_four_tasks_on_two_nodes(slurm, work):
     assert len(later) == 4 and sorted(later) == sorted(saved), work.log
 
 
+def test_a_task_that_is_not_ours_is_not_waited_for(slurm, work):
+    """Only the first of two is under a supervisor, as where it alone saves."""
+    inner = f'if [ "$SLURM_PROCID" = 0 ]; then exec {work.run("--grace", "300")}; else exec sleep 300; fi'
+    job = work.submit(f"srun bash -c {shlex.quote(inner)}", "--ntasks=2", "--nodes=1", "--partition=still")
+    work.started()
+    slurm.call("scancel", "--signal=TERM", job)
+    work.wait_log("requeueing Slurm's job")
+    assert "waiting for the other tasks" not in work.log, work.log
+
+
 def test_off(slurm, work):
     job = work.submit("exec " + work.run("--requeue", "off"), "--partition=still")
     work.started()

@@ -51,9 +51,44 @@ static void test_who_it_is(void **state)
 	assert_int_equal(tasks.number, 3);
 }
 
+static void test_who_is_missing(void **state)
+{
+	struct slurm_tasks tasks = {.count = 20, .number = 0};
+	char *const names[] = {
+		"1-here", "11-here", "11-through", "2-here", "2-through", "3-through"};
+	char name[SLURM_TASK_NAME];
+
+	(void)state;
+	/* Nobody there: nobody to wait for. One that only leaves (it was never asked) is none either. */
+	assert_int_equal(slurm_tasks_missing(&tasks, NULL, 0), 0);
+	assert_int_equal(slurm_tasks_missing(&tasks, names + 5, 1), 0);
+	assert_int_equal(slurm_tasks_missing(&tasks, names, 1), 1);
+	assert_int_equal(slurm_tasks_missing(&tasks, names, 6), 1);
+	assert_int_equal(slurm_tasks_missing(&tasks, names + 1, 2), 0);
+	tasks.number = 1;
+	assert_int_equal(slurm_tasks_missing(&tasks, names, 6), 0);
+	assert_string_equal(slurm_tasks_name(&tasks, SLURM_TASK_HERE, name), "1-here");
+	assert_string_equal(slurm_tasks_name(&tasks, SLURM_TASK_THROUGH, name), "1-through");
+}
+
+static void test_how_long(void **state)
+{
+	static const struct {
+		int64_t deadline_ms, until_ms;
+	} rows[] = {{1000 + 120000, 1000 + 100000}, {1000 + 30000, 1000 + 20000},
+		{1000 + 9000, 1000 + 4000}, {1000 + 2000, 1000 - 3000}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (slurm_tasks_wait_until(1000, rows[i].deadline_ms) != rows[i].until_ms)
+			fail_msg("row %zu", i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who_is_missing),
+		cmocka_unit_test(test_how_long),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_who_it_is),
 	};

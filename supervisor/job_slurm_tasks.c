@@ -1,0 +1,99 @@
+/*
+ * Several tasks of one srun: a requeue ends them all, so the first, which asks for it, waits for those that save. They tell of themselves
+ * in the store, which is all that they have in common: at the notice that they are there, at their end that they are through. Who
+ * never was there (no supervisor, another store) is not waited for.
+ */
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "job.h"
+#include "slurm_tasks.h"
+
+#include <stdlib.h>
+
+AUTO(struct cancel, cancel_release);
+AUTO(struct storage_roll, storage_roll_release);
+
+/* What a task has to tell is no reason to linger. */
+#define SIGN_MS 5000
+#define LOOK_MS 1000
+/* Slurm signals all tasks at once, and each then needs one answer of the store. */
+#define ARRIVAL_MS 3000
+
+static bool is_one_of_several(struct slurm_tasks *tasks)
+{
+	return slurm_tasks_parse(getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
+		getenv("SLURM_JOB_ID"), getenv("SLURM_STEP_ID"), getenv("SLURM_RESTART_COUNT"),
+		tasks);
+}
+
+static void sign(struct storage *storage, enum slurm_task_state state)
+{
+	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	char name[SLURM_TASK_NAME];
+	struct slurm_tasks tasks;
+	struct err err;
+
+	if (!storage || !is_one_of_several(&tasks) || tasks.number == 0 ||
+		cancel_init(&cancel, &err) < 0)
+		return;
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + SIGN_MS);
+	if (storage_sign(
+		    storage, tasks.roll, slurm_tasks_name(&tasks, state, name), &cancel, &err) < 0)
+		log_debug("the first task of the job is not told of this one: %s", err.text);
+}
+
+void job_join_slurm_tasks(struct storage *storage)
+{
+	sign(storage, SLURM_TASK_HERE);
+}
+
+void job_leave_slurm_tasks(struct job *job)
+{
+	if (job->facts.noticed)
+		sign(job->resume.storage, SLURM_TASK_THROUGH);
+}
+
+/* How many are there and not through; -1: the store does not say. */
+static int count_missing(struct job *job, const struct slurm_tasks *tasks, struct cancel *cancel)
+{
+	auto_(storage_roll_release) struct storage_roll roll = {0};
+	struct err err;
+
+	if (storage_read_roll(job->resume.storage, tasks->roll, &roll, cancel, &err) < 0) {
+		log_debug("the other tasks of the job: %s", err.text);
+		return -1;
+	}
+	return (int)slurm_tasks_missing(tasks, roll.names, roll.count);
+}
+
+void job_await_slurm_tasks(struct job *job)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct slurm_tasks tasks;
+	int64_t arrived_ms;
+	bool said = false;
+	int missing;
+	struct err err;
+
+	if (!stop || !job->resume.storage || !is_one_of_several(&tasks) ||
+		cancel_init(&cancel, &err) < 0)
+		return;
+	cancel_set_deadline(
+		&cancel, slurm_tasks_wait_until(clock_monotonic_ms(), stop->deadline_ms));
+	arrived_ms = stop->seen_ms + ARRIVAL_MS;
+	while ((missing = count_missing(job, &tasks, &cancel)) > 0 ||
+		(missing == 0 && clock_monotonic_ms() < arrived_ms)) {
+		if (missing > 0 && !said)
+			log_note("waiting for the other tasks of this job, at most until shortly "
+				 "before the deadline: a requeue ends them");
+		said |= missing > 0;
+		if (cancel_sleep(&cancel, LOOK_MS, &err) < 0)
+			break;
+	}
+	if (missing > 0)
+		log_warn("%d of the other tasks %s not through yet: the requeue ends %s", missing,
+			missing == 1 ? "is" : "are", missing == 1 ? "it" : "them");
+}
