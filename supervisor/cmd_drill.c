@@ -208,9 +208,12 @@ static int check_command(char *const *command, struct err *err)
 /* Whether the word has this path in it: not one below, which may be a file that is only read, nor one that merely begins so. */
 static bool names_path(const char *word, const char *path)
 {
-	for (; (word = strstr(word, path)); word++) {
-		const char *rest = word + strlen(path);
+	for (const char *at = word; (at = strstr(at, path)); at++) {
+		const char *rest = at + strlen(path);
 
+		/* "/mnt/home/..." is not "/home/...". */
+		if (at > word && (isalnum((unsigned char)at[-1]) || strchr("._-/", at[-1])))
+			continue;
 		rest += strspn(rest, "/");
 		if (*rest == '\0' || (!isalnum((unsigned char)*rest) && !strchr("._-", *rest)))
 			return true;
@@ -235,6 +238,23 @@ static int check_checkpoints(
 	return 0;
 }
 
+/* Of the environment they are left out (stage.c). */
+static int check_options(char **argv, struct err *err)
+{
+	static const char *const real[] = {"--notify", "--metrics", "--metrics-file", "--deadline",
+		"--restore", "--exit-policy"};
+
+	for (; *argv && !text_equal(*argv, "--"); argv++)
+		for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
+			if (text_starts(*argv, real[i]) && strchr("=", (*argv)[strlen(real[i])]))
+				return err_set(err, ERR_INVALID,
+					"run: %s has no place in a drill, whose preemptions are "
+					"not "
+					"real: leave it out",
+					real[i]);
+	return 0;
+}
+
 /* `argv` begins with "run". */
 static int read_run(struct drill_options *options, int argc, char **argv, struct err *err)
 {
@@ -252,6 +272,8 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 	if (run.dry_run)
 		return err_set(err, ERR_INVALID,
 			"run: --dry-run starts nothing: there is nothing to drill");
+	if (check_options(argv, err) < 0)
+		return -1;
 	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
 	if (!options->checkpoint_dir)
 		return err_set(err, ERR_INVALID,

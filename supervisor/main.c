@@ -1,6 +1,7 @@
 /* The verb table. Signals are blocked before anything else: one that comes earlier would be lost, or would kill PID 1. */
 #include "base/log.h"
 #include "base/text.h"
+#include "child.h"
 #include "outcome.h"
 #include "verbs.h"
 
@@ -17,27 +18,28 @@ static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
+	bool tells; /* what it prints is what it was called for */
 } verbs[] = {
-	{"run",        cmd_run,        "run a job so that a preemption costs no work"},
-	{"list",       cmd_list,       "list the snapshots of a job"},
-	{"show",       cmd_show,       "show what a snapshot holds"},
-	{"restore",    cmd_restore,    "put a snapshot into a directory"},
-	{"verify",     cmd_verify,     "read every byte of the snapshots and check it"},
-	{"export",     cmd_export,     "write a snapshot as a standard tar.lz4"},
-	{"save",       cmd_save,       "take one snapshot of a directory, without a job"},
-	{"import",     cmd_import,     "make a snapshot of a tar, a directory or plain objects"},
-	{"forget",     cmd_forget,     "remove the snapshots that a policy does not keep"},
-	{"pin",        cmd_pin,        "keep a snapshot, whatever the policy"},
-	{"unpin",      cmd_unpin,      "let a pinned snapshot be forgotten again"},
-	{"status",     cmd_status,     "see what a running job is doing, and what is durable"},
-	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now"},
-	{"probe",      cmd_probe,      "say by the exit status whether a running job is well"},
-	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice"},
-	{"report",     cmd_report,     "say what the attempts of a job have done, lost and cost"},
-	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints, or what exit codes mean to a scheduler"},
-	{"watch",      cmd_watch,      "print preemption notices, or run a command on each, without a job"},
-	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs"},
-	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand"},
+	{"run",        cmd_run,        "run a job so that a preemption costs no work", false},
+	{"list",       cmd_list,       "list the snapshots of a job", true},
+	{"show",       cmd_show,       "show what a snapshot holds", true},
+	{"restore",    cmd_restore,    "put a snapshot into a directory", false},
+	{"verify",     cmd_verify,     "read every byte of the snapshots and check it", true},
+	{"export",     cmd_export,     "write a snapshot as a standard tar.lz4", true},
+	{"save",       cmd_save,       "take one snapshot of a directory, without a job", false},
+	{"import",     cmd_import,     "make a snapshot of a tar, a directory or plain objects", false},
+	{"forget",     cmd_forget,     "remove the snapshots that a policy does not keep", false},
+	{"pin",        cmd_pin,        "keep a snapshot, whatever the policy", false},
+	{"unpin",      cmd_unpin,      "let a pinned snapshot be forgotten again", false},
+	{"status",     cmd_status,     "see what a running job is doing, and what is durable", true},
+	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now", false},
+	{"probe",      cmd_probe,      "say by the exit status whether a running job is well", false},
+	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice", true},
+	{"report",     cmd_report,     "say what the attempts of a job have done, lost and cost", true},
+	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints, or what exit codes mean to a scheduler", true},
+	{"watch",      cmd_watch,      "print preemption notices, or run a command on each, without a job", false},
+	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs", false},
+	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand", false},
 };
 // clang-format on
 
@@ -72,8 +74,8 @@ static bool nobody_reads(void)
 	return poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP));
 }
 
-/* What was said to a full disk is lost, and whoever reads it later must not take the rest for all. */
-static int unless_unwritten(int code)
+/* What was said to a full disk is lost, and whoever reads it later must not take the rest for all. Where something was done, done it is. */
+static int unless_unwritten(bool tells, int code)
 {
 	errno = 0;
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || nobody_reads())
@@ -81,7 +83,7 @@ static int unless_unwritten(int code)
 	log_error("standard output cannot be written%s%s: what stands there is not whole, write it "
 		  "to another place",
 		errno ? ": " : "", errno ? strerror(errno) : "");
-	return code ? code : EXIT_FAILURE;
+	return tells && !code ? EXIT_FAILURE : code;
 }
 
 static int run_word(int argc, char **argv)
@@ -89,14 +91,14 @@ static int run_word(int argc, char **argv)
 	const char *word = argc > 1 ? argv[1] : "--help";
 
 	if (text_equal(word, "--help") || text_equal(word, "-h") || text_equal(word, "help"))
-		return print_help();
+		return unless_unwritten(true, print_help());
 	if (text_equal(word, "--version") || text_equal(word, "version")) {
 		printf("reprieve %s\n", REPRIEVE_VERSION);
-		return 0;
+		return unless_unwritten(true, 0);
 	}
 	for (size_t i = 0; i < VERBS; i++)
 		if (text_equal(verbs[i].name, word))
-			return verbs[i].run(argc - 1, argv + 1);
+			return unless_unwritten(verbs[i].tells, verbs[i].run(argc - 1, argv + 1));
 	log_error("unknown command '%s': see `reprieve --help`", word);
 	return EXIT_USAGE;
 }
@@ -110,5 +112,6 @@ int main(int argc, char **argv)
 		return cmd_run(argc, argv);
 	if (text_equal(word, "run"))
 		return cmd_run(argc - 1, argv + 1);
-	return unless_unwritten(run_word(argc, argv));
+	child_fill_standard_descriptors();
+	return run_word(argc, argv);
 }

@@ -278,6 +278,8 @@ def test_a_signal_ends_the_drill_and_all_its_machines(drill, number):
     (["--", "run", "--checkpoint-dir", "/abs", "--", "true"], "below the current directory"),
     (["--", "run", "--checkpoint-dir", "a/../../b", "--", "true"], "below the current directory"),
     (["--directory", ".", "--", "run", "--", "true"], "not an empty directory"),
+    (["--", "run", "--notify", "http://127.0.0.1:1/", "--", "true"], "--notify has no place in a drill"),
+    (["--", "run", "--restore=3-1", "--", "true"], "--restore has no place in a drill"),
 ])
 def test_usage(place, work, arguments, said):
     result = subprocess.run([harness.REPRIEVE, "drill", *arguments], cwd=work, env=place.environment, text=True,

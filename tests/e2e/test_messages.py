@@ -50,6 +50,22 @@ def test_an_answer_that_cannot_be_written(saved, verb):
     assert "standard output" in result.stderr and "No space left" in result.stderr
 
 
+@pytest.mark.parametrize("verb", [["save", "{files}"], ["pin", "latest"], ["restore", "latest", "{new}"]], ids=lambda verb: verb[0])
+def test_what_is_done_is_done_though_it_cannot_be_said(saved, verb):
+    names = {"{files}": str(saved.path / "tree"), "{new}": str(saved.path / "new")}
+    words = [names.get(word, word) for word in verb]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([REPRIEVE, *words, "--store", saved.store, "--job", saved.job], env=saved.environment, stdout=full,
+                                stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    assert result.returncode == 0, result
+
+
+def test_a_verb_without_standard_output(saved):
+    command = f"exec {REPRIEVE} pin latest --store {saved.store} --job {saved.job} >&-"
+    result = subprocess.run(["sh", "-c", command], env=saved.environment, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    assert result.returncode == 0 and result.stderr == "", result
+
+
 def test_who_reads_no_further_has_what_he_wants(saved):
     command = f"trap '' PIPE; {REPRIEVE} list --store {saved.store} --job {saved.job} | true; exit ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], env=saved.environment, capture_output=True, text=True, timeout=LIMIT)

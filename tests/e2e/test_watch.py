@@ -524,14 +524,14 @@ def watch_once(tmp_path, output, *arguments):
 SAVE = 'echo "$REPRIEVE_NOTICE_KIND" >saved; exit 7'
 
 
-@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize("options, code", [((), 7), (("--json",), 0)])
 @pytest.mark.parametrize("kind, why", [("full", "No space left"), ("pipe", "Broken pipe")])
-def test_the_command_runs_whatever_becomes_of_the_output(tmp_path, monkeypatch, kind, why, options):
+def test_the_command_runs_whatever_becomes_of_the_output(tmp_path, monkeypatch, kind, why, options, code):
     """It is what saves the work; a log that is full must not keep it from that, and is said once."""
     monkeypatch.chdir(tmp_path)
     with broken_output(kind) as output:
-        ended = watch_once(tmp_path, output, *options, "--", "sh", "-c", SAVE)
-    assert ended.returncode == 7, ended
+        ended = watch_once(tmp_path, output, *options, "--", "sh", "-c", SAVE.replace("7", str(code)))
+    assert ended.returncode == code, ended
     assert (tmp_path / "saved").read_text() == "stop\n"
     assert ended.stderr.count(why) == 1 and "warning" in ended.stderr, ended
 
