@@ -40,7 +40,7 @@ build-clang  | install     | 10
 unit-clang   | build-clang | 5
 build-tsan   | install     | 10
 unit-tsan    | build-tsan  | 5
-valgrind     | build-gcc   | 15
+valgrind     | build-gcc   | 25
 tidy         | build-gcc   | 15
 fuzz         | install     | 10
 e2e-asan     | build-asan  | 25

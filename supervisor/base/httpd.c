@@ -227,7 +227,7 @@ static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct
 		struct sockaddr any;
 		struct sockaddr_in ipv4;
 		struct sockaddr_in6 ipv6;
-	} name;
+	} name = {0};
 	socklen_t size = sizeof(name);
 	struct err without;
 	int fd;
