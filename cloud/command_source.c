@@ -4,13 +4,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/program.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,8 +22,6 @@ enum {
 	STATUS_FD = 3,
 	DRAIN_READS = 16,
 };
-
-extern char **environ;
 
 struct session {
 	struct watcher *watcher;
@@ -66,30 +64,12 @@ static char **own_environment(void)
 
 static int spawn_in_group(struct session *session, int output, int status)
 {
-	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)script, (char *)"sh",
+	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"sh",
 		(char *)session->command, NULL};
 	auto_free char **environment = own_environment();
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int failed;
+	const struct program_file files[] = {{output, STDOUT_FILENO}, {status, STATUS_FD}};
 
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes,
-		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, status, STATUS_FD);
-	failed = posix_spawn(&session->pid, "/bin/sh", &files, &attributes, argv, environment);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	return failed;
+	return program_start(argv, environment, files, 2, &session->pid);
 }
 
 /* Not below the numbers that the shell is given: a dup2() to itself would keep close-on-exec. */

@@ -49,9 +49,9 @@ static void test_table(void **state)
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "bad exit", -1},
 		{{.asked = SLURM_NO_PROGRAM}, "scontrol", DIAGNOSIS_WARN},
 		{{.asked = SLURM_NO_PROGRAM}, "requeue", -1},
-		{{.asked = SLURM_NO_ANSWER, .silence = "scontrol: no answer in time"}, "scontrol",
+		{{.asked = SLURM_NO_ANSWER, .silence = "scontrol: no answer within 10 s"}, "scontrol",
 			DIAGNOSIS_WARN},
-		{{.asked = SLURM_NO_ANSWER, .silence = "scontrol: no answer in time"}, "log", -1},
+		{{.asked = SLURM_NO_ANSWER, .silence = "scontrol: no answer within 10 s"}, "log", -1},
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "scontrol", -1},
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "kill wait",
 			DIAGNOSIS_WARN},
@@ -121,7 +121,7 @@ static void test_table(void **state)
 
 static void test_silence_is_told_in_its_own_words(void **state)
 {
-	static const char *const said[] = {"scontrol: no answer in time",
+	static const char *const said[] = {"scontrol: no answer within 10 s",
 		"scontrol: scontrol: error: no", "scontrol: slurm_load_ctl_conf error: no"};
 
 	(void)state;
