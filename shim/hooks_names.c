@@ -142,17 +142,17 @@ EXPORT int unlinkat(int directory_fd, const char *path, int flags)
 }
 
 /* Children of a forking pool end like this. */
-static void report_end(void)
+static void report_end(int code)
 {
 	if (atomic_load(&report_state) == REPORT_ACTIVE)
-		report_exiting(tracked_next(0, ~0u) >= 0 ? SHIM_FLAG_UNFLUSHED : 0);
+		report_exiting(code, tracked_next(0, ~0u) >= 0 ? SHIM_FLAG_UNFLUSHED : 0);
 }
 
 EXPORT void _exit(int status)
 {
 	__typeof__(&_exit) next = REAL(_exit);
 
-	report_end();
+	report_end(status);
 	if (next)
 		next(status);
 	for (;;)
@@ -163,7 +163,7 @@ EXPORT void _Exit(int status)
 {
 	__typeof__(&_Exit) next = REAL(_Exit);
 
-	report_end();
+	report_end(status);
 	if (next)
 		next(status);
 	for (;;)

@@ -27,10 +27,12 @@ static _Atomic int owner;
 /* SHIM_FLAG_ELSEWHERE or 0; -1 until this process has looked: a child may be born into a namespace of its own. */
 static _Atomic int elsewhere = -1;
 static atomic_bool said_exiting;
+static bool tells_code; /* exit() tells us its code */
 
 /* pthread_atfork() itself is linked in from a static part of glibc that asks for this symbol; musl has only the former. */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
 	__attribute__((weak));
+extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* musl has none */
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 /* Not libc's, which glibc before 2.25 answers from a cache that clone() leaves stale. */
@@ -209,8 +211,10 @@ void report_send(enum shim_event event, int descriptor, unsigned flags, const st
 	errno = saved;
 }
 
-void report_exiting(unsigned flags)
+void report_exiting(int code, unsigned flags)
 {
+	if (code & 0xff) /* what wait() tells of it */
+		flags |= SHIM_FLAG_FAILED;
 	if (report_ready() && !atomic_exchange(&said_exiting, true))
 		report_send(SHIM_EXITING, -1, flags, NULL, NULL);
 }
@@ -243,6 +247,14 @@ static void adopt_output(void)
 	}
 }
 
+/* Set first, so it is called last: after the destructors of all libraries, and before the streams are flushed. */
+static void exiting(int code, void *argument)
+{
+	(void)argument;
+	if (atomic_load(&report_state) == REPORT_ACTIVE)
+		report_exiting(code, 0);
+}
+
 static void __attribute__((constructor)) constructed(void)
 {
 	int saved = errno;
@@ -251,12 +263,13 @@ static void __attribute__((constructor)) constructed(void)
 		say_hello();
 		shield_install();
 		adopt_output();
+		tells_code = on_exit && on_exit(exiting, NULL) == 0;
 	}
 	errno = saved;
 }
 
 static void __attribute__((destructor)) destructed(void)
 {
-	if (atomic_load(&report_state) == REPORT_ACTIVE)
-		report_exiting(0);
+	if (!tells_code && atomic_load(&report_state) == REPORT_ACTIVE)
+		report_exiting(0, 0);
 }

@@ -38,7 +38,7 @@ const struct shim_header *report_header(void);
 void report_send(enum shim_event event, int descriptor, unsigned flags, const struct place *path,
 	const struct place *path2);
 
-/* Once per process. */
-void report_exiting(unsigned flags);
+/* Once per process. `code` as given to exit(). */
+void report_exiting(int code, unsigned flags);
 
 #endif

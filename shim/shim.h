@@ -31,7 +31,7 @@ enum shim_event {
 	SHIM_RENAMED,    /* path = old, path2 = new; one of them may lie outside, then it is empty */
 	SHIM_LINKED,     /* path2 now names it: link, linkat; `descriptor` where it was linked by that (O_TMPFILE) */
 	SHIM_UNLINKED,   /* path */
-	SHIM_EXITING,    /* the process ends by exit(), return from main or _exit() */
+	SHIM_EXITING,    /* the process ends by exit(), return from main or _exit(); FAILED: with a code that says so */
 	SHIM_HELD,       /* it got SIGTERM and keeps it for now: descriptor = the sender's pid, 0 where unknown */
 };
 
@@ -55,7 +55,7 @@ enum shim_shield {
 #define SHIM_FLAG_TRUNCATED_PATH 1u /* a path did not fit and is cut off: look at the directory */
 #define SHIM_FLAG_EMPTY 2u          /* OPENED: the file had no content, so all that it will have is written now */
 #define SHIM_FLAG_DELETED 4u        /* OPENED, CLOSED: the file has no name any more, or not yet */
-#define SHIM_FLAG_FAILED 8u         /* CLOSED: close or the last flush failed, so content is missing */
+#define SHIM_FLAG_FAILED 8u         /* CLOSED: close or the last flush failed, so content is missing; EXITING: with another code than 0 */
 #define SHIM_FLAG_UNFLUSHED 16u     /* EXITING: by _exit(), so streams that are still open lose what they buffer */
 #define SHIM_FLAG_EXCHANGED 32u     /* RENAMED: both exist and changed places */
 #define SHIM_FLAG_ELSEWHERE 64u     /* any: `pid` is a number of another PID namespace than the supervisor's */

@@ -141,6 +141,17 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 	}
 }
 
+static enum sealing_end how_it_ended(
+	const struct sealing *sealing, const struct writer *writer, enum sealing_end end)
+{
+	if (end == SEALING_GONE && writer->failed)
+		end = SEALING_FAILED;
+	/* How a process ends that was asked to save says nothing about what it saved. */
+	if (end == SEALING_FAILED && sealing->burst.request_ms != SEALING_NEVER)
+		end = SEALING_EXITED;
+	return end;
+}
+
 void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end end, int64_t now_ms)
 {
 	struct burst *burst = &sealing->burst;
@@ -148,6 +159,7 @@ void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end en
 	struct writer writer = found ? *found : (struct writer){0};
 	bool open, cut_off, unsaid, failed;
 
+	end = how_it_ended(sealing, &writer, end);
 	burst_observe(burst, now_ms);
 	open = burst_close_all(burst, pid, false);
 	writers_forget(&burst->writers, pid);

@@ -65,12 +65,16 @@ static void shim_exiting(
 
 	if (writer) {
 		writer->exiting = true;
+		writer->failed = message->flags & SHIM_FLAG_FAILED;
 		writer->open_at_exit = any;
 	}
 	if (any && !flushed)
 		burst_tear(&sealing->burst, now_ms);
 	else if (any)
 		burst_write(&sealing->burst, now_ms);
+	/* By this number nobody will tell of its end. */
+	if (message->flags & SHIM_FLAG_ELSEWHERE)
+		sealing_process_ended(sealing, message->pid, SEALING_GONE, now_ms);
 }
 
 static void shim_duplicated(

@@ -19,15 +19,10 @@ static void drain(struct writer_witness *witness)
 	witness->options.drain(witness->options.arg);
 }
 
-/* How a process ends that was asked to save says nothing about what it saved. */
 void writer_witness_ended(struct writer_witness *witness, pid_t pid, enum sealing_end end)
 {
-	struct sealing *sealing = witness->options.sealing;
-	bool asked = sealing->burst.request_ms != SEALING_NEVER;
-
 	drain(witness);
-	sealing_process_ended(sealing, pid, end == SEALING_FAILED && asked ? SEALING_EXITED : end,
-		clock_monotonic_ms());
+	sealing_process_ended(witness->options.sealing, pid, end, clock_monotonic_ms());
 	recent_writers_forget(&witness->recent, pid);
 	witness->options.told(witness->options.arg);
 }

@@ -8,6 +8,7 @@
 struct writer {
 	int pid;
 	bool exiting;      /* it said so */
+	bool failed;       /* with a code that says so */
 	bool open_at_exit; /* with files open, for exit() to flush */
 	bool gone;         /* it was not there any more when it was looked for */
 	bool saved;        /* it has called what it wrote complete */

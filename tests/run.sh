@@ -141,7 +141,7 @@ lane_tidy() {
 }
 
 run_pytest() {
-	without_randomisation "$python" -m pytest -p no:cacheprovider -q -rs --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" "$@"
+	without_randomisation "$python" -m pytest -p no:cacheprovider -q -rsfE --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" "$@"
 }
 
 # Most of their time these tests wait. One worker has all of a file.
@@ -311,7 +311,11 @@ finish() {
 	echo "$word $lane ($seconds s)$([ $((passed + failed + skipped)) -gt 1 ] && echo ": $passed passed, $failed failed, $skipped skipped")"
 	if [ "$word" = FAIL ]; then
 		lanes_failed+=("$lane")
-		tail -n 60 "$logs/$lane.log" | sed 's/^/    /'
+		# Which case, and what it says, ahead of the rest.
+		{
+			grep -E '^(FAILED|ERROR|E   )' "$logs/$lane.log" | cut -c 1-300 | head -n 12
+			tail -n 60 "$logs/$lane.log"
+		} | sed 's/^/    /'
 	fi
 }
 

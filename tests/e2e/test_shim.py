@@ -316,9 +316,15 @@ def test_killed_writer_says_nothing_more(desk):
     ("import os; f = open('a', 'w'); f.write('x'); os._exit(0)", UNFLUSHED),
     ("import os; f = os.open('a', os.O_WRONLY | os.O_CREAT); import sys; sys.exit(0)", 0),
     ("import os\nif os.fork() == 0: os._exit(0)\nos.wait(); os._exit(0)", 0),
+    ("import os; os._exit(3)", FAILED),
+    ("import os; f = open('a', 'w'); f.write('x'); os._exit(3)", FAILED | UNFLUSHED),
+    ("import sys; sys.exit(3)", FAILED),
+    ("f = open('a', 'w'); f.write('x'); raise SystemExit(3)", FAILED),
+    ("import os, sys\nif os.fork() == 0: sys.exit(0)\nos.wait(); sys.exit(256 + 3)", FAILED),
+    ("import os; os._exit(256)", 0),
 ])
 def test_end_by_exit(desk, program, flags):
-    job = desk.python(program)
+    job = desk.python(program, code=3 if flags & FAILED else 0)
     ends = [e for e in desk.events() if e["event"] == "exiting"]
     assert [e["flags"] for e in ends if e["pid"] == job.pid] == [flags]
     assert max(Counter(e["pid"] for e in ends).values()) == 1

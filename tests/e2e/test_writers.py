@@ -6,6 +6,7 @@ of a row's time is the quiet time that it waits for.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -295,3 +296,22 @@ def results(request, tmp_path_factory, programs):
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.id, marks=[pytest.mark.long] if is_long(row) else []) for row in ROWS])
 def test_what_is_torn_is_in_no_snapshot_and_what_is_whole_is(results, row):
     results[row.id].result()
+
+
+@pytest.mark.parametrize("ways", ["mid:kill", "mid:exit", "mid:space"])
+def test_what_was_torn_while_the_supervisor_was_not_running(tmp_path, ways):
+    """How the child ended, the kernel tells nobody any more by then."""
+    story = Story(tmp_path, Row("plain", ways, "child"), None)
+    try:
+        run = story.start()
+        story.wait_until_kept(run, 1)
+        run.signal(signal.SIGSTOP)
+        story.go(2)
+        run.wait_for_output("died")
+        run.signal(signal.SIGCONT)
+        story.wait_until_kept(run, 3)
+        story.go(3)
+        assert run.wait() == 0, run
+        assert all(2 not in whole and not rest for whole, rest in story.snapshots().values()), run
+    finally:
+        story.place.end()

@@ -6,6 +6,7 @@
  *   D pid fd path    duplicated              C pid fd path   closed       F pid fd path   closed, and that failed
  *   R pid old new    renamed                 L pid fd path   linked by its descriptor
  *   X pid            exiting by exit()       Q pid           exiting by _exit()      H pid   hello     lost
+ *   Y pid            exiting by exit() with another code than 0               asked   for a checkpoint
  *   kc km kw kd kD path    kernel: created, modified, closed after writing, deleted, directory created
  *   kf path cookie, kt path cookie           moved from, moved to             kr   rescan
  *   end pid exited|killed|gone               job clean|failed                 verify held|released|gone
@@ -93,6 +94,11 @@ static const struct row rows[] = {
 	{"a worker that never wrote is killed", "O 1 3 a; end 2 killed; C 1 3 a; +1000; = sealed; good a"},
 	{"a writer gone without a word", "O 1 3 a; C 1 3 a; end 1 gone; +1000; = torn; torn a"},
 	{"a writer gone that said it was exiting", "O 1 3 a; C 1 3 a; X 1; end 1 gone; +1000; = sealed"},
+	{"the same, with a code that says that it failed", "O 1 3 a; C 1 3 a; Y 1; end 1 gone; +1000; = torn; torn a"},
+	{"the same, after the quiet time", "O 1 3 a; C 1 3 a; +1000; = sealed; ack; Y 1; end 1 gone; = nothing; good a"},
+	{"the same, asked to save", "asked; O 1 3 a; C 1 3 a; Y 1; end 1 gone; +1000; = sealed; good a"},
+	{"failed, asked to save", "asked; O 1 3 a; C 1 3 a; X 1; end 1 failed; +1000; = sealed; good a"},
+	{"failed", "O 1 3 a; C 1 3 a; X 1; end 1 failed; +1000; = torn; torn a"},
 	{"a pool's child, by _exit, with nothing open", "O 1 3 a; C 1 3 a; Q 1; end 1 gone; +1000; = sealed"},
 	{"_exit with a file open: buffers are lost", "O 1 3 a; Q 1; torn a; +1000; = torn"},
 	{"exit with a file open: it is flushed", "O 1 3 a; X 1; kw a; end 1 exited; +1000; = sealed; good a"},
@@ -147,6 +153,8 @@ static const struct row rows[] = {
 	{"elsewhere: its number is nobody's here", "N O 1 3 a; verify gone; verify gone; = busy; C 1 3 a; kw a; +1000; = sealed; good a"},
 	{"elsewhere: killed in the middle of a file", "N O 1 3 a; kc a; km a; kw a; verify held; = busy; verify held; torn a; +1000; = torn"},
 	{"elsewhere: the kernel's word comes first", "N O 1 3 a; kc a; km a; kw a; verify held; C 1 3 a; verify held; +1000; = sealed; good a"},
+	{"elsewhere: ended with a code that says that it failed", "N O 1 3 a; C 1 3 a; Y 1; torn a; +1000; = torn"},
+	{"elsewhere: ended well", "N O 1 3 a; C 1 3 a; X 1; +1000; = sealed; good a"},
 	{"elsewhere: found, and killed", "N O 1 3 a; km a; sighted 7; kw a; end 7 killed; torn a; verify held; verify held; +1000; = torn"},
 
 	{"a new directory is nothing to save", "kD s; +1000; = nothing"},
@@ -291,7 +299,7 @@ static void step(struct teller *teller, const char *row)
 		{"D", SHIM_DUPLICATED, 0}, {"C", SHIM_CLOSED, 0},
 		{"F", SHIM_CLOSED, SHIM_FLAG_FAILED}, {"R", SHIM_RENAMED, 0}, {"L", SHIM_LINKED, 0},
 		{"X", SHIM_EXITING, 0}, {"Q", SHIM_EXITING, SHIM_FLAG_UNFLUSHED},
-		{"H", SHIM_HELLO, 0}};
+		{"Y", SHIM_EXITING, SHIM_FLAG_FAILED}, {"H", SHIM_HELLO, 0}};
 	const char *word = teller->word[0];
 
 	for (size_t i = 0; i < sizeof(shim) / sizeof(shim[0]); i++) {
@@ -313,6 +321,8 @@ static void step(struct teller *teller, const char *row)
 			&teller->sealing, text_equal(teller->word[1], "clean"), teller->now);
 	else if (text_equal(word, "verify"))
 		sealing_verify(&teller->sealing, answer, teller->word[1], teller->now);
+	else if (text_equal(word, "asked"))
+		sealing_requested(&teller->sealing, teller->now);
 	else if (text_equal(word, "saved"))
 		sealing_saved(&teller->sealing, atoi(teller->word[1]), teller->now);
 	else if (text_equal(word, "sighted"))
