@@ -131,7 +131,8 @@ def signal_name(number):
 
 
 def handled(tmp_path, program, role, patience=LIMIT):
-    """The signals that reach a job that handles all of them. Some inits die of SIGABRT, so it comes last."""
+    """The signals that reach a job that handles all of them. Some inits die of SIGABRT, so it comes last. A peer does not pass on all of
+    them; what comes after `patience` counts as well, but is then read with the next."""
     got = set()
     with Init(tmp_path, program, role, [PYTHON, "-c", LISTENER, "handle", ",".join(map(str, SENT))]) as init:
         assert init.line().startswith("ready")
@@ -142,8 +143,8 @@ def handled(tmp_path, program, role, patience=LIMIT):
             if ready:
                 line = init.process.stdout.readline().split()
                 if line:
-                    assert int(line[1]) == number
-                    got.add(number)
+                    assert int(line[1]) == number or program != "reprieve"
+                    got.add(int(line[1]))
             if state_of(pid) == "T":  # dumb-init stops itself as well
                 os.kill(pid, signal.SIGCONT)
                 while select.select([init.process.stdout], [], [], patience / 2)[0]:
@@ -151,7 +152,7 @@ def handled(tmp_path, program, role, patience=LIMIT):
     return got
 
 
-def default_fate(tmp_path, program, role, number):
+def default_fate(tmp_path, program, role, number, looks=LIMIT * 100):
     """What becomes of a job without handlers: "ends CODE", "stops", "lives"."""
     with Init(tmp_path, program, role, ["sh", "-c", "echo ready; exec cat"]) as init:
         assert init.line() == "ready"
@@ -159,7 +160,7 @@ def default_fate(tmp_path, program, role, number):
         job = child_of(pid, init.process)
         os.kill(pid, number)
         if number in STOPPING:
-            for _ in range(LIMIT * 100 if program == "reprieve" else 20):
+            for _ in range(looks):
                 if state_of(job) == "T":
                     return "stops"
                 time.sleep(0.01)
@@ -169,7 +170,7 @@ def default_fate(tmp_path, program, role, number):
             assert init.line() == "still here"
             return "lives" if init.end() == 0 else "ends"
         # Whoever does not pass it on leaves the job to its end of input.
-        for _ in range(LIMIT * 100 if program == "reprieve" else 20):
+        for _ in range(looks):
             if init.process.poll() is not None:
                 break
             time.sleep(0.01)
@@ -213,7 +214,11 @@ def test_what_we_expect_is_what_inits_answer(tmp_path):
     if len(peers()) < sum(len(roles) for program, roles in PROGRAMS.items() if program != "reprieve"):
         pytest.skip("not all of tini, dumb-init and catatonit, as PID 1 and not, can be tried here")
     for number in SENT:
-        answers = {(program, role): default_fate(tmp_path, program, role, number) for program, role in peers("pid1") + peers("neither")}
+        # Some do not pass some on, which is not waited for; on a machine that has no time for us it has to be.
+        for looks in (20, 500):
+            answers = {who: default_fate(tmp_path, *who, number, looks) for who in peers("pid1") + peers("neither")}
+            if expected_fate(number) in answers.values():
+                break
         for who, answer in answers.items():
             if answer != expected_fate(number):
                 print(signal_name(number), *who, answer)

@@ -486,9 +486,9 @@ def test_a_command_on_each_and_exit_codes(start, tmp_path):
     assert watch.end() == 0
     assert "preemption notice from file (drain)" in watch.lines[0]
     file.write_text("now")
-    for arguments, code in [(("--exec", "exit 7"), 7), (("--exec", "kill -9 $$"), 137), (("--", "/nonexistent"), 127), ((), 0)]:
+    for arguments, code in [(("--exec", "exit 7"), 7), (("--exec", "kill -9 $$"), 137), (("--", str(tmp_path / "missing")), 127), ((), 0)]:
         watch = start.watch("--notice", f"file:{file}", "--once", *arguments)
-        assert watch.process.wait(harness.LIMIT) == code
+        assert watch.process.wait(harness.LIMIT) == code, watch.process.stderr.read()
     file.unlink()
     watch = start.watch("--notice", f"file:{file}", "--once", "--timeout", "300ms")
     assert watch.process.wait(harness.LIMIT) == 1
@@ -623,8 +623,8 @@ def test_ctrl_z_that_is_ignored_stays_ignored(tmp_path):
     (["--unknown"], 64, "--unknown"),
     (["--exec", "true", "--", "true"], 64, "leave one"),
 ])
-def test_refusals_are_one_line(start, arguments, code, word):
-    watch = start.watch(*(arguments if "--notice" in arguments else ["--notice", "file:/nonexistent", *arguments]))
+def test_refusals_are_one_line(start, tmp_path, arguments, code, word):
+    watch = start.watch(*(arguments if "--notice" in arguments else ["--notice", f"file:{tmp_path}/notice", *arguments]))
     assert watch.process.wait(harness.LIMIT) == code
     watch.end()
     assert len(watch.err.splitlines()) == 1 and word in watch.err
