@@ -7,16 +7,13 @@
 #include "xml.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 static void set_printable(char *target, size_t capacity, const char *text)
 {
 	text_set(target, capacity, text);
-	for (; *target; target++)
-		if (iscntrl((unsigned char)*target))
-			*target = ' ';
+	text_to_line(target);
 }
 
 /* They go into headers. */

@@ -221,6 +221,28 @@ static int instance_fetch(const struct aws_settings *settings, struct aws_creden
 	return 0;
 }
 
+int aws_instance_region(char **region, struct cancel *cancel, struct err *err)
+{
+	auto_free char *endpoint = instance_endpoint(), *header = NULL;
+	auto_free char *url = text_format("%s/latest/meta-data/placement/region", endpoint);
+	auto_(http_free) struct http *http = NULL;
+	auto_(http_response_release) struct http_response response = {0};
+
+	if (!instance_is_set_up(NULL))
+		return err_set(err, ERR_DENIED, "AWS_EC2_METADATA_DISABLED is true");
+	if (http_new(&http, err) < 0 ||
+		instance_token(http, endpoint, &header, &response, cancel, err) < 0 ||
+		ask(http, "GET", url, header, &response, cancel, err) < 0)
+		return err_wrap(err, "the instance's metadata service");
+	if (response.status != 200)
+		return err_set(err, ERR_DENIED, "the instance's metadata service answers %d",
+			response.status);
+	if (body_line(&response, err) < 0)
+		return err_wrap(err, "the instance's metadata service");
+	*region = text_copy((const char *)response.body.data);
+	return 0;
+}
+
 const struct aws_source aws_instance_source = {
 	.name = "instance",
 	.is_set_up = instance_is_set_up,

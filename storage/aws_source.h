@@ -40,6 +40,9 @@ int aws_sts_assume(const struct aws_settings *settings, const struct aws_role *r
 int aws_sts_web_identity(const struct aws_settings *settings, const struct aws_role *role,
 	struct aws_credentials *credentials, struct cancel *cancel, struct err *err);
 
+/* Of the machine that we are on, by its metadata service; the caller frees. Blocks for seconds at most; errors as a source's. */
+int aws_instance_region(char **region, struct cancel *cancel, struct err *err);
+
 /* Runs the command with /bin/sh, and reads what it prints. What it says on stderr goes to ours. */
 int aws_process_run(const char *command, struct aws_credentials *credentials, struct cancel *cancel,
 	struct err *err);

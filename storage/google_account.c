@@ -11,6 +11,9 @@
 
 enum {
 	IMPERSONATION_SECONDS = 3600,
+	PROGRAM_MS = 30 * 1000, /* AIP-4117; between 5 and 120 s */
+	PROGRAM_LEAST_MS = 5 * 1000,
+	PROGRAM_MOST_MS = 120 * 1000,
 };
 
 static int need(json_t *object, const char *name, const char **value, struct err *err)
@@ -48,18 +51,34 @@ static int read_subject_format(json_t *source, struct google_account *account, s
 	return need(format, "subject_token_field_name", &account->subject_field, err);
 }
 
+static int read_aws(json_t *source, struct google_account *account, struct err *err)
+{
+	if (strcmp(json_text_or(source, "environment_id", ""), "aws1") != 0)
+		return err_set(err, ERR_INVALID,
+			"its credential_source has an \"environment_id\" that is not aws1");
+	return need(source, "regional_cred_verification_url", &account->aws_url, err);
+}
+
+static int read_program(json_t *program, struct google_account *account, struct err *err)
+{
+	account->command_ms = json_number_or(program, "timeout_millis", PROGRAM_MS);
+	if (account->command_ms < PROGRAM_LEAST_MS || account->command_ms > PROGRAM_MOST_MS)
+		return err_set(err, ERR_INVALID, "its \"timeout_millis\" is not 5000 to 120000");
+	return need(program, "command", &account->command, err);
+}
+
 static int read_subject_source(json_t *source, struct google_account *account, struct err *err)
 {
+	if (json_object_get(source, "environment_id"))
+		return read_aws(source, account, err);
+	if (json_object_get(source, "executable"))
+		return read_program(json_object_get(source, "executable"), account, err);
+	if (json_object_get(source, "certificate"))
+		return err_set(err, ERR_INVALID,
+			"its credential_source is a certificate, which is not supported; let it "
+			"be a file, a URL, a program or AWS");
 	account->file = json_text_or(source, "file", NULL);
 	account->url = json_text_or(source, "url", NULL);
-	if (json_object_get(source, "environment_id"))
-		return err_set(err, ERR_INVALID,
-			"its credential_source is AWS, which is not supported; "
-			"let it be a file or a URL");
-	if (json_object_get(source, "executable") || json_object_get(source, "certificate"))
-		return err_set(err, ERR_INVALID,
-			"its credential_source is a program or a certificate, which is not "
-			"supported; let it be a file or a URL");
 	if (!account->file == !account->url)
 		return err_set(err, ERR_INVALID,
 			"its credential_source has neither \"file\" nor \"url\", or both");

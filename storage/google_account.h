@@ -25,8 +25,11 @@ struct google_account {
 	const char *client_id, *client_secret,
 		*refresh_token; /* external: the first two may be NULL */
 	const char *token_url;  /* user and external */
-	/* external: exactly one of file and url */
+	/* external: exactly one of file, url, command and aws_url */
 	const char *audience, *subject_type, *file, *url;
+	const char *command; /* for /bin/sh */
+	int64_t command_ms;  /* that it may take */
+	const char *aws_url; /* of AWS's GetCallerIdentity: AWS says who we are */
 	json_t *url_headers; /* an object, or NULL */
 	const char *
 		subject_field; /* the member that holds the subject token; NULL: the text is the token */

@@ -3,8 +3,8 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "google_subject.h"
 #include "jwt.h"
 #include "timestamp.h"
 #include "token_endpoint.h"
@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define SCOPE_STORAGE "https://www.googleapis.com/auth/devstorage.read_write"
 /* Acting as another account is an IAM call, which the narrow scope does not cover. */
@@ -20,8 +19,6 @@
 
 enum {
 	JWT_SECONDS = 3600,
-	SUBJECT_LIMIT = 256 * 1024,
-	HEADERS_MOST = 16,
 };
 
 static const char *const form_headers[] = {"Content-Type: application/x-www-form-urlencoded", NULL};
@@ -71,48 +68,6 @@ static int refresh_user(const struct google_account *account, struct bearer_toke
 
 /* --- another issuer --- */
 
-static int subject_of_url(const struct google_account *account, char **subject,
-	struct cancel *cancel, struct err *err)
-{
-	auto_(http_response_release) struct http_response response = {0};
-	char *headers[HEADERS_MOST + 1] = {NULL};
-	size_t count = 0;
-	const char *name;
-	json_t *value;
-	int result;
-
-	json_object_foreach(account->url_headers, name,
-		value) if (count < HEADERS_MOST && json_is_string(value)) headers[count++] =
-		text_format("%s: %s", name, json_string_value(value));
-	result = token_endpoint_ask(
-		&(struct token_endpoint){.name = "the source of the subject token",
-			.url = account->url,
-			.headers = (const char *const *)headers,
-			.metadata = strncasecmp(account->url, "http://", 7) == 0},
-		&response, cancel, err);
-	for (size_t i = 0; i < count; i++)
-		free(headers[i]);
-	if (result < 0)
-		return -1;
-	return google_account_subject(
-		account, response.body.data, response.body.size, subject, err);
-}
-
-/* Read at every exchange: on Kubernetes the file is replaced every hour or so. */
-static int get_subject(const struct google_account *account, char **subject, struct cancel *cancel,
-	struct err *err)
-{
-	auto_(bytes_release) struct bytes text = {.limit = SUBJECT_LIMIT};
-
-	if (account->url)
-		return subject_of_url(account, subject, cancel, err);
-	if (file_read(account->file, &text, err) < 0)
-		return err_wrap(err, "the subject token");
-	if (google_account_subject(account, text.data, text.size, subject, err) < 0)
-		return err_wrap(err, "%s", account->file);
-	return 0;
-}
-
 static char *basic_authorization(const struct google_account *account)
 {
 	auto_free char *pair = NULL, *encoded = NULL;
@@ -124,8 +79,8 @@ static char *basic_authorization(const struct google_account *account)
 	return text_format("Authorization: Basic %s", encoded);
 }
 
-static int exchange(const struct google_account *account, struct bearer_token *token,
-	struct cancel *cancel, struct err *err)
+static int exchange(const struct google_account *account, int64_t wall_ms,
+	struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 	auto_free char *subject = NULL, *basic = basic_authorization(account);
@@ -133,7 +88,7 @@ static int exchange(const struct google_account *account, struct bearer_token *t
 	const char *name = "Google's token exchange";
 
 	if (must_keep_secrets(account->token_url, name, err) < 0 ||
-		get_subject(account, &subject, cancel, err) < 0)
+		google_subject_get(account, wall_ms, &subject, cancel, err) < 0)
 		return -1;
 	uri_add(&form, "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange");
 	uri_add(&form, "requested_token_type", "urn:ietf:params:oauth:token-type:access_token");
@@ -203,7 +158,7 @@ static int get_own(const struct google_account *account, int64_t wall_ms,
 	case GOOGLE_USER:
 		return refresh_user(account, token, cancel, err);
 	case GOOGLE_EXTERNAL:
-		return exchange(account, token, cancel, err);
+		return exchange(account, wall_ms, token, cancel, err);
 	case GOOGLE_IMPERSONATED:
 		break;
 	}

@@ -4,7 +4,6 @@
 #include "s3_address.h"
 #include "xml.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -114,9 +113,7 @@ static const struct meaning *meaning_of(int status, const char *code)
 static void set_printable(char *target, size_t capacity, const char *text)
 {
 	text_set(target, capacity, text);
-	for (; *target; target++)
-		if (iscntrl((unsigned char)*target))
-			*target = ' ';
+	text_to_line(target);
 }
 
 static void take_element(void *arg, const char *path, const char *text)

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,14 +63,6 @@ int token_endpoint_read(const void *body, size_t size, int64_t now_ms, int64_t w
 	return 0;
 }
 
-/* One line, nothing that could move a terminal's cursor. */
-static void make_line(char *words)
-{
-	for (char *at = words; *at; at++)
-		if (iscntrl((unsigned char)*at))
-			*at = ' ';
-}
-
 void token_endpoint_words(const void *body, size_t size, char *words, size_t capacity)
 {
 	struct err ignored;
@@ -84,7 +75,7 @@ void token_endpoint_words(const void *body, size_t size, char *words, size_t cap
 	if (!text)
 		text = json_is_string(error) ? json_string_value(error) : "";
 	text_set(words, capacity, text);
-	make_line(words);
+	text_to_line(words);
 }
 
 static int judge(const struct http_response *response, const char *name, struct err *err)

@@ -49,6 +49,8 @@ class GoogleFake:
         self.metadata_up = True
         self.faults = []  # (method, part of the path, status, code): each once, in front of what would be done
         self.check_crc = True
+        self.instance = None  # AWS's metadata service as well: {path: text}
+        self.aws = None  # a function of the signed request that comes as a subject token: is it good?
         fake = self
 
         class Handler(FakeHandler):
@@ -118,6 +120,8 @@ class FakeHandler(BaseHTTPRequestHandler):
         url = urllib.parse.urlsplit(self.path)
         query = {name: values[0] for name, values in urllib.parse.parse_qs(url.query, keep_blank_values=True).items()}
         path = urllib.parse.unquote(url.path)
+        if google.instance is not None and path.startswith("/latest/"):
+            return self.instance_metadata(path)
         if path.startswith("/computeMetadata/"):
             return self.metadata()
         if path in ("/token", "/impersonate", "/subject"):
@@ -242,6 +246,20 @@ class FakeHandler(BaseHTTPRequestHandler):
         return self.answer_json({"access_token": google.issue("machine"), "expires_in": google.life, "token_type": "Bearer"},
                                 Metadata_Flavor="Google")
 
+    def instance_metadata(self, path):
+        if self.command == "PUT" and path == "/latest/api/token":
+            return self.answer(200, "session-of-instance", "text/plain")
+        if self.headers.get("X-aws-ec2-metadata-token") != "session-of-instance":
+            return self.answer(401)
+        text = self.google.instance.get(path)
+        return self.answer(404) if text is None else self.answer(200, text, "text/plain")
+
+    def is_known_issuers(self, form):
+        subject = form.get("subject_token", "")
+        if form.get("subject_token_type", "").endswith(":aws4_request"):
+            return self.google.aws is not None and self.google.aws(json.loads(urllib.parse.unquote(subject)))
+        return subject.startswith("subject-of-")
+
     def token_service(self, path, body):
         google = self.google
         if path == "/subject":
@@ -255,8 +273,7 @@ class FakeHandler(BaseHTTPRequestHandler):
         google.forms.append(form)
         good = (form.get("grant_type") == "refresh_token" and form.get("refresh_token") == "the-refresh-token" and
                 form.get("client_secret") == "the-client-secret") or (
-                    form.get("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange" and
-                    form.get("subject_token", "").startswith("subject-of-"))
+                    form.get("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange" and self.is_known_issuers(form))
         if not good:
             return self.answer_json({"error": "invalid_grant", "error_description": "Token has been expired or revoked."}, 400)
         return self.answer_json({"access_token": google.issue("service"), "expires_in": google.life, "token_type": "Bearer"})

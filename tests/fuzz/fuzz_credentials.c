@@ -7,6 +7,8 @@
 #include "storage/aws_profile.h"
 #include "storage/azure_account.h"
 #include "storage/google_account.h"
+#include "storage/google_aws.h"
+#include "storage/google_subject.h"
 #include "storage/token_endpoint.h"
 #include "storage/uri.h"
 
@@ -68,6 +70,19 @@ static void read_answer(const uint8_t *data, size_t size)
 	CHECK(fuzz_is_one_line(words) && fuzz_is_utf8(words));
 }
 
+/* What is signed is a header, and part of a form. */
+static void sign_for_google(const char *url, const char *audience)
+{
+	const struct aws_credentials credentials = {
+		.access_key = (char *)"AKID", .secret_key = (char *)"key"};
+	auto_free char *token = google_aws_sign(url, audience, "eu-west-3", &credentials, 0);
+	auto_free char *text = token ? uri_decode(token, strlen(token)) : NULL;
+	auto_json json_t *object = text ? json_parse(text, strlen(text), NULL) : NULL;
+
+	CHECK(!token || json_array_size(json_object_get(object, "headers")) == 4);
+	CHECK(!token || text_starts(json_text_or(object, "url", ""), "https://"));
+}
+
 static void read_account(const uint8_t *data, size_t size)
 {
 	auto_json json_t *object = json_parse(data, size, NULL);
@@ -80,7 +95,10 @@ static void read_account(const uint8_t *data, size_t size)
 		return;
 	}
 	CHECK(account.kind != GOOGLE_SERVICE_ACCOUNT || (account.email && account.key_pem));
-	CHECK(account.kind != GOOGLE_EXTERNAL || !account.file == !!account.url);
+	CHECK(account.kind != GOOGLE_EXTERNAL ||
+		!!account.file + !!account.url + !!account.command + !!account.aws_url == 1);
+	if (account.aws_url)
+		sign_for_google(account.aws_url, account.audience);
 	if (google_account_subject(&account, data, size, &token, &err) == 0)
 		CHECK(bearer_is_token(token));
 	else
@@ -92,10 +110,15 @@ static void read_subject(const uint8_t *data, size_t size)
 	const struct google_account text = {.kind = GOOGLE_EXTERNAL};
 	const struct google_account member = {
 		.kind = GOOGLE_EXTERNAL, .subject_field = "access_token"};
-	auto_free char *first = NULL, *second = NULL;
+	auto_free char *first = NULL, *second = NULL, *printed = NULL;
+	struct err err = {0};
 
 	(void)google_account_subject(&text, data, size, &first, NULL);
 	(void)google_account_subject(&member, data, size, &second, NULL);
+	if (google_subject_of_output(data, size, 0, &printed, &err) == 0)
+		CHECK(bearer_is_token(printed));
+	else
+		CHECK(!printed && fuzz_is_one_line(err.text));
 	CHECK(!first || bearer_is_token(first));
 	CHECK(!second || bearer_is_token(second));
 }

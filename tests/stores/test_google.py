@@ -144,6 +144,110 @@ def test_external_account_with_impersonation(google, place, source, tmp_path, wh
     assert all("acting-token" in value for value in used)
 
 
+AUDIENCE = "//iam.googleapis.com/projects/7/locations/global/workloadIdentityPools/p/providers/aws"
+GET_CALLER_IDENTITY = "https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15"
+
+
+def external_account(tmp_path, google, token_type, source):
+    return credentials_file(tmp_path, {
+        "type": "external_account", "audience": AUDIENCE, "subject_token_type": "urn:ietf:params:" + token_type,
+        "token_url": google.url + "/token", "credential_source": source})
+
+
+def aws_account(tmp_path, google):
+    """As `gcloud iam workload-identity-pools create-cred-config --aws --enable-imdsv2` writes it."""
+    at = "http://169.254.169.254/latest/"
+    return external_account(tmp_path, google, "aws:token-type:aws4_request", {
+        "environment_id": "aws1", "region_url": at + "meta-data/placement/availability-zone",
+        "url": at + "meta-data/iam/security-credentials", "imdsv2_session_token_url": at + "api/token",
+        "regional_cred_verification_url": GET_CALLER_IDENTITY})
+
+
+def signs_as_aws_does(seen, access, secret, token, region):
+    """Judges a signed request by AWS's own library."""
+    auth = pytest.importorskip("botocore.auth")
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    def judge(signed):
+        headers = {header["key"]: header["value"] for header in signed["headers"]}
+        seen.append((signed, headers))
+        said = headers.pop("Authorization")
+        request = AWSRequest(signed["method"], signed["url"], headers, b"")
+        request.context["timestamp"] = headers["x-amz-date"]
+        signer = auth.SigV4Auth(Credentials(access, secret, token), "sts", region)
+        text = signer.string_to_sign(request, signer.canonical_request(request))
+        signature = signer.signature(text, request)
+        return said == (f"AWS4-HMAC-SHA256 Credential={access}/{headers['x-amz-date'][:8]}/{region}/sts/aws4_request, "
+                        f"SignedHeaders={signer.signed_headers(signer.headers_to_sign(request))}, Signature={signature}")
+
+    return judge
+
+
+@pytest.mark.parametrize("session", [None, "the-session+token/=="])
+def test_external_account_of_aws_by_the_environment(google, place, source, tmp_path, session):
+    seen = []
+    google.aws = signs_as_aws_does(seen, "AKIDEXAMPLE", "the-secret-key", session, "eu-west-3")
+    place.secrets += ("the-secret-key", "the-session")
+    place.environment.update(GOOGLE_APPLICATION_CREDENTIALS=aws_account(tmp_path, google), AWS_ACCESS_KEY_ID="AKIDEXAMPLE",
+                             AWS_SECRET_ACCESS_KEY="the-secret-key", AWS_REGION="eu-west-3", **({"AWS_SESSION_TOKEN": session} if session else {}))
+    place.round_trip(source)
+    signed, headers = seen[0]
+    assert (signed["method"], signed["url"]) == ("POST", GET_CALLER_IDENTITY.replace("{region}", "eu-west-3"))
+    assert headers["host"] == "sts.eu-west-3.amazonaws.com" and headers["x-goog-cloud-target-resource"] == AUDIENCE
+    assert headers.get("x-amz-security-token") == session
+
+
+def test_external_account_of_aws_by_the_instance(google, place, source, tmp_path):
+    google.instance = {
+        "/latest/meta-data/placement/region": "us-east-2", "/latest/meta-data/iam/security-credentials/": "trainer",
+        "/latest/meta-data/iam/security-credentials/trainer": json.dumps({
+            "Code": "Success", "AccessKeyId": "ASIAINSTANCE", "SecretAccessKey": "the-instance-key", "Token": "the-instance-token",
+            "Expiration": "2099-01-01T00:00:00Z"})}
+    google.aws = signs_as_aws_does([], "ASIAINSTANCE", "the-instance-key", "the-instance-token", "us-east-2")
+    place.secrets += ("the-instance-key", "the-instance-token")
+    place.environment.pop("AWS_EC2_METADATA_DISABLED", None)
+    place.environment.update(GOOGLE_APPLICATION_CREDENTIALS=aws_account(tmp_path, google), AWS_EC2_METADATA_SERVICE_ENDPOINT=google.url)
+    place.round_trip(source)
+
+
+def test_external_account_of_aws_without_credentials_says_which(google, place, tmp_path):
+    path = aws_account(tmp_path, google)
+    place.environment.update(GOOGLE_APPLICATION_CREDENTIALS=path, AWS_EC2_METADATA_DISABLED="true")
+    said = place.refused("list")
+    assert path in said and "AWS_ACCESS_KEY_ID" in said
+
+
+@pytest.mark.parametrize("prints,words", [
+    ({"version": 1, "success": True, "token_type": "urn:ietf:params:oauth:token-type:id_token", "id_token": "subject-of-program",
+      "expiration_time": 4070908800}, None),
+    ({"version": 1, "success": True, "token_type": "urn:ietf:params:oauth:token-type:saml2", "saml_response": "subject-of-program"}, None),
+    ({"version": 1, "success": True, "token_type": "urn:ietf:params:oauth:token-type:jwt", "id_token": "subject-of-program",
+      "expiration_time": 1000}, "has expired"),
+    ({"version": 1, "success": False, "code": "401", "message": "Caller not authorized."}, "Caller not authorized."),
+    ({"version": 2, "success": True, "id_token": "subject-of-program"}, '"version": 1'),
+    ({"version": 1, "success": True}, "no token"),
+    (None, "failed and printed nothing"),
+])
+def test_external_account_of_a_program(google, place, source, tmp_path, prints, words):
+    (tmp_path / "output").write_text(json.dumps(prints) if prints else "")
+    command = f"test \"$GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE\" = {AUDIENCE} && cat '{tmp_path}/output'; {'true' if prints else 'exit 3'}"
+    place.environment["GOOGLE_APPLICATION_CREDENTIALS"] = external_account(
+        tmp_path, google, "oauth:token-type:jwt", {"executable": {"command": command, "timeout_millis": 30000}})
+    place.environment["GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"] = "1"
+    if words:
+        assert words in place.refused("list")
+    else:
+        place.round_trip(source)
+
+
+def test_a_program_is_run_only_where_it_is_allowed(google, place, tmp_path):
+    place.environment["GOOGLE_APPLICATION_CREDENTIALS"] = external_account(
+        tmp_path, google, "oauth:token-type:jwt", {"executable": {"command": f"touch {tmp_path}/ran"}})
+    assert "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1" in place.refused("list")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_service_account_signs_for_itself(google, place, source, tmp_path):
     key = tmp_path / "key.pem"
     for command in (["genrsa", "-out", key, "2048"], ["rsa", "-in", key, "-pubout", "-out", tmp_path / "public.pem"]):

@@ -14,6 +14,7 @@
 #include <string.h>
 
 // clang-format off
+#define EXTERNAL(source) "{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{" source "}}"
 static const struct {
 	const char *text;
 	enum google_account_kind kind;
@@ -27,8 +28,14 @@ static const struct {
 	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'file':'f'}}", GOOGLE_EXTERNAL, NULL},
 	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'url':'f','format':{'type':'json','subject_token_field_name':'n'}}}", GOOGLE_EXTERNAL, NULL},
 	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'url':'f','format':{'type':'json'}}}", GOOGLE_EXTERNAL, "subject_token_field_name"},
-	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'environment_id':'aws1','url':'x'}}", GOOGLE_EXTERNAL, "AWS"},
-	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'executable':{'command':'SECRET'}}}", GOOGLE_EXTERNAL, "program"},
+	{EXTERNAL("'environment_id':'aws1','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL, NULL},
+	{EXTERNAL("'environment_id':'aws1','url':'x'"), GOOGLE_EXTERNAL, "regional_cred_verification_url"},
+	{EXTERNAL("'environment_id':'aws2','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL, "aws1"},
+	{EXTERNAL("'executable':{'command':'SECRET'}"), GOOGLE_EXTERNAL, NULL},
+	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':5000}"), GOOGLE_EXTERNAL, NULL},
+	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':4999}"), GOOGLE_EXTERNAL, "timeout_millis"},
+	{EXTERNAL("'executable':{}"), GOOGLE_EXTERNAL, "command"},
+	{EXTERNAL("'certificate':{'use_default_certificate_config':true}"), GOOGLE_EXTERNAL, "certificate"},
 	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u'}", GOOGLE_EXTERNAL, "neither"},
 	{"{'type':'external_account','audience':'a','subject_token_type':'t'}", GOOGLE_EXTERNAL, "token_url"},
 	{"{'type':'impersonated_service_account','service_account_impersonation_url':'u','source_credentials':{}}", GOOGLE_IMPERSONATED, NULL},
