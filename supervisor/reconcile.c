@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "run_log.h"
+#include "step.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,22 +35,57 @@ static bool same_set(const struct snapshot_files *a, const struct snapshot_files
 	return true;
 }
 
-static bool same_first_component(const char *a, const char *b)
+/* In one directory, or beside each other with the same number: rank 0 and rank 1 of step 10. */
+static bool of_one_checkpoint(const char *a, const char *b)
 {
 	size_t length = strcspn(a, "/");
 
+	if (!a[length] && !strchr(b, '/'))
+		return step_of_path(a) >= 0 && step_of_path(a) == step_of_path(b);
 	return strcspn(b, "/") == length && strncmp(a, b, length) == 0;
 }
 
-/* A directory of which some sealed files are gone was being deleted when everything ended: what is left of it is torn. */
-static bool partly_deleted(const struct reconcile_facts *facts, const char *path)
+/* Sealed paths that are not here any more, without logs. */
+struct gone {
+	const char **paths;
+	size_t count;
+};
+
+static void find_gone(const struct reconcile_facts *facts, struct gone *gone)
 {
-	if (!strchr(path, '/'))
-		return false;
+	gone->paths = memory_new((facts->sealed->count + 1) * sizeof(char *));
+	gone->count = 0;
 	for (size_t i = 0; i < facts->sealed->count; i++) {
 		const char *sealed = facts->sealed->items[i].path;
 
-		if (same_first_component(sealed, path) && !reconcile_find(facts->local, sealed))
+		if (!run_log_matches(sealed) && !reconcile_find(facts->local, sealed))
+			gone->paths[gone->count++] = sealed;
+	}
+}
+
+/* A checkpoint of which some sealed files are gone was being deleted when everything ended: what is left of it is torn. */
+static bool partly_deleted(const struct gone *gone, const char *path)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		if (of_one_checkpoint(gone->paths[i], path))
+			return true;
+	return false;
+}
+
+/* Deleting old ones is the job's own affair. */
+static bool of_the_newest(const struct reconcile_facts *facts, const struct gone *gone)
+{
+	int64_t newest = -1;
+
+	for (size_t i = 0; i < facts->sealed->count; i++) {
+		int64_t step = step_of_path(facts->sealed->items[i].path);
+
+		newest = step > newest ? step : newest;
+	}
+	for (size_t i = 0; i < gone->count; i++) {
+		int64_t step = step_of_path(gone->paths[i]);
+
+		if (step < 0 || step == newest)
 			return true;
 	}
 	return false;
@@ -67,52 +103,70 @@ static bool overwritten_in_place(const struct reconcile_facts *facts)
 	return false;
 }
 
-static bool anything_sealed_is_left(const struct reconcile_facts *facts)
+static bool is_whole(const struct reconcile_facts *facts, const struct gone *gone,
+	const struct snapshot_file *local)
+{
+	return reconcile_same_file(local, reconcile_find(facts->sealed, local->path)) &&
+	       !partly_deleted(gone, local->path);
+}
+
+static bool anything_whole_is_left(const struct reconcile_facts *facts, const struct gone *gone)
 {
 	for (size_t i = 0; i < facts->local->count; i++)
-		if (reconcile_find(facts->sealed, facts->local->items[i].path))
+		if (!run_log_matches(facts->local->items[i].path) &&
+			is_whole(facts, gone, &facts->local->items[i]))
 			return true;
 	return false;
 }
 
-static void keep_what_is_sealed(const struct reconcile_facts *facts, struct reconcile_plan *plan)
+static void keep_what_is_sealed(
+	const struct reconcile_facts *facts, const struct gone *gone, struct reconcile_plan *plan)
 {
 	plan->action = RECONCILE_KEEP;
 	plan->torn = memory_new(facts->local->count * sizeof(char *));
 	for (size_t i = 0; i < facts->local->count; i++) {
 		const struct snapshot_file *local = &facts->local->items[i];
-		const struct snapshot_file *sealed = reconcile_find(facts->sealed, local->path);
 
-		if (run_log_matches(local->path) ||
-			(reconcile_same_file(local, sealed) && !partly_deleted(facts, local->path)))
-			continue;
-		plan->torn[plan->torn_count++] = text_copy(local->path);
+		if (!run_log_matches(local->path) && !is_whole(facts, gone, local))
+			plan->torn[plan->torn_count++] = text_copy(local->path);
 	}
+}
+
+/* Why the snapshot is to take the place of what is here; NULL when what is here is as good. */
+static const char *why_restore(
+	const struct reconcile_facts *facts, const struct gone *gone, int age)
+{
+	if (age < 0)
+		return "an older attempt left its checkpoints here";
+	if (!facts->snapshot)
+		return NULL;
+	if (overwritten_in_place(facts))
+		return "a complete checkpoint was being overwritten here when the job ended";
+	/* What is in the store is that very checkpoint, and all of it. */
+	if (age == 0 && of_the_newest(facts, gone))
+		return "files of the newest checkpoint are gone here";
+	if (!anything_whole_is_left(facts, gone))
+		return "nothing complete is left here";
+	return NULL;
 }
 
 static void decide_with_record(const struct reconcile_facts *facts, struct reconcile_plan *plan)
 {
 	int age = snapshot_id_compare(facts->sealed_id, facts->start);
+	struct gone gone;
 
+	find_gone(facts, &gone);
 	plan->action = RECONCILE_RESTORE;
-	if (age < 0) {
-		plan->reason = "an older attempt left its checkpoints here";
-		return;
-	}
-	if (facts->snapshot && overwritten_in_place(facts)) {
+	plan->reason = why_restore(facts, &gone, age);
+	if (!plan->reason) {
+		keep_what_is_sealed(facts, &gone, plan);
+		plan->newer_than_store = age > 0 && anything_whole_is_left(facts, &gone);
+		plan->prune = true;
 		plan->reason =
-			"a complete checkpoint was being overwritten here when the job ended";
-		return;
+			age > 0 ? "a complete checkpoint here is newer than what is in the store"
+				: "the checkpoint here is the newest one";
 	}
-	if (facts->snapshot && !anything_sealed_is_left(facts)) {
-		plan->reason = "nothing complete is left here";
-		return;
-	}
-	keep_what_is_sealed(facts, plan);
-	plan->newer_than_store = age > 0 && anything_sealed_is_left(facts);
-	plan->prune = true;
-	plan->reason = age > 0 ? "a complete checkpoint here is newer than what is in the store"
-			       : "the checkpoint here is the newest one";
+	free(gone.paths);
 }
 
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan)

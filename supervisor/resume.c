@@ -171,6 +171,7 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 	auto_(snapshot_files_release) struct snapshot_files local = {0};
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
 	auto_(seal_record_release) struct seal_record record = {0};
+	static const struct snapshot_files nothing;
 	bool has_start = !snapshot_id_is_none(result->attempt.start);
 	struct reconcile_facts facts = {.local = &local, .start = result->attempt.start};
 	struct reconcile_plan plan;
@@ -186,12 +187,21 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
 	/* Another job's record tells what was complete here as well, but not how old that is for this job. */
-	if (local.count > 0 && workspace_read_record(request->workspace, &record, err) == 0) {
+	facts.sealed_id = (struct snapshot_id){0, 1};
+	if (local.count == 0) {
+		/* Nothing to judge. */
+	} else if (workspace_read_record(request->workspace, &record, err) == 0) {
 		bool own = text_equal(record.job, request->job);
 
 		if (own || !facts.snapshot)
 			facts.sealed = &record.files;
-		facts.sealed_id = own ? record.id : (struct snapshot_id){0, 1};
+		if (own)
+			facts.sealed_id = record.id;
+	} else if (err->kind != ERR_NOT_FOUND) {
+		/* Somebody was here before us: what lies here is not the user's own, and nothing says that it is complete. */
+		log_warn("what was complete in %s is not known: %s", request->workspace->directory,
+			err->text);
+		facts.sealed = &nothing;
 	}
 	reconcile_decide(&facts, &plan);
 	/* The user named a snapshot, or the job has died of what lies here. */
@@ -220,7 +230,8 @@ static void note_what_was_here(
 	if (result->kind == RESUME_RESTORED)
 		return;
 	record.job = text_copy(request->job);
-	record.id = result->kind == RESUME_KEPT && !result->newer_than_store
+	record.id = result->kind == RESUME_KEPT && !result->newer_than_store &&
+				    !snapshot_id_is_none(result->from)
 			    ? result->from
 			    : (struct snapshot_id){result->attempt.number, 1};
 	if (directory_files(request->workspace->directory, &record.files, &err) < 0 ||

@@ -369,6 +369,57 @@ def test_a_job_killed_in_its_very_first_save_leaves_nothing_to_resume_from(place
     assert list((place.path / "checkpoints.reprieve" / "quarantine").rglob("step_1.bin"))
 
 
+def test_killed_in_its_first_save_again_and_again(place):
+    """What the last kill left is not the user's own at any later start either."""
+    script = "import os, signal, sys; os.makedirs('checkpoints', exist_ok=True); print(os.listdir('checkpoints'), flush=True)\n" \
+             "f = open(f'checkpoints/step_{sys.argv[1]}.bin', 'wb'); f.write(b'x' * 99); f.flush(); os.kill(os.getpid(), 9)"
+    for start in range(1, 5):
+        killed = place.query("run", "--job", "job", "--store", place.store, "--quiet-time", "150ms", "--", PYTHON, "-c", script, str(start))
+        assert killed.code == 137 and killed.out == "[]\n", killed
+    assert place.snapshots() == []
+    assert len(list((place.path / "checkpoints.reprieve" / "quarantine").rglob("step_*.bin"))) == 3
+
+
+def test_a_damaged_record_makes_nobody_the_owner_of_what_is_torn(place):
+    run = place.run("sh", "-c", f"mkdir {place.directory}; echo half > {place.directory}/step_1.bin; kill -9 $$", options=QUICK)
+    assert run.wait() == 137
+    record = place.path / "checkpoints.reprieve" / "sealed.json"
+    record.write_text("{")
+    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "ls", place.directory)
+    assert again.code == 0 and again.out == ""
+    assert str(record) in again.err and "may be torn" in again.err
+
+
+SETS = """
+import os, sys, time
+directory, delete = sys.argv[1:]
+os.makedirs(directory, exist_ok=True)
+for step in (10, 20):
+    for rank in (0, 1):
+        with open(f"{directory}/step-{step}.rank{rank}", "wb") as file: file.write(os.urandom(3000))
+    time.sleep(0.6)
+while not os.path.exists("go"): time.sleep(0.02)
+os.unlink(f"{directory}/{delete}")
+print("deleted", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("delete,here", [
+    ("step-20.rank0", ["step-10.rank0", "step-10.rank1", "step-20.rank0", "step-20.rank1"]),  # the newest: all of it is in the store
+    ("step-10.rank0", ["step-20.rank0", "step-20.rank1"]),  # an old one: what is left of it is moved aside
+])
+def test_killed_while_it_deleted_a_checkpoint(place, delete, here):
+    run = place.run(PYTHON, "-c", SETS, place.directory, delete, options=QUICK)
+    wait_for("all of it in the store", lambda: any(event["step"] == 20 and event["files"] == 4 for event in run.events("durable")),
+             process=run.process)
+    (place.path / "go").touch()
+    run.wait_for_output("deleted")
+    run.kill()
+    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "ls", place.directory)
+    assert again.code == 0 and again.out.split() == here, again
+
+
 def test_the_users_own_files_and_logs_stay_where_they_are(place):
     place.directory.mkdir()
     (place.directory / "pretrained.bin").write_bytes(b"p" * 1000)
