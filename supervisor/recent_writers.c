@@ -4,8 +4,10 @@
 #include "base/file.h"
 #include "base/text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 bool recent_writers_note(struct recent_writers *writers, pid_t pid, int64_t now_ms)
 {
@@ -43,12 +45,21 @@ static bool is_gone(pid_t pid)
 	       state[2] == 'X';
 }
 
+/* A child of ours that exited: whoever waits for it tells more of it, and what the main process's code means is not for us to say. */
+static bool is_to_be_told(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+	       info.si_pid == pid && info.si_code == CLD_EXITED;
+}
+
 pid_t recent_writers_take_gone(struct recent_writers *writers)
 {
 	for (size_t i = 0; i < writers->count; i++) {
 		pid_t pid = writers->items[i].pid;
 
-		if (is_gone(pid)) {
+		if (is_gone(pid) && !is_to_be_told(pid)) {
 			writers->items[i] = writers->items[--writers->count];
 			return pid;
 		}

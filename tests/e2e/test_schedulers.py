@@ -75,8 +75,9 @@ def test_the_reason_of_the_preemption_comes_first(place):
     log.write_text("")
     job = f"import os, sys; open({str(log)!r}, 'a').write('saved by the job itself\\n')"
     script = place.path / "train.py"
-    script.write_text(f"import signal, subprocess, sys\nprint('resumes 0', flush=True)\n"
-                      f"signal.signal(signal.SIGUSR1, lambda *_: None)\nsignal.pause()\n{job}\nsys.exit(3)\n")
+    script.write_text(f"import signal, sys, time\nprint('resumes 0', flush=True)\nasked = []\n"
+                      f"signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))\n"
+                      f"while not asked: time.sleep(0.02)\n{job}\nsys.exit(3)\n")
     inode = log.stat().st_ino
     run = start(place, "--termination-log", str(log), command=(PYTHON, script))
     run.signal(signal.SIGTERM)

@@ -25,12 +25,18 @@ OURS_TOO = {signal.SIGTERM, signal.SIGUSR1}
 
 # Says which signals come, a line each; ends with the code that it reads.
 LISTENER = r"""
-import os, signal, sys
+import os, select, signal, sys
 def told(number, frame):
     os.write(1, b"got %d\n" % number)
+# A signal that comes just before a call that waits would be told of only when the next one comes.
+woken, waker = os.pipe()
+os.set_blocking(waker, False)
+signal.set_wakeup_fd(waker)
 for number in map(int, sys.argv[2].split(",")):
     signal.signal(number, told if sys.argv[1] == "handle" else signal.SIG_IGN)
 os.write(1, b"ready %d\n" % os.getpid())
+while 0 not in select.select([0, woken], [], [])[0]:
+    os.read(woken, 100)
 line = sys.stdin.readline()
 sys.exit(int(line or 99))
 """
