@@ -1,10 +1,12 @@
 /* The end: nothing is left running, the exit code, and everyone who is to be told. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "exit_policy.h"
 #include "job.h"
+#include "path_list.h"
 
 #include <stdio.h>
 
@@ -93,6 +95,36 @@ static void say_what_is_not_durable(
 		step, job->workspace.directory, why, durable, outcome->exit_code);
 }
 
+/* What it wrote last, and did not live to be known to have finished: it is in no snapshot. */
+static void say_what_is_torn(struct job *job)
+{
+	char **torn = job->tracker ? tracker_torn(job->tracker) : NULL;
+	const char *first = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; torn && torn[i]; i++) {
+		auto_free char *path = text_format("%s/%s", job->workspace.directory, torn[i]);
+
+		if (!file_exists(path))
+			continue;
+		if (!first)
+			first = torn[i];
+		count++;
+	}
+	if (count > 1)
+		log_warn(
+			"%s and %zu more in %s are in no snapshot, because nothing says that the "
+			"save they belong to was complete when the job ended; the next start there "
+			"moves them aside",
+			first, count - 1, job->workspace.directory);
+	else if (count == 1)
+		log_warn(
+			"%s in %s is in no snapshot, because nothing says that the save it belongs "
+			"to was complete when the job ended; the next start there moves it aside",
+			first, job->workspace.directory);
+	path_list_free(torn);
+}
+
 static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 {
 	char id[SNAPSHOT_ID_TEXT] = "nothing";
@@ -111,6 +143,8 @@ static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 			job->facts.noticed ? "preempted" : "ended", id, outcome->exit_code);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
 		say_what_is_not_durable(job, outcome, id);
+	if (job->facts.launched)
+		say_what_is_torn(job);
 }
 
 /* What is known only now that everything has ended. */

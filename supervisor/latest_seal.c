@@ -15,28 +15,32 @@ void latest_seal_saw_step(struct latest_seal *latest, int64_t step)
 		latest->next_step = step;
 }
 
-bool latest_seal_saw_path(struct latest_seal *latest, const char *path)
-{
-	if (run_log_matches(path))
-		return false;
-	latest_seal_saw_step(latest, step_of_path(path));
-	return true;
-}
+struct numbering {
+	int64_t step;
+	latest_seal_is_there_fn *is_there;
+	void *arg;
+};
 
 static void saw_path(void *argument, const char *path)
 {
-	latest_seal_saw_path(argument, path);
+	struct numbering *numbering = argument;
+	int64_t step = run_log_matches(path) ? -1 : step_of_path(path);
+
+	if (step > numbering->step && numbering->is_there(numbering->arg, path))
+		numbering->step = step;
 }
 
-void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing, bool complete)
+void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing, bool complete,
+	latest_seal_is_there_fn *is_there, void *arg)
 {
+	struct numbering numbering = {.step = latest->next_step, .is_there = is_there, .arg = arg};
+
 	/* Of the numbered ones in it the last is torn: it gives no number to the rest. */
-	if (sealing_is_spared(sealing)) {
-		latest->next_step = -1;
-		sealing_each_closed(sealing, saw_path, latest);
-	}
+	if (sealing_is_spared(sealing))
+		numbering.step = -1;
+	sealing_each_closed(sealing, saw_path, &numbering);
 	latest->generation = sealing_generation(sealing);
-	latest->step = latest->next_step;
+	latest->step = numbering.step;
 	latest->fresh = sealing_first_open_ms(sealing) != SEALING_NEVER;
 	latest->next_step = -1;
 	if (complete)

@@ -12,19 +12,21 @@ struct latest_seal {
 	int64_t step;        /* the highest that it, or its writer, named; -1 unknown */
 	bool fresh;          /* written after the last request */
 	uint64_t shape;      /* save_shape_of() then; 0: nothing was sealed */
-	int64_t next_step;   /* of what is being written now; -1 unknown */
+	int64_t next_step;   /* of what is being written now, by the word of who writes it; -1 unknown */
 };
 
 void latest_seal_init(struct latest_seal *latest);
 
-/* Something was written at `path`, or by one who calls it that step (-1: without a number). False for a run's log, which is part of
- * no checkpoint. */
-bool latest_seal_saw_path(struct latest_seal *latest, const char *path);
+/* Who writes calls it that step; -1: without a number. */
 void latest_seal_saw_step(struct latest_seal *latest, int64_t step);
 
+/* Whether the path is still that of a file: temporary names may hold any number. */
+typedef bool latest_seal_is_there_fn(void *arg, const char *path);
+
 /* What was being written is over, and not acknowledged yet: it is the newest. `complete`: SEALED; otherwise torn, and the shape of the
- * one before stands. */
-void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing, bool complete);
+ * one before stands. Logs of the run give no number. */
+void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing, bool complete,
+	latest_seal_is_there_fn *is_there, void *arg);
 
 /* Does what is being written look like the last complete one: as many files, of the same names but for their numbers? */
 bool latest_seal_is_like(const struct latest_seal *latest, const struct sealing *sealing);

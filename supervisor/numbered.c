@@ -17,17 +17,23 @@ int64_t numbered_at(const char *text, size_t length)
 
 int64_t numbered_name(const char *name, size_t length)
 {
-	static const char *const words[] = {
-		"step", "iter", "iteration", "checkpoint", "ckpt", "epoch"};
+	/* Those that are parts of other words ("pack-1", "autosave2") stand alone. */
+	static const struct {
+		const char *word;
+		bool alone;
+	} words[] = {{"step", false}, {"iter", false}, {"iteration", false}, {"checkpoint", false},
+		{"ckpt", false}, {"epoch", false}, {"ck", true}, {"cp", true}, {"ckp", true},
+		{"chk", true}, {"chkpt", true}, {"snap", true}, {"snapshot", true}, {"save", true}};
 	int64_t found = -1;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		size_t size = strlen(words[i]);
+		size_t size = strlen(words[i].word);
 
 		for (size_t at = 0; at + size < length; at++) {
 			size_t digit = at + size;
 
-			if (strncasecmp(name + at, words[i], size) != 0)
+			if (strncasecmp(name + at, words[i].word, size) != 0 ||
+				(words[i].alone && at > 0 && isalnum((unsigned char)name[at - 1])))
 				continue;
 			if (strchr("-_=.", name[digit]))
 				digit++;

@@ -134,6 +134,15 @@ static int64_t newest_step(const struct snapshot_files *files, const struct reco
 	return newest;
 }
 
+static bool keeps_anything(const struct snapshot_files *local, const struct reconcile_plan *plan)
+{
+	for (size_t i = 0; i < local->count; i++)
+		if (!run_log_matches(local->items[i].path) &&
+			!is_among(local->items[i].path, plan->torn, plan->torn_count))
+			return true;
+	return false;
+}
+
 static int keep_local(const struct resume_request *request, struct resume_result *result,
 	const struct reconcile_plan *plan, const struct snapshot_files *local, struct err *err)
 {
@@ -151,6 +160,9 @@ static int keep_local(const struct resume_request *request, struct resume_result
 	}
 	if (plan->prune)
 		workspace_prune(request->workspace);
+	/* What a script that is told that it resumes would look for is not there. */
+	if (plan->torn_count > 0 && !keeps_anything(local, plan))
+		return 0;
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
 	result->newer_than_store = plan->newer_than_store;

@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 struct tracker {
@@ -40,7 +41,7 @@ struct tracker {
 
 static void touched(struct tracker *tracker, const char *path)
 {
-	if (!latest_seal_saw_path(&tracker->latest, path) || tracker->saving)
+	if (tracker->saving || run_log_matches(path))
 		return;
 	tracker->saving = true;
 	writer_witness_hurry(tracker->writers);
@@ -141,12 +142,22 @@ static void catch_up_after_loss(struct tracker *tracker)
 	tracker->lost = false;
 }
 
+static bool is_there(void *arg, const char *path)
+{
+	const struct tracker *tracker = arg;
+	auto_free char *full = text_format("%s/%s", tracker->options.workspace->directory, path);
+	struct stat status;
+
+	return lstat(full, &status) == 0;
+}
+
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 {
 	if (verdict != SEALING_SEALED && verdict != SEALING_TORN)
 		return;
 	tracker->saving = false;
-	latest_seal_take(&tracker->latest, &tracker->sealing, verdict == SEALING_SEALED);
+	latest_seal_take(
+		&tracker->latest, &tracker->sealing, verdict == SEALING_SEALED, is_there, tracker);
 	sealing_acknowledge(&tracker->sealing);
 	if (verdict == SEALING_SEALED)
 		tracker->options.sealed(tracker->options.arg);

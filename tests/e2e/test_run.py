@@ -420,6 +420,50 @@ def test_killed_while_it_deleted_a_checkpoint(place, delete, here):
     assert again.code == 0 and again.out.split() == here, again
 
 
+SAVER = """
+import os, sys, tempfile, time
+directory, times, pause, end = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+print("resuming", os.environ["REPRIEVE_RESUMING"], sorted(os.listdir(directory)) if os.path.isdir(directory) else [], flush=True)
+os.makedirs(directory, exist_ok=True)
+for step in range(1, times + 1):
+    path = f"{directory}/ck-{step:06d}.pkl"
+    with open(path + ".tmp", "wb") as file: file.write(os.urandom(1000))
+    os.replace(path + ".tmp", path)
+    time.sleep(pause)
+if end == "kill": os.kill(os.getpid(), 9)
+sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize("end", ["kill", "exit"])
+def test_a_job_that_never_pauses_keeps_all_but_its_last_checkpoint(place, end):
+    run = place.run(PYTHON, "-c", SAVER, place.directory, "8", "0.05", end, options=("--quiet-time", "30s"))
+    assert run.wait() == (137 if end == "kill" else 1)
+    assert (place.newest()["step"], place.newest()["files"]) == (7, 7), run
+    assert "ck-000008.pkl" in run.err and "in no snapshot" in run.err
+
+
+def test_a_save_in_the_last_moment_of_a_failed_job_is_spoken_of(place):
+    options = ("--quiet-time", "30s")
+    run = place.run(PYTHON, "-c", SAVER, place.directory, "1", "0", "exit", options=options)
+    assert run.wait() == 1 and place.newest() is None
+    assert f"ck-000001.pkl in {place.directory} is in no snapshot" in run.err
+    # Nothing is left to resume from, and the script is told so.
+    again = place.run(PYTHON, "-c", SAVER, place.directory, "0", "0", "exit", options=options)
+    assert again.wait() == 1 and again.out == "resuming 0 []\n", again
+    assert "in no snapshot" not in again.err
+
+
+def test_temporary_names_give_no_step(place):
+    script = "import os, sys, time; directory = sys.argv[1]; os.makedirs(directory, exist_ok=True)\n" \
+             "for name in ('tmp8u71', 'model.pkl.99.part'):\n" \
+             "    with open(f'{directory}/{name}', 'wb') as file: file.write(os.urandom(100))\n" \
+             "    os.replace(f'{directory}/{name}', f'{directory}/model.pkl'); time.sleep(0.5)\n"
+    run = place.run(PYTHON, "-c", script, place.directory, options=QUICK)
+    assert run.wait() == 0
+    assert [snapshot["step"] for snapshot in place.snapshots() if snapshot["step"] not in (None, -1)] == []
+
+
 def test_the_users_own_files_and_logs_stay_where_they_are(place):
     place.directory.mkdir()
     (place.directory / "pretrained.bin").write_bytes(b"p" * 1000)

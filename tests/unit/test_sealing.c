@@ -82,6 +82,8 @@ static const struct row rows[] = {
 	{"by two processes", "O 1 3 step-1.pt; C 1 3 step-1.pt; O 2 3 step-1.b; C 2 3 step-1.b; O 1 3 step-2.pt; end 1 killed; job failed; = torn; torn step-1.pt"},
 	{"with a file beside them that may name the newer one", "O 1 3 step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 3 latest; O 1 3 step-2.pt; C 1 3 step-2.pt; O 1 3 latest; end 1 killed; job failed; = torn; torn step-1.pt"},
 	{"with one that was written before it", "O 1 3 step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 3 latest; O 1 3 step-2.pt; end 1 killed; job failed; = sealed; good step-1.pt; good latest; torn step-2.pt"},
+	{"by a shorter word", "O 1 3 ck-1.pkl; C 1 3 ck-1.pkl; +500; O 1 3 ck-2.pkl; end 1 killed; job failed; = sealed; good ck-1.pkl; torn ck-2.pkl"},
+	{"which is no part of another", "O 1 3 pack-1.pkl; C 1 3 pack-1.pkl; +500; O 1 3 pack-2.pkl; end 1 killed; job failed; = torn; torn pack-1.pkl"},
 	{"parts of one checkpoint are no checkpoints", "O 1 3 part-1.pt; C 1 3 part-1.pt; O 1 3 part-2.pt; end 1 killed; job failed; = torn; torn part-1.pt"},
 	{"killed after the quiet time, before anybody asked", "O 1 3 a; C 1 3 a; +1000; end 1 killed; = sealed; good a"},
 	{"killed after the seal", "O 1 3 a; C 1 3 a; +1000; = sealed; ack; end 1 killed; job failed; = nothing; good a"},
