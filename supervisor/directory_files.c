@@ -1,6 +1,7 @@
 #include "directory_files.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -76,4 +77,11 @@ int directory_files(const char *directory, struct snapshot_files *files, struct 
 	if (files->count > 0)
 		qsort(files->items, files->count, sizeof(files->items[0]), compare_files);
 	return 0;
+}
+
+bool directory_has_path(void *directory, const char *path)
+{
+	auto_free char *full = text_format("%s/%s", (const char *)directory, path);
+
+	return file_exists(full);
 }

@@ -5,9 +5,14 @@
 #include "base/err.h"
 #include "storage/storage.h"
 
+#include <stdbool.h>
+
 /* Regular files below the directory, relative, sorted, without those of our own place in it (.reprieve/). A directory that is not there
  * has none. The caller releases `files`, also after -1. */
 int directory_files(const char *directory, struct snapshot_files *files, struct err *err);
+
+/* Whether something has that name below it; `directory` is a const char *: this is a latest_seal_is_there_fn. */
+bool directory_has_path(void *directory, const char *path);
 
 static inline void cleanup_snapshot_files_release(struct snapshot_files *files)
 {

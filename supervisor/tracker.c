@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "commit.h"
+#include "directory_files.h"
 #include "directory_witness.h"
 #include "inspector.h"
 #include "never_quiet.h"
@@ -16,7 +17,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 struct tracker {
@@ -142,22 +142,13 @@ static void catch_up_after_loss(struct tracker *tracker)
 	tracker->lost = false;
 }
 
-static bool is_there(void *arg, const char *path)
-{
-	const struct tracker *tracker = arg;
-	auto_free char *full = text_format("%s/%s", tracker->options.workspace->directory, path);
-	struct stat status;
-
-	return lstat(full, &status) == 0;
-}
-
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
 {
 	if (verdict != SEALING_SEALED && verdict != SEALING_TORN)
 		return;
 	tracker->saving = false;
-	latest_seal_take(
-		&tracker->latest, &tracker->sealing, verdict == SEALING_SEALED, is_there, tracker);
+	latest_seal_take(&tracker->latest, &tracker->sealing, verdict == SEALING_SEALED,
+		directory_has_path, tracker->options.workspace->directory);
 	sealing_acknowledge(&tracker->sealing);
 	if (verdict == SEALING_SEALED)
 		tracker->options.sealed(tracker->options.arg);
