@@ -17,8 +17,8 @@ int events_open(struct events *events, const char *path, struct err *err)
 	events->fd = -1;
 	if (!path)
 		return 0;
-	events->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	return events->fd < 0 ? err_os(err, errno, "--events %s", path) : 0;
+	events->fd = file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0666, err);
+	return events->fd < 0 ? err_wrap(err, "--events") : 0;
 }
 
 void events_close(struct events *events)
@@ -28,14 +28,38 @@ void events_close(struct events *events)
 	events->fd = -1;
 }
 
+static void write_line(struct events *events, const char *text)
+{
+	auto_free char *line = text_format("%s%s\n", events->cut ? "\n" : "", text);
+	size_t size = strlen(line);
+	ssize_t wrote;
+	struct err err;
+
+	do
+		wrote = write(events->fd, line, size);
+	while (wrote < 0 && errno == EINTR);
+	wrote = wrote < 0 ? 0 : wrote;
+	if ((size_t)wrote == size ||
+		file_write_all(events->fd, line + wrote, size - (size_t)wrote, &err) == 0) {
+		events->cut = false;
+	} else if (err.kind == ERR_RETRY) {
+		/* A pipe takes a part only of what is longer than its unit (pipe(7)). */
+		events->cut |= wrote > 0;
+		if (!events->behind)
+			log_warn("the event ledger lacks lines: %s", err.text);
+		events->behind = true;
+	} else {
+		log_warn("the event ledger is not written any more: %s", err.text);
+		events_close(events);
+	}
+}
+
 void events_add(struct events *events, const char *event, const char *format, ...)
 {
 	auto_json json_t *line = NULL;
 	auto_json json_t *more = NULL;
 	auto_free char *text = NULL;
-	auto_free char *whole = NULL;
 	char time[32];
-	struct err err;
 
 	line = json_pack("{s:s, s:I, s:s}", "time",
 		clock_format(clock_wall_ms(), time, sizeof(time)), "monotonic_ms",
@@ -57,11 +81,6 @@ void events_add(struct events *events, const char *event, const char *format, ..
 		return;
 	if (events->heard)
 		events->heard(events->arg, event, line, text);
-	if (events->fd < 0)
-		return;
-	whole = text_format("%s\n", text);
-	if (file_write_all(events->fd, whole, strlen(whole), &err) < 0) {
-		log_warn("the event ledger is not written any more: %s", err.text);
-		events_close(events);
-	}
+	if (events->fd >= 0)
+		write_line(events, text);
 }

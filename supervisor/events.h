@@ -1,6 +1,7 @@
 /*
  * What happened, as JSON lines: --events FILE. Each line is one write(2) of {"time", "monotonic_ms", "event", ...}. A file that
- * cannot be written is said once and then left alone.
+ * cannot be written is said once and then left alone. Nobody is waited for: of a pipe (/dev/fd/3, a FIFO) that its reader lets run full,
+ * lines are left out, which is said once as well.
  */
 #ifndef EVENTS_H
 #define EVENTS_H
@@ -8,9 +9,12 @@
 #include "base/err.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct events {
-	int fd; /* -1: no file is wanted */
+	int fd;      /* -1: no file is wanted */
+	bool behind; /* its reader was, and that is said */
+	bool cut;    /* the last line has no end */
 	/* Hears every event; NULL: nobody does. `line` is the object, `text` the same without its newline; both borrowed. */
 	void (*heard)(void *arg, const char *event, json_t *line, const char *text);
 	void *arg;

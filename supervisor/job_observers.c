@@ -234,11 +234,13 @@ int job_open_metrics(struct job *job, struct err *err)
 /* The last LOG_TAIL bytes. */
 static int read_tail(const char *path, struct bytes *tail, struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = file_open(path, O_RDONLY, 0, err);
 	off_t size;
 	ssize_t got;
 
-	if (fd < 0 || (size = lseek(fd, 0, SEEK_END)) < 0 ||
+	if (fd < 0)
+		return -1;
+	if ((size = lseek(fd, 0, SEEK_END)) < 0 ||
 		lseek(fd, size > LOG_TAIL ? size - LOG_TAIL : 0, SEEK_SET) < 0)
 		return err_os(err, errno, "%s", path);
 	while (tail->size < LOG_TAIL) {

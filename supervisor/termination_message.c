@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +56,6 @@ int termination_write(const char *path, const char *line, const char *before, st
 	if (file_read(path, &held, &none) < 0 || bytes_append(&held, "", 1, &none) < 0)
 		bytes_release(&held);
 	text = termination_text(line, before, held.data ? (const char *)held.data : "");
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return err_os(err, errno, "%s", path);
-	return file_write_all(fd, text, strlen(text), err);
+	fd = file_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
+	return fd < 0 ? -1 : file_write_all(fd, text, strlen(text), err);
 }

@@ -10,12 +10,42 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+static bool is_usable(mode_t mode, bool writing)
+{
+	return S_ISREG(mode) || S_ISCHR(mode) || S_ISDIR(mode) || (writing && S_ISFIFO(mode));
+}
+
+int file_open(const char *path, int flags, mode_t mode, struct err *err)
+{
+	bool writing = (flags & O_ACCMODE) != O_RDONLY;
+	auto_close int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+	struct stat status;
+	int reason = errno;
+
+	/* Also a device that is not there, and a socket: open(2) says the same of them. */
+	if (fd < 0 && reason == ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
+		return err_set(err, ERR_FAILED,
+			"%s is a pipe that nobody reads: start the reader first, or name a file",
+			path);
+	if (fd < 0)
+		return err_os(err, reason, "%s", path);
+	if (fstat(fd, &status) < 0)
+		return err_os(err, errno, "%s", path);
+	if (!is_usable(status.st_mode, writing))
+		return err_set(err, ERR_FAILED, "%s is %s, not a file: name a file", path,
+			S_ISFIFO(status.st_mode) ? "a pipe" : "a device for blocks");
+	/* What can make nobody wait for ever is read and written as ever. */
+	if (S_ISREG(status.st_mode) && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+		return err_os(err, errno, "%s", path);
+	return take_fd(&fd);
+}
+
 int file_read(const char *path, struct bytes *out, struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = file_open(path, O_RDONLY, 0, err);
 
 	if (fd < 0)
-		return err_os(err, errno, "%s", path);
+		return -1;
 	for (;;) {
 		size_t limit = out->limit ? out->limit : (size_t)1 << 30;
 		size_t room = limit > out->size ? limit - out->size : 0;
@@ -47,6 +77,8 @@ int file_write_all(int fd, const void *data, size_t size, struct err *err)
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
+		if (wrote < 0 && errno == EAGAIN)
+			return err_set(err, ERR_RETRY, "its reader does not keep up");
 		if (wrote < 0)
 			return err_os(err, errno, "write");
 		next += wrote;

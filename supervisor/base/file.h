@@ -8,13 +8,20 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Appends the file to `out`, at most out->limit bytes. */
+/*
+ * open(2) of a path that somebody else chose, that never waits for what lies there and takes no terminal for its own. Regular files and
+ * devices; to write also a pipe that somebody reads, of which a write that would have to wait says ERR_RETRY (file_write_all()). To read
+ * a pipe is refused: it may never end, and gives nothing the second time. Returns a descriptor with close-on-exec.
+ */
+int file_open(const char *path, int flags, mode_t mode, struct err *err);
+
+/* Appends the file to `out`, at most out->limit bytes. As file_open() takes it. */
 int file_read(const char *path, struct bytes *out, struct err *err);
 
 /* All or nothing and durable: temporary file beside it, fsync, rename, fsync of the directory. */
 int file_write(const char *path, const void *data, size_t size, struct err *err);
 
-/* write(2) until all is written, also over EINTR and short writes. */
+/* write(2) until all is written, also over EINTR and short writes. ERR_RETRY: the descriptor does not wait, and has no room. */
 int file_write_all(int fd, const void *data, size_t size, struct err *err);
 
 /* mkdir -p. Directories that exist are fine. */

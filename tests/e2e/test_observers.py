@@ -3,6 +3,7 @@ import http.server
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, REPRIEVE, ROOT, SAVER, Place, one_line, wait_for
+from harness import EXIT_DURABLE, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, ROOT, SAVER, Place, die_with_parent, one_line, wait_for
 
 sys.path.insert(0, str(ROOT / "tests" / "fakes"))
 from fault_server import FaultServer  # noqa: E402
@@ -337,6 +338,44 @@ def test_the_tail_of_the_log_is_kept_unless_the_job_finishes(place):
 def test_a_log_that_is_not_there_is_said(place):
     run = place.run("sh", "-c", "exit 3", options=("--log", "/no/such/log"))
     assert run.wait() == 3 and "--log: the end of the log is not kept: /no/such/log" in run.err
+
+
+@pytest.mark.parametrize("option, said", [("--events", "there will be no event ledger"), ("--termination-log", "the termination message is not written"),
+                                          ("--log", "the end of the log is not kept")])
+def test_a_pipe_without_its_other_end_keeps_nobody(place, option, said):
+    pipe = place.path / "pipe"
+    os.mkfifo(pipe)
+    done = place.query("run", "--store", place.store, "--job", place.job, "-c", place.directory, option, pipe, "--", "sh", "-c", "echo trained; exit 3")
+    assert (done.code, done.out) == (3, "trained\n"), done
+    assert sum(said in line and f"{pipe} is a pipe" in line for line in done.err.splitlines()) == 1, done
+
+
+def test_a_pipe_takes_the_events(place):
+    reading, writing = os.pipe()
+    run = subprocess.Popen([REPRIEVE, "run", "--store", place.store, "--job", place.job, "-c", place.directory, "--events", f"/dev/fd/{writing}", "--", "true"],
+                           cwd=place.path, env=place.environment, pass_fds=[writing], stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        events = [json.loads(line)["event"] for line in lines]
+    assert run.wait(LIMIT) == 0
+    assert events[0] == "started" and events[-1] == "over"
+
+
+def test_a_pipe_that_is_full_keeps_nobody(place):
+    """Its reader has stopped reading: the job goes on, and what was lost is said once."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writing, b"\n" * select.PIPE_BUF)
+    run = subprocess.Popen([REPRIEVE, "run", "--store", place.store, "--job", place.job, "-c", place.directory, "--events", f"/dev/fd/{writing}", "--",
+                            "sh", "-c", "echo trained; exit 3"], cwd=place.path, env=place.environment, pass_fds=[writing], text=True,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=die_with_parent)
+    out, err = run.communicate(timeout=LIMIT)
+    os.close(reading)
+    os.close(writing)
+    assert (run.returncode, out) == (3, "trained\n"), err
+    assert err.count("the event ledger lacks lines: its reader does not keep up") == 1, err
 
 
 def test_notes_survive_and_hinder_no_verb(place):

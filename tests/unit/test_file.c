@@ -10,9 +10,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char root[64];
 
@@ -67,6 +70,53 @@ static void test_reading_keeps_the_limit(void **state)
 	assert_int_equal(file_read(path, &little, &err), -1);
 	assert_int_equal(err.kind, ERR_FAILED);
 	assert_non_null(strstr(err.text, path));
+}
+
+/* Each of these would keep an open(2) or a read(2) that waits for ever. */
+static void test_nothing_is_waited_for(void **state)
+{
+	auto_free char *pipe = below("pipe");
+	auto_(bytes_release) struct bytes bytes = {0};
+	struct err err = {0};
+	char line[PIPE_BUF], got[PIPE_BUF];
+	auto_close int reader = -1;
+	auto_close int writer = -1;
+
+	(void)state;
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_int_equal(file_read(pipe, &bytes, &err), -1);
+	assert_non_null(strstr(err.text, "is a pipe, not a file"));
+	assert_int_equal(file_open(pipe, O_WRONLY | O_CREAT, 0600, &err), -1);
+	assert_non_null(strstr(err.text, "nobody reads"));
+	reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(reader >= 0);
+	writer = file_open(pipe, O_WRONLY | O_CREAT, 0600, &err);
+	assert_true(writer >= 0);
+	memset(line, 'x', sizeof(line));
+	while (file_write_all(writer, line, sizeof(line), &err) == 0)
+		continue;
+	assert_int_equal(err.kind, ERR_RETRY);
+	assert_int_equal(read(reader, got, sizeof(got)), sizeof(got));
+	assert_int_equal(file_write_all(writer, line, sizeof(line), &err), 0);
+}
+
+static void test_devices_are_read_and_files_wait_as_ever(void **state)
+{
+	auto_free char *path = below("a");
+	auto_(bytes_release) struct bytes bytes = {0};
+	struct err err = {0};
+	auto_close int fd = -1;
+
+	(void)state;
+	assert_int_equal(file_read("/dev/null", &bytes, &err), 0);
+	assert_int_equal(bytes.size, 0);
+	assert_int_equal(file_read(root, &bytes, &err), -1);
+	assert_int_equal(err.os, EISDIR);
+	fd = file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600, &err);
+	assert_true(fd >= 0);
+	assert_int_equal(
+		fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK), O_WRONLY | O_APPEND);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 }
 
 static void test_missing_file_is_named(void **state)
@@ -189,6 +239,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_written_is_read, begin, end),
 		cmocka_unit_test_setup_teardown(test_reading_keeps_the_limit, begin, end),
+		cmocka_unit_test_setup_teardown(test_nothing_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_devices_are_read_and_files_wait_as_ever, begin, end),
 		cmocka_unit_test_setup_teardown(test_missing_file_is_named, begin, end),
 		cmocka_unit_test_setup_teardown(
 			test_failed_write_leaves_the_old_file_and_no_litter, begin, end),
