@@ -3,17 +3,21 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 1000
 #define AGAIN_MS 50
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define TEXT_MOST 1024
 
 /* Another at each start of a machine, the same in all its containers. "" where it cannot be known. */
 static void boot_id(char *id, size_t capacity)
@@ -38,37 +42,104 @@ static void say_who(int fd, const char *job)
 		(void)file_write_all(fd, text, strlen(text), NULL);
 }
 
-/* True when it is held by a process of this machine; fills in whose. */
-static bool is_held_here(int fd, char *who, size_t capacity)
+/* Pids mean something else in another one. 0 where it cannot be known. */
+static uint64_t pid_namespace(void)
 {
-	char text[256], id[64], job[160] = "?", own[64];
+	struct stat status;
+
+	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+void directory_lock_tell(int fd, pid_t pid)
+{
+	auto_free char *line = text_format(
+		"%d %" PRIu64 " %" PRIu64 "\n", (int)pid, process_start_time(pid), pid_namespace());
+
+	(void)file_write_all(fd, line, strlen(line), NULL);
+}
+
+/* What the lock says, of its last holder if nobody holds it. */
+struct note {
+	char boot[64], job[160];
+	int supervisor; /* 0: nobody has written yet */
+	int pid;        /* the job's; 0: not known */
+	uint64_t start_time, namespace;
+};
+
+static void read_note(int fd, struct note *note)
+{
+	char text[TEXT_MOST];
 	ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
-	int pid;
+	const char *second;
+
+	*note = (struct note){.job = "?"};
+	text[size < 0 ? 0 : size] = '\0';
+	second = strchr(text, '\n');
+	if (sscanf(text, "%63s %d %159s", note->boot, &note->supervisor, note->job) < 2)
+		note->supervisor = 0;
+	else if (second && sscanf(second, "%d %" SCNu64 " %" SCNu64, &note->pid, &note->start_time,
+				   &note->namespace) < 3)
+		note->pid = 0;
+}
+
+static bool is_of_this_boot(const struct note *note)
+{
+	char own[64];
 
 	boot_id(own, sizeof(own));
-	text[size < 0 ? 0 : size] = '\0';
-	if (sscanf(text, "%63s %d %159s", id, &pid, job) < 2) {
+	return text_equal(note->boot, own);
+}
+
+/* True when it is held by a process of this machine; says whose. */
+static bool is_held_here(int fd, char *who, size_t capacity)
+{
+	struct note note;
+
+	read_note(fd, &note);
+	if (note.supervisor == 0) {
 		/* It has the lock, and has not written yet: nobody is as fast as that from afar. */
-		text_set(who, capacity, "another run");
+		text_set(who, capacity, "another run here uses it");
 		return true;
 	}
-	snprintf(who, capacity, "process %d, job %s", pid, job);
-	return text_equal(id, own);
+	snprintf(who, capacity, "another run here uses it (process %d, job %s)", note.supervisor,
+		note.job);
+	return is_of_this_boot(&note);
+}
+
+/* True when the supervisor that had it is gone and its job is not; says which. */
+static bool is_outlived(int fd, char *who, size_t capacity)
+{
+	struct process_pulse pulse;
+	struct note note;
+
+	read_note(fd, &note);
+	if (note.pid <= 0 || !is_of_this_boot(&note) || note.namespace != pid_namespace() ||
+		!process_read_pulse(note.pid, &pulse) || pulse.start_time != note.start_time)
+		return false;
+	snprintf(who, capacity,
+		"the job of an earlier run, whose supervisor is gone, still runs in it (process "
+		"%d, job %s)",
+		note.pid, note.job);
+	return true;
 }
 
 int directory_lock(const char *beside, const char *job, struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = text_format("%s/lock", beside);
 	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	char who[256];
+	char who[320];
 
 	if (fd < 0)
 		return -2;
-	for (int64_t waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += AGAIN_MS) {
-		if (errno != EWOULDBLOCK || !is_held_here(fd, who, sizeof(who)))
+	for (int64_t waited = 0;; waited += AGAIN_MS) {
+		bool held = flock(fd, LOCK_EX | LOCK_NB) < 0;
+
+		if (held && (errno != EWOULDBLOCK || !is_held_here(fd, who, sizeof(who))))
 			return -2;
+		if (!held && !is_outlived(fd, who, sizeof(who)))
+			break;
 		if (waited >= PATIENCE_MS)
-			return err_set(err, ERR_EXISTS, "another run here uses it (%s)", who);
+			return err_set(err, ERR_EXISTS, "%s", who);
 		if (cancel_sleep(cancel, AGAIN_MS, err) < 0)
 			return -1;
 	}

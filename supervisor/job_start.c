@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "directory_lock.h"
 #include "job.h"
 
 #include <unistd.h>
@@ -176,11 +177,19 @@ static void resume_done(void *arg)
 	job_feed(job, EV_RESTORED);
 }
 
+/* Should we be killed alone, the job keeps the next run out of its directory. */
+static void name_job_in_lock(const struct job *job)
+{
+	if (job->workspace.lock_fd > 0 && job->child.running)
+		directory_lock_tell(job->workspace.lock_fd, job->child.pid);
+}
+
 static void claim_done(void *arg)
 {
 	struct job *job = arg;
 
 	job->resuming = false;
+	name_job_in_lock(job);
 	if (job->resume_failed) {
 		job_failed(job, "checkpoints will not be saved", &job->resume_err);
 		job->store = NULL;
@@ -326,6 +335,7 @@ void job_launch(struct job *job)
 	}
 	job->facts.launched = true;
 	job->launched_ms = clock_monotonic_ms();
+	name_job_in_lock(job);
 	events_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);
 	if (job->tracker && tracker_blindness(job->tracker)[0])
 		log_note("%s", tracker_blindness(job->tracker));

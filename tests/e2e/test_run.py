@@ -462,6 +462,27 @@ def test_temporary_names_give_no_step(place):
     run = place.run(PYTHON, "-c", script, place.directory, options=QUICK)
     assert run.wait() == 0
     assert [snapshot["step"] for snapshot in place.snapshots() if snapshot["step"] not in (None, -1)] == []
+@pytest.mark.parametrize("beside", ["checkpoints.reprieve", "checkpoints/.reprieve"])
+def test_a_job_that_outlives_its_supervisor_keeps_the_next_one_out(place, beside):
+    if beside == "checkpoints/.reprieve":  # where nothing can be made beside it
+        (place.path / "checkpoints.reprieve").symlink_to("nowhere")
+    first = place.run(*trainer(place, "--every", "10", "--steps", "100000"), options=QUICK)
+    first.wait_for_event("durable")
+    assert (place.path / beside / "lock").exists()
+    refused = place.run("true")
+    code = refused.wait()
+    assert code != 0 and "another run here uses it" in refused.err, refused
+    first.signal(signal.SIGKILL)
+    first.wait()
+    before = set(place.directory.glob("step_*/*"))
+    again = place.run("true")
+    assert again.wait() == code, "whoever starts it again is to do the same in both cases"
+    assert f"still runs in it (process {first.job_pid}, job job): end that one" in again.err and not again.events("launched"), again
+    assert is_alive(first.job_pid) and not list((place.path / beside).glob("quarantine"))
+    assert before <= set(place.directory.glob("step_*/*"))
+    os.kill(first.job_pid, signal.SIGKILL)
+    wait_for("the end of the job", lambda: not is_alive(first.job_pid))
+    assert place.run("true").wait() == 0
 
 
 def test_the_users_own_files_and_logs_stay_where_they_are(place):
