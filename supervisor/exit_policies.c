@@ -160,7 +160,7 @@ const struct exit_policy exit_policy_rows[] = {
 			"StartLimitIntervalSec=0\n"
 			"\n"
 			"[Service]\n"
-			"ExecStart=/usr/local/bin/reprieve run --store s3://bucket/runs --job digits --grace 100 -- python train.py\n"
+			"ExecStart=/usr/local/bin/reprieve run --store s3://bucket/runs --job digits --grace 100 --max-no-progress 10 -- python train.py\n"
 			"KillMode=mixed\n"
 			"TimeoutStopSec=110\n"
 			"Restart=on-failure\n"

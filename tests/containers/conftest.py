@@ -13,3 +13,4 @@ _spec.loader.exec_module(_module)
 pytest_configure = _module.pytest_configure
 pytest_collection_modifyitems = _module.pytest_collection_modifyitems
 program = _module.program
+place = _module.place
