@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "directory_lock.h"
 #include "job.h"
+#include "quarantine.h"
 
 #include <unistd.h>
 
@@ -119,6 +120,8 @@ static void resume_work(void *arg)
 
 	job->resume_failed =
 		resume_run(&job->resume_request, &job->resume, &job->cancel, &job->resume_err) < 0;
+	if (!job->resume_failed && !job->resume_request.claim_only)
+		quarantine_tell(&job->workspace);
 }
 
 static bool is_configuration(enum err_kind kind)

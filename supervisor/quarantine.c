@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "directory_files.h"
 #include "inspection.h"
 #include "path_list.h"
 
@@ -11,9 +12,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define SAID_MOST 5
+#define LITTLE ((uint64_t)64 << 20)
 
 /* "last.ckpt -> epoch=3.ckpt" must not be left behind to point nowhere. Links beside what is moved, by its bare name. */
 static void add_links(struct path_list *moves, const struct workspace *workspace, const char *path)
@@ -74,4 +77,42 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile, 
 		say(&refusals, where);
 	path_list_free(moves.paths);
 	return status;
+}
+
+bool quarantine_is_much(uint64_t held, uint64_t own, uint64_t available)
+{
+	return held >= LITTLE && (held > own || held > available);
+}
+
+/* What cannot be looked at counts as nothing. */
+static uint64_t size_of(const char *directory)
+{
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	uint64_t size = 0;
+
+	(void)directory_files(directory, &files, NULL);
+	for (size_t i = 0; i < files.count; i++)
+		size += files.items[i].size;
+	return size;
+}
+
+void quarantine_tell(const struct workspace *workspace)
+{
+	auto_free char *place = NULL;
+	struct statvfs system;
+	uint64_t held, available = UINT64_MAX;
+	char size[24];
+
+	if (!workspace->beside)
+		return;
+	place = text_format("%s/quarantine", workspace->beside);
+	if (!file_is_directory(place))
+		return;
+	held = size_of(place);
+	if (statvfs(workspace->beside, &system) == 0)
+		available = (uint64_t)system.f_bavail * system.f_frsize;
+	if (quarantine_is_much(held, size_of(workspace->directory), available))
+		log_warn("%s holds %s that this start and earlier ones have moved aside; nothing "
+			 "removes it: keep what you need of it, then rm -r '%s'",
+			place, text_bytes(held, size, sizeof(size)), place);
 }

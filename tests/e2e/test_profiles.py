@@ -4,6 +4,7 @@ The jobs here write the layouts of frameworks, as the frameworks do, without hav
 that makes it recognised. tests/frameworks runs the real ones.
 """
 import io
+import os
 import signal
 import textwrap
 import zipfile
@@ -330,6 +331,20 @@ def test_torn_sets_are_moved_aside_at_the_start(place, imports, files, kept, mov
     assert seen(run) == kept
     assert quarantined(place) == moved
     assert "is not used, and was moved to" in run.err
+
+
+@pytest.mark.parametrize("much", [True, False])
+def test_what_was_moved_aside_is_never_removed_and_said_when_it_is_much(place, much):
+    beside = place.path / "checkpoints.reprieve" / "quarantine"
+    own = beside / "20260101T000000Z-abcdef" / "notes.txt"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    os.truncate(own, 100 << 20 if much else 1 << 20)
+    lay(place.directory, **{"model-5.pt": archive(), "model-9.pt": archive()[:-1]})
+    run = start(place, "names()")
+    assert seen(run) == ["model-5.pt"]
+    assert run.err.count(f"rm -r '{beside}'") == (1 if much else 0), run
+    assert own.stat().st_size >= 1 << 20 and len(list(beside.iterdir())) == 2
 
 
 def test_a_link_to_what_is_moved_goes_with_it(place):
