@@ -1,4 +1,5 @@
 /* The verb table. Signals are blocked before anything else: one that comes earlier would be lost, or would kill PID 1. */
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "child.h"
@@ -6,6 +7,7 @@
 #include "verbs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,6 +59,7 @@ static int print_help(void)
 	       "Usage: reprieve VERB [options]\n\n");
 	for (size_t i = 0; i < VERBS; i++)
 		printf("  %-11s %s\n", verbs[i].name, verbs[i].help);
+	printf("  %-11s %s\n", "help", "say more of one of these: reprieve help VERB");
 	printf("\n`reprieve VERB --help` says more; `reprieve -- COMMAND` is `reprieve run -- "
 	       "COMMAND`.\n"
 	       "Exit status of run: the job's own; 75 preempted and durable; 74 preempted, newest "
@@ -86,19 +89,61 @@ static int unless_unwritten(bool tells, int code)
 	return tells && !code ? EXIT_FAILURE : code;
 }
 
+static bool is_help(const char *word)
+{
+	return text_equal(word, "--help") || text_equal(word, "-h");
+}
+
+static bool no_output; /* standard output was closed when we were started */
+
+/* What was asked for shall not be swallowed: such an output becomes one that cannot be written. */
+static void expect_output(void)
+{
+	if (!no_output)
+		return;
+	auto_close int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)!dup3(nowhere, STDOUT_FILENO, O_CLOEXEC);
+}
+
+static int run_verb(const struct verb *verb, int argc, char **argv)
+{
+	bool tells = verb->tells || (argc > 1 && is_help(argv[1]));
+
+	if (tells)
+		expect_output();
+	return unless_unwritten(tells, verb->run(argc, argv));
+}
+
+/* `reprieve help VERB` is `reprieve VERB --help`. */
+static int run_help(const struct verb *verb)
+{
+	char name[16], help[] = "--help", *argv[] = {name, help, NULL};
+
+	text_set(name, sizeof(name), verb->name);
+	return run_verb(verb, 2, argv);
+}
+
 static int run_word(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "--help";
+	bool help = text_equal(word, "help");
 
-	if (text_equal(word, "--help") || text_equal(word, "-h") || text_equal(word, "help"))
+	if (is_help(word) ||
+		(help && (argc == 2 || is_help(argv[2]) || text_equal(argv[2], "help")))) {
+		expect_output();
 		return unless_unwritten(true, print_help());
+	}
+	if (help)
+		word = argv[2];
 	if (text_equal(word, "--version") || text_equal(word, "version")) {
+		expect_output();
 		printf("reprieve %s\n", REPRIEVE_VERSION);
 		return unless_unwritten(true, 0);
 	}
 	for (size_t i = 0; i < VERBS; i++)
 		if (text_equal(verbs[i].name, word))
-			return unless_unwritten(verbs[i].tells, verbs[i].run(argc - 1, argv + 1));
+			return help ? run_help(&verbs[i]) : run_verb(&verbs[i], argc - 1, argv + 1);
 	log_error("unknown command '%s': see `reprieve --help`", word);
 	return EXIT_USAGE;
 }
@@ -107,11 +152,12 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
-	/* Its exit code is the job's. */
+	no_output = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+	/* Its exit code is the job's. All that it prints itself is its help, or what a dry run finds. */
 	if (text_equal(word, "--"))
-		return cmd_run(argc, argv);
+		return unless_unwritten(true, cmd_run(argc, argv));
 	if (text_equal(word, "run"))
-		return cmd_run(argc - 1, argv + 1);
+		return unless_unwritten(true, cmd_run(argc - 1, argv + 1));
 	child_fill_standard_descriptors();
 	return run_word(argc, argv);
 }

@@ -66,6 +66,31 @@ def test_a_verb_without_standard_output(saved):
     assert result.returncode == 0 and result.stderr == "", result
 
 
+@pytest.mark.parametrize("words", [["list"], ["show"], ["run", "--help"], ["run", "--dry-run", "--", "true"], ["save", "--help"], ["help"], ["--version"]],
+                         ids=" ".join)
+@pytest.mark.parametrize("output", [">/dev/full", ">&-"], ids=["full", "closed"])
+def test_what_was_asked_for_and_cannot_be_written(saved, words, output):
+    command = f'exec {REPRIEVE} "$@" {output}'
+    result = subprocess.run(["sh", "-c", command, "sh", *words], cwd=saved.path, capture_output=True, text=True, timeout=LIMIT,
+                            env={**saved.environment, "REPRIEVE_STORE": saved.store, "REPRIEVE_JOB": saved.job})
+    assert result.returncode == 1 and "standard output" in one_line(result.stderr), result
+
+
+@pytest.mark.parametrize("output", [">/dev/full", ">&-"], ids=["full", "closed"])
+def test_a_job_whose_output_cannot_be_written_is_the_jobs_affair(saved, output):
+    result = subprocess.run(["sh", "-c", f"exec {REPRIEVE} run -- true {output}"], cwd=saved.path, capture_output=True, text=True,
+                            env=saved.environment, timeout=LIMIT)
+    assert result.returncode == 0 and result.stderr == "", result
+
+
+def test_help_of_a_verb(place):
+    for verb in ("run", "save", "mock"):
+        assert place.query("help", verb).out == place.query(verb, "--help").out != ""
+    general = place.query("help")
+    assert "\n  help " in general.out and general.out == place.query("--help").out == place.query("help", "help").out
+    assert place.query("help", "nothing").code == EXIT_USAGE
+
+
 def test_who_reads_no_further_has_what_he_wants(saved):
     command = f"trap '' PIPE; {REPRIEVE} list --store {saved.store} --job {saved.job} | true; exit ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], env=saved.environment, capture_output=True, text=True, timeout=LIMIT)
