@@ -64,6 +64,15 @@ def test_prefix_and_queries(shell):
     assert "step-002000.npz" in out, out
 
 
+def test_man_page_has_no_words_for_options():
+    """A macro that goes on too long makes an option of every word behind it."""
+    if not shutil.which("mandoc"):
+        pytest.skip("needs mandoc")
+    page = subprocess.run(["mandoc", "-Tutf8", ROOT / "supervisor" / "reprieve.1"], capture_output=True, text=True, check=True).stdout
+    page = re.sub(".\b", "", page)
+    assert "SYNOPSIS" in page and re.findall(r"\s(-(?!dc\b)\w\w+)", page) == []
+
+
 def test_entrypoint(shell):
     if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True).returncode != 0:
         pytest.skip("needs root, to make a PID namespace")
