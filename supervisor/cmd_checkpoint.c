@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "control.h"
 #include "session.h"
+#include "session_client.h"
 #include "verbs.h"
 
 #include <getopt.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sysexits.h>
 
+#define PATIENCE_MS 5000
+
 static const char usage[] =
 	"Ask a running job for a checkpoint, and wait until it is durable.\n\n"
 	"  reprieve checkpoint\n"
@@ -21,7 +24,8 @@ static const char usage[] =
 	"Usage: reprieve checkpoint [--job NAME | --pid PID] [--timeout DURATION] [--json] "
 	"[--no-wait]\n\n"
 	"  -j, --job NAME          which job, where several run under this user\n"
-	"      --pid PID           the same, by the pid of its `reprieve run`\n"
+	"      --pid PID           the same, by either pid that `reprieve status` shows: the "
+	"job's, or its supervisor's\n"
 	"      --timeout DURATION  give up after this long (the checkpoint goes on); default: "
 	"never\n"
 	"      --no-wait           return once the job has been asked\n"
@@ -108,10 +112,21 @@ static int parse(int argc, char **argv, struct options *options, struct err *err
 /* Which of the live sessions is meant. */
 struct search {
 	const struct options *options;
+	bool by_job;     /* `pid` is the job's own: its supervisor is asked */
 	char *directory; /* of the last one that fits */
 	struct bytes names;
 	size_t count;
 };
+
+static bool has_pid(const struct search *search, const struct session_info *info)
+{
+	auto_json json_t *answer = NULL;
+
+	if (!search->by_job)
+		return search->options->pid == info->pid;
+	return session_ask(info->directory, "status", PATIENCE_MS, &answer, NULL) == 0 &&
+	       json_number_or(answer, "pid", 0) == search->options->pid;
+}
 
 static bool consider(void *arg, const struct session_info *info)
 {
@@ -120,7 +135,7 @@ static bool consider(void *arg, const struct session_info *info)
 
 	if (options->job && !text_equal(options->job, info->job))
 		return true;
-	if (options->pid && options->pid != info->pid)
+	if (options->pid && !has_pid(search, info))
 		return true;
 	search->count++;
 	free(search->directory);
@@ -137,6 +152,10 @@ static char *find_session(const struct options *options, int *code, struct err *
 	char *found = NULL;
 
 	session_each(consider, &search);
+	if (search.count == 0 && options->pid) {
+		search.by_job = true;
+		session_each(consider, &search);
+	}
 	if (search.count == 1) {
 		found = take(&search.directory);
 	} else if (search.count > 1) {

@@ -1,5 +1,6 @@
 /* reprieve status: what the jobs that run here under this user are doing, and what of their work is durable. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 5000
+#define GOING_MS 1000 /* from the last word of a supervisor to its end */
 
 static const char usage[] =
 	"See what the jobs that run here are doing, and what of their work is durable.\n\n"
@@ -32,6 +34,19 @@ struct asking {
 	bool failed;
 };
 
+/* One that ends while it is asked is none of those that run here. */
+static bool has_just_ended(const char *directory)
+{
+	int64_t until = clock_monotonic_ms() + GOING_MS;
+
+	while (session_is_alive(directory)) {
+		if (clock_left_ms(until) <= 0)
+			return false;
+		usleep(10000);
+	}
+	return true;
+}
+
 static bool consider(void *arg, const struct session_info *info)
 {
 	struct asking *asking = arg;
@@ -40,13 +55,15 @@ static bool consider(void *arg, const struct session_info *info)
 
 	if (asking->job && !text_equal(asking->job, info->job))
 		return true;
-	asking->found++;
-	if (session_ask(info->directory, "status", PATIENCE_MS, &answer, &err) < 0) {
+	if (session_ask(info->directory, "status", PATIENCE_MS, &answer, &err) == 0) {
+		json_array_append(asking->answers, answer);
+	} else if (has_just_ended(info->directory)) {
+		return true;
+	} else {
 		log_error("status: %s (pid %d): %s", info->job, (int)info->pid, err.text);
 		asking->failed = true;
-	} else {
-		json_array_append(asking->answers, answer);
 	}
+	asking->found++;
 	return true;
 }
 
@@ -103,9 +120,12 @@ static void print_answer(json_t *answer)
 	json_t *saving = json_object_get(answer, "saving");
 	json_t *receipts = json_object_get(answer, "receipts");
 
-	printf("%s: %s, attempt %lld, pid %lld, store %s\n", json_text_or(answer, "job", "?"),
-		json_text_or(answer, "state", "?"), (long long)json_number_or(answer, "attempt", 0),
-		(long long)json_number_or(answer, "pid", 0), json_text_or(answer, "store", "none"));
+	printf("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s\n",
+		json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
+		(long long)json_number_or(answer, "attempt", 0),
+		(long long)json_number_or(answer, "pid", 0),
+		(long long)json_number_or(answer, "supervisor_pid", 0),
+		json_text_or(answer, "store", "none"));
 	if (durable[0])
 		print_point(answer, "durable", durable, "step", "durable_seconds");
 	else

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STORE_AGAIN_MS 10000
 
@@ -74,11 +75,12 @@ json_t *job_status(const struct job *job)
 	if (!any && job->resume.kind == RESUME_RESTORED)
 		newest = job->resume.from;
 	any = !snapshot_id_is_none(newest);
-	status = json_pack("{s:s, s:s, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job", job->name.text,
-		"state", job_state_name(job->state), "attempt", (int)job->resume.attempt.number,
-		"pid", (int)job->child.pid, "durable", any ? snapshot_id_format(newest, id) : NULL,
-		"step", (json_int_t)job->durable_step, "store", job->store ? job->store : "",
-		"waiting", job->point.waiting_ms > 0, "behind",
+	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job",
+		job->name.text, "state", job_state_name(job->state), "attempt",
+		(int)job->resume.attempt.number, "pid", (int)job->child.pid, "supervisor_pid",
+		(int)getpid(), "durable", any ? snapshot_id_format(newest, id) : NULL, "step",
+		(json_int_t)job->durable_step, "store", job->store ? job->store : "", "waiting",
+		job->point.waiting_ms > 0, "behind",
 		recovery_point_is_behind(&job->point, clock_monotonic_ms()));
 	add_age(status, "durable_seconds", job->durable_ms);
 	json_object_set_new(status, "counters", counters_json(&job->observers.counters));

@@ -175,7 +175,7 @@ char *session_shared_place(void)
 }
 
 /* A shared lock, so that two clients do not take each other for a supervisor. */
-static bool is_alive(const char *directory)
+bool session_is_alive(const char *directory)
 {
 	auto_close int lock = open_lock(directory, O_RDONLY);
 
@@ -188,7 +188,7 @@ static bool tell(const char *path, pid_t pid,
 	auto_(bytes_release) struct bytes job = {.limit = 4096 + 4096};
 	auto_free char *file = text_format("%s/job", path);
 
-	if (!is_alive(path) || file_read(file, &job, NULL) < 0 ||
+	if (!session_is_alive(path) || file_read(file, &job, NULL) < 0 ||
 		bytes_append(&job, "", 1, NULL) < 0)
 		return true;
 	return each(arg,

@@ -43,6 +43,9 @@ char *session_path(const struct session *session, const char *name);
 /* The directory that the sessions of this user are in, made where it is missing; NULL where there is none. The caller frees. */
 char *session_shared_place(void);
 
+/* Whether its supervisor still lives. */
+bool session_is_alive(const char *directory);
+
 /* Calls `each` for every live session of this user, until it returns false. */
 struct session_info {
 	pid_t pid; /* in its own PID namespace */

@@ -1,7 +1,12 @@
 """Clients of `reprieve checkpoint`: who is answered when, and who is refused."""
+import fcntl
 import json
+import shutil
+import socket
+import threading
 from pathlib import Path
 
+import pytest
 from harness import PYTHON, one_line
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
@@ -48,3 +53,63 @@ def test_a_job_that_would_end_of_it_is_not_asked(place):
         assert refused.code == 1 and "saves and ends when it is asked" in one_line(refused), (refused, run)
     assert run.events("asked") == []
     assert run.process.poll() is None
+
+
+def test_either_process_id_finds_the_job(place):
+    run = start(place, NEVER_QUIET)
+    [job] = place.query("status", "--json").json["jobs"]
+    assert (job["pid"], job["supervisor_pid"]) == (run.job_pid, run.pid)
+    assert f"pid {run.job_pid} (supervisor {run.pid})" in place.query("status").out
+    for pid in (run.job_pid, run.pid):
+        assert place.query("checkpoint", "--pid", pid, "--no-wait").code == 0, run
+    assert place.query("checkpoint", "--pid", 1, "--no-wait").code == 69
+
+
+@pytest.fixture
+def silent(place):
+    """A supervisor that hangs up on whoever asks; `silent.ends`: and is gone then."""
+    class Silent(threading.Thread):
+        ends = True
+
+        def run(self):
+            while not self.stopping:
+                try:
+                    client, _ = self.listener.accept()
+                except TimeoutError:
+                    continue
+                client.recv(4096)
+                if self.ends:
+                    shutil.rmtree(self.directory)
+                    self.lock.close()
+                client.close()
+
+    silent = Silent(daemon=True)
+    silent.stopping = False
+    above = Path(place.runtime) / "reprieve"
+    above.mkdir(mode=0o700)
+    silent.directory = above / "1-00000000"
+    silent.directory.mkdir()
+    (silent.directory / "job").write_text("leaving")
+    silent.lock = open(silent.directory / "lock", "w")
+    fcntl.flock(silent.lock, fcntl.LOCK_EX)
+    silent.listener = socket.socket(socket.AF_UNIX)
+    silent.listener.settimeout(0.1)
+    silent.listener.bind(str(silent.directory / "control.sock"))
+    silent.listener.listen()
+    silent.start()
+    yield silent
+    silent.stopping = True
+    silent.join()
+    silent.listener.close()
+    silent.lock.close()
+
+
+def test_a_supervisor_that_ends_meanwhile_is_none_that_runs(place, silent):
+    result = place.query("status")
+    assert result.code == 69 and "no `reprieve run` is running" in one_line(result), result
+
+
+def test_a_supervisor_that_does_not_answer_is_said(place, silent):
+    silent.ends = False
+    result = place.query("status")
+    assert result.code == 1 and "leaving (pid 1)" in one_line(result), result
