@@ -64,7 +64,7 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	char reason[sizeof(verdict->notice.reason)] = "";
 	const char *identity = identity_of(content->path);
 	int64_t left, when;
-	bool guessed;
+	bool guessed, unreadable = false;
 
 	if (answer_first(&answer) == '{') {
 		object = json_parse(content->text, content->size, NULL);
@@ -73,12 +73,14 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 				content->source);
 			return;
 		}
+		unreadable = !object;
 		text_set(reason, sizeof(reason), json_text_or(object, "reason", ""));
 	} else if (!is_time(content, &when)) {
 		set_reason(reason, sizeof(reason), content->text, content->size);
 	}
 	if (!reason[0] && text_equal(content->source, "file"))
-		snprintf(reason, sizeof(reason), "%.100s is there", identity);
+		snprintf(reason, sizeof(reason), "%.90s is there%s", identity,
+			unreadable ? ", but its JSON cannot be read" : "");
 	else if (!reason[0])
 		text_set(reason, sizeof(reason), "the notice command says so");
 	if (text_equal(json_text_or(object, "kind", "stop"), "none")) {

@@ -45,7 +45,7 @@ static void contents(void **state)
 		{"words that are not UTF-8", "caf\xe9 closes", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "caf? closes"},
 		{"words in two lines", "{\"reason\": \"a\\nb\\u001b[2J\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "a b [2J"},
 		{"being written", "{\"reason\": \"dr", 100, VERDICT_UNKNOWN, NOTICE_NONE, 0, ""},
-		{"broken for good", "{\"reason\": \"dr", 2000, VERDICT_POSITIVE, NOTICE_STOP, 28000, "/run/notice is there"},
+		{"broken for good", "{\"reason\": \"dr", 2000, VERDICT_POSITIVE, NOTICE_STOP, 28000, "/run/notice is there, but its JSON cannot be read"},
 	};
 	// clang-format on
 
