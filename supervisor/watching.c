@@ -333,8 +333,11 @@ static int start(struct watching *watching, struct err *err)
 		return -1;
 	if (cloud_watch_states(watching->watch, NULL, 0) == 0)
 		return err_set(err, ERR_NOT_FOUND,
-			"there is no source to watch: this machine is no known cloud's; name one "
-			"with --notice, or give --deadline");
+			"there is no source to watch: %s; name one with --notice, or give "
+			"--deadline",
+			options->sources && text_equal(options->sources, "none")
+				? "they are switched off (none, from --notice or REPRIEVE_NOTICE)"
+				: "this machine is no known cloud's");
 	watching->timer.fired = timed_out;
 	if (options->timeout_ms > 0)
 		loop_arm(&watching->loop, &watching->timer,
