@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "liveness.h"
 #include "metrics.h"
+#include "metrics_address.h"
 #include "session_client.h"
 
 #include <stdlib.h>
@@ -68,30 +69,6 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 		answer_probe(live ? LIVENESS_LIVE : LIVENESS_READY, status, reply);
 }
 
-/* Splits "HOST:PORT" or "[HOST]:PORT"; the caller frees *host. */
-static int parse(const char *address, char **host, uint16_t *port, struct err *err)
-{
-	const char *colon = strrchr(address, ':'), *digits = colon ? colon + 1 : address;
-	size_t length = colon ? (size_t)(colon - address) : 0;
-	bool bracketed = length >= 2 && address[0] == '[' && address[length - 1] == ']';
-	uint64_t number;
-
-	/* Without brackets nobody knows which colon is the port's. */
-	if (!text_to_u64(digits, UINT16_MAX, &number) ||
-		(!bracketed && memchr(address, ':', length)))
-		return err_set(err, ERR_INVALID,
-			"'%s' is no address: write 9090, :9090, 127.0.0.1:9090 or [::1]:9090",
-			address);
-	*port = (uint16_t)number;
-	if (!colon)
-		*host = text_copy("127.0.0.1");
-	else if (bracketed)
-		*host = text_copy_n(address + 1, length - 2);
-	else
-		*host = text_copy_n(address, length);
-	return 0;
-}
-
 int metrics_server_start(
 	const char *address, const char *session, struct metrics_server **server, struct err *err)
 {
@@ -100,7 +77,7 @@ int metrics_server_start(
 	uint16_t port = 0;
 
 	*server = NULL;
-	if (parse(address, &host, &port, err) < 0)
+	if (metrics_address_parse(address, &host, &port, err) < 0)
 		return -1;
 	new = memory_new(sizeof(*new));
 	new->session = text_copy(session);

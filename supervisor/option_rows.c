@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "telling_options.h"
 
+#include <strings.h>
+
 #define FLUSH_LEAST_MS 1000
 #define NO_PROGRESS_MOST 1000
 
@@ -197,29 +199,29 @@ static int add_success_code(struct run_options *options, const char *value, stru
 	return relay_add_success(&options->relay, value, err);
 }
 
-/* A flag's value is "1" on the command line; in the environment "0", "no", "false" and "off" turn it off. */
-static bool is_true(const char *value)
+/* A flag's value is "1" on the command line; in the environment it may be written as people write it. */
+static int set_flag(const char *value, bool *flag, struct err *err)
 {
-	static const char *const off[] = {"", "0", "no", "false", "off"};
+	static const char *const words[][2] = {
+		{"0", "1"}, {"no", "yes"}, {"false", "true"}, {"off", "on"}};
 
-	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
-		if (text_equal(value, off[i]))
-			return false;
-	return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (int on = 0; on < 2; on++)
+			if (strcasecmp(value, words[i][on]) == 0) {
+				*flag = on;
+				return 0;
+			}
+	return err_set(err, ERR_INVALID, "'%s' is neither on nor off: write 1 or 0", value);
 }
 
 static int set_acknowledge(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err;
-	options->acknowledge = is_true(value);
-	return 0;
+	return set_flag(value, &options->acknowledge, err);
 }
 
 static int set_strict(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err;
-	options->strict = is_true(value);
-	return 0;
+	return set_flag(value, &options->strict, err);
 }
 
 static int set_max_no_progress(struct run_options *options, const char *value, struct err *err)
@@ -244,29 +246,31 @@ static int set_run_identity(struct run_options *options, const char *value, stru
 
 static int set_rerun(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err;
-	options->rerun = is_true(value);
-	return 0;
+	return set_flag(value, &options->rerun, err);
 }
 
 static int set_dry_run(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err;
-	options->dry_run = is_true(value);
-	return 0;
+	return set_flag(value, &options->dry_run, err);
 }
 
 static int set_quiet(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err;
-	options->verbosity = is_true(value) ? -1 : 0;
+	bool on = false;
+
+	if (set_flag(value, &on, err) < 0)
+		return -1;
+	options->verbosity = on ? -1 : 0;
 	return 0;
 }
 
 static int set_verbose(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err;
-	options->verbosity = is_true(value) ? 1 : 0;
+	bool on = false;
+
+	if (set_flag(value, &on, err) < 0)
+		return -1;
+	options->verbosity = on ? 1 : 0;
 	return 0;
 }
 

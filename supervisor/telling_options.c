@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "exit_policy.h"
+#include "metrics_address.h"
 #include "notification.h"
 
 #include <stdlib.h>
@@ -20,9 +21,11 @@ int telling_options_set_exit_policy(struct run_options *options, const char *val
 
 int telling_options_set_metrics(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err; /* metrics_server.h knows what an address is */
+	auto_free char *host = NULL;
+	uint16_t port;
+
 	options->metrics = value;
-	return 0;
+	return metrics_address_parse(value, &host, &port, err);
 }
 
 int telling_options_set_metrics_file(

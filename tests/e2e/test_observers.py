@@ -141,10 +141,15 @@ def test_metrics_of_both_families(place, address, hosts):
         assert get(port, "/livez", host) == (200, "training")
 
 
-@pytest.mark.parametrize("address", ["::1:9090", "[::1]", "localhost:9090", "[::1]:x", "1.2.3:9", "127.0.0.1:99999"])
+@pytest.mark.parametrize("address", ["::1:9090", "[::1]", "localhost:9090", "[::1]:x", "foo:bar", ":99999", "127.0.0.1:99999"])
 def test_an_address_for_metrics_that_is_none(place, address):
-    run = place.run("true", options=("--metrics", address))
-    assert run.wait() == 0 and "no metrics are served" in run.err and "address" in run.err, run
+    for refused in (place.query("run", "--metrics", address, "--", "true"), place.query("run", "--", "true", REPRIEVE_METRICS=address)):
+        assert refused.code == EXIT_USAGE and "address" in one_line(refused), refused
+
+
+def test_an_address_for_metrics_that_this_machine_has_not(place):
+    run = place.run("true", options=("--metrics", "192.0.2.1:9"))
+    assert run.wait() == 0 and run.err.count("no metrics are served") == 1, run
 
 
 def test_a_job_that_is_about_to_end_is_not_ready(place):

@@ -94,6 +94,10 @@ static void test_refusals(void **state)
 		{{"--memory", "31MiB", "--", "true"}, "32MiB"},
 		{{"--bandwidth", "10", "--", "true"}, "unit"},
 		{{"--connections", "65", "--", "true"}, "1 to 64"},
+		{{"--metrics", "foo:bar", "--", "true"}, "--metrics: 'foo:bar' is no address"},
+		{{"--metrics", ":99999", "--", "true"}, "no address"},
+		{{"--metrics", "localhost:9090", "--", "true"}, "no address"},
+		{{"--metrics", "::1:9090", "--", "true"}, "no address"},
 		{{"--flush-time", "0.5", "--", "true"}, "too short"},
 		{{"--"}, "no command"},
 		{{0}, "no command"},
@@ -130,6 +134,43 @@ static void test_the_command_line_wins_over_the_environment(void **state)
 	assert_non_null(strstr(err.text, "REPRIEVE_GRACE"));
 	unsetenv("REPRIEVE_STORE");
 	unsetenv("REPRIEVE_GRACE");
+	unsetenv("REPRIEVE_STRICT");
+}
+
+static void test_flags_in_the_environment(void **state)
+{
+	static const struct {
+		const char *value;
+		int status;
+		bool strict;
+	} rows[] = {
+		{"1", 0, true},
+		{"yes", 0, true},
+		{"True", 0, true},
+		{"ON", 0, true},
+		{"0", 0, false},
+		{"False", 0, false},
+		{"no", 0, false},
+		{"off", 0, false},
+		{"", 0, false},
+		{"maybe", -1, false},
+		{"2", -1, false},
+	};
+	const char *const words[WORDS] = {"--", "true"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run_options options;
+		struct err err;
+
+		setenv("REPRIEVE_STRICT", rows[i].value, 1);
+		if (parse(words, &options, &err) != rows[i].status)
+			fail_msg("'%s'", rows[i].value);
+		if (rows[i].status < 0)
+			assert_non_null(strstr(err.text, "REPRIEVE_STRICT: "));
+		else
+			assert_int_equal(options.strict, rows[i].strict);
+	}
 	unsetenv("REPRIEVE_STRICT");
 }
 
@@ -184,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_the_command_line_wins_over_the_environment),
+		cmocka_unit_test(test_flags_in_the_environment),
 		cmocka_unit_test(test_transfer),
 		cmocka_unit_test(test_one_way_to_ask),
 	};
