@@ -143,8 +143,6 @@ static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 			job->facts.noticed ? "preempted" : "ended", id, outcome->exit_code);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
 		say_what_is_not_durable(job, outcome, id);
-	if (job->facts.launched)
-		say_what_is_torn(job);
 }
 
 /* What is known only now that everything has ended. */
@@ -184,7 +182,9 @@ int job_finish(struct job *job)
 	tending_stop(job->tending);
 	if (job->snapshots)
 		snapshots_stop_ahead(job->snapshots);
-	/* First, because what follows may wait for a store that does not answer. */
+	/* First, because what follows may wait for a store that does not answer. How it ended is the last word. */
+	if (job->facts.launched)
+		say_what_is_torn(job);
 	say_how_it_ended(job, &outcome);
 	job_write_end_message(job, &outcome);
 	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still post what they see. */
