@@ -262,6 +262,9 @@ struct take_result {
 int storage_take(struct storage *storage, const struct take_request *request,
 	struct take_result *result, struct cancel *cancel, struct err *err);
 
+/* Whether a take of this directory can begin: every file of it opens, and there is one (else ERR_NOT_FOUND). Needs no store. */
+int storage_check_directory(const char *directory, struct cancel *cancel, struct err *err);
+
 /* --- sending ahead --- */
 
 struct presend_request {

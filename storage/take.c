@@ -197,20 +197,34 @@ static int finish(
 	return 0;
 }
 
+static int check_has_file(const struct tree *tree, struct err *err)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->items[i].entry.type == ENTRY_FILE)
+			return 0;
+	return err_set(err, ERR_NOT_FOUND, "there is no file in %s", tree->root);
+}
+
+int storage_check_directory(const char *directory, struct cancel *cancel, struct err *err)
+{
+	auto_(tree_release) struct tree tree = {0};
+
+	if (tree_freeze(directory, NULL, NULL, &tree, cancel, err) < 0)
+		return -1;
+	return check_has_file(&tree, err);
+}
+
 static int freeze(struct taking *taking, struct tree *tree, struct err *err)
 {
 	const struct take_request *request = taking->request;
-	uint32_t files = 0;
 
 	if (tree_freeze(request->directory, request->exclude, request->arg, tree,
 		    taking->packing.cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < tree->count; i++) {
-		files += tree->items[i].entry.type == ENTRY_FILE;
+	for (size_t i = 0; i < tree->count; i++)
 		taking->bytes_total += tree->items[i].entry.size;
-	}
-	if (files == 0)
-		return err_set(err, ERR_NOT_FOUND, "there is no file in %s", tree->root);
+	if (check_has_file(tree, err) < 0)
+		return -1;
 	if (request->frozen && !request->frozen(request->arg))
 		return err_set(err, ERR_RETRY, "%s changed while it was being opened", tree->root);
 	return 0;

@@ -61,7 +61,9 @@ int saving_run(struct query *query, const struct saving *saving, const char *wor
 	int64_t began = clock_monotonic_ms();
 	int status;
 
-	if (storage_claim(query->storage, &claim, &attempt, NULL, &err) < 0)
+	/* First: the claim takes the place of a job that runs, and nothing would come of it. */
+	if (storage_check_directory(saving->directory, NULL, &err) < 0 ||
+		storage_claim(query->storage, &claim, &attempt, NULL, &err) < 0)
 		return query_failed(query, &err);
 	request.id = (struct snapshot_id){attempt.number, 1};
 	request.parent = attempt.start;

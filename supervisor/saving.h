@@ -12,7 +12,8 @@ struct saving {
 	const char *tag;     /* NULL: none */
 };
 
-/* Claims an attempt, takes, ends it, and prints what was done ("saved ...", or JSON). Returns the exit code. */
+/* Looks whether there is something to take, claims an attempt, takes, ends it, and prints what was done ("saved ...", or JSON). Returns
+ * the exit code. */
 int saving_run(struct query *query, const struct saving *saving, const char *word);
 
 #endif

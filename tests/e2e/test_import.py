@@ -6,7 +6,7 @@ import tarfile
 
 import pytest
 
-from harness import EXIT_CONFIGURATION, PYTHON, REPRIEVE, one_line
+from harness import EXIT_CONFIGURATION, PYTHON, REPRIEVE, SAVER, one_line
 
 
 @pytest.fixture
@@ -107,3 +107,25 @@ def test_what_is_refused_leaves_nothing_behind(place, tree, what):
     one_line(result)
     assert no_scratch(place) and not (place.path / "escaped").exists()
     assert place.snapshots() == []
+
+
+@pytest.mark.parametrize("verb", ["import", "save"])
+@pytest.mark.parametrize("what", ["nothing", "only a link that leads out", "only an archive's directory"])
+def test_what_there_is_nothing_in_takes_no_job_over(place, verb, what):
+    """The claim of an attempt ends what a running job can publish: nothing is claimed for nothing."""
+    run = place.run(PYTHON, SAVER, "--on-signal", options=("--quiet-time", "200ms", "--checkpoint-signal", "USR1"))
+    run.wait_for_output("resumes")
+    source = place.path / "theirs"
+    source.mkdir()
+    if what == "only a link that leads out":
+        (source / "model").symlink_to("/etc/hostname")
+    elif what == "only an archive's directory":
+        (source / "empty").mkdir()
+        if verb == "import":
+            subprocess.run(["tar", "-C", source, "-cf", place.path / "theirs.tar", "."], check=True)
+            source = place.path / "theirs.tar"
+    result = place.verb(verb, source)
+    assert result.code in (1, EXIT_CONFIGURATION), result
+    one_line(result)
+    assert place.verb("report", "--json").json["total"]["attempts"] == 1
+    assert place.query("checkpoint", "--pid", run.pid).code == 0 and "durable:" in run.err
