@@ -52,14 +52,14 @@ static void keep_always(const struct snapshot_info *items, size_t count, unsigne
 
 /* --- the rules --- */
 
-/* Damaged, late and abandoned ones do not use up a place. */
-static void keep_last(
-	uint32_t most, const struct snapshot_info *items, size_t count, unsigned *reasons)
+/* Damaged and late ones do not use up a place. */
+static void keep_last(uint32_t most, enum snapshot_state line, const struct snapshot_info *items,
+	size_t count, unsigned *reasons)
 {
 	uint32_t kept = 0;
 
 	for (size_t i = 0; i < count && kept < most; i++) {
-		if (items[i].state != SNAPSHOT_GOOD)
+		if (items[i].state != line)
 			continue;
 		add(&reasons[i], KEEP_LAST);
 		kept++;
@@ -85,15 +85,15 @@ static void keep_within(int64_t within_ms, int64_t now_ms, const struct snapshot
 }
 
 /* The first of each stretch of so many steps, so that what was kept once is kept again at the next look. */
-static void keep_every(
-	int64_t steps, const struct snapshot_info *items, size_t count, unsigned *reasons)
+static void keep_every(int64_t steps, enum snapshot_state line, const struct snapshot_info *items,
+	size_t count, unsigned *reasons)
 {
 	int64_t stretch = -1;
 
 	for (size_t i = count; i > 0; i--) {
 		const struct snapshot_info *item = &items[i - 1];
 
-		if (item->state != SNAPSHOT_GOOD || item->step < 0 || item->step / steps <= stretch)
+		if (item->state != line || item->step < 0 || item->step / steps <= stretch)
 			continue;
 		stretch = item->step / steps;
 		add(&reasons[i - 1], KEEP_EVERY);
@@ -112,14 +112,19 @@ static void keep_tags(const struct forget_policy *policy, const struct snapshot_
 void retention_decide(const struct forget_policy *policy, const struct snapshot_info *items,
 	size_t count, int64_t now_ms, unsigned *reasons)
 {
+	/* What the user has turned away from is counted by itself: the first commit of a new line must not be the end of the whole old one. */
+	static const enum snapshot_state lines[] = {SNAPSHOT_GOOD, SNAPSHOT_ABANDONED};
+
 	memset(reasons, 0, count * sizeof(*reasons));
 	keep_always(items, count, reasons);
-	if (policy->keep_last > 0)
-		keep_last(policy->keep_last, items, count, reasons);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (policy->keep_last > 0)
+			keep_last(policy->keep_last, lines[i], items, count, reasons);
+		if (policy->keep_every > 0)
+			keep_every(policy->keep_every, lines[i], items, count, reasons);
+	}
 	if (policy->keep_within_ms > 0)
 		keep_within(policy->keep_within_ms, now_ms, items, count, reasons);
-	if (policy->keep_every > 0)
-		keep_every(policy->keep_every, items, count, reasons);
 	keep_tags(policy, items, count, reasons);
 }
 

@@ -421,7 +421,8 @@ const char *keep_reason_name(enum keep_reason reason); /* "newest", "last", ... 
 
 /* A snapshot is kept if any rule keeps it. A policy without a rule keeps nothing but what is always kept. */
 struct forget_policy {
-	uint32_t keep_last; /* so many good ones, the newest; 0: no such rule */
+	uint32_t
+		keep_last; /* so many good ones, the newest, and as many abandoned ones; 0: no such rule */
 	int64_t keep_within_ms; /* no older than that, seen from the newest one or from now, whatever is earlier; 0 */
 	int64_t keep_every;           /* the first good one of every so many steps; 0 */
 	const char *const *keep_tags; /* borrowed */

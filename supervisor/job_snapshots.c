@@ -109,6 +109,16 @@ json_t *job_status(const struct job *job)
 
 /* --- retention --- */
 
+/* Once: from then on about as many go as come. */
+static void tell_of_forgetting(struct job *job, const struct forget_result *result)
+{
+	if (job->told_of_forgetting || result->forgotten == 0)
+		return;
+	job->told_of_forgetting = true;
+	log_note("forgot %u snapshot%s that no --keep rule keeps; %u %s left", result->forgotten,
+		result->forgotten == 1 ? "" : "s", result->kept, result->kept == 1 ? "is" : "are");
+}
+
 static void tended(
 	void *arg, bool worked, const struct forget_result *result, const struct err *err)
 {
@@ -117,6 +127,7 @@ static void tended(
 	if (worked && (result->forgotten > 0 || result->swept.packs_removed > 0)) {
 		log_debug("forgot %u snapshots, freed %llu bytes", result->forgotten,
 			(unsigned long long)result->swept.bytes_removed);
+		tell_of_forgetting(job, result);
 		events_add(&job->events, "forgot", "{s:i, s:i, s:I}", "snapshots",
 			(int)result->forgotten, "kept", (int)result->kept, "bytes_freed",
 			(json_int_t)result->swept.bytes_removed);

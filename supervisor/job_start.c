@@ -95,8 +95,12 @@ static void tell_of_resume(struct job *job)
 	if (resume->step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)resume->step);
 	if (resume->kind == RESUME_FRESH)
-		log_note("job %s, attempt %u: nothing to resume from, it begins afresh (store %s)",
-			job->name.text, resume->attempt.number, job->store);
+		log_note("job %s, attempt %u: %s (store %s)", job->name.text,
+			resume->attempt.number,
+			job->options->restore == RESTORE_NONE
+				? "it begins afresh, as --restore none says"
+				: "nothing to resume from, it begins afresh",
+			job->store);
 	else if (resume->kind == RESUME_KEPT)
 		log_note("job %s, attempt %u: goes on from what lies in %s%s", job->name.text,
 			resume->attempt.number, job->workspace.directory, step);

@@ -224,3 +224,15 @@ def test_short_work_says_nothing_of_its_progress(place):
 def place_command(place, verb):
     from harness import REPRIEVE
     return f"{REPRIEVE} {verb} --store {place.store} --job {place.job}"
+
+
+def test_a_run_that_begins_afresh_keeps_the_earlier_line(place):
+    """What `--restore none` leaves behind is counted by itself: not all of it goes with the first commit."""
+    earlier = [save(place) for _ in range(3)]
+    place.directory = place.path / "new"
+    run = place.run(*trainer(place, "--every", "3", "--steps", "3"), options=(*QUICK, "--rerun", "--restore", "none", "--keep-last", "2"))
+    assert run.wait() == 0, run
+    assert "it begins afresh, as --restore none says" in run.err and "nothing to resume from" not in run.err
+    left = place.snapshots()
+    assert [snapshot["id"] for snapshot in left if snapshot["state"] == "abandoned"] == earlier[:0:-1]
+    assert [snapshot["state"] for snapshot in left].count("good") >= 1
