@@ -249,6 +249,9 @@ struct take_result {
 	uint64_t bytes_sent_before; /* of these: when the call began it was there already */
 	uint32_t chunks_sent;
 	uint32_t chunks_kept; /* already there */
+	uint32_t left_out;    /* what is neither file nor directory nor a link that stays inside */
+	char left_out_path[512];   /* the first of these by name, */
+	const char *left_out_what; /* and what it is: "a socket"; static, NULL: none */
 };
 
 /*

@@ -193,7 +193,11 @@ static int finish(
 		.bytes_sent_before = taking->bytes_before,
 		.chunks_sent = atomic_load(&packing->chunks_sent),
 		.chunks_kept = atomic_load(&packing->chunks_kept),
+		.left_out = tree->left_out,
+		.left_out_what = tree->left_out_what,
 	};
+	if (tree->left_out_path)
+		text_set(result->left_out_path, sizeof(result->left_out_path), tree->left_out_path);
 	return 0;
 }
 
@@ -202,6 +206,9 @@ static int check_has_file(const struct tree *tree, struct err *err)
 	for (size_t i = 0; i < tree->count; i++)
 		if (tree->items[i].entry.type == ENTRY_FILE)
 			return 0;
+	if (tree->left_out_path)
+		return err_set(err, ERR_NOT_FOUND, "there is no file in %s: %s is %s", tree->root,
+			tree->left_out_path, tree->left_out_what);
 	return err_set(err, ERR_NOT_FOUND, "there is no file in %s", tree->root);
 }
 

@@ -28,6 +28,7 @@ void tree_release(struct tree *tree)
 		close(tree->root_fd);
 	free(tree->items);
 	free(tree->root);
+	free(tree->left_out_path);
 	*tree = (struct tree){.root_fd = -1};
 }
 

@@ -25,7 +25,9 @@ struct tree {
 	uint32_t root_mode;
 	struct tree_item *items; /* sorted by path */
 	size_t count;
-	uint32_t left_out; /* sockets, devices, links that lead out */
+	uint32_t left_out;         /* sockets, devices, links that lead out */
+	char *left_out_path;       /* the first of them by name; NULL: none */
+	const char *left_out_what; /* and what it is: "a socket" */
 };
 
 /*

@@ -67,6 +67,16 @@ static char *portable_target(const struct walk *walk, const char *path, const ch
 	return entry_target_between(path, resolved + length + 1);
 }
 
+static void leave_out(struct tree *tree, const char *path, const char *what)
+{
+	tree->left_out++;
+	if (tree->left_out_path && strcmp(tree->left_out_path, path) < 0)
+		return;
+	free(tree->left_out_path);
+	tree->left_out_path = text_copy(path);
+	tree->left_out_what = what;
+}
+
 static void note_symlink(struct walk *walk, const char *path, struct archive_entry *entry)
 {
 	const char *target = archive_entry_symlink(entry);
@@ -74,7 +84,7 @@ static void note_symlink(struct walk *walk, const char *path, struct archive_ent
 	struct tree_item *item;
 
 	if (!portable) {
-		walk->tree->left_out++;
+		leave_out(walk->tree, path, "a symbolic link that leads out of it");
 		return;
 	}
 	item = add_item(walk->tree, path, ENTRY_SYMLINK);
@@ -118,8 +128,14 @@ static int note(
 		if (archive_read_disk_descend(disk) < ARCHIVE_WARN)
 			return err_os(err, archive_errno(disk), "%s", full);
 		return 0;
+	case AE_IFIFO:
+		leave_out(walk->tree, path, "a FIFO");
+		return 0;
+	case AE_IFSOCK:
+		leave_out(walk->tree, path, "a socket");
+		return 0;
 	default:
-		walk->tree->left_out++;
+		leave_out(walk->tree, path, "a device");
 		return 0;
 	}
 }

@@ -161,7 +161,7 @@ struct job {
 	int64_t durable_ms; /* when what is durable was complete, or the restored checkpoint was put in place; 0: nothing is */
 	struct recovery_point point;
 	struct timer point_timer;
-	bool told_of_forgetting;
+	bool told_of_forgetting, told_of_left_out, told_of_log;
 	int64_t upload_ms; /* from seal to commit, last time; -1 */
 	bool any_sealed;
 	bool store_failing;  /* said once per outage */

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "left_out.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,19 @@ static void retry(struct timer *timer)
 		job_flush(job);
 }
 
+/* Each once: most jobs have the same in all of their checkpoints. */
+static void tell_of_what_is_missing(struct job *job, const struct snapshot_report *report)
+{
+	if (!job->told_of_left_out)
+		left_out_tell(&report->result, job->workspace.directory);
+	job->told_of_left_out |= report->result.left_out > 0;
+	if (report->log[0] && !job->told_of_log)
+		log_note("logs like %s in %s are no part of the snapshots: they stay on this "
+			 "machine",
+			report->log, job->workspace.directory);
+	job->told_of_log |= report->log[0] != '\0';
+}
+
 static void became_durable(struct job *job, const struct snapshot_report *report)
 {
 	const struct notice *stop = notices_stop(&job->notices);
@@ -215,6 +229,7 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 		log_note("the store works again");
 	job->store_failing = false;
 	log_note("durable: %s%s, %s (%s written) in %s%s", id, step, size, sent, time, spare);
+	tell_of_what_is_missing(job, report);
 	events_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:s}", "id", id, "step",
 		step_value, "files", (int)report->result.files, "bytes",
 		(json_int_t)report->result.bytes, "bytes_sent",

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "left_out.h"
 #include "progress.h"
 
 #include <stdio.h>
@@ -73,6 +74,7 @@ int saving_run(struct query *query, const struct saving *saving, const char *wor
 	attempt_release(&attempt);
 	if (status < 0)
 		return query_failed(query, &err);
+	left_out_tell(&result, saving->directory);
 	report(query, word, request.id, &result, clock_monotonic_ms() - began);
 	return 0;
 }

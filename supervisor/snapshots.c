@@ -113,6 +113,16 @@ static bool is_torn(void *arg, const char *path)
 	       profile_is_temporary(run->owner->options.profile, path);
 }
 
+/* Of the take alone: notes a log as well. */
+static bool exclude(void *arg, const char *path)
+{
+	struct run *run = arg;
+
+	if (run_log_matches(path) && !run->report.log[0])
+		text_set(run->report.log, sizeof(run->report.log), path);
+	return is_torn(arg, path);
+}
+
 static void answer(void *arg)
 {
 	struct run *run = arg;
@@ -205,7 +215,7 @@ static void work(void *arg)
 		.step = run->report.sealed.step,
 		.about = options->about,
 		.progress = told,
-		.exclude = is_torn,
+		.exclude = exclude,
 		.frozen = frozen,
 		.arg = run,
 	};

@@ -31,6 +31,7 @@ struct snapshot_report {
 	struct sealed sealed;
 	struct snapshot_id id;
 	struct take_result result;
+	char log[256];   /* a log that stays where it is; "" none */
 	int64_t took_ms; /* from the start of the work to the commit */
 };
 

@@ -110,6 +110,16 @@ def test_what_is_refused_leaves_nothing_behind(place, tree, what):
 
 
 @pytest.mark.parametrize("verb", ["import", "save"])
+def test_what_a_snapshot_cannot_hold_is_said(place, tree, verb):
+    os.mkfifo(tree / "pipe")
+    (tree / "dataset").symlink_to("/etc")
+    result = place.verb(verb, tree)
+    assert result.code == 0, result
+    line = one_line(result)
+    assert "dataset" in line and "a symbolic link that leads out of it" in line and "NOT in the snapshot (and 1 more)" in line
+
+
+@pytest.mark.parametrize("verb", ["import", "save"])
 @pytest.mark.parametrize("what", ["nothing", "only a link that leads out", "only an archive's directory"])
 def test_what_there_is_nothing_in_takes_no_job_over(place, verb, what):
     """The claim of an attempt ends what a running job can publish: nothing is claimed for nothing."""

@@ -581,3 +581,14 @@ def test_a_preempted_job_leaves_no_process_behind(place, tmp_path):
     assert run.wait(LIMIT) == 75
     mine = [pid for pid in group if is_alive(pid) and str(place.path).encode() in command_line(pid)]
     assert mine == []
+
+
+def test_what_a_snapshot_cannot_hold_is_said_once(place):
+    place.directory.mkdir()
+    (place.directory / "dataset").symlink_to("/etc")
+    run = place.run("sh", "-c", "cd \"$0\"; echo loss > train.log; for i in 1 2 3; do echo $i > step_$i; sleep 0.7; done", place.directory,
+                    options=QUICK)
+    assert run.wait() == 0, run
+    assert len(run.events("durable")) > 1, run
+    assert run.err.count("dataset in ") == 1 and run.err.count("is a symbolic link that leads out of it, and is NOT in the snapshot:") == 1
+    assert run.err.count("logs like train.log in ") == 1
