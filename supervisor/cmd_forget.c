@@ -231,6 +231,9 @@ int cmd_forget(int argc, char **argv)
 	request.sweep_age_ms = options.sweep_age_ms;
 	if (storage_forget(query.storage, &request, &result, NULL, &err) < 0)
 		return query_failed(&query, &err);
+	code = result.kept + result.forgotten == 0 ? query_check_job(&query) : -1;
+	if (code >= 0)
+		return code;
 	if (query.json)
 		report_json(&listing, &result);
 	else

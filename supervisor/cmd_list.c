@@ -143,6 +143,9 @@ int cmd_list(int argc, char **argv)
 	if (storage_list(query.storage, &list, NULL, &err) < 0 ||
 		storage_size(query.storage, &bytes, NULL, &err) < 0)
 		return query_failed(&query, &err);
+	code = list.count == 0 ? query_check_job(&query) : -1;
+	if (code >= 0)
+		return code;
 	if (price < 0)
 		price = price_of_store(query.store);
 	if (query.json) {

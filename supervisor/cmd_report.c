@@ -258,6 +258,7 @@ static void say_job(struct report *report, const char *job, const struct account
 	printf("\n");
 }
 
+/* 0, or the exit code, -1 with err. */
 static int report_job(
 	struct report *report, struct storage *storage, const char *job, struct err *err)
 {
@@ -268,6 +269,12 @@ static int report_job(
 
 	if (storage_history(storage, ATTEMPTS_MOST, &history, NULL, err) < 0)
 		return -1;
+	if (history.count == 0 && !report->wishes->all) {
+		int code = query_check_job(report->query);
+
+		if (code >= 0)
+			return code;
+	}
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
 	if (read_accounts(storage, &history, accounts, err) < 0)
 		return -1;
@@ -334,11 +341,11 @@ int cmd_report(int argc, char **argv)
 	result = wishes.all ? report_all(&report, &err)
 			    : report_job(&report, query.storage, query.job, &err);
 	if (result < 0)
-		code = query_failed(&query, &err);
-	else
+		result = query_failed(&query, &err);
+	else if (result == 0)
 		finish(&report);
 	for (size_t i = 0; i < report.count; i++)
 		free(report.groups[i].name);
 	free(report.groups);
-	return result < 0 ? code : 0;
+	return result;
 }

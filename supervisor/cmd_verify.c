@@ -68,14 +68,24 @@ int cmd_verify(int argc, char **argv)
 		json_decref(findings.list);
 		return query_snapshot_failed(&query, id, &err);
 	}
+	code = snapshots == 0 ? query_check_job(&query) : -1;
+	if (code >= 0) {
+		json_decref(findings.list);
+		return code;
+	}
 	if (query.json)
 		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", query.store, "job", query.job,
 				   "snapshots", (int)snapshots, "damages", findings.list),
 			true);
 	else {
 		json_decref(findings.list);
-		printf("%u snapshot%s of job %s read: %s\n", snapshots, snapshots == 1 ? "" : "s",
-			query.job, damages ? "damage was found" : "every byte is what was saved");
+		if (snapshots == 0)
+			printf("job %s has no snapshots in %s: there is nothing to verify\n",
+				query.job, query.store);
+		else
+			printf("%u snapshot%s of job %s read: %s\n", snapshots,
+				snapshots == 1 ? "" : "s", query.job,
+				damages ? "damage was found" : "every byte is what was saved");
 	}
 	return damages ? EXIT_FAILURE : 0;
 }

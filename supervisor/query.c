@@ -19,6 +19,7 @@ static int usage_error(const char *verb, const char *what, const char *word)
 	return EXIT_USAGE;
 }
 
+#define NAMES_MOST 5 /* of jobs, in one line */
 #define OWN_OPTIONS_MOST 16
 #define OWN_OPTION 1000 /* what getopt_long() gives for the first of a verb's own */
 
@@ -171,17 +172,50 @@ int query_failed(const struct query *query, const struct err *err)
 		       : EXIT_FAILURE;
 }
 
+/* The first few names are the help: a name that is not there is a mistyped one, mostly. */
+int query_check_job(const struct query *query)
+{
+	auto_free char *names = text_copy("");
+	struct storage_jobs jobs = {0};
+	struct err err;
+	int code = EXIT_CONFIGURATION;
+
+	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
+		return query_failed(query, &err);
+	for (size_t i = 0; i < jobs.count; i++) {
+		if (text_equal(jobs.names[i], query->job))
+			code = -1;
+		if (i < NAMES_MOST) {
+			char *more = text_format(
+				"%s%s%s", names, i > 0 ? ", " : ": it has ", jobs.names[i]);
+
+			free(names);
+			names = more;
+		}
+	}
+	if (code >= 0)
+		log_error("%s has no job %s%s%s", query->store, query->job,
+			jobs.count > 0 ? names : ", nor any other yet",
+			jobs.count > NAMES_MOST ? ", ..." : "");
+	storage_jobs_release(&jobs);
+	return code;
+}
+
 int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err)
 {
 	auto_json json_t *body = NULL;
 	char text[SNAPSHOT_ID_TEXT];
 	struct err second = {0};
+	int code;
 
 	/* Not found may also be something else that the call needed. */
 	if (err->kind != ERR_NOT_FOUND ||
 		storage_show(query->storage, id, &body, NULL, &second) == 0 ||
 		second.kind != ERR_NOT_FOUND)
 		return query_failed(query, err);
+	code = query_check_job(query);
+	if (code >= 0)
+		return code;
 	log_error("job %s has no snapshot %s in %s: `reprieve list` shows those that there are",
 		query->job, snapshot_id_format(id, text), query->store);
 	return EXIT_FAILURE;
@@ -284,6 +318,7 @@ int query_snapshot(struct query *query, const char *word, struct snapshot_id *id
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	struct err err;
+	int code;
 
 	if (snapshot_id_parse(word, id))
 		return -1;
@@ -300,6 +335,9 @@ int query_snapshot(struct query *query, const char *word, struct snapshot_id *id
 		*id = list.items[i].id;
 		return -1;
 	}
+	code = list.count == 0 ? query_check_job(query) : -1;
+	if (code >= 0)
+		return code;
 	log_error("job %s has no good snapshot in %s", query->job, query->store);
 	return EXIT_FAILURE;
 }

@@ -54,6 +54,9 @@ int query_failed(const struct query *query, const struct err *err);
 /* The same for a call about one snapshot: one that is not there is said as such. */
 int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err);
 
+/* Of a job of which nothing was found: is it in the store at all? Says which there are if not. Returns -1 to go on, else the exit code. */
+int query_check_job(const struct query *query);
+
 /* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
 int query_snapshot(struct query *query, const char *word, struct snapshot_id *id);
 

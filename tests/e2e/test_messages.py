@@ -34,6 +34,24 @@ def test_a_snapshot_that_is_not_there(saved, verb):
     assert "000099-000001" in line and ".json" not in line
 
 
+@pytest.mark.parametrize("verb", [*LOOKS, "report"])
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["people", "json"])
+def test_a_job_that_is_not_there(saved, verb, json):
+    json = [] if verb == "export" else json
+    result = saved.query(verb, *LOOKS.get(verb, []), "--store", saved.store, "--job", "jbo", *json)
+    assert result.code == EXIT_CONFIGURATION and result.out == "", result
+    assert "has no job jbo: it has job" in one_line(result)
+
+
+def test_a_job_without_snapshots_is_no_mistake(place):
+    assert place.query("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, *OFTEN, "--", "true").code == 0
+    assert "nothing to verify" in place.verb("verify").out
+    for verb in ("list", "verify", "report"):
+        assert place.verb(verb).code == 0
+    assert place.verb("forget", "--keep-last", "1").code == 0
+    assert place.verb("report", "--json").json["total"]["attempts"] == 1
+
+
 def test_a_directory_that_cannot_be_made_is_not_called_a_snapshot(saved):
     result = saved.verb("restore", "latest", "/proc/no/such/place")
     assert result.code != 0 and "/proc/no" in one_line(result) and "has no snapshot" not in result.err
