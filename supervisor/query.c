@@ -201,6 +201,26 @@ int query_check_job(const struct query *query)
 	return code;
 }
 
+/* A list only sees what is missing or cut short: the damaged one may be the latest again when this is tried once more. "" if there is
+ * none. The caller frees. */
+static char *one_before(const struct query *query, struct snapshot_id damaged)
+{
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	const char *target = query->word_count > 1 ? query->words[1] : "";
+	char id[SNAPSHOT_ID_TEXT];
+
+	if (storage_list(query->storage, &list, NULL, NULL) < 0)
+		return text_copy("");
+	for (size_t i = 0; i < list.count; i++)
+		if (list.items[i].state == SNAPSHOT_GOOD &&
+			snapshot_id_compare(list.items[i].id, damaged) < 0)
+			return text_format("; the good one before it: `reprieve %s %s%s%s --store "
+					   "%s --job %s`",
+				query->verb, snapshot_id_format(list.items[i].id, id),
+				target[0] ? " " : "", target, query->store, query->job);
+	return text_copy("");
+}
+
 int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err)
 {
 	auto_json json_t *body = NULL;
@@ -208,6 +228,12 @@ int query_snapshot_failed(const struct query *query, struct snapshot_id id, cons
 	struct err second = {0};
 	int code;
 
+	if (err->kind == ERR_CORRUPT) {
+		auto_free char *before = one_before(query, id);
+
+		log_error("%s%s", err->text, before);
+		return EXIT_FAILURE;
+	}
 	/* Not found may also be something else that the call needed. */
 	if (err->kind != ERR_NOT_FOUND ||
 		storage_show(query->storage, id, &body, NULL, &second) == 0 ||
@@ -280,8 +306,9 @@ int query_begin_with(
 	struct err err;
 	int code;
 
-	*query = (struct query){
-		.store = variable("REPRIEVE_STORE"), .job = variable("REPRIEVE_JOB")};
+	*query = (struct query){.verb = argv[0],
+		.store = variable("REPRIEVE_STORE"),
+		.job = variable("REPRIEVE_JOB")};
 	if (usage->moves && transfer_read_environment(&query->transfer, &err) < 0)
 		return query_failed(query, &err);
 	code = parse(argc, argv, usage, arg, query);

@@ -12,6 +12,7 @@ struct query {
 	const char *store; /* URL, from --store, REPRIEVE_STORE or the default */
 	const char *job;   /* from --job or REPRIEVE_JOB; else the only one that the store holds */
 	bool json;
+	const char *verb;
 	char **words; /* what is left: IDs, directories; NULL-terminated */
 	int word_count;
 	struct storage *storage;
@@ -51,7 +52,7 @@ void query_end(struct query *query);
 /* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in the configuration, 1 otherwise. */
 int query_failed(const struct query *query, const struct err *err);
 
-/* The same for a call about one snapshot: one that is not there is said as such. */
+/* The same for a call about one snapshot: one that is not there is said as such, and of a damaged one the good one before it. */
 int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err);
 
 /* Of a job of which nothing was found: is it in the store at all? Says which there are if not. Returns -1 to go on, else the exit code. */

@@ -98,6 +98,18 @@ def test_it_is_not_restored_by_hand_either(two, kind):
     assert (target / "step-000001" / "data").stat().st_size == SIZE
 
 
+@pytest.mark.parametrize("verb", ["restore", "export"])
+def test_the_latest_by_hand_names_the_good_one_before_it(two, verb):
+    damage.flip(pack_of(two, two.newer), 5000)
+    target = two.path / "by-hand"
+    result = two.verb(verb, "latest", target)
+    assert result.code == 1 and len(result.err.splitlines()) == 1, result
+    command = result.err.split("the good one before it: `")[1].split("`")[0]
+    assert command.startswith(f"reprieve {verb} {two.older} {target} ")
+    assert two.query(*command.split()[1:]).code == 0
+    assert target.exists()
+
+
 def test_all_is_well_without_damage(two):
     """The control: without it, every test above could pass because nothing works."""
     assert two.verb("verify").code == 0
