@@ -7,10 +7,12 @@
 #include "base/workers.h"
 #include "store.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PIECE ((size_t)8 << 20)
 #define CONNECTIONS 8
@@ -229,6 +231,42 @@ static void measure_both(struct probing *probing, uint64_t bytes)
 	free(probing->data);
 }
 
+/* --- directories --- */
+
+/* Of a directory's store: where temporary files go. The caller frees. */
+static char *temporaries_of(const char *url)
+{
+	auto_free char *root = text_copy(url + strlen("file://"));
+
+	while (text_ends(root, "/"))
+		root[strlen(root) - 1] = '\0';
+	return text_format("%s/tmp", root);
+}
+
+static void cut_name(char *path)
+{
+	*strrchr(path, '/') = '\0';
+}
+
+/* How much of a path is there. */
+static size_t there(const char *path)
+{
+	auto_free char *part = text_copy(path);
+
+	while (part[0] && !file_exists(part))
+		cut_name(part);
+	return strlen(part);
+}
+
+/* Whoever uses one of them meanwhile has something in it, or makes it again. */
+static void remove_made(const char *path, size_t before)
+{
+	auto_free char *part = text_copy(path);
+
+	while (strlen(part) > before && (rmdir(part) == 0 || errno == ENOENT))
+		cut_name(part);
+}
+
 /* --- all of it --- */
 
 static void ask_backend(struct probing *probing)
@@ -244,8 +282,8 @@ static void ask_backend(struct probing *probing)
 	probing->probe->skew_ms = health.skew_ms;
 }
 
-int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, struct cancel *cancel,
-	struct err *err)
+static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
+	struct cancel *cancel, struct err *err)
 {
 	auto_(store_close) struct store *store = NULL;
 	struct probing probing = {.probe = probe, .cancel = cancel};
@@ -253,7 +291,6 @@ int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, st
 	struct err own = {0};
 	int opened;
 
-	*probe = (struct store_probe){0};
 	opened = store_open(url, true, false, &store, cancel, &own);
 	probing.store = store;
 	note(&probing, PROBE_OPEN, began, opened, &own);
@@ -273,4 +310,22 @@ int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, st
 		measure_both(&probing, bytes);
 	ask_backend(&probing);
 	return cancel_check(cancel, err);
+}
+
+int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, struct cancel *cancel,
+	struct err *err)
+{
+	auto_free char *temporaries = NULL;
+	size_t before;
+	int result;
+
+	*probe = (struct store_probe){0};
+	if (!text_starts(url, "file:///"))
+		return probe_all(url, bytes, probe, cancel, err);
+	temporaries = temporaries_of(url);
+	before = there(temporaries);
+	probe->made = before + strlen("/tmp") < strlen(temporaries);
+	result = probe_all(url, bytes, probe, cancel, err);
+	remove_made(temporaries, before);
+	return result;
 }

@@ -519,7 +519,8 @@ struct probe_answer {
 
 struct store_probe {
 	struct probe_answer steps[PROBE_STEPS];
-	char description[512];  /* where requests go and with whose credentials; "" unknown */
+	char description[512]; /* where requests go and with whose credentials; "" unknown */
+	bool made; /* the directory was not there: it was made for this, and is gone again */
 	bool if_absent_guessed; /* works only by looking first */
 	bool skew_known;
 	int64_t skew_ms;  /* the server's clock minus ours */

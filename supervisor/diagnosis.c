@@ -95,6 +95,11 @@ static void judge_open(
 
 	if (answer->worked) {
 		say(row, "%s%s%s", url, probe->description[0] ? ": " : "", probe->description);
+		if (!probe->made)
+			return;
+		row->level = DIAGNOSIS_WARN;
+		say(row, "%s: there is no such directory yet; a run makes it", url);
+		advise(row, "see that this is the right place, and that a share is mounted there");
 		return;
 	}
 	say(row, "%s", answer->err.text);

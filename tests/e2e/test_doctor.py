@@ -20,7 +20,18 @@ def files_in(path):
     return [found for found in path.rglob("*") if found.is_file()]
 
 
+def test_a_directory_that_is_not_there_is_said_and_not_left_behind(place):
+    result = doctor(place, store=f"file://{place.path}/a/b/")
+    assert result.code == 0 and "\nwarn  store" in result.out and "no such directory yet" in result.out, result
+    assert "\nok    delete" in result.out, result
+    assert not (place.path / "a").exists()
+    (place.path / "a").mkdir()
+    assert "no such directory" not in doctor(place, store=f"file://{place.path}/a").out
+    assert list((place.path / "a").iterdir()) == []
+
+
 def test_a_sound_store(place):
+    place.store_path.mkdir()
     result = doctor(place, "--json")
     assert result.code == 0, result
     report = result.json

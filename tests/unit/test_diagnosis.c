@@ -196,6 +196,11 @@ static void test_what_was_not_tried_is_not_said(void **state)
 	assert_int_equal(find(&diagnosis, "race")->level, DIAGNOSIS_WARN);
 	assert_int_equal(find(&diagnosis, "age")->level, DIAGNOSIS_WARN);
 	assert_null(find(&diagnosis, "fit"));
+	probe = sound();
+	probe.made = true;
+	diagnosis_of_store(&probe, "file:///mnt/shaer", 0, &diagnosis);
+	assert_int_equal(find(&diagnosis, "store")->level, DIAGNOSIS_WARN);
+	assert_non_null(strstr(find(&diagnosis, "store")->text, "no such directory yet"));
 }
 
 int main(void)
