@@ -108,14 +108,31 @@ def test_drill(shell):
     assert "PASS" in out and "FAIL" not in out
 
 
+def verbs_of(program):
+    listed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"^  ([a-z]+)  +\S", listed, re.M))
+
+
 def test_every_verb_and_file_that_it_names_is_there(program):
     text = README.read_text()
     words = set(re.findall(r"`([a-z]+)`", text.split("## Commands")[1].split("## What it is not")[0].split("`--json`")[0]))
-    listed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    verbs = set(re.findall(r"^  ([a-z]+)  +\S", listed, re.M))
-    assert verbs and verbs == words
+    assert words and verbs_of(program) == words
     for name in re.findall(r"\./((?:tests|examples|storage|supervisor)/[\w./]+)", text):
         assert (ROOT / name).exists(), name
+
+
+def test_the_synopsis_has_every_verb_and_all_that_is_explained(program):
+    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
+    synopsis = manual.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
+    found = set()
+    for line in re.findall(r"^\.Nm\n\.Cm (.*)$", synopsis, re.M):
+        before = "explain " if line.startswith("explain ") else ""
+        found |= {before + word for word in line.removeprefix(before).split(" | ")}
+    shown = subprocess.run([program, "explain", "--help"], capture_output=True, text=True, check=True).stdout
+    explained = {f"explain {word}" for words in re.findall(r"reprieve explain ([a-z]+(?: \| [a-z]+)*)", shown.split("Usage:")[1])
+                 for word in words.split(" | ")}
+    assert {"explain exit", "explain python"} < explained
+    assert found == verbs_of(program) - {"explain"} | explained
 
 
 def test_the_manual_has_every_option_of_run(program):
