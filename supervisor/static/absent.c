@@ -1,6 +1,7 @@
 /*
- * For the static build alone: functions that Debian's archives refer to, and of whose libraries there is no archive (krb5, p11-kit of
- * GnuTLS, SASL of LDAP) or which would drag in more than all the rest (ICU). Nothing of ours leads to them.
+ * For the static build alone: functions that Debian's and Ubuntu's archives refer to, and of whose libraries there is no archive (krb5,
+ * p11-kit of GnuTLS, SASL of LDAP), which would drag in more than all the rest (ICU), or which differ between the two (SSH). Nothing
+ * of ours leads to them.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -46,6 +47,32 @@ void gnutls_global_deinit(void)
 
 const void *const GSS_C_NT_HOSTBASED_SERVICE = NULL;
 
+/* Called as curl starts and ends. */
+int libssh2_init(int flags);
+void libssh2_exit(void);
+int ssh_init(void);
+int ssh_finalize(void);
+
+int libssh2_init(int flags)
+{
+	(void)flags;
+	return 0;
+}
+
+void libssh2_exit(void)
+{
+}
+
+int ssh_init(void)
+{
+	return 0;
+}
+
+int ssh_finalize(void)
+{
+	return 0;
+}
+
 /* clang-format off */
 #define ABSENT(name) _Noreturn void name(void); _Noreturn void name(void) { absent(#name); }
 
@@ -60,6 +87,45 @@ ABSENT(ldap_url_parse)
 /* RTMP, likewise. */
 ABSENT(RTMP_Alloc) ABSENT(RTMP_Close) ABSENT(RTMP_Connect1) ABSENT(RTMP_ConnectStream) ABSENT(RTMP_Free)
 ABSENT(RTMP_Init) ABSENT(RTMP_Read) ABSENT(RTMP_SetBufferMS) ABSENT(RTMP_SetupURL) ABSENT(RTMP_Write)
+
+/* SSH, likewise. Debian 12's curl is built with libssh2, Ubuntu 24.04's with libssh. */
+ABSENT(libssh2_agent_connect) ABSENT(libssh2_agent_disconnect) ABSENT(libssh2_agent_free)
+ABSENT(libssh2_agent_get_identity) ABSENT(libssh2_agent_init) ABSENT(libssh2_agent_list_identities)
+ABSENT(libssh2_agent_userauth) ABSENT(libssh2_channel_free) ABSENT(libssh2_channel_read_ex)
+ABSENT(libssh2_channel_send_eof) ABSENT(libssh2_channel_wait_closed) ABSENT(libssh2_channel_wait_eof)
+ABSENT(libssh2_channel_write_ex) ABSENT(libssh2_hostkey_hash) ABSENT(libssh2_knownhost_add)
+ABSENT(libssh2_knownhost_checkp) ABSENT(libssh2_knownhost_del) ABSENT(libssh2_knownhost_free)
+ABSENT(libssh2_knownhost_get) ABSENT(libssh2_knownhost_init) ABSENT(libssh2_knownhost_readfile)
+ABSENT(libssh2_knownhost_writefile) ABSENT(libssh2_scp_recv2) ABSENT(libssh2_scp_send64)
+ABSENT(libssh2_session_abstract) ABSENT(libssh2_session_block_directions) ABSENT(libssh2_session_callback_set)
+ABSENT(libssh2_session_disconnect_ex) ABSENT(libssh2_session_flag) ABSENT(libssh2_session_free)
+ABSENT(libssh2_session_handshake) ABSENT(libssh2_session_hostkey) ABSENT(libssh2_session_init_ex)
+ABSENT(libssh2_session_last_errno) ABSENT(libssh2_session_last_error) ABSENT(libssh2_session_method_pref)
+ABSENT(libssh2_session_set_blocking) ABSENT(libssh2_sftp_close_handle) ABSENT(libssh2_sftp_init)
+ABSENT(libssh2_sftp_last_error) ABSENT(libssh2_sftp_mkdir_ex) ABSENT(libssh2_sftp_open_ex) ABSENT(libssh2_sftp_read)
+ABSENT(libssh2_sftp_readdir_ex) ABSENT(libssh2_sftp_rename_ex) ABSENT(libssh2_sftp_rmdir_ex)
+ABSENT(libssh2_sftp_seek64) ABSENT(libssh2_sftp_shutdown) ABSENT(libssh2_sftp_stat_ex) ABSENT(libssh2_sftp_statvfs)
+ABSENT(libssh2_sftp_symlink_ex) ABSENT(libssh2_sftp_unlink_ex) ABSENT(libssh2_sftp_write)
+ABSENT(libssh2_userauth_authenticated) ABSENT(libssh2_userauth_keyboard_interactive_ex) ABSENT(libssh2_userauth_list)
+ABSENT(libssh2_userauth_password_ex) ABSENT(libssh2_userauth_publickey_fromfile_ex) ABSENT(libssh2_version)
+
+ABSENT(sftp_async_read) ABSENT(sftp_async_read_begin) ABSENT(sftp_attributes_free) ABSENT(sftp_canonicalize_path)
+ABSENT(sftp_close) ABSENT(sftp_closedir) ABSENT(sftp_dir_eof) ABSENT(sftp_file_set_nonblocking) ABSENT(sftp_free)
+ABSENT(sftp_fstat) ABSENT(sftp_get_error) ABSENT(sftp_init) ABSENT(sftp_lstat) ABSENT(sftp_mkdir) ABSENT(sftp_new)
+ABSENT(sftp_open) ABSENT(sftp_opendir) ABSENT(sftp_readdir) ABSENT(sftp_readlink) ABSENT(sftp_rename)
+ABSENT(sftp_rmdir) ABSENT(sftp_seek64) ABSENT(sftp_setstat) ABSENT(sftp_stat) ABSENT(sftp_statvfs)
+ABSENT(sftp_statvfs_free) ABSENT(sftp_symlink) ABSENT(sftp_unlink) ABSENT(sftp_write) ABSENT(ssh_clean_pubkey_hash)
+ABSENT(ssh_connect) ABSENT(ssh_disconnect) ABSENT(ssh_free) ABSENT(ssh_get_error) ABSENT(ssh_get_error_code)
+ABSENT(ssh_get_poll_flags) ABSENT(ssh_get_publickey_hash) ABSENT(ssh_get_server_publickey) ABSENT(ssh_key_free)
+ABSENT(ssh_key_type) ABSENT(ssh_knownhosts_entry_free) ABSENT(ssh_new) ABSENT(ssh_options_parse_config)
+ABSENT(ssh_options_set) ABSENT(ssh_pki_export_pubkey_base64) ABSENT(ssh_pki_import_privkey_file)
+ABSENT(ssh_pki_import_pubkey_file) ABSENT(ssh_scp_close) ABSENT(ssh_scp_free) ABSENT(ssh_scp_init) ABSENT(ssh_scp_new)
+ABSENT(ssh_scp_pull_request) ABSENT(ssh_scp_push_file) ABSENT(ssh_scp_read) ABSENT(ssh_scp_request_get_size)
+ABSENT(ssh_scp_write) ABSENT(ssh_session_get_known_hosts_entry) ABSENT(ssh_session_update_known_hosts)
+ABSENT(ssh_set_blocking) ABSENT(ssh_string_free_char) ABSENT(ssh_userauth_gssapi) ABSENT(ssh_userauth_kbdint)
+ABSENT(ssh_userauth_kbdint_getnprompts) ABSENT(ssh_userauth_kbdint_setanswer) ABSENT(ssh_userauth_list)
+ABSENT(ssh_userauth_none) ABSENT(ssh_userauth_password) ABSENT(ssh_userauth_publickey)
+ABSENT(ssh_userauth_publickey_auto) ABSENT(ssh_userauth_try_publickey) ABSENT(ssh_version)
 
 /* Kerberos, for proxies and servers that want it. */
 ABSENT(gss_delete_sec_context) ABSENT(gss_display_name) ABSENT(gss_display_status) ABSENT(gss_import_name)

@@ -38,6 +38,32 @@ def test_the_stand_ins_for_icu_are_named_as_the_systems_icu(tmp_path, version):
     assert f"ucnv_open_{version}" in found and all(name.endswith(f"_{version}") for name in found), found
 
 
+# What lib/vssh/libssh.c of curl 8.5.0 calls: that of Ubuntu 24.04, where Debian 12's has libssh2.
+LIBSSH = """
+sftp_async_read sftp_async_read_begin sftp_attributes_free sftp_canonicalize_path sftp_close sftp_closedir sftp_dir_eof
+sftp_file_set_nonblocking sftp_free sftp_fstat sftp_get_error sftp_init sftp_lstat sftp_mkdir sftp_new sftp_open sftp_opendir sftp_readdir
+sftp_readlink sftp_rename sftp_rmdir sftp_seek64 sftp_setstat sftp_stat sftp_statvfs sftp_statvfs_free sftp_symlink sftp_unlink sftp_write
+ssh_clean_pubkey_hash ssh_connect ssh_disconnect ssh_free ssh_get_error ssh_get_poll_flags ssh_get_publickey_hash ssh_get_server_publickey
+ssh_key_free ssh_key_type ssh_knownhosts_entry_free ssh_new ssh_options_parse_config ssh_options_set ssh_pki_export_pubkey_base64
+ssh_pki_import_privkey_file ssh_pki_import_pubkey_file ssh_scp_close ssh_scp_free ssh_scp_init ssh_scp_new ssh_scp_pull_request
+ssh_scp_push_file ssh_scp_read ssh_scp_request_get_size ssh_scp_write ssh_session_get_known_hosts_entry ssh_session_update_known_hosts
+ssh_set_blocking ssh_string_free_char ssh_userauth_gssapi ssh_userauth_kbdint ssh_userauth_kbdint_getnprompts ssh_userauth_kbdint_setanswer
+ssh_userauth_list ssh_userauth_none ssh_userauth_password ssh_userauth_publickey ssh_userauth_publickey_auto ssh_userauth_try_publickey
+ssh_version
+""".split()
+
+
+def test_a_curl_that_was_built_with_libssh_links_and_starts(tmp_path):
+    calls = "\n".join(f"void {name}(void);" for name in LIBSSH)
+    table = ", ".join(LIBSSH)
+    program = tmp_path / "calls.c"
+    program.write_text(f"int ssh_init(void);\nint ssh_finalize(void);\n{calls}\nvoid (*const calls[])(void) = {{{table}}};\n"
+                       "int main(void) { return ssh_init() || ssh_finalize() || !calls[0]; }\n")
+    subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-o", tmp_path / "calls", program, ROOT / "supervisor" / "static" / "absent.c"],
+                   check=True, capture_output=True)
+    assert subprocess.run([tmp_path / "calls"]).returncode == 0
+
+
 def test_the_build_asks_which_icu_that_is(static_build):
     package = subprocess.run(["pkg-config", "--modversion", "icu-uc"], capture_output=True, text=True)
     if package.returncode:
