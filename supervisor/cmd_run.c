@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "job.h"
 #include "profile_options.h"
+#include "secret_words.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -73,8 +74,12 @@ static int dry_run(const struct job *job, const char *origin)
 	snapshot_list_release(&list);
 	storage_close(storage);
 	printf("command        ");
-	for (char **word = job->options->command; *word; word++)
-		printf(" %s", *word);
+	for (char **word = job->options->command; *word; word++) {
+		const char *before = word == job->options->command ? NULL : word[-1];
+		auto_free char *kept = secret_words_mask(before, *word);
+
+		printf(" %s", kept);
+	}
 	printf("\n");
 	return 0;
 }

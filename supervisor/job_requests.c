@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "secret_words.h"
 #include "signal_name.h"
 
 #include <signal.h>
@@ -147,6 +148,8 @@ static void asked(void *arg, const struct rank *ranks, size_t count, size_t expe
 	char buffer[SIGNAL_NAME_SIZE];
 	const char *name =
 		text_equal(how, "signal") ? signal_name_format(job->ask.signal, buffer) : NULL;
+	auto_free char *command =
+		job->ask.command ? secret_words_mask("-c", job->ask.command) : NULL;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
@@ -157,7 +160,7 @@ static void asked(void *arg, const struct rank *ranks, size_t count, size_t expe
 		log_note("asked for a checkpoint: raised the flag that %zu %s", expected,
 			expected == 1 ? "process polls" : "processes poll");
 	else if (!name)
-		log_note("asked for a checkpoint (%s)", job->ask.command);
+		log_note("asked for a checkpoint (%s)", command);
 	else if (count == 1)
 		log_note("asked process %d for a checkpoint (%s)", (int)ranks[0].pid, name);
 	else

@@ -1,4 +1,5 @@
 /* Up to the launch: the parts, the newest checkpoint in place, the child. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -6,6 +7,7 @@
 #include "directory_lock.h"
 #include "job.h"
 #include "quarantine.h"
+#include "secret_words.h"
 
 #include <unistd.h>
 
@@ -69,7 +71,10 @@ static json_t *about_this_attempt(const struct job *job)
 
 	gethostname(host, sizeof(host) - 1);
 	for (char **word = job->options->command; *word; word++) {
-		json_t *text = json_string(*word);
+		const char *before = word == job->options->command ? NULL : word[-1];
+		auto_free char *kept = secret_words_mask(before, *word);
+		json_t *text = json_string(kept);
+
 		json_array_append_new(command, text ? text : json_string("(not UTF-8)"));
 	}
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",

@@ -67,6 +67,25 @@ def test_more_steps_are_another_command(place):
     assert more.wait() == 0 and "resumed 5" in more.out and "finished 8" in more.out
 
 
+def test_secrets_of_the_command_stay_here(place):
+    command = trainer(place, "--every", "5", "--steps", "6")
+
+    def of_a_shell(secret):
+        return ("env", f"DB_PASSWORD={secret}", "sh", "-c", f"export SOME_TOKEN={secret}; shift 3; exec \"$@\"",
+                "sh", f"--password={secret}", "--api-key", secret, *command)
+
+    first = place.run(*of_a_shell("ARGSECRET"), options=QUICK)
+    assert first.wait() == 0, first
+    kept = records(place, ".json")[1]["about"]["command"]
+    assert kept == [str(word) for word in of_a_shell("***")]
+    stored = [path for path in Path(place.store_path).rglob("*") if path.is_file() and b"ARGSECRET" in path.read_bytes()]
+    assert not stored and "ARGSECRET" not in first.err
+    changed = place.run(*of_a_shell("ANOTHER"), options=QUICK)
+    assert changed.wait() == 0 and "nothing to do" in one_line(changed.err)
+    shown = place.query("run", "--dry-run", "--store", place.store, "--job", place.job, "--", *of_a_shell("ARGSECRET"))
+    assert shown.code == 0 and "***" in shown.out and "ARGSECRET" not in shown.out
+
+
 def test_without_a_name_the_same_line_runs_again(place):
     line = ("run", "--store", place.store, "--checkpoint-dir", place.directory, *QUICK, "--", *trainer(place, "--every", "2", "--steps", "3"))
     assert place.query(*line).code == 0
