@@ -7,6 +7,7 @@
 #include "control.h"
 #include "session.h"
 #include "session_client.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <getopt.h>
@@ -230,7 +231,7 @@ static void replied(void *arg, json_t *reply)
 		if (!options->json)
 			print_asked(reply);
 	} else if (text_equal(event, "receipts") && !options->json) {
-		puts(json_text_or(reply, "text", ""));
+		show_line("%s", json_text_or(reply, "text", ""));
 	}
 	fflush(stdout);
 }

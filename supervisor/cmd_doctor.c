@@ -6,6 +6,7 @@
 #include "doctor.h"
 #include "option_rows.h"
 #include "query.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -89,7 +90,8 @@ static void print_rows(const struct diagnosis *diagnosis)
 	for (size_t i = 0; i < diagnosis->count; i++) {
 		const struct diagnosis_row *row = &diagnosis->rows[i];
 
-		printf("%-4s  %-9s  %s\n", diagnosis_level_name(row->level), row->check, row->text);
+		show_line(
+			"%-4s  %-9s  %s", diagnosis_level_name(row->level), row->check, row->text);
 		if (row->fix[0])
 			printf("%-4s  %-9s  %s\n", "", "", row->fix);
 	}

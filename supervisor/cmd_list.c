@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "price.h"
 #include "query.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -93,7 +94,7 @@ static void print_table(const struct snapshot_list *list)
 
 		if (info->step >= 0)
 			snprintf(step, sizeof(step), "%lld", (long long)info->step);
-		printf("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s\n",
+		show_line("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s",
 			info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
 			snapshot_state_name(info->state), step, info->files,
 			text_bytes(info->bytes, size, sizeof(size)),
@@ -101,7 +102,7 @@ static void print_table(const struct snapshot_list *list)
 			info->host, info->pinned ? "  pinned" : "", info->tag[0] ? "  tag " : "",
 			info->tag);
 		if (info->damage[0])
-			printf("  %13s  %s\n", "", info->damage);
+			show_line("  %13s  %s", "", info->damage);
 	}
 }
 

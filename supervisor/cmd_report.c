@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "query.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -166,7 +167,7 @@ static void print_account(const struct account *account)
 			account->notice_seconds);
 	else if (account->source[0])
 		text_set(notice, sizeof(notice), account->source);
-	printf("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s\n", account->number,
+	show_line("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s", account->number,
 		account->started, account->host, account->at_least ? ">" : " ",
 		duration(account->ran_ms, ran), account->outcome, notice, account->snapshots,
 		account->at_least && account->interrupted ? ">" : "",

@@ -5,6 +5,7 @@
 #include "job.h"
 #include "profile_options.h"
 #include "secret_words.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static int dry_run(const struct job *job, const char *origin)
 
 			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
 				continue;
-			printf("                %s %s%s%s\n",
+			show_line("                %s %s%s%s",
 				snapshot_id_format(list.items[i].id, id),
 				snapshot_state_name(list.items[i].state),
 				list.items[i].damage[0] ? ": " : "", list.items[i].damage);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "query.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ static void print_entry(json_t *entry)
 
 	if (text_equal(type, "file"))
 		text_bytes((uint64_t)json_number_or(entry, "size", 0), size, sizeof(size));
-	printf("  %-9s  %04o  %9s  %s%s%s\n", type,
+	show_line("  %-9s  %04o  %9s  %s%s%s", type,
 		(unsigned)json_number_or(entry, "mode", 0) & 07777, size,
 		path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
 		target ? target : "");
@@ -52,13 +53,13 @@ int cmd_show(int argc, char **argv)
 		json_print(take(&body), true);
 		return 0;
 	}
-	printf("snapshot  %s of job %s\n", json_text_or(body, "id", "?"), query.job);
-	printf("created   %s on %s\n", json_text_or(body, "created", "?"),
+	show_line("snapshot  %s of job %s", json_text_or(body, "id", "?"), query.job);
+	show_line("created   %s on %s", json_text_or(body, "created", "?"),
 		json_text_or(body, "host", "?"));
-	printf("reason    %s\n", json_text_or(body, "reason", "?"));
+	show_line("reason    %s", json_text_or(body, "reason", "?"));
 	if (json_number_or(body, "step", -1) >= 0)
 		printf("step      %lld\n", (long long)json_number_or(body, "step", -1));
-	printf("follows   %s\n", json_text_or(body, "parent", "nothing"));
+	show_line("follows   %s", json_text_or(body, "parent", "nothing"));
 	printf("size      %s in %lld files\n",
 		text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
 		(long long)json_number_or(body, "files", 0));

@@ -7,6 +7,7 @@
 #include "outcome.h"
 #include "session.h"
 #include "session_client.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <getopt.h>
@@ -100,7 +101,7 @@ static void print_sources(json_t *answer)
 	size_t i;
 
 	if (json_is_object(notice))
-		printf("  %-9s %s from %s: %s; the end is at %s\n", "notice",
+		show_line("  %-9s %s from %s: %s; the end is at %s", "notice",
 			json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
 			json_text_or(notice, "reason", ""), json_text_or(notice, "deadline", "?"));
 	if (json_array_size(sources) == 0)
@@ -109,7 +110,7 @@ static void print_sources(json_t *answer)
 	{
 		const char *why = json_text_or(source, "why", "");
 
-		printf("  %-9s %s: %s%s%s\n", "notices", json_text_or(source, "name", "?"),
+		show_line("  %-9s %s: %s%s%s", "notices", json_text_or(source, "name", "?"),
 			json_text_or(source, "health", "?"), why[0] ? ": " : "", why);
 	}
 }
@@ -120,7 +121,7 @@ static void print_answer(json_t *answer)
 	json_t *saving = json_object_get(answer, "saving");
 	json_t *receipts = json_object_get(answer, "receipts");
 
-	printf("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s\n",
+	show_line("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s",
 		json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
 		(long long)json_number_or(answer, "attempt", 0),
 		(long long)json_number_or(answer, "pid", 0),
@@ -134,7 +135,7 @@ static void print_answer(json_t *answer)
 		print_point(
 			answer, "waiting", "a newer checkpoint", "newest_step", "newest_seconds");
 	if (json_is_true(json_object_get(receipts, "active")))
-		printf("  %-9s %s\n", "request", json_text_or(receipts, "text", ""));
+		show_line("  %-9s %s", "request", json_text_or(receipts, "text", ""));
 	if (json_is_object(saving)) {
 		char done[24], total[24];
 

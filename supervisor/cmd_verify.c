@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "progress.h"
 #include "query.h"
+#include "show_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ static void found(void *arg, struct snapshot_id id, const char *sentence)
 		json_array_append_new(
 			findings->list, json_pack("{s:s, s:s}", "id", text, "damage", sentence));
 	else
-		printf("damaged  %s  %s\n", text, sentence);
+		show_line("damaged  %s  %s", text, sentence);
 }
 
 static int verify(struct query *query, struct snapshot_id id, struct findings *findings,

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,10 +26,9 @@ __attribute__((format(printf, 2, 0))) static void print(
 
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
-	/* One line each, whatever the text holds: a path may have a newline in it. */
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)line[i] < ' ')
-			line[i] = '?';
+	/* One line each, whatever the text holds: a path may have a newline in it, or what moves a terminal. */
+	line[length] = '\0';
+	text_to_printable(line);
 	line[length++] = '\n';
 	ignored = write(STDERR_FILENO, line, length);
 	(void)ignored;

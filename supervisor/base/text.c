@@ -44,16 +44,23 @@ char *text_copy_n(const char *text, size_t length)
 	return copy;
 }
 
-char *text_format(const char *format, ...)
+char *text_format_list(const char *format, va_list args)
 {
 	char *text = NULL;
+	int length = vasprintf(&text, format, args);
+
+	return checked(length < 0 ? NULL : text);
+}
+
+char *text_format(const char *format, ...)
+{
 	va_list args;
-	int length;
+	char *text;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = text_format_list(format, args);
 	va_end(args);
-	return checked(length < 0 ? NULL : text);
+	return text;
 }
 
 bool text_equal(const char *a, const char *b)
@@ -132,6 +139,18 @@ void text_to_line(char *text)
 	for (; *text; text++)
 		if (iscntrl((unsigned char)*text))
 			*text = ' ';
+}
+
+void text_to_printable(char *text)
+{
+	text_to_utf8(text);
+	for (; *text; text++) {
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+		/* U+0080 to U+009F: some terminals take these for ESC and a letter. */
+		else if (text[0] == '\xC2' && (unsigned char)text[1] < 0xA0)
+			text[0] = text[1] = '?';
+	}
 }
 
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value)

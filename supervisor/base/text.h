@@ -21,6 +21,7 @@ void *memory_grow(void *memory, size_t count, size_t size);
 char *text_copy(const char *text);
 char *text_copy_n(const char *text, size_t length);
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *text_format_list(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 bool text_equal(const char *a, const char *b);
 bool text_starts(const char *text, const char *prefix);
@@ -33,6 +34,8 @@ void text_set(char *target, size_t capacity, const char *source);
 void text_to_utf8(char *text);
 /* The same, and each control character a blank: for words of others that a person is shown. */
 void text_to_line(char *text);
+/* In place: each control character, those of Latin-1 too, and each byte that is no UTF-8 becomes '?': no terminal obeys it. */
+void text_to_printable(char *text);
 
 /* Whole text as an unsigned decimal number not above `most`; false for anything else (sign, space, empty, overflow). */
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value);

@@ -1,4 +1,5 @@
 """Mistakes that new users make: each is one line that names what is wrong and what to do, and an exit code that reprieve(1) lists."""
+import json
 import subprocess
 
 import pytest
@@ -150,3 +151,16 @@ def test_a_drill_of_what_lies_above(place):
     assert result.code == EXIT_USAGE, result
     line = one_line(result)
     assert "../" in line and str(place.path / "train.py") in line
+
+
+def test_a_terminal_does_not_obey_a_files_name(saved):
+    name = "a\033[2J\nb\u009b2J\x7f"
+    (saved.path / "tree" / name).symlink_to("to\033[31m")
+    assert saved.verb("save", saved.path / "tree", "--tag", "second").code == 0
+    shown = saved.verb("show", "latest")
+    assert shown.code == 0 and "a?[2J?b??2J? -> to?[31m\n" in shown.out, shown
+    exact = saved.verb("show", "latest", "--json")
+    assert name in [entry["path"] for entry in json.loads(exact.out)["entries"]]
+    # A name in an error, and one in a log line.
+    refused = saved.verb("restore", "latest", saved.path / "tree" / f"{name}/x\033[1m")
+    assert refused.code != 0 and "?[2J" in one_line(refused) and not set("\033\u009b\x7f") & set(refused.err), refused

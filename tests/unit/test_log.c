@@ -41,7 +41,7 @@ static void speak_all(void)
 
 static void speak_odd(void)
 {
-	log_note("two\nlines\tand \033[31m");
+	log_note("two\nlines\tand \033[31m\x7f\xc2\x9b\xff");
 }
 
 static void speak_long(void)
@@ -72,7 +72,7 @@ static void test_a_line_is_a_line(void **state)
 
 	(void)state;
 	log_set_level(LOG_LEVEL_NOTE);
-	assert_string_equal(heard(speak_odd), "reprieve: two?lines?and ?[31m\n");
+	assert_string_equal(heard(speak_odd), "reprieve: two?lines?and ?[31m????\n");
 	text = heard(speak_long);
 	assert_in_range(strlen(text), 100, 1024);
 	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);

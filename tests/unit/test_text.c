@@ -242,6 +242,30 @@ static void test_what_others_say_is_made_fit_for_json_and_a_line(void **state)
 	}
 }
 
+static void test_what_a_terminal_obeys_is_replaced(void **state)
+{
+	static const struct {
+		const char *text, *shown;
+	} rows[] = {
+		{"", ""},
+		{"/a b/c-\xc3\xa9\xe2\x82\xac~", "/a b/c-\xc3\xa9\xe2\x82\xac~"},
+		{"two\nlines\r\t", "two?lines??"},
+		{"\033[2J\177", "?[2J?"},
+		{"\xc2\x9b"
+		 "2J\xc2\x80\xc2\x9f\xc2\xa0",
+			"??2J????\xc2\xa0"},
+		{"\xff\x9b\xc2", "???"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *text = text_copy(rows[i].text);
+
+		text_to_printable(text);
+		assert_string_equal(text, rows[i].shown);
+	}
+}
+
 static void test_buffer_grows_and_keeps_its_limit(void **state)
 {
 	auto_(bytes_release) struct bytes bytes = {.limit = 1000};
@@ -276,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_hex_there_and_back),
 		cmocka_unit_test(test_comparing_and_copying),
 		cmocka_unit_test(test_what_others_say_is_made_fit_for_json_and_a_line),
+		cmocka_unit_test(test_what_a_terminal_obeys_is_replaced),
 		cmocka_unit_test(test_buffer_grows_and_keeps_its_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
