@@ -7,8 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A path may be as long as this, and the reason comes behind it. */
+#define WHOLE 4608
+
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 {
+	char whole[WHOLE];
 	va_list args;
 
 	if (!err)
@@ -16,8 +20,9 @@ int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 	err->kind = kind;
 	err->os = 0;
 	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
+	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
+	text_fit(err->text, sizeof(err->text), whole);
 	/* It may name a file, or repeat what a server says, and goes into ledgers and answers, which are JSON. */
 	text_to_utf8(err->text);
 	return -1;
@@ -52,45 +57,39 @@ static enum err_kind kind_of_errno(int value)
 
 int err_os(struct err *err, int errno_value, const char *format, ...)
 {
+	char whole[WHOLE], words[128];
 	va_list args;
-	size_t used;
 
 	if (!err)
 		return -1;
-	err->kind = kind_of_errno(errno_value);
-	err->os = errno_value;
 	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
+	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
-	used = strlen(err->text);
 	/* strerrordesc_np would need glibc 2.32; the GNU strerror_r is thread-safe and older. */
-	char words[128];
-	const char *said = strerror_r(errno_value, words, sizeof(words));
-	snprintf(err->text + used, sizeof(err->text) - used, ": %s", said);
-	text_to_utf8(err->text);
-	return -1;
+	err_set(err, kind_of_errno(errno_value), "%s",
+		strerror_r(errno_value, words, sizeof(words)));
+	err->os = errno_value;
+	return err_wrap(err, "%s", whole);
 }
 
 int err_wrap(struct err *err, const char *format, ...)
 {
-	char outer[256];
+	char whole[WHOLE], outer[sizeof(err->text)], inner[sizeof(err->text)];
+	size_t half = sizeof(err->text) / 2, taken;
 	va_list args;
-	size_t outer_length, inner_length;
 
 	if (!err)
 		return -1;
 	va_start(args, format);
-	vsnprintf(outer, sizeof(outer) - 2, format, args);
+	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
+	/* The cause is what people need: it gets half of the room, if it takes so much, and keeps its end. */
+	taken = strlen(err->text) < half ? strlen(err->text) : half;
+	text_fit(outer, sizeof(outer) - taken - 2, whole);
 	strcat(outer, ": ");
-	outer_length = strlen(outer);
-	inner_length = strlen(err->text);
-	/* The cause is what people need: a text that is too long loses its end, not its beginning. */
-	if (outer_length + inner_length >= sizeof(err->text))
-		inner_length = sizeof(err->text) - 1 - outer_length;
-	memmove(err->text + outer_length, err->text, inner_length);
-	memcpy(err->text, outer, outer_length);
-	err->text[outer_length + inner_length] = '\0';
+	text_fit(inner, sizeof(inner) - strlen(outer), err->text);
+	text_set(err->text, sizeof(err->text), outer);
+	strcat(err->text, inner);
 	text_to_utf8(err->text);
 	return -1;
 }

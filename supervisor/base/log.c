@@ -18,17 +18,16 @@ void log_set_level(enum log_level chosen)
 __attribute__((format(printf, 2, 0))) static void print(
 	const char *kind, const char *format, va_list args)
 {
-	char line[1024];
-	int used = snprintf(line, sizeof(line), "reprieve: %s", kind);
-	int more = vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, args);
-	size_t length = (size_t)used + (more > 0 ? (size_t)more : 0);
+	char whole[8192], line[1024];
+	int used = snprintf(whole, sizeof(whole), "reprieve: %s", kind);
+	size_t length;
 	ssize_t ignored;
 
-	if (length > sizeof(line) - 2)
-		length = sizeof(line) - 2;
+	vsnprintf(whole + used, sizeof(whole) - (size_t)used, format, args);
+	text_fit(line, sizeof(line) - 1, whole);
 	/* One line each, whatever the text holds: a path may have a newline in it, or what moves a terminal. */
-	line[length] = '\0';
 	text_to_printable(line);
+	length = strlen(line);
 	line[length++] = '\n';
 	ignored = write(STDERR_FILENO, line, length);
 	(void)ignored;

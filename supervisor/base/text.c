@@ -101,6 +101,23 @@ void text_set(char *target, size_t capacity, const char *source)
 	target[length] = '\0';
 }
 
+void text_fit(char *target, size_t capacity, const char *source)
+{
+	static const char gap[] = "...";
+	size_t length = strlen(source), end;
+
+	if (length < capacity) {
+		memcpy(target, source, length + 1);
+		return;
+	}
+	end = length - (capacity - sizeof(gap)) / 2;
+	for (int i = 0; i < 3 && continues(source[end]); i++)
+		end++;
+	text_set(target, capacity - (length - end) - sizeof(gap) + 1, source);
+	strcat(target, gap);
+	strcat(target, source + end);
+}
+
 /* Bytes of the character at `text`; 0: it is none. RFC 3629, section 4. */
 static size_t utf8_size(const char *text)
 {

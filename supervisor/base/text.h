@@ -30,6 +30,10 @@ bool text_ends(const char *text, const char *suffix);
 /* Copies with truncation, between characters, and always terminates. */
 void text_set(char *target, size_t capacity, const char *source);
 
+/* Copies, leaving out the middle ("...") of what is too long: a path is known by both its ends, and a reason stands behind it.
+ * `capacity` is at least 8. */
+void text_fit(char *target, size_t capacity, const char *source);
+
 /* In place: each byte that is no UTF-8, which JSON cannot carry, becomes '?'. */
 void text_to_utf8(char *text);
 /* The same, and each control character a blank: for words of others that a person is shown. */

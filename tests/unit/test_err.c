@@ -75,25 +75,45 @@ static void test_wrap_puts_words_in_front_and_keeps_the_kind(void **state)
 	assert_string_equal(err.text, "snapshot: pack 3: write: No space left on device");
 }
 
-static void test_long_texts_are_cut_at_the_end(void **state)
+/* What is left out of a text that is too long is its middle: most of a long path, never the reason. */
+static void test_long_texts_keep_their_reason(void **state)
 {
-	char long_text[2000];
+	char path[4096];
+	static const struct {
+		size_t set, wrap; /* lengths of the paths; 0: none */
+	} rows[] = {
+		{400, 0}, {511, 0}, {4095, 0}, {4095, 20}, {20, 4095}, {400, 400}, {4095, 4095}};
 	struct err err = {0};
 
 	(void)state;
-	memset(long_text, 'x', sizeof(long_text) - 1);
-	long_text[sizeof(long_text) - 1] = '\0';
-	err_set(&err, ERR_FAILED, "%s", long_text);
-	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
-	err_wrap(&err, "outer");
-	assert_memory_equal(err.text, "outer: xxx", 10);
-	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	memset(path, 'd', sizeof(path));
+	memcpy(path, "/begin", 6);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (int os = 0; os < 2; os++) {
+			const char *reason = os ? ": File name too long" : ": the reason";
+
+			if (os)
+				err_os(&err, ENAMETOOLONG, "%.*s", (int)rows[i].set, path);
+			else
+				err_set(&err, ERR_FAILED, "%.*s: the reason", (int)rows[i].set,
+					path);
+			if (rows[i].wrap > 0)
+				err_wrap(&err, "%.*s", (int)rows[i].wrap, path);
+			assert_memory_equal(err.text, "/begindd", 8);
+			assert_string_equal(err.text + strlen(err.text) - strlen(reason), reason);
+			assert_int_equal(err.os, os ? ENAMETOOLONG : 0);
+			if (rows[i].set + rows[i].wrap > sizeof(err.text))
+				assert_non_null(strstr(err.text, "d...d"));
+		}
+	}
+	/* Nothing is left out that has room. */
+	err_os(&err, EIO, "%.450s", path);
+	assert_int_equal(strlen(err.text), 450 + strlen(": Input/output error"));
 	err_set(&err, ERR_FAILED, "inner");
-	err_wrap(&err, "%s", long_text);
-	assert_true(strlen(err.text) < sizeof(err.text));
-	assert_non_null(strstr(err.text, ": inner"));
-	err_os(&err, EIO, "%s", long_text);
-	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	err_wrap(&err, "%.450s", path);
+	assert_int_equal(strlen(err.text), 450 + strlen(": inner"));
+	err_wrap(&err, "outer");
+	assert_memory_equal(err.text, "outer: /begin", 13);
 }
 
 /* A sentence that JSON cannot carry would take the event that it explains with it. */
@@ -128,7 +148,7 @@ int main(void)
 		cmocka_unit_test(test_null_is_allowed),
 		cmocka_unit_test(test_errno_becomes_a_kind),
 		cmocka_unit_test(test_wrap_puts_words_in_front_and_keeps_the_kind),
-		cmocka_unit_test(test_long_texts_are_cut_at_the_end),
+		cmocka_unit_test(test_long_texts_keep_their_reason),
 		cmocka_unit_test(test_what_is_not_utf8_is_replaced),
 		cmocka_unit_test(test_every_kind_has_its_own_name),
 	};

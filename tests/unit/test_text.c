@@ -211,6 +211,32 @@ static void test_comparing_and_copying(void **state)
 	assert_string_equal(small, "");
 }
 
+static void test_what_is_too_long_keeps_both_ends(void **state)
+{
+	static const struct {
+		size_t capacity;
+		const char *source, *fit;
+	} rows[] = {
+		{8, "", ""},
+		{8, "sevenup", "sevenup"},
+		{8, "12345678", "12...78"},
+		{9, "123456789", "123...89"},
+		{12, "/a/b/c/d: reason", "/a/b...ason"},
+		{8, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", "\xc3\xa9...\xc3\xa9"},
+		{9, "a\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", "a\xc3\xa9...\xc3\xa9"},
+		{10, "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac",
+			"\xe2\x82\xac...\xe2\x82\xac"},
+	};
+	char fit[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		text_fit(fit, rows[i].capacity, rows[i].source);
+		assert_string_equal(fit, rows[i].fit);
+		assert_true(strlen(fit) < rows[i].capacity);
+	}
+}
+
 static void test_what_others_say_is_made_fit_for_json_and_a_line(void **state)
 {
 	static const struct {
@@ -300,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_hex_there_and_back),
 		cmocka_unit_test(test_comparing_and_copying),
 		cmocka_unit_test(test_what_others_say_is_made_fit_for_json_and_a_line),
+		cmocka_unit_test(test_what_is_too_long_keeps_both_ends),
 		cmocka_unit_test(test_what_a_terminal_obeys_is_replaced),
 		cmocka_unit_test(test_buffer_grows_and_keeps_its_limit),
 	};
