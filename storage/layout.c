@@ -69,13 +69,46 @@ static void choose(struct layout *layout, bool (*include)(void *arg, const char 
 
 /* --- the beginning --- */
 
-static int make_file(const struct layout *layout, const char *path, uint64_t size, struct err *err)
+/* Never as the C library emulates it: that writes all of it. */
+static int make_room(int fd, uint64_t offset, uint64_t size)
 {
+	int result;
+
+	do
+		result = fallocate(fd, 0, (off_t)offset, (off_t)size);
+	while (result < 0 && errno == EINTR);
+	/* A file system that cannot, cannot: there a full disk shows when it is written to. */
+	return result < 0 && (errno == ENOSPC || errno == EDQUOT) ? -1 : 0;
+}
+
+/* For what is not a hole: that a disk is too small shows before the first byte is fetched. */
+static int make_room_for_content(int fd, const struct entry *content)
+{
+	size_t count = chunk_count(content->size), end;
+
+	for (size_t first = 0; first < count; first = end + 1) {
+		uint64_t size = 0;
+
+		for (end = first; end < count && content->chunks[end].codec != CHUNK_ZERO; end++)
+			size += chunk_length(content->size, end);
+		if (size > 0 && make_room(fd, first * CHUNK_SIZE, size) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int make_file(
+	const struct layout *layout, const char *path, const struct entry *content, struct err *err)
+{
+	char text[24];
 	auto_close int fd = openat(
 		layout->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
 		return err_os(err, errno, "%s", path);
+	if (make_room_for_content(fd, content) < 0)
+		return err_os(err, errno, "%s: making room for %s", path,
+			text_bytes(content->size, text, sizeof(text)));
 	return 0;
 }
 
@@ -108,7 +141,7 @@ static int make_entry(const struct layout *layout, size_t i, struct err *err)
 		errno != EEXIST)
 		return err_os(err, errno, "%s", entry->path);
 	if (layout->content[i])
-		return make_file(layout, entry->path, layout->content[i]->size, err);
+		return make_file(layout, entry->path, layout->content[i], err);
 	return 0;
 }
 

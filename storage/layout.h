@@ -16,7 +16,8 @@ struct layout {
 	bool *wanted;
 };
 
-/* Makes `directory` (ERR_EXISTS if it is not empty), the directories in it and all files at their full size, as holes. */
+/* Makes `directory` (ERR_EXISTS if it is not empty), the directories in it and all files at their full size, with room for all
+ * but their holes where the file system can: ERR_NO_SPACE comes before anything is fetched. */
 int layout_begin(struct layout *layout, const struct manifest *manifest, const char *directory,
 	bool (*include)(void *arg, const char *path), void *arg, struct err *err);
 void layout_release(struct layout *layout);

@@ -7,6 +7,8 @@
 
 #include "base/json.h"
 
+#include <sys/mount.h>
+
 static void test_target_must_be_empty(void **state)
 {
 	struct fixture f;
@@ -58,6 +60,60 @@ static void test_seed(void **state)
 	assert_int_equal(result.files, 3);
 	assert_int_equal(result.bytes, 3 * CHUNK_SIZE + 2007);
 	assert_int_equal(result.step, 1);
+	fixture_stop(&f);
+}
+
+/* Its packs are gone: what is asked for first is the room. */
+static void test_a_disk_too_small_shows_before_anything_is_fetched(void **state)
+{
+	struct fixture f;
+	struct restore_request request = {.id = {1, 1}};
+	struct restore_result result;
+	auto_free char *command = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "deep/w", 3 * CHUNK_SIZE + 7, 1);
+	fixture_take(&f);
+	assert_int_equal(mkdir(f.target, 0755), 0);
+	if (mount("tmpfs", f.target, "tmpfs", 0, "size=9m") < 0) {
+		fixture_stop(&f);
+		skip(); /* needs root */
+	}
+	command = text_format("rm '%s'/jobs/job/packs/*/*.pack", f.store);
+	assert_int_equal(system(command), 0);
+	request.directory = f.target;
+	assert_fails(storage_restore(f.storage, &request, &result, NULL, &err), ERR_NO_SPACE);
+	assert_non_null(strstr(err.text, "deep/w: making room for 12 MiB: No space left"));
+	assert_int_equal(umount(f.target), 0);
+	fixture_stop(&f);
+}
+
+static void test_holes_stay_holes(void **state)
+{
+	struct fixture f;
+	auto_free char *source = NULL, *target = NULL;
+	struct stat status;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", CHUNK_SIZE, 1);
+	fixture_write(&f, "all", 1, 1);
+	source = text_format("%s/w", f.source);
+	target = text_format("%s/w", f.target);
+	assert_int_equal(truncate(source, 40 * CHUNK_SIZE + 7), 0);
+	fixture_flip(source, 20 * CHUNK_SIZE);
+	free(source);
+	source = text_format("%s/all", f.source);
+	assert_int_equal(truncate(source, 0), 0);
+	assert_int_equal(truncate(source, 9 * CHUNK_SIZE), 0);
+	fixture_check(&f, fixture_take(&f));
+	assert_int_equal(stat(target, &status), 0);
+	assert_in_range(status.st_blocks * 512, 2 * CHUNK_SIZE, 3 * CHUNK_SIZE);
+	free(target);
+	target = text_format("%s/all", f.target);
+	assert_int_equal(stat(target, &status), 0);
+	assert_int_equal(status.st_blocks, 0);
 	fixture_stop(&f);
 }
 
@@ -226,6 +282,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_target_must_be_empty),
 		cmocka_unit_test(test_seed),
+		cmocka_unit_test(test_a_disk_too_small_shows_before_anything_is_fetched),
+		cmocka_unit_test(test_holes_stay_holes),
 		cmocka_unit_test(test_include),
 		cmocka_unit_test(test_damaged_packs_are_named_and_the_older_one_works),
 		cmocka_unit_test(test_hostile_manifests_write_nothing),
