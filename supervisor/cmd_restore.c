@@ -120,10 +120,13 @@ static void report(const struct query *query, struct snapshot_id id, const char 
 /* -1 to go on. */
 static int check_target(const char *directory)
 {
+	const char *state = file_directory_state(directory);
+
 	if (!file_exists(directory) ||
 		(file_is_directory(directory) && file_directory_is_empty(directory)))
 		return -1;
-	log_error("%s is not empty: choose a directory that is empty or not there", directory);
+	log_error("%s %s: choose a directory that is empty or not there", directory,
+		state ? state : "is not empty");
 	return EXIT_CONFIGURATION;
 }
 

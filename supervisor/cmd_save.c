@@ -44,8 +44,9 @@ int cmd_save(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	/* Before anything is claimed: a mistyped name must not take the running job's place. */
-	if (!file_is_directory(query.words[0]) || file_directory_is_empty(query.words[0])) {
-		log_error("save: %s is no directory with something in it", query.words[0]);
+	if (file_directory_state(query.words[0])) {
+		log_error("save: %s %s: name a directory with something in it", query.words[0],
+			file_directory_state(query.words[0]));
 		return EXIT_CONFIGURATION;
 	}
 	saving.directory = query.words[0];

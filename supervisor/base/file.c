@@ -196,6 +196,20 @@ bool file_directory_is_empty(const char *path)
 	return true;
 }
 
+const char *file_directory_state(const char *path)
+{
+	struct stat status;
+
+	if (!file_exists(path))
+		return "is not there";
+	if (stat(path, &status) < 0)
+		return errno == ENOENT || errno == ELOOP ? "is a link to nothing"
+							 : "cannot be looked at";
+	if (!S_ISDIR(status.st_mode))
+		return "is no directory";
+	return file_directory_is_empty(path) ? "is empty" : NULL;
+}
+
 char *file_absolute(const char *path)
 {
 	char resolved[PATH_MAX];

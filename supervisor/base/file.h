@@ -37,6 +37,8 @@ bool file_exists(const char *path); /* lstat succeeds */
 bool file_is_directory(const char *path);
 /* True also for a directory that is not there. */
 bool file_directory_is_empty(const char *path);
+/* Why it is no directory with something in it, for a person: "is a link to nothing". NULL: it is one. Static. */
+const char *file_directory_state(const char *path);
 
 /* Absolute, links resolved as far as the path exists; the rest is appended. The caller frees. */
 char *file_absolute(const char *path);

@@ -130,6 +130,27 @@ def test_the_whole_machine_is_no_checkpoint_directory(place):
     assert not (place.path / "started").exists()
 
 
+@pytest.mark.parametrize("what, why", [("link", "is a link to nothing"), ("file", "is no directory"), ("full", "is not empty"),
+                                       ("loop", "is a link to nothing")])
+def test_a_place_to_restore_into_is_called_what_it_is(saved, what, why):
+    (saved.path / "link").symlink_to("nowhere")
+    (saved.path / "loop").symlink_to("loop")
+    (saved.path / "file").write_text("")
+    (saved.path / "full").mkdir()
+    (saved.path / "full" / "file").write_text("")
+    result = saved.verb("restore", "latest", saved.path / what)
+    assert result.code == EXIT_CONFIGURATION and f"{what} {why}: " in one_line(result), result
+
+
+@pytest.mark.parametrize("what, why", [("link", "is a link to nothing"), ("file", "is no directory"), ("empty", "is empty"), ("no", "is not there")])
+def test_a_directory_to_save_is_called_what_it_is(place, what, why):
+    (place.path / "link").symlink_to("nowhere")
+    (place.path / "file").write_text("")
+    (place.path / "empty").mkdir()
+    result = place.verb("save", place.path / what)
+    assert result.code == EXIT_CONFIGURATION and f"{what} {why}: " in one_line(result), result
+
+
 def test_none_and_others(place):
     result = place.query("run", "--notice", "none,aws", "--", "true")
     assert result.code == EXIT_USAGE and "none" in one_line(result)
