@@ -6,12 +6,13 @@
 #include "base/text.h"
 #include "directory_files.h"
 #include "directory_lock.h"
+#include "path_set.h"
 #include "reconcile.h"
+#include "step.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +182,23 @@ int workspace_read_record(
 
 /* --- moving things --- */
 
+/* The directories above a file that is gone, as far as nothing else lies in them. Not those of git and the like, which need them. */
+static void remove_emptied(struct workspace *workspace, const char *path)
+{
+	auto_free char *below = text_copy(path);
+
+	if (path[0] == '.' || strstr(path, "/."))
+		return;
+	for (char *slash; (slash = strrchr(below, '/'));) {
+		auto_free char *whole = NULL;
+
+		*slash = '\0';
+		whole = text_format("%s/%s", workspace->directory, below);
+		if (rmdir(whole) < 0)
+			return;
+	}
+}
+
 static int move_aside(
 	struct workspace *workspace, const char *path, const char *aside, struct err *err)
 {
@@ -192,6 +210,7 @@ static int move_aside(
 		return -1;
 	if (rename(from, to) < 0 && errno != ENOENT)
 		return err_os(err, errno, "cannot move %s aside", from);
+	remove_emptied(workspace, path);
 	return 0;
 }
 
@@ -223,17 +242,43 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 	return 0;
 }
 
-static int remove_if_empty(const char *path, const struct stat *status, int type, struct FTW *where)
+static bool was_sealed(const struct snapshot_files *sealed, const char *below)
 {
-	(void)status;
-	if (type == FTW_DP && where->level > 0 && !text_equal(path + where->base, ".reprieve"))
-		rmdir(path); /* fails for one that is not empty, which is what is wanted */
-	return 0;
+	for (size_t i = 0; i < sealed->count; i++)
+		if (path_set_is_below(sealed->items[i].path, below))
+			return true;
+	return false;
+}
+
+/* Of names with a dot in front, and of repositories, nothing is ours to judge: git needs its empty directories. */
+static void prune(const char *path, const char *below, const struct snapshot_files *sealed)
+{
+	auto_free char *repository = text_format("%s/.git", path);
+	auto_closedir DIR *directory = file_exists(repository) ? NULL : opendir(path);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		auto_free char *whole = text_format("%s/%s", path, entry->d_name);
+		auto_free char *relative =
+			text_format("%s%s%s", below, *below ? "/" : "", entry->d_name);
+		struct stat status;
+
+		if (entry->d_name[0] == '.' || lstat(whole, &status) < 0 ||
+			!S_ISDIR(status.st_mode))
+			continue;
+		prune(whole, relative, sealed);
+		if (file_directory_is_empty(whole) &&
+			(step_of_path(relative) >= 0 || was_sealed(sealed, relative)))
+			rmdir(whole);
+	}
 }
 
 void workspace_prune(struct workspace *workspace)
 {
-	nftw(workspace->directory, remove_if_empty, 32, FTW_DEPTH | FTW_PHYS);
+	auto_(seal_record_release) struct seal_record record = {0};
+
+	(void)workspace_read_record(workspace, &record, NULL);
+	prune(workspace->directory, "", &record.files);
 }
 
 char *workspace_place(struct workspace *workspace, const char *name, struct err *err)

@@ -39,11 +39,13 @@ int workspace_write_record(
 int workspace_read_record(
 	const struct workspace *workspace, struct seal_record *record, struct err *err);
 
-/* Moves paths (relative to the directory) into a new folder under beside/quarantine/, whose name is returned (owned). */
+/* Moves paths (relative to the directory) into a new folder under beside/quarantine/, whose name is returned (owned). Directories that
+ * are empty then go. */
 int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
 	char **where, struct err *err);
 
-/* Removes directories below it that hold nothing: a trainer that looks for the highest number would take them for checkpoints. */
+/* Removes directories that hold nothing and have a number in their name, or held something that was complete: a trainer that looks for
+ * the highest number would take them for checkpoints. */
 void workspace_prune(struct workspace *workspace);
 
 /* A path of that name in our own place; nothing is made there. The caller frees. */

@@ -131,6 +131,72 @@ static void test_quarantine_keeps_what_it_moves(void **state)
 	assert_false(there(place, "step_2/state"));
 }
 
+static void make(struct place *place, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", place->workspace.directory, path);
+
+	assert_int_equal(file_make_directories(whole, 0777, NULL), 0);
+}
+
+static void test_quarantine_leaves_no_empty_directories(void **state)
+{
+	struct place *place = *state;
+	char torn[] = "last/rank/state", ours[] = ".git/refs/head";
+	char *paths[] = {torn, ours};
+	auto_free char *where = NULL;
+
+	put(place, NULL, torn, "torn");
+	put(place, NULL, ours, "x");
+	make(place, "logs");
+	assert_int_equal(workspace_quarantine(&place->workspace, paths, 2, &where, NULL), 0);
+	assert_false(there(place, "last"));
+	assert_true(there(place, ".git/refs"));
+	assert_true(there(place, "logs"));
+}
+
+static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(void **state)
+{
+	static const struct {
+		const char *path;
+		bool stays;
+	} rows[] = {
+		{"step_7", false},
+		{"step_8/optimizer", false},
+		{"epoch=3", false},
+		{"best/weights", false}, /* held a file that was sealed */
+		{"logs", true},
+		{"logs/tensorboard", true},
+		{".cache/1", true},
+		{".hub/refs/heads-2", true},
+		{"clone/refs/2", true},
+		{"step_1", true},
+	};
+	struct place *place = *state;
+	char job[] = "train";
+	struct seal_record record = {.job = job, .id = {1, 1}};
+	auto_free char *sealed = text_format("%s/best/weights/state", place->workspace.directory);
+
+	put(place, NULL, "step_1/state", "good");
+	put(place, NULL, "best/weights/state", "good");
+	assert_int_equal(directory_files(place->workspace.directory, &record.files, NULL), 0);
+	assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
+	snapshot_files_release(&record.files);
+	assert_int_equal(unlink(sealed), 0);
+	make(place, "clone/.git");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		make(place, rows[i].path);
+	workspace_prune(&place->workspace);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (there(place, rows[i].path) != rows[i].stays)
+			fail_msg("%s", rows[i].path);
+	assert_false(there(place, "step_8"));
+	assert_false(there(place, "best"));
+	make(place, ".git");
+	make(place, "step_9");
+	workspace_prune(&place->workspace);
+	assert_true(there(place, "step_9"));
+}
+
 static void test_install_replaces_and_keeps_strangers(void **state)
 {
 	struct place *place = *state;
@@ -163,6 +229,11 @@ int main(void)
 			test_a_record_that_was_cut_off_is_not_believed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_quarantine_keeps_what_it_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_quarantine_leaves_no_empty_directories, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_install_replaces_and_keeps_strangers, set_up, tear_down),
 	};
