@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"
 #include "record_store.h"
@@ -62,6 +63,16 @@ static bool job_is_valid(const char *job)
 
 	return job && job[0] && job[0] != '.' && strlen(job) <= JOB_MOST &&
 	       job[strspn(job, allowed)] == '\0';
+}
+
+char *storage_directory(const char *url)
+{
+	return text_starts(url, "file:///") ? file_absolute(url + strlen("file://")) : NULL;
+}
+
+bool storage_uses_name(const char *name)
+{
+	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");
 }
 
 int storage_mark(struct store *store, struct cancel *cancel, struct err *err)

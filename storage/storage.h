@@ -95,6 +95,11 @@ void storage_close(
 /* Where requests go and which source the credentials come from, for a person and without secrets; "" for file://. Returns `text`. */
 const char *storage_describe(struct storage *storage, char *text, size_t capacity);
 
+/* Where a file:// store lies: absolute, links resolved as far as it is there already. NULL for any other. The caller frees. */
+char *storage_directory(const char *url);
+/* PURE. A name that stands for the store's own content just below its URL: nothing else may lie there. */
+bool storage_uses_name(const char *name);
+
 /* There is a deadline now: what is being sent, and will be, gets normal priority and all the bandwidth. Any thread, at any time, also
  * while another call uses the storage. storage_relax() takes it back (the notice was withdrawn). */
 void storage_hurry(struct storage *storage);

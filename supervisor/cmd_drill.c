@@ -10,6 +10,7 @@
 #include "drill/scenario.h"
 #include "options.h"
 #include "outcome.h"
+#include "own_directory.h"
 #include "signals.h"
 #include "verbs.h"
 
@@ -249,8 +250,7 @@ static int check_options(char **argv, struct err *err)
 			if (text_starts(*argv, real[i]) && strchr("=", (*argv)[strlen(real[i])]))
 				return err_set(err, ERR_INVALID,
 					"run: %s has no place in a drill, whose preemptions are "
-					"not "
-					"real: leave it out",
+					"not real: leave it out",
 					real[i]);
 	return 0;
 }
@@ -260,6 +260,7 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 {
 	struct scenario_options *scenario = &options->scenario;
 	struct run_options run;
+	struct own_directory own = {0};
 
 	if (argc == 0 || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,
@@ -278,10 +279,12 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 	if (!options->checkpoint_dir)
 		return err_set(err, ERR_INVALID,
 			"run: --checkpoint-dir %s: for a drill it has to be below the current "
-			"directory, because each machine "
-			"gets an empty one of its own",
+			"directory, because each machine gets an empty one of its own",
 			run.checkpoint_dir);
-	if (check_command(run.command, err) < 0 ||
+	own.store = run.store ? run.store : ""; /* of its own, elsewhere */
+	own.directory = options->checkpoint_dir;
+	own.command = run.command;
+	if (own_directory_check(&own, err) < 0 || check_command(run.command, err) < 0 ||
 		check_checkpoints(run.command, run.checkpoint_dir, options->checkpoint_dir, err) <
 			0)
 		return -1;

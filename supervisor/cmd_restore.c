@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "outcome.h"
+#include "own_directory.h"
 #include "progress.h"
 #include "query.h"
 #include "selection.h"
@@ -118,15 +119,19 @@ static void report(const struct query *query, struct snapshot_id id, const char 
 }
 
 /* -1 to go on. */
-static int check_target(const char *directory)
+static int check_target(const struct query *query, const char *directory)
 {
 	const char *state = file_directory_state(directory);
+	struct err err;
 
-	if (!file_exists(directory) ||
-		(file_is_directory(directory) && file_directory_is_empty(directory)))
+	if (own_directory_check_store(directory, query->store, &err) < 0)
+		log_error("restore: %s: choose another directory", err.text);
+	else if (!file_exists(directory) ||
+		 (file_is_directory(directory) && file_directory_is_empty(directory)))
 		return -1;
-	log_error("%s %s: choose a directory that is empty or not there", directory,
-		state ? state : "is not empty");
+	else
+		log_error("%s %s: choose a directory that is empty or not there", directory,
+			state ? state : "is not empty");
 	return EXIT_CONFIGURATION;
 }
 
@@ -164,7 +169,7 @@ int cmd_restore(int argc, char **argv)
 		code = query_snapshot(&query, query.words[0], &id);
 	if (code < 0) {
 		directory = file_absolute(query.words[1]);
-		code = check_target(directory);
+		code = check_target(&query, directory);
 	}
 	if (code < 0)
 		code = restore_into(&query, &options, id, directory);

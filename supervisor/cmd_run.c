@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "own_directory.h"
 #include "profile_options.h"
 #include "secret_words.h"
 #include "show_line.h"
@@ -41,9 +42,16 @@ static int dry_run(const struct job *job, const char *origin)
 		.url = job->store, .job = job->name.text, .read_only = true};
 	struct storage *storage = NULL;
 	struct snapshot_list list = {0};
+	struct own_directory own = {.directory = job->options->checkpoint_dir,
+		.store = job->store,
+		.command = job->options->command};
 	struct err err = {0};
 	char text[512];
 
+	if (own_directory_check(&own, &err) < 0) {
+		log_error("%s: choose another with --checkpoint-dir", err.text);
+		return EXIT_CONFIGURATION;
+	}
 	printf("job             %s (from %s)\n", job->name.text, origin);
 	printf("store           %s%s\n", job->store ? job->store : "none",
 		job->store_is_needed ? "" : " (the default; choose with --store)");

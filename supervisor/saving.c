@@ -2,8 +2,11 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "left_out.h"
+#include "outcome.h"
+#include "own_directory.h"
 #include "progress.h"
 
 #include <stdio.h>
@@ -63,6 +66,10 @@ int saving_run(struct query *query, const struct saving *saving, const char *wor
 	int status;
 
 	/* First: the claim takes the place of a job that runs, and nothing would come of it. */
+	if (own_directory_check_store(saving->directory, query->store, &err) < 0) {
+		log_error("%s: name another directory, or another store", err.text);
+		return EXIT_CONFIGURATION;
+	}
 	if (storage_check_directory(saving->directory, NULL, &err) < 0 ||
 		storage_claim(query->storage, &claim, &attempt, NULL, &err) < 0)
 		return query_failed(query, &err);

@@ -66,9 +66,6 @@ int workspace_prepare(struct workspace *workspace, struct err *err)
 	char nonce[33];
 	int fd;
 
-	if (text_equal(workspace->directory, "/"))
-		return err_set(err, ERR_INVALID,
-			"checkpoint directory / holds everything, not checkpoints alone");
 	if (file_make_directories(workspace->directory, 0777, err) < 0)
 		return err_wrap(err, "checkpoint directory");
 	file_nonce(nonce);

@@ -130,6 +130,98 @@ def test_the_whole_machine_is_no_checkpoint_directory(place):
     assert not (place.path / "started").exists()
 
 
+def refused(place, *arguments, **environment):
+    """The line; the job was not started."""
+    result = place.query("run", *arguments, "--", "touch", place.path / "started", **environment)
+    assert result.code == EXIT_CONFIGURATION, result
+    assert not (place.path / "started").exists()
+    line = one_line(result)
+    assert "--checkpoint-dir" in line
+    return line
+
+
+def test_a_store_among_the_checkpoints(place):
+    """Its own files would be taken for torn ones."""
+    place.directory.mkdir()
+    (place.path / "link").symlink_to("checkpoints")
+    within = f"file://{place.directory}/a/store"
+    for store, directory in ((within, "checkpoints"), (within, place.path / "link"), (f"file://{place.path}/link/a/store", "checkpoints"),
+                             (f"file://{place.directory}", place.directory)):
+        assert "holds the store" in refused(place, "--store", store, "-c", directory)
+        assert "holds the store" in refused(place, "--store", store, REPRIEVE_CHECKPOINT_DIR=str(directory))
+        assert "holds the store" in refused(place, "--dry-run", "--store", store, "-c", directory)
+    assert "holds the store" in refused(place, "-c", place.directory, XDG_STATE_HOME=str(place.directory / "state"))
+    assert "holds the store" in refused(place, "--store", within), "where nobody chose the directory"
+    assert not list(place.directory.iterdir())
+    for kept in ("jobs", "tmp/x"):
+        assert "own content" in refused(place, "--store", f"file://{place.path}", "-c", place.path / kept)
+    assert "runtime directory" in refused(place, "--store", place.store, "-c", place.runtime)
+
+
+def test_saving_importing_or_restoring_over_the_store(saved):
+    (saved.path / "tree" / "store").mkdir()
+    for verb in ("save", "import"):
+        result = saved.query(verb, saved.path / "tree", "--store", f"file://{saved.path}/tree/store", "--job", "job")
+        assert result.code == EXIT_CONFIGURATION and "holds the store" in one_line(result), result
+    for directory, why in ((saved.path, "holds the store"), (saved.store_path, "holds the store"), (saved.store_path / "jobs" / "x", "own content")):
+        result = saved.verb("restore", "latest", directory)
+        assert result.code == EXIT_CONFIGURATION and why in one_line(result), result
+    assert saved.verb("verify").code == 0
+
+
+def test_a_drill_refuses_what_the_run_would(place):
+    result = place.query("drill", "--", "run", "-c", "ck", "--store", f"file://{place.path}/ck/store", "--", "true")
+    assert result.code == EXIT_USAGE and "holds the store" in one_line(result), result
+
+
+def test_checkpoints_below_the_store_are_safe_there(place):
+    """Neither takes what the other has for its own."""
+    place.store_path, place.store = place.path, f"file://{place.path}"
+    for steps in (1, 2, 3):
+        run = place.run(PYTHON, SAVER, "--steps", steps, options=OFTEN)
+        assert run.wait() == 0 and ("moved" not in run.err) and f"resumes {steps - 1}" in run.out, run
+    assert place.verb("forget", "--keep-last", "1", "--sweep-age", "1s").code == 0
+    assert place.verb("verify").code == 0 and place.newest()["step"] == 3
+    assert (place.directory / "step-000003").is_dir()
+    run = place.run(PYTHON, SAVER, "--steps", 4, options=OFTEN, directory=place.path / "elsewhere")
+    assert run.wait() == 0 and "resumes 3" in run.out, run
+
+
+def test_directories_that_hold_more_than_checkpoints(place):
+    work = place.path / "work"
+    (work / "src").mkdir(parents=True)
+    (work / "train.py").write_text("print('never')")
+    (place.path / "home").mkdir()
+    elsewhere = {"HOME": str(place.path / "home")}
+
+    def line(directory, *command, where=work):
+        result = subprocess.run([REPRIEVE, "run", "--store", "file:///nonexistent/store", "-c", directory, "--", *command], cwd=where,
+                                env={**place.environment, **elsewhere}, capture_output=True, text=True, timeout=LIMIT)
+        assert result.returncode == EXIT_CONFIGURATION and "never" not in result.stdout, result
+        assert "--checkpoint-dir" in one_line(result.stderr)
+        return result.stderr
+
+    assert "the program" in line(".", PYTHON, "train.py")
+    assert "the program" in line(work, "sh", "-c", f"exec {PYTHON} train.py")
+    assert "the program" in line(work, PYTHON, work / "train.py", where=place.path)
+    assert "working directory" in line("..", "true", where=work / "src")
+    assert "home directory" in line(place.path / "home", "true")
+    (work / ".git").mkdir()
+    assert "repository" in line(".", "true")
+
+
+def test_a_script_that_saves_where_it_runs(place):
+    """In a directory that holds nothing else it may, and hears what that means."""
+    directory = place.path / "work"
+    directory.mkdir()
+    arguments = [REPRIEVE, "run", *OFTEN, "--store", place.store, "--job", place.job, "-c", ".", "--", PYTHON, SAVER, "--steps"]
+    for steps in ("1", "2"):
+        result = subprocess.run([*arguments, steps], cwd=directory, env=place.environment, capture_output=True, text=True, timeout=LIMIT)
+        assert result.returncode == 0 and f"resumes {int(steps) - 1}" in result.stdout, result
+        assert result.stderr.count("is the working directory") == 1, result
+    assert place.newest()["step"] == 2
+
+
 @pytest.mark.parametrize("what, why", [("link", "is a link to nothing"), ("file", "is no directory"), ("full", "is not empty"),
                                        ("loop", "is a link to nothing")])
 def test_a_place_to_restore_into_is_called_what_it_is(saved, what, why):

@@ -1,0 +1,214 @@
+#include "own_directory.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "storage/storage.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- deciding --- */
+
+/* What follows `above` in `path`, "" where they are the same; NULL where it does not lie there. */
+static const char *rest_below(const char *path, const char *above)
+{
+	size_t length = text_equal(above, "/") ? 0 : strlen(above);
+
+	if (!path || strncmp(path, above, length) != 0 ||
+		(path[length] != '\0' && path[length] != '/'))
+		return NULL;
+	return path + length + strspn(path + length, "/");
+}
+
+static int judge_store(const struct own_directory_facts *facts, struct err *err)
+{
+	const char *rest = facts->store ? rest_below(facts->directory, facts->store) : NULL;
+	auto_free char *name = rest ? text_copy_n(rest, strcspn(rest, "/")) : NULL;
+
+	if (rest_below(facts->store, facts->directory))
+		return err_set(err, ERR_INVALID, "%s holds the store %s, not checkpoints alone",
+			facts->directory, facts->store);
+	if (name && storage_uses_name(name))
+		return err_set(err, ERR_INVALID, "%s lies where the store %s keeps its own content",
+			facts->directory, facts->store);
+	return 0;
+}
+
+int own_directory_judge(const struct own_directory_facts *facts, struct err *err)
+{
+	bool runs_there = facts->working && text_equal(facts->working, facts->directory);
+	const struct {
+		const char *path, *what;
+	} others[] = {
+		{facts->runtime, "the runtime directory"},
+		{facts->home, "the home directory"},
+		{runs_there ? NULL : facts->working, "the working directory"},
+		{facts->program, "the program"},
+	};
+
+	if (text_equal(facts->directory, "/"))
+		return err_set(err, ERR_INVALID, "/ holds everything, not checkpoints alone");
+	if (judge_store(facts, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (rest_below(others[i].path, facts->directory))
+			return err_set(err, ERR_INVALID, "%s holds %s %s, not checkpoints alone",
+				facts->directory, others[i].what, others[i].path);
+	if (runs_there && facts->repository)
+		return err_set(err, ERR_INVALID, "%s holds a git repository, not checkpoints alone",
+			facts->directory);
+	return 0;
+}
+
+/* --- what the command runs --- */
+
+struct search {
+	const char *directory;
+	char *program; /* found below it; owned */
+};
+
+static bool is_script(const char *word)
+{
+	static const char *const endings[] = {".py", ".sh", ".bash", ".jl", ".R", ".pl", ".lua"};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (text_ends(word, endings[i]))
+			return true;
+	return false;
+}
+
+/* True for a file, wherever it lies. */
+static bool take_file(struct search *search, const char *path)
+{
+	auto_free char *whole = NULL;
+	struct stat status;
+
+	if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return false;
+	whole = file_absolute(path);
+	if (rest_below(whole, search->directory))
+		search->program = take(&whole);
+	return true;
+}
+
+/* torch.distributed.run, accelerate.commands.launch: the program comes behind it. */
+static bool is_launcher(const char *module)
+{
+	return text_ends(module, ".run") || strstr(module, "launch");
+}
+
+/* "-m a.b" is a/b.py or a/b/__main__.py; or is installed somewhere. */
+static void take_module(struct search *search, const char *module)
+{
+	auto_free char *path = text_copy(module);
+	auto_free char *file = NULL;
+	auto_free char *package = NULL;
+
+	for (char *dot = strchr(path, '.'); dot; dot = strchr(dot, '.'))
+		*dot = '/';
+	file = text_format("%s.py", path);
+	package = text_format("%s/__main__.py", path);
+	if (!take_file(search, file))
+		take_file(search, package);
+}
+
+/* True when this is the program: what follows are its arguments, and may well lie among the checkpoints. */
+static bool take_word(struct search *search, const char *before, const char *word)
+{
+	if (text_equal(before, "-m") && !is_launcher(word)) {
+		take_module(search, word);
+		return true;
+	}
+	return is_script(word) && take_file(search, word);
+}
+
+/* sh -c "cd src; python train.py": as far as it can be told without being a shell. */
+static bool take_words_of_shell(struct search *search, const char *text)
+{
+	auto_free char *before = text_copy("");
+
+	while (*text) {
+		size_t length = strcspn(text, " \t\n\\;&|\"'");
+		auto_free char *word = text_copy_n(text, length);
+
+		if (length > 0 && take_word(search, before, word))
+			return true;
+		if (length > 0) {
+			free(before);
+			before = take(&word);
+		}
+		text += length;
+		text += *text != '\0';
+	}
+	return false;
+}
+
+/* NULL: the command runs nothing that lies in the directory, as far as can be told. The caller frees. */
+static char *find_program(char *const *command, const char *directory)
+{
+	struct search search = {.directory = directory};
+	const char *before = "";
+
+	if (command[0] && strchr(command[0], '/') && take_file(&search, command[0]) &&
+		(search.program || is_script(command[0])))
+		return search.program;
+	for (char *const *word = command; *word; before = *word++)
+		if (text_equal(before, "-c") ? take_words_of_shell(&search, *word)
+					     : take_word(&search, before, *word))
+			break;
+	return search.program;
+}
+
+/* --- this machine --- */
+
+static char *working_directory(void)
+{
+	auto_free char *here = getcwd(NULL, 0);
+
+	return here ? file_absolute(here) : NULL;
+}
+
+bool own_directory_is_working(const char *directory)
+{
+	auto_free char *here = working_directory();
+	auto_free char *whole = file_absolute(directory);
+
+	return here && text_equal(here, whole);
+}
+
+int own_directory_check(const struct own_directory *own, struct err *err)
+{
+	const char *home_variable = getenv("HOME");
+	auto_free char *directory = file_absolute(own->directory);
+	auto_free char *store = own->store ? storage_directory(own->store) : NULL;
+	auto_free char *runtime = own->runtime ? file_absolute(own->runtime) : NULL;
+	auto_free char *working = working_directory();
+	auto_free char *home =
+		home_variable && home_variable[0] == '/' ? file_absolute(home_variable) : NULL;
+	auto_free char *program = find_program(own->command, directory);
+	struct own_directory_facts facts = {.directory = directory};
+
+	/* Without a store nothing is moved or replaced. */
+	if (own->store)
+		facts = (struct own_directory_facts){.directory = directory,
+			.store = store,
+			.runtime = runtime,
+			.working = working,
+			.home = home,
+			.program = program,
+			.repository = file_exists(".git")};
+	if (own_directory_judge(&facts, err) < 0)
+		return err_wrap(err, "checkpoint directory");
+	return 0;
+}
+
+int own_directory_check_store(const char *directory, const char *store, struct err *err)
+{
+	auto_free char *whole = file_absolute(directory);
+	auto_free char *place = storage_directory(store);
+
+	return judge_store(&(struct own_directory_facts){.directory = whole, .store = place}, err);
+}
