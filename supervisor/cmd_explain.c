@@ -86,7 +86,9 @@ static const struct {
 	{EXIT_NO_PROGRESS, false, "not started: the last attempts made no progress"},
 	{EXIT_CONFIGURATION, false,
 		"not started: the store or the checkpoint directory cannot be used"},
-	{EXIT_OWN_FAILURE, true, "not started: a failure of ours"},
+	{EXIT_OWN_FAILURE, true,
+		"not started: a failure of ours, no space, or the checkpoint directory is in use; "
+		"another start may help"},
 	{EXIT_USAGE, false, "not started: a mistake in the options"},
 	{126, false, "not started: the command cannot be executed"},
 	{127, false, "not started: the command is not found"},

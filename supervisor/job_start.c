@@ -137,7 +137,7 @@ static void resume_work(void *arg)
 static bool is_configuration(enum err_kind kind)
 {
 	return kind == ERR_INVALID || kind == ERR_DENIED || kind == ERR_NOT_FOUND ||
-	       kind == ERR_NEWER || kind == ERR_NO_SPACE || kind == ERR_EXISTS;
+	       kind == ERR_NEWER;
 }
 
 /* True when the job must not begin: the user named the store, or there is a checkpoint that could not be put back. */
@@ -154,6 +154,7 @@ static bool refuse_without_resume(struct job *job)
 	log_error("%s%s", job->resume_err.text,
 		job->resume.in_use ? ": end that one, or choose another with --checkpoint-dir"
 				   : "");
+	/* A full disk or a directory in use is a matter of this machine and of now: another start may well succeed. */
 	job->refusal =
 		is_configuration(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
 	return true;
@@ -253,7 +254,7 @@ static bool take_directory(struct job *job)
 		return true;
 	}
 	log_error("%s: choose another with --checkpoint-dir", err.text);
-	job->refusal = EXIT_CONFIGURATION;
+	job->refusal = err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
 	return false;
 }
 

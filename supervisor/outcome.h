@@ -10,7 +10,7 @@
 enum exit_code {
 	EXIT_USAGE = 64,         /* sysexits(3) EX_USAGE */
 	EXIT_UNAVAILABLE = 69,   /* EX_UNAVAILABLE: no running job to talk to */
-	EXIT_OWN_FAILURE = 70,   /* EX_SOFTWARE: ours, before the job could start */
+	EXIT_OWN_FAILURE = 70,   /* EX_SOFTWARE: ours or this machine's, before the job started */
 	EXIT_NOT_DURABLE = 74,   /* EX_IOERR: preempted, and the newest work is not durable */
 	EXIT_PREEMPTED = 75,     /* EX_TEMPFAIL: preempted, and the work is durable: run it again */
 	EXIT_CONFIGURATION = 78, /* EX_CONFIG */

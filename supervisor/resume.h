@@ -56,7 +56,7 @@ struct resume_result {
 	size_t passed_over_count;
 };
 
-/* The kind of the error tells who is to blame: INVALID, DENIED, NOT_FOUND, NEWER, NO_SPACE are the configuration. */
+/* The kind of the error tells who is to blame: INVALID, DENIED, NOT_FOUND, NEWER are the configuration. */
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err);
 void resume_result_release(struct resume_result *result);

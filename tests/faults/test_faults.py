@@ -14,7 +14,7 @@ from pathlib import Path
 
 import damage
 import pytest
-from harness import EXIT_DURABLE, PYTHON, SAVER, is_alive, wait_for
+from harness import EXIT_DURABLE, EXIT_OURS, PYTHON, SAVER, is_alive, wait_for
 
 KILLS = int(os.environ.get("REPRIEVE_KILLS", "200"))
 OFTEN = ("--quiet-time", "100ms")
@@ -173,6 +173,30 @@ def test_disk_full_during_a_snapshot(place):
         assert place.verb("verify").code == 0
         again = place.run(PYTHON, SAVER, "--steps", 1, options=OFTEN, directory=place.path / "other")
         assert again.wait() == 0 and resumed_step(again) == 1, again
+    finally:
+        place.end()
+        subprocess.run(["umount", str(place.path / "small")], check=True)
+
+
+def test_disk_full_during_a_restore(place):
+    """The next machine may have more space: this is no mistake in the configuration, which would end a job for good."""
+    assert place.run(PYTHON, SAVER, "--steps", 1, "--size", 2000000, options=OFTEN).wait() == 0
+    mount_small(place.path / "small", "1m")
+    try:
+        full = place.run(PYTHON, SAVER, "--steps", 2, options=OFTEN, directory=place.path / "small" / "checkpoints")
+        assert full.wait() == EXIT_OURS, full
+        assert "No space left" in full.err and "resumes" not in full.out, full
+    finally:
+        place.end()
+        subprocess.run(["umount", str(place.path / "small")], check=True)
+
+
+def test_disk_full_before_a_restore(place):
+    mount_small(place.path / "small", "1m,nr_inodes=2")
+    try:
+        full = place.run(PYTHON, SAVER, "--steps", 2, options=OFTEN, directory=place.path / "small" / "checkpoints")
+        assert full.wait() == EXIT_OURS, full
+        assert "No space left" in full.err and "resumes" not in full.out, full
     finally:
         place.end()
         subprocess.run(["umount", str(place.path / "small")], check=True)
