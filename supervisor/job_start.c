@@ -107,6 +107,11 @@ static void tell_of_resume(struct job *job)
 				? "it begins afresh, as --restore none says"
 				: "nothing to resume from, it begins afresh",
 			job->store);
+	else if (resume->kind == RESUME_KEPT && job->options->restore == RESTORE_NONE)
+		log_warn(
+			"job %s, attempt %u: --restore none takes nothing from the store, but what "
+			"lies in %s stays%s: empty it to begin afresh",
+			job->name.text, resume->attempt.number, job->workspace.directory, step);
 	else if (resume->kind == RESUME_KEPT)
 		log_note("job %s, attempt %u: goes on from what lies in %s%s", job->name.text,
 			resume->attempt.number, job->workspace.directory, step);

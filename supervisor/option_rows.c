@@ -315,7 +315,7 @@ const struct option_row option_rows[] = {
 	{"connections", 0, "N", "REPRIEVE_CONNECTIONS", set_connections,
 		"at once (default: 8 to send and 16 to restore; file://: one per processor)"},
 	{"restore", 0, "WHICH", "REPRIEVE_RESTORE", set_restore,
-		"latest (default), none, or the ID of a snapshot"},
+		"latest (default); none: nothing, and what lies in the checkpoint directory stays; or the ID of a snapshot"},
 	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST", set_keep_last,
 		"forget old snapshots after each commit, but keep the newest N good ones"},
 	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN", set_keep_within,
