@@ -152,10 +152,12 @@ static int keep_local(const struct resume_request *request, struct resume_result
 		if (workspace_quarantine(
 			    request->workspace, plan->torn, plan->torn_count, &aside, err) < 0)
 			return -1;
-		log_warn("%zu file%s in %s may be torn, because no save that was completed is "
+		log_warn("%zu file%s in %s (%s%s) may be torn, because no save that was completed "
+			 "is "
 			 "known to have written %s; moved to %s",
 			plan->torn_count, plan->torn_count == 1 ? "" : "s",
-			request->workspace->directory, plan->torn_count == 1 ? "it" : "them",
+			request->workspace->directory, plan->torn[0],
+			plan->torn_count == 1 ? "" : ", ...", plan->torn_count == 1 ? "it" : "them",
 			aside);
 	}
 	if (plan->prune)
