@@ -91,6 +91,10 @@ static void tell_of_resume(struct job *job)
 
 	if (resume->attempt.number == 0)
 		return;
+	if (!job->name.given)
+		log_note("job %s: the name is made from this directory and command; --job NAME "
+			 "carries a job to another directory",
+			job->name.text);
 	events_add(&job->events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number,
 		"start", has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
 	for (size_t i = 0; i < resume->passed_over_count; i++)
