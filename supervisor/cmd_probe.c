@@ -31,6 +31,7 @@ struct probing {
 	const char *job; /* NULL: all that run here */
 	enum liveness_kind kind;
 	int64_t fresh_ms;
+	bool chosen; /* `kind` is the user's */
 	bool json;
 	size_t found;
 	bool failed;
@@ -89,11 +90,22 @@ static bool consider(void *arg, const struct session_info *info)
 	return true;
 }
 
+/* -1 to go on. Of two questions the answer to one would be taken for that to both. */
+static int choose(struct probing *probing, enum liveness_kind kind)
+{
+	if (probing->chosen && probing->kind != kind) {
+		log_error("probe: --live, --ready and --fresh: ask for one of them at a time");
+		return EXIT_USAGE;
+	}
+	probing->chosen = true;
+	probing->kind = kind;
+	return -1;
+}
+
 static int set_fresh(struct probing *probing, const char *value)
 {
-	probing->kind = LIVENESS_FRESH;
 	if (text_to_duration_ms(value, &probing->fresh_ms))
-		return -1;
+		return choose(probing, LIVENESS_FRESH);
 	log_error("probe: --fresh: '%s' is no duration: write 90s, 30m or 2h", value);
 	return EXIT_USAGE;
 }
@@ -119,10 +131,10 @@ static int parse(int argc, char **argv, struct probing *probing)
 			fputs(usage, stdout);
 			return 0;
 		case 'l':
-			probing->kind = LIVENESS_LIVE;
-			break;
 		case 'r':
-			probing->kind = LIVENESS_READY;
+			code = choose(probing, option == 'l' ? LIVENESS_LIVE : LIVENESS_READY);
+			if (code >= 0)
+				return code;
 			break;
 		case 'f':
 			code = set_fresh(probing, optarg);
