@@ -192,6 +192,8 @@ static int report_exec_failure(
 		continue;
 	pass_terminal(child->terminal, child->group, child->our_group);
 	child->exit_code = missing ? 127 : 126;
+	if (!*command)
+		return err_set(err, ERR_NOT_FOUND, "the command is an empty word: name a program");
 	if (missing && !strchr(command, '/'))
 		return err_set(
 			err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH", command);

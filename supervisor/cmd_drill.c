@@ -315,6 +315,10 @@ static int parse(int argc, char **argv, struct drill_options *options, struct er
 			return err_set(err, ERR_INVALID,
 				"unknown option '%s': see `reprieve drill --help`",
 				argv[optind - 1]);
+		if (options_value_is_missing(argv))
+			return err_set(err, ERR_INVALID,
+				"option '%s' needs a value: see `reprieve drill --help`",
+				argv[optind - 2]);
 		if (set_option(options, letter, err) < 0)
 			return -1;
 		if (options->help) {

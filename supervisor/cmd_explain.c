@@ -161,13 +161,27 @@ static int explain_exit(const char *name, bool json)
 	return 0;
 }
 
+static int explain_client(int argc, char **argv)
+{
+	if (argc > 2 && (text_equal(argv[2], "--help") || text_equal(argv[2], "-h"))) {
+		printf("%s", usage);
+		return 0;
+	}
+	if (argc > 2) {
+		log_error("explain %s: one word too many: '%s'", argv[1], argv[2]);
+		return EXIT_USAGE;
+	}
+	clients_print(argv[1]);
+	return 0;
+}
+
 int cmd_explain(int argc, char **argv)
 {
 	const char *topic = NULL, *name = NULL;
 	bool json = false;
 
-	if (argc == 2 && clients_print(argv[1]))
-		return 0;
+	if (argc > 1 && (text_equal(argv[1], "c") || text_equal(argv[1], "python")))
+		return explain_client(argc, argv);
 	for (int i = 1; i < argc; i++) {
 		if (text_equal(argv[i], "--help") || text_equal(argv[i], "-h")) {
 			printf("%s", usage);
@@ -186,9 +200,8 @@ int cmd_explain(int argc, char **argv)
 			return not_explained(argv[i]);
 	}
 	if (!topic) {
-		log_error(
-			"explain what? `reprieve explain profile` or `reprieve explain exit`; see "
-			"`reprieve explain --help`");
+		log_error("explain what? `reprieve explain profile`, `exit`, `c` or `python`; see "
+			  "`reprieve explain --help`");
 		return EXIT_USAGE;
 	}
 	if (text_equal(topic, "exit"))

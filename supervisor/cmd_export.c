@@ -18,7 +18,7 @@ static const struct query_usage usage = {
 		"  reprieve export latest - | lz4 -dc | tar -tv\n\n"
 		"Usage: reprieve export ID|latest FILE|- [--store URL] [--job NAME]\n\n"
 		"FILE must not be there yet.\n",
-	.words_least = 2,
+	.words = "ID|latest FILE|-",
 	.words_most = 2,
 	.moves = true,
 };

@@ -43,8 +43,12 @@ static int set_sweep_age(void *arg, const char *value, struct err *err)
 {
 	struct options *options = arg;
 
-	if (!text_to_duration_ms(value, &options->sweep_age_ms) || options->sweep_age_ms <= 0)
+	if (!text_to_duration_ms(value, &options->sweep_age_ms))
 		return err_set(err, ERR_INVALID, "'%s' is no duration: write 6h or 2d", value);
+	if (options->sweep_age_ms <= 0)
+		return err_set(err, ERR_INVALID,
+			"'%s' is too short: write more than the longest upload takes, as 6h or 2d",
+			value);
 	return 0;
 }
 
@@ -137,15 +141,14 @@ static void decided(void *arg, const struct snapshot_info *info, unsigned reason
 	}
 	if (info->step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)info->step);
-	printf("%-7s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s\n",
+	printf("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s\n",
 		reasons                     ? "keep"
-		: listing->options->dry_run ? "would"
+		: listing->options->dry_run ? "would go"
 					    : "forget",
 		id, snapshot_state_name(info->state), step,
 		text_bytes(info->bytes, size, sizeof(size)),
 		text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
-		reasons ? retention_format_reasons(reasons, why, sizeof(why))
-			: "go: no rule keeps it");
+		reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");
 }
 
 static void print_cost(const struct query *query, const struct options *options,

@@ -69,7 +69,7 @@ static const struct query_usage usage = {
 		"A tar may be compressed in any way that libarchive reads. Takes an attempt "
 		"number, as a run would:\n"
 		"a machine that still runs the job publishes nothing from then on.\n",
-	.words_least = 1,
+	.words = "ARCHIVE|-|DIR|URL",
 	.words_most = 1,
 	.writes = true,
 	.moves = true,

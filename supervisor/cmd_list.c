@@ -34,10 +34,10 @@ static const struct query_usage usage = {
 		"Without --job, and with several jobs in the store: lists the jobs.\n"
 		"state: good (may be resumed from), late (committed after another machine had "
 		"taken over),\n"
-		"abandoned (an older one was restored by hand), damaged (something of it is "
-		"missing or cut short;\n"
-		"`reprieve verify` reads every byte). * marks what the next start resumes "
-		"from.\n",
+		"abandoned (an older one was restored by hand), suspect (the job died of it "
+		"twice), damaged\n"
+		"(something of it is missing or cut short; `reprieve verify` reads every byte). * "
+		"marks what the next\nstart resumes from.\n",
 	.words_most = 0,
 	.all_jobs = true,
 	.options = own_options,

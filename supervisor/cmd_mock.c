@@ -211,7 +211,7 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 			return -1;
 	}
 	if (optind + 1 != argc) {
-		log_error("mock: %s: say reprieve mock aws, gcp or azure",
+		log_error("mock: %s: say reprieve mock aws, gcp, azure, alibaba or tencent",
 			optind == argc ? "no cloud is named" : "more than one cloud is named");
 		return -1;
 	}

@@ -11,7 +11,7 @@ static const struct query_usage pin_usage = {
 		"  reprieve pin latest\n"
 		"  reprieve pin 3-12 --job train\n\n"
 		"Usage: reprieve pin ID|latest [--store URL] [--job NAME] [--json]\n",
-	.words_least = 1,
+	.words = "ID|latest",
 	.words_most = 1,
 	.changes = true,
 };
@@ -20,7 +20,7 @@ static const struct query_usage unpin_usage = {
 	.text = "Let a pinned snapshot be forgotten again.\n\n"
 		"  reprieve unpin 3-12\n\n"
 		"Usage: reprieve unpin ID|latest [--store URL] [--job NAME] [--json]\n",
-	.words_least = 1,
+	.words = "ID|latest",
 	.words_most = 1,
 	.changes = true,
 };

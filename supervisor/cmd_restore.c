@@ -56,7 +56,7 @@ static const struct query_usage usage = {
 		"the path from its\n"
 		"beginning; both take what lies below, too.\n\n"
 		"DIR must be empty or not there. It appears whole, or not at all.\n",
-	.words_least = 2,
+	.words = "ID|latest DIR",
 	.words_most = 2,
 	.moves = true,
 	.options = own_options,
@@ -113,8 +113,8 @@ static void report(const struct query *query, struct snapshot_id id, const char 
 			true);
 		return;
 	}
-	printf("restored %s into %s: %u files, %s in %s\n", text, directory, result->files,
-		text_bytes(result->bytes, size, sizeof(size)),
+	printf("restored %s into %s: %u file%s, %s in %s\n", text, directory, result->files,
+		result->files == 1 ? "" : "s", text_bytes(result->bytes, size, sizeof(size)),
 		text_duration(milliseconds, time, sizeof(time)));
 }
 

@@ -26,10 +26,11 @@ static const char *environment_value(void *arg, const char *name)
 static int find_name(const struct run_options *options, struct job_name *name, struct err *err)
 {
 	char directory[PATH_MAX] = "";
+	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
 
 	if (!getcwd(directory, sizeof(directory)))
 		directory[0] = '\0';
-	return job_name_find(options->job, environment_value, NULL, directory,
+	return job_name_find(by_variable ? NULL : options->job, environment_value, NULL, directory,
 		(const char *const *)options->command, name, err);
 }
 

@@ -28,7 +28,7 @@ static const struct query_usage usage = {
 		"The directory must not be written to meanwhile. Takes an attempt number, as a run "
 		"would:\n"
 		"a machine that still runs the job publishes nothing from then on.\n",
-	.words_least = 1,
+	.words = "DIR",
 	.words_most = 1,
 	.writes = true,
 	.moves = true,
@@ -45,7 +45,7 @@ int cmd_save(int argc, char **argv)
 		return code;
 	/* Before anything is claimed: a mistyped name must not take the running job's place. */
 	if (file_directory_state(query.words[0])) {
-		log_error("save: %s %s: name a directory with something in it", query.words[0],
+		log_error("save: %s %s: name a directory with a checkpoint in it", query.words[0],
 			file_directory_state(query.words[0]));
 		return EXIT_CONFIGURATION;
 	}

@@ -60,9 +60,10 @@ int cmd_show(int argc, char **argv)
 	if (json_number_or(body, "step", -1) >= 0)
 		printf("step      %lld\n", (long long)json_number_or(body, "step", -1));
 	show_line("follows   %s", json_text_or(body, "parent", "nothing"));
-	printf("size      %s in %lld files\n",
+	printf("size      %s in %lld file%s\n",
 		text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
-		(long long)json_number_or(body, "files", 0));
+		(long long)json_number_or(body, "files", 0),
+		json_number_or(body, "files", 0) == 1 ? "" : "s");
 	json_array_foreach(json_object_get(body, "entries"), i, entry) print_entry(entry);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "child.h"
+#include "options.h"
 #include "outcome.h"
 #include "verbs.h"
 #include "watching.h"
@@ -117,6 +118,11 @@ static int parse(int argc, char **argv, struct watch_line *line)
 			log_error("watch: %s '%s': see `reprieve watch --help`",
 				option == '?' ? "unknown option" : "a value is missing for",
 				argv[optind - 1]);
+			return EXIT_USAGE;
+		}
+		if (options_value_is_missing(argv)) {
+			log_error("watch: a value is missing for '%s': see `reprieve watch --help`",
+				argv[optind - 2]);
 			return EXIT_USAGE;
 		}
 		code = take_option(option, line);

@@ -36,11 +36,13 @@ static void print_help(void)
 			option_rows[i].value ? option_rows[i].value : "");
 		print_indented(left, option_rows[i].help);
 	}
-	printf("\nEvery option has an environment variable: --store is REPRIEVE_STORE, and so on.\n"
+	printf("\nEvery option but --dry-run has an environment variable: --store is "
+	       "REPRIEVE_STORE, "
+	       "and so on.\n"
 	       "Exit status: the job's own; 75 preempted and durable; 74 preempted, newest work "
 	       "not durable;\n"
-	       "64 usage; 70 our own failure before the start; 78 configuration; 126, 127 as "
-	       "shells do.\n");
+	       "64 usage; 70 our own failure before the start; 78 configuration; 93 no progress; "
+	       "126, 127 as shells do.\n");
 }
 
 static int set_row(const struct option_row *row, struct run_options *options, const char *value,
@@ -109,6 +111,11 @@ static const struct option_row *row_of(int found)
 	return NULL;
 }
 
+bool options_value_is_missing(char *const *argv)
+{
+	return optarg && optarg == argv[optind - 1] && text_equal(optarg, "--");
+}
+
 static int read_arguments(
 	int argc, char **argv, struct run_options *options, bool *help, struct err *err)
 {
@@ -128,6 +135,10 @@ static int read_arguments(
 			*help = true;
 			print_help();
 			return 0;
+		}
+		if (found != ':' && options_value_is_missing(argv)) {
+			spelled = argv[optind - 2];
+			found = ':';
 		}
 		if (found == ':')
 			return err_set(err, ERR_INVALID,

@@ -150,14 +150,19 @@ static int parse(
 	opterr = 0;
 	optind = 0;
 	while ((found = getopt_long(argc, argv, ":s:j:h", longs, NULL)) != -1) {
+		if (found != ':' && options_value_is_missing(argv))
+			return usage_error(argv[0], "a value is missing for", argv[optind - 2]);
 		code = take_option(argv, found, usage, arg, query);
 		if (code >= 0)
 			return code;
 	}
 	query->words = argv + optind;
 	query->word_count = argc - optind;
-	if (query->word_count < usage->words_least)
-		return usage_error(argv[0], "something is missing", NULL);
+	if (usage->words && query->word_count < usage->words_most) {
+		log_error("%s: a word is missing: write `reprieve %s %s`; see `reprieve %s --help`",
+			argv[0], argv[0], usage->words, argv[0]);
+		return EXIT_USAGE;
+	}
 	if (query->word_count > usage->words_most)
 		return usage_error(argv[0], "one word too many:", query->words[usage->words_most]);
 	return -1;

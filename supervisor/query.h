@@ -29,8 +29,9 @@ struct query_option {
 };
 
 struct query_usage {
-	const char *text; /* the whole --help */
-	int words_least, words_most;
+	const char *text;  /* the whole --help */
+	const char *words; /* those that it needs, as in its usage line; NULL: none */
+	int words_most;
 	bool writes;   /* open for writing; make the store if it is missing */
 	bool changes;  /* open for writing, but only what is there already */
 	bool moves;    /* content: takes --memory and --connections, and --bandwidth if it writes */

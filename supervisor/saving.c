@@ -25,8 +25,8 @@ static void report(const struct query *query, const char *word, struct snapshot_
 			true);
 		return;
 	}
-	printf("%s %s: %u files, %s (%s written) in %s\n", word, text, result->files,
-		text_bytes(result->bytes, size, sizeof(size)),
+	printf("%s %s: %u file%s, %s (%s written) in %s\n", word, text, result->files,
+		result->files == 1 ? "" : "s", text_bytes(result->bytes, size, sizeof(size)),
 		text_bytes(result->bytes_sent, sent, sizeof(sent)),
 		text_duration(milliseconds, time, sizeof(time)));
 }

@@ -284,3 +284,78 @@ def test_a_terminal_does_not_obey_a_files_name(saved):
     # A name in an error, and one in a log line.
     refused = saved.verb("restore", "latest", saved.path / "tree" / f"{name}/x\033[1m")
     assert refused.code != 0 and "?[2J" in one_line(refused) and not set("\033\u009b\x7f") & set(refused.err), refused
+@pytest.mark.parametrize("words, says", [
+    (["restore"], "restore ID|latest DIR"), (["restore", "latest"], "restore ID|latest DIR"), (["save"], "save DIR"), (["pin"], "pin ID|latest"),
+    (["unpin"], "unpin ID|latest"), (["export", "latest"], "export ID|latest FILE|-"), (["import"], "import ARCHIVE|-|DIR|URL"),
+    (["explain", "python", "extra"], "one word too many: 'extra'"), (["explain"], "`c` or `python`"), (["mock"], "alibaba or tencent"),
+    (["probe", "--live", "--fresh", "1s"], "one of them at a time"),
+], ids=lambda value: value if isinstance(value, str) else " ".join(value))
+def test_what_is_missing_or_too_much_is_named(place, words, says):
+    result = place.query(*words)
+    assert result.code == EXIT_USAGE and says in one_line(result), result
+
+
+@pytest.mark.parametrize("words, option", [
+    (["run", "--store", "--", "true"], "--store"), (["run", "--job", "--", "true"], "--job"), (["run", "-s", "--", "true"], "-s"),
+    (["list", "--job", "--"], "--job"), (["watch", "--exec", "--", "true"], "--exec"), (["drill", "--cloud", "--", "run", "--", "true"], "--cloud"),
+], ids=lambda value: value if isinstance(value, str) else " ".join(value))
+def test_the_end_of_the_options_is_nobodys_value(place, words, option):
+    result = place.query(*words)
+    assert result.code == EXIT_USAGE and f"'{option}'" in one_line(result), result
+
+
+def test_files_and_directories_are_told_apart(saved):
+    file = saved.path / "env.sh"
+    file.write_text("A=1")
+    (saved.path / "empty").mkdir()
+    refused = saved.verb("restore", "latest", file)
+    assert refused.code == EXIT_CONFIGURATION and "is no directory" in one_line(refused), refused
+    for name, says in (("env.sh", "is no directory"), ("nothing", "is not there"), ("empty", "is empty")):
+        refused = saved.verb("save", saved.path / name)
+        assert refused.code == EXIT_CONFIGURATION and says in one_line(refused), refused
+    assert file.read_text() == "A=1"
+
+
+def test_one_is_no_plural(saved):
+    assert "1 file," in saved.verb("save", saved.path / "tree").out
+    assert "1 file," in saved.verb("restore", "latest", saved.path / "back").out
+    assert "in 1 file\n" in saved.verb("show", "latest").out
+
+
+def test_an_age_of_nothing(saved):
+    refused = saved.verb("forget", "--keep-last", "1", "--sweep-age", "0")
+    assert refused.code == EXIT_USAGE and "too short" in one_line(refused), refused
+
+
+def test_what_would_go_is_said_so(saved):
+    for _ in range(3):
+        assert saved.verb("save", saved.path / "tree").code == 0
+    would, does = saved.verb("forget", "--keep-last", "1", "--dry-run"), saved.verb("forget", "--keep-last", "1")
+    assert "\nwould go " in would.out and "no rule keeps it\n" in would.out, would
+    assert "\nforget " in does.out and "would" not in does.out, does
+
+
+def test_an_empty_command(place):
+    result = place.query("run", "--", "")
+    assert result.code == 127 and "empty" in one_line(result), result
+
+
+def test_where_a_name_comes_from(place):
+    assert "job             here (from REPRIEVE_JOB)\n" in place.query("run", "-n", "--", "true", REPRIEVE_JOB="here").out
+    assert "job             here (from --job)\n" in place.query("run", "-n", "--job", "here", "--", "true", REPRIEVE_JOB="there").out
+
+
+def test_a_name_that_was_made_is_said_first(place):
+    """In another directory the same command is another job, which begins afresh. Where nothing is saved there is nothing to say."""
+    assert place.query("run", "--", "true").err == ""
+    arguments = ("run", *OFTEN, "--checkpoint-dir", place.directory, "--store", place.store)
+    made = place.query(*arguments, "--", PYTHON, SAVER, "--steps", 1)
+    [line] = [line for line in made.err.splitlines() if "--job NAME" in line]
+    assert "directory and command" in line and made.err.index(line) < made.err.index("attempt 1"), made
+    for more in (("--job", "given"), ("--quiet", "--job", "other")):
+        assert "--job NAME" not in place.query(*arguments, *more, "--", PYTHON, SAVER, "--steps", 1).err
+
+
+def test_help_says_all(place):
+    assert "93 no progress" in place.query("run", "--help").out and "but --dry-run" in place.query("run", "--help").out
+    assert "suspect" in place.query("list", "--help").out
