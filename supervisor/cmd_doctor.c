@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "diagnosis.h"
 #include "doctor.h"
+#include "network_fs.h"
 #include "option_rows.h"
 #include "query.h"
 #include "show_line.h"
@@ -176,6 +177,10 @@ static int look_at_store(const struct query *query, const struct options *option
 	if (storage_probe(query->store, options->measure, probe, NULL, err) < 0)
 		return -1;
 	diagnosis_of_store(probe, query->store, options->size, diagnosis);
+	if (query->owned_store && network_fs_is_own_disk(query->store))
+		diagnosis_add(diagnosis, "place", DIAGNOSIS_WARN,
+			"name one that outlives the machine with --store or REPRIEVE_STORE",
+			"this store is on this machine's own disk, and may go with the machine");
 	return 0;
 }
 

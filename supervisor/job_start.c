@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "directory_lock.h"
 #include "job.h"
+#include "network_fs.h"
 #include "own_directory.h"
 #include "quarantine.h"
 #include "secret_words.h"
@@ -124,6 +125,9 @@ static void tell_of_resume(struct job *job)
 			resume->attempt.number, from, step,
 			text_bytes(resume->restored.bytes, size, sizeof(size)),
 			text_duration(resume->milliseconds, time, sizeof(time)));
+	if (!job->options->store && network_fs_is_own_disk(job->store))
+		log_note("this store is on this machine's own disk, and may go with the machine: "
+			 "--store names another");
 	if (resume->kind == RESUME_RESTORED)
 		events_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id", from,
 			"step", resume->step >= 0 ? json_integer(resume->step) : json_null(),

@@ -1,6 +1,11 @@
 #include "network_fs.h"
 
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
 #include <stddef.h>
+#include <string.h>
 #include <sys/vfs.h>
 
 const char *network_fs_name(uint32_t type)
@@ -36,4 +41,17 @@ const char *network_fs_of(const char *directory)
 	struct statfs status;
 
 	return statfs(directory, &status) < 0 ? NULL : network_fs_name((uint32_t)status.f_type);
+}
+
+bool network_fs_is_own_disk(const char *url)
+{
+	auto_free char *path = NULL;
+
+	if (!text_starts(url, "file:///"))
+		return false;
+	path = text_copy(url + strlen("file://"));
+	/* What is to be made will be where the part of its path is that is there. */
+	while (!file_exists(path) && strrchr(path, '/') > path)
+		*strrchr(path, '/') = '\0';
+	return !network_fs_of(path);
 }
