@@ -44,7 +44,7 @@ static inline int reprieve_requested(void);
  * wrote a part. Answers the request that reprieve_requested() told of. */
 static inline void reprieve_saved(int64_t step);
 
-/* `step` is done. Two stores to memory: tells Reprieve how long a step takes, and that the job lives. */
+/* `step` is done. Two stores to memory: `reprieve status` says how far the job is, and how long a step takes. */
 static inline void reprieve_progress(int64_t step);
 
 /* 1 when this run continues from a checkpoint of an earlier one. */

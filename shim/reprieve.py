@@ -158,7 +158,7 @@ def saved(step=None):
 
 
 def progress(step):
-    """`step` is done: tells Reprieve how long a step takes, and that the job lives."""
+    """`step` is done: `reprieve status` says how far the job is, and how long a step takes."""
     if not _page:
         if _page is False or not _begin():
             return

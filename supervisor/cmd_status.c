@@ -115,6 +115,17 @@ static void print_sources(json_t *answer)
 	}
 }
 
+static void print_training(json_t *training)
+{
+	double each = json_number_value(json_object_get(training, "step_seconds"));
+	char ago[48], text[24];
+
+	printf("  %-9s step %lld", "training", (long long)json_number_or(training, "step", -1));
+	if (each > 0)
+		printf(", %s each", text_duration((int64_t)(each * 1000), text, sizeof(text)));
+	puts(format_ago(training, "seconds", ago, sizeof(ago)));
+}
+
 static void print_answer(json_t *answer)
 {
 	const char *durable = json_text_or(answer, "durable", "");
@@ -127,6 +138,8 @@ static void print_answer(json_t *answer)
 		(long long)json_number_or(answer, "pid", 0),
 		(long long)json_number_or(answer, "supervisor_pid", 0),
 		json_text_or(answer, "store", "none"));
+	if (json_is_object(json_object_get(answer, "training")))
+		print_training(json_object_get(answer, "training"));
 	if (durable[0])
 		print_point(answer, "durable", durable, "step", "durable_seconds");
 	else

@@ -64,6 +64,22 @@ static void add_age(json_t *status, const char *name, int64_t since_ms)
 			status, name, json_real((double)(clock_monotonic_ms() - since_ms) / 1000));
 }
 
+/* What the job reports by reprieve_progress(). */
+static void add_training(const struct job *job, json_t *status)
+{
+	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct report_progress progress;
+	json_t *training;
+
+	if (!page || !report_page_progress(page, &progress))
+		return;
+	training = json_pack("{s:I}", "step", (json_int_t)progress.step);
+	if (progress.mean_ms > 0)
+		json_object_set_new(training, "step_seconds", json_real(progress.mean_ms / 1000));
+	add_age(training, "seconds", progress.step_ms);
+	json_object_set_new(status, "training", training);
+}
+
 json_t *job_status(const struct job *job)
 {
 	struct snapshot_id newest =
@@ -92,6 +108,7 @@ json_t *job_status(const struct job *job)
 		json_object_set_new(
 			status, "loss", json_string(job_forecast_loss(job, loss, sizeof(loss))));
 	}
+	add_training(job, status);
 	json_object_set_new(status, "sources", job_sources(job));
 	if (notices_stop(&job->notices))
 		json_object_set_new(status, "notice", job_notice(job));

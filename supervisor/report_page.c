@@ -31,7 +31,7 @@ struct history {
 	int64_t saved_step;
 	uint64_t steps;
 	int64_t step_ms;
-	double mean_ms, longest_ms;
+	double mean_ms;
 };
 
 struct report_page {
@@ -173,8 +173,6 @@ static void note_steps(struct history *slot, uint32_t step_count, int64_t now_ms
 		if (slot->mean_ms <= 0 || weight > 1)
 			weight = 1;
 		slot->mean_ms += weight * (each_ms - slot->mean_ms);
-		if (more == 1 && each_ms > slot->longest_ms)
-			slot->longest_ms = each_ms;
 	}
 	slot->step_ms = now_ms;
 }
@@ -277,33 +275,6 @@ bool report_page_progress(const struct report_page *page, struct report_progress
 			history->step_ms > progress->step_ms ? history->step_ms : progress->step_ms;
 		if (history->mean_ms > progress->mean_ms)
 			progress->mean_ms = history->mean_ms;
-		if (history->longest_ms > progress->longest_ms)
-			progress->longest_ms = history->longest_ms;
 	}
 	return progress->steps > 0;
-}
-
-size_t report_page_processes(
-	const struct report_page *page, struct report_process *processes, size_t most)
-{
-	size_t count = 0;
-
-	for (size_t index = 0; index < SLOTS && count < most; index++) {
-		const struct history *history = &page->slots[index];
-		int64_t step = __atomic_load_n(&slot_at(page, index)->step, __ATOMIC_RELAXED);
-
-		if (history->pid == 0)
-			continue;
-		processes[count++] = (struct report_process){
-			.pid = history->pid,
-			.polls = polls(page, index),
-			.answered = has_answered(page, index),
-			.step = history->steps > 0 && step >= 0 ? step : -1,
-			.steps = history->steps,
-			.step_ms = history->step_ms,
-			.mean_ms = history->mean_ms,
-			.longest_ms = history->longest_ms,
-		};
-	}
-	return count;
 }

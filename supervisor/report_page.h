@@ -14,18 +14,6 @@
 
 struct report_page;
 
-/* What a process has reported so far. */
-struct report_process {
-	pid_t pid;     /* getpid() there */
-	bool polls;    /* it asks whether a checkpoint is wanted */
-	bool answered; /* it has saved since it was told of the request that stands, or none stands */
-	int64_t step;   /* the last one that it finished; -1: it has not told of any */
-	uint64_t steps; /* so many were reported */
-	int64_t step_ms; /* when a report of a step was last seen (monotonic clock, within a second); 0: never */
-	double mean_ms;    /* of a step, lately; 0: not known yet */
-	double longest_ms; /* the longest of those that were seen one by one; 0: not known yet */
-};
-
 /* `pid` has called the checkpoint of `step` (-1: no number) complete. */
 typedef void report_page_saved_fn(void *argument, pid_t pid, int64_t step);
 
@@ -58,17 +46,12 @@ size_t report_page_unanswered(const struct report_page *page);
 
 /* How far those are that report steps, together. */
 struct report_progress {
-	int64_t step;      /* the lowest of their newest ones */
-	uint64_t steps;    /* the most that one has reported */
-	int64_t step_ms;   /* when the last report was seen (monotonic clock, within a second) */
-	double mean_ms;    /* of a step, lately, of the slowest; 0: not known yet */
-	double longest_ms; /* likewise */
+	int64_t step;    /* the lowest of their newest ones */
+	uint64_t steps;  /* the most that one has reported */
+	int64_t step_ms; /* when the last report was seen (monotonic clock, within a second) */
+	double mean_ms;  /* of a step, lately, of the slowest; 0: not known yet */
 };
-/* False when none does. */
+/* False when none does. By the last look. */
 bool report_page_progress(const struct report_page *page, struct report_progress *progress);
-
-/* Those that report anything, by the last look; returns how many. */
-size_t report_page_processes(
-	const struct report_page *page, struct report_process *processes, size_t most);
 
 #endif

@@ -56,6 +56,21 @@ def test_a_notice_raises_the_flag_and_the_job_resumes(place):
     assert f"model-{step}-0" in again.out
 
 
+def test_status_says_how_far_the_job_is(place):
+    run = place.run(*FLAGGED, options=QUICK)
+    ready(run)
+
+    def training():
+        answer = place.query("status", "--job", place.job, "--json").json["jobs"][0].get("training", {})
+        return answer if answer.get("step_seconds") else None
+
+    first = wait_for("two looks at its steps", training, process=run.process)
+    assert first["step"] >= 0 and first["step_seconds"] >= 0.01, first
+    assert re.search(r"^  training  step \d+, .* each, .* ago$", place.query("status", "--job", place.job).out, re.M)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+
+
 def test_without_its_word_the_files_decide(place):
     run = place.run(*FLAGGED, "--silent", options=(*QUICK, "--checkpoint-signal", "flag"))
     ready(run)
