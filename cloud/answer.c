@@ -88,11 +88,6 @@ char answer_first(const struct answer *answer)
 	return '\0';
 }
 
-int64_t answer_monotonic(const struct answer *answer, int64_t wall_ms)
-{
-	return answer->arrived_ms + (wall_ms - answer->arrived_wall_ms);
-}
-
 int64_t answer_clock(const char *date, int64_t our_wall_ms)
 {
 	int64_t theirs;

@@ -46,8 +46,6 @@ void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *
 bool answer_text(const struct answer *answer, char *buffer, size_t capacity);
 /* First character that is not white space, or 0. */
 char answer_first(const struct answer *answer);
-/* A wall time of the service on our monotonic clock. */
-int64_t answer_monotonic(const struct answer *answer, int64_t wall_ms);
 
 /* The clock to believe: ours when the service's Date agrees within its precision, else the service's. `date` may be NULL. */
 int64_t answer_clock(const char *date, int64_t our_wall_ms);

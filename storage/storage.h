@@ -470,11 +470,6 @@ struct forget_result {
 int storage_forget(struct storage *storage, const struct forget_request *request,
 	struct forget_result *result, struct cancel *cancel, struct err *err);
 
-/* Removes packs that no manifest names, that are older than `age_ms` by the store's own clock, and that no take under way can rely on
- * (FORMAT.md). A store that does not say when an object was put is left as it is. ERR_NEWER: a newer version has been here. */
-int storage_sweep(struct storage *storage, int64_t age_ms, bool dry_run,
-	struct sweep_result *result, struct cancel *cancel, struct err *err);
-
 /* A pinned snapshot is kept whatever the policy says. ERR_NOT_FOUND: there is no such snapshot, or it was not pinned. To pin twice
  * is fine. */
 int storage_pin(

@@ -115,7 +115,7 @@ static int name_packs_of(struct sweeping *sweeping, struct snapshot_id id, struc
 	int64_t known = find_known(sweeping->survey, id);
 	auto_(survey_names_release) struct survey_names names = {0};
 
-	if (known >= 0 && sweeping->gone && sweeping->gone[known])
+	if (known >= 0 && sweeping->gone[known])
 		return 0;
 	if (known >= 0 && sweeping->survey->list.items[known].newer)
 		return err_set(err, ERR_NEWER, "%s", sweeping->survey->list.items[known].damage);
@@ -284,15 +284,4 @@ int sweep_packs(struct storage *storage, const struct survey *survey, const bool
 	if (look_again(&sweeping, err) < 0)
 		return -1;
 	return remove_all(&sweeping, err);
-}
-
-int storage_sweep(struct storage *storage, int64_t age_ms, bool dry_run,
-	struct sweep_result *result, struct cancel *cancel, struct err *err)
-{
-	auto_(survey_release) struct survey survey = {0};
-
-	*result = (struct sweep_result){0};
-	if (survey_take(storage, &survey, cancel, err) < 0)
-		return -1;
-	return sweep_packs(storage, &survey, NULL, age_ms, dry_run, result, cancel, err);
 }

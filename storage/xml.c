@@ -130,17 +130,3 @@ int xml_read(const void *document, size_t size, xml_element_fn element, void *ar
 	free(reading);
 	return result;
 }
-
-void xml_escape(struct bytes *out, const char *text)
-{
-	for (; *text; text++) {
-		const char *as = *text == '<'    ? "&lt;"
-				 : *text == '>'  ? "&gt;"
-				 : *text == '&'  ? "&amp;"
-				 : *text == '"'  ? "&quot;"
-				 : *text == '\'' ? "&apos;"
-						 : NULL;
-
-		bytes_append(out, as ? as : text, as ? strlen(as) : 1, NULL);
-	}
-}

@@ -18,8 +18,4 @@ typedef void (*xml_element_fn)(void *arg, const char *path, const char *text);
  * some calls may have been made by then. */
 int xml_read(const void *document, size_t size, xml_element_fn element, void *arg, struct err *err);
 
-/* Appends the text with <, >, & and quotes as entities. */
-struct bytes;
-void xml_escape(struct bytes *out, const char *text);
-
 #endif

@@ -282,8 +282,3 @@ bool dir_watch_is_complete(const struct dir_watch *watch)
 {
 	return watch->complete;
 }
-
-int dir_watch_descriptor(const struct dir_watch *watch)
-{
-	return watch->source.fd;
-}

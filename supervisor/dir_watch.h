@@ -46,7 +46,4 @@ void dir_watch_drain(struct dir_watch *watch);
 /* False when a subdirectory could not be watched (max_user_watches). RESCAN was handed out then. */
 bool dir_watch_is_complete(const struct dir_watch *watch);
 
-/* The descriptor, for tests that it does not leak into the job. */
-int dir_watch_descriptor(const struct dir_watch *watch);
-
 #endif

@@ -95,11 +95,6 @@ int metrics_server_start(
 	return 0;
 }
 
-uint16_t metrics_server_port(const struct metrics_server *server)
-{
-	return httpd_port(server->httpd);
-}
-
 void metrics_server_stop(struct metrics_server *server)
 {
 	if (!server)

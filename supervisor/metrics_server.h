@@ -7,15 +7,12 @@
 
 #include "base/err.h"
 
-#include <stdint.h>
-
 struct metrics_server;
 
 /* "9090", ":9090", "127.0.0.1:9090", "[::1]:9090". A port alone is 127.0.0.1's; ":9090" is every address's, of IPv6 where there is one
  * too. `session` is the supervisor's directory, copied. ERR_INVALID for an address that is none, ERR_EXISTS for a port in use. */
 int metrics_server_start(
 	const char *address, const char *session, struct metrics_server **server, struct err *err);
-uint16_t metrics_server_port(const struct metrics_server *server);
 void metrics_server_stop(struct metrics_server *server); /* NULL is fine */
 
 #endif

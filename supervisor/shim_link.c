@@ -40,7 +40,6 @@ struct shim_link {
 	bool channel_made;
 	uint64_t tail; /* ours; the one in the header is for the producers, who might write to it */
 	uint64_t dropped;
-	uint64_t hellos;
 	int64_t hole_since_ms; /* CLOCK_NEVER while there is none */
 };
 
@@ -93,8 +92,6 @@ static void deliver(struct shim_link *link, const struct shim_record *record)
 	path[record->path_length] = '\0';
 	memcpy(path2, record->text + record->path_length, record->path2_length);
 	path2[record->path2_length] = '\0';
-	if (record->event == SHIM_HELLO)
-		link->hellos++;
 	link->received(link->argument, &(struct shim_message){
 					       .event = record->event,
 					       .pid = (int)record->pid,
@@ -346,11 +343,6 @@ void shim_link_close(struct shim_link *link)
 const char *shim_link_channel(const struct shim_link *link)
 {
 	return link->channel_path;
-}
-
-uint64_t shim_link_hellos(const struct shim_link *link)
-{
-	return link->hellos;
 }
 
 struct report_page *shim_link_page(const struct shim_link *link)

@@ -60,9 +60,6 @@ void shim_link_poll(struct shim_link *link);
 /* The value of SHIM_ENV_CHANNEL for the job. Borrowed. */
 const char *shim_link_channel(const struct shim_link *link);
 
-/* Images that have said hello: 0 some time after the start means that the job runs without the shim. */
-uint64_t shim_link_hellos(const struct shim_link *link);
-
 /* The page that jobs poll and report through: raise the flag there, ask it who polls and how far they are. Looked at whenever the
  * channel is; its report_page_look() and report_page_tell() are called here. Borrowed. */
 struct report_page *shim_link_page(const struct shim_link *link);

@@ -308,10 +308,23 @@ static void test_overflow_says_rescan_and_watches_what_came_unseen(void **state)
 static void test_descriptor_does_not_leak_into_the_job(void **state)
 {
 	struct place *place = *state;
+	char link[40], target[64] = "";
+	int found = 0;
 
 	watch(place);
-	assert_true(fcntl(dir_watch_descriptor(place->watch), F_GETFD) & FD_CLOEXEC);
-	assert_true(fcntl(dir_watch_descriptor(place->watch), F_GETFL) & O_NONBLOCK);
+	for (int fd = 0; fd < 256; fd++) {
+		ssize_t length;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		length = readlink(link, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = '\0';
+		if (!text_equal(target, "anon_inode:inotify"))
+			continue;
+		found++;
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	}
+	assert_int_equal(found, 1);
 }
 
 static void test_one_at_a_time_and_again_after_it(void **state)

@@ -244,7 +244,7 @@ static void test_what_a_snapshot_needs_alone(void **state)
 static void test_leftovers_wait_for_the_next_commit(void **state)
 {
 	struct fixture f;
-	struct sweep_result swept;
+	struct forget_result result;
 	struct take_result taken;
 	char left[256];
 
@@ -257,14 +257,14 @@ static void test_leftovers_wait_for_the_next_commit(void **state)
 	assert_int_equal(unlink(left), 0);
 	make_old(&f);
 	fixture_claim(&f);
-	assert_works(storage_sweep(f.storage, SWEEP_AGE_MS, false, &swept, NULL, &err));
-	assert_int_equal(swept.packs_removed, 0);
-	assert_int_equal(swept.packs_waiting, 1);
+	result = keep_last(&f, 9);
+	assert_int_equal(result.swept.packs_removed, 0);
+	assert_int_equal(result.swept.packs_waiting, 1);
 	assert_works(fixture_try_take(&f, &taken));
 	fixture_write(&f, "w", 300000, 77);
 	fixture_take(&f);
 	make_old(&f);
-	assert_works(storage_sweep(f.storage, SWEEP_AGE_MS, false, &swept, NULL, &err));
+	keep_last(&f, 9);
 	check_all_sound(&f);
 	fixture_stop(&f);
 }
@@ -272,20 +272,21 @@ static void test_leftovers_wait_for_the_next_commit(void **state)
 /* A manifest that cannot be read may name anything that was written for it. */
 static void test_packs_of_a_damaged_manifest_stay(void **state)
 {
+	const struct snapshot_id damaged = {1, 1};
 	struct fixture f;
-	struct sweep_result swept;
 	auto_free char *manifest = NULL;
 
 	(void)state;
 	fixture_start(&f);
 	take_several(&f, 2);
+	assert_works(storage_pin(f.storage, damaged, NULL, &err));
 	make_old(&f);
 	manifest = fixture_find(&f, "snapshots/000001-000001");
 	fixture_flip(manifest, 200);
-	assert_works(storage_sweep(f.storage, SWEEP_AGE_MS, false, &swept, NULL, &err));
-	assert_int_equal(swept.packs_removed, 0);
+	assert_int_equal(keep_last(&f, 1).swept.packs_removed, 0);
 	assert_int_equal(count_files(&f, "jobs/job/packs"), 2);
 	/* Once it is forgotten, they go. */
+	assert_works(storage_unpin(f.storage, damaged, NULL, &err));
 	keep_last(&f, 1);
 	assert_int_equal(count_files(&f, "jobs/job/packs"), 1);
 	check_all_sound(&f);

@@ -133,6 +133,16 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const struct object *)a)->key, ((const struct object *)b)->key);
 }
 
+static void escape(struct bytes *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("<>&\"'", *text))
+			bytes_format(out, NULL, "&#%d;", *text);
+		else
+			bytes_append(out, text, 1, NULL);
+	}
+}
+
 /* Pages of a few keys; the token is the last key. */
 static void list(const struct httpd_request *request, struct httpd_reply *reply)
 {
@@ -160,7 +170,7 @@ static void list(const struct httpd_request *request, struct httpd_reply *reply)
 		if (used++ == PAGE) {
 			bytes_format(&reply->body, NULL,
 				"<IsTruncated>true</IsTruncated><NextContinuationToken>");
-			xml_escape(&reply->body, folded);
+			escape(&reply->body, folded);
 			bytes_format(&reply->body, NULL, "</NextContinuationToken>");
 			break;
 		}
