@@ -166,23 +166,6 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	return 0;
 }
 
-static void describe_predecessor(struct storage *storage, const struct job_listing *listing,
-	uint32_t number, struct attempt *attempt, struct cancel *cancel)
-{
-	auto_free char *key = record_key_end(storage, number);
-	auto_json json_t *body = NULL;
-
-	attempt->predecessor = number;
-	for (size_t i = 0; i < listing->lineage.attempt_count; i++)
-		if (listing->lineage.attempts[i].number == number)
-			attempt->predecessor_ended = listing->ended[i];
-	/* A damaged end record says that it ended, and not how. */
-	if (attempt->predecessor_ended &&
-		record_get(storage->store, key, RECORD_END, &body, cancel, NULL) == 0)
-		text_set(attempt->predecessor_outcome, sizeof(attempt->predecessor_outcome),
-			json_text_or(body, "outcome", ""));
-}
-
 /* One round: look, choose, claim. *before: the newest attempt before our own. ERR_EXISTS: somebody else was faster. */
 static int claim_once(struct storage *storage, const struct claim *claim, uint32_t as_of,
 	uint32_t *before, struct attempt *attempt, struct cancel *cancel, struct err *err)
@@ -200,7 +183,6 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	if (newest == UINT32_MAX)
 		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left", storage->job);
 	attempt->number = newest + 1;
-	describe_predecessor(storage, &listing, *before, attempt, cancel);
 	return put_claim(storage, claim, attempt, cancel, err);
 }
 

@@ -146,9 +146,6 @@ struct attempt {
 	size_t chain_count;
 	struct damage *damaged; /* newer ones that were passed over because of damage */
 	size_t damaged_count;
-	uint32_t predecessor;         /* the attempt before this one; 0 for the first */
-	bool predecessor_ended;       /* it left an end record */
-	char predecessor_outcome[32]; /* its end record's, "" without */
 };
 
 /*

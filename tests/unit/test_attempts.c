@@ -17,7 +17,6 @@ static void test_first_attempt_begins_afresh(void **state)
 	assert_int_equal(f.attempt.number, 1);
 	assert_true(snapshot_id_is_none(f.attempt.start));
 	assert_int_equal(f.attempt.chain_count, 0);
-	assert_int_equal(f.attempt.predecessor, 0);
 	fixture_stop(&f);
 }
 
@@ -36,19 +35,14 @@ static void test_the_next_one_continues(void **state)
 	assert_int_equal(f.attempt.number, 2);
 	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
 	assert_int_equal(f.attempt.chain_count, 2);
-	assert_int_equal(f.attempt.predecessor, 1);
-	assert_false(f.attempt.predecessor_ended);
 	assert_works(storage_end_attempt(f.storage, 2, "preempted", NULL, NULL, &err));
 	assert_fails(storage_end_attempt(f.storage, 2, "failed", NULL, NULL, &err), ERR_EXISTS);
 	fixture_claim(&f);
 	assert_int_equal(f.attempt.number, 3);
-	assert_true(f.attempt.predecessor_ended);
-	assert_string_equal(f.attempt.predecessor_outcome, "preempted");
 	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
 	end = fixture_find(&f, ".end.json");
 	fixture_flip(end, 120);
 	fixture_claim(&f);
-	assert_int_equal(f.attempt.predecessor, 3);
 	fixture_stop(&f);
 }
 
