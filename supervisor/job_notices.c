@@ -285,6 +285,7 @@ static void signal_while_restoring(struct job *job, int signal)
 		return;
 	if (signal == SIGINT || signal == SIGQUIT || signal == SIGHUP) {
 		job->refusal = 128 + signal;
+		cancel_raise(&job->cancel);
 		job_feed(job, EV_RESTORE_FAILED);
 	} else {
 		sigaddset(&job->early_signals, signal);

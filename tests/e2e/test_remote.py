@@ -343,6 +343,15 @@ def test_an_attempt_that_is_preempted_while_it_restores_has_an_end(cloud, faults
     assert again.wait() == 0, again
 
 
+def test_ctrl_c_ends_a_restore(cloud, faults):
+    """Also where the store has nothing to say for long."""
+    saved_once(cloud)
+    faults.load({"rules": [{"on": {"method": "GET", "key": "[.]pack$"}, "answer": {"delay": 3600}}]})
+    run = restoring(cloud, faults, PYTHON, SAVER, "--steps", 2, REPRIEVE_STORE_PATIENCE=FOR_EVER)
+    run.signal(signal.SIGINT)
+    assert run.wait() == 128 + signal.SIGINT and "resumes" not in run.out, run
+
+
 def test_a_notice_that_comes_after_the_end_leaves_it_finished(cloud, faults):
     """Its last checkpoint is still on its way then; it is not run again."""
     faults.load(SLOW_COMMIT)
