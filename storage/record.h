@@ -17,7 +17,8 @@ enum record_kind {
 	RECORD_ATTEMPT,
 	RECORD_END,
 	RECORD_SNAPSHOT,
-	RECORD_PIN
+	RECORD_PIN,
+	RECORD_DRAINING
 };
 
 /* Appends to `out`; `body` is borrowed. ERR_FAILED past the limit of `out`. */

@@ -6,6 +6,7 @@
  *	jobs/<job>/attempts/<%06u>.end.json          how it ended
  *	jobs/<job>/snapshots/<%06u>-<%06u>.json      manifest: the commit
  *	jobs/<job>/pins/<%06u>-<%06u>.json           keeps that snapshot, whatever the policy
+ *	jobs/<job>/draining/<%06u>-<%06u>.json       that attempt is being preempted, for the next one
  *	jobs/<job>/notes/<%06u>/<kind>-<%04u>        ledger, log, metrics of an attempt: for people
  *	jobs/<job>/packs/<%06u>/<%06u>-<nonce>-<%04u>.pack
  */

@@ -7,6 +7,7 @@
  *	store.h             PRIVATE: what a backend does: put, get, list, remove. store_dir.c is file://; stores.c the table of schemes
  *	record.[ch]         PURE: the envelope of every small object: header with digest, JSON body
  *	record_store.[ch]   keys; records and manifests to and from the store; what a job consists of
+ *	draining.c          what an attempt that is being preempted says to the next one
  *	notes.c             what is kept of an attempt for people
  *	roll.c              processes that end together, one of which waits for the others
  *	manifest.[ch]       PURE: encode, decode and check; a manifest that is there is a commit. manifest_entry.[ch]: one entry of it
@@ -165,6 +166,26 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
  * may be NULL). Written once; a second call is ERR_EXISTS. */
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 	json_t *about, struct cancel *cancel, struct err *err);
+
+/*
+ * An attempt that is being preempted says for how long it may still commit, since the next one's claim would end that. `word` counts from 1,
+ * the newest counts; `left_ms` below 0: it is not preempted after all. May be called while another thread uses the storage.
+ */
+int storage_say_draining(struct storage *storage, uint32_t attempt, uint32_t word, int64_t left_ms,
+	struct cancel *cancel, struct err *err);
+
+/* The newest attempt, where it has said so. */
+struct draining {
+	uint32_t attempt; /* 0: nobody is to be waited for */
+	uint32_t word;
+	bool ended;      /* it left an end record: it is through, whatever it said */
+	int64_t left_ms; /* that it had when it said so; below 0: it has taken it back */
+	int64_t age_ms; /* how old that was when it was first read, by the store's clock; 0 where that does not tell */
+	char host[65];
+};
+/* Called again with what it has filled in (zeroed at first), it reads only what is new. */
+int storage_look_for_draining(
+	struct storage *storage, struct draining *draining, struct cancel *cancel, struct err *err);
 
 /*
  * Notes of an attempt, for people and for reports; nothing that decides anything reads them. `kind` is a word of letters: "ledger", "log",

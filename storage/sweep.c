@@ -42,9 +42,8 @@ AUTO(struct survey, survey_release);
 
 /* --- the store's clock --- */
 
-/* Of the store alone is it known when a pack was put, so its clock says what is old: an object of now shows it. 0: it does not tell. */
-static int ask_time(
-	struct storage *storage, int64_t *now_ms, struct cancel *cancel, struct err *err)
+/* Of the store alone is it known when a pack was put, so its clock says what is old. */
+int sweep_ask_time(struct storage *storage, int64_t *now_ms, struct cancel *cancel, struct err *err)
 {
 	struct store *store = storage->store;
 	auto_(store_listing_release) struct store_listing found = {0};
@@ -270,7 +269,7 @@ int sweep_packs(struct storage *storage, const struct survey *survey, const bool
 
 	*result = (struct sweep_result){0};
 	pthread_mutex_init(&sweeping.mutex, NULL);
-	if ((!dry_run && ask_time(storage, &now_ms, cancel, err) < 0) ||
+	if ((!dry_run && sweep_ask_time(storage, &now_ms, cancel, err) < 0) ||
 		find_named(&sweeping, err) < 0)
 		return -1;
 	choose(&sweeping, now_ms, age_ms);

@@ -16,4 +16,8 @@ int sweep_packs(struct storage *storage, const struct survey *survey, const bool
 	int64_t age_ms, bool dry_run, struct sweep_result *result, struct cancel *cancel,
 	struct err *err);
 
+/* What time it is by the store's own clock: an object of now shows it. *now_ms 0: the store does not tell. */
+int sweep_ask_time(
+	struct storage *storage, int64_t *now_ms, struct cancel *cancel, struct err *err);
+
 #endif

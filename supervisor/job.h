@@ -16,6 +16,7 @@
  *	job_snapshots.c  snapshots, retention, the recovery point
  *	job_observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
+ *	job_handover.c   at a notice: for the next attempt, which may start early
  *	job_slurm_end.c  under Slurm, after its signal: how much time is left
  *	job_slurm_tasks.c  under Slurm, several tasks: who is through
  *	job_requeue.c    under Slurm, after the end: start me again
@@ -68,6 +69,16 @@ struct slurm_end {
 	struct slurm_job answer;
 };
 
+/* What the next attempt is told at a notice: job_handover.c. */
+struct successor {
+	struct workers *workers; /* NULL: nothing was told */
+	struct cancel cancel;
+	int64_t told_ms; /* until when this one may commit; 0: it is not preempted */
+	uint32_t words;
+	bool telling, failed;
+	struct err err;
+};
+
 /* Who else learns what happens: job_observers.c. */
 struct observers {
 	struct workers *workers;
@@ -106,6 +117,7 @@ struct job {
 	struct tracker *tracker;
 	struct cloud_watch *watch;
 	struct slurm_end slurm_end;
+	struct successor successor;
 	struct child child;
 	struct ask ask;
 	struct shield shield;
@@ -318,6 +330,11 @@ void job_await_slurm_tasks(struct job *job);
 /* job_slurm_end.c */
 /* After a signal of Slurm's: has scontrol asked, in the background, whether the job ends before `notice` says; then that is taken. */
 void job_ask_slurm_end(struct job *job, const struct notice *notice);
+
+/* job_handover.c */
+/* Whenever the standing stop may have changed; does nothing where it has not. */
+void job_tell_successor(struct job *job);
+void job_end_telling_successor(struct job *job);
 
 /* job_flush.c */
 void job_flush(struct job *job);

@@ -69,16 +69,19 @@ void job_take_notice(struct job *job, const struct notice *notice)
 			job->notices.count == 1;
 		job_write_notice_message(job);
 		job_feed(job, EV_NOTICE);
+		job_tell_successor(job);
 		return;
 	case NOTICE_LATER_DEADLINE:
 		tell(job, notice);
 		job_write_notice_message(job);
 		job_feed(job, EV_NOTICE);
+		job_tell_successor(job);
 		return;
 	case NOTICE_ALL_CANCELLED:
 		tell(job, notice);
 		job_withdraw_notice_message(job);
 		job_feed(job, EV_CANCELLED);
+		job_tell_successor(job);
 		return;
 	case NOTICE_WITHDRAWN:
 		tell(job, notice);

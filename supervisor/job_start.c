@@ -45,6 +45,7 @@ void job_close(struct job *job)
 	cloud_watch_stop(job->watch);
 	workers_free(job->workers);
 	workers_free(job->slurm_end.workers);
+	job_end_telling_successor(job);
 	tending_free(job->tending);
 	snapshots_free(job->snapshots);
 	json_decref(job->snapshot_about);
@@ -96,6 +97,10 @@ static void tell_of_resume(struct job *job)
 		log_note("job %s: the name is made from this directory and command; --job NAME "
 			 "carries a job to another directory",
 			job->name.text);
+	if (resume->awaited.attempt > 0)
+		events_add(&job->events, "waited", "{s:i, s:s, s:b, s:f}", "attempt",
+			(int)resume->awaited.attempt, "host", resume->awaited.host, "ended",
+			resume->awaited.ended, "seconds", (double)resume->awaited.waited_ms / 1000);
 	events_add(&job->events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number,
 		"start", has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
 	for (size_t i = 0; i < resume->passed_over_count; i++)
@@ -184,6 +189,8 @@ static void begin_attempt(struct job *job)
 		return;
 	if (job_start_snapshots(job, &err) < 0)
 		job_failed(job, "checkpoints will not be saved", &err);
+	/* One that was claimed late may have a notice already. */
+	job_tell_successor(job);
 }
 
 static void resume_done(void *arg)

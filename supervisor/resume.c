@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FAREWELL_MS 30000
+
 static void pass_over(struct resume_result *result, struct snapshot_id id, const char *why)
 {
 	char text[SNAPSHOT_ID_TEXT];
@@ -321,6 +323,21 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 	return 0;
 }
 
+/* The one that was waited for on this machine has left its end record, and is there until it has told everybody. */
+static int lock_directory(const struct resume_request *request, struct resume_result *result,
+	struct cancel *cancel, struct err *err)
+{
+	int64_t until_ms = clock_monotonic_ms() + (result->awaited.attempt > 0 ? FAREWELL_MS : 0);
+
+	while (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
+		result->in_use = err->kind == ERR_EXISTS;
+		if (!result->in_use || clock_monotonic_ms() >= until_ms)
+			return -1;
+	}
+	result->in_use = false;
+	return 0;
+}
+
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err)
 {
@@ -335,13 +352,15 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
+	/* Whatever the policy: the claim ends the other one's save, which --restore ID may want one day. */
+	if (!request->claim_only &&
+		predecessor_await(result->storage, &result->awaited, cancel, err) < 0)
+		return -1;
 	if (!look_at_earlier(request, result, cancel, err, &status))
 		return status;
 	/* Before the claim, which would keep the other one from publishing. */
-	if (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
-		result->in_use = err->kind == ERR_EXISTS;
+	if (lock_directory(request, result, cancel, err) < 0)
 		return -1;
-	}
 	if (claim_attempt(request, result, cancel, err) < 0)
 		return -1;
 	tell_of_store(request->store, result->storage);

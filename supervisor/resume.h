@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "earlier.h"
+#include "predecessor.h"
 #include "profile.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -40,6 +41,7 @@ enum resume_kind {
 };
 
 struct resume_result {
+	struct awaited awaited;
 	struct earlier
 		earlier; /* its ruling may be that the job is not to be started: then nothing was claimed */
 	struct storage *storage; /* owned by the caller from then on, also when the call fails */

@@ -1,5 +1,6 @@
 # Unit tests of storage.
 unit_test(attempts LIBRARIES storage)
+unit_test(draining LIBRARIES storage)
 unit_test(history LIBRARIES storage)
 unit_test(base64 LIBRARIES base_digest)
 unit_test(aws_answer LIBRARIES storage)

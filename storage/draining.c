@@ -1,0 +1,146 @@
+/*
+ * What an attempt that is being preempted says of its time, for the next one: a claim keeps it from publishing, so whoever claims early
+ * throws away what it is just saving. Each word is an object of its own, and the newest counts: a deadline that moves, a notice that is
+ * withdrawn.
+ */
+#include "storage.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "record_store.h"
+#include "sweep.h"
+
+#include <string.h>
+
+AUTO(struct job_listing, job_listing_release);
+AUTO(struct store_listing, store_listing_release);
+
+/* The word is the second number. */
+static char *key_of(const struct storage *storage, struct snapshot_id id)
+{
+	return text_format(
+		"jobs/%s/draining/%06u-%06u.json", storage->job, id.attempt, id.sequence);
+}
+
+int storage_say_draining(struct storage *storage, uint32_t attempt, uint32_t word, int64_t left_ms,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = key_of(storage, (struct snapshot_id){attempt, word});
+	int64_t now_ms = clock_wall_ms();
+	char nonce[33], created[32], until[32];
+	auto_json json_t *body = NULL;
+	bool stands = left_ms >= 0;
+
+	file_nonce(nonce);
+	body = json_pack("{s:I, s:s, s:s, s:s, s:s?, s:o}", "attempt", (json_int_t)attempt, "nonce",
+		nonce, "created", clock_format(now_ms, created, sizeof(created)), "host",
+		storage->host, "until",
+		stands ? clock_format(now_ms + left_ms, until, sizeof(until)) : NULL, "left_ms",
+		stands ? json_integer(left_ms) : json_null());
+	if (!body)
+		return err_set(err, ERR_FAILED, "cannot write the draining record as JSON");
+	return record_put(storage->store, key, RECORD_DRAINING, body, NULL, cancel, err);
+}
+
+struct word {
+	struct snapshot_id id;
+	int64_t put_ms; /* by the store's clock; 0 unknown */
+};
+
+/* id none: nobody has ever said any. */
+static int find_newest(
+	struct storage *storage, struct word *newest, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/draining/", storage->job);
+	auto_(store_listing_release) struct store_listing found = {0};
+
+	*newest = (struct word){0};
+	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.count; i++) {
+		auto_free char *name = text_copy(found.items[i].key + strlen(prefix));
+		struct snapshot_id id;
+
+		if (!text_ends(name, ".json"))
+			continue;
+		name[strlen(name) - strlen(".json")] = '\0';
+		if (snapshot_id_parse(name, &id) && snapshot_id_compare(id, newest->id) > 0)
+			*newest = (struct word){id, found.items[i].modified_ms};
+	}
+	return 0;
+}
+
+static int find_newest_attempt(struct storage *storage, uint32_t *number, bool *ended,
+	struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	size_t count;
+
+	if (record_list_attempts(storage, &listing, cancel, err) < 0)
+		return -1;
+	count = listing.lineage.attempt_count;
+	*number = count > 0 ? listing.lineage.attempts[count - 1].number : 0;
+	*ended = count > 0 && listing.ended[count - 1];
+	return 0;
+}
+
+static int64_t age_of(struct storage *storage, const struct word *word, struct cancel *cancel)
+{
+	int64_t now_ms = 0;
+
+	if (word->put_ms <= 0 || sweep_ask_time(storage, &now_ms, cancel, NULL) < 0 ||
+		now_ms < word->put_ms)
+		return 0;
+	return now_ms - word->put_ms;
+}
+
+static int read_word(struct storage *storage, const struct word *word, struct draining *draining,
+	struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = key_of(storage, word->id);
+	auto_json json_t *body = NULL;
+	struct err own = {0};
+
+	/* What cannot be read says nothing: then it is as if nothing had been said. */
+	if (record_get(storage->store, key, RECORD_DRAINING, &body, cancel, &own) < 0 &&
+		own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
+		if (err)
+			*err = own;
+		return -1;
+	}
+	*draining = (struct draining){.attempt = word->id.attempt,
+		.word = word->id.sequence,
+		.left_ms = body ? json_number_or(body, "left_ms", -1) : -1};
+	if (body)
+		text_set(draining->host, sizeof(draining->host), json_text_or(body, "host", ""));
+	if (draining->left_ms > 0)
+		draining->age_ms = age_of(storage, word, cancel);
+	return 0;
+}
+
+int storage_look_for_draining(
+	struct storage *storage, struct draining *draining, struct cancel *cancel, struct err *err)
+{
+	struct word newest;
+	uint32_t attempt = 0;
+	bool ended = false;
+
+	if (find_newest(storage, &newest, cancel, err) < 0)
+		return -1;
+	if (!snapshot_id_is_none(newest.id) &&
+		find_newest_attempt(storage, &attempt, &ended, cancel, err) < 0)
+		return -1;
+	if (attempt == 0 || attempt != newest.id.attempt) {
+		*draining = (struct draining){0};
+		return 0;
+	}
+	if (!ended &&
+		(draining->attempt != newest.id.attempt || draining->word != newest.id.sequence) &&
+		read_word(storage, &newest, draining, cancel, err) < 0)
+		return -1;
+	draining->attempt = attempt;
+	draining->ended = ended;
+	return 0;
+}

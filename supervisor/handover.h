@@ -1,0 +1,18 @@
+/* PURE. How long a new attempt waits for the one before it, which is being preempted and is still saving. */
+#ifndef HANDOVER_H
+#define HANDOVER_H
+
+#include "storage/storage.h"
+
+#include <stdint.h>
+
+/* The longest that a cloud gives (Azure, before it moves a machine): a longer word is a scheduler's, or wrong. */
+#define HANDOVER_MOST_MS (15 * 60 * 1000)
+/* An end record that was put in the last moment is on its way still. */
+#define HANDOVER_MARGIN_MS 2000
+
+/* From when the word was first read. 0: it is not waited for, because it is through, has said nothing, has taken it back, or its time
+ * was over already: a machine that is gone says nothing more. */
+int64_t handover_wait_ms(const struct draining *draining);
+
+#endif
