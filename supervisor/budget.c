@@ -15,9 +15,10 @@ struct budget budget_split(const struct budget_facts *facts)
 		window = 0;
 	/* The notice is late by a poll, clocks differ, and clouds have been seen to come early. */
 	margin = clamp(window / 20, window < 400 ? window / 2 : 200, 2000);
-	/* Twice what it took so far: the network is never as free as when it was measured. Unmeasured: a fifth of all. */
+	/* Twice what it took so far: the network is never as free as when it was measured. Unmeasured: a fifth of all. At least a
+	 * tenth, because a job that was saving to the last ends in that time. */
 	upload = facts->upload_ms < 0 ? window / 5
-				      : clamp(2 * facts->upload_ms, window / 20, window / 2);
+				      : clamp(2 * facts->upload_ms, window / 10, window / 2);
 	stop = clamp(window / 20, window < 1000 ? window / 20 : 50, 5000);
 
 	budget.commit_until_ms = facts->now_ms + window - margin;
@@ -26,4 +27,13 @@ struct budget budget_split(const struct budget_facts *facts)
 	budget.ask_until_ms =
 		clamp(budget.stop_until_ms - stop, facts->now_ms, budget.stop_until_ms);
 	return budget;
+}
+
+int64_t budget_kill_ms(const struct budget *budget, int64_t told_ms, bool pending)
+{
+	int64_t half_ms = told_ms + (budget->commit_until_ms - told_ms) / 2;
+
+	if (!pending)
+		return budget->commit_until_ms;
+	return half_ms > budget->stop_until_ms ? half_ms : budget->stop_until_ms;
 }

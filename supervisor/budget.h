@@ -4,6 +4,7 @@
 #ifndef BUDGET_H
 #define BUDGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct budget_facts {
@@ -13,12 +14,16 @@ struct budget_facts {
 };
 
 struct budget {
-	int64_t ask_until_ms;  /* a fresh checkpoint is worth waiting for until then */
-	int64_t stop_until_ms; /* a job that was told to end is killed then */
+	int64_t ask_until_ms; /* a fresh checkpoint is worth waiting for until then */
+	int64_t stop_until_ms; /* so long at most a save under way is waited for, before the job is told to end */
 	int64_t commit_until_ms; /* what is not committed then is given up, so that we leave in order */
 };
 
 /* now <= ask <= stop <= commit <= deadline, also for a deadline that has passed. */
 struct budget budget_split(const struct budget_facts *facts);
+
+/* When a job that was told to end at `told_ms` is killed. What it would still write is torn by that: time is won only for a complete
+ * checkpoint that is not durable yet (`pending`), and then the job gets half of what was left at least. */
+int64_t budget_kill_ms(const struct budget *budget, int64_t told_ms, bool pending);
 
 #endif

@@ -39,6 +39,18 @@ static void plan(struct job *job)
 		snapshots_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }
 
+/* Its checkpoint is safe, or nothing is announced any more; a job that we only forwarded SIGTERM to may still clean up. */
+static bool has_nothing_to_stay_for(const struct job *job)
+{
+	return job->options->ask != ASK_AUTO &&
+	       (job->request.answered || !notices_stop(&job->notices));
+}
+
+static int64_t kill_ms(const struct job *job)
+{
+	return budget_kill_ms(&job->budget, job->told_ms, job_has_pending(job));
+}
+
 static void arm_budget(struct job *job)
 {
 	int64_t now = clock_monotonic_ms();
@@ -48,12 +60,11 @@ static void arm_budget(struct job *job)
 		if (job->state == JOB_CHECKPOINTING)
 			at = job->budget.ask_until_ms;
 		else if (job->state == JOB_DRAINING)
-			at = job->budget.stop_until_ms;
+			at = kill_ms(job);
 		else if (job->state == JOB_UPLOADING)
 			at = job->budget.commit_until_ms;
 	}
-	/* Once its checkpoint is safe there is nothing to wait for; a job that we only forwarded SIGTERM to may still clean up. */
-	if (job->state == JOB_DRAINING && job->options->ask != ASK_AUTO &&
+	if (job->state == JOB_DRAINING && has_nothing_to_stay_for(job) &&
 		at > now + STOP_PATIENCE_MS)
 		at = now + STOP_PATIENCE_MS;
 	/* It dies of one SIGKILL, unless it hangs in the kernel; what it forked meanwhile gets another. */
@@ -73,6 +84,12 @@ static void budget_spent(struct timer *timer)
 	if (job->state == JOB_CHECKPOINTING && job->tracker && tracker_is_saving(job->tracker) &&
 		clock_monotonic_ms() < job->budget.stop_until_ms) {
 		loop_arm(&job->loop, timer, job->budget.stop_until_ms);
+		return;
+	}
+	/* What was on its way when it was told to end is durable by now. */
+	if (job->state == JOB_DRAINING && !job->killed && !has_nothing_to_stay_for(job) &&
+		clock_monotonic_ms() < kill_ms(job)) {
+		loop_arm(&job->loop, timer, kill_ms(job));
 		return;
 	}
 	job_feed(job, EV_BUDGET_SPENT);
@@ -127,6 +144,7 @@ static void stop_child(struct job *job)
 	/* A second SIGTERM kills trainers that give their handler back after the first. */
 	if (forwarded && !job->request.answered)
 		shield_let_go(&job->shield);
+	job->told_ms = forwarded ? job->request.sent_ms : clock_monotonic_ms();
 	if (forwarded)
 		return;
 	job->facts.stopped = true;

@@ -180,6 +180,7 @@ struct job {
 	bool tending_failed; /* said once */
 	bool ours_failed;    /* anything that --strict turns into an error */
 	bool killed;         /* SIGKILL was sent */
+	int64_t told_ms;     /* when it got the SIGTERM that it is to end by */
 	bool superseded;     /* another attempt has taken over: publish no more */
 
 	/* Clients of `reprieve checkpoint`. */
@@ -275,6 +276,7 @@ void job_note_saved(struct job *job);
 
 /* job_forecast.c */
 struct forecast_facts job_forecast(const struct job *job);
+bool job_has_pending(const struct job *job); /* a complete checkpoint that is not durable */
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
 void job_plan(struct job *job);        /* at a notice; says it when it is another one than before */
 bool job_ships_first(struct job *job); /* the plan is to ask later: job_go_on_with_plan() */

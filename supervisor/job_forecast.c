@@ -25,6 +25,11 @@ static int64_t rest(const struct job *job)
 	return forecast_rest_ms(clock_monotonic_ms() - began_ms, done, total, job->upload_ms);
 }
 
+bool job_has_pending(const struct job *job)
+{
+	return job->any_sealed && job->durable_generation != job->newest_sealed.generation;
+}
+
 struct forecast_facts job_forecast(const struct job *job)
 {
 	int64_t since = job->durable_ms > 0 ? job->durable_ms : job->launched_ms;
@@ -36,8 +41,7 @@ struct forecast_facts job_forecast(const struct job *job)
 		.rest_ms = rest(job),
 		.behind_ms = since > 0 ? clock_monotonic_ms() - since : 0,
 		.can_ask = job_can_ask(job) || job->options->ask == ASK_AUTO,
-		.pending =
-			job->any_sealed && job->durable_generation != job->newest_sealed.generation,
+		.pending = job_has_pending(job),
 		.any_durable = job->durable_ms > 0,
 	};
 }

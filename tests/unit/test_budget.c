@@ -49,11 +49,58 @@ static void test_a_measured_upload_moves_the_plan(void **state)
 	assert_true(unknown.ask_until_ms > 60000);
 }
 
+/* A complete checkpoint that is not durable wants the machine for itself; nothing else is won by killing. */
+static void test_when_a_job_that_was_told_to_end_is_killed(void **state)
+{
+	static const struct budget budget = {
+		.ask_until_ms = 14000, .stop_until_ms = 15000, .commit_until_ms = 19000};
+	static const struct {
+		int64_t told_ms;
+		bool pending;
+		int64_t kill_ms;
+	} rows[] = {
+		{14000, false, 19000},
+		{15000, false, 19000},
+		{0, false, 19000},
+		{14000, true, 16500},
+		{15000, true, 17000},
+		{0, true, 15000},
+		{19000, true, 19000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(
+			budget_kill_ms(&budget, rows[i].told_ms, rows[i].pending), rows[i].kill_ms);
+}
+
+/* Never in the same moment, while there is time. */
+static void test_every_window_leaves_time_between_telling_and_killing(void **state)
+{
+	static const int64_t uploads[] = {-1, 0, 1000, 30000};
+
+	(void)state;
+	for (int64_t window = 100; window < 300000; window += 137) {
+		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
+			struct budget_facts facts = {
+				.deadline_ms = window, .upload_ms = uploads[i]};
+			struct budget budget = budget_split(&facts);
+			int64_t told_ms = budget.stop_until_ms;
+
+			assert_true(budget_kill_ms(&budget, told_ms, true) > told_ms);
+			assert_true(
+				budget_kill_ms(&budget, told_ms, false) >= told_ms + window / 10);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_holds_for_every_window),
 		cmocka_unit_test(test_a_measured_upload_moves_the_plan),
+		cmocka_unit_test(test_when_a_job_that_was_told_to_end_is_killed),
+		cmocka_unit_test(test_every_window_leaves_time_between_telling_and_killing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
