@@ -51,28 +51,44 @@ static size_t deliver(struct ask *ask, struct rank_choice *choice)
 	return sent;
 }
 
-/* True when all that are to hear it have been asked. */
-static bool send_signal(struct ask *ask)
+static int choose(const struct ask *ask, pid_t child, struct rank_choice *choice, struct err *err)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
-	auto_(rank_choice_release) struct rank_choice choice = {0};
 	pid_t writers[WRITERS_MOST];
-	struct rank_choice_wish wish = {.main_pid = ask->child,
+	struct rank_choice_wish wish = {.main_pid = child,
 		.signal = ask->signal,
 		.whom = ask->whom,
 		.writers = writers,
 		.writer_count = ask->callbacks.writers(ask->callbacks.arg, writers, WRITERS_MOST),
 		.asked = ask->asked,
 		.asked_count = ask->asked_count};
+
+	/* From ourselves down: ranks whose launcher has died are our children now. */
+	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
+		return -1;
+	rank_choice_make(&tree, &wish, choice);
+	return 0;
+}
+
+bool ask_finds_anyone(const struct ask *ask, pid_t child)
+{
+	auto_(rank_choice_release) struct rank_choice choice = {0};
+	struct err err;
+
+	return ask->asked_count > 0 || (choose(ask, child, &choice, &err) == 0 && choice.count > 0);
+}
+
+/* True when all that are to hear it have been asked. */
+static bool send_signal(struct ask *ask)
+{
+	auto_(rank_choice_release) struct rank_choice choice = {0};
 	size_t sent;
 	struct err err;
 
-	/* From ourselves down: ranks whose launcher has died are our children now. */
-	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, &err) < 0) {
+	if (choose(ask, ask->child, &choice, &err) < 0) {
 		hinder(ask, err.text);
 		return false;
 	}
-	rank_choice_make(&tree, &wish, &choice);
 	if (choice.count > 0 && ask->asked_count == 0)
 		ask->callbacks.asking(ask->callbacks.arg);
 	sent = deliver(ask, &choice);

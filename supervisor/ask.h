@@ -53,6 +53,8 @@ struct ask {
 
 /* `ask` is filled in by the caller down to `callbacks`; `child` is the job's main process. */
 void ask_start(struct ask *ask, pid_t child);
+/* Whether a signal now would reach a process that handles it, or has done so in this request. Looks as asking does. */
+bool ask_finds_anyone(const struct ask *ask, pid_t child);
 /* No further tries. What was asked stays asked. */
 void ask_stop(struct ask *ask);
 void ask_release(struct ask *ask);

@@ -7,6 +7,8 @@
 /* A share that was measured in less time says little. */
 #define MEASURED_MS 500
 #define RISK_MS (10 * 60 * 1000)
+/* What has been written for longer than that, and than two saves, is a directory that is never quiet, and no save that ends. */
+#define SAVE_MOST_MS 60000
 
 static int64_t known(int64_t duration_ms)
 {
@@ -48,55 +50,99 @@ bool forecast_is_too_long(const struct forecast_facts *facts)
 	return facts->window_ms > 0 && needed(facts) > facts->window_ms;
 }
 
+static bool is_saving(const struct forecast_facts *facts)
+{
+	return facts->saving_for_ms >= 0 &&
+	       facts->saving_for_ms <= SAVE_MOST_MS + 2 * known(facts->save_ms);
+}
+
 enum forecast_plan forecast_choose(const struct forecast_facts *facts)
 {
 	if (facts->can_ask && fresh_fits(facts))
 		return FORECAST_SAVE;
+	if (!facts->can_ask && is_saving(facts))
+		return FORECAST_AWAIT;
 	if (facts->pending && known(facts->rest_ms) <= facts->window_ms)
 		return FORECAST_FINISH;
 	return FORECAST_KEEP;
 }
 
-static const char *duration_or(int64_t duration_ms, char *buffer, size_t capacity)
+/* " (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", or what of that is not known. Returns `buffer`. */
+static const char *format_durations(
+	const struct forecast_facts *facts, char *buffer, size_t capacity)
 {
-	return duration_ms < 0 ? "?" : text_duration(duration_ms, buffer, capacity);
+	char save[32], upload[32], window[32];
+
+	text_duration(facts->save_ms, save, sizeof(save));
+	text_duration(facts->upload_ms, upload, sizeof(upload));
+	text_duration(facts->window_ms, window, sizeof(window));
+	if (facts->save_ms < 0 && facts->upload_ms < 0)
+		snprintf(buffer, capacity, "; what saving and uploading take is not known yet");
+	else if (facts->save_ms < 0)
+		snprintf(buffer, capacity,
+			" (to make it durable takes %s, of %s; what saving takes is not known yet)",
+			upload, window);
+	else if (facts->upload_ms < 0)
+		snprintf(buffer, capacity,
+			" (to save takes %s, of %s; what making it durable takes is not known yet)",
+			save, window);
+	else
+		snprintf(buffer, capacity, " (to save takes %s, to make it durable %s, of %s)",
+			save, upload, window);
+	return buffer;
+}
+
+static const char *format_rest(const struct forecast_facts *facts, char *buffer, size_t capacity)
+{
+	char rest[32], window[32];
+
+	text_duration(facts->rest_ms, rest, sizeof(rest));
+	text_duration(facts->window_ms, window, sizeof(window));
+	if (facts->rest_ms < 0)
+		snprintf(buffer, capacity, "how long that takes is not known yet");
+	else
+		snprintf(buffer, capacity, "%s to go, of %s", rest, window);
+	return buffer;
+}
+
+/* Neither a fresh one nor one that is on its way fits. */
+static const char *why_keep(const struct forecast_facts *facts)
+{
+	if (!facts->any_durable)
+		return facts->can_ask || facts->pending
+			       ? "nothing is durable, and there is no time for anything; it is "
+				 "tried all the same"
+			       : "nothing is durable, and the job cannot be asked for a checkpoint";
+	return facts->can_ask
+		       ? "what is durable counts; a fresh checkpoint is tried, but usually takes "
+			 "longer than there is time"
+		       : "what is durable counts: the job cannot be asked for a checkpoint";
 }
 
 const char *forecast_format_plan(const struct forecast_facts *facts, char *buffer, size_t capacity)
 {
-	char save[32], upload[32], rest[32], window[32];
-	const char *save_text = duration_or(facts->save_ms, save, sizeof(save));
-	const char *upload_text = duration_or(facts->upload_ms, upload, sizeof(upload));
-	bool unknown = facts->save_ms < 0 && facts->upload_ms < 0;
+	char detail[160];
 
-	text_duration(facts->window_ms, window, sizeof(window));
 	switch (forecast_choose(facts)) {
 	case FORECAST_SAVE:
-		if (unknown)
-			snprintf(buffer, capacity,
-				"plan: a fresh checkpoint; what saving and uploading take is not "
-				"known yet");
-		else
-			snprintf(buffer, capacity,
-				"plan: a fresh checkpoint (to save takes %s, to make it durable "
-				"%s, of %s)",
-				save_text, upload_text, window);
+		snprintf(buffer, capacity, "plan: a fresh checkpoint%s",
+			format_durations(facts, detail, sizeof(detail)));
+		break;
+	case FORECAST_AWAIT:
+		snprintf(buffer, capacity,
+			"plan: the checkpoint that the job is saving; it cannot be asked for "
+			"another%s",
+			format_durations(facts, detail, sizeof(detail)));
 		break;
 	case FORECAST_FINISH:
 		snprintf(buffer, capacity,
-			"plan: first make the newest complete checkpoint durable (%s to go, of "
-			"%s)%s",
-			duration_or(facts->rest_ms, rest, sizeof(rest)), window,
-			facts->can_ask ? "; then a fresh one is tried" : "");
+			"plan: %smake the newest complete checkpoint durable (%s); %s",
+			facts->can_ask ? "first " : "", format_rest(facts, detail, sizeof(detail)),
+			facts->can_ask ? "then a fresh one is tried"
+				       : "the job cannot be asked for a fresh one");
 		break;
 	case FORECAST_KEEP:
-		snprintf(buffer, capacity, "plan: %s",
-			!facts->any_durable ? "nothing is durable, and there is no time for "
-					      "anything; it is tried all the same"
-			: facts->can_ask ? "what is durable counts; a fresh checkpoint is tried, "
-					   "but usually takes longer than there is time"
-					 : "what is durable counts: the job cannot be asked for a "
-					   "checkpoint");
+		snprintf(buffer, capacity, "plan: %s", why_keep(facts));
 		break;
 	}
 	return buffer;

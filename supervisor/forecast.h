@@ -7,18 +7,20 @@
 #include <stdint.h>
 
 struct forecast_facts {
-	int64_t window_ms; /* from the notice to the end */
-	int64_t save_ms;   /* what a save takes; -1 not known yet */
-	int64_t upload_ms; /* from complete to durable; -1 not known yet */
-	int64_t rest_ms;   /* until the pending one is durable; -1 not known */
-	int64_t behind_ms; /* how old the work is that is not durable */
-	bool can_ask;      /* the job can be made to save */
-	bool pending;      /* a complete checkpoint is not durable yet */
+	int64_t window_ms;     /* from the notice to the end */
+	int64_t save_ms;       /* what a save takes; -1 not known yet */
+	int64_t upload_ms;     /* from complete to durable; -1 not known yet */
+	int64_t rest_ms;       /* until the pending one is durable; -1 not known */
+	int64_t behind_ms;     /* how old the work is that is not durable */
+	int64_t saving_for_ms; /* since the save under way began; -1: none is */
+	bool can_ask;          /* the job can be made to save */
+	bool pending;          /* a complete checkpoint is not durable yet */
 	bool any_durable;
 };
 
 enum forecast_plan {
 	FORECAST_SAVE, /* a fresh checkpoint */
+	FORECAST_AWAIT, /* none can be had, but the job is just saving: that one, as long as there is time */
 	FORECAST_FINISH, /* no time for that: first the newest complete one, which is not durable yet */
 	FORECAST_KEEP, /* nor for that, or there is none: what is durable is what there is */
 };
@@ -32,7 +34,7 @@ int64_t forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int6
 /* Whether a save and its upload are known not to fit the window. */
 bool forecast_is_too_long(const struct forecast_facts *facts);
 
-/* "plan: a fresh checkpoint (saving takes 12 s, making it durable 30 s)". Returns `buffer`. */
+/* "plan: a fresh checkpoint (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)". Returns `buffer`. */
 const char *forecast_format_plan(const struct forecast_facts *facts, char *buffer, size_t capacity);
 
 /* "a preemption now would lose 14 min". Returns `buffer`. */

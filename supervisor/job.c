@@ -120,7 +120,8 @@ void job_request_because_of_notice(struct job *job)
 		return;
 	if (job->options->ask == ASK_NONE && !job_asks_by_flag(job) &&
 		text_equal(stop->source, "sigterm")) {
-		job_forward_sigterm(job);
+		if (!job_begin_last_save(job))
+			job_forward_sigterm(job);
 		return;
 	}
 	if (job->options->ask == ASK_NONE && !job_asks_by_flag(job)) {

@@ -12,6 +12,7 @@
  *	job_requests.c   checkpoints on request, and who waits for them
  *	job_interval.c   requests at intervals
  *	job_forecast.c   what a preemption would cost, and the plan at a notice
+ *	job_last_save.c  a SIGTERM that would only end the job waits for the save under way
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
  *	job_observers.c  the ledger in the store, metrics, webhook
@@ -148,6 +149,10 @@ struct job {
 		bool answered;   /* some request was followed by a complete checkpoint */
 		char reason[16];
 	} request;
+	struct {
+		bool awaited; /* the job gets its SIGTERM after it */
+		struct timer timer;
+	} last_save;
 	struct receipts receipts; /* of the newest request */
 	struct timer receipts_timer;
 	struct timer every_timer;
@@ -205,7 +210,7 @@ int job_run(struct job *job);
 
 /* job.c */
 void job_feed(struct job *job, enum job_event event);
-void job_forward_sigterm(struct job *job);
+void job_forward_sigterm(struct job *job); /* at once */
 void job_request_because_of_notice(struct job *job);
 void job_failed(struct job *job, const char *what,
 	const struct err *err); /* says it once, counts for --strict */
@@ -276,6 +281,9 @@ void job_note_saved(struct job *job);
 
 /* job_forecast.c */
 struct forecast_facts job_forecast(const struct job *job);
+/* Or has just done so, and it is not known yet whether that is all. */
+bool job_is_saving(const struct job *job);
+bool job_awaits_save(const struct job *job); /* where nobody can be asked, that is the plan */
 bool job_has_pending(const struct job *job); /* a complete checkpoint that is not durable */
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
 void job_plan(struct job *job);        /* at a notice; says it when it is another one than before */
@@ -285,6 +293,13 @@ void job_forget_plan(struct job *job);     /* the notice was withdrawn */
 void job_watch_risk(struct job *job);
 void job_note_point(struct job *job); /* something became durable */
 void job_warn_of_window(struct job *job);
+
+/* job_last_save.c */
+/* True: the SIGTERM that the job was to get now is forwarded later. */
+bool job_begin_last_save(struct job *job);
+/* The save is complete, or is not to be waited for: forwards SIGTERM, if that was still to be done. */
+bool job_cut_last_save(struct job *job);
+void job_end_last_save(struct job *job); /* it is not forwarded any more */
 
 /* job_receipts.c */
 void job_begin_receipts(struct job *job);

@@ -40,22 +40,57 @@ struct forecast_facts job_forecast(const struct job *job)
 		.upload_ms = job->upload_ms,
 		.rest_ms = rest(job),
 		.behind_ms = since > 0 ? clock_monotonic_ms() - since : 0,
-		.can_ask = job_can_ask(job) || job->options->ask == ASK_AUTO,
+		.saving_for_ms = -1,
+		.can_ask = job_can_ask(job),
 		.pending = job_has_pending(job),
 		.any_durable = job->durable_ms > 0,
 	};
+}
+
+/* Without a way that the user or the profile has named, it is asked by SIGTERM, if anybody handles that. */
+static bool can_ask(const struct job *job)
+{
+	return job_can_ask(job) || (job->options->ask == ASK_AUTO && job->ask.loop &&
+					   ask_finds_anyone(&job->ask, job->child.pid));
+}
+
+bool job_is_saving(const struct job *job)
+{
+	uint64_t generation;
+
+	return job->tracker && job->pace.saving_ms > 0 &&
+	       !tracker_is_settled(job->tracker, &generation);
+}
+
+/* For a stop that is announced now. */
+static struct forecast_facts forecast_stop(const struct job *job, bool asks)
+{
+	struct forecast_facts facts = job_forecast(job);
+
+	facts.can_ask = asks;
+	if (job_is_saving(job))
+		facts.saving_for_ms = clock_monotonic_ms() - job->pace.saving_ms;
+	return facts;
+}
+
+bool job_awaits_save(const struct job *job)
+{
+	struct forecast_facts facts = forecast_stop(job, false);
+
+	return forecast_choose(&facts) == FORECAST_AWAIT;
 }
 
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity)
 {
 	struct forecast_facts facts = job_forecast(job);
 
+	facts.can_ask = can_ask(job);
 	return forecast_format_loss(&facts, buffer, capacity);
 }
 
 static void tell_plan(struct job *job, const struct forecast_facts *facts)
 {
-	char text[200];
+	char text[256];
 
 	log_note("%s", forecast_format_plan(facts, text, sizeof(text)));
 	events_add(&job->events, "plan", "{s:s}", "text", text);
@@ -63,7 +98,7 @@ static void tell_plan(struct job *job, const struct forecast_facts *facts)
 
 void job_plan(struct job *job)
 {
-	struct forecast_facts facts = job_forecast(job);
+	struct forecast_facts facts = forecast_stop(job, can_ask(job));
 	enum forecast_plan plan = forecast_choose(&facts);
 
 	/* A command that has nothing to do with checkpoints has no plan. */
@@ -77,10 +112,8 @@ void job_plan(struct job *job)
 
 bool job_ships_first(struct job *job)
 {
-	struct forecast_facts facts = job_forecast(job);
-
 	job->pace.deferred = job->pace.planned && job->pace.plan == FORECAST_FINISH &&
-			     facts.can_ask && snapshots_busy(job->snapshots);
+			     snapshots_busy(job->snapshots) && can_ask(job);
 	return job->pace.deferred;
 }
 

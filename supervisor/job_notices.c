@@ -276,6 +276,9 @@ static void terminate(struct job *job, const struct signalfd_siginfo *info)
 		child_forward(&job->child, info);
 		return;
 	}
+	/* Whoever says it again wants no waiting. */
+	if (by_term && job_cut_last_save(job))
+		return;
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
 	job_take_notice(job, &notice);
 	job_ask_slurm_end(job, &notice);

@@ -182,7 +182,8 @@ static void hindered(void *arg, const char *why)
 	/* Nobody handles SIGTERM: then it goes where an init would send it. */
 	if (job->options->ask == ASK_AUTO && stop && text_equal(stop->source, "sigterm")) {
 		ask_stop(&job->ask);
-		job_forward_sigterm(job);
+		if (!job_begin_last_save(job))
+			job_forward_sigterm(job);
 		return;
 	}
 	log_warn("the job cannot be asked for a checkpoint: %s%s", why,
@@ -318,6 +319,7 @@ void job_request(struct job *job, const char *reason)
 void job_end_request(struct job *job)
 {
 	ask_stop(&job->ask);
+	job_end_last_save(job);
 	job_end_receipts(job);
 	lower_flag(job, false);
 	job->request.active = false;
@@ -357,6 +359,7 @@ void job_checkpoint_sealed(void *arg)
 	job_note_saved(job);
 	job_note_sealed(job);
 	job_ship(job);
+	job_cut_last_save(job);
 	if (!fresh)
 		return;
 	lower_flag(job, true);

@@ -1,10 +1,15 @@
-"""How a job is told to end that cannot be asked for a checkpoint: with time to hear it."""
+"""How a job is told to end that cannot be asked for a checkpoint: after the save that is under way, and with time to hear it."""
 import json
+import os
+import re
+import signal
 from pathlib import Path
 
-from harness import PYTHON
+import pytest
+from harness import PYTHON, wait_for
 
 GATED = str(Path(__file__).resolve().parent / "gated.py")
+HELD = "it gets its SIGTERM after that"
 
 
 def begin(place, step):
@@ -31,6 +36,97 @@ def start_saving(place, *arguments, options=()):
     run.wait_for_output("saving 2\n")
     run.wait_for_event("saving", 2)
     return run
+
+
+def wait_until_held(run):
+    wait_for("SIGTERM is kept", lambda: HELD in run.err, process=run.process)
+
+
+def loss(place, run):
+    return wait_for("what would be lost", lambda: place.query("status", "--job", place.job, "--json").json["jobs"][0]["loss"],
+                    process=run.process)
+
+
+@pytest.mark.parametrize("options", [(), ("--checkpoint-signal", "none")])
+def test_a_save_under_way_is_waited_for(place, options):
+    run = start_saving(place, "2", options=options)
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    assert "forwarding" not in run.err
+    go(place, 2)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 2, run
+    assert "the checkpoint that the job is saving" in run.event("plan")["text"]
+    assert "forwarding SIGTERM" in run.err and run.event("stopping") is None
+
+
+def test_a_save_that_is_not_yet_known_to_be_complete_is_waited_for(place):
+    run = start(place, "2", quiet="3")
+    begin(place, 2)
+    go(place, 2)
+    run.wait_for_output("saved 2\n")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 2, run
+
+
+def test_a_job_that_saves_nothing_just_now_is_told_at_once(place):
+    run = start(place, "1")
+    assert "announced" not in loss(place, run)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert HELD not in run.err and "forwarding SIGTERM" in run.err
+    assert run.event("plan")["text"] == "plan: what is durable counts: the job cannot be asked for a checkpoint"
+
+
+def test_a_job_that_handles_sigterm_is_asked_at_once(place):
+    run = start_saving(place, "2", "--handler")
+    assert "if nothing announced it" in loss(place, run)
+    run.signal(signal.SIGTERM)
+    run.wait_for_output("told to end\n")
+    run.wait()
+    assert HELD not in run.err
+    assert "plan: a fresh checkpoint" in run.event("plan")["text"]
+
+
+def test_a_second_sigterm_is_passed_on_at_once(place):
+    run = start_saving(place, "2")
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 1
+    assert run.event("stopping") is None, run
+    assert run.event("child_exited")["signal"] == "SIGTERM"
+
+
+def test_a_save_that_breaks_off_is_waited_for_no_longer(place):
+    run = start_saving(place, "2", "--fork")
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    os.kill(int(re.search(r"(?s)writer.*writer (\d+)", run.out)[1]), signal.SIGKILL)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 1
+    assert run.event("stopping") is None, run
+
+
+def test_a_save_that_does_not_end_is_waited_for_as_long_as_there_is_time(place):
+    run = start_saving(place, "2", options=("--grace", "5"))
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert HELD in run.err and [event["signal"] for event in run.events("stopping")] == ["TERM"]
+    assert place.newest()["step"] == 1
+
+
+def test_a_job_that_ends_by_itself_while_it_is_waited_for_was_told_nothing(place):
+    run = start_saving(place, "2", "--exit")
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    go(place, 2)
+    assert run.wait() == 0, run
+    assert run.event("over")["outcome"] == "finished"
+    assert place.newest()["step"] == 2
+    assert "forwarding" not in run.err
 
 
 def test_who_is_told_to_end_in_the_midst_of_a_save_has_time_to_hear_it(place, tmp_path):

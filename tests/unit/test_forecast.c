@@ -21,32 +21,49 @@ struct row {
 	const char *loses;
 };
 
+#define NO_SAVE .saving_for_ms = -1
 #define BEHIND .behind_ms = 840000
 #define LOSES "a preemption now would lose 14 min 0 s"
 
 // clang-format off
 static const struct row rows[] = {
-	{"everything fits", {.window_ms = 120000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
+	{"everything fits", {NO_SAVE, .window_ms = 120000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
 		"a fresh checkpoint (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", LOSES " if nothing announced it"},
-	{"just so", {.window_ms = 42000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "fresh", LOSES " if nothing"},
-	{"a moment too long", {.window_ms = 41999, .save_ms = 12000, .upload_ms = 30000, .rest_ms = 20000, BEHIND, .can_ask = true, .pending = true}, FORECAST_FINISH, true,
+	{"just so", {NO_SAVE, .window_ms = 42000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "fresh", LOSES " if nothing"},
+	{"a moment too long", {NO_SAVE, .window_ms = 41999, .save_ms = 12000, .upload_ms = 30000, .rest_ms = 20000, BEHIND, .can_ask = true, .pending = true}, FORECAST_FINISH, true,
 		"first make the newest complete checkpoint durable (20 s to go, of 41 s); then a fresh one", LOSES},
-	{"a fresh one has to wait for what is on its way", {.window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12001, BEHIND, .can_ask = true, .pending = true},
+	{"a fresh one has to wait for what is on its way", {NO_SAVE, .window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12001, BEHIND, .can_ask = true, .pending = true},
 		FORECAST_FINISH, false, "12 s to go", LOSES " if nothing announced it"},
-	{"and may do so", {.window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12000, BEHIND, .can_ask = true, .pending = true},
+	{"and may do so", {NO_SAVE, .window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12000, BEHIND, .can_ask = true, .pending = true},
 		FORECAST_SAVE, false, "a fresh checkpoint", LOSES " if nothing announced it"},
-	{"too long, nothing pending", {.window_ms = 30000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .any_durable = true}, FORECAST_KEEP, true,
+	{"too long, nothing pending", {NO_SAVE, .window_ms = 30000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .any_durable = true}, FORECAST_KEEP, true,
 		"what is durable counts; a fresh checkpoint is tried", LOSES},
-	{"too long for the upload alone", {.window_ms = 30000, .save_ms = 1000, .upload_ms = 90000, .rest_ms = 31000, BEHIND, .can_ask = true, .pending = true, .any_durable = true},
+	{"too long for the upload alone", {NO_SAVE, .window_ms = 30000, .save_ms = 1000, .upload_ms = 90000, .rest_ms = 31000, BEHIND, .can_ask = true, .pending = true, .any_durable = true},
 		FORECAST_KEEP, true, "what is durable counts", LOSES},
-	{"cannot be asked", {.window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .any_durable = true}, FORECAST_KEEP, false, "cannot be asked", LOSES},
-	{"cannot be asked, one is pending", {.window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .pending = true}, FORECAST_FINISH, false,
+	{"cannot be asked", {NO_SAVE, .window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .any_durable = true}, FORECAST_KEEP, false, "cannot be asked", LOSES},
+	{"cannot be asked, one is pending", {NO_SAVE, .window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .pending = true}, FORECAST_FINISH, false,
 		"newest complete checkpoint", LOSES},
-	{"nothing is known", {.window_ms = 30000, .save_ms = -1, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "not known yet", LOSES},
-	{"half is known", {.window_ms = 30000, .save_ms = 1000, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "to make it durable ?", LOSES},
-	{"half is known, and it is too much", {.window_ms = 30000, .save_ms = -1, .upload_ms = 40000, BEHIND, .can_ask = true}, FORECAST_KEEP, true,
+	{"nothing is known", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "not known yet", LOSES},
+	{"half is known", {NO_SAVE, .window_ms = 30000, .save_ms = 1000, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "a fresh checkpoint (to save takes 1.0 s, of 30 s; what making it durable takes is not known yet)", LOSES},
+	{"half is known, and it is too much", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 40000, BEHIND, .can_ask = true}, FORECAST_KEEP, true,
 		"nothing is durable", LOSES},
-	{"the deadline is unknown", {.window_ms = 0, .save_ms = 1000, .upload_ms = 1000, BEHIND, .can_ask = true}, FORECAST_KEEP, false, "nothing is durable", LOSES},
+	{"the other half is known", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 1000, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
+		"a fresh checkpoint (to make it durable takes 1.0 s, of 30 s; what saving takes is not known yet)", LOSES},
+	{"cannot be asked, but is saving", {.saving_for_ms = 500, .window_ms = 19000, .save_ms = 3000, .upload_ms = 85, BEHIND, .any_durable = true}, FORECAST_AWAIT, false,
+		"plan: the checkpoint that the job is saving; it cannot be asked for another (to save takes 3.0 s, to make it durable 85 ms, of 19 s)", LOSES},
+	{"cannot be asked, is saving, and one is pending", {.saving_for_ms = 0, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND, .pending = true}, FORECAST_AWAIT, false,
+		"it cannot be asked for another; what saving and uploading take is not known yet", LOSES},
+	{"is asked although it is saving", {.saving_for_ms = 500, .window_ms = 19000, .save_ms = 3000, .upload_ms = 85, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
+		"a fresh checkpoint", LOSES " if nothing"},
+	{"a long first save", {.saving_for_ms = 60000, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND}, FORECAST_AWAIT, false, "is saving", LOSES},
+	{"is never quiet", {.saving_for_ms = 60001, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND}, FORECAST_KEEP, false,
+		"nothing is durable, and the job cannot be asked for a checkpoint", LOSES},
+	{"long saves are usual here", {.saving_for_ms = 660000, .window_ms = 19000, .save_ms = 300000, .upload_ms = 85, BEHIND}, FORECAST_AWAIT, true, "is saving", LOSES},
+	{"but not so long", {.saving_for_ms = 660001, .window_ms = 19000, .save_ms = 300000, .upload_ms = 85, BEHIND, .any_durable = true}, FORECAST_KEEP, true,
+		"what is durable counts: the job cannot be asked", LOSES},
+	{"cannot be asked, and how long the pending one takes is not known", {NO_SAVE, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, .rest_ms = -1, BEHIND, .pending = true},
+		FORECAST_FINISH, false, "plan: make the newest complete checkpoint durable (how long that takes is not known yet); the job cannot be asked for a fresh one", LOSES},
+	{"the deadline is unknown", {NO_SAVE, .window_ms = 0, .save_ms = 1000, .upload_ms = 1000, BEHIND, .can_ask = true}, FORECAST_KEEP, false, "nothing is durable", LOSES},
 };
 // clang-format on
 
@@ -55,7 +72,7 @@ static void test_table(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *row = &rows[i];
-		char plan[200], loss[120];
+		char plan[256], loss[120];
 
 		forecast_format_plan(&row->facts, plan, sizeof(plan));
 		forecast_format_loss(&row->facts, loss, sizeof(loss));
