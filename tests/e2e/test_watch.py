@@ -284,6 +284,15 @@ def test_gcp_maintenance_upcoming_and_a_longer_notice(start):
     assert 60 < watch.wait_notice()["seconds_left"] <= 120
 
 
+@pytest.mark.parametrize("source,most", [("gcp", 120), ("gcp:45s", 45)])
+def test_gcps_longer_notice_by_the_environment(start, source, most):
+    mock = start("gcp")
+    watch = start.watch("--notice", source, REPRIEVE_GCP_NOTICE="120s", **endpoint("gcp", mock))
+    watch.wait_health("armed")
+    mock.control("fire")
+    assert most - 15 < watch.wait_notice()["seconds_left"] <= most
+
+
 def test_gcp_is_not_asked_again_and_again(start):
     """Its GETs hang until something changes; so every change is told at once, and nobody polls."""
     mock = start("gcp")

@@ -55,6 +55,14 @@ def test_an_if_absent_that_is_taken_is_not_an_error_of_the_store(google, emulate
     assert any("snapshots/" in path for path in conditional) and any("format.json" in path for path in conditional)
 
 
+@pytest.mark.parametrize("project", ["payer-1", ""])
+def test_the_project_that_pays_is_named_with_each_request(google, emulated, source, project):
+    emulated.environment["GOOGLE_CLOUD_QUOTA_PROJECT"] = project
+    emulated.round_trip(source)
+    named = [{name.lower(): value for name, value in headers.items()}.get("x-goog-user-project") for _, _, headers in google.requests]
+    assert named and set(named) == {project or None}
+
+
 def test_passing_faults_are_outlived(google, emulated, source):
     """A login page's 200 is one of them: nothing has been done."""
     google.faults = [("PUT", ".pack", 503, "SlowDown"), ("PUT", ".pack", 500, "InternalError"), ("PUT", "snapshots/", 429, "SlowDown"),

@@ -70,6 +70,16 @@ def test_a_private_authority(authority, place, source, tmp_path, variable):
     place.round_trip(source)
 
 
+def test_a_directory_of_authorities(authority, place, source, tmp_path):
+    authorities = tmp_path / "authorities"
+    authorities.mkdir()
+    place.environment["SSL_CERT_DIR"] = str(authorities)
+    assert "certificate" in one_line(place.refused("list"))
+    (authorities / "house.pem").write_bytes((authority / "ca.pem").read_bytes())
+    subprocess.run(["openssl", "rehash", authorities], check=True, capture_output=True)
+    place.round_trip(source)
+
+
 def test_the_authoritys_own_variable_goes_first(authority, place, source, tmp_path):
     (tmp_path / "empty").write_text("")
     place.environment.update(AWS_CA_BUNDLE=str(authority / "ca.pem"), CURL_CA_BUNDLE=str(tmp_path / "empty"), SSL_CERT_FILE="/nonexistent")

@@ -80,7 +80,11 @@ static void the_environment(void **state)
 	setenv("AWS_EC2_METADATA_DISABLED", "TRUE", 1);
 	setenv("AWS_EC2_METADATA_V1_DISABLED", "no", 1);
 	setenv("AWS_METADATA_SERVICE_TIMEOUT", "5", 1);
+	setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6", 1);
+	setenv("REPRIEVE_GCP_NOTICE", "120s", 1);
 	detect_look(&around);
+	assert_true(around.aws_ipv6);
+	assert_string_equal(around.gcp_notice, "120s");
 	assert_string_equal(around.aws_endpoint, "");
 	assert_string_equal(around.gcp_host, "new");
 	assert_true(around.aws_disabled);
@@ -88,7 +92,11 @@ static void the_environment(void **state)
 	assert_int_equal(around.aws_timeout_ms, 5000);
 	unsetenv("GCE_METADATA_HOST");
 	setenv("AWS_METADATA_SERVICE_TIMEOUT", "forever", 1);
+	setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv4", 1);
+	unsetenv("REPRIEVE_GCP_NOTICE");
 	detect_look(&around);
+	assert_false(around.aws_ipv6);
+	assert_string_equal(around.gcp_notice, "");
 	assert_string_equal(around.gcp_host, "old");
 	assert_int_equal(around.aws_timeout_ms, 2000);
 }
