@@ -74,6 +74,9 @@ static void measure(struct account *account, const struct reading *reading)
 	/* Where it may still run, nothing is lost yet. */
 	if (account->interrupted || !account->at_least)
 		account->lost_ms = account->interrupted && end_ms > from_ms ? end_ms - from_ms : 0;
+	/* All of it, also by the clock of the end record. */
+	if (account->interrupted && reading->sealed_ms < reading->launched_ms)
+		account->lost_ms = account->ran_ms;
 }
 
 static const char *outcome_of(const struct past_attempt *past, bool newest)
@@ -113,6 +116,8 @@ struct account_sum account_sum(const struct account *items, size_t count)
 	int64_t kept_ms = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		sum.ran_at_least |= items[i].at_least;
+		sum.lost_at_least |= items[i].at_least && items[i].interrupted;
 		sum.ran_ms += known(items[i].ran_ms);
 		sum.lost_ms += known(items[i].lost_ms);
 		sum.restore_ms += known(items[i].restore_ms);
@@ -131,6 +136,8 @@ void account_add(struct account_sum *sum, const struct account_sum *more)
 	sum->attempts += more->attempts;
 	sum->interruptions += more->interruptions;
 	sum->announced += more->announced;
+	sum->ran_at_least |= more->ran_at_least;
+	sum->lost_at_least |= more->lost_at_least;
 	sum->ran_ms += more->ran_ms;
 	sum->lost_ms += more->lost_ms;
 	sum->restore_ms += more->restore_ms;

@@ -36,6 +36,7 @@ void account_read(struct account *account, const struct past_attempt *past, bool
 struct account_sum {
 	uint32_t attempts, interruptions, announced;
 	int64_t ran_ms, lost_ms, restore_ms;
+	bool ran_at_least, lost_at_least; /* of some attempts nobody knows how long */
 	int64_t saved_ms; /* work that would have been done again if every interruption had meant a start from nothing */
 };
 

@@ -189,14 +189,18 @@ static void print_cost(const struct wishes *wishes, const struct account_sum *su
 
 static void print_sum(const struct wishes *wishes, const char *name, const struct account_sum *sum)
 {
-	char ran[32], lost[32], restore[32], saved[32];
+	char ran[32], lost[32], restore[32], saved[32], share[16] = "";
 
 	printf("%s: %u attempt%s, %u preemption%s (%u announced)\n", name, sum->attempts,
 		sum->attempts == 1 ? "" : "s", sum->interruptions,
 		sum->interruptions == 1 ? "" : "s", sum->announced);
-	printf("  ran    %s, of that lost %s (%.1f %%); restoring took %s\n",
-		duration(sum->ran_ms, ran), duration(sum->lost_ms, lost),
-		sum->ran_ms > 0 ? 100.0 * (double)sum->lost_ms / (double)sum->ran_ms : 0,
+	/* Of two numbers that may be larger there is no share. */
+	if (!sum->lost_at_least)
+		snprintf(share, sizeof(share), " (%.1f %%)",
+			sum->ran_ms > 0 ? 100.0 * (double)sum->lost_ms / (double)sum->ran_ms : 0);
+	printf("  ran    %s%s, of that lost %s%s%s; restoring took %s\n",
+		sum->ran_at_least ? ">" : "", duration(sum->ran_ms, ran),
+		sum->lost_at_least ? ">" : "", duration(sum->lost_ms, lost), share,
 		duration(sum->restore_ms, restore));
 	printf("  saved  %s of work that would have been done again\n",
 		duration(sum->saved_ms, saved));
@@ -223,11 +227,11 @@ static json_t *account_json(const struct account *account)
 static json_t *sum_json(const struct wishes *wishes, const struct account_sum *sum)
 {
 	struct account_cost cost = account_cost(sum, wishes->spot, wishes->on_demand);
-	json_t *json = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o}", "attempts",
+	json_t *json = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "attempts",
 		(int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
 		(int)sum->announced, "ran_seconds", milliseconds(sum->ran_ms), "lost_seconds",
 		milliseconds(sum->lost_ms), "restore_seconds", milliseconds(sum->restore_ms),
-		"saved_seconds", milliseconds(sum->saved_ms));
+		"saved_seconds", milliseconds(sum->saved_ms), "at_least", sum->lost_at_least);
 
 	if (wishes->spot > 0)
 		json_object_set_new(json, "spot_cost", json_real(cost.spot));

@@ -42,6 +42,8 @@ def test_attempts_are_accounted_for(place):
     people = place.verb("report")
     assert people.code == 0 and "3 attempts, 2 preemptions (1 announced)" in people.out
     assert "lost without a word" in people.out and "sigterm, 30 s" in people.out
+    assert ", of that lost >" in people.out and "%" not in people.out, "one of them is not known to its end"
+    assert job["at_least"]
 
 
 def test_a_job_that_runs_is_no_preemption(place):

@@ -119,6 +119,30 @@ static void test_the_newest_may_still_run(void **state)
 	}
 }
 
+static void test_nothing_is_saved_without_a_snapshot(void **state)
+{
+	struct account account = read_account("lost", "{\"ran_ms\":4014}",
+		"{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
+		"{\"event\":\"child_exited\",\"monotonic_ms\":5000}\n");
+	struct account_sum sum = account_sum(&account, 1);
+
+	(void)state;
+	assert_int_equal(account.lost_ms, 4014);
+	assert_int_equal(sum.saved_ms, 0);
+	assert_false(sum.lost_at_least);
+}
+
+static void test_what_is_not_known_is_marked_in_the_sum(void **state)
+{
+	struct account silent = read_account(NULL, NULL, "");
+	struct account_sum sum = account_sum(&silent, 1), all = {0};
+
+	(void)state;
+	assert_true(sum.lost_at_least && sum.ran_at_least);
+	account_add(&all, &sum);
+	assert_true(all.lost_at_least && all.ran_at_least);
+}
+
 static void test_sums_and_cost(void **state)
 {
 	static const struct account items[] = {
@@ -151,6 +175,8 @@ int main(void)
 		cmocka_unit_test(test_a_preempted_attempt),
 		cmocka_unit_test(test_ends_of_other_kinds),
 		cmocka_unit_test(test_the_newest_may_still_run),
+		cmocka_unit_test(test_nothing_is_saved_without_a_snapshot),
+		cmocka_unit_test(test_what_is_not_known_is_marked_in_the_sum),
 		cmocka_unit_test(test_sums_and_cost),
 	};
 
