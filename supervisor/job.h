@@ -225,6 +225,9 @@ void job_begin_end(struct job *job);
  * each that is told may take. */
 int job_finish(struct job *job);
 
+/* job_directory.c */
+bool job_take_directory(struct job *job); /* false: the job is not to begin, and it is said why */
+
 /* job_start.c */
 int job_open(struct job *job, struct err *err);
 void job_begin_resume(struct job *job);

@@ -125,6 +125,27 @@ static void say_what_is_torn(struct job *job)
 	path_list_free(torn);
 }
 
+/* `durable`: NULL for nothing. */
+static void say_what_is_lost(
+	const struct job *job, const struct outcome *outcome, const char *durable)
+{
+	const char *end = job->facts.noticed ? "preempted" : "ended";
+	const char *directory = job->workspace.directory;
+
+	if (!job->facts.noticed && job->facts.all_durable)
+		log_error("the job has finished, but something of ours has failed, as said above, "
+			  "and --strict makes that an error; durable: %s (exit %d)",
+			durable ? durable : "nothing", outcome->exit_code);
+	else if (!durable && !job->any_sealed &&
+		 (!file_exists(directory) || file_directory_is_empty(directory)))
+		log_error("%s, and the newest work is NOT durable: nothing was written to %s; name "
+			  "where the job saves with --checkpoint-dir (exit %d)",
+			end, directory, outcome->exit_code);
+	else
+		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)", end,
+			durable ? durable : "nothing", outcome->exit_code);
+}
+
 static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 {
 	char id[SNAPSHOT_ID_TEXT] = "nothing";
@@ -139,8 +160,7 @@ static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 			 "(exit %d)",
 			id, outcome->exit_code);
 	else if (text_equal(outcome->name, "lost"))
-		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)",
-			job->facts.noticed ? "preempted" : "ended", id, outcome->exit_code);
+		say_what_is_lost(job, outcome, any ? id : NULL);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
 		say_what_is_not_durable(job, outcome, id);
 }

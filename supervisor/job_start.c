@@ -7,7 +7,6 @@
 #include "directory_lock.h"
 #include "job.h"
 #include "network_fs.h"
-#include "own_directory.h"
 #include "quarantine.h"
 #include "secret_words.h"
 
@@ -245,39 +244,6 @@ void job_claim_late(struct job *job)
 	workers_run(job->workers, resume_work, claim_done, job);
 }
 
-static int check_directory(struct job *job, struct err *err)
-{
-	const struct own_directory own = {.directory = job->options->checkpoint_dir,
-		.store = job->store,
-		.runtime = job->session.directory,
-		.command = job->options->command};
-
-	if (own_directory_check(&own, err) < 0)
-		return -1;
-	if (job->store && own_directory_is_working(job->options->checkpoint_dir))
-		log_warn("the checkpoint directory is the working directory: all that lies in %s "
-			 "is saved with the checkpoints, and replaced when one is put back",
-			job->workspace.directory);
-	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
-}
-
-/* False when the job must not begin. */
-static bool take_directory(struct job *job)
-{
-	struct err err;
-
-	if (check_directory(job, &err) == 0)
-		return true;
-	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
-		job_failed(job, "checkpoints will not be saved", &err);
-		job->store = NULL;
-		return true;
-	}
-	log_error("%s: choose another with --checkpoint-dir", err.text);
-	job->refusal = err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
-	return false;
-}
-
 void job_begin_resume(struct job *job)
 {
 	const struct run_options *options = job->options;
@@ -288,7 +254,7 @@ void job_begin_resume(struct job *job)
 	events_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text, "store",
 		job->store, "checkpoint_dir", job->workspace.directory, "supervisor_pid",
 		(int)getpid());
-	if (!take_directory(job)) {
+	if (!job_take_directory(job)) {
 		job_feed(job, EV_RESTORE_FAILED);
 		return;
 	}

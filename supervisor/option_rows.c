@@ -363,7 +363,7 @@ const struct option_row option_rows[] = {
 	{"requeue", 0, "USE", "REPRIEVE_REQUEUE", set_requeue,
 		"auto (default): when a batch job of Slurm's is preempted and its work is durable, scontrol requeues it; off"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
-		"a failure of ours is an error: refuse to start, and end with 74"},
+		"a failure of ours is an error: do not start (78), or end with 74 instead of 0"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,
 		"append what happens as JSON lines"},
 	{"dry-run", 'n', NULL, NULL, set_dry_run,

@@ -563,6 +563,39 @@ def test_strict_turns_a_failure_of_ours_into_74(place):
     assert "not durable" in run.err
 
 
+@pytest.mark.parametrize("option", [("--metrics", "foo:bar"), ("--events", "/proc/no/such/place")], ids=" ".join)
+def test_strict_does_not_start_without_what_was_asked_for(place, option):
+    started = place.path / "started"
+    command = ("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, *option)
+    run = place.query(*command, "--strict", "--", "touch", started)
+    assert run.code == 78 and not started.exists(), run
+    assert "not started: --strict" in run.err and "durable" not in run.err
+    assert not place.store_path.exists(), "nothing is claimed"
+    assert place.query(*command, "--", "touch", started).code == 0 and started.exists()
+
+
+def test_strict_says_what_failed_and_not_that_work_is_lost(place):
+    """The store is away for a while, and everything is durable in the end."""
+    away = place.path / "away"
+    run = place.run("sh", "-c", f"mv {place.store_path} {away}; touch {place.store_path}; echo 1 > {place.directory}/step_1;"
+                    f" while ! grep -q snapshot_failed {place.path}/run1.events; do sleep 0.1; done; rm {place.store_path};"
+                    f" mv {away} {place.store_path}", options=(*QUICK, "--strict"))
+    assert run.wait() == 74, run
+    last = run.err.splitlines()[-1]
+    assert "--strict" in last and "durable: 000001-" in last and "NOT durable" not in run.err, run
+
+
+def test_nothing_written_is_said_with_the_directory(place):
+    run = place.run("sh", "-c", "trap 'exit 143' TERM; echo started; while :; do sleep 0.1; done", options=QUICK)
+    run.wait_for_output("started")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 74, run
+    last = run.err.splitlines()[-1]
+    assert f"nothing was written to {place.directory}" in last and "--checkpoint-dir" in last, run
+    saved = place.verb("report", "--json").json["total"]["saved_seconds"]
+    assert saved == 0
+
+
 def test_a_store_that_vanishes_leaves_the_job_running(place):
     run = place.run("sh", "-c", f"mkdir -p {place.directory}; sleep 0.4; rm -rf {place.store_path}; touch {place.store_path};"
                     f" echo 1 > {place.directory}/step_1; sleep 0.8; echo done", options=(*QUICK, "--flush-time", "2s"))

@@ -1,0 +1,51 @@
+/* Before anything is claimed: may the job begin in this checkpoint directory, and with what could be set up? */
+#include "base/log.h"
+#include "job.h"
+#include "own_directory.h"
+
+static int check_directory(struct job *job, struct err *err)
+{
+	const struct own_directory own = {.directory = job->options->checkpoint_dir,
+		.store = job->store,
+		.runtime = job->session.directory,
+		.command = job->options->command};
+
+	if (own_directory_check(&own, err) < 0)
+		return -1;
+	if (job->store && own_directory_is_working(job->options->checkpoint_dir))
+		log_warn("the checkpoint directory is the working directory: all that lies in %s "
+			 "is saved with the checkpoints, and replaced when one is put back",
+			job->workspace.directory);
+	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
+}
+
+static bool can_be_used(struct job *job)
+{
+	struct err err;
+
+	if (check_directory(job, &err) == 0)
+		return true;
+	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
+		job_failed(job, "checkpoints will not be saved", &err);
+		job->store = NULL;
+		return true;
+	}
+	log_error("%s: choose another with --checkpoint-dir", err.text);
+	job->refusal = err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
+	return false;
+}
+
+/* What has failed up to here was asked for, and has been said; nothing is claimed yet. */
+static bool refuse_strictly(struct job *job)
+{
+	if (!job->options->strict || !job->ours_failed)
+		return false;
+	log_error("not started: --strict makes an error of what could not be set up");
+	job->refusal = EXIT_CONFIGURATION;
+	return true;
+}
+
+bool job_take_directory(struct job *job)
+{
+	return can_be_used(job) && !refuse_strictly(job);
+}
