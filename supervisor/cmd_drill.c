@@ -307,18 +307,14 @@ static int parse(int argc, char **argv, struct drill_options *options, struct er
 	opterr = 0;
 	optind = 0; /* glibc: start anew */
 	while ((letter = getopt_long(argc, argv, "+:vh", longs, NULL)) != -1) {
-		if (letter == ':')
+		if (options_without_value(letter, argv))
 			return err_set(err, ERR_INVALID,
 				"option '%s' needs a value: see `reprieve drill --help`",
-				argv[optind - 1]);
+				options_without_value(letter, argv));
 		if (letter == '?')
 			return err_set(err, ERR_INVALID,
 				"unknown option '%s': see `reprieve drill --help`",
 				argv[optind - 1]);
-		if (options_value_is_missing(argv))
-			return err_set(err, ERR_INVALID,
-				"option '%s' needs a value: see `reprieve drill --help`",
-				argv[optind - 2]);
 		if (set_option(options, letter, err) < 0)
 			return -1;
 		if (options->help) {

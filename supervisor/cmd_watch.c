@@ -109,20 +109,17 @@ static int parse(int argc, char **argv, struct watch_line *line)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	const char *lacking;
 	int option, code;
 
 	optind = 0;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+:h", known, NULL)) != -1) {
-		if (option == '?' || option == ':') {
+		lacking = options_without_value(option, argv);
+		if (option == '?' || lacking) {
 			log_error("watch: %s '%s': see `reprieve watch --help`",
-				option == '?' ? "unknown option" : "a value is missing for",
-				argv[optind - 1]);
-			return EXIT_USAGE;
-		}
-		if (options_value_is_missing(argv)) {
-			log_error("watch: a value is missing for '%s': see `reprieve watch --help`",
-				argv[optind - 2]);
+				lacking ? "a value is missing for" : "unknown option",
+				lacking ? lacking : argv[optind - 1]);
 			return EXIT_USAGE;
 		}
 		code = take_option(option, line);

@@ -111,9 +111,12 @@ static const struct option_row *row_of(int found)
 	return NULL;
 }
 
-bool options_value_is_missing(char *const *argv)
+const char *options_without_value(int found, char *const *argv)
 {
-	return optarg && optarg == argv[optind - 1] && text_equal(optarg, "--");
+	if (found == ':')
+		return argv[optind - 1];
+	return optarg && optarg == argv[optind - 1] && text_equal(optarg, "--") ? argv[optind - 2]
+										: NULL;
 }
 
 static int read_arguments(
@@ -136,13 +139,10 @@ static int read_arguments(
 			print_help();
 			return 0;
 		}
-		if (found != ':' && options_value_is_missing(argv)) {
-			spelled = argv[optind - 2];
-			found = ':';
-		}
-		if (found == ':')
+		if (options_without_value(found, argv))
 			return err_set(err, ERR_INVALID,
-				"option '%s' needs a value: see `reprieve run --help`", spelled);
+				"option '%s' needs a value: see `reprieve run --help`",
+				options_without_value(found, argv));
 		if (!row)
 			return err_set(err, ERR_INVALID,
 				"unknown option '%s': see `reprieve run --help`",

@@ -86,8 +86,9 @@ struct run_options {
 int options_parse_run(
 	int argc, char **argv, struct run_options *options, bool *help, struct err *err);
 
-/* After getopt_long(): what it took for an option's value is the "--" behind which the command stands. */
-bool options_value_is_missing(char *const *argv);
+/* After getopt_long() gave `found`, with ':' first in its letters: the option that has no value, or only the "--" behind which the command
+ * stands; NULL when all is well. */
+const char *options_without_value(int found, char *const *argv);
 
 /* file://${XDG_STATE_HOME:-~/.local/state}/reprieve; the caller frees. ERR_NOT_FOUND without HOME. */
 char *options_default_store(struct err *err);

@@ -131,8 +131,6 @@ static int take_option(
 	case 'C':
 	case 'B':
 		return set_transfer(argv[0], found, &query->transfer);
-	case ':':
-		return usage_error(argv[0], "a value is missing for", argv[optind - 1]);
 	case '?':
 		return usage_error(argv[0], "unknown option", argv[optind - 1]);
 	default:
@@ -144,14 +142,16 @@ static int parse(
 	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query)
 {
 	struct option longs[COMMON + TRANSFER + OWN_OPTIONS_MOST + 1];
+	const char *lacking;
 	int found, code;
 
 	fill_getopt(usage, longs);
 	opterr = 0;
 	optind = 0;
 	while ((found = getopt_long(argc, argv, ":s:j:h", longs, NULL)) != -1) {
-		if (found != ':' && options_value_is_missing(argv))
-			return usage_error(argv[0], "a value is missing for", argv[optind - 2]);
+		lacking = options_without_value(found, argv);
+		if (lacking)
+			return usage_error(argv[0], "a value is missing for", lacking);
 		code = take_option(argv, found, usage, arg, query);
 		if (code >= 0)
 			return code;
