@@ -30,14 +30,12 @@ static const char usage[] =
 	"train.py\n\n"
 	"Usage: reprieve drill [options] -- run [run options] -- COMMAND [ARG...]\n\n"
 	"     --cloud NAME           whose metadata server to pretend: aws (default), gcp, azure, "
-	"alibaba, "
-	"tencent\n"
+	"alibaba, tencent\n"
 	"     --rounds N             how many machines are taken away (default: 1); a last one is "
 	"left alone to the end\n"
 	"     --notice-after TIME    from the job's start to the notice (default: 5s)\n"
 	"     --notice TIME          from the notice to the machine's end (default: 120s on aws "
-	"and "
-	"tencent, 30s on gcp and azure, 5m on alibaba)\n"
+	"and tencent, 30s on gcp and azure, 5m on alibaba)\n"
 	"     --compare PATH         first run undisturbed; the file that the job writes must be "
 	"equal, byte for byte\n"
 	"     --directory DIR        where the machines and their logs lie; stays (default: a "
@@ -260,7 +258,6 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 {
 	struct scenario_options *scenario = &options->scenario;
 	struct run_options run;
-	struct own_directory own = {0};
 
 	if (argc == 0 || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,
@@ -281,10 +278,12 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 			"run: --checkpoint-dir %s: for a drill it has to be below the current "
 			"directory, because each machine gets an empty one of its own",
 			run.checkpoint_dir);
-	own.store = run.store ? run.store : ""; /* of its own, elsewhere */
-	own.directory = options->checkpoint_dir;
-	own.command = run.command;
-	if (own_directory_check(&own, err) < 0 || check_command(run.command, err) < 0 ||
+	/* A store of its own lies elsewhere. */
+	if (own_directory_check(&(struct own_directory){.store = run.store ? run.store : "",
+					.directory = options->checkpoint_dir,
+					.command = run.command},
+		    err) < 0 ||
+		check_command(run.command, err) < 0 ||
 		check_checkpoints(run.command, run.checkpoint_dir, options->checkpoint_dir, err) <
 			0)
 		return -1;
