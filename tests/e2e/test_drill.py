@@ -218,7 +218,8 @@ def test_the_users_own_store_is_used_under_another_name(drill, place):
     assert result.code == 0, result
     assert verdict["store"] == place.store and verdict["job"] != "precious"
     assert place.query("list", "--store", place.store, "--job", verdict["job"], "--json").json["snapshots"]
-    assert not place.query("list", "--store", place.store, "--job", "precious", "--json").json["snapshots"]
+    untouched = place.query("list", "--store", place.store, "--job", "precious")
+    assert untouched.code == 78 and "has no job precious" in untouched.err
 
 
 def test_a_drill_in_a_batch_job_or_a_pod_does_not_pass_for_its_end(drill, place):
