@@ -12,7 +12,7 @@ struct latest_seal {
 	int64_t step;        /* the highest that it, or its writer, named; -1 unknown */
 	bool fresh;          /* written after the last request */
 	uint64_t shape;      /* save_shape_of() then; 0: nothing was sealed */
-	int64_t next_step;   /* of what is being written now, by the word of who writes it; -1 unknown */
+	int64_t next_step; /* of what is being written now, by the word of who writes it; -1 unknown */
 };
 
 void latest_seal_init(struct latest_seal *latest);
