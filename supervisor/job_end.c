@@ -115,12 +115,13 @@ static void say_what_is_torn(struct job *job)
 		log_warn(
 			"%s and %zu more in %s are in no snapshot, because nothing says that the "
 			"save they belong to was complete when the job ended; the next start there "
-			"moves them aside",
+			"may move them aside",
 			first, count - 1, job->workspace.directory);
 	else if (count == 1)
 		log_warn(
 			"%s in %s is in no snapshot, because nothing says that the save it belongs "
-			"to was complete when the job ended; the next start there moves it aside",
+			"to was complete when the job ended; the next start there may move it "
+			"aside",
 			first, job->workspace.directory);
 	path_list_free(torn);
 }
