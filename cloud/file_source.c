@@ -81,6 +81,9 @@ static void take_file(struct session *session, const struct stat *status)
 	};
 
 	session->is_there = true;
+	/* Whoever writes it has made it, perhaps, and its words are still to come: the next look tells. */
+	if (text.size == 0 && content.seen_wall_ms - appeared_ms < POLL_MS / 2)
+		return;
 	file_reply(&content, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
 		watcher_unknown(session->watcher, verdict.why);

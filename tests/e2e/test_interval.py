@@ -102,7 +102,8 @@ def test_what_is_on_its_way_goes_first_where_a_fresh_one_does_not_fit(place, tmp
     upload = run.wait_for_event("durable")["seconds"]
     run.wait_for_event("sealed", count=2)
     # Enough for the one that is on its way, and not for another one behind it.
-    notice.write_text(json.dumps({"reason": "drill", "in_seconds": 1.6 * upload}))
+    (tmp_path / "new").write_text(json.dumps({"reason": "drill", "in_seconds": 1.6 * upload}))
+    (tmp_path / "new").rename(notice)
     run.wait_for_event("plan")
     run.wait()
     kinds = [event["event"] for event in run.events()]
