@@ -563,7 +563,7 @@ def test_strict_turns_a_failure_of_ours_into_74(place):
     assert "not durable" in run.err
 
 
-@pytest.mark.parametrize("option", [("--metrics", "foo:bar"), ("--events", "/proc/no/such/place")], ids=" ".join)
+@pytest.mark.parametrize("option", [("--metrics", "192.0.2.1:9090"), ("--events", "/proc/no/such/place")], ids=" ".join)
 def test_strict_does_not_start_without_what_was_asked_for(place, option):
     started = place.path / "started"
     command = ("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, *option)
