@@ -147,7 +147,7 @@ run_pytest() {
 # Most of their time these tests wait. One worker has all of a file.
 run_pytest_at_once() { run_pytest -n "$1" --dist "$2" "${@:3}"; }
 
-lane_e2e() { run_pytest_at_once 3 loadfile tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py; }
+lane_e2e() { run_pytest_at_once 4 loadfile tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py; }
 lane_notices() { run_pytest_at_once 4 load tests/e2e/test_watch.py; }
 lane_writers() { run_pytest tests/e2e/test_writers.py; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
