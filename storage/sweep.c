@@ -38,7 +38,6 @@ static void sweeping_release(struct sweeping *sweeping)
 AUTO(struct sweeping, sweeping_release);
 AUTO(struct survey_names, survey_names_release);
 AUTO(struct store_listing, store_listing_release);
-AUTO(struct survey, survey_release);
 
 /* --- the store's clock --- */
 

@@ -11,8 +11,14 @@
 /* An end record that was put in the last moment is on its way still. */
 #define HANDOVER_MARGIN_MS 2000
 
-/* From when the word was first read. 0: it is not waited for, because it is through, has said nothing, has taken it back, or its time
+/* While it saves it says its word again; who is silent for longer than that has died of its notice. */
+#define HANDOVER_AGAIN_MS 10000
+#define HANDOVER_SILENCE_MS 25000
+
+/* From when the word was first read until its time is over. 0: it is not waited for, because it is through, has said nothing, has taken it back, or its time
  * was over already: a machine that is gone says nothing more. */
+int64_t handover_left_ms(const struct draining *draining);
+/* The same, until another word must have come. */
 int64_t handover_wait_ms(const struct draining *draining);
 
 #endif

@@ -78,6 +78,8 @@ struct successor {
 	uint32_t words;
 	bool telling, failed;
 	struct err err;
+	struct timer again; /* for as long as it saves */
+	bool due;
 };
 
 /* Who else learns what happens: job_observers.c. */

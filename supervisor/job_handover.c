@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "handover.h"
 #include "job.h"
 
 /* What a store does not take by then was not worth more of the notice. */
@@ -29,7 +30,17 @@ static void told(void *arg)
 	if (successor->failed)
 		log_debug("the next attempt is not told of this one's notice: %s",
 			successor->err.text);
+	if (successor->told_ms > 0)
+		loop_arm(&job->loop, &successor->again, clock_monotonic_ms() + HANDOVER_AGAIN_MS);
 	/* It may have changed meanwhile. */
+	job_tell_successor(job);
+}
+
+static void say_again(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, successor.again);
+
+	job->successor.due = true;
 	job_tell_successor(job);
 }
 
@@ -57,9 +68,12 @@ void job_tell_successor(struct job *job)
 	/* Withdrawn too late for a job that was told to end: it still saves. */
 	if (until_ms == 0 && job->state != JOB_RUNNING)
 		return;
-	if (until_ms == successor->told_ms || successor->telling || !job->snapshots ||
-		job->superseded || !prepare(job))
+	if ((until_ms == successor->told_ms && !successor->due) || successor->telling ||
+		!job->snapshots || job->superseded || !prepare(job))
 		return;
+	loop_disarm(&job->loop, &successor->again);
+	successor->again.fired = say_again;
+	successor->due = false;
 	successor->telling = true;
 	successor->told_ms = until_ms;
 	successor->words++;
@@ -73,6 +87,7 @@ void job_end_telling_successor(struct job *job)
 
 	if (!successor->workers)
 		return;
+	loop_disarm(&job->loop, &successor->again);
 	cancel_raise(&successor->cancel);
 	workers_free(successor->workers);
 	successor->workers = NULL;

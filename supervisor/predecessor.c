@@ -10,6 +10,7 @@
 struct waiting {
 	struct draining seen;
 	int64_t until_ms; /* for what was seen last */
+	int64_t end_ms;   /* the other one's, by that */
 	int64_t most_ms;  /* whatever they say: a wait that began ends */
 };
 
@@ -25,7 +26,7 @@ static void say_for_whom(const struct waiting *waiting, struct awaited *awaited)
 	log_note("attempt %u on %s is being preempted and still saves: waiting for its end, %s at "
 		 "most, to go on from that save (Ctrl-C ends this one)",
 		seen->attempt, seen->host[0] ? seen->host : "another machine",
-		text_duration(clock_left_ms(waiting->until_ms), time, sizeof(time)));
+		text_duration(clock_left_ms(waiting->end_ms), time, sizeof(time)));
 }
 
 /* A new word counts from now: its age is known, and no other clock than ours is needed from here on. */
@@ -39,8 +40,10 @@ static int look(
 		return -1;
 	news = now.attempt != waiting->seen.attempt || now.word != waiting->seen.word || now.ended;
 	waiting->seen = now;
-	if (news)
+	if (news) {
 		waiting->until_ms = clock_monotonic_ms() + handover_wait_ms(&now);
+		waiting->end_ms = clock_monotonic_ms() + handover_left_ms(&now);
+	}
 	if (waiting->until_ms > waiting->most_ms)
 		waiting->until_ms = waiting->most_ms;
 	return 0;

@@ -178,6 +178,24 @@ def test_who_dies_of_its_notice_is_waited_for_until_its_time_is_over(story):
     assert waited is None or not waited["ended"] and "no word of its end" in second.err
 
 
+def test_who_saves_for_long_says_so_again(story):
+    first = story.saving()
+    wait_for("a second word", lambda: len(story.words(1)) >= 2, process=first.process)
+    once, again = story.words(1)[:2]
+    assert again["left_ms"] < once["left_ms"] and first.event("over") is None
+    story.gate.touch()
+    assert first.wait() == EXIT_DURABLE, first
+
+
+def test_who_is_silent_is_not_waited_for_to_the_end_of_its_time(story):
+    """Killed in the midst of a notice of many minutes."""
+    story.saving(grace="3000").kill()
+    second = story.machine("second")
+    second.wait_for_output("resumes 0")
+    story.finish(second)
+    assert "no word of its end" in second.err and not second.event("waited")["ended"]
+
+
 def test_a_notice_that_is_withdrawn_ends_the_wait(story):
     notice = story.place.path / "notice"
     first = story.machine("first", "--notice", f"file:{notice}", "--checkpoint-signal", "USR1")
@@ -194,9 +212,9 @@ def test_a_notice_that_is_withdrawn_ends_the_wait(story):
 def test_each_deadline_is_said(story):
     first = story.saving("--notice", f"file:{story.place.path / 'notice'}")
     (story.place.path / "notice").write_text('{"in_seconds": 40}')
-    wait_for("the second word", lambda: len(story.words(1)) == 2, process=first.process)
-    far, near = story.words(1)
-    assert near["left_ms"] <= 40000 < far["left_ms"] <= 100000
+    wait_for("a nearer one", lambda: story.words(1)[-1]["left_ms"] <= 40000, process=first.process)
+    far, near = story.words(1)[0], story.words(1)[-1]
+    assert 40000 < far["left_ms"] <= 100000
     assert far["until"] > near["until"] and far["host"] == near["host"]
     story.gate.touch()
     assert first.wait() == EXIT_DURABLE, first

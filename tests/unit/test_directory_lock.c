@@ -39,9 +39,11 @@ static int begin(void **state)
 
 static void end_job(void)
 {
+	siginfo_t info;
+
 	kill(job, SIGKILL);
 	/* It stays a zombie, as one does that nobody reaps. */
-	waitid(P_PID, (id_t)job, NULL, WEXITED | WNOWAIT);
+	waitid(P_PID, (id_t)job, &info, WEXITED | WNOWAIT);
 }
 
 static int end(void **state)

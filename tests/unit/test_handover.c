@@ -9,12 +9,13 @@
 
 #define MARGIN HANDOVER_MARGIN_MS
 #define MOST HANDOVER_MOST_MS
+#define SILENCE HANDOVER_SILENCE_MS
 
 static void test_table(void **state)
 {
 	static const struct {
 		struct draining seen;
-		int64_t wait_ms;
+		int64_t left_ms;
 	} rows[] = {
 		/* nobody, or nobody who said a word */
 		{{0}, 0},
@@ -43,13 +44,35 @@ static void test_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (handover_left_ms(&rows[i].seen) != rows[i].left_ms)
+			fail_msg("row %zu: %lld", i, (long long)handover_left_ms(&rows[i].seen));
+}
+
+static void test_silence(void **state)
+{
+	static const struct {
+		struct draining seen;
+		int64_t wait_ms;
+	} rows[] = {
+		{{.attempt = 1, .left_ms = 900000}, SILENCE},
+		{{.attempt = 1, .left_ms = 900000, .age_ms = 1000}, SILENCE - 1000},
+		{{.attempt = 1, .left_ms = 900000, .age_ms = SILENCE}, 0},
+		{{.attempt = 1, .left_ms = 900000, .age_ms = INT64_MAX}, 0},
+		{{.attempt = 1, .left_ms = 3000}, 3000 + MARGIN},
+		{{.attempt = 1, .left_ms = 900000, .ended = true}, 0},
+		{{.attempt = 1, .left_ms = -1}, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (handover_wait_ms(&rows[i].seen) != rows[i].wait_ms)
 			fail_msg("row %zu: %lld", i, (long long)handover_wait_ms(&rows[i].seen));
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table), cmocka_unit_test(test_silence)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
