@@ -99,7 +99,7 @@ def test_it_is_pid_1_and_as_bare_as_it_says(image):
 def test_a_job_that_does_not_answer_is_killed_and_its_newest_checkpoint_kept(image):
     """SIGTERM, the grace, SIGKILL: what was durable before stays so."""
     job = "trap '' TERM USR1; mkdir -p /work/checkpoints; echo one > /work/checkpoints/step-1; echo ready; while :; do sleep 1; done"
-    first = image("sh", "-c", job, env={"REPRIEVE_GRACE": "1000"})
+    first = image("sh", "-c", job, env={"REPRIEVE_GRACE": "5"})
     first.wait_for_output("ready")
     wait_for(f"a snapshot\n{first}", lambda: "good" in first.execute("reprieve", "list").stdout, process=first.process)
     assert first.stop(grace=0.5) == 128 + signal.SIGKILL, first
