@@ -175,7 +175,7 @@ lane_store-faults() {
 # Without what does not run our sanitized code: the shim is never sanitized, and the quickstart builds for itself.
 lane_e2e-asan() {
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1
-	run_pytest_at_once 3 loadfile tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
+	run_pytest_at_once 4 loadfile tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
 		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py \
 		--ignore tests/e2e/test_watch.py
 }
