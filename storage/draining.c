@@ -60,13 +60,10 @@ static int find_newest(
 	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
-		auto_free char *name = text_copy(found.items[i].key + strlen(prefix));
 		struct snapshot_id id;
 
-		if (!text_ends(name, ".json"))
-			continue;
-		name[strlen(name) - strlen(".json")] = '\0';
-		if (snapshot_id_parse(name, &id) && snapshot_id_compare(id, newest->id) > 0)
+		if (record_id_of_name(found.items[i].key + strlen(prefix), &id) &&
+			snapshot_id_compare(id, newest->id) > 0)
 			*newest = (struct word){id, found.items[i].modified_ms};
 	}
 	return 0;

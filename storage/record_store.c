@@ -153,6 +153,17 @@ int record_check_packs(struct storage *storage, const struct manifest *manifest,
 
 /* --- what the job consists of --- */
 
+bool record_id_of_name(const char *name, struct snapshot_id *id)
+{
+	auto_free char *text = text_copy(name);
+
+	if (!text_ends(text, ".json"))
+		return false;
+	text[strlen(text) - strlen(".json")] = '\0';
+	/* Keys sort by text; numbers past six digits would not, and no other form is ever written. */
+	return snapshot_id_parse(text, id);
+}
+
 int record_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 	size_t *count, struct cancel *cancel, struct err *err)
 {
@@ -165,14 +176,9 @@ int record_list_ids(struct storage *storage, const char *kind, struct snapshot_i
 		return -1;
 	*ids = memory_new(found.count * sizeof(**ids));
 	for (size_t i = 0; i < found.count; i++) {
-		auto_free char *name = text_copy(found.items[i].key + strlen(prefix));
 		struct snapshot_id id;
 
-		if (!text_ends(name, ".json"))
-			continue;
-		name[strlen(name) - strlen(".json")] = '\0';
-		/* Keys sort by text; numbers past six digits would not, and no other form is ever written. */
-		if (snapshot_id_parse(name, &id))
+		if (record_id_of_name(found.items[i].key + strlen(prefix), &id))
 			(*ids)[(*count)++] = id;
 	}
 	return 0;

@@ -80,6 +80,9 @@ int record_get_manifest(struct storage *storage, struct snapshot_id id, struct m
 /* What a claim says of itself; false where that makes no sense. attempt->number is known already. */
 bool record_decode_claim(json_t *body, struct lineage_attempt *attempt);
 
+/* PURE. Of an object's name behind its kind: "000002-000001.json". False for any other form. */
+bool record_id_of_name(const char *name, struct snapshot_id *id);
+
 /* What lies in the store by name; `lineage` has the numbers, and all that the claims say. ERR_NEWER if a claim is newer than we. */
 struct job_listing {
 	struct lineage lineage;

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "python_module.h"
 #include "storage/storage.h"
 
 #include <stdlib.h>
@@ -100,17 +101,12 @@ static bool is_launcher(const char *module)
 	return text_ends(module, ".run") || strstr(module, "launch");
 }
 
-/* "-m a.b" is a/b.py or a/b/__main__.py; or is installed somewhere. */
+/* Or it is installed somewhere. */
 static void take_module(struct search *search, const char *module)
 {
-	auto_free char *path = text_copy(module);
-	auto_free char *file = NULL;
-	auto_free char *package = NULL;
+	auto_free char *file = python_module_file(module);
+	auto_free char *package = python_module_package(module);
 
-	for (char *dot = strchr(path, '.'); dot; dot = strchr(dot, '.'))
-		*dot = '/';
-	file = text_format("%s.py", path);
-	package = text_format("%s/__main__.py", path);
 	if (!take_file(search, file))
 		take_file(search, package);
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "directory_files.h"
+#include "python_module.h"
 #include "slurm_road.h"
 
 #include <stdlib.h>
@@ -39,17 +40,11 @@ static void take_script(struct search *search, const char *path)
 		search->script_name = text_copy(path);
 }
 
-/* "-m a.b": a/b.py or a/b/__main__.py, from where the job is started. */
 static void take_module(struct search *search, const char *module)
 {
-	auto_free char *path = text_copy(module);
-	auto_free char *file = NULL;
-	auto_free char *package = NULL;
+	auto_free char *file = python_module_file(module);
+	auto_free char *package = python_module_package(module);
 
-	for (char *dot = strchr(path, '.'); dot; dot = strchr(dot, '.'))
-		*dot = '/';
-	file = text_format("%s.py", path);
-	package = text_format("%s/__main__.py", path);
 	take_script(search, file);
 	take_script(search, package);
 }
