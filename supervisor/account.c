@@ -9,7 +9,7 @@
 /* What the lines say, by this machine's own clock. */
 struct reading {
 	int64_t launched_ms, exited_ms, last_ms;
-	int64_t sealed_ms; /* when the newest checkpoint that is durable was complete */
+	int64_t written_ms; /* the last write to the newest checkpoint that is durable */
 };
 
 static void read_line(struct account *account, struct reading *reading, json_t *line)
@@ -17,6 +17,7 @@ static void read_line(struct account *account, struct reading *reading, json_t *
 	const char *event = json_text_or(line, "event", "");
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
 	double seconds = json_number_value(json_object_get(line, "seconds"));
+	double age = json_number_value(json_object_get(line, "age"));
 
 	if (at_ms < 0)
 		return;
@@ -26,7 +27,7 @@ static void read_line(struct account *account, struct reading *reading, json_t *
 	else if (text_equal(event, "child_exited"))
 		reading->exited_ms = at_ms;
 	else if (text_equal(event, "durable"))
-		reading->sealed_ms = at_ms - (int64_t)(seconds * 1000);
+		reading->written_ms = at_ms - (int64_t)((age > 0 ? age : seconds) * 1000);
 	else if (text_equal(event, "restored"))
 		account->restore_ms = (int64_t)(seconds * 1000);
 	if (!text_equal(event, "notice") || !text_equal(json_text_or(line, "kind", ""), "stop"))
@@ -69,13 +70,13 @@ static void measure(struct account *account, const struct reading *reading)
 		return;
 	if (account->ran_ms < 0)
 		account->ran_ms = end_ms - reading->launched_ms;
-	from_ms = reading->sealed_ms >= reading->launched_ms ? reading->sealed_ms
-							     : reading->launched_ms;
+	from_ms = reading->written_ms >= reading->launched_ms ? reading->written_ms
+							      : reading->launched_ms;
 	/* Where it may still run, nothing is lost yet. */
 	if (account->interrupted || !account->at_least)
 		account->lost_ms = account->interrupted && end_ms > from_ms ? end_ms - from_ms : 0;
 	/* All of it, also by the clock of the end record. */
-	if (account->interrupted && reading->sealed_ms < reading->launched_ms)
+	if (account->interrupted && reading->written_ms < reading->launched_ms)
 		account->lost_ms = account->ran_ms;
 }
 

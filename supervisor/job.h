@@ -177,7 +177,7 @@ struct job {
 	struct sealed newest_sealed; /* if any_sealed */
 	uint64_t durable_generation; /* of the newest durable one */
 	int64_t durable_step;
-	int64_t durable_ms; /* when what is durable was complete, or the restored checkpoint was put in place; 0: nothing is */
+	int64_t durable_ms; /* when what is durable was last written to, or the restored checkpoint was put in place; 0: nothing is */
 	struct recovery_point point;
 	struct timer point_timer;
 	bool told_of_forgetting, told_of_left_out, told_of_log;

@@ -349,7 +349,8 @@ void job_checkpoint_sealed(void *arg)
 	job->any_sealed = true;
 	job->newest_sealed = (struct sealed){.generation = latest->generation,
 		.step = latest->step,
-		.sealed_ms = clock_monotonic_ms()};
+		.sealed_ms = clock_monotonic_ms(),
+		.written_ms = latest->written_ms};
 	text_set(job->newest_sealed.reason, sizeof(job->newest_sealed.reason),
 		fresh                         ? job->request.reason
 		: job->state == JOB_UPLOADING ? "exit"

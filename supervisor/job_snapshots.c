@@ -51,7 +51,7 @@ static void note_durable(struct job *job, const struct sealed *sealed)
 {
 	bool newest = sealed->generation == job->newest_sealed.generation;
 
-	job->durable_ms = sealed->sealed_ms;
+	job->durable_ms = sealed->written_ms;
 	job->durable_step = sealed->step;
 	recovery_point_durable(&job->point, sealed->sealed_ms, newest, clock_monotonic_ms());
 	watch_recovery_point(job);
@@ -247,11 +247,12 @@ static void became_durable(struct job *job, const struct snapshot_report *report
 	job->store_failing = false;
 	log_note("durable: %s%s, %s (%s written) in %s%s", id, step, size, sent, time, spare);
 	tell_of_what_is_missing(job, report);
-	events_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:s}", "id", id, "step",
-		step_value, "files", (int)report->result.files, "bytes",
+	events_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:f, s:s}", "id", id,
+		"step", step_value, "files", (int)report->result.files, "bytes",
 		(json_int_t)report->result.bytes, "bytes_sent",
 		(json_int_t)report->result.bytes_sent, "seconds", (double)job->upload_ms / 1000,
-		"reason", report->sealed.reason);
+		"age", (double)(clock_monotonic_ms() - report->sealed.written_ms) / 1000, "reason",
+		report->sealed.reason);
 	if (text_equal(report->sealed.reason, "request"))
 		job_tell_clients(job,
 			json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable", "id", id,

@@ -331,7 +331,8 @@ static void save_what_lies_here(struct job *job)
 		(struct sealed){.generation = tracker_latest_seal(job->tracker)->generation,
 			.step = job->resume.step,
 			.reason = "change",
-			.sealed_ms = clock_monotonic_ms()};
+			.sealed_ms = clock_monotonic_ms(),
+			.written_ms = clock_monotonic_ms()};
 	job->durable_generation =
 		job->newest_sealed.generation + 1; /* any other: not durable yet */
 	job_note_sealed(job);

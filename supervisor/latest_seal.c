@@ -40,6 +40,7 @@ void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing,
 		numbering.step = -1;
 	sealing_each_closed(sealing, saw_path, &numbering);
 	latest->generation = sealing_generation(sealing);
+	latest->written_ms = sealing_last_ms(sealing);
 	latest->step = numbering.step;
 	latest->fresh = sealing_first_open_ms(sealing) != SEALING_NEVER;
 	latest->next_step = -1;

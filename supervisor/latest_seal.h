@@ -9,6 +9,7 @@
 
 struct latest_seal {
 	uint64_t generation; /* sealing_generation() then */
+	int64_t written_ms;  /* monotonic: its last write; 0 where nothing was sealed */
 	int64_t step;        /* the highest that it, or its writer, named; -1 unknown */
 	bool fresh;          /* written after the last request */
 	uint64_t shape;      /* save_shape_of() then; 0: nothing was sealed */

@@ -22,7 +22,8 @@ struct sealed {
 	uint64_t generation; /* of the tracker, when it was sealed */
 	int64_t step;        /* -1 unknown */
 	char reason[16];
-	int64_t sealed_ms; /* monotonic */
+	int64_t sealed_ms;  /* monotonic: when that was known */
+	int64_t written_ms; /* its last write: what the job did after that is not in it */
 };
 
 struct snapshot_report {

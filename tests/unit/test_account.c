@@ -47,7 +47,7 @@ static void test_a_preempted_attempt(void **state)
 		"no JSON\n"
 		"{\"event\":\"notice\",\"kind\":\"advice\",\"source\":\"gcp\",\"monotonic_ms\":"
 		"4000}\n"
-		"{\"event\":\"durable\",\"monotonic_ms\":6000,\"seconds\":2.0}\n"
+		"{\"event\":\"durable\",\"monotonic_ms\":6000,\"seconds\":1.0,\"age\":2.0}\n"
 		"{\"event\":\"notice\",\"kind\":\"stop\",\"source\":\"aws\",\"seconds_left\":118.5,"
 		"\"monotonic_ms\":7000}\n"
 		"{\"event\":\"child_exited\",\"monotonic_ms\":10000}\n"
@@ -60,7 +60,7 @@ static void test_a_preempted_attempt(void **state)
 	assert_true(account.notice_seconds == 118.5);
 	assert_int_equal(account.ran_ms, 9000);
 	assert_int_equal(account.restore_ms, 500);
-	/* what is durable was complete at 4000 */
+	/* what is durable was written at 4000, and known to be complete a second later */
 	assert_int_equal(account.lost_ms, 6000);
 	assert_true(account.interrupted && !account.at_least);
 }
