@@ -48,11 +48,17 @@ static int64_t unit_of(const char *path)
 	return numbered_name(name, strlen(name));
 }
 
+/* Among those that do not speak there may have been others, that nobody saw in time. */
+static bool one_writes(const struct burst *burst)
+{
+	return burst->writers.process_count == 1 && burst->writers.processes[0].speaks;
+}
+
 static void note_unit(struct burst *burst, const char *path)
 {
 	int64_t unit = unit_of(path);
 
-	if (unit > burst->unit && burst->unit >= 0 && burst->writers.process_count == 1 &&
+	if (unit > burst->unit && burst->unit >= 0 && one_writes(burst) &&
 		!burst_is_being_written(burst))
 		path_set_change_all(&burst->paths, BURST_DIRTY, 0, BURST_EARLIER);
 	/* Somebody is not done with the one before. */

@@ -79,7 +79,7 @@ void burst_hold(struct burst *burst, int64_t until_ms);
 void burst_tear(struct burst *burst, int64_t now_ms);
 
 /* Nobody is left to write. True when what was torn is the last of several numbered checkpoints and nothing else, each written by one
- * process that had closed it before it began the next: those before it are not torn then, and nothing answers a request. */
+ * process, with the shim in it, that had closed it before it began the next: those before it are not torn then, and nothing answers a request. */
 bool burst_spare_earlier(struct burst *burst);
 
 bool burst_is_being_written(const struct burst *burst);

@@ -3,6 +3,11 @@
 #include "base/text.h"
 #include "sealing.h"
 
+static void speaker(struct sealing *sealing, const struct shim_message *message)
+{
+	writers_add(&sealing->burst.writers, message->pid)->speaks = true;
+}
+
 static void shim_opened(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)
 {
 	unsigned marks = BURST_SEEN | (message->flags & SHIM_FLAG_EMPTY ? BURST_FRESH : 0);
@@ -11,7 +16,8 @@ static void shim_opened(struct sealing *sealing, const struct shim_message *mess
 		return;
 	burst_touch(&sealing->burst, message->path, marks, now_ms);
 	path_set_unmark(&sealing->burst.paths, message->path, BURST_WRITTEN);
-	*writers_add(&sealing->burst.writers, message->pid) = (struct writer){.pid = message->pid};
+	*writers_add(&sealing->burst.writers, message->pid) =
+		(struct writer){.pid = message->pid, .speaks = true};
 	writers_open(&sealing->burst.writers, message->pid, message->descriptor, message->path);
 }
 
@@ -27,7 +33,7 @@ static void shim_closed(struct sealing *sealing, const struct shim_message *mess
 		return;
 	if (open)
 		writers_close(&burst->writers, open);
-	writers_add(&burst->writers, message->pid);
+	speaker(sealing, message);
 	if (message->flags & SHIM_FLAG_DELETED) {
 		/* The name is another file's by now, or nobody's. */
 		burst_write(burst, now_ms);
@@ -51,7 +57,7 @@ static void shim_linked(struct sealing *sealing, const struct shim_message *mess
 			    (BURST_TORN | BURST_FRESH);
 		writers_rename_open(open, message->path2);
 	}
-	writers_add(&sealing->burst.writers, message->pid);
+	speaker(sealing, message);
 	burst_touch(&sealing->burst, message->path2, BURST_SEEN | inherited, now_ms);
 	path_set_unmark(&sealing->burst.paths, message->path2, BURST_WRITTEN);
 }
@@ -85,7 +91,7 @@ static void shim_duplicated(
 	if (sealing_ignores(sealing, message->path))
 		return;
 	burst_touch(&sealing->burst, named ? message->path : "", BURST_SEEN, now_ms);
-	writers_add(&sealing->burst.writers, message->pid);
+	speaker(sealing, message);
 	writers_open(&sealing->burst.writers, message->pid, message->descriptor, message->path);
 }
 
@@ -96,7 +102,7 @@ static void shim_renamed(
 	if (sealing_ignores(sealing, *message->path2 ? message->path2 : message->path))
 		return;
 	burst_touch(&sealing->burst, message->path2, 0, now_ms);
-	writers_add(&sealing->burst.writers, message->pid);
+	speaker(sealing, message);
 }
 
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms)

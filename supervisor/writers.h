@@ -7,8 +7,9 @@
 
 struct writer {
 	int pid;
-	bool exiting;      /* it said so */
-	bool failed;       /* with a code that says so */
+	bool speaks;  /* it is the shim that told of it: of what it writes, nothing is missed */
+	bool exiting; /* it said so */
+	bool failed;  /* with a code that says so */
 	bool open_at_exit; /* with files open, for exit() to flush */
 	bool gone;         /* it was not there any more when it was looked for */
 	bool saved;        /* it has called what it wrote complete */

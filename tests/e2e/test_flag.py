@@ -79,11 +79,14 @@ def test_without_its_word_the_files_decide(place):
 
 
 def test_the_word_of_a_job_whose_file_is_still_open_completes_nothing(place):
-    run = place.run(*FLAGGED, "--open", options=(*QUICK, "--grace", "4", "--checkpoint-signal", "flag"))
+    notice = place.path / "notice"
+    run = place.run(*FLAGGED, "--open", options=(*QUICK, "--grace", "60", "--notice", f"file:{notice}", "--checkpoint-signal", "flag"))
     ready(run)
     run.signal(signal.SIGTERM)
+    wait_for("its word", lambda: saved(run), process=run.process)
+    notice.write_text('{"in_seconds": 2}')
     assert run.wait() == 74, run
-    assert saved(run) and not run.events("sealed")
+    assert not run.events("sealed")
     assert place.snapshots() == []
 
 

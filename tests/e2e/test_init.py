@@ -299,7 +299,7 @@ def told(number, frame):
 signal.signal(signal.SIGINT, told)
 signal.signal(signal.SIGQUIT, told)
 os.write(1, b"foreground %d\\n" % (os.tcgetpgrp(0) == os.getpgrp()))
-sys.exit(int(sys.stdin.readline()))
+os._exit(int(sys.stdin.readline()))
 """
 
 

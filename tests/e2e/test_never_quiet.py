@@ -48,7 +48,7 @@ def test_and_when_it_is_ended_because_of_a_notice(place, tmp_path):
     notice = tmp_path / "notice"
     run = place.run(PYTHON, "-c", JOB, place.directory, 6, "step-N.bin", options=[*QUIET, "--notice", f"file:{notice}"])
     run.wait_for_output("half 6")
-    notice.write_text('{"in_seconds": 5}')
+    notice.write_text('{"in_seconds": 15}')
     assert run.wait() == EXIT_DURABLE
     wait_for("durable", lambda: run.events("durable"))
     assert place.newest()["step"] == 5

@@ -381,7 +381,7 @@ def test_a_framework_that_would_end_without_saving_is_not_asked(place):
         signal.signal(signal.SIGTERM, handler)
         write("epoch=0.ckpt", archive("1"))
         for_ever()
-        """, "import lightning", options=["--notice", f"file:{notice}", "--grace", "4"])
+        """, "import lightning", options=["--notice", f"file:{notice}", "--grace", "60"])
     run.wait_for_event("durable")
     run.wait_for_output("waits")
     assert "cannot be asked" in run.err

@@ -73,7 +73,7 @@ def test_a_finished_job_does_not_wait_for_a_record_either(cloud, faults):
 
 def test_a_finished_job_gives_up_on_a_dead_store(cloud, faults):
     """One line says what is not durable, why, and the exit code; --flush-time is what it waits for."""
-    run = start(cloud, "--flush-time", "2s", steps=8, REPRIEVE_STORE_PATIENCE="1s")
+    run = start(cloud, "--flush-time", "2s", steps=8, REPRIEVE_STORE_PATIENCE="3s")
     faults.load(FAILURE)
     assert run.wait() == 0, run
     last = run.err.splitlines()[-1]
@@ -83,7 +83,7 @@ def test_a_finished_job_gives_up_on_a_dead_store(cloud, faults):
 
 def test_a_silent_store_is_given_up_too(cloud, faults):
     """It has failed before, and now it hangs: no try may outlast --flush-time."""
-    run = start(cloud, "--flush-time", "2s", steps=12, REPRIEVE_STORE_PATIENCE="1s")
+    run = start(cloud, "--flush-time", "2s", steps=12, REPRIEVE_STORE_PATIENCE="3s")
     faults.load(FAILURE)
     run.wait_for_event("snapshot_failed")
     faults.load(SILENCE)
@@ -92,31 +92,31 @@ def test_a_silent_store_is_given_up_too(cloud, faults):
 
 
 def test_a_dead_store_makes_a_strict_run_fail(cloud, faults):
-    run = start(cloud, "--flush-time", "1s", "--strict", steps=6, REPRIEVE_STORE_PATIENCE="1s")
+    run = start(cloud, "--flush-time", "1s", "--strict", steps=6, REPRIEVE_STORE_PATIENCE="3s")
     faults.load(FAILURE)
     assert run.wait() == EXIT_NOT_DURABLE, run
 
 
 def test_as_long_as_there_is_patience_it_is_tried_again(cloud, faults):
     """More often than three times, and at last it works."""
-    run = start(cloud, "--flush-time", "100s", steps=4, REPRIEVE_STORE_PATIENCE="1s")
+    run = start(cloud, "--flush-time", "100s", steps=4, REPRIEVE_STORE_PATIENCE="3s")
     faults.load(FAILURE)
     run.wait_for_event("child_exited")
     before = len(run.events("snapshot_failed"))
-    run.wait_for_event("snapshot_failed", count=before + 5)
+    run.wait_for_event("snapshot_failed", count=before + 4)
     faults.behave()
     assert run.wait() == 0, run
     assert "NOT durable" not in run.err and cloud.newest()["step"] == 4
 
 
 def test_at_a_notice_it_is_tried_until_the_deadline(cloud, faults):
-    run = start(cloud, "--grace", "100", "--flush-time", "1s", steps=10**6, REPRIEVE_STORE_PATIENCE="1s")
+    run = start(cloud, "--grace", "100", "--flush-time", "1s", steps=10**6, REPRIEVE_STORE_PATIENCE="3s")
     faults.load(FAILURE)
     wait_for_saves(run, 2)
     run.signal(signal.SIGTERM)
     run.wait_for_event("child_exited")
     before = len(run.events("snapshot_failed"))
-    run.wait_for_event("snapshot_failed", count=before + 5)
+    run.wait_for_event("snapshot_failed", count=before + 4)
     faults.behave()
     assert run.wait() == 75, run
 

@@ -88,13 +88,19 @@ def test_restore_none_and_restore_id(place):
 
 
 def test_a_second_snapshot_sends_only_what_is_new(place):
-    run = place.run(*trainer(place, "--every", "20", "--steps", "61", "--size", "6000000", "--step-time", "0.05"),
-                    options=QUICK)
+    script = """
+        cd "$REPRIEVE_CHECKPOINT_DIR"
+        head -c 18000000 /dev/urandom > step_1.bin
+        while [ ! -e ../go-on ]; do sleep 0.05; done
+        head -c 6000000 /dev/urandom > step_2.bin
+    """
+    run = place.run("sh", "-c", script, options=QUICK)
+    run.wait_for_event("durable")
+    (place.path / "go-on").touch()
     assert run.wait() == 0
-    durable = run.events("durable")
-    assert len(durable) == 3
-    assert durable[-1]["bytes"] > 18000000
-    assert durable[-1]["bytes_sent"] < 7000000
+    first, second = run.events("durable")
+    assert (first["bytes"], second["bytes"]) == (18000000, 24000000)
+    assert first["bytes_sent"] > 18000000 and second["bytes_sent"] < 7000000
 
 
 def test_the_exports_are_read_by_tar_and_lz4(place):

@@ -11,6 +11,7 @@ import pytest
 from harness import LIMIT, PYTHON, REPRIEVE, is_alive, kill_quietly, members_of, wait_for
 
 QUICK = ("--quiet-time", "150ms")
+PATIENT = ("--quiet-time", "2s")  # where a pause between two files must not end the save
 
 # A trainer with helpers of every kind: one that dies of SIGTERM, one with a handler of its own. Saves on USR1, and takes its time.
 TRAINER = """
@@ -47,7 +48,7 @@ TRAINER = """
             file.write(b"x" * 1000)
         time.sleep(0.03)
     say("alive at the end of the save", [alive(pid) for pid in helpers])
-    while True:
+    while not os.path.exists("end"):
         time.sleep(0.05)
 """
 
@@ -77,7 +78,7 @@ def signal_everybody(run, number=signal.SIGTERM):
 @pytest.mark.parametrize("wrapper", [(), ("sh", "-c", '"$@"; exit $?', "sh"), ("bash", "-c", 'trap "exit 9" TERM; "$@" & wait $!', "bash")],
                          ids=["bare", "sh", "bash with a trap"])
 def test_a_signal_to_everybody_waits_for_the_checkpoint(place, wrapper):
-    run = place.run(*wrapper, *python(TRAINER), options=(*QUICK, "--checkpoint-signal", "USR1", "--grace", "60"))
+    run = place.run(*wrapper, *python(TRAINER), options=(*PATIENT, "--checkpoint-signal", "USR1", "--grace", "60"))
     ready(run)
     helpers_of(run)
     signal_everybody(run)
@@ -95,24 +96,32 @@ def test_without_the_shield_everybody_dies_at_once(place):
     assert "end of the save" not in run.out
 
 
+def ends_with_one(place, run):
+    """Once it is told to end; a second SIGTERM has a moment to come."""
+    run.wait_for_output("got SIGTERM 1")
+    run.wait_for_event("durable")
+    time.sleep(0.5)
+    (place.path / "end").touch()
+    assert run.wait() == 75, run
+    assert re.findall("^got .*", run.out, re.M) == ["got SIGTERM 1"]
+
+
 def test_a_job_that_handles_it_gets_it_once(place):
     """Asked by USR1; then it is told to end, and has what was kept from it as well."""
-    run = place.run(*python(TRAINER, "term"), options=(*QUICK, "--checkpoint-signal", "USR1", "--grace", "8"))
+    run = place.run(*python(TRAINER, "term"), options=(*PATIENT, "--checkpoint-signal", "USR1", "--grace", "60"))
     ready(run)
     signal_everybody(run)
-    run.wait()
-    assert re.findall("^got .*", run.out, re.M) == ["got SIGTERM 1"]
+    ends_with_one(place, run)
     assert run.out.index("end of the save") < run.out.index("got SIGTERM")
 
 
 def test_a_job_that_is_asked_by_sigterm_gets_it_once(place):
     program = TRAINER.replace("signal.SIGUSR1, lambda *_: wanted.append(1)", "signal.SIGUSR1, signal.SIG_DFL").replace(
         "counts[number] = counts", "wanted.append(1); counts[number] = counts")
-    run = place.run(*python(program, "term"), options=(*QUICK, "--grace", "4"))
+    run = place.run(*python(program, "term"), options=(*PATIENT, "--grace", "60"))
     ready(run)
     signal_everybody(run)
-    run.wait()
-    assert re.findall("^got .*", run.out, re.M) == ["got SIGTERM 1"]
+    ends_with_one(place, run)
     assert "alive at the end of the save [True, True]" in run.out
 
 
@@ -254,10 +263,12 @@ def test_a_thread_that_sleeps_goes_on_sleeping(place):
         got = ctypes.CDLL(None, use_errno=True).read(reading, buffer, 1)
         print("read", got, ctypes.get_errno(), flush=True)
     """
-    run = place.run(*python(program), options=(*QUICK, "--checkpoint-signal", "USR2", "--grace", "3"))
+    notice = place.path / "notice"
+    run = place.run(*python(program), options=(*QUICK, "--checkpoint-signal", "USR2", "--grace", "60", "--notice", f"file:{notice}"))
     ready(run)
     time.sleep(0.3)
     signal_everybody(run)
     wait_for("it is kept", lambda: "they get it when" in run.err, process=run.process)
+    notice.write_text('{"in_seconds": 2}')
     run.wait()
     assert not re.findall("^read ", run.out, re.M)

@@ -132,7 +132,7 @@ def test_a_job_that_ends_by_itself_while_it_is_waited_for_was_told_nothing(place
 def test_who_is_told_to_end_in_the_midst_of_a_save_has_time_to_hear_it(place, tmp_path):
     notice = tmp_path / "notice"
     run = start_saving(place, "2", "--handler", options=("--checkpoint-signal", "none", "--notice", f"file:{notice}"))
-    notice.write_text(json.dumps({"reason": "short", "in_seconds": 12}))
+    notice.write_text(json.dumps({"reason": "short", "in_seconds": 24}))
     assert run.wait() == 75, run
     assert "has cleaned up\n" in run.out, run
     assert [event["signal"] for event in run.events("stopping")] == ["TERM"]

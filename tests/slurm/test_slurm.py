@@ -23,7 +23,7 @@ class Work:
 
     def run(self, *options, steps="", saver="--on-signal", each=""):
         """A `reprieve run` for a script. The first start trains on and on; the next ones end at once, with what they resumed."""
-        words = [REPRIEVE, "run", "--notice", "none", "--grace", "4", "--quiet-time", "0.2", "--checkpoint-signal", "USR1",
+        words = [REPRIEVE, "run", "--notice", "none", "--grace", "20", "--quiet-time", "0.2", "--checkpoint-signal", "USR1",
                  "--store", f"file://{self.path}/store", *options]
         finish = '--steps "$([ "${SLURM_RESTART_COUNT:-0}" = 0 ] && echo 1000000 || echo 1)"'
         return (f"{shlex.join(map(str, words))} --checkpoint-dir {self.path}/checkpoints{each} "

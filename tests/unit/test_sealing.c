@@ -139,6 +139,7 @@ static const struct row rows[] = {
 	{"blind: a link, and nobody writes", "kc a; +999; nobody; = busy; +1; = sealed"},
 	{"blind: a writer that was found is killed in the middle of a file", "kc a; km a; sighted 7; kw a; end 7 killed; torn a; +1000; = torn"},
 	{"blind: it is killed between two files", "kc a; km a; sighted 7; kw a; +300; end 7 killed; torn a; +1000; = torn"},
+	{"blind: of numbered ones without a pause, the first by one that was found, the second by another", "kc step-1.pt; km step-1.pt; sighted 7; kw step-1.pt; +300; kc step-2.pt; km step-2.pt; kw step-2.pt; end 7 killed; +1000; = torn; torn step-1.pt"},
 	{"blind: it fails", "kc a; km a; sighted 7; kw a; end 7 failed; torn a; +1000; = torn"},
 	{"blind: nobody saw how it ended", "kc a; km a; sighted 7; kw a; end 7 gone; torn a; +1000; = torn"},
 	{"blind: it ends well", "kc a; km a; sighted 7; kw a; end 7 exited; +1000; = sealed; good a"},
