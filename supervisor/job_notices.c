@@ -35,7 +35,7 @@ static void write_notice_file(struct job *job)
 	json_object_del(about, "seconds_left");
 	text = json_dumps(about, JSON_COMPACT);
 	if (text)
-		file_write(path, text, strlen(text), NULL);
+		file_replace(path, text, strlen(text), NULL);
 }
 
 static void tell(struct job *job, const struct notice *notice)

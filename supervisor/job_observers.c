@@ -170,7 +170,7 @@ static void write_textfile(struct job *job, const struct outcome *outcome)
 	if (!job->options->metrics_file || job->observers.textfile_failed)
 		return;
 	text = metrics_text(job, outcome);
-	if (file_write(job->options->metrics_file, text, strlen(text), &err) == 0)
+	if (file_replace(job->options->metrics_file, text, strlen(text), &err) == 0)
 		return;
 	job->observers.textfile_failed = true;
 	log_warn("--metrics-file: %s", err.text);

@@ -108,10 +108,9 @@ int file_sync_directory(const char *path, struct err *err)
 	return 0;
 }
 
-int file_write(const char *path, const void *data, size_t size, struct err *err)
+static int replace(const char *path, const void *data, size_t size, bool durable, struct err *err)
 {
 	char nonce[33];
-	auto_free char *directory = parent_of(path);
 	auto_free char *temporary = NULL;
 	auto_close int fd = -1;
 
@@ -124,12 +123,26 @@ int file_write(const char *path, const void *data, size_t size, struct err *err)
 		unlink(temporary);
 		return err_wrap(err, "%s", path);
 	}
-	if (fsync(fd) < 0 || rename(temporary, path) < 0) {
+	if ((durable && fsync(fd) < 0) || rename(temporary, path) < 0) {
 		err_os(err, errno, "%s", path);
 		unlink(temporary);
 		return -1;
 	}
+	return 0;
+}
+
+int file_write(const char *path, const void *data, size_t size, struct err *err)
+{
+	auto_free char *directory = parent_of(path);
+
+	if (replace(path, data, size, true, err) < 0)
+		return -1;
 	return file_sync_directory(directory, err);
+}
+
+int file_replace(const char *path, const void *data, size_t size, struct err *err)
+{
+	return replace(path, data, size, false, err);
 }
 
 int file_make_directories(const char *path, mode_t mode, struct err *err)

@@ -21,6 +21,9 @@ int file_read(const char *path, struct bytes *out, struct err *err);
 /* All or nothing and durable: temporary file beside it, fsync, rename, fsync of the directory. */
 int file_write(const char *path, const void *data, size_t size, struct err *err);
 
+/* The same for whoever reads it while this machine is up: nothing waits for a disk, which may be busy with all that the job has written. */
+int file_replace(const char *path, const void *data, size_t size, struct err *err);
+
 /* write(2) until all is written, also over EINTR and short writes. ERR_RETRY: the descriptor does not wait, and has no room. */
 int file_write_all(int fd, const void *data, size_t size, struct err *err);
 

@@ -230,6 +230,28 @@ def test_a_job_that_saves_before_its_signal_has_returned_is_heard(place, tmp_pat
     assert run.event("durable")["reason"] == "notice"
 
 
+def test_the_request_waits_for_no_disk(place, tmp_path):
+    """All that the supervisor has told to be flushed takes for ever: the job is asked all the same."""
+    strace = shutil.which("strace")
+    if not strace:
+        pytest.skip("strace is not installed")
+    notice = tmp_path / "notice"
+    run = place.run(*trainer(place, "--signal", "USR1"),
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}", "--metrics-file", tmp_path / "metrics"))
+    run.wait_for_output("step 5\n")
+    never = subprocess.Popen([strace, "-f", "-p", str(run.pid), "-o", os.devnull, "-e", "trace=fsync,fdatasync",
+                              "-e", "inject=fsync,fdatasync:delay_enter=1000000000"], stderr=subprocess.PIPE, text=True)
+    try:
+        said = never.stderr.readline()
+        if "attached" not in said:
+            pytest.skip(f"strace cannot attach here: {said}")
+        notice.write_text(json.dumps({"reason": "busy disk", "in_seconds": 600}))
+        run.wait_for_event("asked")
+    finally:
+        never.kill()
+        never.communicate()
+
+
 def test_a_withdrawn_notice_saves_and_goes_on(place, tmp_path):
     notice = tmp_path / "notice"
     run = place.run(*trainer(place, "--signal", "USR1", "--on-signal", "hang", "--every", "10", "--step-time", "0.05"),
