@@ -172,14 +172,14 @@ static void test_patience_ends(void **state)
 	struct outcome outcome;
 
 	(void)state;
-	patience_ms = 2000;
+	patience_ms = 5000;
 	outcome = perform("r", false, 0, NULL);
 	patience_ms = 60000;
 	assert_int_equal(outcome.result, -1);
 	assert_int_equal(outcome.err.kind, ERR_RETRY);
 	assert_non_null(strstr(outcome.err.text, "letter r"));
 	assert_non_null(strstr(outcome.err.text, "tries"));
-	assert_true(outcome.client.prepared > 2);
+	assert_true(outcome.client.prepared >= 2);
 	assert_int_equal(outcome.statistics.requests, outcome.client.prepared);
 	assert_int_equal(outcome.statistics.retries, outcome.client.prepared - 1);
 }
