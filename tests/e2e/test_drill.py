@@ -178,7 +178,7 @@ def test_job_that_restores_half_of_its_state_fails(drill):
 
 
 def test_job_that_does_not_load_its_checkpoint_fails(drill):
-    result = drill("--notice-after", "800ms", "--json", mode="forgetful")
+    result = drill("--notice-after", "3s", "--json", mode="forgetful")
     verdict = verdict_of(result)
     assert result.code == 1, result
     assert "does not load its checkpoint" in verdict["rounds"][0]["reason"]

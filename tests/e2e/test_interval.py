@@ -98,7 +98,7 @@ def test_a_save_that_cannot_fit_is_said_once(place):
 def test_what_is_on_its_way_goes_first_where_a_fresh_one_does_not_fit(place, tmp_path):
     notice = tmp_path / "notice"
     run = place.run(PYTHON, SAVER, "--pause", "5", "--size", "12000000",
-                    options=(*QUICK, "--checkpoint-signal", "USR1", "--bandwidth", "3MB/s", "--notice", f"file:{notice}"))
+                    options=(*QUICK, "--checkpoint-signal", "USR1", "--bandwidth", "1500kB/s", "--notice", f"file:{notice}"))
     upload = run.wait_for_event("durable")["seconds"]
     run.wait_for_event("sealed", count=2)
     # Enough for the one that is on its way, and not for another one behind it.
