@@ -57,7 +57,8 @@ static void stop_looking(void)
 	look_again = -1;
 }
 
-/* Once a second: the supervisor may die, or have lost our report. */
+/* Once a second: the supervisor may die, or have lost our report; and of two SIGTERM that are pending at a time the kernel keeps one, so that
+ * the one by which it hands ours on may be lost. */
 static void begin_looking(void)
 {
 	struct sigevent event;
@@ -75,10 +76,15 @@ static void begin_looking(void)
 
 static void keep(const siginfo_t *info, int sender)
 {
-	if (atomic_exchange(&kept, true))
-		return;
-	kept_info = *info;
-	begin_looking();
+	if (!atomic_exchange(&kept, true)) {
+		kept_info = *info;
+		begin_looking();
+	} else {
+		sender = kept_info.si_code == SI_USER || kept_info.si_code == SI_TKILL ||
+					 kept_info.si_code == SI_QUEUE
+				 ? kept_info.si_pid
+				 : 0;
+	}
 	report_send(SHIM_HELD, sender, 0, NULL, NULL);
 }
 
@@ -175,7 +181,7 @@ static enum answer answer_to(const struct shim_header *header, const siginfo_t *
 	if (__atomic_load_n(&header->shield, __ATOMIC_ACQUIRE) != SHIM_SHIELD_STANDING ||
 		!supervisor_lives(header))
 		return HAND_OUT;
-	return by_timer ? LEAVE : KEEP;
+	return KEEP;
 }
 
 static void on_term(int signal, siginfo_t *info, void *context)

@@ -26,12 +26,19 @@ void burst_observe(struct burst *burst, int64_t now_ms)
 	burst->settled = burst_is_over(burst, now_ms);
 }
 
+void burst_stood_still(struct burst *burst, int64_t ms)
+{
+	if (burst->active)
+		burst->stalled_ms += ms;
+}
+
 void burst_write(struct burst *burst, int64_t now_ms)
 {
 	if (burst->settled)
 		burst_end(burst);
 	burst->active = true;
 	burst->last_ms = now_ms;
+	burst->stalled_ms = 0;
 	burst->generation++;
 	if (burst->first_write_ms == BURST_NEVER && burst->request_ms != BURST_NEVER)
 		burst->first_write_ms = now_ms;
@@ -186,7 +193,8 @@ int64_t burst_over_at_ms(const struct burst *burst)
 {
 	bool committed =
 		burst->commit_generation == burst->generation && burst->writers.process_count == 1;
-	int64_t at_ms = burst->last_ms + (committed ? burst->quiet_ms / 4 : burst->quiet_ms);
+	int64_t at_ms = burst->last_ms + burst->stalled_ms +
+			(committed ? burst->quiet_ms / 4 : burst->quiet_ms);
 
 	if (burst->saved_generation == burst->generation)
 		at_ms = burst->last_ms;

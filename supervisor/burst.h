@@ -38,6 +38,7 @@ struct burst {
 	bool spared;  /* what is torn of it does not matter to the rest */
 	bool settled; /* it was over when the event came that is being looked at */
 	int64_t last_ms, request_ms, first_write_ms;
+	int64_t stalled_ms; /* of the time since the last write: nobody was there to see anything */
 	uint64_t generation; /* changes with every write */
 	uint64_t
 		commit_generation; /* the event that made it this one was the commit of a save; 0: none was */
@@ -54,6 +55,9 @@ void burst_release(struct burst *burst);
 /* First of all at each event, before it changes anything: is the burst that there is over already? Then the event belongs to the
  * next one. */
 void burst_observe(struct burst *burst, int64_t now_ms);
+
+/* We have stood still for so long, and perhaps the whole machine with the job: that was no quiet time. */
+void burst_stood_still(struct burst *burst, int64_t ms);
 
 /* Something was written: a burst begins or goes on. */
 void burst_write(struct burst *burst, int64_t now_ms);

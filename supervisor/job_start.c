@@ -307,10 +307,8 @@ static void start_tracking(struct job *job)
 		.sealed = job_checkpoint_sealed,
 		.arg = job,
 	};
-	struct err err;
 
-	if (tracker_new(&options, &job->tracker, &err) < 0)
-		job_failed(job, "checkpoints will not be noticed", &err);
+	tracker_new(&options, &job->tracker);
 }
 
 static void refuse(struct job *job, int code, const struct err *err)

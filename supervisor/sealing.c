@@ -112,7 +112,8 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 		break;
 	case DIR_CHANGED:
 		/* By whom, and whether it is open, a look cannot see. And it is late: what is torn by now stays so. */
-		burst_touch(&sealing->burst, event->path, 0, now_ms);
+		burst_touch(
+			&sealing->burst, event->path, sealing->unsure ? BURST_WRITTEN : 0, now_ms);
 		break;
 	case DIR_CLOSED_WRITE:
 		kernel_closed(sealing, event->path, now_ms);
@@ -133,9 +134,11 @@ void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int6
 		burst_change(&sealing->burst, now_ms);
 		break;
 	case DIR_RESCAN:
-		/* The close of what was being written may be among what was lost. */
+		/* The close of what was being written may be among what was lost, or a write to what was closed: that nobody writes
+		 * any more has to be found out by looking. */
 		burst_write(&sealing->burst, now_ms);
-		path_set_change_all(&sealing->burst.paths, BURST_WRITTEN, BURST_WRITTEN, 0);
+		path_set_change_all(&sealing->burst.paths, BURST_DIRTY, 0, BURST_WRITTEN);
+		sealing->unsure = true;
 		sealing->in_doubt = true;
 		break;
 	}
@@ -170,6 +173,11 @@ void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end en
 	failed = found && end == SEALING_FAILED && burst->active;
 	if (!burst->settled && (open || cut_off || unsaid || failed))
 		burst_tear(burst, now_ms);
+}
+
+void sealing_stood_still(struct sealing *sealing, int64_t ms)
+{
+	burst_stood_still(&sealing->burst, ms);
 }
 
 int64_t sealing_last_ms(const struct sealing *sealing)
@@ -262,6 +270,7 @@ void sealing_acknowledge(struct sealing *sealing)
 		sealing->told_generation != sealing->burst.generation)
 		return;
 	burst_end(&sealing->burst);
+	sealing->unsure = false;
 	sealing->told = SEALING_NOTHING;
 }
 

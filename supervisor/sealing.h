@@ -49,6 +49,7 @@ struct sealing {
 	char **ignored;
 	size_t ignored_count;
 	bool in_doubt;
+	bool unsure; /* words of the kernel were lost: what a look has found since may be open */
 	enum sealing_verdict told; /* last, and the generation that it was about */
 	uint64_t told_generation;
 	uint32_t moved_cookie; /* of what was renamed away and may come back under another name */
@@ -65,6 +66,9 @@ bool sealing_ignores(const struct sealing *sealing, const char *path);
 /* What happened, in the order of each witness. */
 void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms);
 void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int64_t now_ms);
+
+/* Before what was queued meanwhile is handed in: we have stood still for so long, and that counts as no quiet time. */
+void sealing_stood_still(struct sealing *sealing, int64_t ms);
 
 /* Is something being written of which only the kernel tells? Then by `pid`, perhaps among others; or, with nothing open by the shim's word
  * and no event for the quiet time, by nobody: then it is closed. */

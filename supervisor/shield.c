@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #define DEPTH_MOST 64
+/* Who stands still, with the sender perhaps, has not waited. */
+#define STEP_MS (SHIELD_PATIENCE_MS / 3)
 
 enum shield_verdict shield_judge(const struct shield_facts *facts)
 {
@@ -47,16 +49,19 @@ static void hand_on(const struct shield_process *process)
 
 static void judge_all(struct shield *shield)
 {
-	int64_t now = clock_monotonic_ms();
+	int64_t now = clock_monotonic_ms(), awake_ms = now - shield->judged_ms;
 	bool waits = false;
 	size_t left = 0;
+
+	awake_ms = awake_ms < STEP_MS ? awake_ms : STEP_MS;
+	shield->judged_ms = now;
 
 	for (size_t i = 0; i < shield->count; i++) {
 		struct shield_process process = shield->processes[i];
 		struct shield_facts facts = {.let_go = !shield->standing,
 			.noticed = shield->noticed,
 			.sender_ours = process.sender > 0 && is_below_us(process.sender),
-			.kept_ms = now - process.since_ms};
+			.kept_ms = process.kept_ms += awake_ms};
 		enum shield_verdict verdict = shield_judge(&facts);
 
 		if (verdict == SHIELD_HAND_ON) {
@@ -73,7 +78,7 @@ static void judge_all(struct shield *shield)
 	}
 	shield->count = left;
 	if (waits)
-		loop_arm(shield->loop, &shield->timer, now + SHIELD_PATIENCE_MS);
+		loop_arm(shield->loop, &shield->timer, now + STEP_MS);
 }
 
 static void due(struct timer *timer)
@@ -93,15 +98,22 @@ void shield_raise(struct shield *shield, struct loop *loop, struct tracker *trac
 
 void shield_kept(struct shield *shield, pid_t pid, pid_t sender)
 {
-	struct shield_process process = {.pid = pid,
-		.sender = sender,
-		.start_time = process_start_time(pid),
-		.since_ms = clock_monotonic_ms()};
+	struct shield_process process = {
+		.pid = pid, .sender = sender, .start_time = process_start_time(pid), .kept_ms = 0};
 
 	if (!shield->tracker || process.start_time == 0)
 		return;
+	/* It says so again and again. */
+	for (size_t i = 0; i < shield->count; i++)
+		if (shield->processes[i].pid == pid &&
+			shield->processes[i].start_time == process.start_time) {
+			judge_all(shield);
+			return;
+		}
 	shield->processes =
 		memory_grow(shield->processes, shield->count + 1, sizeof(*shield->processes));
+	if (shield->count == 0)
+		shield->judged_ms = clock_monotonic_ms();
 	shield->processes[shield->count++] = process;
 	judge_all(shield);
 }

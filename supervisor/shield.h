@@ -36,13 +36,14 @@ enum shield_verdict shield_judge(const struct shield_facts *facts);
 struct shield_process {
 	pid_t pid, sender;
 	uint64_t start_time;
-	int64_t since_ms;
+	int64_t kept_ms; /* while we were awake */
 };
 
 struct shield {
 	struct loop *loop;
 	struct tracker *tracker; /* NULL: the functions below do nothing */
 	struct timer timer;
+	int64_t judged_ms;
 	struct shield_process *processes;
 	size_t count;
 	bool standing, noticed, said;

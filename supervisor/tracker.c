@@ -1,6 +1,6 @@
 #include "tracker.h"
 
-#include "base/cleanup.h"
+#include "awake.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "commit.h"
@@ -28,6 +28,7 @@ struct tracker {
 	struct inspector *inspector; /* NULL: nobody looks into files */
 	struct latest_seal latest;
 	struct timer timer;
+	struct awake awake;
 	struct tracker_pace pace;
 	struct never_quiet never_quiet;
 	char blindness[400]; /* without the shim */
@@ -36,6 +37,12 @@ struct tracker {
 	bool started;        /* the job may be writing */
 	bool lost;           /* events of the kernel */
 };
+
+/* What we have slept through is no quiet time: the job may have stood still with us, or gone on and died. */
+static void look_at_clock(struct tracker *tracker)
+{
+	sealing_stood_still(&tracker->sealing, awake_take_stall(&tracker->awake));
+}
 
 /* --- what the witnesses say --- */
 
@@ -60,11 +67,9 @@ static void poll_soon(void *arg)
 /* Before the rest, because its files are closed and the kernel has told of them by now: see drain(). */
 static void process_saved(struct tracker *tracker, const struct shim_message *message)
 {
-	int64_t now = clock_monotonic_ms();
-
 	directory_witness_drain(tracker->directory);
 	latest_seal_saw_step(&tracker->latest, message->step);
-	sealing_saved(&tracker->sealing, message->pid, now);
+	sealing_saved(&tracker->sealing, message->pid, clock_monotonic_ms());
 	poll_soon(tracker);
 }
 
@@ -72,6 +77,7 @@ static void shim_said(void *arg, const struct shim_message *message)
 {
 	struct tracker *tracker = arg;
 
+	look_at_clock(tracker);
 	if (message->event == SHIM_LINK_SAVED) {
 		process_saved(tracker, message);
 		return;
@@ -104,6 +110,7 @@ static void directory_said(void *arg, const struct dir_event *event)
 	/* What we make there ourselves (the probe at the start, our folder on a mount point). */
 	if (text_starts(event->path, ".reprieve"))
 		return;
+	look_at_clock(tracker);
 	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
 	if (event->change == DIR_CLOSED_WRITE)
 		writer_witness_closed(tracker->writers);
@@ -121,6 +128,7 @@ static void drain(void *arg)
 {
 	struct tracker *tracker = arg;
 
+	look_at_clock(tracker);
 	if (tracker->link)
 		shim_link_poll(tracker->link);
 	directory_witness_drain(tracker->directory);
@@ -133,13 +141,6 @@ static enum shim_link_held held(void *arg, int pid, int descriptor)
 	struct tracker *tracker = arg;
 
 	return shim_link_holds(tracker->link, pid, descriptor);
-}
-
-static void catch_up_after_loss(struct tracker *tracker)
-{
-	if (tracker->lost)
-		directory_witness_catch_up(tracker->directory);
-	tracker->lost = false;
 }
 
 static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
@@ -158,9 +159,8 @@ static void tell_of_closed(struct tracker *tracker)
 {
 	uint64_t generation = sealing_generation(&tracker->sealing);
 
-	if (!tracker_pace_tells(&tracker->pace, generation, clock_monotonic_ms()))
-		return;
-	if (!tracker->options.closed || tracker->options.closed(tracker->options.arg))
+	if (tracker_pace_tells(&tracker->pace, generation, clock_monotonic_ms()) &&
+		(!tracker->options.closed || tracker->options.closed(tracker->options.arg)))
 		tracker_pace_is_done(&tracker->pace, generation);
 }
 
@@ -170,6 +170,7 @@ static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t
 		sealing_generation(&tracker->sealing),
 		directory_witness_is_open(tracker->directory), clock_monotonic_ms());
 
+	awake_count(&tracker->awake, verdict == SEALING_BUSY && at_ms != SEALING_NEVER);
 	if (next_ms == CLOCK_NEVER)
 		loop_disarm(tracker->options.loop, &tracker->timer);
 	else
@@ -201,7 +202,9 @@ static void decide(struct tracker *tracker, bool at_once)
 	tracker->polling = true;
 	directory_witness_open(tracker->directory, tracker->started);
 	drain(tracker);
-	catch_up_after_loss(tracker);
+	if (tracker->lost)
+		directory_witness_catch_up(tracker->directory);
+	tracker->lost = false;
 	writer_witness_look(tracker->writers);
 	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
 	if (verdict != SEALING_NOTHING)
@@ -237,14 +240,14 @@ static void timer_fired(struct timer *timer)
 
 /* --- life --- */
 
-int tracker_new(const struct tracker_options *options, struct tracker **result, struct err *err)
+void tracker_new(const struct tracker_options *options, struct tracker **result)
 {
 	struct tracker *tracker = memory_new(sizeof(*tracker));
 	struct err why;
 
-	(void)err;
 	tracker->options = *options;
 	tracker->timer.fired = timer_fired;
+	awake_init(&tracker->awake, options->loop, options->quiet_ms);
 	latest_seal_init(&tracker->latest);
 	sealing_init(&tracker->sealing, options->quiet_ms);
 	tracker->directory =
@@ -278,7 +281,6 @@ int tracker_new(const struct tracker_options *options, struct tracker **result, 
 	tracker_poll(tracker);
 	tracker->latest.generation = sealing_generation(&tracker->sealing);
 	tracker->started = true;
-	return 0;
 }
 
 void tracker_free(struct tracker *tracker)
@@ -286,6 +288,7 @@ void tracker_free(struct tracker *tracker)
 	if (!tracker)
 		return;
 	loop_disarm(tracker->options.loop, &tracker->timer);
+	awake_release(&tracker->awake);
 	writer_witness_free(tracker->writers);
 	directory_witness_free(tracker->directory);
 	inspector_free(tracker->inspector);

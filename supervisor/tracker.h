@@ -42,7 +42,7 @@ struct tracker_options {
 };
 
 /* Never fails for want of a witness: what is missing is said in tracker_blindness(). */
-int tracker_new(const struct tracker_options *options, struct tracker **tracker, struct err *err);
+void tracker_new(const struct tracker_options *options, struct tracker **tracker);
 void tracker_free(struct tracker *tracker);
 
 /* For the job's environment; NULL without the shim. Borrowed. */

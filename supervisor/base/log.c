@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,13 +16,37 @@ void log_set_level(enum log_level chosen)
 	atomic_store(&level, (int)chosen);
 }
 
+/* Whoever reads it may stand still: a full pipe, a terminal that is held. Nobody here has time to wait for that. A pipe that says that it
+ * has room takes so short a line at once (pipe(7)). */
+static void put(const char *line, size_t length)
+{
+	static atomic_uint missing;
+	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+	char text[80];
+	unsigned lines;
+	ssize_t ignored;
+
+	if (poll(&room, 1, 0) == 0) {
+		atomic_fetch_add(&missing, 1);
+		return;
+	}
+	lines = atomic_exchange(&missing, 0);
+	if (lines > 0) {
+		snprintf(text, sizeof(text),
+			"reprieve: %u lines are missing here: nobody read them\n", lines);
+		if (write(STDERR_FILENO, text, strlen(text)) < 0)
+			return;
+	}
+	ignored = write(STDERR_FILENO, line, length);
+	(void)ignored;
+}
+
 __attribute__((format(printf, 2, 0))) static void print(
 	const char *kind, const char *format, va_list args)
 {
 	char whole[8192], line[1024];
 	int used = snprintf(whole, sizeof(whole), "reprieve: %s", kind);
 	size_t length;
-	ssize_t ignored;
 
 	vsnprintf(whole + used, sizeof(whole) - (size_t)used, format, args);
 	text_fit(line, sizeof(line) - 1, whole);
@@ -29,8 +54,7 @@ __attribute__((format(printf, 2, 0))) static void print(
 	text_to_printable(line);
 	length = strlen(line);
 	line[length++] = '\n';
-	ignored = write(STDERR_FILENO, line, length);
-	(void)ignored;
+	put(line, length);
 }
 
 #define PRINT(least, kind)                         \

@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define SOURCES_FIRST 32
+
 int loop_init(struct loop *loop, struct err *err)
 {
 	*loop = (struct loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
@@ -87,21 +89,37 @@ static void fire_due_timer(struct loop *loop)
 	timer->fired(timer);
 }
 
+/* -1: what epoll_wait() says; else how many were ready, of which one was heard. One event a round: a callback may remove any source, and
+ * then no stale pointer to it is left in a batch. */
+static int hear_one(struct loop *loop, int left_ms)
+{
+	struct epoll_event event;
+	int count = epoll_wait(loop->epoll_fd, &event, 1, left_ms);
+
+	if (count == 1) {
+		struct source *source = event.data.ptr;
+		source->ready(source, event.events);
+	}
+	return count;
+}
+
+/* Who has stood still finds both due timers and what came in before they were due: that is heard first, each source once, for epoll
+ * takes them in turn. */
+static void hear_what_waits(struct loop *loop)
+{
+	for (int i = 0; i < SOURCES_FIRST && !loop->stopped && hear_one(loop, 0) == 1; i++) {
+	}
+}
+
 int loop_run(struct loop *loop, struct err *err)
 {
 	while (!loop->stopped) {
-		struct epoll_event event;
 		int64_t left = loop->timers ? clock_left_ms(loop->timers->at_ms) : -1;
-		/* One event a round: a callback may remove any source, and then no stale pointer to it is left in a batch. */
-		int count =
-			epoll_wait(loop->epoll_fd, &event, 1, left > INT_MAX ? INT_MAX : (int)left);
 
-		if (count < 0 && errno != EINTR)
+		if (hear_one(loop, left > INT_MAX ? INT_MAX : (int)left) < 0 && errno != EINTR)
 			return err_os(err, errno, "epoll_wait");
-		if (count == 1) {
-			struct source *source = event.data.ptr;
-			source->ready(source, event.events);
-		}
+		if (loop->timers && loop->timers->at_ms <= clock_monotonic_ms())
+			hear_what_waits(loop);
 		fire_due_timer(loop);
 	}
 	return 0;

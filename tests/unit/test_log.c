@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,11 +79,40 @@ static void test_a_line_is_a_line(void **state)
 	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 }
 
+/* Whoever reads the other end may stand still; nobody of us waits for it. */
+static void test_nobody_waits_for_a_reader(void **state)
+{
+	char text[8192], filler[4096] = {0};
+	int ends[2], saved = dup(STDERR_FILENO);
+
+	(void)state;
+	log_set_level(LOG_LEVEL_NOTE);
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	while (write(ends[1], filler, sizeof(filler)) > 0) {
+	}
+	/* The description is the reader's, too: log_note() must not count on O_NONBLOCK. */
+	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+	dup2(ends[1], STDERR_FILENO);
+	log_note("one");
+	log_note("two");
+	while (read(ends[0], text, sizeof(text)) > 0) {
+	}
+	log_note("three");
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	text[read(ends[0], text, sizeof(text) - 1)] = '\0';
+	assert_string_equal(text, "reprieve: 2 lines are missing here: nobody read them\n"
+				  "reprieve: three\n");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_a_line_is_a_line),
+		cmocka_unit_test(test_nobody_waits_for_a_reader),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

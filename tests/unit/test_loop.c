@@ -131,6 +131,44 @@ static void test_removed_source_is_not_called(void **state)
 	close(a.source.fd >= 0 ? a.source.fd : b.source.fd);
 }
 
+struct numbered_source {
+	struct source source;
+	int number;
+};
+
+static void note_source(struct source *source, uint32_t events)
+{
+	uint64_t count;
+
+	assert_true(events & EPOLLIN);
+	assert_int_equal(read(source->fd, &count, sizeof(count)), (ssize_t)sizeof(count));
+	order[ordered++] = container_of(source, struct numbered_source, source)->number;
+}
+
+/* As after a pause of the whole machine: a notice lies there, and a deadline is over. */
+static void test_what_waits_is_heard_before_a_timer_that_is_due(void **state)
+{
+	struct numbered_source sources[3];
+	struct numbered_timer due = {{.fired = note_timer}, 9};
+	struct timer last = {.fired = stop_on_timer};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		sources[i] = (struct numbered_source){
+			{.fd = eventfd(1, EFD_CLOEXEC), .ready = note_source}, i};
+		assert_int_equal(loop_add(&loop, &sources[i].source, EPOLLIN, NULL), 0);
+	}
+	loop_arm(&loop, &due.timer, clock_monotonic_ms() - 1000);
+	loop_arm(&loop, &last, clock_monotonic_ms());
+	assert_int_equal(loop_run(&loop, NULL), 0);
+	assert_int_equal(ordered, 4);
+	assert_int_equal(order[3], 9);
+	for (int i = 0; i < 3; i++) {
+		loop_remove(&loop, &sources[i].source);
+		close(sources[i].source.fd);
+	}
+}
+
 static uint32_t seen_events;
 
 static void note_events(struct source *source, uint32_t events)
@@ -174,6 +212,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_timers_fire_in_order_of_time, begin, end),
 		cmocka_unit_test_setup_teardown(
 			test_arming_again_moves_and_disarming_stops, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_what_waits_is_heard_before_a_timer_that_is_due, begin, end),
 		cmocka_unit_test_setup_teardown(test_removed_source_is_not_called, begin, end),
 		cmocka_unit_test_setup_teardown(test_changing_what_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(test_bad_descriptor_is_an_error, begin, end),

@@ -1,6 +1,6 @@
 /*
  * Each row is a story in the language of run(): what the two witnesses say, and what must be concluded. Time starts at 0 and moves
- * by "+ms"; the quiet time is 1000.
+ * by "+ms", by "~ms" while we stand still; the quiet time is 1000.
  *
  *   O pid fd path    shim: opened, empty     E pid fd path   opened, with content
  *   D pid fd path    duplicated              C pid fd path   closed       F pid fd path   closed, and that failed
@@ -8,7 +8,7 @@
  *   X pid            exiting by exit()       Q pid           exiting by _exit()      H pid   hello     lost
  *   Y pid            exiting by exit() with another code than 0               asked   for a checkpoint
  *   kc km kw kd kD path    kernel: created, modified, closed after writing, deleted, directory created
- *   kf path cookie, kt path cookie           moved from, moved to             kr   rescan
+ *   kf path cookie, kt path cookie           moved from, moved to             kr   rescan       kl   found changed by a look
  *   end pid exited|killed|gone               job clean|failed                 verify held|released|gone
  *   = nothing|busy|sealed|torn   poll        ack        torn path   good path    open path    closed path    unclosed path
  */
@@ -171,7 +171,13 @@ static const struct row rows[] = {
 	{"a writer that is gone had reported its end a moment ago", "O 1 3 a; verify gone; C 1 3 a; X 1; verify gone; +1000; = sealed; good a"},
 	{"lost reports: it is still open", "O 1 3 a; lost; verify held; +5000; = busy"},
 	{"closed by a raw system call", "O 1 3 a; km a; kw a; verify released; +1000; = sealed"},
-	{"lost events: the close among them", "kc a; km a; kr; +1000; = sealed"},
+	{"lost events: the close among them", "kc a; km a; kr; +1000; = busy; nobody; = sealed; good a"},
+	{"lost events: a write to what was closed, say", "O 1 3 a; C 1 3 a; kr; +1000; = busy; open a; nobody; = sealed"},
+	{"lost events: what a look finds afterwards may be open", "kc a; kw a; kr; kl b; nobody; kl c; +1000; = busy; open c; nobody; = sealed; ack; kl d; +1000; = sealed"},
+	{"quiet time in which we stood still is none", "O 1 3 a; C 1 3 a; +100; ~2000; = busy; end 1 killed; torn a; +1000; = torn"},
+	{"and it goes on after it", "O 1 3 a; C 1 3 a; +100; ~2000; +899; = busy; +1; = sealed; good a"},
+	{"the next write begins it anew", "O 1 3 a; C 1 3 a; +100; ~2000; O 1 3 b; C 1 3 b; +999; = busy; +1; = sealed"},
+	{"standing still with nothing written", "~2000; O 1 3 a; C 1 3 a; +1000; = sealed"},
 	{"a descriptor that nobody saw opened", "C 1 9 a; +1000; = sealed"},
 };
 // clang-format on
@@ -240,7 +246,7 @@ static void tell_kernel(struct teller *teller)
 		enum dir_change change;
 	} letters[] = {{'c', DIR_CREATED}, {'m', DIR_MODIFIED}, {'w', DIR_CLOSED_WRITE},
 		{'f', DIR_MOVED_FROM}, {'t', DIR_MOVED_TO}, {'d', DIR_DELETED},
-		{'D', DIR_DIRECTORY_CREATED}, {'r', DIR_RESCAN}};
+		{'D', DIR_DIRECTORY_CREATED}, {'r', DIR_RESCAN}, {'l', DIR_CHANGED}};
 	struct dir_event event = {.path = teller->word[1] ? teller->word[1] : ""};
 
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
@@ -250,6 +256,12 @@ static void tell_kernel(struct teller *teller)
 	if (teller->word[2])
 		event.cookie = (uint32_t)atoi(teller->word[2]);
 	sealing_kernel(&teller->sealing, &event, teller->now);
+}
+
+static void stand_still(struct teller *teller, int ms)
+{
+	teller->now += ms;
+	sealing_stood_still(&teller->sealing, ms);
 }
 
 static void tell_end(struct teller *teller)
@@ -313,6 +325,8 @@ static void step(struct teller *teller, const char *row)
 	}
 	if (word[0] == '+')
 		teller->now += atoi(word + 1);
+	else if (word[0] == '~')
+		stand_still(teller, atoi(word + 1));
 	else if (word[0] == 'k')
 		tell_kernel(teller);
 	else if (text_equal(word, "lost"))
