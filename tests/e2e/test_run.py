@@ -577,6 +577,17 @@ def test_a_default_store_that_cannot_be_had_costs_only_durability(place):
     assert "finished 11" in result.out
 
 
+def test_a_limit_on_the_size_of_files_costs_only_what_it_forbids(place):
+    """The channel of the shim does not fit, nor does the event ledger soon; the job takes the signal as it always would."""
+    ledger = place.path / "run1.events"
+    ledger.write_text('{"event": "padding"}\n' * 1540)
+    run = place.run("sh", "-c", f"echo job runs; head -c 40000 /dev/zero > {place.path}/large; echo ended $?",
+                    wrapper=("bash", "-c", 'ulimit -f 32; exec "$@"', "bash"))
+    assert run.wait() == 0, run
+    assert "job runs\n" in run.out and "ended 153\n" in run.out, run
+    assert "File too large" in run.err and "the event ledger is not written any more" in run.err, run
+
+
 def test_dry_run_starts_nothing(place):
     result = place.verb("run", "--dry-run", "--", "touch", str(place.path / "touched"))
     assert result.code == 0
