@@ -75,6 +75,8 @@ static int restore_one(const struct resume_request *request, struct resume_resul
 	/* It may have been taken before anybody looked into files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, err) < 0)
 		return -1;
+	/* It holds the directory of the next checkpoint as well, if that was there before the files that are to lie in it. */
+	workspace_prune(workspace);
 	result->kind = RESUME_RESTORED;
 	result->from = id;
 	result->step = result->restored.step;
