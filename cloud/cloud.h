@@ -107,8 +107,8 @@ struct cloud_options {
 	 * where the firmware does not tell, it is one source named "auto" until a probe has answered, and then the cloud's. In a Slurm job
 	 * with a known end, auto watches that as well.
 	 * The file may be empty, hold words for people, or JSON: {"reason": TEXT, "deadline": RFC 3339 | "in_seconds": N, "kind": "stop" |
-	 * "advice"}; without a time it is 30 s from its appearing, and removing it withdraws the notice. A command says the same on its
-	 * stdout and exits with 0; 1 is no notice, and anything else says nothing.
+	 * "advice" | "cancelled" | "none"}; without a time it is 30 s from its appearing, and removing it withdraws the notice, as the last
+	 * two kinds do. A command says the same on its stdout and exits with 0; 1 is no notice, and anything else says nothing.
 	 */
 	const char *sources;
 	/* When the machine will be gone, however one knows: "2h" from now, a date, or seconds since 1970; NULL: not known. ERR_INVALID for

@@ -1,5 +1,6 @@
 #include "file_reply.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -57,12 +58,21 @@ static int64_t deadline_of(const struct file_content *content, json_t *object, b
 	return content->appeared_wall_ms + FILE_NOTICE_MS;
 }
 
+/* Who wrote it meant something, and a stop is the safe thing to take it for. */
+static void name_kind(char *reason, size_t capacity, const char *kind)
+{
+	auto_free char *before = text_copy(reason);
+
+	snprintf(reason, capacity, "%.80s (its kind \"%.24s\" is not known: taken for a stop)",
+		before, kind);
+}
+
 void file_reply(const struct file_content *content, struct verdict *verdict)
 {
 	struct answer answer = {.body = content->text, .size = content->size};
 	auto_json json_t *object = NULL;
 	char reason[sizeof(verdict->notice.reason)] = "";
-	const char *identity = identity_of(content->path);
+	const char *identity = identity_of(content->path), *kind;
 	int64_t left, when;
 	bool guessed, unreadable = false;
 
@@ -83,15 +93,19 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 			unreadable ? ", but its JSON cannot be read" : "");
 	else if (!reason[0])
 		text_set(reason, sizeof(reason), "the notice command says so");
-	if (text_equal(json_text_or(object, "kind", "stop"), "none")) {
+	kind = json_text_or(object, "kind", "stop");
+	if (text_equal(kind, "none") || text_equal(kind, "cancelled")) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		verdict->notice.kind = NOTICE_CANCELLED;
 		return;
 	}
-	if (text_equal(json_text_or(object, "kind", "stop"), "advice")) {
+	if (text_equal(kind, "advice")) {
 		verdict_notice(verdict, NOTICE_ADVICE, content->source, identity, CLOCK_NEVER,
 			content->seen_ms, "%s", reason);
 		return;
 	}
+	if (!text_equal(kind, "stop"))
+		name_kind(reason, sizeof(reason), kind);
 	left = deadline_of(content, object, &guessed) - content->seen_wall_ms;
 	if (left < -FILE_STALE_MS) {
 		verdict_set(verdict, VERDICT_NEGATIVE,

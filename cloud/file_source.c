@@ -26,18 +26,17 @@ struct session {
 	struct notice told; /* kind NONE: nothing was */
 };
 
-static void withdraw(struct session *session)
+static void withdraw(struct session *session, const char *reason)
 {
 	struct notice gone = session->told;
 
-	session->is_there = false;
 	if (gone.kind == NOTICE_NONE)
 		return;
 	session->told.kind = NOTICE_NONE;
 	gone.kind = NOTICE_CANCELLED;
 	gone.deadline_ms = CLOCK_NEVER;
 	gone.seen_ms = clock_monotonic_ms();
-	text_set(gone.reason, sizeof(gone.reason), "the file was removed");
+	text_set(gone.reason, sizeof(gone.reason), reason);
 	watcher_notice(session->watcher, &gone);
 }
 
@@ -90,6 +89,9 @@ static void take_file(struct session *session, const struct stat *status)
 		return;
 	}
 	watcher_known(session->watcher);
+	/* One that is left over by now does not withdraw what it said in its time. */
+	if (verdict.kind == VERDICT_NEGATIVE && verdict.notice.kind == NOTICE_CANCELLED)
+		withdraw(session, "the file says so");
 	if (verdict.kind == VERDICT_POSITIVE) {
 		session->told = verdict.notice;
 		watcher_notice(session->watcher, &verdict.notice);
@@ -119,7 +121,8 @@ static void poll_file(struct session *session)
 	} else if (errno == ENOENT || errno == ENOTDIR) {
 		session->was_absent = true;
 		watcher_known(session->watcher);
-		withdraw(session);
+		session->is_there = false;
+		withdraw(session, "the file was removed");
 	} else {
 		err_os(&err, errno, "%.100s cannot be looked at", session->path);
 		watcher_unknown(session->watcher, err.text);

@@ -61,12 +61,35 @@ static bool one_writes(const struct burst *burst)
 	return burst->writers.process_count == 1 && burst->writers.processes[0].speaks;
 }
 
+struct apart {
+	const char *from;
+	bool any;
+};
+
+static void look_apart(void *argument, const char *path)
+{
+	struct apart *apart = argument;
+
+	apart->any |= !text_equal(path, apart->from);
+}
+
+/* The path itself may be: renamed while it was open, or before the report of its close was read. */
+static bool is_another_being_written(const struct burst *burst, const char *path)
+{
+	struct apart apart = {.from = path};
+
+	for (size_t i = 0; i < burst->writers.open_count; i++)
+		look_apart(&apart, burst->writers.opens[i].path);
+	path_set_each(&burst->paths, BURST_WRITTEN, look_apart, &apart);
+	return apart.any;
+}
+
 static void note_unit(struct burst *burst, const char *path)
 {
 	int64_t unit = unit_of(path);
 
 	if (unit > burst->unit && burst->unit >= 0 && one_writes(burst) &&
-		!burst_is_being_written(burst))
+		!is_another_being_written(burst, path))
 		path_set_change_all(&burst->paths, BURST_DIRTY, 0, BURST_EARLIER);
 	/* Somebody is not done with the one before. */
 	if (unit >= 0 && unit < burst->unit)

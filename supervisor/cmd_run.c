@@ -34,7 +34,8 @@ static int find_name(const struct run_options *options, struct job_name *name, s
 		(const char *const *)options->command, name, err);
 }
 
-static int dry_run(const struct job *job, const char *origin)
+/* What the job would go on from, and what is there. */
+static void show_restore(const struct job *job)
 {
 	static const char *const restores[] = {[RESTORE_LATEST] = "the newest good snapshot",
 		[RESTORE_NONE] = "none",
@@ -43,6 +44,36 @@ static int dry_run(const struct job *job, const char *origin)
 		.url = job->store, .job = job->name.text, .read_only = true};
 	struct storage *storage = NULL;
 	struct snapshot_list list = {0};
+	struct err err = {0};
+	auto_free char *why_not = NULL;
+	bool opened = job->store && storage_open(&options, &storage, NULL, &err) == 0;
+
+	if (opened)
+		why_not = job_foresee_precedent(job, storage);
+	show_line("restore         %s%s", why_not ? "none: " : "",
+		why_not ? why_not : restores[job->options->restore]);
+	if (opened && storage_list(storage, &list, NULL, &err) == 0) {
+		for (size_t i = 0; i < list.count; i++) {
+			char id[SNAPSHOT_ID_TEXT];
+
+			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
+				continue;
+			show_line("                %s %s%s%s",
+				snapshot_id_format(list.items[i].id, id),
+				snapshot_state_name(list.items[i].state),
+				list.items[i].damage[0] ? ": " : "", list.items[i].damage);
+		}
+	} else if (err.kind == ERR_NOT_FOUND) {
+		printf("                nothing is there yet\n");
+	} else if (job->store) {
+		printf("                cannot look: %s\n", err.text);
+	}
+	snapshot_list_release(&list);
+	storage_close(storage);
+}
+
+static int dry_run(const struct job *job, const char *origin)
+{
 	struct own_directory own = {.directory = job->options->checkpoint_dir,
 		.store = job->store,
 		.command = job->options->command};
@@ -63,26 +94,7 @@ static int dry_run(const struct job *job, const char *origin)
 			: "none was recognised");
 	printf("notices from    %s, SIGTERM (grace %lld s)\n", job->options->notice,
 		(long long)job->options->grace_ms / 1000);
-	printf("restore         %s\n", restores[job->options->restore]);
-	if (job->store && storage_open(&options, &storage, NULL, &err) == 0 &&
-		storage_list(storage, &list, NULL, &err) == 0) {
-		for (size_t i = 0; i < list.count; i++) {
-			char id[SNAPSHOT_ID_TEXT];
-
-			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
-				continue;
-			show_line("                %s %s%s%s",
-				snapshot_id_format(list.items[i].id, id),
-				snapshot_state_name(list.items[i].state),
-				list.items[i].damage[0] ? ": " : "", list.items[i].damage);
-		}
-	} else if (err.kind == ERR_NOT_FOUND) {
-		printf("                nothing is there yet\n");
-	} else if (job->store) {
-		printf("                cannot look: %s\n", err.text);
-	}
-	snapshot_list_release(&list);
-	storage_close(storage);
+	show_restore(job);
 	printf("command        ");
 	for (char **word = job->options->command; *word; word++) {
 		const char *before = word == job->options->command ? NULL : word[-1];

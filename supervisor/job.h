@@ -248,6 +248,10 @@ void job_free_environment(struct job *job);
 /* job_precedent.c */
 /* What earlier attempts mean for this one, said. True: the job is not started. */
 bool job_obey_precedent(struct job *job);
+struct precedent_rules job_precedent_rules(const struct job *job);
+/* Why it would not be started now, in the same words; NULL where it would, or nobody can say. The caller frees. Blocks. */
+char *job_foresee_precedent(const struct job *job, struct storage *storage);
+json_t *job_command_words(const struct job *job); /* without secrets */
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
 
 /* job_identity.c */

@@ -1,16 +1,73 @@
 /* What earlier attempts mean for this one, and what this one leaves for later ones (precedent.h). */
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "secret_words.h"
+
+#include <stdlib.h>
+
+json_t *job_command_words(const struct job *job)
+{
+	json_t *command = json_array();
+
+	for (char **word = job->options->command; *word; word++) {
+		const char *before = word == job->options->command ? NULL : word[-1];
+		auto_free char *kept = secret_words_mask(before, *word);
+		json_t *text = json_string(kept);
+
+		json_array_append_new(command, text ? text : json_string("(not UTF-8)"));
+	}
+	return command;
+}
+
+struct precedent_rules job_precedent_rules(const struct job *job)
+{
+	const struct run_options *options = job->options;
+
+	return (struct precedent_rules){.max_no_progress = options->max_no_progress,
+		.done_counts = job->name.given && !options->rerun,
+		.may_step_back = options->restore == RESTORE_LATEST,
+		.afresh = options->restore == RESTORE_NONE};
+}
+
+/* NULL where it is. The caller frees. */
+static char *why_not_started(const struct job *job, const struct earlier *earlier)
+{
+	if (earlier->ruling.action == PRECEDENT_DONE)
+		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
+				   "starts it all the same",
+			job->name.text, earlier->newest,
+			earlier->ended_at[0] ? earlier->ended_at : "no one knows when");
+	if (earlier->ruling.action == PRECEDENT_STUCK)
+		return text_format("job %s: the last %u attempt%s added no durable snapshot "
+				   "(attempt %u %s): not started (exit %d); find out why, then run "
+				   "it once with --max-no-progress 0",
+			job->name.text, earlier->ruling.without_progress,
+			earlier->ruling.without_progress == 1 ? "" : "s", earlier->newest,
+			earlier->outcome, EXIT_NO_PROGRESS);
+	return NULL;
+}
+
+char *job_foresee_precedent(const struct job *job, struct storage *storage)
+{
+	struct precedent_rules rules = job_precedent_rules(job);
+	auto_json json_t *about = json_pack("{s:o}", "command", job_command_words(job));
+	struct earlier earlier;
+
+	return earlier_read(storage, &rules, about, &earlier, NULL, NULL) < 0
+		       ? NULL
+		       : why_not_started(job, &earlier);
+}
 
 static void tell_of_done(struct job *job)
 {
 	const struct earlier *earlier = &job->resume.earlier;
+	auto_free char *why = why_not_started(job, earlier);
 
-	log_note("job %s finished (attempt %u, %s): nothing to do; --rerun starts it all the same",
-		job->name.text, earlier->newest,
-		earlier->ended_at[0] ? earlier->ended_at : "no one knows when");
+	log_note("%s", why);
 	events_add(&job->events, "nothing_to_do", "{s:i, s:s}", "attempt", (int)earlier->newest,
 		"finished", earlier->ended_at);
 	job->done = true;
@@ -19,12 +76,9 @@ static void tell_of_done(struct job *job)
 static void tell_of_no_progress(struct job *job)
 {
 	const struct earlier *earlier = &job->resume.earlier;
+	auto_free char *why = why_not_started(job, earlier);
 
-	log_error("job %s: the last %u attempt%s added no durable snapshot (attempt %u %s): not "
-		  "started (exit %d); find out why, then run it once with --max-no-progress 0",
-		job->name.text, earlier->ruling.without_progress,
-		earlier->ruling.without_progress == 1 ? "" : "s", earlier->newest, earlier->outcome,
-		EXIT_NO_PROGRESS);
+	log_error("%s", why);
 	events_add(&job->events, "no_progress", "{s:i}", "attempts",
 		(int)earlier->ruling.without_progress);
 	job->refusal = EXIT_NO_PROGRESS;

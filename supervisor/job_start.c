@@ -8,7 +8,6 @@
 #include "job.h"
 #include "network_fs.h"
 #include "quarantine.h"
-#include "secret_words.h"
 
 #include <unistd.h>
 
@@ -69,19 +68,11 @@ void job_close(struct job *job)
 static json_t *about_this_attempt(const struct job *job)
 {
 	char host[65] = "";
-	json_t *command = json_array();
 
 	gethostname(host, sizeof(host) - 1);
-	for (char **word = job->options->command; *word; word++) {
-		const char *before = word == job->options->command ? NULL : word[-1];
-		auto_free char *kept = secret_words_mask(before, *word);
-		json_t *text = json_string(kept);
-
-		json_array_append_new(command, text ? text : json_string("(not UTF-8)"));
-	}
-	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
-		job->workspace.directory, "supervisor_pid", (int)getpid(), "labels",
-		job_labels(job));
+	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command",
+		job_command_words(job), "directory", job->workspace.directory, "supervisor_pid",
+		(int)getpid(), "labels", job_labels(job));
 }
 
 static void tell_of_resume(struct job *job)
@@ -269,8 +260,7 @@ void job_begin_resume(struct job *job)
 		.policy = options->restore,
 		.this_one = options->restore_id,
 		.about = about_this_attempt(job),
-		.done_counts = job->name.given && !options->rerun,
-		.max_no_progress = options->max_no_progress,
+		.rules = job_precedent_rules(job),
 		.workspace = &job->workspace,
 		.profile = job->profile.profile,
 		.looks = !text_equal(options->profile, "none"),

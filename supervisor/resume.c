@@ -75,6 +75,8 @@ static int restore_one(const struct resume_request *request, struct resume_resul
 	/* It may have been taken before anybody looked into files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, err) < 0)
 		return -1;
+	/* It holds the directory of the next checkpoint as well, if that was there before the files that are to lie in it. */
+	workspace_prune(workspace);
 	result->kind = RESUME_RESTORED;
 	result->from = id;
 	result->step = result->restored.step;
@@ -283,17 +285,13 @@ static bool store_knows(const struct storage_options *wanted, struct cancel *can
 static bool look_at_earlier(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err, int *status)
 {
-	struct precedent_rules rules = {.max_no_progress = request->max_no_progress,
-		.done_counts = request->done_counts,
-		.may_step_back = request->policy == RESTORE_LATEST,
-		.afresh = request->policy == RESTORE_NONE};
 	enum precedent_action action;
 
 	*status = 0;
 	if (request->claim_only)
 		return true;
 	*status = earlier_read(
-		result->storage, &rules, request->about, &result->earlier, cancel, err);
+		result->storage, &request->rules, request->about, &result->earlier, cancel, err);
 	action = result->earlier.ruling.action;
 	return *status == 0 && action != PRECEDENT_DONE && action != PRECEDENT_STUCK;
 }

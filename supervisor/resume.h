@@ -22,9 +22,8 @@ struct resume_request {
 	const char *job;
 	enum restore_policy policy;
 	struct snapshot_id this_one; /* for RESTORE_THIS */
-	json_t *about;            /* for the attempt's record, which earlier.h adds to; borrowed */
-	bool done_counts;         /* a finished job is not run again */
-	uint32_t max_no_progress; /* 0: no limit */
+	json_t *about; /* for the attempt's record, which earlier.h adds to; borrowed */
+	struct precedent_rules rules;
 	struct workspace *workspace;
 	const struct profile *profile; /* NULL: none was recognised */
 	bool looks;                    /* into the files, and moves aside what is torn */

@@ -26,8 +26,10 @@ static void shim_closed(struct sealing *sealing, const struct shim_message *mess
 	struct burst *burst = &sealing->burst;
 	struct writer_open *open =
 		writers_find_open(&burst->writers, message->pid, message->descriptor);
-	/* Where /proc is not mounted, only the name at the opening is known. */
-	auto_free char *path = text_copy(open && !*message->path ? open->path : message->path);
+	/* Where /proc is not mounted, only the name at the opening is known; and what was renamed since, says the kernel, which is heard
+	 * first, may be reported under the name before. */
+	bool named = *message->path && !(open && open->renamed);
+	auto_free char *path = text_copy(open && !named ? open->path : message->path);
 
 	if (!open && (sealing_ignores(sealing, path) || !*path))
 		return;

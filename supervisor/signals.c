@@ -45,6 +45,13 @@ void signals_restore(const struct signals_inherited *inherited)
 	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 }
 
+/* To a closed pipe, or past the limit of a file's size: the call has told whoever wrote. */
+static bool is_of_own_write(const struct signalfd_siginfo *info)
+{
+	return (info->ssi_signo == SIGPIPE || info->ssi_signo == SIGXFSZ) &&
+	       info->ssi_pid == (uint32_t)getpid();
+}
+
 static void ready(struct source *source, uint32_t events)
 {
 	struct signals *signals = container_of(source, struct signals, source);
@@ -58,8 +65,7 @@ static void ready(struct source *source, uint32_t events)
 	while (got < 0 && errno == EINTR);
 	if (got != sizeof(info))
 		return;
-	/* A write of ours to a closed pipe raised it: write() has told whoever wrote. */
-	if (info.ssi_signo == SIGPIPE && info.ssi_pid == (uint32_t)getpid())
+	if (is_of_own_write(&info))
 		return;
 	signals->received(signals->arg, &info);
 }

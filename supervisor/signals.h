@@ -26,8 +26,8 @@ struct signals {
 
 /*
  * First thing in main(), before any thread. Blocks everything but SIGKILL, SIGSTOP and the synchronous faults, for this thread
- * and all later ones; resets SIGCHLD to its default, because an inherited SIG_IGN would lose exit codes. SIGPIPE is blocked
- * rather than ignored: write() fails with EPIPE all the same, and one that was sent to us can still be forwarded. The kernel
+ * and all later ones; resets SIGCHLD to its default, because an inherited SIG_IGN would lose exit codes. SIGPIPE and SIGXFSZ are
+ * blocked rather than ignored: a write fails with EPIPE or EFBIG all the same, and one that was sent to us can still be forwarded. The kernel
  * keeps blocked signals even where they are ignored, so one in `ignored` (SIGHUP under nohup) is received as well: it is
  * to be forwarded, but nobody meant us by it.
  */

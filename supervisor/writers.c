@@ -68,7 +68,7 @@ void writers_open(struct writers *writers, int pid, int descriptor, const char *
 
 	if (open) {
 		writers_rename_open(open, path);
-		open->closed = false;
+		open->closed = open->renamed = false;
 		return;
 	}
 	if (writers->open_count == writers->open_capacity) {
@@ -130,6 +130,7 @@ void writers_rename_below(struct writers *writers, const char *from, const char 
 		if (path_set_is_below(path, from)) {
 			auto_free char *renamed = text_format("%s%s", to, path + strlen(from));
 			writers_rename_open(&writers->opens[i], renamed);
+			writers->opens[i].renamed = true;
 		}
 	}
 }

@@ -19,7 +19,8 @@ struct writer {
 struct writer_open {
 	int pid, descriptor;
 	char *path;
-	bool closed; /* says the kernel: nobody has it open for writing any more */
+	bool closed;  /* says the kernel: nobody has it open for writing any more */
+	bool renamed; /* says the kernel: a report may still hold the name before */
 };
 
 struct writers {

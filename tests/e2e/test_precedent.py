@@ -52,6 +52,19 @@ def test_a_finished_job_is_not_run_again(place):
     assert list(records(place, ".json")) == [1]
 
 
+def test_a_dry_run_says_that_a_finished_job_is_not_started(place):
+    command = trainer(place, "--every", "5", "--steps", "6")
+    line = ("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory)
+    before = place.query(*line, "--dry-run", "--", *command)
+    assert before.code == 0 and "the newest good snapshot" in before.out, before
+    assert place.run(*command, options=QUICK).wait() == 0
+    said = one_line(place.query(*line, "--", *command)).removeprefix("reprieve: ")
+    foreseen = place.query(*line, "--dry-run", "--", *command)
+    assert foreseen.code == 0 and "nothing to do" in said and f"none: {said}\n" in foreseen.out, foreseen
+    again = place.query(*line, "--dry-run", "--rerun", "--", *command)
+    assert again.code == 0 and "the newest good snapshot" in again.out and "nothing to do" not in again.out, again
+
+
 def test_rerun_starts_it_all_the_same(place):
     command = trainer(place, "--every", "5", "--steps", "6")
     assert place.run(*command, options=QUICK).wait() == 0

@@ -47,6 +47,26 @@ def test_saves_what_the_job_saves_by_itself_and_resumes_in_an_empty_directory(pl
     assert second.event("claimed")["attempt"] == 2
 
 
+def test_the_directory_of_a_checkpoint_that_was_only_begun_is_not_restored(place):
+    """A script that takes the highest number would end there on every new machine. What has no number may be needed empty."""
+    script = """
+        cd "$REPRIEVE_CHECKPOINT_DIR"
+        mkdir checkpoint-1 checkpoint-2 logs
+        echo state > checkpoint-1/model.pt
+        while :; do sleep 0.1; done
+    """
+    first = place.run("sh", "-c", script, options=QUICK)
+    first.wait_for_event("durable")
+    first.kill()
+    shutil.rmtree(place.directory)
+    second = place.run("ls", place.directory, options=QUICK)
+    assert second.wait() == 0, second
+    assert second.event("restored") and second.out.split() == ["checkpoint-1", "logs"], second
+    target = place.path / "by-hand"
+    assert place.verb("restore", place.newest()["id"], target).code == 0
+    assert (target / "checkpoint-2").is_dir(), "a snapshot comes back exactly as it was taken"
+
+
 def test_what_is_restored_is_byte_for_byte_what_was_saved(place):
     run = place.run(*trainer(place, "--every", "5", "--steps", "11", "--size", "9000000"), options=QUICK)
     assert run.wait() == 0
@@ -575,6 +595,17 @@ def test_a_default_store_that_cannot_be_had_costs_only_durability(place):
                          XDG_STATE_HOME="", HOME="")
     assert result.code == 0
     assert "finished 11" in result.out
+
+
+def test_a_limit_on_the_size_of_files_costs_only_what_it_forbids(place):
+    """The channel of the shim does not fit, nor does the event ledger soon; the job takes the signal as it always would."""
+    ledger = place.path / "run1.events"
+    ledger.write_text('{"event": "padding"}\n' * 1540)
+    run = place.run("sh", "-c", f"echo job runs; head -c 40000 /dev/zero > {place.path}/large; echo ended $?",
+                    wrapper=("bash", "-c", 'ulimit -f 32; exec "$@"', "bash"))
+    assert run.wait() == 0, run
+    assert "job runs\n" in run.out and "ended 153\n" in run.out, run
+    assert "File too large" in run.err and "the event ledger is not written any more" in run.err, run
 
 
 def test_dry_run_starts_nothing(place):

@@ -513,8 +513,12 @@ static void a_file_that_appears_and_goes(void **state)
 	assert_int_equal(notice.kind, NOTICE_STOP);
 	assert_string_equal(notice.reason, "drain");
 	assert_in_range(notice.deadline_ms - notice.seen_ms, 15000, 45000);
-	assert_int_equal(unlink(path), 0);
+	assert_int_equal(file_write(path, "{\"kind\": \"cancelled\"}", 21, NULL), 0);
 	assert_int_equal(wait_notice(&fixture->told, "file", 1).kind, NOTICE_CANCELLED);
+	assert_int_equal(file_write(path, "drain", 5, NULL), 0);
+	assert_int_equal(wait_notice(&fixture->told, "file", 2).kind, NOTICE_STOP);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(wait_notice(&fixture->told, "file", 3).kind, NOTICE_CANCELLED);
 	assert_int_equal(file_remove_tree(directory, NULL), 0);
 }
 
