@@ -482,6 +482,12 @@ def test_a_save_in_the_last_moment_of_a_failed_job_is_spoken_of(place):
     assert "in no snapshot" not in again.err
 
 
+def test_a_save_in_the_last_moment_before_a_code_that_is_success_is_saved(place):
+    run = place.run(PYTHON, "-c", SAVER, place.directory, "1", "0", "exit", options=("--quiet-time", "30s", "--success-code", "1"))
+    assert run.wait() == 0
+    assert place.newest()["step"] == 1 and "in no snapshot" not in run.err, run
+
+
 def test_temporary_names_give_no_step(place):
     script = "import os, sys, time; directory = sys.argv[1]; os.makedirs(directory, exist_ok=True)\n" \
              "for name in ('tmp8u71', 'model.pkl.99.part'):\n" \
