@@ -149,6 +149,7 @@ struct job {
 		bool active;     /* a request is out, and its checkpoint has not been sealed */
 		int64_t sent_ms; /* when the job was asked; 0: not yet */
 		bool answered;   /* some request was followed by a complete checkpoint */
+		int64_t first_answer_ms; /* the first time, also when it was withdrawn by then; 0: never */
 		char reason[16];
 	} request;
 	struct {

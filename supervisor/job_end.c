@@ -80,37 +80,65 @@ static void end_attempt(struct job *job, const struct outcome *outcome, int64_t 
 	json_decref(about);
 }
 
-static void say_what_is_not_durable(
-	const struct job *job, const struct outcome *outcome, const char *durable)
-{
-	char step[40] = "", why[80] = "", patience[32];
-
-	if (job->any_sealed && job->newest_sealed.step >= 0)
-		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_sealed.step);
-	if (job->flush.given_up)
-		snprintf(why, sizeof(why), ": the store has taken nothing for %s (--flush-time)",
-			text_duration(job->options->flush_ms, patience, sizeof(patience)));
-	log_warn("the job has ended, but its newest checkpoint%s in %s is NOT durable%s; durable: "
-		 "%s (exit %d)",
-		step, job->workspace.directory, why, durable, outcome->exit_code);
-}
-
-/* What it wrote last, and did not live to be known to have finished: it is in no snapshot. */
-static void say_what_is_torn(struct job *job)
+/* What it wrote last, and did not live to be known to have finished: how much of it still lies there, and the first of that, which
+ * the caller frees; NULL: nothing. */
+static char *first_torn(const struct job *job, size_t *count)
 {
 	char **torn = job->tracker ? tracker_torn(job->tracker) : NULL;
-	const char *first = NULL;
-	size_t count = 0;
+	char *first = NULL;
 
+	*count = 0;
 	for (size_t i = 0; torn && torn[i]; i++) {
 		auto_free char *path = text_format("%s/%s", job->workspace.directory, torn[i]);
 
 		if (!file_exists(path))
 			continue;
 		if (!first)
-			first = torn[i];
-		count++;
+			first = text_copy(torn[i]);
+		(*count)++;
 	}
+	path_list_free(torn);
+	return first;
+}
+
+static void say_what_is_not_durable(
+	const struct job *job, const struct outcome *outcome, const char *durable)
+{
+	bool sealed = job->any_sealed && job->durable_generation != job->newest_sealed.generation;
+	size_t count;
+	auto_free char *torn = sealed ? NULL : first_torn(job, &count);
+	char step[40] = "", why[80] = "", patience[32];
+
+	if (sealed && job->newest_sealed.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_sealed.step);
+	if (job->flush.given_up)
+		snprintf(why, sizeof(why), ": the store has taken nothing for %s (--flush-time)",
+			text_duration(job->options->flush_ms, patience, sizeof(patience)));
+	log_warn("the job has ended, but %s%s in %s is NOT durable%s; durable: %s (exit %d)",
+		torn ? torn : "its newest checkpoint", step, job->workspace.directory, why, durable,
+		outcome->exit_code);
+}
+
+/* Exit 0, and no done marker all the same. */
+static void say_why_it_starts_again(const struct job *job, const struct outcome *outcome)
+{
+	if (job->facts.torn)
+		log_note("the job has ended without an error, but its last files are in no "
+			 "snapshot, so that it does not count as finished: the same command starts "
+			 "it again (exit %d)",
+			outcome->exit_code);
+	else if (outcome_may_be_leaving(&job->facts))
+		log_note("the job has ended soon after it was asked for a checkpoint, so that "
+			 "nobody knows whether it had finished: the same command starts it again "
+			 "(exit %d)",
+			outcome->exit_code);
+}
+
+static void say_what_is_torn(struct job *job)
+{
+	size_t count;
+	auto_free char *first = first_torn(job, &count);
+
 	if (count > 1)
 		log_warn(
 			"%s and %zu more in %s are in no snapshot, because nothing says that the "
@@ -123,7 +151,6 @@ static void say_what_is_torn(struct job *job)
 			"to was complete when the job ended; the next start there may move it "
 			"aside",
 			first, job->workspace.directory);
-	path_list_free(torn);
 }
 
 /* `durable`: NULL for nothing. */
@@ -164,6 +191,8 @@ static void say_how_it_ended(struct job *job, const struct outcome *outcome)
 		say_what_is_lost(job, outcome, any ? id : NULL);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
 		say_what_is_not_durable(job, outcome, id);
+	else if (text_equal(outcome->name, "finished") && job->facts.launched)
+		say_why_it_starts_again(job, outcome);
 }
 
 /* What is known only now that everything has ended. */
@@ -171,8 +200,14 @@ static void complete_facts(struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
 	struct outcome_facts *facts = &job->facts;
+	int64_t first_answer_ms = job->request.first_answer_ms;
+	size_t torn;
+	auto_free char *first = first_torn(job, &torn);
 
+	facts->torn = torn > 0;
 	facts->all_durable = job_is_durable(job);
+	facts->asked = job->request.sent_ms > 0 || first_answer_ms > 0;
+	facts->lived_on_ms = first_answer_ms > 0 ? job->flush.began_ms - first_answer_ms : 0;
 	facts->saved = job->request.answered;
 	facts->asked_to_save = job->request.sent_ms > 0 && (job->ask.by_flag || job_can_ask(job));
 	facts->resumes = profile_resumes(profile, outcome_child_code(facts->wait_status));

@@ -230,7 +230,7 @@ static enum tracker_end how_it_ended(const struct job *job)
 
 	if (WIFSIGNALED(job->child.status))
 		return TRACKER_CRASHED;
-	code = WEXITSTATUS(job->child.status);
+	code = WEXITSTATUS(job->facts.wait_status);
 	/* 75 is EX_TEMPFAIL of sysexits(3): nobody crashes with it. */
 	if (code == 0 || code == EXIT_PREEMPTED)
 		return TRACKER_CLEAN;

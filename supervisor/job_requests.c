@@ -361,6 +361,8 @@ void job_checkpoint_sealed(void *arg)
 	job_note_sealed(job);
 	job_ship(job);
 	job_cut_last_save(job);
+	if (latest->fresh && job->request.sent_ms > 0 && job->request.first_answer_ms == 0)
+		job->request.first_answer_ms = job->newest_sealed.sealed_ms;
 	if (!fresh)
 		return;
 	lower_flag(job, true);

@@ -367,8 +367,11 @@ int job_start_snapshots(struct job *job, struct err *err)
 
 bool job_is_durable(const struct job *job)
 {
+	/* Whether a SIGTERM asks for a save only the job knows: it does where one was begun. */
+	bool by_term = job->facts.torn && job->receipts.count > 0;
 	bool asked_in_vain = job->facts.noticed && job->request.sent_ms > 0 &&
-			     !job->request.answered && (job->ask.by_flag || job_can_ask(job));
+			     !job->request.answered &&
+			     (job->ask.by_flag || job_can_ask(job) || by_term);
 
 	if (job->any_sealed && job->durable_generation != job->newest_sealed.generation)
 		return false;

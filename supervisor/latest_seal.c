@@ -50,5 +50,7 @@ void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing,
 
 bool latest_seal_is_like(const struct latest_seal *latest, const struct sealing *sealing)
 {
-	return latest->shape != 0 && save_shape_of(sealing) == latest->shape;
+	/* Numbers may be those of one save's parts: what is left out now must not have counted then. */
+	return latest->shape != 0 && (save_shape_of(sealing) == latest->shape ||
+					     save_shape_of_newest(sealing) == latest->shape);
 }

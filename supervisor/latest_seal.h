@@ -29,7 +29,8 @@ typedef bool latest_seal_is_there_fn(void *arg, const char *path);
 void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing, bool complete,
 	latest_seal_is_there_fn *is_there, void *arg);
 
-/* Does what is being written look like the last complete one: as many files, of the same names but for their numbers? */
+/* Does what is being written, or the last of the numbered checkpoints in it, look like the last complete one: as many files, of the
+ * same names but for their numbers? */
 bool latest_seal_is_like(const struct latest_seal *latest, const struct sealing *sealing);
 
 #endif

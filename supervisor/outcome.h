@@ -6,6 +6,7 @@
 #define OUTCOME_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum exit_code {
 	EXIT_USAGE = 64,         /* sysexits(3) EX_USAGE */
@@ -27,12 +28,15 @@ struct outcome_facts {
 	bool told_to_end; /* we asked for a checkpoint or told the job to end because of it, before it ended */
 	bool by_signal_only; /* the only notice was a SIGTERM to us */
 	bool managed; /* the user chose a store or checkpoints, or the job has written a checkpoint */
-	bool all_durable;   /* every checkpoint known to be complete is committed */
-	bool strict_failed; /* --strict, and something of ours failed */
-	bool asked_to_save; /* by its own way to be asked, not by a forwarded SIGTERM */
-	bool saved;         /* and a checkpoint that answers that is complete */
-	bool stopped;       /* we have told it to end, or killed it */
-	bool resumes;       /* its profile says that this exit code means: run me again */
+	bool all_durable;    /* every checkpoint known to be complete is committed */
+	bool torn;           /* what it wrote last still lies there, and is in no snapshot */
+	bool strict_failed;  /* --strict, and something of ours failed */
+	bool asked_to_save;  /* by its own way to be asked, not by a forwarded SIGTERM */
+	bool saved;          /* and a checkpoint that answers that is complete */
+	bool asked;          /* in whatever way, and for whatever reason */
+	int64_t lived_on_ms; /* from the first save after that to its end; 0: there was none */
+	bool stopped;        /* we have told it to end, or killed it */
+	bool resumes;        /* its profile says that this exit code means: run me again */
 	bool goes_on; /* its profile says that after saving it trains on, so that 0 means what it always does */
 };
 
@@ -46,6 +50,9 @@ struct outcome outcome_of(const struct outcome_facts *facts);
 /* The done marker: it ended with 0 without having been asked to, or its profile says that 0 means it all the same; and what it saved
  * last is durable, so that no machine will be missed that still has it. */
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome);
+
+/* It was asked for a checkpoint, and ended so soon after it had saved that it may have done so because of that. */
+bool outcome_may_be_leaving(const struct outcome_facts *facts);
 
 /* Did it end of an error of its own? Not by a signal that asks to end, nor with a code that is known to mean "run me again". */
 bool outcome_is_crash(int wait_status);

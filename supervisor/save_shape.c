@@ -17,18 +17,35 @@ uint64_t save_shape_of_path(const char *path)
 	return sum;
 }
 
+struct shape {
+	const struct path_set *paths;
+	unsigned without;
+	uint64_t sum;
+};
+
 static void add(void *argument, const char *path)
 {
-	uint64_t *sum = argument;
+	struct shape *shape = argument;
 
-	*sum += save_shape_of_path(path); /* in any order */
+	if (!(path_set_marks(shape->paths, path) & shape->without))
+		shape->sum += save_shape_of_path(path); /* in any order */
+}
+
+static uint64_t shape_of(const struct sealing *sealing, unsigned without)
+{
+	struct shape shape = {.paths = &sealing->burst.paths, .without = without};
+
+	if (sealing->burst.active)
+		path_set_each(shape.paths, BURST_DIRTY, add, &shape);
+	return shape.sum;
 }
 
 uint64_t save_shape_of(const struct sealing *sealing)
 {
-	uint64_t sum = 0;
+	return shape_of(sealing, 0);
+}
 
-	if (sealing->burst.active)
-		path_set_each(&sealing->burst.paths, BURST_DIRTY, add, &sum);
-	return sum;
+uint64_t save_shape_of_newest(const struct sealing *sealing)
+{
+	return shape_of(sealing, BURST_EARLIER);
 }

@@ -11,6 +11,8 @@
 
 /* Of the burst under way; 0 when nothing was written. */
 uint64_t save_shape_of(const struct sealing *sealing);
+/* Likewise, of the last of several numbered checkpoints in it. */
+uint64_t save_shape_of_newest(const struct sealing *sealing);
 
 /* What one path adds to the sum. */
 uint64_t save_shape_of_path(const char *path);

@@ -3,6 +3,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from harness import PYTHON, one_line
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
@@ -126,6 +128,47 @@ def test_neither_preempted_nor_failed_is_finished(place, tmp_path):
     third = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1"))
     assert third.wait() == 3 and "finished 60" in third.out
     assert [end["about"]["done"] for end in records(place, ".end.json").values()] == [False, False, False]
+
+
+def test_who_leaves_when_asked_without_a_notice_has_not_finished(place, tmp_path):
+    advice = tmp_path / "advice"
+    command = trainer(place, "--signal", "USR1", "--on-signal", "exit0", "--steps", "60")
+    options = (*QUICK, "--checkpoint-signal", "USR1")
+    first = place.run(*command, options=(*options, "--notice", f"file:{advice}"))
+    first.wait_for_output("step 5\n")
+    advice.write_text(json.dumps({"kind": "advice"}))
+    assert first.wait() == 0
+    assert "the same command starts it again" in first.err.splitlines()[-1], first
+    assert place.newest()["step"] < 60
+    shutil.rmtree(place.directory)
+    # Nobody asks this time.
+    second = place.run(*command, options=options)
+    assert second.wait() == 0 and "resumed" in second.out and "finished 60" in second.out
+    assert "starts it again" not in second.err
+    assert [end["about"]["done"] for end in records(place, ".end.json").values()] == [False, True]
+    assert place.run(*command, options=options).wait() == 0 and len(records(place, ".json")) == 2
+
+
+PART = """
+import os, signal, sys
+directory = sys.argv[1]
+os.makedirs(directory, exist_ok=True)
+if os.fork() == 0:
+    with open(f"{directory}/part", "wb") as file:
+        file.write(b"half"); file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+os.wait()
+if sys.argv[2] == "remove": os.unlink(f"{directory}/part")
+"""
+
+
+@pytest.mark.parametrize("then, done", [("leave", False), ("remove", True)])
+def test_a_job_whose_last_files_are_in_no_snapshot_has_not_finished(place, then, done):
+    run = place.run(PYTHON, "-c", PART, place.directory, then, options=("--quiet-time", "30s"))
+    assert run.wait() == 0
+    assert (f"part in {place.directory} is in no snapshot" in run.err) == (not done), run
+    assert ("the same command starts it again" in run.err) == (not done), run
+    assert records(place, ".end.json")[1]["about"]["done"] is done
 
 
 # --- no progress ---

@@ -502,6 +502,57 @@ def test_a_save_in_the_last_moment_of_a_failed_job_is_spoken_of(place):
     assert "in no snapshot" not in again.err
 
 
+def test_a_save_in_the_last_moment_before_a_code_that_is_success_is_saved(place):
+    run = place.run(PYTHON, "-c", SAVER, place.directory, "1", "0", "exit", options=("--quiet-time", "30s", "--success-code", "1"))
+    assert run.wait() == 0
+    assert place.newest()["step"] == 1 and "in no snapshot" not in run.err, run
+
+
+ASKED = """
+import os, signal, sys, time
+directory, asking, names, again = sys.argv[1:]
+def save(step, names):
+    for name in names.split():
+        with open(f"{directory}/step_{step}.{name}", "wb") as file: file.write(os.urandom(1000))
+def asked(number, frame):
+    save(3, names)
+    sys.exit(1)
+os.makedirs(directory, exist_ok=True)
+save(1, "weights optimizer")
+signal.signal(getattr(signal, asking), asked)
+while not os.path.exists(again): time.sleep(0.01)
+save(2, "weights optimizer")
+os.write(1, b"saved 2\\n")
+while True: time.sleep(0.01)
+"""
+
+
+def test_half_of_what_sigterm_asked_for_is_not_durable(place, tmp_path):
+    run = place.run(PYTHON, "-c", ASKED, place.directory, "SIGTERM", "weights", tmp_path / "again", options=QUICK)
+    run.wait_for_event("durable")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 74
+    assert place.newest()["step"] == 1 and "step_3.weights" in run.err and "NOT durable" in run.err.splitlines()[-1], run
+
+
+def test_what_sigterm_asked_for_counts_right_after_another_save(place, tmp_path):
+    run = place.run(PYTHON, "-c", ASKED, place.directory, "SIGTERM", "weights optimizer", tmp_path / "again", options=("--quiet-time", "2s"))
+    run.wait_for_event("durable")
+    (tmp_path / "again").touch()
+    run.wait_for_output("saved 2\n")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75
+    assert place.newest()["step"] == 3 and "in no snapshot" not in run.err, run
+
+
+def test_the_last_line_names_what_is_not_durable(place, tmp_path):
+    run = place.run(PYTHON, "-c", ASKED, place.directory, "SIGUSR1", "weights", tmp_path / "again", options=(*QUICK, "--checkpoint-signal", "USR1"))
+    run.wait_for_event("durable")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 1
+    assert f"but step_3.weights in {place.directory} is NOT durable" in run.err.splitlines()[-1], run
+
+
 def test_temporary_names_give_no_step(place):
     script = "import os, sys, time; directory = sys.argv[1]; os.makedirs(directory, exist_ok=True)\n" \
              "for name in ('tmp8u71', 'model.pkl.99.part'):\n" \

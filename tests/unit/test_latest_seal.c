@@ -164,6 +164,67 @@ static void what_is_torn_does_not_change_the_look(void **state)
 	sealing_release(&job.sealing);
 }
 
+static void save_by_rename(struct job *job, const char *temporary, const char *path)
+{
+	struct shim_message renamed = {
+		.event = SHIM_RENAMED, .pid = 1, .path = temporary, .path2 = path};
+	struct dir_event moved = {.change = DIR_MOVED_FROM, .path = temporary, .cookie = 1};
+
+	report(job, SHIM_OPENED, temporary);
+	report(job, SHIM_CLOSED, temporary);
+	sealing_shim(&job->sealing, &renamed, job->now_ms);
+	sealing_kernel(&job->sealing, &moved, job->now_ms);
+	moved = (struct dir_event){.change = DIR_MOVED_TO, .path = path, .cookie = 1};
+	sealing_kernel(&job->sealing, &moved, job->now_ms);
+}
+
+/* A save every few steps, and then one that was asked for before the last of those was quiet for long enough. */
+static void one_soon_after_another_looks_as_alone(void **state)
+{
+	const struct shim_message hello = {.event = SHIM_HELLO, .pid = 1, .path = "", .path2 = ""};
+	struct job job;
+	int64_t at_ms;
+
+	(void)state;
+	begin(&job);
+	sealing_shim(&job.sealing, &hello, job.now_ms);
+	save_by_rename(&job, "ck-15.bin.tmp", "ck-15.bin");
+	take(&job, SEALING_SEALED);
+	sealing_shim(&job.sealing, &hello, job.now_ms);
+	save_by_rename(&job, "ck-30.bin.tmp", "ck-30.bin");
+	save_by_rename(&job, "ck-38.bin.tmp", "ck-38.bin");
+	assert_true(latest_seal_is_like(&job.latest, &job.sealing));
+	sealing_job_ended(&job.sealing, true, job.now_ms);
+	assert_int_equal(sealing_poll(&job.sealing, job.now_ms, &at_ms), SEALING_SEALED);
+	assert_false(sealing_is_torn(&job.sealing, "ck-30.bin"));
+	assert_false(sealing_is_torn(&job.sealing, "ck-38.bin"));
+	take(&job, SEALING_SEALED);
+	assert_int_equal(job.latest.step, 38);
+	sealing_release(&job.sealing);
+}
+
+/* What looks like several checkpoints may be one of several parts, and some of them are missing. */
+static void fewer_parts_look_otherwise(void **state)
+{
+	const struct shim_message hello = {.event = SHIM_HELLO, .pid = 1, .path = "", .path2 = ""};
+	struct job job;
+
+	(void)state;
+	begin(&job);
+	sealing_shim(&job.sealing, &hello, job.now_ms);
+	save_by_rename(&job, "ckpt-1.tmp", "ckpt-1.bin");
+	save_by_rename(&job, "ckpt-2.tmp", "ckpt-2.bin");
+	save_by_rename(&job, "ckpt-3.tmp", "ckpt-3.bin");
+	take(&job, SEALING_SEALED);
+	sealing_shim(&job.sealing, &hello, job.now_ms);
+	save_by_rename(&job, "ckpt-1.tmp", "ckpt-1.bin");
+	save_by_rename(&job, "ckpt-2.tmp", "ckpt-2.bin");
+	assert_false(latest_seal_is_like(&job.latest, &job.sealing));
+	save_by_rename(&job, "ckpt-3.tmp", "ckpt-3.bin");
+	assert_true(latest_seal_is_like(&job.latest, &job.sealing));
+	sealing_release(&job.sealing);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +233,8 @@ int main(void)
 		cmocka_unit_test(one_that_was_broken_off_looks_otherwise),
 		cmocka_unit_test(what_is_left_of_torn_work_has_its_own_number),
 		cmocka_unit_test(what_is_torn_does_not_change_the_look),
+		cmocka_unit_test(one_soon_after_another_looks_as_alone),
+		cmocka_unit_test(fewer_parts_look_otherwise),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

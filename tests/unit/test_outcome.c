@@ -158,6 +158,29 @@ static void test_done(void **state)
 			 .goes_on = true,
 			 .stopped = true},
 			false},
+		/* It left files that are in no snapshot. */
+		{{.launched = true, .all_durable = true, .torn = true}, false},
+		{{.launched = true,
+			 .all_durable = true,
+			 .torn = true,
+			 .noticed = true,
+			 .goes_on = true},
+			false},
+#define ASKED .launched = true, .all_durable = true, .asked = true
+		/* Asked without a notice, it has not saved, or ended too soon after it had: that may be why it ended. */
+		{{ASKED}, false},
+		{{ASKED, .lived_on_ms = 100}, false},
+		{{ASKED, .lived_on_ms = 59999}, false},
+		{{ASKED, .lived_on_ms = 100, .noticed = true, .noticed_late = true}, false},
+		/* It has trained on since. */
+		{{ASKED, .lived_on_ms = 60000}, true},
+		{{ASKED, .lived_on_ms = 3600000}, true},
+		{{ASKED, .lived_on_ms = 3600000, .noticed = true, .noticed_late = true}, true},
+		{{ASKED, .lived_on_ms = 3600000, .noticed = true}, false},
+		{{ASKED, .lived_on_ms = 3600000, .wait_status = EXITED(1)}, false},
+		/* Its framework trains on whenever it is asked. */
+		{{ASKED, .lived_on_ms = 100, .goes_on = true}, true},
+#undef ASKED
 	};
 
 	(void)state;
