@@ -204,7 +204,7 @@ static void complete_facts(struct job *job)
 	size_t torn;
 	auto_free char *first = first_torn(job, &torn);
 
-	facts->torn = torn > 0;
+	facts->torn = first != NULL;
 	facts->all_durable = job_is_durable(job);
 	facts->asked = job->request.sent_ms > 0 || first_answer_ms > 0;
 	facts->lived_on_ms = first_answer_ms > 0 ? job->flush.began_ms - first_answer_ms : 0;
