@@ -22,8 +22,8 @@ struct file_content {
 
 /*
  * Empty, or words for people: STOP within 30 s of its appearing. JSON: {"reason": TEXT, "deadline": TIME | "in_seconds": N,
- * "kind": "stop" | "advice" | "cancelled" | "none"}, each optional. A TIME alone is the deadline. Broken JSON is UNKNOWN until it is settled, for it may still be being written; then the
- * file's being there is what counts.
+ * "kind": "stop" | "advice" | "cancelled" | "none"}, each optional. A TIME alone is the deadline. Broken JSON is UNKNOWN until it is
+ * settled, for it may still be being written; then the file's being there is what counts.
  *
  * "cancelled", and "none" for commands that always answer: NEGATIVE, with notice.kind CANCELLED: what the source told is withdrawn. Any
  * other kind is STOP, and the reason names it.

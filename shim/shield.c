@@ -23,6 +23,7 @@ static atomic_bool busy; /* somebody changes both */
 
 static atomic_bool kept; /* a SIGTERM waits */
 static siginfo_t kept_info;
+static int kept_sender;     /* 0: unknown */
 static int look_again = -1; /* a timer of the kernel's */
 
 static int next_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
@@ -78,14 +79,10 @@ static void keep(const siginfo_t *info, int sender)
 {
 	if (!atomic_exchange(&kept, true)) {
 		kept_info = *info;
+		kept_sender = sender;
 		begin_looking();
-	} else {
-		sender = kept_info.si_code == SI_USER || kept_info.si_code == SI_TKILL ||
-					 kept_info.si_code == SI_QUEUE
-				 ? kept_info.si_pid
-				 : 0;
 	}
-	report_send(SHIM_HELD, sender, 0, NULL, NULL);
+	report_send(SHIM_HELD, kept_sender, 0, NULL, NULL);
 }
 
 /* As it would without a handler. */
