@@ -26,6 +26,9 @@ static siginfo_t kept_info;
 static int kept_sender;     /* 0: unknown */
 static int look_again = -1; /* a timer of the kernel's */
 
+/* When the supervisor's last one came: in `device`, because a record has room for that. */
+static struct place had;
+
 static int next_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
 	__typeof__(&sigaction) next = REAL(sigaction);
@@ -82,7 +85,7 @@ static void keep(const siginfo_t *info, int sender)
 		kept_sender = sender;
 		begin_looking();
 	}
-	report_send(SHIM_HELD, kept_sender, 0, NULL, NULL);
+	report_send(SHIM_HELD, kept_sender, 0, &had, NULL);
 }
 
 /* As it would without a handler. */
@@ -157,6 +160,14 @@ enum answer {
 	LEAVE
 };
 
+static void note_had(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	had.device = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static enum answer answer_to(const struct shim_header *header, const siginfo_t *info, int *sender)
 {
 	bool by_process =
@@ -165,9 +176,11 @@ static enum answer answer_to(const struct shim_header *header, const siginfo_t *
 
 	*sender = by_process ? info->si_pid : 0;
 	if (by_process && *sender == (int)header->supervisor_pid) {
-		if (info->si_code != SI_QUEUE || info->si_value.sival_int != SHIM_TAKE_IT)
-			return HAND_OUT;
-		return atomic_load(&kept) ? HAND_OUT : LEAVE;
+		if (info->si_code == SI_QUEUE && info->si_value.sival_int == SHIM_TAKE_IT &&
+			!atomic_load(&kept))
+			return LEAVE;
+		note_had();
+		return HAND_OUT;
 	}
 	if (by_timer && !atomic_load(&kept))
 		return LEAVE;
@@ -334,5 +347,6 @@ void shield_forked(void)
 {
 	atomic_store(&busy, false);
 	atomic_store(&kept, false);
+	had.device = 0;
 	look_again = -1; /* timers are not inherited */
 }

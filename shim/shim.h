@@ -32,7 +32,8 @@ enum shim_event {
 	SHIM_LINKED,     /* path2 now names it: link, linkat; `descriptor` where it was linked by that (O_TMPFILE) */
 	SHIM_UNLINKED,   /* path */
 	SHIM_EXITING,    /* the process ends by exit(), return from main or _exit(); FAILED: with a code that says so */
-	SHIM_HELD,       /* it got SIGTERM and keeps it for now: descriptor = the sender's pid, 0 where unknown */
+	SHIM_HELD,       /* it got SIGTERM and keeps it for now: descriptor = the sender's pid, 0 where unknown; device = when it last
+	                    had one from the supervisor, in ms of CLOCK_MONOTONIC, 0: never */
 };
 
 /* shim_header.shield */

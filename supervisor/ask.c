@@ -78,6 +78,14 @@ bool ask_finds_anyone(const struct ask *ask, pid_t child)
 	return ask->asked_count > 0 || (choose(ask, child, &choice, &err) == 0 && choice.count > 0);
 }
 
+bool ask_has_asked(const struct ask *ask, pid_t pid)
+{
+	for (size_t i = 0; i < ask->asked_count; i++)
+		if (ask->asked[i].pid == pid)
+			return true;
+	return false;
+}
+
 /* True when all that are to hear it have been asked. */
 static bool send_signal(struct ask *ask)
 {

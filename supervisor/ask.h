@@ -55,6 +55,8 @@ struct ask {
 void ask_start(struct ask *ask, pid_t child);
 /* Whether a signal now would reach a process that handles it, or has done so in this request. Looks as asking does. */
 bool ask_finds_anyone(const struct ask *ask, pid_t child);
+/* Whether this request went to that process, as a signal. */
+bool ask_has_asked(const struct ask *ask, pid_t pid);
 /* No further tries. What was asked stays asked. */
 void ask_stop(struct ask *ask);
 void ask_release(struct ask *ask);

@@ -251,10 +251,20 @@ void child_signal(struct child *child, int signal)
 		kill(child->pid, signal);
 }
 
+/* In a pipeline's group there are others, and we. */
+static bool passes_to_group(const struct child *child)
+{
+	return child->to_group && child->terminal != CHILD_TERMINAL_SHARED;
+}
+
+bool child_passes_to(const struct child *child, pid_t pid)
+{
+	return pid == child->pid || (passes_to_group(child) && getpgid(pid) == child->group);
+}
+
 void child_pass(struct child *child, int signal)
 {
-	/* In a pipeline's group there are others, and we. */
-	if (child->running && child->to_group && child->terminal != CHILD_TERMINAL_SHARED)
+	if (child->running && passes_to_group(child))
 		kill(-child->group, signal);
 	else
 		child_signal(child, signal);
@@ -340,57 +350,4 @@ bool child_reap(struct child *child, void (*reaped)(void *arg, pid_t pid, int st
 		if (reaped)
 			reaped(arg, pid, status);
 	}
-}
-
-struct killed {
-	pid_t pid;
-	uint64_t start_time;
-};
-
-static bool was_killed(const struct killed *killed, size_t count, const struct process *process)
-{
-	for (size_t i = 0; i < count; i++)
-		if (killed[i].pid == process->pid && killed[i].start_time == process->start_time)
-			return true;
-	return false;
-}
-
-/* One look at everything below us. Appends whom it kills to `*killed`; returns how many are alive. */
-static size_t kill_round(struct killed **killed, size_t *count)
-{
-	auto_(process_tree_release) struct process_tree tree = {0};
-	size_t before = *count, alive = 0;
-
-	if (process_tree_read(getpid(), PROCESS_TREE_BRIEF, &tree, NULL) < 0)
-		return 0;
-	*killed = memory_grow(*killed, before + tree.count + 1, sizeof(**killed));
-	for (size_t i = 0; i < tree.count; i++) {
-		const struct process *process = &tree.processes[i];
-
-		if (process_is_dead(process))
-			continue;
-		alive++;
-		/* Reaped by its own parent and its number given away since the look: then the start time differs. */
-		if (was_killed(*killed, before, process) ||
-			process_start_time(process->pid) != process->start_time)
-			continue;
-		if (kill(process->pid, SIGKILL) == 0)
-			(*killed)[(*count)++] = (struct killed){process->pid, process->start_time};
-	}
-	return alive;
-}
-
-size_t child_kill_tree(void)
-{
-	auto_free struct killed *killed = NULL;
-	size_t count = 0, alive = 0;
-
-	/* A fork that one look has missed is found by the next; two looks in a row without a new one leave nobody who could fork. */
-	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
-		size_t before = count;
-
-		alive = kill_round(&killed, &count);
-		quiet = count == before ? quiet + 1 : 0;
-	}
-	return alive;
 }

@@ -67,17 +67,14 @@ void child_signal(struct child *child, int signal);
 /* As child_forward() would pass it on. */
 void child_pass(struct child *child, int signal);
 
+/* Whether child_pass() reaches that process. */
+bool child_passes_to(const struct child *child, pid_t pid);
+
 /*
  * After SIGCHLD. Reaps all there is; `reaped` (may be NULL) hears of every process that ended, the main one too. When the
  * terminal stopped the child, we stop as well until we are continued (then this function goes on). Returns true when the
  * main process has ended in this call: `exit_code` is set, the terminal is ours again.
  */
 bool child_reap(struct child *child, void (*reaped)(void *arg, pid_t pid, int status), void *arg);
-
-/*
- * SIGKILL to every process below us, whatever it forks meanwhile. Does not wait: returns how many were still there, 0 when
- * there is nothing left to kill. Call child_reap() and again later until it is 0; a process in uninterruptible sleep may outlive it.
- */
-size_t child_kill_tree(void);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "kill_tree.h"
 
 #include <signal.h>
 
@@ -103,11 +104,26 @@ void job_forward_sigterm(struct job *job)
 	log_note("forwarding SIGTERM to the job");
 	job->ask.by_flag = false;
 	job->facts.told_to_end = true;
-	job->request.active = true;
+	job->request.active = job->request.forwarded = true;
 	job->request.sent_ms = clock_monotonic_ms();
 	if (job->tracker)
 		tracker_requested(job->tracker);
 	child_pass(&job->child, SIGTERM);
+}
+
+/* Whoever was asked by the flag has had none, whatever its profile says of signals. */
+static bool was_asked_by_sigterm(const struct job *job)
+{
+	return job->request.sent_ms > 0 && !job->ask.by_flag &&
+	       (job->request.forwarded ||
+		       (job->ask.method == ASK_SIGNAL && job->ask.signal == SIGTERM));
+}
+
+bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms)
+{
+	return was_asked_by_sigterm(job) && job->request.sent_ms > since_ms &&
+	       (job->request.forwarded ? child_passes_to(&job->child, pid)
+				       : ask_has_asked(&job->ask, pid));
 }
 
 void job_request_because_of_notice(struct job *job)
@@ -135,10 +151,7 @@ void job_request_because_of_notice(struct job *job)
 
 static void stop_child(struct job *job)
 {
-	/* Whoever was asked by the flag has had none, whatever its profile says of signals. */
-	bool forwarded = job->facts.told_to_end && job->request.sent_ms > 0 && !job->ask.by_flag &&
-			 (job->options->ask == ASK_NONE ||
-				 (job->ask.method == ASK_SIGNAL && job->ask.signal == SIGTERM));
+	bool forwarded = job->facts.told_to_end && was_asked_by_sigterm(job);
 
 	job_end_request(job);
 	job->facts.told_to_end = true;
@@ -163,7 +176,7 @@ static void kill_child(struct job *job)
 	}
 	job->killed = job->facts.stopped = true;
 	child_signal(&job->child, SIGKILL);
-	child_kill_tree();
+	kill_tree();
 }
 
 static void withdraw_request(struct job *job)

@@ -148,6 +148,7 @@ struct job {
 	struct {
 		bool active;     /* a request is out, and its checkpoint has not been sealed */
 		int64_t sent_ms; /* when the job was asked; 0: not yet */
+		bool forwarded;  /* it was SIGTERM as it comes, to whom it concerns */
 		bool answered;   /* some request was followed by a complete checkpoint */
 		int64_t first_answer_ms; /* the first time, also when it was withdrawn by then; 0: never */
 		char reason[16];
@@ -213,7 +214,8 @@ int job_run(struct job *job);
 
 /* job.c */
 void job_feed(struct job *job, enum job_event event);
-void job_forward_sigterm(struct job *job); /* at once */
+void job_forward_sigterm(struct job *job);                                     /* at once */
+bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms); /* of `pid`'s own */
 void job_request_because_of_notice(struct job *job);
 void job_failed(struct job *job, const char *what,
 	const struct err *err); /* says it once, counts for --strict */

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "exit_policy.h"
 #include "job.h"
+#include "kill_tree.h"
 #include "path_list.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ int64_t job_window_end(const struct job *job)
 static void sweep(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, sweep_timer);
-	size_t left = child_kill_tree();
+	size_t left = kill_tree();
 
 	child_reap(&job->child, NULL, NULL);
 	if (left == 0 || clock_monotonic_ms() > job->budget.commit_until_ms)

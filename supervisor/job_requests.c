@@ -312,7 +312,7 @@ void job_request(struct job *job, const char *reason)
 		return;
 	}
 	job->request.sent_ms = 0;
-	job->request.answered = false;
+	job->request.answered = job->request.forwarded = false;
 	ask_start(&job->ask, job->child.pid);
 }
 

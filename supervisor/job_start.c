@@ -274,11 +274,11 @@ void job_begin_resume(struct job *job)
 
 /* --- launching --- */
 
-static void process_kept(void *arg, pid_t pid, pid_t sender)
+static void process_kept(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 {
 	struct job *job = arg;
 
-	shield_kept(&job->shield, pid, sender);
+	shield_kept(&job->shield, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
 static void start_tracking(struct job *job)

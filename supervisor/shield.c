@@ -16,7 +16,7 @@
 
 enum shield_verdict shield_judge(const struct shield_facts *facts)
 {
-	if (facts->let_go || facts->sender_ours)
+	if (facts->let_go || facts->sender_ours || facts->for_ours)
 		return SHIELD_HAND_ON;
 	if (facts->noticed)
 		return SHIELD_KEEP;
@@ -61,6 +61,7 @@ static void judge_all(struct shield *shield)
 		struct shield_facts facts = {.let_go = !shield->standing,
 			.noticed = shield->noticed,
 			.sender_ours = process.sender > 0 && is_below_us(process.sender),
+			.for_ours = process.for_ours,
 			.kept_ms = process.kept_ms += awake_ms};
 		enum shield_verdict verdict = shield_judge(&facts);
 
@@ -96,10 +97,12 @@ void shield_raise(struct shield *shield, struct loop *loop, struct tracker *trac
 		tracker_shield(tracker, SHIM_SHIELD_STANDING);
 }
 
-void shield_kept(struct shield *shield, pid_t pid, pid_t sender)
+void shield_kept(struct shield *shield, pid_t pid, pid_t sender, bool for_ours)
 {
-	struct shield_process process = {
-		.pid = pid, .sender = sender, .start_time = process_start_time(pid), .kept_ms = 0};
+	struct shield_process process = {.pid = pid,
+		.sender = sender,
+		.start_time = process_start_time(pid),
+		.for_ours = for_ours};
 
 	if (!shield->tracker || process.start_time == 0)
 		return;
@@ -107,6 +110,7 @@ void shield_kept(struct shield *shield, pid_t pid, pid_t sender)
 	for (size_t i = 0; i < shield->count; i++)
 		if (shield->processes[i].pid == pid &&
 			shield->processes[i].start_time == process.start_time) {
+			shield->processes[i].for_ours = for_ours;
 			judge_all(shield);
 			return;
 		}

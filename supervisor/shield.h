@@ -21,6 +21,7 @@ struct shield_facts {
 	bool let_go;      /* nothing is kept any more */
 	bool noticed;     /* a stop notice stands */
 	bool sender_ours; /* the sender belongs to the job */
+	bool for_ours;    /* it came instead of one that we sent */
 	int64_t kept_ms;  /* for so long by now */
 };
 
@@ -36,6 +37,7 @@ enum shield_verdict shield_judge(const struct shield_facts *facts);
 struct shield_process {
 	pid_t pid, sender;
 	uint64_t start_time;
+	bool for_ours;
 	int64_t kept_ms; /* while we were awake */
 };
 
@@ -51,8 +53,9 @@ struct shield {
 
 /* Raises it: before the job is started. Does not block. */
 void shield_raise(struct shield *shield, struct loop *loop, struct tracker *tracker);
-/* A process keeps a SIGTERM from `sender` (0: unknown). */
-void shield_kept(struct shield *shield, pid_t pid, pid_t sender);
+/* A process keeps a SIGTERM from `sender` (0: unknown). `for_ours`: we have sent it one as well, and it has not had that: of two that
+ * are pending at a time the kernel keeps the first (signal(7)), so this one has to do for both. */
+void shield_kept(struct shield *shield, pid_t pid, pid_t sender, bool for_ours);
 /* A stop notice stands, or does not any more. */
 void shield_notice(struct shield *shield, bool stands);
 /* Everybody gets what he keeps, and from now on what comes. Until shield_raise(). */

@@ -84,8 +84,8 @@ static void shim_said(void *arg, const struct shim_message *message)
 	}
 	if (message->event == SHIM_HELD) {
 		if (tracker->options.held)
-			tracker->options.held(
-				tracker->options.arg, message->pid, message->descriptor);
+			tracker->options.held(tracker->options.arg, message->pid,
+				message->descriptor, (int64_t)message->device);
 		return;
 	}
 	/* What the kernel told until a file was closed is handed in before: what it tells later was written by somebody else. */

@@ -34,8 +34,9 @@ struct tracker_options {
 	/* A checkpoint is being written, and by now there may be closed files in it: tracker_closed(). A few times a second at most, until
 	 * it returns true and then after the next write. NULL: not wanted. */
 	bool (*closed)(void *arg);
-	/* `pid` keeps a SIGTERM from `sender` (0: unknown) until it is let go: tracker_page() and shim_link_shield(). May be NULL. */
-	void (*held)(void *arg, pid_t pid, pid_t sender);
+	/* `pid` keeps a SIGTERM from `sender` (0: unknown) until it is let go: tracker_page() and shim_link_shield(). It last had one from us
+	 * at `had_ms` (0: never). May be NULL. */
+	void (*held)(void *arg, pid_t pid, pid_t sender, int64_t had_ms);
 	/* A checkpoint is complete: tracker_latest_seal() tells about it until the next call. */
 	void (*sealed)(void *arg);
 	void *arg;

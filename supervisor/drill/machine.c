@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "child.h"
+#include "kill_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,7 +137,7 @@ void machine_kill(struct machine *machine)
 	const struct timespec moment = {.tv_nsec = 2000000};
 
 	while (reap(machine)) {
-		child_kill_tree();
+		kill_tree();
 		nanosleep(&moment, NULL);
 	}
 }

@@ -125,6 +125,23 @@ def test_a_job_that_is_asked_by_sigterm_gets_it_once(place):
     assert "alive at the end of the save [True, True]" in run.out
 
 
+@pytest.mark.parametrize("asked", ["TERM", "none"])
+def test_a_job_that_could_not_take_ours_gets_the_other(place, asked):
+    """Of two that are pending the kernel keeps one. The job has stood still for a moment, and what it finds is not the supervisor's."""
+    program = TRAINER.replace("signal.SIGUSR1, lambda *_: wanted.append(1)", "signal.SIGUSR1, signal.SIG_DFL").replace(
+        "counts[number] = counts", "wanted.append(1); counts[number] = counts")
+    run = place.run(*python(program, "term"), options=(*PATIENT, "--grace", "600", "--checkpoint-signal", asked))
+    ready(run)
+    helpers = helpers_of(run)
+    os.kill(run.job_pid, signal.SIGSTOP)
+    for pid in [run.job_pid, *helpers.values(), run.pid]:
+        os.kill(pid, signal.SIGTERM)
+    wait_for("the job is sent ours", lambda: re.search("asked process|forwarding SIGTERM", run.err), process=run.process)
+    os.kill(run.job_pid, signal.SIGCONT)
+    ends_with_one(place, run)
+    assert "alive at the end of the save [True, True]" in run.out
+
+
 def test_what_nobody_asked_to_save_ends_at_once(place):
     """No checkpoints, no way to ask: as under any init."""
     process = subprocess.Popen([REPRIEVE, "run", "--", *python(TRAINER.replace("while not wanted", "while True"))], cwd=place.path,

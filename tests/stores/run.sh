@@ -32,4 +32,4 @@ fi
 if tests/servers/install.sh azurite; then export AZURITE=${AZURITE:-$PWD/build/servers/node/node_modules/.bin/azurite-blob}; fi
 
 export PYTHONDONTWRITEBYTECODE=1
-exec "$python" -m pytest -p no:cacheprovider -q -rs "$@" ${paths[@]+"${paths[@]}"}
+exec "$python" -m pytest -o cache_dir="$PWD/build/pytest" -q -rs "$@" ${paths[@]+"${paths[@]}"}

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "kill_tree.h"
 #include "process_tree.h"
 
 #include <setjmp.h>
@@ -52,7 +53,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	while (child_kill_tree() > 0)
+	while (kill_tree() > 0)
 		child_reap(&child, NULL, NULL);
 	child_reap(&child, NULL, NULL);
 	signals_close(&signals, &loop);
@@ -186,7 +187,7 @@ static void kills_a_tree_that_forks(void **state)
 		child_reap(&child, NULL, NULL);
 	/* One that is being forked while the others are counted is met in the next round. */
 	while (child.running || living() > 0) {
-		child_kill_tree();
+		kill_tree();
 		child_reap(&child, NULL, NULL);
 	}
 	assert_int_equal(child.exit_code, 128 + SIGKILL);

@@ -23,6 +23,8 @@ static void test_judge(void **state)
 		/* What the job does to itself is its own affair, also during the notice. */
 		{{.sender_ours = true}, SHIELD_HAND_ON},
 		{{.sender_ours = true, .noticed = true}, SHIELD_HAND_ON},
+		/* Ours, which the kernel took for the same. */
+		{{.for_ours = true, .noticed = true}, SHIELD_HAND_ON},
 		{{.let_go = true, .noticed = true}, SHIELD_HAND_ON},
 		{{.let_go = true}, SHIELD_HAND_ON},
 	};

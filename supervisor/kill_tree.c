@@ -1,0 +1,63 @@
+#include "kill_tree.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "process_tree.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct killed {
+	pid_t pid;
+	uint64_t start_time;
+};
+
+static bool was_killed(const struct killed *killed, size_t count, const struct process *process)
+{
+	for (size_t i = 0; i < count; i++)
+		if (killed[i].pid == process->pid && killed[i].start_time == process->start_time)
+			return true;
+	return false;
+}
+
+/* One look at everything below us. Appends whom it kills to `*killed`; returns how many are alive. */
+static size_t kill_round(struct killed **killed, size_t *count)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	size_t before = *count, alive = 0;
+
+	if (process_tree_read(getpid(), PROCESS_TREE_BRIEF, &tree, NULL) < 0)
+		return 0;
+	*killed = memory_grow(*killed, before + tree.count + 1, sizeof(**killed));
+	for (size_t i = 0; i < tree.count; i++) {
+		const struct process *process = &tree.processes[i];
+
+		if (process_is_dead(process))
+			continue;
+		alive++;
+		/* Reaped by its own parent and its number given away since the look: then the start time differs. */
+		if (was_killed(*killed, before, process) ||
+			process_start_time(process->pid) != process->start_time)
+			continue;
+		if (kill(process->pid, SIGKILL) == 0)
+			(*killed)[(*count)++] = (struct killed){process->pid, process->start_time};
+	}
+	return alive;
+}
+
+size_t kill_tree(void)
+{
+	auto_free struct killed *killed = NULL;
+	size_t count = 0, alive = 0;
+
+	/* A fork that one look has missed is found by the next; two looks in a row without a new one leave nobody who could fork. */
+	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
+		size_t before = count;
+
+		alive = kill_round(&killed, &count);
+		quiet = count == before ? quiet + 1 : 0;
+	}
+	return alive;
+}
