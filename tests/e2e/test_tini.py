@@ -539,6 +539,10 @@ def test_bg_lets_it_go_on_until_it_wants_the_terminal(shell):
 def test_started_in_the_background_it_leaves_the_terminal_alone(shell):
     shell.type("$TALK later &\n")
     shell.expect("<started>")
+    # A `fg` between the kernel's signal and the stop is lost to any program: the shell takes it for running and sends no SIGCONT.
+    wait_for("the shell sees it stopped", lambda: [state for _, state in children_of(shell.pid)] == ["T"])
+    shell.type("jobs\n")
+    shell.expect("Stopped")
     shell.shell_answers()
     shell.type("fg\n")
     shell.expect("$TALK later")
