@@ -279,6 +279,13 @@ static void continue_group(struct child *child)
 		kill(-child->group, SIGCONT);
 }
 
+void child_resume(struct child *child)
+{
+	if (child->stopped)
+		continue_group(child);
+	child->stopped = false;
+}
+
 void child_forward(struct child *child, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
@@ -307,6 +314,15 @@ static void stop_with_child(struct child *child, int signal)
 	if (for_terminal && child->terminal == CHILD_TERMINAL_OWN &&
 		signals_take_terminal(child->group)) {
 		kill(-child->group, SIGCONT);
+		return;
+	}
+	/* What waits must be read, and the shell sends it once. */
+	child->stopped = signals_say_end();
+	if (child->stopped)
+		return;
+	/* Hung up: no shell is left, and what waits for its input learns that it has ended. */
+	if (for_terminal && tcgetpgrp(STDIN_FILENO) < 0) {
+		continue_group(child);
 		return;
 	}
 	if (!for_terminal || tcgetpgrp(STDIN_FILENO) != child->our_group) {

@@ -34,6 +34,7 @@ struct child {
 	pid_t group;     /* the child's process group */
 	pid_t our_group; /* ours at the start: gets the terminal back */
 	bool running;
+	bool stopped; /* and we are not: for child_resume() */
 	bool to_group;
 	int exit_code; /* once it has ended, or could not be started: its own, or 128 + signal; 126 or 127 */
 	int status; /* as waitpid() gave it */
@@ -60,6 +61,10 @@ int child_spawn(const struct child_options *options, struct child *child, struct
  * Ctrl-Z gives it the terminal back, if we are in the foreground.
  */
 void child_forward(struct child *child, const struct signalfd_siginfo *info);
+
+/* After a signal was obeyed: a stopped job gets none before it is continued. Does nothing to one that is not stopped, or that somebody
+ * else is to continue. */
+void child_resume(struct child *child);
 
 /* Sends a signal to the main process alone. Does nothing once it has ended. */
 void child_signal(struct child *child, int signal);

@@ -298,9 +298,8 @@ static void signal_while_restoring(struct job *job, int signal)
 	}
 }
 
-void job_signal_received(void *arg, const struct signalfd_siginfo *info)
+static void obey(struct job *job, const struct signalfd_siginfo *info)
 {
-	struct job *job = arg;
 	int signal = relay_signal(&job->options->relay, (int)info->ssi_signo);
 	struct signalfd_siginfo as;
 
@@ -333,4 +332,13 @@ void job_signal_received(void *arg, const struct signalfd_siginfo *info)
 		signal_while_restoring(job, signal);
 	else
 		child_forward(&job->child, info);
+}
+
+void job_signal_received(void *arg, const struct signalfd_siginfo *info)
+{
+	struct job *job = arg;
+
+	obey(job, info);
+	if (info->ssi_signo != SIGCHLD)
+		child_resume(&job->child);
 }

@@ -110,20 +110,40 @@ static void forget_resuming(void)
 	sigtimedwait(&resume, NULL, &at_once);
 }
 
+bool signals_say_end(void)
+{
+	sigset_t waiting;
+
+	sigemptyset(&waiting);
+	sigpending(&waiting);
+	return sigismember(&waiting, SIGHUP) == 1 || sigismember(&waiting, SIGINT) == 1 ||
+	       sigismember(&waiting, SIGQUIT) == 1 || sigismember(&waiting, SIGTERM) == 1;
+}
+
+static void resumed(int signal)
+{
+	(void)signal;
+}
+
 bool signals_take_terminal(pid_t group)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	/* A handler, and no SA_RESTART: or the kernel tries it again by itself, and stops us with a SIGTERM unread. */
+	const struct sigaction interrupting = {.sa_handler = resumed};
 	sigset_t stop;
 	int result;
 
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTTOU);
+	sigaddset(&stop, SIGCONT);
 	sigaction(SIGTTOU, &standard, NULL);
+	sigaction(SIGCONT, &interrupting, NULL);
 	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
 	do
 		result = tcsetpgrp(STDIN_FILENO, group);
-	while (result < 0 && errno == EINTR);
+	while (result < 0 && errno == EINTR && !signals_say_end());
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
+	sigaction(SIGCONT, &standard, NULL);
 	forget_resuming();
 	return result == 0;
 }

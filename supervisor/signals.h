@@ -1,5 +1,5 @@
 /*
- * Signals as data. They are blocked first thing in main() and read from a signalfd by the loop: there are no handlers, and no
+ * Signals as data. They are blocked first thing in main() and read from a signalfd by the loop: no handler does anything, and no
  * signal that arrives early is lost (runtimes send the stop signal once). What was inherited is remembered for the child.
  */
 #ifndef SIGNALS_H
@@ -51,7 +51,10 @@ void signals_stop_self(int signal, bool group);
 
 /* Puts `group` into the foreground of the terminal on standard input; in the background the kernel stops our group until a shell has
  * brought it to the front, with nothing between the look and the stop (tcsetpgrp(3)). False where that cannot be: no shell is left that
- * would. */
+ * would, or we were continued for signals_say_end(). */
 bool signals_take_terminal(pid_t group);
+
+/* One of those waits to be read that ask us to end: SIGHUP, SIGINT, SIGQUIT, SIGTERM. */
+bool signals_say_end(void);
 
 #endif

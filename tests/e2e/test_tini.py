@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import termios
+import textwrap
 import time
 
 import pytest
@@ -376,11 +377,13 @@ def test_limits_and_environment_are_the_job_s_own(tmp_path):
 
 # Says whether its group is in the foreground; then a line for each line and each signal.
 TALKER = r"""
-import os, signal, sys
-def told(number, frame):
-    os.write(1, b"<got %d>\n" % number)
-signal.signal(signal.SIGINT, told)
-signal.signal(signal.SIGWINCH, told)
+import os, signal, sys, threading
+wanted = {signal.SIGINT, signal.SIGWINCH}
+signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+def tell():  # a handler would wait for the end of a read that has just begun
+    while True:
+        os.write(1, b"<got %d>\n" % signal.sigwait(wanted))
+threading.Thread(target=tell, daemon=True).start()
 if sys.argv[1] == "front":
     os.write(1, b"<front %d own %d>\n" % (os.getpgrp() == os.tcgetpgrp(0), os.getpgrp() == os.getpid()))
 else:
@@ -415,8 +418,13 @@ class Terminal:
     def __enter__(self):
         return self
 
+    def hang_up(self):
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
     def __exit__(self, *exception):
-        os.close(self.fd)
+        self.hang_up()
         for process in [self.pid, *self.everybody()]:
             try:
                 os.kill(process, signal.SIGKILL)
@@ -552,6 +560,39 @@ def test_started_in_the_background_it_leaves_the_terminal_alone(shell):
     shell.expect(f"<got {signal.SIGINT:d}>")
     shell.type("end\n")
     shell.shell_answers()
+
+
+@pytest.mark.parametrize("how", ["kill %1", "kill -HUP %1"])
+def test_stopped_for_its_input_it_can_be_ended(shell, how):
+    """The shell sends that once, and a SIGCONT; nobody reads the terminal meanwhile."""
+    shell.type("$TALK later &\n")
+    shell.expect("<started>")
+    wait_for("it is stopped", lambda: [state for _, state in children_of(shell.pid)] == ["T"])
+    shell.type("jobs\n")
+    shell.expect("Stopped")
+    shell.type(how + "\n")
+    wait_for("it has ended", lambda: not shell.everybody())
+
+
+def test_stopped_for_its_input_it_ends_with_the_terminal(tmp_path):
+    """Also where the shell lives on, so that the kernel does not take us for orphans, which it would not stop."""
+    script = textwrap.dedent("""
+        import os, signal, subprocess, sys, time
+        signal.signal(signal.SIGHUP, lambda *_: None)
+        job = subprocess.Popen([os.environ["REPRIEVE"], "run", "--", sys.executable, "talker.py", "later"], preexec_fn=lambda: os.setpgid(0, 0))
+        os.waitpid(job.pid, os.WUNTRACED)
+        os.write(1, b"it is stopped")
+        while os.isatty(0):
+            time.sleep(0.01)
+        os.killpg(job.pid, signal.SIGCONT)  # once, as shells do
+        job.wait()
+        open("code", "w").write(str(job.returncode))
+    """)
+    with Terminal(tmp_path, [PYTHON, "-c", script]) as terminal:
+        terminal.expect("it is stopped")
+        code = terminal.path / "code"
+        terminal.hang_up()
+        wait_for("the job has read that its input has ended", lambda: code.exists() and code.read_text() == "9")
 
 
 def test_brought_to_the_foreground_while_it_runs_it_may_read(shell):
