@@ -214,8 +214,9 @@ int job_run(struct job *job);
 
 /* job.c */
 void job_feed(struct job *job, enum job_event event);
-void job_forward_sigterm(struct job *job);                                     /* at once */
-bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms); /* of `pid`'s own */
+void job_forward_sigterm(struct job *job); /* at once */
+/* The newest request went to `pid` as a SIGTERM, and after `since_ms`. */
+bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 void job_request_because_of_notice(struct job *job);
 void job_failed(struct job *job, const char *what,
 	const struct err *err); /* says it once, counts for --strict */
