@@ -11,10 +11,10 @@ readonly public=" storage/storage.h cloud/cloud.h cloud/mock/mock.h shim/shim.h 
 readonly doors='
 curl/.*               | supervisor/base/http(_trust)?\.[ch]
 microhttpd\.h         | supervisor/base/httpd\.c
-openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/(azure_sign|jwt|sigv4)\.[ch]
-archive(_entry)?\.h   | storage/(tree|tree_walk|export|import)\.[ch]
-lz4[a-z]*\.h          | storage/chunk\.c
-inotifytools/.*       | supervisor/watch_table\.c
+openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/[a-z0-9]+/(azure_shared_key|jwt|sigv4)\.[ch]|storage/(azure_sign|jwt|sigv4)\.[ch]
+archive(_entry)?\.h   | storage/([a-z]+/)?((file_)?tree|(file_)?tree_walk|(snapshot_)?export|(snapshot_)?import)\.[ch]
+lz4[a-z]*\.h          | storage/(format/)?chunk\.c
+inotifytools/.*       | supervisor/(watch_table|monitor/inotify_table)\.c
 '
 # What the shim may take from the system: libc and the kernel, nothing else.
 readonly libc='(sys|linux|asm|bits|netinet|arpa)/.*|assert\.h|ctype\.h|dirent\.h|dlfcn\.h|elf\.h|errno\.h|fcntl\.h|features\.h|gnu/libc-version\.h|inttypes\.h|limits\.h|link\.h|poll\.h|pthread\.h|sched\.h|semaphore\.h|signal\.h|spawn\.h|stdarg\.h|stdatomic\.h|stdbool\.h|stddef\.h|stdint\.h|stdio\.h|stdlib\.h|string\.h|strings\.h|time\.h|unistd\.h|wchar\.h'
