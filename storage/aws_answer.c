@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 #include "xml.h"
 
 #include <arpa/inet.h>

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "blob_reply.h"
 #include "error_body.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 #include "uri.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "blob_listing.h"
 
 #include "base/cleanup.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 #include "xml.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "google_subject.h"
 #include "jwt.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 #include "token_endpoint.h"
 #include "uri.h"
 

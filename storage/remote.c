@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "retry.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 
 #include <pthread.h>
 #include <stdarg.h>

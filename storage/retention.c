@@ -1,7 +1,7 @@
 #include "retention.h"
 
 #include "base/text.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "s3_list.h"
 
 #include "base/cleanup.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 #include "uri.h"
 #include "xml.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/digest.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>

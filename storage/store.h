@@ -22,7 +22,7 @@ struct store_object {
 	uint64_t size; /* 0 for a key that ends in '/' */
 	/* When it was put, by the store's own clock, wall time since 1970: for sweeping (FORMAT.md). 0 is unknown, which counts as
 	 * young: then nothing is ever swept. So every backend's listing should fill it, from LastModified or what it has, through
-	 * store_listing_add_dated(); timestamp.h reads the forms. */
+	 * store_listing_add_dated(); datetime.h reads the forms. */
 	int64_t modified_ms;
 };
 

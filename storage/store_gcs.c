@@ -15,7 +15,7 @@
 #include "ranged.h"
 #include "remote.h"
 #include "s3_list.h"
-#include "timestamp.h"
+#include "base/datetime.h"
 #include "uri.h"
 
 #include <stdio.h>

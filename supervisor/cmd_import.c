@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "outcome.h"
-#include "progress.h"
+#include "base/progress_bar.h"
 #include "query.h"
 #include "retention_options.h"
 #include "saving.h"

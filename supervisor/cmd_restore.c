@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "outcome.h"
 #include "own_directory.h"
-#include "progress.h"
+#include "base/progress_bar.h"
 #include "query.h"
 #include "selection.h"
 #include "verbs.h"

@@ -1,7 +1,7 @@
 /* reprieve verify: reads every byte of a snapshot, or of all, and says what is wrong. */
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "progress.h"
+#include "base/progress_bar.h"
 #include "query.h"
 #include "show_line.h"
 #include "verbs.h"

@@ -7,7 +7,7 @@
 #include "diagnosis_machine.h"
 #include "doctor.h"
 #include "preload.h"
-#include "program_output.h"
+#include "base/program_output.h"
 #include "session.h"
 
 #include <stdlib.h>

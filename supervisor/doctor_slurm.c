@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "diagnosis_slurm.h"
 #include "doctor.h"
-#include "program_output.h"
+#include "base/program_output.h"
 #include "slurm_job.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "program_output.h"
+#include "base/program_output.h"
 #include "scontrol.h"
 #include "slurm_requeue.h"
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "directory_files.h"
-#include "progress.h"
+#include "base/progress_bar.h"
 #include "quarantine.h"
 #include "reconcile.h"
 #include "run_log.h"

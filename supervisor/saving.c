@@ -7,7 +7,7 @@
 #include "left_out.h"
 #include "outcome.h"
 #include "own_directory.h"
-#include "progress.h"
+#include "base/progress_bar.h"
 
 #include <stdio.h>
 

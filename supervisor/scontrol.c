@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "program_output.h"
+#include "base/program_output.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "directory_files.h"
 #include "path_list.h"
-#include "progress.h"
+#include "base/progress_bar.h"
 #include "run_log.h"
 #include "tracker.h"
 

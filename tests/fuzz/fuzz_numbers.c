@@ -5,7 +5,7 @@
 #include "cloud/dates.h"
 #include "cloud/end_reply.h"
 #include "cloud/gcp_reply.h"
-#include "storage/timestamp.h"
+#include "base/datetime.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* What a bar and a line say: tables. */
-#include "progress.h"
+#include "base/progress_bar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "storage/timestamp.h"
+#include "base/datetime.h"
 #include "storage/uri.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Times of services: there, back, and what is none. */
-#include "storage/timestamp.h"
+#include "base/datetime.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

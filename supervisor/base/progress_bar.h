@@ -2,8 +2,8 @@
  * How far something has come, for people: a bar on a terminal, elsewhere a line every few seconds; and nothing at all for what is
  * done before anyone would ask. The formatting is PURE.
  */
-#ifndef PROGRESS_H
-#define PROGRESS_H
+#ifndef PROGRESS_BAR_H
+#define PROGRESS_BAR_H
 
 #include <pthread.h>
 #include <stdbool.h>

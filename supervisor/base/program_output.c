@@ -1,7 +1,7 @@
 #include "program_output.h"
 
-#include "base/cleanup.h"
-#include "base/program.h"
+#include "cleanup.h"
+#include "program.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "timestamp.h"
+#include "datetime.h"
 
 #include <stdio.h>
 #include <stdlib.h>

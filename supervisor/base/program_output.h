@@ -2,7 +2,7 @@
 #ifndef PROGRAM_OUTPUT_H
 #define PROGRAM_OUTPUT_H
 
-#include "base/err.h"
+#include "err.h"
 
 #include <stdint.h>
 

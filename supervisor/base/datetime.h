@@ -1,6 +1,6 @@
 /* PURE. Times as the services write them; all UTC, milliseconds since 1970. */
-#ifndef TIMESTAMP_H
-#define TIMESTAMP_H
+#ifndef DATETIME_H
+#define DATETIME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
-#include "progress.h"
+#include "progress_bar.h"
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/text.h"
+#include "clock.h"
+#include "log.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
