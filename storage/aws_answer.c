@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/datetime.h"
-#include "xml.h"
+#include "storage/http/xml.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define AWS_ANSWER_H
 
 #include "aws_credentials.h"
-#include "remote.h"
+#include "storage/http/retrying_client.h"
 
 /* {"AccessKeyId", "SecretAccessKey", "SessionToken" or "Token", "Expiration"}: metadata services and credential_process. A {"Code",
  * "Message"} with another code than "Success" is ERR_DENIED; anything that is neither ERR_FAILED. */

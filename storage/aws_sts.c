@@ -5,9 +5,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "remote.h"
+#include "storage/http/retrying_client.h"
 #include "sigv4.h"
-#include "uri.h"
+#include "storage/http/uri.h"
 
 #include "base/digest.h"
 

@@ -3,9 +3,9 @@
 #include "azure_sign.h"
 #include "base/cleanup.h"
 #include "blob_reply.h"
-#include "error_body.h"
+#include "storage/http/error_body.h"
 #include "base/datetime.h"
-#include "uri.h"
+#include "storage/http/uri.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "azure_account.h"
 #include "azure_credentials.h"
-#include "remote.h"
+#include "storage/http/retrying_client.h"
 
 struct azure_container {
 	struct azure_account account;

@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "bearer.h"
-#include "token_endpoint.h"
-#include "uri.h"
+#include "storage/http/bearer_token.h"
+#include "storage/http/token_endpoint.h"
+#include "storage/http/uri.h"
 
 #include <stdlib.h>
 #include <string.h>

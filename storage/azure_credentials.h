@@ -1,7 +1,7 @@
 /*
  * Tokens of Microsoft Entra for Azure Storage, where there is neither a key nor a shared access signature: a client secret, a
  * workload identity (federated token file), App Service's or the virtual machine's managed identity, whichever the environment
- * speaks of first. Kept and renewed as bearer.h says.
+ * speaks of first. Kept and renewed as bearer_token.h says.
  */
 #ifndef AZURE_CREDENTIALS_H
 #define AZURE_CREDENTIALS_H

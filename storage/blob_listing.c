@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/datetime.h"
-#include "xml.h"
+#include "storage/http/xml.h"
 
 #include <stdlib.h>
 #include <string.h>

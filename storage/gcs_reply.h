@@ -3,7 +3,7 @@
 #define GCS_REPLY_H
 
 #include "base/err.h"
-#include "remote.h"
+#include "storage/http/retrying_client.h"
 
 #include <stdbool.h>
 #include <stdint.h>

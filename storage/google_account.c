@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "bearer.h"
+#include "storage/http/bearer_token.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "sigv4.h"
-#include "uri.h"
+#include "storage/http/uri.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "bearer.h"
+#include "storage/http/bearer_token.h"
 #include "google_tokens.h"
 
 #include <stdatomic.h>

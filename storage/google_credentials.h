@@ -1,6 +1,6 @@
 /*
  * Google's Application Default Credentials: the file that GOOGLE_APPLICATION_CREDENTIALS names, else what gcloud left, else the
- * metadata server. Yields bearer tokens, kept and renewed as bearer.h says.
+ * metadata server. Yields bearer tokens, kept and renewed as bearer_token.h says.
  */
 #ifndef GOOGLE_CREDENTIALS_H
 #define GOOGLE_CREDENTIALS_H

@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/program.h"
-#include "bearer.h"
+#include "storage/http/bearer_token.h"
 #include "google_aws.h"
-#include "token_endpoint.h"
+#include "storage/http/token_endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "google_subject.h"
 #include "jwt.h"
 #include "base/datetime.h"
-#include "token_endpoint.h"
-#include "uri.h"
+#include "storage/http/token_endpoint.h"
+#include "storage/http/uri.h"
 
 #include <stdlib.h>
 #include <string.h>

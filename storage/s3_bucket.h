@@ -8,7 +8,7 @@
 
 #include "aws_credentials.h"
 #include "aws_settings.h"
-#include "remote.h"
+#include "storage/http/retrying_client.h"
 #include "s3_address.h"
 #include "s3_reply.h"
 

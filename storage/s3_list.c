@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/datetime.h"
-#include "uri.h"
-#include "xml.h"
+#include "storage/http/uri.h"
+#include "storage/http/xml.h"
 
 #include <stdlib.h>
 #include <string.h>

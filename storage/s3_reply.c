@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "s3_address.h"
-#include "xml.h"
+#include "storage/http/xml.h"
 
 #include <stdio.h>
 #include <string.h>

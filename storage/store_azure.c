@@ -7,9 +7,9 @@
 #include "azure_container.h"
 #include "base/cleanup.h"
 #include "blob_listing.h"
-#include "pages.h"
+#include "storage/http/page_cycle.h"
 #include "ranged.h"
-#include "uri.h"
+#include "storage/http/uri.h"
 
 #include <stdio.h>
 #include <stdlib.h>

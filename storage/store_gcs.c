@@ -6,17 +6,17 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "crc32c.h"
-#include "error_body.h"
+#include "storage/http/crc32c.h"
+#include "storage/http/error_body.h"
 #include "gcs_address.h"
 #include "gcs_reply.h"
 #include "google_credentials.h"
-#include "pages.h"
+#include "storage/http/page_cycle.h"
 #include "ranged.h"
-#include "remote.h"
+#include "storage/http/retrying_client.h"
 #include "s3_list.h"
 #include "base/datetime.h"
-#include "uri.h"
+#include "storage/http/uri.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,11 +5,11 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "crc32c.h"
-#include "pages.h"
+#include "storage/http/crc32c.h"
+#include "storage/http/page_cycle.h"
 #include "s3_bucket.h"
 #include "s3_list.h"
-#include "uri.h"
+#include "storage/http/uri.h"
 
 #include <stdio.h>
 #include <stdlib.h>

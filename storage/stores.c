@@ -1,7 +1,7 @@
 /* The table of schemes, and what all backends share. */
 #include "store.h"
 
-#include "remote.h"
+#include "storage/http/retrying_client.h"
 
 #include <stdlib.h>
 #include <string.h>

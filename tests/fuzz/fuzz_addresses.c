@@ -10,7 +10,7 @@
 #include "storage/azure_account.h"
 #include "storage/gcs_address.h"
 #include "storage/s3_address.h"
-#include "storage/uri.h"
+#include "storage/http/uri.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

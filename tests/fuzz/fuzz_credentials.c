@@ -9,8 +9,8 @@
 #include "storage/google_account.h"
 #include "storage/google_aws.h"
 #include "storage/google_subject.h"
-#include "storage/token_endpoint.h"
-#include "storage/uri.h"
+#include "storage/http/token_endpoint.h"
+#include "storage/http/uri.h"
 
 AUTO(struct aws_profiles, aws_profile_release);
 AUTO(struct azure_account, azure_account_release);

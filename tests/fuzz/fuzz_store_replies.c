@@ -5,7 +5,7 @@
 #include "storage/aws_answer.h"
 #include "storage/blob_listing.h"
 #include "storage/blob_reply.h"
-#include "storage/error_body.h"
+#include "storage/http/error_body.h"
 #include "storage/gcs_reply.h"
 #include "storage/s3_address.h"
 #include "storage/s3_list.h"

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "storage/bearer.h"
+#include "storage/http/bearer_token.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* CRC-32C by known answers (RFC 3720, B.4), and by one that does it bit by bit. */
-#include "storage/crc32c.h"
+#include "storage/http/crc32c.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

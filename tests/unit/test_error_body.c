@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "storage/error_body.h"
+#include "storage/http/error_body.h"
 
 #include <string.h>
 

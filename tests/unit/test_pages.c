@@ -1,5 +1,5 @@
 /* Lists that end, and lists that go in circles. */
-#include "storage/pages.h"
+#include "storage/http/page_cycle.h"
 
 #include "base/cleanup.h"
 

@@ -1,5 +1,5 @@
 /* The loop of a call against a scripted server: what is tried again, and what is told at the end. */
-#include "storage/remote.h"
+#include "storage/http/retrying_client.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* When a call is made again: by tables, and for the bounds with the two ends of the random numbers. */
-#include "storage/retry.h"
+#include "storage/http/retry_policy.h"
 
 #include "base/clock.h"
 

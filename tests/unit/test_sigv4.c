@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/datetime.h"
-#include "storage/uri.h"
+#include "storage/http/uri.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/httpd.h"
-#include "storage/uri.h"
-#include "storage/xml.h"
+#include "storage/http/uri.h"
+#include "storage/http/xml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

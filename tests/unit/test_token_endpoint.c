@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "storage/token_endpoint.h"
+#include "storage/http/token_endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "storage/uri.h"
+#include "storage/http/uri.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* XML as the stores send it, and such as nobody should. */
-#include "storage/xml.h"
+#include "storage/http/xml.h"
 
 #include "base/text.h"
 

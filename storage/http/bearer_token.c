@@ -1,4 +1,4 @@
-#include "bearer.h"
+#include "bearer_token.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

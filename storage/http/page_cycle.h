@@ -3,8 +3,8 @@
  * for ever. Any circle is found, within three times its length, by keeping one token (R. P. Brent, An improved Monte Carlo
  * factorization algorithm, BIT 20, 1980, section 2).
  */
-#ifndef PAGES_H
-#define PAGES_H
+#ifndef PAGE_CYCLE_H
+#define PAGE_CYCLE_H
 
 #include "base/err.h"
 

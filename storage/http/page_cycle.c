@@ -1,4 +1,4 @@
-#include "pages.h"
+#include "page_cycle.h"
 
 #include "base/text.h"
 

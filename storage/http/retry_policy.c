@@ -1,4 +1,4 @@
-#include "retry.h"
+#include "retry_policy.h"
 
 #include "base/clock.h"
 

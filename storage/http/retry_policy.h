@@ -2,8 +2,8 @@
  * PURE. Again, and when? Exponential pauses with full jitter (each between 0 and the bound), so that a thousand ranks that were
  * refused together do not come back together. In the last window before a deadline pauses are short and only the deadline ends it.
  */
-#ifndef RETRY_H
-#define RETRY_H
+#ifndef RETRY_POLICY_H
+#define RETRY_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>

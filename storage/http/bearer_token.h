@@ -3,8 +3,8 @@
  * first, while the others go on with the one there is; when the fetch fails, the last good one is kept, so that an outage of a
  * metadata server shorter than the token's life is not noticed.
  */
-#ifndef BEARER_H
-#define BEARER_H
+#ifndef BEARER_TOKEN_H
+#define BEARER_TOKEN_H
 
 #include "base/cancel.h"
 #include "base/err.h"

@@ -1,8 +1,8 @@
-#include "remote.h"
+#include "retrying_client.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "retry.h"
+#include "retry_policy.h"
 #include "base/datetime.h"
 
 #include <pthread.h>

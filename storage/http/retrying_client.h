@@ -2,12 +2,12 @@
  * PRIVATE. What all stores over HTTP share: a pool of connections and the loop of one call: prepare (sign, at the time of
  * sending), perform, judge, and then done, again or given up. Thread-safe: as many calls at once as there are threads.
  *
- * The loop knows the deadline in the cancel object (retry.h): far from it a call is patient for a while; in the last window it
+ * The loop knows the deadline in the cancel object (retry_policy.h): far from it a call is patient for a while; in the last window it
  * goes on until the deadline, with short pauses and an early eye for stalls. It corrects the clock once when the server calls it
  * skewed, has credentials renewed once when they expired, and follows a move (region, redirect) a few times at most.
  */
-#ifndef REMOTE_H
-#define REMOTE_H
+#ifndef RETRYING_CLIENT_H
+#define RETRYING_CLIENT_H
 
 #include "base/cancel.h"
 #include "base/err.h"

@@ -5,7 +5,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "base/http.h"
-#include "bearer.h"
+#include "bearer_token.h"
 
 #include <stdbool.h>
 #include <stdint.h>
