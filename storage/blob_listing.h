@@ -2,7 +2,7 @@
 #ifndef BLOB_LISTING_H
 #define BLOB_LISTING_H
 
-#include "store.h"
+#include "storage/backend/object_store.h"
 
 /*
  * Adds the page's names, without `prefix` in front, to `listing`; what ends in '/' only where the service folded it. Directories of

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/workers.h"
 #include "entry_path.h"
-#include "store.h"
+#include "storage/backend/object_store.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -9,7 +9,7 @@
 #define INDEX_H
 
 #include "manifest.h"
-#include "store.h"
+#include "storage/backend/object_store.h"
 
 #include <pthread.h>
 #include <sys/types.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "store.h"
+#include "storage/backend/object_store.h"
 
 #include <errno.h>
 #include <pthread.h>

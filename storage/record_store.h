@@ -20,7 +20,7 @@
 #include "manifest.h"
 #include "rate.h"
 #include "record.h"
-#include "store.h"
+#include "storage/backend/object_store.h"
 #include "transfer.h"
 
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
  * Map of this folder (FORMAT.md is the written form of what lies in the store):
  *
  *	storage.c           open and close: URL -> backend, format marker, names of jobs
- *	store.h             PRIVATE: what a backend does: put, get, list, remove. store_dir.c is file://; stores.c the table of schemes
+ *	object_store.h             PRIVATE: what a backend does: put, get, list, remove. file_store.c is file://; stores.c the table of schemes
  *	record.[ch]         PURE: the envelope of every small object: header with digest, JSON body
  *	record_store.[ch]   keys; records and manifests to and from the store; what a job consists of
  *	draining.c          what an attempt that is being preempted says to the next one

@@ -2,13 +2,13 @@
  * az://ACCOUNT/CONTAINER[/PREFIX]: block blobs, each put by one request; "if absent" is If-None-Match: *. The container is there
  * already: to make one is for whoever owns the account.
  */
-#include "store.h"
+#include "storage/backend/object_store.h"
 
 #include "azure_container.h"
 #include "base/cleanup.h"
 #include "blob_listing.h"
 #include "storage/http/page_cycle.h"
-#include "ranged.h"
+#include "storage/backend/range_request.h"
 #include "storage/http/uri.h"
 
 #include <stdio.h>

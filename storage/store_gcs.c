@@ -2,7 +2,7 @@
  * gs://BUCKET[/PREFIX] by the XML API, which is S3's shape with a bearer token: one PUT for an object; "if absent" is
  * x-goog-if-generation-match: 0. The bucket is there already: to make one is for whoever pays for it.
  */
-#include "store.h"
+#include "storage/backend/object_store.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -12,9 +12,9 @@
 #include "gcs_reply.h"
 #include "google_credentials.h"
 #include "storage/http/page_cycle.h"
-#include "ranged.h"
+#include "storage/backend/range_request.h"
 #include "storage/http/retrying_client.h"
-#include "s3_list.h"
+#include "storage/backend/bucket_listing.h"
 #include "base/datetime.h"
 #include "storage/http/uri.h"
 

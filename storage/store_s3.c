@@ -1,14 +1,14 @@
 /*
  * s3://: Amazon S3 and what speaks its protocol. An object is one PUT; the if-absent is "If-None-Match: *".
  */
-#include "store.h"
+#include "storage/backend/object_store.h"
 
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "storage/http/crc32c.h"
 #include "storage/http/page_cycle.h"
 #include "s3_bucket.h"
-#include "s3_list.h"
+#include "storage/backend/bucket_listing.h"
 #include "storage/http/uri.h"
 
 #include <stdio.h>

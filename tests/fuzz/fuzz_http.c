@@ -2,8 +2,8 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/ranged.h"
-#include "storage/store.h"
+#include "storage/backend/range_request.h"
+#include "storage/backend/object_store.h"
 
 #include <strings.h>
 

@@ -8,7 +8,7 @@
 #include "storage/http/error_body.h"
 #include "storage/gcs_reply.h"
 #include "storage/s3_address.h"
-#include "storage/s3_list.h"
+#include "storage/backend/bucket_listing.h"
 #include "storage/s3_reply.h"
 
 AUTO(struct store_listing, store_listing_release);

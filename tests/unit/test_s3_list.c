@@ -1,5 +1,5 @@
 /* Pages of ListObjectsV2. */
-#include "storage/s3_list.h"
+#include "storage/backend/bucket_listing.h"
 
 #include "base/cleanup.h"
 

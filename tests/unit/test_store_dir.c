@@ -1,7 +1,7 @@
 /* The file:// backend: whole or not at all, one winner, nothing left behind. */
 #include "storage_fixture.h"
 
-#include "storage/store.h"
+#include "storage/backend/object_store.h"
 
 #include "base/workers.h"
 

@@ -2,7 +2,7 @@
  * The s3:// backend. Against a small server of our own that can be told to misbehave; and, where REPRIEVE_TEST_S3 names a bucket
  * ("s3://bucket", with the usual AWS_* beside it), the same and more against that real store.
  */
-#include "storage/store.h"
+#include "storage/backend/object_store.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

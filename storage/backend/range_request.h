@@ -1,6 +1,6 @@
 /* PURE. Reading a part of an object over HTTP: what is asked for, and whether the answer is that. */
-#ifndef RANGED_H
-#define RANGED_H
+#ifndef RANGE_REQUEST_H
+#define RANGE_REQUEST_H
 
 #include "base/err.h"
 #include "base/http.h"

@@ -1,6 +1,6 @@
-#include "ranged.h"
+#include "range_request.h"
 
-#include "store.h"
+#include "object_store.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "s3_list.h"
+#include "bucket_listing.h"
 
 #include "base/cleanup.h"
 #include "base/datetime.h"

@@ -1,8 +1,8 @@
 /* PURE. One page of ListObjectsV2. */
-#ifndef S3_LIST_H
-#define S3_LIST_H
+#ifndef BUCKET_LISTING_H
+#define BUCKET_LISTING_H
 
-#include "store.h"
+#include "object_store.h"
 
 /*
  * Adds the page's keys, without `prefix` in front, to `listing`; what ends in '/' only where S3 folded it (a "folder" that somebody

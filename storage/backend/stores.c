@@ -1,5 +1,5 @@
 /* The table of schemes, and what all backends share. */
-#include "store.h"
+#include "object_store.h"
 
 #include "storage/http/retrying_client.h"
 

@@ -1,13 +1,13 @@
 /*
  * PRIVATE: what a backend does. Objects are immutable byte strings under keys of [A-Za-z0-9._/-], never starting or ending with '/'.
- * All calls block, honour `cancel` and may be made from many threads at once. store_dir.c is file:// and the model for the others.
+ * All calls block, honour `cancel` and may be made from many threads at once. file_store.c is file:// and the model for the others.
  *
  * Error kinds are part of the contract: ERR_EXISTS only from STORE_IF_ABSENT; ERR_NOT_FOUND only when the other side said clearly
  * that the object is not there; ERR_DENIED and ERR_NO_SPACE mean that nothing was written. After any other error a put may or may
  * not have happened: record_store.c reads back.
  */
-#ifndef STORE_H
-#define STORE_H
+#ifndef OBJECT_STORE_H
+#define OBJECT_STORE_H
 
 #include "base/cancel.h"
 #include "base/err.h"
