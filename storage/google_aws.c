@@ -1,9 +1,9 @@
 #include "google_aws.h"
 
-#include "aws_source.h"
+#include "storage/aws/aws_source.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "sigv4.h"
+#include "storage/aws/sigv4.h"
 #include "storage/http/uri.h"
 
 #include <jansson.h>

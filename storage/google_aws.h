@@ -5,7 +5,7 @@
 #ifndef GOOGLE_AWS_H
 #define GOOGLE_AWS_H
 
-#include "aws_credentials.h"
+#include "storage/aws/aws_credentials.h"
 #include "base/cancel.h"
 #include "base/err.h"
 

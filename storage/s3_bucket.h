@@ -6,10 +6,10 @@
 #ifndef S3_BUCKET_H
 #define S3_BUCKET_H
 
-#include "aws_credentials.h"
-#include "aws_settings.h"
+#include "storage/aws/aws_credentials.h"
+#include "storage/aws/aws_settings.h"
 #include "storage/http/retrying_client.h"
-#include "s3_address.h"
+#include "storage/aws/s3_address.h"
 #include "s3_reply.h"
 
 #include <pthread.h>

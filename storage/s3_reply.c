@@ -1,7 +1,7 @@
 #include "s3_reply.h"
 
 #include "base/text.h"
-#include "s3_address.h"
+#include "storage/aws/s3_address.h"
 #include "storage/http/xml.h"
 
 #include <stdio.h>

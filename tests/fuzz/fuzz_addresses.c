@@ -5,11 +5,11 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/aws_answer.h"
-#include "storage/aws_settings.h"
+#include "storage/aws/aws_reply_credentials.h"
+#include "storage/aws/aws_settings.h"
 #include "storage/azure_account.h"
 #include "storage/gcs_address.h"
-#include "storage/s3_address.h"
+#include "storage/aws/s3_address.h"
 #include "storage/http/uri.h"
 
 #include <arpa/inet.h>

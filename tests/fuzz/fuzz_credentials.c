@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/aws_answer.h"
-#include "storage/aws_profile.h"
+#include "storage/aws/aws_reply_credentials.h"
+#include "storage/aws/aws_ini.h"
 #include "storage/azure_account.h"
 #include "storage/google_account.h"
 #include "storage/google_aws.h"

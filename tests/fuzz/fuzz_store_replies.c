@@ -2,12 +2,12 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/aws_answer.h"
+#include "storage/aws/aws_reply_credentials.h"
 #include "storage/blob_listing.h"
 #include "storage/blob_reply.h"
 #include "storage/http/error_body.h"
 #include "storage/gcs_reply.h"
-#include "storage/s3_address.h"
+#include "storage/aws/s3_address.h"
 #include "storage/backend/bucket_listing.h"
 #include "storage/s3_reply.h"
 

@@ -1,5 +1,5 @@
 /* The chain of credentials against a server that plays the container's endpoint, the instance's metadata and STS. */
-#include "storage/aws_credentials.h"
+#include "storage/aws/aws_credentials.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

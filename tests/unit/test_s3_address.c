@@ -1,5 +1,5 @@
 /* Where a bucket is. */
-#include "storage/s3_address.h"
+#include "storage/aws/s3_address.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* The signer against the official test suite (tests/vectors/sigv4): canonical request, string to sign, signature, header. */
-#include "storage/sigv4.h"
+#include "storage/aws/sigv4.h"
 
 #include "base/cleanup.h"
 #include "base/digest.h"

@@ -1,6 +1,6 @@
 /* PURE. What sources of credentials answer. No error holds any of it but names of members and a service's own error message. */
-#ifndef AWS_ANSWER_H
-#define AWS_ANSWER_H
+#ifndef AWS_REPLY_CREDENTIALS_H
+#define AWS_REPLY_CREDENTIALS_H
 
 #include "aws_credentials.h"
 #include "storage/http/retrying_client.h"

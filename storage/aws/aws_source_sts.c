@@ -1,7 +1,7 @@
 /* Roles, from the Security Token Service: for other credentials, or for the token of a cluster or another identity provider. */
 #include "aws_source.h"
 
-#include "aws_answer.h"
+#include "aws_reply_credentials.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"

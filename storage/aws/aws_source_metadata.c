@@ -1,7 +1,7 @@
 /* Credentials that the platform has ready: the container's endpoint (ECS, EKS Pod Identity), the instance's metadata (IMDSv2). */
 #include "aws_source.h"
 
-#include "aws_answer.h"
+#include "aws_reply_credentials.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/http.h"

@@ -1,6 +1,6 @@
 /* PURE. The shared files of AWS, "config" and "credentials": sections, names and values. */
-#ifndef AWS_PROFILE_H
-#define AWS_PROFILE_H
+#ifndef AWS_INI_H
+#define AWS_INI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "aws_profile.h"
+#include "aws_ini.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* credential_process: a command that prints credentials. With it, single sign-on and any vault can be a source. */
 #include "aws_source.h"
 
-#include "aws_answer.h"
+#include "aws_reply_credentials.h"
 #include "base/cleanup.h"
 #include "base/program.h"
 

@@ -1,4 +1,4 @@
-#include "aws_answer.h"
+#include "aws_reply_credentials.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

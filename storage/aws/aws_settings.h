@@ -16,7 +16,7 @@
 #ifndef AWS_SETTINGS_H
 #define AWS_SETTINGS_H
 
-#include "aws_profile.h"
+#include "aws_ini.h"
 #include "base/err.h"
 #include "s3_address.h"
 
