@@ -26,7 +26,7 @@
  *	crew.[ch]           threads at low priority until there is hurry; uploader.[ch] packs on their way
  *	survey.[ch]         all that a job consists of, at once; retention.[ch] PURE: what is kept, and why
  *	pins.c forget.c sweep.[ch] import.c
- *	store_s3.c          s3_bucket.[ch] a signed call; s3_address, s3_list, s3_reply, sigv4: PURE; aws_*.[ch] the credentials chain
+ *	s3_store.c          s3_bucket.[ch] a signed call; s3_address, s3_list, s3_reply, sigv4: PURE; aws_*.[ch] the credentials chain
  *	store_gcs.c         gcs_address, gcs_reply: PURE; google_*.[ch] and jwt.[ch] the credentials
  *	store_azure.c       azure_container.[ch] an authorized call; azure_account, azure_sign, blob_reply: PURE; azure_credentials.[ch] the tokens
  *	remote.[ch]         what the HTTP stores share: connections, the try loop; bearer.[ch] and token_endpoint.[ch] tokens

@@ -9,7 +9,7 @@
 #include "storage/gcs_reply.h"
 #include "storage/aws/s3_address.h"
 #include "storage/backend/bucket_listing.h"
-#include "storage/s3_reply.h"
+#include "storage/s3/s3_reply.h"
 
 AUTO(struct store_listing, store_listing_release);
 
