@@ -8,7 +8,7 @@
 #include "storage/aws/aws_reply_credentials.h"
 #include "storage/aws/aws_settings.h"
 #include "storage/azure_account.h"
-#include "storage/gcs_address.h"
+#include "storage/gcs/gcs_address.h"
 #include "storage/aws/s3_address.h"
 #include "storage/http/uri.h"
 

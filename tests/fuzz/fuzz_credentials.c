@@ -6,9 +6,9 @@
 #include "storage/aws/aws_reply_credentials.h"
 #include "storage/aws/aws_ini.h"
 #include "storage/azure_account.h"
-#include "storage/google_account.h"
-#include "storage/google_aws.h"
-#include "storage/google_subject.h"
+#include "storage/gcs/google_account.h"
+#include "storage/gcs/google_source_aws.h"
+#include "storage/gcs/google_subject_token.h"
 #include "storage/http/token_endpoint.h"
 #include "storage/http/uri.h"
 

@@ -6,7 +6,7 @@
 #include "storage/blob_listing.h"
 #include "storage/blob_reply.h"
 #include "storage/http/error_body.h"
-#include "storage/gcs_reply.h"
+#include "storage/gcs/gcs_reply.h"
 #include "storage/aws/s3_address.h"
 #include "storage/backend/bucket_listing.h"
 #include "storage/s3/s3_reply.h"

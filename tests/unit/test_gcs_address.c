@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "storage/gcs_address.h"
+#include "storage/gcs/gcs_address.h"
 
 AUTO(struct gcs_address, gcs_address_release);
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "storage/gcs_reply.h"
+#include "storage/gcs/gcs_reply.h"
 
 #define HOUR (3600 * 1000LL)
 

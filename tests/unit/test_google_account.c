@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "storage/google_account.h"
+#include "storage/gcs/google_account.h"
 
 #include <stdlib.h>
 #include <string.h>

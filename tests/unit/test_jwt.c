@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/jwt.h"
+#include "storage/gcs/jwt.h"
 
 #include <stdlib.h>
 #include <string.h>

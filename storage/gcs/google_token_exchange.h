@@ -1,6 +1,6 @@
 /* One request for a token for each kind of Google account. All block; errors as token_endpoint.h says, without secrets. */
-#ifndef GOOGLE_TOKENS_H
-#define GOOGLE_TOKENS_H
+#ifndef GOOGLE_TOKEN_EXCHANGE_H
+#define GOOGLE_TOKEN_EXCHANGE_H
 
 #include "base/cancel.h"
 #include "base/err.h"

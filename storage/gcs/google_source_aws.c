@@ -1,4 +1,4 @@
-#include "google_aws.h"
+#include "google_source_aws.h"
 
 #include "storage/aws/aws_source.h"
 #include "base/cleanup.h"

@@ -1,10 +1,10 @@
-#include "google_tokens.h"
+#include "google_token_exchange.h"
 
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "google_subject.h"
+#include "google_subject_token.h"
 #include "jwt.h"
 #include "base/datetime.h"
 #include "storage/http/token_endpoint.h"

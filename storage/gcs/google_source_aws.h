@@ -2,8 +2,8 @@
  * AWS as the other issuer of a Google external account: the subject token is a request to AWS that says who signed it, ready to be sent.
  * Google's token service sends it, and so learns who we are (google.auth.aws; "Configure Workload Identity Federation with AWS").
  */
-#ifndef GOOGLE_AWS_H
-#define GOOGLE_AWS_H
+#ifndef GOOGLE_SOURCE_AWS_H
+#define GOOGLE_SOURCE_AWS_H
 
 #include "storage/aws/aws_credentials.h"
 #include "base/cancel.h"

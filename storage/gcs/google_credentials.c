@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "storage/http/bearer_token.h"
-#include "google_tokens.h"
+#include "google_token_exchange.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

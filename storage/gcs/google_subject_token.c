@@ -1,11 +1,11 @@
-#include "google_subject.h"
+#include "google_subject_token.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/program.h"
 #include "storage/http/bearer_token.h"
-#include "google_aws.h"
+#include "google_source_aws.h"
 #include "storage/http/token_endpoint.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * The token of another issuer that an external account has Google's token service exchange: from a file, a URL, a program, or AWS.
  * Program: "Executable-sourced credentials" in AIP-4117.
  */
-#ifndef GOOGLE_SUBJECT_H
-#define GOOGLE_SUBJECT_H
+#ifndef GOOGLE_SUBJECT_TOKEN_H
+#define GOOGLE_SUBJECT_TOKEN_H
 
 #include "base/cancel.h"
 #include "base/err.h"
