@@ -28,7 +28,7 @@
  *	pins.c forget.c sweep.[ch] import.c
  *	s3_store.c          s3_bucket.[ch] a signed call; s3_address, s3_list, s3_reply, sigv4: PURE; aws_*.[ch] the credentials chain
  *	gcs_store.c         gcs_address, gcs_reply: PURE; google_*.[ch] and jwt.[ch] the credentials
- *	store_azure.c       azure_container.[ch] an authorized call; azure_account, azure_sign, blob_reply: PURE; azure_credentials.[ch] the tokens
+ *	azure_store.c       azure_container.[ch] an authorized call; azure_account, azure_sign, blob_reply: PURE; azure_credentials.[ch] the tokens
  *	remote.[ch]         what the HTTP stores share: connections, the try loop; bearer.[ch] and token_endpoint.[ch] tokens
  *	blob_listing, pages, ranged, retry, uri, error_body, crc32c, timestamp: PURE, of the HTTP stores too; xml.[ch] expat
  *

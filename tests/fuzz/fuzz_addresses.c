@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "storage/aws/aws_reply_credentials.h"
 #include "storage/aws/aws_settings.h"
-#include "storage/azure_account.h"
+#include "storage/azure/azure_account.h"
 #include "storage/gcs/gcs_address.h"
 #include "storage/aws/s3_address.h"
 #include "storage/http/uri.h"

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "storage/aws/aws_reply_credentials.h"
 #include "storage/aws/aws_ini.h"
-#include "storage/azure_account.h"
+#include "storage/azure/azure_account.h"
 #include "storage/gcs/google_account.h"
 #include "storage/gcs/google_source_aws.h"
 #include "storage/gcs/google_subject_token.h"

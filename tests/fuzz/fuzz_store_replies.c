@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "storage/aws/aws_reply_credentials.h"
-#include "storage/blob_listing.h"
-#include "storage/blob_reply.h"
+#include "storage/azure/azure_listing.h"
+#include "storage/azure/azure_reply_error.h"
 #include "storage/http/error_body.h"
 #include "storage/gcs/gcs_reply.h"
 #include "storage/aws/s3_address.h"

@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
-#include "storage/azure_sign.h"
+#include "storage/azure/azure_shared_key.h"
 
 static const char *const container_headers[] = {"x-ms-version: 2015-02-21",
 	"X-MS-Date: Fri, 26 Jun 2015 23:39:12 GMT", "Accept: */*", NULL};

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "storage/blob_reply.h"
+#include "storage/azure/azure_reply_error.h"
 
 #define DAY (24 * 3600 * 1000LL)
 

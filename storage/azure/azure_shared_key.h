@@ -2,8 +2,8 @@
  * PURE. Azure's SharedKey: the text that is signed, and the header. The layout is Microsoft's "Authorize with Shared Key"; all
  * parts are taken as they go out on the wire, so that both sides see the same.
  */
-#ifndef AZURE_SIGN_H
-#define AZURE_SIGN_H
+#ifndef AZURE_SHARED_KEY_H
+#define AZURE_SHARED_KEY_H
 
 #include "base/text.h"
 

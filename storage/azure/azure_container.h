@@ -33,7 +33,7 @@ struct azure_call {
 int azure_container_init(struct azure_container *container, const char *url, struct err *err);
 void azure_container_release(struct azure_container *container); /* when no call is under way */
 
-/* Thread-safe. The kinds of errors are those of blob_reply.h; the sentence begins with the account and the path in it. */
+/* Thread-safe. The kinds of errors are those of azure_reply_error.h; the sentence begins with the account and the path in it. */
 int azure_container_perform(struct azure_container *container, const struct azure_call *call,
 	struct http_response *response, struct cancel *cancel, struct err *err);
 

@@ -1,6 +1,6 @@
 /* PURE. One page of Azure's List Blobs. */
-#ifndef BLOB_LISTING_H
-#define BLOB_LISTING_H
+#ifndef AZURE_LISTING_H
+#define AZURE_LISTING_H
 
 #include "storage/backend/object_store.h"
 

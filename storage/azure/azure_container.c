@@ -1,8 +1,8 @@
 #include "azure_container.h"
 
-#include "azure_sign.h"
+#include "azure_shared_key.h"
 #include "base/cleanup.h"
-#include "blob_reply.h"
+#include "azure_reply_error.h"
 #include "storage/http/error_body.h"
 #include "base/datetime.h"
 #include "storage/http/uri.h"

@@ -1,4 +1,4 @@
-#include "blob_reply.h"
+#include "azure_reply_error.h"
 
 #include <stdlib.h>
 #include <string.h>

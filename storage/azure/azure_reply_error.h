@@ -1,6 +1,6 @@
 /* PURE. What an answer of Azure Blob Storage means. */
-#ifndef BLOB_REPLY_H
-#define BLOB_REPLY_H
+#ifndef AZURE_REPLY_ERROR_H
+#define AZURE_REPLY_ERROR_H
 
 #include "base/err.h"
 #include "storage/http/retrying_client.h"

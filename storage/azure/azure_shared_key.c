@@ -1,4 +1,4 @@
-#include "azure_sign.h"
+#include "azure_shared_key.h"
 
 #include "base/base64.h"
 #include "base/cleanup.h"

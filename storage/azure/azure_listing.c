@@ -1,4 +1,4 @@
-#include "blob_listing.h"
+#include "azure_listing.h"
 
 #include "base/cleanup.h"
 #include "base/datetime.h"

@@ -6,7 +6,7 @@
 
 #include "azure_container.h"
 #include "base/cleanup.h"
-#include "blob_listing.h"
+#include "azure_listing.h"
 #include "storage/http/page_cycle.h"
 #include "storage/backend/range_request.h"
 #include "storage/http/uri.h"
