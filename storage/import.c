@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "entry_path.h"
+#include "storage/format/safe_path.h"
 #include "storage/backend/object_store.h"
 
 #include <archive.h>

@@ -8,7 +8,7 @@
 #ifndef INDEX_H
 #define INDEX_H
 
-#include "manifest.h"
+#include "storage/format/manifest.h"
 #include "storage/backend/object_store.h"
 
 #include <pthread.h>

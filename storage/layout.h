@@ -5,7 +5,7 @@
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
-#include "manifest.h"
+#include "storage/format/manifest.h"
 #include "storage.h"
 
 struct layout {

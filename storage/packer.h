@@ -2,7 +2,7 @@
 #ifndef PACKER_H
 #define PACKER_H
 
-#include "pack.h"
+#include "storage/format/pack.h"
 #include "uploader.h"
 
 #include <stdatomic.h>

@@ -17,9 +17,9 @@
 #include "hedge.h"
 #include "index.h"
 #include "lineage.h"
-#include "manifest.h"
+#include "storage/format/manifest.h"
 #include "rate.h"
-#include "record.h"
+#include "storage/format/record.h"
 #include "storage/backend/object_store.h"
 #include "transfer.h"
 

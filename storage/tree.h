@@ -7,7 +7,7 @@
 
 #include "base/cancel.h"
 #include "index.h"
-#include "manifest.h"
+#include "storage/format/manifest.h"
 
 #include <stdbool.h>
 

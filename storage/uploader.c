@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "crew.h"
-#include "pack.h"
+#include "storage/format/pack.h"
 #include "upload.h"
 
 #include <stdlib.h>

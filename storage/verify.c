@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "pack.h"
+#include "storage/format/pack.h"
 #include "record_store.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/entry_path.h"
+#include "storage/format/safe_path.h"
 
 /* Goes from directory `at` (of "a/b", or "") along `target`; false where that leads above the beginning. Changes `at`. */
 static bool walk(struct bytes *at, const char *target)

@@ -3,11 +3,11 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/manifest.h"
+#include "storage/format/manifest.h"
 
 AUTO(struct manifest, manifest_release);
 
-/* Told without entry_path.c: no way up, no way to the root. */
+/* Told without safe_path.c: no way up, no way to the root. */
 static bool stays_inside(const char *path)
 {
 	auto_free char *framed = text_format("/%s/", path);

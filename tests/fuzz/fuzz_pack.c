@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/pack.h"
+#include "storage/format/pack.h"
 
 #define COUNT_SIZE 4
 

@@ -1,5 +1,5 @@
 /* Cutting, compressing where it gains, and back; a flipped bit is seen in every codec. */
-#include "storage/chunk.h"
+#include "storage/format/chunk.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

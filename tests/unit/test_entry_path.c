@@ -1,5 +1,5 @@
 /* Names and link targets: what may be in a snapshot, and what would lead out of it. */
-#include "storage/entry_path.h"
+#include "storage/format/safe_path.h"
 
 #include "base/cleanup.h"
 

@@ -1,7 +1,7 @@
 /* The exported archive is what GNU tar and lz4 read: nobody is locked in. */
 #include "storage_fixture.h"
 
-#include "storage/chunk.h"
+#include "storage/format/chunk.h"
 
 static int export_to(struct fixture *f, struct snapshot_id id, const char *path)
 {

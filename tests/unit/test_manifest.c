@@ -1,5 +1,5 @@
 /* A manifest round-trips, and everything that could lead astray is refused with a word about what and where. */
-#include "storage/manifest.h"
+#include "storage/format/manifest.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

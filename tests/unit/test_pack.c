@@ -1,5 +1,5 @@
 /* A pack describes itself: its index gives back what was put in, and no damage to it goes unseen. */
-#include "storage/pack.h"
+#include "storage/format/pack.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

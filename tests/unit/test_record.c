@@ -1,5 +1,5 @@
 /* The envelope: round trip, and every single damage seen. */
-#include "storage/record.h"
+#include "storage/format/record.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,9 +1,9 @@
 /* Restoring: what is refused, what is taken from the seed, what is left out; damage is named and never handed out. */
 #include "storage_fixture.h"
 
-#include "storage/chunk.h"
-#include "storage/manifest.h"
-#include "storage/record.h"
+#include "storage/format/chunk.h"
+#include "storage/format/manifest.h"
+#include "storage/format/record.h"
 
 #include "base/json.h"
 

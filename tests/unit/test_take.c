@@ -1,7 +1,7 @@
 /* Taking: every kind of file comes back as it was; what changes meanwhile is read again or given up, never mixed. */
 #include "storage_fixture.h"
 
-#include "storage/chunk.h"
+#include "storage/format/chunk.h"
 
 #include <dirent.h>
 #include <pthread.h>

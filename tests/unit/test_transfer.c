@@ -1,5 +1,5 @@
 /* The pure parts of moving content: the plan, the reserve, the limit, the spans. */
-#include "storage/pack.h"
+#include "storage/format/pack.h"
 #include "storage/rate.h"
 #include "storage/span.h"
 #include "storage/transfer.h"

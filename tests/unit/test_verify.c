@@ -1,7 +1,7 @@
 /* Verifying finds each kind of damage, names it and the snapshots that suffer from it, and finds nothing where nothing is. */
 #include "storage_fixture.h"
 
-#include "storage/chunk.h"
+#include "storage/format/chunk.h"
 
 #define NO_ID ((struct snapshot_id){0})
 

@@ -1,6 +1,6 @@
 /* PURE. Which names and link targets may be in a snapshot: those that cannot lead out of the directory. Bytes, not characters. */
-#ifndef ENTRY_PATH_H
-#define ENTRY_PATH_H
+#ifndef SAFE_PATH_H
+#define SAFE_PATH_H
 
 #include <stdbool.h>
 

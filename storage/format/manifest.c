@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "entry_path.h"
+#include "safe_path.h"
 #include "manifest_entry.h"
 
 #include <limits.h>

@@ -3,7 +3,7 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "entry_path.h"
+#include "safe_path.h"
 
 #include <stdlib.h>
 #include <string.h>

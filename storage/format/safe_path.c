@@ -1,4 +1,4 @@
-#include "entry_path.h"
+#include "safe_path.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
