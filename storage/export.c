@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "fetch.h"
+#include "storage/transfer/chunk_fetch.h"
 
 #include <archive.h>
 #include <archive_entry.h>

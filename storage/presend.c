@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "reader.h"
+#include "storage/transfer/file_reader.h"
 #include "warm.h"
 
 #include <stdlib.h>

@@ -13,15 +13,15 @@
 #ifndef RECORD_STORE_H
 #define RECORD_STORE_H
 
-#include "growth.h"
-#include "hedge.h"
-#include "index.h"
+#include "storage/transfer/append_progress.h"
+#include "storage/transfer/hedge.h"
+#include "storage/transfer/chunk_index.h"
 #include "lineage.h"
 #include "storage/format/manifest.h"
-#include "rate.h"
+#include "storage/transfer/rate_limit.h"
 #include "storage/format/record.h"
 #include "storage/backend/object_store.h"
-#include "transfer.h"
+#include "storage/transfer/transfer_plan.h"
 
 #include <stdatomic.h>
 

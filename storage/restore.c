@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/workers.h"
-#include "fetch.h"
-#include "layout.h"
+#include "storage/transfer/chunk_fetch.h"
+#include "storage/transfer/restore_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/workers.h"
 #include "record_store.h"
-#include "uploader.h"
+#include "storage/transfer/pack_uploader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

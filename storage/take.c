@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "reader.h"
+#include "storage/transfer/file_reader.h"
 #include "warm.h"
 
 #include <stdlib.h>

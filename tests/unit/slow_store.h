@@ -8,7 +8,7 @@
 #include "storage_fixture.h"
 
 #include "storage/record_store.h"
-#include "storage/transfer.h"
+#include "storage/transfer/transfer_plan.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* A second look before something is called damaged: chunks and records whose bits flip on the way, once or for ever. */
 #include "storage_fixture.h"
 
-#include "storage/fetch.h"
+#include "storage/transfer/chunk_fetch.h"
 #include "storage/record_store.h"
 
 /* In front of the fixture's: the first `flips` gets of what has `part` in its key have a bit wrong. */

@@ -1,5 +1,5 @@
 /* How far a growing file has been sent. */
-#include "storage/growth.h"
+#include "storage/transfer/append_progress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

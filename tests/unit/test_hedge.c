@@ -1,5 +1,5 @@
 /* What is late compared with the others. */
-#include "storage/hedge.h"
+#include "storage/transfer/hedge.h"
 
 #include "base/clock.h"
 

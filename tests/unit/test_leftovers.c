@@ -2,7 +2,7 @@
 #include "slow_store.h"
 
 #include "storage/leftovers.h"
-#include "storage/uploader.h"
+#include "storage/transfer/pack_uploader.h"
 
 #include "base/clock.h"
 

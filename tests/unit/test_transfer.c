@@ -1,8 +1,8 @@
 /* The pure parts of moving content: the plan, the reserve, the limit, the spans. */
 #include "storage/format/pack.h"
-#include "storage/rate.h"
-#include "storage/span.h"
-#include "storage/transfer.h"
+#include "storage/transfer/rate_limit.h"
+#include "storage/transfer/range_coalesce.h"
+#include "storage/transfer/transfer_plan.h"
 
 #include "base/clock.h"
 

@@ -2,7 +2,7 @@
 #include "slow_store.h"
 
 #include "base/clock.h"
-#include "storage/uploader.h"
+#include "storage/transfer/pack_uploader.h"
 
 #include <sys/resource.h>
 

@@ -2,12 +2,12 @@
  * PRIVATE: reads the files of a frozen tree on all threads and packs them. A file of which only the ctime moved meanwhile is read
  * again; one that was written to ends a take, and is left alone by a presend.
  */
-#ifndef READER_H
-#define READER_H
+#ifndef FILE_READER_H
+#define FILE_READER_H
 
-#include "growth.h"
+#include "append_progress.h"
 #include "packer.h"
-#include "tree.h"
+#include "file_tree.h"
 
 struct reader_request {
 	struct tree *tree;

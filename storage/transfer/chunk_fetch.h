@@ -1,9 +1,9 @@
 /* PRIVATE: reads chunks back from their packs and proves that they are the right ones. One per thread: the buffers are reused. */
-#ifndef FETCH_H
-#define FETCH_H
+#ifndef CHUNK_FETCH_H
+#define CHUNK_FETCH_H
 
-#include "record_store.h"
-#include "span.h"
+#include "storage/record_store.h"
+#include "range_coalesce.h"
 
 struct fetch {
 	struct storage *storage;

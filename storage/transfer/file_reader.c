@@ -1,7 +1,7 @@
-#include "reader.h"
+#include "file_reader.h"
 
 #include "base/cleanup.h"
-#include "crew.h"
+#include "priority_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "rate.h"
+#include "rate_limit.h"
 
 #define KEPT_MS 1000
 

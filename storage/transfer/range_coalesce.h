@@ -1,6 +1,6 @@
 /* PURE. Which chunks of one pack are fetched by one request. */
-#ifndef SPAN_H
-#define SPAN_H
+#ifndef RANGE_COALESCE_H
+#define RANGE_COALESCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,11 +2,11 @@
  * PRIVATE: a directory as a list of entries, and metadata onto files. The walk is libarchive's: symbolic links are not followed,
  * the process never changes its directory.
  */
-#ifndef TREE_H
-#define TREE_H
+#ifndef FILE_TREE_H
+#define FILE_TREE_H
 
 #include "base/cancel.h"
-#include "index.h"
+#include "chunk_index.h"
 #include "storage/format/manifest.h"
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
-#include "tree.h"
+#include "file_tree.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "tree_walk.h"
+#include "file_tree_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
-#include "layout.h"
+#include "restore_tree.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "tree.h"
+#include "file_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "span.h"
+#include "range_coalesce.h"
 
 static uint64_t end_of(const struct extent *extent)
 {

@@ -1,4 +1,4 @@
-#include "growth.h"
+#include "append_progress.h"
 
 /* Its place, or GROWTH_FILES. */
 static size_t find(const struct growth *growth, const struct file_stamp *stamp)

@@ -3,8 +3,8 @@
  * priority. Only root may take a low priority back, so when there is hurry those threads leave at the next opportunity, and
  * others at the normal priority take their places.
  */
-#ifndef CREW_H
-#define CREW_H
+#ifndef PRIORITY_POOL_H
+#define PRIORITY_POOL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

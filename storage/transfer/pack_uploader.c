@@ -1,11 +1,11 @@
-#include "uploader.h"
+#include "pack_uploader.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "crew.h"
+#include "priority_pool.h"
 #include "storage/format/pack.h"
-#include "upload.h"
+#include "upload_queue.h"
 
 #include <stdlib.h>
 

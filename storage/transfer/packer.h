@@ -3,7 +3,7 @@
 #define PACKER_H
 
 #include "storage/format/pack.h"
-#include "uploader.h"
+#include "pack_uploader.h"
 
 #include <stdatomic.h>
 

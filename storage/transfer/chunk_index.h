@@ -5,8 +5,8 @@
  *
  * Nothing older stays in it: what only a forgotten snapshot named may be swept at any time.
  */
-#ifndef INDEX_H
-#define INDEX_H
+#ifndef CHUNK_INDEX_H
+#define CHUNK_INDEX_H
 
 #include "storage/format/manifest.h"
 #include "storage/backend/object_store.h"

@@ -1,6 +1,6 @@
 /* PURE. How much a transfer does at once, from what the machine has and the user allows; and the time that belongs to the commit. */
-#ifndef TRANSFER_H
-#define TRANSFER_H
+#ifndef TRANSFER_PLAN_H
+#define TRANSFER_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

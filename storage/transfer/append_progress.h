@@ -1,9 +1,9 @@
 /* PURE. How far files that are still being written have been sent ahead. It is only a hint: the take reads all of a file again, and what
  * it finds sent counts. */
-#ifndef GROWTH_H
-#define GROWTH_H
+#ifndef APPEND_PROGRESS_H
+#define APPEND_PROGRESS_H
 
-#include "index.h"
+#include "chunk_index.h"
 
 /* So much at a time: a pack that is nearly full. */
 #define GROWTH_STEP ((size_t)8) /* chunks */

@@ -2,11 +2,11 @@
  * PRIVATE: the directory that is restored into. Directories and empty files come first, links, modes and times last: as long as
  * content is written there is no symbolic link in it that could lead elsewhere.
  */
-#ifndef LAYOUT_H
-#define LAYOUT_H
+#ifndef RESTORE_TREE_H
+#define RESTORE_TREE_H
 
 #include "storage/format/manifest.h"
-#include "storage.h"
+#include "storage/storage.h"
 
 struct layout {
 	const struct manifest *manifest;

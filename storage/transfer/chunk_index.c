@@ -1,4 +1,4 @@
-#include "index.h"
+#include "chunk_index.h"
 
 #include "base/cleanup.h"
 

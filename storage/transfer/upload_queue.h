@@ -1,7 +1,7 @@
-/* PRIVATE to uploader.c: the buffers of packs, which of them wait to be sent and which are being sent. No locks: the uploader's mutex is
+/* PRIVATE to pack_uploader.c: the buffers of packs, which of them wait to be sent and which are being sent. No locks: the uploader's mutex is
  * held around every call. */
-#ifndef UPLOAD_H
-#define UPLOAD_H
+#ifndef UPLOAD_QUEUE_H
+#define UPLOAD_QUEUE_H
 
 #include "base/cancel.h"
 #include "base/err.h"

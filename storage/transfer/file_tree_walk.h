@@ -1,8 +1,8 @@
 /* PRIVATE: the walk itself; beside export.c the one door to libarchive. */
-#ifndef TREE_WALK_H
-#define TREE_WALK_H
+#ifndef FILE_TREE_WALK_H
+#define FILE_TREE_WALK_H
 
-#include "tree.h"
+#include "file_tree.h"
 
 /* Fills tree->items with paths, types and link targets, sorted; tree->root is set. */
 int tree_walk(struct tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,

@@ -1,4 +1,4 @@
-#include "fetch.h"
+#include "chunk_fetch.h"
 
 #include "base/cleanup.h"
 

@@ -1,4 +1,4 @@
-#include "crew.h"
+#include "priority_pool.h"
 
 #include "base/text.h"
 #include "base/workers.h"

@@ -1,4 +1,4 @@
-#include "transfer.h"
+#include "transfer_plan.h"
 
 #include "base/clock.h"
 #include "storage/format/pack.h"

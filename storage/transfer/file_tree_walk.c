@@ -1,4 +1,4 @@
-#include "tree_walk.h"
+#include "file_tree_walk.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,4 +1,4 @@
-#include "upload.h"
+#include "upload_queue.h"
 
 #include "base/text.h"
 

@@ -1,7 +1,7 @@
 /* PURE. A bandwidth limit: a bucket of tokens that may go into debt, because a pack is sent whole. What it owes is waited for by the
  * next one. */
-#ifndef RATE_H
-#define RATE_H
+#ifndef RATE_LIMIT_H
+#define RATE_LIMIT_H
 
 #include <stdint.h>
 

@@ -5,10 +5,10 @@
  * It outlives a presend: what is on its way then goes on, and the take that follows waits for it. Once an upload has finally failed
  * everything it holds is given up, and every call says why.
  */
-#ifndef UPLOADER_H
-#define UPLOADER_H
+#ifndef PACK_UPLOADER_H
+#define PACK_UPLOADER_H
 
-#include "record_store.h"
+#include "storage/record_store.h"
 
 struct uploader;
 
