@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "record_store.h"
+#include "storage/snapshots/job_records.h"
 #include "storage/transfer/pack_uploader.h"
 
 #include <stdio.h>

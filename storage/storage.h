@@ -7,25 +7,25 @@
  *	object_store.h             PRIVATE: what a backend does: put, get, list, remove. file_store.c is file://; stores.c the table of schemes
  *	record.[ch]         PURE: the envelope of every small object: header with digest, JSON body
  *	record_store.[ch]   keys; records and manifests to and from the store; what a job consists of
- *	draining.c          what an attempt that is being preempted says to the next one
- *	notes.c             what is kept of an attempt for people
- *	roll.c              processes that end together, one of which waits for the others
+ *	drain_records.c          what an attempt that is being preempted says to the next one
+ *	attempt_notes.c             what is kept of an attempt for people
+ *	task_barrier.c              processes that end together, one of which waits for the others
  *	manifest.[ch]       PURE: encode, decode and check; a manifest that is there is a commit. manifest_entry.[ch]: one entry of it
  *	entry_path.[ch]     PURE: which names and link targets may be in a snapshot
  *	lineage.[ch]        PURE: attempts and snapshots -> the chain of good ones, newest first; late and abandoned ones told apart
- *	attempts.c          claims an attempt: reads the lineage, writes the claim if-absent. history.c: how earlier ones went
+ *	attempts.c          claims an attempt: reads the lineage, writes the claim if-absent. attempt_history.c: how earlier ones went
  *	chunk.[ch]          PURE: cut, compress where it gains, and back
  *	pack.[ch]           PURE: chunks -> one immutable object with an index at its end, and back
  *	index.[ch]          which chunk lies where: nothing is sent twice
  *	tree.[ch]           opens all of a directory and tells whether it changed; applies metadata. tree_walk.[ch]: libarchive's walk
- *	take.c              take and commit; reader.[ch] reads files on all threads, packer.[ch] fills and puts packs
- *	restore.c           get back; fetch.[ch] a chunk from its pack, checked; layout.[ch] the directory that it goes into
- *	verify.c  export.c  listing.c
- *	warm.[ch] leftovers.[ch]  fill the index with what was there before; presend.c sends files before the checkpoint is complete, growth PURE: how far
+ *	snapshot_save.c              take and commit; reader.[ch] reads files on all threads, packer.[ch] fills and puts packs
+ *	snapshot_restore.c           get back; fetch.[ch] a chunk from its pack, checked; layout.[ch] the directory that it goes into
+ *	snapshot_verify.c  snapshot_export.c  listing.c
+ *	warm.[ch] leftovers.[ch]  fill the index with what was there before; snapshot_presave.c sends files before the checkpoint is complete, growth PURE: how far
  *	transfer.[ch]       PURE: how much is done at once, in how much memory. hedge, rate, span: PURE: what is late, a limit, one request
  *	crew.[ch]           threads at low priority until there is hurry; uploader.[ch] packs on their way
  *	survey.[ch]         all that a job consists of, at once; retention.[ch] PURE: what is kept, and why
- *	pins.c forget.c sweep.[ch] import.c
+ *	pins.c forget.c sweep.[ch] snapshot_import.c
  *	s3_store.c          s3_bucket.[ch] a signed call; s3_address, s3_list, s3_reply, sigv4: PURE; aws_*.[ch] the credentials chain
  *	gcs_store.c         gcs_address, gcs_reply: PURE; google_*.[ch] and jwt.[ch] the credentials
  *	azure_store.c       azure_container.[ch] an authorized call; azure_account, azure_sign, blob_reply: PURE; azure_credentials.[ch] the tokens

@@ -4,7 +4,7 @@
  *
  * Error kinds are part of the contract: ERR_EXISTS only from STORE_IF_ABSENT; ERR_NOT_FOUND only when the other side said clearly
  * that the object is not there; ERR_DENIED and ERR_NO_SPACE mean that nothing was written. After any other error a put may or may
- * not have happened: record_store.c reads back.
+ * not have happened: job_records.c reads back.
  */
 #ifndef OBJECT_STORE_H
 #define OBJECT_STORE_H

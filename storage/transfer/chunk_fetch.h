@@ -2,7 +2,7 @@
 #ifndef CHUNK_FETCH_H
 #define CHUNK_FETCH_H
 
-#include "storage/record_store.h"
+#include "storage/snapshots/job_records.h"
 #include "range_coalesce.h"
 
 struct fetch {

@@ -1,4 +1,4 @@
-/* PRIVATE: the walk itself; beside export.c the one door to libarchive. */
+/* PRIVATE: the walk itself; beside snapshot_export.c the one door to libarchive. */
 #ifndef FILE_TREE_WALK_H
 #define FILE_TREE_WALK_H
 

@@ -8,7 +8,7 @@
 #ifndef PACK_UPLOADER_H
 #define PACK_UPLOADER_H
 
-#include "storage/record_store.h"
+#include "storage/snapshots/job_records.h"
 
 struct uploader;
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/record_store.h"
+#include "storage/snapshots/job_records.h"
 
 static void read_raw(const uint8_t *data, size_t size)
 {

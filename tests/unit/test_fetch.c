@@ -2,7 +2,7 @@
 #include "storage_fixture.h"
 
 #include "storage/transfer/chunk_fetch.h"
-#include "storage/record_store.h"
+#include "storage/snapshots/job_records.h"
 
 /* In front of the fixture's: the first `flips` gets of what has `part` in its key have a bit wrong. */
 struct noisy {

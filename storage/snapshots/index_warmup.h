@@ -1,8 +1,8 @@
 /* PRIVATE: before anything is sent: what is there already. */
-#ifndef WARM_H
-#define WARM_H
+#ifndef INDEX_WARMUP_H
+#define INDEX_WARMUP_H
 
-#include "record_store.h"
+#include "job_records.h"
 
 /*
  * Makes the index hold what may be relied on: for the first time in this process what `parent` names and what earlier attempts have

@@ -1,8 +1,8 @@
 /* PRIVATE: packs that no manifest names. */
-#ifndef SWEEP_H
-#define SWEEP_H
+#ifndef GARBAGE_COLLECT_H
+#define GARBAGE_COLLECT_H
 
-#include "survey.h"
+#include "inventory.h"
 
 /*
  * Removes packs that no manifest names, that are older than `age_ms` by the store's own clock, and that no take under way can rely on

@@ -2,7 +2,7 @@
  * Brings a snapshot back: every chunk from the local seed or its pack, checked, into preallocated files. As many requests at once as
  * there are threads, each for neighbouring chunks of one pack.
  */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,11 +1,11 @@
 /* Forgets what the policy does not keep: looks, decides, looks again, removes manifests, sweeps. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "retention.h"
-#include "sweep.h"
+#include "garbage_collect.h"
 
 #include <stdlib.h>
 

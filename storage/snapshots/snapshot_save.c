@@ -1,5 +1,5 @@
 /* Takes a snapshot: freeze, read and pack, look whether we still may, commit. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "storage/transfer/file_reader.h"
-#include "warm.h"
+#include "index_warmup.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* Claims an attempt, finds out whether another one has taken over, and leaves the end record. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "record_store.h"
+#include "job_records.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* Sends what is complete for itself of a checkpoint that is still being written. Nothing is committed. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "storage/transfer/file_reader.h"
-#include "warm.h"
+#include "index_warmup.h"
 
 #include <stdlib.h>
 #include <string.h>

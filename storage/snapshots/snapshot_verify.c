@@ -2,12 +2,12 @@
  * Reads everything that snapshots consist of and checks it: every pack once, its index, every chunk in it, and that each manifest
  * means the chunks that are there.
  */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/workers.h"
 #include "storage/format/pack.h"
-#include "record_store.h"
+#include "job_records.h"
 
 #include <errno.h>
 #include <stdlib.h>

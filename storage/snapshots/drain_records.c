@@ -3,14 +3,14 @@
  * throws away what it is just saving. Each word is an object of its own, and the newest counts: a deadline that moves, a notice that is
  * withdrawn.
  */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "record_store.h"
-#include "sweep.h"
+#include "job_records.h"
+#include "garbage_collect.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-#include "warm.h"
+#include "index_warmup.h"
 
 #include "base/cleanup.h"
-#include "leftovers.h"
+#include "orphan_packs.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* PRIVATE: all that a job consists of, read at once: snapshots with their state, pins, and which packs each manifest names. */
-#ifndef SURVEY_H
-#define SURVEY_H
+#ifndef INVENTORY_H
+#define INVENTORY_H
 
-#include "record_store.h"
+#include "job_records.h"
 
 /* What one manifest names, as numbers of packs in a listing. Manifests never change, so this may be used again. */
 struct survey_names {

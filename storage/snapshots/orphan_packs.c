@@ -1,4 +1,4 @@
-#include "leftovers.h"
+#include "orphan_packs.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

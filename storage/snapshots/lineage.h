@@ -12,7 +12,7 @@
 #ifndef LINEAGE_H
 #define LINEAGE_H
 
-#include "storage.h"
+#include "storage/storage.h"
 
 struct lineage_attempt {
 	uint32_t number;

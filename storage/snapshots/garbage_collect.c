@@ -1,4 +1,4 @@
-#include "sweep.h"
+#include "garbage_collect.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

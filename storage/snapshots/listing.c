@@ -1,9 +1,9 @@
 /* What there is: snapshots with their state, a manifest for people, a snapshot's files. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "survey.h"
+#include "inventory.h"
 
 #include <stdlib.h>
 #include <string.h>

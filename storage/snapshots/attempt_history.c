@@ -1,10 +1,10 @@
 /* How the newest attempts of a job went: claims, end records, and how many snapshots each has committed. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "record_store.h"
+#include "job_records.h"
 
 #include <stdlib.h>
 

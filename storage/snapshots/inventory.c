@@ -1,4 +1,4 @@
-#include "survey.h"
+#include "inventory.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,8 +1,8 @@
 /* What is kept of an attempt for people and for reports. Nothing that decides anything reads it. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "record_store.h"
+#include "job_records.h"
 
 #include <stdlib.h>
 

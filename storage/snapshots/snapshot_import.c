@@ -1,5 +1,5 @@
 /* What others have written, into a directory: archives, and plain objects of a store. All of it is hostile input. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

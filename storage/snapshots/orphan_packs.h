@@ -2,10 +2,10 @@
  * PRIVATE: packs that no manifest names because whoever wrote them was killed before the commit. Each describes itself (pack.h), so
  * the next attempt need not send their chunks again. FORMAT.md says why that goes together with sweeping.
  */
-#ifndef LEFTOVERS_H
-#define LEFTOVERS_H
+#ifndef ORPHAN_PACKS_H
+#define ORPHAN_PACKS_H
 
-#include "record_store.h"
+#include "job_records.h"
 
 /* PURE. Keys from a listing of packs that are leftovers: written for a snapshot after `parent`, and not in `index`. Newest first, at
  * most `most`. They point into the listing. */

@@ -5,7 +5,7 @@
 #ifndef RETENTION_H
 #define RETENTION_H
 
-#include "storage.h"
+#include "storage/storage.h"
 
 /* `items` newest first, as storage_list() has them; fills one set of reasons for each. `now_ms` is wall time. */
 void retention_decide(const struct forget_policy *policy, const struct snapshot_info *items,

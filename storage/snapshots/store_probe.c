@@ -1,5 +1,5 @@
 /* Tries a store, one thing after the other, and measures it: for `reprieve doctor`. Facts only; what they mean is decided elsewhere. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* A snapshot as a standard tar.lz4: every chunk is checked before its bytes go out. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -10,8 +10,8 @@
  *	jobs/<job>/notes/<%06u>/<kind>-<%04u>        ledger, log, metrics of an attempt: for people
  *	jobs/<job>/packs/<%06u>/<%06u>-<nonce>-<%04u>.pack
  */
-#ifndef RECORD_STORE_H
-#define RECORD_STORE_H
+#ifndef JOB_RECORDS_H
+#define JOB_RECORDS_H
 
 #include "storage/transfer/append_progress.h"
 #include "storage/transfer/hedge.h"

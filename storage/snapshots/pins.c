@@ -1,11 +1,11 @@
 /* Pins: a record beside the snapshots that keeps one of them, whatever the policy says. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "record_store.h"
+#include "job_records.h"
 
 static int check_snapshot(
 	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err)

@@ -1,8 +1,8 @@
 /* Who of several processes has come to its end: an object each, since a store has nothing else that several may add to. */
-#include "storage.h"
+#include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "record_store.h"
+#include "job_records.h"
 
 #include <stdlib.h>
 #include <string.h>

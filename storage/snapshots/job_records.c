@@ -1,4 +1,4 @@
-#include "record_store.h"
+#include "job_records.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
