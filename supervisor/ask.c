@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "outcome.h"
-#include "process_tree.h"
+#include "process/process_tree.h"
 
 #include <errno.h>
 #include <signal.h>

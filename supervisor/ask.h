@@ -10,7 +10,7 @@
 #include "options.h"
 #include "profile.h"
 #include "rank_choice.h"
-#include "signals.h"
+#include "process/signals.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

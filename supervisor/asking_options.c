@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "option_rows.h"
-#include "signal_name.h"
+#include "process/signal_name.h"
 
 #include <signal.h>
 

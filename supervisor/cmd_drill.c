@@ -4,14 +4,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "child.h"
+#include "process/child.h"
 #include "drill/mirror.h"
 #include "drill/report.h"
 #include "drill/scenario.h"
 #include "options.h"
 #include "outcome.h"
 #include "own_directory.h"
-#include "signals.h"
+#include "process/signals.h"
 #include "verbs.h"
 
 #include <ctype.h>

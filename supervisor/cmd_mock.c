@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "child.h"
+#include "process/child.h"
 #include "outcome.h"
 #include "verbs.h"
 

@@ -2,11 +2,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "child.h"
+#include "process/child.h"
 #include "cloud/cloud.h"
 #include "diagnosis_machine.h"
 #include "doctor.h"
-#include "preload.h"
+#include "process/ld_preload.h"
 #include "base/program_output.h"
 #include "session.h"
 

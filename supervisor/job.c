@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "kill_tree.h"
+#include "process/kill_tree.h"
 
 #include <signal.h>
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "exit_policy.h"
 #include "job.h"
-#include "kill_tree.h"
+#include "process/kill_tree.h"
 #include "path_list.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "job.h"
 #include "notice_text.h"
-#include "signal_name.h"
+#include "process/signal_name.h"
 
 #include <signal.h>
 #include <stdlib.h>

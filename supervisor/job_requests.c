@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "job.h"
 #include "secret_words.h"
-#include "signal_name.h"
+#include "process/signal_name.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "child.h"
+#include "process/child.h"
 #include "outcome.h"
 #include "verbs.h"
 

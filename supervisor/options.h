@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "labels.h"
-#include "relay.h"
+#include "process/signal_rules.h"
 #include "retention_options.h"
 #include "storage/storage.h"
 #include "transfer_options.h"

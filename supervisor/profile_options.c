@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "profile_search.h"
-#include "signal_name.h"
+#include "process/signal_name.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "signal_name.h"
+#include "process/signal_name.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "rank_choice.h"
 
 #include "base/text.h"
-#include "process_role.h"
-#include "signal_name.h"
+#include "process/process_role.h"
+#include "process/signal_name.h"
 
 #include <signal.h>
 #include <stdio.h>

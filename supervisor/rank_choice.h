@@ -5,7 +5,7 @@
 #ifndef RANK_CHOICE_H
 #define RANK_CHOICE_H
 
-#include "process_tree.h"
+#include "process/process_tree.h"
 #include "profile.h"
 
 #include <stdbool.h>

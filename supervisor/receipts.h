@@ -8,7 +8,7 @@
 #ifndef RECEIPTS_H
 #define RECEIPTS_H
 
-#include "process_tree.h"
+#include "process/process_tree.h"
 #include "rank_choice.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "holders.h"
-#include "process_ends.h"
+#include "process/exit_watch.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

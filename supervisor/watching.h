@@ -3,7 +3,7 @@
 #define WATCHING_H
 
 #include "base/err.h"
-#include "signals.h"
+#include "process/signals.h"
 
 #include <stdbool.h>
 #include <stdint.h>

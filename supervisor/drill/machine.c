@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "child.h"
-#include "kill_tree.h"
+#include "process/child.h"
+#include "process/kill_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

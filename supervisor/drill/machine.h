@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "drill/events_reader.h"
 #include "drill/job_log.h"
-#include "signals.h"
+#include "process/signals.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -6,7 +6,7 @@
 #include "cloud/mock/mock.h"
 #include "drill/machine.h"
 #include "drill/story.h"
-#include "signals.h"
+#include "process/signals.h"
 
 #include <stdbool.h>
 #include <stddef.h>

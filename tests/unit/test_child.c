@@ -1,10 +1,10 @@
 /* The main process of the job: real processes, started, told of signals, reaped. The terminal is for tests/e2e/test_tini.py. */
-#include "child.h"
+#include "process/child.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "kill_tree.h"
-#include "process_tree.h"
+#include "process/kill_tree.h"
+#include "process/process_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

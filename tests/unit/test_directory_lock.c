@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "process_tree.h"
+#include "process/process_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

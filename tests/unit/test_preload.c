@@ -1,4 +1,4 @@
-#include "preload.h"
+#include "process/ld_preload.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

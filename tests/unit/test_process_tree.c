@@ -1,5 +1,5 @@
 /* What /proc says of processes that this test starts itself. */
-#include "process_tree.h"
+#include "process/process_tree.h"
 
 #include "base/cleanup.h"
 

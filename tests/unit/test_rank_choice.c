@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "process_role.h"
+#include "process/process_role.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What becomes of received signals and of the exit code. */
-#include "relay.h"
+#include "process/signal_rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "holders.h"
-#include "process_ends.h"
+#include "process/exit_watch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* How the shim gets into the job: where it is, and what LD_PRELOAD becomes. */
-#ifndef PRELOAD_H
-#define PRELOAD_H
+#ifndef LD_PRELOAD_H
+#define LD_PRELOAD_H
 
 #include "base/err.h"
 

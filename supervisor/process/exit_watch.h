@@ -2,8 +2,8 @@
  * How processes end that are not our children: through a descriptor of the process (pidfd), which tells when; and how, where the kernel
  * remembers it (Linux 6.15), or where nobody has waited for the process yet. On the loop.
  */
-#ifndef PROCESS_ENDS_H
-#define PROCESS_ENDS_H
+#ifndef EXIT_WATCH_H
+#define EXIT_WATCH_H
 
 #include "base/loop.h"
 

@@ -1,4 +1,4 @@
-#include "relay.h"
+#include "signal_rules.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

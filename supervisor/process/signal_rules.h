@@ -2,8 +2,8 @@
  * PURE. What becomes of the signals that we receive: which one each counts as, and who gets those that are passed on. What tini's
  * -g, -e and -p, dumb-init's --rewrite and --single-child and catatonit's -g are for.
  */
-#ifndef RELAY_H
-#define RELAY_H
+#ifndef SIGNAL_RULES_H
+#define SIGNAL_RULES_H
 
 #include "base/err.h"
 

@@ -1,4 +1,4 @@
-#include "process_ends.h"
+#include "exit_watch.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

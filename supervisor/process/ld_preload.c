@@ -1,4 +1,4 @@
-#include "preload.h"
+#include "ld_preload.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
