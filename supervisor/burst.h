@@ -5,7 +5,7 @@
 #ifndef BURST_H
 #define BURST_H
 
-#include "path_set.h"
+#include "workspace/path_set.h"
 #include "writers.h"
 
 #include <stdbool.h>

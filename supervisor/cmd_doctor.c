@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "diagnosis.h"
 #include "doctor.h"
-#include "network_fs.h"
+#include "workspace/network_fs.h"
 #include "option_rows.h"
 #include "query.h"
 #include "show_line.h"

@@ -10,7 +10,7 @@
 #include "drill/scenario.h"
 #include "options.h"
 #include "outcome.h"
-#include "own_directory.h"
+#include "workspace/directory_check.h"
 #include "process/signals.h"
 #include "verbs.h"
 

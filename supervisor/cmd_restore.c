@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "outcome.h"
-#include "own_directory.h"
+#include "workspace/directory_check.h"
 #include "base/progress_bar.h"
 #include "query.h"
 #include "selection.h"

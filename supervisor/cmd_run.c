@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "own_directory.h"
+#include "workspace/directory_check.h"
 #include "profile_options.h"
 #include "secret_words.h"
 #include "show_line.h"

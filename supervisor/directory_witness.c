@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "directory_files.h"
-#include "network_fs.h"
+#include "workspace/file_list.h"
+#include "workspace/network_fs.h"
 #include "poller.h"
 
 #include <stdio.h>

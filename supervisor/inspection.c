@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "content.h"
-#include "directory_files.h"
-#include "numbered.h"
-#include "run_log.h"
+#include "workspace/file_list.h"
+#include "workspace/checkpoint_number.h"
+#include "workspace/log_files.h"
 #include "torn_set.h"
 
 #include <errno.h>

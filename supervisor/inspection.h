@@ -6,7 +6,7 @@
 #define INSPECTION_H
 
 #include "base/err.h"
-#include "path_set.h"
+#include "workspace/path_set.h"
 #include "profile.h"
 
 #include <stdbool.h>

@@ -56,7 +56,7 @@
 #include "tending.h"
 #include "termination_message.h"
 #include "tracker.h"
-#include "workspace.h"
+#include "workspace/workspace.h"
 
 #define DURABLE_TEXT 80
 

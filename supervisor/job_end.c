@@ -7,7 +7,7 @@
 #include "exit_policy.h"
 #include "job.h"
 #include "process/kill_tree.h"
-#include "path_list.h"
+#include "workspace/path_list.h"
 
 #include <stdio.h>
 

@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "directory_lock.h"
+#include "workspace/directory_lock.h"
 #include "job.h"
-#include "network_fs.h"
+#include "workspace/network_fs.h"
 #include "quarantine.h"
 
 #include <unistd.h>

@@ -1,8 +1,8 @@
 #include "latest_seal.h"
 
-#include "run_log.h"
+#include "workspace/log_files.h"
 #include "save_shape.h"
-#include "step.h"
+#include "workspace/step.h"
 
 void latest_seal_init(struct latest_seal *latest)
 {

@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "directory_files.h"
-#include "python_module.h"
+#include "workspace/file_list.h"
+#include "workspace/python_module.h"
 #include "slurm_road.h"
 
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "directory_files.h"
+#include "workspace/file_list.h"
 #include "inspection.h"
-#include "path_list.h"
+#include "workspace/path_list.h"
 
 #include <dirent.h>
 #include <limits.h>

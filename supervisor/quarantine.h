@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "profile.h"
-#include "workspace.h"
+#include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>

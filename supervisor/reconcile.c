@@ -1,8 +1,8 @@
 #include "reconcile.h"
 
 #include "base/text.h"
-#include "run_log.h"
-#include "step.h"
+#include "workspace/log_files.h"
+#include "workspace/step.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,12 +5,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "directory_files.h"
+#include "workspace/file_list.h"
 #include "base/progress_bar.h"
 #include "quarantine.h"
 #include "reconcile.h"
-#include "run_log.h"
-#include "step.h"
+#include "workspace/log_files.h"
+#include "workspace/step.h"
 
 #include <stdlib.h>
 #include <string.h>

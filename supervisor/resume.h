@@ -12,7 +12,7 @@
 #include "profile.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
-#include "workspace.h"
+#include "workspace/workspace.h"
 
 #include <jansson.h>
 #include <stdbool.h>

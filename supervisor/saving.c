@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "left_out.h"
 #include "outcome.h"
-#include "own_directory.h"
+#include "workspace/directory_check.h"
 #include "base/progress_bar.h"
 
 #include <stdio.h>

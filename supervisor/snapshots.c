@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "directory_files.h"
-#include "path_list.h"
+#include "workspace/file_list.h"
+#include "workspace/path_list.h"
 #include "base/progress_bar.h"
-#include "run_log.h"
+#include "workspace/log_files.h"
 #include "tracker.h"
 
 #include <pthread.h>

@@ -10,7 +10,7 @@
 #include "base/workers.h"
 #include "profile.h"
 #include "storage/storage.h"
-#include "workspace.h"
+#include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>

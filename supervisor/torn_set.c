@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "numbered.h"
-#include "path_set.h"
+#include "workspace/checkpoint_number.h"
+#include "workspace/path_set.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

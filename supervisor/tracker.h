@@ -13,7 +13,7 @@
 #include "recent_writers.h"
 #include "report_page.h"
 #include "shim/shim.h"
-#include "workspace.h"
+#include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>

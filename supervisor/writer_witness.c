@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "path_list.h"
+#include "workspace/path_list.h"
 #include "unseen.h"
 
 #include <stdlib.h>

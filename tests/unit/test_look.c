@@ -2,7 +2,7 @@
 #include "look.h"
 
 #include "base/text.h"
-#include "network_fs.h"
+#include "workspace/network_fs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "own_directory.h"
+#include "workspace/directory_check.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

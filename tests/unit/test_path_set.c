@@ -1,4 +1,4 @@
-#include "path_set.h"
+#include "workspace/path_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What the next start reads of what was complete. */
-#include "seal_record.h"
+#include "workspace/completion_record.h"
 
 #include "base/cleanup.h"
 

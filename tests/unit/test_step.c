@@ -1,4 +1,4 @@
-#include "step.h"
+#include "workspace/step.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "torn_set.h"
 
 #include "base/text.h"
-#include "numbered.h"
+#include "workspace/checkpoint_number.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

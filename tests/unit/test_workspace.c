@@ -1,9 +1,9 @@
-#include "workspace.h"
+#include "workspace/workspace.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "directory_files.h"
+#include "workspace/file_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

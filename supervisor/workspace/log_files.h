@@ -1,7 +1,7 @@
 /* PURE. Logs that stay open for the whole run (TensorBoard's, *.log): they are no part of a checkpoint, and hold none up. They are left
  * where they are: not in a snapshot, and not moved aside at a start. */
-#ifndef RUN_LOG_H
-#define RUN_LOG_H
+#ifndef LOG_FILES_H
+#define LOG_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What lies in a checkpoint directory. Blocks. */
-#ifndef DIRECTORY_FILES_H
-#define DIRECTORY_FILES_H
+#ifndef FILE_LIST_H
+#define FILE_LIST_H
 
 #include "base/err.h"
 #include "storage/storage.h"

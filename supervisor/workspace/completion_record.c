@@ -1,4 +1,4 @@
-#include "seal_record.h"
+#include "completion_record.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /* PURE. What is complete in a checkpoint directory, as a text that the next start can trust or not. Where it lies: workspace.h. */
-#ifndef SEAL_RECORD_H
-#define SEAL_RECORD_H
+#ifndef COMPLETION_RECORD_H
+#define COMPLETION_RECORD_H
 
 #include "base/err.h"
 #include "storage/storage.h"

@@ -1,6 +1,6 @@
 /* PURE. Directories of numbered checkpoints. A script that looks for the highest number sees directories, not files. */
-#ifndef NUMBERED_H
-#define NUMBERED_H
+#ifndef CHECKPOINT_NUMBER_H
+#define CHECKPOINT_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>

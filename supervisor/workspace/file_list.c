@@ -1,4 +1,4 @@
-#include "directory_files.h"
+#include "file_list.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

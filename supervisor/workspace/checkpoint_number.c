@@ -1,4 +1,4 @@
-#include "numbered.h"
+#include "checkpoint_number.h"
 
 #include <ctype.h>
 #include <stdbool.h>

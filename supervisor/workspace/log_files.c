@@ -1,4 +1,4 @@
-#include "run_log.h"
+#include "log_files.h"
 
 #include <fnmatch.h>
 #include <string.h>

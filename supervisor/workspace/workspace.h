@@ -8,7 +8,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "seal_record.h"
+#include "completion_record.h"
 #include "storage/storage.h"
 
 #include <stdbool.h>

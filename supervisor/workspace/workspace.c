@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "directory_files.h"
+#include "file_list.h"
 #include "directory_lock.h"
 #include "path_set.h"
 #include "reconcile.h"

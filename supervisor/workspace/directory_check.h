@@ -2,8 +2,8 @@
  * Checkpoints need a directory of their own: what lies there when a job starts is moved aside or replaced by a snapshot where it is not
  * the newest checkpoint. So the store, our own runtime directory, the user's home and the program that is run must not lie in it.
  */
-#ifndef OWN_DIRECTORY_H
-#define OWN_DIRECTORY_H
+#ifndef DIRECTORY_CHECK_H
+#define DIRECTORY_CHECK_H
 
 #include "base/err.h"
 
