@@ -8,7 +8,7 @@
 
 #include "base/loop.h"
 #include "options.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "rank_choice.h"
 #include "process/signals.h"
 

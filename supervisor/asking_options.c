@@ -10,7 +10,7 @@
 
 int asking_options_set_profile(struct run_options *options, const char *value, struct err *err)
 {
-	(void)err; /* profile_search.h knows the names, and says which one it does not know */
+	(void)err; /* profile_detect.h knows the names, and says which one it does not know */
 	options->profile = value;
 	return 0;
 }

@@ -6,8 +6,8 @@
 #include "clients.h"
 #include "exit_policy.h"
 #include "outcome.h"
-#include "profile.h"
-#include "profile_text.h"
+#include "frameworks/profile.h"
+#include "frameworks/profile_print.h"
 #include "verbs.h"
 
 #include <stdio.h>

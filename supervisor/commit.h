@@ -3,7 +3,7 @@
 #define COMMIT_H
 
 #include "dir_watch.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "shim_link.h"
 
 #include <stdbool.h>

@@ -1,13 +1,13 @@
 /*
- * Looks into the checkpoint directory for what is not complete: reads the first and last bytes of files for content.h, and the
- * names and pointers for torn_set.h. Blocks; one file is open at a time, and at most CONTENT_HEAD_MOST of it in memory.
+ * Looks into the checkpoint directory for what is not complete: reads the first and last bytes of files for file_format.h, and the
+ * names and pointers for layout_rules.h. Blocks; one file is open at a time, and at most CONTENT_HEAD_MOST of it in memory.
  */
 #ifndef INSPECTION_H
 #define INSPECTION_H
 
 #include "base/err.h"
 #include "workspace/path_set.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>

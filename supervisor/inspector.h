@@ -5,7 +5,7 @@
 #define INSPECTOR_H
 
 #include "base/loop.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "sealing.h"
 
 #include <stdbool.h>

@@ -44,7 +44,7 @@
 #include "metrics_server.h"
 #include "options.h"
 #include "outcome.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "receipts.h"
 #include "recovery_point.h"
 #include "resume.h"

@@ -45,7 +45,7 @@ struct run_options {
 	const char *checkpoint_command;
 	bool ask_chosen; /* by the user; else the profile decides */
 	bool ask_ends_job; /* by the profile: it saves and ends, so that it is asked only when it has to end anyway */
-	bool ask_like_slurm; /* by the profile: the job's environment looks like Slurm's (slurm_road.h) */
+	bool ask_like_slurm; /* by the profile: the job's environment looks like Slurm's (lightning_slurm.h) */
 	const char *profile; /* auto, none, or the name of one */
 	int64_t quiet_ms;
 	int64_t every_ms; /* 0: never by itself, or as often as it pays */

@@ -1,7 +1,7 @@
 #include "profile_options.h"
 
 #include "base/text.h"
-#include "profile_search.h"
+#include "frameworks/profile_detect.h"
 #include "process/signal_name.h"
 
 #include <signal.h>

@@ -3,9 +3,9 @@
 #define PROFILE_OPTIONS_H
 
 #include "options.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 
-/* Finds the profile; blocks for a moment (profile_search.h). An explicit --checkpoint-signal or --checkpoint-command stands.
+/* Finds the profile; blocks for a moment (profile_detect.h). An explicit --checkpoint-signal or --checkpoint-command stands.
  * ERR_INVALID: there is no such profile. */
 int profile_options_resolve(
 	struct run_options *options, struct profile_choice *choice, struct err *err);

@@ -7,7 +7,7 @@
 #define QUARANTINE_H
 
 #include "base/err.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "workspace/workspace.h"
 
 #include <stdbool.h>

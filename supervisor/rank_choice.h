@@ -6,7 +6,7 @@
 #define RANK_CHOICE_H
 
 #include "process/process_tree.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>

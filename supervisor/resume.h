@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "earlier.h"
 #include "predecessor.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
 #include "workspace/workspace.h"

@@ -8,7 +8,7 @@
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
 

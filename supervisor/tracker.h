@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "latest_seal.h"
-#include "profile.h"
+#include "frameworks/profile.h"
 #include "recent_writers.h"
 #include "report_page.h"
 #include "shim/shim.h"

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "content.h"
+#include "frameworks/file_format.h"
 
 static const char *const names[] = {
 	"model.safetensors", "model.ubj", "trainer_state.json", "model.pt", "part.distcp"};

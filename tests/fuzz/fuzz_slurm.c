@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "diagnosis_slurm.h"
 #include "slurm_job.h"
-#include "slurm_road.h"
+#include "frameworks/lightning_slurm.h"
 
 static void diagnose(const char *text)
 {

@@ -2,7 +2,7 @@
  * tests/vectors/content holds small files that the libraries themselves have written (make.py there). Each is judged whole as it is,
  * and never when it is cut off, wherever that is. The rows below are what files cannot be made to say so easily.
  */
-#include "content.h"
+#include "frameworks/file_format.h"
 
 #include "base/file.h"
 #include "base/text.h"

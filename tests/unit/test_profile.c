@@ -1,4 +1,4 @@
-#include "profile.h"
+#include "frameworks/profile.h"
 
 #include "base/text.h"
 #include "profile_options.h"

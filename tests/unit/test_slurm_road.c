@@ -1,4 +1,4 @@
-#include "slurm_road.h"
+#include "frameworks/lightning_slurm.h"
 
 #include "base/file.h"
 #include "base/text.h"

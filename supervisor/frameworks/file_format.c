@@ -2,7 +2,7 @@
  * Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy), safetensors README "Format", HDF5 File Format Specification 3.0
  * section II.A, ubjson.org. Sizes come from the file, and may be anything: no sum or product here may wrap.
  */
-#include "content.h"
+#include "file_format.h"
 
 #include "base/text.h"
 

@@ -2,8 +2,8 @@
  * Finds out which framework a command trains with: reads the script that it names (bounded, once), and the names in the checkpoint
  * directory. Blocks. A job that is not recognised is no error.
  */
-#ifndef PROFILE_SEARCH_H
-#define PROFILE_SEARCH_H
+#ifndef PROFILE_DETECT_H
+#define PROFILE_DETECT_H
 
 #include "profile.h"
 

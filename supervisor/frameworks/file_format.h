@@ -2,8 +2,8 @@
  * PURE. Is a file whole, as far as its own format tells: from its first and last bytes and its size. For formats that say where they
  * end; of any other there is no opinion. A file that is cut off is found out, one with a hole in the middle is not.
  */
-#ifndef CONTENT_H
-#define CONTENT_H
+#ifndef FILE_FORMAT_H
+#define FILE_FORMAT_H
 
 #include <stddef.h>
 #include <stdint.h>

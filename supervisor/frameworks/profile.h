@@ -1,6 +1,6 @@
 /*
  * PURE. What is known of a framework's checkpoints: how a job of it is recognised, how it is asked to save, what a finished save looks
- * like and what a torn one, and what its exit codes mean after a request. One row for each framework in profiles.c; profile_search.h
+ * like and what a torn one, and what its exit codes mean after a request. One row for each framework in profile_table.c; profile_detect.h
  * reads the files that a row is recognised by, inspection.h those that it judges.
  */
 #ifndef PROFILE_H
@@ -87,11 +87,11 @@ struct profile {
 	int resume_codes[PROFILE_CODES];
 	bool zero_is_asked; /* 0 after a request does not mean that the training is finished */
 	bool ends_unsaved;  /* where it cannot be asked, SIGTERM ends it and nothing is saved */
-	bool slurm_road; /* saves on SIGUSR1 and goes on under Slurm, or what looks like it: slurm_road.h */
+	bool slurm_road; /* saves on SIGUSR1 and goes on under Slurm, or what looks like it: lightning_slurm.h */
 	bool local_tmpdir; /* renames out of $TMPDIR, which must be on the checkpoints' file system */
 };
 
-/* --- the table (profiles.c) --- */
+/* --- the table (profile_table.c) --- */
 
 /* Most specific first, which is the order in which they are tried. */
 extern const struct profile profile_rows[];

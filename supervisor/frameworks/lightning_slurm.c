@@ -1,4 +1,4 @@
-#include "slurm_road.h"
+#include "lightning_slurm.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,9 +1,9 @@
 /*
  * PURE. Which checkpoints of a directory are not complete, by the rules of the profiles: a marker that is missing, a sentinel that
- * is still there, half of a pair, a number that the pointer beside it has not reached. What the files hold is content.h's matter.
+ * is still there, half of a pair, a number that the pointer beside it has not reached. What the files hold is file_format.h's matter.
  */
-#ifndef TORN_SET_H
-#define TORN_SET_H
+#ifndef LAYOUT_RULES_H
+#define LAYOUT_RULES_H
 
 #include "profile.h"
 

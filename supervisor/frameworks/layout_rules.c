@@ -1,4 +1,4 @@
-#include "torn_set.h"
+#include "layout_rules.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "profile_text.h"
+#include "profile_print.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /* What a profile says, in words and as JSON. */
-#ifndef PROFILE_TEXT_H
-#define PROFILE_TEXT_H
+#ifndef PROFILE_PRINT_H
+#define PROFILE_PRINT_H
 
 #include "profile.h"
 

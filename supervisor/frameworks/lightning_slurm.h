@@ -4,8 +4,8 @@
  * task, and a `scontrol` of its own; no line of the script changes. Measured with Lightning 2.6.6 (signal_connector.py,
  * checkpoint_connector.py: <default_root_dir>/hpc_ckpt_N.ckpt).
  */
-#ifndef SLURM_ROAD_H
-#define SLURM_ROAD_H
+#ifndef LIGHTNING_SLURM_H
+#define LIGHTNING_SLURM_H
 
 #include "base/err.h"
 

@@ -1,11 +1,11 @@
-#include "profile_search.h"
+#include "profile_detect.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "workspace/file_list.h"
 #include "workspace/python_module.h"
-#include "slurm_road.h"
+#include "lightning_slurm.h"
 
 #include <stdlib.h>
 #include <string.h>
