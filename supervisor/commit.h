@@ -2,9 +2,9 @@
 #ifndef COMMIT_H
 #define COMMIT_H
 
-#include "dir_watch.h"
+#include "monitor/inotify_watch.h"
 #include "frameworks/profile.h"
-#include "shim_link.h"
+#include "monitor/shim_channel.h"
 
 #include <stdbool.h>
 

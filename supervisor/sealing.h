@@ -20,9 +20,9 @@
 #define SEALING_H
 
 #include "burst.h"
-#include "dir_watch.h"
+#include "monitor/inotify_watch.h"
 #include "inspection.h"
-#include "shim_link.h"
+#include "monitor/shim_channel.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
 #include "base/loop.h"
 #include "latest_seal.h"
 #include "frameworks/profile.h"
-#include "recent_writers.h"
-#include "report_page.h"
+#include "monitor/recent_writers.h"
+#include "monitor/progress_page.h"
 #include "shim/shim.h"
 #include "workspace/workspace.h"
 
@@ -48,7 +48,7 @@ void tracker_free(struct tracker *tracker);
 
 /* For the job's environment; NULL without the shim. Borrowed. */
 const char *tracker_channel(const struct tracker *tracker);
-/* The page that jobs poll and report through: the flag, who polls, steps and their length (report_page.h), by its last look, at most a
+/* The page that jobs poll and report through: the flag, who polls, steps and their length (progress_page.h), by its last look, at most a
  * second ago. NULL without a session. Borrowed. */
 struct report_page *tracker_page(const struct tracker *tracker);
 /* What becomes of SIGTERM in the processes (shim.h); does nothing without a session. */

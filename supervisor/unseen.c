@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "holders.h"
+#include "monitor/open_files.h"
 #include "process/exit_watch.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define WRITER_WITNESS_H
 
 #include "base/loop.h"
-#include "recent_writers.h"
+#include "monitor/recent_writers.h"
 #include "sealing.h"
 
 #include <sys/types.h>

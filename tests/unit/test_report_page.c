@@ -1,5 +1,5 @@
 /* The page from both sides: the clients are this process and its children, by shim/reprieve.h. */
-#include "report_page.h"
+#include "monitor/progress_page.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

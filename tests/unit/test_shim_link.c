@@ -1,5 +1,5 @@
 /* The supervisor's end of the channel against a job that may do anything to it. The producer here is this test. */
-#include "shim_link.h"
+#include "monitor/shim_channel.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

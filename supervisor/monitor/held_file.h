@@ -2,7 +2,7 @@
 #ifndef HELD_FILE_H
 #define HELD_FILE_H
 
-#include "shim_link.h"
+#include "shim_channel.h"
 
 /* See shim_link_holds(); `directory` is canonical, without a slash at its end. */
 enum shim_link_held held_file_look(const char *directory, int pid, int descriptor);

@@ -1,4 +1,4 @@
-#include "directory_witness.h"
+#include "directory_monitor.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "workspace/file_list.h"
 #include "workspace/network_fs.h"
-#include "poller.h"
+#include "directory_poller.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
  * The kernel's watches on a directory and those below it, by the path that each stands for: the numbers that the kernel's events carry,
  * and what becomes of them when directories are renamed or go away. Paths are relative to the directory, "" for itself. What the
- * events mean: dir_watch.h. One at a time in a process.
+ * events mean: inotify_watch.h. One at a time in a process.
  */
-#ifndef WATCH_TABLE_H
-#define WATCH_TABLE_H
+#ifndef INOTIFY_TABLE_H
+#define INOTIFY_TABLE_H
 
 #include "base/err.h"
 

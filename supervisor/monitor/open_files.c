@@ -1,4 +1,4 @@
-#include "holders.h"
+#include "open_files.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "look.h"
+#include "directory_scan.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,20 +1,20 @@
 /*
  * The one door to libinotifytools. It makes the inotify instance and keeps the table of watches by path. The rest is done here, and
- * in dir_watch.c, because of what libinotifytools 3.22.6 does not do, or does in a way that a supervisor cannot use:
+ * in inotify_watch.c, because of what libinotifytools 3.22.6 does not do, or does in a way that a supervisor cannot use:
  *
  * - Its descriptor has no CLOEXEC and would leak into the job; it is not handed out either, so that no epoll can wait for it. We
  *   find it in /proc/self/fd as the one that inotifytools_initialize() added, and read the events ourselves.
- * - inotifytools_watch_recursively() lists a directory before it watches it, and what is made in between is lost. dir_watch.c watches first.
+ * - inotifytools_watch_recursively() lists a directory before it watches it, and what is made in between is lost. inotify_watch.c watches first.
  *   New subdirectories are not watched at all.
  * - Renamed directories keep their old name. inotifytools_replace_filename() changes a tree while it walks it, so the
  *   entries are renamed one by one; the index by name is out of order then, and no function that uses it is called.
  * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the entry stays). They are given
  *   the empty name and stay until watch_table_close(): some 150 bytes for each directory that was deleted.
- * - A queue that ran over is one event without a path, and nothing is looked for again. dir_watch.c watches what
+ * - A queue that ran over is one event without a path, and nothing is looked for again. inotify_watch.c watches what
  *   has come, and says RESCAN.
  * - All its state is global: one table in a process.
  */
-#include "watch_table.h"
+#include "inotify_table.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "poller.h"
+#include "directory_poller.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,9 +1,9 @@
-#include "dir_watch.h"
+#include "inotify_watch.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "watch_table.h"
+#include "inotify_table.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "report_page.h"
+#include "progress_page.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

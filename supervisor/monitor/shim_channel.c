@@ -1,4 +1,4 @@
-#include "shim_link.h"
+#include "shim_channel.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

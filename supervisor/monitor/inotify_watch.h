@@ -2,8 +2,8 @@
  * What the kernel sees happening below the checkpoint directory, new subdirectories included. One at a time in a process. One
  * thread: the loop's.
  */
-#ifndef DIR_WATCH_H
-#define DIR_WATCH_H
+#ifndef INOTIFY_WATCH_H
+#define INOTIFY_WATCH_H
 
 #include "base/err.h"
 #include "base/loop.h"
@@ -19,7 +19,7 @@ enum dir_change {
 	DIR_MOVED_TO, /* renamed to here; the same cookie as the MOVED_FROM, if that was below as well */
 	DIR_DELETED,           /* file or directory */
 	DIR_DIRECTORY_CREATED, /* or found in a directory that has just appeared */
-	DIR_CHANGED, /* never from here, but from a look (poller.h): the file is new or another than at the look before */
+	DIR_CHANGED, /* never from here, but from a look (directory_poller.h): the file is new or another than at the look before */
 	DIR_RESCAN, /* events were lost, or the directory itself was replaced: anything may have changed */
 };
 

@@ -1,12 +1,12 @@
 /*
- * What happens below the checkpoint directory, by whatever tells of it: the kernel's events (dir_watch.h), and a look again and again
- * where those do not tell all (poller.h): network file systems, directories that cannot be watched. Lives on the loop.
+ * What happens below the checkpoint directory, by whatever tells of it: the kernel's events (inotify_watch.h), and a look again and again
+ * where those do not tell all (directory_poller.h): network file systems, directories that cannot be watched. Lives on the loop.
  */
-#ifndef DIRECTORY_WITNESS_H
-#define DIRECTORY_WITNESS_H
+#ifndef DIRECTORY_MONITOR_H
+#define DIRECTORY_MONITOR_H
 
 #include "base/loop.h"
-#include "dir_watch.h"
+#include "inotify_watch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* PURE. What a directory looked like at one time, and what is different at another. */
-#ifndef LOOK_H
-#define LOOK_H
+#ifndef DIRECTORY_SCAN_H
+#define DIRECTORY_SCAN_H
 
 #include <stddef.h>
 #include <stdint.h>

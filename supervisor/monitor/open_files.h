@@ -2,8 +2,8 @@
  * Who has files of a directory open for writing, or mapped for it: by /proc, for processes that do not say so themselves. And whether
  * anybody at all has, by the kernel's word.
  */
-#ifndef HOLDERS_H
-#define HOLDERS_H
+#ifndef OPEN_FILES_H
+#define OPEN_FILES_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -3,11 +3,11 @@
  * that could not be watched. Reads names, sizes, times and numbers on a thread of its own, past the caches of NFS and FUSE; a
  * server that hangs holds up nothing but that thread.
  */
-#ifndef POLLER_H
-#define POLLER_H
+#ifndef DIRECTORY_POLLER_H
+#define DIRECTORY_POLLER_H
 
 #include "base/loop.h"
-#include "look.h"
+#include "directory_scan.h"
 
 #include <stdbool.h>
 #include <stdint.h>

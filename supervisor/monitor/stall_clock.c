@@ -1,4 +1,4 @@
-#include "awake.h"
+#include "stall_clock.h"
 
 #include "base/clock.h"
 

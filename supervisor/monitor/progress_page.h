@@ -2,8 +2,8 @@
  * The page that jobs poll and report through (shim/reprieve.h, reprieve.py): raises the flag, and reads what processes say about their
  * steps and checkpoints. It works without the shim. The job can write there, so nothing in it is used as a size or a place. One thread.
  */
-#ifndef REPORT_PAGE_H
-#define REPORT_PAGE_H
+#ifndef PROGRESS_PAGE_H
+#define PROGRESS_PAGE_H
 
 #include "base/err.h"
 

@@ -3,12 +3,12 @@
  * processes of the job report. Nothing that stands in the channel is believed without a check, because the job can write there.
  * One thread: the loop's.
  */
-#ifndef SHIM_LINK_H
-#define SHIM_LINK_H
+#ifndef SHIM_CHANNEL_H
+#define SHIM_CHANNEL_H
 
 #include "base/err.h"
 #include "base/loop.h"
-#include "report_page.h"
+#include "progress_page.h"
 #include "shim/shim.h"
 
 #include <stdbool.h>
