@@ -55,7 +55,7 @@
 #include "snapshots.h"
 #include "tending.h"
 #include "termination_message.h"
-#include "tracker.h"
+#include "completion/tracker.h"
 #include "workspace/workspace.h"
 
 #define DURABLE_TEXT 80

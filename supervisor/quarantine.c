@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "workspace/file_list.h"
-#include "inspection.h"
+#include "completion/content_check.h"
 #include "workspace/path_list.h"
 
 #include <dirent.h>

@@ -7,7 +7,7 @@
 #define SUPERVISOR_SHIELD_H
 
 #include "base/loop.h"
-#include "tracker.h"
+#include "completion/tracker.h"
 
 #include <stdbool.h>
 #include <stddef.h>

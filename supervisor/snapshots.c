@@ -9,7 +9,7 @@
 #include "workspace/path_list.h"
 #include "base/progress_bar.h"
 #include "workspace/log_files.h"
-#include "tracker.h"
+#include "completion/tracker.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

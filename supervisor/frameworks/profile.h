@@ -1,7 +1,7 @@
 /*
  * PURE. What is known of a framework's checkpoints: how a job of it is recognised, how it is asked to save, what a finished save looks
  * like and what a torn one, and what its exit codes mean after a request. One row for each framework in profile_table.c; profile_detect.h
- * reads the files that a row is recognised by, inspection.h those that it judges.
+ * reads the files that a row is recognised by, content_check.h those that it judges.
  */
 #ifndef PROFILE_H
 #define PROFILE_H

@@ -1,7 +1,7 @@
-#include "judgement.h"
+#include "completion/content_verdict.h"
 
 #include "base/text.h"
-#include "sealing.h"
+#include "completion/detector.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What is remembered of a checkpoint once it is complete. Files are written in the kernel's words, at a quiet time of 100 ms. */
-#include "latest_seal.h"
+#include "completion/latest_checkpoint.h"
 
 #include "base/text.h"
 #include "shim/shim.h"

@@ -1,5 +1,5 @@
 /* What two saves of one job have in common. */
-#include "save_shape.h"
+#include "completion/save_signature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
  *   end pid exited|killed|gone               job clean|failed                 verify held|released|gone
  *   = nothing|busy|sealed|torn   poll        ack        torn path   good path    open path    closed path    unclosed path
  */
-#include "sealing.h"
+#include "completion/detector.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /* When to look again, and how often to tell of closed files. */
-#include "tracker_pace.h"
+#include "completion/tracker_timing.h"
 
 #include "base/clock.h"
 

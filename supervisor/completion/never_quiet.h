@@ -2,7 +2,7 @@
 #ifndef NEVER_QUIET_H
 #define NEVER_QUIET_H
 
-#include "sealing.h"
+#include "detector.h"
 
 struct never_quiet {
 	int64_t since_ms; /* 0: it is quiet now and then */

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/loop.h"
-#include "latest_seal.h"
+#include "latest_checkpoint.h"
 #include "frameworks/profile.h"
 #include "monitor/recent_writers.h"
 #include "monitor/progress_page.h"

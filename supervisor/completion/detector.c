@@ -1,8 +1,8 @@
-#include "sealing.h"
+#include "detector.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "judgement.h"
+#include "content_verdict.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

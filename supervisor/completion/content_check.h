@@ -2,8 +2,8 @@
  * Looks into the checkpoint directory for what is not complete: reads the first and last bytes of files for file_format.h, and the
  * names and pointers for layout_rules.h. Blocks; one file is open at a time, and at most CONTENT_HEAD_MOST of it in memory.
  */
-#ifndef INSPECTION_H
-#define INSPECTION_H
+#ifndef CONTENT_CHECK_H
+#define CONTENT_CHECK_H
 
 #include "base/err.h"
 #include "workspace/path_set.h"

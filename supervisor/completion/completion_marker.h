@@ -1,6 +1,6 @@
 /* PURE. Was an event the last thing that a save of this framework does? The marker closed or renamed, the sentinel removed. */
-#ifndef COMMIT_H
-#define COMMIT_H
+#ifndef COMPLETION_MARKER_H
+#define COMPLETION_MARKER_H
 
 #include "monitor/inotify_watch.h"
 #include "frameworks/profile.h"

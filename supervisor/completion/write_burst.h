@@ -1,12 +1,12 @@
 /*
  * PURE. Writes to the checkpoint directory that follow each other without a pause: which paths, by whom, whether it is over, and
- * whether a writer died in it. sealing.c says what the witnesses' events mean for it.
+ * whether a writer died in it. detector.c says what the witnesses' events mean for it.
  */
-#ifndef BURST_H
-#define BURST_H
+#ifndef WRITE_BURST_H
+#define WRITE_BURST_H
 
 #include "workspace/path_set.h"
-#include "writers.h"
+#include "writer_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
-#include "writer_witness.h"
+#include "writer_monitor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "workspace/path_list.h"
-#include "unseen.h"
+#include "untracked_writers.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "inspection.h"
+#include "content_check.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

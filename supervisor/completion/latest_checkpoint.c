@@ -1,7 +1,7 @@
-#include "latest_seal.h"
+#include "latest_checkpoint.h"
 
 #include "workspace/log_files.h"
-#include "save_shape.h"
+#include "save_signature.h"
 #include "workspace/step.h"
 
 void latest_seal_init(struct latest_seal *latest)

@@ -3,17 +3,17 @@
 #include "monitor/stall_clock.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "commit.h"
+#include "completion_marker.h"
 #include "workspace/file_list.h"
 #include "monitor/directory_monitor.h"
-#include "inspector.h"
+#include "content_check_worker.h"
 #include "never_quiet.h"
 #include "workspace/path_list.h"
 #include "workspace/log_files.h"
-#include "sealing.h"
+#include "detector.h"
 #include "monitor/shim_channel.h"
-#include "tracker_pace.h"
-#include "writer_witness.h"
+#include "tracker_timing.h"
+#include "writer_monitor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "writers.h"
+#include "writer_table.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

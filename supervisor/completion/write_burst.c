@@ -1,4 +1,4 @@
-#include "burst.h"
+#include "write_burst.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

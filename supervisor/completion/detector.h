@@ -10,18 +10,18 @@
  * Two witnesses report: the shim in the processes (who opened and closed what), and the kernel. Files of processes without the shim
  * are known from the kernel alone: written, closed, quiet, and the job alive.
  *
- * The files have a word as well: where sealing_poll() says SEALED, the caller has what was written looked into (inspection.h), and
+ * The files have a word as well: where sealing_poll() says SEALED, the caller has what was written looked into (content_check.h), and
  * hands the result to sealing_judge(), whose verdict counts.
  *
  * Before sealing_poll(), sealing_process_ended() and sealing_job_ended() hand in what both witnesses have pending: a process's
  * last events are queued before its end can be waited for.
  */
-#ifndef SEALING_H
-#define SEALING_H
+#ifndef DETECTOR_H
+#define DETECTOR_H
 
-#include "burst.h"
+#include "write_burst.h"
 #include "monitor/inotify_watch.h"
-#include "inspection.h"
+#include "content_check.h"
 #include "monitor/shim_channel.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* What is written by processes that do not speak: only the kernel tells of it, and who they are has to be found. */
-#include "sealing.h"
+#include "detector.h"
 
 bool sealing_is_unseen(const struct sealing *sealing)
 {

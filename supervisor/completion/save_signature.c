@@ -1,4 +1,4 @@
-#include "save_shape.h"
+#include "save_signature.h"
 
 #include <ctype.h>
 

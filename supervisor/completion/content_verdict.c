@@ -1,4 +1,4 @@
-#include "judgement.h"
+#include "content_verdict.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "tracker_pace.h"
+#include "tracker_timing.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "inspector.h"
+#include "content_check_worker.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

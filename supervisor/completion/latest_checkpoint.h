@@ -1,8 +1,8 @@
 /* PURE. What is known of the newest checkpoint by its names and numbers, and of the one that is being written. */
-#ifndef LATEST_SEAL_H
-#define LATEST_SEAL_H
+#ifndef LATEST_CHECKPOINT_H
+#define LATEST_CHECKPOINT_H
 
-#include "sealing.h"
+#include "detector.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /*
  * Who writes to the checkpoint directory, and how each of them ends: by the shim's word, by a look at who holds the files where nobody
- * has spoken (unseen.h), and by /proc for those whom nobody waits for. What it finds, the decision (sealing.h) is told. Lives on the
+ * has spoken (untracked_writers.h), and by /proc for those whom nobody waits for. What it finds, the decision (detector.h) is told. Lives on the
  * loop.
  */
-#ifndef WRITER_WITNESS_H
-#define WRITER_WITNESS_H
+#ifndef WRITER_MONITOR_H
+#define WRITER_MONITOR_H
 
 #include "base/loop.h"
 #include "monitor/recent_writers.h"
-#include "sealing.h"
+#include "detector.h"
 
 #include <sys/types.h>
 

@@ -5,11 +5,11 @@
  *
  * One that writes and is gone before it can be looked for, some milliseconds, stays unknown.
  */
-#ifndef UNSEEN_H
-#define UNSEEN_H
+#ifndef UNTRACKED_WRITERS_H
+#define UNTRACKED_WRITERS_H
 
 #include "base/loop.h"
-#include "sealing.h"
+#include "detector.h"
 
 #include <stdint.h>
 #include <sys/types.h>

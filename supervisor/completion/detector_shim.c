@@ -1,7 +1,7 @@
 /* What the shim's reports mean for the burst under way. */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "sealing.h"
+#include "detector.h"
 
 static void speaker(struct sealing *sealing, const struct shim_message *message)
 {

@@ -1,9 +1,9 @@
-/* PURE. What follows for a burst from what its files themselves say (inspection.h). */
-#ifndef JUDGEMENT_H
-#define JUDGEMENT_H
+/* PURE. What follows for a burst from what its files themselves say (content_check.h). */
+#ifndef CONTENT_VERDICT_H
+#define CONTENT_VERDICT_H
 
-#include "burst.h"
-#include "inspection.h"
+#include "write_burst.h"
+#include "content_check.h"
 
 /*
  * What is not whole may still become so: a save with pauses between its files, or a writer that no witness sees. After so long

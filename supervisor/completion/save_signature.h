@@ -2,10 +2,10 @@
  * PURE. What a save looks like from outside: how many files, and their names without the numbers in them. Two saves of one job have
  * the same shape; one that was broken off between two files has another.
  */
-#ifndef SAVE_SHAPE_H
-#define SAVE_SHAPE_H
+#ifndef SAVE_SIGNATURE_H
+#define SAVE_SIGNATURE_H
 
-#include "sealing.h"
+#include "detector.h"
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "commit.h"
+#include "completion_marker.h"
 
 bool commit_by_shim(const struct profile *profile, const struct shim_message *message)
 {

@@ -1,6 +1,6 @@
 /* PURE. Which processes write, and which descriptors they hold: the shim's view, by the numbers that it reports. */
-#ifndef WRITERS_H
-#define WRITERS_H
+#ifndef WRITER_TABLE_H
+#define WRITER_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* PURE. When the tracker looks again, and when it tells of closed files of a checkpoint that is still being written. Times are
  * monotonic milliseconds. */
-#ifndef TRACKER_PACE_H
-#define TRACKER_PACE_H
+#ifndef TRACKER_TIMING_H
+#define TRACKER_TIMING_H
 
-#include "sealing.h"
+#include "detector.h"
 
 #include <stdbool.h>
 #include <stdint.h>

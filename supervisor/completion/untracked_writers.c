@@ -1,4 +1,4 @@
-#include "unseen.h"
+#include "untracked_writers.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,12 +1,12 @@
 /*
  * Runs inspections for the loop: a few files at once, because they are in the page cache, a lot of them on a thread of its own.
  */
-#ifndef INSPECTOR_H
-#define INSPECTOR_H
+#ifndef CONTENT_CHECK_WORKER_H
+#define CONTENT_CHECK_WORKER_H
 
 #include "base/loop.h"
 #include "frameworks/profile.h"
-#include "sealing.h"
+#include "detector.h"
 
 #include <stdbool.h>
 #include <stdint.h>
