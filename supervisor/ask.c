@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "process/process_tree.h"
 
 #include <errno.h>

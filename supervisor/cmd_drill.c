@@ -9,7 +9,7 @@
 #include "drill/report.h"
 #include "drill/scenario.h"
 #include "options.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "workspace/directory_check.h"
 #include "process/signals.h"
 #include "verbs.h"

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "base/progress_bar.h"
 #include "query.h"
 #include "verbs.h"

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "price.h"
 #include "query.h"
 #include "retention_options.h"

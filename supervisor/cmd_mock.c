@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "process/child.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "verbs.h"
 
 #include <getopt.h>

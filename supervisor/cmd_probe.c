@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "liveness.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "session.h"
 #include "session_client.h"
 #include "verbs.h"

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "workspace/directory_check.h"
 #include "base/progress_bar.h"
 #include "query.h"

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "query.h"
 #include "retention_options.h"
 #include "saving.h"

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "process/child.h"
 #include "options.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "verbs.h"
 #include "watching.h"
 

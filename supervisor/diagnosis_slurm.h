@@ -6,7 +6,7 @@
 #define DIAGNOSIS_SLURM_H
 
 #include "diagnosis.h"
-#include "slurm_job.h"
+#include "scheduler/slurm_job.h"
 
 /* What scontrol printed; NULL: not asked, or it did not say. */
 struct slurm_texts {

@@ -3,7 +3,7 @@
 #include "diagnosis_slurm.h"
 #include "doctor.h"
 #include "base/program_output.h"
-#include "slurm_job.h"
+#include "scheduler/slurm_job.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

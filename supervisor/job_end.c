@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "exit_policy.h"
+#include "scheduler/exit_policy.h"
 #include "job.h"
 #include "process/kill_tree.h"
 #include "workspace/path_list.h"

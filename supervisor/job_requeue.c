@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "job.h"
 #include "base/program_output.h"
-#include "scontrol.h"
-#include "slurm_requeue.h"
+#include "scheduler/scontrol.h"
+#include "scheduler/slurm_requeue.h"
 
 #include <stdlib.h>
 

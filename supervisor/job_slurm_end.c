@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "scontrol.h"
+#include "scheduler/scontrol.h"
 
 #include <stdlib.h>
 

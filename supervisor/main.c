@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "process/child.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "verbs.h"
 
 #include <errno.h>

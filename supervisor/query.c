@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "options.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "exit_policy.h"
+#include "scheduler/exit_policy.h"
 #include "metrics_address.h"
 #include "notification.h"
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/workers.h"
 #include "notice_text.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "session.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "outcome.h"
+#include "scheduler/outcome.h"
 #include "signal_name.h"
 
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "diagnosis_slurm.h"
-#include "slurm_job.h"
+#include "scheduler/slurm_job.h"
 #include "frameworks/lightning_slurm.h"
 
 static void diagnose(const char *text)

@@ -1,4 +1,4 @@
-#include "exit_policy.h"
+#include "scheduler/exit_policy.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

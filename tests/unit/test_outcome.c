@@ -1,4 +1,4 @@
-#include "outcome.h"
+#include "scheduler/outcome.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "slurm_requeue.h"
+#include "scheduler/slurm_requeue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "slurm_tasks.h"
+#include "scheduler/slurm_task_barrier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

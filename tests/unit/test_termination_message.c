@@ -1,4 +1,4 @@
-#include "termination_message.h"
+#include "scheduler/termination_message.h"
 
 #include "base/cleanup.h"
 

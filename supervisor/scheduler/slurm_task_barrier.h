@@ -2,8 +2,8 @@
  * PURE. Several tasks of one srun, each with a supervisor and a job name of its own. A requeue ends them all (KillWait, 30 s unless the
  * cluster says otherwise), so the first, which asks for it, waits until those that save are through.
  */
-#ifndef SLURM_TASKS_H
-#define SLURM_TASKS_H
+#ifndef SLURM_TASK_BARRIER_H
+#define SLURM_TASK_BARRIER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "slurm_tasks.h"
+#include "slurm_task_barrier.h"
 
 #include "base/text.h"
 
