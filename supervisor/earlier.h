@@ -4,7 +4,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "interval.h"
+#include "planning/checkpoint_interval.h"
 #include "precedent.h"
 #include "storage/storage.h"
 

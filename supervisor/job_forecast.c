@@ -1,4 +1,4 @@
-/* What a preemption would cost now, and the plan at a notice, said (forecast.h). */
+/* What a preemption would cost now, and the plan at a notice, said (preemption_forecast.h). */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"

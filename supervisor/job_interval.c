@@ -1,4 +1,4 @@
-/* Checkpoints asked for regularly: every so often, or as often as it pays (interval.h). */
+/* Checkpoints asked for regularly: every so often, or as often as it pays (checkpoint_interval.h). */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"

@@ -49,7 +49,7 @@ struct run_options {
 	const char *profile; /* auto, none, or the name of one */
 	int64_t quiet_ms;
 	int64_t every_ms; /* 0: never by itself, or as often as it pays */
-	int64_t mtbf_ms;  /* the user's word for interval.h; 0: none */
+	int64_t mtbf_ms;  /* the user's word for checkpoint_interval.h; 0: none */
 	int64_t flush_ms; /* patience after the job's end with a store that takes nothing */
 	struct transfer_options transfer;
 	enum restore_policy restore;

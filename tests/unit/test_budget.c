@@ -1,4 +1,4 @@
-#include "budget.h"
+#include "planning/deadline_budget.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

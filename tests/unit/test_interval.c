@@ -1,5 +1,5 @@
 /* How often it pays to save: tables of costs, losses and announcements. */
-#include "interval.h"
+#include "planning/checkpoint_interval.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "interval.h"
+#include "checkpoint_interval.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /*
  * PURE. The time that a notice leaves, divided among what has to happen in it. Monotonic milliseconds.
  */
-#ifndef BUDGET_H
-#define BUDGET_H
+#ifndef DEADLINE_BUDGET_H
+#define DEADLINE_BUDGET_H
 
 #include <stdbool.h>
 #include <stdint.h>

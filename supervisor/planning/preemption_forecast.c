@@ -1,4 +1,4 @@
-#include "forecast.h"
+#include "preemption_forecast.h"
 
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 /* PURE. What a preemption would cost now, and what can be done with the notice that it comes with. Durations in milliseconds. */
-#ifndef FORECAST_H
-#define FORECAST_H
+#ifndef PREEMPTION_FORECAST_H
+#define PREEMPTION_FORECAST_H
 
 #include <stdbool.h>
 #include <stddef.h>

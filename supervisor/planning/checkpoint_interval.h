@@ -4,8 +4,8 @@
  * the share of them that is announced and leaves time for a save, the waste per time is C/T + (1-p)T/2M, least at T = sqrt(2CM/(1-p)).
  * That is Young's interval (CACM 17(9), 1974) where p is 0; like it, it needs C to be small against M, and losses that come at random.
  */
-#ifndef INTERVAL_H
-#define INTERVAL_H
+#ifndef CHECKPOINT_INTERVAL_H
+#define CHECKPOINT_INTERVAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
