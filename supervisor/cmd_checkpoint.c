@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "control.h"
-#include "session.h"
-#include "session_client.h"
+#include "control/control_socket.h"
+#include "control/session.h"
+#include "control/control_client.h"
 #include "show_line.h"
 #include "verbs.h"
 

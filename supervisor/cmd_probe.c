@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "liveness.h"
 #include "scheduler/outcome.h"
-#include "session.h"
-#include "session_client.h"
+#include "control/session.h"
+#include "control/control_client.h"
 #include "verbs.h"
 
 #include <getopt.h>

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "scheduler/outcome.h"
-#include "session.h"
-#include "session_client.h"
+#include "control/session.h"
+#include "control/control_client.h"
 #include "show_line.h"
 #include "verbs.h"
 

@@ -8,7 +8,7 @@
 #include "doctor.h"
 #include "process/ld_preload.h"
 #include "base/program_output.h"
-#include "session.h"
+#include "control/session.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "liveness.h"
 #include "metrics.h"
 #include "metrics_address.h"
-#include "session_client.h"
+#include "control/control_client.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/workers.h"
 #include "notice_text.h"
 #include "scheduler/outcome.h"
-#include "session.h"
+#include "control/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The control socket, with real clients on other threads. */
-#include "control.h"
+#include "control/control_socket.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* The runtime directory: made, found by clients, removed, and cleaned up after a killed supervisor. */
-#include "session.h"
+#include "control/session.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
 /* One question to a running supervisor, and its answer. */
-#ifndef SESSION_CLIENT_H
-#define SESSION_CLIENT_H
+#ifndef CONTROL_CLIENT_H
+#define CONTROL_CLIENT_H
 
 #include "base/err.h"
 

@@ -11,8 +11,8 @@
  *
  * A request that is not understood is answered by {"event":"failed","error":..}.
  */
-#ifndef CONTROL_H
-#define CONTROL_H
+#ifndef CONTROL_SOCKET_H
+#define CONTROL_SOCKET_H
 
 #include "base/cancel.h"
 #include "base/loop.h"

@@ -32,7 +32,7 @@ static inline void cleanup_session_close(struct session *session)
 }
 
 /* Names in the directory. */
-#define SESSION_CONTROL "control.sock" /* control.h */
+#define SESSION_CONTROL "control.sock" /* control_socket.h */
 #define SESSION_NOTICE "notice"        /* REPRIEVE_NOTICE_FILE: appears on a notice */
 #define SESSION_CHANNEL "channel"      /* shim.h */
 #define SESSION_DOORBELL "doorbell"    /* shim.h */

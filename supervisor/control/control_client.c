@@ -1,11 +1,11 @@
-#include "session_client.h"
+#include "control_client.h"
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "control.h"
+#include "control_socket.h"
 #include "session.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "control.h"
+#include "control_socket.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
