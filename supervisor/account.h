@@ -1,5 +1,5 @@
 /*
- * PURE. What an attempt has done and what its end cost, from its ledger (events.h) and its records, and the sum over attempts.
+ * PURE. What an attempt has done and what its end cost, from its ledger (event_log.h) and its records, and the sum over attempts.
  * Milliseconds; -1 unknown.
  */
 #ifndef ACCOUNT_H

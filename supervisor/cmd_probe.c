@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "liveness.h"
+#include "telemetry/health_probe.h"
 #include "scheduler/outcome.h"
 #include "control/session.h"
 #include "control/control_client.h"

@@ -5,7 +5,7 @@
 #include "job.h"
 #include "workspace/directory_check.h"
 #include "profile_options.h"
-#include "secret_words.h"
+#include "telemetry/redact.h"
 #include "show_line.h"
 #include "verbs.h"
 

@@ -15,7 +15,7 @@
  *	job_last_save.c  a SIGTERM that would only end the job waits for the save under way
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
- *	job_observers.c  the ledger in the store, metrics, webhook
+ *	observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
  *	job_handover.c   at a notice: for the next attempt, which may start early
  *	job_slurm_end.c  under Slurm, after its signal: how much time is left
@@ -34,14 +34,14 @@
 #include "process/child.h"
 #include "cloud/cloud.h"
 #include "control/control_socket.h"
-#include "counters.h"
-#include "events.h"
+#include "telemetry/counters.h"
+#include "telemetry/event_log.h"
 #include "planning/preemption_forecast.h"
 #include "planning/checkpoint_interval.h"
 #include "job_machine.h"
 #include "scheduler/job_name.h"
-#include "ledger.h"
-#include "metrics_server.h"
+#include "telemetry/event_buffer.h"
+#include "telemetry/metrics_server.h"
 #include "options.h"
 #include "scheduler/outcome.h"
 #include "frameworks/profile.h"
@@ -82,7 +82,7 @@ struct successor {
 	bool due;
 };
 
-/* Who else learns what happens: job_observers.c. */
+/* Who else learns what happens: observers.c. */
 struct observers {
 	struct workers *workers;
 	struct cancel cancel;
@@ -327,7 +327,7 @@ void job_note_sealed(struct job *job);
 bool job_is_durable(const struct job *job);
 json_t *job_status(const struct job *job);
 
-/* job_observers.c */
+/* observers.c */
 int job_open_observers(struct job *job, struct err *err);
 int job_open_metrics(struct job *job, struct err *err); /* once there is a session */
 /* After the end record. Blocks until `until_ms` at most. */

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "notice_text.h"
+#include "telemetry/notice_format.h"
 #include "process/signal_name.h"
 
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "secret_words.h"
+#include "telemetry/redact.h"
 #include "process/signal_name.h"
 
 #include <signal.h>

@@ -6,7 +6,7 @@
 #define OPTIONS_H
 
 #include "base/err.h"
-#include "labels.h"
+#include "telemetry/labels.h"
 #include "process/signal_rules.h"
 #include "retention_options.h"
 #include "storage/storage.h"

@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler/exit_policy.h"
-#include "metrics_address.h"
-#include "notification.h"
+#include "telemetry/metrics_address.h"
+#include "telemetry/notification.h"
 
 #include <stdlib.h>
 

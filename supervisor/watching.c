@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/workers.h"
-#include "notice_text.h"
+#include "telemetry/notice_format.h"
 #include "scheduler/outcome.h"
 #include "control/session.h"
 

@@ -1,4 +1,4 @@
-#include "ledger.h"
+#include "telemetry/event_buffer.h"
 
 #include "base/cleanup.h"
 

@@ -1,4 +1,4 @@
-#include "liveness.h"
+#include "telemetry/health_probe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

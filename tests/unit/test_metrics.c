@@ -1,10 +1,10 @@
-#include "metrics.h"
+#include "telemetry/metrics_format.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "counters.h"
-#include "labels.h"
+#include "telemetry/counters.h"
+#include "telemetry/labels.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

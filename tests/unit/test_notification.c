@@ -1,8 +1,8 @@
-#include "notification.h"
+#include "telemetry/notification.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "labels.h"
+#include "telemetry/labels.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

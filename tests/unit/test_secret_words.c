@@ -1,5 +1,5 @@
 /* What of a command line is kept, by a table. */
-#include "secret_words.h"
+#include "telemetry/redact.h"
 
 #include "base/cleanup.h"
 

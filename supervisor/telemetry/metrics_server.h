@@ -1,5 +1,5 @@
 /*
- * --metrics ADDRESS: /metrics for Prometheus, and /livez and /readyz for probes over HTTP (200 or 503; liveness.h). It asks the supervisor as
+ * --metrics ADDRESS: /metrics for Prometheus, and /livez and /readyz for probes over HTTP (200 or 503; health_probe.h). It asks the supervisor as
  * `reprieve status` does, on its own threads, so that the loop knows nothing of it.
  */
 #ifndef METRICS_SERVER_H

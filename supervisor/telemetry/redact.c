@@ -1,4 +1,4 @@
-#include "secret_words.h"
+#include "redact.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

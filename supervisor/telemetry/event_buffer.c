@@ -1,4 +1,4 @@
-#include "ledger.h"
+#include "event_buffer.h"
 
 #include "base/cleanup.h"
 

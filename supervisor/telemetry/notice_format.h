@@ -1,6 +1,6 @@
 /* Notices and the sources of them, for people and as JSON: one form for status, watch and the log. */
-#ifndef NOTICE_TEXT_H
-#define NOTICE_TEXT_H
+#ifndef NOTICE_FORMAT_H
+#define NOTICE_FORMAT_H
 
 #include "cloud/cloud.h"
 

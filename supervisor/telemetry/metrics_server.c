@@ -5,8 +5,8 @@
 #include "base/httpd.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "liveness.h"
-#include "metrics.h"
+#include "health_probe.h"
+#include "metrics_format.h"
 #include "metrics_address.h"
 #include "control/control_client.h"
 

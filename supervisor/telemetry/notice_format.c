@@ -1,4 +1,4 @@
-#include "notice_text.h"
+#include "notice_format.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -3,8 +3,8 @@
  * (prometheus.io/docs/instrumenting/exposition_formats). Every family is named reprieve_*, every sample has the label run, which is the
  * job's name, and the user's labels.
  */
-#ifndef METRICS_H
-#define METRICS_H
+#ifndef METRICS_FORMAT_H
+#define METRICS_FORMAT_H
 
 #include <jansson.h>
 #include <stdint.h>

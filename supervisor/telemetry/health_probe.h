@@ -2,8 +2,8 @@
  * PURE. What a health probe answers, from what a supervisor says of itself. A probe that fails gets the container killed, so it fails only
  * where that would help: never while a checkpoint is being restored, saved or sent, however long that takes.
  */
-#ifndef LIVENESS_H
-#define LIVENESS_H
+#ifndef HEALTH_PROBE_H
+#define HEALTH_PROBE_H
 
 #include <stdbool.h>
 #include <stdint.h>

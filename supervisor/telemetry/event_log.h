@@ -3,8 +3,8 @@
  * cannot be written is said once and then left alone. Nobody is waited for: of a pipe (/dev/fd/3, a FIFO) that its reader lets run full,
  * lines are left out, which is said once as well.
  */
-#ifndef EVENTS_H
-#define EVENTS_H
+#ifndef EVENT_LOG_H
+#define EVENT_LOG_H
 
 #include "base/err.h"
 

@@ -1,4 +1,4 @@
-#include "metrics.h"
+#include "metrics_format.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -2,8 +2,8 @@
  * PURE. The event ledger on its way to the store: lines are collected and handed over in parts. What a store that takes nothing lets pile up is
  * bounded: beyond LEDGER_MOST the oldest lines go, and a line says how many.
  */
-#ifndef LEDGER_H
-#define LEDGER_H
+#ifndef EVENT_BUFFER_H
+#define EVENT_BUFFER_H
 
 #include "base/text.h"
 

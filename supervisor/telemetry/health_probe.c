@@ -1,4 +1,4 @@
-#include "liveness.h"
+#include "health_probe.h"
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "events.h"
+#include "event_log.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /*
  * Who else learns what happens: the ledger in the store, the counters behind metrics, a textfile, a webhook, the tail of the job's log. All of it
- * hears the events (events.h), works beside the job on a thread of its own, and is never waited for while a checkpoint is on its way.
+ * hears the events (event_log.h), works beside the job on a thread of its own, and is never waited for while a checkpoint is on its way.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "job.h"
 #include "labels.h"
-#include "metrics.h"
+#include "metrics_format.h"
 #include "notification.h"
 #include "webhook.h"
 
