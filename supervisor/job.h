@@ -26,7 +26,7 @@
 #ifndef JOB_H
 #define JOB_H
 
-#include "ask.h"
+#include "request/checkpoint_request.h"
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
@@ -45,11 +45,11 @@
 #include "options.h"
 #include "scheduler/outcome.h"
 #include "frameworks/profile.h"
-#include "receipts.h"
+#include "request/rank_progress.h"
 #include "planning/recovery_point.h"
 #include "resume.h"
 #include "control/session.h"
-#include "shield.h"
+#include "request/sigterm_hold.h"
 #include "process/signals.h"
 #include "scheduler/slurm_job.h"
 #include "snapshots.h"

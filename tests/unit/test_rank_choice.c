@@ -1,5 +1,5 @@
 /* Whom a checkpoint signal goes to: tables of process trees as they are met. */
-#include "rank_choice.h"
+#include "request/rank_selection.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

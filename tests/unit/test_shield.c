@@ -1,4 +1,4 @@
-#include "shield.h"
+#include "request/sigterm_hold.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "receipts.h"
+#include "rank_progress.h"
 
 #include "base/text.h"
 

@@ -2,8 +2,8 @@
  * PURE: whom to ask for a checkpoint. Asking the wrong process costs the job: a signal without a handler kills, a DataLoader
  * worker that inherited the handler would save as well, and a launcher ends its ranks.
  */
-#ifndef RANK_CHOICE_H
-#define RANK_CHOICE_H
+#ifndef RANK_SELECTION_H
+#define RANK_SELECTION_H
 
 #include "process/process_tree.h"
 #include "frameworks/profile.h"

@@ -3,13 +3,13 @@
  * that it polls (then no signal), or a command. A job or a rank that cannot be asked yet (it is still starting) is tried again until ask_stop(). Nothing is ever sent
  * twice for one request, because handlers of trainers are not re-entrant.
  */
-#ifndef ASK_H
-#define ASK_H
+#ifndef CHECKPOINT_REQUEST_H
+#define CHECKPOINT_REQUEST_H
 
 #include "base/loop.h"
 #include "options.h"
 #include "frameworks/profile.h"
-#include "rank_choice.h"
+#include "rank_selection.h"
 #include "process/signals.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "ask.h"
+#include "checkpoint_request.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "rank_choice.h"
+#include "rank_selection.h"
 
 #include "base/text.h"
 #include "process/process_role.h"

@@ -1,4 +1,4 @@
-#include "shield.h"
+#include "sigterm_hold.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

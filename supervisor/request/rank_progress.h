@@ -5,11 +5,11 @@
  * A signal that was delivered has not been handled: CPython runs handlers between two bytecodes, so that one call into a library can
  * put it off for minutes. Nothing is ever sent again because of that.
  */
-#ifndef RECEIPTS_H
-#define RECEIPTS_H
+#ifndef RANK_PROGRESS_H
+#define RANK_PROGRESS_H
 
 #include "process/process_tree.h"
-#include "rank_choice.h"
+#include "rank_selection.h"
 
 #include <stdbool.h>
 #include <stddef.h>
