@@ -47,7 +47,7 @@
 #include "frameworks/profile.h"
 #include "request/rank_progress.h"
 #include "planning/recovery_point.h"
-#include "resume.h"
+#include "restore/resume.h"
 #include "control/session.h"
 #include "request/sigterm_hold.h"
 #include "process/signals.h"

@@ -1,10 +1,10 @@
 /*
  * At a notice: the next attempt is told, in the store, for how long this one may still commit, so that one which starts early waits instead
- * of taking over (predecessor.h). On a thread of its own, because neither the save nor a webhook may wait for it or keep it waiting.
+ * of taking over (predecessor_wait.h). On a thread of its own, because neither the save nor a webhook may wait for it or keep it waiting.
  */
 #include "base/clock.h"
 #include "base/log.h"
-#include "handover.h"
+#include "restore/handover.h"
 #include "job.h"
 
 /* What a store does not take by then was not worth more of the notice. */

@@ -1,4 +1,4 @@
-/* What earlier attempts mean for this one, and what this one leaves for later ones (precedent.h). */
+/* What earlier attempts mean for this one, and what this one leaves for later ones (restart_rules.h). */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"

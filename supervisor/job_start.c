@@ -7,7 +7,7 @@
 #include "workspace/directory_lock.h"
 #include "job.h"
 #include "workspace/network_fs.h"
-#include "quarantine.h"
+#include "restore/quarantine.h"
 
 #include <unistd.h>
 

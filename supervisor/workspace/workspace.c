@@ -7,7 +7,7 @@
 #include "file_list.h"
 #include "directory_lock.h"
 #include "path_set.h"
-#include "reconcile.h"
+#include "restore/reconcile.h"
 #include "step.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-#include "handover.h"
+#include "restore/handover.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What earlier attempts mean for the next one: tables. */
-#include "precedent.h"
+#include "restore/restart_rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

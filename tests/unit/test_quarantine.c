@@ -1,5 +1,5 @@
 /* When what was moved aside has become so much that somebody should look at it. */
-#include "quarantine.h"
+#include "restore/quarantine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

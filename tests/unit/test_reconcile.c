@@ -1,5 +1,5 @@
 /* What lies in the checkpoint directory x what the last supervisor knew x what the store has -> what is done. */
-#include "reconcile.h"
+#include "restore/reconcile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * PURE. What earlier attempts of a job mean for the one that is about to start: that there is nothing to do, that another start
  * would not help, or that the checkpoint it would start from is what the job dies of.
  */
-#ifndef PRECEDENT_H
-#define PRECEDENT_H
+#ifndef RESTART_RULES_H
+#define RESTART_RULES_H
 
 #include "storage/storage.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "earlier.h"
-#include "predecessor.h"
+#include "attempt_outcomes.h"
+#include "predecessor_wait.h"
 #include "frameworks/profile.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
@@ -22,7 +22,7 @@ struct resume_request {
 	const char *job;
 	enum restore_policy policy;
 	struct snapshot_id this_one; /* for RESTORE_THIS */
-	json_t *about; /* for the attempt's record, which earlier.h adds to; borrowed */
+	json_t *about; /* for the attempt's record, which attempt_outcomes.h adds to; borrowed */
 	struct precedent_rules rules;
 	struct workspace *workspace;
 	const struct profile *profile; /* NULL: none was recognised */

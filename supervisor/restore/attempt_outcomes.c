@@ -1,4 +1,4 @@
-#include "earlier.h"
+#include "attempt_outcomes.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

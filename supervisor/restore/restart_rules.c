@@ -1,4 +1,4 @@
-#include "precedent.h"
+#include "restart_rules.h"
 
 static uint32_t without_progress(const struct precedent *items, size_t count)
 {

@@ -1,11 +1,11 @@
-/* Reads how earlier attempts of the job went, and rules on the next one (precedent.h). Blocks; logs nothing. */
-#ifndef EARLIER_H
-#define EARLIER_H
+/* Reads how earlier attempts of the job went, and rules on the next one (restart_rules.h). Blocks; logs nothing. */
+#ifndef ATTEMPT_OUTCOMES_H
+#define ATTEMPT_OUTCOMES_H
 
 #include "base/cancel.h"
 #include "base/err.h"
 #include "planning/checkpoint_interval.h"
-#include "precedent.h"
+#include "restart_rules.h"
 #include "storage/storage.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "predecessor.h"
+#include "predecessor_wait.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /* Waits for the attempt before this one where that is being preempted and still saves (handover.h). */
-#ifndef PREDECESSOR_H
-#define PREDECESSOR_H
+#ifndef PREDECESSOR_WAIT_H
+#define PREDECESSOR_WAIT_H
 
 #include "base/cancel.h"
 #include "base/err.h"
