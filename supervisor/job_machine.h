@@ -1,6 +1,6 @@
 /*
  * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock; job.c feeds it and carries the
- * actions out. Snapshots are a second, small machine beside it (snapshots.c), because a checkpoint that the job takes by itself
+ * actions out. Snapshots are a second, small machine beside it (snapshot_queue.c), because a checkpoint that the job takes by itself
  * while it is running is shipped without any change of the job's state.
  *
  * Finished, preempted and requeued are no states but an outcome, computed once from facts (outcome.h).

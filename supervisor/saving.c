@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "left_out.h"
+#include "upload/left_out.h"
 #include "scheduler/outcome.h"
 #include "workspace/directory_check.h"
 #include "base/progress_bar.h"

@@ -1,6 +1,6 @@
-#include "snapshots.h"
+#include "snapshot_queue.h"
 
-#include "ahead.h"
+#include "early_upload.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "tending.h"
+#include "retention_worker.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -2,8 +2,8 @@
  * The second machine beside the job's: at most one snapshot is being taken, and at most one waits; the last one asked for wins.
  * Lives on the loop; the work itself runs on a worker thread.
  */
-#ifndef SNAPSHOTS_H
-#define SNAPSHOTS_H
+#ifndef SNAPSHOT_QUEUE_H
+#define SNAPSHOT_QUEUE_H
 
 #include "base/cancel.h"
 #include "base/loop.h"

@@ -1,4 +1,4 @@
-#include "ahead.h"
+#include "early_upload.h"
 
 #include "base/log.h"
 #include "base/text.h"

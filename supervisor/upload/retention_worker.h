@@ -3,8 +3,8 @@
  * one call at a time, and never in the way of a save: whoever has something better to do stops it, and it begins anew at the next
  * commit. Lives on the loop.
  */
-#ifndef TENDING_H
-#define TENDING_H
+#ifndef RETENTION_WORKER_H
+#define RETENTION_WORKER_H
 
 #include "base/cancel.h"
 #include "base/workers.h"

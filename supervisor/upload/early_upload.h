@@ -2,8 +2,8 @@
  * Sends files of a checkpoint that is still being written: those that are closed and large, and what large ones have grown by that
  * are still open. At most one such piece of work at a time, on the worker that also takes snapshots, which it leaves at once when one is wanted. Lives on the loop.
  */
-#ifndef AHEAD_H
-#define AHEAD_H
+#ifndef EARLY_UPLOAD_H
+#define EARLY_UPLOAD_H
 
 #include "base/err.h"
 #include "base/workers.h"
