@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "job_machine.h"
+#include "job/lifecycle.h"
 
 #include <stdlib.h>
 #include <string.h>

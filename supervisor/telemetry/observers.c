@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "job.h"
+#include "job/runner.h"
 #include "labels.h"
 #include "metrics_format.h"
 #include "notification.h"

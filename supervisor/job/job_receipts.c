@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "job.h"
+#include "runner.h"
 
 #include <string.h>
 

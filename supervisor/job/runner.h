@@ -1,10 +1,10 @@
 /*
- * One job from restore to exit: owns the parts, feeds events to the job machine (job_machine.h) and carries its actions out.
+ * One job from restore to exit: owns the parts, feeds events to the job machine (lifecycle.h) and carries its actions out.
  *
- *	job.c            the machine's driver: actions and timers
+ *	runner.c            the machine's driver: actions and timers
  *	job_end.c        the end: nothing is left running, the exit code, who is told
  *	job_start.c      up to the launch: session, resume, child
- *	job_environment.c  what the job sees of us
+ *	child_environment.c  what the job sees of us
  *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later ones
  *	job_identity.c   one run for the trackers of experiments
  *	job_profile.c    what the profile adds to the environment
@@ -23,8 +23,8 @@
  *	job_requeue.c    under Slurm, after the end: start me again
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
-#ifndef JOB_H
-#define JOB_H
+#ifndef RUNNER_H
+#define RUNNER_H
 
 #include "request/checkpoint_request.h"
 #include "base/cancel.h"
@@ -38,7 +38,7 @@
 #include "telemetry/event_log.h"
 #include "planning/preemption_forecast.h"
 #include "planning/checkpoint_interval.h"
-#include "job_machine.h"
+#include "lifecycle.h"
 #include "scheduler/job_name.h"
 #include "telemetry/event_buffer.h"
 #include "telemetry/metrics_server.h"
@@ -212,7 +212,7 @@ int job_run(struct job *job);
 
 /* --- between the parts of this module --- */
 
-/* job.c */
+/* runner.c */
 void job_feed(struct job *job, enum job_event event);
 void job_forward_sigterm(struct job *job); /* at once */
 /* The newest request went to `pid` as a SIGTERM, and after `since_ms`. */
@@ -241,7 +241,7 @@ void job_claim_late(struct job *job);
 void job_launch(struct job *job);
 void job_close(struct job *job);
 
-/* job_environment.c */
+/* child_environment.c */
 /* REPRIEVE_*, and what the profile and the identity add; once it is known whether there is a tracker. */
 void job_build_environment(struct job *job);
 void job_add_environment(struct job *job, char *pair); /* "NAME=value", taken over */

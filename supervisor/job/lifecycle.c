@@ -1,4 +1,4 @@
-#include "job_machine.h"
+#include "lifecycle.h"
 
 #include <stddef.h>
 

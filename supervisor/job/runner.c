@@ -1,4 +1,4 @@
-#include "job.h"
+#include "runner.h"
 
 #include "base/clock.h"
 #include "base/log.h"
