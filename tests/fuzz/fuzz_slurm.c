@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "diagnosis_slurm.h"
+#include "doctor/check_slurm.h"
 #include "scheduler/slurm_job.h"
 #include "frameworks/lightning_slurm.h"
 

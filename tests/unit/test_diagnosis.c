@@ -1,5 +1,5 @@
 /* What a probe means: facts -> rows. */
-#include "diagnosis.h"
+#include "doctor/check_store.h"
 
 #include "base/text.h"
 

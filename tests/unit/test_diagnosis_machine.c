@@ -1,4 +1,4 @@
-#include "diagnosis_machine.h"
+#include "doctor/check_host.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

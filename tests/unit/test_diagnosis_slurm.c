@@ -1,4 +1,4 @@
-#include "diagnosis_slurm.h"
+#include "doctor/check_slurm.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "diagnosis_slurm.h"
+#include "check_slurm.h"
 #include "doctor.h"
 #include "base/program_output.h"
 #include "scheduler/slurm_job.h"

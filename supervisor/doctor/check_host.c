@@ -1,4 +1,4 @@
-#include "diagnosis_machine.h"
+#include "check_host.h"
 
 #include "base/text.h"
 #include "telemetry/notice_format.h"

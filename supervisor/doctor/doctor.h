@@ -3,7 +3,7 @@
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
-#include "diagnosis.h"
+#include "check_store.h"
 
 struct doctor_options {
 	const char *notice;  /* as --notice of run; NULL: auto */

@@ -1,4 +1,4 @@
-#include "diagnosis_slurm.h"
+#include "check_slurm.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

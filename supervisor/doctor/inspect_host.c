@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "process/child.h"
 #include "cloud/cloud.h"
-#include "diagnosis_machine.h"
+#include "check_host.h"
 #include "doctor.h"
 #include "process/ld_preload.h"
 #include "base/program_output.h"

@@ -1,4 +1,4 @@
-#include "diagnosis.h"
+#include "check_store.h"
 
 #include "base/text.h"
 

@@ -2,10 +2,10 @@
  * PURE. What Slurm's configuration means for a job that wants to save before it is preempted, and to run again: one line per trap.
  * slurm.conf(5), sbatch(1), scontrol(1); tried with 22.05.
  */
-#ifndef DIAGNOSIS_SLURM_H
-#define DIAGNOSIS_SLURM_H
+#ifndef CHECK_SLURM_H
+#define CHECK_SLURM_H
 
-#include "diagnosis.h"
+#include "check_store.h"
 #include "scheduler/slurm_job.h"
 
 /* What scontrol printed; NULL: not asked, or it did not say. */

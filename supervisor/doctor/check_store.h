@@ -1,6 +1,6 @@
 /* PURE. What a probe of a store means: one line per check, with what to do about it. */
-#ifndef DIAGNOSIS_H
-#define DIAGNOSIS_H
+#ifndef CHECK_STORE_H
+#define CHECK_STORE_H
 
 #include "storage/storage.h"
 

@@ -1,10 +1,10 @@
 /* PURE. What this machine means for a job that wants to be warned, asked and ended well: one line per source of notices, and for the
  * shim, the init, and the time from SIGTERM to SIGKILL. */
-#ifndef DIAGNOSIS_MACHINE_H
-#define DIAGNOSIS_MACHINE_H
+#ifndef CHECK_HOST_H
+#define CHECK_HOST_H
 
 #include "cloud/cloud.h"
-#include "diagnosis.h"
+#include "check_store.h"
 
 #include <sys/types.h>
 
