@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "process/child.h"
 #include "scheduler/outcome.h"
-#include "verbs.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -42,7 +42,7 @@
 #include "scheduler/job_name.h"
 #include "telemetry/event_buffer.h"
 #include "telemetry/metrics_server.h"
-#include "options.h"
+#include "cli/run_options.h"
 #include "scheduler/outcome.h"
 #include "frameworks/profile.h"
 #include "request/rank_progress.h"

@@ -7,7 +7,7 @@
 #define CHECKPOINT_REQUEST_H
 
 #include "base/loop.h"
-#include "options.h"
+#include "cli/run_options.h"
 #include "frameworks/profile.h"
 #include "rank_selection.h"
 #include "process/signals.h"

@@ -11,7 +11,7 @@
 #include "predecessor_wait.h"
 #include "frameworks/profile.h"
 #include "storage/storage.h"
-#include "transfer_options.h"
+#include "cli/transfer_options.h"
 #include "workspace/workspace.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "account.h"
+#include "cli/attempt_costs.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "options.h"
+#include "cli/run_options.h"
 
 #include <setjmp.h>
 #include <signal.h>

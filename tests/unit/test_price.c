@@ -1,5 +1,5 @@
 /* What keeping bytes costs. */
-#include "price.h"
+#include "cli/storage_price.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

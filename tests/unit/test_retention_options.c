@@ -1,5 +1,5 @@
 /* The --keep-* options: what they take. */
-#include "retention_options.h"
+#include "cli/retention_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* --include and --exclude: patterns and paths. */
-#include "selection.h"
+#include "cli/path_filter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,217 @@
+/* reprieve doctor: looks at this machine and tries a store, before a job depends on them, and says what to mend. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "doctor/check_store.h"
+#include "doctor/doctor.h"
+#include "workspace/network_fs.h"
+#include "run_option_table.h"
+#include "store_command.h"
+#include "terminal_line.h"
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MEASURE_DEFAULT ((uint64_t)64 << 20)
+#define MEASURE_MOST ((uint64_t)512 << 20)
+#define SIZE_DEFAULT 40000000000u
+
+#define GRACE_DEFAULT_MS 30000
+
+struct options {
+	uint64_t size, measure;
+	struct doctor_options machine;
+};
+
+static int set_notice(void *arg, const char *value, struct err *err)
+{
+	(void)err; /* cloud.h knows the names */
+	((struct options *)arg)->machine.notice = value;
+	return 0;
+}
+
+static int set_grace(void *arg, const char *value, struct err *err)
+{
+	return option_set_duration(value, &((struct options *)arg)->machine.grace_ms, err);
+}
+
+static int set_size(void *arg, const char *value, struct err *err)
+{
+	struct options *options = arg;
+
+	if (!text_to_bytes(value, &options->size))
+		return err_set(err, ERR_INVALID, "'%s' is no size: write 40GB or 512MB", value);
+	return 0;
+}
+
+static int set_measure(void *arg, const char *value, struct err *err)
+{
+	struct options *options = arg;
+
+	if (!text_to_bytes(value, &options->measure) || options->measure > MEASURE_MOST)
+		return err_set(err, ERR_INVALID, "'%s' is no size up to 512MiB (0: do not measure)",
+			value);
+	return 0;
+}
+
+static const struct query_option own_options[] = {
+	{"size", false, set_size},
+	{"measure", false, set_measure},
+	{"notice", false, set_notice},
+	{"grace", false, set_grace},
+	{0},
+};
+
+static const struct query_usage usage = {
+	.text = "Look at this machine: who announces a preemption, the preload library, process 1, "
+		"the "
+		"time to save.\nTry a store: what these credentials may do there, whether the "
+		"clock "
+		"is right, how fast it is.\nUnder Slurm: what its configuration means for a "
+		"preempted job.\n\n"
+		"  reprieve doctor\n"
+		"  reprieve doctor --store s3://bucket/runs --size 40GB\n\n"
+		"Usage: reprieve doctor [--store URL] [--size SIZE] [--measure SIZE] [--notice "
+		"LIST] "
+		"[--grace SECONDS] [--json]\n\n"
+		"      --size SIZE      of a checkpoint: does it fit in a notice? (default: 40GB)\n"
+		"      --measure SIZE   how much is sent and read back to measure (default: 64MiB; "
+		"0: nothing)\n"
+		"      --notice LIST, --grace SECONDS   as for `reprieve run`\n\n"
+		"Objects of its own are written below tmp/ and removed again.\n"
+		"Exit status: 0 if nothing failed, 1 otherwise.\n",
+	.words_most = 0,
+	.no_job = true,
+	.options = own_options,
+};
+
+static void print_rows(const struct diagnosis *diagnosis)
+{
+	for (size_t i = 0; i < diagnosis->count; i++) {
+		const struct diagnosis_row *row = &diagnosis->rows[i];
+
+		show_line(
+			"%-4s  %-9s  %s", diagnosis_level_name(row->level), row->check, row->text);
+		if (row->fix[0])
+			printf("%-4s  %-9s  %s\n", "", "", row->fix);
+	}
+}
+
+static json_t *rate_json(const struct store_probe *probe, enum probe_step step)
+{
+	const struct probe_answer *answer = &probe->steps[step];
+
+	if (!answer->worked)
+		return json_null();
+	return json_integer((json_int_t)(probe->bytes * 1000 /
+					 (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1)));
+}
+
+static json_t *rows_json(const struct diagnosis *diagnosis)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < diagnosis->count; i++) {
+		const struct diagnosis_row *row = &diagnosis->rows[i];
+
+		json_array_append_new(
+			rows, json_pack("{s:s, s:s, s:s, s:o}", "check", row->check, "level",
+				      diagnosis_level_name(row->level), "text", row->text, "fix",
+				      row->fix[0] ? json_string(row->fix) : json_null()));
+	}
+	return rows;
+}
+
+/* NULL: not there. */
+struct findings {
+	const struct diagnosis *machine, *store, *slurm;
+};
+
+static enum diagnosis_level worst_of(const struct findings *findings)
+{
+	const struct diagnosis *all[] = {findings->machine, findings->store, findings->slurm};
+	enum diagnosis_level worst = DIAGNOSIS_OK;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] && diagnosis_worst(all[i]) > worst)
+			worst = diagnosis_worst(all[i]);
+	return worst;
+}
+
+static void print_json(
+	const char *store, const struct store_probe *probe, const struct findings *findings)
+{
+	json_t *all = json_pack("{s:s?, s:s, s:o, s:o, s:o, s:o}", "store", store, "level",
+		diagnosis_level_name(worst_of(findings)), "up_bytes_per_second",
+		rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
+		rate_json(probe, PROBE_DOWNLOAD), "machine", rows_json(findings->machine), "checks",
+		rows_json(findings->store));
+
+	if (findings->slurm)
+		json_object_set_new(all, "slurm", rows_json(findings->slurm));
+	json_print(all, true);
+}
+
+static void print(const struct findings *findings)
+{
+	printf("This machine:\n");
+	print_rows(findings->machine);
+	printf("\nThe store:\n");
+	print_rows(findings->store);
+	if (findings->slurm) {
+		printf("\nSlurm:\n");
+		print_rows(findings->slurm);
+	}
+}
+
+static int look_at_store(const struct query *query, const struct options *options,
+	struct store_probe *probe, struct diagnosis *diagnosis, struct err *err)
+{
+	*probe = (struct store_probe){0};
+	/* The rest is worth knowing all the same: an init needs no store. */
+	if (!query->store) {
+		diagnosis_of_no_store(diagnosis);
+		return 0;
+	}
+	if (storage_probe(query->store, options->measure, probe, NULL, err) < 0)
+		return -1;
+	diagnosis_of_store(probe, query->store, options->size, diagnosis);
+	if (query->owned_store && network_fs_is_own_disk(query->store))
+		diagnosis_add(diagnosis, "place", DIAGNOSIS_WARN,
+			"name one that outlives the machine with --store or REPRIEVE_STORE",
+			"this store is on this machine's own disk, and may go with the machine");
+	return 0;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	auto_(query_end) struct query query = {0};
+	struct options options = {.size = SIZE_DEFAULT,
+		.measure = MEASURE_DEFAULT,
+		.machine = {.notice = getenv("REPRIEVE_NOTICE"), .grace_ms = GRACE_DEFAULT_MS}};
+	struct diagnosis machine, store, slurm;
+	struct findings findings = {.machine = &machine, .store = &store};
+	const char *grace = getenv("REPRIEVE_GRACE");
+	struct store_probe probe;
+	struct err err;
+	int code;
+
+	/* What is wrong with it, run will say. */
+	if (grace)
+		text_to_duration_ms(grace, &options.machine.grace_ms);
+	code = query_begin_with(argc, argv, &usage, &options, &query);
+	if (code >= 0)
+		return code;
+	if (look_at_store(&query, &options, &probe, &store, &err) < 0)
+		return query_failed(&query, &err);
+	options.machine.transfer_ms = diagnosis_transfer_ms(&probe, options.size);
+	doctor_of_machine(&options.machine, &machine);
+	if (doctor_of_slurm(&slurm))
+		findings.slurm = &slurm;
+	if (query.json)
+		print_json(query.store, &probe, &findings);
+	else
+		print(&findings);
+	return worst_of(&findings) == DIAGNOSIS_FAIL ? EXIT_FAILURE : 0;
+}

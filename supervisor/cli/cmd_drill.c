@@ -1,0 +1,399 @@
+/* reprieve drill: preempts a job on this machine, and says what that cost. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "process/child.h"
+#include "drill/mirror.h"
+#include "drill/report.h"
+#include "drill/scenario.h"
+#include "run_options.h"
+#include "scheduler/outcome.h"
+#include "workspace/directory_check.h"
+#include "process/signals.h"
+#include "commands.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"Preempt a job on this machine, and see what it costs: notice, checkpoint, upload, kill, "
+	"and on from there.\n\n"
+	"  reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
+	"  reprieve drill --cloud gcp --rounds 3 -- run -c out/ckpt -- bash train.sh\n"
+	"  reprieve drill --compare final.npy -- run --checkpoint-signal USR1 -- python "
+	"train.py\n\n"
+	"Usage: reprieve drill [options] -- run [run options] -- COMMAND [ARG...]\n\n"
+	"     --cloud NAME           whose metadata server to pretend: aws (default), gcp, azure, "
+	"alibaba, tencent\n"
+	"     --rounds N             how many machines are taken away (default: 1); a last one is "
+	"left alone to the end\n"
+	"     --notice-after TIME    from the job's start to the notice (default: 5s)\n"
+	"     --notice TIME          from the notice to the machine's end (default: 120s on aws "
+	"and tencent, 30s on gcp and azure, 5m on alibaba)\n"
+	"     --compare PATH         first run undisturbed; the file that the job writes must be "
+	"equal, byte for byte\n"
+	"     --directory DIR        where the machines and their logs lie; stays (default: a "
+	"temporary one)\n"
+	"     --keep                 keep the temporary one; it also stays when the drill fails\n"
+	"     --json                 the verdict as one JSON object\n"
+	" -v, --verbose              show what the machines print, on stderr\n\n"
+	"Each machine is a directory that shows the current one by links, without the checkpoints. "
+	"It dies with all its\n"
+	"processes. Snapshots go to a store in the scratch directory, or to --store of `run`; "
+	"there under a job name of its own.\n"
+	"Exit status: 0 all held; 1 not; 64 usage; 70 our own failure; 130, 143 stopped by a "
+	"signal.\n";
+
+struct drill_options {
+	struct scenario_options scenario;
+	bool keep;
+	bool json;
+	bool help;
+	/* Owned. */
+	char *checkpoint_dir;
+	char *compare;
+};
+
+static void drill_options_release(struct drill_options *options)
+{
+	free(options->checkpoint_dir);
+	free(options->compare);
+}
+
+AUTO(struct drill_options, drill_options_release);
+
+static int wrong(struct err *err, const char *option, const char *value, const char *expected)
+{
+	return err_set(err, ERR_INVALID, "%s: '%s' is not %s", option, value, expected);
+}
+
+// clang-format off
+static const struct option longs[] = {
+	{"cloud", required_argument, NULL, 'C'},
+	{"rounds", required_argument, NULL, 'r'},
+	{"notice-after", required_argument, NULL, 'a'},
+	{"notice", required_argument, NULL, 'n'},
+	{"compare", required_argument, NULL, 'c'},
+	{"directory", required_argument, NULL, 'd'},
+	{"keep", no_argument, NULL, 'k'},
+	{"json", no_argument, NULL, 'j'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+// clang-format on
+
+static int set_cloud(struct drill_options *options, const char *name, struct err *err)
+{
+	if (!mock_cloud_named(name, &options->scenario.cloud))
+		return wrong(err, "--cloud", name, "one of aws, gcp, azure, alibaba, tencent");
+	return 0;
+}
+
+/* What each announces: two minutes on AWS and Tencent; 30 s on GCP; at least 30 s on Azure; five minutes on Alibaba. */
+static int64_t usual_notice_ms(enum mock_cloud cloud)
+{
+	if (cloud == MOCK_ALIBABA)
+		return 300000;
+	return cloud == MOCK_AWS || cloud == MOCK_TENCENT ? 120000 : 30000;
+}
+
+static int set_rounds(struct drill_options *options, const char *text, struct err *err)
+{
+	uint64_t rounds;
+
+	if (!text_to_u64(text, 1000, &rounds) || rounds == 0)
+		return wrong(err, "--rounds", text, "a number from 1 to 1000");
+	options->scenario.rounds = (unsigned)rounds;
+	return 0;
+}
+
+/* As from mirror_relative(), also of an absolute path that lies below the current directory. */
+static char *relative_to_here(const char *path)
+{
+	auto_free char *here = getcwd(NULL, 0);
+	char *relative = here ? mirror_below(path, here) : mirror_relative(path);
+
+	if (relative || !here || *path != '/')
+		return relative;
+	/* The shell's directory may be reached by links, and getcwd() knows of none. */
+	auto_free char *resolved = file_absolute(path);
+	return mirror_below(resolved, here);
+}
+
+static int set_compare(struct drill_options *options, const char *path, struct err *err)
+{
+	free(options->compare);
+	options->compare = relative_to_here(path);
+	if (!options->compare)
+		return wrong(err, "--compare", path,
+			"a path below the current directory: each machine writes its own");
+	options->scenario.compare = options->compare;
+	return 0;
+}
+
+static int set_option(struct drill_options *options, int letter, struct err *err)
+{
+	struct scenario_options *scenario = &options->scenario;
+
+	switch (letter) {
+	case 'C':
+		return set_cloud(options, optarg, err);
+	case 'r':
+		return set_rounds(options, optarg, err);
+	case 'a':
+		if (!text_to_duration_ms(optarg, &scenario->notice_after_ms))
+			return wrong(
+				err, "--notice-after", optarg, "a duration: write 5, 500ms, 2m");
+		return 0;
+	case 'n':
+		if (!text_to_duration_ms(optarg, &scenario->notice_ms) || scenario->notice_ms < 1)
+			return wrong(err, "--notice", optarg, "a duration: write 30, 120s, 2m");
+		return 0;
+	case 'c':
+		return set_compare(options, optarg, err);
+	case 'd':
+		scenario->directory = optarg;
+		return 0;
+	case 'k':
+		options->keep = true;
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	case 'v':
+		scenario->verbose = true;
+		return 0;
+	default:
+		options->help = true;
+		return 0;
+	}
+}
+
+static bool is_chosen(char **options, size_t count, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < count; i++)
+		if (text_starts(options[i], name) &&
+			(options[i][length] == '\0' || options[i][length] == '='))
+			return true;
+	return false;
+}
+
+/* A machine shows the current directory at another place: what is found from here by "../" is not found from there. */
+static int check_command(char *const *command, struct err *err)
+{
+	for (; *command; command++) {
+		auto_free char *whole = NULL;
+
+		if (!text_starts(*command, "../") || !file_exists(*command))
+			continue;
+		whole = file_absolute(*command);
+		return err_set(err, ERR_INVALID,
+			"'%s' leads out of the current directory, which the machines of a drill "
+			"see at another place: write %s",
+			*command, whole);
+	}
+	return 0;
+}
+
+/* Whether the word has this path in it: not one below, which may be a file that is only read, nor one that merely begins so. */
+static bool names_path(const char *word, const char *path)
+{
+	for (const char *at = word; (at = strstr(at, path)); at++) {
+		const char *rest = at + strlen(path);
+
+		/* "/mnt/home/..." is not "/home/...". */
+		if (at > word && (isalnum((unsigned char)at[-1]) || strchr("._-/", at[-1])))
+			continue;
+		rest += strspn(rest, "/");
+		if (*rest == '\0' || (!isalnum((unsigned char)*rest) && !strchr("._-", *rest)))
+			return true;
+	}
+	return false;
+}
+
+/* A job that is told of them by an absolute path would save into the user's own checkpoints, and the machine's stay empty. */
+static int check_checkpoints(
+	char *const *command, const char *written, const char *relative, struct err *err)
+{
+	auto_free char *here = getcwd(NULL, 0);
+	auto_free char *whole = text_format("%s/%s", here ? here : "", relative);
+
+	for (; *command; command++)
+		if (names_path(*command, whole) ||
+			(*written == '/' && names_path(*command, written)))
+			return err_set(err, ERR_INVALID,
+				"'%s' names your own checkpoints, and each machine of a drill has "
+				"its own: write %s there, relative to the current directory",
+				*command, relative);
+	return 0;
+}
+
+/* Of the environment they are left out (stage.c). */
+static int check_options(char **argv, struct err *err)
+{
+	static const char *const real[] = {"--notify", "--metrics", "--metrics-file", "--deadline",
+		"--restore", "--exit-policy"};
+
+	for (; *argv && !text_equal(*argv, "--"); argv++)
+		for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
+			if (text_starts(*argv, real[i]) && strchr("=", (*argv)[strlen(real[i])]))
+				return err_set(err, ERR_INVALID,
+					"run: %s has no place in a drill, whose preemptions are "
+					"not real: leave it out",
+					real[i]);
+	return 0;
+}
+
+/* `argv` begins with "run". */
+static int read_run(struct drill_options *options, int argc, char **argv, struct err *err)
+{
+	struct scenario_options *scenario = &options->scenario;
+	struct run_options run;
+
+	if (argc == 0 || !text_equal(argv[0], "run"))
+		return err_set(err, ERR_INVALID,
+			"behind `--` comes what is to be drilled, and it begins with `run`: "
+			"reprieve drill -- run -- python train.py");
+	if (options_parse_run(argc, argv, &run, &options->help, err) < 0)
+		return err_wrap(err, "run");
+	if (options->help)
+		return 0;
+	if (run.dry_run)
+		return err_set(err, ERR_INVALID,
+			"run: --dry-run starts nothing: there is nothing to drill");
+	if (check_options(argv, err) < 0)
+		return -1;
+	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
+	if (!options->checkpoint_dir)
+		return err_set(err, ERR_INVALID,
+			"run: --checkpoint-dir %s: for a drill it has to be below the current "
+			"directory, because each machine gets an empty one of its own",
+			run.checkpoint_dir);
+	/* A store of its own lies elsewhere. */
+	if (own_directory_check(&(struct own_directory){.store = run.store ? run.store : "",
+					.directory = options->checkpoint_dir,
+					.command = run.command},
+		    err) < 0 ||
+		check_command(run.command, err) < 0 ||
+		check_checkpoints(run.command, run.checkpoint_dir, options->checkpoint_dir, err) <
+			0)
+		return -1;
+	scenario->checkpoint_dir = options->checkpoint_dir;
+	scenario->store = run.store;
+	scenario->command = run.command;
+	scenario->run_options = argv + 1;
+	scenario->run_option_count = (size_t)(run.command - argv) - 1;
+	if (scenario->run_option_count > 0 && text_equal(run.command[-1], "--"))
+		scenario->run_option_count--;
+	scenario->notice_chosen =
+		is_chosen(scenario->run_options, scenario->run_option_count, "--notice");
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct drill_options *options, struct err *err)
+{
+	int letter;
+
+	opterr = 0;
+	optind = 0; /* glibc: start anew */
+	while ((letter = getopt_long(argc, argv, "+:vh", longs, NULL)) != -1) {
+		if (options_without_value(letter, argv))
+			return err_set(err, ERR_INVALID,
+				"option '%s' needs a value: see `reprieve drill --help`",
+				options_without_value(letter, argv));
+		if (letter == '?')
+			return err_set(err, ERR_INVALID,
+				"unknown option '%s': see `reprieve drill --help`",
+				argv[optind - 1]);
+		if (set_option(options, letter, err) < 0)
+			return -1;
+		if (options->help) {
+			fputs(usage, stdout);
+			return 0;
+		}
+	}
+	if (options->scenario.notice_ms == 0)
+		options->scenario.notice_ms = usual_notice_ms(options->scenario.cloud);
+	return read_run(options, argc - optind, argv + optind, err);
+}
+
+static void introduce(const struct scenario_options *options, const struct story *story)
+{
+	static const char *const names[] = {[MOCK_AWS] = "AWS",
+		[MOCK_GCP] = "Google Cloud",
+		[MOCK_AZURE] = "Azure",
+		[MOCK_ALIBABA] = "Alibaba Cloud",
+		[MOCK_TENCENT] = "Tencent Cloud"};
+
+	if (story->silent)
+		return;
+	printf("Drill: %u preemption%s as on %s, announced %g s ahead.\n\n", options->rounds,
+		options->rounds == 1 ? "" : "s", names[options->cloud],
+		(double)options->notice_ms / 1000);
+	fflush(stdout);
+}
+
+static int fail(const struct err *err, const struct scenario *scenario)
+{
+	if (scenario && err->kind == ERR_CANCELLED && scenario->signal) {
+		log_warn("the drill was stopped, and its machines with it");
+		return 128 + scenario->signal;
+	}
+	log_error("drill: %s", err->text);
+	return err->kind == ERR_INVALID || err->kind == ERR_EXISTS ? EXIT_USAGE : EXIT_OWN_FAILURE;
+}
+
+static int play(const struct drill_options *options, bool colour)
+{
+	auto_(scenario_release) struct scenario scenario;
+	struct err err = {0};
+	bool played = scenario_play(&options->scenario, &scenario, &err) == 0;
+	bool passed = played && verdict_drill(&scenario.facts, NULL, 0);
+	bool kept = options->scenario.directory || options->keep || (played && !passed);
+
+	if (played && options->json)
+		report_json(&scenario, kept);
+	else if (played)
+		report_print(&scenario, colour, kept);
+	if (!kept && scenario.stage.scratch)
+		file_remove_tree(scenario.stage.scratch, NULL);
+	if (!played)
+		return fail(&err, &scenario);
+	return passed ? 0 : 1;
+}
+
+int cmd_drill(int argc, char **argv)
+{
+	struct signals_inherited inherited;
+	struct story story = {.colour = story_wants_colour()};
+	auto_(drill_options_release) struct drill_options options = {
+		.scenario = {.cloud = MOCK_AWS,
+			.rounds = 1,
+			.notice_after_ms = 5000,
+			.inherited = &inherited,
+			.story = &story},
+	};
+	struct err err = {0};
+
+	/* Before the metadata server's threads: none of them may take a signal that is meant for us. */
+	signals_block(&inherited);
+	if (parse(argc, argv, &options, &err) < 0)
+		return fail(&err, NULL);
+	if (options.help)
+		return 0;
+	if (child_prepare(&err) < 0)
+		return fail(&err, NULL);
+	story.silent = options.json;
+	story.began_ms = clock_monotonic_ms();
+	introduce(&options.scenario, &story);
+	return play(&options, story.colour);
+}

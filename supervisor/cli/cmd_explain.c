@@ -1,0 +1,210 @@
+/* reprieve explain: what it knows and would do, for people: frameworks, exit codes. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "embedded_clients.h"
+#include "scheduler/exit_policy.h"
+#include "scheduler/outcome.h"
+#include "frameworks/profile.h"
+#include "frameworks/profile_print.h"
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char usage[] =
+	"Say what is known of a framework's checkpoints: how a job is recognised, how it is asked\n"
+	"to save, how a finished and a torn checkpoint look, how it resumes.\n\n"
+	"  reprieve explain profile\n"
+	"  reprieve explain profile lightning\n\n"
+	"Or what the exit codes mean, and how a scheduler is told to act on them:\n\n"
+	"  reprieve explain exit --for k8s\n\n"
+	"Or print the file to copy for a job that asks by itself whether a checkpoint is "
+	"wanted:\n\n"
+	"  reprieve explain python > reprieve.py\n"
+	"  reprieve explain c > reprieve.h\n\n"
+	"Usage: reprieve explain profile [NAME] [--json]\n"
+	"       reprieve explain exit [--for SCHEDULER] [--json]\n"
+	"       reprieve explain c | python\n";
+
+static int print_all(bool json)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < profile_count; i++) {
+		const struct profile *profile = &profile_rows[i];
+
+		if (json)
+			json_array_append_new(all, profile_text_json(profile));
+		else
+			printf("%-12s %-46s %s\n", profile->name, profile->title,
+				profile->ask == PROFILE_ASK_NONE ? "periodic only"
+				: profile->enables[0]            ? "asked, if enabled"
+								 : "asked");
+	}
+	if (json)
+		json_print(all, true);
+	else
+		json_decref(all);
+	return 0;
+}
+
+static int print_one(const char *name, bool json)
+{
+	const struct profile *profile = profile_find(name);
+	auto_free char *names = NULL;
+
+	if (!profile) {
+		names = profile_names();
+		log_error("there is no profile '%s': it is one of %s", name, names);
+		return EXIT_USAGE;
+	}
+	if (json)
+		json_print(profile_text_json(profile), true);
+	else
+		profile_text_print(profile);
+	return 0;
+}
+
+static int not_explained(const char *word)
+{
+	log_error("'%s' is nothing to explain: see `reprieve explain --help`", word);
+	return EXIT_USAGE;
+}
+
+/* --- exit codes --- */
+
+static const struct {
+	int code;
+	bool again;
+	const char *meaning;
+} codes[] = {
+	{EXIT_PREEMPTED, true, "preempted, and the work is durable: run it again"},
+	{EXIT_NOT_DURABLE, true,
+		"preempted, and the newest work is not durable: run it again, from what is"},
+	{EXIT_NO_PROGRESS, false, "not started: the last attempts made no progress"},
+	{EXIT_CONFIGURATION, false,
+		"not started: the store or the checkpoint directory cannot be used"},
+	{EXIT_OWN_FAILURE, true,
+		"not started: a failure of ours, no space, or the checkpoint directory is in use; "
+		"another start may help"},
+	{EXIT_USAGE, false, "not started: a mistake in the options"},
+	{126, false, "not started: the command cannot be executed"},
+	{127, false, "not started: the command is not found"},
+};
+
+static json_t *policy_json(const struct exit_policy *policy)
+{
+	return json_pack("{s:s, s:s, s:i, s:i, s:s, s:s}", "name", policy->name, "title",
+		policy->title, "preempted", policy->preempted ? policy->preempted : EXIT_PREEMPTED,
+		"not_durable", policy->not_durable ? policy->not_durable : EXIT_NOT_DURABLE, "why",
+		policy->why, "setup", policy->setup);
+}
+
+static void print_codes(const struct exit_policy *policy)
+{
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		int code = codes[i].code;
+
+		if (policy && code == EXIT_PREEMPTED && policy->preempted)
+			code = policy->preempted;
+		if (policy && code == EXIT_NOT_DURABLE && policy->not_durable)
+			code = policy->not_durable;
+		printf("  %-4d %s%s\n", code, codes[i].meaning,
+			codes[i].again ? "" : "; another start would not help");
+	}
+	printf("  else the job's own: its code, or 128 + n when signal n ended it; 0: it has "
+	       "finished\n");
+}
+
+static int explain_policies(bool json)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < exit_policy_count; i++)
+		json_array_append_new(all, policy_json(&exit_policy_rows[i]));
+	if (json) {
+		json_print(all, true);
+		return 0;
+	}
+	json_decref(all);
+	print_codes(NULL);
+	printf("\nHow a scheduler is told what to do with them: `reprieve explain exit --for "
+	       "NAME`\n\n");
+	for (size_t i = 0; i < exit_policy_count; i++)
+		printf("  %-10s %s\n", exit_policy_rows[i].name, exit_policy_rows[i].title);
+	return 0;
+}
+
+static int explain_exit(const char *name, bool json)
+{
+	const struct exit_policy *policy = name ? exit_policy_find(name) : NULL;
+	auto_free char *names = NULL;
+
+	if (!name)
+		return explain_policies(json);
+	if (!policy) {
+		names = exit_policy_names();
+		log_error("nothing is known of exit codes for '%s': it is one of %s", name, names);
+		return EXIT_USAGE;
+	}
+	if (json) {
+		json_print(policy_json(policy), true);
+		return 0;
+	}
+	printf("%s\n\n%s\n\n", policy->title, policy->why);
+	print_codes(policy);
+	if (policy->preempted)
+		printf("\nThat takes --exit-policy %s, or REPRIEVE_EXIT_POLICY=%s.\n", name, name);
+	printf("\n%s", policy->setup);
+	return 0;
+}
+
+static int explain_client(int argc, char **argv)
+{
+	if (argc > 2 && (text_equal(argv[2], "--help") || text_equal(argv[2], "-h"))) {
+		printf("%s", usage);
+		return 0;
+	}
+	if (argc > 2) {
+		log_error("explain %s: one word too many: '%s'", argv[1], argv[2]);
+		return EXIT_USAGE;
+	}
+	clients_print(argv[1]);
+	return 0;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+	const char *topic = NULL, *name = NULL;
+	bool json = false;
+
+	if (argc > 1 && (text_equal(argv[1], "c") || text_equal(argv[1], "python")))
+		return explain_client(argc, argv);
+	for (int i = 1; i < argc; i++) {
+		if (text_equal(argv[i], "--help") || text_equal(argv[i], "-h")) {
+			printf("%s", usage);
+			return 0;
+		}
+		if (text_equal(argv[i], "--json"))
+			json = true;
+		else if (!topic && (text_equal(argv[i], "profile") || text_equal(argv[i], "exit")))
+			topic = argv[i];
+		else if (topic && text_equal(topic, "exit") && text_equal(argv[i], "--for") &&
+			 argv[i + 1])
+			name = argv[++i];
+		else if (topic && text_equal(topic, "profile") && !name && argv[i][0] != '-')
+			name = argv[i];
+		else
+			return not_explained(argv[i]);
+	}
+	if (!topic) {
+		log_error("explain what? `reprieve explain profile`, `exit`, `c` or `python`; see "
+			  "`reprieve explain --help`");
+		return EXIT_USAGE;
+	}
+	if (text_equal(topic, "exit"))
+		return explain_exit(name, json);
+	return name ? print_one(name, json) : print_all(json);
+}

@@ -1,0 +1,77 @@
+/* reprieve export: a snapshot as a tar.lz4 that GNU tar and lz4 read. */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "scheduler/outcome.h"
+#include "base/progress_bar.h"
+#include "store_command.h"
+#include "commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct query_usage usage = {
+	.text = "Write a snapshot as a standard tar.lz4.\n\n"
+		"  reprieve export latest checkpoints.tar.lz4\n"
+		"  reprieve export latest - | lz4 -dc | tar -tv\n\n"
+		"Usage: reprieve export ID|latest FILE|- [--store URL] [--job NAME]\n\n"
+		"FILE must not be there yet.\n",
+	.words = "ID|latest FILE|-",
+	.words_most = 2,
+	.moves = true,
+};
+
+static int open_target(const char *name)
+{
+	int fd;
+
+	if (!text_equal(name, "-")) {
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd < 0)
+			log_error("cannot make %s: %s", name, strerror(errno));
+		return fd;
+	}
+	if (isatty(STDOUT_FILENO)) {
+		log_error("this would write an archive to the terminal: name a file, or send it to "
+			  "a program");
+		return -1;
+	}
+	return dup(STDOUT_FILENO);
+}
+
+static int export(struct query *query, struct snapshot_id id, int fd, struct err *err)
+{
+	struct progress progress;
+	int status;
+
+	progress_start(&progress, "exporting", true);
+	storage_watch(query->storage, progress_tell, &progress);
+	status = storage_export(query->storage, id, fd, NULL, err);
+	progress_stop(&progress);
+	return status;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	auto_(query_end) struct query query = {0};
+	auto_close int fd = -1;
+	struct snapshot_id id;
+	struct err err;
+	int code = query_begin(argc, argv, &usage, &query);
+
+	if (code < 0)
+		code = query_snapshot(&query, query.words[0], &id);
+	if (code >= 0)
+		return code;
+	fd = open_target(query.words[1]);
+	if (fd < 0)
+		return EXIT_CONFIGURATION;
+	if (export(&query, id, fd, &err) < 0) {
+		if (!text_equal(query.words[1], "-"))
+			unlink(query.words[1]);
+		return query_snapshot_failed(&query, id, &err);
+	}
+	return 0;
+}

@@ -1,0 +1,245 @@
+/* reprieve forget: removes the snapshots that a policy does not keep, and what only they needed. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "scheduler/outcome.h"
+#include "storage_price.h"
+#include "store_command.h"
+#include "retention_options.h"
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct options {
+	struct retention_options retention;
+	int64_t sweep_age_ms;
+	double price; /* -1: by the store */
+	bool dry_run;
+};
+
+static int set_last(void *arg, const char *value, struct err *err)
+{
+	return retention_set_last(&((struct options *)arg)->retention, value, err);
+}
+
+static int set_within(void *arg, const char *value, struct err *err)
+{
+	return retention_set_within(&((struct options *)arg)->retention, value, err);
+}
+
+static int set_every(void *arg, const char *value, struct err *err)
+{
+	return retention_set_every(&((struct options *)arg)->retention, value, err);
+}
+
+static int add_tag(void *arg, const char *value, struct err *err)
+{
+	return retention_add_tag(&((struct options *)arg)->retention, value, err);
+}
+
+static int set_sweep_age(void *arg, const char *value, struct err *err)
+{
+	struct options *options = arg;
+
+	if (!text_to_duration_ms(value, &options->sweep_age_ms))
+		return err_set(err, ERR_INVALID, "'%s' is no duration: write 6h or 2d", value);
+	if (options->sweep_age_ms <= 0)
+		return err_set(err, ERR_INVALID,
+			"'%s' is too short: write more than the longest upload takes, as 6h or 2d",
+			value);
+	return 0;
+}
+
+static int set_price(void *arg, const char *value, struct err *err)
+{
+	if (!price_parse(value, &((struct options *)arg)->price))
+		return err_set(err, ERR_INVALID,
+			"'%s' is no price: write USD per GB and month, as 0.023", value);
+	return 0;
+}
+
+static int set_dry_run(void *arg, const char *value, struct err *err)
+{
+	(void)value, (void)err;
+	((struct options *)arg)->dry_run = true;
+	return 0;
+}
+
+static const struct query_option own_options[] = {
+	{"keep-last", false, set_last},
+	{"keep-within", false, set_within},
+	{"keep-every", false, set_every},
+	{"keep-tag", false, add_tag},
+	{"sweep-age", false, set_sweep_age},
+	{"price", false, set_price},
+	{"dry-run", true, set_dry_run},
+	{0},
+};
+
+static const struct query_usage usage = {
+	.text = "Forget the snapshots that no rule keeps.\n\n"
+		"  reprieve forget --keep-last 5 --dry-run\n"
+		"  reprieve forget --keep-last 3 --keep-within 7d --keep-every 10000 --keep-tag "
+		"best\n\n"
+		"Usage: reprieve forget RULE... [--dry-run] [--store URL] [--job NAME] [--json]\n\n"
+		"      --keep-last N        the newest N good ones, and the newest N abandoned "
+		"ones\n"
+		"      --keep-within TIME   what is no older than that, seen from the newest one\n"
+		"      --keep-every STEPS   the first good one of every so many steps, and the "
+		"first abandoned one\n"
+		"      --keep-tag TAG       what was saved with that tag; may be given several "
+		"times\n"
+		"      --dry-run            say what would go, and remove nothing\n"
+		"      --sweep-age TIME     content that no snapshot needs is removed at this age "
+		"(default: 1d);\n"
+		"                           never less than the longest upload takes\n"
+		"      --price USD          per GB and month (default: the list price on s3, gs "
+		"and az)\n\n"
+		"What any rule keeps is kept. Whatever the rules: the newest good snapshot is "
+		"kept, what an attempt\n"
+		"that has not ended (and the newest in any case) started from, and what is pinned "
+		"(`reprieve pin`).\n",
+	.words_most = 0,
+	.changes = true,
+	.options = own_options,
+};
+
+struct listing {
+	const struct query *query;
+	const struct options *options;
+	json_t *rows;
+};
+
+static json_t *reasons_json(unsigned reasons)
+{
+	json_t *list = json_array();
+
+	for (int reason = 0; reason < KEEP_REASONS; reason++)
+		if (reasons & 1u << reason)
+			json_array_append_new(
+				list, json_string(keep_reason_name((enum keep_reason)reason)));
+	return list;
+}
+
+static void decided(void *arg, const struct snapshot_info *info, unsigned reasons)
+{
+	struct listing *listing = arg;
+	char id[SNAPSHOT_ID_TEXT], size[24], alone[24], step[24] = "-", why[160];
+
+	snapshot_id_format(info->id, id);
+	if (listing->query->json) {
+		json_array_append_new(listing->rows,
+			json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id", id, "kept",
+				reasons != 0, "reasons", reasons_json(reasons), "state",
+				snapshot_state_name(info->state), "step",
+				info->step >= 0 ? json_integer(info->step) : json_null(), "created",
+				info->created, "bytes", (json_int_t)info->bytes, "bytes_alone",
+				(json_int_t)info->bytes_alone));
+		return;
+	}
+	if (info->step >= 0)
+		snprintf(step, sizeof(step), "%lld", (long long)info->step);
+	printf("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s\n",
+		reasons                     ? "keep"
+		: listing->options->dry_run ? "would go"
+					    : "forget",
+		id, snapshot_state_name(info->state), step,
+		text_bytes(info->bytes, size, sizeof(size)),
+		text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
+		reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");
+}
+
+static void print_cost(const struct query *query, const struct options *options,
+	const struct forget_result *result)
+{
+	double price = options->price >= 0 ? options->price : price_of_store(query->store);
+	uint64_t after = result->bytes_before - result->swept.bytes_removed;
+	char before_text[24], after_text[24], before_price[24], after_price[24];
+
+	printf("stored: %s, %s %s",
+		text_bytes(result->bytes_before, before_text, sizeof(before_text)),
+		options->dry_run ? "then" : "now",
+		text_bytes(after, after_text, sizeof(after_text)));
+	if (price > 0)
+		printf("; about %s, %s %s a month (an estimate: storage alone, at $%g per GB)",
+			price_format(price_per_month(result->bytes_before, price), before_price,
+				sizeof(before_price)),
+			options->dry_run ? "then" : "now",
+			price_format(
+				price_per_month(after, price), after_price, sizeof(after_price)),
+			price);
+	printf("\n");
+}
+
+static void report(const struct listing *listing, const struct forget_result *result)
+{
+	const struct options *options = listing->options;
+	const struct sweep_result *swept = &result->swept;
+	char freed[24], waiting[24];
+
+	printf("%s %u snapshot%s, %s %u; %s %s in %u pack%s\n",
+		options->dry_run ? "would keep" : "kept", result->kept,
+		result->kept == 1 ? "" : "s", options->dry_run ? "forget" : "forgot",
+		result->forgotten, options->dry_run ? "free" : "freed",
+		text_bytes(swept->bytes_removed, freed, sizeof(freed)), swept->packs_removed,
+		swept->packs_removed == 1 ? "" : "s");
+	if (swept->packs_waiting > 0)
+		printf("%s more that no snapshot needs stay for now: too young (--sweep-age), or "
+		       "newer than the newest good snapshot\n",
+			text_bytes(swept->bytes_waiting, waiting, sizeof(waiting)));
+	print_cost(listing->query, options, result);
+}
+
+static void report_json(const struct listing *listing, const struct forget_result *result)
+{
+	const struct query *query = listing->query;
+	const struct options *options = listing->options;
+	double price = options->price >= 0 ? options->price : price_of_store(query->store);
+	uint64_t after = result->bytes_before - result->swept.bytes_removed;
+
+	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:O}",
+			   "store", query->store, "job", query->job, "dry_run", options->dry_run,
+			   "kept", (int)result->kept, "forgotten", (int)result->forgotten,
+			   "bytes_before", (json_int_t)result->bytes_before, "bytes_freed",
+			   (json_int_t)result->swept.bytes_removed, "packs_removed",
+			   (int)result->swept.packs_removed, "bytes_waiting",
+			   (json_int_t)result->swept.bytes_waiting, "price", price, "cost_before",
+			   price_per_month(result->bytes_before, price), "cost_after",
+			   price_per_month(after, price), "snapshots", listing->rows),
+		true);
+}
+
+int cmd_forget(int argc, char **argv)
+{
+	auto_(query_end) struct query query = {0};
+	struct options options = {.price = -1};
+	auto_json json_t *rows = json_array();
+	struct listing listing = {.query = &query, .options = &options, .rows = rows};
+	struct forget_request request = {.decided = decided, .arg = &listing};
+	struct forget_result result;
+	struct err err;
+	int code = query_begin_with(argc, argv, &usage, &options, &query);
+
+	if (code >= 0)
+		return code;
+	if (!retention_is_set(&options.retention)) {
+		log_error("forget: no rule: give at least one of --keep-last, --keep-within, "
+			  "--keep-every, --keep-tag");
+		return EXIT_USAGE;
+	}
+	request.policy = retention_policy(&options.retention);
+	request.dry_run = options.dry_run;
+	request.sweep_age_ms = options.sweep_age_ms;
+	if (storage_forget(query.storage, &request, &result, NULL, &err) < 0)
+		return query_failed(&query, &err);
+	code = result.kept + result.forgotten == 0 ? query_check_job(&query) : -1;
+	if (code >= 0)
+		return code;
+	if (query.json)
+		report_json(&listing, &result);
+	else
+		report(&listing, &result);
+	return 0;
+}

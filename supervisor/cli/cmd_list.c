@@ -1,0 +1,163 @@
+/* reprieve list: the snapshots of a job, or the jobs of a store. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "storage_price.h"
+#include "store_command.h"
+#include "terminal_line.h"
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int set_price(void *arg, const char *value, struct err *err)
+{
+	if (!price_parse(value, arg))
+		return err_set(err, ERR_INVALID,
+			"'%s' is no price: write USD per GB and month, as 0.023", value);
+	return 0;
+}
+
+static const struct query_option own_options[] = {
+	{"price", false, set_price},
+	{0},
+};
+
+static const struct query_usage usage = {
+	.text = "List the snapshots of a job, newest first.\n\n"
+		"  reprieve list\n"
+		"  reprieve list --store file:///mnt/share/runs --job train-3f2a9c81d0b4 --json\n\n"
+		"Usage: reprieve list [--store URL] [--job NAME] [--price USD] [--json]\n\n"
+		"      --price USD   per GB and month, for the estimate of what it costs (default: "
+		"the list price on\n"
+		"                    s3, gs and az)\n\n"
+		"Without --job, and with several jobs in the store: lists the jobs.\n"
+		"state: good (may be resumed from), late (committed after another machine had "
+		"taken over),\n"
+		"abandoned (an older one was restored by hand), suspect (the job died of it "
+		"twice), damaged\n"
+		"(something of it is missing or cut short; `reprieve verify` reads every byte). * "
+		"marks what the next\nstart resumes from.\n",
+	.words_most = 0,
+	.all_jobs = true,
+	.options = own_options,
+};
+
+static int list_jobs(const struct query *query)
+{
+	struct storage_jobs jobs;
+	struct err err;
+
+	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
+		return query_failed(query, &err);
+	if (query->json) {
+		json_t *names = json_array();
+
+		for (size_t i = 0; i < jobs.count; i++)
+			json_array_append_new(names, json_string(jobs.names[i]));
+		json_print(json_pack("{s:s, s:o}", "store", query->store, "jobs", names), true);
+	} else {
+		for (size_t i = 0; i < jobs.count; i++)
+			printf("%s\n", jobs.names[i]);
+	}
+	storage_jobs_release(&jobs);
+	return 0;
+}
+
+static json_t *snapshot_json(const struct snapshot_info *info)
+{
+	char id[SNAPSHOT_ID_TEXT], parent[SNAPSHOT_ID_TEXT];
+
+	return json_pack(
+		"{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:b, s:o}",
+		"id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info->state),
+		"newest", info->newest, "created", info->created, "host", info->host, "reason",
+		info->reason, "step", info->step >= 0 ? json_integer(info->step) : json_null(),
+		"parent",
+		snapshot_id_is_none(info->parent)
+			? json_null()
+			: json_string(snapshot_id_format(info->parent, parent)),
+		"files", (json_int_t)info->files, "bytes", (json_int_t)info->bytes, "bytes_stored",
+		(json_int_t)info->bytes_stored, "bytes_alone", (json_int_t)info->bytes_alone, "tag",
+		info->tag[0] ? json_string(info->tag) : json_null(), "pinned", info->pinned,
+		"started_from", info->started_from, "damage",
+		info->damage[0] ? json_string(info->damage) : json_null());
+}
+
+static void print_table(const struct snapshot_list *list)
+{
+	printf("  %-13s  %-9s  %-8s  %5s  %9s  %9s  %-19s  %s\n", "ID", "STATE", "STEP", "FILES",
+		"SIZE", "STORED", "CREATED (UTC)", "HOST");
+	for (size_t i = 0; i < list->count; i++) {
+		const struct snapshot_info *info = &list->items[i];
+		char id[SNAPSHOT_ID_TEXT], step[24] = "-", size[24], stored[24];
+
+		if (info->step >= 0)
+			snprintf(step, sizeof(step), "%lld", (long long)info->step);
+		show_line("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s",
+			info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
+			snapshot_state_name(info->state), step, info->files,
+			text_bytes(info->bytes, size, sizeof(size)),
+			text_bytes(info->bytes_stored, stored, sizeof(stored)), info->created,
+			info->host, info->pinned ? "  pinned" : "", info->tag[0] ? "  tag " : "",
+			info->tag);
+		if (info->damage[0])
+			show_line("  %13s  %s", "", info->damage);
+	}
+}
+
+static void print_total(uint64_t bytes, double price)
+{
+	char size[24], cost[24];
+
+	printf("stored: %s", text_bytes(bytes, size, sizeof(size)));
+	if (price > 0)
+		printf(", about %s a month (an estimate: storage alone, at $%g per GB)",
+			price_format(price_per_month(bytes, price), cost, sizeof(cost)), price);
+	printf("\n");
+}
+
+static void print_json(
+	const struct query *query, const struct snapshot_list *list, uint64_t bytes, double price)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < list->count; i++)
+		json_array_append_new(rows, snapshot_json(&list->items[i]));
+	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", query->store, "job",
+			   query->job, "bytes_stored", (json_int_t)bytes, "price", price, "cost",
+			   price_per_month(bytes, price), "snapshots", rows),
+		true);
+}
+
+int cmd_list(int argc, char **argv)
+{
+	auto_(query_end) struct query query = {0};
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	double price = -1;
+	uint64_t bytes;
+	struct err err;
+	int code = query_begin_with(argc, argv, &usage, &price, &query);
+
+	if (code >= 0)
+		return code;
+	if (!query.storage)
+		return list_jobs(&query);
+	if (storage_list(query.storage, &list, NULL, &err) < 0 ||
+		storage_size(query.storage, &bytes, NULL, &err) < 0)
+		return query_failed(&query, &err);
+	code = list.count == 0 ? query_check_job(&query) : -1;
+	if (code >= 0)
+		return code;
+	if (price < 0)
+		price = price_of_store(query.store);
+	if (query.json) {
+		print_json(&query, &list, bytes, price);
+	} else if (list.count == 0) {
+		printf("job %s has no snapshots in %s\n", query.job, query.store);
+	} else {
+		print_table(&list);
+		print_total(bytes, price);
+	}
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* reprieve pin, reprieve unpin: a snapshot that no policy may forget. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "store_command.h"
+#include "commands.h"
+
+#include <stdio.h>
+
+static const struct query_usage pin_usage = {
+	.text = "Keep a snapshot, whatever `reprieve forget` and --keep-* say.\n\n"
+		"  reprieve pin latest\n"
+		"  reprieve pin 3-12 --job train\n\n"
+		"Usage: reprieve pin ID|latest [--store URL] [--job NAME] [--json]\n",
+	.words = "ID|latest",
+	.words_most = 1,
+	.changes = true,
+};
+
+static const struct query_usage unpin_usage = {
+	.text = "Let a pinned snapshot be forgotten again.\n\n"
+		"  reprieve unpin 3-12\n\n"
+		"Usage: reprieve unpin ID|latest [--store URL] [--job NAME] [--json]\n",
+	.words = "ID|latest",
+	.words_most = 1,
+	.changes = true,
+};
+
+typedef int pin_fn(
+	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err);
+
+static int change(int argc, char **argv, const struct query_usage *usage, pin_fn *call, bool pinned)
+{
+	auto_(query_end) struct query query = {0};
+	char text[SNAPSHOT_ID_TEXT];
+	struct snapshot_id id;
+	struct err err;
+	int code = query_begin(argc, argv, usage, &query);
+
+	if (code < 0)
+		code = query_snapshot(&query, query.words[0], &id);
+	if (code >= 0)
+		return code;
+	if (call(query.storage, id, NULL, &err) < 0)
+		return query_failed(&query, &err);
+	snapshot_id_format(id, text);
+	if (query.json)
+		json_print(json_pack("{s:s, s:b}", "id", text, "pinned", pinned), true);
+	else
+		printf("%s is %s\n", text, pinned ? "pinned" : "not pinned any more");
+	return 0;
+}
+
+int cmd_pin(int argc, char **argv)
+{
+	return change(argc, argv, &pin_usage, storage_pin, true);
+}
+
+int cmd_unpin(int argc, char **argv)
+{
+	return change(argc, argv, &unpin_usage, storage_unpin, false);
+}

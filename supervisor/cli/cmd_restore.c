@@ -1,0 +1,178 @@
+/* reprieve restore: a snapshot into a directory, without a job. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "scheduler/outcome.h"
+#include "workspace/directory_check.h"
+#include "base/progress_bar.h"
+#include "store_command.h"
+#include "path_filter.h"
+#include "commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+	struct selection selection;
+	struct progress progress;
+};
+
+static int add_include(void *arg, const char *value, struct err *err)
+{
+	(void)err;
+	selection_include(&((struct options *)arg)->selection, value);
+	return 0;
+}
+
+static int add_exclude(void *arg, const char *value, struct err *err)
+{
+	(void)err;
+	selection_exclude(&((struct options *)arg)->selection, value);
+	return 0;
+}
+
+static const struct query_option own_options[] = {
+	{"include", false, add_include},
+	{"exclude", false, add_exclude},
+	{0},
+};
+
+static const struct query_usage usage = {
+	.text = "Put a snapshot into a directory.\n\n"
+		"  reprieve restore latest ./checkpoints\n"
+		"  reprieve restore 3-12 /tmp/look --store file:///mnt/share/runs --job train\n"
+		"  reprieve restore latest /tmp/look --include 'model*.safetensors' --exclude "
+		"optimizer\n\n"
+		"Usage: reprieve restore ID|latest DIR [--include GLOB] [--exclude GLOB] [--store "
+		"URL] [--job NAME] [--json]\n\n"
+		"      --include GLOB   only what matches; may be given several times\n"
+		"      --exclude GLOB   not what matches; may be given several times\n\n"
+		"A pattern without '/' is compared with every part of a path, one with '/' with "
+		"the path from its\n"
+		"beginning; both take what lies below, too.\n\n"
+		"DIR must be empty or not there. It appears whole, or not at all.\n",
+	.words = "ID|latest DIR",
+	.words_most = 2,
+	.moves = true,
+	.options = own_options,
+};
+
+static bool takes(void *arg, const char *path)
+{
+	return selection_takes(&((struct options *)arg)->selection, path);
+}
+
+static void told(void *arg, uint64_t bytes_done, uint64_t bytes_total)
+{
+	progress_tell(&((struct options *)arg)->progress, bytes_done, bytes_total);
+}
+
+static int restore(struct query *query, struct options *options, struct restore_request *request,
+	struct restore_result *result, struct err *err)
+{
+	int status;
+
+	request->include = selection_is_all(&options->selection) ? NULL : takes;
+	request->progress = told;
+	request->arg = options;
+	progress_start(&options->progress, "restoring", true);
+	status = storage_restore(query->storage, request, result, NULL, err);
+	progress_stop(&options->progress);
+	if (status == 0 && request->include && result->files == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"no file of the snapshot is meant by these --include and --exclude");
+	return status;
+}
+
+static int put_in_place(const char *staging, const char *directory, struct err *err)
+{
+	/* rename(2) replaces an empty directory in one step. */
+	if (rename(staging, directory) < 0)
+		return err_os(err, errno, "cannot put %s in place", directory);
+	return 0;
+}
+
+static void report(const struct query *query, struct snapshot_id id, const char *directory,
+	const struct restore_result *result, int64_t milliseconds)
+{
+	char text[SNAPSHOT_ID_TEXT], size[24], time[32];
+
+	snapshot_id_format(id, text);
+	if (query->json) {
+		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
+				   directory, "step",
+				   result->step >= 0 ? json_integer(result->step) : json_null(),
+				   "files", (int)result->files, "bytes", (json_int_t)result->bytes,
+				   "bytes_fetched", (json_int_t)result->bytes_fetched, "seconds",
+				   (double)milliseconds / 1000),
+			true);
+		return;
+	}
+	printf("restored %s into %s: %u file%s, %s in %s\n", text, directory, result->files,
+		result->files == 1 ? "" : "s", text_bytes(result->bytes, size, sizeof(size)),
+		text_duration(milliseconds, time, sizeof(time)));
+}
+
+/* -1 to go on. */
+static int check_target(const struct query *query, const char *directory)
+{
+	const char *state = file_directory_state(directory);
+	struct err err;
+
+	if (own_directory_check_store(directory, query->store, &err) < 0)
+		log_error("restore: %s: choose another directory", err.text);
+	else if (!file_exists(directory) ||
+		 (file_is_directory(directory) && file_directory_is_empty(directory)))
+		return -1;
+	else
+		log_error("%s %s: choose a directory that is empty or not there", directory,
+			state ? state : "is not empty");
+	return EXIT_CONFIGURATION;
+}
+
+static int restore_into(
+	struct query *query, struct options *options, struct snapshot_id id, const char *directory)
+{
+	auto_free char *staging = NULL;
+	struct restore_request request = {.id = id};
+	struct restore_result result;
+	struct err err;
+	char nonce[33];
+	int64_t began = clock_monotonic_ms();
+
+	file_nonce(nonce);
+	staging = text_format("%s.restore-%.8s", directory, nonce);
+	request.directory = staging;
+	if (restore(query, options, &request, &result, &err) < 0 ||
+		put_in_place(staging, directory, &err) < 0) {
+		file_remove_tree(staging, NULL);
+		return query_snapshot_failed(query, id, &err);
+	}
+	report(query, id, directory, &result, clock_monotonic_ms() - began);
+	return 0;
+}
+
+int cmd_restore(int argc, char **argv)
+{
+	auto_(query_end) struct query query = {0};
+	auto_free char *directory = NULL;
+	struct options options = {0};
+	struct snapshot_id id;
+	int code = query_begin_with(argc, argv, &usage, &options, &query);
+
+	if (code < 0)
+		code = query_snapshot(&query, query.words[0], &id);
+	if (code < 0) {
+		directory = file_absolute(query.words[1]);
+		code = check_target(&query, directory);
+	}
+	if (code < 0)
+		code = restore_into(&query, &options, id, directory);
+	selection_release(&options.selection);
+	return code;
+}

@@ -1,0 +1,175 @@
+/* reprieve run: one job, from restore to exit. */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "job/runner.h"
+#include "workspace/directory_check.h"
+#include "profile_options.h"
+#include "telemetry/redact.h"
+#include "terminal_line.h"
+#include "commands.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static const char *environment_value(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+static int find_name(const struct run_options *options, struct job_name *name, struct err *err)
+{
+	char directory[PATH_MAX] = "";
+	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
+
+	if (!getcwd(directory, sizeof(directory)))
+		directory[0] = '\0';
+	return job_name_find(by_variable ? NULL : options->job, environment_value, NULL, directory,
+		(const char *const *)options->command, name, err);
+}
+
+/* What the job would go on from, and what is there. */
+static void show_restore(const struct job *job)
+{
+	static const char *const restores[] = {[RESTORE_LATEST] = "the newest good snapshot",
+		[RESTORE_NONE] = "none",
+		[RESTORE_THIS] = "the one chosen"};
+	struct storage_options options = {
+		.url = job->store, .job = job->name.text, .read_only = true};
+	struct storage *storage = NULL;
+	struct snapshot_list list = {0};
+	struct err err = {0};
+	auto_free char *why_not = NULL;
+	bool opened = job->store && storage_open(&options, &storage, NULL, &err) == 0;
+
+	if (opened)
+		why_not = job_foresee_precedent(job, storage);
+	show_line("restore         %s%s", why_not ? "none: " : "",
+		why_not ? why_not : restores[job->options->restore]);
+	if (opened && storage_list(storage, &list, NULL, &err) == 0) {
+		for (size_t i = 0; i < list.count; i++) {
+			char id[SNAPSHOT_ID_TEXT];
+
+			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
+				continue;
+			show_line("                %s %s%s%s",
+				snapshot_id_format(list.items[i].id, id),
+				snapshot_state_name(list.items[i].state),
+				list.items[i].damage[0] ? ": " : "", list.items[i].damage);
+		}
+	} else if (err.kind == ERR_NOT_FOUND) {
+		printf("                nothing is there yet\n");
+	} else if (job->store) {
+		printf("                cannot look: %s\n", err.text);
+	}
+	snapshot_list_release(&list);
+	storage_close(storage);
+}
+
+static int dry_run(const struct job *job, const char *origin)
+{
+	struct own_directory own = {.directory = job->options->checkpoint_dir,
+		.store = job->store,
+		.command = job->options->command};
+	struct err err = {0};
+	char text[512];
+
+	if (own_directory_check(&own, &err) < 0) {
+		log_error("%s: choose another with --checkpoint-dir", err.text);
+		return EXIT_CONFIGURATION;
+	}
+	printf("job             %s (from %s)\n", job->name.text, origin);
+	printf("store           %s%s\n", job->store ? job->store : "none",
+		job->store_is_needed ? "" : " (the default; choose with --store)");
+	printf("checkpoints in  %s\n", job->options->checkpoint_dir);
+	printf("profile         %s\n",
+		profile_options_format(job->options, &job->profile, text, sizeof(text))[0]
+			? text
+			: "none was recognised");
+	printf("notices from    %s, SIGTERM (grace %lld s)\n", job->options->notice,
+		(long long)job->options->grace_ms / 1000);
+	show_restore(job);
+	printf("command        ");
+	for (char **word = job->options->command; *word; word++) {
+		const char *before = word == job->options->command ? NULL : word[-1];
+		auto_free char *kept = secret_words_mask(before, *word);
+
+		printf(" %s", kept);
+	}
+	printf("\n");
+	return 0;
+}
+
+static int refuse(int code, const struct err *err)
+{
+	log_error("%s", err->text);
+	return code;
+}
+
+/* As `tini -p`. It is lost when a parent died before this. */
+static void hear_of_parent(const struct run_options *options)
+{
+	if (options->relay.parent_death &&
+		prctl(PR_SET_PDEATHSIG, (unsigned long)options->relay.parent_death) < 0)
+		log_warn("--parent-death: %s", strerror(errno));
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct signals_inherited inherited;
+	struct run_options options;
+	struct job *job;
+	auto_free char *embedded = NULL;
+	struct job_name name;
+	struct profile_choice profile;
+	struct err err;
+	char text[512];
+	bool help;
+	int code;
+
+	signals_block(&inherited);
+	if (options_parse_run(argc, argv, &options, &help, &err) < 0)
+		return refuse(EXIT_USAGE, &err);
+	if (help)
+		return 0;
+	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
+		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
+					      : LOG_LEVEL_NOTE);
+	if (find_name(&options, &name, &err) < 0 ||
+		profile_options_resolve(&options, &profile, &err) < 0)
+		return refuse(EXIT_USAGE, &err);
+	if (!options.store)
+		embedded = options_default_store(&err);
+
+	job = memory_new(sizeof(*job));
+	if (!options.store && !embedded)
+		job->no_store = err;
+	job->options = &options;
+	job->inherited = &inherited;
+	job->name = name;
+	job->profile = profile;
+	job->store = options.store ? options.store : embedded;
+	/* Who names a snapshot wants that one, or nothing. */
+	job->store_is_needed = options.store_chosen || options.restore == RESTORE_THIS;
+	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
+		job->observers.cancel.fd = -1;
+	job->signals.source.fd = -1;
+	if (options.dry_run) {
+		code = dry_run(job, name.origin);
+	} else {
+		if (child_prepare(&err) < 0)
+			log_warn("%s", err.text);
+		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
+			log_note("%s", text);
+		hear_of_parent(&options);
+		code = job_run(job);
+	}
+	free(job);
+	return code;
+}

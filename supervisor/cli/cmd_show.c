@@ -1,0 +1,69 @@
+/* reprieve show: what one snapshot holds. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "store_command.h"
+#include "terminal_line.h"
+#include "commands.h"
+
+#include <stdio.h>
+
+static const struct query_usage usage = {
+	.text = "Show what a snapshot holds.\n\n"
+		"  reprieve show latest\n"
+		"  reprieve show 3-12 --json\n\n"
+		"Usage: reprieve show [ID|latest] [--store URL] [--job NAME] [--json]\n\n"
+		"--json prints the whole manifest, with every chunk (storage/FORMAT.md).\n",
+	.words_most = 1,
+};
+
+static void print_entry(json_t *entry)
+{
+	const char *path = json_text_or(entry, "path", NULL);
+	const char *type = json_text_or(entry, "type", "?");
+	const char *target = json_text_or(entry, "target", NULL);
+	char size[24] = "";
+
+	if (text_equal(type, "file"))
+		text_bytes((uint64_t)json_number_or(entry, "size", 0), size, sizeof(size));
+	show_line("  %-9s  %04o  %9s  %s%s%s", type,
+		(unsigned)json_number_or(entry, "mode", 0) & 07777, size,
+		path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
+		target ? target : "");
+}
+
+int cmd_show(int argc, char **argv)
+{
+	auto_(query_end) struct query query = {0};
+	auto_json json_t *body = NULL;
+	struct snapshot_id id;
+	struct err err;
+	char text[24];
+	size_t i;
+	json_t *entry;
+	int code = query_begin(argc, argv, &usage, &query);
+
+	if (code < 0)
+		code = query_snapshot(&query, query.word_count ? query.words[0] : "latest", &id);
+	if (code >= 0)
+		return code;
+	if (storage_show(query.storage, id, &body, NULL, &err) < 0)
+		return query_snapshot_failed(&query, id, &err);
+	if (query.json) {
+		json_print(take(&body), true);
+		return 0;
+	}
+	show_line("snapshot  %s of job %s", json_text_or(body, "id", "?"), query.job);
+	show_line("created   %s on %s", json_text_or(body, "created", "?"),
+		json_text_or(body, "host", "?"));
+	show_line("reason    %s", json_text_or(body, "reason", "?"));
+	if (json_number_or(body, "step", -1) >= 0)
+		printf("step      %lld\n", (long long)json_number_or(body, "step", -1));
+	show_line("follows   %s", json_text_or(body, "parent", "nothing"));
+	printf("size      %s in %lld file%s\n",
+		text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
+		(long long)json_number_or(body, "files", 0),
+		json_number_or(body, "files", 0) == 1 ? "" : "s");
+	json_array_foreach(json_object_get(body, "entries"), i, entry) print_entry(entry);
+	return 0;
+}

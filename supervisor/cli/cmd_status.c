@@ -1,0 +1,248 @@
+/* reprieve status: what the jobs that run here under this user are doing, and what of their work is durable. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "scheduler/outcome.h"
+#include "control/session.h"
+#include "control/control_client.h"
+#include "terminal_line.h"
+#include "commands.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 5000
+#define GOING_MS 1000 /* from the last word of a supervisor to its end */
+
+static const char usage[] =
+	"See what the jobs that run here are doing, and what of their work is durable.\n\n"
+	"  reprieve status\n"
+	"  reprieve status --job train-7 --json\n\n"
+	"  reprieve status --watch\n\n"
+	"Usage: reprieve status [--job NAME] [--json] [--watch]\n\n"
+	"      --watch   again every second, until no such job runs any more\n\n"
+	"Exit status: 0; 1 if a supervisor does not answer; 69 if no such job runs here under this "
+	"user.\n";
+
+struct asking {
+	const char *job; /* NULL: all */
+	json_t *answers;
+	size_t found;
+	bool failed;
+};
+
+/* One that ends while it is asked is none of those that run here. */
+static bool has_just_ended(const char *directory)
+{
+	int64_t until = clock_monotonic_ms() + GOING_MS;
+
+	while (session_is_alive(directory)) {
+		if (clock_left_ms(until) <= 0)
+			return false;
+		usleep(10000);
+	}
+	return true;
+}
+
+static bool consider(void *arg, const struct session_info *info)
+{
+	struct asking *asking = arg;
+	auto_json json_t *answer = NULL;
+	struct err err;
+
+	if (asking->job && !text_equal(asking->job, info->job))
+		return true;
+	if (session_ask(info->directory, "status", PATIENCE_MS, &answer, &err) == 0) {
+		json_array_append(asking->answers, answer);
+	} else if (has_just_ended(info->directory)) {
+		return true;
+	} else {
+		log_error("status: %s (pid %d): %s", info->job, (int)info->pid, err.text);
+		asking->failed = true;
+	}
+	asking->found++;
+	return true;
+}
+
+static const char *format_ago(json_t *answer, const char *name, char *buffer, size_t capacity)
+{
+	json_t *seconds = json_object_get(answer, name);
+	char time[32];
+
+	buffer[0] = '\0';
+	if (json_is_number(seconds))
+		snprintf(buffer, capacity, ", %s ago",
+			text_duration(
+				(int64_t)(json_number_value(seconds) * 1000), time, sizeof(time)));
+	return buffer;
+}
+
+static void print_point(json_t *answer, const char *what, const char *id, const char *step_name,
+	const char *age_name)
+{
+	int64_t step = json_number_or(answer, step_name, -1);
+	char ago[48], step_text[40] = "";
+
+	if (step >= 0)
+		snprintf(step_text, sizeof(step_text), "%sstep %lld", id[0] ? ", " : "",
+			(long long)step);
+	printf("  %-9s %s%s%s\n", what, id, step_text,
+		format_ago(answer, age_name, ago, sizeof(ago)));
+}
+
+static void print_sources(json_t *answer)
+{
+	json_t *sources = json_object_get(answer, "sources"), *source;
+	json_t *notice = json_object_get(answer, "notice");
+	size_t i;
+
+	if (json_is_object(notice))
+		show_line("  %-9s %s from %s: %s; the end is at %s", "notice",
+			json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
+			json_text_or(notice, "reason", ""), json_text_or(notice, "deadline", "?"));
+	if (json_array_size(sources) == 0)
+		printf("  %-9s SIGTERM alone\n", "notices");
+	json_array_foreach(sources, i, source)
+	{
+		const char *why = json_text_or(source, "why", "");
+
+		show_line("  %-9s %s: %s%s%s", "notices", json_text_or(source, "name", "?"),
+			json_text_or(source, "health", "?"), why[0] ? ": " : "", why);
+	}
+}
+
+static void print_training(json_t *training)
+{
+	double each = json_number_value(json_object_get(training, "step_seconds"));
+	char ago[48], text[24];
+
+	printf("  %-9s step %lld", "training", (long long)json_number_or(training, "step", -1));
+	if (each > 0)
+		printf(", %s each", text_duration((int64_t)(each * 1000), text, sizeof(text)));
+	puts(format_ago(training, "seconds", ago, sizeof(ago)));
+}
+
+static void print_answer(json_t *answer)
+{
+	const char *durable = json_text_or(answer, "durable", "");
+	json_t *saving = json_object_get(answer, "saving");
+	json_t *receipts = json_object_get(answer, "receipts");
+
+	show_line("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s",
+		json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
+		(long long)json_number_or(answer, "attempt", 0),
+		(long long)json_number_or(answer, "pid", 0),
+		(long long)json_number_or(answer, "supervisor_pid", 0),
+		json_text_or(answer, "store", "none"));
+	if (json_is_object(json_object_get(answer, "training")))
+		print_training(json_object_get(answer, "training"));
+	if (durable[0])
+		print_point(answer, "durable", durable, "step", "durable_seconds");
+	else
+		printf("  %-9s nothing yet\n", "durable");
+	if (json_is_true(json_object_get(answer, "waiting")))
+		print_point(
+			answer, "waiting", "a newer checkpoint", "newest_step", "newest_seconds");
+	if (json_is_true(json_object_get(receipts, "active")))
+		show_line("  %-9s %s", "request", json_text_or(receipts, "text", ""));
+	if (json_is_object(saving)) {
+		char done[24], total[24];
+
+		printf("  %-9s %s of %s\n", "sending",
+			text_bytes((uint64_t)json_number_or(saving, "bytes_done", 0), done,
+				sizeof(done)),
+			text_bytes((uint64_t)json_number_or(saving, "bytes_total", 0), total,
+				sizeof(total)));
+	}
+	if (json_text_or(answer, "loss", "")[0])
+		printf("  %-9s %s\n", "at risk", json_text_or(answer, "loss", ""));
+	print_sources(answer);
+	if (json_is_true(json_object_get(answer, "behind")))
+		printf("  %-9s the upload has fallen behind\n", "warning");
+}
+
+struct view {
+	bool json, watch;
+};
+
+static int parse(int argc, char **argv, struct asking *asking, struct view *view)
+{
+	static const struct option known[] = {
+		{"job", required_argument, NULL, 'j'},
+		{"json", no_argument, NULL, 'J'},
+		{"watch", no_argument, NULL, 'w'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int option;
+
+	optind = 0;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":j:h", known, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (option == '?' || option == ':') {
+			log_error("status: %s '%s': see `reprieve status --help`",
+				option == '?' ? "unknown option" : "a value is missing for",
+				argv[optind - 1]);
+			return EXIT_USAGE;
+		}
+		if (option == 'j')
+			asking->job = optarg;
+		else if (option == 'w')
+			view->watch = true;
+		else
+			view->json = true;
+	}
+	if (optind == argc)
+		return -1;
+	log_error("status: one word too many: '%s': see `reprieve status --help`", argv[optind]);
+	return EXIT_USAGE;
+}
+
+static int show(struct asking *asking, const struct view *view)
+{
+	auto_json json_t *answers = json_array();
+	json_t *answer;
+	size_t i;
+
+	asking->answers = answers;
+	asking->found = 0;
+	session_each(consider, asking);
+	/* A terminal shows one picture, a file gets one after the other. */
+	if (view->watch && isatty(STDOUT_FILENO))
+		printf("\033[H\033[J");
+	if (asking->found > 0 && view->json)
+		json_print(json_pack("{s:O}", "jobs", answers), !view->watch);
+	else
+		json_array_foreach(answers, i, answer) print_answer(answer);
+	fflush(stdout);
+	return asking->found > 0 ? 0 : EXIT_UNAVAILABLE;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	struct asking asking = {0};
+	struct view view = {0};
+	int code = parse(argc, argv, &asking, &view);
+
+	if (code >= 0)
+		return code;
+	if (show(&asking, &view) != 0) {
+		log_error("status: no %s running under this user here",
+			asking.job ? "such job is" : "`reprieve run` is");
+		return EXIT_UNAVAILABLE;
+	}
+	while (view.watch) {
+		sleep(1);
+		if (show(&asking, &view) != 0)
+			break;
+	}
+	return asking.failed ? EXIT_FAILURE : 0;
+}

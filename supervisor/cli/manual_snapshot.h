@@ -1,0 +1,19 @@
+/* One snapshot of a directory, without a job: what `save` and `import` have in common. */
+#ifndef MANUAL_SNAPSHOT_H
+#define MANUAL_SNAPSHOT_H
+
+#include "store_command.h"
+
+struct saving {
+	const char *directory;
+	const char *reason;  /* in the manifest */
+	const char *outcome; /* in the attempt's end record */
+	int64_t step;        /* -1: unknown */
+	const char *tag;     /* NULL: none */
+};
+
+/* Looks whether there is something to take, claims an attempt, takes, ends it, and prints what was done ("saved ...", or JSON). Returns
+ * the exit code. */
+int saving_run(struct query *query, const struct saving *saving, const char *word);
+
+#endif

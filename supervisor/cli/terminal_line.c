@@ -1,0 +1,20 @@
+#include "terminal_line.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void show_line(const char *format, ...)
+{
+	auto_free char *line = NULL;
+	va_list args;
+
+	va_start(args, format);
+	line = text_format_list(format, args);
+	va_end(args);
+	text_to_printable(line);
+	puts(line);
+}

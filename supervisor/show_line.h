@@ -1,8 +1,0 @@
-/* One line on stdout for people; it may hold names and words of others, which a terminal must not obey. */
-#ifndef SHOW_LINE_H
-#define SHOW_LINE_H
-
-/* Without the newline. Control characters, a newline in a name too, and bytes that are no UTF-8 become '?'. */
-void show_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif
