@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "process/child.h"
-#include "drill/mirror.h"
+#include "drill/linked_directory.h"
 #include "drill/report.h"
 #include "drill/scenario.h"
 #include "run_options.h"
@@ -237,7 +237,7 @@ static int check_checkpoints(
 	return 0;
 }
 
-/* Of the environment they are left out (stage.c). */
+/* Of the environment they are left out (sandbox.c). */
 static int check_options(char **argv, struct err *err)
 {
 	static const char *const real[] = {"--notify", "--metrics", "--metrics-file", "--deadline",

@@ -6,7 +6,7 @@
 #define SCENARIO_H
 
 #include "base/err.h"
-#include "drill/stage.h"
+#include "sandbox.h"
 #include "drill/verdict.h"
 
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #ifndef VERDICT_H
 #define VERDICT_H
 
-#include "drill/events_reader.h"
+#include "event_log_reader.h"
 #include "drill/job_log.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "drill/events_reader.h"
+#include "drill/event_log_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "drill/mirror.h"
+#include "drill/linked_directory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "drill/events_reader.h"
+#include "event_log_reader.h"
 
 #include "base/json.h"
 #include "base/text.h"

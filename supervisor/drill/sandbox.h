@@ -1,11 +1,11 @@
 /* What the machines of one drill share: where they lie, what they run, and the store between them. */
-#ifndef STAGE_H
-#define STAGE_H
+#ifndef SANDBOX_H
+#define SANDBOX_H
 
 #include "base/err.h"
 #include "cloud/mock/mock.h"
-#include "drill/machine.h"
-#include "drill/story.h"
+#include "instance.h"
+#include "console.h"
 #include "process/signals.h"
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* The drill as it happens, for people: one line on stdout for each thing worth telling, with the seconds since the beginning. */
-#ifndef STORY_H
-#define STORY_H
+#ifndef CONSOLE_H
+#define CONSOLE_H
 
-#include "drill/machine.h"
+#include "instance.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * PURE. The event ledger that `reprieve run --events FILE` writes -> what happened on one machine. Lines are added one by one, as they
  * appear; what a line does not say stays unknown. Times are the ledger's own "monotonic_ms".
  */
-#ifndef EVENTS_READER_H
-#define EVENTS_READER_H
+#ifndef EVENT_LOG_READER_H
+#define EVENT_LOG_READER_H
 
 #include "storage/storage.h"
 

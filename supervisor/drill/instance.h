@@ -2,12 +2,12 @@
  * A machine of the drill: a directory of its own, `reprieve run` in it, a log and an event ledger. It dies as real ones do: everything
  * at once. This process must be a subreaper (child_prepare()), and have no other children.
  */
-#ifndef MACHINE_H
-#define MACHINE_H
+#ifndef INSTANCE_H
+#define INSTANCE_H
 
 #include "base/text.h"
-#include "drill/events_reader.h"
-#include "drill/job_log.h"
+#include "event_log_reader.h"
+#include "job_log.h"
 #include "process/signals.h"
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-#include "drill/stage.h"
+#include "sandbox.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "drill/mirror.h"
+#include "linked_directory.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * A fresh machine's working directory: the user's own, shown by links, without what the job makes. Nothing is copied, and the
  * paths left out are not there, so that the job cannot find yesterday's checkpoints nor write over the user's.
  */
-#ifndef MIRROR_H
-#define MIRROR_H
+#ifndef LINKED_DIRECTORY_H
+#define LINKED_DIRECTORY_H
 
 #include "base/err.h"
 

@@ -1,4 +1,4 @@
-#include "drill/machine.h"
+#include "instance.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,4 +1,4 @@
-#include "drill/story.h"
+#include "console.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "drill/mirror.h"
+#include "linked_directory.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
