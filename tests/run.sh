@@ -79,7 +79,7 @@ lane_build-asan() { configure_and_build build/asan -DCMAKE_C_COMPILER=gcc -DREPR
 lane_build-tsan() { configure_and_build build/tsan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=thread; }
 
 unit_programs() {
-	find "$1/tests/unit" -maxdepth 1 -name 'test_*' -type f -executable | sort
+	find "$1/tests/unit" -maxdepth 2 -name 'test_*' -type f -executable | sort
 }
 
 # gcc 12's sanitizers do not start where the kernel randomises addresses by more than 28 bits (Ubuntu 24.04's does).
