@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "job/runner.h"
+#include "job/job.h"
 #include "workspace/directory_check.h"
 #include "profile_options.h"
 #include "telemetry/redact.h"

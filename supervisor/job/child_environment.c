@@ -1,7 +1,7 @@
 /* What the job sees of us in its environment. */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 #include "process/ld_preload.h"
 #include "shim/shim.h"
 

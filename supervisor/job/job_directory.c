@@ -1,6 +1,6 @@
 /* Before anything is claimed: may the job begin in this checkpoint directory, and with what could be set up? */
 #include "base/log.h"
-#include "runner.h"
+#include "job.h"
 #include "workspace/directory_check.h"
 
 static int check_directory(struct job *job, struct err *err)

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "scheduler/exit_policy.h"
-#include "runner.h"
+#include "job.h"
 #include "process/kill_tree.h"
 #include "workspace/path_list.h"
 

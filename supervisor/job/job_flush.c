@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 
 #define AGAIN_MS 500
 #define TRIES_MOST 3 /* where the store says clearly why not */

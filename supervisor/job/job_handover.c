@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "restore/handover.h"
-#include "runner.h"
+#include "job.h"
 
 /* What a store does not take by then was not worth more of the notice. */
 #define TELL_MS 5000

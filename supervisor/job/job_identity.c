@@ -4,7 +4,7 @@
  * knows already, so that nothing can be set for it before the job has made one.
  */
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 
 #include <stdlib.h>
 

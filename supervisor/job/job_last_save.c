@@ -1,7 +1,7 @@
 /* A SIGTERM that nobody in the job handles would only tear the save under way: it waits until that is complete. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "runner.h"
+#include "job.h"
 
 #define LOOK_AGAIN_MS 100
 

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 #include "scheduler/termination_message.h"
 
 #include <stdio.h>

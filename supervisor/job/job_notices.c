@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 #include "telemetry/notice_format.h"
 #include "process/signal_name.h"
 

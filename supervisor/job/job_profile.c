@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 #include "frameworks/lightning_slurm.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "runner.h"
+#include "job.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 #include "base/program_output.h"
 #include "scheduler/scontrol.h"
 #include "scheduler/slurm_requeue.h"

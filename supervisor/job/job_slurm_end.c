@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 #include "scheduler/scontrol.h"
 
 #include <stdlib.h>

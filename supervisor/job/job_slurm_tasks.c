@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "runner.h"
+#include "job.h"
 #include "scheduler/slurm_task_barrier.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "runner.h"
+#include "job.h"
 #include "upload/left_out.h"
 
 #include <stdlib.h>

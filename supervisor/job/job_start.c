@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "workspace/directory_lock.h"
-#include "runner.h"
+#include "job.h"
 #include "workspace/network_fs.h"
 #include "restore/quarantine.h"
 

@@ -1,5 +1,5 @@
 /*
- * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock; runner.c feeds it and carries the
+ * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock; job.c feeds it and carries the
  * actions out. Snapshots are a second, small machine beside it (snapshot_queue.c), because a checkpoint that the job takes by itself
  * while it is running is shipped without any change of the job's state.
  *

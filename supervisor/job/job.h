@@ -1,7 +1,7 @@
 /*
  * One job from restore to exit: owns the parts, feeds events to the job machine (lifecycle.h) and carries its actions out.
  *
- *	runner.c            the machine's driver: actions and timers
+ *	job.c            the machine's driver: actions and timers
  *	job_end.c        the end: nothing is left running, the exit code, who is told
  *	job_start.c      up to the launch: session, resume, child
  *	child_environment.c  what the job sees of us
@@ -15,7 +15,7 @@
  *	job_last_save.c  a SIGTERM that would only end the job waits for the save under way
  *	job_receipts.c   what came of a request, rank by rank
  *	job_snapshots.c  snapshots, retention, the recovery point
- *	observers.c  the ledger in the store, metrics, webhook
+ *	job_observers.c  the ledger in the store, metrics, webhook
  *	job_message.c    the reason of the end, for who only sees an ended container
  *	job_handover.c   at a notice: for the next attempt, which may start early
  *	job_slurm_end.c  under Slurm, after its signal: how much time is left
@@ -23,8 +23,8 @@
  *	job_requeue.c    under Slurm, after the end: start me again
  *	job_flush.c      after the job's end: until everything is durable, or given up
  */
-#ifndef RUNNER_H
-#define RUNNER_H
+#ifndef JOB_H
+#define JOB_H
 
 #include "request/checkpoint_request.h"
 #include "base/cancel.h"
@@ -82,7 +82,7 @@ struct successor {
 	bool due;
 };
 
-/* Who else learns what happens: observers.c. */
+/* Who else learns what happens: job_observers.c. */
 struct observers {
 	struct workers *workers;
 	struct cancel cancel;
@@ -212,7 +212,7 @@ int job_run(struct job *job);
 
 /* --- between the parts of this module --- */
 
-/* runner.c */
+/* job.c */
 void job_feed(struct job *job, enum job_event event);
 void job_forward_sigterm(struct job *job); /* at once */
 /* The newest request went to `pid` as a SIGTERM, and after `since_ms`. */
@@ -327,7 +327,7 @@ void job_note_sealed(struct job *job);
 bool job_is_durable(const struct job *job);
 json_t *job_status(const struct job *job);
 
-/* observers.c */
+/* job_observers.c */
 int job_open_observers(struct job *job, struct err *err);
 int job_open_metrics(struct job *job, struct err *err); /* once there is a session */
 /* After the end record. Blocks until `until_ms` at most. */

@@ -1,4 +1,4 @@
-#include "runner.h"
+#include "job.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -8,11 +8,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "job/runner.h"
-#include "labels.h"
-#include "metrics_format.h"
-#include "notification.h"
-#include "webhook.h"
+#include "job.h"
+#include "telemetry/labels.h"
+#include "telemetry/metrics_format.h"
+#include "telemetry/notification.h"
+#include "telemetry/webhook.h"
 
 #include <errno.h>
 #include <fcntl.h>
