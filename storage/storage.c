@@ -123,9 +123,9 @@ static void plan_transfers(struct storage *storage, const struct storage_options
 {
 	struct transfer_facts facts = {
 		.processors = storage->threads,
-		.connections = options->connections,
-		.memory = options->memory_bytes,
-		.bandwidth = options->bandwidth_bytes_per_second,
+		.connections = options->transfer.connections,
+		.memory = options->transfer.memory_bytes,
+		.bandwidth = options->transfer.bandwidth_bytes_per_second,
 		.remote = storage->store->ops != &store_dir_ops,
 	};
 

@@ -70,6 +70,16 @@ bool snapshot_id_parse(const char *text, struct snapshot_id *id);
 
 /* --- opening --- */
 
+/* How content is moved. All zero: what suits the store. */
+struct storage_transfer {
+	/* At once; 0: 8 up and 16 down, for file:// one per processor. */
+	unsigned connections;
+	/* For buffers; 0: 256 MiB. */
+	uint64_t memory_bytes;
+	/* Up; 0: no limit. Not kept to after storage_hurry(). */
+	uint64_t bandwidth_bytes_per_second;
+};
+
 struct storage_options {
 	const char *url; /* file:///dir; other schemes: ERR_INVALID naming those that there are */
 	const char *
@@ -78,11 +88,7 @@ struct storage_options {
 	bool read_only;   /* never write anything, not even the format marker */
 	unsigned threads; /* 0: one per processor */
 
-	/* How content is moved. All zero: what suits the store. */
-	unsigned connections;  /* at once; 0: 8 up and 16 down, for file:// one per processor */
-	uint64_t memory_bytes; /* for buffers; 0: 256 MiB */
-	uint64_t
-		bandwidth_bytes_per_second; /* up; 0: no limit. Not kept to after storage_hurry() */
+	struct storage_transfer transfer;
 	bool gentle; /* beside a job: low CPU and IO priority for sending, until storage_hurry() */
 };
 

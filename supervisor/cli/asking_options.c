@@ -8,14 +8,14 @@
 
 #define MTBF_LEAST_MS 60000
 
-int asking_options_set_profile(struct run_options *options, const char *value, struct err *err)
+int asking_options_set_profile(struct job_config *options, const char *value, struct err *err)
 {
 	(void)err; /* profile_detect.h knows the names, and says which one it does not know */
 	options->profile = value;
 	return 0;
 }
 
-int asking_options_set_signal(struct run_options *options, const char *value, struct err *err)
+int asking_options_set_signal(struct job_config *options, const char *value, struct err *err)
 {
 	int number;
 
@@ -45,7 +45,7 @@ int asking_options_set_signal(struct run_options *options, const char *value, st
 	return 0;
 }
 
-int asking_options_set_command(struct run_options *options, const char *value, struct err *err)
+int asking_options_set_command(struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: write a shell command");
@@ -55,7 +55,7 @@ int asking_options_set_command(struct run_options *options, const char *value, s
 	return 0;
 }
 
-int asking_options_set_every(struct run_options *options, const char *value, struct err *err)
+int asking_options_set_every(struct job_config *options, const char *value, struct err *err)
 {
 	options->every_auto = text_equal(value, "auto");
 	options->every_ms = 0;
@@ -64,7 +64,7 @@ int asking_options_set_every(struct run_options *options, const char *value, str
 	return option_set_duration(value, &options->every_ms, err);
 }
 
-int asking_options_set_mtbf(struct run_options *options, const char *value, struct err *err)
+int asking_options_set_mtbf(struct job_config *options, const char *value, struct err *err)
 {
 	if (option_set_duration(value, &options->mtbf_ms, err) < 0)
 		return -1;
@@ -73,7 +73,7 @@ int asking_options_set_mtbf(struct run_options *options, const char *value, stru
 	return 0;
 }
 
-int asking_options_set_quiet_time(struct run_options *options, const char *value, struct err *err)
+int asking_options_set_quiet_time(struct job_config *options, const char *value, struct err *err)
 {
 	return option_set_duration(value, &options->quiet_ms, err);
 }

@@ -257,7 +257,7 @@ static int check_options(char **argv, struct err *err)
 static int read_run(struct drill_options *options, int argc, char **argv, struct err *err)
 {
 	struct scenario_options *scenario = &options->scenario;
-	struct run_options run;
+	struct job_config run;
 
 	if (argc == 0 || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 struct options {
-	struct retention_options retention;
+	struct retention_rules retention;
 	int64_t sweep_age_ms;
 	double price; /* -1: by the store */
 	bool dry_run;

@@ -23,7 +23,7 @@ static const char *environment_value(void *arg, const char *name)
 	return getenv(name);
 }
 
-static int find_name(const struct run_options *options, struct job_name *name, struct err *err)
+static int find_name(const struct job_config *options, struct job_name *name, struct err *err)
 {
 	char directory[PATH_MAX] = "";
 	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
@@ -113,7 +113,7 @@ static int refuse(int code, const struct err *err)
 }
 
 /* As `tini -p`. It is lost when a parent died before this. */
-static void hear_of_parent(const struct run_options *options)
+static void hear_of_parent(const struct job_config *options)
 {
 	if (options->relay.parent_death &&
 		prctl(PR_SET_PDEATHSIG, (unsigned long)options->relay.parent_death) < 0)
@@ -123,7 +123,7 @@ static void hear_of_parent(const struct run_options *options)
 int cmd_run(int argc, char **argv)
 {
 	struct signals_inherited inherited;
-	struct run_options options;
+	struct job_config options;
 	struct job *job;
 	auto_free char *embedded = NULL;
 	struct job_name name;

@@ -1,5 +1,6 @@
 #include "notice_runner.h"
 
+#include "process/wait_status.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -275,7 +276,7 @@ static void reap(struct watching *watching)
 
 	/* Of the notice commands too, which their threads may have waited for already. */
 	while (watching->pid > 0 && waitpid(watching->pid, &status, WNOHANG) > 0)
-		command_ended(watching, outcome_child_code(status));
+		command_ended(watching, wait_status_exit_code(status));
 }
 
 static void signal_received(void *arg, const struct signalfd_siginfo *info)

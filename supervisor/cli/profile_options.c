@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-void profile_options_apply(struct run_options *options, const struct profile_choice *choice)
+void profile_options_apply(struct job_config *options, const struct profile_choice *choice)
 {
 	const struct profile *profile = choice->profile;
 
@@ -34,7 +34,7 @@ void profile_options_apply(struct run_options *options, const struct profile_cho
 }
 
 int profile_options_resolve(
-	struct run_options *options, struct profile_choice *choice, struct err *err)
+	struct job_config *options, struct profile_choice *choice, struct err *err)
 {
 	*choice = (struct profile_choice){0};
 	if (text_equal(options->profile, "none"))
@@ -46,7 +46,7 @@ int profile_options_resolve(
 	return 0;
 }
 
-const char *profile_options_format(const struct run_options *options,
+const char *profile_options_format(const struct job_config *options,
 	const struct profile_choice *choice, char *text, size_t size)
 {
 	const struct profile *profile = choice->profile;

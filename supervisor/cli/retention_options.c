@@ -12,34 +12,34 @@ static int set_count(const char *value, uint64_t most, uint64_t *count, struct e
 	return 0;
 }
 
-int retention_set_last(struct retention_options *options, const char *value, struct err *err)
+int retention_set_last(struct retention_rules *rules, const char *value, struct err *err)
 {
 	uint64_t count;
 
 	if (set_count(value, UINT32_MAX, &count, err) < 0)
 		return -1;
-	options->policy.keep_last = (uint32_t)count;
+	rules->policy.keep_last = (uint32_t)count;
 	return 0;
 }
 
-int retention_set_within(struct retention_options *options, const char *value, struct err *err)
+int retention_set_within(struct retention_rules *rules, const char *value, struct err *err)
 {
 	int64_t within_ms;
 
 	if (!text_to_duration_ms(value, &within_ms) || within_ms <= 0)
 		return err_set(
 			err, ERR_INVALID, "'%s' is no duration: write 90m, 12h or 7d", value);
-	options->policy.keep_within_ms = within_ms;
+	rules->policy.keep_within_ms = within_ms;
 	return 0;
 }
 
-int retention_set_every(struct retention_options *options, const char *value, struct err *err)
+int retention_set_every(struct retention_rules *rules, const char *value, struct err *err)
 {
 	uint64_t steps;
 
 	if (set_count(value, INT64_MAX, &steps, err) < 0)
 		return err_set(err, ERR_INVALID, "'%s' is no number of steps from 1 on", value);
-	options->policy.keep_every = (int64_t)steps;
+	rules->policy.keep_every = (int64_t)steps;
 	return 0;
 }
 
@@ -54,29 +54,14 @@ int retention_check_tag(const char *value, struct err *err)
 	return 0;
 }
 
-int retention_add_tag(struct retention_options *options, const char *value, struct err *err)
+int retention_add_tag(struct retention_rules *rules, const char *value, struct err *err)
 {
 	if (retention_check_tag(value, err) < 0)
 		return -1;
-	if (options->tag_count == KEEP_TAGS_MOST)
+	if (rules->tag_count == KEEP_TAGS_MOST)
 		return err_set(err, ERR_INVALID, "more than %d tags", KEEP_TAGS_MOST);
-	options->tags[options->tag_count++] = value;
+	rules->tags[rules->tag_count++] = value;
 	return 0;
-}
-
-struct forget_policy retention_policy(const struct retention_options *options)
-{
-	struct forget_policy policy = options->policy;
-
-	policy.keep_tags = options->tags;
-	policy.keep_tag_count = options->tag_count;
-	return policy;
-}
-
-bool retention_is_set(const struct retention_options *options)
-{
-	return options->policy.keep_last > 0 || options->policy.keep_within_ms > 0 ||
-	       options->policy.keep_every > 0 || options->tag_count > 0;
 }
 
 const char *retention_format_reasons(unsigned reasons, char *buffer, size_t capacity)

@@ -1,4 +1,6 @@
 #include "run_option_table.h"
+#include "retention_options.h"
+#include "transfer_options.h"
 
 #include "asking_options.h"
 #include "base/text.h"
@@ -17,7 +19,7 @@ int option_set_duration(const char *value, int64_t *milliseconds, struct err *er
 	return 0;
 }
 
-static int set_store(struct run_options *options, const char *value, struct err *err)
+static int set_store(struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID,
@@ -28,7 +30,7 @@ static int set_store(struct run_options *options, const char *value, struct err 
 	return 0;
 }
 
-static int set_directory(struct run_options *options, const char *value, struct err *err)
+static int set_directory(struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: name a directory");
@@ -37,38 +39,38 @@ static int set_directory(struct run_options *options, const char *value, struct 
 	return 0;
 }
 
-static int set_job(struct run_options *options, const char *value, struct err *err)
+static int set_job(struct job_config *options, const char *value, struct err *err)
 {
 	(void)err;
 	options->job = value;
 	return 0;
 }
 
-static int set_notice(struct run_options *options, const char *value, struct err *err)
+static int set_notice(struct job_config *options, const char *value, struct err *err)
 {
 	(void)err; /* cloud.h knows the names, and says which one it does not know */
 	options->notice = value;
 	return 0;
 }
 
-static int set_deadline(struct run_options *options, const char *value, struct err *err)
+static int set_deadline(struct job_config *options, const char *value, struct err *err)
 {
 	(void)err; /* cloud.h knows the forms */
 	options->deadline = *value ? value : NULL;
 	return 0;
 }
 
-static int set_deadline_notice(struct run_options *options, const char *value, struct err *err)
+static int set_deadline_notice(struct job_config *options, const char *value, struct err *err)
 {
 	return option_set_duration(value, &options->deadline_notice_ms, err);
 }
 
-static int set_grace(struct run_options *options, const char *value, struct err *err)
+static int set_grace(struct job_config *options, const char *value, struct err *err)
 {
 	return option_set_duration(value, &options->grace_ms, err);
 }
 
-static int set_flush_time(struct run_options *options, const char *value, struct err *err)
+static int set_flush_time(struct job_config *options, const char *value, struct err *err)
 {
 	if (option_set_duration(value, &options->flush_ms, err) < 0)
 		return -1;
@@ -78,7 +80,7 @@ static int set_flush_time(struct run_options *options, const char *value, struct
 	return 0;
 }
 
-static int set_restore(struct run_options *options, const char *value, struct err *err)
+static int set_restore(struct job_config *options, const char *value, struct err *err)
 {
 	if (text_equal(value, "latest"))
 		options->restore = RESTORE_LATEST;
@@ -94,48 +96,48 @@ static int set_restore(struct run_options *options, const char *value, struct er
 	return 0;
 }
 
-static int set_keep_last(struct run_options *options, const char *value, struct err *err)
+static int set_keep_last(struct job_config *options, const char *value, struct err *err)
 {
 	return retention_set_last(&options->retention, value, err);
 }
 
-static int set_keep_within(struct run_options *options, const char *value, struct err *err)
+static int set_keep_within(struct job_config *options, const char *value, struct err *err)
 {
 	return retention_set_within(&options->retention, value, err);
 }
 
-static int set_keep_every(struct run_options *options, const char *value, struct err *err)
+static int set_keep_every(struct job_config *options, const char *value, struct err *err)
 {
 	return retention_set_every(&options->retention, value, err);
 }
 
-static int add_keep_tag(struct run_options *options, const char *value, struct err *err)
+static int add_keep_tag(struct job_config *options, const char *value, struct err *err)
 {
 	return retention_add_tag(&options->retention, value, err);
 }
 
-static int set_tag(struct run_options *options, const char *value, struct err *err)
+static int set_tag(struct job_config *options, const char *value, struct err *err)
 {
 	options->tag = value;
 	return retention_check_tag(value, err);
 }
 
-static int set_memory(struct run_options *options, const char *value, struct err *err)
+static int set_memory(struct job_config *options, const char *value, struct err *err)
 {
 	return transfer_set_memory(&options->transfer, value, err);
 }
 
-static int set_bandwidth(struct run_options *options, const char *value, struct err *err)
+static int set_bandwidth(struct job_config *options, const char *value, struct err *err)
 {
 	return transfer_set_bandwidth(&options->transfer, value, err);
 }
 
-static int set_connections(struct run_options *options, const char *value, struct err *err)
+static int set_connections(struct job_config *options, const char *value, struct err *err)
 {
 	return transfer_set_connections(&options->transfer, value, err);
 }
 
-static int set_shim(struct run_options *options, const char *value, struct err *err)
+static int set_shim(struct job_config *options, const char *value, struct err *err)
 {
 	if (text_equal(value, "auto"))
 		options->shim = SHIM_USE_AUTO;
@@ -148,7 +150,7 @@ static int set_shim(struct run_options *options, const char *value, struct err *
 	return 0;
 }
 
-static int set_watch(struct run_options *options, const char *value, struct err *err)
+static int set_watch(struct job_config *options, const char *value, struct err *err)
 {
 	if (!text_equal(value, "auto") && !text_equal(value, "poll"))
 		return err_set(err, ERR_INVALID, "'%s' is not one of auto, poll", value);
@@ -156,7 +158,7 @@ static int set_watch(struct run_options *options, const char *value, struct err 
 	return 0;
 }
 
-static int set_shield(struct run_options *options, const char *value, struct err *err)
+static int set_shield(struct job_config *options, const char *value, struct err *err)
 {
 	if (!text_equal(value, "on") && !text_equal(value, "off"))
 		return err_set(err, ERR_INVALID, "'%s' is neither on nor off", value);
@@ -164,7 +166,7 @@ static int set_shield(struct run_options *options, const char *value, struct err
 	return 0;
 }
 
-static int set_requeue(struct run_options *options, const char *value, struct err *err)
+static int set_requeue(struct job_config *options, const char *value, struct err *err)
 {
 	if (!text_equal(value, "auto") && !text_equal(value, "off"))
 		return err_set(err, ERR_INVALID, "'%s' is neither auto nor off", value);
@@ -172,29 +174,29 @@ static int set_requeue(struct run_options *options, const char *value, struct er
 	return 0;
 }
 
-static int set_events(struct run_options *options, const char *value, struct err *err)
+static int set_events(struct job_config *options, const char *value, struct err *err)
 {
 	(void)err;
 	options->events = value;
 	return 0;
 }
 
-static int add_rewrite(struct run_options *options, const char *value, struct err *err)
+static int add_rewrite(struct job_config *options, const char *value, struct err *err)
 {
 	return relay_add_rewrite(&options->relay, value, err);
 }
 
-static int set_forward(struct run_options *options, const char *value, struct err *err)
+static int set_forward(struct job_config *options, const char *value, struct err *err)
 {
 	return relay_set_receiver(&options->relay, value, err);
 }
 
-static int set_parent_death(struct run_options *options, const char *value, struct err *err)
+static int set_parent_death(struct job_config *options, const char *value, struct err *err)
 {
 	return relay_set_parent_death(&options->relay, value, err);
 }
 
-static int add_success_code(struct run_options *options, const char *value, struct err *err)
+static int add_success_code(struct job_config *options, const char *value, struct err *err)
 {
 	return relay_add_success(&options->relay, value, err);
 }
@@ -214,17 +216,17 @@ static int set_flag(const char *value, bool *flag, struct err *err)
 	return err_set(err, ERR_INVALID, "'%s' is neither on nor off: write 1 or 0", value);
 }
 
-static int set_acknowledge(struct run_options *options, const char *value, struct err *err)
+static int set_acknowledge(struct job_config *options, const char *value, struct err *err)
 {
 	return set_flag(value, &options->acknowledge, err);
 }
 
-static int set_strict(struct run_options *options, const char *value, struct err *err)
+static int set_strict(struct job_config *options, const char *value, struct err *err)
 {
 	return set_flag(value, &options->strict, err);
 }
 
-static int set_max_no_progress(struct run_options *options, const char *value, struct err *err)
+static int set_max_no_progress(struct job_config *options, const char *value, struct err *err)
 {
 	uint64_t number;
 
@@ -236,7 +238,7 @@ static int set_max_no_progress(struct run_options *options, const char *value, s
 	return 0;
 }
 
-static int set_run_identity(struct run_options *options, const char *value, struct err *err)
+static int set_run_identity(struct job_config *options, const char *value, struct err *err)
 {
 	if (!text_equal(value, "on") && !text_equal(value, "off"))
 		return err_set(err, ERR_INVALID, "'%s' is neither on nor off", value);
@@ -244,17 +246,17 @@ static int set_run_identity(struct run_options *options, const char *value, stru
 	return 0;
 }
 
-static int set_rerun(struct run_options *options, const char *value, struct err *err)
+static int set_rerun(struct job_config *options, const char *value, struct err *err)
 {
 	return set_flag(value, &options->rerun, err);
 }
 
-static int set_dry_run(struct run_options *options, const char *value, struct err *err)
+static int set_dry_run(struct job_config *options, const char *value, struct err *err)
 {
 	return set_flag(value, &options->dry_run, err);
 }
 
-static int set_quiet(struct run_options *options, const char *value, struct err *err)
+static int set_quiet(struct job_config *options, const char *value, struct err *err)
 {
 	bool on = false;
 
@@ -264,7 +266,7 @@ static int set_quiet(struct run_options *options, const char *value, struct err 
 	return 0;
 }
 
-static int set_verbose(struct run_options *options, const char *value, struct err *err)
+static int set_verbose(struct job_config *options, const char *value, struct err *err)
 {
 	bool on = false;
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* `value` may be from the command line or from the environment; it is borrowed. ERR_INVALID says what to write instead. */
-typedef int option_set_fn(struct run_options *options, const char *value, struct err *err);
+typedef int option_set_fn(struct job_config *options, const char *value, struct err *err);
 
 struct option_row {
 	const char *name;

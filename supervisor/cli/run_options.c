@@ -45,7 +45,7 @@ static void print_help(void)
 	       "126, 127 as shells do.\n");
 }
 
-static int set_row(const struct option_row *row, struct run_options *options, const char *value,
+static int set_row(const struct option_row *row, struct job_config *options, const char *value,
 	const char *spelled, struct err *err)
 {
 	if (row->set(options, value, err) < 0)
@@ -54,7 +54,7 @@ static int set_row(const struct option_row *row, struct run_options *options, co
 }
 
 static int check_asking(
-	struct run_options *options, const char *signal, const char *command, struct err *err)
+	struct job_config *options, const char *signal, const char *command, struct err *err)
 {
 	if (options->signal_chosen && options->command_chosen)
 		return err_set(err, ERR_INVALID,
@@ -65,7 +65,7 @@ static int check_asking(
 	return 0;
 }
 
-static int read_environment(struct run_options *options, struct err *err)
+static int read_environment(struct job_config *options, struct err *err)
 {
 	for (size_t i = 0; i < option_rows_count; i++) {
 		const char *value =
@@ -120,7 +120,7 @@ const char *options_without_value(int found, char *const *argv)
 }
 
 static int read_arguments(
-	int argc, char **argv, struct run_options *options, bool *help, struct err *err)
+	int argc, char **argv, struct job_config *options, bool *help, struct err *err)
 {
 	struct option longs[OPTION_ROWS_MOST + 2];
 	char shorts[2 * OPTION_ROWS_MOST + 4];
@@ -160,10 +160,10 @@ static int read_arguments(
 }
 
 int options_parse_run(
-	int argc, char **argv, struct run_options *options, bool *help, struct err *err)
+	int argc, char **argv, struct job_config *options, bool *help, struct err *err)
 {
 	*help = false;
-	*options = (struct run_options){
+	*options = (struct job_config){
 		.checkpoint_dir = "checkpoints",
 		.notice = "auto",
 		.profile = "auto",

@@ -1,90 +1,19 @@
 /*
- * The command line and the environment of `reprieve run` -> struct run_options. Every option is one row of a table in run_option_table.c:
+ * The command line and the environment of `reprieve run` -> struct job_config. Every option is one row of a table in run_option_table.c:
  * its name, its environment variable, what it may hold and its line of help.
  */
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
 
-#include "base/err.h"
-#include "telemetry/labels.h"
-#include "process/signal_rules.h"
-#include "retention_options.h"
-#include "storage/storage.h"
-#include "transfer_options.h"
+#include "job/job_config.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum ask_method {
-	ASK_AUTO, /* forward SIGTERM where the job handles it */
-	ASK_NONE, /* the job's own checkpoints are what there is */
-	ASK_SIGNAL,
-	ASK_COMMAND,
-	ASK_FLAG, /* shim/reprieve.h; under AUTO, and where the profile decides, as well once a process polls */
-};
-
-enum shim_use {
-	SHIM_USE_AUTO,
-	SHIM_USE_ON,
-	SHIM_USE_OFF
-};
-
-struct run_options {
-	const char *store;          /* URL; NULL: the embedded one */
-	const char *checkpoint_dir; /* as given, or the default */
-	bool store_chosen;          /* by the user, not by default */
-	bool directory_chosen;
-	const char *job; /* NULL: found out */
-	const char *notice;
-	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
-	int64_t deadline_notice_ms; /* how long before it the notice is given; 0: the default */
-	int64_t grace_ms;
-	enum ask_method ask;
-	bool signal_chosen, command_chosen; /* on the command line: not both */
-	int checkpoint_signal;
-	const char *checkpoint_command;
-	bool ask_chosen; /* by the user; else the profile decides */
-	bool ask_ends_job; /* by the profile: it saves and ends, so that it is asked only when it has to end anyway */
-	bool ask_like_slurm; /* by the profile: the job's environment looks like Slurm's (lightning_slurm.h) */
-	const char *profile; /* auto, none, or the name of one */
-	int64_t quiet_ms;
-	int64_t every_ms; /* 0: never by itself, or as often as it pays */
-	int64_t mtbf_ms;  /* the user's word for checkpoint_interval.h; 0: none */
-	int64_t flush_ms; /* patience after the job's end with a store that takes nothing */
-	struct transfer_options transfer;
-	enum restore_policy restore;
-	struct snapshot_id restore_id;
-	enum shim_use shim;
-	bool every_auto;
-	bool polls; /* the checkpoint directory, wherever it is */
-	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
-	bool run_identity; /* for W&B, where its variables are unset */
-	bool rerun;        /* also when an earlier attempt has finished it */
-	bool requeue;      /* a preempted job of Slurm's is requeued */
-	bool strict;
-	bool dry_run;
-	bool acknowledge;         /* tells the cloud when nothing is left to be saved (Azure) */
-	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
-	const char *events;
-	const char *metrics;      /* address to serve them on; NULL: not */
-	const char *metrics_file; /* NULL: none */
-	const char *notify;       /* URL of a webhook; NULL: none */
-	const char *log;          /* where the job's log goes; NULL: it is not kept */
-	const char *labels[LABELS_MOST];
-	size_t label_count;
-	const char *termination_log;           /* "": none; NULL: Kubernetes' own, where that is */
-	const struct exit_policy *exit_policy; /* NULL: the codes as they are */
-	struct retention_options retention;    /* applied after each commit */
-	const char *tag;                       /* of every snapshot of this run; NULL: none */
-	int verbosity;                         /* -1 quiet, 0, 1 verbose */
-	struct relay relay;                    /* of the signals that are received */
-	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
-};
-
 /* `argv[0]` is the verb. The strings are borrowed from argv and the environment. ERR_INVALID names the option, what is wrong and
  * what to write instead. With --help: prints it to stdout and sets *help. */
 int options_parse_run(
-	int argc, char **argv, struct run_options *options, bool *help, struct err *err);
+	int argc, char **argv, struct job_config *options, bool *help, struct err *err);
 
 /* After getopt_long() gave `found`, with ':' first in its letters: the option that has no value, or only the "--" behind which the command
  * stands; NULL when all is well. */

@@ -72,7 +72,7 @@ static int set_own(const char *verb, const struct query_option *option, void *ar
 	return check_set(verb, option->name, status, &err);
 }
 
-static int set_transfer(const char *verb, int found, struct transfer_options *options)
+static int set_transfer(const char *verb, int found, struct storage_transfer *options)
 {
 	struct err err;
 	int status;
@@ -332,7 +332,7 @@ int query_begin_with(
 		return code;
 	options.url = query->store;
 	options.job = query->job;
-	transfer_apply(&query->transfer, &options);
+	options.transfer = query->transfer;
 	if (storage_open(&options, &query->storage, NULL, &err) < 0)
 		return open_failed(query, &err);
 	return -1;

@@ -16,7 +16,7 @@ struct query {
 	char **words; /* what is left: IDs, directories; NULL-terminated */
 	int word_count;
 	struct storage *storage;
-	struct transfer_options transfer; /* for verbs that move content */
+	struct storage_transfer transfer; /* for verbs that move content */
 
 	char *owned_store, *owned_job; /* private */
 };

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-int telling_options_set_exit_policy(struct run_options *options, const char *value, struct err *err)
+int telling_options_set_exit_policy(struct job_config *options, const char *value, struct err *err)
 {
 	auto_free char *names = NULL;
 
@@ -19,7 +19,7 @@ int telling_options_set_exit_policy(struct run_options *options, const char *val
 	return err_set(err, ERR_INVALID, "'%s' is none of %s", value, names);
 }
 
-int telling_options_set_metrics(struct run_options *options, const char *value, struct err *err)
+int telling_options_set_metrics(struct job_config *options, const char *value, struct err *err)
 {
 	auto_free char *host = NULL;
 	uint16_t port;
@@ -29,7 +29,7 @@ int telling_options_set_metrics(struct run_options *options, const char *value, 
 }
 
 int telling_options_set_metrics_file(
-	struct run_options *options, const char *value, struct err *err)
+	struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: name a file");
@@ -37,7 +37,7 @@ int telling_options_set_metrics_file(
 	return 0;
 }
 
-int telling_options_set_notify(struct run_options *options, const char *value, struct err *err)
+int telling_options_set_notify(struct job_config *options, const char *value, struct err *err)
 {
 	const char *url = notification_url(value);
 
@@ -49,7 +49,7 @@ int telling_options_set_notify(struct run_options *options, const char *value, s
 	return 0;
 }
 
-int telling_options_set_log(struct run_options *options, const char *value, struct err *err)
+int telling_options_set_log(struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: name a file");
@@ -57,7 +57,7 @@ int telling_options_set_log(struct run_options *options, const char *value, stru
 	return 0;
 }
 
-int telling_options_add_label(struct run_options *options, const char *value, struct err *err)
+int telling_options_add_label(struct job_config *options, const char *value, struct err *err)
 {
 	if (labels_check(value, err) < 0)
 		return -1;
@@ -69,7 +69,7 @@ int telling_options_add_label(struct run_options *options, const char *value, st
 }
 
 int telling_options_set_termination_log(
-	struct run_options *options, const char *value, struct err *err)
+	struct job_config *options, const char *value, struct err *err)
 {
 	(void)err;
 	options->termination_log = value;

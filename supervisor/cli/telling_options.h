@@ -5,14 +5,14 @@
 #include "run_options.h"
 
 int telling_options_set_exit_policy(
-	struct run_options *options, const char *value, struct err *err);
-int telling_options_set_metrics(struct run_options *options, const char *value, struct err *err);
+	struct job_config *options, const char *value, struct err *err);
+int telling_options_set_metrics(struct job_config *options, const char *value, struct err *err);
 int telling_options_set_metrics_file(
-	struct run_options *options, const char *value, struct err *err);
-int telling_options_set_notify(struct run_options *options, const char *value, struct err *err);
-int telling_options_set_log(struct run_options *options, const char *value, struct err *err);
-int telling_options_add_label(struct run_options *options, const char *value, struct err *err);
+	struct job_config *options, const char *value, struct err *err);
+int telling_options_set_notify(struct job_config *options, const char *value, struct err *err);
+int telling_options_set_log(struct job_config *options, const char *value, struct err *err);
+int telling_options_add_label(struct job_config *options, const char *value, struct err *err);
 int telling_options_set_termination_log(
-	struct run_options *options, const char *value, struct err *err);
+	struct job_config *options, const char *value, struct err *err);
 
 #endif

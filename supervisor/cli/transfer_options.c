@@ -10,45 +10,45 @@
 #define BANDWIDTH_LEAST 1000              /* less is a forgotten unit */
 #define CONNECTIONS_MOST 64
 
-int transfer_set_memory(struct transfer_options *options, const char *value, struct err *err)
+int transfer_set_memory(struct storage_transfer *transfer, const char *value, struct err *err)
 {
-	if (!text_to_bytes(value, &options->memory_bytes))
+	if (!text_to_bytes(value, &transfer->memory_bytes))
 		return err_set(err, ERR_INVALID, "'%s' is no size: write 256MiB or 1GB", value);
-	if (options->memory_bytes < MEMORY_LEAST)
+	if (transfer->memory_bytes < MEMORY_LEAST)
 		return err_set(err, ERR_INVALID, "'%s' is too little: 32MiB is the least", value);
 	return 0;
 }
 
-int transfer_set_bandwidth(struct transfer_options *options, const char *value, struct err *err)
+int transfer_set_bandwidth(struct storage_transfer *transfer, const char *value, struct err *err)
 {
 	auto_free char *size =
 		text_ends(value, "/s") ? text_copy_n(value, strlen(value) - 2) : text_copy(value);
 
-	if (!text_to_bytes(size, &options->bandwidth_bytes_per_second))
+	if (!text_to_bytes(size, &transfer->bandwidth_bytes_per_second))
 		return err_set(
 			err, ERR_INVALID, "'%s' is no rate: write 100MB/s or 12.5MB/s", value);
-	if (options->bandwidth_bytes_per_second < BANDWIDTH_LEAST)
+	if (transfer->bandwidth_bytes_per_second < BANDWIDTH_LEAST)
 		return err_set(err, ERR_INVALID,
 			"'%s' is less than 1 kB/s: is the unit missing? Write 100MB/s", value);
 	return 0;
 }
 
-int transfer_set_connections(struct transfer_options *options, const char *value, struct err *err)
+int transfer_set_connections(struct storage_transfer *transfer, const char *value, struct err *err)
 {
 	uint64_t count;
 
 	if (!text_to_u64(value, CONNECTIONS_MOST, &count) || count == 0)
 		return err_set(err, ERR_INVALID, "'%s' is no number from 1 to %d", value,
 			CONNECTIONS_MOST);
-	options->connections = (unsigned)count;
+	transfer->connections = (unsigned)count;
 	return 0;
 }
 
-int transfer_read_environment(struct transfer_options *options, struct err *err)
+int transfer_read_environment(struct storage_transfer *transfer, struct err *err)
 {
 	static const struct {
 		const char *name;
-		int (*set)(struct transfer_options *options, const char *value, struct err *err);
+		int (*set)(struct storage_transfer *transfer, const char *value, struct err *err);
 	} rows[] = {
 		{"REPRIEVE_MEMORY", transfer_set_memory},
 		{"REPRIEVE_BANDWIDTH", transfer_set_bandwidth},
@@ -58,15 +58,8 @@ int transfer_read_environment(struct transfer_options *options, struct err *err)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value = getenv(rows[i].name);
 
-		if (value && *value && rows[i].set(options, value, err) < 0)
+		if (value && *value && rows[i].set(transfer, value, err) < 0)
 			return err_wrap(err, "%s", rows[i].name);
 	}
 	return 0;
-}
-
-void transfer_apply(const struct transfer_options *options, struct storage_options *storage)
-{
-	storage->memory_bytes = options->memory_bytes;
-	storage->bandwidth_bytes_per_second = options->bandwidth_bytes_per_second;
-	storage->connections = options->connections;
 }

@@ -42,7 +42,7 @@
 #include "scheduler/job_name.h"
 #include "telemetry/event_buffer.h"
 #include "telemetry/metrics_server.h"
-#include "cli/run_options.h"
+#include "job_config.h"
 #include "scheduler/outcome.h"
 #include "frameworks/profile.h"
 #include "request/rank_progress.h"
@@ -98,7 +98,7 @@ struct observers {
 };
 
 struct job {
-	const struct run_options *options;
+	const struct job_config *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
 	struct profile_choice profile;

@@ -1,5 +1,6 @@
 /* The end: nothing is left running, the exit code, and everyone who is to be told. */
 #include "base/cleanup.h"
+#include "process/wait_status.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -211,7 +212,7 @@ static void complete_facts(struct job *job)
 	facts->lived_on_ms = first_answer_ms > 0 ? job->flush.began_ms - first_answer_ms : 0;
 	facts->saved = job->request.answered;
 	facts->asked_to_save = job->request.sent_ms > 0 && (job->ask.by_flag || job_can_ask(job));
-	facts->resumes = profile_resumes(profile, outcome_child_code(facts->wait_status));
+	facts->resumes = profile_resumes(profile, wait_status_exit_code(facts->wait_status));
 	facts->goes_on = profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
 			 profile->after == PROFILE_AFTER_GOES_ON;
 	facts->strict_failed = job->options->strict && (job->ours_failed || !facts->all_durable);

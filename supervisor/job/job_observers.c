@@ -159,7 +159,7 @@ static char *metrics_text(const struct job *job, const struct outcome *outcome)
 
 	if (outcome)
 		json_object_set_new(status, "exit_code", json_integer(outcome->exit_code));
-	return metrics_format(status, clock_wall_ms());
+	return metrics_format(status, job_state_names, clock_wall_ms());
 }
 
 static void write_textfile(struct job *job, const struct outcome *outcome)
@@ -225,8 +225,8 @@ int job_open_metrics(struct job *job, struct err *err)
 		return 0;
 	if (!job->session.directory)
 		return err_set(err, ERR_FAILED, "there is no runtime directory to ask through");
-	return metrics_server_start(
-		job->options->metrics, job->session.directory, &job->observers.server, err);
+	return metrics_server_start(job->options->metrics, job->session.directory, job_state_names,
+		&job->observers.server, err);
 }
 
 /* --- the end --- */

@@ -25,7 +25,7 @@ json_t *job_command_words(const struct job *job)
 
 struct precedent_rules job_precedent_rules(const struct job *job)
 {
-	const struct run_options *options = job->options;
+	const struct job_config *options = job->options;
 
 	return (struct precedent_rules){.max_no_progress = options->max_no_progress,
 		.done_counts = job->name.given && !options->rerun,

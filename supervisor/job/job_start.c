@@ -237,7 +237,7 @@ void job_claim_late(struct job *job)
 
 void job_begin_resume(struct job *job)
 {
-	const struct run_options *options = job->options;
+	const struct job_config *options = job->options;
 	bool chosen = job->store_is_needed || options->directory_chosen || options->job ||
 		      options->ask != ASK_AUTO || options->restore != RESTORE_LATEST;
 

@@ -53,15 +53,16 @@ struct job_transition job_machine_step(enum job_state state, enum job_event even
 	return cell->transition;
 }
 
+const char *const job_state_names[JOB_STATES + 1] = {
+	[JOB_RESTORING] = "restoring",
+	[JOB_RUNNING] = "running",
+	[JOB_CHECKPOINTING] = "checkpointing",
+	[JOB_DRAINING] = "draining",
+	[JOB_UPLOADING] = "uploading",
+	[JOB_OVER] = "over",
+};
+
 const char *job_state_name(enum job_state state)
 {
-	static const char *const names[JOB_STATES] = {
-		[JOB_RESTORING] = "restoring",
-		[JOB_RUNNING] = "running",
-		[JOB_CHECKPOINTING] = "checkpointing",
-		[JOB_DRAINING] = "draining",
-		[JOB_UPLOADING] = "uploading",
-		[JOB_OVER] = "over",
-	};
-	return names[state];
+	return job_state_names[state];
 }

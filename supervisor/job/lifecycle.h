@@ -54,5 +54,7 @@ struct job_transition {
 struct job_transition job_machine_step(enum job_state state, enum job_event event);
 
 const char *job_state_name(enum job_state state); /* "restoring" */
+/* All of them, by enum job_state; ends with NULL. */
+extern const char *const job_state_names[JOB_STATES + 1];
 
 #endif

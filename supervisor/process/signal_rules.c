@@ -1,5 +1,6 @@
 #include "signal_rules.h"
 
+#include "wait_status.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "scheduler/outcome.h"
@@ -96,7 +97,7 @@ int relay_signal(const struct relay *relay, int signal)
 
 int relay_wait_status(const struct relay *relay, int wait_status)
 {
-	int code = outcome_child_code(wait_status);
+	int code = wait_status_exit_code(wait_status);
 
 	return relay->success[code / 64] >> code % 64 & 1 ? 0 : wait_status;
 }

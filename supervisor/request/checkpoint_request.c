@@ -1,5 +1,6 @@
 #include "checkpoint_request.h"
 
+#include "process/wait_status.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -230,7 +231,7 @@ void ask_release(struct ask *ask)
 bool ask_reaped(struct ask *ask, pid_t pid, int status)
 {
 	char why[96];
-	int code = outcome_child_code(status);
+	int code = wait_status_exit_code(status);
 
 	if (pid != ask->command_pid || pid == 0)
 		return false;

@@ -7,13 +7,20 @@
 #define CHECKPOINT_REQUEST_H
 
 #include "base/loop.h"
-#include "cli/run_options.h"
 #include "frameworks/profile.h"
 #include "rank_selection.h"
 #include "process/signals.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
+
+enum ask_method {
+	ASK_AUTO, /* forward SIGTERM where the job handles it */
+	ASK_NONE, /* the job's own checkpoints are what there is */
+	ASK_SIGNAL,
+	ASK_COMMAND,
+	ASK_FLAG, /* shim/reprieve.h; under AUTO, and where the profile decides, as well once a process polls */
+};
 
 struct ask_callbacks {
 	/* The request goes out now: what the job writes from here on may be the answer to it. A fast job answers before `asked`. */

@@ -1,28 +1,12 @@
 #include "reconcile.h"
 
 #include "base/text.h"
+#include "workspace/file_list.h"
 #include "workspace/log_files.h"
 #include "workspace/step.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int compare_path(const void *key, const void *item)
-{
-	return strcmp(key, ((const struct snapshot_file *)item)->path);
-}
-
-const struct snapshot_file *reconcile_find(const struct snapshot_files *files, const char *path)
-{
-	if (files->count == 0)
-		return NULL;
-	return bsearch(path, files->items, files->count, sizeof(files->items[0]), compare_path);
-}
-
-bool reconcile_same_file(const struct snapshot_file *a, const struct snapshot_file *b)
-{
-	return a && b && a->size == b->size && a->mtime_ns == b->mtime_ns;
-}
 
 static bool same_set(const struct snapshot_files *a, const struct snapshot_files *b)
 {
@@ -30,7 +14,7 @@ static bool same_set(const struct snapshot_files *a, const struct snapshot_files
 		return false;
 	for (size_t i = 0; i < a->count; i++)
 		if (strcmp(a->items[i].path, b->items[i].path) != 0 ||
-			!reconcile_same_file(&a->items[i], &b->items[i]))
+			!file_list_same_file(&a->items[i], &b->items[i]))
 			return false;
 	return true;
 }
@@ -58,7 +42,7 @@ static void find_gone(const struct reconcile_facts *facts, struct gone *gone)
 	for (size_t i = 0; i < facts->sealed->count; i++) {
 		const char *sealed = facts->sealed->items[i].path;
 
-		if (!run_log_matches(sealed) && !reconcile_find(facts->local, sealed))
+		if (!run_log_matches(sealed) && !file_list_find(facts->local, sealed))
 			gone->paths[gone->count++] = sealed;
 	}
 }
@@ -95,9 +79,9 @@ static bool overwritten_in_place(const struct reconcile_facts *facts)
 {
 	for (size_t i = 0; i < facts->sealed->count; i++) {
 		const struct snapshot_file *sealed = &facts->sealed->items[i];
-		const struct snapshot_file *local = reconcile_find(facts->local, sealed->path);
+		const struct snapshot_file *local = file_list_find(facts->local, sealed->path);
 
-		if (local && !reconcile_same_file(local, sealed))
+		if (local && !file_list_same_file(local, sealed))
 			return true;
 	}
 	return false;
@@ -106,7 +90,7 @@ static bool overwritten_in_place(const struct reconcile_facts *facts)
 static bool is_whole(const struct reconcile_facts *facts, const struct gone *gone,
 	const struct snapshot_file *local)
 {
-	return reconcile_same_file(local, reconcile_find(facts->sealed, local->path)) &&
+	return file_list_same_file(local, file_list_find(facts->sealed, local->path)) &&
 	       !partly_deleted(gone, local->path);
 }
 

@@ -38,9 +38,4 @@ struct reconcile_plan {
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan);
 void reconcile_plan_release(struct reconcile_plan *plan);
 
-/* The file of that path, by binary search; NULL. */
-const struct snapshot_file *reconcile_find(const struct snapshot_files *files, const char *path);
-bool reconcile_same_file(
-	const struct snapshot_file *a, const struct snapshot_file *b); /* size and mtime */
-
 #endif

@@ -345,7 +345,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 
 	resume_result_release(result);
 	result->step = -1;
-	transfer_apply(&request->transfer, &options);
+	options.transfer = request->transfer;
 	if (request->if_known && !store_knows(&options, cancel))
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)

@@ -11,7 +11,6 @@
 #include "predecessor_wait.h"
 #include "frameworks/profile.h"
 #include "storage/storage.h"
-#include "cli/transfer_options.h"
 #include "workspace/workspace.h"
 
 #include <jansson.h>
@@ -28,7 +27,7 @@ struct resume_request {
 	const struct profile *profile; /* NULL: none was recognised */
 	bool looks;                    /* into the files, and moves aside what is torn */
 	bool strict;                   /* damage that leaves nothing to resume from is an error */
-	struct transfer_options transfer;
+	struct storage_transfer transfer;
 	bool if_known; /* only where the store has this job already; otherwise nothing is done, and nothing is left behind */
 	bool claim_only; /* the job runs already: its directory is not touched */
 };

@@ -1,19 +1,16 @@
 #include "outcome.h"
 
+#include "process/wait_status.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 
 /* Who saves and leaves when asked has left by then, also where it still has much to put away. */
 #define LIVED_ON_MS (60 * 1000)
 
-int outcome_child_code(int wait_status)
-{
-	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 bool outcome_is_crash(int wait_status)
 {
-	int code = outcome_child_code(wait_status);
+	int code = wait_status_exit_code(wait_status);
 	int signal = code > 128 ? code - 128 : 0; /* of a child of its shell, perhaps */
 
 	if (signal == 0)
@@ -57,7 +54,7 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	if (!facts->launched)
 		return facts->noticed ? (struct outcome){"preempted", EXIT_PREEMPTED}
 				      : (struct outcome){"refused", EXIT_OWN_FAILURE};
-	code = outcome_child_code(facts->wait_status);
+	code = wait_status_exit_code(facts->wait_status);
 
 	/* A plain `docker stop` of a command that has nothing to do with checkpoints: what any init would answer. */
 	if (facts->noticed && facts->by_signal_only && !facts->managed)

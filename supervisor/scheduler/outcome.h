@@ -5,19 +5,10 @@
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
+#include "base/exit_code.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-enum exit_code {
-	EXIT_USAGE = 64,         /* sysexits(3) EX_USAGE */
-	EXIT_UNAVAILABLE = 69,   /* EX_UNAVAILABLE: no running job to talk to */
-	EXIT_OWN_FAILURE = 70,   /* EX_SOFTWARE: ours or this machine's, before the job started */
-	EXIT_NOT_DURABLE = 74,   /* EX_IOERR: preempted, and the newest work is not durable */
-	EXIT_PREEMPTED = 75,     /* EX_TEMPFAIL: preempted, and the work is durable: run it again */
-	EXIT_CONFIGURATION = 78, /* EX_CONFIG */
-	EXIT_NO_PROGRESS =
-		93, /* --max-no-progress: do not start it again; as NVRx's ft_launcher says it */
-};
 
 struct outcome_facts {
 	bool launched;
@@ -56,8 +47,5 @@ bool outcome_may_be_leaving(const struct outcome_facts *facts);
 
 /* Did it end of an error of its own? Not by a signal that asks to end, nor with a code that is known to mean "run me again". */
 bool outcome_is_crash(int wait_status);
-
-/* As shells do: the code, or 128 + signal. */
-int outcome_child_code(int wait_status);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "job/lifecycle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,17 +88,15 @@ static void add_row(struct bytes *out, const struct row *row, json_t *status, co
 }
 
 /* One of them is 1: dashboards can show which, and alerts can ask for one. */
-static void add_states(struct bytes *out, json_t *status, const char *labels)
+static void add_states(struct bytes *out, json_t *status, const char *const *states,
+	const char *labels)
 {
 	const char *now = json_text_or(status, "state", "");
 
 	add_head(out, "state", "gauge", "1 for the state that the run is in.");
-	for (int state = 0; state < JOB_STATES; state++) {
-		const char *name = job_state_name((enum job_state)state);
-
-		bytes_format(out, NULL, "reprieve_state{%s,state=\"%s\"} %d\n", labels, name,
-			text_equal(name, now));
-	}
+	for (size_t i = 0; states[i]; i++)
+		bytes_format(out, NULL, "reprieve_state{%s,state=\"%s\"} %d\n", labels, states[i],
+			text_equal(states[i], now));
 }
 
 static void add_flag(
@@ -109,14 +106,15 @@ static void add_flag(
 	bytes_format(out, NULL, "reprieve_%s{%s} %d\n", name, labels, value);
 }
 
-char *metrics_format(json_t *status, int64_t now_ms)
+char *metrics_format(
+	json_t *status, const char *const *states, int64_t now_ms)
 {
 	auto_(bytes_release) struct bytes out = {0};
 	auto_free char *labels = labels_of(status);
 	json_t *age = json_object_get(status, "durable_seconds");
 	const char *source = json_text_or(json_object_get(status, "counters"), "noticed_by", "");
 
-	add_states(&out, status, labels);
+	add_states(&out, status, states, labels);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		add_row(&out, &rows[i], status, labels);
 	if (json_is_number(age)) {

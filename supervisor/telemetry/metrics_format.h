@@ -9,7 +9,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* `now_ms` is wall time. The caller frees. */
-char *metrics_format(json_t *status, int64_t now_ms);
+/* `states` names every state that a run can be in, and ends with NULL. `now_ms` is wall time. The caller frees. */
+char *metrics_format(
+	json_t *status, const char *const *states, int64_t now_ms);
 
 #endif

@@ -24,11 +24,13 @@ enum {
 struct metrics_server {
 	struct httpd *httpd;
 	char *session;
+	const char *const *states;
 };
 
-static void answer_metrics(json_t *status, struct httpd_reply *reply)
+static void answer_metrics(
+	json_t *status, const char *const *states, struct httpd_reply *reply)
 {
-	auto_free char *text = metrics_format(status, clock_wall_ms());
+	auto_free char *text = metrics_format(status, states, clock_wall_ms());
 
 	httpd_reply_text(reply, 200, text);
 	httpd_reply_header(reply, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
@@ -64,13 +66,13 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 		return;
 	}
 	if (text_equal(request->path, "/metrics"))
-		answer_metrics(status, reply);
+		answer_metrics(status, server->states, reply);
 	else
 		answer_probe(live ? LIVENESS_LIVE : LIVENESS_READY, status, reply);
 }
 
-int metrics_server_start(
-	const char *address, const char *session, struct metrics_server **server, struct err *err)
+int metrics_server_start(const char *address, const char *session, const char *const *states,
+	struct metrics_server **server, struct err *err)
 {
 	auto_free char *host = NULL;
 	struct metrics_server *new;
@@ -81,6 +83,7 @@ int metrics_server_start(
 		return -1;
 	new = memory_new(sizeof(*new));
 	new->session = text_copy(session);
+	new->states = states;
 	if (httpd_start(&(struct httpd_options){.address = host,
 				.port = port,
 				.handler = answer,

@@ -10,9 +10,10 @@
 struct metrics_server;
 
 /* "9090", ":9090", "127.0.0.1:9090", "[::1]:9090". A port alone is 127.0.0.1's; ":9090" is every address's, of IPv6 where there is one
- * too. `session` is the supervisor's directory, copied. ERR_INVALID for an address that is none, ERR_EXISTS for a port in use. */
+ * too. `session` is the supervisor's directory, copied; `states` are those of metrics_format(), borrowed. ERR_INVALID for an address that is none, ERR_EXISTS for a port in use. */
 int metrics_server_start(
-	const char *address, const char *session, struct metrics_server **server, struct err *err);
+	const char *address, const char *session, const char *const *states,
+	struct metrics_server **server, struct err *err);
 void metrics_server_stop(struct metrics_server *server); /* NULL is fine */
 
 #endif

@@ -85,3 +85,20 @@ bool directory_has_path(void *directory, const char *path)
 
 	return file_exists(full);
 }
+
+static int compare_path(const void *key, const void *item)
+{
+	return strcmp(key, ((const struct snapshot_file *)item)->path);
+}
+
+const struct snapshot_file *file_list_find(const struct snapshot_files *files, const char *path)
+{
+	if (files->count == 0)
+		return NULL;
+	return bsearch(path, files->items, files->count, sizeof(files->items[0]), compare_path);
+}
+
+bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_file *b)
+{
+	return a && b && a->size == b->size && a->mtime_ns == b->mtime_ns;
+}

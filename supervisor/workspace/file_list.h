@@ -14,6 +14,11 @@ int directory_files(const char *directory, struct snapshot_files *files, struct 
 /* Whether something has that name below it; `directory` is a const char *: this is a latest_seal_is_there_fn. */
 bool directory_has_path(void *directory, const char *path);
 
+/* PURE. The file of that path, by binary search; NULL. Borrowed from `files`. */
+const struct snapshot_file *file_list_find(const struct snapshot_files *files, const char *path);
+/* PURE. Whether size and modification time are equal; false if one is NULL. */
+bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_file *b);
+
 static inline void cleanup_snapshot_files_release(struct snapshot_files *files)
 {
 	snapshot_files_release(files);

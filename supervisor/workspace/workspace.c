@@ -7,7 +7,6 @@
 #include "file_list.h"
 #include "directory_lock.h"
 #include "path_set.h"
-#include "restore/reconcile.h"
 #include "step.h"
 
 #include <dirent.h>
@@ -322,7 +321,7 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 	for (size_t i = 0; i < local.count; i++) {
 		const struct snapshot_file *file = &local.items[i];
 
-		if (!reconcile_same_file(file, reconcile_find(snapshot, file->path))) {
+		if (!file_list_same_file(file, file_list_find(snapshot, file->path))) {
 			if (!*where && !(*where = new_quarantine(workspace, err)))
 				return -1;
 			if (move_aside(workspace, file->path, *where, err) < 0)

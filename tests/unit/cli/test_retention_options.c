@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-typedef int set_fn(struct retention_options *options, const char *value, struct err *err);
+typedef int set_fn(struct retention_rules *rules, const char *value, struct err *err);
 
 static void test_values(void **state)
 {
@@ -39,7 +39,7 @@ static void test_values(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct retention_options options = {0};
+		struct retention_rules options = {0};
 		struct err err;
 
 		if ((rows[i].set(&options, rows[i].value, &err) == 0) != rows[i].right)
@@ -52,7 +52,7 @@ static void test_values(void **state)
 
 static void test_policy(void **state)
 {
-	struct retention_options options = {0};
+	struct retention_rules options = {0};
 	struct forget_policy policy;
 
 	(void)state;

@@ -1,4 +1,5 @@
 #include "cli/run_options.h"
+#include "cli/transfer_options.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 
 #define WORDS 8
 
-static int parse(const char *const *words, struct run_options *options, struct err *err)
+static int parse(const char *const *words, struct job_config *options, struct err *err)
 {
 	/* Static, because what is parsed borrows from it. */
 	static char texts[WORDS + 3][64];
@@ -33,7 +34,7 @@ static int parse(const char *const *words, struct run_options *options, struct e
 static void test_defaults(void **state)
 {
 	const char *const words[WORDS] = {"--", "python", "train.py", "--store", "x"};
-	struct run_options options;
+	struct job_config options;
 	struct err err;
 
 	(void)state;
@@ -52,7 +53,7 @@ static void test_values(void **state)
 	const char *const words[WORDS] = {"-s", "file:///x", "--checkpoint-signal=SIGUSR2",
 		"--grace", "2m", "--restore", "3-12", "true"};
 	const char *all[WORDS + 1] = {0};
-	struct run_options options;
+	struct job_config options;
 	struct err err;
 
 	(void)state;
@@ -105,7 +106,7 @@ static void test_refusals(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct run_options options;
+		struct job_config options;
 		struct err err;
 
 		assert_int_equal(parse(rows[i].words, &options, &err), -1);
@@ -118,7 +119,7 @@ static void test_refusals(void **state)
 static void test_the_command_line_wins_over_the_environment(void **state)
 {
 	const char *const words[WORDS] = {"--store", "file:///line", "--", "true"};
-	struct run_options options;
+	struct job_config options;
 	struct err err;
 
 	(void)state;
@@ -160,7 +161,7 @@ static void test_flags_in_the_environment(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct run_options options;
+		struct job_config options;
 		struct err err;
 
 		setenv("REPRIEVE_STRICT", rows[i].value, 1);
@@ -179,7 +180,7 @@ static void test_transfer(void **state)
 	const char *const words[WORDS] = {"--memory", "1GiB", "--bandwidth", "1.5MB/s",
 		"--connections=64", "--flush-time", "5m", "true"};
 	const char *all[WORDS + 1] = {0};
-	struct run_options options;
+	struct job_config options;
 	struct storage_options storage = {0};
 	struct err err;
 
@@ -187,10 +188,10 @@ static void test_transfer(void **state)
 	memcpy(all, words, sizeof(words));
 	assert_int_equal(parse(all, &options, &err), 0);
 	assert_int_equal(options.flush_ms, 300000);
-	transfer_apply(&options.transfer, &storage);
-	assert_int_equal(storage.memory_bytes, 1 << 30);
-	assert_int_equal(storage.bandwidth_bytes_per_second, 1500000);
-	assert_int_equal(storage.connections, 64);
+	storage.transfer = options.transfer;
+	assert_int_equal(storage.transfer.memory_bytes, 1 << 30);
+	assert_int_equal(storage.transfer.bandwidth_bytes_per_second, 1500000);
+	assert_int_equal(storage.transfer.connections, 64);
 	setenv("REPRIEVE_BANDWIDTH", "8GB", 1);
 	assert_int_equal(transfer_read_environment(&options.transfer, &err), 0);
 	assert_int_equal(options.transfer.bandwidth_bytes_per_second, 8000000000);
@@ -204,7 +205,7 @@ static void test_transfer(void **state)
 static void test_one_way_to_ask(void **state)
 {
 	const char *const words[WORDS] = {"--checkpoint-command", "touch /x", "--", "true"};
-	struct run_options options;
+	struct job_config options;
 	struct err err;
 
 	(void)state;

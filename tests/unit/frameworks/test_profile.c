@@ -218,7 +218,7 @@ static void test_how_the_job_is_asked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct run_options options = {.ask_chosen = cases[i].chosen};
+		struct job_config options = {.ask_chosen = cases[i].chosen};
 		struct profile_choice choice = {.profile = profile_find(cases[i].profile),
 			.why = "chosen",
 			.can_be_asked = cases[i].can_be_asked};
@@ -240,7 +240,7 @@ static void test_how_the_job_is_asked(void **state)
 
 static void test_a_job_that_polls(void **state)
 {
-	struct run_options options = {0};
+	struct job_config options = {0};
 	struct profile_choice choice = {
 		.profile = profile_find("lightning"), .why = "chosen", .polls = true};
 	char text[512];

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+static const char *const states[] = {"running", "draining", NULL};
+
 static void has(const char *text, const char *line)
 {
 	if (!strstr(text, line))
@@ -69,7 +71,7 @@ static void test_text(void **state)
 
 	(void)state;
 	assert_non_null(status);
-	text = metrics_format(status, 1000000);
+	text = metrics_format(status, states, 1000000);
 	has(text, "reprieve_attempt{run=\"di\\\"g\\\\i\\nts\",team=\"nlp\"} 3\n");
 	has(text, ",state=\"running\"} 1\n");
 	has(text, ",state=\"draining\"} 0\n");
@@ -90,7 +92,7 @@ static void test_labels_of_our_own_are_reserved(void **state)
 	auto_json json_t *status = json_loads("{\"job\":\"x\",\"state\":\"running\",\"attempt\":3,"
 					      "\"counters\":{\"noticed_by\":\"gcp\"}}",
 		0, NULL);
-	auto_free char *text = metrics_format(status, 1000000);
+	auto_free char *text = metrics_format(status, states, 1000000);
 	size_t found = 0;
 	struct err err;
 
