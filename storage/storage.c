@@ -6,6 +6,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"
+#include "scheme_table.h"
+#include "storage/backend/file_store.h"
 #include "storage/snapshots/job_records.h"
 #include "storage/transfer/pack_uploader.h"
 
@@ -13,46 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORMAT_KEY "format.json"
 #define JOB_MOST 128
 #define THREADS_MOST 64
-
-/* --- ids --- */
-
-bool snapshot_id_is_none(struct snapshot_id id)
-{
-	return id.attempt == 0;
-}
-
-int snapshot_id_compare(struct snapshot_id a, struct snapshot_id b)
-{
-	if (a.attempt != b.attempt)
-		return a.attempt < b.attempt ? -1 : 1;
-	return (a.sequence > b.sequence) - (a.sequence < b.sequence);
-}
-
-const char *snapshot_id_format(struct snapshot_id id, char text[SNAPSHOT_ID_TEXT])
-{
-	snprintf(text, SNAPSHOT_ID_TEXT, "%06u-%06u", id.attempt, id.sequence);
-	return text;
-}
-
-bool snapshot_id_parse(const char *text, struct snapshot_id *id)
-{
-	const char *dash = strchr(text, '-');
-	uint64_t attempt, sequence;
-	char first[16];
-
-	if (!dash || (size_t)(dash - text) >= sizeof(first))
-		return false;
-	memcpy(first, text, (size_t)(dash - text));
-	first[dash - text] = '\0';
-	if (!text_to_u64(first, UINT32_MAX, &attempt) ||
-		!text_to_u64(dash + 1, UINT32_MAX, &sequence) || attempt == 0 || sequence == 0)
-		return false;
-	*id = (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
-	return true;
-}
 
 /* --- opening --- */
 
@@ -75,15 +39,6 @@ bool storage_uses_name(const char *name)
 	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");
 }
 
-int storage_mark(struct store *store, struct cancel *cancel, struct err *err)
-{
-	char created[32];
-	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
-		clock_format(clock_wall_ms(), created, sizeof(created)));
-
-	return record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
-}
-
 /* With `create` the marker is always put, although it is mostly there already: the answer "exists" comes only from a store that
  * can be written to. */
 static int check_marker(
@@ -92,7 +47,7 @@ static int check_marker(
 	struct err own = {0};
 	auto_json json_t *body = NULL;
 
-	if (create && storage_mark(store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+	if (create && record_put_format(store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
 		if (err)
 			*err = own;
 		return err_wrap(err, "store %s: cannot write to it", url);
@@ -126,13 +81,13 @@ static void plan_transfers(struct storage *storage, const struct storage_options
 		.connections = options->transfer.connections,
 		.memory = options->transfer.memory_bytes,
 		.bandwidth = options->transfer.bandwidth_bytes_per_second,
-		.remote = storage->store->ops != &store_dir_ops,
+		.remote = storage->transfer.store->ops != &store_dir_ops,
 	};
 
-	transfer_plan(&facts, &storage->plan);
-	storage->remote = facts.remote;
-	storage->gentle = options->gentle;
-	storage->rate.bytes_per_second = facts.bandwidth;
+	transfer_plan(&facts, &storage->transfer.plan);
+	storage->transfer.remote = facts.remote;
+	storage->transfer.gentle = options->gentle;
+	storage->transfer.rate.bytes_per_second = facts.bandwidth;
 }
 
 int storage_open(const struct storage_options *options, struct storage **result,
@@ -148,16 +103,16 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
 		return -1;
 	storage = memory_new(sizeof(*storage));
-	storage->store = store;
+	storage->transfer.store = store;
 	storage->url = text_copy(options->url);
-	storage->job = text_copy(options->job);
+	storage->transfer.job = text_copy(options->job);
 	storage->read_only = options->read_only;
 	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
 	if (storage->threads > THREADS_MOST)
 		storage->threads = THREADS_MOST;
 	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
 		text_set(storage->host, sizeof(storage->host), "unknown");
-	index_init(&storage->index);
+	index_init(&storage->transfer.index);
 	plan_transfers(storage, options);
 	*result = storage;
 	return 0;
@@ -165,29 +120,29 @@ int storage_open(const struct storage_options *options, struct storage **result,
 
 const char *storage_describe(struct storage *storage, char *text, size_t capacity)
 {
-	return store_describe(storage->store, text, capacity);
+	return store_describe(storage->transfer.store, text, capacity);
 }
 
 void storage_close(struct storage *storage)
 {
 	if (!storage)
 		return;
-	uploader_free(storage->uploader);
-	index_release(&storage->index);
-	store_close(storage->store);
+	uploader_free(storage->transfer.uploader);
+	index_release(&storage->transfer.index);
+	store_close(storage->transfer.store);
 	free(storage->url);
-	free(storage->job);
+	free(storage->transfer.job);
 	free(storage);
 }
 
 void storage_hurry(struct storage *storage)
 {
-	atomic_store(&storage->hurried, true);
+	atomic_store(&storage->transfer.hurried, true);
 }
 
 void storage_relax(struct storage *storage)
 {
-	atomic_store(&storage->hurried, false);
+	atomic_store(&storage->transfer.hurried, false);
 }
 
 void storage_watch(struct storage *storage,

@@ -25,7 +25,7 @@
  *	transfer.[ch]       PURE: how much is done at once, in how much memory. hedge, rate, span: PURE: what is late, a limit, one request
  *	crew.[ch]           threads at low priority until there is hurry; uploader.[ch] packs on their way
  *	survey.[ch]         all that a job consists of, at once; retention.[ch] PURE: what is kept, and why
- *	pins.c forget.c sweep.[ch] snapshot_import.c
+ *	pins.c forget.c sweep.[ch] object_import.c
  *	s3_store.c          s3_bucket.[ch] a signed call; s3_address, s3_list, s3_reply, sigv4: PURE; aws_*.[ch] the credentials chain
  *	gcs_store.c         gcs_address, gcs_reply: PURE; google_*.[ch] and jwt.[ch] the credentials
  *	azure_store.c       azure_container.[ch] an authorized call; azure_account, azure_sign, blob_reply: PURE; azure_credentials.[ch] the tokens
@@ -45,6 +45,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "storage/format/snapshot_id.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,21 +53,6 @@
 #include <stdint.h>
 
 struct storage;
-
-/* Attempt and sequence both count from 1; 0.0 is "no snapshot". As text "000003-000012": it sorts by age within a job. */
-struct snapshot_id {
-	uint32_t attempt;
-	uint32_t sequence;
-};
-#define SNAPSHOT_ID_TEXT 24
-
-bool snapshot_id_is_none(struct snapshot_id id);
-int snapshot_id_compare(
-	struct snapshot_id a, struct snapshot_id b); /* <0, 0, >0: older, same, newer */
-/* Returns `text`. */
-const char *snapshot_id_format(struct snapshot_id id, char text[SNAPSHOT_ID_TEXT]);
-/* Accepts "000003-000012" and "3-12". */
-bool snapshot_id_parse(const char *text, struct snapshot_id *id);
 
 /* --- opening --- */
 

@@ -2,7 +2,7 @@
  * file://: objects are files below a directory, local or shared. An object appears whole or not at all: written and synced under
  * tmp/, then linked to its name, which link(2) refuses if the name is taken: that is the if-absent, also over NFS.
  */
-#include "object_store.h"
+#include "file_store.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

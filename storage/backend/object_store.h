@@ -12,24 +12,11 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "object_listing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct store_object {
-	char *key;
-	uint64_t size; /* 0 for a key that ends in '/' */
-	/* When it was put, by the store's own clock, wall time since 1970: for sweeping (FORMAT.md). 0 is unknown, which counts as
-	 * young: then nothing is ever swept. So every backend's listing should fill it, from LastModified or what it has, through
-	 * store_listing_add_dated(); datetime.h reads the forms. */
-	int64_t modified_ms;
-};
-
-struct store_listing {
-	struct store_object *items; /* sorted by key, byte by byte */
-	size_t count;
-};
 
 enum store_put_mode {
 	STORE_UNIQUE, /* nobody else uses this name: a second put of the same bytes is harmless */
@@ -79,24 +66,8 @@ struct store_ops {
 	void (*tell_health)(struct store *store, struct store_health *health);
 };
 
-/* Picks the backend by the URL's scheme. ERR_INVALID names the URL and the schemes that there are. */
-int store_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err);
 void store_close(struct store *store); /* NULL is fine */
 /* What the backend's describe() says, else "". Returns `text`. */
 const char *store_describe(struct store *store, char *text, size_t capacity);
-
-/* For backends: adds one, and puts a finished listing in order. */
-void store_listing_add(struct store_listing *listing, const char *key, uint64_t size);
-void store_listing_add_dated(
-	struct store_listing *listing, const char *key, uint64_t size, int64_t modified_ms);
-void store_listing_sort(struct store_listing *listing);
-const struct store_object *store_listing_find(const struct store_listing *listing, const char *key);
-void store_listing_release(struct store_listing *listing);
-
-extern const struct store_ops store_azure_ops;
-extern const struct store_ops store_dir_ops;
-extern const struct store_ops store_s3_ops;
-extern const struct store_ops store_gcs_ops;
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "chunk.h"
-#include "storage/storage.h"
+#include "snapshot_id.h"
 
 #include <jansson.h>
 

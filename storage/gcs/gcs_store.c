@@ -2,7 +2,7 @@
  * gs://BUCKET[/PREFIX] by the XML API, which is S3's shape with a bearer token: one PUT for an object; "if absent" is
  * x-goog-if-generation-match: 0. The bucket is there already: to make one is for whoever pays for it.
  */
-#include "storage/backend/object_store.h"
+#include "gcs_store.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

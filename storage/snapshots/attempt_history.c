@@ -26,7 +26,7 @@ static int get(struct storage *storage, const char *key, enum record_kind kind, 
 	struct cancel *cancel, struct err *err)
 {
 	*body = NULL;
-	if (record_get(storage->store, key, kind, body, cancel, err) == 0 ||
+	if (record_get(storage->transfer.store, key, kind, body, cancel, err) == 0 ||
 		err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND)
 		return 0;
 	return -1;
@@ -140,7 +140,7 @@ int storage_history(struct storage *storage, size_t most, struct history *histor
 	if (read_all(storage, history, has_end, cancel, err) == 0)
 		return 0;
 	history_release(history);
-	return err_wrap(err, "cannot read how earlier attempts of job %s went", storage->job);
+	return err_wrap(err, "cannot read how earlier attempts of job %s went", storage->transfer.job);
 }
 
 void history_release(struct history *history)

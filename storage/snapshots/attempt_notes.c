@@ -10,7 +10,7 @@ AUTO(struct store_listing, store_listing_release);
 
 static char *prefix_of(const struct storage *storage, uint32_t attempt, const char *kind)
 {
-	return text_format("jobs/%s/notes/%06u/%s-", storage->job, attempt, kind);
+	return text_format("jobs/%s/notes/%06u/%s-", storage->transfer.job, attempt, kind);
 }
 
 int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind, unsigned part,
@@ -19,7 +19,7 @@ int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind
 	auto_free char *prefix = prefix_of(storage, attempt, kind);
 	auto_free char *key = text_format("%s%04u", prefix, part);
 
-	return storage->store->ops->put(storage->store, key, data, size, STORE_UNIQUE, cancel, err);
+	return storage->transfer.store->ops->put(storage->transfer.store, key, data, size, STORE_UNIQUE, cancel, err);
 }
 
 int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kind,
@@ -28,10 +28,10 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
 	auto_free char *prefix = prefix_of(storage, attempt, kind);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
-	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &listing, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < listing.count; i++)
-		if (storage->store->ops->get(storage->store, listing.items[i].key, 0, STORE_TO_END,
+		if (storage->transfer.store->ops->get(storage->transfer.store, listing.items[i].key, 0, STORE_TO_END,
 			    out, cancel, err) < 0)
 			return -1;
 	return 0;

@@ -88,7 +88,7 @@ static int choose_this(struct storage *storage, const struct job_listing *listin
 
 	snapshot_id_format(wanted, text);
 	if (count == 0 || snapshot_id_compare(candidates[0], wanted) != 0)
-		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->job, text);
+		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->transfer.job, text);
 	if (sift(storage, listing, candidates, count, attempt, cancel, err) < 0)
 		return -1;
 	if (attempt->damaged_count)
@@ -160,7 +160,7 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	fault_point("before_claim_put");
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the claim as JSON");
-	if (record_put(storage->store, key, RECORD_ATTEMPT, body, NULL, cancel, err) < 0)
+	if (record_put(storage->transfer.store, key, RECORD_ATTEMPT, body, NULL, cancel, err) < 0)
 		return -1;
 	fault_point("after_claim_put");
 	return 0;
@@ -181,7 +181,7 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	if (choose(storage, &listing, claim, *before, attempt, cancel, err) < 0)
 		return -1;
 	if (newest == UINT32_MAX)
-		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left", storage->job);
+		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left", storage->transfer.job);
 	attempt->number = newest + 1;
 	return put_claim(storage, claim, attempt, cancel, err);
 }
@@ -235,7 +235,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 		if (claim_some_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
 			look_again(storage, claim, before, attempt, &slipped, cancel, err) < 0) {
 			attempt_release(attempt);
-			return err_wrap(err, "cannot claim an attempt of job %s", storage->job);
+			return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 		}
 		as_of = attempt->number;
 	}
@@ -251,7 +251,7 @@ static int begin_again(struct storage *storage, struct cancel *cancel, struct er
 {
 	struct err own = {0};
 
-	if (storage_mark(storage->store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+	if (record_put_format(storage->transfer.store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
 		if (err)
 			*err = own;
 		return -1;
@@ -259,20 +259,20 @@ static int begin_again(struct storage *storage, struct cancel *cancel, struct er
 	if (storage->emptied)
 		return 0;
 	storage->emptied = true;
-	for (size_t i = 0; i < storage->index.pack_count; i++)
-		index_pack_lost(&storage->index, (uint32_t)i);
+	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
+		index_pack_lost(&storage->transfer.index, (uint32_t)i);
 	return err_set(err, ERR_RETRY, "the store has been emptied: everything is sent again");
 }
 
 int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
 	struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->job);
+	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing found = {0};
 	bool claim_is_there = number == 0;
 
 	*newest = number;
-	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		unsigned long claimed = strtoul(found.items[i].key + strlen(prefix), NULL, 10);
@@ -300,5 +300,5 @@ int storage_end_attempt(struct storage *storage, uint32_t number, const char *ou
 		about ? json_incref(about) : json_object());
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the end record as JSON");
-	return record_put(storage->store, key, RECORD_END, body, NULL, cancel, err);
+	return record_put(storage->transfer.store, key, RECORD_END, body, NULL, cancel, err);
 }

@@ -21,7 +21,7 @@ AUTO(struct store_listing, store_listing_release);
 static char *key_of(const struct storage *storage, struct snapshot_id id)
 {
 	return text_format(
-		"jobs/%s/draining/%06u-%06u.json", storage->job, id.attempt, id.sequence);
+		"jobs/%s/draining/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
 }
 
 int storage_say_draining(struct storage *storage, uint32_t attempt, uint32_t word, int64_t left_ms,
@@ -41,7 +41,7 @@ int storage_say_draining(struct storage *storage, uint32_t attempt, uint32_t wor
 		stands ? json_integer(left_ms) : json_null());
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the draining record as JSON");
-	return record_put(storage->store, key, RECORD_DRAINING, body, NULL, cancel, err);
+	return record_put(storage->transfer.store, key, RECORD_DRAINING, body, NULL, cancel, err);
 }
 
 struct word {
@@ -53,11 +53,11 @@ struct word {
 static int find_newest(
 	struct storage *storage, struct word *newest, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/draining/", storage->job);
+	auto_free char *prefix = text_format("jobs/%s/draining/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*newest = (struct word){0};
-	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		struct snapshot_id id;
@@ -101,7 +101,7 @@ static int read_word(struct storage *storage, const struct word *word, struct dr
 	struct err own = {0};
 
 	/* What cannot be read says nothing: then it is as if nothing had been said. */
-	if (record_get(storage->store, key, RECORD_DRAINING, &body, cancel, &own) < 0 &&
+	if (record_get(storage->transfer.store, key, RECORD_DRAINING, &body, cancel, &own) < 0 &&
 		own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
 		if (err)
 			*err = own;

@@ -77,7 +77,7 @@ static int decide_for_good(struct forgetting *forgetting, struct err *err)
 		if (i == LOOKS_MOST)
 			return err_set(err, ERR_RETRY,
 				"attempts of job %s come and go; nothing was forgotten",
-				forgetting->storage->job);
+				forgetting->storage->transfer.job);
 		if (decide(forgetting, err) < 0 || look_again(forgetting, &moved, err) < 0)
 			return -1;
 	}
@@ -104,7 +104,7 @@ static int remove_manifests(
 	struct forgetting *forgetting, struct forget_result *result, struct err *err)
 {
 	const struct survey *survey = &forgetting->survey;
-	struct store *store = forgetting->storage->store;
+	struct store *store = forgetting->storage->transfer.store;
 
 	for (size_t i = survey->list.count; i > 0; i--) {
 		auto_free char *key = NULL;

@@ -44,7 +44,7 @@ AUTO(struct store_listing, store_listing_release);
 /* Of the store alone is it known when a pack was put, so its clock says what is old. */
 int sweep_ask_time(struct storage *storage, int64_t *now_ms, struct cancel *cancel, struct err *err)
 {
-	struct store *store = storage->store;
+	struct store *store = storage->transfer.store;
 	auto_(store_listing_release) struct store_listing found = {0};
 	auto_free char *key = NULL;
 	char nonce[33];
@@ -64,7 +64,7 @@ int sweep_ask_time(struct storage *storage, int64_t *now_ms, struct cancel *canc
 /* What doctors and clocks leave behind when they are killed. Best effort. */
 static void remove_temporaries(struct storage *storage, int64_t now_ms, struct cancel *cancel)
 {
-	struct store *store = storage->store;
+	struct store *store = storage->transfer.store;
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	if (now_ms <= 0 || store->ops->list(store, "tmp/", STORE_ALL, &found, cancel, NULL) < 0)
@@ -89,7 +89,7 @@ static int64_t find_known(const struct survey *survey, struct snapshot_id id)
 /* A manifest that cannot be read may name whatever was written for it. */
 static void name_all_of(struct sweeping *sweeping, struct snapshot_id id)
 {
-	size_t prefix = strlen("jobs//") + strlen(sweeping->storage->job);
+	size_t prefix = strlen("jobs//") + strlen(sweeping->storage->transfer.job);
 
 	for (size_t i = 0; i < sweeping->packs.count; i++)
 		if (snapshot_id_compare(
@@ -161,7 +161,7 @@ static struct snapshot_id newest_good(const struct survey *survey)
 static void choose(struct sweeping *sweeping, int64_t now_ms, int64_t age_ms)
 {
 	struct snapshot_id newest = newest_good(sweeping->survey);
-	size_t prefix = strlen("jobs//") + strlen(sweeping->storage->job);
+	size_t prefix = strlen("jobs//") + strlen(sweeping->storage->transfer.job);
 
 	sweeping->going = memory_new((sweeping->packs.count + 1) * sizeof(*sweeping->going));
 	for (size_t i = 0; i < sweeping->packs.count; i++) {
@@ -200,7 +200,7 @@ static int look_again(struct sweeping *sweeping, struct err *err)
 
 static int remove_one(struct sweeping *sweeping, const struct store_object *pack, struct err *err)
 {
-	struct store *store = sweeping->storage->store;
+	struct store *store = sweeping->storage->transfer.store;
 
 	fault_point("before_pack_remove");
 	if (store->ops->remove(store, pack->key, sweeping->cancel, err) < 0)

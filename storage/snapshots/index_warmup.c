@@ -14,10 +14,10 @@ static int read_parent(
 	auto_(manifest_release) struct manifest manifest = {0};
 	struct err own = {0};
 
-	if (snapshot_id_is_none(parent) || !index_is_empty(&storage->index))
+	if (snapshot_id_is_none(parent) || !index_is_empty(&storage->transfer.index))
 		return 0;
 	if (record_get_manifest(storage, parent, &manifest, cancel, &own) == 0)
-		index_replace(&storage->index, &manifest, NULL);
+		index_replace(&storage->transfer.index, &manifest, NULL);
 	else if (own.kind == ERR_CANCELLED)
 		return err_set(err, own.kind, "%s", own.text);
 	return 0;
@@ -28,19 +28,19 @@ int warm_index(struct storage *storage, struct snapshot_id parent, bool look, st
 	struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};
-	auto_free char *prefix = text_format("jobs/%s/", storage->job);
+	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
 	bool cold = !storage->warmed;
 
 	if (cold && read_parent(storage, parent, cancel, err) < 0)
 		return -1;
-	if (!cold && (!look || index_is_empty(&storage->index))) {
-		index_settle(&storage->index, prefix, NULL);
+	if (!cold && (!look || index_is_empty(&storage->transfer.index))) {
+		index_settle(&storage->transfer.index, prefix, NULL);
 		return 0;
 	}
-	index_expect(&storage->index);
+	index_expect(&storage->transfer.index);
 	if (record_list_packs(storage, &packs, cancel, err) < 0)
 		return -1;
-	index_settle(&storage->index, prefix, &packs);
+	index_settle(&storage->transfer.index, prefix, &packs);
 	if (cold && leftovers_find(storage, &packs, parent, cancel, err) < 0)
 		return -1;
 	storage->warmed = true;

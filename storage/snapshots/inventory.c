@@ -42,7 +42,7 @@ static void note_names(struct storage *storage, const struct manifest *manifest,
 {
 	names->packs = memory_new(manifest->pack_count * sizeof(*names->packs));
 	for (size_t i = 0; i < manifest->pack_count; i++) {
-		auto_free char *key = record_key_pack(storage, manifest->packs[i].key);
+		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
 		const struct store_object *object = store_listing_find(packs, key);
 
 		if (object)

@@ -1,6 +1,7 @@
 #include "job_records.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/workers.h"
 
@@ -15,28 +16,23 @@ AUTO(struct store_listing, store_listing_release);
 
 char *record_key_attempt(struct storage *storage, uint32_t number)
 {
-	return text_format("jobs/%s/attempts/%06u.json", storage->job, number);
+	return text_format("jobs/%s/attempts/%06u.json", storage->transfer.job, number);
 }
 
 char *record_key_end(struct storage *storage, uint32_t number)
 {
-	return text_format("jobs/%s/attempts/%06u.end.json", storage->job, number);
+	return text_format("jobs/%s/attempts/%06u.end.json", storage->transfer.job, number);
 }
 
 char *record_key_snapshot(struct storage *storage, struct snapshot_id id)
 {
 	return text_format(
-		"jobs/%s/snapshots/%06u-%06u.json", storage->job, id.attempt, id.sequence);
+		"jobs/%s/snapshots/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
 }
 
 char *record_key_pin(struct storage *storage, struct snapshot_id id)
 {
-	return text_format("jobs/%s/pins/%06u-%06u.json", storage->job, id.attempt, id.sequence);
-}
-
-char *record_key_pack(struct storage *storage, const char *key)
-{
-	return text_format("jobs/%s/%s", storage->job, key);
+	return text_format("jobs/%s/pins/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
 }
 
 enum {
@@ -119,9 +115,9 @@ int record_get_manifest(struct storage *storage, struct snapshot_id id, struct m
 	auto_free char *key = record_key_snapshot(storage, id);
 	auto_json json_t *body = NULL;
 
-	if (record_get(storage->store, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
+	if (record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
 		return -1;
-	if (manifest_decode(body, storage->job, id, manifest, err) < 0)
+	if (manifest_decode(body, storage->transfer.job, id, manifest, err) < 0)
 		return err_wrap(err, "%s", key);
 	return 0;
 }
@@ -129,16 +125,16 @@ int record_get_manifest(struct storage *storage, struct snapshot_id id, struct m
 int record_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
 	struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/packs/", storage->job);
+	auto_free char *prefix = text_format("jobs/%s/packs/", storage->transfer.job);
 
-	return storage->store->ops->list(storage->store, prefix, STORE_ALL, packs, cancel, err);
+	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, packs, cancel, err);
 }
 
 int record_check_packs(struct storage *storage, const struct manifest *manifest,
 	const struct store_listing *packs, struct err *err)
 {
 	for (size_t i = 0; i < manifest->pack_count; i++) {
-		auto_free char *key = record_key_pack(storage, manifest->packs[i].key);
+		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
 		const struct store_object *object = store_listing_find(packs, key);
 
 		if (!object)
@@ -167,12 +163,12 @@ bool record_id_of_name(const char *name, struct snapshot_id *id)
 int record_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 	size_t *count, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/%s/", storage->job, kind);
+	auto_free char *prefix = text_format("jobs/%s/%s/", storage->transfer.job, kind);
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*ids = NULL;
 	*count = 0;
-	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	*ids = memory_new(found.count * sizeof(**ids));
 	for (size_t i = 0; i < found.count; i++) {
@@ -242,7 +238,7 @@ static int read_claim(struct storage *storage, const struct lineage *lineage,
 	auto_json json_t *body = NULL;
 	struct err own = {0};
 
-	if (record_get(storage->store, key, RECORD_ATTEMPT, &body, cancel, &own) == 0) {
+	if (record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &own) == 0) {
 		attempt->known = record_decode_claim(body, attempt);
 	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
 		if (err)
@@ -355,11 +351,11 @@ static void note_attempt(struct job_listing *listing, uint32_t number, bool ende
 int record_list_attempts(struct storage *storage, struct job_listing *listing,
 	struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->job);
+	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct lineage *lineage = &listing->lineage;
 
-	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		uint64_t number;
@@ -403,4 +399,13 @@ void record_trim_memory(void)
 #ifdef __GLIBC__
 	malloc_trim(0);
 #endif
+}
+
+int record_put_format(struct store *store, struct cancel *cancel, struct err *err)
+{
+	char created[32];
+	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
+		clock_format(clock_wall_ms(), created, sizeof(created)));
+
+	return record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
 }

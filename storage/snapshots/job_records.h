@@ -13,54 +13,22 @@
 #ifndef JOB_RECORDS_H
 #define JOB_RECORDS_H
 
-#include "storage/transfer/append_progress.h"
-#include "storage/transfer/hedge.h"
-#include "storage/transfer/chunk_index.h"
 #include "lineage.h"
+#include "storage_handle.h"
 #include "storage/format/manifest.h"
-#include "storage/transfer/rate_limit.h"
 #include "storage/format/record.h"
 #include "storage/backend/object_store.h"
-#include "storage/transfer/transfer_plan.h"
 
-#include <stdatomic.h>
+#define FORMAT_KEY "format.json"
 
-struct uploader;
-
-struct storage {
-	struct store *store;
-	char *url, *job;
-	char host[65];
-	unsigned threads;
-	bool read_only;
-	struct index index; /* what the newest snapshot of this process consists of */
-	bool emptied;       /* by somebody else, after our claim */
-	bool warmed;        /* the index has seen what lay in the store before this process */
-
-	/* How content is moved. */
-	bool remote, gentle;
-	atomic_bool hurried; /* by storage_hurry(): any thread */
-	struct transfer_plan plan;
-	struct hedge hedge; /* these two are the uploader's */
-	struct rate rate;
-	struct uploader *uploader; /* kept from a presend to the take that follows; else NULL */
-	struct growth growth;      /* of presends */
-
-	void (*progress)(
-		void *arg, uint64_t bytes_done, uint64_t bytes_total); /* storage_watch() */
-	void *progress_arg;
-};
-
-/* Puts the format marker; ERR_EXISTS where it is. storage.c has it. */
-int storage_mark(struct store *store, struct cancel *cancel, struct err *err);
+/* Puts the format marker; ERR_EXISTS if it is there. */
+int record_put_format(struct store *store, struct cancel *cancel, struct err *err);
 
 /* All return keys that the caller frees. */
 char *record_key_attempt(struct storage *storage, uint32_t number);
 char *record_key_end(struct storage *storage, uint32_t number);
 char *record_key_snapshot(struct storage *storage, struct snapshot_id id);
 char *record_key_pin(struct storage *storage, struct snapshot_id id);
-/* `key` as in a manifest: "packs/..." */
-char *record_key_pack(struct storage *storage, const char *key);
 
 /*
  * Writes a record if-absent, and knows the answer for certain: where the store's is ambiguous (lost reply, or "exists" for our own

@@ -66,9 +66,9 @@ int storage_show(struct storage *storage, struct snapshot_id id, json_t **body,
 	auto_free char *key = record_key_snapshot(storage, id);
 	auto_json json_t *read = NULL;
 
-	if (record_get(storage->store, key, RECORD_SNAPSHOT, &read, cancel, err) < 0)
+	if (record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &read, cancel, err) < 0)
 		return -1;
-	if (manifest_decode(read, storage->job, id, &manifest, err) < 0)
+	if (manifest_decode(read, storage->transfer.job, id, &manifest, err) < 0)
 		return err_wrap(err, "%s", key);
 	*body = take(&read);
 	return 0;

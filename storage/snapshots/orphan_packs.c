@@ -85,7 +85,7 @@ int64_t leftovers_patience_ms(int64_t left_ms)
 static int read_tail(
 	struct finding *finding, const struct store_object *pack, uint64_t size, struct bytes *tail)
 {
-	struct store *store = finding->storage->store;
+	struct store *store = finding->storage->transfer.store;
 
 	tail->size = 0;
 	return store->ops->get(
@@ -95,7 +95,7 @@ static int read_tail(
 static void add(struct finding *finding, const struct store_object *pack,
 	const struct pack_record *records, uint32_t count)
 {
-	struct index *index = &finding->storage->index;
+	struct index *index = &finding->storage->transfer.index;
 	uint32_t number = index_add_leftover(index, pack->key + finding->prefix_length, pack->size);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -143,7 +143,7 @@ static void work(void *arg, size_t index)
 int leftovers_find(struct storage *storage, const struct store_listing *packs,
 	struct snapshot_id parent, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/", storage->job);
+	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
 	auto_free const struct store_object **chosen = memory_new(LEFTOVERS_MOST * sizeof(*chosen));
 	int64_t left_ms = cancel ? cancel_left_ms(cancel) : CLOCK_NEVER;
 	struct finding finding = {
@@ -151,7 +151,7 @@ int leftovers_find(struct storage *storage, const struct store_listing *packs,
 		.cancel = cancel,
 		.chosen = chosen,
 		.count = leftovers_choose(
-			packs, prefix, parent, &storage->index, chosen, LEFTOVERS_MOST),
+			packs, prefix, parent, &storage->transfer.index, chosen, LEFTOVERS_MOST),
 		.prefix_length = strlen(prefix),
 		.until_ms = clock_monotonic_ms() + leftovers_patience_ms(left_ms),
 	};

@@ -15,10 +15,10 @@ static int check_snapshot(
 	char text[SNAPSHOT_ID_TEXT];
 	struct err own = {0};
 
-	if (storage->store->ops->get(storage->store, key, 0, 1, &first, cancel, &own) == 0)
+	if (storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first, cancel, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->job,
+		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->transfer.job,
 			snapshot_id_format(id, text));
 	if (err)
 		*err = own;
@@ -44,7 +44,7 @@ int storage_pin(
 
 	if (check_snapshot(storage, id, cancel, err) < 0)
 		return -1;
-	if (record_put(storage->store, key, RECORD_PIN, body, NULL, cancel, &own) < 0 &&
+	if (record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) < 0 &&
 		own.kind != ERR_EXISTS) {
 		if (err)
 			*err = own;
@@ -54,7 +54,7 @@ int storage_pin(
 	if (check_snapshot(storage, id, cancel, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
-		storage->store->ops->remove(storage->store, key, cancel, NULL);
+		storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 	if (err)
 		*err = own;
 	return -1;
@@ -74,6 +74,6 @@ int storage_unpin(
 		;
 	if (i == count)
 		return err_set(err, ERR_NOT_FOUND, "snapshot %s of job %s is not pinned",
-			snapshot_id_format(id, text), storage->job);
-	return storage->store->ops->remove(storage->store, key, cancel, err);
+			snapshot_id_format(id, text), storage->transfer.job);
+	return storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, err);
 }

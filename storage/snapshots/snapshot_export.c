@@ -2,6 +2,7 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
+#include "job_records.h"
 #include "base/file.h"
 #include "storage/transfer/chunk_fetch.h"
 
@@ -11,7 +12,6 @@
 #include <sys/stat.h>
 
 AUTO(struct manifest, manifest_release);
-AUTO(struct fetch, fetch_release);
 AUTO_POINTER(struct archive, archive_write_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
 
@@ -83,37 +83,50 @@ static int write_all(struct archive *tar, const uint8_t *data, size_t size, stru
 	return 0;
 }
 
-static void tell(const struct fetch *fetch, uint64_t bytes_done)
+/* One export: what it writes to, reads from, and how far it is. */
+struct export {
+	struct storage *storage;
+	struct archive *tar;
+	struct fetch fetch;
+	uint64_t bytes_done;
+};
+
+static void export_release(struct export *export)
 {
-	const struct storage *storage = fetch->storage;
+	fetch_release(&export->fetch);
+}
+AUTO(struct export, export_release);
+
+static void report_progress(const struct export *export)
+{
+	const struct storage *storage = export->storage;
 
 	if (storage->progress)
-		storage->progress(storage->progress_arg, bytes_done, fetch->manifest->bytes);
+		storage->progress(storage->progress_arg, export->bytes_done,
+			export->fetch.manifest->bytes);
 }
 
-static int write_content(struct archive *tar, struct fetch *fetch, const struct entry *entry,
-	uint64_t *done, struct cancel *cancel, struct err *err)
+static int write_content(struct export *export, const struct entry *entry, struct cancel *cancel,
+	struct err *err)
 {
 	for (size_t i = 0; i < chunk_count(entry->size); i++) {
 		size_t size = chunk_length(entry->size, i);
 		const uint8_t *raw;
 
 		if (cancel_check(cancel, err) < 0 ||
-			fetch_chunk(fetch, &entry->chunks[i], size, &raw, cancel, err) < 0 ||
-			write_all(tar, raw, size, err) < 0)
+			fetch_chunk(&export->fetch, &entry->chunks[i], size, &raw, cancel, err) < 0 ||
+			write_all(export->tar, raw, size, err) < 0)
 			return err_wrap(err, "%s", entry->path);
-		*done += size;
-		tell(fetch, *done);
+		export->bytes_done += size;
+		report_progress(export);
 	}
 	return 0;
 }
 
-static int write_entries(
-	struct archive *tar, struct fetch *fetch, struct cancel *cancel, struct err *err)
+static int write_entries(struct export *export, struct cancel *cancel, struct err *err)
 {
 	auto_(archive_entry_free) struct archive_entry *header = archive_entry_new();
-	const struct manifest *manifest = fetch->manifest;
-	uint64_t done = 0;
+	const struct manifest *manifest = export->fetch.manifest;
 
 	if (!header)
 		return err_os(err, ENOMEM, "archive");
@@ -121,10 +134,9 @@ static int write_entries(
 		const struct entry *entry = &manifest->entries[i];
 
 		describe(header, entry);
-		if (archive_write_header(tar, header) < ARCHIVE_WARN)
-			return said(tar, err);
-		if (entry->type == ENTRY_FILE &&
-			write_content(tar, fetch, entry, &done, cancel, err) < 0)
+		if (archive_write_header(export->tar, header) < ARCHIVE_WARN)
+			return said(export->tar, err);
+		if (entry->type == ENTRY_FILE && write_content(export, entry, cancel, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -134,13 +146,13 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 	struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
-	auto_(fetch_release) struct fetch fetch = {0};
+	auto_(export_release) struct export export = {.storage = storage};
 	/* Before the archive: freeing that one still writes to this. */
 	struct sink sink = {.fd = fd};
 	auto_(archive_write_free) struct archive *tar = NULL;
 
 	if (record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
-		fetch_init(&fetch, storage, &manifest, err) < 0)
+		fetch_init(&export.fetch, &storage->transfer, &manifest, err) < 0)
 		return -1;
 	tar = archive_write_new();
 	if (!tar)
@@ -152,7 +164,8 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 		return said(tar, err);
 	/* The last block is not padded: a pipe is as good as a file. */
 	archive_write_set_bytes_in_last_block(tar, 1);
-	if (write_entries(tar, &fetch, cancel, err) < 0) {
+	export.tar = tar;
+	if (write_entries(&export, cancel, err) < 0) {
 		sink.broken = true;
 		return -1;
 	}

@@ -14,6 +14,7 @@ AUTO(struct tree, tree_release);
 struct presending {
 	const struct presend_request *request;
 	const char **paths; /* sorted */
+	struct storage *storage;
 	struct packing packing;
 };
 
@@ -87,7 +88,7 @@ static void note(
 		result->bytes += tree->items[i].entry.size;
 	}
 	result->files = (uint32_t)count;
-	index_note_files(&presending->packing.storage->index, entries, stamps, count);
+	index_note_files(&presending->storage->transfer.index, entries, stamps, count);
 }
 
 static int presend(struct presending *presending, struct presend_result *result, struct err *err)
@@ -102,7 +103,7 @@ static int presend(struct presending *presending, struct presend_result *result,
 		.tree = &tree,
 		.packing = packing,
 		.lenient = true,
-		.growth = request->growing ? &packing->storage->growth : NULL,
+		.growth = request->growing ? &presending->storage->transfer.growth : NULL,
 		.enough = is_enough,
 		.told = ignore,
 		.arg = presending,
@@ -110,7 +111,7 @@ static int presend(struct presending *presending, struct presend_result *result,
 
 	if (open_tree(request->directory, is_unwanted, presending, &tree, packing->cancel, err) <
 			0 ||
-		warm_index(packing->storage, request->parent, false, packing->cancel, err) < 0)
+		warm_index(presending->storage, request->parent, false, packing->cancel, err) < 0)
 		return -1;
 	/* Interrupted, because it is enough: what was read counts all the same. */
 	if (reader_run(&reading, err) < 0 &&
@@ -129,7 +130,8 @@ int storage_presend(struct storage *storage, const struct presend_request *reque
 	struct presending presending = {
 		.request = request,
 		.paths = paths,
-		.packing = {.storage = storage, .id = request->id, .cancel = cancel},
+		.storage = storage,
+		.packing = {.transfer = &storage->transfer, .id = request->id, .cancel = cancel},
 	};
 	int failed;
 
@@ -139,12 +141,12 @@ int storage_presend(struct storage *storage, const struct presend_request *reque
 	memcpy(paths, request->paths, request->path_count * sizeof(*paths));
 	qsort(paths, request->path_count, sizeof(*paths), compare_texts);
 	file_nonce(presending.packing.nonce);
-	presending.packing.uploader = uploader_of(storage);
+	presending.packing.uploader = uploader_of(&storage->transfer);
 	failed = presend(&presending, result, err);
 	/* A cancelled one is given up; what an unlucky one has handed over goes on. */
-	if (cancel_raised(cancel) || uploader_check(storage->uploader, NULL) < 0)
-		uploader_free(take(&storage->uploader));
+	if (cancel_raised(cancel) || uploader_check(storage->transfer.uploader, NULL) < 0)
+		uploader_free(take(&storage->transfer.uploader));
 	else
-		uploader_rest(storage->uploader);
+		uploader_rest(storage->transfer.uploader);
 	return failed ? err_wrap(err, "sending ahead") : 0;
 }

@@ -5,6 +5,7 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
+#include "job_records.h"
 #include "base/clock.h"
 #include "base/workers.h"
 #include "storage/transfer/chunk_fetch.h"
@@ -114,7 +115,7 @@ static void plan(struct restoring *restoring)
 /* The next neighbours: a span of one pack, with all the places where its chunks belong. */
 static size_t next_span(struct restoring *restoring, size_t *first)
 {
-	size_t most = restoring->storage->plan.span, left, count = 0;
+	size_t most = restoring->storage->transfer.plan.span, left, count = 0;
 
 	pthread_mutex_lock(&restoring->mutex);
 	*first = restoring->locked.next;
@@ -281,7 +282,7 @@ static int restore_missing(
 
 static int restore_span(struct hand *hand, size_t first, size_t count, struct err *err)
 {
-	size_t most = hand->restoring->storage->plan.span, reach;
+	size_t most = hand->restoring->storage->transfer.plan.span, reach;
 
 	if (cancel_check(hand->restoring->cancel, err) < 0 ||
 		restore_from_seed(hand, first, first + count, err) < 0)
@@ -303,7 +304,7 @@ static void work(void *arg, size_t index)
 	int result;
 
 	(void)index;
-	result = fetch_init(&hand.fetch, restoring->storage, &restoring->manifest, &err);
+	result = fetch_init(&hand.fetch, &restoring->storage->transfer, &restoring->manifest, &err);
 	while (result == 0 && (count = next_span(restoring, &first)) > 0)
 		result = restore_span(&hand, first, count, &err);
 	atomic_fetch_add(&restoring->bytes_fetched, hand.fetch.bytes_fetched);
@@ -323,7 +324,7 @@ static void work(void *arg, size_t index)
 
 static int restore_content(struct restoring *restoring, struct err *err)
 {
-	unsigned threads = restoring->storage->plan.fetchers;
+	unsigned threads = restoring->storage->transfer.plan.fetchers;
 
 	plan(restoring);
 	if (restoring->piece_count < threads)

@@ -61,7 +61,7 @@ static void describe(
 
 	manifest->id = request->id;
 	manifest->parent = request->parent;
-	manifest->job = text_copy(taking->storage->job);
+	manifest->job = text_copy(taking->storage->transfer.job);
 	text_set(manifest->nonce, sizeof(manifest->nonce), taking->packing.nonce);
 	clock_format(clock_wall_ms(), manifest->created, sizeof(manifest->created));
 	text_set(manifest->host, sizeof(manifest->host), taking->storage->host);
@@ -75,7 +75,7 @@ static void describe(
 /* From the index's table of packs, which also knows others, to one with just those that are needed. */
 static void number_packs(struct taking *taking, struct manifest *manifest)
 {
-	const struct index *index = &taking->storage->index;
+	const struct index *index = &taking->storage->transfer.index;
 	auto_free uint32_t *numbers = memory_new(index->pack_count * sizeof(*numbers));
 
 	manifest->packs = memory_new(index->pack_count * sizeof(*manifest->packs));
@@ -159,7 +159,7 @@ static int commit(
 		check_not_superseded(taking, err) < 0)
 		return -1;
 	fault_point("before_manifest_put");
-	if (record_put(taking->storage->store, key, RECORD_SNAPSHOT, body, bytes,
+	if (record_put(taking->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
 		    taking->packing.cancel, err) < 0)
 		return -1;
 	fault_point("after_manifest_put");
@@ -183,9 +183,9 @@ static int finish(
 		return -1;
 	sent = uploader_bytes_sent(packing->uploader);
 	/* It counts packs anew: nothing may be on its way. */
-	uploader_free(take(&taking->storage->uploader));
-	index_replace(&taking->storage->index, &manifest, stamps);
-	taking->storage->growth = (struct growth){0};
+	uploader_free(take(&taking->storage->transfer.uploader));
+	index_replace(&taking->storage->transfer.index, &manifest, stamps);
+	taking->storage->transfer.growth = (struct growth){0};
 	*result = (struct take_result){
 		.files = manifest.files,
 		.bytes = manifest.bytes,
@@ -269,14 +269,14 @@ static int take_snapshot(struct taking *taking, struct take_result *result, stru
 /* A store that is full must not stay full of what we could not commit. Whoever has taken over may rely on it by now. */
 static void make_room(struct taking *taking)
 {
-	struct index *index = &taking->storage->index;
-	struct store *store = taking->storage->store;
+	struct index *index = &taking->storage->transfer.index;
+	struct store *store = taking->storage->transfer.store;
 
 	if (check_not_superseded(taking, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
 		const struct index_pack *pack = &index->packs[i];
-		auto_free char *key = record_key_pack(taking->storage, pack->key);
+		auto_free char *key = transfer_pack_key(&taking->storage->transfer, pack->key);
 
 		if (pack->state != INDEX_PACK_STORED || pack->named || pack->leftover)
 			continue;
@@ -291,7 +291,7 @@ int storage_take(struct storage *storage, const struct take_request *request,
 	struct taking taking = {
 		.storage = storage,
 		.request = request,
-		.packing = {.storage = storage, .id = request->id, .cancel = cancel},
+		.packing = {.transfer = &storage->transfer, .id = request->id, .cancel = cancel},
 	};
 	char text[SNAPSHOT_ID_TEXT];
 	struct err own = {0};
@@ -299,14 +299,14 @@ int storage_take(struct storage *storage, const struct take_request *request,
 
 	*result = (struct take_result){0};
 	file_nonce(taking.packing.nonce);
-	taking.packing.uploader = uploader_of(storage);
+	taking.packing.uploader = uploader_of(&storage->transfer);
 	taking.bytes_before = uploader_bytes_sent(taking.packing.uploader);
 	failed = take_snapshot(&taking, result, &own);
 	/* What is on its way still serves the next try; not when time or the store is what is missing. */
-	if (failed && own.kind == ERR_RETRY && uploader_check(storage->uploader, NULL) == 0)
-		uploader_rest(storage->uploader);
+	if (failed && own.kind == ERR_RETRY && uploader_check(storage->transfer.uploader, NULL) == 0)
+		uploader_rest(storage->transfer.uploader);
 	else if (failed)
-		uploader_free(take(&storage->uploader));
+		uploader_free(take(&storage->transfer.uploader));
 	if (failed && own.kind == ERR_NO_SPACE)
 		make_room(&taking);
 	record_trim_memory();

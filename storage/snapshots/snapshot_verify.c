@@ -259,8 +259,8 @@ static void tell(struct verifying *verifying, uint64_t bytes)
 static int check_pack(struct verifying *verifying, const struct reference *references, size_t count,
 	struct examined *pack, struct err *err)
 {
-	auto_free char *key = record_key_pack(verifying->storage, references->key);
-	struct store *store = verifying->storage->store;
+	auto_free char *key = transfer_pack_key(&verifying->storage->transfer, references->key);
+	struct store *store = verifying->storage->transfer.store;
 	struct err own = {0};
 
 	pack->key = references->key;

@@ -14,7 +14,7 @@ int storage_sign(struct storage *storage, const char *roll, const char *name, st
 {
 	auto_free char *key = text_format("tmp/roll-%s-%s", roll, name);
 
-	return storage->store->ops->put(storage->store, key, "\n", 1, STORE_UNIQUE, cancel, err);
+	return storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1, STORE_UNIQUE, cancel, err);
 }
 
 int storage_read_roll(struct storage *storage, const char *roll, struct storage_roll *signed_by,
@@ -23,7 +23,7 @@ int storage_read_roll(struct storage *storage, const char *roll, struct storage_
 	auto_free char *prefix = text_format("tmp/roll-%s-", roll);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
-	if (storage->store->ops->list(storage->store, prefix, STORE_ALL, &listing, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing, cancel, err) < 0)
 		return -1;
 	signed_by->names = memory_grow(NULL, listing.count + 1, sizeof(*signed_by->names));
 	for (size_t i = 0; i < listing.count; i++)

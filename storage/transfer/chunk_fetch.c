@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int fetch_init(struct fetch *fetch, struct storage *storage, const struct manifest *manifest,
+int fetch_init(struct fetch *fetch, struct transfer *transfer, const struct manifest *manifest,
 	struct err *err)
 {
 	*fetch = (struct fetch){
-		.storage = storage, .manifest = manifest, .space = malloc(CHUNK_SIZE)};
+		.transfer = transfer, .manifest = manifest, .space = malloc(CHUNK_SIZE)};
 	return fetch->space ? 0 : err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 }
 
@@ -24,9 +24,9 @@ void fetch_release(struct fetch *fetch)
 int fetch_span(
 	struct fetch *fetch, const struct extent *span, struct cancel *cancel, struct err *err)
 {
-	struct store *store = fetch->storage->store;
+	struct store *store = fetch->transfer->store;
 	auto_free char *key =
-		record_key_pack(fetch->storage, fetch->manifest->packs[span->pack].key);
+		transfer_pack_key(fetch->transfer, fetch->manifest->packs[span->pack].key);
 
 	fetch->payload.size = 0;
 	fetch->at = (struct extent){0};
@@ -59,7 +59,7 @@ static int unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_siz
 static int fetch_again(
 	struct fetch *fetch, const struct chunk *chunk, const char *key, struct err *err)
 {
-	struct store *store = fetch->storage->store;
+	struct store *store = fetch->transfer->store;
 	auto_(bytes_release) struct bytes again = {0};
 
 	if (store->ops->get(store, key, chunk->offset, chunk->stored, &again, fetch->cancel, err) <
@@ -78,7 +78,7 @@ int fetch_unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_size
 
 	if (unpack(fetch, chunk, raw_size, raw, &own) == 0)
 		return 0;
-	key = record_key_pack(fetch->storage, fetch->manifest->packs[chunk->pack].key);
+	key = transfer_pack_key(fetch->transfer, fetch->manifest->packs[chunk->pack].key);
 	if (own.kind == ERR_CORRUPT && fetch_again(fetch, chunk, key, &own) == 0 &&
 		unpack(fetch, chunk, raw_size, raw, &own) == 0)
 		return 0;

@@ -2,11 +2,11 @@
 #ifndef CHUNK_FETCH_H
 #define CHUNK_FETCH_H
 
-#include "storage/snapshots/job_records.h"
+#include "transfer.h"
 #include "range_coalesce.h"
 
 struct fetch {
-	struct storage *storage;
+	struct transfer *transfer;
 	const struct manifest *manifest;
 	struct bytes payload;
 	uint8_t *space;        /* CHUNK_SIZE */
@@ -15,7 +15,7 @@ struct fetch {
 	uint64_t bytes_fetched;
 };
 
-int fetch_init(struct fetch *fetch, struct storage *storage, const struct manifest *manifest,
+int fetch_init(struct fetch *fetch, struct transfer *transfer, const struct manifest *manifest,
 	struct err *err);
 void fetch_release(struct fetch *fetch);
 

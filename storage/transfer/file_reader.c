@@ -270,7 +270,7 @@ static void work(void *arg, struct crew_member *member)
 /* A file that is as the last committed snapshot has it is not read at all. */
 static bool is_known(struct reading *reading, struct tree_item *item, size_t count)
 {
-	if (!index_find_file(&reading->packing->storage->index, item->entry.path, &item->stamp,
+	if (!index_find_file(&reading->packing->transfer->index, item->entry.path, &item->stamp,
 		    item->entry.chunks, count))
 		return false;
 	atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
@@ -284,7 +284,7 @@ static bool is_known(struct reading *reading, struct tree_item *item, size_t cou
 /* How many pieces there are to read. */
 static uint64_t plan(struct reading *reading)
 {
-	const struct growth *sent = &reading->packing->storage->growth;
+	const struct growth *sent = &reading->packing->transfer->growth;
 	const struct reader_request *request = reading->request;
 	uint64_t pieces = 0;
 
@@ -314,10 +314,10 @@ static uint64_t plan(struct reading *reading)
 /* The threads read; this one, at its normal priority, looks after them and the uploads. */
 static void read_on_threads(struct reading *reading, size_t threads)
 {
-	struct storage *storage = reading->packing->storage;
+	struct transfer *transfer = reading->packing->transfer;
 	struct crew crew;
 
-	crew_init(&crew, work, reading, storage->gentle ? &storage->hurried : NULL);
+	crew_init(&crew, work, reading, transfer->gentle ? &transfer->hurried : NULL);
 	for (size_t i = 0; i < threads; i++)
 		crew_add(&crew);
 	/* No thread to be had (pids limit): slow is better than never. */
@@ -339,7 +339,7 @@ int reader_run(const struct reader_request *request, struct err *err)
 	auto_free struct file_reading *files = memory_new(items * sizeof(*files));
 	auto_free size_t *again = memory_new(items * sizeof(*again));
 	struct reading reading = {.request = request, .packing = request->packing};
-	unsigned threads = request->packing->storage->plan.readers;
+	unsigned threads = request->packing->transfer->plan.readers;
 	uint64_t pieces;
 
 	reading.locked.files = files;

@@ -12,7 +12,7 @@
 #define BANDWIDTH_LOOK_MS 50
 
 struct uploader {
-	struct storage *storage;
+	struct transfer *transfer;
 	struct crew crew;
 	_Atomic uint64_t bytes_sent, bytes_waiting;
 	pthread_mutex_t mutex;
@@ -30,31 +30,31 @@ struct uploader {
 
 static void work(void *arg, struct crew_member *member);
 
-static struct uploader *uploader_new(struct storage *storage)
+static struct uploader *uploader_new(struct transfer *transfer)
 {
 	struct uploader *uploader = memory_new(sizeof(*uploader));
-	const struct transfer_plan *plan = &storage->plan;
+	const struct transfer_plan *plan = &transfer->plan;
 
-	uploader->storage = storage;
+	uploader->transfer = transfer;
 	uploads_init(&uploader->locked.uploads, plan->buffers,
 		plan->pack_target + PACK_CAPACITY - PACK_TARGET);
 	uploader->locked.promised_ms = uploader->locked.deadline_ms = CLOCK_NEVER;
 	pthread_mutex_init(&uploader->mutex, NULL);
 	crew_condition(&uploader->changed);
-	crew_init(&uploader->crew, work, uploader, storage->gentle ? &storage->hurried : NULL);
+	crew_init(&uploader->crew, work, uploader, transfer->gentle ? &transfer->hurried : NULL);
 	return uploader;
 }
 
-struct uploader *uploader_of(struct storage *storage)
+struct uploader *uploader_of(struct transfer *transfer)
 {
-	if (storage->uploader && uploader_check(storage->uploader, NULL) < 0)
-		uploader_free(take(&storage->uploader));
-	if (!storage->uploader)
-		storage->uploader = uploader_new(storage);
-	pthread_mutex_lock(&storage->uploader->mutex);
-	storage->uploader->locked.interrupted = false;
-	pthread_mutex_unlock(&storage->uploader->mutex);
-	return storage->uploader;
+	if (transfer->uploader && uploader_check(transfer->uploader, NULL) < 0)
+		uploader_free(take(&transfer->uploader));
+	if (!transfer->uploader)
+		transfer->uploader = uploader_new(transfer);
+	pthread_mutex_lock(&transfer->uploader->mutex);
+	transfer->uploader->locked.interrupted = false;
+	pthread_mutex_unlock(&transfer->uploader->mutex);
+	return transfer->uploader;
 }
 
 /* --- buffers --- */
@@ -125,7 +125,7 @@ static void settle(struct uploader *uploader, struct upload *upload)
 	if (upload->state != UPLOAD_BUSY || upload->queued || upload_sendings(upload) > 0)
 		return;
 	if (!upload->stored)
-		index_pack_lost(&uploader->storage->index, upload->pack);
+		index_pack_lost(&uploader->transfer->index, upload->pack);
 	release(uploader, upload);
 }
 
@@ -153,12 +153,12 @@ static void fail(struct uploader *uploader, const struct err *err)
 static int wait_for_bandwidth(
 	struct uploader *uploader, struct sending *sending, size_t size, struct err *err)
 {
-	struct storage *storage = uploader->storage;
-	int64_t wait_ms = rate_take(&storage->rate, size, clock_monotonic_ms());
+	struct transfer *transfer = uploader->transfer;
+	int64_t wait_ms = rate_take(&transfer->rate, size, clock_monotonic_ms());
 	int result = 0;
 
 	pthread_mutex_unlock(&uploader->mutex);
-	while (result == 0 && wait_ms > 0 && !atomic_load(&storage->hurried)) {
+	while (result == 0 && wait_ms > 0 && !atomic_load(&transfer->hurried)) {
 		int64_t slice = wait_ms < BANDWIDTH_LOOK_MS ? wait_ms : BANDWIDTH_LOOK_MS;
 
 		result = cancel_sleep(&sending->cancel, slice, err);
@@ -171,7 +171,7 @@ static int wait_for_bandwidth(
 static int put(
 	struct uploader *uploader, struct upload *upload, struct sending *sending, struct err *err)
 {
-	struct store *store = uploader->storage->store;
+	struct store *store = uploader->transfer->store;
 	int result;
 
 	if (wait_for_bandwidth(uploader, sending, upload->size, err) < 0)
@@ -192,9 +192,9 @@ static void stored(struct uploader *uploader, struct upload *upload, int64_t too
 	if (upload->stored)
 		return;
 	upload->stored = true;
-	if (upload->size >= uploader->storage->plan.pack_target / 2)
-		hedge_note(&uploader->storage->hedge, took_ms);
-	index_pack_stored(&uploader->storage->index, upload->pack, upload->size);
+	if (upload->size >= uploader->transfer->plan.pack_target / 2)
+		hedge_note(&uploader->transfer->hedge, took_ms);
+	index_pack_stored(&uploader->transfer->index, upload->pack, upload->size);
 	atomic_fetch_add(&uploader->bytes_sent, upload->size);
 	/* Who is still at it only wastes time now. */
 	if (upload->queued)
@@ -255,18 +255,18 @@ static void find_hands(struct uploader *uploader)
 	pthread_mutex_lock(&uploader->mutex);
 	wanted = uploads_queued(&uploader->locked.uploads) > uploader->locked.idle;
 	pthread_mutex_unlock(&uploader->mutex);
-	if (wanted && crew_running(&uploader->crew) < uploader->storage->plan.uploaders &&
+	if (wanted && crew_running(&uploader->crew) < uploader->transfer->plan.uploaders &&
 		crew_add(&uploader->crew) < 0 && crew_running(&uploader->crew) == 0)
 		work(uploader, NULL);
 }
 
 void uploader_send(struct uploader *uploader, struct upload *upload, uint32_t pack, size_t size)
 {
-	struct index *index = &uploader->storage->index;
+	struct index *index = &uploader->transfer->index;
 
 	/* The table may be growing on another thread. */
 	pthread_mutex_lock(&index->mutex);
-	upload->key = record_key_pack(uploader->storage, index->packs[pack].key);
+	upload->key = transfer_pack_key(uploader->transfer, index->packs[pack].key);
 	pthread_mutex_unlock(&index->mutex);
 	pthread_mutex_lock(&uploader->mutex);
 	upload->pack = pack;
@@ -293,11 +293,11 @@ static void hedge(struct uploader *uploader, struct upload *upload, int64_t now)
 		.age_ms = first && first->began_ms ? now - first->began_ms : 0,
 		.sent = upload->sent,
 		.hedged_now = uploads_hedged(&uploader->locked.uploads),
-		.connections = uploader->storage->plan.uploaders,
+		.connections = uploader->transfer->plan.uploaders,
 	};
 
 	if (upload->state != UPLOAD_BUSY || upload->queued || !first ||
-		!hedge_is_due(&uploader->storage->hedge, &facts))
+		!hedge_is_due(&uploader->transfer->hedge, &facts))
 		return;
 	uploads_enqueue_first(&uploader->locked.uploads, upload);
 	pthread_cond_broadcast(&uploader->changed);
@@ -312,7 +312,7 @@ static void take_deadline(struct uploader *uploader, struct cancel *cancel)
 		return;
 	uploader->locked.promised_ms = deadline;
 	if (deadline != CLOCK_NEVER)
-		deadline -= transfer_reserve_ms(clock_left_ms(deadline), uploader->storage->remote);
+		deadline -= transfer_reserve_ms(clock_left_ms(deadline), uploader->transfer->remote);
 	uploader->locked.deadline_ms = deadline;
 	uploads_set_deadline(&uploader->locked.uploads, deadline);
 }
@@ -327,7 +327,7 @@ void uploader_attend(struct uploader *uploader, struct cancel *cancel)
 	take_deadline(uploader, cancel);
 	if (cancel_check(cancel, &err) < 0)
 		fail(uploader, &err);
-	if (uploader->storage->remote && !uploader->locked.failed)
+	if (uploader->transfer->remote && !uploader->locked.failed)
 		for (size_t i = 0; i < uploads->count; i++)
 			hedge(uploader, &uploads->items[i], now);
 	pthread_mutex_unlock(&uploader->mutex);

@@ -8,7 +8,7 @@
 #ifndef PACK_UPLOADER_H
 #define PACK_UPLOADER_H
 
-#include "storage/snapshots/job_records.h"
+#include "transfer.h"
 
 struct uploader;
 
@@ -16,7 +16,7 @@ struct uploader;
 struct upload;
 
 /* The storage's: a new one where there is none or it has failed. */
-struct uploader *uploader_of(struct storage *storage);
+struct uploader *uploader_of(struct transfer *transfer);
 /* Gives up what is under way, and waits until no thread touches it. NULL is fine. */
 void uploader_free(struct uploader *uploader);
 

@@ -12,14 +12,14 @@ int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 	if (!packer->scratch)
 		return err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 	pack_builder_init(&packer->builder, NULL);
-	packer->builder.target = packing->storage->plan.pack_target;
+	packer->builder.target = packing->transfer->plan.pack_target;
 	return 0;
 }
 
 void packer_release(struct packer *packer)
 {
 	if (packer->upload && packer->builder.count)
-		index_pack_lost(&packer->packing->storage->index, packer->pack);
+		index_pack_lost(&packer->packing->transfer->index, packer->pack);
 	if (packer->upload)
 		uploader_give_back(packer->packing->uploader, packer->upload);
 	free(packer->scratch);
@@ -33,7 +33,7 @@ static void open_pack(struct packer *packer)
 	auto_free char *key = text_format("packs/%06u/%06u-%s-%04u.pack", packing->id.attempt,
 		packing->id.sequence, packing->nonce, atomic_fetch_add(&packing->packs, 1) + 1);
 
-	packer->pack = index_open_pack(&packing->storage->index, key);
+	packer->pack = index_open_pack(&packing->transfer->index, key);
 }
 
 static void hand_over(struct packer *packer)
@@ -71,7 +71,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	if (chunk_is_zero(data, size))
 		return;
 	digest_sha256(data, size, record.digest);
-	if (index_find(&packing->storage->index, record.digest, chunk)) {
+	if (index_find(&packing->transfer->index, record.digest, chunk)) {
 		atomic_fetch_add(&packing->chunks_kept, 1);
 		return;
 	}
@@ -90,7 +90,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 		.codec = record.codec,
 	};
 	memcpy(chunk->digest, record.digest, DIGEST_SIZE);
-	index_add(&packing->storage->index, chunk);
+	index_add(&packing->transfer->index, chunk);
 	atomic_fetch_add(&packing->chunks_sent, 1);
 }
 

@@ -9,7 +9,7 @@
 
 /* What the packers of one take have in common. */
 struct packing {
-	struct storage *storage;
+	struct transfer *transfer;
 	struct uploader *uploader;
 	struct snapshot_id id;
 	char nonce[33];

@@ -6,7 +6,7 @@
 #define RESTORE_TREE_H
 
 #include "storage/format/manifest.h"
-#include "storage/storage.h"
+#include "base/cancel.h"
 
 struct layout {
 	const struct manifest *manifest;

@@ -3,7 +3,6 @@
 #include "wait_status.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "scheduler/outcome.h"
 #include "signal_name.h"
 
 #include <signal.h>

@@ -129,12 +129,12 @@ static inline struct slow_store *slow_store_install(
 	struct transfer_facts remote = {.processors = 3, .remote = true};
 
 	slow->store.ops = &slow_store_ops;
-	slow->behind = fixture->storage->store;
+	slow->behind = fixture->storage->transfer.store;
 	pthread_mutex_init(&slow->mutex, NULL);
-	fixture->storage->store = &slow->store;
-	fixture->storage->remote = true;
-	transfer_plan(facts ? facts : &remote, &fixture->storage->plan);
-	fixture->storage->rate.bytes_per_second = facts ? facts->bandwidth : 0;
+	fixture->storage->transfer.store = &slow->store;
+	fixture->storage->transfer.remote = true;
+	transfer_plan(facts ? facts : &remote, &fixture->storage->transfer.plan);
+	fixture->storage->transfer.rate.bytes_per_second = facts ? facts->bandwidth : 0;
 	return slow;
 }
 

@@ -2,6 +2,7 @@
 #include "storage_fixture.h"
 
 #include "storage/backend/object_store.h"
+#include "storage/scheme_table.h"
 
 #include "base/workers.h"
 

@@ -3,6 +3,7 @@
  * ("s3://bucket", with the usual AWS_* beside it), the same and more against that real store.
  */
 #include "storage/backend/object_store.h"
+#include "storage/scheme_table.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

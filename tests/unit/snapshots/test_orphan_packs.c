@@ -23,7 +23,7 @@ static int presend(struct fixture *f, const char *const *paths, size_t count)
 /* As a killed process would at best: all packs are there, nothing is committed. */
 static void wait_for_uploads(struct fixture *f)
 {
-	while (f->storage->uploader && !uploader_wait(f->storage->uploader, 50))
+	while (f->storage->transfer.uploader && !uploader_wait(f->storage->transfer.uploader, 50))
 		;
 }
 

@@ -27,7 +27,7 @@ static int presend(struct fixture *f, const char *const *paths, size_t count,
 /* As a killed process would at best: all packs are there, nothing is committed. */
 static void wait_for_uploads(struct fixture *f)
 {
-	while (f->storage->uploader && !uploader_wait(f->storage->uploader, 50))
+	while (f->storage->transfer.uploader && !uploader_wait(f->storage->transfer.uploader, 50))
 		;
 }
 
@@ -207,7 +207,7 @@ static bool once_stuck(void *arg)
 {
 	struct fixture *f = arg;
 
-	return atomic_load(&slow_of(f->storage->store)->under_way) >= f->storage->plan.uploaders;
+	return atomic_load(&slow_of(f->storage->transfer.store)->under_way) >= f->storage->transfer.plan.uploaders;
 }
 
 static void test_enough_while_everything_is_stuck(void **state)

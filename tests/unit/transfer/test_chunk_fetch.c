@@ -30,7 +30,7 @@ static const struct store_ops noisy_ops = {.get = noisy_get};
 static struct noisy noisy_new(struct fixture *fixture, const char *part, unsigned flips)
 {
 	struct noisy noisy = {.store.ops = &noisy_ops,
-		.behind = fixture->storage->store,
+		.behind = fixture->storage->transfer.store,
 		.part = part,
 		.flips = flips};
 
@@ -74,11 +74,11 @@ static void chunks(void **state)
 		int result;
 
 		assert_works(read_manifest(fixture, &manifest));
-		fixture->storage->store = &noisy.store;
-		assert_works(fetch_init(&fetch, fixture->storage, &manifest, &err));
+		fixture->storage->transfer.store = &noisy.store;
+		assert_works(fetch_init(&fetch, &fixture->storage->transfer, &manifest, &err));
 		result = fetch_chunk(
 			&fetch, &manifest.entries[0].chunks[0], 100000, &raw, NULL, &err);
-		fixture->storage->store = noisy.behind;
+		fixture->storage->transfer.store = noisy.behind;
 		assert_int_equal(result, flips < 2 ? 0 : -1);
 		assert_int_equal(noisy.gets, flips ? 2 : 1);
 		if (result < 0)
@@ -97,9 +97,9 @@ static void records(void **state)
 		struct manifest manifest = {0};
 		int result;
 
-		fixture->storage->store = &noisy.store;
+		fixture->storage->transfer.store = &noisy.store;
 		result = read_manifest(fixture, &manifest);
-		fixture->storage->store = noisy.behind;
+		fixture->storage->transfer.store = noisy.behind;
 		assert_int_equal(result, flips < 2 ? 0 : -1);
 		assert_int_equal(noisy.gets, flips ? 2 : 1);
 		if (result < 0)

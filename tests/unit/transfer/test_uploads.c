@@ -89,8 +89,8 @@ static void test_no_more_buffers_than_allowed(void **state)
 	slow->put_pack = linger;
 	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
 	assert_works(take_it(&f, &result, NULL));
-	assert_true(f.storage->plan.buffers < 4);
-	assert_true(atomic_load(&slow->under_way_most) <= f.storage->plan.buffers);
+	assert_true(f.storage->transfer.plan.buffers < 4);
+	assert_true(atomic_load(&slow->under_way_most) <= f.storage->transfer.plan.buffers);
 	fixture_check(&f, (struct snapshot_id){1, 1});
 	fixture_stop(&f);
 }
@@ -326,7 +326,7 @@ static void test_hurry_lifts_the_limit_and_the_low_priority(void **state)
 	(void)state;
 	facts.connections = 1;
 	start(&f, &facts, &slow);
-	f.storage->gentle = true;
+	f.storage->transfer.gentle = true;
 	slow->put_pack = hurry_then;
 	slow->arg = &nice;
 	fixture_write(&f, "w", 12 * CHUNK_SIZE, 1);

@@ -1,50 +1,9 @@
-/* The table of schemes, and what all backends share. */
-#include "object_store.h"
+#include "object_listing.h"
 
-#include "storage/http/retrying_client.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const struct store_ops *const backends[] = {
-	&store_dir_ops,
-	&store_s3_ops,
-	&store_gcs_ops,
-	&store_azure_ops,
-};
-
-static bool has_scheme(const char *url, const char *scheme)
-{
-	return text_starts(url, scheme) && text_starts(url + strlen(scheme), "://");
-}
-
-int store_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err)
-{
-	if (remote_patience_ms(err) < 0)
-		return err_wrap(err, "store %s", url);
-	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
-		if (has_scheme(url, backends[i]->scheme))
-			return backends[i]->open(url, create, read_only, store, cancel, err);
-	return err_set(err, ERR_INVALID,
-		"store %s: no such kind of store; there are file:///DIR, s3://BUCKET/PREFIX, "
-		"gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
-		url);
-}
-
-void store_close(struct store *store)
-{
-	if (store)
-		store->ops->close(store);
-}
-
-const char *store_describe(struct store *store, char *text, size_t capacity)
-{
-	text_set(text, capacity, "");
-	if (store->ops->describe)
-		store->ops->describe(store, text, capacity);
-	return text;
-}
 
 void store_listing_add_dated(
 	struct store_listing *listing, const char *key, uint64_t size, int64_t modified_ms)

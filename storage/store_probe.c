@@ -1,6 +1,7 @@
 /* Tries a store, one thing after the other, and measures it: for `reprieve doctor`. Facts only; what they mean is decided elsewhere. */
-#include "storage/storage.h"
+#include "storage.h"
 
+#include "scheme_table.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,6 +1,7 @@
 /* What others have written, into a directory: archives, and plain objects of a store. All of it is hostile input. */
-#include "storage/storage.h"
+#include "storage.h"
 
+#include "scheme_table.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/workers.h"

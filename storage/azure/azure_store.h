@@ -1,0 +1,9 @@
+/* Azure Blob Storage: az://ACCOUNT/CONTAINER/PREFIX. What each operation promises is said in object_store.h. */
+#ifndef AZURE_STORE_H
+#define AZURE_STORE_H
+
+#include "storage/backend/object_store.h"
+
+extern const struct store_ops store_azure_ops;
+
+#endif

@@ -1,0 +1,9 @@
+/* Google Cloud Storage: gs://BUCKET/PREFIX. What each operation promises is said in object_store.h. */
+#ifndef GCS_STORE_H
+#define GCS_STORE_H
+
+#include "storage/backend/object_store.h"
+
+extern const struct store_ops store_gcs_ops;
+
+#endif

@@ -1,0 +1,36 @@
+#include "scheme_table.h"
+
+#include "base/text.h"
+#include "storage/azure/azure_store.h"
+#include "storage/backend/file_store.h"
+#include "storage/gcs/gcs_store.h"
+#include "storage/http/retrying_client.h"
+#include "storage/s3/s3_store.h"
+
+#include <string.h>
+
+static const struct store_ops *const backends[] = {
+	&store_dir_ops,
+	&store_s3_ops,
+	&store_gcs_ops,
+	&store_azure_ops,
+};
+
+static bool has_scheme(const char *url, const char *scheme)
+{
+	return text_starts(url, scheme) && text_starts(url + strlen(scheme), "://");
+}
+
+int store_open(const char *url, bool create, bool read_only, struct store **store,
+	struct cancel *cancel, struct err *err)
+{
+	if (remote_patience_ms(err) < 0)
+		return err_wrap(err, "store %s", url);
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+		if (has_scheme(url, backends[i]->scheme))
+			return backends[i]->open(url, create, read_only, store, cancel, err);
+	return err_set(err, ERR_INVALID,
+		"store %s: no such kind of store; there are file:///DIR, s3://BUCKET/PREFIX, "
+		"gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
+		url);
+}

@@ -1,0 +1,8 @@
+#include "transfer.h"
+
+#include "base/text.h"
+
+char *transfer_pack_key(const struct transfer *transfer, const char *key)
+{
+	return text_format("jobs/%s/%s", transfer->job, key);
+}
