@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "storage/format/safe_path.h"
-#include "storage/backend/object_store.h"
+#include "storage/format/format.h"
+#include "storage/backend/backend.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,11 +1,11 @@
 #include "scheme_table.h"
 
 #include "base/text.h"
-#include "storage/azure/azure_store.h"
-#include "storage/backend/file_store.h"
-#include "storage/gcs/gcs_store.h"
-#include "storage/http/retrying_client.h"
-#include "storage/s3/s3_store.h"
+#include "storage/azure/azure.h"
+#include "storage/backend/backend.h"
+#include "storage/gcs/gcs.h"
+#include "storage/http/http.h"
+#include "storage/s3/s3.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef SCHEME_TABLE_H
 #define SCHEME_TABLE_H
 
-#include "storage/backend/object_store.h"
+#include "storage/backend/backend.h"
 
 /*
  * Picks the store by the URL's scheme and opens it. Blocks. `create` makes what is missing; `read_only` leaves everything as it is.

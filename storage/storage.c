@@ -7,9 +7,9 @@
 #include "base/json.h"
 #include "base/workers.h"
 #include "scheme_table.h"
-#include "storage/backend/file_store.h"
-#include "storage/snapshots/job_records.h"
-#include "storage/transfer/pack_uploader.h"
+#include "storage/backend/backend.h"
+#include "storage/snapshots/snapshots.h"
+#include "storage/transfer/transfer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -45,7 +45,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "storage/format/snapshot_id.h"
+#include "storage/format/format.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "storage/backend/object_store.h"
+#include "storage/backend/backend.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,9 +2,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process/child.h"
-#include "scheduler/outcome.h"
-#include "cli/commands.h"
+#include "process/process.h"
+#include "scheduler/scheduler.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

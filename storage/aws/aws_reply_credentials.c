@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/datetime.h"
-#include "storage/http/xml.h"
+#include "storage/http/http.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define AWS_REPLY_CREDENTIALS_H
 
 #include "aws_credentials.h"
-#include "storage/http/retrying_client.h"
+#include "storage/http/http.h"
 
 /* {"AccessKeyId", "SecretAccessKey", "SessionToken" or "Token", "Expiration"}: metadata services and credential_process. A {"Code",
  * "Message"} with another code than "Success" is ERR_DENIED; anything that is neither ERR_FAILED. */

@@ -5,9 +5,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/http/retrying_client.h"
+#include "storage/http/http.h"
 #include "sigv4.h"
-#include "storage/http/uri.h"
 
 #include "base/digest.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "storage/http/uri.h"
+#include "storage/http/http.h"
 
 #include <ctype.h>
 #include <stdlib.h>

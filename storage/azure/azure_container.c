@@ -3,9 +3,8 @@
 #include "azure_shared_key.h"
 #include "base/cleanup.h"
 #include "azure_reply_error.h"
-#include "storage/http/error_body.h"
+#include "storage/http/http.h"
 #include "base/datetime.h"
-#include "storage/http/uri.h"
 
 #include <stdio.h>
 #include <stdlib.h>

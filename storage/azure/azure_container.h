@@ -6,7 +6,7 @@
 
 #include "azure_account.h"
 #include "azure_credentials.h"
-#include "storage/http/retrying_client.h"
+#include "storage/http/http.h"
 
 struct azure_container {
 	struct azure_account account;

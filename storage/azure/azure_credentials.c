@@ -3,9 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/http/bearer_token.h"
-#include "storage/http/token_endpoint.h"
-#include "storage/http/uri.h"
+#include "storage/http/http.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/datetime.h"
-#include "storage/http/xml.h"
+#include "storage/http/http.h"
 
 #include <stdlib.h>
 #include <string.h>

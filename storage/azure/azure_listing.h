@@ -2,7 +2,7 @@
 #ifndef AZURE_LISTING_H
 #define AZURE_LISTING_H
 
-#include "storage/backend/object_store.h"
+#include "storage/backend/backend.h"
 
 /*
  * Adds the page's names, without `prefix` in front, to `listing`; what ends in '/' only where the service folded it. Directories of

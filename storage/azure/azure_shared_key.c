@@ -2,7 +2,7 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
-#include "storage/http/uri.h"
+#include "storage/http/http.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>

@@ -7,9 +7,8 @@
 #include "azure_container.h"
 #include "base/cleanup.h"
 #include "azure_listing.h"
-#include "storage/http/page_cycle.h"
-#include "storage/backend/range_request.h"
-#include "storage/http/uri.h"
+#include "storage/http/http.h"
+#include "storage/backend/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef AZURE_STORE_H
 #define AZURE_STORE_H
 
-#include "storage/backend/object_store.h"
+#include "storage/backend/backend.h"
 
 extern const struct store_ops store_azure_ops;
 

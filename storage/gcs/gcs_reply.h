@@ -3,7 +3,7 @@
 #define GCS_REPLY_H
 
 #include "base/err.h"
-#include "storage/http/retrying_client.h"
+#include "storage/http/http.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,17 +6,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "storage/http/crc32c.h"
-#include "storage/http/error_body.h"
+#include "storage/http/http.h"
 #include "gcs_address.h"
 #include "gcs_reply.h"
 #include "google_credentials.h"
-#include "storage/http/page_cycle.h"
-#include "storage/backend/range_request.h"
-#include "storage/http/retrying_client.h"
-#include "storage/backend/bucket_listing.h"
+#include "storage/backend/backend.h"
 #include "base/datetime.h"
-#include "storage/http/uri.h"
 
 #include <stdio.h>
 #include <stdlib.h>

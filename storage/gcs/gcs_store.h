@@ -2,7 +2,7 @@
 #ifndef GCS_STORE_H
 #define GCS_STORE_H
 
-#include "storage/backend/object_store.h"
+#include "storage/backend/backend.h"
 
 extern const struct store_ops store_gcs_ops;
 

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "storage/http/bearer_token.h"
+#include "storage/http/http.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "storage/http/bearer_token.h"
+#include "storage/http/http.h"
 #include "google_token_exchange.h"
 
 #include <stdatomic.h>

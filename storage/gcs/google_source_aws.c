@@ -1,10 +1,9 @@
 #include "google_source_aws.h"
 
-#include "storage/aws/aws_source.h"
+#include "storage/aws/aws.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/aws/sigv4.h"
-#include "storage/http/uri.h"
+#include "storage/http/http.h"
 
 #include <jansson.h>
 #include <stdlib.h>

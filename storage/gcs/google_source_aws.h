@@ -5,7 +5,7 @@
 #ifndef GOOGLE_SOURCE_AWS_H
 #define GOOGLE_SOURCE_AWS_H
 
-#include "storage/aws/aws_credentials.h"
+#include "storage/aws/aws.h"
 #include "base/cancel.h"
 #include "base/err.h"
 

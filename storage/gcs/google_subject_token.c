@@ -4,9 +4,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/program.h"
-#include "storage/http/bearer_token.h"
+#include "storage/http/http.h"
 #include "google_source_aws.h"
-#include "storage/http/token_endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

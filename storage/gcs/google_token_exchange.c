@@ -7,8 +7,7 @@
 #include "google_subject_token.h"
 #include "jwt.h"
 #include "base/datetime.h"
-#include "storage/http/token_endpoint.h"
-#include "storage/http/uri.h"
+#include "storage/http/http.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "storage/http/bearer_token.h"
+#include "storage/http/http.h"
 #include "google_account.h"
 
 /* `wall_ms`: Google's clock as far as known, for what is signed. */

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "storage/aws/sigv4.h"
+#include "storage/aws/aws.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,10 +6,8 @@
 #ifndef S3_BUCKET_H
 #define S3_BUCKET_H
 
-#include "storage/aws/aws_credentials.h"
-#include "storage/aws/aws_settings.h"
-#include "storage/http/retrying_client.h"
-#include "storage/aws/s3_address.h"
+#include "storage/aws/aws.h"
+#include "storage/http/http.h"
 #include "s3_reply.h"
 
 #include <pthread.h>

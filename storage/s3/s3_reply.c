@@ -1,14 +1,14 @@
 #include "s3_reply.h"
 
 #include "base/text.h"
-#include "storage/aws/s3_address.h"
-#include "storage/http/xml.h"
+#include "storage/aws/aws.h"
+#include "storage/http/http.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-struct error_body {
+struct s3_error_body {
 	bool is_error;
 	bool is_page; /* for people: not XML, or XHTML */
 	char code[64];
@@ -118,7 +118,7 @@ static void set_printable(char *target, size_t capacity, const char *text)
 
 static void take_element(void *arg, const char *path, const char *text)
 {
-	struct error_body *body = arg;
+	struct s3_error_body *body = arg;
 
 	body->is_page = body->is_page || strcasecmp(path, "html") == 0;
 	if (strncmp(path, "Error", 5) != 0 || (path[5] && path[5] != '/'))
@@ -134,9 +134,9 @@ static void take_element(void *arg, const char *path, const char *text)
 		set_printable(body->endpoint, sizeof(body->endpoint), text);
 }
 
-static void read_error(const struct s3_answer *answer, struct error_body *body)
+static void read_error(const struct s3_answer *answer, struct s3_error_body *body)
 {
-	*body = (struct error_body){0};
+	*body = (struct s3_error_body){0};
 	/* Garbage has no code: then the status decides. */
 	if (answer->size && xml_read(answer->body, answer->size, take_element, body, NULL) < 0) {
 		body->is_error = body->code[0] != '\0';
@@ -163,7 +163,7 @@ static void take_location(const char *location, struct s3_move *move)
 
 /* False where the answer does not say where to. */
 static bool read_move(
-	const struct s3_answer *answer, const struct error_body *body, struct s3_move *move)
+	const struct s3_answer *answer, const struct s3_error_body *body, struct s3_move *move)
 {
 	if (answer->region && s3_address_is_region(answer->region))
 		text_set(move->region, sizeof(move->region), answer->region);
@@ -177,7 +177,7 @@ static bool read_move(
 
 /* --- the verdict --- */
 
-static enum remote_verdict tell(const struct s3_answer *answer, const struct error_body *body,
+static enum remote_verdict tell(const struct s3_answer *answer, const struct s3_error_body *body,
 	const struct meaning *meaning, const char *more, struct err *err)
 {
 	err_set(err, meaning->kind, "%d%s%s%s%s%s%s%s", answer->status, body->code[0] ? " " : "",
@@ -192,7 +192,7 @@ static enum remote_verdict tell(const struct s3_answer *answer, const struct err
 
 /* What S3 sends has an ETag with each object ("PutObject" and "GetObject" of the API Reference), and nothing for people to read. */
 static bool is_strange(
-	enum s3_operation operation, const struct s3_answer *answer, const struct error_body *body)
+	enum s3_operation operation, const struct s3_answer *answer, const struct s3_error_body *body)
 {
 	switch (operation) {
 	case S3_PUT:
@@ -209,7 +209,7 @@ static bool is_strange(
 }
 
 static enum remote_verdict judge_good(enum s3_operation operation, const struct s3_answer *answer,
-	const struct error_body *body, struct err *err)
+	const struct s3_error_body *body, struct err *err)
 {
 	if (!is_strange(operation, answer, body))
 		return REMOTE_DONE;
@@ -219,7 +219,7 @@ static enum remote_verdict judge_good(enum s3_operation operation, const struct 
 }
 
 /* S3 does not tell a caller that may not list what is missing. */
-static const char *explain_denial(enum s3_operation operation, const struct error_body *body)
+static const char *explain_denial(enum s3_operation operation, const struct s3_error_body *body)
 {
 	if (strcmp(body->code, "AccessDenied") != 0)
 		return NULL;
@@ -236,7 +236,7 @@ enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_
 {
 	bool is_good = answer->status == 200 || answer->status == 204 || answer->status == 206;
 	const struct meaning *meaning;
-	struct error_body body = {0};
+	struct s3_error_body body = {0};
 	const char *more;
 
 	*move = (struct s3_move){0};

@@ -3,7 +3,7 @@
 #define S3_REPLY_H
 
 #include "base/err.h"
-#include "storage/http/retrying_client.h"
+#include "storage/http/http.h"
 
 enum s3_operation {
 	S3_PUT,

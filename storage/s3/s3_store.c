@@ -5,11 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "storage/http/crc32c.h"
-#include "storage/http/page_cycle.h"
+#include "storage/http/http.h"
 #include "s3_bucket.h"
-#include "storage/backend/bucket_listing.h"
-#include "storage/http/uri.h"
+#include "storage/backend/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef S3_STORE_H
 #define S3_STORE_H
 
-#include "storage/backend/object_store.h"
+#include "storage/backend/backend.h"
 
 extern const struct store_ops store_s3_ops;
 

@@ -15,9 +15,8 @@
 
 #include "lineage.h"
 #include "storage_handle.h"
-#include "storage/format/manifest.h"
-#include "storage/format/record.h"
-#include "storage/backend/object_store.h"
+#include "storage/format/format.h"
+#include "storage/backend/backend.h"
 
 #define FORMAT_KEY "format.json"
 

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/workers.h"
-#include "storage/format/pack.h"
+#include "storage/format/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "job_records.h"
 #include "base/file.h"
-#include "storage/transfer/chunk_fetch.h"
+#include "storage/transfer/transfer.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "storage/transfer/file_reader.h"
+#include "storage/transfer/transfer.h"
 #include "index_warmup.h"
 
 #include <stdlib.h>

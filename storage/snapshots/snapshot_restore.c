@@ -8,8 +8,7 @@
 #include "job_records.h"
 #include "base/clock.h"
 #include "base/workers.h"
-#include "storage/transfer/chunk_fetch.h"
-#include "storage/transfer/restore_tree.h"
+#include "storage/transfer/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>

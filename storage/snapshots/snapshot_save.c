@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "storage/transfer/file_reader.h"
+#include "storage/transfer/transfer.h"
 #include "index_warmup.h"
 
 #include <stdlib.h>

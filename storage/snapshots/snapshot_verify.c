@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "storage/format/pack.h"
+#include "storage/format/format.h"
 #include "job_records.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef CHUNK_FETCH_H
 #define CHUNK_FETCH_H
 
-#include "transfer.h"
+#include "job_transfer.h"
 #include "range_coalesce.h"
 
 struct fetch {

@@ -8,8 +8,8 @@
 #ifndef CHUNK_INDEX_H
 #define CHUNK_INDEX_H
 
-#include "storage/format/manifest.h"
-#include "storage/backend/object_store.h"
+#include "storage/format/format.h"
+#include "storage/backend/backend.h"
 
 #include <pthread.h>
 #include <sys/types.h>

@@ -7,7 +7,7 @@
 
 #include "base/cancel.h"
 #include "chunk_index.h"
-#include "storage/format/manifest.h"
+#include "storage/format/format.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "storage/format/safe_path.h"
+#include "storage/format/format.h"
 
 #include <archive.h>
 #include <archive_entry.h>

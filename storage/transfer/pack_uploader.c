@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "priority_pool.h"
-#include "storage/format/pack.h"
+#include "storage/format/format.h"
 #include "upload_queue.h"
 
 #include <stdlib.h>

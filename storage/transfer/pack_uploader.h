@@ -8,7 +8,7 @@
 #ifndef PACK_UPLOADER_H
 #define PACK_UPLOADER_H
 
-#include "transfer.h"
+#include "job_transfer.h"
 
 struct uploader;
 

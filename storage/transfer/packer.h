@@ -2,7 +2,7 @@
 #ifndef PACKER_H
 #define PACKER_H
 
-#include "storage/format/pack.h"
+#include "storage/format/format.h"
 #include "pack_uploader.h"
 
 #include <stdatomic.h>

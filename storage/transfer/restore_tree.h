@@ -5,7 +5,7 @@
 #ifndef RESTORE_TREE_H
 #define RESTORE_TREE_H
 
-#include "storage/format/manifest.h"
+#include "storage/format/format.h"
 #include "base/cancel.h"
 
 struct layout {

@@ -1,45 +1,35 @@
 /*
- * PRIVATE to storage/: the content of one job on its way to and from a store. A snapshot's save, an early upload and a restore share
- * one struct transfer, so that what one has sent or measured serves the next.
+ * storage/transfer/: MAP
+ *
+ * For other folders, through this header alone:
+ *
+ *	chunk_fetch.h	reads chunks back from their packs and proves that they are the right ones
+ *	file_reader.h	* PRIVATE: reads the files of a frozen tree on all threads and packs them
+ *	job_transfer.h	* PRIVATE to storage/: the content of one job on its way to and from a store
+ *	pack_uploader.h	* PRIVATE: filled packs on their way into the store, on threads of their own, in a bounded number of buffers
+ *	restore_tree.h	* PRIVATE: the directory that is restored into
+ *
+ * Of this folder only:
+ *
+ *	append_progress.h	PURE: How far files that are still being written have been sent ahead
+ *	chunk_index.h	* PRIVATE: which chunk lies where, so that nothing is sent twice
+ *	file_tree.h	* PRIVATE: a directory as a list of entries, and metadata onto files
+ *	file_tree_walk.h	the walk itself; beside snapshot_export.c the one door to libarchive
+ *	hedge.h	* PURE
+ *	packer.h	fills packs with the chunks of a take or a presend, on one thread, and hands them to the uploader
+ *	priority_pool.h	* PRIVATE
+ *	range_coalesce.h	PURE: Which chunks of one pack are fetched by one request
+ *	rate_limit.h	PURE: A bandwidth limit: a bucket of tokens that may go into debt, because a pack is sent whole
+ *	transfer_plan.h	PURE: How much a transfer does at once, from what the machine has and the user allows; and the time that belongs to the commit
+ *	upload_queue.h	c: the buffers of packs, which of them wait to be sent and which are being sent
  */
-#ifndef TRANSFER_H
-#define TRANSFER_H
+#ifndef STORAGE_TRANSFER_H
+#define STORAGE_TRANSFER_H
 
-#include "append_progress.h"
-#include "chunk_index.h"
-#include "hedge.h"
-#include "rate_limit.h"
-#include "storage/backend/object_store.h"
-#include "transfer_plan.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-
-struct uploader;
-
-struct transfer {
-	struct store *store;
-	/* The job's name: its packs lie below jobs/<job>/packs/. */
-	char *job;
-	/* What the newest snapshot of this process consists of. */
-	struct index index;
-	/* The store is not a directory of this machine. */
-	bool remote;
-	/* Beside a job: low priority, until `hurried`. */
-	bool gentle;
-	/* Set by storage_hurry(), from any thread. */
-	atomic_bool hurried;
-	struct transfer_plan plan;
-	/* These two are the uploader's. */
-	struct hedge hedge;
-	struct rate rate;
-	/* Kept from an early upload to the save that follows; else NULL. */
-	struct uploader *uploader;
-	/* How far early uploads have read files that still grow. */
-	struct growth growth;
-};
-
-/* The key in the store of a pack whose key in a manifest is `key`, "packs/...". The caller frees. */
-char *transfer_pack_key(const struct transfer *transfer, const char *key);
+#include "chunk_fetch.h"
+#include "file_reader.h"
+#include "job_transfer.h"
+#include "pack_uploader.h"
+#include "restore_tree.h"
 
 #endif

@@ -1,7 +1,7 @@
 #include "transfer_plan.h"
 
 #include "base/clock.h"
-#include "storage/format/pack.h"
+#include "storage/format/format.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define MEMORY_DEFAULT (256 * MIB)

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "run_option_table.h"
-#include "process/signal_name.h"
+#include "process/process.h"
 
 #include <signal.h>
 

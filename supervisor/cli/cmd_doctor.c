@@ -2,13 +2,12 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "doctor/check_store.h"
 #include "doctor/doctor.h"
-#include "workspace/network_fs.h"
+#include "workspace/workspace.h"
 #include "run_option_table.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

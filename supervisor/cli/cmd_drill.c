@@ -4,15 +4,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process/child.h"
-#include "drill/linked_directory.h"
-#include "drill/report.h"
-#include "drill/scenario.h"
+#include "process/process.h"
+#include "drill/drill.h"
 #include "run_options.h"
-#include "scheduler/outcome.h"
-#include "workspace/directory_check.h"
-#include "process/signals.h"
-#include "commands.h"
+#include "scheduler/scheduler.h"
+#include "workspace/workspace.h"
+#include "cli.h"
 
 #include <ctype.h>
 #include <getopt.h>

@@ -4,11 +4,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "embedded_clients.h"
-#include "scheduler/exit_policy.h"
-#include "scheduler/outcome.h"
-#include "frameworks/profile.h"
-#include "frameworks/profile_print.h"
-#include "commands.h"
+#include "scheduler/scheduler.h"
+#include "frameworks/frameworks.h"
+#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 #include "base/progress_bar.h"
 #include "store_command.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

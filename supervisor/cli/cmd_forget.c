@@ -3,11 +3,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 #include "storage_price.h"
 #include "store_command.h"
 #include "retention_options.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

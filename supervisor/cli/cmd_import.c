@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 #include "base/progress_bar.h"
 #include "store_command.h"
 #include "retention_options.h"
 #include "manual_snapshot.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "storage_price.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process/child.h"
-#include "scheduler/outcome.h"
-#include "commands.h"
+#include "process/process.h"
+#include "scheduler/scheduler.h"
+#include "cli.h"
 
 #include <getopt.h>
 #include <signal.h>

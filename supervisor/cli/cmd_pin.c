@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "store_command.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <stdio.h>
 

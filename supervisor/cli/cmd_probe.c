@@ -3,11 +3,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "telemetry/health_probe.h"
-#include "scheduler/outcome.h"
-#include "control/session.h"
-#include "control/control_client.h"
-#include "commands.h"
+#include "telemetry/telemetry.h"
+#include "scheduler/scheduler.h"
+#include "control/control.h"
+#include "cli.h"
 
 #include <getopt.h>
 #include <stdio.h>

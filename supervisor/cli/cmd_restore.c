@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/outcome.h"
-#include "workspace/directory_check.h"
+#include "scheduler/scheduler.h"
+#include "workspace/workspace.h"
 #include "base/progress_bar.h"
 #include "store_command.h"
 #include "path_filter.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <stdio.h>

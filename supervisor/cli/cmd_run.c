@@ -3,11 +3,11 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job/job.h"
-#include "workspace/directory_check.h"
+#include "workspace/workspace.h"
 #include "profile_options.h"
-#include "telemetry/redact.h"
+#include "telemetry/telemetry.h"
 #include "terminal_line.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,11 +2,11 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 #include "store_command.h"
 #include "retention_options.h"
 #include "manual_snapshot.h"
-#include "commands.h"
+#include "cli.h"
 
 static int set_tag(void *arg, const char *value, struct err *err)
 {

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <stdio.h>
 

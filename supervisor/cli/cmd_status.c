@@ -4,11 +4,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/outcome.h"
-#include "control/session.h"
-#include "control/control_client.h"
+#include "scheduler/scheduler.h"
+#include "control/control.h"
 #include "terminal_line.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/progress_bar.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "commands.h"
+#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

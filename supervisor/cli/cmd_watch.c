@@ -2,10 +2,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process/child.h"
+#include "process/process.h"
 #include "run_options.h"
-#include "scheduler/outcome.h"
-#include "commands.h"
+#include "scheduler/scheduler.h"
+#include "cli.h"
 #include "notice_runner.h"
 
 #include <getopt.h>

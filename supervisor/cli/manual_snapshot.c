@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "upload/left_out.h"
-#include "scheduler/outcome.h"
-#include "workspace/directory_check.h"
+#include "upload/upload.h"
+#include "scheduler/scheduler.h"
+#include "workspace/workspace.h"
 #include "base/progress_bar.h"
 
 #include <stdio.h>

@@ -1,15 +1,15 @@
 #include "notice_runner.h"
 
-#include "process/wait_status.h"
+#include "process/process.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/workers.h"
-#include "telemetry/notice_format.h"
-#include "scheduler/outcome.h"
-#include "control/session.h"
+#include "telemetry/telemetry.h"
+#include "scheduler/scheduler.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define NOTICE_RUNNER_H
 
 #include "base/err.h"
-#include "process/signals.h"
+#include "process/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 #include "profile_options.h"
 
 #include "base/text.h"
-#include "frameworks/profile_detect.h"
-#include "process/signal_name.h"
+#include "frameworks/frameworks.h"
+#include "process/process.h"
 
 #include <signal.h>
 #include <stdio.h>

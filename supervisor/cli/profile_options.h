@@ -3,7 +3,7 @@
 #define PROFILE_OPTIONS_H
 
 #include "run_options.h"
-#include "frameworks/profile.h"
+#include "frameworks/frameworks.h"
 
 /* Finds the profile; blocks for a moment (profile_detect.h). An explicit --checkpoint-signal or --checkpoint-command stands.
  * ERR_INVALID: there is no such profile. */

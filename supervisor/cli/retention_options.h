@@ -3,7 +3,7 @@
 #define RETENTION_OPTIONS_H
 
 #include "base/err.h"
-#include "job/job_config.h"
+#include "job/job.h"
 
 /* Each takes the option's value; ERR_INVALID says what to write instead. */
 int retention_set_last(struct retention_rules *rules, const char *value, struct err *err);

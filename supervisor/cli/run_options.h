@@ -5,7 +5,7 @@
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
 
-#include "job/job_config.h"
+#include "job/job.h"
 
 #include <stdbool.h>
 #include <stdint.h>

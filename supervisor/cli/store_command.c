@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "run_options.h"
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -2,9 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "scheduler/exit_policy.h"
-#include "telemetry/metrics_address.h"
-#include "telemetry/notification.h"
+#include "scheduler/scheduler.h"
+#include "telemetry/telemetry.h"
 
 #include <stdlib.h>
 

@@ -2,9 +2,8 @@
 #ifndef COMPLETION_MARKER_H
 #define COMPLETION_MARKER_H
 
-#include "monitor/inotify_watch.h"
-#include "frameworks/profile.h"
-#include "monitor/shim_channel.h"
+#include "monitor/monitor.h"
+#include "frameworks/frameworks.h"
 
 #include <stdbool.h>
 

@@ -3,11 +3,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "frameworks/file_format.h"
-#include "workspace/file_list.h"
-#include "workspace/checkpoint_number.h"
-#include "workspace/log_files.h"
-#include "frameworks/layout_rules.h"
+#include "frameworks/frameworks.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #define CONTENT_CHECK_H
 
 #include "base/err.h"
-#include "workspace/path_set.h"
-#include "frameworks/profile.h"
+#include "workspace/workspace.h"
+#include "frameworks/frameworks.h"
 
 #include <stdbool.h>
 #include <stddef.h>

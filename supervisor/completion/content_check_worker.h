@@ -5,7 +5,7 @@
 #define CONTENT_CHECK_WORKER_H
 
 #include "base/loop.h"
-#include "frameworks/profile.h"
+#include "frameworks/frameworks.h"
 #include "detector.h"
 
 #include <stdbool.h>

@@ -20,9 +20,8 @@
 #define DETECTOR_H
 
 #include "write_burst.h"
-#include "monitor/inotify_watch.h"
+#include "monitor/monitor.h"
 #include "content_check.h"
-#include "monitor/shim_channel.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,7 @@
 #include "latest_checkpoint.h"
 
-#include "workspace/log_files.h"
+#include "workspace/workspace.h"
 #include "save_signature.h"
-#include "workspace/step.h"
 
 void latest_seal_init(struct latest_seal *latest)
 {

@@ -9,9 +9,8 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "latest_checkpoint.h"
-#include "frameworks/profile.h"
-#include "monitor/recent_writers.h"
-#include "monitor/progress_page.h"
+#include "frameworks/frameworks.h"
+#include "monitor/monitor.h"
 #include "shim/shim.h"
 #include "workspace/workspace.h"
 

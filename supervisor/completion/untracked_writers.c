@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "monitor/open_files.h"
-#include "process/exit_watch.h"
+#include "monitor/monitor.h"
+#include "process/process.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

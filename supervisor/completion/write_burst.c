@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "workspace/checkpoint_number.h"
+#include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>

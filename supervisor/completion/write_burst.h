@@ -5,7 +5,7 @@
 #ifndef WRITE_BURST_H
 #define WRITE_BURST_H
 
-#include "workspace/path_set.h"
+#include "workspace/workspace.h"
 #include "writer_table.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "workspace/path_list.h"
+#include "workspace/workspace.h"
 #include "untracked_writers.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define WRITER_MONITOR_H
 
 #include "base/loop.h"
-#include "monitor/recent_writers.h"
+#include "monitor/monitor.h"
 #include "detector.h"
 
 #include <sys/types.h>

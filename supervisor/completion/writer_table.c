@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "workspace/path_set.h"
+#include "workspace/workspace.h"
 
 #include <string.h>
 

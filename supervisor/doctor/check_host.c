@@ -1,7 +1,7 @@
 #include "check_host.h"
 
 #include "base/text.h"
-#include "telemetry/notice_format.h"
+#include "telemetry/telemetry.h"
 
 #define WATCHES_FEW 1024
 /* A service that accepts and says nothing is asked twice until then; a command has 30 s. */

@@ -6,7 +6,7 @@
 #define CHECK_SLURM_H
 
 #include "check_store.h"
-#include "scheduler/slurm_job.h"
+#include "scheduler/scheduler.h"
 
 /* What scontrol printed; NULL: not asked, or it did not say. */
 struct slurm_texts {

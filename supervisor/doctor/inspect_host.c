@@ -2,13 +2,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "process/child.h"
+#include "process/process.h"
 #include "cloud/cloud.h"
 #include "check_host.h"
 #include "doctor.h"
-#include "process/ld_preload.h"
 #include "base/program_output.h"
-#include "control/session.h"
+#include "control/control.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "check_slurm.h"
 #include "doctor.h"
 #include "base/program_output.h"
-#include "scheduler/slurm_job.h"
+#include "scheduler/scheduler.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

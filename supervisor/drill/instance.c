@@ -2,8 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "process/child.h"
-#include "process/kill_tree.h"
+#include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

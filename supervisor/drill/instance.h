@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "event_log_reader.h"
 #include "job_log.h"
-#include "process/signals.h"
+#include "process/process.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -6,7 +6,7 @@
 #include "cloud/mock/mock.h"
 #include "instance.h"
 #include "console.h"
-#include "process/signals.h"
+#include "process/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "cloud/mock/mock.h"
 #include "drill/comparison.h"
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 #include "storage/storage.h"
 
 #include <stdlib.h>

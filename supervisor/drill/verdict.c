@@ -1,7 +1,7 @@
 #include "drill/verdict.h"
 
 #include "base/text.h"
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

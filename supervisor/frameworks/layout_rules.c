@@ -2,8 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "workspace/checkpoint_number.h"
-#include "workspace/path_set.h"
+#include "workspace/workspace.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

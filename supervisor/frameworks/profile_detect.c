@@ -3,8 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "workspace/file_list.h"
-#include "workspace/python_module.h"
+#include "workspace/workspace.h"
 #include "lightning_slurm.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "process/signal_name.h"
+#include "process/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

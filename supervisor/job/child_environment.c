@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "job.h"
-#include "process/ld_preload.h"
+#include "process/process.h"
 #include "shim/shim.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process/kill_tree.h"
+#include "process/process.h"
 
 #include <signal.h>
 

@@ -5,10 +5,10 @@
 #ifndef JOB_CONFIG_H
 #define JOB_CONFIG_H
 
-#include "process/signal_rules.h"
-#include "request/checkpoint_request.h"
+#include "process/process.h"
+#include "request/request.h"
 #include "storage/storage.h"
-#include "telemetry/labels.h"
+#include "telemetry/telemetry.h"
 
 #include <stdbool.h>
 #include <stdint.h>

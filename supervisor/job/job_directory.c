@@ -1,7 +1,7 @@
 /* Before anything is claimed: may the job begin in this checkpoint directory, and with what could be set up? */
 #include "base/log.h"
 #include "job.h"
-#include "workspace/directory_check.h"
+#include "workspace/workspace.h"
 
 static int check_directory(struct job *job, struct err *err)
 {

@@ -1,14 +1,13 @@
 /* The end: nothing is left running, the exit code, and everyone who is to be told. */
 #include "base/cleanup.h"
-#include "process/wait_status.h"
+#include "process/process.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/exit_policy.h"
+#include "scheduler/scheduler.h"
 #include "job.h"
-#include "process/kill_tree.h"
-#include "workspace/path_list.h"
+#include "workspace/workspace.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
-#include "restore/handover.h"
+#include "restore/restore.h"
 #include "job.h"
 
 /* What a store does not take by then was not worth more of the notice. */

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "scheduler/termination_message.h"
+#include "scheduler/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

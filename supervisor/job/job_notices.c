@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "telemetry/notice_format.h"
-#include "process/signal_name.h"
+#include "telemetry/telemetry.h"
+#include "process/process.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -9,10 +9,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "telemetry/labels.h"
-#include "telemetry/metrics_format.h"
-#include "telemetry/notification.h"
-#include "telemetry/webhook.h"
+#include "telemetry/telemetry.h"
 
 #include <errno.h>
 #include <fcntl.h>

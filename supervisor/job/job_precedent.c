@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "telemetry/redact.h"
+#include "telemetry/telemetry.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "frameworks/lightning_slurm.h"
+#include "frameworks/frameworks.h"
 
 #include <stdlib.h>
 #include <string.h>

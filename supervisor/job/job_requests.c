@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "telemetry/redact.h"
-#include "process/signal_name.h"
+#include "telemetry/telemetry.h"
+#include "process/process.h"
 
 #include <signal.h>
 #include <stdlib.h>

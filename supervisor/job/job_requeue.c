@@ -4,8 +4,7 @@
 #include "base/text.h"
 #include "job.h"
 #include "base/program_output.h"
-#include "scheduler/scontrol.h"
-#include "scheduler/slurm_requeue.h"
+#include "scheduler/scheduler.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "scheduler/scontrol.h"
+#include "scheduler/scheduler.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
-#include "scheduler/slurm_task_barrier.h"
+#include "scheduler/scheduler.h"
 
 #include <stdlib.h>
 

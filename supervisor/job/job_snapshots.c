@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "upload/left_out.h"
+#include "upload/upload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/directory_lock.h"
+#include "workspace/workspace.h"
 #include "job.h"
-#include "workspace/network_fs.h"
-#include "restore/quarantine.h"
+#include "restore/restore.h"
 
 #include <unistd.h>
 

@@ -4,8 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/file_list.h"
-#include "workspace/network_fs.h"
+#include "workspace/workspace.h"
 #include "directory_poller.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "process/process_tree.h"
+#include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

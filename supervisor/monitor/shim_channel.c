@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "held_file.h"
-#include "process/process_tree.h"
+#include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

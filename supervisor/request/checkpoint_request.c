@@ -1,12 +1,11 @@
 #include "checkpoint_request.h"
 
-#include "process/wait_status.h"
+#include "process/process.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/outcome.h"
-#include "process/process_tree.h"
+#include "scheduler/scheduler.h"
 
 #include <errno.h>
 #include <signal.h>

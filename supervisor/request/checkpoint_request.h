@@ -7,9 +7,9 @@
 #define CHECKPOINT_REQUEST_H
 
 #include "base/loop.h"
-#include "frameworks/profile.h"
+#include "frameworks/frameworks.h"
 #include "rank_selection.h"
-#include "process/signals.h"
+#include "process/process.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

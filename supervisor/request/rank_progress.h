@@ -8,7 +8,7 @@
 #ifndef RANK_PROGRESS_H
 #define RANK_PROGRESS_H
 
-#include "process/process_tree.h"
+#include "process/process.h"
 #include "rank_selection.h"
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 #include "rank_selection.h"
 
 #include "base/text.h"
-#include "process/process_role.h"
-#include "process/signal_name.h"
+#include "process/process.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #ifndef RANK_SELECTION_H
 #define RANK_SELECTION_H
 
-#include "process/process_tree.h"
-#include "frameworks/profile.h"
+#include "process/process.h"
+#include "frameworks/frameworks.h"
 
 #include <stdbool.h>
 #include <stddef.h>

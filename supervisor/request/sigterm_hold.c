@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process/process_tree.h"
+#include "process/process.h"
 
 #include <signal.h>
 #include <stdlib.h>

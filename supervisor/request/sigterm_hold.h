@@ -7,7 +7,7 @@
 #define SUPERVISOR_SHIELD_H
 
 #include "base/loop.h"
-#include "completion/tracker.h"
+#include "completion/completion.h"
 
 #include <stdbool.h>
 #include <stddef.h>

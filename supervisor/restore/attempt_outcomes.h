@@ -4,7 +4,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "planning/checkpoint_interval.h"
+#include "planning/planning.h"
 #include "restart_rules.h"
 #include "storage/storage.h"
 

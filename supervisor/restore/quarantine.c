@@ -4,9 +4,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/file_list.h"
-#include "completion/content_check.h"
-#include "workspace/path_list.h"
+#include "workspace/workspace.h"
+#include "completion/completion.h"
 
 #include <dirent.h>
 #include <limits.h>

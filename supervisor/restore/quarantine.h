@@ -7,7 +7,7 @@
 #define QUARANTINE_H
 
 #include "base/err.h"
-#include "frameworks/profile.h"
+#include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
 
 #include <stdbool.h>

@@ -1,9 +1,7 @@
 #include "reconcile.h"
 
 #include "base/text.h"
-#include "workspace/file_list.h"
-#include "workspace/log_files.h"
-#include "workspace/step.h"
+#include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>

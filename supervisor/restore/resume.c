@@ -5,12 +5,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/file_list.h"
+#include "workspace/workspace.h"
 #include "base/progress_bar.h"
 #include "quarantine.h"
 #include "reconcile.h"
-#include "workspace/log_files.h"
-#include "workspace/step.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "attempt_outcomes.h"
 #include "predecessor_wait.h"
-#include "frameworks/profile.h"
+#include "frameworks/frameworks.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
 

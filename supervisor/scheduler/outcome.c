@@ -1,6 +1,6 @@
 #include "outcome.h"
 
-#include "process/wait_status.h"
+#include "process/process.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -8,7 +8,7 @@
 #include "health_probe.h"
 #include "metrics_format.h"
 #include "metrics_address.h"
-#include "control/control_client.h"
+#include "control/control.h"
 
 #include <stdlib.h>
 #include <string.h>

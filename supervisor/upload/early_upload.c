@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/path_list.h"
+#include "workspace/workspace.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -5,11 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/file_list.h"
-#include "workspace/path_list.h"
+#include "workspace/workspace.h"
 #include "base/progress_bar.h"
-#include "workspace/log_files.h"
-#include "completion/tracker.h"
+#include "completion/completion.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

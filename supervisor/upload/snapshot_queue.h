@@ -8,7 +8,7 @@
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
-#include "frameworks/profile.h"
+#include "frameworks/frameworks.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
 

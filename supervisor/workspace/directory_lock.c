@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "process/process_tree.h"
+#include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,16 @@
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
+#include "checkpoint_number.h"
+#include "directory_check.h"
+#include "directory_lock.h"
+#include "file_list.h"
+#include "log_files.h"
+#include "network_fs.h"
+#include "path_list.h"
+#include "path_set.h"
+#include "python_module.h"
+#include "step.h"
 #include "base/cancel.h"
 #include "base/err.h"
 #include "completion_record.h"

@@ -1,4 +1,4 @@
-#include "transfer.h"
+#include "job_transfer.h"
 
 #include "base/text.h"
 

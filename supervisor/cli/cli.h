@@ -1,6 +1,6 @@
 /* The verbs of the command line: one cmd_<verb>.c each, one row in main.c. argv[0] is the verb; the result is the exit code. */
-#ifndef COMMANDS_H
-#define COMMANDS_H
+#ifndef CLI_H
+#define CLI_H
 
 int cmd_run(int argc, char **argv);
 int cmd_list(int argc, char **argv);
