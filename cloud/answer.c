@@ -1,7 +1,7 @@
 #include "answer.h"
 
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -93,7 +93,7 @@ int64_t answer_clock(const char *date, int64_t our_wall_ms)
 	int64_t theirs;
 
 	/* Date has whole seconds and is written before the answer travels. */
-	if (!date || !dates_parse(date, &theirs) ||
+	if (!date || !datetime_parse(date, &theirs) ||
 		(our_wall_ms - theirs > -2000 && our_wall_ms - theirs < 3000))
 		return our_wall_ms;
 	return theirs + 500;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <string.h>
 
@@ -118,14 +118,14 @@ static void add_event(struct aws_events *events, const struct answer *answer, js
 	auto_free char *reason = NULL, *near = NULL;
 	int64_t when, over, left = INT64_MAX;
 
-	if (dates_parse(json_text_or(event, "NotBefore", ""), &when)) {
+	if (datetime_parse(json_text_or(event, "NotBefore", ""), &when)) {
 		left = when - answer->arrived_wall_ms;
-		dates_iso(when, at, sizeof(at));
+		datetime_iso(when, at);
 	}
 	/* Often missing or empty. */
-	if (dates_parse(json_text_or(event, "NotAfter", ""), &over)) {
+	if (datetime_parse(json_text_or(event, "NotAfter", ""), &over)) {
 		text_set(until, sizeof(until), " to ");
-		text_set(until + 4, sizeof(until) - 4, dates_iso(over, end, sizeof(end)));
+		text_set(until + 4, sizeof(until) - 4, datetime_iso(over, end));
 	}
 	if (!id[0])
 		id = code;

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -138,10 +138,10 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a known action");
 		return;
 	}
-	if (dates_parse(json_text_or(object, "time", ""), &when)) {
+	if (datetime_parse(json_text_or(object, "time", ""), &when)) {
 		guessed = false;
 		left = when - answer->arrived_wall_ms;
-		dates_iso(when, at, sizeof(at));
+		datetime_iso(when, at);
 		if (left < -AWS_STALE_MS) {
 			verdict_set(
 				verdict, VERDICT_NEGATIVE, "an old notice for %s is left over", at);
@@ -180,10 +180,10 @@ void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict)
 	object = parse_object(answer, verdict);
 	if (!object)
 		return;
-	if (!dates_parse(json_text_or(object, "noticeTime", ""), &when)) {
+	if (!datetime_parse(json_text_or(object, "noticeTime", ""), &when)) {
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a noticeTime");
 		return;
 	}
 	verdict_notice(verdict, NOTICE_ADVICE, "aws", "rebalance", CLOCK_NEVER, answer->arrived_ms,
-		"rebalance recommended at %s", dates_iso(when, at, sizeof(at)));
+		"rebalance recommended at %s", datetime_iso(when, at));
 }

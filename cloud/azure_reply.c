@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -76,11 +76,11 @@ static void add_notice(struct azure_events *events, const struct answer *answer,
 	struct verdict verdict;
 	bool is_far;
 
-	if (dates_parse(json_text_or(event, "NotBefore", ""), &when)) {
+	if (datetime_parse(json_text_or(event, "NotBefore", ""), &when)) {
 		left = when - answer->arrived_wall_ms;
 		if (left < 0)
 			left = 0;
-		dates_iso(when, at, sizeof(at));
+		datetime_iso(when, at);
 	}
 	is_far = left > AZURE_FAR_MS;
 	verdict_notice(&verdict, is_far ? NOTICE_ADVICE : NOTICE_STOP, "azure", id,

@@ -1,7 +1,7 @@
 #include "end_reply.h"
 
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 /* As a duration it would be 31 years: it is a moment. */
 #define EPOCH_LEAST_SECONDS 1000000000u
@@ -23,7 +23,7 @@ bool end_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, bool *is
 		*wall_ms = now_wall_ms + span;
 		return true;
 	}
-	return dates_parse(text, wall_ms);
+	return datetime_parse(text, wall_ms);
 }
 
 int64_t end_notice_ms(int64_t left_ms, int64_t wanted_ms)

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <stdio.h>
 
@@ -37,7 +37,7 @@ static void tell(struct watcher *watcher, const struct end *end, int64_t left_ms
 	text_set(notice.source, sizeof(notice.source), end->source);
 	text_set(notice.identity, sizeof(notice.identity), "end");
 	snprintf(notice.reason, sizeof(notice.reason), "%s at %s", end->what,
-		dates_iso(end->wall_ms, at, sizeof(at)));
+		datetime_iso(end->wall_ms, at));
 	watcher_notice(watcher, &notice);
 }
 
@@ -51,7 +51,7 @@ static void follow(struct watcher *watcher, const struct end *end, int64_t notic
 		switch (end_decide(left_ms, notice_ms, &wait_ms)) {
 		case END_STALE:
 			snprintf(why, sizeof(why), "%s was over at %s already: say a later one",
-				end->what, dates_iso(end->wall_ms, at, sizeof(at)));
+				end->what, datetime_iso(end->wall_ms, at));
 			watcher_unavailable(watcher, why);
 			return;
 		case END_NEAR:

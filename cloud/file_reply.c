@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static bool is_time(const struct file_content *content, int64_t *when)
 	if (content->size >= sizeof(text))
 		return false;
 	set_reason(text, sizeof(text), content->text, content->size);
-	return dates_parse(text, when);
+	return datetime_parse(text, when);
 }
 
 static int64_t deadline_of(const struct file_content *content, json_t *object, bool *guessed)
@@ -49,7 +49,7 @@ static int64_t deadline_of(const struct file_content *content, json_t *object, b
 	*guessed = false;
 	if (!object && is_time(content, &when))
 		return when;
-	if (dates_parse(json_text_or(object, "deadline", ""), &when))
+	if (datetime_parse(json_text_or(object, "deadline", ""), &when))
 		return when;
 	if (json_is_number(seconds) && json_number_value(seconds) >= 0 &&
 		json_number_value(seconds) < 1e9)

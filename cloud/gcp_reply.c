@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -115,9 +115,9 @@ static const char *window_time(
 		text = json_text_or(object, snake, NULL);
 	if (!text && other)
 		text = json_text_or(object, other, NULL);
-	if (!text || !dates_parse(text, &when))
+	if (!text || !datetime_parse(text, &when))
 		return NULL;
-	return dates_iso(when, buffer, 32);
+	return datetime_iso(when, buffer);
 }
 
 static void take_upcoming(const struct answer *answer, json_t *object, struct verdict *verdict)

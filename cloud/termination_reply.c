@@ -1,7 +1,7 @@
 #include "termination_reply.h"
 
 #include "base/text.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -48,14 +48,14 @@ void termination_reply(
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
-	if (!isdigit((unsigned char)text[0]) || !dates_parse(text, &when)) {
+	if (!isdigit((unsigned char)text[0]) || !datetime_parse(text, &when)) {
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a time");
 		return;
 	}
 	if (!has_zone(text))
 		when -= form->zone_ms;
 	left = when - answer->arrived_wall_ms;
-	dates_iso(when, at, sizeof(at));
+	datetime_iso(when, at);
 	if (left < -TERMINATION_STALE_MS) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "an old notice for %s is left over", at);
 		return;

@@ -28,6 +28,7 @@ manpage      | install     | 1
 build-gcc    | install     | 10
 e2e          | build-gcc   | 25
 writers      | build-gcc   | 15
+linkage      | build-gcc   | 1
 shim         | build-gcc   | 1
 unit         | build-gcc   | 5
 build-asan   | install     | 10
@@ -110,6 +111,7 @@ lane_valgrind() {
 lane_shim() { tests/check_shim.sh build; }
 lane_layering() { tests/check_layering.sh; }
 lane_layering-self() { tests/check_layering.sh --self-test; }
+lane_linkage() { tests/check_layering.sh --link build; }
 
 lane_shellcheck() {
 	have shellcheck

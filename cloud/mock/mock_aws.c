@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <string.h>
 
@@ -99,12 +99,12 @@ static bool answer_notice(const struct mock *mock, const char *key, struct httpd
 
 	if (advice->is_on && strcmp(key, "meta-data/events/recommendations/rebalance") == 0) {
 		mock_reply(reply, 200, TEXT, "{\"noticeTime\":\"%s\"}",
-			dates_iso(advice->at_wall_ms, at, sizeof(at)));
+			datetime_iso(advice->at_wall_ms, at));
 		return true;
 	}
 	if (!stop->is_on)
 		return false;
-	dates_iso(stop->at_wall_ms + mock->notice_ms, at, sizeof(at));
+	datetime_iso(stop->at_wall_ms + mock->notice_ms, at);
 	if (strcmp(key, "meta-data/spot/instance-action") == 0)
 		mock_reply(reply, 200, TEXT, "{\"action\": \"%s\", \"time\": \"%s\"}", mock->action,
 			at);

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void add_event(const struct mock *mock, json_t *events, const struct mock
 		return;
 	event_id(mock, fired, kind, id);
 	if (!fired->is_started)
-		dates_rfc1123(fired->at_wall_ms + notice, at, sizeof(at));
+		datetime_rfc1123(fired->at_wall_ms + notice, at);
 	json_array_append_new(
 		events, json_pack("{s:s, s:s, s:s, s:s, s:[s], s:s, s:s, s:s, s:i}", "EventId", id,
 				"EventStatus", fired->is_started ? "Started" : "Scheduled",

@@ -2,7 +2,7 @@
 #include "mock_state.h"
 
 #include "base/clock.h"
-#include "dates.h"
+#include "base/datetime.h"
 
 #include <string.h>
 #include <time.h>
@@ -49,7 +49,7 @@ void mock_alibaba_answer(
 		mock_reply(reply, 403, TEXT, "%s", "");
 		return;
 	}
-	dates_iso(mock->locked.stop.at_wall_ms + mock->notice_ms, at, sizeof(at));
+	datetime_iso(mock->locked.stop.at_wall_ms + mock->notice_ms, at);
 	answer_key(mock, request->path, "/latest/meta-data/instance/spot/termination-time", at,
 		"i-bp67acfmxazb4ph0mock", reply);
 }

@@ -34,7 +34,7 @@ static int fill(const char *access, const char *secret, const char *token, const
 		return err_set(err, ERR_FAILED, "the answer holds no credentials");
 	if (token && token[0] && !is_plain(token))
 		return err_set(err, ERR_FAILED, "the answer holds a session token that is none");
-	if (expiration && expiration[0] && !timestamp_parse_iso(expiration, &expires_ms))
+	if (expiration && expiration[0] && !datetime_parse(expiration, &expires_ms))
 		return err_set(err, ERR_FAILED, "the answer holds an expiration that is no time");
 	*credentials = (struct aws_credentials){
 		.access_key = text_copy(access),

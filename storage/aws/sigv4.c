@@ -192,10 +192,10 @@ void sigv4_sign(const struct sigv4_request *request, const struct sigv4_identity
 	auto_(bytes_release) struct bytes names = {0};
 	auto_free char *day = NULL, *scope = NULL;
 	uint8_t key[DIGEST_SIZE], signature[DIGEST_SIZE];
-	char stamp[TIMESTAMP_SIZE];
+	char stamp[DATETIME_SIZE];
 
 	*result = (struct sigv4_signed){0};
-	text_set(result->date, sizeof(result->date), timestamp_compact(now_ms, stamp));
+	text_set(result->date, sizeof(result->date), datetime_compact(now_ms, stamp));
 	day = text_copy_n(result->date, strlen("20150830"));
 	scope = text_format("%s/%s/%s/aws4_request", day, identity->region, identity->service);
 

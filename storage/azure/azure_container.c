@@ -81,7 +81,7 @@ static int prepare(void *arg, const struct remote_try *attempt, struct remote_re
 	struct cancel *cancel, struct err *err)
 {
 	struct trying *trying = arg;
-	char date[TIMESTAMP_SIZE], date_header[TIMESTAMP_SIZE + 16];
+	char date[DATETIME_SIZE], date_header[DATETIME_SIZE + 16];
 	const char *headers[HEADERS_MOST] = {date_header, "x-ms-version: " API_VERSION};
 	size_t count = 2;
 
@@ -89,7 +89,7 @@ static int prepare(void *arg, const struct remote_try *attempt, struct remote_re
 		return -1;
 	trying->sent_ms = attempt->now_ms;
 	snprintf(date_header, sizeof(date_header), "x-ms-date: %s",
-		timestamp_http(attempt->now_ms, date));
+		datetime_rfc1123(attempt->now_ms, date));
 	for (size_t i = 0; trying->call->headers[i]; i++)
 		headers[count++] = trying->call->headers[i];
 	for (size_t i = 0; headers[i]; i++)
@@ -125,7 +125,7 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 	/* The header is there also where the body is not. */
 	if (http_header(response, "x-ms-error-code"))
 		text_set(error.code, sizeof(error.code), http_header(response, "x-ms-error-code"));
-	if (date && timestamp_parse_http(date, &server_ms))
+	if (date && datetime_parse(date, &server_ms))
 		reply.skew_ms = server_ms - trying->sent_ms;
 	verdict = blob_reply_judge(&reply, err);
 	trying->refused = verdict == REMOTE_REFRESH;

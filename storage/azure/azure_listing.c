@@ -83,7 +83,7 @@ static void take_element(void *arg, const char *path, const char *text)
 	else if (strcmp(path, "/Blobs/Blob/Properties/Content-Length") == 0)
 		replace(&page->size, text);
 	else if (strcmp(path, "/Blobs/Blob/Properties/Last-Modified") == 0)
-		page->modified_ms = timestamp_parse_http(text, &modified_ms) ? modified_ms : 0;
+		page->modified_ms = datetime_parse(text, &modified_ms) ? modified_ms : 0;
 	else if (strcmp(path, "/Blobs/Blob/Properties/ResourceType") == 0)
 		page->is_directory = strcmp(text, "directory") == 0;
 	else if (strcmp(path, "/Blobs/Blob") == 0)

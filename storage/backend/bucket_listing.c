@@ -63,7 +63,7 @@ static void take_element(void *arg, const char *path, const char *text)
 	else if (strcmp(path, "/Contents/Size") == 0)
 		replace(&page->size, text);
 	else if (strcmp(path, "/Contents/LastModified") == 0)
-		page->modified_ms = timestamp_parse_iso(text, &modified_ms) ? modified_ms : 0;
+		page->modified_ms = datetime_parse(text, &modified_ms) ? modified_ms : 0;
 	else if (strcmp(path, "/Contents") == 0)
 		end_object(page);
 	else if (strcmp(path, "/CommonPrefixes/Prefix") == 0)

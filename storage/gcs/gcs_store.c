@@ -142,7 +142,7 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 	if (response->status == 416 && call->past_end_is_empty)
 		return REMOTE_DONE;
 	error_body_read(response->body.data, response->body.size, &error);
-	if (date && timestamp_parse_http(date, &server_ms))
+	if (date && datetime_parse(date, &server_ms))
 		reply.skew_ms = server_ms - call->sent_ms;
 	verdict = gcs_reply_judge(&reply, err);
 	call->refused = verdict == REMOTE_REFRESH || verdict == REMOTE_SKEWED;

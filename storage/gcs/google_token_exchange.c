@@ -113,7 +113,7 @@ static int read_impersonated(
 	int64_t expires_ms;
 
 	if (!bearer_is_token(text) ||
-		!timestamp_parse_iso(json_text_or(object, "expireTime", ""), &expires_ms))
+		!datetime_parse(json_text_or(object, "expireTime", ""), &expires_ms))
 		return err_set(err, ERR_FAILED, "impersonation: no token in the answer");
 	token->text = text_copy(text);
 	token->expires_ms = clock_from_wall_ms(expires_ms);

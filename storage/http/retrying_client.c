@@ -174,7 +174,7 @@ static void note_clock(struct remote *remote, const struct http_response *answer
 	const char *date = http_header(answer, "date");
 	int64_t server_ms;
 
-	if (!date || !timestamp_parse_http(date, &server_ms))
+	if (!date || !datetime_parse(date, &server_ms))
 		return;
 	remote->statistics.clock_seen = true;
 	remote->statistics.clock_ms = server_ms - clock_wall_ms();
@@ -245,7 +245,7 @@ static int64_t asked_pause_ms(const struct http_response *response, int64_t now_
 		return (int64_t)value;
 	if (after && text_to_u64(after, 3600, &value))
 		return (int64_t)value * 1000;
-	if (after && timestamp_parse_http(after, &date_ms))
+	if (after && datetime_parse(after, &date_ms))
 		return date_ms > now_ms ? date_ms - now_ms : 0;
 	return -1;
 }

@@ -74,12 +74,12 @@ static void keep_within(int64_t within_ms, int64_t now_ms, const struct snapshot
 	int64_t newest_ms = 0, created_ms;
 
 	for (size_t i = 0; i < count; i++)
-		if (timestamp_parse_iso(items[i].created, &created_ms) && created_ms > newest_ms)
+		if (datetime_parse(items[i].created, &created_ms) && created_ms > newest_ms)
 			newest_ms = created_ms;
 	if (newest_ms == 0 || newest_ms > now_ms)
 		newest_ms = now_ms;
 	for (size_t i = 0; i < count; i++)
-		if (!timestamp_parse_iso(items[i].created, &created_ms) ||
+		if (!datetime_parse(items[i].created, &created_ms) ||
 			created_ms >= newest_ms - within_ms)
 			add(&reasons[i], KEEP_WITHIN);
 }

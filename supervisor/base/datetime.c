@@ -1,80 +1,103 @@
 #include "datetime.h"
 
+#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* strptime() would read names of days in the user's language. */
-static const char *const months[] = {
-	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+/* Not strptime(%b) nor strftime(%a): those follow the locale. */
+static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+static const char days[] = "SunMonTueWedThuFriSat";
 
-static bool in_range(const struct tm *parts)
+static bool to_ms(const struct tm *parts, int64_t *wall_ms)
 {
-	return parts->tm_mon >= 0 && parts->tm_mon < 12 && parts->tm_mday >= 1 &&
-	       parts->tm_mday <= 31 && parts->tm_hour >= 0 && parts->tm_hour < 24 &&
-	       parts->tm_min >= 0 && parts->tm_min < 60 && parts->tm_sec >= 0 &&
-	       parts->tm_sec <= 60;
-}
+	static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	struct tm copy = *parts;
 
-static bool to_ms(struct tm *parts, int64_t offset_s, int64_t *wall_ms)
-{
-	if (!in_range(parts))
+	if (parts->tm_year < 70 || parts->tm_year > 8099 || parts->tm_mon < 0 ||
+		parts->tm_mon > 11 || parts->tm_mday < 1 ||
+		parts->tm_mday > lengths[parts->tm_mon] || parts->tm_hour < 0 ||
+		parts->tm_hour > 23 || parts->tm_min < 0 || parts->tm_min > 59 ||
+		parts->tm_sec < 0 || parts->tm_sec > 60)
 		return false;
-	parts->tm_year -= 1900;
-	*wall_ms = ((int64_t)timegm(parts) - offset_s) * 1000;
+	*wall_ms = (int64_t)timegm(&copy) * 1000;
 	return true;
 }
 
-/* "", "Z", "+05:30"; a fraction before it is dropped. */
-static bool parse_zone(const char *text, int64_t *offset_s)
+/* "", "Z", "+02:00", "-0530" */
+static bool parse_zone(const char *text, int64_t *offset_ms)
 {
-	int hours, minutes, used = 0;
+	unsigned hours, minutes;
+	int used = 0;
+	bool east = text[0] == '+';
 
-	*offset_s = 0;
-	if (text[0] == '.')
-		text += 1 + strspn(text + 1, "0123456789");
-	if (text[0] == '\0' || strcmp(text, "Z") == 0)
+	*offset_ms = 0;
+	if (text[0] == '\0' || strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
 		return true;
-	if ((text[0] != '+' && text[0] != '-') ||
-		sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || text[1 + used])
+	if (!east && text[0] != '-')
 		return false;
-	*offset_s = (text[0] == '-' ? -1 : 1) * (hours * 3600LL + minutes * 60LL);
+	if ((sscanf(text + 1, "%2u:%2u%n", &hours, &minutes, &used) != 2 &&
+		    sscanf(text + 1, "%2u%2u%n", &hours, &minutes, &used) != 2) ||
+		text[1 + used] != '\0' || hours > 23 || minutes > 59)
+		return false;
+	*offset_ms = (int64_t)(hours * 60 + minutes) * 60000 * (east ? 1 : -1);
 	return true;
 }
 
-bool timestamp_parse_iso(const char *text, int64_t *wall_ms)
+static bool parse_iso(const char *text, int64_t *wall_ms)
 {
 	struct tm parts = {0};
-	int64_t offset_s;
 	int used = 0;
+	int64_t offset, fraction = 0;
 
-	if (sscanf(text, "%4d-%2d-%2d%*1[T ]%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
-		    &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6 ||
-		!parse_zone(text + used, &offset_s))
+	if (!isdigit((unsigned char)text[0]) ||
+		sscanf(text, "%4d-%2d-%2d%*[Tt ]%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
+			&parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
 		return false;
-	parts.tm_mon--;
-	return to_ms(&parts, offset_s, wall_ms);
+	text += used;
+	if (text[0] == '.') {
+		int64_t scale = 100;
+
+		for (text++; isdigit((unsigned char)text[0]); text++, scale /= 10)
+			fraction += (text[0] - '0') * scale;
+	}
+	parts.tm_year -= 1900;
+	parts.tm_mon -= 1;
+	if (!parse_zone(text, &offset) || !to_ms(&parts, wall_ms))
+		return false;
+	*wall_ms += fraction - offset;
+	return true;
 }
 
-bool timestamp_parse_http(const char *text, int64_t *wall_ms)
+static bool parse_rfc1123(const char *text, int64_t *wall_ms)
 {
 	struct tm parts = {0};
+	const char *comma = strchr(text, ',');
 	char month[4] = "";
+	const char *found;
 	int used = 0;
 
-	if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &parts.tm_mday, month,
-		    &parts.tm_year, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6 ||
-		used == 0)
+	if (comma)
+		text = comma + 1;
+	if (sscanf(text, " %2d %3s %4d %2d:%2d:%2d%n", &parts.tm_mday, month, &parts.tm_year,
+		    &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
 		return false;
-	for (parts.tm_mon = 11; parts.tm_mon >= 0; parts.tm_mon--)
-		if (strcmp(months[parts.tm_mon], month) == 0)
-			break;
-	return to_ms(&parts, 0, wall_ms);
+	if (strcmp(text + used, " GMT") != 0 && strcmp(text + used, " UTC") != 0)
+		return false;
+	found = strlen(month) == 3 ? strstr(months, month) : NULL;
+	if (!found || (found - months) % 3 != 0)
+		return false;
+	parts.tm_mon = (int)(found - months) / 3;
+	parts.tm_year -= 1900;
+	return to_ms(&parts, wall_ms);
 }
 
-static struct tm split(int64_t wall_ms)
+bool datetime_parse(const char *text, int64_t *wall_ms)
+{
+	return parse_iso(text, wall_ms) || parse_rfc1123(text, wall_ms);
+}
+
+static struct tm split_utc(int64_t wall_ms)
 {
 	time_t seconds = (time_t)(wall_ms / 1000);
 	struct tm parts;
@@ -83,20 +106,28 @@ static struct tm split(int64_t wall_ms)
 	return parts;
 }
 
-const char *timestamp_compact(int64_t wall_ms, char buffer[TIMESTAMP_SIZE])
+const char *datetime_iso(int64_t wall_ms, char buffer[DATETIME_SIZE])
 {
-	struct tm parts = split(wall_ms);
+	struct tm parts = split_utc(wall_ms);
 
-	strftime(buffer, TIMESTAMP_SIZE, "%Y%m%dT%H%M%SZ", &parts);
+	strftime(buffer, DATETIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts);
 	return buffer;
 }
 
-const char *timestamp_http(int64_t wall_ms, char buffer[TIMESTAMP_SIZE])
+const char *datetime_compact(int64_t wall_ms, char buffer[DATETIME_SIZE])
 {
-	struct tm parts = split(wall_ms);
+	struct tm parts = split_utc(wall_ms);
 
-	snprintf(buffer, TIMESTAMP_SIZE, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[parts.tm_wday],
-		parts.tm_mday, months[parts.tm_mon], (parts.tm_year + 1900) % 10000, parts.tm_hour,
-		parts.tm_min, parts.tm_sec);
+	strftime(buffer, DATETIME_SIZE, "%Y%m%dT%H%M%SZ", &parts);
+	return buffer;
+}
+
+const char *datetime_rfc1123(int64_t wall_ms, char buffer[DATETIME_SIZE])
+{
+	struct tm parts = split_utc(wall_ms);
+
+	snprintf(buffer, DATETIME_SIZE, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
+		days + 3 * parts.tm_wday, parts.tm_mday, months + 3 * parts.tm_mon,
+		(parts.tm_year + 1900) % 10000, parts.tm_hour, parts.tm_min, parts.tm_sec);
 	return buffer;
 }

@@ -154,7 +154,7 @@ static void check_signed(const char *folder, struct vector *vector, json_t *cont
 		add_header(vector, "X-Amz-Security-Token", token);
 	if (json_true_or(context, "sign_body", false))
 		add_header(vector, "x-amz-content-sha256", hash);
-	assert_true(timestamp_parse_iso(json_text_or(context, "timestamp", ""), &now_ms));
+	assert_true(datetime_parse(json_text_or(context, "timestamp", ""), &now_ms));
 	sigv4_sign(
 		&(struct sigv4_request){
 			.method = vector->method,
