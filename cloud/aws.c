@@ -3,7 +3,7 @@
  * answer there delays nothing: the rebalance recommendation, the Auto Scaling group's target state and scheduled maintenance.
  */
 #include "aws_session.h"
-#include "fetch.h"
+#include "metadata_request.h"
 #include "provider.h"
 
 #include "base/cleanup.h"

@@ -2,7 +2,7 @@
 #ifndef CLOUD_AWS_REPLY_H
 #define CLOUD_AWS_REPLY_H
 
-#include "answer.h"
+#include "reply.h"
 
 enum {
 	AWS_TOKEN_MOST = 1024,

@@ -1,6 +1,6 @@
 #include "aws_session.h"
 
-#include "fetch.h"
+#include "metadata_request.h"
 #include "provider.h"
 
 #include "base/cleanup.h"

@@ -1,7 +1,7 @@
 /* Azure: the VM's own name, then the scheduled events each second. The first call switches them on, which may take two minutes. */
 #include "azure_reply.h"
 #include "azure_share.h"
-#include "fetch.h"
+#include "metadata_request.h"
 #include "provider.h"
 
 #include "base/cleanup.h"

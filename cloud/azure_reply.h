@@ -2,7 +2,7 @@
 #ifndef CLOUD_AZURE_REPLY_H
 #define CLOUD_AZURE_REPLY_H
 
-#include "answer.h"
+#include "reply.h"
 
 enum {
 	AZURE_NAME_MOST = 128,

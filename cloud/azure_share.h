@@ -6,7 +6,7 @@
 #ifndef CLOUD_AZURE_SHARE_H
 #define CLOUD_AZURE_SHARE_H
 
-#include "answer.h"
+#include "reply.h"
 #include "azure_reply.h"
 
 #include "base/text.h"

@@ -3,20 +3,20 @@
  *
  * Map of this folder:
  *
- *	watch.c        starts one thread per source, so that a source that hangs delays no other; posts notices and health
+ *	cloud_watch.c        starts one thread per source, so that a source that hangs delays no other; posts notices and health
  *	notice.c       PURE: merging by identity, earliest deadline, cancellation
  *	health.c       PURE: when does a source without usable answers become news?
  *	provider.h     PRIVATE: what a source is: name, probe, run. One file and one row each
  *	detect.c       which cloud is this? environment, DMI, then a probe
  *	source_list.c  PURE: "aws,file:/run/x" -> names and arguments
- *	chosen_sources.c  the table of all sources, and what a list and the surroundings choose from it
- *	aws.c gcp.c azure.c termination.c (Alibaba, Tencent) file_source.c command_source.c end_source.c (a known end, Slurm's)
+ *	source_table.c  the table of all sources, and what a list and the surroundings choose from it
+ *	aws.c gcp.c azure.c termination.c (Alibaba, Tencent) file_source.c command_source.c deadline_source.c (a known end, Slurm's)
  *	               I/O of each source
  *	aws_session.c  the token, and a GET with it          azure_share.c  one answer for all supervisors of a user on a machine
- *	aws_reply.c aws_events.c gcp_reply.c azure_reply.c termination_reply.c file_reply.c command_reply.c end_reply.c
+ *	aws_reply.c aws_events.c gcp_reply.c azure_reply.c termination_reply.c file_reply.c command_result.c deadline_time.c
  *	               PURE: (status, headers, body) -> positive, negative or unknown
- *	answer.c dates.c   PURE: what these share
- *	fetch.c        one request to a metadata service
+ *	reply.c dates.c   PURE: what these share
+ *	metadata_request.c        one request to a metadata service
  *	mock/          pretends to be them, for drills and tests (mock.h is PUBLIC too)
  *
  * The rule for every source: only a well-formed positive is a notice; only a well-formed negative is none; everything else (time-out,

@@ -1,5 +1,5 @@
 /* A notice is a command that says so: for clouds and schedulers that nobody here knows. It is run every few seconds. */
-#include "command_reply.h"
+#include "command_result.h"
 #include "provider.h"
 
 #include "base/cleanup.h"

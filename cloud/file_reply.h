@@ -2,7 +2,7 @@
 #ifndef CLOUD_FILE_REPLY_H
 #define CLOUD_FILE_REPLY_H
 
-#include "answer.h"
+#include "reply.h"
 
 enum {
 	FILE_NOTICE_MS = 30 * 1000, /* where the file says no time */

@@ -2,7 +2,7 @@
  * Compute Engine: a plain GET (its ETag, and what is TRUE already), then GETs that hang until the value changes. Each key has a thread of
  * its own, because a hanging GET holds one.
  */
-#include "fetch.h"
+#include "metadata_request.h"
 #include "gcp_reply.h"
 #include "provider.h"
 

@@ -2,7 +2,7 @@
 #ifndef CLOUD_GCP_REPLY_H
 #define CLOUD_GCP_REPLY_H
 
-#include "answer.h"
+#include "reply.h"
 
 /* TRUE and the ACPI soft-off come together by default, and the hard one 30 s later. */
 enum {

@@ -1,4 +1,4 @@
-/* PRIVATE. What a source is, and what its thread may tell. One file and one row in chosen_sources.c each. */
+/* PRIVATE. What a source is, and what its thread may tell. One file and one row in source_table.c each. */
 #ifndef CLOUD_PROVIDER_H
 #define CLOUD_PROVIDER_H
 

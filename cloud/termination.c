@@ -2,7 +2,7 @@
 #include "termination_reply.h"
 
 #include "aws_reply.h"
-#include "fetch.h"
+#include "metadata_request.h"
 #include "provider.h"
 
 #include "base/cleanup.h"

@@ -2,7 +2,7 @@
 #ifndef CLOUD_TERMINATION_REPLY_H
 #define CLOUD_TERMINATION_REPLY_H
 
-#include "answer.h"
+#include "reply.h"
 
 enum {
 	/* Alibaba announces 5 minutes ahead, Tencent 2. */

@@ -1,9 +1,9 @@
 /* Descriptors: open, duplicate, close. */
 #include "hooks.h"
 
-#include "real.h"
-#include "report.h"
-#include "tracked.h"
+#include "libc_symbols.h"
+#include "channel_writer.h"
+#include "fd_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

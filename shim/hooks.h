@@ -10,7 +10,7 @@
 #undef _FILE_OFFSET_BITS
 #undef _FORTIFY_SOURCE
 
-#include "place.h"
+#include "path_resolve.h"
 
 #include <stdbool.h>
 

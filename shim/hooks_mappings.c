@@ -1,10 +1,10 @@
 /* Files that are written through memory (numpy.memmap, LMDB, Arrow): a mapping counts as one more descriptor of its file. */
 #include "hooks.h"
 
-#include "mapped.h"
-#include "real.h"
-#include "report.h"
-#include "tracked.h"
+#include "mapping_table.h"
+#include "libc_symbols.h"
+#include "channel_writer.h"
+#include "fd_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

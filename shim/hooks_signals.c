@@ -1,8 +1,8 @@
 /* Handlers for SIGTERM, which the shield keeps before them. All other signals go through. */
 #include "hooks.h"
 
-#include "real.h"
-#include "shield.h"
+#include "libc_symbols.h"
+#include "sigterm_handler.h"
 #include "shim.h"
 
 #include <errno.h>

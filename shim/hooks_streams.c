@@ -1,9 +1,9 @@
 /* Streams and temporary files. fdopen needs no hook: the descriptor is tracked already, and fclose reports it. */
 #include "hooks.h"
 
-#include "real.h"
-#include "report.h"
-#include "tracked.h"
+#include "libc_symbols.h"
+#include "channel_writer.h"
+#include "fd_table.h"
 
 #include <errno.h>
 #include <fcntl.h>

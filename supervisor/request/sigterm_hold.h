@@ -1,5 +1,5 @@
 /*
- * The shield's other end (shim/shield.c): processes of the job keep a SIGTERM that came from outside and say so; here it is decided
+ * The shield's other end (shim/sigterm_handler.c): processes of the job keep a SIGTERM that came from outside and say so; here it is decided
  * when each gets it. Slurm, systemd and `docker stop` signal every process at once, the supervisor too: then they keep it until the
  * checkpoint is taken. One that somebody meant for that process alone is handed on.
  */

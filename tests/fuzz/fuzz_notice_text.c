@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cloud/command_reply.h"
+#include "cloud/command_result.h"
 #include "cloud/file_reply.h"
 #include "cloud/source_list.h"
 

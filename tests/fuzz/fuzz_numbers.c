@@ -3,9 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/datetime.h"
-#include "cloud/end_reply.h"
+#include "cloud/deadline_time.h"
 #include "cloud/gcp_reply.h"
-#include "base/datetime.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
-#include "shield.h"
+#include "sigterm_handler.h"
 
-#include "real.h"
-#include "report.h"
-#include "supervisor.h"
+#include "libc_symbols.h"
+#include "channel_writer.h"
+#include "peer.h"
 
 #include <errno.h>
 #include <stdint.h>

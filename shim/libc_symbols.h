@@ -3,8 +3,8 @@
  * up its own. Where the lookup itself led to the call (dlsym may allocate, and an allocator may open files), or libc has no such
  * function, the answer is NULL and the hook makes the system call itself.
  */
-#ifndef REAL_H
-#define REAL_H
+#ifndef LIBC_SYMBOLS_H
+#define LIBC_SYMBOLS_H
 
 #include <stdatomic.h>
 #include <stddef.h>

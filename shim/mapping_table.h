@@ -2,8 +2,8 @@
  * Writable shared mappings of tracked files: stores go on after the descriptor is closed, until the last part of a mapping is taken
  * away. At most MAPPED_MOST parts; what does not fit is not tracked. Does not allocate.
  */
-#ifndef MAPPED_H
-#define MAPPED_H
+#ifndef MAPPING_TABLE_H
+#define MAPPING_TABLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

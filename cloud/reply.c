@@ -1,4 +1,4 @@
-#include "answer.h"
+#include "reply.h"
 
 #include "base/text.h"
 #include "base/datetime.h"

@@ -2,8 +2,8 @@
  * Keeps a SIGTERM that came from outside of the job until the supervisor lets go of it, whether the application has a handler or would
  * die. The kernel's handler is ours; the application sees its own, because hooks_signals.c asks here. PROTOCOL.md has the rules.
  */
-#ifndef SHIELD_H
-#define SHIELD_H
+#ifndef SIGTERM_HANDLER_H
+#define SIGTERM_HANDLER_H
 
 #include <signal.h>
 #include <stdatomic.h>

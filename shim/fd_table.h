@@ -5,8 +5,8 @@
  * Bits may be stale: a descriptor closed by a raw system call keeps its bit. Records carry the descriptor's number, so that
  * the next OPENED or CLOSED of that number puts it right.
  */
-#ifndef TRACKED_H
-#define TRACKED_H
+#ifndef FD_TABLE_H
+#define FD_TABLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

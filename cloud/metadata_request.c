@@ -1,4 +1,4 @@
-#include "fetch.h"
+#include "metadata_request.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

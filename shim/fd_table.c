@@ -1,4 +1,4 @@
-#include "tracked.h"
+#include "fd_table.h"
 
 _Atomic unsigned tracked_words[TRACKED_MOST / TRACKED_BITS];
 

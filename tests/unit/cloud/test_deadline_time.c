@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/end_reply.h"
+#include "cloud/deadline_time.h"
 
 #define NOW 1775944800000
 

@@ -1,4 +1,4 @@
-#include "shim/mapped.h"
+#include "shim/mapping_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
  * The channel to the supervisor. Sending never blocks, never allocates, keeps errno, and does nothing at all where there is no
  * supervisor, its version is another, or this is a vfork() child that borrows its parent's memory.
  */
-#ifndef REPORT_H
-#define REPORT_H
+#ifndef CHANNEL_WRITER_H
+#define CHANNEL_WRITER_H
 
-#include "place.h"
+#include "path_resolve.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

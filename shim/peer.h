@@ -1,6 +1,6 @@
 /* Who keeps a SIGTERM for whom: the supervisor as a process, seen from a signal handler. System calls only; errno may change. */
-#ifndef SUPERVISOR_H
-#define SUPERVISOR_H
+#ifndef PEER_H
+#define PEER_H
 
 #include "shim.h"
 

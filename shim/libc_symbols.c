@@ -1,4 +1,4 @@
-#include "real.h"
+#include "libc_symbols.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "shim/tracked.h"
+#include "shim/fd_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

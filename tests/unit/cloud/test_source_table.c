@@ -1,5 +1,5 @@
 /* Which sources are watched, by tables. Nobody is asked. */
-#include "cloud/chosen_sources.h"
+#include "cloud/source_table.h"
 
 #include "base/text.h"
 

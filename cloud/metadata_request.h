@@ -2,7 +2,7 @@
 #ifndef CLOUD_FETCH_H
 #define CLOUD_FETCH_H
 
-#include "answer.h"
+#include "reply.h"
 
 #include "base/cancel.h"
 #include "base/http.h"

@@ -1,4 +1,4 @@
-#include "chosen_sources.h"
+#include "source_table.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -2,7 +2,7 @@
 #undef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 
-#include "supervisor.h"
+#include "peer.h"
 
 #include <errno.h>
 #include <fcntl.h>

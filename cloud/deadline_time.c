@@ -1,4 +1,4 @@
-#include "end_reply.h"
+#include "deadline_time.h"
 
 #include "base/text.h"
 #include "base/datetime.h"

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "chosen_sources.h"
+#include "source_table.h"
 #include "detect.h"
 #include "health.h"
 #include "provider.h"

@@ -2,8 +2,8 @@
  * Where a file lies in relation to the checkpoint directory. No allocation, no libc call that may be interposed, errno is
  * not kept: callers do that.
  */
-#ifndef PLACE_H
-#define PLACE_H
+#ifndef PATH_RESOLVE_H
+#define PATH_RESOLVE_H
 
 #include "shim.h"
 

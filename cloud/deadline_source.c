@@ -1,5 +1,5 @@
 /* Ends that nobody announces because they are known: --deadline (capacity blocks, maximum run times), and a Slurm job's time limit. */
-#include "end_reply.h"
+#include "deadline_time.h"
 #include "provider.h"
 
 #include "base/clock.h"

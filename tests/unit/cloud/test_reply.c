@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/answer.h"
+#include "cloud/reply.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/command_reply.h"
+#include "cloud/command_result.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "mapped.h"
+#include "mapping_table.h"
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "command_reply.h"
+#include "command_result.h"
 
 #include "base/json.h"
 #include "base/text.h"
