@@ -21,7 +21,7 @@ enum {
 	RETRY_MS = 1000,
 	UNAVAILABLE_RETRY_MS = 10000,
 	/* So many unusable answers in a row about what is not urgent are said. */
-	REMARK_AFTER = 6,
+	NOTE_AFTER = 6,
 	/* After so many unusable answers in a row the way in is found anew: the VM may have been restored elsewhere. */
 	UNKNOWN_MOST = 30,
 	PROBE_TIMEOUT_MS = 300,
@@ -33,14 +33,14 @@ enum {
 #define MAINTENANCE_PATH "/latest/meta-data/events/maintenance/scheduled"
 
 /* What was told of one resource, to take it back when it is gone. */
-struct told {
+struct announced {
 	struct notice items[AWS_EVENTS_MOST];
 	size_t count;
 	unsigned absent;   /* so many well-formed answers in a row were without it */
 	unsigned unknowns; /* so many unusable ones in a row */
 };
 
-static bool contains(const struct notice *notices, size_t count, const char *identity)
+static bool has_identity(const struct notice *notices, size_t count, const char *identity)
 {
 	for (size_t i = 0; i < count; i++)
 		if (text_equal(notices[i].identity, identity))
@@ -48,7 +48,7 @@ static bool contains(const struct notice *notices, size_t count, const char *ide
 	return false;
 }
 
-static void withdraw(struct watcher *watcher, const struct notice *notice)
+static void withdraw_notice(struct watcher *watcher, const struct notice *notice)
 {
 	struct notice gone = *notice;
 
@@ -61,31 +61,31 @@ static void withdraw(struct watcher *watcher, const struct notice *notice)
 
 /* Tells what is there, and withdraws what has gone: a machine that was hibernated and resumed, a maintenance that was cancelled. Twice
  * absent, because one answer may come from a server that has not heard of it yet. */
-static void take_list(struct watcher *watcher, struct told *told, const struct aws_events *events)
+static void announce_events(struct watcher *watcher, struct announced *announced, const struct aws_events *events)
 {
 	size_t kept = 0;
 	bool missing = false;
 
-	for (size_t i = 0; i < told->count; i++)
-		missing |= !contains(events->notices, events->count, told->items[i].identity);
-	told->absent = missing ? told->absent + 1 : 0;
-	for (size_t i = 0; i < told->count; i++) {
-		if (told->absent < 2 ||
-			contains(events->notices, events->count, told->items[i].identity))
-			told->items[kept++] = told->items[i];
+	for (size_t i = 0; i < announced->count; i++)
+		missing |= !has_identity(events->notices, events->count, announced->items[i].identity);
+	announced->absent = missing ? announced->absent + 1 : 0;
+	for (size_t i = 0; i < announced->count; i++) {
+		if (announced->absent < 2 ||
+			has_identity(events->notices, events->count, announced->items[i].identity))
+			announced->items[kept++] = announced->items[i];
 		else
-			withdraw(watcher, &told->items[i]);
+			withdraw_notice(watcher, &announced->items[i]);
 	}
-	told->count = kept;
+	announced->count = kept;
 	for (size_t i = 0; i < events->count; i++) {
 		watcher_notice(watcher, &events->notices[i]);
-		if (told->count < AWS_EVENTS_MOST &&
-			!contains(told->items, told->count, events->notices[i].identity))
-			told->items[told->count++] = events->notices[i];
+		if (announced->count < AWS_EVENTS_MOST &&
+			!has_identity(announced->items, announced->count, events->notices[i].identity))
+			announced->items[announced->count++] = events->notices[i];
 	}
 }
 
-static void take_one(struct watcher *watcher, struct told *told, const struct verdict *verdict)
+static void announce_verdict(struct watcher *watcher, struct announced *announced, const struct verdict *verdict)
 {
 	struct aws_events events = {.kind = verdict->kind};
 
@@ -93,53 +93,53 @@ static void take_one(struct watcher *watcher, struct told *told, const struct ve
 		return;
 	if (verdict->kind == VERDICT_POSITIVE)
 		events.notices[events.count++] = verdict->notice;
-	take_list(watcher, told, &events);
+	announce_events(watcher, announced, &events);
 }
 
 /* --- what is urgent --- */
 
 /* A 404 takes a hibernation back, that is over. It takes no end back: it is also what is answered as soon as somebody ends the instance
  * himself, because of the notice. */
-static bool may_withdraw(const struct told *told, const struct answer *answer)
+static bool may_withdraw_action(const struct announced *announced, const struct reply *reply)
 {
-	return answer->status != 404 || told->count == 0 || told->items[0].kind == NOTICE_ADVICE;
+	return reply->status != 404 || announced->count == 0 || announced->items[0].kind == NOTICE_ADVICE;
 }
 
-static bool poll_action(struct aws_session *session, struct told *told)
+static bool poll_action(struct aws_session *session, struct announced *announced)
 {
 	struct verdict verdict;
-	struct answer answer;
+	struct reply reply;
 	struct err err = {0};
 
-	if (aws_session_get(session, ACTION_PATH, &answer, &err) < 0) {
+	if (aws_session_get(session, ACTION_PATH, &reply, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return false;
 	}
-	aws_action_reply(&answer, &verdict);
+	aws_action_reply(&reply, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
 		watcher_unknown(session->watcher, verdict.why);
 		return false;
 	}
 	watcher_known(session->watcher);
-	if (may_withdraw(told, &answer))
-		take_one(session->watcher, told, &verdict);
+	if (may_withdraw_action(announced, &reply))
+		announce_verdict(session->watcher, announced, &verdict);
 	return true;
 }
 
-static void watch_session(struct aws_session *session, struct told *told)
+static void poll_session(struct aws_session *session, struct announced *announced)
 {
 	unsigned unknowns = 0;
 
 	while (unknowns < UNKNOWN_MOST) {
 		int64_t next = clock_monotonic_ms() + POLL_MS;
 
-		unknowns = poll_action(session, told) ? 0 : unknowns + 1;
-		if (!watcher_pause(session->watcher, clock_left_ms(next)))
+		unknowns = poll_action(session, announced) ? 0 : unknowns + 1;
+		if (!watcher_sleep(session->watcher, clock_left_ms(next)))
 			return;
 	}
 }
 
-static int64_t retry_ms(enum aws_access access)
+static int64_t access_retry_ms(enum aws_access access)
 {
 	return access == AWS_HOP_LIMIT || access == AWS_DISABLED || access == AWS_ABSENT
 		       ? UNAVAILABLE_RETRY_MS
@@ -155,18 +155,18 @@ static bool open_session(struct aws_session *session)
 		return false;
 	if (access == AWS_WITH_TOKEN || access == AWS_TOKENLESS)
 		return true;
-	if (retry_ms(access) == RETRY_MS)
+	if (access_retry_ms(access) == RETRY_MS)
 		watcher_unknown(session->watcher, aws_access_why(access));
 	else
 		watcher_unavailable(session->watcher, aws_access_why(access));
-	watcher_pause(session->watcher, retry_ms(access));
+	watcher_sleep(session->watcher, access_retry_ms(access));
 	return false;
 }
 
 static void follow_action(struct watcher *watcher)
 {
 	struct aws_session session;
-	struct told told = {0};
+	struct announced announced = {0};
 	struct err err;
 
 	if (aws_session_init(&session, watcher, &err) < 0) {
@@ -176,53 +176,53 @@ static void follow_action(struct watcher *watcher)
 	watcher_set_endpoint(watcher, session.endpoint);
 	while (!watcher_stopping(watcher))
 		if (open_session(&session))
-			watch_session(&session, &told);
+			poll_session(&session, &announced);
 	aws_session_release(&session);
 }
 
 /* --- what is not: the health of the source does not depend on it, but what cannot be read is said --- */
 
-static void count_answer(struct watcher *watcher, struct told *told, const char *what, bool usable)
+static void count_reply(struct watcher *watcher, struct announced *announced, const char *what, bool usable)
 {
 	char text[120];
 
 	if (usable) {
-		told->unknowns = 0;
-	} else if (++told->unknowns == REMARK_AFTER) {
+		announced->unknowns = 0;
+	} else if (++announced->unknowns == NOTE_AFTER) {
 		snprintf(text, sizeof(text), "but %s cannot be read", what);
-		watcher_remark(watcher, text);
+		watcher_set_note(watcher, text);
 	}
 }
 
-static void poll_one(struct aws_session *session, const char *path, const char *what,
-	struct told *told, void (*reply)(const struct answer *answer, struct verdict *verdict))
+static void poll_resource(struct aws_session *session, const char *path, const char *what,
+	struct announced *announced, void (*judge_reply)(const struct reply *reply, struct verdict *verdict))
 {
 	struct verdict verdict = {.kind = VERDICT_UNKNOWN};
-	struct answer answer;
+	struct reply reply;
 
-	if (aws_session_get(session, path, &answer, NULL) == 0)
-		reply(&answer, &verdict);
-	count_answer(session->watcher, told, what, verdict.kind != VERDICT_UNKNOWN);
-	take_one(session->watcher, told, &verdict);
+	if (aws_session_get(session, path, &reply, NULL) == 0)
+		judge_reply(&reply, &verdict);
+	count_reply(session->watcher, announced, what, verdict.kind != VERDICT_UNKNOWN);
+	announce_verdict(session->watcher, announced, &verdict);
 }
 
-static void poll_maintenance(struct aws_session *session, struct told *told)
+static void poll_maintenance(struct aws_session *session, struct announced *announced)
 {
 	struct aws_events events = {.kind = VERDICT_UNKNOWN};
-	struct answer answer;
+	struct reply reply;
 
-	if (aws_session_get(session, MAINTENANCE_PATH, &answer, NULL) == 0)
-		aws_maintenance_reply(&answer, &events);
-	count_answer(
-		session->watcher, told, "scheduled maintenance", events.kind != VERDICT_UNKNOWN);
+	if (aws_session_get(session, MAINTENANCE_PATH, &reply, NULL) == 0)
+		aws_maintenance_reply(&reply, &events);
+	count_reply(
+		session->watcher, announced, "scheduled maintenance", events.kind != VERDICT_UNKNOWN);
 	if (events.kind != VERDICT_UNKNOWN)
-		take_list(session->watcher, told, &events);
+		announce_events(session->watcher, announced, &events);
 }
 
-static void *follow_the_rest(void *arg)
+static void *follow_slow_resources(void *arg)
 {
 	struct watcher *watcher = arg;
-	struct told rebalance = {0}, state = {0}, maintenance = {0};
+	struct announced rebalance = {0}, state = {0}, maintenance = {0};
 	struct aws_session session;
 	enum aws_access access = AWS_UNDECIDED;
 
@@ -232,37 +232,37 @@ static void *follow_the_rest(void *arg)
 		while (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS) {
 			access = aws_session_open(&session);
 			if (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS &&
-				!watcher_pause(watcher, retry_ms(access)))
+				!watcher_sleep(watcher, access_retry_ms(access)))
 				break;
 		}
 		if (watcher_stopping(watcher))
 			break;
-		poll_one(&session, REBALANCE_PATH, "the rebalance recommendation", &rebalance,
+		poll_resource(&session, REBALANCE_PATH, "the rebalance recommendation", &rebalance,
 			aws_rebalance_reply);
-		poll_one(&session, STATE_PATH, "the Auto Scaling group's state", &state,
+		poll_resource(&session, STATE_PATH, "the Auto Scaling group's state", &state,
 			aws_state_reply);
 		if (polls % MAINTENANCE_EVERY == 0 || maintenance.count > 0)
 			poll_maintenance(&session, &maintenance);
-		if (!watcher_pause(watcher, SLOW_POLL_MS))
+		if (!watcher_sleep(watcher, SLOW_POLL_MS))
 			break;
 	}
 	aws_session_release(&session);
 	return NULL;
 }
 
-static void run(struct watcher *watcher)
+static void run_aws(struct watcher *watcher)
 {
 	pthread_t thread;
 	bool has_thread;
 
-	if (watcher_surroundings(watcher)->aws_disabled) {
+	if (watcher_environment(watcher)->aws_disabled) {
 		watcher_unavailable(watcher, "AWS_EC2_METADATA_DISABLED=true is set: unset it");
 		return;
 	}
 	/* It inherits this thread's signal mask, which blocks all. */
-	has_thread = pthread_create(&thread, NULL, follow_the_rest, watcher) == 0;
+	has_thread = pthread_create(&thread, NULL, follow_slow_resources, watcher) == 0;
 	if (!has_thread)
-		watcher_remark(watcher, "but no thread is to be had for what is not urgent");
+		watcher_set_note(watcher, "but no thread is to be had for what is not urgent");
 	follow_action(watcher);
 	if (has_thread)
 		pthread_join(thread, NULL);
@@ -271,20 +271,20 @@ static void run(struct watcher *watcher)
 /* Where tokens do not reach this container, the refusal of a request without one does. */
 static bool refuses_without_token(const char *endpoint, struct cancel *cancel)
 {
-	const struct fetch fetch = {.endpoint = endpoint,
+	const struct metadata_request fetch = {.endpoint = endpoint,
 		.path = "/latest/meta-data/instance-id",
 		.timeout_ms = PROBE_TIMEOUT_MS};
 	auto_(http_response_release) struct http_response response = {0};
-	struct answer answer;
+	struct reply reply;
 
-	return fetch_once(&fetch, &response, &answer, cancel) && answer.status == 401 &&
-	       !answer.flavor;
+	return metadata_request_once(&fetch, &response, &reply, cancel) && reply.status == 401 &&
+	       !reply.flavor;
 }
 
-static bool probe(const char *endpoint, struct cancel *cancel)
+static bool probe_aws(const char *endpoint, struct cancel *cancel)
 {
 	static const char *const headers[] = {"X-aws-ec2-metadata-token-ttl-seconds: 60", NULL};
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.method = "PUT",
 		.endpoint = endpoint,
 		.path = AWS_TOKEN_PATH,
@@ -292,13 +292,13 @@ static bool probe(const char *endpoint, struct cancel *cancel)
 		.timeout_ms = PROBE_TIMEOUT_MS,
 	};
 	auto_(http_response_release) struct http_response response = {0};
-	struct answer answer;
+	struct reply reply;
 	char token[AWS_TOKEN_MOST];
 	int64_t ttl;
 
-	if (!fetch_once(&fetch, &response, &answer, cancel))
+	if (!metadata_request_once(&fetch, &response, &reply, cancel))
 		return refuses_without_token(endpoint, cancel);
-	return answer.ttl && aws_token_reply(&answer, token, &ttl);
+	return reply.ttl && aws_token_reply(&reply, token, &ttl);
 }
 
-const struct provider provider_aws = {.name = "aws", .run = run, .probe = probe};
+const struct provider provider_aws = {.name = "aws", .run = run_aws, .probe = probe_aws};

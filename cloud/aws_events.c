@@ -40,17 +40,17 @@ static enum state_effect effect_of_state(const char *state)
 	return STATE_UNKNOWN;
 }
 
-void aws_state_reply(const struct answer *answer, struct verdict *verdict)
+void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 {
 	char state[64];
 
 	/* Not there before the first transition, nor outside of any group. */
-	if (answer->status == 404 && !answer->flavor && answer_first(answer) != '{') {
+	if (reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{') {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
-	if (answer->status != 200 || answer->flavor || !answer_text(answer, state, sizeof(state))) {
-		verdict_unexpected(verdict, answer);
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, state, sizeof(state))) {
+		verdict_unexpected(verdict, reply);
 		return;
 	}
 	switch (effect_of_state(state)) {
@@ -59,11 +59,11 @@ void aws_state_reply(const struct answer *answer, struct verdict *verdict)
 		return;
 	case STATE_FREEZES:
 		verdict_notice(verdict, NOTICE_ADVICE, "aws", "autoscaling", CLOCK_NEVER,
-			answer->arrived_ms, "the Auto Scaling group hibernates this instance");
+			reply->arrived_ms, "the Auto Scaling group hibernates this instance");
 		return;
 	case STATE_ENDS:
 		verdict_notice(verdict, NOTICE_STOP, "aws", "autoscaling",
-			answer->arrived_ms + AWS_STATE_GUESSED_MS, answer->arrived_ms,
+			reply->arrived_ms + AWS_STATE_GUESSED_MS, reply->arrived_ms,
 			"the Auto Scaling group takes this instance out (%s)", state);
 		verdict->notice.guessed = true;
 		return;
@@ -76,7 +76,7 @@ void aws_state_reply(const struct answer *answer, struct verdict *verdict)
 /* --- scheduled maintenance --- */
 
 /* Does the machine's run end with it? system-maintenance is of the network or the power, and need not. */
-static bool ends_the_run(const char *code)
+static bool ends_the_instance(const char *code)
 {
 	static const char *const codes[] = {
 		"instance-stop", "instance-retirement", "instance-reboot", "system-reboot"};
@@ -87,7 +87,7 @@ static bool ends_the_run(const char *code)
 	return false;
 }
 
-static bool is_ahead(json_t *event)
+static bool event_is_ahead(json_t *event)
 {
 	const char *state = json_text_or(event, "State", "active");
 	const char *description = json_text_or(event, "Description", "");
@@ -96,21 +96,21 @@ static bool is_ahead(json_t *event)
 	       !text_starts(description, "[Completed]");
 }
 
-static void add_advice(struct aws_events *events, const struct answer *answer, const char *identity,
+static void add_advice(struct aws_events *events, const struct reply *reply, const char *identity,
 	const char *reason)
 {
 	struct verdict verdict;
 
 	if (events->count == AWS_EVENTS_MOST)
 		return;
-	verdict_notice(&verdict, NOTICE_ADVICE, "aws", identity, CLOCK_NEVER, answer->arrived_ms,
+	verdict_notice(&verdict, NOTICE_ADVICE, "aws", identity, CLOCK_NEVER, reply->arrived_ms,
 		"%s", reason);
 	events->notices[events->count++] = verdict.notice;
 	events->kind = VERDICT_POSITIVE;
 }
 
 /* Advice, and once more when it is near: the window may be hours long, and nothing is gained by leaving before the machine does. */
-static void add_event(struct aws_events *events, const struct answer *answer, json_t *event)
+static void add_maintenance(struct aws_events *events, const struct reply *reply, json_t *event)
 {
 	const char *code = json_text_or(event, "Code", "");
 	const char *id = json_text_or(event, "EventId", "");
@@ -119,7 +119,7 @@ static void add_event(struct aws_events *events, const struct answer *answer, js
 	int64_t when, over, left = INT64_MAX;
 
 	if (datetime_parse(json_text_or(event, "NotBefore", ""), &when)) {
-		left = when - answer->arrived_wall_ms;
+		left = when - reply->arrived_wall_ms;
 		datetime_iso(when, at);
 	}
 	/* Often missing or empty. */
@@ -130,14 +130,14 @@ static void add_event(struct aws_events *events, const struct answer *answer, js
 	if (!id[0])
 		id = code;
 	reason = text_format("scheduled maintenance: %s at %s%s", code, at, until);
-	add_advice(events, answer, id, reason);
-	if (ends_the_run(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -AWS_STALE_MS) {
+	add_advice(events, reply, id, reason);
+	if (ends_the_instance(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -AWS_STALE_MS) {
 		near = text_format("%s near", id);
-		add_advice(events, answer, near, reason);
+		add_advice(events, reply, near, reason);
 	}
 }
 
-void aws_maintenance_reply(const struct answer *answer, struct aws_events *events)
+void aws_maintenance_reply(const struct reply *reply, struct aws_events *events)
 {
 	auto_json json_t *list = NULL;
 	struct verdict verdict;
@@ -146,14 +146,14 @@ void aws_maintenance_reply(const struct answer *answer, struct aws_events *event
 
 	*events = (struct aws_events){.kind = VERDICT_UNKNOWN};
 	/* The real service has an empty list; imitations of it a 404. */
-	if (answer->status == 404 && !answer->flavor && answer_first(answer) != '{') {
+	if (reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{') {
 		events->kind = VERDICT_NEGATIVE;
 		return;
 	}
-	if (answer->status == 200 && !answer->flavor && answer_first(answer) == '[')
-		list = json_parse(answer->body, answer->size, NULL);
+	if (reply->status == 200 && !reply->flavor && reply_first_char(reply) == '[')
+		list = json_parse(reply->body, reply->size, NULL);
 	if (!list) {
-		verdict_unexpected(&verdict, answer);
+		verdict_unexpected(&verdict, reply);
 		text_set(events->why, sizeof(events->why), verdict.why);
 		return;
 	}
@@ -165,7 +165,7 @@ void aws_maintenance_reply(const struct answer *answer, struct aws_events *event
 				.why = "answered a list that is none of events"};
 			return;
 		}
-		if (is_ahead(event))
-			add_event(events, answer, event);
+		if (event_is_ahead(event))
+			add_maintenance(events, reply, event);
 	}
 }

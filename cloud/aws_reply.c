@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum aws_access aws_decide(
+enum aws_access aws_access_decide(
 	const struct aws_attempt *put, const struct aws_attempt *get, bool tokenless_allowed)
 {
 	bool refused = put->status == 400 || put->status == 403 || put->status == 404 ||
@@ -64,12 +64,12 @@ const char *aws_access_why(enum aws_access access)
 	}
 }
 
-bool aws_token_reply(const struct answer *answer, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds)
+bool aws_token_reply(const struct reply *reply, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds)
 {
 	uint64_t ttl;
 
-	if (answer->status != 200 || answer->flavor ||
-		!answer_text(answer, token, AWS_TOKEN_MOST) || !token[0] || token[0] == '<' ||
+	if (reply->status != 200 || reply->flavor ||
+		!reply_text(reply, token, AWS_TOKEN_MOST) || !token[0] || token[0] == '<' ||
 		token[0] == '{')
 		return false;
 	/* It goes into a header line. */
@@ -77,33 +77,33 @@ bool aws_token_reply(const struct answer *answer, char token[AWS_TOKEN_MOST], in
 		if (!isgraph((unsigned char)*at))
 			return false;
 	*ttl_seconds = AWS_TOKEN_TTL_SECONDS;
-	if (answer->ttl && text_to_u64(answer->ttl, AWS_TOKEN_TTL_SECONDS, &ttl))
+	if (reply->ttl && text_to_u64(reply->ttl, AWS_TOKEN_TTL_SECONDS, &ttl))
 		*ttl_seconds = (int64_t)ttl;
 	return true;
 }
 
-bool aws_instance_reply(const struct answer *answer)
+bool aws_instance_reply(const struct reply *reply)
 {
 	char id[64];
 
-	return answer->status == 200 && !answer->flavor && answer_text(answer, id, sizeof(id)) &&
+	return reply->status == 200 && !reply->flavor && reply_text(reply, id, sizeof(id)) &&
 	       text_starts(id, "i-") && strspn(id + 2, "0123456789abcdef") == strlen(id + 2) &&
 	       id[2];
 }
 
 /* The real service's 404 is an XHTML page; other clouds say it in JSON or with their own header. */
-static bool is_negative(const struct answer *answer)
+static bool reply_is_negative(const struct reply *reply)
 {
-	return answer->status == 404 && !answer->flavor && answer_first(answer) != '{';
+	return reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{';
 }
 
-static json_t *parse_object(const struct answer *answer, struct verdict *verdict)
+static json_t *parse_object(const struct reply *reply, struct verdict *verdict)
 {
 	json_t *object = NULL;
 
-	if (answer->status != 200 || answer->flavor || answer_first(answer) != '{')
-		verdict_unexpected(verdict, answer);
-	else if (!(object = json_parse(answer->body, answer->size, NULL)))
+	if (reply->status != 200 || reply->flavor || reply_first_char(reply) != '{')
+		verdict_unexpected(verdict, reply);
+	else if (!(object = json_parse(reply->body, reply->size, NULL)))
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 with broken JSON");
 	return object;
 }
@@ -118,7 +118,7 @@ static const char *known_action(const char *action)
 	return NULL;
 }
 
-void aws_action_reply(const struct answer *answer, struct verdict *verdict)
+void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 {
 	auto_json json_t *object = NULL;
 	const char *action;
@@ -126,11 +126,11 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 	char at[32] = "a time that was not told";
 	bool guessed = true;
 
-	if (is_negative(answer)) {
+	if (reply_is_negative(reply)) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
-	object = parse_object(answer, verdict);
+	object = parse_object(reply, verdict);
 	if (!object)
 		return;
 	action = known_action(json_text_or(object, "action", NULL));
@@ -140,7 +140,7 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 	}
 	if (datetime_parse(json_text_or(object, "time", ""), &when)) {
 		guessed = false;
-		left = when - answer->arrived_wall_ms;
+		left = when - reply->arrived_wall_ms;
 		datetime_iso(when, at);
 		if (left < -AWS_STALE_MS) {
 			verdict_set(
@@ -156,34 +156,34 @@ void aws_action_reply(const struct answer *answer, struct verdict *verdict)
 	 * what is frozen with it. A checkpoint that is begun is finished after the resumption. */
 	if (strcmp(action, "hibernate") == 0) {
 		verdict_notice(verdict, NOTICE_ADVICE, "aws", action, CLOCK_NEVER,
-			answer->arrived_ms,
+			reply->arrived_ms,
 			"spot hibernate at %s: the machine is being frozen with the job in its "
 			"memory",
 			at);
 		return;
 	}
-	verdict_notice(verdict, NOTICE_STOP, "aws", action, answer->arrived_ms + left,
-		answer->arrived_ms, "spot %s at %s", action, at);
+	verdict_notice(verdict, NOTICE_STOP, "aws", action, reply->arrived_ms + left,
+		reply->arrived_ms, "spot %s at %s", action, at);
 	verdict->notice.guessed = guessed;
 }
 
-void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict)
+void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict)
 {
 	auto_json json_t *object = NULL;
 	int64_t when;
 	char at[32];
 
-	if (is_negative(answer)) {
+	if (reply_is_negative(reply)) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
-	object = parse_object(answer, verdict);
+	object = parse_object(reply, verdict);
 	if (!object)
 		return;
 	if (!datetime_parse(json_text_or(object, "noticeTime", ""), &when)) {
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a noticeTime");
 		return;
 	}
-	verdict_notice(verdict, NOTICE_ADVICE, "aws", "rebalance", CLOCK_NEVER, answer->arrived_ms,
+	verdict_notice(verdict, NOTICE_ADVICE, "aws", "rebalance", CLOCK_NEVER, reply->arrived_ms,
 		"rebalance recommended at %s", datetime_iso(when, at));
 }

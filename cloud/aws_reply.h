@@ -40,21 +40,21 @@ enum aws_access {
 };
 
 /* From the PUT for a token, and the GET of instance-id without one. `get` is not looked at where the PUT gave a token. */
-enum aws_access aws_decide(
+enum aws_access aws_access_decide(
 	const struct aws_attempt *put, const struct aws_attempt *get, bool tokenless_allowed);
 /* For all but the first three: what to say, with the fix. Static. */
 const char *aws_access_why(enum aws_access access);
 
-bool aws_token_reply(const struct answer *answer, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds);
-bool aws_instance_reply(const struct answer *answer);
+bool aws_token_reply(const struct reply *reply, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds);
+bool aws_instance_reply(const struct reply *reply);
 
 /* spot/instance-action: STOP; hibernate is ADVICE, for the job is frozen and goes on where it was. */
-void aws_action_reply(const struct answer *answer, struct verdict *verdict);
+void aws_action_reply(const struct reply *reply, struct verdict *verdict);
 /* events/recommendations/rebalance: ADVICE. */
-void aws_rebalance_reply(const struct answer *answer, struct verdict *verdict);
+void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict);
 
 /* autoscaling/target-lifecycle-state: STOP for those in which the machine ends. */
-void aws_state_reply(const struct answer *answer, struct verdict *verdict);
+void aws_state_reply(const struct reply *reply, struct verdict *verdict);
 
 struct aws_events {
 	enum verdict_kind kind; /* NEGATIVE: well-formed, and nothing is ahead */
@@ -63,6 +63,6 @@ struct aws_events {
 	char why[200];
 };
 /* events/maintenance/scheduled: ADVICE, and STOP from AWS_MAINTENANCE_NEAR_MS before one that ends the machine's run. */
-void aws_maintenance_reply(const struct answer *answer, struct aws_events *events);
+void aws_maintenance_reply(const struct reply *reply, struct aws_events *events);
 
 #endif

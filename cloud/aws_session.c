@@ -16,11 +16,11 @@ enum {
 
 #define INSTANCE_PATH "/latest/meta-data/instance-id"
 
-static int ask(struct aws_session *session, const char *method, const char *path,
-	const char *header, struct answer *answer, struct err *err)
+static int send_request(struct aws_session *session, const char *method, const char *path,
+	const char *header, struct reply *reply, struct err *err)
 {
 	const char *const headers[] = {header, NULL};
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.method = method,
 		.endpoint = session->endpoint,
 		.path = path,
@@ -28,43 +28,43 @@ static int ask(struct aws_session *session, const char *method, const char *path
 		.timeout_ms = session->timeout_ms,
 	};
 
-	return fetch_answer(session->http, &fetch, &session->response, answer,
+	return metadata_request_send(session->http, &fetch, &session->response, reply,
 		watcher_cancel(session->watcher), err);
 }
 
-static struct aws_attempt attempt_of(int result, const struct answer *answer, const struct err *err)
+static struct aws_attempt attempt_from_reply(int result, const struct reply *reply, const struct err *err)
 {
 	if (result < 0)
 		return (struct aws_attempt){.timed_out = err->os == ETIMEDOUT};
-	return (struct aws_attempt){.status = answer->status, .foreign = answer->flavor != NULL};
+	return (struct aws_attempt){.status = reply->status, .foreign = reply->flavor != NULL};
 }
 
 /* Fills `attempt`; keeps the new token where there is one. An old one stays otherwise: it may still be good. */
 static bool renew_token(struct aws_session *session, struct aws_attempt *attempt)
 {
-	struct answer answer;
+	struct reply reply;
 	struct err err = {0};
 	char token[AWS_TOKEN_MOST];
 	int64_t ttl = 0;
-	int asked = ask(session, "PUT", AWS_TOKEN_PATH,
-		"X-aws-ec2-metadata-token-ttl-seconds: 21600", &answer, &err);
+	int asked = send_request(session, "PUT", AWS_TOKEN_PATH,
+		"X-aws-ec2-metadata-token-ttl-seconds: 21600", &reply, &err);
 
-	*attempt = attempt_of(asked, &answer, &err);
+	*attempt = attempt_from_reply(asked, &reply, &err);
 	/* On a failure: again in a while, not at each poll. */
 	session->refresh_ms = clock_monotonic_ms() + TOKEN_RETRY_MS;
-	if (asked < 0 || !aws_token_reply(&answer, token, &ttl))
+	if (asked < 0 || !aws_token_reply(&reply, token, &ttl))
 		return false;
 	attempt->shaped = true;
 	session->has_token = true;
 	snprintf(session->token_header, sizeof(session->token_header),
 		"X-aws-ec2-metadata-token: %s", token);
 	/* At half-life: long before its end, and there is time for failures. */
-	session->refresh_ms = answer.arrived_ms + ttl * 500;
+	session->refresh_ms = reply.arrived_ms + ttl * 500;
 	return true;
 }
 
 int aws_session_get(
-	struct aws_session *session, const char *path, struct answer *answer, struct err *err)
+	struct aws_session *session, const char *path, struct reply *reply, struct err *err)
 {
 	struct aws_attempt attempt;
 	const char *header;
@@ -72,39 +72,39 @@ int aws_session_get(
 	if (session->has_token && clock_left_ms(session->refresh_ms) == 0)
 		renew_token(session, &attempt);
 	header = session->has_token ? session->token_header : NULL;
-	if (ask(session, "GET", path, header, answer, err) < 0)
+	if (send_request(session, "GET", path, header, reply, err) < 0)
 		return -1;
-	if (answer->status != 401)
+	if (reply->status != 401)
 		return 0;
 	if (!renew_token(session, &attempt))
 		return err_set(
 			err, ERR_RETRY, "the token was refused (401), and no new one is given");
-	return ask(session, "GET", path, session->token_header, answer, err);
+	return send_request(session, "GET", path, session->token_header, reply, err);
 }
 
 enum aws_access aws_session_open(struct aws_session *session)
 {
-	bool allowed = watcher_surroundings(session->watcher)->aws_tokenless_allowed;
+	bool allowed = watcher_environment(session->watcher)->aws_tokenless_allowed;
 	struct aws_attempt put, tokenless = {0};
-	struct answer answer;
+	struct reply reply;
 	struct err err = {0};
 
 	session->has_token = false;
 	if (!renew_token(session, &put) && put.status != 200) {
-		int asked = ask(session, "GET", INSTANCE_PATH, NULL, &answer, &err);
+		int asked = send_request(session, "GET", INSTANCE_PATH, NULL, &reply, &err);
 
-		tokenless = attempt_of(asked, &answer, &err);
-		tokenless.shaped = asked == 0 && aws_instance_reply(&answer);
+		tokenless = attempt_from_reply(asked, &reply, &err);
+		tokenless.shaped = asked == 0 && aws_instance_reply(&reply);
 	}
-	return aws_decide(&put, &tokenless, allowed);
+	return aws_access_decide(&put, &tokenless, allowed);
 }
 
 int aws_session_init(struct aws_session *session, struct watcher *watcher, struct err *err)
 {
-	const struct surroundings *around = watcher_surroundings(watcher);
+	const struct environment *environment = watcher_environment(watcher);
 
-	*session = (struct aws_session){.watcher = watcher, .timeout_ms = around->aws_timeout_ms};
-	detect_aws_endpoint(around, session->endpoint, sizeof(session->endpoint));
+	*session = (struct aws_session){.watcher = watcher, .timeout_ms = environment->aws_timeout_ms};
+	detect_aws_endpoint(environment, session->endpoint, sizeof(session->endpoint));
 	return http_new(&session->http, err);
 }
 

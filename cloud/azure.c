@@ -21,8 +21,8 @@ enum {
 	DOUBT_MS = 5000,
 	NAMELESS_MS = 1000,
 	/* While another supervisor asks: often, then less so, for its first call may take long. */
-	GLANCE_MS = 20,
-	GLANCE_LATER_MS = 200,
+	SHARE_POLL_MS = 20,
+	SHARE_POLL_LATER_MS = 200,
 	/* Nobody has had an answer yet: whoever holds the lock waits for its first one. */
 	FIRST_STALE_MS = 10 * 1000,
 };
@@ -46,42 +46,42 @@ struct session {
 	int64_t due_ms; /* monotonic: when the next answer is wanted */
 	struct azure_share share;
 	/* Told and not yet vanished. */
-	struct notice told[AZURE_EVENTS_MOST];
-	size_t told_count;
+	struct notice announced[AZURE_EVENTS_MOST];
+	size_t announced_count;
 	unsigned absent; /* so many lists in a row were without one of them */
 };
 
-static int ask(struct session *session, const char *path, int64_t timeout_ms, struct answer *answer,
+static int send_request(struct session *session, const char *path, int64_t timeout_ms, struct reply *reply,
 	struct err *err)
 {
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.endpoint = session->endpoint,
 		.path = path,
 		.headers = metadata_headers,
 		.timeout_ms = timeout_ms,
 	};
 
-	return fetch_answer(session->http, &fetch, &session->response, answer,
+	return metadata_request_send(session->http, &fetch, &session->response, reply,
 		watcher_cancel(session->watcher), err);
 }
 
 /* An old name stays until there is another: better than none, under which nothing can be told. */
-static void learn_name(struct session *session)
+static void fetch_vm_name(struct session *session)
 {
 	char name[AZURE_NAME_MOST];
-	struct answer answer;
+	struct reply reply;
 
 	session->name_asked_ms = clock_monotonic_ms();
 	session->doubtful_ms = session->name_asked_ms + (session->name[0] ? DOUBT_MS : NAMELESS_MS);
-	if (ask(session, NAME_PATH, NAME_TIMEOUT_MS, &answer, NULL) < 0 ||
-		!azure_name_reply(&answer, name))
+	if (send_request(session, NAME_PATH, NAME_TIMEOUT_MS, &reply, NULL) < 0 ||
+		!azure_name_reply(&reply, name))
 		return;
 	text_set(session->name, sizeof(session->name), name);
 	session->doubtful_ms = CLOCK_NEVER;
 	session->must_ask = false;
 }
 
-static void doubt(struct session *session, int64_t at_ms)
+static void doubt_vm_name(struct session *session, int64_t at_ms)
 {
 	if (at_ms < session->name_asked_ms + DOUBT_MS)
 		at_ms = session->name_asked_ms + DOUBT_MS;
@@ -89,7 +89,7 @@ static void doubt(struct session *session, int64_t at_ms)
 		session->doubtful_ms = at_ms;
 }
 
-static bool contains(const struct notice *notices, size_t count, const char *identity)
+static bool has_identity(const struct notice *notices, size_t count, const char *identity)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(notices[i].identity, identity) == 0)
@@ -97,11 +97,11 @@ static bool contains(const struct notice *notices, size_t count, const char *ide
 	return false;
 }
 
-static void remember(struct session *session, const struct azure_events *events)
+static void remember_announced(struct session *session, const struct azure_events *events)
 {
-	for (size_t i = 0; i < events->count && session->told_count < AZURE_EVENTS_MOST; i++)
-		if (!contains(session->told, session->told_count, events->notices[i].identity))
-			session->told[session->told_count++] = events->notices[i];
+	for (size_t i = 0; i < events->count && session->announced_count < AZURE_EVENTS_MOST; i++)
+		if (!has_identity(session->announced, session->announced_count, events->notices[i].identity))
+			session->announced[session->announced_count++] = events->notices[i];
 }
 
 /* An event that is over or cancelled is simply no longer in the list. Twice, because one list may come from a host that has just been
@@ -111,15 +111,15 @@ static void withdraw_vanished(struct session *session, const struct azure_events
 	bool missing = false;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < session->told_count; i++)
-		missing |= !contains(events->notices, events->count, session->told[i].identity);
+	for (size_t i = 0; i < session->announced_count; i++)
+		missing |= !has_identity(events->notices, events->count, session->announced[i].identity);
 	session->absent = missing ? session->absent + 1 : 0;
-	for (size_t i = 0; i < session->told_count; i++) {
-		struct notice gone = session->told[i];
+	for (size_t i = 0; i < session->announced_count; i++) {
+		struct notice gone = session->announced[i];
 
 		if (session->absent < 2 ||
-			contains(events->notices, events->count, gone.identity)) {
-			session->told[kept++] = gone;
+			has_identity(events->notices, events->count, gone.identity)) {
+			session->announced[kept++] = gone;
 			continue;
 		}
 		gone.kind = NOTICE_CANCELLED;
@@ -128,39 +128,39 @@ static void withdraw_vanished(struct session *session, const struct azure_events
 		text_set(gone.reason, sizeof(gone.reason), "the scheduled event was withdrawn");
 		watcher_notice(session->watcher, &gone);
 	}
-	session->told_count = kept;
+	session->announced_count = kept;
 }
 
 /* Returns how long to wait before the next poll. */
-static int64_t take_events(struct session *session, const struct answer *answer)
+static int64_t handle_events_reply(struct session *session, const struct reply *reply)
 {
 	struct azure_events events;
 
-	if (answer->status == 429) {
-		azure_events_reply(answer, session->name, &events);
+	if (reply->status == 429) {
+		azure_events_reply(reply, session->name, &events);
 		watcher_unknown(session->watcher, events.why);
 		return azure_backoff_ms(++session->throttled);
 	}
 	session->throttled = 0;
-	azure_events_reply(answer, session->name, &events);
+	azure_events_reply(reply, session->name, &events);
 	for (size_t i = 0; i < events.count; i++)
 		watcher_notice(session->watcher, &events.notices[i]);
 	if (events.kind == VERDICT_UNKNOWN) {
 		session->must_ask = true;
-		doubt(session, clock_monotonic_ms());
+		doubt_vm_name(session, clock_monotonic_ms());
 		watcher_unknown(session->watcher, events.why);
 		return POLL_MS;
 	}
 	session->enabled = true;
 	/* Under a wrong name every event is others'. */
 	if (events.others > 0)
-		doubt(session, clock_monotonic_ms() + DOUBT_MS);
+		doubt_vm_name(session, clock_monotonic_ms() + DOUBT_MS);
 	else if (!session->must_ask && session->name[0])
 		session->doubtful_ms = CLOCK_NEVER;
 	/* Only a list that was understood as a whole proves that something is missing from it. */
 	if (!events.why[0])
 		withdraw_vanished(session, &events);
-	remember(session, &events);
+	remember_announced(session, &events);
 	if (session->name[0])
 		watcher_known(session->watcher);
 	else
@@ -169,18 +169,18 @@ static int64_t take_events(struct session *session, const struct answer *answer)
 	return POLL_MS;
 }
 
-static void share(struct session *session, const struct answer *answer, int64_t asked_ms)
+static void share(struct session *session, const struct reply *reply, int64_t asked_ms)
 {
 	struct azure_shared shared = {.asked_ms = asked_ms,
-		.arrived_ms = answer->arrived_ms,
-		.arrived_wall_ms = answer->arrived_wall_ms,
-		.status = answer->status};
+		.arrived_ms = reply->arrived_ms,
+		.arrived_wall_ms = reply->arrived_wall_ms,
+		.status = reply->status};
 
 	/* The body stays the response's. */
-	if (answer->status != 0)
+	if (reply->status != 0)
 		shared.body = session->response.body;
 	text_set(shared.name, sizeof(shared.name), session->name);
-	azure_share_put(&session->share, &shared);
+	azure_share_write(&session->share, &shared);
 }
 
 /* Asks, and lets the others have the answer. */
@@ -188,26 +188,26 @@ static void poll_events(struct session *session)
 {
 	int64_t asked = clock_monotonic_ms(), pause = POLL_MS;
 	int64_t timeout = session->enabled ? TIMEOUT_MS : FIRST_TIMEOUT_MS;
-	struct answer answer;
+	struct reply reply;
 	struct err err;
 
 	if (clock_left_ms(session->doubtful_ms) == 0)
-		learn_name(session);
-	if (ask(session, EVENTS_PATH, timeout, &answer, &err) == 0) {
-		share(session, &answer, asked);
-		pause = take_events(session, &answer);
+		fetch_vm_name(session);
+	if (send_request(session, EVENTS_PATH, timeout, &reply, &err) == 0) {
+		share(session, &reply, asked);
+		pause = handle_events_reply(session, &reply);
 	} else if (!watcher_stopping(session->watcher)) {
 		/* The others need not find that out one by one. */
-		answer = (struct answer){.arrived_ms = clock_monotonic_ms()};
-		share(session, &answer, asked);
+		reply = (struct reply){.arrived_ms = clock_monotonic_ms()};
+		share(session, &reply, asked);
 		watcher_unknown(session->watcher, err.text);
 	}
 	session->due_ms = asked + pause;
 }
 
-static void take_shared(struct session *session, const struct azure_shared *shared)
+static void handle_shared_reply(struct session *session, const struct azure_shared *shared)
 {
-	const struct answer answer = {
+	const struct reply reply = {
 		.status = shared->status,
 		.body = (const char *)shared->body.data,
 		.size = shared->body.size,
@@ -221,35 +221,35 @@ static void take_shared(struct session *session, const struct azure_shared *shar
 	if (shared->status == 0)
 		watcher_unknown(session->watcher, "the metadata service did not answer");
 	else if (!shared->is_early)
-		session->due_ms = shared->asked_ms + take_events(session, &answer);
+		session->due_ms = shared->asked_ms + handle_events_reply(session, &reply);
 }
 
 /* Returns how long until it is worth looking again. */
-static int64_t look(struct session *session, struct azure_shared *shared)
+static int64_t read_share_or_poll(struct session *session, struct azure_shared *shared)
 {
 	int64_t late, stale = session->enabled ? AZURE_SHARE_STALE_MS : FIRST_STALE_MS;
 
 	if (azure_share_read(&session->share, shared))
-		take_shared(session, shared);
+		handle_shared_reply(session, shared);
 	late = clock_monotonic_ms() - session->due_ms;
 	if (late < 0)
 		return -late;
-	if (azure_share_begin(&session->share)) {
+	if (azure_share_try_lock(&session->share)) {
 		/* Somebody may have asked between the look and the lock. */
 		if (azure_share_read(&session->share, shared))
-			take_shared(session, shared);
+			handle_shared_reply(session, shared);
 		else
 			poll_events(session);
-		azure_share_end(&session->share);
+		azure_share_unlock(&session->share);
 	} else if (late > stale) {
 		poll_events(session);
 	} else {
-		return late < 1000 ? GLANCE_MS : GLANCE_LATER_MS;
+		return late < 1000 ? SHARE_POLL_MS : SHARE_POLL_LATER_MS;
 	}
 	return clock_left_ms(session->due_ms);
 }
 
-static void run(struct watcher *watcher)
+static void run_azure(struct watcher *watcher)
 {
 	struct session session = {.watcher = watcher, .due_ms = clock_monotonic_ms()};
 	struct azure_shared shared = {.body = {.limit = 256 * 1024}};
@@ -260,11 +260,11 @@ static void run(struct watcher *watcher)
 		return;
 	}
 	detect_azure_endpoint(
-		watcher_surroundings(watcher), session.endpoint, sizeof(session.endpoint));
+		watcher_environment(watcher), session.endpoint, sizeof(session.endpoint));
 	watcher_set_endpoint(watcher, session.endpoint);
 	azure_share_open(&session.share, watcher_shared_directory(watcher), session.endpoint);
 	watcher_starting(watcher, "the first call switches scheduled events on: up to 2 minutes");
-	while (watcher_pause(watcher, look(&session, &shared)))
+	while (watcher_sleep(watcher, read_share_or_poll(&session, &shared)))
 		;
 	azure_share_close(&session.share);
 	bytes_release(&shared.body);
@@ -272,14 +272,14 @@ static void run(struct watcher *watcher)
 	http_free(session.http);
 }
 
-static int approve(const struct surroundings *around, const char *identity, struct cancel *cancel,
+static int approve_event(const struct environment *environment, const char *identity, struct cancel *cancel,
 	struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 	auto_(http_free) struct http *http = NULL;
 	auto_free char *body = text_format("{\"StartRequests\":[{\"EventId\":\"%s\"}]}", identity);
 	char endpoint[160];
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.method = "POST",
 		.endpoint = endpoint,
 		.path = EVENTS_PATH,
@@ -287,34 +287,34 @@ static int approve(const struct surroundings *around, const char *identity, stru
 		.body = body,
 		.timeout_ms = APPROVE_TIMEOUT_MS,
 	};
-	struct answer answer;
+	struct reply reply;
 
 	/* It was read from the service's own answer, but goes into JSON of ours. */
 	if (strspn(identity, "0123456789abcdefABCDEF-") != strlen(identity))
 		return err_set(err, ERR_INVALID, "the event's id is none");
-	detect_azure_endpoint(around, endpoint, sizeof(endpoint));
+	detect_azure_endpoint(environment, endpoint, sizeof(endpoint));
 	if (http_new(&http, err) < 0 ||
-		fetch_answer(http, &fetch, &response, &answer, cancel, err) < 0)
+		metadata_request_send(http, &fetch, &response, &reply, cancel, err) < 0)
 		return -1;
-	if (answer.status != 200)
-		return err_set(err, ERR_FAILED, "the metadata service answered %d", answer.status);
+	if (reply.status != 200)
+		return err_set(err, ERR_FAILED, "the metadata service answered %d", reply.status);
 	return 0;
 }
 
-static bool probe(const char *endpoint, struct cancel *cancel)
+static bool probe_azure(const char *endpoint, struct cancel *cancel)
 {
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.endpoint = endpoint,
 		.path = NAME_PATH,
 		.headers = metadata_headers,
 		.timeout_ms = PROBE_TIMEOUT_MS,
 	};
 	auto_(http_response_release) struct http_response response = {0};
-	struct answer answer;
+	struct reply reply;
 	char name[AZURE_NAME_MOST];
 
-	return fetch_once(&fetch, &response, &answer, cancel) && azure_name_reply(&answer, name);
+	return metadata_request_once(&fetch, &response, &reply, cancel) && azure_name_reply(&reply, name);
 }
 
 const struct provider provider_azure = {
-	.name = "azure", .run = run, .probe = probe, .approve = approve};
+	.name = "azure", .run = run_azure, .probe = probe_azure, .approve = approve_event};

@@ -16,7 +16,7 @@ enum effect {
 	EFFECT_STOP,
 };
 
-static enum effect effect_of(const char *type)
+static enum effect effect_of_type(const char *type)
 {
 	static const struct {
 		const char *type;
@@ -35,10 +35,10 @@ static enum effect effect_of(const char *type)
 	return EFFECT_UNKNOWN;
 }
 
-bool azure_name_reply(const struct answer *answer, char name[AZURE_NAME_MOST])
+bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST])
 {
-	if (answer->status != 200 || answer->flavor ||
-		!answer_text(answer, name, AZURE_NAME_MOST) || !name[0])
+	if (reply->status != 200 || reply->flavor ||
+		!reply_text(reply, name, AZURE_NAME_MOST) || !name[0])
 		return false;
 	for (const char *at = name; *at; at++)
 		if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
@@ -46,7 +46,7 @@ bool azure_name_reply(const struct answer *answer, char name[AZURE_NAME_MOST])
 	return true;
 }
 
-static bool concerns(json_t *event, const char *name)
+static bool event_concerns_vm(json_t *event, const char *name)
 {
 	json_t *resources = json_object_get(event, "Resources"), *resource;
 	size_t i;
@@ -66,7 +66,7 @@ static bool is_number(json_t *value)
 	       text_to_u64(json_string_value(value), UINT64_MAX, &ignored);
 }
 
-static void add_notice(struct azure_events *events, const struct answer *answer, json_t *event)
+static void add_event_notice(struct azure_events *events, const struct reply *reply, json_t *event)
 {
 	const char *id = json_text_or(event, "EventId", ""),
 		   *type = json_text_or(event, "EventType", "");
@@ -77,14 +77,14 @@ static void add_notice(struct azure_events *events, const struct answer *answer,
 	bool is_far;
 
 	if (datetime_parse(json_text_or(event, "NotBefore", ""), &when)) {
-		left = when - answer->arrived_wall_ms;
+		left = when - reply->arrived_wall_ms;
 		if (left < 0)
 			left = 0;
 		datetime_iso(when, at);
 	}
 	is_far = left > AZURE_FAR_MS;
 	verdict_notice(&verdict, is_far ? NOTICE_ADVICE : NOTICE_STOP, "azure", id,
-		is_far ? CLOCK_NEVER : answer->arrived_ms + left, answer->arrived_ms,
+		is_far ? CLOCK_NEVER : reply->arrived_ms + left, reply->arrived_ms,
 		"%s %s, at %s", type, strcmp(status, "Started") == 0 ? "started" : "scheduled", at);
 	verdict.notice.guessed = strcmp(at, "once") == 0;
 	/* An approval is for all of the event's machines: never for others'. */
@@ -94,7 +94,7 @@ static void add_notice(struct azure_events *events, const struct answer *answer,
 	events->kind = VERDICT_POSITIVE;
 }
 
-static void unknown(struct azure_events *events, const char *why)
+static void set_unknown(struct azure_events *events, const char *why)
 {
 	/* A notice that is understood counts, whatever stands beside it. */
 	if (events->kind != VERDICT_POSITIVE)
@@ -103,26 +103,26 @@ static void unknown(struct azure_events *events, const char *why)
 }
 
 static void read_event(
-	struct azure_events *events, const struct answer *answer, json_t *event, const char *name)
+	struct azure_events *events, const struct reply *reply, json_t *event, const char *name)
 {
 	const char *id = json_text_or(event, "EventId", "");
 	const char *status = json_text_or(event, "EventStatus", "");
-	enum effect effect = effect_of(json_text_or(event, "EventType", NULL));
+	enum effect effect = effect_of_type(json_text_or(event, "EventType", NULL));
 
 	if (!id[0] || !json_is_array(json_object_get(event, "Resources"))) {
-		unknown(events, "an event without EventId or Resources");
+		set_unknown(events, "an event without EventId or Resources");
 		return;
 	}
 	if (!name[0]) {
-		unknown(events, "an event is announced, but this VM's own name is not known");
+		set_unknown(events, "an event is announced, but this VM's own name is not known");
 		return;
 	}
-	if (!concerns(event, name)) {
+	if (!event_concerns_vm(event, name)) {
 		events->others++;
 		return;
 	}
 	if (effect == EFFECT_UNKNOWN) {
-		unknown(events, "an event of an unknown type for this VM");
+		set_unknown(events, "an event of an unknown type for this VM");
 		return;
 	}
 	/* Completed and Canceled are no longer ahead: as if they had vanished. */
@@ -130,10 +130,10 @@ static void read_event(
 		(strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
 		return;
 	if (events->count < AZURE_EVENTS_MOST)
-		add_notice(events, answer, event);
+		add_event_notice(events, reply, event);
 }
 
-void azure_events_reply(const struct answer *answer, const char *name, struct azure_events *events)
+void azure_events_reply(const struct reply *reply, const char *name, struct azure_events *events)
 {
 	auto_json json_t *document = NULL;
 	struct verdict verdict;
@@ -141,20 +141,20 @@ void azure_events_reply(const struct answer *answer, const char *name, struct az
 	size_t i;
 
 	*events = (struct azure_events){.kind = VERDICT_UNKNOWN};
-	if (answer->status == 200 && answer_first(answer) == '{' && !answer->flavor)
-		document = json_parse(answer->body, answer->size, NULL);
+	if (reply->status == 200 && reply_first_char(reply) == '{' && !reply->flavor)
+		document = json_parse(reply->body, reply->size, NULL);
 	if (!document) {
-		verdict_unexpected(&verdict, answer);
+		verdict_unexpected(&verdict, reply);
 		text_set(events->why, sizeof(events->why), verdict.why);
 		return;
 	}
 	list = json_object_get(document, "Events");
 	if (!json_is_array(list) || !is_number(json_object_get(document, "DocumentIncarnation"))) {
-		unknown(events, "answered JSON that is no list of scheduled events");
+		set_unknown(events, "answered JSON that is no list of scheduled events");
 		return;
 	}
 	events->kind = VERDICT_NEGATIVE;
-	json_array_foreach(list, i, event) read_event(events, answer, event, name);
+	json_array_foreach(list, i, event) read_event(events, reply, event, name);
 }
 
 int64_t azure_backoff_ms(unsigned failures)

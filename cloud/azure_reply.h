@@ -22,9 +22,9 @@ struct azure_events {
 };
 
 /* compute/name as text; false for anything that cannot be a VM's name. */
-bool azure_name_reply(const struct answer *answer, char name[AZURE_NAME_MOST]);
+bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST]);
 /* scheduledevents, for the VM `name`; with "" any event makes it UNKNOWN. */
-void azure_events_reply(const struct answer *answer, const char *name, struct azure_events *events);
+void azure_events_reply(const struct reply *reply, const char *name, struct azure_events *events);
 /* How long to wait after the `failures`th 429 in a row. */
 int64_t azure_backoff_ms(unsigned failures);
 

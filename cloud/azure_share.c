@@ -17,7 +17,7 @@ enum {
 };
 
 /* FNV-1a: another endpoint is another VM, or a test. */
-static uint64_t hash_of(const char *text)
+static uint64_t hash_endpoint(const char *text)
 {
 	uint64_t hash = 14695981039346656037u;
 
@@ -27,7 +27,7 @@ static uint64_t hash_of(const char *text)
 }
 
 /* The monotonic clock of the file is the one of this boot. */
-static void read_boot(char boot[40])
+static void read_boot_id(char boot[40])
 {
 	auto_(bytes_release) struct bytes content = {.limit = 4096};
 
@@ -42,9 +42,9 @@ void azure_share_open(struct azure_share *share, const char *directory, const ch
 	if (!directory)
 		return;
 	share->path =
-		text_format("%s/azure-%016llx", directory, (unsigned long long)hash_of(endpoint));
+		text_format("%s/azure-%016llx", directory, (unsigned long long)hash_endpoint(endpoint));
 	auto_free char *lock = text_format("%s.lock", share->path);
-	read_boot(share->boot);
+	read_boot_id(share->boot);
 	share->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (share->lock < 0) {
 		free(share->path);
@@ -59,7 +59,7 @@ void azure_share_close(struct azure_share *share)
 	free(share->path);
 }
 
-static bool parse(
+static bool parse_shared(
 	const struct azure_share *share, const struct bytes *content, struct azure_shared *shared)
 {
 	auto_json json_t *object = json_parse(content->data, content->size, NULL);
@@ -93,16 +93,16 @@ bool azure_share_read(struct azure_share *share, struct azure_shared *shared)
 		return false;
 	share->seen = status.st_mtim;
 	share->seen_inode = status.st_ino;
-	return file_read(share->path, &content, NULL) == 0 && parse(share, &content, shared);
+	return file_read(share->path, &content, NULL) == 0 && parse_shared(share, &content, shared);
 }
 
-bool azure_share_begin(struct azure_share *share)
+bool azure_share_try_lock(struct azure_share *share)
 {
 	/* Where locks do not work, each asks by itself. */
 	return !share->path || flock(share->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-void azure_share_put(struct azure_share *share, const struct azure_shared *shared)
+void azure_share_write(struct azure_share *share, const struct azure_shared *shared)
 {
 	auto_json json_t *object = NULL;
 	auto_free char *text = NULL;
@@ -134,7 +134,7 @@ void azure_share_put(struct azure_share *share, const struct azure_shared *share
 	share->seen_inode = status.st_ino;
 }
 
-void azure_share_end(struct azure_share *share)
+void azure_share_unlock(struct azure_share *share)
 {
 	if (share->path)
 		flock(share->lock, LOCK_UN);

@@ -44,9 +44,9 @@ void azure_share_close(struct azure_share *share);
 bool azure_share_read(struct azure_share *share, struct azure_shared *shared);
 
 /* True: ask now, then put the answer there or not, and end. */
-bool azure_share_begin(struct azure_share *share);
+bool azure_share_try_lock(struct azure_share *share);
 /* Best effort: a full disk only means that the others ask as well. */
-void azure_share_put(struct azure_share *share, const struct azure_shared *shared);
-void azure_share_end(struct azure_share *share);
+void azure_share_write(struct azure_share *share, const struct azure_shared *shared);
+void azure_share_unlock(struct azure_share *share);
 
 #endif

@@ -78,7 +78,7 @@ enum notice_change notices_add(struct notices *notices, const struct notice *not
 /* PURE. Is it worth telling, where `told` were: a new identity or kind, a deadline more than a second earlier, the end of one that was
  * told? The bytes that it came in do not matter. */
 #define NOTICE_EARLIER_MS 1000
-bool notices_is_news(const struct notices *told, const struct notice *notice);
+bool notices_is_news(const struct notices *announced, const struct notice *notice);
 /* The effective stop, or NULL. Borrowed until the next add. */
 const struct notice *notices_stop(const struct notices *notices);
 

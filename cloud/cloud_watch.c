@@ -19,31 +19,31 @@
 enum {
 	DEADLINE_NOTICE_MS = 120 * 1000,
 	STACK_BYTES = 512 * 1024,
-	PROBES_SOON = 12,
+	PROBES_OFTEN = 12,
 	PROBE_SOON_MS = 5000,
 	PROBE_LATER_MS = 60 * 1000,
-	END_PATIENCE_MS = 1000,
+	JOIN_TIMEOUT_MS = 1000,
 };
 
 struct watcher {
 	struct cloud_watch *watch;
-	const struct chosen_source *chosen;
+	const struct source_entry *chosen;
 	const struct provider *provider; /* NULL: to be found by a probe */
 	pthread_t thread;
 	struct {
 		struct health health;
 		struct source_state state;
-		struct notices told;
+		struct notices announced;
 	} locked; /* under watch->mutex */
 };
 
 struct cloud_watch {
 	struct cloud_options options;
 	char *shared_directory;
-	struct surroundings surroundings;
+	struct environment environment;
 	struct cancel cancel;
 	pthread_mutex_t mutex;
-	struct chosen_sources chosen;
+	struct source_table chosen;
 	struct watcher watchers[CLOUD_SOURCES_MOST]; /* of each that was chosen */
 	size_t started;
 };
@@ -53,9 +53,9 @@ struct cancel *watcher_cancel(struct watcher *watcher)
 	return &watcher->watch->cancel;
 }
 
-const struct surroundings *watcher_surroundings(struct watcher *watcher)
+const struct environment *watcher_environment(struct watcher *watcher)
 {
-	return &watcher->watch->surroundings;
+	return &watcher->watch->environment;
 }
 
 const char *watcher_argument(struct watcher *watcher)
@@ -80,7 +80,7 @@ bool watcher_stopping(struct watcher *watcher)
 	return cancel_raised(watcher_cancel(watcher));
 }
 
-bool watcher_pause(struct watcher *watcher, int64_t milliseconds)
+bool watcher_sleep(struct watcher *watcher, int64_t milliseconds)
 {
 	return cancel_sleep(watcher_cancel(watcher), milliseconds, NULL) == 0;
 }
@@ -92,29 +92,29 @@ void watcher_set_endpoint(struct watcher *watcher, const char *endpoint)
 	pthread_mutex_unlock(&watcher->watch->mutex);
 }
 
-enum outcome {
-	OUTCOME_STARTING,
-	OUTCOME_KNOWN,
-	OUTCOME_UNKNOWN,
-	OUTCOME_UNAVAILABLE
+enum poll_outcome {
+	POLL_STARTING,
+	POLL_KNOWN,
+	POLL_UNKNOWN,
+	POLL_UNAVAILABLE
 };
 
-static bool step(struct health *health, enum outcome outcome)
+static bool update_health(struct health *health, enum poll_outcome outcome)
 {
 	switch (outcome) {
-	case OUTCOME_KNOWN:
+	case POLL_KNOWN:
 		return health_known(health);
-	case OUTCOME_UNKNOWN:
+	case POLL_UNKNOWN:
 		return health_unknown(health, clock_monotonic_ms());
-	case OUTCOME_UNAVAILABLE:
+	case POLL_UNAVAILABLE:
 		return health_unavailable(health);
-	case OUTCOME_STARTING:
+	case POLL_STARTING:
 	default:
 		return true;
 	}
 }
 
-static void report(struct watcher *watcher, enum outcome outcome, const char *why)
+static void report_outcome(struct watcher *watcher, enum poll_outcome outcome, const char *why)
 {
 	struct cloud_watch *watch = watcher->watch;
 	struct source_state *state = &watcher->locked.state, copy;
@@ -124,13 +124,13 @@ static void report(struct watcher *watcher, enum outcome outcome, const char *wh
 	if (watcher_stopping(watcher))
 		return;
 	pthread_mutex_lock(&watch->mutex);
-	changed = step(&watcher->locked.health, outcome);
+	changed = update_health(&watcher->locked.health, outcome);
 	state->health = watcher->locked.health.state;
-	state->polls += outcome != OUTCOME_STARTING;
-	state->unknowns += outcome == OUTCOME_UNKNOWN;
+	state->polls += outcome != POLL_STARTING;
+	state->unknowns += outcome == POLL_UNKNOWN;
 	/* A single bad answer of an armed source is counted, but it is not its state. */
 	if (changed || state->health != SOURCE_ARMED)
-		text_set(state->why, sizeof(state->why), outcome == OUTCOME_KNOWN ? "" : why);
+		text_set(state->why, sizeof(state->why), outcome == POLL_KNOWN ? "" : why);
 	copy = *state;
 	pthread_mutex_unlock(&watch->mutex);
 	/* Without the lock: the callback may ask for the states. */
@@ -140,22 +140,22 @@ static void report(struct watcher *watcher, enum outcome outcome, const char *wh
 
 void watcher_known(struct watcher *watcher)
 {
-	report(watcher, OUTCOME_KNOWN, "");
+	report_outcome(watcher, POLL_KNOWN, "");
 }
 
 void watcher_unknown(struct watcher *watcher, const char *why)
 {
-	report(watcher, OUTCOME_UNKNOWN, why);
+	report_outcome(watcher, POLL_UNKNOWN, why);
 }
 
 void watcher_unavailable(struct watcher *watcher, const char *why)
 {
-	report(watcher, OUTCOME_UNAVAILABLE, why);
+	report_outcome(watcher, POLL_UNAVAILABLE, why);
 }
 
 void watcher_starting(struct watcher *watcher, const char *why)
 {
-	report(watcher, OUTCOME_STARTING, why);
+	report_outcome(watcher, POLL_STARTING, why);
 }
 
 void watcher_notice(struct watcher *watcher, const struct notice *notice)
@@ -167,15 +167,15 @@ void watcher_notice(struct watcher *watcher, const struct notice *notice)
 	if (watcher_stopping(watcher))
 		return;
 	pthread_mutex_lock(&watch->mutex);
-	news = notices_is_news(&watcher->locked.told, notice);
+	news = notices_is_news(&watcher->locked.announced, notice);
 	if (news)
-		notices_add(&watcher->locked.told, notice);
+		notices_add(&watcher->locked.announced, notice);
 	pthread_mutex_unlock(&watch->mutex);
 	if (news && watch->options.notice)
 		watch->options.notice(watch->options.arg, notice);
 }
 
-void watcher_remark(struct watcher *watcher, const char *text)
+void watcher_set_note(struct watcher *watcher, const char *text)
 {
 	struct cloud_watch *watch = watcher->watch;
 	struct source_state *state = &watcher->locked.state, copy;
@@ -199,7 +199,7 @@ static bool find_provider(struct watcher *watcher)
 	const struct provider *found;
 	char endpoint[160];
 
-	detect_azure_endpoint(watcher_surroundings(watcher), endpoint, sizeof(endpoint));
+	detect_azure_endpoint(watcher_environment(watcher), endpoint, sizeof(endpoint));
 	found = detect_probe(endpoint, watcher_cancel(watcher));
 	if (!found) {
 		watcher_unavailable(watcher,
@@ -220,17 +220,17 @@ static void *watch_source(void *arg)
 
 	/* One late answer while the machine boots must not leave the whole run without notices. */
 	for (unsigned tries = 0; !watcher->provider && !find_provider(watcher); tries++)
-		if (!watcher_pause(watcher, tries < PROBES_SOON ? PROBE_SOON_MS : PROBE_LATER_MS))
+		if (!watcher_sleep(watcher, tries < PROBES_OFTEN ? PROBE_SOON_MS : PROBE_LATER_MS))
 			return NULL;
 	watcher->provider->run(watcher);
 	return NULL;
 }
 
-static int choose(struct cloud_watch *watch, const struct cloud_options *options, struct err *err)
+static int choose_sources(struct cloud_watch *watch, const struct cloud_options *options, struct err *err)
 {
 	int64_t now = clock_monotonic_ms();
 
-	if (chosen_sources_find(options->sources, options->deadline, &watch->surroundings,
+	if (source_table_select(options->sources, options->deadline, &watch->environment,
 		    &watch->chosen, err) < 0)
 		return -1;
 	for (size_t i = 0; i < watch->chosen.count; i++) {
@@ -240,7 +240,7 @@ static int choose(struct cloud_watch *watch, const struct cloud_options *options
 		watcher->chosen = &watch->chosen.items[i];
 		watcher->provider = watcher->chosen->provider;
 		text_set(watcher->locked.state.name, sizeof(watcher->locked.state.name),
-			chosen_source_name(watcher->chosen));
+			source_entry_name(watcher->chosen));
 		health_init(&watcher->locked.health, now);
 	}
 	return 0;
@@ -282,8 +282,8 @@ int cloud_watch_start(
 		return -1;
 	}
 	pthread_mutex_init(&watch->mutex, NULL);
-	detect_look(&watch->surroundings);
-	if (choose(watch, options, err) < 0 || start_threads(watch, err) < 0) {
+	detect_read_environment(&watch->environment);
+	if (choose_sources(watch, options, err) < 0 || start_threads(watch, err) < 0) {
 		cloud_watch_stop(watch);
 		return -1;
 	}
@@ -292,10 +292,10 @@ int cloud_watch_start(
 }
 
 /* One that hangs in the kernel (a file server that is gone) is left to the process's end, and so is what it uses. */
-static bool join_all(struct cloud_watch *watch)
+static bool join_threads(struct cloud_watch *watch)
 {
 	const struct timespec moment = {.tv_nsec = 1000 * 1000};
-	int64_t until_ms = clock_monotonic_ms() + END_PATIENCE_MS;
+	int64_t until_ms = clock_monotonic_ms() + JOIN_TIMEOUT_MS;
 	bool joined = true;
 
 	for (size_t i = 0; i < watch->started; i++) {
@@ -318,9 +318,9 @@ void cloud_watch_stop(struct cloud_watch *watch)
 	if (!watch)
 		return;
 	cancel_raise(&watch->cancel);
-	if (!join_all(watch))
+	if (!join_threads(watch))
 		return;
-	chosen_sources_release(&watch->chosen);
+	source_table_release(&watch->chosen);
 	pthread_mutex_destroy(&watch->mutex);
 	cancel_release(&watch->cancel);
 	free(watch->shared_directory);
@@ -339,7 +339,7 @@ size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states
 int cloud_watch_approve(
 	struct cloud_watch *watch, const struct notice *notice, int64_t until_ms, struct err *err)
 {
-	const struct provider *provider = provider_named(notice->source);
+	const struct provider *provider = provider_by_name(notice->source);
 	struct cancel cancel;
 	int result;
 
@@ -349,7 +349,7 @@ int cloud_watch_approve(
 	if (cancel_init(&cancel, err) < 0)
 		return -1;
 	cancel_set_deadline(&cancel, until_ms);
-	result = provider->approve(&watch->surroundings, notice->identity, &cancel, err);
+	result = provider->approve(&watch->environment, notice->identity, &cancel, err);
 	cancel_release(&cancel);
 	return result;
 }

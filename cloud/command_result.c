@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Not the command itself, which may hold secrets, and goes to no log and no webhook. FNV-1a. */
-static void name_after(const char *command, char identity[32])
+static void set_hashed_identity(const char *command, char identity[32])
 {
 	uint64_t hash = 14695981039346656037u;
 
@@ -16,13 +16,13 @@ static void name_after(const char *command, char identity[32])
 	snprintf(identity, 32, "command-%016llx", (unsigned long long)hash);
 }
 
-static void take_identity(const struct command_end *end, struct verdict *verdict)
+static void take_given_identity(const struct command_result *end, struct verdict *verdict)
 {
-	struct answer answer = {.body = end->text, .size = end->size};
+	struct reply reply = {.body = end->text, .size = end->size};
 	auto_json json_t *object = NULL;
 	const char *id;
 
-	if (answer_first(&answer) != '{')
+	if (reply_first_char(&reply) != '{')
 		return;
 	object = json_parse(end->text, end->size, NULL);
 	id = json_text_or(object, "id", "");
@@ -32,7 +32,7 @@ static void take_identity(const struct command_end *end, struct verdict *verdict
 	text_to_line(verdict->notice.identity);
 }
 
-void command_reply(const struct command_end *end, struct verdict *verdict)
+void command_result_judge(const struct command_result *end, struct verdict *verdict)
 {
 	char identity[32];
 	const struct file_content content = {
@@ -45,7 +45,7 @@ void command_reply(const struct command_end *end, struct verdict *verdict)
 		.seen_wall_ms = end->seen_wall_ms,
 	};
 
-	name_after(end->command, identity);
+	set_hashed_identity(end->command, identity);
 	if (!end->ended)
 		verdict_set(verdict, VERDICT_UNKNOWN,
 			"the command did not end by itself within its time: make it quick");
@@ -61,5 +61,5 @@ void command_reply(const struct command_end *end, struct verdict *verdict)
 	else
 		file_reply(&content, verdict);
 	if (verdict->kind == VERDICT_POSITIVE)
-		take_identity(end, verdict);
+		take_given_identity(end, verdict);
 }

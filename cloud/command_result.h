@@ -1,6 +1,6 @@
 /* PRIVATE. PURE. What a notice command's end means. */
-#ifndef CLOUD_COMMAND_REPLY_H
-#define CLOUD_COMMAND_REPLY_H
+#ifndef CLOUD_COMMAND_RESULT_H
+#define CLOUD_COMMAND_RESULT_H
 
 #include "file_reply.h"
 
@@ -10,7 +10,7 @@ enum {
 	COMMAND_NONE = 1,
 };
 
-struct command_end {
+struct command_result {
 	const char *command;
 	bool ended;       /* false: it was killed, or did not end in its time */
 	int code;         /* if so; 128 + n for a signal, as the shell has it */
@@ -23,6 +23,6 @@ struct command_end {
  * 0: a notice, described by stdout as a notice file is (file_reply.h); "id" in JSON is its identity, else the command is. 1: none. Anything
  * else, and broken JSON, is UNKNOWN.
  */
-void command_reply(const struct command_end *end, struct verdict *verdict);
+void command_result_judge(const struct command_result *end, struct verdict *verdict);
 
 #endif

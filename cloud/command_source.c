@@ -17,7 +17,7 @@
 
 enum {
 	POLL_MS = 5000,
-	PATIENCE_MS = 30 * 1000,
+	COMMAND_TIMEOUT_MS = 30 * 1000,
 	OUTPUT_LIMIT = 64 * 1024,
 	STATUS_FD = 3,
 	DRAIN_READS = 16,
@@ -31,7 +31,7 @@ struct session {
 	struct bytes text;
 	char code[16]; /* the digits so far */
 	size_t code_size;
-	struct notice told; /* kind NONE: nothing was */
+	struct notice announced; /* kind NONE: nothing was */
 };
 
 /*
@@ -41,7 +41,7 @@ struct session {
 static const char script[] = "(eval \"$1\") 3>&-; echo $? >&3";
 
 /* Without the names by which the ranks of a job are known: the command is none of them. */
-static char **own_environment(void)
+static char **environment_without_ranks(void)
 {
 	static const char *const ranks[] = {"RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
 		"PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
@@ -66,7 +66,7 @@ static int spawn_in_group(struct session *session, int output, int status)
 {
 	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"sh",
 		(char *)session->command, NULL};
-	auto_free char **environment = own_environment();
+	auto_free char **environment = environment_without_ranks();
 	const struct program_file files[] = {{output, STDOUT_FILENO}, {status, STATUS_FD}};
 
 	return program_start(argv, environment, files, 2, &session->pid);
@@ -87,7 +87,7 @@ static int open_pipe(int ends[2])
 	return ends[0] < 0 || ends[1] < 0 || fcntl(ends[1], F_SETFL, 0) < 0 ? -1 : 0;
 }
 
-static int start(struct session *session, struct err *err)
+static int start_command(struct session *session, struct err *err)
 {
 	auto_close int output_read = -1, output_write = -1, status_read = -1, status_write = -1;
 	int output[2] = {-1, -1}, status[2] = {-1, -1};
@@ -104,14 +104,14 @@ static int start(struct session *session, struct err *err)
 		session->pid = 0;
 		return err_os(err, failed, "the notice command cannot be started");
 	}
-	session->output = take_fd(&output_read);
-	session->status = take_fd(&status_read);
+	session->output = steal_fd(&output_read);
+	session->status = steal_fd(&status_read);
 	return 0;
 }
 
 /* What it has left in the background ends with it, else there would be one more of that every few seconds. The shell is reaped by whoever is
  * first: the supervisor's loop, or this. */
-static void clear_up(struct session *session)
+static void kill_command(struct session *session)
 {
 	kill(-session->pid, SIGKILL);
 	waitpid(session->pid, NULL, 0);
@@ -121,7 +121,7 @@ static void clear_up(struct session *session)
 }
 
 /* False at the end of the file. */
-static bool drain(int fd, struct bytes *text)
+static bool drain_output(int fd, struct bytes *text)
 {
 	char piece[4096];
 	ssize_t count = 1;
@@ -134,7 +134,7 @@ static bool drain(int fd, struct bytes *text)
 	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static bool read_code(struct session *session)
+static bool read_exit_code(struct session *session)
 {
 	char *to = session->code + session->code_size;
 	ssize_t count = read(session->status, to, sizeof(session->code) - session->code_size - 1);
@@ -146,9 +146,9 @@ static bool read_code(struct session *session)
 	return count > 0 && !strchr(session->code, '\n');
 }
 
-static void wait_for_end(struct session *session)
+static void wait_for_result(struct session *session)
 {
-	int64_t until = clock_monotonic_ms() + PATIENCE_MS;
+	int64_t until = clock_monotonic_ms() + COMMAND_TIMEOUT_MS;
 	struct pollfd waits[] = {
 		{.fd = session->status, .events = POLLIN},
 		{.fd = watcher_cancel(session->watcher)->fd, .events = POLLIN},
@@ -158,18 +158,18 @@ static void wait_for_end(struct session *session)
 	while (!watcher_stopping(session->watcher) && clock_left_ms(until) > 0) {
 		if (poll(waits, 3, (int)clock_left_ms(until)) <= 0)
 			continue;
-		if (waits[2].revents && !drain(session->output, &session->text))
+		if (waits[2].revents && !drain_output(session->output, &session->text))
 			waits[2].fd = -1;
-		if (waits[0].revents && !read_code(session))
+		if (waits[0].revents && !read_exit_code(session))
 			break;
 	}
-	drain(session->output, &session->text);
+	drain_output(session->output, &session->text);
 }
 
-static void take_end(struct session *session)
+static void handle_result(struct session *session)
 {
 	char *newline = strchr(session->code, '\n');
-	const struct command_end end = {
+	const struct command_result end = {
 		.command = session->command,
 		.ended = newline != NULL,
 		.code = atoi(session->code),
@@ -181,18 +181,18 @@ static void take_end(struct session *session)
 	struct verdict verdict;
 	bool another;
 
-	command_reply(&end, &verdict);
+	command_result_judge(&end, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
 		watcher_unknown(session->watcher, verdict.why);
 		return;
 	}
 	watcher_known(session->watcher);
 	another = verdict.kind != VERDICT_POSITIVE ||
-		  !text_equal(verdict.notice.identity, session->told.identity);
-	if (session->told.kind != NOTICE_NONE && another) {
-		struct notice gone = session->told;
+		  !text_equal(verdict.notice.identity, session->announced.identity);
+	if (session->announced.kind != NOTICE_NONE && another) {
+		struct notice gone = session->announced;
 
-		session->told.kind = NOTICE_NONE;
+		session->announced.kind = NOTICE_NONE;
 		gone.kind = NOTICE_CANCELLED;
 		gone.deadline_ms = CLOCK_NEVER;
 		gone.seen_ms = end.seen_ms;
@@ -200,7 +200,7 @@ static void take_end(struct session *session)
 		watcher_notice(session->watcher, &gone);
 	}
 	if (verdict.kind == VERDICT_POSITIVE) {
-		session->told = verdict.notice;
+		session->announced = verdict.notice;
 		watcher_notice(session->watcher, &verdict.notice);
 	}
 }
@@ -211,17 +211,17 @@ static void poll_command(struct session *session)
 
 	session->code_size = session->text.size = 0;
 	session->code[0] = '\0';
-	if (start(session, &err) < 0) {
+	if (start_command(session, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return;
 	}
-	wait_for_end(session);
-	clear_up(session);
+	wait_for_result(session);
+	kill_command(session);
 	if (!watcher_stopping(session->watcher))
-		take_end(session);
+		handle_result(session);
 }
 
-static void run(struct watcher *watcher)
+static void run_command_source(struct watcher *watcher)
 {
 	struct session session = {
 		.watcher = watcher,
@@ -233,11 +233,11 @@ static void run(struct watcher *watcher)
 	watcher_set_endpoint(watcher, "a command");
 	do
 		poll_command(&session);
-	while (watcher_pause(watcher, POLL_MS));
+	while (watcher_sleep(watcher, POLL_MS));
 	bytes_release(&session.text);
 }
 
-static int check(const char *argument, struct err *err)
+static int check_argument(const char *argument, struct err *err)
 {
 	if (!argument[0])
 		return err_set(err, ERR_INVALID,
@@ -245,4 +245,4 @@ static int check(const char *argument, struct err *err)
 	return 0;
 }
 
-const struct provider provider_command = {.name = "command", .run = run, .check = check};
+const struct provider provider_command = {.name = "command", .run = run_command_source, .check = check_argument};

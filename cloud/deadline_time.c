@@ -8,7 +8,7 @@
 /* The year 9999. */
 #define EPOCH_MOST_SECONDS 253402300799u
 
-bool end_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, bool *is_span)
+bool deadline_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, bool *is_span)
 {
 	uint64_t seconds;
 	int64_t span;
@@ -26,15 +26,15 @@ bool end_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, bool *is
 	return datetime_parse(text, wall_ms);
 }
 
-int64_t end_notice_ms(int64_t left_ms, int64_t wanted_ms)
+int64_t deadline_fit_notice_ms(int64_t left_ms, int64_t wanted_ms)
 {
 	return left_ms > wanted_ms || left_ms <= 0 ? wanted_ms : left_ms / 4;
 }
 
-enum end_phase end_decide(int64_t left_ms, int64_t notice_ms, int64_t *wait_ms)
+enum deadline_phase deadline_decide(int64_t left_ms, int64_t notice_ms, int64_t *wait_ms)
 {
 	*wait_ms = left_ms > notice_ms ? left_ms - notice_ms : 0;
-	if (left_ms < -END_STALE_MS)
-		return END_STALE;
-	return *wait_ms > 0 ? END_AHEAD : END_NEAR;
+	if (left_ms < -DEADLINE_STALE_MS)
+		return DEADLINE_STALE;
+	return *wait_ms > 0 ? DEADLINE_AHEAD : DEADLINE_NEAR;
 }

@@ -50,76 +50,76 @@ static bool read_dmi(const char *name, char *target, size_t capacity)
 	return true;
 }
 
-void detect_look(struct surroundings *around)
+void detect_read_environment(struct environment *environment)
 {
 	const char *mode = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
 	const char *timeout = getenv("AWS_METADATA_SERVICE_TIMEOUT");
 	bool read = false;
 
-	*around = (struct surroundings){.aws_timeout_ms = 2000};
-	read_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT", around->aws_endpoint,
-		sizeof(around->aws_endpoint));
+	*environment = (struct environment){.aws_timeout_ms = 2000};
+	read_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT", environment->aws_endpoint,
+		sizeof(environment->aws_endpoint));
 	/* Each older name is overruled by the next. */
-	read_variable("GCE_METADATA_IP", around->gcp_host, sizeof(around->gcp_host));
-	read_variable("GCE_METADATA_ROOT", around->gcp_host, sizeof(around->gcp_host));
-	read_variable("GCE_METADATA_HOST", around->gcp_host, sizeof(around->gcp_host));
-	read_variable("REPRIEVE_AZURE_METADATA_ENDPOINT", around->azure_endpoint,
-		sizeof(around->azure_endpoint));
-	read_variable("REPRIEVE_ALIBABA_METADATA_ENDPOINT", around->alibaba_endpoint,
-		sizeof(around->alibaba_endpoint));
-	read_variable("REPRIEVE_TENCENT_METADATA_ENDPOINT", around->tencent_endpoint,
-		sizeof(around->tencent_endpoint));
-	read_variable("REPRIEVE_GCP_NOTICE", around->gcp_notice, sizeof(around->gcp_notice));
-	read_variable("SLURM_JOB_ID", around->slurm_job, sizeof(around->slurm_job));
-	read_variable("SLURM_JOB_END_TIME", around->slurm_end, sizeof(around->slurm_end));
-	around->aws_disabled = read_flag("AWS_EC2_METADATA_DISABLED");
-	around->aws_tokenless_allowed = !read_flag("AWS_EC2_METADATA_V1_DISABLED");
-	around->aws_ipv6 = mode && strcasecmp(mode, "IPv6") == 0;
-	if (timeout && text_to_duration_ms(timeout, &around->aws_timeout_ms) &&
-		around->aws_timeout_ms < 100)
-		around->aws_timeout_ms = 100;
-	read |= read_dmi("sys_vendor", around->dmi_vendor, sizeof(around->dmi_vendor));
-	read |= read_dmi("product_name", around->dmi_product, sizeof(around->dmi_product));
-	read |= read_dmi("bios_version", around->dmi_bios, sizeof(around->dmi_bios));
-	read |= read_dmi("chassis_asset_tag", around->dmi_chassis, sizeof(around->dmi_chassis));
-	around->dmi_readable = read;
+	read_variable("GCE_METADATA_IP", environment->gcp_host, sizeof(environment->gcp_host));
+	read_variable("GCE_METADATA_ROOT", environment->gcp_host, sizeof(environment->gcp_host));
+	read_variable("GCE_METADATA_HOST", environment->gcp_host, sizeof(environment->gcp_host));
+	read_variable("REPRIEVE_AZURE_METADATA_ENDPOINT", environment->azure_endpoint,
+		sizeof(environment->azure_endpoint));
+	read_variable("REPRIEVE_ALIBABA_METADATA_ENDPOINT", environment->alibaba_endpoint,
+		sizeof(environment->alibaba_endpoint));
+	read_variable("REPRIEVE_TENCENT_METADATA_ENDPOINT", environment->tencent_endpoint,
+		sizeof(environment->tencent_endpoint));
+	read_variable("REPRIEVE_GCP_NOTICE", environment->gcp_notice, sizeof(environment->gcp_notice));
+	read_variable("SLURM_JOB_ID", environment->slurm_job, sizeof(environment->slurm_job));
+	read_variable("SLURM_JOB_END_TIME", environment->slurm_end, sizeof(environment->slurm_end));
+	environment->aws_disabled = read_flag("AWS_EC2_METADATA_DISABLED");
+	environment->aws_tokenless_allowed = !read_flag("AWS_EC2_METADATA_V1_DISABLED");
+	environment->aws_ipv6 = mode && strcasecmp(mode, "IPv6") == 0;
+	if (timeout && text_to_duration_ms(timeout, &environment->aws_timeout_ms) &&
+		environment->aws_timeout_ms < 100)
+		environment->aws_timeout_ms = 100;
+	read |= read_dmi("sys_vendor", environment->dmi_vendor, sizeof(environment->dmi_vendor));
+	read |= read_dmi("product_name", environment->dmi_product, sizeof(environment->dmi_product));
+	read |= read_dmi("bios_version", environment->dmi_bios, sizeof(environment->dmi_bios));
+	read |= read_dmi("chassis_asset_tag", environment->dmi_chassis, sizeof(environment->dmi_chassis));
+	environment->dmi_readable = read;
 }
 
-static unsigned choose_cloud(const struct surroundings *around)
+static unsigned choose_cloud(const struct environment *environment)
 {
-	unsigned overrides = (around->aws_endpoint[0] ? DETECT_AWS : 0u) |
-			     (around->gcp_host[0] ? DETECT_GCP : 0u) |
-			     (around->azure_endpoint[0] ? DETECT_AZURE : 0u) |
-			     (around->alibaba_endpoint[0] ? DETECT_ALIBABA : 0u) |
-			     (around->tencent_endpoint[0] ? DETECT_TENCENT : 0u);
+	unsigned overrides = (environment->aws_endpoint[0] ? DETECT_AWS : 0u) |
+			     (environment->gcp_host[0] ? DETECT_GCP : 0u) |
+			     (environment->azure_endpoint[0] ? DETECT_AZURE : 0u) |
+			     (environment->alibaba_endpoint[0] ? DETECT_ALIBABA : 0u) |
+			     (environment->tencent_endpoint[0] ? DETECT_TENCENT : 0u);
 
 	if (overrides)
 		return overrides;
-	if (!around->dmi_readable)
+	if (!environment->dmi_readable)
 		return DETECT_PROBE;
 	/* The Xen generation of EC2 shows it in the BIOS version only. */
-	if (strcmp(around->dmi_vendor, "Amazon EC2") == 0 || strstr(around->dmi_bios, "amazon"))
+	if (strcmp(environment->dmi_vendor, "Amazon EC2") == 0 || strstr(environment->dmi_bios, "amazon"))
 		return DETECT_AWS;
-	if (text_starts(around->dmi_product, "Google"))
+	if (text_starts(environment->dmi_product, "Google"))
 		return DETECT_GCP;
-	if (strcmp(around->dmi_chassis, AZURE_CHASSIS) == 0)
+	if (strcmp(environment->dmi_chassis, AZURE_CHASSIS) == 0)
 		return DETECT_AZURE;
-	if (text_starts(around->dmi_vendor, "Alibaba Cloud") ||
-		text_starts(around->dmi_product, "Alibaba Cloud"))
+	if (text_starts(environment->dmi_vendor, "Alibaba Cloud") ||
+		text_starts(environment->dmi_product, "Alibaba Cloud"))
 		return DETECT_ALIBABA;
-	if (text_starts(around->dmi_vendor, "Tencent Cloud"))
+	if (text_starts(environment->dmi_vendor, "Tencent Cloud"))
 		return DETECT_TENCENT;
 	return 0;
 }
 
-unsigned detect_choose(const struct surroundings *around)
+unsigned detect_sources(const struct environment *environment)
 {
-	bool is_slurm = around->slurm_job[0] && around->slurm_end[0];
+	bool is_slurm = environment->slurm_job[0] && environment->slurm_end[0];
 
-	return choose_cloud(around) | (is_slurm ? DETECT_SLURM : 0u);
+	return choose_cloud(environment) | (is_slurm ? DETECT_SLURM : 0u);
 }
 
-static void clean(char *endpoint)
+static void strip_trailing_slashes(char *endpoint)
 {
 	size_t length = strlen(endpoint);
 
@@ -127,46 +127,46 @@ static void clean(char *endpoint)
 		endpoint[--length] = '\0';
 }
 
-void detect_aws_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+void detect_aws_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
 {
 	text_set(endpoint, capacity,
-		around->aws_endpoint[0] ? around->aws_endpoint
-		: around->aws_ipv6      ? "http://[fd00:ec2::254]"
+		environment->aws_endpoint[0] ? environment->aws_endpoint
+		: environment->aws_ipv6      ? "http://[fd00:ec2::254]"
 					: LINK_LOCAL);
-	clean(endpoint);
+	strip_trailing_slashes(endpoint);
 }
 
-void detect_gcp_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+void detect_gcp_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
 {
 	/* By address: away from Google, the name may take the resolver half a minute. */
-	if (!around->gcp_host[0])
+	if (!environment->gcp_host[0])
 		text_set(endpoint, capacity, LINK_LOCAL);
 	else
 		snprintf(endpoint, capacity, "%s%s",
-			strstr(around->gcp_host, "://") ? "" : "http://", around->gcp_host);
-	clean(endpoint);
+			strstr(environment->gcp_host, "://") ? "" : "http://", environment->gcp_host);
+	strip_trailing_slashes(endpoint);
 }
 
-void detect_azure_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+void detect_azure_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
 {
 	text_set(endpoint, capacity,
-		around->azure_endpoint[0] ? around->azure_endpoint : LINK_LOCAL);
-	clean(endpoint);
+		environment->azure_endpoint[0] ? environment->azure_endpoint : LINK_LOCAL);
+	strip_trailing_slashes(endpoint);
 }
 
-void detect_alibaba_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+void detect_alibaba_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
 {
 	text_set(endpoint, capacity,
-		around->alibaba_endpoint[0] ? around->alibaba_endpoint : "http://100.100.100.200");
-	clean(endpoint);
+		environment->alibaba_endpoint[0] ? environment->alibaba_endpoint : "http://100.100.100.200");
+	strip_trailing_slashes(endpoint);
 }
 
-void detect_tencent_endpoint(const struct surroundings *around, char *endpoint, size_t capacity)
+void detect_tencent_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
 {
 	text_set(endpoint, capacity,
-		around->tencent_endpoint[0] ? around->tencent_endpoint
+		environment->tencent_endpoint[0] ? environment->tencent_endpoint
 					    : "http://metadata.tencentyun.com");
-	clean(endpoint);
+	strip_trailing_slashes(endpoint);
 }
 
 const struct provider *detect_probe(const char *endpoint, struct cancel *cancel)

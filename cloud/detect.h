@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* What the environment and the firmware say, read once, by the caller's thread: getenv() on others would race with setenv(). */
-struct surroundings {
+struct environment {
 	char aws_endpoint[160]; /* "" where not set, here and below */
 	char gcp_host[160];
 	char azure_endpoint[160];
@@ -22,7 +22,7 @@ struct surroundings {
 	char dmi_vendor[64], dmi_product[64], dmi_bios[64], dmi_chassis[64];
 };
 
-void detect_look(struct surroundings *surroundings);
+void detect_read_environment(struct environment *environment);
 
 enum {
 	DETECT_AWS = 1,
@@ -35,17 +35,17 @@ enum {
 };
 
 /* PURE. Overrides first (each that is set), then the firmware; 0 for a machine that is none of them. */
-unsigned detect_choose(const struct surroundings *surroundings);
+unsigned detect_sources(const struct environment *environment);
 
 /* PURE. Where each service is: an override without trailing slashes, or the well-known address. */
-void detect_aws_endpoint(const struct surroundings *surroundings, char *endpoint, size_t capacity);
-void detect_gcp_endpoint(const struct surroundings *surroundings, char *endpoint, size_t capacity);
+void detect_aws_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
+void detect_gcp_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
 void detect_azure_endpoint(
-	const struct surroundings *surroundings, char *endpoint, size_t capacity);
+	const struct environment *environment, char *endpoint, size_t capacity);
 void detect_alibaba_endpoint(
-	const struct surroundings *surroundings, char *endpoint, size_t capacity);
+	const struct environment *environment, char *endpoint, size_t capacity);
 void detect_tencent_endpoint(
-	const struct surroundings *surroundings, char *endpoint, size_t capacity);
+	const struct environment *environment, char *endpoint, size_t capacity);
 
 /* The first provider whose service answers there, or NULL; blocks for at most a second. */
 struct provider;

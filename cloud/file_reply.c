@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The end of a long path tells more than its beginning. */
-static const char *identity_of(const char *path)
+static const char *identity_of_path(const char *path)
 {
 	size_t most = sizeof(((struct notice *)NULL)->identity) - 1, length = strlen(path);
 
@@ -31,7 +31,7 @@ static void set_reason(char *reason, size_t capacity, const char *text, size_t s
 }
 
 /* Words for people, unless all of them are a time: then that is the deadline. */
-static bool is_time(const struct file_content *content, int64_t *when)
+static bool text_is_time(const struct file_content *content, int64_t *when)
 {
 	char text[64] = "";
 
@@ -41,13 +41,13 @@ static bool is_time(const struct file_content *content, int64_t *when)
 	return datetime_parse(text, when);
 }
 
-static int64_t deadline_of(const struct file_content *content, json_t *object, bool *guessed)
+static int64_t read_deadline(const struct file_content *content, json_t *object, bool *guessed)
 {
 	json_t *seconds = json_object_get(object, "in_seconds");
 	int64_t when;
 
 	*guessed = false;
-	if (!object && is_time(content, &when))
+	if (!object && text_is_time(content, &when))
 		return when;
 	if (datetime_parse(json_text_or(object, "deadline", ""), &when))
 		return when;
@@ -59,7 +59,7 @@ static int64_t deadline_of(const struct file_content *content, json_t *object, b
 }
 
 /* Who wrote it meant something, and a stop is the safe thing to take it for. */
-static void name_kind(char *reason, size_t capacity, const char *kind)
+static void add_unknown_kind(char *reason, size_t capacity, const char *kind)
 {
 	auto_free char *before = text_copy(reason);
 
@@ -69,14 +69,14 @@ static void name_kind(char *reason, size_t capacity, const char *kind)
 
 void file_reply(const struct file_content *content, struct verdict *verdict)
 {
-	struct answer answer = {.body = content->text, .size = content->size};
+	struct reply reply = {.body = content->text, .size = content->size};
 	auto_json json_t *object = NULL;
 	char reason[sizeof(verdict->notice.reason)] = "";
-	const char *identity = identity_of(content->path), *kind;
+	const char *identity = identity_of_path(content->path), *kind;
 	int64_t left, when;
 	bool guessed, unreadable = false;
 
-	if (answer_first(&answer) == '{') {
+	if (reply_first_char(&reply) == '{') {
 		object = json_parse(content->text, content->size, NULL);
 		if (!object && !content->settled) {
 			verdict_set(verdict, VERDICT_UNKNOWN, "the %s's text is broken JSON",
@@ -85,7 +85,7 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 		}
 		unreadable = !object;
 		text_set(reason, sizeof(reason), json_text_or(object, "reason", ""));
-	} else if (!is_time(content, &when)) {
+	} else if (!text_is_time(content, &when)) {
 		set_reason(reason, sizeof(reason), content->text, content->size);
 	}
 	if (!reason[0] && text_equal(content->source, "file"))
@@ -105,8 +105,8 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 		return;
 	}
 	if (!text_equal(kind, "stop"))
-		name_kind(reason, sizeof(reason), kind);
-	left = deadline_of(content, object, &guessed) - content->seen_wall_ms;
+		add_unknown_kind(reason, sizeof(reason), kind);
+	left = read_deadline(content, object, &guessed) - content->seen_wall_ms;
 	if (left < -FILE_STALE_MS) {
 		verdict_set(verdict, VERDICT_NEGATIVE,
 			"the %s is left over: its deadline is long over", content->source);

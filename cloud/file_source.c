@@ -23,16 +23,16 @@ struct session {
 	bool was_absent;                           /* it has appeared under our eyes, at: */
 	int64_t appeared_wall_ms, first_change_ms; /* by our clock, and by the file's */
 	bool is_there;
-	struct notice told; /* kind NONE: nothing was */
+	struct notice announced; /* kind NONE: nothing was */
 };
 
-static void withdraw(struct session *session, const char *reason)
+static void withdraw_notice(struct session *session, const char *reason)
 {
-	struct notice gone = session->told;
+	struct notice gone = session->announced;
 
 	if (gone.kind == NOTICE_NONE)
 		return;
-	session->told.kind = NOTICE_NONE;
+	session->announced.kind = NOTICE_NONE;
 	gone.kind = NOTICE_CANCELLED;
 	gone.deadline_ms = CLOCK_NEVER;
 	gone.seen_ms = clock_monotonic_ms();
@@ -40,15 +40,15 @@ static void withdraw(struct session *session, const char *reason)
 	watcher_notice(session->watcher, &gone);
 }
 
-static int64_t wall_of(const struct timespec *time)
+static int64_t timespec_to_ms(const struct timespec *time)
 {
 	return (int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
 }
 
 /* By our own clock where we saw it come: that of a file server may be minutes off. */
-static int64_t appeared(struct session *session, const struct stat *status)
+static int64_t time_of_appearance(struct session *session, const struct stat *status)
 {
-	int64_t changed = wall_of(&status->st_ctim);
+	int64_t changed = timespec_to_ms(&status->st_ctim);
 
 	if (!session->is_there && session->was_absent) {
 		session->appeared_wall_ms = clock_wall_ms();
@@ -58,10 +58,10 @@ static int64_t appeared(struct session *session, const struct stat *status)
 				   : changed;
 }
 
-static void take_file(struct session *session, const struct stat *status)
+static void handle_file(struct session *session, const struct stat *status)
 {
 	auto_(bytes_release) struct bytes text = {.limit = CONTENT_LIMIT};
-	int64_t appeared_ms = appeared(session, status);
+	int64_t appeared_ms = time_of_appearance(session, status);
 	struct verdict verdict;
 	struct err err = {0};
 
@@ -91,19 +91,19 @@ static void take_file(struct session *session, const struct stat *status)
 	watcher_known(session->watcher);
 	/* One that is left over by now does not withdraw what it said in its time. */
 	if (verdict.kind == VERDICT_NEGATIVE && verdict.notice.kind == NOTICE_CANCELLED)
-		withdraw(session, "the file says so");
+		withdraw_notice(session, "the file says so");
 	if (verdict.kind == VERDICT_POSITIVE) {
-		session->told = verdict.notice;
+		session->announced = verdict.notice;
 		watcher_notice(session->watcher, &verdict.notice);
 	}
 }
 
-static void take_what_is_there(struct session *session, const struct stat *status)
+static void handle_path(struct session *session, const struct stat *status)
 {
 	struct err err;
 
 	if (S_ISREG(status->st_mode)) {
-		take_file(session, status);
+		handle_file(session, status);
 		return;
 	}
 	/* A pipe would be waited for. */
@@ -117,33 +117,33 @@ static void poll_file(struct session *session)
 	struct err err;
 
 	if (stat(session->path, &status) == 0) {
-		take_what_is_there(session, &status);
+		handle_path(session, &status);
 	} else if (errno == ENOENT || errno == ENOTDIR) {
 		session->was_absent = true;
 		watcher_known(session->watcher);
 		session->is_there = false;
-		withdraw(session, "the file was removed");
+		withdraw_notice(session, "the file was removed");
 	} else {
 		err_os(&err, errno, "%.100s cannot be looked at", session->path);
 		watcher_unknown(session->watcher, err.text);
 	}
 }
 
-static void run(struct watcher *watcher)
+static void run_file_source(struct watcher *watcher)
 {
 	struct session session = {.watcher = watcher, .path = watcher_argument(watcher)};
 
 	watcher_set_endpoint(watcher, session.path);
 	do
 		poll_file(&session);
-	while (watcher_pause(watcher, POLL_MS));
+	while (watcher_sleep(watcher, POLL_MS));
 }
 
-static int check(const char *argument, struct err *err)
+static int check_argument(const char *argument, struct err *err)
 {
 	if (!argument[0])
 		return err_set(err, ERR_INVALID, "\"file\" needs a path: write file:/run/preempt");
 	return 0;
 }
 
-const struct provider provider_file = {.name = "file", .run = run, .check = check};
+const struct provider provider_file = {.name = "file", .run = run_file_source, .check = check_argument};

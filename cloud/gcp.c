@@ -31,7 +31,7 @@ enum {
 struct subscription {
 	struct watcher *watcher;
 	const char *key, *query; /* "" or "alt=json" */
-	void (*reply)(const struct answer *answer, const struct gcp_context *context,
+	void (*judge_reply)(const struct reply *reply, const struct gcp_context *context,
 		struct verdict *verdict);
 	char endpoint[160];
 	struct http *http;
@@ -39,18 +39,18 @@ struct subscription {
 	char etag[72]; /* "": the next request is a plain one */
 	struct gcp_context context;
 	unsigned failures;
-	struct notice told; /* advice: a negative withdraws it; kind NONE: nothing was told */
+	struct notice announced; /* advice: a negative withdraws it; kind NONE: nothing was told */
 	bool served;        /* the key has been answered for */
 	bool answered;      /* a negative was seen: what is positive now has just begun */
 	bool decides_health;
 };
 
-static int ask(struct subscription *subscription, struct answer *answer, struct err *err)
+static int send_request(struct subscription *subscription, struct reply *reply, struct err *err)
 {
 	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
 	bool hangs = subscription->etag[0];
 	char path[256];
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.endpoint = subscription->endpoint,
 		.path = path,
 		.headers = headers,
@@ -65,12 +65,12 @@ static int ask(struct subscription *subscription, struct answer *answer, struct 
 	else
 		snprintf(path, sizeof(path), KEY_BASE "%s%s%s", subscription->key,
 			subscription->query[0] ? "?" : "", subscription->query);
-	return fetch_answer(subscription->http, &fetch, &subscription->response, answer,
+	return metadata_request_send(subscription->http, &fetch, &subscription->response, reply,
 		watcher_cancel(subscription->watcher), err);
 }
 
 /* Tells what the answer means; returns how long to wait before the next request. */
-static int64_t take_failure(
+static int64_t handle_failure(
 	struct subscription *subscription, enum verdict_kind kind, const char *why)
 {
 	subscription->etag[0] = '\0';
@@ -87,11 +87,11 @@ static int64_t take_failure(
 	return gcp_backoff_ms(subscription->failures);
 }
 
-static void withdraw(struct subscription *subscription)
+static void withdraw_announced(struct subscription *subscription)
 {
-	struct notice gone = subscription->told;
+	struct notice gone = subscription->announced;
 
-	subscription->told.kind = NOTICE_NONE;
+	subscription->announced.kind = NOTICE_NONE;
 	if (gone.kind == NOTICE_NONE)
 		return;
 	gone.kind = NOTICE_CANCELLED;
@@ -101,51 +101,51 @@ static void withdraw(struct subscription *subscription)
 	watcher_notice(subscription->watcher, &gone);
 }
 
-static void take_notice(struct subscription *subscription, const struct verdict *verdict)
+static void handle_verdict(struct subscription *subscription, const struct verdict *verdict)
 {
 	struct gcp_context *context = &subscription->context;
 
 	if (verdict->kind == VERDICT_POSITIVE) {
-		if (!text_equal(subscription->told.identity, verdict->notice.identity))
-			withdraw(subscription);
+		if (!text_equal(subscription->announced.identity, verdict->notice.identity))
+			withdraw_announced(subscription);
 		/* What was there at the start may have been for long. */
 		if (context->since_ms == CLOCK_NEVER && subscription->answered)
 			context->since_ms = verdict->notice.seen_ms;
 		watcher_notice(subscription->watcher, &verdict->notice);
-		subscription->told = verdict->notice;
+		subscription->announced = verdict->notice;
 		return;
 	}
 	subscription->answered = true;
 	context->since_ms = CLOCK_NEVER;
 	/* A preemption is never taken back. */
 	if (!subscription->decides_health)
-		withdraw(subscription);
+		withdraw_announced(subscription);
 }
 
-static int64_t take_answer(
-	struct subscription *subscription, const struct answer *answer, int64_t asked_ms)
+static int64_t handle_reply(
+	struct subscription *subscription, const struct reply *reply, int64_t asked_ms)
 {
 	struct verdict verdict;
 	bool hung = subscription->etag[0], same;
 
-	subscription->reply(answer, &subscription->context, &verdict);
+	subscription->judge_reply(reply, &subscription->context, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN || verdict.kind == VERDICT_ABSENT)
-		return take_failure(subscription, verdict.kind, verdict.why);
+		return handle_failure(subscription, verdict.kind, verdict.why);
 	subscription->failures = 0;
 	subscription->served = true;
 	if (subscription->decides_health)
 		watcher_known(subscription->watcher);
-	take_notice(subscription, &verdict);
-	if (!gcp_etag_is_usable(answer->etag)) {
+	handle_verdict(subscription, &verdict);
+	if (!gcp_etag_is_usable(reply->etag)) {
 		subscription->etag[0] = '\0';
 		return SPIN_MS;
 	}
-	same = text_equal(subscription->etag, answer->etag);
-	text_set(subscription->etag, sizeof(subscription->etag), answer->etag);
-	return hung && same && answer->arrived_ms - asked_ms < SPIN_MS ? SPIN_MS : 0;
+	same = text_equal(subscription->etag, reply->etag);
+	text_set(subscription->etag, sizeof(subscription->etag), reply->etag);
+	return hung && same && reply->arrived_ms - asked_ms < SPIN_MS ? SPIN_MS : 0;
 }
 
-static void follow(struct subscription *subscription)
+static void follow_key(struct subscription *subscription)
 {
 	struct err err;
 
@@ -154,44 +154,44 @@ static void follow(struct subscription *subscription)
 		return;
 	}
 	while (!watcher_stopping(subscription->watcher)) {
-		struct answer answer;
+		struct reply reply;
 		int64_t asked = clock_monotonic_ms(), pause;
 
-		if (ask(subscription, &answer, &err) == 0)
-			pause = take_answer(subscription, &answer, asked);
+		if (send_request(subscription, &reply, &err) == 0)
+			pause = handle_reply(subscription, &reply, asked);
 		else if (watcher_stopping(subscription->watcher))
 			break;
 		else
-			pause = take_failure(subscription, VERDICT_UNKNOWN, err.text);
-		watcher_pause(subscription->watcher, pause);
+			pause = handle_failure(subscription, VERDICT_UNKNOWN, err.text);
+		watcher_sleep(subscription->watcher, pause);
 	}
 	http_response_release(&subscription->response);
 	http_free(subscription->http);
 }
 
-static void *follow_on_thread(void *arg)
+static void *follow_key_thread(void *arg)
 {
-	follow(arg);
+	follow_key(arg);
 	return NULL;
 }
 
 /* What stands behind "gcp:", else REPRIEVE_GCP_NOTICE, else what there is by default. */
-static int64_t notice_of(struct watcher *watcher)
+static int64_t notice_length_ms(struct watcher *watcher)
 {
 	int64_t notice_ms;
 
 	if (gcp_notice_parse(watcher_argument(watcher), &notice_ms) ||
-		gcp_notice_parse(watcher_surroundings(watcher)->gcp_notice, &notice_ms))
+		gcp_notice_parse(watcher_environment(watcher)->gcp_notice, &notice_ms))
 		return notice_ms;
 	return GCP_NOTICE_MS;
 }
 
-static void run(struct watcher *watcher)
+static void run_gcp(struct watcher *watcher)
 {
 	struct subscription keys[] = {
-		{.key = "preempted", .reply = gcp_preempted_reply, .decides_health = true},
-		{.key = "maintenance-event", .reply = gcp_maintenance_reply},
-		{.key = "upcoming-maintenance", .query = "alt=json", .reply = gcp_upcoming_reply},
+		{.key = "preempted", .judge_reply = gcp_preempted_reply, .decides_health = true},
+		{.key = "maintenance-event", .judge_reply = gcp_maintenance_reply},
+		{.key = "upcoming-maintenance", .query = "alt=json", .judge_reply = gcp_upcoming_reply},
 	};
 	enum {
 		KEYS = sizeof(keys) / sizeof(keys[0])
@@ -203,21 +203,21 @@ static void run(struct watcher *watcher)
 		keys[i].watcher = watcher;
 		keys[i].query = keys[i].query ? keys[i].query : "";
 		keys[i].context = (struct gcp_context){
-			.notice_ms = notice_of(watcher), .since_ms = CLOCK_NEVER};
+			.notice_ms = notice_length_ms(watcher), .since_ms = CLOCK_NEVER};
 		detect_gcp_endpoint(
-			watcher_surroundings(watcher), keys[i].endpoint, sizeof(keys[i].endpoint));
+			watcher_environment(watcher), keys[i].endpoint, sizeof(keys[i].endpoint));
 	}
 	watcher_set_endpoint(watcher, keys[0].endpoint);
 	/* They inherit this thread's signal mask, which blocks all. Without a thread to be had, advice is what is lost. */
 	for (size_t i = 1; i < KEYS; i++)
-		has_thread[i] = pthread_create(&threads[i], NULL, follow_on_thread, &keys[i]) == 0;
-	follow(&keys[0]);
+		has_thread[i] = pthread_create(&threads[i], NULL, follow_key_thread, &keys[i]) == 0;
+	follow_key(&keys[0]);
 	for (size_t i = 1; i < KEYS; i++)
 		if (has_thread[i])
 			pthread_join(threads[i], NULL);
 }
 
-static int check(const char *argument, struct err *err)
+static int check_argument(const char *argument, struct err *err)
 {
 	int64_t ignored;
 
@@ -229,20 +229,20 @@ static int check(const char *argument, struct err *err)
 	return 0;
 }
 
-static bool probe(const char *endpoint, struct cancel *cancel)
+static bool probe_gcp(const char *endpoint, struct cancel *cancel)
 {
 	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.endpoint = endpoint,
 		.path = "/computeMetadata/v1/instance/",
 		.headers = headers,
 		.timeout_ms = PROBE_TIMEOUT_MS,
 	};
 	auto_(http_response_release) struct http_response response = {0};
-	struct answer answer;
+	struct reply reply;
 
-	return fetch_once(&fetch, &response, &answer, cancel) && answer.status == 200 &&
-	       text_equal(answer.flavor, "Google");
+	return metadata_request_once(&fetch, &response, &reply, cancel) && reply.status == 200 &&
+	       text_equal(reply.flavor, "Google");
 }
 
-const struct provider provider_gcp = {.name = "gcp", .run = run, .probe = probe, .check = check};
+const struct provider provider_gcp = {.name = "gcp", .run = run_gcp, .probe = probe_gcp, .check = check_argument};

@@ -11,12 +11,12 @@
 
 /* False where `verdict` is set: not an answer of this server that holds a value. */
 static bool read_value(
-	const struct answer *answer, char *value, size_t capacity, struct verdict *verdict)
+	const struct reply *reply, char *value, size_t capacity, struct verdict *verdict)
 {
-	bool is_google = answer->flavor && text_equal(answer->flavor, "Google");
-	bool is_gke = answer->server && strstr(answer->server, "GKE");
+	bool is_google = reply->flavor && text_equal(reply->flavor, "Google");
+	bool is_gke = reply->server && strstr(reply->server, "GKE");
 
-	if (is_google && answer->status == 404) {
+	if (is_google && reply->status == 404) {
 		verdict_set(verdict, VERDICT_ABSENT, "%s",
 			is_gke ? "GKE's metadata server does not serve this key: use hostNetwork, "
 				 "or "
@@ -26,8 +26,8 @@ static bool read_value(
 				 "use hostNetwork, or rely on SIGTERM");
 		return false;
 	}
-	if (answer->status != 200) {
-		verdict_unexpected(verdict, answer);
+	if (reply->status != 200) {
+		verdict_unexpected(verdict, reply);
 		return false;
 	}
 	if (!is_google) {
@@ -36,8 +36,8 @@ static bool read_value(
 			"server");
 		return false;
 	}
-	if (!answer_text(answer, value, capacity) || !value[0]) {
-		verdict_unexpected(verdict, answer);
+	if (!reply_text(reply, value, capacity) || !value[0]) {
+		verdict_unexpected(verdict, reply);
 		return false;
 	}
 	return true;
@@ -50,56 +50,56 @@ bool gcp_notice_parse(const char *text, int64_t *milliseconds)
 }
 
 void gcp_preempted_reply(
-	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
+	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
 {
 	char value[64];
 
-	if (!read_value(answer, value, sizeof(value), verdict))
+	if (!read_value(reply, value, sizeof(value), verdict))
 		return;
 	if (strcmp(value, "FALSE") == 0)
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (strcmp(value, "TRUE") == 0)
 		verdict_notice(verdict, NOTICE_STOP, "gcp", "preempted",
-			answer->arrived_ms + context->notice_ms, answer->arrived_ms,
+			reply->arrived_ms + context->notice_ms, reply->arrived_ms,
 			"spot VM preempted");
 	else
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered neither TRUE nor FALSE");
 	verdict->notice.guessed = verdict->kind == VERDICT_POSITIVE;
 }
 
-static void take_termination(
-	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
+static void judge_termination(
+	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
 {
 	int64_t end_ms = CLOCK_NEVER;
 
 	if (context->since_ms != CLOCK_NEVER)
 		end_ms = context->since_ms + GCP_MAINTENANCE_MS;
-	if (end_ms == CLOCK_NEVER || end_ms - answer->arrived_ms > GCP_MAINTENANCE_NEAR_MS) {
+	if (end_ms == CLOCK_NEVER || end_ms - reply->arrived_ms > GCP_MAINTENANCE_NEAR_MS) {
 		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "maintenance", CLOCK_NEVER,
-			answer->arrived_ms,
+			reply->arrived_ms,
 			"the VM will be stopped for host maintenance within the hour");
 		return;
 	}
 	verdict_notice(verdict, NOTICE_STOP, "gcp", "maintenance",
-		end_ms > answer->arrived_ms ? end_ms : answer->arrived_ms, answer->arrived_ms,
+		end_ms > reply->arrived_ms ? end_ms : reply->arrived_ms, reply->arrived_ms,
 		"the VM is stopped for host maintenance");
 	verdict->notice.guessed = true;
 }
 
 void gcp_maintenance_reply(
-	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
+	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
 {
 	char value[64];
 
-	if (!read_value(answer, value, sizeof(value), verdict))
+	if (!read_value(reply, value, sizeof(value), verdict))
 		return;
 	if (strcmp(value, "NONE") == 0)
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (strcmp(value, "MIGRATE_ON_HOST_MAINTENANCE") == 0)
 		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "migration", CLOCK_NEVER,
-			answer->arrived_ms, "the VM will be migrated for host maintenance");
+			reply->arrived_ms, "the VM will be migrated for host maintenance");
 	else if (strcmp(value, "TERMINATE_ON_HOST_MAINTENANCE") == 0)
-		take_termination(answer, context, verdict);
+		judge_termination(reply, context, verdict);
 	else
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered an unknown maintenance event");
 }
@@ -120,7 +120,7 @@ static const char *window_time(
 	return datetime_iso(when, buffer);
 }
 
-static void take_upcoming(const struct answer *answer, json_t *object, struct verdict *verdict)
+static void judge_upcoming(const struct reply *reply, json_t *object, struct verdict *verdict)
 {
 	char start[32], end[32], until[40] = "", identity[80];
 	const char *at =
@@ -146,19 +146,19 @@ static void take_upcoming(const struct answer *answer, json_t *object, struct ve
 	/* Another hour, and its beginning, are news. */
 	snprintf(identity, sizeof(identity), "upcoming-maintenance %s%s", at,
 		text_equal(status, "ONGOING") ? " ongoing" : "");
-	verdict_notice(verdict, NOTICE_ADVICE, "gcp", identity, CLOCK_NEVER, answer->arrived_ms,
+	verdict_notice(verdict, NOTICE_ADVICE, "gcp", identity, CLOCK_NEVER, reply->arrived_ms,
 		"host maintenance %s %s%s",
 		text_equal(status, "ONGOING") ? "goes on since" : "is planned for", at, until);
 }
 
 void gcp_upcoming_reply(
-	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict)
+	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
 {
 	auto_json json_t *object = NULL;
 	char value[4096];
 
 	(void)context;
-	if (!read_value(answer, value, sizeof(value), verdict))
+	if (!read_value(reply, value, sizeof(value), verdict))
 		return;
 	if (strcmp(value, "NONE") == 0) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
@@ -168,7 +168,7 @@ void gcp_upcoming_reply(
 	if (!object)
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered no upcoming maintenance");
 	else
-		take_upcoming(answer, object, verdict);
+		judge_upcoming(reply, object, verdict);
 }
 
 bool gcp_etag_is_usable(const char *etag)

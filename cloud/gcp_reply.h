@@ -24,13 +24,13 @@ bool gcp_notice_parse(const char *text, int64_t *milliseconds);
 
 /* instance/preempted: STOP. */
 void gcp_preempted_reply(
-	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict);
+	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict);
 /* instance/maintenance-event: ADVICE, and STOP when the hour of a termination is nearly over; NONE is NEGATIVE. */
 void gcp_maintenance_reply(
-	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict);
+	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict);
 /* instance/upcoming-maintenance?alt=json, in the shapes that were seen: ADVICE with the window's times. */
 void gcp_upcoming_reply(
-	const struct answer *answer, const struct gcp_context *context, struct verdict *verdict);
+	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict);
 /* An ETag that may be sent back in a query: 1 to 64 letters and digits. */
 bool gcp_etag_is_usable(const char *etag);
 /* How long to wait before the next plain request after `failures` failed ones in a row (1, 2, ...). */

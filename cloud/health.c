@@ -18,7 +18,7 @@ void health_init(struct health *health, int64_t now_ms)
 	*health = (struct health){.started_ms = now_ms, .unknown_since_ms = CLOCK_NEVER};
 }
 
-static bool change(struct health *health, enum source_health state)
+static bool set_state(struct health *health, enum source_health state)
 {
 	bool changed = health->state != state;
 
@@ -29,7 +29,7 @@ static bool change(struct health *health, enum source_health state)
 bool health_known(struct health *health)
 {
 	health->unknown_since_ms = CLOCK_NEVER;
-	return change(health, SOURCE_ARMED);
+	return set_state(health, SOURCE_ARMED);
 }
 
 bool health_unknown(struct health *health, int64_t now_ms)
@@ -40,11 +40,11 @@ bool health_unknown(struct health *health, int64_t now_ms)
 	case SOURCE_STARTING:
 		if (now_ms - health->started_ms < HEALTH_START_PATIENCE_MS)
 			return false;
-		return change(health, SOURCE_UNKNOWN);
+		return set_state(health, SOURCE_UNKNOWN);
 	case SOURCE_ARMED:
 		if (now_ms - health->unknown_since_ms < HEALTH_ARMED_PATIENCE_MS)
 			return false;
-		return change(health, SOURCE_UNKNOWN);
+		return set_state(health, SOURCE_UNKNOWN);
 	case SOURCE_UNKNOWN:
 	case SOURCE_UNAVAILABLE:
 	default:
@@ -55,5 +55,5 @@ bool health_unknown(struct health *health, int64_t now_ms)
 bool health_unavailable(struct health *health)
 {
 	health->unknown_since_ms = CLOCK_NEVER;
-	return change(health, SOURCE_UNAVAILABLE);
+	return set_state(health, SOURCE_UNAVAILABLE);
 }

@@ -7,12 +7,12 @@
 #include <string.h>
 
 enum {
-	ANSWER_LIMIT = 64 * 1024,
+	REPLY_LIMIT = 64 * 1024,
 	CONNECT_TIMEOUT_MS = 1000
 };
 
-int fetch_answer(struct http *http, const struct fetch *fetch, struct http_response *response,
-	struct answer *answer, struct cancel *cancel, struct err *err)
+int metadata_request_send(struct http *http, const struct metadata_request *fetch, struct http_response *response,
+	struct reply *reply, struct cancel *cancel, struct err *err)
 {
 	auto_free char *url = text_format("%s%s", fetch->endpoint, fetch->path);
 	const struct http_request request = {
@@ -27,10 +27,10 @@ int fetch_answer(struct http *http, const struct fetch *fetch, struct http_respo
 		.timeout_ms = fetch->timeout_ms,
 	};
 
-	response->body.limit = ANSWER_LIMIT;
+	response->body.limit = REPLY_LIMIT;
 	if (http_perform(http, &request, response, cancel, err) < 0)
 		return -1;
-	*answer = (struct answer){
+	*reply = (struct reply){
 		.status = response->status,
 		.body = (const char *)response->body.data,
 		.size = response->body.size,
@@ -39,16 +39,16 @@ int fetch_answer(struct http *http, const struct fetch *fetch, struct http_respo
 		.server = http_header(response, "Server"),
 		.ttl = http_header(response, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"),
 		.arrived_ms = response->arrived_ms,
-		.arrived_wall_ms = answer_clock(http_header(response, "Date"), clock_wall_ms()),
+		.arrived_wall_ms = reply_wall_clock(http_header(response, "Date"), clock_wall_ms()),
 	};
 	return 0;
 }
 
-bool fetch_once(const struct fetch *fetch, struct http_response *response, struct answer *answer,
+bool metadata_request_once(const struct metadata_request *fetch, struct http_response *response, struct reply *reply,
 	struct cancel *cancel)
 {
 	auto_(http_free) struct http *http = NULL;
 
 	return http_new(&http, NULL) == 0 &&
-	       fetch_answer(http, fetch, response, answer, cancel, NULL) == 0;
+	       metadata_request_send(http, fetch, response, reply, cancel, NULL) == 0;
 }

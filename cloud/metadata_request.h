@@ -1,6 +1,6 @@
 /* PRIVATE. One request to a metadata service, in the way that all of them want it: no proxy, short, small. Blocks. */
-#ifndef CLOUD_FETCH_H
-#define CLOUD_FETCH_H
+#ifndef CLOUD_METADATA_REQUEST_H
+#define CLOUD_METADATA_REQUEST_H
 
 #include "reply.h"
 
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct fetch {
+struct metadata_request {
 	const char *method; /* NULL: GET */
 	const char *endpoint, *path;
 	const char *const *headers; /* as in http.h */
@@ -18,11 +18,11 @@ struct fetch {
 };
 
 /* `answer` borrows from `response`. The error kinds are http_perform()'s. */
-int fetch_answer(struct http *http, const struct fetch *fetch, struct http_response *response,
-	struct answer *answer, struct cancel *cancel, struct err *err);
+int metadata_request_send(struct http *http, const struct metadata_request *fetch, struct http_response *response,
+	struct reply *reply, struct cancel *cancel, struct err *err);
 
 /* The same with a handle of its own, for one request: a probe. False where there was no answer. */
-bool fetch_once(const struct fetch *fetch, struct http_response *response, struct answer *answer,
+bool metadata_request_once(const struct metadata_request *fetch, struct http_response *response, struct reply *reply,
 	struct cancel *cancel);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static size_t find(const struct notices *notices, const struct notice *notice)
+static size_t find_notice(const struct notices *notices, const struct notice *notice)
 {
 	size_t at = 0;
 
@@ -14,7 +14,7 @@ static size_t find(const struct notices *notices, const struct notice *notice)
 	return at;
 }
 
-static void drop(struct notices *notices, size_t at)
+static void drop_notice(struct notices *notices, size_t at)
 {
 	notices->count--;
 	memmove(&notices->items[at], &notices->items[at + 1],
@@ -36,7 +36,7 @@ const struct notice *notices_stop(const struct notices *notices)
 }
 
 /* What matters least, to make room: advice, else the stop that comes last. */
-static size_t least(const struct notices *notices)
+static size_t least_important(const struct notices *notices)
 {
 	size_t last = 0;
 
@@ -49,7 +49,7 @@ static size_t least(const struct notices *notices)
 	return last;
 }
 
-static bool put(struct notices *notices, size_t at, const struct notice *notice)
+static bool merge_notice(struct notices *notices, size_t at, const struct notice *notice)
 {
 	struct notice merged = *notice;
 
@@ -65,23 +65,23 @@ static bool put(struct notices *notices, size_t at, const struct notice *notice)
 		return true;
 	}
 	if (notices->count == NOTICES_MOST) {
-		size_t victim = least(notices);
+		size_t victim = least_important(notices);
 
 		if (notice->kind == NOTICE_ADVICE ||
 			(notices->items[victim].kind == NOTICE_STOP &&
 				notices->items[victim].deadline_ms <= notice->deadline_ms))
 			return false;
-		drop(notices, victim);
+		drop_notice(notices, victim);
 	}
 	notices->items[notices->count++] = merged;
 	return true;
 }
 
 /* The clocks of the service and of this machine are read at each poll: a deadline that differs by less is the same. */
-bool notices_is_news(const struct notices *told, const struct notice *notice)
+bool notices_is_news(const struct notices *announced, const struct notice *notice)
 {
-	size_t at = find(told, notice);
-	const struct notice *old = at < told->count ? &told->items[at] : NULL;
+	size_t at = find_notice(announced, notice);
+	const struct notice *old = at < announced->count ? &announced->items[at] : NULL;
 
 	if (notice->kind == NOTICE_CANCELLED || !old)
 		return (old != NULL) == (notice->kind == NOTICE_CANCELLED);
@@ -91,7 +91,7 @@ bool notices_is_news(const struct notices *told, const struct notice *notice)
 	       notice->deadline_ms < old->deadline_ms - NOTICE_EARLIER_MS;
 }
 
-static enum notice_change withdraw(struct notices *notices, size_t at)
+static enum notice_change withdraw_notice(struct notices *notices, size_t at)
 {
 	const struct notice *stop = notices_stop(notices);
 	bool had_stop = stop != NULL;
@@ -99,7 +99,7 @@ static enum notice_change withdraw(struct notices *notices, size_t at)
 
 	if (at == notices->count)
 		return NOTICE_NOTHING_NEW;
-	drop(notices, at);
+	drop_notice(notices, at);
 	stop = notices_stop(notices);
 	if (had_stop && !stop)
 		return NOTICE_ALL_CANCELLED;
@@ -111,14 +111,14 @@ enum notice_change notices_add(struct notices *notices, const struct notice *not
 	const struct notice *before = notices_stop(notices);
 	bool had_stop = before != NULL;
 	int64_t deadline = had_stop ? before->deadline_ms : 0;
-	size_t at = find(notices, notice);
+	size_t at = find_notice(notices, notice);
 	bool known = at < notices->count;
 
 	if (notice->kind == NOTICE_NONE)
 		return NOTICE_NOTHING_NEW;
 	if (notice->kind == NOTICE_CANCELLED)
-		return withdraw(notices, at);
-	if (!put(notices, at, notice))
+		return withdraw_notice(notices, at);
+	if (!merge_notice(notices, at, notice))
 		return NOTICE_NOTHING_NEW;
 	if (notice->kind == NOTICE_ADVICE)
 		return known ? NOTICE_NOTHING_NEW : NOTICE_NEW_ADVICE;

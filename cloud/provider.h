@@ -21,7 +21,7 @@ struct provider {
 	/* Is what stands behind the colon ("" for nothing) all right? ERR_INVALID says what to write. NULL: nothing may stand there. */
 	int (*check)(const char *argument, struct err *err);
 	/* cloud_watch_approve(), with what is known of the surroundings. NULL: there is no such thing. */
-	int (*approve)(const struct surroundings *around, const char *identity,
+	int (*approve)(const struct environment *environment, const char *identity,
 		struct cancel *cancel, struct err *err);
 };
 
@@ -29,7 +29,7 @@ extern const struct provider provider_aws, provider_gcp, provider_azure, provide
 	provider_tencent, provider_slurm, provider_deadline, provider_file, provider_command;
 
 struct cancel *watcher_cancel(struct watcher *watcher);
-const struct surroundings *watcher_surroundings(struct watcher *watcher);
+const struct environment *watcher_environment(struct watcher *watcher);
 /* What stood behind the colon: the path of a file source; else "". */
 const char *watcher_argument(struct watcher *watcher);
 int64_t watcher_deadline_notice_ms(struct watcher *watcher);
@@ -41,7 +41,7 @@ void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 void watcher_known(struct watcher *watcher);
 void watcher_unknown(struct watcher *watcher, const char *why);
 /* An armed source lacks something: said once, and again when it is something else. */
-void watcher_remark(struct watcher *watcher, const char *text);
+void watcher_set_note(struct watcher *watcher, const char *text);
 void watcher_unavailable(struct watcher *watcher, const char *why);
 /* Tells why it will take a while until the first answer. */
 void watcher_starting(struct watcher *watcher, const char *why);
@@ -51,7 +51,7 @@ void watcher_starting(struct watcher *watcher, const char *why);
 void watcher_notice(struct watcher *watcher, const struct notice *notice);
 
 /* Sleeps; false when it is time to end. */
-bool watcher_pause(struct watcher *watcher, int64_t milliseconds);
+bool watcher_sleep(struct watcher *watcher, int64_t milliseconds);
 bool watcher_stopping(struct watcher *watcher);
 
 #endif

@@ -18,15 +18,15 @@ void verdict_set(struct verdict *verdict, enum verdict_kind kind, const char *fo
 	va_end(args);
 }
 
-void verdict_unexpected(struct verdict *verdict, const struct answer *answer)
+void verdict_unexpected(struct verdict *verdict, const struct reply *reply)
 {
 	const char *what = "";
 
-	if (answer->size == 0)
+	if (reply->size == 0)
 		what = " without a body";
-	else if (answer_first(answer) == '<')
+	else if (reply_first_char(reply) == '<')
 		what = " with an HTML page";
-	switch (answer->status) {
+	switch (reply->status) {
 	case 403:
 		verdict_set(verdict, VERDICT_UNKNOWN,
 			"answered 403: the metadata service is turned off, or something between "
@@ -38,7 +38,7 @@ void verdict_unexpected(struct verdict *verdict, const struct answer *answer)
 			"answered 429: too many programs on this machine ask the metadata service");
 		break;
 	default:
-		verdict_set(verdict, VERDICT_UNKNOWN, "answered %d%s", answer->status, what);
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered %d%s", reply->status, what);
 	}
 }
 
@@ -61,14 +61,14 @@ void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *
 	text_to_line(verdict->notice.reason);
 }
 
-bool answer_text(const struct answer *answer, char *buffer, size_t capacity)
+bool reply_text(const struct reply *reply, char *buffer, size_t capacity)
 {
-	const char *start = answer->body, *end;
+	const char *start = reply->body, *end;
 
 	buffer[0] = '\0';
-	if (answer->size == 0)
+	if (reply->size == 0)
 		return true;
-	end = start + answer->size;
+	end = start + reply->size;
 	while (start < end && isspace((unsigned char)*start))
 		start++;
 	while (end > start && isspace((unsigned char)end[-1]))
@@ -80,15 +80,15 @@ bool answer_text(const struct answer *answer, char *buffer, size_t capacity)
 	return true;
 }
 
-char answer_first(const struct answer *answer)
+char reply_first_char(const struct reply *reply)
 {
-	for (size_t i = 0; i < answer->size; i++)
-		if (!isspace((unsigned char)answer->body[i]))
-			return answer->body[i];
+	for (size_t i = 0; i < reply->size; i++)
+		if (!isspace((unsigned char)reply->body[i]))
+			return reply->body[i];
 	return '\0';
 }
 
-int64_t answer_clock(const char *date, int64_t our_wall_ms)
+int64_t reply_wall_clock(const char *date, int64_t our_wall_ms)
 {
 	int64_t theirs;
 

@@ -18,7 +18,7 @@ static const struct provider *const providers[] = {
 	&provider_command,
 };
 
-const struct provider *provider_named(const char *name)
+const struct provider *provider_by_name(const char *name)
 {
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
 		if (text_equal(providers[i]->name, name))
@@ -26,27 +26,27 @@ const struct provider *provider_named(const char *name)
 	return NULL;
 }
 
-const char *chosen_source_name(const struct chosen_source *source)
+const char *source_entry_name(const struct source_entry *source)
 {
 	return source->provider ? source->provider->name : "auto";
 }
 
-static int add(struct chosen_sources *chosen, const struct provider *provider, const char *argument,
+static int add_source(struct source_table *table, const struct provider *provider, const char *argument,
 	struct err *err)
 {
-	for (size_t i = 0; i < chosen->count; i++)
-		if (chosen->items[i].provider == provider &&
-			text_equal(chosen->items[i].argument, argument))
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].provider == provider &&
+			text_equal(table->items[i].argument, argument))
 			return 0;
-	if (chosen->count == CLOUD_SOURCES_MOST)
+	if (table->count == CLOUD_SOURCES_MOST)
 		return err_set(err, ERR_INVALID, "more than %d notice sources", CLOUD_SOURCES_MOST);
-	chosen->items[chosen->count++] =
-		(struct chosen_source){.provider = provider, .argument = text_copy(argument)};
+	table->items[table->count++] =
+		(struct source_entry){.provider = provider, .argument = text_copy(argument)};
 	return 0;
 }
 
-static int add_detected(
-	const struct surroundings *surroundings, struct chosen_sources *chosen, struct err *err)
+static int add_detected_sources(
+	const struct environment *environment, struct source_table *table, struct err *err)
 {
 	static const struct {
 		unsigned bit;
@@ -60,25 +60,25 @@ static int add_detected(
 		{DETECT_SLURM, &provider_slurm},
 		{DETECT_PROBE, NULL},
 	};
-	unsigned found = detect_choose(surroundings);
+	unsigned found = detect_sources(environment);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if ((found & rows[i].bit) && add(chosen, rows[i].provider, "", err) < 0)
+		if ((found & rows[i].bit) && add_source(table, rows[i].provider, "", err) < 0)
 			return -1;
 	return 0;
 }
 
-static int add_named(const struct source_choice *choice, const struct surroundings *surroundings,
-	struct chosen_sources *chosen, struct err *err)
+static int add_named_source(const struct source_choice *choice, const struct environment *environment,
+	struct source_table *table, struct err *err)
 {
-	const struct provider *provider = provider_named(choice->name);
+	const struct provider *provider = provider_by_name(choice->name);
 	bool has_argument = choice->argument[0];
 
 	if (text_equal(choice->name, "none"))
 		return err_set(err, ERR_INVALID,
 			"\"none\" is none: leave out either that or the other sources");
 	if (text_equal(choice->name, "auto") && !has_argument)
-		return add_detected(surroundings, chosen, err);
+		return add_detected_sources(environment, table, err);
 	if (!provider || (has_argument && !provider->check))
 		return err_set(err, ERR_INVALID,
 			"notice source \"%s%s%s\" is not known: use auto, none, or a list of aws, "
@@ -87,26 +87,26 @@ static int add_named(const struct source_choice *choice, const struct surroundin
 			choice->name, has_argument ? ":" : "", choice->argument);
 	if (provider->check && provider->check(choice->argument, err) < 0)
 		return -1;
-	return add(chosen, provider, choice->argument, err);
+	return add_source(table, provider, choice->argument, err);
 }
 
-int chosen_sources_find(const char *sources, const char *deadline,
-	const struct surroundings *surroundings, struct chosen_sources *chosen, struct err *err)
+int source_table_select(const char *sources, const char *deadline,
+	const struct environment *environment, struct source_table *table, struct err *err)
 {
 	auto_free char *list = text_copy(sources && sources[0] ? sources : "auto");
 	char *at = text_equal(list, "none") ? NULL : list;
 	struct source_choice choice;
 
 	while (source_list_next(&at, &choice))
-		if (add_named(&choice, surroundings, chosen, err) < 0)
+		if (add_named_source(&choice, environment, table, err) < 0)
 			return -1;
 	choice = (struct source_choice){"deadline", deadline};
-	return deadline ? add_named(&choice, surroundings, chosen, err) : 0;
+	return deadline ? add_named_source(&choice, environment, table, err) : 0;
 }
 
-void chosen_sources_release(struct chosen_sources *chosen)
+void source_table_release(struct source_table *table)
 {
-	for (size_t i = 0; i < chosen->count; i++)
-		free(chosen->items[i].argument);
-	*chosen = (struct chosen_sources){0};
+	for (size_t i = 0; i < table->count; i++)
+		free(table->items[i].argument);
+	*table = (struct source_table){0};
 }

@@ -1,6 +1,6 @@
 /* PRIVATE. Which sources are watched: those that are named, and those that the surroundings tell of. Asks nobody, and does not block. */
-#ifndef CLOUD_CHOSEN_SOURCES_H
-#define CLOUD_CHOSEN_SOURCES_H
+#ifndef CLOUD_SOURCE_TABLE_H
+#define CLOUD_SOURCE_TABLE_H
 
 #include "cloud.h"
 #include "detect.h"
@@ -8,27 +8,27 @@
 
 #include <stddef.h>
 
-struct chosen_source {
+struct source_entry {
 	const struct provider *provider; /* NULL: to be found by a probe */
 	char *argument;                  /* what stood behind the colon; "" for nothing */
 };
 
 /* Zero-initialise. */
-struct chosen_sources {
-	struct chosen_source items[CLOUD_SOURCES_MOST];
+struct source_table {
+	struct source_entry items[CLOUD_SOURCES_MOST];
 	size_t count;
 };
 
 /* `sources` and `deadline` are cloud_options'; each source counts once. ERR_INVALID names the one that is not known, or says what to write;
  * what was chosen up to it has to be released then, too. */
-int chosen_sources_find(const char *sources, const char *deadline,
-	const struct surroundings *surroundings, struct chosen_sources *chosen, struct err *err);
-void chosen_sources_release(struct chosen_sources *chosen);
+int source_table_select(const char *sources, const char *deadline,
+	const struct environment *environment, struct source_table *table, struct err *err);
+void source_table_release(struct source_table *table);
 
 /* "auto" while it is to be found. */
-const char *chosen_source_name(const struct chosen_source *source);
+const char *source_entry_name(const struct source_entry *source);
 
 /* NULL for an unknown name. */
-const struct provider *provider_named(const char *name);
+const struct provider *provider_by_name(const char *name);
 
 #endif

@@ -30,11 +30,11 @@ struct session {
 	bool is_known; /* the instance's id was answered: it is this cloud */
 };
 
-static int ask(struct session *session, const char *method, const char *path, const char *header,
-	struct answer *answer, struct err *err)
+static int send_request(struct session *session, const char *method, const char *path, const char *header,
+	struct reply *reply, struct err *err)
 {
 	const char *const headers[] = {header, NULL};
-	const struct fetch fetch = {
+	const struct metadata_request fetch = {
 		.method = method,
 		.endpoint = session->endpoint,
 		.path = path,
@@ -42,35 +42,35 @@ static int ask(struct session *session, const char *method, const char *path, co
 		.timeout_ms = TIMEOUT_MS,
 	};
 
-	return fetch_answer(session->http, &fetch, &session->response, answer,
+	return metadata_request_send(session->http, &fetch, &session->response, reply,
 		watcher_cancel(session->watcher), err);
 }
 
 /* Alibaba's hardened mode is a mirror of IMDSv2. */
 static bool renew_token(struct session *session)
 {
-	struct answer answer;
+	struct reply reply;
 	char token[AWS_TOKEN_MOST];
 	int64_t ttl;
 
 	session->token_header[0] = '\0';
-	if (ask(session, "PUT", "/latest/api/token",
-		    "X-aliyun-ecs-metadata-token-ttl-seconds: 21600", &answer, NULL) < 0 ||
-		!aws_token_reply(&answer, token, &ttl))
+	if (send_request(session, "PUT", "/latest/api/token",
+		    "X-aliyun-ecs-metadata-token-ttl-seconds: 21600", &reply, NULL) < 0 ||
+		!aws_token_reply(&reply, token, &ttl))
 		return false;
 	snprintf(session->token_header, sizeof(session->token_header),
 		"X-aliyun-ecs-metadata-token: %s", token);
 	return true;
 }
 
-static int get(struct session *session, const char *path, struct answer *answer, struct err *err)
+static int get_with_token(struct session *session, const char *path, struct reply *reply, struct err *err)
 {
 	for (int tries = 0;; tries++) {
 		const char *token = session->token_header[0] ? session->token_header : NULL;
 
-		if (ask(session, "GET", path, token, answer, err) < 0)
+		if (send_request(session, "GET", path, token, reply, err) < 0)
 			return -1;
-		if ((answer->status != 401 && answer->status != 403) || tries > 0 ||
+		if ((reply->status != 401 && reply->status != 403) || tries > 0 ||
 			!session->has_tokens)
 			return 0;
 		/* From here on the answer is gone: it was the response's. */
@@ -79,25 +79,25 @@ static int get(struct session *session, const char *path, struct answer *answer,
 	}
 }
 
-static bool is_this_cloud(struct session *session)
+static bool check_instance_id(struct session *session)
 {
-	struct answer answer;
+	struct reply reply;
 	struct err err;
 
-	if (get(session, "/latest/meta-data/instance-id", &answer, &err) < 0) {
+	if (get_with_token(session, "/latest/meta-data/instance-id", &reply, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return false;
 	}
-	if (answer.status == 200 && !termination_instance_reply(session->form, &answer)) {
+	if (reply.status == 200 && !termination_instance_reply(session->form, &reply)) {
 		watcher_unknown(session->watcher,
 			"something else than this cloud's metadata service answers: name the right "
 			"cloud with --notice");
 		return false;
 	}
-	if (answer.status != 200) {
+	if (reply.status != 200) {
 		struct verdict verdict;
 
-		verdict_unexpected(&verdict, &answer);
+		verdict_unexpected(&verdict, &reply);
 		watcher_unknown(session->watcher, verdict.why);
 		return false;
 	}
@@ -107,17 +107,17 @@ static bool is_this_cloud(struct session *session)
 
 static void poll_termination(struct session *session)
 {
-	struct answer answer;
+	struct reply reply;
 	struct verdict verdict;
 	struct err err;
 
-	if (!session->is_known && !is_this_cloud(session))
+	if (!session->is_known && !check_instance_id(session))
 		return;
-	if (get(session, session->path, &answer, &err) < 0) {
+	if (get_with_token(session, session->path, &reply, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return;
 	}
-	termination_reply(session->form, &answer, &verdict);
+	termination_reply(session->form, &reply, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
 		watcher_unknown(session->watcher, verdict.why);
 		return;
@@ -127,7 +127,7 @@ static void poll_termination(struct session *session)
 		watcher_notice(session->watcher, &verdict.notice);
 }
 
-static void run(struct session *session)
+static void run_service(struct session *session)
 {
 	struct err err;
 
@@ -138,7 +138,7 @@ static void run(struct session *session)
 	watcher_set_endpoint(session->watcher, session->endpoint);
 	do
 		poll_termination(session);
-	while (watcher_pause(session->watcher, session->is_known ? POLL_MS : RETRY_MS));
+	while (watcher_sleep(session->watcher, session->is_known ? POLL_MS : RETRY_MS));
 	http_response_release(&session->response);
 	http_free(session->http);
 }
@@ -153,8 +153,8 @@ static void run_alibaba(struct watcher *watcher)
 	};
 
 	detect_alibaba_endpoint(
-		watcher_surroundings(watcher), session.endpoint, sizeof(session.endpoint));
-	run(&session);
+		watcher_environment(watcher), session.endpoint, sizeof(session.endpoint));
+	run_service(&session);
 }
 
 static void run_tencent(struct watcher *watcher)
@@ -166,8 +166,8 @@ static void run_tencent(struct watcher *watcher)
 	};
 
 	detect_tencent_endpoint(
-		watcher_surroundings(watcher), session.endpoint, sizeof(session.endpoint));
-	run(&session);
+		watcher_environment(watcher), session.endpoint, sizeof(session.endpoint));
+	run_service(&session);
 }
 
 const struct provider provider_alibaba = {.name = "alibaba", .run = run_alibaba};

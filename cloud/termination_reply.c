@@ -11,11 +11,11 @@ const struct termination_form termination_alibaba = {.source = "alibaba", .id_pr
 const struct termination_form termination_tencent = {
 	.source = "tencent", .id_prefix = "ins-", .zone_ms = 8 * 3600 * 1000};
 
-bool termination_instance_reply(const struct termination_form *form, const struct answer *answer)
+bool termination_instance_reply(const struct termination_form *form, const struct reply *reply)
 {
 	char id[64];
 
-	if (answer->status != 200 || answer->flavor || !answer_text(answer, id, sizeof(id)) ||
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, id, sizeof(id)) ||
 		!text_starts(id, form->id_prefix) || !id[strlen(form->id_prefix)])
 		return false;
 	for (const char *at = id + strlen(form->id_prefix); *at; at++)
@@ -31,17 +31,17 @@ static bool has_zone(const char *text)
 }
 
 void termination_reply(
-	const struct termination_form *form, const struct answer *answer, struct verdict *verdict)
+	const struct termination_form *form, const struct reply *reply, struct verdict *verdict)
 {
 	char text[64], at[32];
 	int64_t when, left;
 
-	if (answer->status == 404 && !answer->flavor && answer_first(answer) != '{') {
+	if (reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{') {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
-	if (answer->status != 200 || answer->flavor || !answer_text(answer, text, sizeof(text))) {
-		verdict_unexpected(verdict, answer);
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, text, sizeof(text))) {
+		verdict_unexpected(verdict, reply);
 		return;
 	}
 	if (!text[0]) {
@@ -54,7 +54,7 @@ void termination_reply(
 	}
 	if (!has_zone(text))
 		when -= form->zone_ms;
-	left = when - answer->arrived_wall_ms;
+	left = when - reply->arrived_wall_ms;
 	datetime_iso(when, at);
 	if (left < -TERMINATION_STALE_MS) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "an old notice for %s is left over", at);
@@ -64,6 +64,6 @@ void termination_reply(
 		left = 0;
 	if (left > TERMINATION_MOST_MS)
 		left = TERMINATION_MOST_MS;
-	verdict_notice(verdict, NOTICE_STOP, form->source, "termination", answer->arrived_ms + left,
-		answer->arrived_ms, "spot instance reclaimed at %s", at);
+	verdict_notice(verdict, NOTICE_STOP, form->source, "termination", reply->arrived_ms + left,
+		reply->arrived_ms, "spot instance reclaimed at %s", at);
 }

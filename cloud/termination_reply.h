@@ -18,9 +18,9 @@ struct termination_form {
 extern const struct termination_form termination_alibaba, termination_tencent;
 
 /* instance-id: is it this cloud's? */
-bool termination_instance_reply(const struct termination_form *form, const struct answer *answer);
+bool termination_instance_reply(const struct termination_form *form, const struct reply *reply);
 /* A time is STOP at it; 404, and 200 without a body, are NEGATIVE. */
 void termination_reply(
-	const struct termination_form *form, const struct answer *answer, struct verdict *verdict);
+	const struct termination_form *form, const struct reply *reply, struct verdict *verdict);
 
 #endif

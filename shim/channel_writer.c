@@ -19,15 +19,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-_Atomic int report_state = REPORT_UNTRIED;
+_Atomic int channel_state = CHANNEL_UNTRIED;
 
 static struct shim_header *header;
 static struct shim_record *records;
-static _Atomic int owner;
-/* SHIM_FLAG_ELSEWHERE or 0; -1 until this process has looked: a child may be born into a namespace of its own. */
-static _Atomic int elsewhere = -1;
+static _Atomic int owner_pid;
+/* SHIM_FLAG_FOREIGN_PIDNS or 0; -1 until this process has looked: a child may be born into a namespace of its own. */
+static _Atomic int foreign_pidns = -1;
 static atomic_bool said_exiting;
-static bool tells_code; /* exit() tells us its code */
+static bool on_exit_gives_code; /* exit() tells us its code */
 
 /* pthread_atfork() itself is linked in from a static part of glibc that asks for this symbol; musl has only the former. */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
@@ -36,20 +36,20 @@ extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* musl
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 /* Not libc's, which glibc before 2.25 answers from a cache that clone() leaves stale. */
-static int process(void)
+static int current_pid(void)
 {
 	return (int)syscall(SYS_getpid);
 }
 
 /* A forked child has memory of its own from here on. What it inherited is its parent's to report. */
-static void forked(void)
+static void after_fork(void)
 {
-	tracked_clear();
+	fd_table_clear();
 	atomic_store(&said_exiting, false);
-	atomic_store(&owner, process());
-	atomic_store(&elsewhere, -1);
-	mapped_clear();
-	shield_forked();
+	atomic_store(&owner_pid, current_pid());
+	atomic_store(&foreign_pidns, -1);
+	mapping_table_clear();
+	sigterm_handler_forked();
 }
 
 static bool header_is_sound(const struct shim_header *found)
@@ -107,7 +107,7 @@ static bool map_channel(const char *path)
 	return true;
 }
 
-static bool start(void)
+static bool open_channel(void)
 {
 	const char *disabled = getenv(SHIM_ENV_DISABLE);
 	const char *path = getenv(SHIM_ENV_CHANNEL);
@@ -117,32 +117,32 @@ static bool start(void)
 	if (!path || path[0] != '/' || !map_channel(path))
 		return false;
 	if (__register_atfork)
-		__register_atfork(NULL, NULL, forked, &__dso_handle);
-	atomic_store(&owner, process());
+		__register_atfork(NULL, NULL, after_fork, &__dso_handle);
+	atomic_store(&owner_pid, current_pid());
 	return true;
 }
 
-bool report_ready(void)
+bool channel_ready(void)
 {
-	int state = atomic_load_explicit(&report_state, memory_order_acquire);
+	int state = atomic_load_explicit(&channel_state, memory_order_acquire);
 	int saved = errno;
 
-	if (state == REPORT_UNTRIED &&
-		atomic_compare_exchange_strong(&report_state, &state, REPORT_STARTING)) {
-		state = start() ? REPORT_ACTIVE : REPORT_OFF;
-		atomic_store_explicit(&report_state, state, memory_order_release);
+	if (state == CHANNEL_UNTRIED &&
+		atomic_compare_exchange_strong(&channel_state, &state, CHANNEL_STARTING)) {
+		state = open_channel() ? CHANNEL_ACTIVE : CHANNEL_OFF;
+		atomic_store_explicit(&channel_state, state, memory_order_release);
 	}
 	errno = saved;
-	return state == REPORT_ACTIVE && atomic_load(&owner) == process();
+	return state == CHANNEL_ACTIVE && atomic_load(&owner_pid) == current_pid();
 }
 
-const struct shim_header *report_header(void)
+const struct shim_header *channel_header(void)
 {
 	return header;
 }
 
 /* False when the ring is full. */
-static bool claim(uint64_t *sequence)
+static bool claim_slot(uint64_t *sequence)
 {
 	uint64_t head = __atomic_load_n(&header->head, __ATOMIC_RELAXED);
 
@@ -157,7 +157,7 @@ static bool claim(uint64_t *sequence)
 	return true;
 }
 
-static void ring_doorbell(void)
+static void wake_supervisor(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
@@ -172,13 +172,13 @@ static void ring_doorbell(void)
 
 /* The record is finished on the stack before a place in the ring is taken: then only a copy lies between claiming and
  * publishing, and a process killed there is rare. */
-static void publish(struct shim_record *record)
+static void publish_record(struct shim_record *record)
 {
 	uint64_t sequence;
 	struct shim_record *target;
 	size_t text = (size_t)record->path_length + record->path2_length;
 
-	if (claim(&sequence)) {
+	if (claim_slot(&sequence)) {
 		target = &records[sequence % SHIM_RECORDS];
 		record->checksum = shim_checksum(record, sequence);
 		memcpy(&target->pid, &record->pid,
@@ -191,68 +191,68 @@ static void publish(struct shim_record *record)
 	/* Either we see that the supervisor sleeps, or it sees our record before it does. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&header->sleeping, __ATOMIC_RELAXED))
-		ring_doorbell();
+		wake_supervisor();
 }
 
-static uint16_t put(struct shim_record *record, size_t at, const struct place *place)
+static uint16_t put_path(struct shim_record *record, size_t at, const struct resolved_path *resolved_path)
 {
-	if (!place || !place->inside)
+	if (!resolved_path || !resolved_path->inside)
 		return 0;
-	memcpy(record->text + at, place->path, place->length);
-	record->flags |= (uint16_t)(place->flags & SHIM_FLAG_TRUNCATED_PATH);
-	return place->length;
+	memcpy(record->text + at, resolved_path->path, resolved_path->length);
+	record->flags |= (uint16_t)(resolved_path->flags & SHIM_FLAG_TRUNCATED_PATH);
+	return resolved_path->length;
 }
 
-static unsigned where(void)
+static unsigned foreign_pidns_flag(void)
 {
-	int flag = atomic_load(&elsewhere);
+	int flag = atomic_load(&foreign_pidns);
 
 	if (flag < 0) {
-		flag = supervisor_is_elsewhere(header) ? (int)SHIM_FLAG_ELSEWHERE : 0;
-		atomic_store(&elsewhere, flag);
+		flag = peer_has_foreign_pidns(header) ? (int)SHIM_FLAG_FOREIGN_PIDNS : 0;
+		atomic_store(&foreign_pidns, flag);
 	}
 	return (unsigned)flag;
 }
 
-void report_send(enum shim_event event, int descriptor, unsigned flags, const struct place *path,
-	const struct place *path2)
+void channel_send(enum shim_event event, int descriptor, unsigned flags, const struct resolved_path *path,
+	const struct resolved_path *path2)
 {
 	struct shim_record record;
 	int saved = errno;
 
 	memset(&record, 0, offsetof(struct shim_record, text));
-	record.pid = (uint32_t)process();
+	record.pid = (uint32_t)current_pid();
 	record.descriptor = descriptor;
 	record.event = (uint16_t)event;
-	record.flags = (uint16_t)(flags | where());
+	record.flags = (uint16_t)(flags | foreign_pidns_flag());
 	if (path) {
 		record.device = path->device;
 		record.inode = path->inode;
 	}
-	record.path_length = put(&record, 0, path);
-	record.path2_length = put(&record, record.path_length, path2);
-	publish(&record);
+	record.path_length = put_path(&record, 0, path);
+	record.path2_length = put_path(&record, record.path_length, path2);
+	publish_record(&record);
 	errno = saved;
 }
 
-void report_exiting(int code, unsigned flags)
+void channel_send_exiting(int code, unsigned flags)
 {
 	if (code & 0xff) /* what wait() tells of it */
 		flags |= SHIM_FLAG_FAILED;
-	if (report_ready() && !atomic_exchange(&said_exiting, true))
-		report_send(SHIM_EXITING, -1, flags, NULL, NULL);
+	if (channel_ready() && !atomic_exchange(&said_exiting, true))
+		channel_send(SHIM_EXITING, -1, flags, NULL, NULL);
 }
 
-static void say_hello(void)
+static void send_hello(void)
 {
-	struct place image = {.inside = true};
+	struct resolved_path image = {.inside = true};
 	ssize_t got =
 		syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image.path, sizeof(image.path));
 
 	image.length = got > 0 ? (uint16_t)got : 0;
 	if (image.length == sizeof(image.path))
 		image.flags = SHIM_FLAG_TRUNCATED_PATH;
-	report_send(SHIM_HELLO, -1, 0, &image, NULL);
+	channel_send(SHIM_HELLO, -1, 0, &image, NULL);
 }
 
 /* What a shell opened for us ("tool > checkpoints/file") is ours to close. Higher descriptors that came through exec are
@@ -260,40 +260,40 @@ static void say_hello(void)
 static void adopt_output(void)
 {
 	for (int fd = 1; fd <= 2; fd++) {
-		struct place place;
+		struct resolved_path resolved_path;
 		long flags = syscall(SYS_fcntl, fd, F_GETFL, 0);
 
 		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH))
 			continue;
-		place_of_descriptor(header, fd, AT_FDCWD, NULL, &place);
-		if (place.inside && place.regular && tracked_add(fd))
-			report_send(SHIM_OPENED, fd, place.flags, &place, NULL);
+		path_resolve_fd(header, fd, AT_FDCWD, NULL, &resolved_path);
+		if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
+			channel_send(SHIM_OPENED, fd, resolved_path.flags, &resolved_path, NULL);
 	}
 }
 
 /* Set first, so it is called last: after the destructors of all libraries, and before the streams are flushed. */
-static void exiting(int code, void *argument)
+static void on_process_exit(int code, void *argument)
 {
 	(void)argument;
-	if (atomic_load(&report_state) == REPORT_ACTIVE)
-		report_exiting(code, 0);
+	if (atomic_load(&channel_state) == CHANNEL_ACTIVE)
+		channel_send_exiting(code, 0);
 }
 
-static void __attribute__((constructor)) constructed(void)
+static void __attribute__((constructor)) on_load(void)
 {
 	int saved = errno;
 
-	if (report_ready()) {
-		say_hello();
-		shield_install();
+	if (channel_ready()) {
+		send_hello();
+		sigterm_handler_install();
 		adopt_output();
-		tells_code = on_exit && on_exit(exiting, NULL) == 0;
+		on_exit_gives_code = on_exit && on_exit(on_process_exit, NULL) == 0;
 	}
 	errno = saved;
 }
 
-static void __attribute__((destructor)) destructed(void)
+static void __attribute__((destructor)) on_unload(void)
 {
-	if (!tells_code && atomic_load(&report_state) == REPORT_ACTIVE)
-		report_exiting(0, 0);
+	if (!on_exit_gives_code && atomic_load(&channel_state) == CHANNEL_ACTIVE)
+		channel_send_exiting(0, 0);
 }

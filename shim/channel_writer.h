@@ -10,35 +10,35 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum report_state {
-	REPORT_UNTRIED,
-	REPORT_STARTING,
-	REPORT_ACTIVE,
-	REPORT_OFF
+enum channel_state {
+	CHANNEL_UNTRIED,
+	CHANNEL_STARTING,
+	CHANNEL_ACTIVE,
+	CHANNEL_OFF
 };
 
-extern _Atomic int report_state;
+extern _Atomic int channel_state;
 
 /* Cheap: false where nothing will ever be reported. */
-static inline bool report_possible(void)
+static inline bool channel_is_possible(void)
 {
-	int state = atomic_load_explicit(&report_state, memory_order_acquire);
+	int state = atomic_load_explicit(&channel_state, memory_order_acquire);
 
-	return state == REPORT_ACTIVE || state == REPORT_UNTRIED;
+	return state == CHANNEL_ACTIVE || state == CHANNEL_UNTRIED;
 }
 
 /* True when this process may report and change what it tracks. Maps the channel at the first call, which may come before our
  * constructor, from that of another library. One system call. */
-bool report_ready(void);
+bool channel_ready(void);
 
-/* Only after report_ready(). */
-const struct shim_header *report_header(void);
+/* Only after channel_ready(). */
+const struct shim_header *channel_header(void);
 
-/* `path` and `path2` may be NULL. Only after report_ready(). */
-void report_send(enum shim_event event, int descriptor, unsigned flags, const struct place *path,
-	const struct place *path2);
+/* `path` and `path2` may be NULL. Only after channel_ready(). */
+void channel_send(enum shim_event event, int descriptor, unsigned flags, const struct resolved_path *path,
+	const struct resolved_path *path2);
 
 /* Once per process. `code` as given to exit(). */
-void report_exiting(int code, unsigned flags);
+void channel_send_exiting(int code, unsigned flags);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Which descriptors of this process are files below the checkpoint directory, open for writing. One bit each, so that the
- * question that every close() asks costs one load. Descriptors from TRACKED_MOST on are never tracked.
+ * question that every close() asks costs one load. Descriptors from FD_TABLE_MOST on are never tracked.
  *
  * Bits may be stale: a descriptor closed by a raw system call keeps its bit. Records carry the descriptor's number, so that
  * the next OPENED or CLOSED of that number puts it right.
@@ -11,29 +11,29 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define TRACKED_MOST 65536
-#define TRACKED_BITS 32
+#define FD_TABLE_MOST 65536
+#define FD_TABLE_WORD_BITS 32
 
-extern _Atomic unsigned tracked_words[TRACKED_MOST / TRACKED_BITS];
+extern _Atomic unsigned fd_table_words[FD_TABLE_MOST / FD_TABLE_WORD_BITS];
 
-static inline bool tracked_has(int fd)
+static inline bool fd_table_has(int fd)
 {
-	if ((unsigned)fd >= TRACKED_MOST)
+	if ((unsigned)fd >= FD_TABLE_MOST)
 		return false;
-	return atomic_load_explicit(&tracked_words[fd / TRACKED_BITS], memory_order_relaxed) >>
-		       (fd % TRACKED_BITS) &
+	return atomic_load_explicit(&fd_table_words[fd / FD_TABLE_WORD_BITS], memory_order_relaxed) >>
+		       (fd % FD_TABLE_WORD_BITS) &
 	       1;
 }
 
 /* False where the number is too high. */
-bool tracked_add(int fd);
+bool fd_table_add(int fd);
 
 /* True for the one caller that took it out. */
-bool tracked_remove(int fd);
+bool fd_table_remove(int fd);
 
 /* The lowest tracked descriptor in [from, last], or -1. */
-int tracked_next(unsigned from, unsigned last);
+int fd_table_next(unsigned from, unsigned last);
 
-void tracked_clear(void);
+void fd_table_clear(void);
 
 #endif

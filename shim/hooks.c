@@ -39,53 +39,53 @@ static bool is_writing(int flags)
 }
 
 /* O_TMPFILE names a directory, and what is made is not its child by name. */
-static bool is_memorable(const char *path, int flags)
+static bool is_cacheable(const char *path, int flags)
 {
 	return path && path[0] == '/' && (flags & O_TMPFILE) != O_TMPFILE;
 }
 
 static void report_opened(int fd, int flags, int directory_fd, const char *path)
 {
-	struct place place;
+	struct resolved_path resolved_path;
 
-	tracked_remove(fd);
-	place_of_descriptor(report_header(), fd, directory_fd, path, &place);
-	if (!place.inside && is_memorable(path, flags))
-		place_remember_outside(path);
-	if (place.inside && place.regular && tracked_add(fd))
-		report_send(SHIM_OPENED, fd, place.flags, &place, NULL);
+	fd_table_remove(fd);
+	path_resolve_fd(channel_header(), fd, directory_fd, path, &resolved_path);
+	if (!resolved_path.inside && is_cacheable(path, flags))
+		path_remember_outside(path);
+	if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
+		channel_send(SHIM_OPENED, fd, resolved_path.flags, &resolved_path, NULL);
 }
 
-static __attribute__((noinline)) void look_at_opened(
+static __attribute__((noinline)) void report_opened_slowly(
 	int fd, int flags, int directory_fd, const char *path)
 {
 	int saved = errno;
 
-	if (report_ready())
+	if (channel_ready())
 		report_opened(fd, flags, directory_fd, path);
 	errno = saved;
 }
 
 int hooks_opened(int fd, int flags, int directory_fd, const char *path)
 {
-	if (fd < 0 || !is_writing(flags) || !report_possible())
+	if (fd < 0 || !is_writing(flags) || !channel_is_possible())
 		return fd;
-	/* Before report_ready(), which costs a system call. */
-	if (!is_memorable(path, flags) || tracked_has(fd) || !place_known_outside(path))
-		look_at_opened(fd, flags, directory_fd, path);
+	/* Before channel_ready(), which costs a system call. */
+	if (!is_cacheable(path, flags) || fd_table_has(fd) || !path_is_known_outside(path))
+		report_opened_slowly(fd, flags, directory_fd, path);
 	return fd;
 }
 
 int hooks_duplicated(int fd, int copy)
 {
-	struct place place;
+	struct resolved_path resolved_path;
 	int saved = errno;
 
-	if (copy < 0 || copy == fd || !tracked_has(fd) || !report_ready())
+	if (copy < 0 || copy == fd || !fd_table_has(fd) || !channel_ready())
 		return copy;
-	place_of_descriptor(report_header(), copy, AT_FDCWD, NULL, &place);
-	if (tracked_add(copy))
-		report_send(SHIM_DUPLICATED, copy, place.flags & SHIM_FLAG_DELETED, &place, NULL);
+	path_resolve_fd(channel_header(), copy, AT_FDCWD, NULL, &resolved_path);
+	if (fd_table_add(copy))
+		channel_send(SHIM_DUPLICATED, copy, resolved_path.flags & SHIM_FLAG_DELETED, &resolved_path, NULL);
 	errno = saved;
 	return copy;
 }
@@ -95,9 +95,9 @@ void hooks_close_begin(int fd, struct hooks_closing *closing)
 	int saved = errno;
 
 	closing->tracked = false;
-	if (tracked_has(fd) && report_ready()) {
-		place_of_descriptor(report_header(), fd, AT_FDCWD, NULL, &closing->place);
-		closing->tracked = tracked_remove(fd);
+	if (fd_table_has(fd) && channel_ready()) {
+		path_resolve_fd(channel_header(), fd, AT_FDCWD, NULL, &closing->resolved_path);
+		closing->tracked = fd_table_remove(fd);
 	}
 	errno = saved;
 }
@@ -107,8 +107,8 @@ void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed)
 	unsigned flags = failed ? SHIM_FLAG_FAILED : 0;
 
 	if (closing->tracked)
-		report_send(SHIM_CLOSED, fd, flags | (closing->place.flags & SHIM_FLAG_DELETED),
-			&closing->place, NULL);
+		channel_send(SHIM_CLOSED, fd, flags | (closing->resolved_path.flags & SHIM_FLAG_DELETED),
+			&closing->resolved_path, NULL);
 }
 
 /* The fourth argument is there only where a file may be made. */
@@ -129,7 +129,7 @@ static int raw_open(int directory_fd, const char *path, int flags, unsigned mode
 
 EXPORT int open(const char *path, int flags, ...)
 {
-	__typeof__(&open) next = REAL(open);
+	__typeof__(&open) next = LIBC(open);
 	unsigned mode = 0;
 
 	MODE_ARGUMENT(flags, mode);
@@ -139,7 +139,7 @@ EXPORT int open(const char *path, int flags, ...)
 
 EXPORT int open64(const char *path, int flags, ...)
 {
-	__typeof__(&open64) next = REAL(open64);
+	__typeof__(&open64) next = LIBC(open64);
 	unsigned mode = 0;
 
 	MODE_ARGUMENT(flags, mode);
@@ -150,7 +150,7 @@ EXPORT int open64(const char *path, int flags, ...)
 
 EXPORT int openat(int directory_fd, const char *path, int flags, ...)
 {
-	__typeof__(&openat) next = REAL(openat);
+	__typeof__(&openat) next = LIBC(openat);
 	unsigned mode = 0;
 
 	MODE_ARGUMENT(flags, mode);
@@ -161,7 +161,7 @@ EXPORT int openat(int directory_fd, const char *path, int flags, ...)
 
 EXPORT int openat64(int directory_fd, const char *path, int flags, ...)
 {
-	__typeof__(&openat64) next = REAL(openat64);
+	__typeof__(&openat64) next = LIBC(openat64);
 	unsigned mode = 0;
 
 	MODE_ARGUMENT(flags, mode);
@@ -173,7 +173,7 @@ EXPORT int openat64(int directory_fd, const char *path, int flags, ...)
 EXPORT int creat(const char *path, mode_t mode)
 {
 	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
-	__typeof__(&creat) next = REAL(creat);
+	__typeof__(&creat) next = LIBC(creat);
 
 	return hooks_opened(next ? next(path, mode) : raw_open(AT_FDCWD, path, flags, mode), flags,
 		AT_FDCWD, path);
@@ -182,7 +182,7 @@ EXPORT int creat(const char *path, mode_t mode)
 EXPORT int creat64(const char *path, mode_t mode)
 {
 	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
-	__typeof__(&creat64) next = REAL(creat64);
+	__typeof__(&creat64) next = LIBC(creat64);
 
 	return hooks_opened(
 		next ? next(path, mode) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
@@ -192,7 +192,7 @@ EXPORT int creat64(const char *path, mode_t mode)
 /* What open() becomes in a fortified program that gives no mode. */
 EXPORT int __open_2(const char *path, int flags)
 {
-	__typeof__(&__open_2) next = REAL(__open_2);
+	__typeof__(&__open_2) next = LIBC(__open_2);
 
 	return hooks_opened(next ? next(path, flags) : raw_open(AT_FDCWD, path, flags, 0), flags,
 		AT_FDCWD, path);
@@ -200,7 +200,7 @@ EXPORT int __open_2(const char *path, int flags)
 
 EXPORT int __open64_2(const char *path, int flags)
 {
-	__typeof__(&__open64_2) next = REAL(__open64_2);
+	__typeof__(&__open64_2) next = LIBC(__open64_2);
 
 	return hooks_opened(
 		next ? next(path, flags) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, 0), flags,
@@ -209,7 +209,7 @@ EXPORT int __open64_2(const char *path, int flags)
 
 EXPORT int __openat_2(int directory_fd, const char *path, int flags)
 {
-	__typeof__(&__openat_2) next = REAL(__openat_2);
+	__typeof__(&__openat_2) next = LIBC(__openat_2);
 
 	return hooks_opened(
 		next ? next(directory_fd, path, flags) : raw_open(directory_fd, path, flags, 0),
@@ -218,7 +218,7 @@ EXPORT int __openat_2(int directory_fd, const char *path, int flags)
 
 EXPORT int __openat64_2(int directory_fd, const char *path, int flags)
 {
-	__typeof__(&__openat64_2) next = REAL(__openat64_2);
+	__typeof__(&__openat64_2) next = LIBC(__openat64_2);
 
 	return hooks_opened(next ? next(directory_fd, path, flags)
 				 : raw_open(directory_fd, path, flags | O_LARGEFILE, 0),
@@ -227,7 +227,7 @@ EXPORT int __openat64_2(int directory_fd, const char *path, int flags)
 
 static int next_close(int fd)
 {
-	__typeof__(&close) next = REAL(close);
+	__typeof__(&close) next = LIBC(close);
 
 	return next ? next(fd) : (int)syscall(SYS_close, fd);
 }
@@ -246,13 +246,13 @@ static __attribute__((noinline)) int close_tracked(int fd)
 
 EXPORT int close(int fd)
 {
-	return __builtin_expect(tracked_has(fd), 0) ? close_tracked(fd) : next_close(fd);
+	return __builtin_expect(fd_table_has(fd), 0) ? close_tracked(fd) : next_close(fd);
 }
 
 static void close_tracked_range(unsigned first, unsigned last)
 {
-	for (int fd = tracked_next(first, last); fd >= 0 && report_ready();
-		fd = tracked_next((unsigned)fd + 1, last))
+	for (int fd = fd_table_next(first, last); fd >= 0 && channel_ready();
+		fd = fd_table_next((unsigned)fd + 1, last))
 		close_tracked(fd);
 }
 
@@ -274,13 +274,13 @@ EXPORT void closefrom(int first)
 	close_tracked_range(from, ~0u);
 	if (syscall(SYS_close_range, from, ~0u, 0) == 0)
 		return;
-	for (long fd = from; fd < (most < 0 ? TRACKED_MOST : most); fd++)
+	for (long fd = from; fd < (most < 0 ? FD_TABLE_MOST : most); fd++)
 		syscall(SYS_close, (int)fd);
 }
 
 EXPORT int dup(int fd)
 {
-	__typeof__(&dup) next = REAL(dup);
+	__typeof__(&dup) next = LIBC(dup);
 
 	return hooks_duplicated(fd, next ? next(fd) : (int)syscall(SYS_dup, fd));
 }
@@ -293,8 +293,8 @@ static int raw_dup3(int fd, int target, int flags)
 /* `target` is closed on the way, if it was open. */
 static int duplicate_onto(int fd, int target, int flags, bool two)
 {
-	__typeof__(&dup2) next2 = REAL(dup2);
-	__typeof__(&dup3) next3 = REAL(dup3);
+	__typeof__(&dup2) next2 = LIBC(dup2);
+	__typeof__(&dup3) next3 = LIBC(dup3);
 	struct hooks_closing closing;
 	int copy;
 
@@ -306,13 +306,13 @@ static int duplicate_onto(int fd, int target, int flags, bool two)
 	if (copy >= 0)
 		hooks_close_end(target, &closing, false);
 	else if (closing.tracked)
-		tracked_add(target);
+		fd_table_add(target);
 	return hooks_duplicated(fd, copy);
 }
 
 EXPORT int dup2(int fd, int target)
 {
-	__typeof__(&dup2) next = REAL(dup2);
+	__typeof__(&dup2) next = LIBC(dup2);
 
 	if (fd == target && next)
 		return next(fd, target);
@@ -321,14 +321,14 @@ EXPORT int dup2(int fd, int target)
 
 EXPORT int dup3(int fd, int target, int flags)
 {
-	__typeof__(&dup3) next = REAL(dup3);
+	__typeof__(&dup3) next = LIBC(dup3);
 
 	if (fd == target)
 		return next ? next(fd, target, flags) : raw_dup3(fd, target, flags);
 	return duplicate_onto(fd, target, flags, false);
 }
 
-static int control(int fd, int command, void *argument, __typeof__(&fcntl) next)
+static int call_fcntl(int fd, int command, void *argument, __typeof__(&fcntl) next)
 {
 	int result =
 		next ? next(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
@@ -346,12 +346,12 @@ EXPORT int fcntl(int fd, int command, ...)
 	va_start(arguments, command);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	return control(fd, command, argument, REAL(fcntl));
+	return call_fcntl(fd, command, argument, LIBC(fcntl));
 }
 
 EXPORT int fcntl64(int fd, int command, ...)
 {
-	__typeof__(&fcntl64) next = REAL(fcntl64);
+	__typeof__(&fcntl64) next = LIBC(fcntl64);
 	va_list arguments;
 	void *argument;
 
@@ -359,5 +359,5 @@ EXPORT int fcntl64(int fd, int command, ...)
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
 	/* New in glibc 2.28, for programs that were built with 64-bit offsets. */
-	return control(fd, command, argument, next ? next : REAL(fcntl));
+	return call_fcntl(fd, command, argument, next ? next : LIBC(fcntl));
 }

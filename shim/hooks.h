@@ -20,7 +20,7 @@
 /* A descriptor that is about to be closed. */
 struct hooks_closing {
 	bool tracked;
-	struct place place;
+	struct resolved_path resolved_path;
 };
 
 /* fd as opened with `flags` (O_*); returns fd. `path` may be NULL where the caller has none. */

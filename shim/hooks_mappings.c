@@ -14,41 +14,41 @@
 #include <unistd.h>
 
 /* Allocators come here before the first constructor, and dlsym() itself may allocate: nothing is looked up here. */
-#define KNOWN(name) ((__typeof__(&name))real_known(REAL_##name))
+#define LIBC_KNOWN(name) ((__typeof__(&name))libc_symbol_known(LIBC_##name))
 
 static void close_mappings(const void *start, size_t length)
 {
 	int saved = errno, number;
 
-	if (atomic_load_explicit(&mapped_count, memory_order_relaxed) > 0 && report_ready())
-		while ((number = mapped_remove(start, length)) != MAPPED_NONE)
-			report_send(SHIM_CLOSED, SHIM_MAPPING_FIRST + number, 0, NULL, NULL);
+	if (atomic_load_explicit(&mapping_table_count, memory_order_relaxed) > 0 && channel_ready())
+		while ((number = mapping_table_remove(start, length)) != MAPPING_NONE)
+			channel_send(SHIM_CLOSED, SHIM_MAPPING_FIRST + number, 0, NULL, NULL);
 	errno = saved;
 }
 
 static __attribute__((noinline)) void report_mapping(void *start, size_t length, int fd)
 {
-	struct place place;
+	struct resolved_path resolved_path;
 	int saved = errno, number;
 
-	if (report_ready()) {
-		place_of_descriptor(report_header(), fd, AT_FDCWD, NULL, &place);
-		number = place.inside ? mapped_add(start, length) : MAPPED_NONE;
-		if (number != MAPPED_NONE)
-			report_send(SHIM_DUPLICATED, SHIM_MAPPING_FIRST + number,
-				place.flags & SHIM_FLAG_DELETED, &place, NULL);
+	if (channel_ready()) {
+		path_resolve_fd(channel_header(), fd, AT_FDCWD, NULL, &resolved_path);
+		number = resolved_path.inside ? mapping_table_add(start, length) : MAPPING_NONE;
+		if (number != MAPPING_NONE)
+			channel_send(SHIM_DUPLICATED, SHIM_MAPPING_FIRST + number,
+				resolved_path.flags & SHIM_FLAG_DELETED, &resolved_path, NULL);
 	}
 	errno = saved;
 }
 
-static void *mapped(void *result, size_t length, int protection, int flags, int fd)
+static void *after_mmap(void *result, size_t length, int protection, int flags, int fd)
 {
 	if (__builtin_expect(result == MAP_FAILED, 0))
 		return result;
 	if (flags & MAP_FIXED)
 		close_mappings(result, length);
 	/* MAP_SHARED_VALIDATE has its bit as well. */
-	if ((flags & MAP_SHARED) && (protection & PROT_WRITE) && tracked_has(fd))
+	if ((flags & MAP_SHARED) && (protection & PROT_WRITE) && fd_table_has(fd))
 		report_mapping(result, length, fd);
 	return result;
 }
@@ -57,25 +57,25 @@ static void *mapped(void *result, size_t length, int protection, int flags, int 
 #ifdef __LP64__
 EXPORT void *mmap(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
 {
-	__typeof__(&mmap) next = KNOWN(mmap);
+	__typeof__(&mmap) next = LIBC_KNOWN(mmap);
 
-	return mapped(next ? next(hint, length, protection, flags, fd, offset)
+	return after_mmap(next ? next(hint, length, protection, flags, fd, offset)
 			   : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd, offset),
 		length, protection, flags, fd);
 }
 
 EXPORT void *mmap64(void *hint, size_t length, int protection, int flags, int fd, off64_t offset)
 {
-	__typeof__(&mmap64) next = KNOWN(mmap64);
+	__typeof__(&mmap64) next = LIBC_KNOWN(mmap64);
 
-	return mapped(next ? next(hint, length, protection, flags, fd, offset)
+	return after_mmap(next ? next(hint, length, protection, flags, fd, offset)
 			   : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd, offset),
 		length, protection, flags, fd);
 }
 
 EXPORT int munmap(void *start, size_t length)
 {
-	__typeof__(&munmap) next = KNOWN(munmap);
+	__typeof__(&munmap) next = LIBC_KNOWN(munmap);
 	int result;
 
 	/* Before: afterwards the place may be another mapping's. Whoever gives a wrong length has other troubles. */
@@ -86,7 +86,7 @@ EXPORT int munmap(void *start, size_t length)
 
 EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 {
-	__typeof__(&mremap) next = KNOWN(mremap);
+	__typeof__(&mremap) next = LIBC_KNOWN(mremap);
 	void *hint = NULL, *result;
 
 	if (flags & MREMAP_FIXED) {
@@ -100,8 +100,8 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	result = next ? next(old, old_length, length, flags, hint)
 		      : (void *)syscall(SYS_mremap, old, old_length, length, flags, hint);
 	if (result != MAP_FAILED && old_length > 0 &&
-		atomic_load_explicit(&mapped_count, memory_order_relaxed) > 0 && report_possible())
-		mapped_move(old, result, length);
+		atomic_load_explicit(&mapping_table_count, memory_order_relaxed) > 0 && channel_is_possible())
+		mapping_table_move(old, result, length);
 	return result;
 }
 #endif

@@ -20,27 +20,27 @@
 /* Defined by us whether this libc has it or not. */
 int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags);
 
-static __attribute__((noinline)) void report_two(enum shim_event event, int descriptor,
+static __attribute__((noinline)) void report_paths(enum shim_event event, int descriptor,
 	unsigned flags, int old_fd, const char *old, int new_fd, const char *new)
 {
 	int saved = errno;
 
-	if (report_ready()) {
-		struct place from, to;
+	if (channel_ready()) {
+		struct resolved_path from, to;
 
-		place_of_path(report_header(), old_fd, old, &from);
-		place_of_path(report_header(), new_fd, new, &to);
+		path_resolve_name(channel_header(), old_fd, old, &from);
+		path_resolve_name(channel_header(), new_fd, new, &to);
 		if (from.inside || to.inside)
-			report_send(event, descriptor, flags, &from, &to);
+			channel_send(event, descriptor, flags, &from, &to);
 	}
 	errno = saved;
 }
 
-static int renamed(
+static int after_rename(
 	int result, int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
 {
-	if (result == 0 && report_possible())
-		report_two(SHIM_RENAMED, -1, flags & RENAME_EXCHANGE ? SHIM_FLAG_EXCHANGED : 0,
+	if (result == 0 && channel_is_possible())
+		report_paths(SHIM_RENAMED, -1, flags & RENAME_EXCHANGE ? SHIM_FLAG_EXCHANGED : 0,
 			old_fd, old, new_fd, new);
 	return result;
 }
@@ -53,24 +53,24 @@ static int raw_renameat2(int old_fd, const char *old, int new_fd, const char *ne
 
 EXPORT int rename(const char *old, const char *new)
 {
-	__typeof__(&rename) next = REAL(rename);
+	__typeof__(&rename) next = LIBC(rename);
 
-	return renamed(next ? next(old, new) : raw_renameat2(AT_FDCWD, old, AT_FDCWD, new, 0),
+	return after_rename(next ? next(old, new) : raw_renameat2(AT_FDCWD, old, AT_FDCWD, new, 0),
 		AT_FDCWD, old, AT_FDCWD, new, 0);
 }
 
 EXPORT int renameat(int old_fd, const char *old, int new_fd, const char *new)
 {
-	__typeof__(&renameat) next = REAL(renameat);
+	__typeof__(&renameat) next = LIBC(renameat);
 
-	return renamed(
+	return after_rename(
 		next ? next(old_fd, old, new_fd, new) : raw_renameat2(old_fd, old, new_fd, new, 0),
 		old_fd, old, new_fd, new, 0);
 }
 
 EXPORT int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
 {
-	return renamed(
+	return after_rename(
 		raw_renameat2(old_fd, old, new_fd, new, flags), old_fd, old, new_fd, new, flags);
 }
 
@@ -85,74 +85,74 @@ static int linked_descriptor(int old_fd, const char *old, int flags)
 	if (!(flags & AT_SYMLINK_FOLLOW) || !old || strncmp(old, prefix, strlen(prefix)) != 0)
 		return -1;
 	/* Not atoi: with the headers of glibc 2.38 it asks for a symbol of that version. */
-	for (old += strlen(prefix); *old >= '0' && *old <= '9' && fd < TRACKED_MOST; old++)
+	for (old += strlen(prefix); *old >= '0' && *old <= '9' && fd < FD_TABLE_MOST; old++)
 		fd = 10 * fd + (*old - '0');
 	return *old ? -1 : fd;
 }
 
-static int linked(int result, int old_fd, const char *old, int new_fd, const char *new, int flags)
+static int after_link(int result, int old_fd, const char *old, int new_fd, const char *new, int flags)
 {
-	if (result == 0 && report_possible()) {
+	if (result == 0 && channel_is_possible()) {
 		int fd = linked_descriptor(old_fd, old, flags);
-		report_two(SHIM_LINKED, fd, 0, old_fd, fd >= 0 ? NULL : old, new_fd, new);
+		report_paths(SHIM_LINKED, fd, 0, old_fd, fd >= 0 ? NULL : old, new_fd, new);
 	}
 	return result;
 }
 
 EXPORT int link(const char *old, const char *new)
 {
-	__typeof__(&link) next = REAL(link);
+	__typeof__(&link) next = LIBC(link);
 	int result =
 		next ? next(old, new) : (int)syscall(SYS_linkat, AT_FDCWD, old, AT_FDCWD, new, 0);
 
-	return linked(result, AT_FDCWD, old, AT_FDCWD, new, 0);
+	return after_link(result, AT_FDCWD, old, AT_FDCWD, new, 0);
 }
 
 EXPORT int linkat(int old_fd, const char *old, int new_fd, const char *new, int flags)
 {
-	__typeof__(&linkat) next = REAL(linkat);
+	__typeof__(&linkat) next = LIBC(linkat);
 	int result = next ? next(old_fd, old, new_fd, new, flags)
 			  : (int)syscall(SYS_linkat, old_fd, old, new_fd, new, flags);
 
-	return linked(result, old_fd, old, new_fd, new, flags);
+	return after_link(result, old_fd, old, new_fd, new, flags);
 }
 
-static int unlinked(int result, int directory_fd, const char *path)
+static int after_unlink(int result, int directory_fd, const char *path)
 {
-	if (result == 0 && report_possible())
-		report_two(SHIM_UNLINKED, -1, 0, directory_fd, path, AT_FDCWD, NULL);
+	if (result == 0 && channel_is_possible())
+		report_paths(SHIM_UNLINKED, -1, 0, directory_fd, path, AT_FDCWD, NULL);
 	return result;
 }
 
 EXPORT int unlink(const char *path)
 {
-	__typeof__(&unlink) next = REAL(unlink);
+	__typeof__(&unlink) next = LIBC(unlink);
 
-	return unlinked(
+	return after_unlink(
 		next ? next(path) : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0), AT_FDCWD, path);
 }
 
 EXPORT int unlinkat(int directory_fd, const char *path, int flags)
 {
-	__typeof__(&unlinkat) next = REAL(unlinkat);
+	__typeof__(&unlinkat) next = LIBC(unlinkat);
 
-	return unlinked(next ? next(directory_fd, path, flags)
+	return after_unlink(next ? next(directory_fd, path, flags)
 			     : (int)syscall(SYS_unlinkat, directory_fd, path, flags),
 		directory_fd, path);
 }
 
 /* Children of a forking pool end like this. */
-static void report_end(int code)
+static void report_process_end(int code)
 {
-	if (atomic_load(&report_state) == REPORT_ACTIVE)
-		report_exiting(code, tracked_next(0, ~0u) >= 0 ? SHIM_FLAG_UNFLUSHED : 0);
+	if (atomic_load(&channel_state) == CHANNEL_ACTIVE)
+		channel_send_exiting(code, fd_table_next(0, ~0u) >= 0 ? SHIM_FLAG_UNFLUSHED : 0);
 }
 
 EXPORT void _exit(int status)
 {
-	__typeof__(&_exit) next = REAL(_exit);
+	__typeof__(&_exit) next = LIBC(_exit);
 
-	report_end(status);
+	report_process_end(status);
 	if (next)
 		next(status);
 	for (;;)
@@ -161,9 +161,9 @@ EXPORT void _exit(int status)
 
 EXPORT void _Exit(int status)
 {
-	__typeof__(&_Exit) next = REAL(_Exit);
+	__typeof__(&_Exit) next = LIBC(_Exit);
 
-	report_end(status);
+	report_process_end(status);
 	if (next)
 		next(status);
 	for (;;)

@@ -11,7 +11,7 @@
 /* The functions of old standards are deprecated, and used. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-typedef shield_handler_fn handler;
+typedef sigterm_handler_fn handler;
 
 /* glibc declares these only for old standards, or not at all. */
 handler *bsd_signal(int signal, handler *action);
@@ -22,96 +22,96 @@ handler *sigset(int signal, handler *action);
 int sigignore(int signal);
 int siginterrupt(int signal, int interrupts);
 
-static bool concerns_shield(int signal)
+static bool is_deferred(int signal)
 {
 	return __builtin_expect(signal == SIGTERM || signal == SHIM_MARK_SIGNAL, 0) &&
-	       atomic_load(&shield_is_here);
+	       atomic_load(&sigterm_handler_installed);
 }
 
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-	__typeof__(&sigaction) next = REAL(sigaction);
+	__typeof__(&sigaction) next = LIBC(sigaction);
 
-	if (concerns_shield(signal))
-		return shield_sigaction(signal, action, old);
+	if (is_deferred(signal))
+		return sigterm_handler_sigaction(signal, action, old);
 	if (next)
 		return next(signal, action, old);
 	errno = ENOSYS;
 	return -1;
 }
 
-static handler *set(int signal, handler *action, handler *(*next)(int, handler *))
+static handler *set_handler(int signal, handler *action, handler *(*next)(int, handler *))
 {
 	if (!next) {
 		errno = ENOSYS;
 		return SIG_ERR;
 	}
-	if (!concerns_shield(signal))
+	if (!is_deferred(signal))
 		return next(signal, action);
-	shield_begin();
-	return shield_end(signal, next(signal, action));
+	sigterm_handler_begin_change();
+	return sigterm_handler_end_change(signal, next(signal, action));
 }
 
 EXPORT handler *signal(int number, handler *action)
 {
-	return set(number, action, REAL(signal));
+	return set_handler(number, action, LIBC(signal));
 }
 
 EXPORT handler *bsd_signal(int signal, handler *action)
 {
-	return set(signal, action, REAL(bsd_signal));
+	return set_handler(signal, action, LIBC(bsd_signal));
 }
 
 EXPORT handler *ssignal(int signal, handler *action)
 {
-	return set(signal, action, REAL(ssignal));
+	return set_handler(signal, action, LIBC(ssignal));
 }
 
 EXPORT handler *sysv_signal(int signal, handler *action)
 {
-	return set(signal, action, REAL(sysv_signal));
+	return set_handler(signal, action, LIBC(sysv_signal));
 }
 
 EXPORT handler *__sysv_signal(int signal, handler *action)
 {
-	return set(signal, action, REAL(__sysv_signal));
+	return set_handler(signal, action, LIBC(__sysv_signal));
 }
 
 EXPORT handler *sigset(int signal, handler *action)
 {
-	return set(signal, action, REAL(sigset));
+	return set_handler(signal, action, LIBC(sigset));
 }
 
-static int change(int signal, int result)
+static int end_change(int signal, int result)
 {
-	shield_end(signal, SIG_DFL);
+	sigterm_handler_end_change(signal, SIG_DFL);
 	return result;
 }
 
 EXPORT int sigignore(int signal)
 {
-	__typeof__(&sigignore) next = REAL(sigignore);
+	__typeof__(&sigignore) next = LIBC(sigignore);
 
 	if (!next) {
 		errno = ENOSYS;
 		return -1;
 	}
-	if (!concerns_shield(signal))
+	if (!is_deferred(signal))
 		return next(signal);
-	shield_begin();
-	return change(signal, next(signal));
+	sigterm_handler_begin_change();
+	return end_change(signal, next(signal));
 }
 
 EXPORT int siginterrupt(int signal, int interrupts)
 {
-	__typeof__(&siginterrupt) next = REAL(siginterrupt);
+	__typeof__(&siginterrupt) next = LIBC(siginterrupt);
 
 	if (!next) {
 		errno = ENOSYS;
 		return -1;
 	}
-	if (!concerns_shield(signal))
+	if (!is_deferred(signal))
 		return next(signal, interrupts);
-	shield_begin();
-	return change(signal, next(signal, interrupts));
+	sigterm_handler_begin_change();
+	return end_change(signal, next(signal, interrupts));
 }

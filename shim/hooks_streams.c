@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* As far as we need it: O_RDONLY or a writing mode, with what makes the raw call below right. */
-static int flags_of(const char *mode)
+static int flags_of_mode(const char *mode)
 {
 	int flags = mode[0] == 'r' ? 0 : mode[0] == 'w' ? O_CREAT | O_TRUNC : O_CREAT | O_APPEND;
 
@@ -25,7 +25,7 @@ static int flags_of(const char *mode)
 
 static FILE *raw_fopen(const char *path, const char *mode)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags_of(mode) | O_LARGEFILE, 0666);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags_of_mode(mode) | O_LARGEFILE, 0666);
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, mode);
 
 	if (fd >= 0 && !stream)
@@ -33,31 +33,31 @@ static FILE *raw_fopen(const char *path, const char *mode)
 	return stream;
 }
 
-static FILE *opened(FILE *stream, const char *path, const char *mode)
+static FILE *after_fopen(FILE *stream, const char *path, const char *mode)
 {
 	int saved = errno;
 
-	if (stream && (mode[0] != 'r' || strchr(mode, '+')) && report_possible())
-		hooks_opened(fileno(stream), flags_of(mode), AT_FDCWD, path);
+	if (stream && (mode[0] != 'r' || strchr(mode, '+')) && channel_is_possible())
+		hooks_opened(fileno(stream), flags_of_mode(mode), AT_FDCWD, path);
 	errno = saved;
 	return stream;
 }
 
 EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 {
-	__typeof__(&fopen) next = REAL(fopen);
+	__typeof__(&fopen) next = LIBC(fopen);
 
-	return opened(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
+	return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
 }
 
 EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
 {
-	__typeof__(&fopen64) next = REAL(fopen64);
+	__typeof__(&fopen64) next = LIBC(fopen64);
 
-	return opened(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
+	return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
 }
 
-static FILE *reopen(const char *path, const char *mode, FILE *stream, __typeof__(&freopen) next)
+static FILE *reopen_stream(const char *path, const char *mode, FILE *stream, __typeof__(&freopen) next)
 {
 	struct hooks_closing closing;
 	int fd = fileno(stream);
@@ -70,22 +70,22 @@ static FILE *reopen(const char *path, const char *mode, FILE *stream, __typeof__
 	stream = next(path, mode, stream);
 	/* The old file is closed even when the new one cannot be opened. */
 	hooks_close_end(fd, &closing, false);
-	return opened(stream, path, mode);
+	return after_fopen(stream, path, mode);
 }
 
 EXPORT FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict stream)
 {
-	return reopen(path, mode, stream, REAL(freopen));
+	return reopen_stream(path, mode, stream, LIBC(freopen));
 }
 
 EXPORT FILE *freopen64(const char *restrict path, const char *restrict mode, FILE *restrict stream)
 {
-	return reopen(path, mode, stream, REAL(freopen64));
+	return reopen_stream(path, mode, stream, LIBC(freopen64));
 }
 
 static int next_fclose(FILE *stream)
 {
-	__typeof__(&fclose) next = REAL(fclose);
+	__typeof__(&fclose) next = LIBC(fclose);
 
 	if (next)
 		return next(stream);
@@ -115,16 +115,16 @@ EXPORT int fclose(FILE *stream)
 
 	/* Streams without a descriptor (fmemopen) say so in errno. */
 	errno = saved;
-	return __builtin_expect(tracked_has(fd), 0) ? fclose_tracked(stream, fd)
+	return __builtin_expect(fd_table_has(fd), 0) ? fclose_tracked(stream, fd)
 						    : next_fclose(stream);
 }
 
-static int temporary(int fd)
+static int after_mkstemp(int fd)
 {
 	return hooks_opened(fd, O_RDWR, AT_FDCWD, NULL);
 }
 
-static int missing(void)
+static int fail_with_enosys(void)
 {
 	errno = ENOSYS;
 	return -1;
@@ -132,56 +132,56 @@ static int missing(void)
 
 EXPORT int mkstemp(char *pattern)
 {
-	__typeof__(&mkstemp) next = REAL(mkstemp);
+	__typeof__(&mkstemp) next = LIBC(mkstemp);
 
-	return next ? temporary(next(pattern)) : missing();
+	return next ? after_mkstemp(next(pattern)) : fail_with_enosys();
 }
 
 EXPORT int mkstemp64(char *pattern)
 {
-	__typeof__(&mkstemp64) next = REAL(mkstemp64);
+	__typeof__(&mkstemp64) next = LIBC(mkstemp64);
 
-	return next ? temporary(next(pattern)) : mkstemp(pattern);
+	return next ? after_mkstemp(next(pattern)) : mkstemp(pattern);
 }
 
 EXPORT int mkostemp(char *pattern, int flags)
 {
-	__typeof__(&mkostemp) next = REAL(mkostemp);
+	__typeof__(&mkostemp) next = LIBC(mkostemp);
 
-	return next ? temporary(next(pattern, flags)) : missing();
+	return next ? after_mkstemp(next(pattern, flags)) : fail_with_enosys();
 }
 
 EXPORT int mkostemp64(char *pattern, int flags)
 {
-	__typeof__(&mkostemp64) next = REAL(mkostemp64);
+	__typeof__(&mkostemp64) next = LIBC(mkostemp64);
 
-	return next ? temporary(next(pattern, flags)) : mkostemp(pattern, flags);
+	return next ? after_mkstemp(next(pattern, flags)) : mkostemp(pattern, flags);
 }
 
 EXPORT int mkstemps(char *pattern, int suffix)
 {
-	__typeof__(&mkstemps) next = REAL(mkstemps);
+	__typeof__(&mkstemps) next = LIBC(mkstemps);
 
-	return next ? temporary(next(pattern, suffix)) : missing();
+	return next ? after_mkstemp(next(pattern, suffix)) : fail_with_enosys();
 }
 
 EXPORT int mkstemps64(char *pattern, int suffix)
 {
-	__typeof__(&mkstemps64) next = REAL(mkstemps64);
+	__typeof__(&mkstemps64) next = LIBC(mkstemps64);
 
-	return next ? temporary(next(pattern, suffix)) : mkstemps(pattern, suffix);
+	return next ? after_mkstemp(next(pattern, suffix)) : mkstemps(pattern, suffix);
 }
 
 EXPORT int mkostemps(char *pattern, int suffix, int flags)
 {
-	__typeof__(&mkostemps) next = REAL(mkostemps);
+	__typeof__(&mkostemps) next = LIBC(mkostemps);
 
-	return next ? temporary(next(pattern, suffix, flags)) : missing();
+	return next ? after_mkstemp(next(pattern, suffix, flags)) : fail_with_enosys();
 }
 
 EXPORT int mkostemps64(char *pattern, int suffix, int flags)
 {
-	__typeof__(&mkostemps64) next = REAL(mkostemps64);
+	__typeof__(&mkostemps64) next = LIBC(mkostemps64);
 
-	return next ? temporary(next(pattern, suffix, flags)) : mkostemps(pattern, suffix, flags);
+	return next ? after_mkstemp(next(pattern, suffix, flags)) : mkostemps(pattern, suffix, flags);
 }

@@ -16,33 +16,33 @@ __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 #endif
 
-_Atomic uintptr_t real_table[REAL_COUNT];
+_Atomic uintptr_t libc_symbol_table[LIBC_SYMBOL_COUNT];
 
-#define REAL_NAME(name) #name,
-static const char *const names[REAL_COUNT] = {REAL_LIST(REAL_NAME)};
+#define LIBC_SYMBOL_NAME(name) #name,
+static const char *const symbol_names[LIBC_SYMBOL_COUNT] = {LIBC_SYMBOL_LIST(LIBC_SYMBOL_NAME)};
 
 /* initial-exec: the default model may allocate at the first use in a thread. volatile: dlsym is declared as a function that never
  * calls back into this file, so that the compiler would drop both stores. */
-static __thread volatile bool finding __attribute__((tls_model("initial-exec")));
+static __thread volatile bool lookup_running __attribute__((tls_model("initial-exec")));
 
-void *real_find(enum real_index index)
+void *libc_symbol_find(enum libc_symbol index)
 {
 	int saved = errno;
-	uintptr_t found = atomic_load(&real_table[index]);
+	uintptr_t found = atomic_load(&libc_symbol_table[index]);
 
-	if (found == REAL_MISSING || finding)
+	if (found == LIBC_SYMBOL_MISSING || lookup_running)
 		return NULL;
-	finding = true;
-	found = (uintptr_t)dlsym(RTLD_NEXT, names[index]);
-	finding = false;
-	atomic_store(&real_table[index], found ? found : REAL_MISSING);
+	lookup_running = true;
+	found = (uintptr_t)dlsym(RTLD_NEXT, symbol_names[index]);
+	lookup_running = false;
+	atomic_store(&libc_symbol_table[index], found ? found : LIBC_SYMBOL_MISSING);
 	errno = saved;
 	return (void *)found;
 }
 
 /* Early, because dlsym may not be called in a signal handler, and a hook may be. */
-static void __attribute__((constructor(101))) find_all(void)
+static void __attribute__((constructor(101))) find_all_symbols(void)
 {
-	for (int index = 0; index < REAL_COUNT; index++)
-		real_find((enum real_index)index);
+	for (int index = 0; index < LIBC_SYMBOL_COUNT; index++)
+		libc_symbol_find((enum libc_symbol)index);
 }

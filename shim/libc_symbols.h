@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 // clang-format off
-#define REAL_LIST(X) \
+#define LIBC_SYMBOL_LIST(X) \
 	X(open) X(open64) X(openat) X(openat64) X(creat) X(creat64) \
 	X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) \
 	X(fopen) X(fopen64) X(freopen) X(freopen64) X(fclose) \
@@ -22,35 +22,35 @@
 	X(mmap) X(mmap64) X(munmap) X(mremap)
 // clang-format on
 
-#define REAL_INDEX(name) REAL_##name,
-enum real_index {
-	REAL_LIST(REAL_INDEX) REAL_COUNT
+#define LIBC_SYMBOL_INDEX(name) LIBC_##name,
+enum libc_symbol {
+	LIBC_SYMBOL_LIST(LIBC_SYMBOL_INDEX) LIBC_SYMBOL_COUNT
 };
-#undef REAL_INDEX
+#undef LIBC_SYMBOL_INDEX
 
-#define REAL_MISSING ((uintptr_t)1)
+#define LIBC_SYMBOL_MISSING ((uintptr_t)1)
 
-extern _Atomic uintptr_t real_table[REAL_COUNT];
+extern _Atomic uintptr_t libc_symbol_table[LIBC_SYMBOL_COUNT];
 
 /* NULL where there is none, or where it is being looked up. */
-void *real_find(enum real_index index);
+void *libc_symbol_find(enum libc_symbol index);
 
-static inline void *real_get(enum real_index index)
+static inline void *libc_symbol_get(enum libc_symbol index)
 {
-	uintptr_t found = atomic_load_explicit(&real_table[index], memory_order_relaxed);
+	uintptr_t found = atomic_load_explicit(&libc_symbol_table[index], memory_order_relaxed);
 
-	return __builtin_expect(found > REAL_MISSING, 1) ? (void *)found : real_find(index);
+	return __builtin_expect(found > LIBC_SYMBOL_MISSING, 1) ? (void *)found : libc_symbol_find(index);
 }
 
 /* NULL also before our constructor. */
-static inline void *real_known(enum real_index index)
+static inline void *libc_symbol_known(enum libc_symbol index)
 {
-	uintptr_t found = atomic_load_explicit(&real_table[index], memory_order_relaxed);
+	uintptr_t found = atomic_load_explicit(&libc_symbol_table[index], memory_order_relaxed);
 
-	return found > REAL_MISSING ? (void *)found : NULL;
+	return found > LIBC_SYMBOL_MISSING ? (void *)found : NULL;
 }
 
 /* As a pointer to a function of that name's type. */
-#define REAL(name) ((__typeof__(&name))real_get(REAL_##name))
+#define LIBC(name) ((__typeof__(&name))libc_symbol_get(LIBC_##name))
 
 #endif

@@ -4,31 +4,31 @@
 
 #define SPINS 1000
 
-_Atomic int mapped_count;
+_Atomic int mapping_table_count;
 
 /* In no order; `end` is 0 for a free place. */
 static struct part {
 	uintptr_t start, end;
 	int number;
-} parts[MAPPED_MOST];
+} parts[MAPPING_TABLE_MOST];
 
-static atomic_bool busy;
+static atomic_bool table_busy;
 
 /* Not for ever: the one that is at it may be this thread, interrupted. */
 static void begin(void)
 {
-	for (int spin = 0; spin < SPINS && atomic_exchange(&busy, true); spin++) {
+	for (int spin = 0; spin < SPINS && atomic_exchange(&table_busy, true); spin++) {
 	}
 }
 
 static void end(void)
 {
-	atomic_store(&busy, false);
+	atomic_store(&table_busy, false);
 }
 
 static bool number_is_used(int number)
 {
-	for (int i = 0; i < MAPPED_MOST; i++)
+	for (int i = 0; i < MAPPING_TABLE_MOST; i++)
 		if (parts[i].end != 0 && parts[i].number == number)
 			return true;
 	return false;
@@ -36,11 +36,11 @@ static bool number_is_used(int number)
 
 static bool add_part(uintptr_t start, uintptr_t stop, int number)
 {
-	for (int i = 0; i < MAPPED_MOST; i++) {
+	for (int i = 0; i < MAPPING_TABLE_MOST; i++) {
 		if (parts[i].end != 0)
 			continue;
 		parts[i] = (struct part){start, stop, number};
-		atomic_fetch_add(&mapped_count, 1);
+		atomic_fetch_add(&mapping_table_count, 1);
 		return true;
 	}
 	return false;
@@ -49,26 +49,26 @@ static bool add_part(uintptr_t start, uintptr_t stop, int number)
 static void drop_part(struct part *part)
 {
 	part->end = 0;
-	atomic_fetch_sub(&mapped_count, 1);
+	atomic_fetch_sub(&mapping_table_count, 1);
 }
 
-int mapped_add(const void *start, size_t length)
+int mapping_table_add(const void *start, size_t length)
 {
 	int number = 0;
 
 	if (length == 0)
-		return MAPPED_NONE;
+		return MAPPING_NONE;
 	begin();
-	while (number < MAPPED_MOST && number_is_used(number))
+	while (number < MAPPING_TABLE_MOST && number_is_used(number))
 		number++;
-	if (number == MAPPED_MOST || !add_part((uintptr_t)start, (uintptr_t)start + length, number))
-		number = MAPPED_NONE;
+	if (number == MAPPING_TABLE_MOST || !add_part((uintptr_t)start, (uintptr_t)start + length, number))
+		number = MAPPING_NONE;
 	end();
 	return number;
 }
 
 /* True when nothing of it is left. */
-static bool cut(struct part *part, uintptr_t start, uintptr_t stop)
+static bool cut_part(struct part *part, uintptr_t start, uintptr_t stop)
 {
 	uintptr_t old_end = part->end;
 
@@ -86,30 +86,30 @@ static bool cut(struct part *part, uintptr_t start, uintptr_t stop)
 	return false;
 }
 
-int mapped_remove(const void *from, size_t length)
+int mapping_table_remove(const void *from, size_t length)
 {
 	uintptr_t start = (uintptr_t)from, stop = start + length;
-	int gone = MAPPED_NONE;
+	int gone = MAPPING_NONE;
 
 	begin();
-	for (int i = 0; i < MAPPED_MOST && gone == MAPPED_NONE; i++) {
+	for (int i = 0; i < MAPPING_TABLE_MOST && gone == MAPPING_NONE; i++) {
 		int number = parts[i].number;
 
 		if (parts[i].end == 0 || parts[i].end <= start || parts[i].start >= stop)
 			continue;
-		if (cut(&parts[i], start, stop) && !number_is_used(number))
+		if (cut_part(&parts[i], start, stop) && !number_is_used(number))
 			gone = number;
 	}
 	end();
 	return gone;
 }
 
-bool mapped_move(const void *from, const void *to, size_t length)
+bool mapping_table_move(const void *from, const void *to, size_t length)
 {
 	bool found = false;
 
 	begin();
-	for (int i = 0; i < MAPPED_MOST && !found; i++) {
+	for (int i = 0; i < MAPPING_TABLE_MOST && !found; i++) {
 		if (parts[i].end == 0 || parts[i].start != (uintptr_t)from)
 			continue;
 		parts[i].start = (uintptr_t)to;
@@ -120,10 +120,10 @@ bool mapped_move(const void *from, const void *to, size_t length)
 	return found;
 }
 
-void mapped_clear(void)
+void mapping_table_clear(void)
 {
-	for (int i = 0; i < MAPPED_MOST; i++)
+	for (int i = 0; i < MAPPING_TABLE_MOST; i++)
 		parts[i].end = 0;
-	atomic_store(&mapped_count, 0);
-	atomic_store(&busy, false);
+	atomic_store(&mapping_table_count, 0);
+	atomic_store(&table_busy, false);
 }

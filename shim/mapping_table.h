@@ -1,6 +1,6 @@
 /*
  * Writable shared mappings of tracked files: stores go on after the descriptor is closed, until the last part of a mapping is taken
- * away. At most MAPPED_MOST parts; what does not fit is not tracked. Does not allocate.
+ * away. At most MAPPING_TABLE_MOST parts; what does not fit is not tracked. Does not allocate.
  */
 #ifndef MAPPING_TABLE_H
 #define MAPPING_TABLE_H
@@ -9,20 +9,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MAPPED_MOST 256
-#define MAPPED_NONE (-1)
+#define MAPPING_TABLE_MOST 256
+#define MAPPING_NONE (-1)
 
-extern _Atomic int mapped_count; /* parts: 0 keeps munmap() cheap */
+extern _Atomic int mapping_table_count; /* parts: 0 keeps munmap() cheap */
 
-/* The number of a new mapping, lower than MAPPED_MOST and unique among those that there are; MAPPED_NONE when the table is full. */
-int mapped_add(const void *start, size_t length);
+/* The number of a new mapping, lower than MAPPING_TABLE_MOST and unique among those that there are; MAPPING_NONE when the table is full. */
+int mapping_table_add(const void *start, size_t length);
 
-/* Nothing is mapped there any more. Returns a mapping that is gone by that, MAPPED_NONE when there is none; call it until then. */
-int mapped_remove(const void *start, size_t length);
+/* Nothing is mapped there any more. Returns a mapping that is gone by that, MAPPING_NONE when there is none; call it until then. */
+int mapping_table_remove(const void *start, size_t length);
 
 /* It has moved as a whole, or changed its length. False when none begins there. */
-bool mapped_move(const void *from, const void *to, size_t length);
+bool mapping_table_move(const void *from, const void *to, size_t length);
 
-void mapped_clear(void);
+void mapping_table_clear(void);
 
 #endif

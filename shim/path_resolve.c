@@ -18,7 +18,7 @@
 #define DELETED " (deleted)"
 
 /* Takes a normalised absolute path of `length` bytes apart. */
-static bool below(const char *directory, const char *path, size_t length, struct place *place)
+static bool match_directory(const char *directory, const char *path, size_t length, struct resolved_path *resolved_path)
 {
 	size_t prefix = strlen(directory);
 
@@ -29,22 +29,22 @@ static bool below(const char *directory, const char *path, size_t length, struct
 	length -= prefix + 1;
 	if (length > SHIM_PATH_MOST) {
 		length = SHIM_PATH_MOST;
-		place->flags |= SHIM_FLAG_TRUNCATED_PATH;
+		resolved_path->flags |= SHIM_FLAG_TRUNCATED_PATH;
 	}
-	memcpy(place->path, path, length);
-	place->length = (uint16_t)length;
-	place->inside = true;
+	memcpy(resolved_path->path, path, length);
+	resolved_path->length = (uint16_t)length;
+	resolved_path->inside = true;
 	return true;
 }
 
-static void set_path(
-	const struct shim_header *header, const char *path, size_t length, struct place *place)
+static void set_relative_path(
+	const struct shim_header *header, const char *path, size_t length, struct resolved_path *resolved_path)
 {
-	if (!below(header->directory, path, length, place))
-		below(header->alias, path, length, place);
+	if (!match_directory(header->directory, path, length, resolved_path))
+		match_directory(header->alias, path, length, resolved_path);
 }
 
-static ssize_t link_of(const char *directory, unsigned number, char *target, size_t capacity)
+static ssize_t read_proc_link(const char *directory, unsigned number, char *target, size_t capacity)
 {
 	char name[40];
 	char digits[12];
@@ -62,7 +62,7 @@ static ssize_t link_of(const char *directory, unsigned number, char *target, siz
 }
 
 /* Appends `path` to the normalised `text`, following "." and ".." by their words. False when it does not fit. */
-static bool append(char *text, size_t *length, const char *path)
+static bool append_normalised(char *text, size_t *length, const char *path)
 {
 	while (*path) {
 		size_t part = strcspn(path, "/");
@@ -83,21 +83,21 @@ static bool append(char *text, size_t *length, const char *path)
 	return true;
 }
 
-void place_of_path(
-	const struct shim_header *header, int directory_fd, const char *path, struct place *place)
+void path_resolve_name(
+	const struct shim_header *header, int directory_fd, const char *path, struct resolved_path *resolved_path)
 {
 	char text[WORK_SIZE];
 	size_t length = 0;
 
-	memset(place, 0, offsetof(struct place, path));
-	place->regular = true;
+	memset(resolved_path, 0, offsetof(struct resolved_path, path));
+	resolved_path->regular = true;
 	if (!path || !*path)
 		return;
 	if (path[0] != '/') {
 		ssize_t got = directory_fd == AT_FDCWD
 				      ? syscall(SYS_getcwd, text, sizeof(text)) -
 						1 /* counts the final zero */
-				      : link_of("/proc/self/fd/", (unsigned)directory_fd, text,
+				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd, text,
 						sizeof(text));
 
 		/* Too long, gone or out of reach from our root. */
@@ -105,62 +105,62 @@ void place_of_path(
 			return;
 		length = got == 1 ? 0 : (size_t)got;
 	}
-	if (append(text, &length, path))
-		set_path(header, text, length, place);
+	if (append_normalised(text, &length, path))
+		set_relative_path(header, text, length, resolved_path);
 }
 
 /* On 32-bit machines SYS_fstat has another structure than libc's, and fstat() itself needs glibc 2.33: there the name decides
  * alone. */
-static bool describe(int fd, struct place *place, bool *named)
+static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *named)
 {
 #if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
 
 	if (syscall(SYS_fstat, fd, &status) < 0)
 		return false;
-	place->regular = S_ISREG(status.st_mode);
-	place->device = status.st_dev;
-	place->inode = status.st_ino;
+	resolved_path->regular = S_ISREG(status.st_mode);
+	resolved_path->device = status.st_dev;
+	resolved_path->inode = status.st_ino;
 	*named = status.st_nlink > 0;
 	if (status.st_size == 0)
-		place->flags |= SHIM_FLAG_EMPTY;
+		resolved_path->flags |= SHIM_FLAG_EMPTY;
 	if (!*named)
-		place->flags |= SHIM_FLAG_DELETED;
+		resolved_path->flags |= SHIM_FLAG_DELETED;
 	return true;
 #else
 	(void)fd;
-	(void)place;
+	(void)resolved_path;
 	(void)named;
 	return true;
 #endif
 }
 
-void place_of_descriptor(const struct shim_header *header, int fd, int directory_fd,
-	const char *path, struct place *place)
+void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
+	const char *path, struct resolved_path *resolved_path)
 {
 	char text[WORK_SIZE];
 	bool named = true;
-	ssize_t got = link_of("/proc/self/fd/", (unsigned)fd, text, sizeof(text));
+	ssize_t got = read_proc_link("/proc/self/fd/", (unsigned)fd, text, sizeof(text));
 
 	if (got <= 0) {
-		place_of_path(header, directory_fd, path, place);
+		path_resolve_name(header, directory_fd, path, resolved_path);
 	} else {
-		memset(place, 0, offsetof(struct place, path));
-		place->regular = true;
-		set_path(header, text, (size_t)got, place);
+		memset(resolved_path, 0, offsetof(struct resolved_path, path));
+		resolved_path->regular = true;
+		set_relative_path(header, text, (size_t)got, resolved_path);
 	}
-	if (!place->inside || !describe(fd, place, &named))
+	if (!resolved_path->inside || !stat_descriptor(fd, resolved_path, &named))
 		return;
-	if (!named && place->length > strlen(DELETED) &&
-		!(place->flags & SHIM_FLAG_TRUNCATED_PATH) &&
-		memcmp(place->path + place->length - strlen(DELETED), DELETED, strlen(DELETED)) ==
+	if (!named && resolved_path->length > strlen(DELETED) &&
+		!(resolved_path->flags & SHIM_FLAG_TRUNCATED_PATH) &&
+		memcmp(resolved_path->path + resolved_path->length - strlen(DELETED), DELETED, strlen(DELETED)) ==
 			0)
-		place->length = (uint16_t)(place->length - strlen(DELETED));
+		resolved_path->length = (uint16_t)(resolved_path->length - strlen(DELETED));
 }
 
 /* Sixteen paths by hash. After a collision, or when a link of that name is turned to point inside, the shim misses an open; the
  * kernel's events still show it. */
-static _Atomic uint64_t outside[16];
+static _Atomic uint64_t outside_hashes[16];
 
 static uint64_t hash_path(const char *path)
 {
@@ -179,16 +179,16 @@ static uint64_t hash_path(const char *path)
 	return hash;
 }
 
-bool place_known_outside(const char *path)
+bool path_is_known_outside(const char *path)
 {
 	uint64_t hash = hash_path(path);
 
-	return atomic_load_explicit(&outside[hash % 16], memory_order_relaxed) == hash;
+	return atomic_load_explicit(&outside_hashes[hash % 16], memory_order_relaxed) == hash;
 }
 
-void place_remember_outside(const char *path)
+void path_remember_outside(const char *path)
 {
 	uint64_t hash = hash_path(path);
 
-	atomic_store_explicit(&outside[hash % 16], hash, memory_order_relaxed);
+	atomic_store_explicit(&outside_hashes[hash % 16], hash, memory_order_relaxed);
 }

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static uint64_t number_at(const char *text)
+static uint64_t parse_number(const char *text)
 {
 	uint64_t number = 0;
 
@@ -22,7 +22,7 @@ static uint64_t number_at(const char *text)
 }
 
 /* State and start time: fields 3 and 22 of /proc/PID/stat. Where it cannot be read, kill() alone has to do. */
-static bool stat_is_of(const char *line, size_t length, uint64_t start)
+static bool stat_shows_start(const char *line, size_t length, uint64_t start)
 {
 	const char *at = memrchr(line, ')', length);
 	int field = 3;
@@ -34,10 +34,10 @@ static bool stat_is_of(const char *line, size_t length, uint64_t start)
 		return false;
 	for (; at < line + length && field < 22; at++)
 		field += *at == ' ';
-	return field == 22 && number_at(at) == start;
+	return field == 22 && parse_number(at) == start;
 }
 
-static void put_number(char *text, unsigned number)
+static void append_number(char *text, unsigned number)
 {
 	char digits[12];
 	size_t count = 0, length = strlen(text);
@@ -50,14 +50,14 @@ static void put_number(char *text, unsigned number)
 	text[length] = 0;
 }
 
-bool supervisor_lives(const struct shim_header *header)
+bool peer_is_alive(const struct shim_header *header)
 {
 	char path[40] = "/proc/", line[512];
 	long fd, got;
 
 	if (syscall(SYS_kill, header->supervisor_pid, 0) < 0 && errno == ESRCH)
 		return false;
-	put_number(path, header->supervisor_pid);
+	append_number(path, header->supervisor_pid);
 	memcpy(path + strlen(path), "/stat", sizeof("/stat"));
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -67,11 +67,11 @@ bool supervisor_lives(const struct shim_header *header)
 	if (got <= 0)
 		return false;
 	line[got] = 0;
-	return stat_is_of(line, (size_t)got, header->supervisor_start);
+	return stat_shows_start(line, (size_t)got, header->supervisor_start);
 }
 
 /* -1: it cannot be told. */
-static int same_namespace(const struct shim_header *header)
+static int same_pidns(const struct shim_header *header)
 {
 #if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
@@ -91,12 +91,12 @@ static int same_namespace(const struct shim_header *header)
 #endif
 }
 
-bool supervisor_is_known(const struct shim_header *header)
+bool peer_shares_pidns(const struct shim_header *header)
 {
-	return same_namespace(header) == 1;
+	return same_pidns(header) == 1;
 }
 
-bool supervisor_is_elsewhere(const struct shim_header *header)
+bool peer_has_foreign_pidns(const struct shim_header *header)
 {
-	return same_namespace(header) == 0;
+	return same_pidns(header) == 0;
 }

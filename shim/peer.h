@@ -7,12 +7,12 @@
 #include <stdbool.h>
 
 /* By its pid and its start time; a zombie is dead. Where /proc does not say, the pid alone has to do. */
-bool supervisor_lives(const struct shim_header *header);
+bool peer_is_alive(const struct shim_header *header);
 
 /* False in another PID namespace, where it cannot be told from others. */
-bool supervisor_is_known(const struct shim_header *header);
+bool peer_shares_pidns(const struct shim_header *header);
 
 /* True in another PID namespace, for sure: there our number means somebody else, or nobody. */
-bool supervisor_is_elsewhere(const struct shim_header *header);
+bool peer_has_foreign_pidns(const struct shim_header *header);
 
 #endif

@@ -32,19 +32,19 @@ enum shim_event {
 	SHIM_LINKED,     /* path2 now names it: link, linkat; `descriptor` where it was linked by that (O_TMPFILE) */
 	SHIM_UNLINKED,   /* path */
 	SHIM_EXITING,    /* the process ends by exit(), return from main or _exit(); FAILED: with a code that says so */
-	SHIM_HELD,       /* it got SIGTERM and keeps it for now: descriptor = the sender's pid, 0 where unknown; device = when it last
+	SHIM_SIGTERM_HELD,       /* it got SIGTERM and keeps it for now: descriptor = the sender's pid, 0 where unknown; device = when it last
 	                    had one from the supervisor, in ms of CLOCK_MONOTONIC, 0: never */
 };
 
 /* shim_header.shield */
-enum shim_shield {
-	SHIM_SHIELD_OFF,      /* SIGTERM is left alone */
-	SHIM_SHIELD_STANDING, /* SIGTERM from outside of the job is kept until the supervisor lets go */
-	SHIM_SHIELD_LET_GO,   /* what was kept is handed out, and what comes goes through */
+enum shim_hold {
+	SHIM_HOLD_OFF,      /* SIGTERM is left alone */
+	SHIM_HOLD_ACTIVE, /* SIGTERM from outside of the job is kept until the supervisor lets go */
+	SHIM_HOLD_RELEASED,   /* what was kept is handed out, and what comes goes through */
 };
 
 /* sigval of a SIGTERM by the supervisor that only says: if you keep one, take it now. */
-#define SHIM_TAKE_IT 0x52505631
+#define SHIM_RELEASE_VALUE 0x52505631
 
 /* A process that has this one caught keeps SIGTERM for the shield, and the application has no handler for it. Its kernel never sends
  * this signal, nobody uses it, and exec takes it back like any handler. */
@@ -59,7 +59,7 @@ enum shim_shield {
 #define SHIM_FLAG_FAILED 8u         /* CLOSED: close or the last flush failed, so content is missing; EXITING: with another code than 0 */
 #define SHIM_FLAG_UNFLUSHED 16u     /* EXITING: by _exit(), so streams that are still open lose what they buffer */
 #define SHIM_FLAG_EXCHANGED 32u     /* RENAMED: both exist and changed places */
-#define SHIM_FLAG_ELSEWHERE 64u     /* any: `pid` is a number of another PID namespace than the supervisor's */
+#define SHIM_FLAG_FOREIGN_PIDNS 64u     /* any: `pid` is a number of another PID namespace than the supervisor's */
 
 // clang-format on
 
@@ -91,7 +91,7 @@ struct shim_header {
 	uint64_t tail;             /* atomic: first sequence not yet read by the supervisor */
 	uint64_t dropped;          /* atomic: records lost because the ring was full */
 	uint32_t sleeping;         /* atomic: 1 while the supervisor waits: then ring the doorbell */
-	uint32_t shield;           /* atomic: enum shim_shield */
+	uint32_t sigterm_hold;           /* atomic: enum shim_hold */
 	uint32_t directory_length; /* the checkpoint directory, canonical, no trailing slash */
 	uint32_t supervisor_pid;   /* in its own PID namespace, which is this one by device and inode: */
 	uint32_t reserved;

@@ -11,27 +11,27 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_S 1
+#define RECHECK_S 1
 #define SPINS 1000
 
-atomic_bool shield_is_here;
+atomic_bool sigterm_handler_installed;
 
-/* What the application has set for SIGTERM. `handler` is what on_term() reads; the rest is for those who ask. */
-static _Atomic uintptr_t handler;
-static struct sigaction told;
-static atomic_bool busy; /* somebody changes both */
+/* What the application has set for SIGTERM. `handler` is what on_sigterm() reads; the rest is for those who ask. */
+static _Atomic uintptr_t application_handler;
+static struct sigaction application_action;
+static atomic_bool action_busy; /* somebody changes both */
 
-static atomic_bool kept; /* a SIGTERM waits */
-static siginfo_t kept_info;
-static int kept_sender;     /* 0: unknown */
-static int look_again = -1; /* a timer of the kernel's */
+static atomic_bool held; /* a SIGTERM waits */
+static siginfo_t held_info;
+static int held_sender;     /* 0: unknown */
+static int recheck_timer = -1; /* a timer of the kernel's */
 
 /* When the supervisor's last one came: in `device`, because a record has room for that. */
-static struct place had;
+static struct resolved_path last_from_supervisor;
 
-static int next_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+static int libc_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-	__typeof__(&sigaction) next = REAL(sigaction);
+	__typeof__(&sigaction) next = LIBC(sigaction);
 
 	if (next)
 		return next(signal, action, old);
@@ -41,192 +41,192 @@ static int next_sigaction(int signal, const struct sigaction *action, struct sig
 
 /* Waits for another thread, but not for ever: the one that is at it may be this one, interrupted. Then one of two changes wins, as
  * it would without us. */
-static void begin(void)
+static void lock_action(void)
 {
-	for (int spin = 0; spin < SPINS && atomic_exchange(&busy, true); spin++) {
+	for (int spin = 0; spin < SPINS && atomic_exchange(&action_busy, true); spin++) {
 	}
 }
 
-static void end(void)
+static void unlock_action(void)
 {
-	atomic_store(&busy, false);
+	atomic_store(&action_busy, false);
 }
 
 /* --- a SIGTERM --- */
 
-static void stop_looking(void)
+static void stop_recheck_timer(void)
 {
-	if (look_again >= 0)
-		syscall(SYS_timer_delete, look_again);
-	look_again = -1;
+	if (recheck_timer >= 0)
+		syscall(SYS_timer_delete, recheck_timer);
+	recheck_timer = -1;
 }
 
 /* Once a second: the supervisor may die, or have lost our report; and of two SIGTERM that are pending at a time the kernel keeps one, so that
  * the one by which it hands ours on may be lost. */
-static void begin_looking(void)
+static void start_recheck_timer(void)
 {
 	struct sigevent event;
-	struct timespec each[2] = {{.tv_sec = LOOK_AGAIN_S}, {.tv_sec = LOOK_AGAIN_S}};
+	struct timespec each[2] = {{.tv_sec = RECHECK_S}, {.tv_sec = RECHECK_S}};
 	int timer;
 
 	memset(&event, 0, sizeof(event));
 	event.sigev_notify = SIGEV_SIGNAL;
 	event.sigev_signo = SIGTERM;
-	if (look_again >= 0 || syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) < 0)
+	if (recheck_timer >= 0 || syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) < 0)
 		return;
-	look_again = timer;
+	recheck_timer = timer;
 	syscall(SYS_timer_settime, timer, 0, each, NULL);
 }
 
-static void keep(const siginfo_t *info, int sender)
+static void hold_signal(const siginfo_t *info, int sender)
 {
-	if (!atomic_exchange(&kept, true)) {
-		kept_info = *info;
-		kept_sender = sender;
-		begin_looking();
+	if (!atomic_exchange(&held, true)) {
+		held_info = *info;
+		held_sender = sender;
+		start_recheck_timer();
 	}
-	report_send(SHIM_HELD, kept_sender, 0, &had, NULL);
+	channel_send(SHIM_SIGTERM_HELD, held_sender, 0, &last_from_supervisor, NULL);
 }
 
 /* As it would without a handler. */
-static void die_of(int signal)
+static void die_by_signal(int signal)
 {
 	struct sigaction standard;
 	uint64_t mask = UINT64_C(1) << (signal - 1);
 
 	memset(&standard, 0, sizeof(standard));
 	standard.sa_handler = SIG_DFL;
-	next_sigaction(signal, &standard, NULL);
+	libc_sigaction(signal, &standard, NULL);
 	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof(mask));
 	syscall(SYS_kill, syscall(SYS_getpid), signal);
 }
 
 /* Of SHIM_MARK_SIGNAL, which nobody sends. */
-static void on_mark(int signal)
+static void on_mark_signal(int signal)
 {
-	die_of(signal);
+	die_by_signal(signal);
 }
 
-static void mark(bool on)
+static void set_mark(bool on)
 {
 	struct sigaction now, wanted;
 
 	memset(&wanted, 0, sizeof(wanted));
-	wanted.sa_handler = on ? on_mark : SIG_DFL;
+	wanted.sa_handler = on ? on_mark_signal : SIG_DFL;
 	wanted.sa_flags = SA_RESTART | SA_ONSTACK;
-	if (next_sigaction(SHIM_MARK_SIGNAL, NULL, &now) == 0 &&
-		now.sa_handler == (on ? SIG_DFL : on_mark))
-		next_sigaction(SHIM_MARK_SIGNAL, &wanted, NULL);
+	if (libc_sigaction(SHIM_MARK_SIGNAL, NULL, &now) == 0 &&
+		now.sa_handler == (on ? SIG_DFL : on_mark_signal))
+		libc_sigaction(SHIM_MARK_SIGNAL, &wanted, NULL);
 }
 
-static void forget_handler(void)
+static void reset_to_default(void)
 {
-	atomic_store(&handler, (uintptr_t)SIG_DFL);
-	memset(&told, 0, sizeof(told));
-	mark(true);
+	atomic_store(&application_handler, (uintptr_t)SIG_DFL);
+	memset(&application_action, 0, sizeof(application_action));
+	set_mark(true);
 }
 
-static void act(int signal, siginfo_t *info, void *context)
+static void call_application(int signal, siginfo_t *info, void *context)
 {
-	uintptr_t chosen = atomic_load(&handler);
+	uintptr_t chosen = atomic_load(&application_handler);
 
 	if (chosen == (uintptr_t)SIG_IGN)
 		return;
 	if (chosen == (uintptr_t)SIG_DFL) {
-		die_of(signal);
+		die_by_signal(signal);
 		return;
 	}
-	if ((told.sa_flags & (int)SA_RESETHAND) && report_ready())
-		forget_handler();
+	if ((application_action.sa_flags & (int)SA_RESETHAND) && channel_ready())
+		reset_to_default();
 	/* Handlers of one argument do not mind the other two. */
 	((void (*)(int, siginfo_t *, void *))chosen)(signal, info, context);
 }
 
-static void hand_out(int signal, siginfo_t *info, void *context)
+static void release_signal(int signal, siginfo_t *info, void *context)
 {
 	siginfo_t original;
 
-	stop_looking();
-	if (atomic_exchange(&kept, false)) {
-		original = kept_info;
+	stop_recheck_timer();
+	if (atomic_exchange(&held, false)) {
+		original = held_info;
 		info = &original;
 	}
-	act(signal, info, context);
+	call_application(signal, info, context);
 }
 
-enum answer {
-	HAND_OUT,
-	KEEP,
-	LEAVE
+enum decision {
+	DECIDE_RELEASE,
+	DECIDE_HOLD,
+	DECIDE_IGNORE
 };
 
-static void note_had(void)
+static void note_from_supervisor(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	had.device = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	last_from_supervisor.device = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static enum answer answer_to(const struct shim_header *header, const siginfo_t *info, int *sender)
+static enum decision decide_signal(const struct shim_header *header, const siginfo_t *info, int *sender)
 {
 	bool by_process =
 		info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;
-	bool by_timer = info->si_code == SI_TIMER && look_again >= 0;
+	bool by_timer = info->si_code == SI_TIMER && recheck_timer >= 0;
 
 	*sender = by_process ? info->si_pid : 0;
 	if (by_process && *sender == (int)header->supervisor_pid) {
-		if (info->si_code == SI_QUEUE && info->si_value.sival_int == SHIM_TAKE_IT &&
-			!atomic_load(&kept))
-			return LEAVE;
-		note_had();
-		return HAND_OUT;
+		if (info->si_code == SI_QUEUE && info->si_value.sival_int == SHIM_RELEASE_VALUE &&
+			!atomic_load(&held))
+			return DECIDE_IGNORE;
+		note_from_supervisor();
+		return DECIDE_RELEASE;
 	}
-	if (by_timer && !atomic_load(&kept))
-		return LEAVE;
+	if (by_timer && !atomic_load(&held))
+		return DECIDE_IGNORE;
 	/* One's own doing, or the parent's: multiprocessing, torchrun and timeout(1) end their children so. */
 	if (by_process &&
 		(*sender == (int)syscall(SYS_getpid) || *sender == (int)syscall(SYS_getppid)))
-		return HAND_OUT;
-	if (__atomic_load_n(&header->shield, __ATOMIC_ACQUIRE) != SHIM_SHIELD_STANDING ||
-		!supervisor_lives(header))
-		return HAND_OUT;
-	return KEEP;
+		return DECIDE_RELEASE;
+	if (__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE) != SHIM_HOLD_ACTIVE ||
+		!peer_is_alive(header))
+		return DECIDE_RELEASE;
+	return DECIDE_HOLD;
 }
 
-static void on_term(int signal, siginfo_t *info, void *context)
+static void on_sigterm(int signal, siginfo_t *info, void *context)
 {
 	int saved = errno, sender = 0;
-	enum answer answer;
+	enum decision decision;
 
 	/* A child of vfork() or clone() has no memory of its own to keep it in. */
-	if (!report_ready()) {
-		act(signal, info, context);
+	if (!channel_ready()) {
+		call_application(signal, info, context);
 		errno = saved;
 		return;
 	}
-	answer = answer_to(report_header(), info, &sender);
-	if (answer == KEEP)
-		keep(info, sender);
-	else if (answer == HAND_OUT)
-		hand_out(signal, info, context);
+	decision = decide_signal(channel_header(), info, &sender);
+	if (decision == DECIDE_HOLD)
+		hold_signal(info, sender);
+	else if (decision == DECIDE_RELEASE)
+		release_signal(signal, info, context);
 	errno = saved;
 }
 
 /* --- what the application sets --- */
 
-static bool is_ours(const struct sigaction *action)
+static bool is_our_handler(const struct sigaction *action)
 {
-	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_term;
+	return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_sigterm;
 }
 
-static int put(const struct sigaction *action)
+static int install_action(const struct sigaction *action)
 {
 	struct sigaction ours = *action;
 	bool standard = action->sa_handler == SIG_DFL;
 
 	if (action->sa_handler != SIG_IGN) {
-		ours.sa_sigaction = on_term;
+		ours.sa_sigaction = on_sigterm;
 		ours.sa_flags = (action->sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO;
 	}
 	if (standard) {
@@ -234,119 +234,119 @@ static int put(const struct sigaction *action)
 		ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 		sigemptyset(&ours.sa_mask);
 	}
-	told = *action;
-	atomic_store(&handler, (uintptr_t)action->sa_handler);
-	if (next_sigaction(SIGTERM, &ours, NULL) < 0)
+	application_action = *action;
+	atomic_store(&application_handler, (uintptr_t)action->sa_handler);
+	if (libc_sigaction(SIGTERM, &ours, NULL) < 0)
 		return -1;
-	mark(standard);
+	set_mark(standard);
 	return 0;
 }
 
-static void adopt(void)
+static void adopt_current_action(void)
 {
 	struct sigaction now;
 
-	if (next_sigaction(SIGTERM, NULL, &now) < 0)
+	if (libc_sigaction(SIGTERM, NULL, &now) < 0)
 		return;
-	if (!is_ours(&now))
-		put(&now);
-	else if (atomic_load(&handler) > (uintptr_t)SIG_IGN) /* siginterrupt() */
-		told.sa_flags = (told.sa_flags & ~SA_RESTART) | (now.sa_flags & SA_RESTART);
+	if (!is_our_handler(&now))
+		install_action(&now);
+	else if (atomic_load(&application_handler) > (uintptr_t)SIG_IGN) /* siginterrupt() */
+		application_action.sa_flags = (application_action.sa_flags & ~SA_RESTART) | (now.sa_flags & SA_RESTART);
 }
 
-static int term_action(const struct sigaction *action, struct sigaction *old)
+static int set_sigterm_action(const struct sigaction *action, struct sigaction *old)
 {
-	struct sigaction before = told;
+	struct sigaction before = application_action;
 
 	/* A child of vfork() has a table of handlers of its own, but our memory is its parent's. */
-	if (!report_ready()) {
-		if (action && next_sigaction(SIGTERM, action, NULL) < 0)
+	if (!channel_ready()) {
+		if (action && libc_sigaction(SIGTERM, action, NULL) < 0)
 			return -1;
 	} else {
 		struct sigaction copy;
 
-		begin();
-		before = told;
+		lock_action();
+		before = application_action;
 		if (action) {
 			copy = *action; /* may be the same memory as `old` */
-			if (put(&copy) < 0) {
-				end();
+			if (install_action(&copy) < 0) {
+				unlock_action();
 				return -1;
 			}
 		}
-		end();
+		unlock_action();
 	}
 	if (old)
 		*old = before;
 	return 0;
 }
 
-static int mark_action(const struct sigaction *action, struct sigaction *old)
+static int set_mark_action(const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction before;
 
-	if (next_sigaction(SHIM_MARK_SIGNAL, NULL, &before) < 0 ||
-		(action && next_sigaction(SHIM_MARK_SIGNAL, action, NULL) < 0))
+	if (libc_sigaction(SHIM_MARK_SIGNAL, NULL, &before) < 0 ||
+		(action && libc_sigaction(SHIM_MARK_SIGNAL, action, NULL) < 0))
 		return -1;
-	if (before.sa_handler == on_mark) {
+	if (before.sa_handler == on_mark_signal) {
 		memset(&before, 0, sizeof(before));
 		before.sa_handler = SIG_DFL;
 	}
-	if (atomic_load(&handler) == (uintptr_t)SIG_DFL)
-		mark(true);
+	if (atomic_load(&application_handler) == (uintptr_t)SIG_DFL)
+		set_mark(true);
 	if (old)
 		*old = before;
 	return 0;
 }
 
-int shield_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+int sigterm_handler_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-	return signal == SIGTERM ? term_action(action, old) : mark_action(action, old);
+	return signal == SIGTERM ? set_sigterm_action(action, old) : set_mark_action(action, old);
 }
 
-static shield_handler_fn *before_begin;
+static sigterm_handler_fn *handler_before_change;
 
-void shield_begin(void)
+void sigterm_handler_begin_change(void)
 {
-	begin();
-	before_begin = told.sa_handler;
+	lock_action();
+	handler_before_change = application_action.sa_handler;
 }
 
-shield_handler_fn *shield_end(int signal, shield_handler_fn *returned)
+sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *returned)
 {
-	shield_handler_fn *before = before_begin;
+	sigterm_handler_fn *before = handler_before_change;
 
-	if (report_ready()) {
+	if (channel_ready()) {
 		if (signal == SIGTERM)
-			adopt();
-		else if (atomic_load(&handler) == (uintptr_t)SIG_DFL)
-			mark(true);
+			adopt_current_action();
+		else if (atomic_load(&application_handler) == (uintptr_t)SIG_DFL)
+			set_mark(true);
 	}
-	end();
-	if ((uintptr_t)returned == (uintptr_t)on_term)
+	unlock_action();
+	if ((uintptr_t)returned == (uintptr_t)on_sigterm)
 		return before;
-	return returned == on_mark ? SIG_DFL : returned;
+	return returned == on_mark_signal ? SIG_DFL : returned;
 }
 
 /* --- life --- */
 
-void shield_install(void)
+void sigterm_handler_install(void)
 {
-	const struct shim_header *header = report_header();
+	const struct shim_header *header = channel_header();
 
-	if (__atomic_load_n(&header->shield, __ATOMIC_ACQUIRE) == SHIM_SHIELD_OFF ||
-		!supervisor_is_known(header))
+	if (__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE) == SHIM_HOLD_OFF ||
+		!peer_shares_pidns(header))
 		return;
-	begin();
-	adopt();
-	atomic_store(&shield_is_here, true);
-	end();
+	lock_action();
+	adopt_current_action();
+	atomic_store(&sigterm_handler_installed, true);
+	unlock_action();
 }
 
-void shield_forked(void)
+void sigterm_handler_forked(void)
 {
-	atomic_store(&busy, false);
-	atomic_store(&kept, false);
-	had.device = 0;
-	look_again = -1; /* timers are not inherited */
+	atomic_store(&action_busy, false);
+	atomic_store(&held, false);
+	last_from_supervisor.device = 0;
+	recheck_timer = -1; /* timers are not inherited */
 }

@@ -10,21 +10,21 @@
 #include <stdbool.h>
 
 /* SIGTERM is ours in this process. */
-extern atomic_bool shield_is_here;
+extern atomic_bool sigterm_handler_installed;
 
-/* Only after report_ready(): takes SIGTERM over if the supervisor wants it and can be known here. */
-void shield_install(void);
+/* Only after channel_ready(): takes SIGTERM over if the supervisor wants it and can be known here. */
+void sigterm_handler_install(void);
 
 /* In a child of fork(): what the parent keeps is the parent's. */
-void shield_forked(void);
+void sigterm_handler_forked(void);
 
-/* Only with shield_is_here. sigaction() for SIGTERM and SHIM_MARK_SIGNAL, as the application sees it. */
-int shield_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+/* Only with sigterm_handler_installed. sigaction() for SIGTERM and SHIM_MARK_SIGNAL, as the application sees it. */
+int sigterm_handler_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
-/* Only with shield_is_here, around a function of libc's that sets a handler for one of them by a way of its own: takes over what it has
+/* Only with sigterm_handler_installed, around a function of libc's that sets a handler for one of them by a way of its own: takes over what it has
  * set. `returned`: what it returned; the result is what the application is to see. */
-typedef void shield_handler_fn(int signal);
-void shield_begin(void);
-shield_handler_fn *shield_end(int signal, shield_handler_fn *returned);
+typedef void sigterm_handler_fn(int signal);
+void sigterm_handler_begin_change(void);
+sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *returned);
 
 #endif

@@ -19,8 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BLOCK ((size_t)1 << 20)
-#define PIECE ((uint64_t)16 << 20)
+#define BLOCK_SIZE ((size_t)1 << 20)
+#define RANGE_SIZE ((uint64_t)16 << 20)
 #define CONNECTIONS 8
 
 AUTO_POINTER(struct archive, archive_read_free);
@@ -28,7 +28,7 @@ AUTO_POINTER(struct archive, archive_write_free);
 
 /* --- archives --- */
 
-static int said(struct archive *archive, const char *what, struct err *err)
+static int set_archive_error(struct archive *archive, const char *what, struct err *err)
 {
 	const char *words = archive_error_string(archive);
 
@@ -39,7 +39,7 @@ static int said(struct archive *archive, const char *what, struct err *err)
 }
 
 /* "./a/b/" -> "a/b"; NULL for what is not to be in a directory. "" is the directory itself. The caller frees. */
-static char *plain_path(const char *path)
+static char *normalise_path(const char *path)
 {
 	auto_free char *plain = NULL;
 
@@ -48,9 +48,9 @@ static char *plain_path(const char *path)
 	plain = text_copy(text_equal(path, ".") ? "" : path);
 	while (text_ends(plain, "/"))
 		plain[strlen(plain) - 1] = '\0';
-	if (plain[0] && !entry_path_is_safe(plain))
+	if (plain[0] && !safe_path_is_valid(plain))
 		return NULL;
-	return take(&plain);
+	return steal(&plain);
 }
 
 /* Only user.* are of use to others, and trusted.* or security.* are none of an archive's business. */
@@ -69,30 +69,30 @@ static void keep_user_attributes(struct archive_entry *entry)
 	archive_entry_free(copy);
 }
 
-enum verdict {
-	TAKE,
-	LEAVE_OUT,
-	REFUSE
+enum entry_verdict {
+	ENTRY_IMPORT,
+	ENTRY_SKIP,
+	ENTRY_REFUSE
 };
 
 /* Puts the entry below the directory. */
-static enum verdict place(struct archive_entry *entry, const char *directory, struct err *err)
+static enum entry_verdict place_entry(struct archive_entry *entry, const char *directory, struct err *err)
 {
 	const char *path = archive_entry_pathname(entry);
 	const char *target = archive_entry_hardlink(entry);
 	mode_t type = archive_entry_filetype(entry);
-	auto_free char *plain = path ? plain_path(path) : NULL;
-	auto_free char *plain_target = target ? plain_path(target) : NULL;
+	auto_free char *plain = path ? normalise_path(path) : NULL;
+	auto_free char *plain_target = target ? normalise_path(target) : NULL;
 	auto_free char *full = NULL;
 	auto_free char *full_target = NULL;
 
 	if (!plain || (target && (!plain_target || !plain_target[0]))) {
 		err_set(err, ERR_CORRUPT, "the archive holds a name that leads out of it: %.200s",
 			path ? path : "(none)");
-		return REFUSE;
+		return ENTRY_REFUSE;
 	}
 	if (!plain[0] || (!target && type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK))
-		return LEAVE_OUT;
+		return ENTRY_SKIP;
 	full = text_format("%s/%s", directory, plain);
 	archive_entry_copy_pathname(entry, full);
 	if (target) {
@@ -103,7 +103,7 @@ static enum verdict place(struct archive_entry *entry, const char *directory, st
 	archive_entry_set_uid(entry, geteuid());
 	archive_entry_set_gid(entry, getegid());
 	keep_user_attributes(entry);
-	return TAKE;
+	return ENTRY_IMPORT;
 }
 
 static int copy_content(struct archive *from, struct archive *to, uint64_t *bytes,
@@ -119,11 +119,11 @@ static int copy_content(struct archive *from, struct archive *to, uint64_t *byte
 		if (result == ARCHIVE_EOF)
 			return 0;
 		if (result < ARCHIVE_OK)
-			return said(from, "the archive is damaged or cut short", err);
+			return set_archive_error(from, "the archive is damaged or cut short", err);
 		if (cancel_check(cancel, err) < 0)
 			return -1;
 		if (archive_write_data_block(to, block, size, offset) < ARCHIVE_OK)
-			return said(to, "cannot unpack", err);
+			return set_archive_error(to, "cannot unpack", err);
 		*bytes += size;
 	}
 }
@@ -134,12 +134,12 @@ static int unpack_entry(struct archive *from, struct archive *to, struct archive
 	bool is_file = archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
 
 	if (archive_write_header(to, entry) < ARCHIVE_OK)
-		return said(to, "cannot unpack", err);
+		return set_archive_error(to, "cannot unpack", err);
 	if (archive_entry_size(entry) > 0 &&
 		copy_content(from, to, &result->bytes, cancel, err) < 0)
 		return -1;
 	if (archive_write_finish_entry(to) < ARCHIVE_WARN)
-		return said(to, "cannot unpack", err);
+		return set_archive_error(to, "cannot unpack", err);
 	result->files += is_file;
 	return 0;
 }
@@ -151,24 +151,24 @@ static int unpack_all(struct archive *from, struct archive *to, const char *dire
 	int status;
 
 	while ((status = archive_read_next_header(from, &entry)) >= ARCHIVE_WARN) {
-		enum verdict verdict;
+		enum entry_verdict verdict;
 
 		if (status == ARCHIVE_EOF)
 			return archive_write_close(to) < ARCHIVE_WARN
-				       ? said(to, "cannot unpack", err)
+				       ? set_archive_error(to, "cannot unpack", err)
 				       : 0;
-		verdict = place(entry, directory, err);
-		if (verdict == REFUSE)
+		verdict = place_entry(entry, directory, err);
+		if (verdict == ENTRY_REFUSE)
 			return -1;
-		if (verdict == LEAVE_OUT)
+		if (verdict == ENTRY_SKIP)
 			result->left_out += archive_entry_filetype(entry) != AE_IFDIR;
 		else if (unpack_entry(from, to, entry, result, cancel, err) < 0)
 			return -1;
 	}
-	return said(from, "cannot read the archive", err);
+	return set_archive_error(from, "cannot read the archive", err);
 }
 
-int storage_unpack(int fd, const char *directory, struct import_result *result,
+int storage_import_archive(int fd, const char *directory, struct import_result *result,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(archive_read_free) struct archive *from = archive_read_new();
@@ -187,27 +187,27 @@ int storage_unpack(int fd, const char *directory, struct import_result *result,
 			ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_XATTR |
 				ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT) <
 			ARCHIVE_OK)
-		return said(from, "archive", err);
-	if (archive_read_open_fd(from, fd, BLOCK) < ARCHIVE_OK)
-		return said(from, "this is no tar archive", err);
+		return set_archive_error(from, "archive", err);
+	if (archive_read_open_fd(from, fd, BLOCK_SIZE) < ARCHIVE_OK)
+		return set_archive_error(from, "this is no tar archive", err);
 	return unpack_all(from, to, root, result, cancel, err);
 }
 
 /* --- plain objects --- */
 
 /* One range of one object. */
-struct piece {
+struct object_range {
 	const struct store_object *object;
 	uint64_t offset;
 };
 
-struct collecting {
+struct import_job {
 	struct store *store;
 	const char *directory;
 	struct cancel *cancel;
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *arg;
-	struct piece *pieces;
+	struct object_range *pieces;
 	size_t piece_count;
 	uint64_t bytes_total;
 	_Atomic uint64_t bytes_done;
@@ -221,9 +221,9 @@ AUTO(struct store_listing, store_listing_release);
 AUTO_POINTER(struct store, store_close);
 
 static int make_file(
-	const struct collecting *collecting, const struct store_object *object, struct err *err)
+	const struct import_job *import_job, const struct store_object *object, struct err *err)
 {
-	auto_free char *path = text_format("%s/%s", collecting->directory, object->key);
+	auto_free char *path = text_format("%s/%s", import_job->directory, object->key);
 	auto_free char *parent = text_copy_n(path, (size_t)(strrchr(path, '/') - path));
 	auto_close int fd = -1;
 
@@ -235,46 +235,46 @@ static int make_file(
 	return 0;
 }
 
-static int lay_out(struct collecting *collecting, const struct store_listing *found,
+static int create_object_files(struct import_job *import_job, const struct store_listing *found,
 	struct import_result *result, struct err *err)
 {
 	size_t most = 0;
 
 	for (size_t i = 0; i < found->count; i++)
-		most += (size_t)(found->items[i].size / PIECE) + 1;
-	collecting->pieces = memory_new((most + 1) * sizeof(*collecting->pieces));
+		most += (size_t)(found->items[i].size / RANGE_SIZE) + 1;
+	import_job->pieces = memory_new((most + 1) * sizeof(*import_job->pieces));
 	for (size_t i = 0; i < found->count; i++) {
 		const struct store_object *object = &found->items[i];
 
 		/* Consoles make empty objects like "dir/" for what they show as directories. */
-		if (!entry_path_is_safe(object->key)) {
+		if (!safe_path_is_valid(object->key)) {
 			result->left_out++;
 			continue;
 		}
-		if (make_file(collecting, object, err) < 0)
+		if (make_file(import_job, object, err) < 0)
 			return -1;
-		for (uint64_t at = 0; at < object->size; at += PIECE)
-			collecting->pieces[collecting->piece_count++] = (struct piece){object, at};
+		for (uint64_t at = 0; at < object->size; at += RANGE_SIZE)
+			import_job->pieces[import_job->piece_count++] = (struct object_range){object, at};
 		result->files++;
 		result->bytes += object->size;
 	}
-	collecting->bytes_total = result->bytes;
+	import_job->bytes_total = result->bytes;
 	return 0;
 }
 
-static int copy_piece(struct collecting *collecting, const struct piece *piece, struct bytes *space,
+static int copy_range(struct import_job *import_job, const struct object_range *piece, struct bytes *space,
 	struct err *err)
 {
-	auto_free char *path = text_format("%s/%s", collecting->directory, piece->object->key);
+	auto_free char *path = text_format("%s/%s", import_job->directory, piece->object->key);
 	auto_close int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	uint64_t left = piece->object->size - piece->offset;
-	size_t size = (size_t)(left < PIECE ? left : PIECE), at = 0;
+	size_t size = (size_t)(left < RANGE_SIZE ? left : RANGE_SIZE), at = 0;
 
 	if (fd < 0)
 		return err_os(err, errno, "%s", path);
 	space->size = 0;
-	if (collecting->store->ops->get(collecting->store, piece->object->key, piece->offset, size,
-		    space, collecting->cancel, err) < 0)
+	if (import_job->store->ops->get(import_job->store, piece->object->key, piece->offset, size,
+		    space, import_job->cancel, err) < 0)
 		return -1;
 	while (at < size) {
 		ssize_t wrote =
@@ -289,55 +289,55 @@ static int copy_piece(struct collecting *collecting, const struct piece *piece, 
 	return 0;
 }
 
-static void work(void *arg, size_t index)
+static void copy_worker(void *arg, size_t index)
 {
-	struct collecting *collecting = arg;
+	struct import_job *import_job = arg;
 	struct bytes space = {0};
 	struct err err = {0};
 	size_t i;
 
 	(void)index;
-	while ((i = atomic_fetch_add(&collecting->next, 1)) < collecting->piece_count) {
-		if (copy_piece(collecting, &collecting->pieces[i], &space, &err) == 0) {
-			uint64_t done = atomic_fetch_add(&collecting->bytes_done, space.size);
+	while ((i = atomic_fetch_add(&import_job->next, 1)) < import_job->piece_count) {
+		if (copy_range(import_job, &import_job->pieces[i], &space, &err) == 0) {
+			uint64_t done = atomic_fetch_add(&import_job->bytes_done, space.size);
 
-			if (collecting->progress)
-				collecting->progress(collecting->arg, done + space.size,
-					collecting->bytes_total);
+			if (import_job->progress)
+				import_job->progress(import_job->arg, done + space.size,
+					import_job->bytes_total);
 			continue;
 		}
-		atomic_store(&collecting->next, collecting->piece_count);
-		pthread_mutex_lock(&collecting->mutex);
-		if (!collecting->failed)
-			collecting->err = err;
-		collecting->failed = true;
-		pthread_mutex_unlock(&collecting->mutex);
+		atomic_store(&import_job->next, import_job->piece_count);
+		pthread_mutex_lock(&import_job->mutex);
+		if (!import_job->failed)
+			import_job->err = err;
+		import_job->failed = true;
+		pthread_mutex_unlock(&import_job->mutex);
 	}
 	bytes_release(&space);
 }
 
-static int copy_all(struct collecting *collecting, struct err *err)
+static int copy_objects(struct import_job *import_job, struct err *err)
 {
-	size_t threads = collecting->piece_count;
+	size_t threads = import_job->piece_count;
 
-	pthread_mutex_init(&collecting->mutex, NULL);
+	pthread_mutex_init(&import_job->mutex, NULL);
 	if (threads > 0)
-		parallel_run(threads < CONNECTIONS ? threads : CONNECTIONS, work, collecting);
-	pthread_mutex_destroy(&collecting->mutex);
-	if (!collecting->failed)
+		parallel_run(threads < CONNECTIONS ? threads : CONNECTIONS, copy_worker, import_job);
+	pthread_mutex_destroy(&import_job->mutex);
+	if (!import_job->failed)
 		return 0;
 	if (err)
-		*err = collecting->err;
+		*err = import_job->err;
 	return -1;
 }
 
-int storage_collect(const char *url, const char *directory,
+int storage_import_objects(const char *url, const char *directory,
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg,
 	struct import_result *result, struct cancel *cancel, struct err *err)
 {
 	auto_(store_close) struct store *store = NULL;
 	auto_(store_listing_release) struct store_listing found = {0};
-	struct collecting collecting = {
+	struct import_job import_job = {
 		.directory = directory, .cancel = cancel, .progress = progress, .arg = arg};
 	int failed;
 
@@ -347,8 +347,8 @@ int storage_collect(const char *url, const char *directory,
 		return -1;
 	if (found.count == 0)
 		return err_set(err, ERR_NOT_FOUND, "%s: there is nothing below it", url);
-	collecting.store = store;
-	failed = lay_out(&collecting, &found, result, err) < 0 || copy_all(&collecting, err) < 0;
-	free(collecting.pieces);
+	import_job.store = store;
+	failed = create_object_files(&import_job, &found, result, err) < 0 || copy_objects(&import_job, err) < 0;
+	free(import_job.pieces);
 	return failed ? -1 : 0;
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 static const struct store_ops *const backends[] = {
-	&store_dir_ops,
-	&store_s3_ops,
-	&store_gcs_ops,
-	&store_azure_ops,
+	&file_store_ops,
+	&s3_store_ops,
+	&gcs_store_ops,
+	&azure_store_ops,
 };
 
 static bool has_scheme(const char *url, const char *scheme)
@@ -24,7 +24,7 @@ static bool has_scheme(const char *url, const char *scheme)
 int store_open(const char *url, bool create, bool read_only, struct store **store,
 	struct cancel *cancel, struct err *err)
 {
-	if (remote_patience_ms(err) < 0)
+	if (retrying_client_patience_ms(err) < 0)
 		return err_wrap(err, "store %s", url);
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
 		if (has_scheme(url, backends[i]->scheme))

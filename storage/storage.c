@@ -34,7 +34,7 @@ char *storage_directory(const char *url)
 	return text_starts(url, "file:///") ? file_absolute(url + strlen("file://")) : NULL;
 }
 
-bool storage_uses_name(const char *name)
+bool storage_is_reserved_name(const char *name)
 {
 	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");
 }
@@ -52,7 +52,7 @@ static int check_marker(
 			*err = own;
 		return err_wrap(err, "store %s: cannot write to it", url);
 	}
-	if (record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
+	if (job_record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND, "store %s: there is no store: it has no %s", url,
@@ -76,17 +76,17 @@ static int open_store(const char *url, bool create, bool read_only, struct store
 
 static void plan_transfers(struct storage *storage, const struct storage_options *options)
 {
-	struct transfer_facts facts = {
+	struct transfer_plan_facts facts = {
 		.processors = storage->threads,
 		.connections = options->transfer.connections,
 		.memory = options->transfer.memory_bytes,
 		.bandwidth = options->transfer.bandwidth_bytes_per_second,
-		.remote = storage->transfer.store->ops != &store_dir_ops,
+		.remote = storage->transfer.store->ops != &file_store_ops,
 	};
 
 	transfer_plan(&facts, &storage->transfer.plan);
 	storage->transfer.remote = facts.remote;
-	storage->transfer.gentle = options->gentle;
+	storage->transfer.background = options->background;
 	storage->transfer.rate.bytes_per_second = facts.bandwidth;
 }
 
@@ -112,7 +112,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 		storage->threads = THREADS_MOST;
 	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
 		text_set(storage->host, sizeof(storage->host), "unknown");
-	index_init(&storage->transfer.index);
+	chunk_index_init(&storage->transfer.index);
 	plan_transfers(storage, options);
 	*result = storage;
 	return 0;
@@ -127,25 +127,25 @@ void storage_close(struct storage *storage)
 {
 	if (!storage)
 		return;
-	uploader_free(storage->transfer.uploader);
-	index_release(&storage->transfer.index);
+	pack_uploader_free(storage->transfer.uploader);
+	chunk_index_release(&storage->transfer.index);
 	store_close(storage->transfer.store);
 	free(storage->url);
 	free(storage->transfer.job);
 	free(storage);
 }
 
-void storage_hurry(struct storage *storage)
+void storage_set_urgent(struct storage *storage)
 {
-	atomic_store(&storage->transfer.hurried, true);
+	atomic_store(&storage->transfer.urgent, true);
 }
 
-void storage_relax(struct storage *storage)
+void storage_clear_urgent(struct storage *storage)
 {
-	atomic_store(&storage->transfer.hurried, false);
+	atomic_store(&storage->transfer.urgent, false);
 }
 
-void storage_watch(struct storage *storage,
+void storage_set_progress(struct storage *storage,
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg)
 {
 	storage->progress = progress;
@@ -156,14 +156,14 @@ void storage_watch(struct storage *storage,
 
 AUTO(struct store_listing, store_listing_release);
 
-int storage_jobs(const char *url, struct storage_jobs *jobs, struct cancel *cancel, struct err *err)
+int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct cancel *cancel, struct err *err)
 {
 	static const char prefix[] = "jobs/";
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct store *store = NULL;
 	int result;
 
-	*jobs = (struct storage_jobs){0};
+	*jobs = (struct storage_job_names){0};
 	if (open_store(url, false, true, &store, cancel, err) < 0)
 		return -1;
 	result = store->ops->list(store, prefix, STORE_LEVEL, &found, cancel, err);
@@ -180,10 +180,10 @@ int storage_jobs(const char *url, struct storage_jobs *jobs, struct cancel *canc
 	return 0;
 }
 
-void storage_jobs_release(struct storage_jobs *jobs)
+void storage_job_names_release(struct storage_job_names *jobs)
 {
 	for (size_t i = 0; i < jobs->count; i++)
 		free(jobs->names[i]);
 	free(jobs->names);
-	*jobs = (struct storage_jobs){0};
+	*jobs = (struct storage_job_names){0};
 }

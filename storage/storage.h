@@ -17,7 +17,7 @@
  *	chunk.[ch]          PURE: cut, compress where it gains, and back
  *	pack.[ch]           PURE: chunks -> one immutable object with an index at its end, and back
  *	index.[ch]          which chunk lies where: nothing is sent twice
- *	tree.[ch]           opens all of a directory and tells whether it changed; applies metadata. tree_walk.[ch]: libarchive's walk
+ *	tree.[ch]           opens all of a directory and tells whether it changed; applies metadata. file_tree_walk.[ch]: libarchive's walk
  *	snapshot_save.c              take and commit; reader.[ch] reads files on all threads, packer.[ch] fills and puts packs
  *	snapshot_restore.c           get back; fetch.[ch] a chunk from its pack, checked; layout.[ch] the directory that it goes into
  *	snapshot_verify.c  snapshot_export.c  listing.c
@@ -28,7 +28,7 @@
  *	pins.c forget.c sweep.[ch] object_import.c
  *	s3_store.c          s3_bucket.[ch] a signed call; s3_address, s3_list, s3_reply, sigv4: PURE; aws_*.[ch] the credentials chain
  *	gcs_store.c         gcs_address, gcs_reply: PURE; google_*.[ch] and jwt.[ch] the credentials
- *	azure_store.c       azure_container.[ch] an authorized call; azure_account, azure_sign, blob_reply: PURE; azure_credentials.[ch] the tokens
+ *	azure_store.c       azure_container.[ch] an authorized call; azure_account, azure_shared_key_sign, azure_reply: PURE; azure_credentials.[ch] the tokens
  *	remote.[ch]         what the HTTP stores share: connections, the try loop; bearer.[ch] and token_endpoint.[ch] tokens
  *	blob_listing, pages, ranged, retry, uri, error_body, crc32c, timestamp: PURE, of the HTTP stores too; xml.[ch] expat
  *
@@ -62,7 +62,7 @@ struct storage_transfer {
 	unsigned connections;
 	/* For buffers; 0: 256 MiB. */
 	uint64_t memory_bytes;
-	/* Up; 0: no limit. Not kept to after storage_hurry(). */
+	/* Up; 0: no limit. Not kept to after storage_set_urgent(). */
 	uint64_t bandwidth_bytes_per_second;
 };
 
@@ -75,7 +75,7 @@ struct storage_options {
 	unsigned threads; /* 0: one per processor */
 
 	struct storage_transfer transfer;
-	bool gentle; /* beside a job: low CPU and IO priority for sending, until storage_hurry() */
+	bool background; /* beside a job: low CPU and IO priority for sending, until storage_set_urgent() */
 };
 
 /* Opens, and with `create` proves by writing the format marker that the store is writable. ERR_INVALID: URL or job; ERR_NEWER:
@@ -91,41 +91,41 @@ const char *storage_describe(struct storage *storage, char *text, size_t capacit
 /* Where a file:// store lies: absolute, links resolved as far as it is there already. NULL for any other. The caller frees. */
 char *storage_directory(const char *url);
 /* PURE. A name that stands for the store's own content just below its URL: nothing else may lie there. */
-bool storage_uses_name(const char *name);
+bool storage_is_reserved_name(const char *name);
 
 /* There is a deadline now: what is being sent, and will be, gets normal priority and all the bandwidth. Any thread, at any time, also
- * while another call uses the storage. storage_relax() takes it back (the notice was withdrawn). */
-void storage_hurry(struct storage *storage);
-void storage_relax(struct storage *storage);
+ * while another call uses the storage. storage_clear_urgent() takes it back (the notice was withdrawn). */
+void storage_set_urgent(struct storage *storage);
+void storage_clear_urgent(struct storage *storage);
 
-/* Names of the jobs that the store holds. The caller frees with storage_jobs_release. */
-struct storage_jobs {
+/* Names of the jobs that the store holds. The caller frees with storage_job_names_release. */
+struct storage_job_names {
 	size_t count;
 	char **names; /* sorted */
 };
-int storage_jobs(
-	const char *url, struct storage_jobs *jobs, struct cancel *cancel, struct err *err);
-void storage_jobs_release(struct storage_jobs *jobs);
+int storage_list_jobs(
+	const char *url, struct storage_job_names *jobs, struct cancel *cancel, struct err *err);
+void storage_job_names_release(struct storage_job_names *jobs);
 
 /* --- attempts: who continues from what --- */
 
 enum restore_policy {
 	RESTORE_LATEST,
 	RESTORE_NONE,
-	RESTORE_THIS
+	RESTORE_SPECIFIC
 };
 
 struct claim {
 	enum restore_policy policy;
 	struct snapshot_id
-		this_one; /* for RESTORE_THIS: must exist and be sound, else ERR_NOT_FOUND or ERR_CORRUPT */
+		this_one; /* for RESTORE_SPECIFIC: must exist and be sound, else ERR_NOT_FOUND or ERR_CORRUPT */
 	/* Under RESTORE_LATEST: not from this one, if it would be chosen, but from the sound one behind it, if there is any. */
 	struct snapshot_id avoid;
 	json_t *about; /* kept in the record as "about": host, command, ...; borrowed; may be NULL */
 };
 
 /* What damage was passed over, in a sentence for the user. */
-struct damage {
+struct damaged_snapshot {
 	struct snapshot_id id;
 	char text[256];
 };
@@ -137,7 +137,7 @@ struct attempt {
 	struct snapshot_id *
 		chain; /* `start` and the older good ones behind it, newest first: what to fall back to */
 	size_t chain_count;
-	struct damage *damaged; /* newer ones that were passed over because of damage */
+	struct damaged_snapshot *damaged; /* newer ones that were passed over because of damage */
 	size_t damaged_count;
 };
 
@@ -163,21 +163,21 @@ int storage_end_attempt(struct storage *storage, uint32_t number, const char *ou
  * An attempt that is being preempted says for how long it may still commit, since the next one's claim would end that. `word` counts from 1,
  * the newest counts; `left_ms` below 0: it is not preempted after all. May be called while another thread uses the storage.
  */
-int storage_say_draining(struct storage *storage, uint32_t attempt, uint32_t word, int64_t left_ms,
+int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t announcement, int64_t left_ms,
 	struct cancel *cancel, struct err *err);
 
 /* The newest attempt, where it has said so. */
-struct draining {
+struct drain_state {
 	uint32_t attempt; /* 0: nobody is to be waited for */
-	uint32_t word;
+	uint32_t announcement;
 	bool ended;      /* it left an end record: it is through, whatever it said */
 	int64_t left_ms; /* that it had when it said so; below 0: it has taken it back */
 	int64_t age_ms; /* how old that was when it was first read, by the store's clock; 0 where that does not tell */
 	char host[65];
 };
 /* Called again with what it has filled in (zeroed at first), it reads only what is new. */
-int storage_look_for_draining(
-	struct storage *storage, struct draining *draining, struct cancel *cancel, struct err *err);
+int storage_poll_drain(
+	struct storage *storage, struct drain_state *draining, struct cancel *cancel, struct err *err);
 
 /*
  * Notes of an attempt, for people and for reports; nothing that decides anything reads them. `kind` is a word of letters: "ledger", "log",
@@ -194,20 +194,20 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
  * A roll of processes that end together, and of which one waits for the others: names below tmp/, which nobody misses later. `roll` and
  * `name` are of [A-Za-z0-9.-]. Signing twice is fine. Both block.
  */
-int storage_sign(struct storage *storage, const char *roll, const char *name, struct cancel *cancel,
+int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name, struct cancel *cancel,
 	struct err *err);
 
-struct storage_roll {
+struct storage_barrier_arrivals {
 	char **names;
 	size_t count;
 };
 /* Who has signed; nobody is no error. The caller releases it. */
-int storage_read_roll(struct storage *storage, const char *roll, struct storage_roll *signed_by,
+int storage_barrier_read(struct storage *storage, const char *barrier, struct storage_barrier_arrivals *arrivals,
 	struct cancel *cancel, struct err *err);
-void storage_roll_release(struct storage_roll *roll);
+void storage_barrier_release(struct storage_barrier_arrivals *barrier);
 
 /* How an attempt went, as far as its records say. */
-struct past_attempt {
+struct attempt_summary {
 	uint32_t number;
 	uint32_t snapshots; /* that it has committed, and that are still there */
 	struct snapshot_id start, suspect;
@@ -217,26 +217,26 @@ struct past_attempt {
 	char created[32], ended_at[32]; /* RFC 3339, the clock of its machine; "" unknown */
 	json_t *about, *end_about;      /* NULL where there is no record */
 };
-struct history {
-	struct past_attempt *items; /* newest first */
+struct attempt_history {
+	struct attempt_summary *items; /* newest first */
 	size_t count;
 };
 
 /* The newest attempts, `most` at most. What is damaged or was removed is unknown and no error; ERR_NEWER as everywhere. */
-int storage_history(struct storage *storage, size_t most, struct history *history,
+int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
 	struct cancel *cancel, struct err *err);
-void history_release(struct history *history);
+void attempt_history_release(struct attempt_history *history);
 
 /* --- taking --- */
 
-struct take_progress {
+struct save_progress {
 	uint64_t bytes_total; /* of all files in the snapshot */
 	uint64_t bytes_done;
 	uint64_t
-		bytes_sent; /* written to the store so far, compressed; storage_presend() counts in */
+		bytes_sent; /* written to the store so far, compressed; storage_presave() counts in */
 };
 
-struct take_request {
+struct save_request {
 	struct snapshot_id
 		id; /* attempt from storage_claim(), sequence chosen by the caller, rising */
 	struct snapshot_id parent; /* what this one follows; none for the first */
@@ -252,15 +252,15 @@ struct take_request {
 	 * the take then ends with ERR_RETRY. NULL: always true. */
 	bool (*frozen)(void *arg);
 	/* From any thread, a few times a second at most. NULL: not wanted. */
-	void (*progress)(void *arg, const struct take_progress *progress);
+	void (*progress)(void *arg, const struct save_progress *progress);
 	void *arg;
 };
 
-struct take_result {
+struct save_result {
 	uint32_t files; /* regular files */
 	uint64_t bytes; /* their sizes added up */
 	uint64_t
-		bytes_sent; /* what was written to the store for it, manifest included, and before it by storage_presend() */
+		bytes_sent; /* what was written to the store for it, manifest included, and before it by storage_presave() */
 	uint64_t bytes_sent_before; /* of these: when the call began it was there already */
 	uint32_t chunks_sent;
 	uint32_t chunks_kept; /* already there */
@@ -277,17 +277,17 @@ struct take_result {
  * then ERR_EXISTS ("attempt 4 has taken over"), and nothing is published. An empty directory (no regular file) is ERR_NOT_FOUND.
  * ERR_NO_SPACE, ERR_DENIED, ERR_CANCELLED as everywhere; whatever the error, what was committed before stands.
  */
-int storage_take(struct storage *storage, const struct take_request *request,
-	struct take_result *result, struct cancel *cancel, struct err *err);
+int storage_save(struct storage *storage, const struct save_request *request,
+	struct save_result *result, struct cancel *cancel, struct err *err);
 
 /* Whether a take of this directory can begin: every file of it opens, and there is one (else ERR_NOT_FOUND). Needs no store. */
 int storage_check_directory(const char *directory, struct cancel *cancel, struct err *err);
 
 /* --- sending ahead --- */
 
-struct presend_request {
+struct presave_request {
 	struct snapshot_id id;     /* of the take that is to come: packs are named after it */
-	struct snapshot_id parent; /* as for storage_take() */
+	struct snapshot_id parent; /* as for storage_save() */
 	const char *directory;
 	const char *const *
 		paths; /* relative to it: files that are closed. Those that are not there are passed over */
@@ -300,7 +300,7 @@ struct presend_request {
 	void *arg;
 };
 
-struct presend_result {
+struct presave_result {
 	uint32_t files; /* read to their ends, and unchanged since */
 	uint64_t bytes;
 	uint32_t chunks_sent, chunks_kept;
@@ -308,21 +308,21 @@ struct presend_result {
 
 /*
  * Reads and sends files that are complete for themselves, while the checkpoint as a whole is still being written. Nothing is committed;
- * the storage remembers, so that the next storage_take() of this process sends the rest: a file that was not touched since is not
+ * the storage remembers, so that the next storage_save() of this process sends the rest: a file that was not touched since is not
  * even read again, and one that was simply does not match. Returns when everything is read; what is still on its way goes on by
  * itself, and that take waits for it. If no take follows, packs are left that no manifest names.
  * ERR_RETRY: a file went away under it. Any failure costs nothing but time: the take then sends it all. Cancelling gives up what is
  * under way; `enough` does not.
  */
-int storage_presend(struct storage *storage, const struct presend_request *request,
-	struct presend_result *result, struct cancel *cancel, struct err *err);
+int storage_presave(struct storage *storage, const struct presave_request *request,
+	struct presave_result *result, struct cancel *cancel, struct err *err);
 
 /* --- finding --- */
 
 enum snapshot_state {
 	SNAPSHOT_GOOD,      /* on the chain: may be restored from by itself */
-	SNAPSHOT_LATE,      /* committed by an attempt after another had taken over from it */
-	SNAPSHOT_ABANDONED, /* the user restored an older one, and what came after it was left behind */
+	SNAPSHOT_FENCED,      /* committed by an attempt after another had taken over from it */
+	SNAPSHOT_SUPERSEDED_BY_RESTORE, /* the user restored an older one, and what came after it was left behind */
 	SNAPSHOT_SUSPECT, /* the job died of it again and again: a later attempt took the one before it */
 	SNAPSHOT_DAMAGED, /* manifest unreadable, or a pack missing or of the wrong size */
 };
@@ -354,7 +354,7 @@ struct snapshot_list {
 	size_t count;
 };
 
-int storage_list(struct storage *storage, struct snapshot_list *list, struct cancel *cancel,
+int storage_list_snapshots(struct storage *storage, struct snapshot_list *list, struct cancel *cancel,
 	struct err *err);
 void snapshot_list_release(struct snapshot_list *list);
 
@@ -362,11 +362,11 @@ void snapshot_list_release(struct snapshot_list *list);
 int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err);
 
 /* Called now and then by storage_verify() and storage_export(), from any thread; NULL: no more. */
-void storage_watch(struct storage *storage,
+void storage_set_progress(struct storage *storage,
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg);
 
 /* The manifest's body as JSON (see FORMAT.md): files, modes, sizes, chunks. The caller decrefs. */
-int storage_show(struct storage *storage, struct snapshot_id id, json_t **body,
+int storage_read_manifest(struct storage *storage, struct snapshot_id id, json_t **body,
 	struct cancel *cancel, struct err *err);
 
 /* --- getting back --- */
@@ -416,7 +416,7 @@ struct snapshot_files {
 	struct snapshot_file *items; /* sorted by path; regular files only */
 	size_t count;
 };
-int storage_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
+int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
 	struct cancel *cancel, struct err *err);
 void snapshot_files_release(struct snapshot_files *files);
 
@@ -447,20 +447,20 @@ struct forget_policy {
 	size_t keep_tag_count;
 };
 
-#define SWEEP_AGE_MS (24LL * 3600 * 1000)
+#define GARBAGE_AGE_MS (24LL * 3600 * 1000)
 
-struct sweep_result {
+struct garbage_result {
 	uint32_t packs_removed; /* with `dry_run`: would be */
 	uint64_t bytes_removed;
 	uint32_t
-		packs_waiting; /* no snapshot names them, but they are too young, or a snapshot under way may rely on them */
-	uint64_t bytes_waiting;
+		packs_deferred; /* no snapshot names them, but they are too young, or a snapshot under way may rely on them */
+	uint64_t bytes_deferred;
 };
 
 struct forget_request {
 	struct forget_policy policy;
 	bool dry_run;
-	int64_t sweep_age_ms; /* younger packs stay; 0: SWEEP_AGE_MS. Not below the longest upload */
+	int64_t garbage_age_ms; /* younger packs stay; 0: GARBAGE_AGE_MS. Not below the longest upload */
 	/* Called for each snapshot, newest first, before anything is removed. May be NULL. */
 	void (*decided)(void *arg, const struct snapshot_info *info, unsigned reasons);
 	void *arg;
@@ -469,7 +469,7 @@ struct forget_request {
 struct forget_result {
 	uint32_t kept, forgotten;
 	uint64_t bytes_before; /* in all packs of the job */
-	struct sweep_result swept;
+	struct garbage_result collected;
 };
 
 /*
@@ -498,11 +498,11 @@ struct import_result {
 
 /* Unpacks a tar, compressed by whatever libarchive reads, into an empty directory. Nothing is ever written outside of it. ERR_CORRUPT:
  * no archive, damaged, cut short, or with names that lead out. */
-int storage_unpack(int fd, const char *directory, struct import_result *result,
+int storage_import_archive(int fd, const char *directory, struct import_result *result,
 	struct cancel *cancel, struct err *err);
 
 /* Copies the objects below a URL, as plain files, into an empty directory. ERR_NOT_FOUND: there is none. */
-int storage_collect(const char *url, const char *directory,
+int storage_import_objects(const char *url, const char *directory,
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg,
 	struct import_result *result, struct cancel *cancel, struct err *err);
 
@@ -520,7 +520,7 @@ enum probe_step {
 	PROBE_STEPS
 };
 
-struct probe_answer {
+struct probe_result {
 	bool tried;
 	bool worked;
 	struct err err; /* where not */
@@ -528,7 +528,7 @@ struct probe_answer {
 };
 
 struct store_probe {
-	struct probe_answer steps[PROBE_STEPS];
+	struct probe_result steps[PROBE_STEPS];
 	char description[512]; /* where requests go and with whose credentials; "" unknown */
 	bool made; /* the directory was not there: it was made for this, and is gone again */
 	bool if_absent_guessed; /* works only by looking first */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)8 << 20)
+#define PIECE_SIZE ((size_t)8 << 20)
 #define CONNECTIONS 8
 #define PIECES_MOST 64
 
@@ -27,24 +27,24 @@ struct probing {
 	struct store_probe *probe;
 	struct cancel *cancel;
 	char nonce[33];
-	uint8_t *data; /* PIECE bytes that do not compress */
+	uint8_t *data; /* PIECE_SIZE bytes that do not compress */
 	size_t pieces;
 	enum probe_step measured;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
-	struct probe_answer *answer; /* under mutex while it is measured */
+	struct probe_result *answer; /* under mutex while it is measured */
 };
 
 /* Below tmp/, where a store keeps what nobody misses: what a killed doctor leaves is removed with the next sweep. */
-static char *key_of(const struct probing *probing, const char *name)
+static char *probe_key(const struct probing *probing, const char *name)
 {
 	return text_format("tmp/doctor-%s-%s", probing->nonce, name);
 }
 
-static void note(struct probing *probing, enum probe_step step, int64_t began_ms, int result,
+static void note_result(struct probing *probing, enum probe_step step, int64_t began_ms, int result,
 	const struct err *err)
 {
-	struct probe_answer *answer = &probing->probe->steps[step];
+	struct probe_result *answer = &probing->probe->steps[step];
 
 	answer->tried = true;
 	answer->worked = result == 0;
@@ -55,22 +55,22 @@ static void note(struct probing *probing, enum probe_step step, int64_t began_ms
 
 /* --- one small object --- */
 
-static const char content[] = "Written by `reprieve doctor`, which removes it.\n";
+static const char probe_content[] = "Written by `reprieve doctor`, which removes it.\n";
 
 static void try_put(struct probing *probing)
 {
-	auto_free char *key = key_of(probing, "a");
+	auto_free char *key = probe_key(probing, "a");
 	int64_t began = clock_monotonic_ms();
 	struct err err = {0};
-	int result = probing->store->ops->put(probing->store, key, content, sizeof(content) - 1,
+	int result = probing->store->ops->put(probing->store, key, probe_content, sizeof(probe_content) - 1,
 		STORE_UNIQUE, probing->cancel, &err);
 
-	note(probing, PROBE_PUT, began, result, &err);
+	note_result(probing, PROBE_PUT, began, result, &err);
 }
 
 static void try_get(struct probing *probing)
 {
-	auto_free char *key = key_of(probing, "a");
+	auto_free char *key = probe_key(probing, "a");
 	struct bytes there = {0};
 	int64_t began = clock_monotonic_ms();
 	struct err err = {0};
@@ -78,21 +78,21 @@ static void try_get(struct probing *probing)
 		probing->store, key, 0, STORE_TO_END, &there, probing->cancel, &err);
 
 	if (result == 0 &&
-		(there.size != sizeof(content) - 1 || memcmp(there.data, content, there.size) != 0))
+		(there.size != sizeof(probe_content) - 1 || memcmp(there.data, probe_content, there.size) != 0))
 		result = err_set(&err, ERR_CORRUPT, "what came back is not what was put");
-	note(probing, PROBE_GET, began, result, &err);
+	note_result(probing, PROBE_GET, began, result, &err);
 	bytes_release(&there);
 }
 
 static int put_if_absent(struct probing *probing, const char *key, struct err *err)
 {
-	return probing->store->ops->put(probing->store, key, content, sizeof(content) - 1,
+	return probing->store->ops->put(probing->store, key, probe_content, sizeof(probe_content) - 1,
 		STORE_IF_ABSENT, probing->cancel, err);
 }
 
 static void try_if_absent(struct probing *probing)
 {
-	auto_free char *key = key_of(probing, "b");
+	auto_free char *key = probe_key(probing, "b");
 	int64_t began = clock_monotonic_ms();
 	struct err err = {0};
 	int result = put_if_absent(probing, key, &err);
@@ -101,13 +101,13 @@ static void try_if_absent(struct probing *probing)
 		result = err_set(&err, ERR_FAILED, "a second put of the same name was not refused");
 	else if (result == 0 && err.kind != ERR_EXISTS)
 		result = err_wrap(&err, "the second put");
-	note(probing, PROBE_IF_ABSENT, began, result, &err);
+	note_result(probing, PROBE_IF_ABSENT, began, result, &err);
 }
 
 static void try_list(struct probing *probing)
 {
-	auto_free char *prefix = key_of(probing, "");
-	auto_free char *key = key_of(probing, "a");
+	auto_free char *prefix = probe_key(probing, "");
+	auto_free char *key = probe_key(probing, "a");
 	auto_(store_listing_release) struct store_listing found = {0};
 	int64_t began = clock_monotonic_ms();
 	struct err err = {0};
@@ -118,7 +118,7 @@ static void try_list(struct probing *probing)
 	if (result == 0 && !object && probing->probe->steps[PROBE_PUT].worked)
 		result = err_set(&err, ERR_FAILED, "what was just put is not in the list");
 	probing->probe->dated = object && object->modified_ms > 0;
-	note(probing, PROBE_LIST, began, result, &err);
+	note_result(probing, PROBE_LIST, began, result, &err);
 }
 
 static void try_remove(struct probing *probing)
@@ -129,7 +129,7 @@ static void try_remove(struct probing *probing)
 	int result = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && result == 0; i++) {
-		auto_free char *key = key_of(probing, names[i]);
+		auto_free char *key = probe_key(probing, names[i]);
 		struct bytes there = {0};
 
 		result = probing->store->ops->remove(probing->store, key, probing->cancel, &err);
@@ -139,38 +139,38 @@ static void try_remove(struct probing *probing)
 			result = err_set(&err, ERR_FAILED, "it is still there afterwards");
 		bytes_release(&there);
 	}
-	note(probing, PROBE_REMOVE, began, result, &err);
+	note_result(probing, PROBE_REMOVE, began, result, &err);
 }
 
 /* --- measuring --- */
 
-static void fill(uint8_t *data)
+static void fill_incompressible(uint8_t *data)
 {
 	uint64_t state = 88172645463325252u;
 
-	for (size_t i = 0; i + sizeof(state) <= PIECE; i += sizeof(state)) {
+	for (size_t i = 0; i + sizeof(state) <= PIECE_SIZE; i += sizeof(state)) {
 		state ^= state << 13, state ^= state >> 7, state ^= state << 17;
 		memcpy(data + i, &state, sizeof(state));
 	}
 }
 
-static int move_piece(
+static int transfer_piece(
 	struct probing *probing, const char *key, struct bytes *space, struct err *err)
 {
 	struct store *store = probing->store;
 
 	if (probing->measured == PROBE_UPLOAD)
 		return store->ops->put(
-			store, key, probing->data, PIECE, STORE_UNIQUE, probing->cancel, err);
+			store, key, probing->data, PIECE_SIZE, STORE_UNIQUE, probing->cancel, err);
 	space->size = 0;
-	if (store->ops->get(store, key, 0, PIECE, space, probing->cancel, err) < 0)
+	if (store->ops->get(store, key, 0, PIECE_SIZE, space, probing->cancel, err) < 0)
 		return -1;
-	if (memcmp(space->data, probing->data, PIECE) != 0)
+	if (memcmp(space->data, probing->data, PIECE_SIZE) != 0)
 		return err_set(err, ERR_CORRUPT, "what came back is not what was put");
 	return 0;
 }
 
-static void work(void *arg, size_t index)
+static void transfer_worker(void *arg, size_t index)
 {
 	struct probing *probing = arg;
 	struct bytes space = {0};
@@ -180,9 +180,9 @@ static void work(void *arg, size_t index)
 	(void)index;
 	while ((i = atomic_fetch_add(&probing->next, 1)) < probing->pieces) {
 		auto_free char *name = text_format("m%zu", i);
-		auto_free char *key = key_of(probing, name);
+		auto_free char *key = probe_key(probing, name);
 
-		if (move_piece(probing, key, &space, &err) == 0)
+		if (transfer_piece(probing, key, &space, &err) == 0)
 			continue;
 		atomic_store(&probing->next, probing->pieces);
 		pthread_mutex_lock(&probing->mutex);
@@ -194,7 +194,7 @@ static void work(void *arg, size_t index)
 	bytes_release(&space);
 }
 
-static void measure(struct probing *probing, enum probe_step step)
+static void measure_step(struct probing *probing, enum probe_step step)
 {
 	size_t threads = probing->pieces < CONNECTIONS ? probing->pieces : CONNECTIONS;
 	int64_t began;
@@ -204,28 +204,28 @@ static void measure(struct probing *probing, enum probe_step step)
 	probing->answer->tried = probing->answer->worked = true;
 	atomic_store(&probing->next, 0);
 	began = clock_monotonic_ms();
-	parallel_run(threads, work, probing);
+	parallel_run(threads, transfer_worker, probing);
 	probing->answer->took_ms = clock_monotonic_ms() - began;
 	probing->probe->at_once = (unsigned)threads;
 }
 
-static void measure_both(struct probing *probing, uint64_t bytes)
+static void measure_transfers(struct probing *probing, uint64_t bytes)
 {
-	probing->pieces = (size_t)((bytes + PIECE - 1) / PIECE);
+	probing->pieces = (size_t)((bytes + PIECE_SIZE - 1) / PIECE_SIZE);
 	if (probing->pieces > PIECES_MOST)
 		probing->pieces = PIECES_MOST;
-	probing->probe->bytes = (uint64_t)probing->pieces * PIECE;
-	probing->data = memory_new(PIECE);
-	fill(probing->data);
+	probing->probe->bytes = (uint64_t)probing->pieces * PIECE_SIZE;
+	probing->data = memory_new(PIECE_SIZE);
+	fill_incompressible(probing->data);
 	pthread_mutex_init(&probing->mutex, NULL);
-	measure(probing, PROBE_UPLOAD);
+	measure_step(probing, PROBE_UPLOAD);
 	if (probing->answer->worked)
-		measure(probing, PROBE_DOWNLOAD);
+		measure_step(probing, PROBE_DOWNLOAD);
 	pthread_mutex_destroy(&probing->mutex);
 	/* Also when it was cancelled meanwhile: nothing is left behind on purpose. */
 	for (size_t i = 0; i < probing->pieces; i++) {
 		auto_free char *name = text_format("m%zu", i);
-		auto_free char *key = key_of(probing, name);
+		auto_free char *key = probe_key(probing, name);
 
 		probing->store->ops->remove(probing->store, key, NULL, NULL);
 	}
@@ -235,7 +235,7 @@ static void measure_both(struct probing *probing, uint64_t bytes)
 /* --- directories --- */
 
 /* Of a directory's store: where temporary files go. The caller frees. */
-static char *temporaries_of(const char *url)
+static char *temporary_directory(const char *url)
 {
 	auto_free char *root = text_copy(url + strlen("file://"));
 
@@ -244,7 +244,7 @@ static char *temporaries_of(const char *url)
 	return text_format("%s/tmp", root);
 }
 
-static void cut_name(char *path)
+static void strip_last_component(char *path)
 {
 	*strrchr(path, '/') = '\0';
 }
@@ -255,29 +255,29 @@ static size_t there(const char *path)
 	auto_free char *part = text_copy(path);
 
 	while (part[0] && !file_exists(part))
-		cut_name(part);
+		strip_last_component(part);
 	return strlen(part);
 }
 
 /* Whoever uses one of them meanwhile has something in it, or makes it again. */
-static void remove_made(const char *path, size_t before)
+static void remove_created_directories(const char *path, size_t before)
 {
 	auto_free char *part = text_copy(path);
 
 	while (strlen(part) > before && (rmdir(part) == 0 || errno == ENOENT))
-		cut_name(part);
+		strip_last_component(part);
 }
 
 /* --- all of it --- */
 
-static void ask_backend(struct probing *probing)
+static void read_backend_facts(struct probing *probing)
 {
 	struct store_health health = {0};
 
 	store_describe(
 		probing->store, probing->probe->description, sizeof(probing->probe->description));
-	if (probing->store->ops->tell_health)
-		probing->store->ops->tell_health(probing->store, &health);
+	if (probing->store->ops->read_health)
+		probing->store->ops->read_health(probing->store, &health);
 	probing->probe->if_absent_guessed = health.if_absent_guessed;
 	probing->probe->skew_known = health.skew_known;
 	probing->probe->skew_ms = health.skew_ms;
@@ -294,10 +294,10 @@ static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
 
 	opened = store_open(url, true, false, &store, cancel, &own);
 	probing.store = store;
-	note(&probing, PROBE_OPEN, began, opened, &own);
+	note_result(&probing, PROBE_OPEN, began, opened, &own);
 	if (opened < 0)
 		return cancel_check(cancel, err);
-	file_nonce(probing.nonce);
+	random_hex(probing.nonce);
 	try_put(&probing);
 	/* Even where nothing can be put, what lies there already may be readable: that is worth knowing. */
 	if (probe->steps[PROBE_PUT].worked)
@@ -308,8 +308,8 @@ static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
 		try_remove(&probing);
 	}
 	if (bytes > 0 && probe->steps[PROBE_GET].worked && probe->steps[PROBE_REMOVE].worked)
-		measure_both(&probing, bytes);
-	ask_backend(&probing);
+		measure_transfers(&probing, bytes);
+	read_backend_facts(&probing);
 	return cancel_check(cancel, err);
 }
 
@@ -323,10 +323,10 @@ int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, st
 	*probe = (struct store_probe){0};
 	if (!text_starts(url, "file:///"))
 		return probe_all(url, bytes, probe, cancel, err);
-	temporaries = temporaries_of(url);
+	temporaries = temporary_directory(url);
 	before = there(temporaries);
 	probe->made = before + strlen("/tmp") < strlen(temporaries);
 	result = probe_all(url, bytes, probe, cancel, err);
-	remove_made(temporaries, before);
+	remove_created_directories(temporaries, before);
 	return result;
 }

@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 // clang-format off
-static const struct verb {
+static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
 	bool tells; /* what it prints is what it was called for */
-} verbs[] = {
+} commands[] = {
 	{"run",        cmd_run,        "run a job so that a preemption costs no work", false},
 	{"list",       cmd_list,       "list the snapshots of a job", true},
 	{"show",       cmd_show,       "show what a snapshot holds", true},
@@ -45,7 +45,7 @@ static const struct verb {
 };
 // clang-format on
 
-#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static int print_help(void)
 {
@@ -57,8 +57,8 @@ static int print_help(void)
 	       "  reprieve list\n"
 	       "  reprieve drill --cloud aws -- run --checkpoint-signal USR1 -- python train.py\n\n"
 	       "Usage: reprieve VERB [options]\n\n");
-	for (size_t i = 0; i < VERBS; i++)
-		printf("  %-11s %s\n", verbs[i].name, verbs[i].help);
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("  %-11s %s\n", commands[i].name, commands[i].help);
 	printf("  %-11s %s\n", "help", "say more of one of these: reprieve help VERB");
 	printf("\n`reprieve VERB --help` says more; `reprieve -- COMMAND` is `reprieve run -- "
 	       "COMMAND`.\n"
@@ -70,7 +70,7 @@ static int print_help(void)
 }
 
 /* Who reads no further (`| head -1`) has what he wants. Not by errno, which an earlier write may have had. */
-static bool nobody_reads(void)
+static bool output_has_no_reader(void)
 {
 	struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
@@ -78,10 +78,10 @@ static bool nobody_reads(void)
 }
 
 /* What was said to a full disk is lost, and whoever reads it later must not take the rest for all. Where something was done, done it is. */
-static int unless_unwritten(bool tells, int code)
+static int check_output_written(bool tells, int code)
 {
 	errno = 0;
-	if ((fflush(stdout) == 0 && !ferror(stdout)) || nobody_reads())
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || output_has_no_reader())
 		return code;
 	log_error("standard output cannot be written%s%s: what stands there is not whole, write it "
 		  "to another place",
@@ -94,56 +94,56 @@ static bool is_help(const char *word)
 	return text_equal(word, "--help") || text_equal(word, "-h");
 }
 
-static bool no_output; /* standard output was closed when we were started */
+static bool stdout_was_closed; /* standard output was closed when we were started */
 
 /* What was asked for shall not be swallowed: such an output becomes one that cannot be written. */
-static void expect_output(void)
+static void open_missing_stdout(void)
 {
-	if (!no_output)
+	if (!stdout_was_closed)
 		return;
 	auto_close int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)!dup3(nowhere, STDOUT_FILENO, O_CLOEXEC);
 }
 
-static int run_verb(const struct verb *verb, int argc, char **argv)
+static int run_command(const struct command *command, int argc, char **argv)
 {
-	bool tells = verb->tells || (argc > 1 && is_help(argv[1]));
+	bool tells = command->tells || (argc > 1 && is_help(argv[1]));
 
 	if (tells)
-		expect_output();
-	return unless_unwritten(tells, verb->run(argc, argv));
+		open_missing_stdout();
+	return check_output_written(tells, command->run(argc, argv));
 }
 
 /* `reprieve help VERB` is `reprieve VERB --help`. */
-static int run_help(const struct verb *verb)
+static int run_help(const struct command *command)
 {
 	char name[16], help[] = "--help", *argv[] = {name, help, NULL};
 
-	text_set(name, sizeof(name), verb->name);
-	return run_verb(verb, 2, argv);
+	text_set(name, sizeof(name), command->name);
+	return run_command(command, 2, argv);
 }
 
-static int run_word(int argc, char **argv)
+static int dispatch_command(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "--help";
 	bool help = text_equal(word, "help");
 
 	if (is_help(word) ||
 		(help && (argc == 2 || is_help(argv[2]) || text_equal(argv[2], "help")))) {
-		expect_output();
-		return unless_unwritten(true, print_help());
+		open_missing_stdout();
+		return check_output_written(true, print_help());
 	}
 	if (help)
 		word = argv[2];
 	if (text_equal(word, "--version") || text_equal(word, "version")) {
-		expect_output();
+		open_missing_stdout();
 		printf("reprieve %s\n", REPRIEVE_VERSION);
-		return unless_unwritten(true, 0);
+		return check_output_written(true, 0);
 	}
-	for (size_t i = 0; i < VERBS; i++)
-		if (text_equal(verbs[i].name, word))
-			return help ? run_help(&verbs[i]) : run_verb(&verbs[i], argc - 1, argv + 1);
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (text_equal(commands[i].name, word))
+			return help ? run_help(&commands[i]) : run_command(&commands[i], argc - 1, argv + 1);
 	log_error("unknown command '%s': see `reprieve --help`", word);
 	return EXIT_USAGE;
 }
@@ -152,12 +152,12 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
-	no_output = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+	stdout_was_closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
 	/* Its exit code is the job's. All that it prints itself is its help, or what a dry run finds. */
 	if (text_equal(word, "--"))
-		return unless_unwritten(true, cmd_run(argc, argv));
+		return check_output_written(true, cmd_run(argc, argv));
 	if (text_equal(word, "run"))
-		return unless_unwritten(true, cmd_run(argc - 1, argv + 1));
+		return check_output_written(true, cmd_run(argc - 1, argv + 1));
 	child_fill_standard_descriptors();
-	return run_word(argc, argv);
+	return dispatch_command(argc, argv);
 }

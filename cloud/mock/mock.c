@@ -14,20 +14,20 @@ static const struct {
 	const char *variable;
 	bool is_host; /* the variable holds host:port, not a URL */
 	int64_t notice_ms;
-	void (*answer)(
+	void (*fill_reply)(
 		struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
 } clouds[] = {
-	[MOCK_AWS] = {"aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT", false, 120000, mock_aws_answer},
-	[MOCK_GCP] = {"gcp", "GCE_METADATA_HOST", true, 30000, mock_gcp_answer},
+	[MOCK_AWS] = {"aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT", false, 120000, mock_aws_reply},
+	[MOCK_GCP] = {"gcp", "GCE_METADATA_HOST", true, 30000, mock_gcp_reply},
 	[MOCK_AZURE] = {"azure", "REPRIEVE_AZURE_METADATA_ENDPOINT", false, 30000,
-		mock_azure_answer},
+		mock_azure_reply},
 	[MOCK_ALIBABA] = {"alibaba", "REPRIEVE_ALIBABA_METADATA_ENDPOINT", false, 300000,
-		mock_alibaba_answer},
+		mock_alibaba_reply},
 	[MOCK_TENCENT] = {"tencent", "REPRIEVE_TENCENT_METADATA_ENDPOINT", false, 120000,
-		mock_tencent_answer},
+		mock_tencent_reply},
 };
 
-bool mock_cloud_named(const char *name, enum mock_cloud *cloud)
+bool mock_cloud_by_name(const char *name, enum mock_cloud *cloud)
 {
 	for (size_t i = 0; i < sizeof(clouds) / sizeof(clouds[0]); i++) {
 		if (strcmp(clouds[i].name, name) == 0) {
@@ -57,7 +57,7 @@ void mock_reply(struct httpd_reply *reply, int status, const char *type, const c
 	free(text);
 }
 
-void mock_turn_on(struct mock *mock, struct mock_fired *fired, int64_t at_ms)
+void mock_set_fired(struct mock *mock, struct mock_fired *fired, int64_t at_ms)
 {
 	if (fired->is_on)
 		return;
@@ -70,12 +70,12 @@ void mock_turn_on(struct mock *mock, struct mock_fired *fired, int64_t at_ms)
 	pthread_cond_broadcast(&mock->changed);
 }
 
-void mock_refresh(struct mock *mock)
+void mock_fire_due(struct mock *mock)
 {
 	struct mock_fired *stop = &mock->locked.stop;
 
 	if (clock_left_ms(mock->locked.fire_at_ms) == 0) {
-		mock_turn_on(mock, stop, mock->locked.fire_at_ms);
+		mock_set_fired(mock, stop, mock->locked.fire_at_ms);
 		mock->locked.fire_at_ms = CLOCK_NEVER;
 	}
 	if (mock->cloud == MOCK_AZURE && stop->is_on && !stop->is_started &&
@@ -102,7 +102,7 @@ static bool is_over_the_limit(struct mock *mock)
 	return true;
 }
 
-static void handle(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
+static void handle_request(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	struct mock *mock = arg;
 	enum mock_cloud cloud = mock->cloud;
@@ -110,29 +110,29 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 	bool is_faulty, is_throttled;
 
 	if (text_starts(request->path, "/mock/")) {
-		mock_control_answer(mock, request, reply);
+		mock_control_reply(mock, request, reply);
 		return;
 	}
 	pthread_mutex_lock(&mock->mutex);
 	mock->locked.requests++;
-	mock_refresh(mock);
+	mock_fire_due(mock);
 	is_throttled = is_over_the_limit(mock);
-	is_faulty = mock_take_fault(mock, request, &fault);
+	is_faulty = mock_match_fault(mock, request, &fault);
 	pthread_mutex_unlock(&mock->mutex);
 	if (is_throttled) {
 		mock_reply(reply, 429, "application/json", "{ \"error\": \"Too many requests\" }");
 		return;
 	}
-	if (is_faulty && mock_answer_fault(&fault, request, reply))
+	if (is_faulty && mock_reply_with_fault(&fault, request, reply))
 		return;
 	if (is_faulty && fault.is_other)
 		cloud = fault.other;
 	pthread_mutex_lock(&mock->mutex);
-	mock_refresh(mock);
-	clouds[cloud].answer(mock, request, reply);
+	mock_fire_due(mock);
+	clouds[cloud].fill_reply(mock, request, reply);
 	pthread_mutex_unlock(&mock->mutex);
 	if (is_faulty)
-		mock_spoil(&fault, reply);
+		mock_corrupt(&fault, reply);
 }
 
 static bool action_is_known(const char *action)
@@ -169,14 +169,14 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 	mock->limit = options->limit;
 	mock->is_gke = options->is_gke;
 	mock->is_hardened = options->is_hardened;
-	file_nonce(mock->nonce);
+	random_hex(mock->nonce);
 	init_lock(mock);
 	mock->locked.changes = 1;
 	mock->locked.fire_at_ms = options->notice_after_ms
 					  ? clock_monotonic_ms() + options->notice_after_ms
 					  : CLOCK_NEVER;
 	if (httpd_start(
-		    &(struct httpd_options){.port = options->port, .handler = handle, .arg = mock},
+		    &(struct httpd_options){.port = options->port, .handler = handle_request, .arg = mock},
 		    &mock->httpd, err) < 0) {
 		mock_stop(mock);
 		return -1;
@@ -218,7 +218,7 @@ int mock_fire(struct mock *mock, enum mock_event event, struct err *err)
 	if (event == MOCK_FOREIGN && mock->cloud != MOCK_AZURE)
 		return err_set(err, ERR_INVALID, "only Azure tells of other machines' events");
 	pthread_mutex_lock(&mock->mutex);
-	mock_turn_on(mock,
+	mock_set_fired(mock,
 		event == MOCK_STOP     ? &mock->locked.stop
 		: event == MOCK_ADVICE ? &mock->locked.advice
 				       : &mock->locked.foreign,
@@ -252,7 +252,7 @@ int64_t mock_fired_ms(struct mock *mock)
 	int64_t fired;
 
 	pthread_mutex_lock(&mock->mutex);
-	mock_refresh(mock);
+	mock_fire_due(mock);
 	fired = mock->locked.stop.is_on ? mock->locked.stop.at_ms : CLOCK_NEVER;
 	pthread_mutex_unlock(&mock->mutex);
 	return fired;
@@ -275,7 +275,7 @@ uint64_t mock_requests(struct mock *mock)
 	return requests;
 }
 
-const char *mock_value_set(const struct mock *mock, const char *path)
+const char *mock_override_at(const struct mock *mock, const char *path)
 {
 	for (size_t i = 0; i < MOCK_VALUES_MOST; i++)
 		if (mock->locked.values[i].path[0] &&
@@ -284,7 +284,7 @@ const char *mock_value_set(const struct mock *mock, const char *path)
 	return NULL;
 }
 
-static int put_value(struct mock *mock, const char *path, const char *body)
+static int put_override(struct mock *mock, const char *path, const char *body)
 {
 	struct mock_value *place = NULL;
 
@@ -313,7 +313,7 @@ int mock_set_value(struct mock *mock, const char *path, const char *body, struct
 			"a path that begins with / and a body of up to %d bytes are needed",
 			MOCK_BODY_MOST - 1);
 	pthread_mutex_lock(&mock->mutex);
-	result = put_value(mock, path, body);
+	result = put_override(mock, path, body);
 	pthread_mutex_unlock(&mock->mutex);
 	return result < 0 ? err_set(err, ERR_INVALID, "more than %d values", MOCK_VALUES_MOST) : 0;
 }

@@ -27,7 +27,7 @@ enum mock_cloud {
 	MOCK_TENCENT
 };
 /* "aws", "gcp", "azure", "alibaba", "tencent"; false for others. */
-bool mock_cloud_named(const char *name, enum mock_cloud *cloud);
+bool mock_cloud_by_name(const char *name, enum mock_cloud *cloud);
 const char *mock_cloud_name(enum mock_cloud cloud);
 
 enum mock_event {

@@ -11,7 +11,7 @@
 #define TTL_HEADER "X-aws-ec2-metadata-token-ttl-seconds"
 #define TEXT "text/plain"
 
-static void error_page(struct httpd_reply *reply, int status, const char *title)
+static void reply_with_error(struct httpd_reply *reply, int status, const char *title)
 {
 	mock_reply(reply, status, "text/html",
 		"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n"
@@ -23,16 +23,16 @@ static void error_page(struct httpd_reply *reply, int status, const char *title)
 		status, title, status, title);
 }
 
-void mock_give_token(struct mock *mock, const char *asked, struct httpd_reply *reply)
+void mock_issue_token(struct mock *mock, const char *asked, struct httpd_reply *reply)
 {
 	struct mock_token *token = &mock->locked.tokens[mock->locked.next_token];
 	uint64_t ttl;
 
 	if (!text_to_u64(asked, 21600, &ttl) || ttl == 0) {
-		error_page(reply, 400, "Bad Request");
+		reply_with_error(reply, 400, "Bad Request");
 		return;
 	}
-	file_nonce(token->text);
+	random_hex(token->text);
 	token->expires_ms = clock_monotonic_ms() + (int64_t)ttl * 1000;
 	mock->locked.next_token = (mock->locked.next_token + 1) % MOCK_TOKENS_MOST;
 	mock_reply(reply, 200, TEXT, "%s", token->text);
@@ -50,7 +50,7 @@ const struct mock_token *mock_find_token(const struct mock *mock, const char *te
 	return NULL;
 }
 
-static bool answer_static(const struct mock *mock, const char *key, struct httpd_reply *reply)
+static bool reply_with_static(const struct mock *mock, const char *key, struct httpd_reply *reply)
 {
 	static const struct {
 		const char *key, *value;
@@ -92,7 +92,7 @@ static bool answer_static(const struct mock *mock, const char *key, struct httpd
 }
 
 /* What exists only after something was fired. The times are the same in every answer. */
-static bool answer_notice(const struct mock *mock, const char *key, struct httpd_reply *reply)
+static bool reply_with_notice(const struct mock *mock, const char *key, struct httpd_reply *reply)
 {
 	const struct mock_fired *stop = &mock->locked.stop, *advice = &mock->locked.advice;
 	char at[32];
@@ -119,7 +119,7 @@ static bool answer_notice(const struct mock *mock, const char *key, struct httpd
 	return true;
 }
 
-static void answer_get(
+static void reply_to_get(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	const struct mock_token *token =
@@ -127,19 +127,19 @@ static void answer_get(
 	const char *key = request->path + strlen("/latest/");
 
 	if (!token) {
-		error_page(reply, 401, "Unauthorized");
+		reply_with_error(reply, 401, "Unauthorized");
 		return;
 	}
-	if (mock_value_set(mock, request->path))
-		mock_reply(reply, 200, TEXT, "%s", mock_value_set(mock, request->path));
+	if (mock_override_at(mock, request->path))
+		mock_reply(reply, 200, TEXT, "%s", mock_override_at(mock, request->path));
 	else if (!text_starts(request->path, "/latest/") ||
-		 (!answer_notice(mock, key, reply) && !answer_static(mock, key, reply)))
-		error_page(reply, 404, "Not Found");
+		 (!reply_with_notice(mock, key, reply) && !reply_with_static(mock, key, reply)))
+		reply_with_error(reply, 404, "Not Found");
 	httpd_reply_header(reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%lld",
 		(long long)(clock_left_ms(token->expires_ms) / 1000));
 }
 
-void mock_aws_answer(
+void mock_aws_reply(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	bool is_put = strcmp(request->method, "PUT") == 0;
@@ -148,12 +148,12 @@ void mock_aws_answer(
 
 	httpd_reply_header(reply, "Server", "EC2ws");
 	if (is_put && is_token && !httpd_request_header(request, "X-Forwarded-For"))
-		mock_give_token(mock, httpd_request_header(request, TTL_HEADER), reply);
+		mock_issue_token(mock, httpd_request_header(request, TTL_HEADER), reply);
 	/* Forwarded by a proxy, with a trailing slash, or under a versioned path: no words, as the real one does it. */
 	else if (is_put)
 		mock_reply(reply, 403, TEXT, "%s", "");
 	else if (!is_read || is_token)
 		mock_reply(reply, 405, TEXT, "%s", "");
 	else
-		answer_get(mock, request, reply);
+		reply_to_get(mock, request, reply);
 }

@@ -11,13 +11,13 @@
 
 #define JSON "application/json; charset=utf-8"
 
-static void bad_request(struct httpd_reply *reply, const char *why)
+static void reply_bad_request(struct httpd_reply *reply, const char *why)
 {
 	mock_reply(reply, 400, JSON, "{ \"error\": \"Bad request. %s\" }", why);
 }
 
 /* Stable for the life of the event, in the form of the real one. */
-static void event_id(
+static void format_event_id(
 	const struct mock *mock, const struct mock_fired *fired, char kind, char id[37])
 {
 	snprintf(id, 37, "%.8s-%.4s-4%.3s-8%.3s-%c%011llX", mock->nonce, mock->nonce + 8,
@@ -38,7 +38,7 @@ static void add_event(const struct mock *mock, json_t *events, const struct mock
 
 	if (!fired->is_on)
 		return;
-	event_id(mock, fired, kind, id);
+	format_event_id(mock, fired, kind, id);
 	if (!fired->is_started)
 		datetime_rfc1123(fired->at_wall_ms + notice, at);
 	json_array_append_new(
@@ -49,7 +49,7 @@ static void add_event(const struct mock *mock, json_t *events, const struct mock
 				"Platform", "DurationInSeconds", seconds));
 }
 
-static void reply_json(struct httpd_reply *reply, json_t *document)
+static void reply_with_json(struct httpd_reply *reply, json_t *document)
 {
 	char *text = json_dumps(document, JSON_COMPACT);
 
@@ -58,9 +58,9 @@ static void reply_json(struct httpd_reply *reply, json_t *document)
 	json_decref(document);
 }
 
-static void list_events(const struct mock *mock, struct httpd_reply *reply)
+static void reply_with_events(const struct mock *mock, struct httpd_reply *reply)
 {
-	const char *set = mock_value_set(mock, "/metadata/scheduledevents");
+	const char *set = mock_override_at(mock, "/metadata/scheduledevents");
 	json_t *events;
 	char other[80];
 
@@ -73,22 +73,22 @@ static void list_events(const struct mock *mock, struct httpd_reply *reply)
 	add_event(mock, events, &mock->locked.foreign, "Preempt", 'F', other);
 	add_event(mock, events, &mock->locked.advice, "Freeze", 'A', mock->vm_name);
 	add_event(mock, events, &mock->locked.stop, "Preempt", 'E', mock->vm_name);
-	reply_json(reply, json_pack("{s:I, s:o}", "DocumentIncarnation",
+	reply_with_json(reply, json_pack("{s:I, s:o}", "DocumentIncarnation",
 				  (json_int_t)mock->locked.changes, "Events", events));
 }
 
-static void approve(struct mock *mock, struct mock_fired *fired, char kind, const char *asked)
+static void approve_event(struct mock *mock, struct mock_fired *fired, char kind, const char *asked)
 {
 	char id[37];
 
-	event_id(mock, fired, kind, id);
+	format_event_id(mock, fired, kind, id);
 	if (!fired->is_on || fired->is_started || strcasecmp(id, asked) != 0)
 		return;
 	fired->is_started = true;
 	mock->locked.changes++;
 }
 
-static void start_requests(
+static void handle_start_requests(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	auto_json json_t *document =
@@ -97,7 +97,7 @@ static void start_requests(
 	size_t i;
 
 	if (!json_is_array(list)) {
-		bad_request(reply, "StartRequests is missing");
+		reply_bad_request(reply, "StartRequests is missing");
 		return;
 	}
 	json_array_foreach(list, i, item)
@@ -105,12 +105,12 @@ static void start_requests(
 		const char *id = json_text_or(item, "EventId", NULL);
 
 		if (!id) {
-			bad_request(reply, "EventId is missing");
+			reply_bad_request(reply, "EventId is missing");
 			return;
 		}
-		approve(mock, &mock->locked.stop, 'E', id);
-		approve(mock, &mock->locked.advice, 'A', id);
-		approve(mock, &mock->locked.foreign, 'F', id);
+		approve_event(mock, &mock->locked.stop, 'E', id);
+		approve_event(mock, &mock->locked.advice, 'A', id);
+		approve_event(mock, &mock->locked.foreign, 'F', id);
 	}
 	mock_reply(reply, 200, JSON, "%s", "");
 }
@@ -128,41 +128,41 @@ static bool version_is_known(const char *version, bool is_events)
 	return false;
 }
 
-static json_t *describe(const struct mock *mock)
+static json_t *describe_vm(const struct mock *mock)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", mock->vm_name, "location",
 		"westeurope", "osType", "Linux", "priority", "Spot", "evictionPolicy", "Deallocate",
 		"vmId", "13f56399-bd52-4150-9748-7190aae1ff21", "vmSize", "Standard_ND96asr_v4");
 }
 
-static void answer_instance(
+static void reply_with_instance(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	const char *leaf = request->path + strlen("/metadata/instance");
 	json_t *compute, *value;
 
 	if (strcmp(leaf, "") == 0 || strcmp(leaf, "/") == 0) {
-		reply_json(reply, json_pack("{s:o}", "compute", describe(mock)));
+		reply_with_json(reply, json_pack("{s:o}", "compute", describe_vm(mock)));
 		return;
 	}
 	if (strcmp(leaf, "/compute") == 0 || strcmp(leaf, "/compute/") == 0) {
-		reply_json(reply, describe(mock));
+		reply_with_json(reply, describe_vm(mock));
 		return;
 	}
-	compute = describe(mock);
+	compute = describe_vm(mock);
 	value = text_starts(leaf, "/compute/")
 			? json_object_get(compute, leaf + strlen("/compute/"))
 			: NULL;
 	if (!value)
 		mock_reply(reply, 404, JSON, "{ \"error\": \"Not found\" }");
 	else if (!text_equal(httpd_request_query(request, "format"), "text"))
-		bad_request(reply, "format=text is required for a leaf");
+		reply_bad_request(reply, "format=text is required for a leaf");
 	else
 		mock_reply(reply, 200, "text/plain; charset=utf-8", "%s", json_string_value(value));
 	json_decref(compute);
 }
 
-void mock_azure_answer(
+void mock_azure_reply(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	const char *header = httpd_request_header(request, "Metadata");
@@ -171,9 +171,9 @@ void mock_azure_answer(
 
 	httpd_reply_header(reply, "Server", "IMDS/150.870.65.1325");
 	if (!header || strcasecmp(header, "true") != 0)
-		bad_request(reply, "Required metadata header not specified");
+		reply_bad_request(reply, "Required metadata header not specified");
 	else if (httpd_request_header(request, "X-Forwarded-For"))
-		bad_request(reply, "X-Forwarded-For is not allowed");
+		reply_bad_request(reply, "X-Forwarded-For is not allowed");
 	else if (!is_events && !text_starts(request->path, "/metadata/instance"))
 		mock_reply(reply, 404, JSON, "{ \"error\": \"Not found\" }");
 	else if (!version || !version_is_known(version, is_events))
@@ -184,11 +184,11 @@ void mock_azure_answer(
 			"\"newest-versions\": "
 			"[\"2025-04-07\", \"2024-07-17\", \"2024-03-15\"] }");
 	else if (is_events && strcmp(request->method, "POST") == 0)
-		start_requests(mock, request, reply);
+		handle_start_requests(mock, request, reply);
 	else if (strcmp(request->method, "GET") != 0)
 		mock_reply(reply, 405, JSON, "{ \"error\": \"Method not allowed\" }");
 	else if (is_events)
-		list_events(mock, reply);
+		reply_with_events(mock, reply);
 	else
-		answer_instance(mock, request, reply);
+		reply_with_instance(mock, request, reply);
 }

@@ -24,13 +24,13 @@ static int fire_foreign(struct mock *mock, const struct httpd_request *request, 
 	return mock_fire(mock, MOCK_FOREIGN, err);
 }
 
-static int cancel(struct mock *mock, const struct httpd_request *request, struct err *err)
+static int cancel_notice(struct mock *mock, const struct httpd_request *request, struct err *err)
 {
 	(void)request;
 	return mock_cancel(mock, err);
 }
 
-static int expire(struct mock *mock, const struct httpd_request *request, struct err *err)
+static int expire_tokens(struct mock *mock, const struct httpd_request *request, struct err *err)
 {
 	(void)request, (void)err;
 	mock_expire_tokens(mock);
@@ -39,7 +39,7 @@ static int expire(struct mock *mock, const struct httpd_request *request, struct
 
 /* {"method": M, "path": PREFIX, "count": N, "at_fire": true, "after_ms": N, and one of "name": "503x3@fire", "status": S, "hang": true,
  * "reset": true, "html": true, "truncate": true, "slow_ms": N, "delay_ms": N, "as": CLOUD} */
-static int read_fault(json_t *object, struct mock_fault *fault, struct err *err)
+static int parse_fault(json_t *object, struct mock_fault *fault, struct err *err)
 {
 	const char *name = json_text_or(object, "name", NULL);
 	const char *other = json_text_or(object, "as", NULL);
@@ -59,7 +59,7 @@ static int read_fault(json_t *object, struct mock_fault *fault, struct err *err)
 	};
 	if (name && mock_fault_parse(name, fault, err) < 0)
 		return -1;
-	if (other && !mock_cloud_named(other, &fault->other))
+	if (other && !mock_cloud_by_name(other, &fault->other))
 		return err_set(err, ERR_INVALID, "cloud \"%s\" is not known", other);
 	if (fault->status && (fault->status < 200 || fault->status > 599))
 		return err_set(err, ERR_INVALID, "status is not between 200 and 599");
@@ -70,7 +70,7 @@ static int read_fault(json_t *object, struct mock_fault *fault, struct err *err)
 }
 
 /* One, or a list of them; {} and [] clear. */
-static int set_fault(struct mock *mock, const struct httpd_request *request, struct err *err)
+static int set_faults(struct mock *mock, const struct httpd_request *request, struct err *err)
 {
 	auto_json json_t *document =
 		json_parse(request->body ? request->body : "", request->body_size, err);
@@ -81,13 +81,13 @@ static int set_fault(struct mock *mock, const struct httpd_request *request, str
 	if (!document)
 		return -1;
 	if (json_is_object(document)) {
-		if (read_fault(document, &fault, err) < 0)
+		if (parse_fault(document, &fault, err) < 0)
 			return -1;
 		mock_set_fault(mock, &fault);
 		return 0;
 	}
 	mock_set_fault(mock, &fault);
-	json_array_foreach(document, i, item) if (read_fault(item, &fault, err) < 0 ||
+	json_array_foreach(document, i, item) if (parse_fault(item, &fault, err) < 0 ||
 						  mock_add_fault(mock, &fault, err) < 0) return -1;
 	return 0;
 }
@@ -104,7 +104,7 @@ static int set_value(struct mock *mock, const struct httpd_request *request, str
 		mock, json_text_or(object, "path", NULL), json_text_or(object, "body", NULL), err);
 }
 
-static void tell_state(struct mock *mock, struct httpd_reply *reply)
+static void reply_with_state(struct mock *mock, struct httpd_reply *reply)
 {
 	int64_t deadline = mock_deadline_ms(mock);
 
@@ -119,35 +119,35 @@ static void tell_state(struct mock *mock, struct httpd_reply *reply)
 static const struct {
 	const char *path;
 	int (*act)(struct mock *mock, const struct httpd_request *request, struct err *err);
-} actions[] = {
+} controls[] = {
 	{"/mock/fire", fire_stop},
 	{"/mock/advice", fire_advice},
 	{"/mock/rebalance", fire_advice},
 	{"/mock/foreign", fire_foreign},
-	{"/mock/cancel", cancel},
-	{"/mock/expire", expire},
-	{"/mock/fault", set_fault},
+	{"/mock/cancel", cancel_notice},
+	{"/mock/expire", expire_tokens},
+	{"/mock/fault", set_faults},
 	{"/mock/set", set_value},
 };
 
-void mock_control_answer(
+void mock_control_reply(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	struct err err;
 
 	if (strcmp(request->path, "/mock/state") == 0) {
-		tell_state(mock, reply);
+		reply_with_state(mock, reply);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-		if (strcmp(actions[i].path, request->path) != 0)
+	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++) {
+		if (strcmp(controls[i].path, request->path) != 0)
 			continue;
 		if (strcmp(request->method, "POST") != 0)
 			mock_reply(reply, 405, "text/plain", "use POST\n");
-		else if (actions[i].act(mock, request, &err) < 0)
+		else if (controls[i].act(mock, request, &err) < 0)
 			mock_reply(reply, 409, "text/plain", "%s\n", err.text);
 		else
-			tell_state(mock, reply);
+			reply_with_state(mock, reply);
 		return;
 	}
 	mock_reply(reply, 404, "text/plain",

@@ -8,7 +8,7 @@
 
 /* --- "503x3@fire" --- */
 
-static bool take_count(char *name, int *count)
+static bool parse_count(char *name, int *count)
 {
 	char *x = strrchr(name, 'x');
 	uint64_t number;
@@ -20,7 +20,7 @@ static bool take_count(char *name, int *count)
 	return true;
 }
 
-static int take_name(const char *name, struct mock_fault *fault, struct err *err)
+static int parse_name(const char *name, struct mock_fault *fault, struct err *err)
 {
 	uint64_t number;
 
@@ -39,7 +39,7 @@ static int take_name(const char *name, struct mock_fault *fault, struct err *err
 	else if (strcmp(name, "hop-limit") == 0) {
 		fault->hang = true;
 		text_set(fault->method, sizeof(fault->method), "PUT");
-	} else if (text_starts(name, "as:") && mock_cloud_named(name + 3, &fault->other))
+	} else if (text_starts(name, "as:") && mock_cloud_by_name(name + 3, &fault->other))
 		fault->is_other = true;
 	else if (!text_starts(name, "delay:") ||
 		 !text_to_duration_ms(name + strlen("delay:"), &fault->delay_ms))
@@ -66,8 +66,8 @@ int mock_fault_parse(const char *text, struct mock_fault *fault, struct err *err
 		return err_set(err, ERR_INVALID,
 			"fault \"%s\" is not known: after @ comes fire, or a time such as 10s",
 			text);
-	take_count(name, &fault->count);
-	return take_name(name, fault, err);
+	parse_count(name, &fault->count);
+	return parse_name(name, fault, err);
 }
 
 /* --- which one --- */
@@ -96,7 +96,7 @@ void mock_set_fault(struct mock *mock, const struct mock_fault *fault)
 		mock_add_fault(mock, fault, NULL);
 }
 
-static bool is_on(const struct mock *mock, size_t index)
+static bool fault_is_due(const struct mock *mock, size_t index)
 {
 	const struct mock_fault *fault = &mock->locked.faults[index];
 	int64_t since = mock->locked.fault_set_ms[index];
@@ -109,13 +109,13 @@ static bool is_on(const struct mock *mock, size_t index)
 	return fault->count != 0 && clock_left_ms(since + fault->after_ms) == 0;
 }
 
-bool mock_take_fault(
+bool mock_match_fault(
 	struct mock *mock, const struct httpd_request *request, struct mock_fault *fault)
 {
 	for (size_t i = 0; i < mock->locked.fault_count; i++) {
 		struct mock_fault *item = &mock->locked.faults[i];
 
-		if (!is_on(mock, i) ||
+		if (!fault_is_due(mock, i) ||
 			(item->method[0] && strcmp(item->method, request->method) != 0) ||
 			!text_starts(request->path, item->path))
 			continue;
@@ -129,16 +129,16 @@ bool mock_take_fault(
 
 /* --- how it looks --- */
 
-bool mock_answer_fault(const struct mock_fault *fault, const struct httpd_request *request,
+bool mock_reply_with_fault(const struct mock_fault *fault, const struct httpd_request *request,
 	struct httpd_reply *reply)
 {
 	if (fault->delay_ms > 0)
 		cancel_sleep(request->cancel, fault->delay_ms, NULL);
 	if (fault->hang) {
 		cancel_sleep(request->cancel, CLOCK_NEVER / 2, NULL);
-		reply->manner = HTTPD_RESET;
+		reply->delivery = HTTPD_RESET;
 	} else if (fault->reset) {
-		reply->manner = HTTPD_RESET;
+		reply->delivery = HTTPD_RESET;
 	} else if (fault->html) {
 		mock_reply(reply, 200, "text/html", "%s",
 			"<!DOCTYPE html><html><body>Sign in to the network</body></html>\n");
@@ -150,12 +150,12 @@ bool mock_answer_fault(const struct mock_fault *fault, const struct httpd_reques
 	return true;
 }
 
-void mock_spoil(const struct mock_fault *fault, struct httpd_reply *reply)
+void mock_corrupt(const struct mock_fault *fault, struct httpd_reply *reply)
 {
 	if (fault->truncate)
 		reply->body.size /= 2;
 	if (fault->slow_ms) {
-		reply->manner = HTTPD_SLOW;
+		reply->delivery = HTTPD_SLOW;
 		reply->pause_ms = fault->slow_ms;
 	}
 }

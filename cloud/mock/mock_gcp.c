@@ -10,7 +10,7 @@
 #define BASE "/computeMetadata/v1/"
 
 /* NULL for a key that does not exist. */
-static const char *value_of(const struct mock *mock, const char *key)
+static const char *value_of_key(const struct mock *mock, const char *key)
 {
 	static const struct {
 		const char *key, *value;
@@ -37,7 +37,7 @@ static const char *value_of(const struct mock *mock, const char *key)
 	const char *set;
 
 	snprintf(path, sizeof(path), BASE "%s", key);
-	set = mock_value_set(mock, path);
+	set = mock_override_at(mock, path);
 	if (set)
 		return set;
 	/* What GKE's own server has, and nothing else (workload identity). */
@@ -58,7 +58,7 @@ static const char *value_of(const struct mock *mock, const char *key)
 }
 
 /* FNV-1a over key and value: 16 hex digits that change with the value. */
-static void etag_of(const char *key, const char *value, char etag[17])
+static void format_etag(const char *key, const char *value, char etag[17])
 {
 	uint64_t hash = 14695981039346656037u;
 
@@ -79,11 +79,11 @@ static void wait_for_change(struct mock *mock, const char *key, const char *last
 			until_ms < mock->locked.fire_at_ms ? until_ms : mock->locked.fire_at_ms;
 		struct timespec limit;
 
-		mock_refresh(mock);
-		value = value_of(mock, key);
+		mock_fire_due(mock);
+		value = value_of_key(mock, key);
 		if (!value)
 			return; /* it was taken away */
-		etag_of(key, value, etag);
+		format_etag(key, value, etag);
 		if (strcmp(etag, last) != 0 || clock_left_ms(until_ms) == 0 ||
 			mock->locked.stopping)
 			return;
@@ -95,7 +95,7 @@ static void wait_for_change(struct mock *mock, const char *key, const char *last
 	}
 }
 
-static void error_page(
+static void reply_with_error(
 	struct httpd_reply *reply, int status, const char *title, const char *path, const char *why)
 {
 	mock_reply(reply, status, "text/html; charset=UTF-8",
@@ -105,43 +105,43 @@ static void error_page(
 		status, title, status, why, path);
 }
 
-static void answer_key(
+static void reply_with_key(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	const char *key = request->path + strlen(BASE);
 	const char *wait = httpd_request_query(request, "wait_for_change");
 	const char *last = httpd_request_query(request, "last_etag");
 	const char *timeout = httpd_request_query(request, "timeout_sec");
-	const char *value = value_of(mock, key);
+	const char *value = value_of_key(mock, key);
 	uint64_t seconds = 0;
 	char etag[17];
 
 	if (!value) {
-		error_page(
+		reply_with_error(
 			reply, 404, "Not Found", request->path, "The requested URL was not found:");
 		return;
 	}
 	if (timeout && !text_to_u64(timeout, 86400, &seconds)) {
-		error_page(
+		reply_with_error(
 			reply, 400, "Bad Request", request->path, "timeout_sec is not a number:");
 		return;
 	}
-	etag_of(key, value, etag);
+	format_etag(key, value, etag);
 	/* Without last_etag it waits for what comes after now: a change between two requests is lost, as with the real one. */
 	if (text_equal(wait, "true"))
 		wait_for_change(mock, key, last ? last : etag,
 			timeout ? clock_monotonic_ms() + (int64_t)seconds * 1000 : CLOCK_NEVER);
-	value = value_of(mock, key);
+	value = value_of_key(mock, key);
 	if (!value) {
-		error_page(reply, 404, "Not Found", request->path, "It was taken away:");
+		reply_with_error(reply, 404, "Not Found", request->path, "It was taken away:");
 		return;
 	}
-	etag_of(key, value, etag);
+	format_etag(key, value, etag);
 	mock_reply(reply, 200, "application/text", "%s", value);
 	httpd_reply_header(reply, "ETag", "%s", etag);
 }
 
-void mock_gcp_answer(
+void mock_gcp_reply(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	const char *path = request->path;
@@ -152,19 +152,19 @@ void mock_gcp_answer(
 	httpd_reply_header(reply, "X-XSS-Protection", "0");
 	httpd_reply_header(reply, "X-Frame-Options", "SAMEORIGIN");
 	if (httpd_request_header(request, "X-Forwarded-For"))
-		error_page(reply, 403, "Forbidden", path, "X-Forwarded-For is not allowed:");
+		reply_with_error(reply, 403, "Forbidden", path, "X-Forwarded-For is not allowed:");
 	else if (!text_equal(httpd_request_header(request, "Metadata-Flavor"), "Google"))
-		error_page(reply, 403, "Forbidden", path,
+		reply_with_error(reply, 403, "Forbidden", path,
 			"Your client does not have permission. Missing Metadata-Flavor:Google "
 			"header:");
 	else if (strcmp(request->method, "GET") != 0)
-		error_page(reply, 405, "Method Not Allowed", path, "Only GET:");
+		reply_with_error(reply, 405, "Method Not Allowed", path, "Only GET:");
 	else if (strcmp(path, "/") == 0)
 		mock_reply(reply, 200, "application/text", "computeMetadata/\n");
 	else if (strcmp(path, "/computeMetadata/") == 0)
 		mock_reply(reply, 200, "application/text", "v1/\n");
 	else if (text_starts(path, BASE))
-		answer_key(mock, request, reply);
+		reply_with_key(mock, request, reply);
 	else
-		error_page(reply, 404, "Not Found", path, "The requested URL was not found:");
+		reply_with_error(reply, 404, "Not Found", path, "The requested URL was not found:");
 }

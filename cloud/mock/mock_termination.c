@@ -9,17 +9,17 @@
 
 #define TEXT "text/plain"
 
-static void not_found(struct httpd_reply *reply)
+static void reply_not_found(struct httpd_reply *reply)
 {
 	mock_reply(reply, 404, "text/html",
 		"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<html><head><title>404 - Not "
 		"Found</title></head></html>\n");
 }
 
-static void answer_key(const struct mock *mock, const char *path, const char *termination,
+static void reply_with_key(const struct mock *mock, const char *path, const char *termination,
 	const char *at, const char *id, struct httpd_reply *reply)
 {
-	const char *set = mock_value_set(mock, path);
+	const char *set = mock_override_at(mock, path);
 
 	if (set)
 		mock_reply(reply, 200, TEXT, "%s", set);
@@ -28,17 +28,17 @@ static void answer_key(const struct mock *mock, const char *path, const char *te
 	else if (strcmp(path, termination) == 0 && mock->locked.stop.is_on)
 		mock_reply(reply, 200, TEXT, "%s", at);
 	else
-		not_found(reply);
+		reply_not_found(reply);
 }
 
-void mock_alibaba_answer(
+void mock_alibaba_reply(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	char at[32];
 
 	if (strcmp(request->method, "PUT") == 0 &&
 		strcmp(request->path, "/latest/api/token") == 0) {
-		mock_give_token(mock,
+		mock_issue_token(mock,
 			httpd_request_header(request, "X-aliyun-ecs-metadata-token-ttl-seconds"),
 			reply);
 		return;
@@ -50,11 +50,11 @@ void mock_alibaba_answer(
 		return;
 	}
 	datetime_iso(mock->locked.stop.at_wall_ms + mock->notice_ms, at);
-	answer_key(mock, request->path, "/latest/meta-data/instance/spot/termination-time", at,
+	reply_with_key(mock, request->path, "/latest/meta-data/instance/spot/termination-time", at,
 		"i-bp67acfmxazb4ph0mock", reply);
 }
 
-void mock_tencent_answer(
+void mock_tencent_reply(
 	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	/* Beijing's time, eight hours ahead, and not said. */
@@ -64,6 +64,6 @@ void mock_tencent_answer(
 
 	gmtime_r(&seconds, &parts);
 	strftime(at, sizeof(at), "%Y-%m-%d %H:%M:%S", &parts);
-	answer_key(mock, request->path, "/latest/meta-data/spot/termination-time", at,
+	reply_with_key(mock, request->path, "/latest/meta-data/spot/termination-time", at,
 		"ins-0mock123", reply);
 }

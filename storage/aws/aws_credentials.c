@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-	AHEAD_MS = 15 * 60 * 1000, /* a metadata service has the next ones some minutes before */
-	REST_MS = 60 * 1000,       /* between two fetches while there are any */
+	REFRESH_AHEAD_MS = 15 * 60 * 1000, /* a metadata service has the next ones some minutes before */
+	RETRY_AFTER_MS = 60 * 1000,       /* between two fetches while there are any */
 	WAIT_MS = 10,
 };
 
@@ -22,15 +22,15 @@ struct aws_chain {
 	struct aws_credentials credentials; /* access_key NULL: none yet */
 	int64_t fetched_ms;
 	const struct aws_source *source; /* NULL: none has given any yet */
-	char told[256];
+	char source_text[256];
 };
 
-static const struct aws_source *const sources[] = {
-	&aws_environment_source,
-	&aws_profile_source,
-	&aws_web_identity_source,
-	&aws_container_source,
-	&aws_instance_source,
+static const struct aws_source *const source_chain[] = {
+	&aws_source_environment,
+	&aws_source_profile,
+	&aws_source_web_identity,
+	&aws_source_container,
+	&aws_source_instance,
 };
 
 /* --- one set --- */
@@ -60,7 +60,7 @@ void aws_credentials_copy(struct aws_credentials *target, const struct aws_crede
 	};
 }
 
-static bool is_same(const struct aws_credentials *a, const struct aws_credentials *b)
+static bool credentials_equal(const struct aws_credentials *a, const struct aws_credentials *b)
 {
 	return text_equal(a->access_key, b->access_key) &&
 	       text_equal(a->secret_key, b->secret_key) && !a->session_token == !b->session_token &&
@@ -70,14 +70,14 @@ static bool is_same(const struct aws_credentials *a, const struct aws_credential
 enum aws_plan aws_credentials_plan(const struct aws_age *age)
 {
 	if (!age->there_are)
-		return AWS_FETCH;
-	if (age->expires_ms == CLOCK_NEVER || age->now_ms < age->expires_ms - AHEAD_MS)
-		return AWS_USE;
+		return AWS_PLAN_FETCH;
+	if (age->expires_ms == CLOCK_NEVER || age->now_ms < age->expires_ms - REFRESH_AHEAD_MS)
+		return AWS_PLAN_USE;
 	/* Also past their time, and also when our clock is hours ahead: the other side is the judge. */
 	if (age->fetched_ms && age->now_ms >= age->fetched_ms &&
-		age->now_ms < age->fetched_ms + REST_MS)
-		return AWS_USE;
-	return age->now_ms < age->expires_ms ? AWS_AHEAD : AWS_FETCH;
+		age->now_ms < age->fetched_ms + RETRY_AFTER_MS)
+		return AWS_PLAN_USE;
+	return age->now_ms < age->expires_ms ? AWS_PLAN_REFRESH : AWS_PLAN_FETCH;
 }
 
 /* --- the chain --- */
@@ -105,13 +105,13 @@ void aws_chain_free(struct aws_chain *chain)
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity)
 {
 	pthread_mutex_lock(&chain->mutex);
-	text_set(text, capacity, chain->source ? chain->told : "none yet");
+	text_set(text, capacity, chain->source ? chain->source_text : "none yet");
 	pthread_mutex_unlock(&chain->mutex);
 	return text;
 }
 
 /* What there is now, and what to do about it. */
-static enum aws_plan look(struct aws_chain *chain, struct aws_credentials *credentials)
+static enum aws_plan copy_credentials(struct aws_chain *chain, struct aws_credentials *credentials)
 {
 	struct aws_age age = {.now_ms = clock_wall_ms()};
 
@@ -126,32 +126,32 @@ static enum aws_plan look(struct aws_chain *chain, struct aws_credentials *crede
 }
 
 static int fetch_first(const struct aws_settings *settings, const struct aws_source **source,
-	struct aws_credentials *credentials, char *told, size_t size, struct cancel *cancel,
+	struct aws_credentials *credentials, char *source_text, size_t size, struct cancel *cancel,
 	struct err *err)
 {
-	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-		if (!sources[i]->is_set_up(settings))
+	for (size_t i = 0; i < sizeof(source_chain) / sizeof(*source_chain); i++) {
+		if (!source_chain[i]->is_set_up(settings))
 			continue;
-		*source = sources[i];
-		return sources[i]->fetch(settings, credentials, told, size, cancel, err);
+		*source = source_chain[i];
+		return source_chain[i]->fetch(settings, credentials, source_text, size, cancel, err);
 	}
 	return err_set(err, ERR_DENIED,
 		"there are none: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile");
 }
 
 /* With `fetching` held. */
-static int fetch(struct aws_chain *chain, struct cancel *cancel, struct err *err)
+static int fetch_credentials(struct aws_chain *chain, struct cancel *cancel, struct err *err)
 {
 	struct aws_credentials fresh = {0};
 	const struct aws_source *source;
-	char told[sizeof(chain->told)] = "";
+	char source_text[sizeof(chain->source_text)] = "";
 	int result;
 
 	pthread_mutex_lock(&chain->mutex);
 	source = chain->source;
 	pthread_mutex_unlock(&chain->mutex);
-	result = source ? source->fetch(chain->settings, &fresh, told, sizeof(told), cancel, err)
-			: fetch_first(chain->settings, &source, &fresh, told, sizeof(told), cancel,
+	result = source ? source->fetch(chain->settings, &fresh, source_text, sizeof(source_text), cancel, err)
+			: fetch_first(chain->settings, &source, &fresh, source_text, sizeof(source_text), cancel,
 				  err);
 	pthread_mutex_lock(&chain->mutex);
 	chain->fetched_ms = clock_wall_ms();
@@ -159,14 +159,14 @@ static int fetch(struct aws_chain *chain, struct cancel *cancel, struct err *err
 		aws_credentials_release(&chain->credentials);
 		chain->credentials = fresh;
 		chain->source = source;
-		text_set(chain->told, sizeof(chain->told), told);
+		text_set(chain->source_text, sizeof(chain->source_text), source_text);
 	}
 	pthread_mutex_unlock(&chain->mutex);
 	return result;
 }
 
 /* Waits until no other thread fetches. */
-static int take_turn(struct aws_chain *chain, struct cancel *cancel, struct err *err)
+static int lock_for_fetch(struct aws_chain *chain, struct cancel *cancel, struct err *err)
 {
 	while (pthread_mutex_trylock(&chain->fetching) != 0)
 		if (cancel_sleep(cancel, WAIT_MS, err) < 0)
@@ -182,12 +182,12 @@ static int fetch_or_wait(struct aws_chain *chain, const struct aws_credentials *
 	enum aws_plan plan;
 	int result = 0;
 
-	if (take_turn(chain, cancel, err) < 0)
+	if (lock_for_fetch(chain, cancel, err) < 0)
 		return -1;
-	plan = look(chain, &there);
+	plan = copy_credentials(chain, &there);
 	/* Another thread may have fetched while we waited. */
-	if (refused ? !there.access_key || is_same(&there, refused) : plan == AWS_FETCH)
-		result = fetch(chain, cancel, err);
+	if (refused ? !there.access_key || credentials_equal(&there, refused) : plan == AWS_PLAN_FETCH)
+		result = fetch_credentials(chain, cancel, err);
 	pthread_mutex_unlock(&chain->fetching);
 	return result;
 }
@@ -200,14 +200,14 @@ int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused
 
 	*credentials = (struct aws_credentials){0};
 	if (!refused) {
-		plan = look(chain, credentials);
-		if (plan == AWS_USE)
+		plan = copy_credentials(chain, credentials);
+		if (plan == AWS_PLAN_USE)
 			return 0;
-		if (plan == AWS_AHEAD) {
+		if (plan == AWS_PLAN_REFRESH) {
 			if (pthread_mutex_trylock(&chain->fetching) != 0)
 				return 0;
 			/* Failing is fine: what there is is still good. */
-			fetch(chain, cancel, &own);
+			fetch_credentials(chain, cancel, &own);
 			pthread_mutex_unlock(&chain->fetching);
 		} else if (fetch_or_wait(chain, NULL, cancel, &own) < 0 &&
 			   (!credentials->access_key || own.kind == ERR_CANCELLED)) {
@@ -220,6 +220,6 @@ int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused
 		return -1;
 	}
 	aws_credentials_release(credentials);
-	look(chain, credentials);
+	copy_credentials(chain, credentials);
 	return 0;
 }

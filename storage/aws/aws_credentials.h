@@ -49,9 +49,9 @@ const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacit
 /* --- PURE --- */
 
 enum aws_plan {
-	AWS_USE,   /* as they are */
-	AWS_AHEAD, /* good, but fetch others if nobody does */
-	AWS_FETCH, /* there are none, or their time is over */
+	AWS_PLAN_USE,   /* as they are */
+	AWS_PLAN_REFRESH, /* good, but fetch others if nobody does */
+	AWS_PLAN_FETCH, /* there are none, or their time is over */
 };
 
 struct aws_age {

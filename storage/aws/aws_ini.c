@@ -8,14 +8,14 @@
 #include <string.h>
 
 /* Where the reading stands. */
-struct reading {
-	struct aws_profiles *profiles;
-	enum aws_file kind;
+struct ini_parser {
+	struct aws_ini *profiles;
+	enum aws_ini_kind kind;
 	char *section; /* NULL: before the first, or in one to be passed over */
 	char *parent;  /* of nested settings: the last name without a value */
 };
 
-static char *trimmed(const char *text, size_t length)
+static char *copy_trimmed(const char *text, size_t length)
 {
 	while (length && isspace((unsigned char)text[0]))
 		text++, length--;
@@ -25,21 +25,21 @@ static char *trimmed(const char *text, size_t length)
 }
 
 /* "[profile my name]" -> "profile my name"; quotes around a name are dropped; NULL: not for us. */
-static char *section_of(enum aws_file kind, const char *line)
+static char *section_name(enum aws_ini_kind kind, const char *line)
 {
 	const char *end = strchr(line, ']');
-	auto_free char *inner = end ? trimmed(line + 1, (size_t)(end - line - 1)) : NULL;
+	auto_free char *inner = end ? copy_trimmed(line + 1, (size_t)(end - line - 1)) : NULL;
 	auto_free char *name = NULL;
 	size_t word;
 
 	if (!inner || !inner[0])
 		return NULL;
-	if (kind == AWS_FILE_CREDENTIALS || strcmp(inner, "default") == 0)
+	if (kind == AWS_INI_CREDENTIALS || strcmp(inner, "default") == 0)
 		return text_format("profile %s", inner);
 	word = strcspn(inner, " \t");
 	if (!inner[word])
 		return NULL;
-	name = trimmed(inner + word, strlen(inner + word));
+	name = copy_trimmed(inner + word, strlen(inner + word));
 	if (strlen(name) >= 2 && (name[0] == '"' || name[0] == '\'') &&
 		name[strlen(name) - 1] == name[0]) {
 		name[strlen(name) - 1] = '\0';
@@ -58,30 +58,30 @@ static size_t value_length(const char *value)
 	return strlen(value);
 }
 
-static void add_setting(struct reading *reading, const char *line, const char *equals)
+static void add_setting(struct ini_parser *reading, const char *line, const char *equals)
 {
-	struct aws_profiles *profiles = reading->profiles;
+	struct aws_ini *profiles = reading->profiles;
 	bool nested = isspace((unsigned char)line[0]) && reading->parent;
-	auto_free char *name = trimmed(line, (size_t)(equals - line));
-	auto_free char *value = trimmed(equals + 1, value_length(equals + 1));
+	auto_free char *name = copy_trimmed(line, (size_t)(equals - line));
+	auto_free char *value = copy_trimmed(equals + 1, value_length(equals + 1));
 
 	for (char *at = name; *at; at++)
 		*at = (char)tolower((unsigned char)*at);
 	if (!nested) {
-		free(take(&reading->parent));
+		free(steal(&reading->parent));
 		if (!value[0])
 			reading->parent = text_copy(name);
 	}
 	profiles->items =
 		memory_grow(profiles->items, profiles->count + 1, sizeof(*profiles->items));
-	profiles->items[profiles->count++] = (struct aws_setting){
+	profiles->items[profiles->count++] = (struct aws_ini_setting){
 		.section = text_copy(reading->section),
-		.name = nested ? text_format("%s.%s", reading->parent, name) : take(&name),
-		.value = take(&value),
+		.name = nested ? text_format("%s.%s", reading->parent, name) : steal(&name),
+		.value = steal(&value),
 	};
 }
 
-static void read_line(struct reading *reading, const char *line)
+static void read_line(struct ini_parser *reading, const char *line)
 {
 	const char *first = line + strspn(line, " \t\r");
 	const char *equals = strchr(line, '=');
@@ -90,16 +90,16 @@ static void read_line(struct reading *reading, const char *line)
 		return;
 	if (*line == '[') {
 		free(reading->section);
-		free(take(&reading->parent));
-		reading->section = section_of(reading->kind, line);
+		free(steal(&reading->parent));
+		reading->section = section_name(reading->kind, line);
 	} else if (reading->section && equals && equals > first) {
 		add_setting(reading, line, equals);
 	}
 }
 
-void aws_profile_parse(struct aws_profiles *profiles, enum aws_file kind, const char *text)
+void aws_ini_parse(struct aws_ini *profiles, enum aws_ini_kind kind, const char *text)
 {
-	struct reading reading = {.profiles = profiles, .kind = kind};
+	struct ini_parser reading = {.profiles = profiles, .kind = kind};
 
 	while (*text) {
 		size_t length = strcspn(text, "\n");
@@ -115,7 +115,7 @@ void aws_profile_parse(struct aws_profiles *profiles, enum aws_file kind, const 
 	free(reading.parent);
 }
 
-void aws_profile_release(struct aws_profiles *profiles)
+void aws_ini_release(struct aws_ini *profiles)
 {
 	for (size_t i = 0; i < profiles->count; i++) {
 		explicit_bzero(profiles->items[i].value, strlen(profiles->items[i].value));
@@ -124,16 +124,16 @@ void aws_profile_release(struct aws_profiles *profiles)
 		free(profiles->items[i].value);
 	}
 	free(profiles->items);
-	*profiles = (struct aws_profiles){0};
+	*profiles = (struct aws_ini){0};
 }
 
-const char *aws_profile_get(const struct aws_profiles *profiles, const char *kind,
+const char *aws_ini_get(const struct aws_ini *profiles, const char *kind,
 	const char *section, const char *name)
 {
 	auto_free char *full = text_format("%s %s", kind, section);
 
 	for (size_t i = profiles->count; i > 0; i--) {
-		const struct aws_setting *setting = &profiles->items[i - 1];
+		const struct aws_ini_setting *setting = &profiles->items[i - 1];
 
 		if (strcmp(setting->section, full) == 0 && strcmp(setting->name, name) == 0)
 			return setting->value[0] ? setting->value : NULL;
@@ -141,7 +141,7 @@ const char *aws_profile_get(const struct aws_profiles *profiles, const char *kin
 	return NULL;
 }
 
-bool aws_profile_exists(const struct aws_profiles *profiles, const char *profile)
+bool aws_ini_has_profile(const struct aws_ini *profiles, const char *profile)
 {
 	auto_free char *full = text_format("profile %s", profile);
 

@@ -5,30 +5,30 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum aws_file {
-	AWS_FILE_CONFIG, /* [default], [profile NAME], [services NAME]; other sections are kept under their own name */
-	AWS_FILE_CREDENTIALS, /* [NAME] */
+enum aws_ini_kind {
+	AWS_INI_CONFIG, /* [default], [profile NAME], [services NAME]; other sections are kept under their own name */
+	AWS_INI_CREDENTIALS, /* [NAME] */
 };
 
-struct aws_setting {
+struct aws_ini_setting {
 	char *section; /* "profile NAME", "services NAME" */
 	char *name;    /* lower case; a nested one is "s3.addressing_style" */
 	char *value;
 };
 
-struct aws_profiles {
-	struct aws_setting *items;
+struct aws_ini {
+	struct aws_ini_setting *items;
 	size_t count;
 };
 
 /* Adds what a file says. Lines that make no sense are passed over, as AWS's own tools do. Of two equal settings the later one is
  * valid, so read the config first: the credentials file goes before it. */
-void aws_profile_parse(struct aws_profiles *profiles, enum aws_file kind, const char *text);
-void aws_profile_release(struct aws_profiles *profiles); /* clears the secrets */
+void aws_ini_parse(struct aws_ini *profiles, enum aws_ini_kind kind, const char *text);
+void aws_ini_release(struct aws_ini *profiles); /* clears the secrets */
 
 /* Borrowed; NULL: not there, or empty. `kind` is "profile" or "services". */
-const char *aws_profile_get(const struct aws_profiles *profiles, const char *kind,
+const char *aws_ini_get(const struct aws_ini *profiles, const char *kind,
 	const char *section, const char *name);
-bool aws_profile_exists(const struct aws_profiles *profiles, const char *profile);
+bool aws_ini_has_profile(const struct aws_ini *profiles, const char *profile);
 
 #endif

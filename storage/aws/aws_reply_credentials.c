@@ -17,7 +17,7 @@ static void set_printable(char *target, size_t capacity, const char *text)
 }
 
 /* They go into headers. */
-static bool is_plain(const char *text)
+static bool is_header_safe(const char *text)
 {
 	for (const char *at = text; *at; at++)
 		if (*at <= ' ' || *at > '~')
@@ -25,14 +25,14 @@ static bool is_plain(const char *text)
 	return text[0] != '\0';
 }
 
-static int fill(const char *access, const char *secret, const char *token, const char *expiration,
+static int fill_credentials(const char *access, const char *secret, const char *token, const char *expiration,
 	struct aws_credentials *credentials, struct err *err)
 {
 	int64_t expires_ms = CLOCK_NEVER;
 
-	if (!access || !secret || !is_plain(access) || !is_plain(secret))
+	if (!access || !secret || !is_header_safe(access) || !is_header_safe(secret))
 		return err_set(err, ERR_FAILED, "the answer holds no credentials");
-	if (token && token[0] && !is_plain(token))
+	if (token && token[0] && !is_header_safe(token))
 		return err_set(err, ERR_FAILED, "the answer holds a session token that is none");
 	if (expiration && expiration[0] && !datetime_parse(expiration, &expires_ms))
 		return err_set(err, ERR_FAILED, "the answer holds an expiration that is no time");
@@ -45,7 +45,7 @@ static int fill(const char *access, const char *secret, const char *token, const
 	return 0;
 }
 
-int aws_answer_json(
+int aws_reply_json(
 	const void *body, size_t size, struct aws_credentials *credentials, struct err *err)
 {
 	auto_json json_t *object = json_parse(body, size, NULL);
@@ -61,7 +61,7 @@ int aws_answer_json(
 		return err_set(err, ERR_DENIED, "%.60s: %s", code, said);
 	}
 	token = json_text_or(object, "SessionToken", NULL);
-	return fill(json_text_or(object, "AccessKeyId", NULL),
+	return fill_credentials(json_text_or(object, "AccessKeyId", NULL),
 		json_text_or(object, "SecretAccessKey", NULL),
 		token ? token : json_text_or(object, "Token", NULL),
 		json_text_or(object, "Expiration", NULL), credentials, err);
@@ -69,7 +69,7 @@ int aws_answer_json(
 
 /* --- STS --- */
 
-struct sts {
+struct sts_reply {
 	char *access, *secret, *token, *expiration;
 	char code[64], message[256];
 };
@@ -81,84 +81,84 @@ static void free_secret(char *text)
 	free(text);
 }
 
-static void sts_release(struct sts *sts)
+static void sts_reply_release(struct sts_reply *sts)
 {
 	free(sts->access);
 	free_secret(sts->secret);
 	free_secret(sts->token);
 	free(sts->expiration);
 }
-AUTO(struct sts, sts_release);
+AUTO(struct sts_reply, sts_reply_release);
 
-static void replace(char **target, const char *text)
+static void replace_secret(char **target, const char *text)
 {
 	free_secret(*target);
 	*target = text_copy(text);
 }
 
 /* The first elements are called after the action: only the end of the path is looked at. */
-static void take_element(void *arg, const char *path, const char *text)
+static void read_element(void *arg, const char *path, const char *text)
 {
-	struct sts *sts = arg;
+	struct sts_reply *sts = arg;
 
 	if (text_ends(path, "/Credentials/AccessKeyId"))
-		replace(&sts->access, text);
+		replace_secret(&sts->access, text);
 	else if (text_ends(path, "/Credentials/SecretAccessKey"))
-		replace(&sts->secret, text);
+		replace_secret(&sts->secret, text);
 	else if (text_ends(path, "/Credentials/SessionToken"))
-		replace(&sts->token, text);
+		replace_secret(&sts->token, text);
 	else if (text_ends(path, "/Credentials/Expiration"))
-		replace(&sts->expiration, text);
+		replace_secret(&sts->expiration, text);
 	else if (text_ends(path, "Error/Code"))
 		set_printable(sts->code, sizeof(sts->code), text);
 	else if (text_ends(path, "Error/Message"))
 		set_printable(sts->message, sizeof(sts->message), text);
 }
 
-int aws_answer_sts(
+int aws_reply_sts(
 	const void *body, size_t size, struct aws_credentials *credentials, struct err *err)
 {
-	auto_(sts_release) struct sts sts = {0};
+	auto_(sts_reply_release) struct sts_reply sts = {0};
 
-	if (xml_read(body, size, take_element, &sts, err) < 0)
+	if (xml_read(body, size, read_element, &sts, err) < 0)
 		return -1;
-	return fill(sts.access, sts.secret, sts.token, sts.expiration, credentials, err);
+	return fill_credentials(sts.access, sts.secret, sts.token, sts.expiration, credentials, err);
 }
 
-enum remote_verdict aws_answer_sts_judge(int status, const void *body, size_t size, struct err *err)
+enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size, struct err *err)
 {
 	static const char *const passing[] = {
 		"IDPCommunicationError", "InternalFailure", "InternalError", "ServiceUnavailable"};
 	static const char *const skewed[] = {"RequestExpired", "RequestTimeTooSkewed"};
-	auto_(sts_release) struct sts sts = {0};
+	auto_(sts_reply_release) struct sts_reply sts = {0};
 	bool again = status >= 500 || status == 408;
 
 	if (status == 200)
-		return REMOTE_DONE;
+		return CALL_DONE;
 	if (size)
-		xml_read(body, size, take_element, &sts, NULL);
+		xml_read(body, size, read_element, &sts, NULL);
 	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
 		again = again || strcmp(sts.code, passing[i]) == 0;
 	err_set(err, again ? ERR_RETRY : ERR_DENIED, "%d %s%s%s", status, sts.code,
 		sts.message[0] ? ": " : "", sts.message);
 	for (size_t i = 0; i < sizeof(skewed) / sizeof(*skewed); i++)
 		if (strcmp(sts.code, skewed[i]) == 0)
-			return REMOTE_SKEWED;
+			return CALL_SKEWED;
 	/* "Signature expired", "Signature not yet current": STS has no code of its own for a wrong clock. */
 	if (strcmp(sts.code, "SignatureDoesNotMatch") == 0 &&
 		strncmp(sts.message, "Signature ", 10) == 0)
-		return REMOTE_SKEWED;
+		return CALL_SKEWED;
 	if (status == 429 || strcmp(sts.code, "Throttling") == 0) {
 		if (err)
 			err->kind = ERR_RETRY;
-		return REMOTE_SLOW_DOWN;
+		return CALL_SLOW_DOWN;
 	}
-	return again ? REMOTE_RETRY : REMOTE_FAILED;
+	return again ? CALL_RETRY : CALL_FAILED;
 }
 
 /* --- the container's endpoint --- */
 
-bool aws_answer_uri_is_allowed(const char *uri)
+bool aws_reply_uri_is_allowed(const char *uri)
 {
 	static const char *const fixed[] = {
 		"localhost", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};

@@ -7,18 +7,18 @@
 
 /* {"AccessKeyId", "SecretAccessKey", "SessionToken" or "Token", "Expiration"}: metadata services and credential_process. A {"Code",
  * "Message"} with another code than "Success" is ERR_DENIED; anything that is neither ERR_FAILED. */
-int aws_answer_json(
+int aws_reply_json(
 	const void *body, size_t size, struct aws_credentials *credentials, struct err *err);
 
 /* AssumeRole's and AssumeRoleWithWebIdentity's XML. */
-int aws_answer_sts(
+int aws_reply_sts(
 	const void *body, size_t size, struct aws_credentials *credentials, struct err *err);
 
 /* What to make of an answer of STS that may be an error. */
-enum remote_verdict aws_answer_sts_judge(
+enum call_verdict aws_reply_judge_sts(
 	int status, const void *body, size_t size, struct err *err);
 
 /* Whether credentials may be fetched from there: https, or http to this machine or to the fixed addresses of ECS and EKS. */
-bool aws_answer_uri_is_allowed(const char *uri);
+bool aws_reply_uri_is_allowed(const char *uri);
 
 #endif

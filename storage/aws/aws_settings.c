@@ -15,7 +15,7 @@ enum {
 };
 
 /* A variable that is empty is not set. */
-static const char *variable(const char *name)
+static const char *environment_variable(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -24,10 +24,10 @@ static const char *variable(const char *name)
 
 /* --- the files --- */
 
-static int read_file(struct aws_settings *settings, enum aws_file kind, const char *name,
+static int read_file(struct aws_settings *settings, enum aws_ini_kind kind, const char *name,
 	const char *below_home, struct err *err)
 {
-	const char *asked = variable(name), *home = variable("HOME");
+	const char *asked = environment_variable(name), *home = environment_variable("HOME");
 	auto_free char *path = asked  ? text_copy(asked)
 			       : home ? text_format("%s/.aws/%s", home, below_home)
 				      : NULL;
@@ -42,7 +42,7 @@ static int read_file(struct aws_settings *settings, enum aws_file kind, const ch
 			return 0;
 		return err_set(err, ERR_INVALID, "AWS's settings: %s", own.text);
 	}
-	aws_profile_parse(&settings->profiles, kind, (const char *)text.data);
+	aws_ini_parse(&settings->profiles, kind, (const char *)text.data);
 	explicit_bzero(text.data, text.size);
 	bytes_release(&text);
 	return 0;
@@ -50,14 +50,14 @@ static int read_file(struct aws_settings *settings, enum aws_file kind, const ch
 
 static const char *profile_setting(const struct aws_settings *settings, const char *name)
 {
-	return aws_profile_get(&settings->profiles, "profile", settings->profile, name);
+	return aws_ini_get(&settings->profiles, "profile", settings->profile, name);
 }
 
 /* --- one setting after the other --- */
 
 static const char *find_endpoint(const struct aws_settings *settings, const char *service)
 {
-	const char *ignore = variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+	const char *ignore = environment_variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
 	const char *services = profile_setting(settings, "services"), *found = NULL;
 	auto_free char *own = text_format("AWS_ENDPOINT_URL_%s", service);
 	auto_free char *nested = text_format("%s.endpoint_url", service);
@@ -66,17 +66,17 @@ static const char *find_endpoint(const struct aws_settings *settings, const char
 		return NULL;
 	for (char *at = nested; *at != '.'; at++)
 		*at = (char)tolower((unsigned char)*at);
-	found = variable(own);
+	found = environment_variable(own);
 	if (!found)
-		found = variable("AWS_ENDPOINT_URL");
+		found = environment_variable("AWS_ENDPOINT_URL");
 	if (!found && services)
-		found = aws_profile_get(&settings->profiles, "services", services, nested);
+		found = aws_ini_get(&settings->profiles, "services", services, nested);
 	return found ? found : profile_setting(settings, "endpoint_url");
 }
 
-static int find_style(struct aws_settings *settings, struct err *err)
+static int read_address_style(struct aws_settings *settings, struct err *err)
 {
-	const char *asked = variable("REPRIEVE_S3_ADDRESSING");
+	const char *asked = environment_variable("REPRIEVE_S3_ADDRESSING");
 
 	if (!asked)
 		asked = profile_setting(settings, "s3.addressing_style");
@@ -95,9 +95,9 @@ static int find_style(struct aws_settings *settings, struct err *err)
 	return 0;
 }
 
-static int find_switch(const char *name, bool *on, struct err *err)
+static int read_switch(const char *name, bool *on, struct err *err)
 {
-	const char *value = variable(name);
+	const char *value = environment_variable(name);
 
 	*on = true;
 	if (!value || strcmp(value, "on") == 0)
@@ -108,13 +108,13 @@ static int find_switch(const char *name, bool *on, struct err *err)
 	return err_set(err, ERR_INVALID, "%s is \"%.60s\": it is on or off", name, value);
 }
 
-static int find_checksums(struct aws_settings *settings, struct err *err)
+static int read_checksums(struct aws_settings *settings, struct err *err)
 {
-	const char *asked = variable("AWS_REQUEST_CHECKSUM_CALCULATION");
+	const char *asked = environment_variable("AWS_REQUEST_CHECKSUM_CALCULATION");
 
 	if (!asked)
 		asked = profile_setting(settings, "request_checksum_calculation");
-	if (find_switch("REPRIEVE_S3_CHECKSUM", &settings->checksums, err) < 0)
+	if (read_switch("REPRIEVE_S3_CHECKSUM", &settings->checksums, err) < 0)
 		return -1;
 	/* None of our requests requires one. */
 	if (asked && strcasecmp(asked, "when_required") == 0)
@@ -122,9 +122,9 @@ static int find_checksums(struct aws_settings *settings, struct err *err)
 	return 0;
 }
 
-static int find_payer(struct aws_settings *settings, struct err *err)
+static int read_requester_pays(struct aws_settings *settings, struct err *err)
 {
-	const char *payer = variable("AWS_REQUEST_PAYER");
+	const char *payer = environment_variable("AWS_REQUEST_PAYER");
 
 	settings->requester_pays = payer && strcasecmp(payer, "requester") == 0;
 	if (!payer || settings->requester_pays)
@@ -143,7 +143,7 @@ static void headers_free(char **headers)
 AUTO_POINTER(char *, headers_free);
 
 /* Set by us; another value would break the signature or the if-absent. */
-static bool is_ours(const char *name)
+static bool is_reserved_header(const char *name)
 {
 	static const char *const ours[] = {"host", "authorization", "content-length", "range",
 		"if-none-match", "if-match", "expect", "x-amz-date", "x-amz-content-sha256",
@@ -157,7 +157,7 @@ static bool is_ours(const char *name)
 }
 
 /* Without the blanks at both ends; changes `text`. */
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
 	char *end = text + strlen(text);
 
@@ -181,11 +181,11 @@ static int add_header(
 		return err_set(err, ERR_INVALID,
 			"REPRIEVE_S3_HEADERS: \"%.60s\" is not NAME: VALUE", text);
 	*colon = '\0';
-	name = trim(text);
-	value = trim(colon + 1);
+	name = trim_blanks(text);
+	value = trim_blanks(colon + 1);
 	for (char *at = name; *at; at++)
 		*at = (char)tolower((unsigned char)*at);
-	if (!is_header_name(name) || is_ours(name))
+	if (!is_header_name(name) || is_reserved_header(name))
 		return err_set(err, ERR_INVALID,
 			"REPRIEVE_S3_HEADERS: \"%.60s\" cannot be set there", name);
 	for (const char *at = value; *at; at++)
@@ -217,7 +217,7 @@ int aws_settings_headers(const char *text, char ***result, struct err *err)
 		text += length;
 		text += *text == ',';
 	}
-	*result = take(&headers);
+	*result = steal(&headers);
 	return 0;
 }
 
@@ -228,20 +228,20 @@ static char *copy_or_null(const char *text)
 	return text ? text_copy(text) : NULL;
 }
 
-static void find_profile(struct aws_settings *settings)
+static void read_profile_name(struct aws_settings *settings)
 {
-	const char *asked = variable("AWS_PROFILE");
+	const char *asked = environment_variable("AWS_PROFILE");
 
-	settings->profile_is_asked = asked != NULL;
+	settings->profile_is_named = asked != NULL;
 	settings->profile = text_copy(asked ? asked : "default");
 }
 
-static void find_places(struct aws_settings *settings)
+static void read_endpoints(struct aws_settings *settings)
 {
-	const char *region = variable("AWS_REGION"), *bundle = variable("AWS_CA_BUNDLE");
+	const char *region = environment_variable("AWS_REGION"), *bundle = environment_variable("AWS_CA_BUNDLE");
 
 	if (!region)
-		region = variable("AWS_DEFAULT_REGION");
+		region = environment_variable("AWS_DEFAULT_REGION");
 	if (!region)
 		region = profile_setting(settings, "region");
 	settings->region = copy_or_null(region);
@@ -253,16 +253,16 @@ static void find_places(struct aws_settings *settings)
 int aws_settings_load(struct aws_settings *settings, struct err *err)
 {
 	*settings = (struct aws_settings){0};
-	find_profile(settings);
-	if (read_file(settings, AWS_FILE_CONFIG, "AWS_CONFIG_FILE", "config", err) == 0 &&
-		read_file(settings, AWS_FILE_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE",
+	read_profile_name(settings);
+	if (read_file(settings, AWS_INI_CONFIG, "AWS_CONFIG_FILE", "config", err) == 0 &&
+		read_file(settings, AWS_INI_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE",
 			"credentials", err) == 0 &&
-		find_style(settings, err) == 0 && find_checksums(settings, err) == 0 &&
-		find_switch("REPRIEVE_S3_CONDITIONAL", &settings->conditional, err) == 0 &&
-		find_payer(settings, err) == 0 &&
-		aws_settings_headers(variable("REPRIEVE_S3_HEADERS"), &settings->headers, err) ==
+		read_address_style(settings, err) == 0 && read_checksums(settings, err) == 0 &&
+		read_switch("REPRIEVE_S3_CONDITIONAL", &settings->conditional, err) == 0 &&
+		read_requester_pays(settings, err) == 0 &&
+		aws_settings_headers(environment_variable("REPRIEVE_S3_HEADERS"), &settings->headers, err) ==
 			0) {
-		find_places(settings);
+		read_endpoints(settings);
 		return 0;
 	}
 	aws_settings_release(settings);
@@ -271,7 +271,7 @@ int aws_settings_load(struct aws_settings *settings, struct err *err)
 
 void aws_settings_release(struct aws_settings *settings)
 {
-	aws_profile_release(&settings->profiles);
+	aws_ini_release(&settings->profiles);
 	free(settings->profile);
 	free(settings->region);
 	free(settings->endpoint);

@@ -24,9 +24,9 @@
 #include <stddef.h>
 
 struct aws_settings {
-	struct aws_profiles profiles;
+	struct aws_ini profiles;
 	char *profile;         /* AWS_PROFILE, else "default" */
-	bool profile_is_asked; /* by AWS_PROFILE */
+	bool profile_is_named; /* by AWS_PROFILE */
 	char *region;          /* NULL: nothing says it */
 	char *endpoint;        /* of S3; NULL: AWS itself */
 	char *sts_endpoint;    /* NULL: by region */

@@ -13,14 +13,14 @@ struct aws_source {
 	const char *name;
 	bool (*is_set_up)(const struct aws_settings *settings);
 	int (*fetch)(const struct aws_settings *settings, struct aws_credentials *credentials,
-		char *told, size_t told_size, struct cancel *cancel, struct err *err);
+		char *source_text, size_t source_text_size, struct cancel *cancel, struct err *err);
 };
 
-extern const struct aws_source aws_environment_source;
-extern const struct aws_source aws_profile_source;
-extern const struct aws_source aws_web_identity_source;
-extern const struct aws_source aws_container_source;
-extern const struct aws_source aws_instance_source;
+extern const struct aws_source aws_source_environment;
+extern const struct aws_source aws_source_profile;
+extern const struct aws_source aws_source_web_identity;
+extern const struct aws_source aws_source_container;
+extern const struct aws_source aws_source_instance;
 
 /* --- what profiles put together from --- */
 
@@ -44,7 +44,7 @@ int aws_sts_web_identity(const struct aws_settings *settings, const struct aws_r
 int aws_instance_region(char **region, struct cancel *cancel, struct err *err);
 
 /* Runs the command with /bin/sh, and reads what it prints. What it says on stderr goes to ours. */
-int aws_process_run(const char *command, struct aws_credentials *credentials, struct cancel *cancel,
+int aws_source_process_run(const char *command, struct aws_credentials *credentials, struct cancel *cancel,
 	struct err *err);
 
 #endif

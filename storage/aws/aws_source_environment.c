@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static const char *variable(const char *name)
+static const char *environment_variable(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -15,16 +15,16 @@ static const char *variable(const char *name)
 static bool environment_is_set_up(const struct aws_settings *settings)
 {
 	(void)settings;
-	return variable("AWS_ACCESS_KEY_ID") || variable("AWS_SECRET_ACCESS_KEY");
+	return environment_variable("AWS_ACCESS_KEY_ID") || environment_variable("AWS_SECRET_ACCESS_KEY");
 }
 
 static int environment_fetch(const struct aws_settings *settings,
-	struct aws_credentials *credentials, char *told, size_t told_size, struct cancel *cancel,
+	struct aws_credentials *credentials, char *source_text, size_t source_text_size, struct cancel *cancel,
 	struct err *err)
 {
-	const char *access = variable("AWS_ACCESS_KEY_ID");
-	const char *secret = variable("AWS_SECRET_ACCESS_KEY");
-	const char *token = variable("AWS_SESSION_TOKEN");
+	const char *access = environment_variable("AWS_ACCESS_KEY_ID");
+	const char *secret = environment_variable("AWS_SECRET_ACCESS_KEY");
+	const char *token = environment_variable("AWS_SESSION_TOKEN");
 
 	(void)settings, (void)cancel;
 	if (!access || !secret)
@@ -32,7 +32,7 @@ static int environment_fetch(const struct aws_settings *settings,
 			access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
 			access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
 	if (!token)
-		token = variable("AWS_SECURITY_TOKEN"); /* the older name */
+		token = environment_variable("AWS_SECURITY_TOKEN"); /* the older name */
 	*credentials = (struct aws_credentials){
 		.access_key = text_copy(access),
 		.secret_key = text_copy(secret),
@@ -40,11 +40,11 @@ static int environment_fetch(const struct aws_settings *settings,
 		/* Whatever AWS_CREDENTIAL_EXPIRATION says, there will be no others. */
 		.expires_ms = CLOCK_NEVER,
 	};
-	text_set(told, told_size, "environment (AWS_ACCESS_KEY_ID)");
+	text_set(source_text, source_text_size, "environment (AWS_ACCESS_KEY_ID)");
 	return 0;
 }
 
-const struct aws_source aws_environment_source = {
+const struct aws_source aws_source_environment = {
 	.name = "environment",
 	.is_set_up = environment_is_set_up,
 	.fetch = environment_fetch,

@@ -19,7 +19,7 @@ enum {
 	REST_MS = 200
 };
 
-static const char *variable(const char *name)
+static const char *environment_variable(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -27,7 +27,7 @@ static const char *variable(const char *name)
 }
 
 /* An answer with any status but 5xx and 429, which are tried again; `header` may be NULL. */
-static int ask(struct http *http, const char *method, const char *url, const char *header,
+static int ask_service(struct http *http, const char *method, const char *url, const char *header,
 	struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	const char *const headers[] = {header, NULL};
@@ -61,7 +61,7 @@ static int read_credentials(
 {
 	if (response->status != 200)
 		return err_set(err, ERR_DENIED, "it answers %d", response->status);
-	return aws_answer_json(response->body.data, response->body.size, credentials, err);
+	return aws_reply_json(response->body.data, response->body.size, credentials, err);
 }
 
 /* --- the container --- */
@@ -69,15 +69,15 @@ static int read_credentials(
 static bool container_is_set_up(const struct aws_settings *settings)
 {
 	(void)settings;
-	return variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") ||
-	       variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+	return environment_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") ||
+	       environment_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
 }
 
 /* *header stays NULL where there is no token; the file is read anew each time, for it is replaced while we run. */
 static int container_authorization(char **header, struct err *err)
 {
-	const char *path = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-	const char *text = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	const char *path = environment_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+	const char *text = environment_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
 	auto_(bytes_release) struct bytes token = {.limit = ANSWER_MOST};
 
 	if (path) {
@@ -95,29 +95,29 @@ static int container_authorization(char **header, struct err *err)
 }
 
 static int container_fetch(const struct aws_settings *settings, struct aws_credentials *credentials,
-	char *told, size_t told_size, struct cancel *cancel, struct err *err)
+	char *source_text, size_t source_text_size, struct cancel *cancel, struct err *err)
 {
-	const char *relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+	const char *relative = environment_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
 	auto_free char *url = relative ? text_format("http://169.254.170.2%s", relative)
-				       : text_copy(variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
+				       : text_copy(environment_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
 	auto_free char *header = NULL;
 	auto_(http_free) struct http *http = NULL;
 	auto_(http_response_release) struct http_response response = {0};
 
 	(void)settings;
-	text_set(told, told_size, "container");
-	if (!aws_answer_uri_is_allowed(url))
+	text_set(source_text, source_text_size, "container");
+	if (!aws_reply_uri_is_allowed(url))
 		return err_set(err, ERR_INVALID,
 			"AWS_CONTAINER_CREDENTIALS_FULL_URI: https, or http to this machine or "
 			"container platform only");
 	if (container_authorization(&header, err) < 0 || http_new(&http, err) < 0 ||
-		ask(http, "GET", url, header, &response, cancel, err) < 0 ||
+		ask_service(http, "GET", url, header, &response, cancel, err) < 0 ||
 		read_credentials(&response, credentials, err) < 0)
 		return err_wrap(err, "the container's credentials endpoint");
 	return 0;
 }
 
-const struct aws_source aws_container_source = {
+const struct aws_source aws_source_container = {
 	.name = "container",
 	.is_set_up = container_is_set_up,
 	.fetch = container_fetch,
@@ -129,7 +129,7 @@ const struct aws_source aws_container_source = {
 
 static bool instance_is_set_up(const struct aws_settings *settings)
 {
-	const char *disabled = variable("AWS_EC2_METADATA_DISABLED");
+	const char *disabled = environment_variable("AWS_EC2_METADATA_DISABLED");
 
 	(void)settings;
 	return !disabled || strcasecmp(disabled, "true") != 0;
@@ -137,8 +137,8 @@ static bool instance_is_set_up(const struct aws_settings *settings)
 
 static char *instance_endpoint(void)
 {
-	const char *asked = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-	const char *mode = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
+	const char *asked = environment_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+	const char *mode = environment_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
 	char *endpoint;
 
 	if (!asked)
@@ -150,7 +150,7 @@ static char *instance_endpoint(void)
 	return endpoint;
 }
 
-static int body_line(struct http_response *response, struct err *err)
+static int read_line(struct http_response *response, struct err *err)
 {
 	if (bytes_append(&response->body, "", 1, err) < 0)
 		return -1;
@@ -166,7 +166,7 @@ static int instance_token(struct http *http, const char *endpoint, char **header
 {
 	auto_free char *url = text_format("%s/latest/api/token", endpoint);
 
-	if (ask(http, "PUT", url, "X-aws-ec2-metadata-token-ttl-seconds: 21600", response, cancel,
+	if (ask_service(http, "PUT", url, "X-aws-ec2-metadata-token-ttl-seconds: 21600", response, cancel,
 		    err) < 0)
 		return -1;
 	if (response->status == 403 || response->status == 404 || response->status == 405)
@@ -174,14 +174,14 @@ static int instance_token(struct http *http, const char *endpoint, char **header
 	if (response->status != 200)
 		return err_set(err, ERR_DENIED, "it answers %d to a request for a token",
 			response->status);
-	if (body_line(response, err) < 0)
+	if (read_line(response, err) < 0)
 		return -1;
 	*header = text_format("X-aws-ec2-metadata-token: %s", (const char *)response->body.data);
 	return 0;
 }
 
-static int instance_ask(struct http *http, struct aws_credentials *credentials, char *told,
-	size_t told_size, struct cancel *cancel, struct err *err)
+static int fetch_from_instance(struct http *http, struct aws_credentials *credentials, char *source_text,
+	size_t source_text_size, struct cancel *cancel, struct err *err)
 {
 	auto_free char *endpoint = instance_endpoint();
 	auto_free char *header = NULL, *roles = text_format("%s" ROLES_PATH, endpoint);
@@ -189,32 +189,32 @@ static int instance_ask(struct http *http, struct aws_credentials *credentials, 
 	auto_(http_response_release) struct http_response response = {0};
 
 	if (instance_token(http, endpoint, &header, &response, cancel, err) < 0 ||
-		ask(http, "GET", roles, header, &response, cancel, err) < 0)
+		ask_service(http, "GET", roles, header, &response, cancel, err) < 0)
 		return -1;
 	if (response.status == 404)
 		return err_set(err, ERR_DENIED, "the instance has no role");
 	if (response.status != 200)
 		return err_set(err, ERR_DENIED, "it answers %d", response.status);
 	/* The role may be another than last time. */
-	if (body_line(&response, err) < 0)
+	if (read_line(&response, err) < 0)
 		return -1;
 	url = text_format("%s%s", roles, (const char *)response.body.data);
 	words = text_format("instance (role %.100s)", (const char *)response.body.data);
-	text_set(told, told_size, words);
-	if (ask(http, "GET", url, header, &response, cancel, err) < 0)
+	text_set(source_text, source_text_size, words);
+	if (ask_service(http, "GET", url, header, &response, cancel, err) < 0)
 		return -1;
 	return read_credentials(&response, credentials, err);
 }
 
 static int instance_fetch(const struct aws_settings *settings, struct aws_credentials *credentials,
-	char *told, size_t told_size, struct cancel *cancel, struct err *err)
+	char *source_text, size_t source_text_size, struct cancel *cancel, struct err *err)
 {
 	auto_(http_free) struct http *http = NULL;
 
 	(void)settings;
 	if (http_new(&http, err) < 0)
 		return -1;
-	if (instance_ask(http, credentials, told, told_size, cancel, err) < 0)
+	if (fetch_from_instance(http, credentials, source_text, source_text_size, cancel, err) < 0)
 		return err_wrap(err,
 			"none in the environment, the profile, the container; the instance's "
 			"metadata service");
@@ -232,18 +232,18 @@ int aws_instance_region(char **region, struct cancel *cancel, struct err *err)
 		return err_set(err, ERR_DENIED, "AWS_EC2_METADATA_DISABLED is true");
 	if (http_new(&http, err) < 0 ||
 		instance_token(http, endpoint, &header, &response, cancel, err) < 0 ||
-		ask(http, "GET", url, header, &response, cancel, err) < 0)
+		ask_service(http, "GET", url, header, &response, cancel, err) < 0)
 		return err_wrap(err, "the instance's metadata service");
 	if (response.status != 200)
 		return err_set(err, ERR_DENIED, "the instance's metadata service answers %d",
 			response.status);
-	if (body_line(&response, err) < 0)
+	if (read_line(&response, err) < 0)
 		return err_wrap(err, "the instance's metadata service");
 	*region = text_copy((const char *)response.body.data);
 	return 0;
 }
 
-const struct aws_source aws_instance_source = {
+const struct aws_source aws_source_instance = {
 	.name = "instance",
 	.is_set_up = instance_is_set_up,
 	.fetch = instance_fetch,

@@ -13,7 +13,7 @@ enum {
 	TIMEOUT_MS = 60 * 1000
 };
 
-static int run(const char *command, struct bytes *output, struct cancel *cancel, struct err *err)
+static int run_command(const char *command, struct bytes *output, struct cancel *cancel, struct err *err)
 {
 	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
 	const struct program program = {.argv = argv, .timeout_ms = TIMEOUT_MS, .cancel = cancel};
@@ -28,14 +28,14 @@ static int run(const char *command, struct bytes *output, struct cancel *cancel,
 		WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-int aws_process_run(const char *command, struct aws_credentials *credentials, struct cancel *cancel,
+int aws_source_process_run(const char *command, struct aws_credentials *credentials, struct cancel *cancel,
 	struct err *err)
 {
 	auto_(bytes_release) struct bytes output = {.limit = OUTPUT_MOST};
-	int result = run(command, &output, cancel, err);
+	int result = run_command(command, &output, cancel, err);
 
 	if (result == 0)
-		result = aws_answer_json(output.data, output.size, credentials, err);
+		result = aws_reply_json(output.data, output.size, credentials, err);
 	if (output.data)
 		explicit_bzero(output.data, output.size);
 	/* The command itself may hold a secret. */

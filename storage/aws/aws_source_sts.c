@@ -18,7 +18,7 @@
 enum {
 	TOKEN_MOST = 64 * 1024,
 	ANSWER_MOST = 256 * 1024,
-	PATIENCE_MS = 8000
+	TIME_LIMIT_MS = 8000
 };
 
 #define CONTENT_TYPE "application/x-www-form-urlencoded; charset=utf-8"
@@ -37,9 +37,9 @@ static void form_release(struct bytes *form)
 	bytes_release(form);
 }
 AUTO(struct bytes, form_release);
-AUTO_POINTER(struct remote, remote_free);
+AUTO_POINTER(struct retrying_client, retrying_client_free);
 
-static void sign(const struct sts_call *call, int64_t now_ms, struct remote_request *request)
+static void sign_request(const struct sts_call *call, int64_t now_ms, struct call_request *request)
 {
 	const char *host = strstr(call->endpoint, "://") + 3;
 	auto_free char *authority = text_copy_n(host, strcspn(host, "/"));
@@ -59,35 +59,35 @@ static void sign(const struct sts_call *call, int64_t now_ms, struct remote_requ
 	sigv4_sign(&(struct sigv4_request){"POST", "/", "", hash, headers,
 			   call->by->session_token ? 3 : 2},
 		&identity, now_ms, &result);
-	remote_add_header(request, "Host: %s", authority);
-	remote_add_header(request, "x-amz-date: %s", result.date);
-	remote_add_header(request, "Authorization: %s", result.authorization);
+	call_request_add_header(request, "Host: %s", authority);
+	call_request_add_header(request, "x-amz-date: %s", result.date);
+	call_request_add_header(request, "Authorization: %s", result.authorization);
 	if (call->by->session_token)
-		remote_add_header(request, "x-amz-security-token: %s", call->by->session_token);
+		call_request_add_header(request, "x-amz-security-token: %s", call->by->session_token);
 	sigv4_signed_release(&result);
 }
 
-static int prepare(void *arg, const struct remote_try *attempt, struct remote_request *request,
+static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
 	struct cancel *cancel, struct err *err)
 {
 	const struct sts_call *call = arg;
 
 	(void)cancel, (void)err;
-	remote_set_url(request, call->endpoint);
-	remote_add_header(request, "Content-Type: " CONTENT_TYPE);
+	call_request_set_url(request, call->endpoint);
+	call_request_add_header(request, "Content-Type: " CONTENT_TYPE);
 	if (call->by)
-		sign(call, attempt->now_ms, request);
+		sign_request(call, attempt->now_ms, request);
 	return 0;
 }
 
-static enum remote_verdict judge(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge_response(void *arg, const struct http_response *response, struct err *err)
 {
 	(void)arg;
-	return aws_answer_sts_judge(
+	return aws_reply_judge_sts(
 		response->status, response->body.data, response->body.size, err);
 }
 
-static char *endpoint_of(const struct aws_settings *settings, const char *region)
+static char *sts_endpoint_url(const struct aws_settings *settings, const char *region)
 {
 	auto_free char *endpoint = NULL;
 
@@ -100,36 +100,36 @@ static char *endpoint_of(const struct aws_settings *settings, const char *region
 	return text_format("%s/", endpoint);
 }
 
-static int ask(const struct aws_settings *settings, const struct bytes *form,
+static int call_sts(const struct aws_settings *settings, const struct bytes *form,
 	const struct aws_credentials *by, struct aws_credentials *credentials,
 	struct cancel *cancel, struct err *err)
 {
 	const char *region = settings->region ? settings->region : "us-east-1";
-	auto_free char *endpoint = endpoint_of(settings, region);
+	auto_free char *endpoint = sts_endpoint_url(settings, region);
 	struct sts_call sts = {endpoint, region, form, by};
-	const struct remote_call call = {
+	const struct retried_call call = {
 		.method = "POST",
 		.body = form->data,
 		.body_size = form->size,
 		.arg = &sts,
-		.prepare = prepare,
-		.judge = judge,
+		.prepare = prepare_request,
+		.judge = judge_response,
 	};
-	auto_(remote_free) struct remote *remote =
-		remote_new(&(struct remote_options){.patience_ms = PATIENCE_MS,
+	auto_(retrying_client_free) struct retrying_client *remote =
+		retrying_client_new(&(struct retrying_client_options){.patience_ms = TIME_LIMIT_MS,
 			.ca_file = settings->ca_file,
 			.ca_variable = "AWS_CA_BUNDLE"});
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
 	int result;
 
 	if (!s3_address_is_region(region) || !strstr(endpoint, "://") ||
-		!uri_keeps_secrets(endpoint))
+		!uri_is_confidential(endpoint))
 		return err_set(err, ERR_INVALID,
 			"STS: a region and an endpoint that is https:// (or on this machine) are "
 			"needed");
-	if (remote_perform(remote, &call, &response, cancel, err) < 0)
+	if (retrying_client_perform(remote, &call, &response, cancel, err) < 0)
 		return err_wrap(err, "STS at %s", endpoint);
-	result = aws_answer_sts(response.body.data, response.body.size, credentials, err);
+	result = aws_reply_sts(response.body.data, response.body.size, credentials, err);
 	explicit_bzero(response.body.data, response.body.size);
 	return result < 0 ? err_wrap(err, "STS at %s", endpoint) : 0;
 }
@@ -172,12 +172,12 @@ int aws_sts_assume(const struct aws_settings *settings, const struct aws_role *r
 	begin_form(&form, "AssumeRole", role);
 	if (role->external_id)
 		uri_add(&form, "ExternalId", role->external_id);
-	if (ask(settings, &form, by, credentials, cancel, err) < 0)
+	if (call_sts(settings, &form, by, credentials, cancel, err) < 0)
 		return err_wrap(err, "role %s", role->arn);
 	return 0;
 }
 
-static int read_token(const char *path, struct bytes *token, struct err *err)
+static int read_token_file(const char *path, struct bytes *token, struct err *err)
 {
 	token->limit = TOKEN_MOST;
 	if (file_read(path, token, err) < 0 || bytes_append(token, "", 1, err) < 0)
@@ -196,18 +196,18 @@ int aws_sts_web_identity(const struct aws_settings *settings, const struct aws_r
 {
 	auto_(form_release) struct bytes token = {0}, form = {0};
 
-	if (read_token(role->token_file, &token, err) < 0)
+	if (read_token_file(role->token_file, &token, err) < 0)
 		return -1;
 	begin_form(&form, "AssumeRoleWithWebIdentity", role);
 	uri_add(&form, "WebIdentityToken", (const char *)token.data);
-	if (ask(settings, &form, NULL, credentials, cancel, err) < 0)
+	if (call_sts(settings, &form, NULL, credentials, cancel, err) < 0)
 		return err_wrap(err, "role %s", role->arn);
 	return 0;
 }
 
 /* --- as a source of its own: what EKS puts into the environment --- */
 
-static const char *variable(const char *name)
+static const char *environment_variable(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -217,25 +217,25 @@ static const char *variable(const char *name)
 static bool web_identity_is_set_up(const struct aws_settings *settings)
 {
 	(void)settings;
-	return variable("AWS_WEB_IDENTITY_TOKEN_FILE") && variable("AWS_ROLE_ARN");
+	return environment_variable("AWS_WEB_IDENTITY_TOKEN_FILE") && environment_variable("AWS_ROLE_ARN");
 }
 
 static int web_identity_fetch(const struct aws_settings *settings,
-	struct aws_credentials *credentials, char *told, size_t told_size, struct cancel *cancel,
+	struct aws_credentials *credentials, char *source_text, size_t source_text_size, struct cancel *cancel,
 	struct err *err)
 {
 	const struct aws_role role = {
-		.arn = variable("AWS_ROLE_ARN"),
-		.session = variable("AWS_ROLE_SESSION_NAME"),
-		.token_file = variable("AWS_WEB_IDENTITY_TOKEN_FILE"),
+		.arn = environment_variable("AWS_ROLE_ARN"),
+		.session = environment_variable("AWS_ROLE_SESSION_NAME"),
+		.token_file = environment_variable("AWS_WEB_IDENTITY_TOKEN_FILE"),
 	};
 	auto_free char *words = text_format("web identity (role %s)", role.arn);
 
-	text_set(told, told_size, words);
+	text_set(source_text, source_text_size, words);
 	return aws_sts_web_identity(settings, &role, credentials, cancel, err);
 }
 
-const struct aws_source aws_web_identity_source = {
+const struct aws_source aws_source_web_identity = {
 	.name = "web identity",
 	.is_set_up = web_identity_is_set_up,
 	.fetch = web_identity_fetch,

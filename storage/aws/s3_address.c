@@ -38,7 +38,7 @@ static bool bucket_is_valid(const char *bucket)
 }
 
 /* "." and ".." would be taken for directories by proxies, and a control character cannot be listed. */
-static const char *prefix_fault(const char *prefix)
+static const char *check_prefix(const char *prefix)
 {
 	for (const char *at = prefix; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
@@ -68,7 +68,7 @@ static int parse_url(struct s3_address *address, const char *url, struct err *er
 	if (!bucket_is_valid(address->bucket))
 		return err_set(err, ERR_INVALID,
 			"\"%s\" is no bucket's name; it is s3://BUCKET/PREFIX", address->bucket);
-	fault = prefix_fault(prefix);
+	fault = check_prefix(prefix);
 	if (fault)
 		return err_set(err, ERR_INVALID, "the prefix %s", fault);
 	address->prefix = text_format("%s%s", prefix, prefix[0] ? "/" : "");
@@ -87,7 +87,7 @@ static int parse_endpoint(struct s3_address *address, const char *endpoint, stru
 	host = endpoint + (address->tls ? 8 : 7);
 	length = strcspn(host, "/?#");
 	/* A user's name and password would go into logs. */
-	if (!uri_is_whole(endpoint) || memchr(host, '@', length) ||
+	if (!uri_is_absolute(endpoint) || memchr(host, '@', length) ||
 		host[length + strcspn(host + length, "?#")])
 		return err_set(err, ERR_INVALID,
 			"the endpoint is https://HOST[:PORT][/PATH], without blanks");
@@ -147,7 +147,7 @@ char *s3_address_host(const struct s3_address *address)
 						 text_starts(address->region, "cn-") ? ".cn" : "");
 
 	if (!is_virtual(address))
-		return take(&host);
+		return steal(&host);
 	return text_format("%s.%s", address->bucket, host);
 }
 

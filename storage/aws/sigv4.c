@@ -57,13 +57,13 @@ static int compare_pairs(const void *a, const void *b)
 	return order ? order : strcmp(first->value, second->value);
 }
 
-static void sort(struct pairs *pairs, int (*compare)(const void *, const void *))
+static void sort_pairs(struct pairs *pairs, int (*compare)(const void *, const void *))
 {
 	if (pairs->count)
 		qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare);
 }
 
-static void add(struct bytes *out, const char *text)
+static void add_text(struct bytes *out, const char *text)
 {
 	bytes_append(out, text, strlen(text), NULL);
 }
@@ -86,7 +86,7 @@ static void add_query(struct bytes *out, const char *query)
 		query += length;
 		query += *query == '&';
 	}
-	sort(&pairs, compare_pairs);
+	sort_pairs(&pairs, compare_pairs);
 	for (size_t i = 0; i < pairs.count; i++)
 		bytes_format(out, NULL, "%s%s=%s", i ? "&" : "", pairs.items[i].name,
 			pairs.items[i].value);
@@ -126,7 +126,7 @@ static void add_headers(struct bytes *out, const struct sigv4_request *request, 
 		pairs_add(&pairs, lower_case(request->headers[i].name),
 			single_blanks(request->headers[i].value));
 	pairs_add(&pairs, text_copy("x-amz-date"), text_copy(date));
-	sort(&pairs, compare_names);
+	sort_pairs(&pairs, compare_names);
 	for (size_t i = 0; i < pairs.count; i++) {
 		if (i && strcmp(pairs.items[i].name, pairs.items[i - 1].name) == 0) {
 			bytes_format(out, NULL, ",%s", pairs.items[i].value);
@@ -136,7 +136,7 @@ static void add_headers(struct bytes *out, const struct sigv4_request *request, 
 			pairs.items[i].value);
 		bytes_format(names, NULL, "%s%s", i ? ";" : "", pairs.items[i].name);
 	}
-	add(out, "\n");
+	add_text(out, "\n");
 }
 
 static void make_canonical(const struct sigv4_request *request, const char *date,
@@ -144,7 +144,7 @@ static void make_canonical(const struct sigv4_request *request, const char *date
 {
 	bytes_format(canonical, NULL, "%s\n%s\n", request->method, request->path);
 	add_query(canonical, request->query);
-	add(canonical, "\n");
+	add_text(canonical, "\n");
 	add_headers(canonical, request, date, names);
 	bytes_append(names, "", 1, NULL);
 	bytes_format(canonical, NULL, "\n%s\n%s", (const char *)names->data, request->payload_hash);
@@ -152,7 +152,7 @@ static void make_canonical(const struct sigv4_request *request, const char *date
 
 /* --- the signature --- */
 
-static void mac(const uint8_t *key, size_t key_size, const void *text, size_t size,
+static void hmac_sha256(const uint8_t *key, size_t key_size, const void *text, size_t size,
 	uint8_t result[DIGEST_SIZE])
 {
 	/* Fails only without SHA-256 in the library, and then nothing else works either. */
@@ -166,12 +166,12 @@ static void derive_key(
 	char *secret = text_format("AWS4%s", identity->secret_key);
 	uint8_t next[DIGEST_SIZE];
 
-	mac((const uint8_t *)secret, strlen(secret), day, strlen(day), key);
+	hmac_sha256((const uint8_t *)secret, strlen(secret), day, strlen(day), key);
 	explicit_bzero(secret, strlen(secret));
 	free(secret);
-	mac(key, DIGEST_SIZE, identity->region, strlen(identity->region), next);
-	mac(next, DIGEST_SIZE, identity->service, strlen(identity->service), key);
-	mac(key, DIGEST_SIZE, "aws4_request", strlen("aws4_request"), next);
+	hmac_sha256(key, DIGEST_SIZE, identity->region, strlen(identity->region), next);
+	hmac_sha256(next, DIGEST_SIZE, identity->service, strlen(identity->service), key);
+	hmac_sha256(key, DIGEST_SIZE, "aws4_request", strlen("aws4_request"), next);
 	memcpy(key, next, DIGEST_SIZE);
 	explicit_bzero(next, sizeof(next));
 }
@@ -183,7 +183,7 @@ static void add_hex_digest(struct bytes *out, const struct bytes *of)
 
 	digest_sha256(of->data, of->size, digest);
 	text_hex(digest, DIGEST_SIZE, hex);
-	add(out, hex);
+	add_text(out, hex);
 }
 
 void sigv4_sign(const struct sigv4_request *request, const struct sigv4_identity *identity,
@@ -204,7 +204,7 @@ void sigv4_sign(const struct sigv4_request *request, const struct sigv4_identity
 	add_hex_digest(&result->to_sign, &result->canonical);
 
 	derive_key(identity, day, key);
-	mac(key, sizeof(key), result->to_sign.data, result->to_sign.size, signature);
+	hmac_sha256(key, sizeof(key), result->to_sign.data, result->to_sign.size, signature);
 	explicit_bzero(key, sizeof(key));
 	text_hex(signature, sizeof(signature), result->signature);
 	result->authorization =

@@ -33,7 +33,7 @@ static void connection_release(struct connection *connection)
 }
 AUTO(struct connection, connection_release);
 
-static bool is_set(const char *text)
+static bool text_is_set(const char *text)
 {
 	return text && text[0];
 }
@@ -149,7 +149,7 @@ static int set_endpoint(struct azure_account *account, const char *endpoint, str
 
 	if ((strncasecmp(endpoint, "https://", 8) != 0 &&
 		    strncasecmp(endpoint, "http://", 7) != 0) ||
-		!uri_is_whole(endpoint) || strpbrk(endpoint, "?#@"))
+		!uri_is_absolute(endpoint) || strpbrk(endpoint, "?#@"))
 		return err_set(err, ERR_INVALID, "the blob endpoint is no http or https URL");
 	while (endpoint[length - 1] == '/')
 		length--;
@@ -162,28 +162,28 @@ static int choose_endpoint(struct azure_account *account, const struct connectio
 {
 	auto_free char *built = NULL;
 
-	if (is_set(connection->endpoint))
+	if (text_is_set(connection->endpoint))
 		return set_endpoint(account, connection->endpoint, err);
-	if (is_set(environment->endpoint))
+	if (text_is_set(environment->endpoint))
 		return set_endpoint(account, environment->endpoint, err);
-	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0 && !is_set(connection->suffix))
+	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0 && !text_is_set(connection->suffix))
 		return set_endpoint(account, EMULATOR_ENDPOINT, err);
 	built = text_format("%s://%s.blob.%s",
 		text_equal(connection->protocol, "http") ? "http" : "https", account->name,
-		is_set(connection->suffix) ? connection->suffix : "core.windows.net");
+		text_is_set(connection->suffix) ? connection->suffix : "core.windows.net");
 	return set_endpoint(account, built, err);
 }
 
 static int choose_secret(struct azure_account *account, const struct connection *connection,
 	const struct azure_environment *environment, struct err *err)
 {
-	if (is_set(connection->key))
+	if (text_is_set(connection->key))
 		return set_key(account, connection->key, CONNECTION, err);
-	if (is_set(connection->sas))
+	if (text_is_set(connection->sas))
 		return set_sas(account, connection->sas, CONNECTION, err);
-	if (is_set(environment->key))
+	if (text_is_set(environment->key))
 		return set_key(account, environment->key, "AZURE_STORAGE_KEY", err);
-	if (is_set(environment->sas))
+	if (text_is_set(environment->sas))
 		return set_sas(account, environment->sas, "AZURE_STORAGE_SAS_TOKEN", err);
 	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0)
 		return set_key(account, EMULATOR_KEY, "the emulator's well-known key", err);
@@ -194,7 +194,7 @@ static int choose_secret(struct azure_account *account, const struct connection 
 static int check_name(const struct azure_account *account, const char *name, const char *variable,
 	struct err *err)
 {
-	if (!is_set(name) || strcmp(name, account->name) == 0)
+	if (!text_is_set(name) || strcmp(name, account->name) == 0)
 		return 0;
 	return err_set(err, ERR_INVALID, "%s is for the account %s, but the store's account is %s",
 		variable, name, account->name);
@@ -208,7 +208,7 @@ int azure_account_read(const char *url, const struct azure_environment *environm
 	*account = (struct azure_account){0};
 	if (read_url(url, account, err) < 0)
 		return -1;
-	if (is_set(environment->connection) &&
+	if (text_is_set(environment->connection) &&
 		read_connection(environment->connection, &connection, err) < 0)
 		return -1;
 	if (check_name(account, connection.account, CONNECTION, err) < 0 ||

@@ -12,7 +12,7 @@ struct azure_container {
 	struct azure_account account;
 	const char *path; /* of the endpoint, within it: "", or "/devstoreaccount1" */
 	struct azure_credentials *credentials; /* NULL with a key or a shared access signature */
-	struct remote *remote;
+	struct retrying_client *remote;
 };
 
 struct azure_call {

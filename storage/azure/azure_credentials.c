@@ -13,7 +13,7 @@
 #define IMDS "http://169.254.169.254"
 
 enum {
-	AHEAD_MS = 300 * 1000,
+	REFRESH_AHEAD_MS = 300 * 1000,
 	TOKEN_FILE_LIMIT = 256 * 1024,
 };
 
@@ -24,7 +24,7 @@ struct azure_credentials {
 	/* Copies: the environment may change under other threads. NULL where not set. */
 	char *tenant, *client, *secret, *token_file, *authority;
 	char *identity_endpoint, *identity_header, *imds;
-	struct bearer bearer;
+	struct bearer_token_cache bearer;
 };
 
 static char *copy_variable(const char *name)
@@ -36,7 +36,7 @@ static char *copy_variable(const char *name)
 
 /* --- Entra: a secret, or another issuer's token --- */
 
-static int ask_entra(struct azure_credentials *credentials, struct bytes *form,
+static int request_entra_token(struct azure_credentials *credentials, struct bytes *form,
 	struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	static const char *const headers[] = {
@@ -60,13 +60,13 @@ static int ask_entra(struct azure_credentials *credentials, struct bytes *form,
 		token, cancel, err);
 }
 
-static int ask_with_secret(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_with_secret(struct azure_credentials *credentials, struct bearer_token *token,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 
 	uri_add(&form, "client_secret", credentials->secret);
-	return ask_entra(credentials, &form, token, cancel, err);
+	return request_entra_token(credentials, &form, token, cancel, err);
 }
 
 /* Read each time: the kubelet replaces the file before its token expires. */
@@ -79,13 +79,13 @@ static int read_token_file(const char *path, char **assertion, struct err *err)
 	while (text.size && strchr(" \t\r\n", (char)text.data[text.size - 1]))
 		text.size--;
 	*assertion = text_copy_n(text.size ? (const char *)text.data : "", text.size);
-	if (bearer_is_token(*assertion))
+	if (bearer_token_is_valid(*assertion))
 		return 0;
-	free(take(assertion));
+	free(steal(assertion));
 	return err_set(err, ERR_FAILED, "%s holds no token", path);
 }
 
-static int ask_with_workload(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_with_workload(struct azure_credentials *credentials, struct bearer_token *token,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -96,12 +96,12 @@ static int ask_with_workload(struct azure_credentials *credentials, struct beare
 	uri_add(&form, "client_assertion_type",
 		"urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
 	uri_add(&form, "client_assertion", assertion);
-	return ask_entra(credentials, &form, token, cancel, err);
+	return request_entra_token(credentials, &form, token, cancel, err);
 }
 
 /* --- managed identities --- */
 
-static int ask_managed(const char *url, const char *header, const char *version, const char *client,
+static int request_managed_token(const char *url, const char *header, const char *version, const char *client,
 	const char *name, struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes query = {0};
@@ -119,47 +119,47 @@ static int ask_managed(const char *url, const char *header, const char *version,
 		token, cancel, err);
 }
 
-static int ask_app_service(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_from_app_service(struct azure_credentials *credentials, struct bearer_token *token,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free char *header = text_format("X-IDENTITY-HEADER: %s", credentials->identity_header);
 
-	return ask_managed(credentials->identity_endpoint, header, "2019-08-01",
+	return request_managed_token(credentials->identity_endpoint, header, "2019-08-01",
 		credentials->client, "App Service's identity endpoint", token, cancel, err);
 }
 
-static int ask_machine(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_from_metadata(struct azure_credentials *credentials, struct bearer_token *token,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free char *url = text_format(
 		"%s/metadata/identity/oauth2/token", credentials->imds ? credentials->imds : IMDS);
 
-	return ask_managed(url, "Metadata: true", "2018-02-01", credentials->client,
+	return request_managed_token(url, "Metadata: true", "2018-02-01", credentials->client,
 		"Azure's metadata service", token, cancel, err);
 }
 
 /* --- which --- */
 
-static void choose(struct azure_credentials *credentials)
+static void select_source(struct azure_credentials *credentials)
 {
 	bool named = credentials->tenant && credentials->client;
 
 	if (named && credentials->secret) {
-		credentials->ask = ask_with_secret;
+		credentials->ask = fetch_with_secret;
 		credentials->source = "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET";
 	} else if (named && credentials->token_file) {
-		credentials->ask = ask_with_workload;
+		credentials->ask = fetch_with_workload;
 		credentials->source = "workload identity, AZURE_FEDERATED_TOKEN_FILE";
 	} else if (credentials->identity_endpoint && credentials->identity_header) {
-		credentials->ask = ask_app_service;
+		credentials->ask = fetch_from_app_service;
 		credentials->source = "managed identity, IDENTITY_ENDPOINT";
 	} else {
-		credentials->ask = ask_machine;
+		credentials->ask = fetch_from_metadata;
 		credentials->source = "managed identity of the machine";
 	}
 }
 
-static int fetch(void *arg, struct bearer_token *token, struct cancel *cancel, struct err *err)
+static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	struct azure_credentials *credentials = arg;
 	struct err why = {0};
@@ -169,7 +169,7 @@ static int fetch(void *arg, struct bearer_token *token, struct cancel *cancel, s
 	/* A token file that is not there must not read as a snapshot that is not there. */
 	if (why.kind == ERR_NOT_FOUND)
 		why.kind = ERR_DENIED;
-	if (credentials->ask == ask_machine && why.kind == ERR_DENIED)
+	if (credentials->ask == fetch_from_metadata && why.kind == ERR_DENIED)
 		err_wrap(
 			&why, "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, and");
 	return err_set(err, why.kind, "Azure credentials (%s): %s", credentials->source, why.text);
@@ -187,9 +187,9 @@ int azure_credentials_new(struct azure_credentials **result, struct err *err)
 	credentials->identity_endpoint = copy_variable("IDENTITY_ENDPOINT");
 	credentials->identity_header = copy_variable("IDENTITY_HEADER");
 	credentials->imds = copy_variable("AZURE_POD_IDENTITY_AUTHORITY_HOST");
-	bearer_init(&credentials->bearer, fetch, credentials, AHEAD_MS);
-	choose(credentials);
-	if (credentials->authority && !uri_keeps_secrets(credentials->authority)) {
+	bearer_token_cache_init(&credentials->bearer, fetch_token, credentials, REFRESH_AHEAD_MS);
+	select_source(credentials);
+	if (credentials->authority && !uri_is_confidential(credentials->authority)) {
 		azure_credentials_free(credentials);
 		return err_set(err, ERR_INVALID, "AZURE_AUTHORITY_HOST is no https URL");
 	}
@@ -201,7 +201,7 @@ void azure_credentials_free(struct azure_credentials *credentials)
 {
 	if (!credentials)
 		return;
-	bearer_release(&credentials->bearer);
+	bearer_token_cache_release(&credentials->bearer);
 	if (credentials->secret)
 		explicit_bzero(credentials->secret, strlen(credentials->secret));
 	free(credentials->tenant);
@@ -223,11 +223,11 @@ const char *azure_credentials_source(const struct azure_credentials *credentials
 int azure_credentials_get(
 	struct azure_credentials *credentials, char **token, struct cancel *cancel, struct err *err)
 {
-	return bearer_get(&credentials->bearer, token, cancel, err);
+	return bearer_token_cache_get(&credentials->bearer, token, cancel, err);
 }
 
-int azure_credentials_refused(struct azure_credentials *credentials, const char *token,
+int azure_credentials_invalidate(struct azure_credentials *credentials, const char *token,
 	struct cancel *cancel, struct err *err)
 {
-	return bearer_refused(&credentials->bearer, token, cancel, err);
+	return bearer_token_cache_invalidate(&credentials->bearer, token, cancel, err);
 }

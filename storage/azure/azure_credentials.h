@@ -23,7 +23,7 @@ int azure_credentials_get(struct azure_credentials *credentials, char **token,
 	struct cancel *cancel, struct err *err);
 
 /* The service answered 401 to this one: gets another, once. */
-int azure_credentials_refused(struct azure_credentials *credentials, const char *token,
+int azure_credentials_invalidate(struct azure_credentials *credentials, const char *token,
 	struct cancel *cancel, struct err *err);
 
 #endif

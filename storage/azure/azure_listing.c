@@ -9,7 +9,7 @@
 
 #define ROOT "EnumerationResults"
 
-struct page {
+struct listing_page {
 	const char *prefix;
 	struct store_listing found;
 	char *name; /* of the blob that is being read */
@@ -21,23 +21,23 @@ struct page {
 	struct err wrong; /* the first thing found wrong */
 };
 
-static void page_release(struct page *page)
+static void listing_page_release(struct listing_page *page)
 {
 	free(page->name);
 	free(page->size);
 	free(page->next);
 	store_listing_release(&page->found);
 }
-AUTO(struct page, page_release);
+AUTO(struct listing_page, listing_page_release);
 
-static void replace(char **target, const char *text)
+static void replace_text(char **target, const char *text)
 {
 	free(*target);
 	*target = text_copy(text);
 }
 
-static void add(
-	struct page *page, const char *name, uint64_t size, int64_t modified_ms, bool folded)
+static void add_name(
+	struct listing_page *page, const char *name, uint64_t size, int64_t modified_ms, bool folded)
 {
 	if (!text_starts(name, page->prefix)) {
 		if (!page->wrong.kind)
@@ -50,7 +50,7 @@ static void add(
 		store_listing_add_dated(&page->found, name, size, modified_ms);
 }
 
-static void end_blob(struct page *page)
+static void end_blob(struct listing_page *page)
 {
 	uint64_t size;
 
@@ -60,17 +60,17 @@ static void end_blob(struct page *page)
 			err_set(&page->wrong, ERR_CORRUPT,
 				"the list holds a blob without a name or a size");
 	} else if (!page->is_directory) {
-		add(page, page->name, size, page->modified_ms, false);
+		add_name(page, page->name, size, page->modified_ms, false);
 	}
-	free(take(&page->name));
-	free(take(&page->size));
+	free(steal(&page->name));
+	free(steal(&page->size));
 	page->modified_ms = 0;
 	page->is_directory = false;
 }
 
-static void take_element(void *arg, const char *path, const char *text)
+static void read_element(void *arg, const char *path, const char *text)
 {
-	struct page *page = arg;
+	struct listing_page *page = arg;
 	int64_t modified_ms;
 
 	if (!text_starts(path, ROOT))
@@ -79,9 +79,9 @@ static void take_element(void *arg, const char *path, const char *text)
 	if (!*path)
 		page->is_page = true;
 	else if (strcmp(path, "/Blobs/Blob/Name") == 0)
-		replace(&page->name, text);
+		replace_text(&page->name, text);
 	else if (strcmp(path, "/Blobs/Blob/Properties/Content-Length") == 0)
-		replace(&page->size, text);
+		replace_text(&page->size, text);
 	else if (strcmp(path, "/Blobs/Blob/Properties/Last-Modified") == 0)
 		page->modified_ms = datetime_parse(text, &modified_ms) ? modified_ms : 0;
 	else if (strcmp(path, "/Blobs/Blob/Properties/ResourceType") == 0)
@@ -89,18 +89,18 @@ static void take_element(void *arg, const char *path, const char *text)
 	else if (strcmp(path, "/Blobs/Blob") == 0)
 		end_blob(page);
 	else if (strcmp(path, "/Blobs/BlobPrefix/Name") == 0)
-		add(page, text, 0, 0, true);
+		add_name(page, text, 0, 0, true);
 	else if (strcmp(path, "/NextMarker") == 0 && text[0])
-		replace(&page->next, text);
+		replace_text(&page->next, text);
 }
 
-int blob_listing_read(const void *body, size_t size, const char *prefix,
+int azure_listing_read(const void *body, size_t size, const char *prefix,
 	struct store_listing *listing, char **next, struct err *err)
 {
-	auto_(page_release) struct page page = {.prefix = prefix};
+	auto_(listing_page_release) struct listing_page page = {.prefix = prefix};
 
 	*next = NULL;
-	if (xml_read(body, size, take_element, &page, err) < 0)
+	if (xml_read(body, size, read_element, &page, err) < 0)
 		return -1;
 	if (!page.is_page)
 		return err_set(err, ERR_CORRUPT, "the answer is no list of blobs");
@@ -109,6 +109,6 @@ int blob_listing_read(const void *body, size_t size, const char *prefix,
 	for (size_t i = 0; i < page.found.count; i++)
 		store_listing_add_dated(listing, page.found.items[i].key, page.found.items[i].size,
 			page.found.items[i].modified_ms);
-	*next = take(&page.next);
+	*next = steal(&page.next);
 	return 0;
 }

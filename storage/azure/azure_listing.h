@@ -9,7 +9,7 @@
  * an account with a hierarchical namespace are left out. *next is the marker of the next page, NULL after the last; the caller
  * frees. ERR_CORRUPT for anything that is no such page.
  */
-int blob_listing_read(const void *body, size_t size, const char *prefix,
+int azure_listing_read(const void *body, size_t size, const char *prefix,
 	struct store_listing *listing, char **next, struct err *err);
 
 #endif

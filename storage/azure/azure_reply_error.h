@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct blob_reply {
+struct azure_reply {
 	int status;
 	const char *code;    /* x-ms-error-code, or <Code> of the body; "" where there is none */
 	const char *message; /* first line of <Message>, or "" */
@@ -19,7 +19,7 @@ struct blob_reply {
 	int64_t skew_ms; /* the answer's Date minus the clock it was signed with; 0 where it has none */
 };
 
-/* Fills `err` for everything but REMOTE_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
-enum remote_verdict blob_reply_judge(const struct blob_reply *reply, struct err *err);
+/* Fills `err` for everything but CALL_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
+enum call_verdict azure_reply_judge(const struct azure_reply *reply, struct err *err);
 
 #endif

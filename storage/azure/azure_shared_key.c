@@ -53,38 +53,38 @@ static void pairs_sort(struct pairs *pairs)
 		qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare_pairs);
 }
 
-static const char *value_of(const char *header)
+static const char *header_line_value(const char *header)
 {
 	const char *value = strchr(header, ':');
 
 	return value ? value + 1 + strspn(value + 1, " \t") : "";
 }
 
-static const char *header_value(const struct azure_sign_request *request, const char *name)
+static const char *header_value(const struct azure_shared_key_request *request, const char *name)
 {
 	size_t length = strlen(name);
 
 	for (const char *const *header = request->headers; *header; header++)
 		if (strncasecmp(*header, name, length) == 0 && (*header)[length] == ':')
-			return value_of(*header);
+			return header_line_value(*header);
 	return "";
 }
 
-static void add_headers(struct bytes *text, const struct azure_sign_request *request)
+static void add_headers(struct bytes *text, const struct azure_shared_key_request *request)
 {
 	auto_(pairs_release) struct pairs pairs = {0};
 
 	for (const char *const *header = request->headers; *header; header++)
 		if (strncasecmp(*header, "x-ms-", 5) == 0)
 			pairs_add(&pairs, text_copy_n(*header, strcspn(*header, ":")),
-				text_copy(value_of(*header)));
+				text_copy(header_line_value(*header)));
 	pairs_sort(&pairs);
 	for (size_t i = 0; i < pairs.count; i++)
 		bytes_format(text, NULL, "%s:%s\n", pairs.items[i].name, pairs.items[i].value);
 }
 
 /* "/account" and the path as sent, so that the account is there twice where the endpoint's path begins with it; then the query. */
-static void add_resource(struct bytes *text, const struct azure_sign_request *request)
+static void add_resource(struct bytes *text, const struct azure_shared_key_request *request)
 {
 	auto_(pairs_release) struct pairs pairs = {0};
 
@@ -108,7 +108,7 @@ static void add_resource(struct bytes *text, const struct azure_sign_request *re
 	}
 }
 
-char *azure_sign_text(const struct azure_sign_request *request)
+char *azure_shared_key_text(const struct azure_shared_key_request *request)
 {
 	static const char *const standard[] = {"Content-MD5", "Content-Type", "Date",
 		"If-Modified-Since", "If-Match", "If-None-Match", "If-Unmodified-Since", "Range"};
@@ -130,9 +130,9 @@ char *azure_sign_text(const struct azure_sign_request *request)
 	return (char *)text.data;
 }
 
-char *azure_sign(const struct azure_sign_request *request, const struct bytes *key)
+char *azure_shared_key_sign(const struct azure_shared_key_request *request, const struct bytes *key)
 {
-	auto_free char *text = azure_sign_text(request);
+	auto_free char *text = azure_shared_key_text(request);
 	auto_free char *signature = NULL;
 	uint8_t digest[EVP_MAX_MD_SIZE];
 	unsigned int size = 0;

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-struct azure_sign_request {
+struct azure_shared_key_request {
 	const char *method;
 	const char *account;
 	const char
@@ -18,9 +18,9 @@ struct azure_sign_request {
 };
 
 /* The caller frees. */
-char *azure_sign_text(const struct azure_sign_request *request);
+char *azure_shared_key_text(const struct azure_shared_key_request *request);
 
 /* "SharedKey account:signature", with the key as bytes. The caller frees. */
-char *azure_sign(const struct azure_sign_request *request, const struct bytes *key);
+char *azure_shared_key_sign(const struct azure_shared_key_request *request, const struct bytes *key);
 
 #endif

@@ -18,16 +18,16 @@ enum {
 	SMALL_LIMIT = 1 << 20,
 };
 
-struct store_azure {
+struct azure_store {
 	struct store store;
 	struct azure_container container;
 };
 
-AUTO(struct pages, pages_release);
+AUTO(struct page_cycle, page_cycle_release);
 
 static struct azure_container *container_of(struct store *store)
 {
-	return &((struct store_azure *)store)->container;
+	return &((struct azure_store *)store)->container;
 }
 
 /* --- the operations --- */
@@ -59,7 +59,7 @@ static int azure_get(struct store *store, const char *key, uint64_t offset, size
 
 	if (size == 0)
 		return cancel_check(cancel, err);
-	range = ranged_text(offset, size);
+	range = range_request_header(offset, size);
 	if (range) {
 		header = text_format("x-ms-range: %s", range);
 		call.headers[0] = header;
@@ -70,7 +70,7 @@ static int azure_get(struct store *store, const char *key, uint64_t offset, size
 		return -1;
 	if (response.status == 416)
 		return 0;
-	if (ranged_take(&response, offset, size, out, err) < 0)
+	if (range_request_read(&response, offset, size, out, err) < 0)
 		return err_wrap(err, "%s", key);
 	return 0;
 }
@@ -102,7 +102,7 @@ static int read_page(void *arg, const struct http_response *response, struct err
 {
 	const struct page *page = arg;
 
-	return blob_listing_read(response->body.data, response->body.size, page->prefix,
+	return azure_listing_read(response->body.data, response->body.size, page->prefix,
 		page->listing, page->next, err);
 }
 
@@ -124,20 +124,20 @@ static int list_page(struct azure_container *container, const char *prefix, enum
 	if (*marker)
 		uri_add(&query, "marker", *marker);
 	call.query = uri_text(&query);
-	free(take(marker));
+	free(steal(marker));
 	return azure_container_perform(container, &call, &response, cancel, err);
 }
 
 static int azure_list(struct store *store, const char *prefix, enum store_depth depth,
 	struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	auto_(pages_release) struct pages pages = {0};
+	auto_(page_cycle_release) struct page_cycle pages = {0};
 	auto_free char *marker = NULL;
 
 	do {
 		if (list_page(container_of(store), prefix, depth, &marker, listing, cancel, err) <
 				0 ||
-			(marker && pages_turn(&pages, marker, err) < 0)) {
+			(marker && page_cycle_check(&pages, marker, err) < 0)) {
 			store_listing_release(listing);
 			return err_wrap(err, "list of %s", prefix);
 		}
@@ -157,13 +157,13 @@ static void azure_close(struct store *store)
 static int azure_open(const char *url, bool create, bool read_only, struct store **store,
 	struct cancel *cancel, struct err *err)
 {
-	struct store_azure *azure;
+	struct azure_store *azure;
 
 	(void)create, (void)read_only;
 	if (cancel_check(cancel, err) < 0)
 		return -1;
 	azure = memory_new(sizeof(*azure));
-	azure->store.ops = &store_azure_ops;
+	azure->store.ops = &azure_store_ops;
 	if (azure_container_init(&azure->container, url, err) < 0) {
 		free(azure);
 		return -1;
@@ -183,16 +183,16 @@ static void azure_describe(struct store *store, char *text, size_t capacity)
 				       : container->account.source);
 }
 
-static void azure_tell_health(struct store *store, struct store_health *health)
+static void azure_read_health(struct store *store, struct store_health *health)
 {
-	struct remote_statistics statistics;
+	struct retrying_client_statistics statistics;
 
-	remote_statistics(container_of(store)->remote, &statistics);
+	retrying_client_statistics(container_of(store)->remote, &statistics);
 	health->skew_known = statistics.clock_seen;
 	health->skew_ms = statistics.clock_ms;
 }
 
-const struct store_ops store_azure_ops = {
+const struct store_ops azure_store_ops = {
 	.scheme = "az",
 	.open = azure_open,
 	.close = azure_close,
@@ -201,5 +201,5 @@ const struct store_ops store_azure_ops = {
 	.list = azure_list,
 	.remove = azure_remove,
 	.describe = azure_describe,
-	.tell_health = azure_tell_health,
+	.read_health = azure_read_health,
 };

@@ -4,6 +4,6 @@
 
 #include "storage/backend/backend.h"
 
-extern const struct store_ops store_azure_ops;
+extern const struct store_ops azure_store_ops;
 
 #endif

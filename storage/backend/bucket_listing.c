@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct page {
+struct listing_page {
 	const char *prefix;
 	struct store_listing *listing;
 	char *key, *size; /* of the object that is being read */
@@ -19,7 +19,7 @@ struct page {
 	const char *wrong;
 };
 
-static void page_release(struct page *page)
+static void listing_page_release(struct listing_page *page)
 {
 	free(page->key);
 	free(page->size);
@@ -27,15 +27,15 @@ static void page_release(struct page *page)
 	store_listing_release(&page->found);
 	store_listing_release(&page->folded);
 }
-AUTO(struct page, page_release);
+AUTO(struct listing_page, listing_page_release);
 
-static void replace(char **target, const char *text)
+static void replace_text(char **target, const char *text)
 {
 	free(*target);
 	*target = text_copy(text);
 }
 
-static void end_object(struct page *page)
+static void end_object(struct listing_page *page)
 {
 	uint64_t size;
 
@@ -43,14 +43,14 @@ static void end_object(struct page *page)
 		page->wrong = "an object without a name or a size";
 	else
 		store_listing_add_dated(&page->found, page->key, size, page->modified_ms);
-	free(take(&page->key));
-	free(take(&page->size));
+	free(steal(&page->key));
+	free(steal(&page->size));
 	page->modified_ms = 0;
 }
 
-static void take_element(void *arg, const char *path, const char *text)
+static void read_element(void *arg, const char *path, const char *text)
 {
-	struct page *page = arg;
+	struct listing_page *page = arg;
 	int64_t modified_ms;
 
 	if (strncmp(path, "ListBucketResult", 16) != 0)
@@ -59,9 +59,9 @@ static void take_element(void *arg, const char *path, const char *text)
 	if (!*path)
 		page->is_page = true;
 	else if (strcmp(path, "/Contents/Key") == 0)
-		replace(&page->key, text);
+		replace_text(&page->key, text);
 	else if (strcmp(path, "/Contents/Size") == 0)
-		replace(&page->size, text);
+		replace_text(&page->size, text);
 	else if (strcmp(path, "/Contents/LastModified") == 0)
 		page->modified_ms = datetime_parse(text, &modified_ms) ? modified_ms : 0;
 	else if (strcmp(path, "/Contents") == 0)
@@ -73,11 +73,11 @@ static void take_element(void *arg, const char *path, const char *text)
 	else if (strcmp(path, "/IsTruncated") == 0)
 		page->is_truncated = strcmp(text, "true") == 0;
 	else if (strcmp(path, "/NextContinuationToken") == 0 && text[0])
-		replace(&page->next, text);
+		replace_text(&page->next, text);
 }
 
 /* Makers differ on what '+' stands for in an encoded key: itself or a blank. The prefix, which we know, tells. */
-static char *decode(const struct page *page, const char *key)
+static char *decode_key(const struct listing_page *page, const char *key)
 {
 	char *plain;
 
@@ -96,10 +96,10 @@ static char *decode(const struct page *page, const char *key)
 	return plain;
 }
 
-static int decode_all(const struct page *page, struct store_listing *found, struct err *err)
+static int decode_keys(const struct listing_page *page, struct store_listing *found, struct err *err)
 {
 	for (size_t i = 0; i < found->count; i++) {
-		char *key = decode(page, found->items[i].key);
+		char *key = decode_key(page, found->items[i].key);
 
 		free(found->items[i].key);
 		found->items[i].key = key;
@@ -110,7 +110,7 @@ static int decode_all(const struct page *page, struct store_listing *found, stru
 	return 0;
 }
 
-static void add_all(struct page *page, const struct store_listing *found, bool folded)
+static void add_listed(struct listing_page *page, const struct store_listing *found, bool folded)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		const char *key = found->items[i].key + strlen(page->prefix);
@@ -121,13 +121,13 @@ static void add_all(struct page *page, const struct store_listing *found, bool f
 	}
 }
 
-int s3_list_read(const void *body, size_t size, const char *prefix, struct store_listing *listing,
+int bucket_listing_read(const void *body, size_t size, const char *prefix, struct store_listing *listing,
 	char **next, struct err *err)
 {
-	auto_(page_release) struct page page = {.prefix = prefix, .listing = listing};
+	auto_(listing_page_release) struct listing_page page = {.prefix = prefix, .listing = listing};
 
 	*next = NULL;
-	if (xml_read(body, size, take_element, &page, err) < 0)
+	if (xml_read(body, size, read_element, &page, err) < 0)
 		return -1;
 	if (!page.is_page)
 		return err_set(err, ERR_CORRUPT, "the answer is no list of objects");
@@ -135,11 +135,11 @@ int s3_list_read(const void *body, size_t size, const char *prefix, struct store
 		return err_set(err, ERR_CORRUPT, "the list holds %s", page.wrong);
 	if (page.is_truncated && !page.next)
 		return err_set(err, ERR_CORRUPT, "the list goes on, but does not say how");
-	if (decode_all(&page, &page.found, err) < 0 || decode_all(&page, &page.folded, err) < 0)
+	if (decode_keys(&page, &page.found, err) < 0 || decode_keys(&page, &page.folded, err) < 0)
 		return -1;
-	add_all(&page, &page.found, false);
-	add_all(&page, &page.folded, true);
+	add_listed(&page, &page.found, false);
+	add_listed(&page, &page.folded, true);
 	if (page.is_truncated)
-		*next = take(&page.next);
+		*next = steal(&page.next);
 	return 0;
 }

@@ -9,7 +9,7 @@
  * made as an empty object is none of ours). *next is the token for the next page, NULL after the last; the caller frees.
  * ERR_CORRUPT for anything that is no such page, or that claims to go on without saying how: then nothing is added.
  */
-int s3_list_read(const void *body, size_t size, const char *prefix, struct store_listing *listing,
+int bucket_listing_read(const void *body, size_t size, const char *prefix, struct store_listing *listing,
 	char **next, struct err *err);
 
 #endif

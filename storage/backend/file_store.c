@@ -17,19 +17,19 @@
 
 #define STALE_MS (24LL * 3600 * 1000)
 
-struct store_dir {
+struct file_store {
 	struct store store;
 	char *root;
 };
 
-static struct store_dir *dir_of(struct store *store)
+static struct file_store *file_store_of(struct store *store)
 {
-	return (struct store_dir *)store;
+	return (struct file_store *)store;
 }
 
 static char *path_of(struct store *store, const char *key)
 {
-	return text_format("%s/%s", dir_of(store)->root, key);
+	return text_format("%s/%s", file_store_of(store)->root, key);
 }
 
 static char *parent_of(const char *path)
@@ -38,7 +38,7 @@ static char *parent_of(const char *path)
 }
 
 /* A writer that was killed leaves its temporary file; a day later nobody can still be writing it. */
-static void remove_stale(const char *root)
+static void remove_stale_temporaries(const char *root)
 {
 	auto_free char *temporaries = text_format("%s/tmp", root);
 	auto_closedir DIR *directory = opendir(temporaries);
@@ -89,11 +89,11 @@ static char *root_of_url(const char *url, struct err *err)
 	return root;
 }
 
-static int dir_open(const char *url, bool create, bool read_only, struct store **store,
+static int file_store_open(const char *url, bool create, bool read_only, struct store **store,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free char *root = root_of_url(url, err);
-	struct store_dir *dir;
+	struct file_store *dir;
 
 	if (!root || cancel_check(cancel, err) < 0)
 		return -1;
@@ -108,17 +108,17 @@ static int dir_open(const char *url, bool create, bool read_only, struct store *
 			return err_wrap(err, "store %s", url);
 	}
 	if (!read_only)
-		remove_stale(root);
+		remove_stale_temporaries(root);
 	dir = memory_new(sizeof(*dir));
-	dir->store.ops = &store_dir_ops;
-	dir->root = take(&root);
+	dir->store.ops = &file_store_ops;
+	dir->root = steal(&root);
 	*store = &dir->store;
 	return 0;
 }
 
-static void dir_close(struct store *store)
+static void file_store_close(struct store *store)
 {
-	free(dir_of(store)->root);
+	free(file_store_of(store)->root);
 	free(store);
 }
 
@@ -140,12 +140,12 @@ static int write_temporary(const char *path, const void *data, size_t size, stru
 	if (fsync(fd) < 0)
 		return err_os(err, errno, "fsync %s", path);
 	/* NFS and quotas report a full disk only here. */
-	if (close(take_fd(&fd)) < 0)
+	if (close(steal_fd(&fd)) < 0)
 		return err_os(err, errno, "%s", path);
 	return 0;
 }
 
-static int name_once(const char *temporary, const char *path, enum store_put_mode mode)
+static int link_or_rename(const char *temporary, const char *path, enum store_put_mode mode)
 {
 	if (mode == STORE_UNIQUE)
 		return rename(temporary, path);
@@ -157,18 +157,18 @@ static int name_once(const char *temporary, const char *path, enum store_put_mod
 	return -1;
 }
 
-static int publish(
+static int publish_temporary(
 	const char *temporary, const char *path, enum store_put_mode mode, struct err *err)
 {
 	auto_free char *parent = parent_of(path);
 
 	fault_point("before_link");
-	if (name_once(temporary, path, mode) < 0) {
+	if (link_or_rename(temporary, path, mode) < 0) {
 		if (errno != ENOENT)
 			return err_os(err, errno, "%s", path);
 		if (make_durable_directory(parent, err) < 0)
 			return -1;
-		if (name_once(temporary, path, mode) < 0)
+		if (link_or_rename(temporary, path, mode) < 0)
 			return err_os(err, errno, "%s", path);
 	}
 	fault_point("after_link");
@@ -180,7 +180,7 @@ static int publish(
 	return -1;
 }
 
-static int dir_put(struct store *store, const char *key, const void *data, size_t size,
+static int file_store_put(struct store *store, const char *key, const void *data, size_t size,
 	enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = path_of(store, key);
@@ -190,19 +190,19 @@ static int dir_put(struct store *store, const char *key, const void *data, size_
 
 	if (cancel_check(cancel, err) < 0)
 		return -1;
-	file_nonce(nonce);
-	temporary = text_format("%s/tmp/%s", dir_of(store)->root, nonce);
+	random_hex(nonce);
+	temporary = text_format("%s/tmp/%s", file_store_of(store)->root, nonce);
 	result = write_temporary(temporary, data, size, err);
 	if (result == 0) {
 		fault_point("after_temporary_write");
-		result = publish(temporary, path, mode, err);
+		result = publish_temporary(temporary, path, mode, err);
 	}
 	/* Fails where it was renamed or never made: both are fine. */
 	unlink(temporary);
 	return result;
 }
 
-static int dir_get(struct store *store, const char *key, uint64_t offset, size_t size,
+static int file_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
 	struct bytes *out, struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = path_of(store, key);
@@ -236,7 +236,7 @@ static int dir_get(struct store *store, const char *key, uint64_t offset, size_t
 	return 0;
 }
 
-static int list_below(const char *root, const char *directory, const char *prefix,
+static int list_directory(const char *root, const char *directory, const char *prefix,
 	enum store_depth depth, struct store_listing *listing, struct cancel *cancel,
 	struct err *err);
 
@@ -259,10 +259,10 @@ static int list_entry(int directory_fd, const char *root, const char *key, const
 		store_listing_add(listing, folded, 0);
 		return 0;
 	}
-	return list_below(root, key, prefix, depth, listing, cancel, err);
+	return list_directory(root, key, prefix, depth, listing, cancel, err);
 }
 
-static int list_below(const char *root, const char *directory, const char *prefix,
+static int list_directory(const char *root, const char *directory, const char *prefix,
 	enum store_depth depth, struct store_listing *listing, struct cancel *cancel,
 	struct err *err)
 {
@@ -287,13 +287,13 @@ static int list_below(const char *root, const char *directory, const char *prefi
 	return errno ? err_os(err, errno, "%s", path) : 0;
 }
 
-static int dir_list(struct store *store, const char *prefix, enum store_depth depth,
+static int file_store_list(struct store *store, const char *prefix, enum store_depth depth,
 	struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	const char *slash = strrchr(prefix, '/');
 	auto_free char *directory = text_copy_n(prefix, slash ? (size_t)(slash - prefix) : 0);
 
-	if (list_below(dir_of(store)->root, directory, prefix, depth, listing, cancel, err) < 0) {
+	if (list_directory(file_store_of(store)->root, directory, prefix, depth, listing, cancel, err) < 0) {
 		store_listing_release(listing);
 		return -1;
 	}
@@ -301,7 +301,7 @@ static int dir_list(struct store *store, const char *prefix, enum store_depth de
 	return 0;
 }
 
-static int dir_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
+static int file_store_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = path_of(store, key);
 
@@ -312,19 +312,19 @@ static int dir_remove(struct store *store, const char *key, struct cancel *cance
 	return 0;
 }
 
-static void dir_describe(struct store *store, char *text, size_t capacity)
+static void file_store_describe(struct store *store, char *text, size_t capacity)
 {
-	snprintf(text, capacity, "directory %s, as user %u", dir_of(store)->root,
+	snprintf(text, capacity, "directory %s, as user %u", file_store_of(store)->root,
 		(unsigned)geteuid());
 }
 
-const struct store_ops store_dir_ops = {
+const struct store_ops file_store_ops = {
 	.scheme = "file",
-	.open = dir_open,
-	.close = dir_close,
-	.put = dir_put,
-	.get = dir_get,
-	.list = dir_list,
-	.remove = dir_remove,
-	.describe = dir_describe,
+	.open = file_store_open,
+	.close = file_store_close,
+	.put = file_store_put,
+	.get = file_store_get,
+	.list = file_store_list,
+	.remove = file_store_remove,
+	.describe = file_store_describe,
 };

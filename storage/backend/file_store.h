@@ -4,6 +4,6 @@
 
 #include "object_store.h"
 
-extern const struct store_ops store_dir_ops;
+extern const struct store_ops file_store_ops;
 
 #endif

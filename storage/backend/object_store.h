@@ -63,7 +63,7 @@ struct store_ops {
 	/* NULL where there is nothing to say. Where requests go and where the credentials come from, for a person; never a secret. */
 	void (*describe)(struct store *store, char *text, size_t capacity);
 	/* May be NULL. Fills what it knows of a zeroed `health`; asked after the other calls were tried, and does not block. */
-	void (*tell_health)(struct store *store, struct store_health *health);
+	void (*read_health)(struct store *store, struct store_health *health);
 };
 
 void store_close(struct store *store); /* NULL is fine */

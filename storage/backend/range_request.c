@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *ranged_text(uint64_t offset, size_t size)
+char *range_request_header(uint64_t offset, size_t size)
 {
 	if (size != STORE_TO_END)
 		return text_format("bytes=%llu-%llu", (unsigned long long)offset,
@@ -14,7 +14,7 @@ char *ranged_text(uint64_t offset, size_t size)
 }
 
 /* "bytes 100-199/4096" */
-static bool begins_at(const char *content_range, uint64_t offset)
+static bool content_range_begins_at(const char *content_range, uint64_t offset)
 {
 	char digits[24];
 	size_t length;
@@ -30,7 +30,7 @@ static bool begins_at(const char *content_range, uint64_t offset)
 	return text_to_u64(digits, UINT64_MAX, &first) && first == offset;
 }
 
-static int check(
+static int check_range(
 	const struct http_response *response, uint64_t offset, size_t size, struct err *err)
 {
 	if (offset == 0 && size == STORE_TO_END)
@@ -40,7 +40,7 @@ static int check(
 			"the answer is %d instead of 206: ranges are not "
 			"understood",
 			response->status);
-	if (!begins_at(http_header(response, "Content-Range"), offset))
+	if (!content_range_begins_at(http_header(response, "Content-Range"), offset))
 		return err_set(err, ERR_FAILED, "the answer is another range than asked for");
 	if (size != STORE_TO_END && response->body.size < size)
 		return err_set(err, ERR_CORRUPT, "too short: %zu bytes from %llu on, not %zu",
@@ -50,13 +50,13 @@ static int check(
 	return 0;
 }
 
-int ranged_take(struct http_response *response, uint64_t offset, size_t size, struct bytes *out,
+int range_request_read(struct http_response *response, uint64_t offset, size_t size, struct bytes *out,
 	struct err *err)
 {
 	struct bytes *body = &response->body;
 	size_t limit = out->limit;
 
-	if (check(response, offset, size, err) < 0)
+	if (check_range(response, offset, size, err) < 0)
 		return -1;
 	if (out->size || out->data)
 		return bytes_append(out, body->data, body->size, err);

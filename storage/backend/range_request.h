@@ -10,11 +10,11 @@
 
 /* "bytes=0-99" for a header; NULL for the whole object, which is read without. `size` may be STORE_TO_END, but not 0. The caller
  * frees. */
-char *ranged_text(uint64_t offset, size_t size);
+char *range_request_header(uint64_t offset, size_t size);
 
 /* Appends the answer's body to `out`, by handing over its memory where `out` is empty. ERR_CORRUPT where it is shorter than asked
  * for, ERR_FAILED where it is not that range. */
-int ranged_take(struct http_response *response, uint64_t offset, size_t size, struct bytes *out,
+int range_request_read(struct http_response *response, uint64_t offset, size_t size, struct bytes *out,
 	struct err *err);
 
 #endif

@@ -56,7 +56,7 @@ const struct entry *manifest_find(const struct manifest *manifest, const char *p
 
 /* --- encode --- */
 
-static json_t *id_value(struct snapshot_id id)
+static json_t *encode_id(struct snapshot_id id)
 {
 	char text[SNAPSHOT_ID_TEXT];
 
@@ -84,10 +84,10 @@ json_t *manifest_encode(const struct manifest *manifest, struct err *err)
 		json_array_append_new(entries, manifest_entry_encode(&manifest->entries[i]));
 	body = json_pack("{s:o, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s, s:o, s:I, s:I, s:I, s:I, "
 			 "s:I, s:o, s:o, s:O}",
-		"id", id_value(manifest->id), "job", manifest->job, "attempt",
+		"id", encode_id(manifest->id), "job", manifest->job, "attempt",
 		(json_int_t)manifest->id.attempt, "sequence", (json_int_t)manifest->id.sequence,
 		"nonce", manifest->nonce, "created", manifest->created, "host", manifest->host,
-		"parent", id_value(manifest->parent), "reason", manifest->reason, "step",
+		"parent", encode_id(manifest->parent), "reason", manifest->reason, "step",
 		manifest->step < 0 ? json_null() : json_integer(manifest->step), "directory_mode",
 		(json_int_t)manifest->directory_mode, "files", (json_int_t)manifest->files,
 		"left_out", (json_int_t)manifest->left_out, "bytes", (json_int_t)manifest->bytes,
@@ -106,7 +106,7 @@ static bool pack_key_is_safe(const char *key)
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/";
 
 	return text_starts(key, "packs/") && text_ends(key, ".pack") && strlen(key) < 512 &&
-	       key[strspn(key, allowed)] == '\0' && entry_path_is_safe(key);
+	       key[strspn(key, allowed)] == '\0' && safe_path_is_valid(key);
 }
 
 static int decode_packs(json_t *body, struct manifest *manifest, struct err *err)
@@ -146,7 +146,7 @@ static int decode_id(json_t *body, const char *name, struct snapshot_id *id, str
 	return 0;
 }
 
-static int decode_head(json_t *body, const char *job, struct snapshot_id id,
+static int decode_header(json_t *body, const char *job, struct snapshot_id id,
 	struct manifest *manifest, struct err *err)
 {
 	const char *name, *nonce;
@@ -261,7 +261,7 @@ int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct
 	struct err *err)
 {
 	*manifest = (struct manifest){0};
-	if (decode_head(body, job, id, manifest, err) == 0 &&
+	if (decode_header(body, job, id, manifest, err) == 0 &&
 		decode_packs(body, manifest, err) == 0 && decode_entries(body, manifest, err) == 0)
 		return 0;
 	manifest_release(manifest);

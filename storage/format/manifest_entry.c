@@ -233,13 +233,13 @@ static int decode_target(json_t *item, struct entry *entry, struct err *err)
 {
 	if (get_bytes(item, "target", &entry->target, err) < 0)
 		return -1;
-	if (entry->type == ENTRY_SYMLINK && !entry_target_is_safe(entry->path, entry->target))
+	if (entry->type == ENTRY_SYMLINK && !safe_path_target_is_valid(entry->path, entry->target))
 		return err_set(err, ERR_CORRUPT, "the link leads out of the directory, to \"%s\"",
 			entry->target);
 	return 0;
 }
 
-static int decode_rest(json_t *item, const struct manifest_pack *packs, size_t pack_count,
+static int decode_by_type(json_t *item, const struct manifest_pack *packs, size_t pack_count,
 	struct entry *entry, struct err *err)
 {
 	switch (entry->type) {
@@ -262,11 +262,11 @@ int manifest_entry_decode(json_t *item, const struct manifest_pack *packs, size_
 {
 	if (get_bytes(item, "path", &entry->path, err) < 0)
 		return -1;
-	if (!entry_path_is_safe(entry->path))
+	if (!safe_path_is_valid(entry->path))
 		return err_set(
 			err, ERR_CORRUPT, "\"%s\" is not a path inside the directory", entry->path);
 	if (decode_type(item, &entry->type, err) < 0 ||
-		decode_rest(item, packs, pack_count, entry, err) < 0)
+		decode_by_type(item, packs, pack_count, entry, err) < 0)
 		return err_wrap(err, "\"%s\"", entry->path);
 	return 0;
 }

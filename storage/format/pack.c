@@ -41,7 +41,7 @@ void pack_begin(struct pack_builder *builder)
 	builder->count = 0;
 }
 
-uint8_t *pack_room(struct pack_builder *builder, size_t size)
+uint8_t *pack_reserve(struct pack_builder *builder, size_t size)
 {
 	if (builder->count == PACK_RECORDS_MOST ||
 		builder->used + size > PACK_MAGIC_SIZE + builder->target)
@@ -49,7 +49,7 @@ uint8_t *pack_room(struct pack_builder *builder, size_t size)
 	return builder->data + builder->used;
 }
 
-void pack_keep(struct pack_builder *builder, struct pack_record *record)
+void pack_append(struct pack_builder *builder, struct pack_record *record)
 {
 	record->offset = (uint32_t)builder->used;
 	builder->records[builder->count++] = *record;
@@ -76,7 +76,7 @@ size_t pack_finish(struct pack_builder *builder)
 	return (size_t)(next + PACK_FOOTER_SIZE - builder->data);
 }
 
-int pack_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
+int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
 	struct err *err)
 {
 	*count = get_u32(footer);
@@ -98,7 +98,7 @@ static bool record_is_sane(const struct pack_record *record, uint64_t end)
 	return record->codec == CHUNK_LZ4 && record->stored < record->raw;
 }
 
-int pack_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
+int pack_read_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
 	struct pack_record *records, struct err *err)
 {
 	size_t size = (size_t)count * PACK_RECORD_SIZE;

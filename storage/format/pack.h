@@ -41,17 +41,17 @@ void pack_builder_release(struct pack_builder *builder);
 /* Empties it for the next pack. */
 void pack_begin(struct pack_builder *builder);
 /* Where the next payload goes, or NULL if `size` bytes no longer fit. */
-uint8_t *pack_room(struct pack_builder *builder, size_t size);
-/* Keeps what was put at pack_room(): record->offset is set here. */
-void pack_keep(struct pack_builder *builder, struct pack_record *record);
+uint8_t *pack_reserve(struct pack_builder *builder, size_t size);
+/* Keeps what was put at pack_reserve(): record->offset is set here. */
+void pack_append(struct pack_builder *builder, struct pack_record *record);
 /* Appends index and footer; returns the size of the whole pack. */
 size_t pack_finish(struct pack_builder *builder);
 
 /* Size of index and footer of a pack with this footer; ERR_CORRUPT if it is none. `pack_size` is that of the whole object. */
-int pack_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
+int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
 	struct err *err);
 /* `index` points at `count` records followed by the footer. Fills `records` (of `count`), checked against the pack's size. */
-int pack_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
+int pack_read_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
 	struct pack_record *records, struct err *err);
 
 #endif

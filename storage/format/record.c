@@ -16,7 +16,7 @@ static const char *const kind_names[] = {
 	[RECORD_END] = "end",
 	[RECORD_SNAPSHOT] = "snapshot",
 	[RECORD_PIN] = "pin",
-	[RECORD_DRAINING] = "draining",
+	[RECORD_DRAIN] = "draining",
 };
 
 static void sha256_hex(const void *data, size_t size, char *hex)

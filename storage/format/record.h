@@ -18,7 +18,7 @@ enum record_kind {
 	RECORD_END,
 	RECORD_SNAPSHOT,
 	RECORD_PIN,
-	RECORD_DRAINING
+	RECORD_DRAIN
 };
 
 /* Appends to `out`; `body` is borrowed. ERR_FAILED past the limit of `out`. */

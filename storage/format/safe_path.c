@@ -16,23 +16,23 @@ static bool next_component(const char **rest, const char **name, size_t *length)
 	return true;
 }
 
-static bool is_dots(const char *name, size_t length, size_t dots)
+static bool component_is_dots(const char *name, size_t length, size_t dots)
 {
 	return length == dots && strspn(name, ".") >= dots;
 }
 
-bool entry_path_is_safe(const char *path)
+bool safe_path_is_valid(const char *path)
 {
 	const char *rest = path, *name;
 	size_t length;
 
 	while (next_component(&rest, &name, &length))
-		if (length == 0 || is_dots(name, length, 1) || is_dots(name, length, 2))
+		if (length == 0 || component_is_dots(name, length, 1) || component_is_dots(name, length, 2))
 			return false;
 	return true;
 }
 
-static size_t depth_of(const char *path)
+static size_t path_depth(const char *path)
 {
 	size_t depth = 0;
 
@@ -41,17 +41,17 @@ static size_t depth_of(const char *path)
 	return depth;
 }
 
-bool entry_target_is_safe(const char *path, const char *target)
+bool safe_path_target_is_valid(const char *path, const char *target)
 {
-	size_t left = depth_of(path), length;
+	size_t left = path_depth(path), length;
 	const char *rest = target, *name;
 	bool named = false;
 
 	if (target[0] == '\0' || target[0] == '/')
 		return false;
 	while (next_component(&rest, &name, &length)) {
-		if (!is_dots(name, length, 2)) {
-			named = named || (length > 0 && !is_dots(name, length, 1));
+		if (!component_is_dots(name, length, 2)) {
+			named = named || (length > 0 && !component_is_dots(name, length, 1));
 			continue;
 		}
 		if (named || left == 0)
@@ -61,7 +61,7 @@ bool entry_target_is_safe(const char *path, const char *target)
 	return true;
 }
 
-char *entry_target_between(const char *path, const char *inside)
+char *safe_path_target_between(const char *path, const char *inside)
 {
 	size_t shared = 0, i;
 	auto_free char *up = NULL;
@@ -72,7 +72,7 @@ char *entry_target_between(const char *path, const char *inside)
 	for (i = 0; path[i] && path[i] == inside[i]; i++)
 		if (path[i] == '/')
 			shared = i + 1;
-	depth = depth_of(path + shared);
+	depth = path_depth(path + shared);
 	up = memory_new(3 * depth + 1);
 	for (next = up, i = 0; i < depth; i++)
 		next = stpcpy(next, "../");

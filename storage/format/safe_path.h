@@ -5,15 +5,15 @@
 #include <stdbool.h>
 
 /* Relative, not empty, without empty, "." and ".." components. */
-bool entry_path_is_safe(const char *path);
+bool safe_path_is_valid(const char *path);
 
 /*
  * Whether a link at `path` with this target stays inside: relative, ".." only in front and not more of them than `path` lies
  * deep. With ".." behind a name it would depend on what that name is: a link there could lead out although the text does not.
  */
-bool entry_target_is_safe(const char *path, const char *target);
+bool safe_path_target_is_valid(const char *path, const char *target);
 
 /* The relative target that leads from a link at `path` to `inside`, both relative to the same directory. The caller frees. */
-char *entry_target_between(const char *path, const char *inside);
+char *safe_path_target_between(const char *path, const char *inside);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define ENDPOINT "https://storage.googleapis.com"
 
-static bool is_set(const char *text)
+static bool text_is_set(const char *text)
 {
 	return text && text[0];
 }
@@ -50,7 +50,7 @@ static int set_endpoint(
 	/* Some client libraries take the emulator's host without a scheme. */
 	address->endpoint =
 		text_format("%s%.*s", has_scheme ? "" : "http://", (int)length, endpoint);
-	if (!uri_is_whole(address->endpoint) || strpbrk(endpoint, "?#@") ||
+	if (!uri_is_absolute(address->endpoint) || strpbrk(endpoint, "?#@") ||
 		(!has_scheme && strstr(endpoint, "://")))
 		return err_set(err, ERR_INVALID, "%s is no http or https URL", variable);
 	return 0;
@@ -62,18 +62,18 @@ int gcs_address_read(const char *url, const struct gcs_environment *environment,
 	*address = (struct gcs_address){0};
 	if (read_url(url, address, err) < 0)
 		return -1;
-	if (is_set(environment->emulator)) {
+	if (text_is_set(environment->emulator)) {
 		address->anonymous = true;
 		return set_endpoint(address, environment->emulator, "STORAGE_EMULATOR_HOST", err);
 	}
-	if (!is_set(environment->endpoint)) {
+	if (!text_is_set(environment->endpoint)) {
 		address->endpoint = text_copy(ENDPOINT);
 		return 0;
 	}
 	if (set_endpoint(address, environment->endpoint, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE",
 		    err) < 0)
 		return -1;
-	if (!uri_keeps_secrets(address->endpoint))
+	if (!uri_is_confidential(address->endpoint))
 		return err_set(err, ERR_INVALID,
 			"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: no token is sent over plain "
 			"http");

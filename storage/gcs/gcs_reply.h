@@ -20,7 +20,7 @@ struct gcs_reply {
 	int64_t skew_ms; /* the answer's Date minus the clock it was sent with; 0 where it has none */
 };
 
-/* Fills `err` for everything but REMOTE_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
-enum remote_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err);
+/* Fills `err` for everything but CALL_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
+enum call_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err);
 
 #endif

@@ -22,12 +22,12 @@ enum {
 	SMALL_LIMIT = 1 << 20,
 };
 
-struct store_gcs {
+struct gcs_store {
 	struct store store;
 	struct gcs_address address;
 	struct google_credentials *credentials; /* NULL: anonymous */
 	char *project;                          /* which is billed; NULL: the bucket's */
-	struct remote *remote;
+	struct retrying_client *remote;
 };
 
 struct page {
@@ -36,8 +36,8 @@ struct page {
 };
 
 /* One call, over all its tries. */
-struct call {
-	struct store_gcs *store;
+struct gcs_call {
+	struct gcs_store *store;
 	const char *method;
 	char *key;   /* with the prefix; NULL for the bucket */
 	char *query; /* encoded; NULL for none */
@@ -52,7 +52,7 @@ struct call {
 	int64_t sent_ms;
 };
 
-static void call_release(struct call *call)
+static void gcs_call_release(struct gcs_call *call)
 {
 	free(call->key);
 	free(call->query);
@@ -62,66 +62,66 @@ static void call_release(struct call *call)
 		explicit_bzero(call->authorization, strlen(call->authorization));
 	free(call->authorization);
 }
-AUTO(struct call, call_release);
-AUTO(struct pages, pages_release);
+AUTO(struct gcs_call, gcs_call_release);
+AUTO(struct page_cycle, page_cycle_release);
 
-static struct store_gcs *gcs_of(struct store *store)
+static struct gcs_store *gcs_of(struct store *store)
 {
-	return (struct store_gcs *)store;
+	return (struct gcs_store *)store;
 }
 
-static void add_header(struct call *call, char *header)
+static void add_header(struct gcs_call *call, char *header)
 {
 	call->headers[call->header_count++] = header;
 }
 
 /* --- one try --- */
 
-static int authorize(struct call *call, int64_t skew_ms, struct cancel *cancel, struct err *err)
+static int authorize_call(struct gcs_call *call, int64_t skew_ms, struct cancel *cancel, struct err *err)
 {
 	struct google_credentials *credentials = call->store->credentials;
 
 	google_credentials_set_skew(credentials, skew_ms);
 	if (call->refused &&
-		google_credentials_refused(credentials, call->authorization, cancel, err) < 0)
+		google_credentials_invalidate(credentials, call->authorization, cancel, err) < 0)
 		return -1;
 	call->refused = false;
-	free(take(&call->authorization));
+	free(steal(&call->authorization));
 	return google_credentials_get(credentials, &call->authorization, cancel, err);
 }
 
-static int prepare(void *arg, const struct remote_try *attempt, struct remote_request *request,
+static int prepare_call(void *arg, const struct call_try *attempt, struct call_request *request,
 	struct cancel *cancel, struct err *err)
 {
-	struct call *call = arg;
+	struct gcs_call *call = arg;
 	const struct gcs_address *address = &call->store->address;
 	auto_free char *key = uri_encode(call->key ? call->key : "", true);
 	auto_free char *url = text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
 		call->key ? "/" : "", key, call->query ? "?" : "", call->query ? call->query : "");
 
 	if (call->store->credentials) {
-		if (authorize(call, attempt->now_ms - clock_wall_ms(), cancel, err) < 0)
+		if (authorize_call(call, attempt->now_ms - clock_wall_ms(), cancel, err) < 0)
 			return -1;
-		remote_add_header(request, "Authorization: %s", call->authorization);
+		call_request_add_header(request, "Authorization: %s", call->authorization);
 	}
 	call->sent_ms = attempt->now_ms;
-	remote_set_url(request, url);
+	call_request_set_url(request, url);
 	for (size_t i = 0; i < call->header_count; i++)
-		remote_add_header(request, "%s", call->headers[i]);
+		call_request_add_header(request, "%s", call->headers[i]);
 	if (call->store->project)
-		remote_add_header(request, "x-goog-user-project: %s", call->store->project);
+		call_request_add_header(request, "x-goog-user-project: %s", call->store->project);
 	return 0;
 }
 
-static int read_page(const struct call *call, const struct http_response *response, struct err *err)
+static int read_page(const struct gcs_call *call, const struct http_response *response, struct err *err)
 {
-	return s3_list_read(response->body.data, response->body.size, call->store->address.prefix,
+	return bucket_listing_read(response->body.data, response->body.size, call->store->address.prefix,
 		call->page->listing, call->page->next, err);
 }
 
-static enum remote_verdict judge(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge_response(void *arg, const struct http_response *response, struct err *err)
 {
-	struct call *call = arg;
+	struct gcs_call *call = arg;
 	const char *date = http_header(response, "Date");
 	struct error_body error;
 	struct gcs_reply reply = {
@@ -136,54 +136,54 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 			http_header(response, "x-goog-generation") || http_header(response, "ETag"),
 		.is_empty = response->body.size == 0,
 	};
-	enum remote_verdict verdict;
+	enum call_verdict verdict;
 	int64_t server_ms;
 
 	if (response->status == 416 && call->past_end_is_empty)
-		return REMOTE_DONE;
+		return CALL_DONE;
 	error_body_read(response->body.data, response->body.size, &error);
 	if (date && datetime_parse(date, &server_ms))
 		reply.skew_ms = server_ms - call->sent_ms;
 	verdict = gcs_reply_judge(&reply, err);
-	call->refused = verdict == REMOTE_REFRESH || verdict == REMOTE_SKEWED;
+	call->refused = verdict == CALL_REFRESH || verdict == CALL_SKEWED;
 	/* What makes no sense is asked for again. */
-	if (verdict == REMOTE_DONE && call->page && read_page(call, response, err) < 0) {
+	if (verdict == CALL_DONE && call->page && read_page(call, response, err) < 0) {
 		if (err)
 			err->kind = ERR_RETRY;
-		return REMOTE_RETRY;
+		return CALL_RETRY;
 	}
 	return verdict;
 }
 
 /* --- calls --- */
 
-static int perform(struct call *call, const void *body, struct http_response *response,
+static int perform_call(struct gcs_call *call, const void *body, struct http_response *response,
 	struct cancel *cancel, struct err *err)
 {
-	const struct remote_call remote_call = {
+	const struct retried_call retried_call = {
 		.method = call->method,
 		.body = body,
 		.body_size = call->body_size,
 		.arg = call,
-		.prepare = prepare,
-		.judge = judge,
+		.prepare = prepare_call,
+		.judge = judge_response,
 	};
 
-	return remote_perform(call->store->remote, &remote_call, response, cancel, err);
+	return retrying_client_perform(call->store->remote, &retried_call, response, cancel, err);
 }
 
-static struct call call_new(struct store *store, const char *method, const char *key)
+static struct gcs_call gcs_call_new(struct store *store, const char *method, const char *key)
 {
-	struct store_gcs *gcs = gcs_of(store);
+	struct gcs_store *gcs = gcs_of(store);
 
-	return (struct call){
+	return (struct gcs_call){
 		.store = gcs,
 		.method = method,
 		.key = key ? text_format("%s%s", gcs->address.prefix, key) : NULL,
 	};
 }
 
-static int wrap(const struct call *call, struct err *err)
+static int wrap_error(const struct gcs_call *call, struct err *err)
 {
 	return err_wrap(err, "gs://%s%s%s", call->store->address.bucket, call->key ? "/" : "",
 		call->key ? call->key : "");
@@ -192,7 +192,7 @@ static int wrap(const struct call *call, struct err *err)
 static int gcs_put(struct store *store, const char *key, const void *data, size_t size,
 	enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
-	auto_(call_release) struct call call = call_new(store, "PUT", key);
+	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "PUT", key);
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
 	char crc[CRC32C_TEXT];
 
@@ -203,51 +203,51 @@ static int gcs_put(struct store *store, const char *key, const void *data, size_
 	add_header(&call, text_copy("Content-Type: application/octet-stream"));
 	if (call.if_absent)
 		add_header(&call, text_copy("x-goog-if-generation-match: 0"));
-	if (perform(&call, data, &response, cancel, err) < 0)
-		return wrap(&call, err);
+	if (perform_call(&call, data, &response, cancel, err) < 0)
+		return wrap_error(&call, err);
 	return 0;
 }
 
 static int gcs_get(struct store *store, const char *key, uint64_t offset, size_t size,
 	struct bytes *out, struct cancel *cancel, struct err *err)
 {
-	auto_(call_release) struct call call = call_new(store, "GET", key);
+	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "GET", key);
 	auto_(http_response_release) struct http_response response = {.body.limit = out->limit};
 	auto_free char *range = NULL;
 
 	if (size == 0)
 		return cancel_check(cancel, err);
-	range = ranged_text(offset, size);
+	range = range_request_header(offset, size);
 	if (range)
 		add_header(&call, text_format("Range: %s", range));
 	call.past_end_is_empty = size == STORE_TO_END;
 	if (size != STORE_TO_END && bytes_reserve(&response.body, size, err) < 0)
-		return wrap(&call, err);
-	if (perform(&call, NULL, &response, cancel, err) < 0)
-		return wrap(&call, err);
+		return wrap_error(&call, err);
+	if (perform_call(&call, NULL, &response, cancel, err) < 0)
+		return wrap_error(&call, err);
 	if (response.status == 416)
 		return 0;
-	if (ranged_take(&response, offset, size, out, err) < 0)
-		return wrap(&call, err);
+	if (range_request_read(&response, offset, size, out, err) < 0)
+		return wrap_error(&call, err);
 	return 0;
 }
 
 static int gcs_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
 {
-	auto_(call_release) struct call call = call_new(store, "DELETE", key);
+	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "DELETE", key);
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
 	struct err why = {0};
 
-	if (perform(&call, NULL, &response, cancel, &why) == 0 || why.kind == ERR_NOT_FOUND)
+	if (perform_call(&call, NULL, &response, cancel, &why) == 0 || why.kind == ERR_NOT_FOUND)
 		return 0;
 	err_set(err, why.kind, "%s", why.text);
-	return wrap(&call, err);
+	return wrap_error(&call, err);
 }
 
 /* --- listing --- */
 
 static char *list_query(
-	const struct store_gcs *gcs, const char *prefix, enum store_depth depth, const char *token)
+	const struct gcs_store *gcs, const char *prefix, enum store_depth depth, const char *token)
 {
 	struct bytes query = {0};
 	auto_free char *whole = text_format("%s%s", gcs->address.prefix, prefix);
@@ -263,30 +263,30 @@ static char *list_query(
 }
 
 /* One page; `token` becomes that of the next, NULL after the last. */
-static int list_page(struct store_gcs *gcs, const char *prefix, enum store_depth depth,
+static int list_page(struct gcs_store *gcs, const char *prefix, enum store_depth depth,
 	char **token, struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	auto_(call_release) struct call call = call_new(&gcs->store, "GET", NULL);
+	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(&gcs->store, "GET", NULL);
 	auto_(http_response_release) struct http_response response = {.body.limit = PAGE_LIMIT};
 	struct page page = {listing, token};
 
 	call.query = list_query(gcs, prefix, depth, *token);
 	call.page = &page;
-	free(take(token));
-	if (perform(&call, NULL, &response, cancel, err) < 0)
-		return wrap(&call, err);
+	free(steal(token));
+	if (perform_call(&call, NULL, &response, cancel, err) < 0)
+		return wrap_error(&call, err);
 	return 0;
 }
 
 static int gcs_list(struct store *store, const char *prefix, enum store_depth depth,
 	struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	auto_(pages_release) struct pages pages = {0};
+	auto_(page_cycle_release) struct page_cycle pages = {0};
 	auto_free char *token = NULL;
 
 	do {
 		if (list_page(gcs_of(store), prefix, depth, &token, listing, cancel, err) < 0 ||
-			(token && pages_turn(&pages, token, err) < 0)) {
+			(token && page_cycle_check(&pages, token, err) < 0)) {
 			store_listing_release(listing);
 			return err_wrap(err, "list of %s", prefix);
 		}
@@ -299,16 +299,16 @@ static int gcs_list(struct store *store, const char *prefix, enum store_depth de
 
 static void gcs_close(struct store *store)
 {
-	struct store_gcs *gcs = gcs_of(store);
+	struct gcs_store *gcs = gcs_of(store);
 
-	remote_free(gcs->remote);
+	retrying_client_free(gcs->remote);
 	google_credentials_free(gcs->credentials);
 	gcs_address_release(&gcs->address);
 	free(gcs->project);
 	free(gcs);
 }
 
-static int set_up(struct store_gcs *gcs, const char *url, struct err *err)
+static int init_store(struct gcs_store *gcs, const char *url, struct err *err)
 {
 	const struct gcs_environment environment = {
 		.emulator = getenv("STORAGE_EMULATOR_HOST"),
@@ -326,38 +326,38 @@ static int set_up(struct store_gcs *gcs, const char *url, struct err *err)
 static int gcs_open(const char *url, bool create, bool read_only, struct store **store,
 	struct cancel *cancel, struct err *err)
 {
-	struct store_gcs *gcs = memory_new(sizeof(*gcs));
+	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
 	(void)create, (void)read_only;
-	gcs->store.ops = &store_gcs_ops;
-	if (set_up(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
+	gcs->store.ops = &gcs_store_ops;
+	if (init_store(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
 		gcs_close(&gcs->store);
 		return -1;
 	}
-	gcs->remote = remote_new(NULL);
+	gcs->remote = retrying_client_new(NULL);
 	*store = &gcs->store;
 	return 0;
 }
 
 static void gcs_describe(struct store *store, char *text, size_t capacity)
 {
-	const struct store_gcs *gcs = gcs_of(store);
+	const struct gcs_store *gcs = gcs_of(store);
 
 	snprintf(text, capacity, "%s, credentials: %s", gcs->address.endpoint,
 		gcs->credentials ? google_credentials_source(gcs->credentials)
 				 : "none, because STORAGE_EMULATOR_HOST is set");
 }
 
-static void gcs_tell_health(struct store *store, struct store_health *health)
+static void gcs_read_health(struct store *store, struct store_health *health)
 {
-	struct remote_statistics statistics;
+	struct retrying_client_statistics statistics;
 
-	remote_statistics(gcs_of(store)->remote, &statistics);
+	retrying_client_statistics(gcs_of(store)->remote, &statistics);
 	health->skew_known = statistics.clock_seen;
 	health->skew_ms = statistics.clock_ms;
 }
 
-const struct store_ops store_gcs_ops = {
+const struct store_ops gcs_store_ops = {
 	.scheme = "gs",
 	.open = gcs_open,
 	.close = gcs_close,
@@ -366,5 +366,5 @@ const struct store_ops store_gcs_ops = {
 	.list = gcs_list,
 	.remove = gcs_remove,
 	.describe = gcs_describe,
-	.tell_health = gcs_tell_health,
+	.read_health = gcs_read_health,
 };

@@ -4,6 +4,6 @@
 
 #include "storage/backend/backend.h"
 
-extern const struct store_ops store_gcs_ops;
+extern const struct store_ops gcs_store_ops;
 
 #endif

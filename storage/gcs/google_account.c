@@ -16,7 +16,7 @@ enum {
 	PROGRAM_MOST_MS = 120 * 1000,
 };
 
-static int need(json_t *object, const char *name, const char **value, struct err *err)
+static int require_text(json_t *object, const char *name, const char **value, struct err *err)
 {
 	*value = json_text_or(object, name, "");
 	return (*value)[0] ? 0 : err_set(err, ERR_INVALID, "it has no \"%s\"", name);
@@ -25,18 +25,18 @@ static int need(json_t *object, const char *name, const char **value, struct err
 static int read_service_account(json_t *object, struct google_account *account, struct err *err)
 {
 	account->key_id = json_text_or(object, "private_key_id", NULL);
-	if (need(object, "client_email", &account->email, err) < 0)
+	if (require_text(object, "client_email", &account->email, err) < 0)
 		return -1;
-	return need(object, "private_key", &account->key_pem, err);
+	return require_text(object, "private_key", &account->key_pem, err);
 }
 
 static int read_user(json_t *object, struct google_account *account, struct err *err)
 {
 	account->token_url = json_text_or(object, "token_uri", TOKEN_URL);
-	if (need(object, "client_id", &account->client_id, err) < 0 ||
-		need(object, "client_secret", &account->client_secret, err) < 0)
+	if (require_text(object, "client_id", &account->client_id, err) < 0 ||
+		require_text(object, "client_secret", &account->client_secret, err) < 0)
 		return -1;
-	return need(object, "refresh_token", &account->refresh_token, err);
+	return require_text(object, "refresh_token", &account->refresh_token, err);
 }
 
 static int read_subject_format(json_t *source, struct google_account *account, struct err *err)
@@ -48,7 +48,7 @@ static int read_subject_format(json_t *source, struct google_account *account, s
 		return 0;
 	if (strcmp(type, "json") != 0)
 		return err_set(err, ERR_INVALID, "its subject token has an unknown format");
-	return need(format, "subject_token_field_name", &account->subject_field, err);
+	return require_text(format, "subject_token_field_name", &account->subject_field, err);
 }
 
 static int read_aws(json_t *source, struct google_account *account, struct err *err)
@@ -56,7 +56,7 @@ static int read_aws(json_t *source, struct google_account *account, struct err *
 	if (strcmp(json_text_or(source, "environment_id", ""), "aws1") != 0)
 		return err_set(err, ERR_INVALID,
 			"its credential_source has an \"environment_id\" that is not aws1");
-	return need(source, "regional_cred_verification_url", &account->aws_url, err);
+	return require_text(source, "regional_cred_verification_url", &account->aws_url, err);
 }
 
 static int read_program(json_t *program, struct google_account *account, struct err *err)
@@ -64,7 +64,7 @@ static int read_program(json_t *program, struct google_account *account, struct 
 	account->command_ms = json_number_or(program, "timeout_millis", PROGRAM_MS);
 	if (account->command_ms < PROGRAM_LEAST_MS || account->command_ms > PROGRAM_MOST_MS)
 		return err_set(err, ERR_INVALID, "its \"timeout_millis\" is not 5000 to 120000");
-	return need(program, "command", &account->command, err);
+	return require_text(program, "command", &account->command, err);
 }
 
 static int read_subject_source(json_t *source, struct google_account *account, struct err *err)
@@ -102,9 +102,9 @@ static int read_external(json_t *object, struct google_account *account, struct 
 	account->client_id = json_text_or(object, "client_id", NULL);
 	account->client_secret = json_text_or(object, "client_secret", NULL);
 	read_impersonation(object, account);
-	if (need(object, "audience", &account->audience, err) < 0 ||
-		need(object, "subject_token_type", &account->subject_type, err) < 0 ||
-		need(object, "token_url", &account->token_url, err) < 0)
+	if (require_text(object, "audience", &account->audience, err) < 0 ||
+		require_text(object, "subject_token_type", &account->subject_type, err) < 0 ||
+		require_text(object, "token_url", &account->token_url, err) < 0)
 		return -1;
 	return read_subject_source(json_object_get(object, "credential_source"), account, err);
 }
@@ -117,7 +117,7 @@ static int read_impersonated(json_t *object, struct google_account *account, str
 	account->source = json_object_get(object, "source_credentials");
 	if (!json_is_object(account->source))
 		return err_set(err, ERR_INVALID, "it has no \"source_credentials\"");
-	return need(object, "service_account_impersonation_url", &url, err);
+	return require_text(object, "service_account_impersonation_url", &url, err);
 }
 
 int google_account_read(json_t *object, struct google_account *account, struct err *err)
@@ -161,8 +161,8 @@ int google_account_subject(const struct google_account *account, const void *tex
 	while (size && strchr(" \t\r\n", start[size - 1]))
 		size--;
 	*token = text_copy_n(size ? start : "", size);
-	if (bearer_is_token(*token))
+	if (bearer_token_is_valid(*token))
 		return 0;
-	free(take(token));
+	free(steal(token));
 	return err_set(err, ERR_FAILED, "there is no subject token in it");
 }

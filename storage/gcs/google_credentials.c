@@ -15,7 +15,7 @@
 
 enum {
 	/* The metadata server hands out the same token until four minutes before its end. */
-	AHEAD_MS = 225 * 1000,
+	REFRESH_AHEAD_MS = 225 * 1000,
 	FILE_LIMIT = 1 << 20,
 };
 
@@ -25,20 +25,20 @@ struct google_credentials {
 	char *host;
 	char *source;
 	_Atomic int64_t skew_ms;
-	struct bearer bearer;
+	struct bearer_token_cache bearer;
 };
 
-static int fetch(void *arg, struct bearer_token *token, struct cancel *cancel, struct err *err)
+static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	struct google_credentials *credentials = arg;
 	int64_t wall_ms = clock_wall_ms() + atomic_load(&credentials->skew_ms);
 	int result;
 
 	if (credentials->file)
-		result = google_tokens_of_account(
+		result = google_token_exchange_account(
 			&credentials->account, wall_ms, token, cancel, err);
 	else
-		result = google_tokens_of_machine(credentials->host, token, cancel, err);
+		result = google_token_exchange_machine(credentials->host, token, cancel, err);
 	if (result == 0)
 		return 0;
 	if (!credentials->file && err->kind == ERR_DENIED)
@@ -48,7 +48,7 @@ static int fetch(void *arg, struct bearer_token *token, struct cancel *cancel, s
 }
 
 /* Never quotes the file: it holds a secret. */
-static int read_file(struct google_credentials *credentials, const char *path, struct err *err)
+static int read_credentials_file(struct google_credentials *credentials, const char *path, struct err *err)
 {
 	auto_(bytes_release) struct bytes text = {.limit = FILE_LIMIT};
 
@@ -63,7 +63,7 @@ static int read_file(struct google_credentials *credentials, const char *path, s
 	return 0;
 }
 
-static char *path_of_gcloud(void)
+static char *gcloud_credentials_path(void)
 {
 	const char *config = getenv("CLOUDSDK_CONFIG"), *home = getenv("HOME");
 
@@ -74,7 +74,7 @@ static char *path_of_gcloud(void)
 	return NULL;
 }
 
-static void use_machine(struct google_credentials *credentials)
+static void use_metadata_server(struct google_credentials *credentials)
 {
 	const char *host = getenv("GCE_METADATA_HOST");
 
@@ -86,22 +86,22 @@ static void use_machine(struct google_credentials *credentials)
 		text_copy("the metadata server, because there is no file of credentials");
 }
 
-static int choose(struct google_credentials *credentials, struct err *err)
+static int select_source(struct google_credentials *credentials, struct err *err)
 {
 	const char *named = getenv("GOOGLE_APPLICATION_CREDENTIALS");
-	auto_free char *path = path_of_gcloud();
+	auto_free char *path = gcloud_credentials_path();
 
 	if (named && named[0]) {
-		if (read_file(credentials, named, err) < 0)
+		if (read_credentials_file(credentials, named, err) < 0)
 			return err_wrap(err, "GOOGLE_APPLICATION_CREDENTIALS");
 		credentials->source = text_format("GOOGLE_APPLICATION_CREDENTIALS, file %s", named);
 		return 0;
 	}
 	if (path && file_exists(path)) {
 		credentials->source = text_format("file %s", path);
-		return read_file(credentials, path, err);
+		return read_credentials_file(credentials, path, err);
 	}
-	use_machine(credentials);
+	use_metadata_server(credentials);
 	return 0;
 }
 
@@ -110,8 +110,8 @@ int google_credentials_new(struct google_credentials **result, struct err *err)
 	struct google_credentials *credentials = memory_new(sizeof(*credentials));
 	struct err own = {0};
 
-	bearer_init(&credentials->bearer, fetch, credentials, AHEAD_MS);
-	if (choose(credentials, &own) < 0) {
+	bearer_token_cache_init(&credentials->bearer, fetch_token, credentials, REFRESH_AHEAD_MS);
+	if (select_source(credentials, &own) < 0) {
 		google_credentials_free(credentials);
 		/* A file that is not there must not read as a snapshot that is not there. */
 		return err_set(
@@ -125,7 +125,7 @@ void google_credentials_free(struct google_credentials *credentials)
 {
 	if (!credentials)
 		return;
-	bearer_release(&credentials->bearer);
+	bearer_token_cache_release(&credentials->bearer);
 	json_decref(credentials->file);
 	free(credentials->host);
 	free(credentials->source);
@@ -142,7 +142,7 @@ int google_credentials_get(struct google_credentials *credentials, char **author
 {
 	auto_free char *token = NULL;
 
-	if (bearer_get(&credentials->bearer, &token, cancel, err) < 0)
+	if (bearer_token_cache_get(&credentials->bearer, &token, cancel, err) < 0)
 		return -1;
 	*authorization = text_format(PREFIX "%s", token);
 	return 0;
@@ -153,8 +153,8 @@ void google_credentials_set_skew(struct google_credentials *credentials, int64_t
 	atomic_store(&credentials->skew_ms, skew_ms);
 }
 
-int google_credentials_refused(struct google_credentials *credentials, const char *authorization,
+int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
 	struct cancel *cancel, struct err *err)
 {
-	return bearer_refused(&credentials->bearer, authorization + strlen(PREFIX), cancel, err);
+	return bearer_token_cache_invalidate(&credentials->bearer, authorization + strlen(PREFIX), cancel, err);
 }

@@ -27,7 +27,7 @@ int google_credentials_get(struct google_credentials *credentials, char **author
 void google_credentials_set_skew(struct google_credentials *credentials, int64_t skew_ms);
 
 /* The service answered 401 to this one: gets another, once. */
-int google_credentials_refused(struct google_credentials *credentials, const char *authorization,
+int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
 	struct cancel *cancel, struct err *err);
 
 #endif

@@ -13,7 +13,7 @@
 #define SCHEME "https://"
 
 /* "https://sts.{region}.amazonaws.com?Action=..." for one region. */
-static char *url_for(const char *url, const char *region)
+static char *regional_url(const char *url, const char *region)
 {
 	const char *at = strstr(url, REGION);
 
@@ -22,7 +22,7 @@ static char *url_for(const char *url, const char *region)
 	return text_format("%.*s%s%s", (int)(at - url), url, region, at + strlen(REGION));
 }
 
-static void add(json_t *list, const char *name, const char *value)
+static void add_header(json_t *list, const char *name, const char *value)
 {
 	if (value)
 		json_array_append_new(list, json_pack("{s:s, s:s}", "key", name, "value", value));
@@ -32,10 +32,10 @@ static void add(json_t *list, const char *name, const char *value)
 #define AUDIENCE_HEADER "x-goog-cloud-target-resource"
 #define TOKEN_HEADER "x-amz-security-token"
 
-char *google_aws_sign(const char *template, const char *audience, const char *region,
+char *google_source_aws_sign(const char *template, const char *audience, const char *region,
 	const struct aws_credentials *credentials, int64_t wall_ms)
 {
-	auto_free char *url = url_for(template, region);
+	auto_free char *url = regional_url(template, region);
 	const char *host = text_starts(url, SCHEME) ? url + strlen(SCHEME) : "";
 	const char *path = host + strcspn(host, "/?");
 	const char *query = path + strcspn(path, "?");
@@ -54,16 +54,16 @@ char *google_aws_sign(const char *template, const char *audience, const char *re
 	struct sigv4_signed result;
 	char *token;
 
-	if (!s3_address_is_region(region) || !*authority || !uri_is_whole(url))
+	if (!s3_address_is_region(region) || !*authority || !uri_is_absolute(url))
 		return NULL;
 	sigv4_sign(&(struct sigv4_request){"POST", own_path, *query ? query + 1 : "", SIGV4_EMPTY,
 			   headers, credentials->session_token ? 3 : 2},
 		&identity, wall_ms, &result);
-	add(list, "Authorization", result.authorization);
-	add(list, "host", authority);
-	add(list, "x-amz-date", result.date);
-	add(list, AUDIENCE_HEADER, audience);
-	add(list, TOKEN_HEADER, credentials->session_token);
+	add_header(list, "Authorization", result.authorization);
+	add_header(list, "host", authority);
+	add_header(list, "x-amz-date", result.date);
+	add_header(list, AUDIENCE_HEADER, audience);
+	add_header(list, TOKEN_HEADER, credentials->session_token);
 	sigv4_signed_release(&result);
 	request = json_pack("{s:s, s:s, s:O}", "url", url, "method", "POST", "headers", list);
 	text = json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS);
@@ -76,7 +76,7 @@ char *google_aws_sign(const char *template, const char *audience, const char *re
 AUTO(struct aws_settings, aws_settings_release);
 AUTO_POINTER(struct aws_chain, aws_chain_free);
 
-int google_aws_subject(const char *url, const char *audience, int64_t wall_ms, char **token,
+int google_source_aws_subject(const char *url, const char *audience, int64_t wall_ms, char **token,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(aws_settings_release) struct aws_settings settings = {0};
@@ -93,7 +93,7 @@ int google_aws_subject(const char *url, const char *audience, int64_t wall_ms, c
 		region = text_copy(settings.region);
 	else if (aws_instance_region(&region, cancel, err) < 0)
 		return err_wrap(err, "set AWS_REGION: the region is not in AWS's settings, and");
-	*token = google_aws_sign(url, audience, region, &credentials, wall_ms);
+	*token = google_source_aws_sign(url, audience, region, &credentials, wall_ms);
 	if (*token)
 		return 0;
 	return err_set(err, ERR_INVALID,

@@ -16,7 +16,7 @@ enum {
 	HEADERS_MOST = 16,
 };
 
-static int from_file(const struct google_account *account, char **subject, struct err *err)
+static int subject_from_file(const struct google_account *account, char **subject, struct err *err)
 {
 	auto_(bytes_release) struct bytes text = {.limit = SUBJECT_LIMIT};
 
@@ -27,7 +27,7 @@ static int from_file(const struct google_account *account, char **subject, struc
 	return 0;
 }
 
-static int from_url(const struct google_account *account, char **subject, struct cancel *cancel,
+static int subject_from_url(const struct google_account *account, char **subject, struct cancel *cancel,
 	struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
@@ -40,7 +40,7 @@ static int from_url(const struct google_account *account, char **subject, struct
 	json_object_foreach(account->url_headers, name,
 		value) if (count < HEADERS_MOST && json_is_string(value)) headers[count++] =
 		text_format("%s: %s", name, json_string_value(value));
-	result = token_endpoint_ask(
+	result = token_endpoint_perform(
 		&(struct token_endpoint){.name = "the source of the subject token",
 			.url = account->url,
 			.headers = (const char *const *)headers,
@@ -56,7 +56,7 @@ static int from_url(const struct google_account *account, char **subject, struct
 
 /* --- a program --- */
 
-int google_subject_of_output(
+int google_subject_token_parse(
 	const void *text, size_t size, int64_t wall_ms, char **subject, struct err *err)
 {
 	auto_json json_t *object = json_parse(text, size, NULL);
@@ -73,7 +73,7 @@ int google_subject_of_output(
 		text_to_line(words);
 		return err_set(err, ERR_DENIED, "it says: %s", words);
 	}
-	if (!bearer_is_token(token))
+	if (!bearer_token_is_valid(token))
 		return err_set(err, ERR_FAILED, "there is no token in what it prints");
 	if (expires && expires <= wall_ms / 1000)
 		return err_set(err, ERR_RETRY, "the token that it prints has expired");
@@ -81,7 +81,7 @@ int google_subject_of_output(
 	return 0;
 }
 
-static int run(const struct google_account *account, struct bytes *output, struct cancel *cancel,
+static int run_program(const struct google_account *account, struct bytes *output, struct cancel *cancel,
 	struct err *err)
 {
 	auto_free char *audience =
@@ -105,36 +105,36 @@ static int run(const struct google_account *account, struct bytes *output, struc
 }
 
 /* Google's own libraries ask for this as well: whoever can write the file could otherwise run anything. */
-#define ALLOW "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"
+#define ALLOW_VARIABLE "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"
 
-static int from_program(const struct google_account *account, int64_t wall_ms, char **subject,
+static int subject_from_program(const struct google_account *account, int64_t wall_ms, char **subject,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes output = {.limit = SUBJECT_LIMIT};
-	const char *allowed = getenv(ALLOW);
+	const char *allowed = getenv(ALLOW_VARIABLE);
 	int result;
 
 	if (!text_equal(allowed, "1"))
 		return err_set(err, ERR_DENIED,
-			"its credential_source is a program, which is run only with " ALLOW "=1");
-	result = run(account, &output, cancel, err);
+			"its credential_source is a program, which is run only with " ALLOW_VARIABLE "=1");
+	result = run_program(account, &output, cancel, err);
 	if (result == 0)
-		result = google_subject_of_output(output.data, output.size, wall_ms, subject, err);
+		result = google_subject_token_parse(output.data, output.size, wall_ms, subject, err);
 	if (output.data)
 		explicit_bzero(output.data, output.size);
 	/* The command itself may hold a secret. */
 	return result < 0 ? err_wrap(err, "the program of its credential_source") : 0;
 }
 
-int google_subject_get(const struct google_account *account, int64_t wall_ms, char **subject,
+int google_subject_token_get(const struct google_account *account, int64_t wall_ms, char **subject,
 	struct cancel *cancel, struct err *err)
 {
 	if (account->aws_url)
-		return google_aws_subject(
+		return google_source_aws_subject(
 			account->aws_url, account->audience, wall_ms, subject, cancel, err);
 	if (account->command)
-		return from_program(account, wall_ms, subject, cancel, err);
+		return subject_from_program(account, wall_ms, subject, cancel, err);
 	if (account->url)
-		return from_url(account, subject, cancel, err);
-	return from_file(account, subject, err);
+		return subject_from_url(account, subject, cancel, err);
+	return subject_from_file(account, subject, err);
 }

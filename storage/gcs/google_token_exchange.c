@@ -22,16 +22,16 @@ enum {
 
 static const char *const form_headers[] = {"Content-Type: application/x-www-form-urlencoded", NULL};
 
-static int must_keep_secrets(const char *url, const char *name, struct err *err)
+static int check_confidential(const char *url, const char *name, struct err *err)
 {
-	if (uri_keeps_secrets(url))
+	if (uri_is_confidential(url))
 		return 0;
 	return err_set(err, ERR_INVALID, "%s: no secret is sent over plain http", name);
 }
 
 /* --- a key --- */
 
-static int sign_token(const struct google_account *account, int64_t wall_ms,
+static int get_service_token(const struct google_account *account, int64_t wall_ms,
 	struct bearer_token *token, struct err *err)
 {
 	json_int_t now = wall_ms / 1000;
@@ -45,7 +45,7 @@ static int sign_token(const struct google_account *account, int64_t wall_ms,
 
 /* --- a person --- */
 
-static int refresh_user(const struct google_account *account, struct bearer_token *token,
+static int refresh_user_token(const struct google_account *account, struct bearer_token *token,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -55,7 +55,7 @@ static int refresh_user(const struct google_account *account, struct bearer_toke
 	uri_add(&form, "client_id", account->client_id);
 	uri_add(&form, "client_secret", account->client_secret);
 	uri_add(&form, "refresh_token", account->refresh_token);
-	if (must_keep_secrets(account->token_url, name, err) < 0)
+	if (check_confidential(account->token_url, name, err) < 0)
 		return -1;
 	return token_endpoint_get(&(struct token_endpoint){.name = name,
 					  .method = "POST",
@@ -78,7 +78,7 @@ static char *basic_authorization(const struct google_account *account)
 	return text_format("Authorization: Basic %s", encoded);
 }
 
-static int exchange(const struct google_account *account, int64_t wall_ms,
+static int exchange_subject_token(const struct google_account *account, int64_t wall_ms,
 	struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -86,8 +86,8 @@ static int exchange(const struct google_account *account, int64_t wall_ms,
 	const char *const headers[] = {form_headers[0], basic, NULL};
 	const char *name = "Google's token exchange";
 
-	if (must_keep_secrets(account->token_url, name, err) < 0 ||
-		google_subject_get(account, wall_ms, &subject, cancel, err) < 0)
+	if (check_confidential(account->token_url, name, err) < 0 ||
+		google_subject_token_get(account, wall_ms, &subject, cancel, err) < 0)
 		return -1;
 	uri_add(&form, "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange");
 	uri_add(&form, "requested_token_type", "urn:ietf:params:oauth:token-type:access_token");
@@ -112,7 +112,7 @@ static int read_impersonated(
 	const char *text = json_text_or(object, "accessToken", "");
 	int64_t expires_ms;
 
-	if (!bearer_is_token(text) ||
+	if (!bearer_token_is_valid(text) ||
 		!datetime_parse(json_text_or(object, "expireTime", ""), &expires_ms))
 		return err_set(err, ERR_FAILED, "impersonation: no token in the answer");
 	token->text = text_copy(text);
@@ -120,7 +120,7 @@ static int read_impersonated(
 	return 0;
 }
 
-static int impersonate(const struct google_account *account, const char *own,
+static int impersonate_account(const struct google_account *account, const char *own,
 	struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
@@ -135,8 +135,8 @@ static int impersonate(const struct google_account *account, const char *own,
 	if (json_is_array(account->delegates))
 		json_object_set(object, "delegates", account->delegates);
 	body = json_dumps(object, JSON_COMPACT);
-	if (must_keep_secrets(account->impersonation_url, name, err) < 0 ||
-		token_endpoint_ask(&(struct token_endpoint){.name = name,
+	if (check_confidential(account->impersonation_url, name, err) < 0 ||
+		token_endpoint_perform(&(struct token_endpoint){.name = name,
 					   .method = "POST",
 					   .url = account->impersonation_url,
 					   .headers = headers,
@@ -146,18 +146,18 @@ static int impersonate(const struct google_account *account, const char *own,
 	return read_impersonated(&response, token, err);
 }
 
-static int get_own(const struct google_account *account, int64_t wall_ms,
+static int get_source_token(const struct google_account *account, int64_t wall_ms,
 	struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	struct google_account source;
 
 	switch (account->kind) {
 	case GOOGLE_SERVICE_ACCOUNT:
-		return sign_token(account, wall_ms, token, err);
+		return get_service_token(account, wall_ms, token, err);
 	case GOOGLE_USER:
-		return refresh_user(account, token, cancel, err);
+		return refresh_user_token(account, token, cancel, err);
 	case GOOGLE_EXTERNAL:
-		return exchange(account, wall_ms, token, cancel, err);
+		return exchange_subject_token(account, wall_ms, token, cancel, err);
 	case GOOGLE_IMPERSONATED:
 		break;
 	}
@@ -165,27 +165,27 @@ static int get_own(const struct google_account *account, int64_t wall_ms,
 		return err_wrap(err, "source_credentials");
 	if (source.kind == GOOGLE_IMPERSONATED)
 		return err_set(err, ERR_INVALID, "source_credentials are impersonated themselves");
-	return google_tokens_of_account(&source, wall_ms, token, cancel, err);
+	return google_token_exchange_account(&source, wall_ms, token, cancel, err);
 }
 
-int google_tokens_of_account(const struct google_account *account, int64_t wall_ms,
+int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
 	struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	struct bearer_token own = {0};
 	int result;
 
 	if (!account->impersonation_url)
-		return get_own(account, wall_ms, token, cancel, err);
-	if (get_own(account, wall_ms, &own, cancel, err) < 0)
+		return get_source_token(account, wall_ms, token, cancel, err);
+	if (get_source_token(account, wall_ms, &own, cancel, err) < 0)
 		return -1;
-	result = impersonate(account, own.text, token, cancel, err);
+	result = impersonate_account(account, own.text, token, cancel, err);
 	free(own.text);
 	return result;
 }
 
 /* --- a machine --- */
 
-static int ask_machine(
+static int ask_metadata_server(
 	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
@@ -197,25 +197,25 @@ static int ask_machine(
 		.headers = headers,
 		.metadata = true};
 
-	if (token_endpoint_ask(&endpoint, &response, cancel, err) < 0)
+	if (token_endpoint_perform(&endpoint, &response, cancel, err) < 0)
 		return -1;
 	/* Some other service at this address says 200 to everything. */
 	if (!text_equal(http_header(&response, "Metadata-Flavor"), "Google"))
 		return err_set(
 			err, ERR_DENIED, "what answers at %s is no Google metadata server", host);
-	return token_endpoint_read(response.body.data, response.body.size, clock_monotonic_ms(),
+	return token_endpoint_parse(response.body.data, response.body.size, clock_monotonic_ms(),
 		clock_wall_ms(), token, err);
 }
 
-int google_tokens_of_machine(
+int google_token_exchange_machine(
 	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	if (host)
-		return ask_machine(host, token, cancel, err);
-	if (ask_machine("metadata.google.internal", token, cancel, err) == 0)
+		return ask_metadata_server(host, token, cancel, err);
+	if (ask_metadata_server("metadata.google.internal", token, cancel, err) == 0)
 		return 0;
 	/* Without a resolver the address still answers. */
 	if (cancel_check(cancel, err) < 0)
 		return -1;
-	return ask_machine("169.254.169.254", token, cancel, err);
+	return ask_metadata_server("169.254.169.254", token, cancel, err);
 }

@@ -8,11 +8,11 @@
 #include "google_account.h"
 
 /* `wall_ms`: Google's clock as far as known, for what is signed. */
-int google_tokens_of_account(const struct google_account *account, int64_t wall_ms,
+int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
 	struct bearer_token *token, struct cancel *cancel, struct err *err);
 
 /* The account of the machine, pod or function. `host` may be NULL for the usual one. */
-int google_tokens_of_machine(
+int google_token_exchange_machine(
 	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err);
 
 #endif

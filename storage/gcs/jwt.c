@@ -14,7 +14,7 @@ AUTO_POINTER(EVP_PKEY, EVP_PKEY_free);
 AUTO_POINTER(EVP_MD_CTX, EVP_MD_CTX_free);
 
 /* The alphabet for URLs, without padding (RFC 4648 section 5). */
-static char *encode(const void *data, size_t size)
+static char *encode_base64url(const void *data, size_t size)
 {
 	char *text = base64_encode(data, size);
 
@@ -35,7 +35,7 @@ static char *encode_json(json_t *value)
 {
 	auto_free char *text = json_dumps(value, JSON_COMPACT);
 
-	return text ? encode(text, strlen(text)) : NULL;
+	return text ? encode_base64url(text, strlen(text)) : NULL;
 }
 
 /* Never asks on the terminal for a passphrase. */
@@ -54,7 +54,7 @@ static EVP_PKEY *read_key(const char *key_pem)
 	return key;
 }
 
-static int sign(EVP_PKEY *key, const char *text, struct bytes *signature, struct err *err)
+static int sign_rs256(EVP_PKEY *key, const char *text, struct bytes *signature, struct err *err)
 {
 	auto_(EVP_MD_CTX_free) EVP_MD_CTX *context = EVP_MD_CTX_new();
 	size_t size = 0;
@@ -85,9 +85,9 @@ int jwt_sign(const char *key_pem, const char *key_id, json_t *claims, char **tok
 	if (!first || !second)
 		return err_set(err, ERR_INVALID, "the claims are not UTF-8");
 	text = text_format("%s.%s", first, second);
-	if (sign(key, text, &signature, err) < 0)
+	if (sign_rs256(key, text, &signature, err) < 0)
 		return -1;
-	third = encode(signature.data, signature.size);
+	third = encode_base64url(signature.data, signature.size);
 	*token = text_format("%s.%s", text, third);
 	return 0;
 }

@@ -19,45 +19,45 @@ struct bearer_token {
 };
 
 /* Fills the token; blocks for seconds at most. */
-typedef int (*bearer_fetch_fn)(
+typedef int (*bearer_token_fetch_fn)(
 	void *arg, struct bearer_token *token, struct cancel *cancel, struct err *err);
 
-struct bearer {
-	bearer_fetch_fn fetch;
+struct bearer_token_cache {
+	bearer_token_fetch_fn fetch;
 	void *arg;
-	int64_t ahead_ms;         /* how long before its expiry a token is replaced */
+	int64_t refresh_ahead_ms;         /* how long before its expiry a token is replaced */
 	pthread_mutex_t mutex;    /* holds the members below */
 	pthread_mutex_t fetching; /* held during a fetch; taken before `mutex` */
 	struct bearer_token token;
 	int64_t retry_ms; /* monotonic: after a fetch, no other before this while there is a token */
 };
 
-void bearer_init(struct bearer *bearer, bearer_fetch_fn fetch, void *arg, int64_t ahead_ms);
-void bearer_release(struct bearer *bearer);
+void bearer_token_cache_init(struct bearer_token_cache *bearer, bearer_token_fetch_fn fetch, void *arg, int64_t refresh_ahead_ms);
+void bearer_token_cache_release(struct bearer_token_cache *bearer);
 
 /* A copy of the token; the caller frees. Fails as `fetch` does, when there is no token at all. */
-int bearer_get(struct bearer *bearer, char **token, struct cancel *cancel, struct err *err);
+int bearer_token_cache_get(struct bearer_token_cache *bearer, char **token, struct cancel *cancel, struct err *err);
 
 /*
  * The other side refused this token. Fetches another, unless one is there already; -1 where there is none to be had, and then
  * the refused one stays.
  */
-int bearer_refused(
-	struct bearer *bearer, const char *token, struct cancel *cancel, struct err *err);
+int bearer_token_cache_invalidate(
+	struct bearer_token_cache *bearer, const char *token, struct cancel *cancel, struct err *err);
 
 /* --- PURE --- */
 
-enum bearer_plan {
-	BEARER_USE,   /* as it is */
-	BEARER_AHEAD, /* good, but fetch another if nobody does */
-	BEARER_FETCH, /* there is none, or its time is over */
+enum bearer_token_plan {
+	BEARER_TOKEN_USE,   /* as it is */
+	BEARER_TOKEN_REFRESH, /* good, but fetch another if nobody does */
+	BEARER_TOKEN_FETCH, /* there is none, or its time is over */
 };
 
 /* `expires_ms` 0: there is none. */
-enum bearer_plan bearer_plan(
-	int64_t now_ms, int64_t expires_ms, int64_t ahead_ms, int64_t retry_ms);
+enum bearer_token_plan bearer_token_plan(
+	int64_t now_ms, int64_t expires_ms, int64_t refresh_ahead_ms, int64_t retry_ms);
 
 /* True for what may stand in a header: not empty, no blanks and no control characters. */
-bool bearer_is_token(const char *text);
+bool bearer_token_is_valid(const char *text);
 
 #endif

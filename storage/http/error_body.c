@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void take_element(void *arg, const char *path, const char *text)
+static void read_element(void *arg, const char *path, const char *text)
 {
 	struct error_body *error = arg;
 
@@ -18,7 +18,7 @@ static void take_element(void *arg, const char *path, const char *text)
 void error_body_read(const void *body, size_t size, struct error_body *error)
 {
 	*error = (struct error_body){0};
-	if (xml_read(body, size, take_element, error, NULL) < 0)
+	if (xml_read(body, size, read_element, error, NULL) < 0)
 		*error = (struct error_body){0};
 	/* Azure's go on with a request id and the time. */
 	error->message[strcspn(error->message, "\r\n")] = '\0';

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int pages_turn(struct pages *pages, const char *token, struct err *err)
+int page_cycle_check(struct page_cycle *pages, const char *token, struct err *err)
 {
 	if (pages->kept && strcmp(pages->kept, token) == 0)
 		return err_set(err, ERR_FAILED,
@@ -20,8 +20,8 @@ int pages_turn(struct pages *pages, const char *token, struct err *err)
 	return 0;
 }
 
-void pages_release(struct pages *pages)
+void page_cycle_release(struct page_cycle *pages)
 {
 	free(pages->kept);
-	*pages = (struct pages){0};
+	*pages = (struct page_cycle){0};
 }

@@ -10,13 +10,13 @@
 
 #include <stddef.h>
 
-struct pages {
+struct page_cycle {
 	char *kept; /* the token that would come again */
 	size_t turned, due;
 };
 
 /* For each token that leads to a next page; it is copied. ERR_FAILED where it came before. */
-int pages_turn(struct pages *pages, const char *token, struct err *err);
-void pages_release(struct pages *pages);
+int page_cycle_check(struct page_cycle *pages, const char *token, struct err *err);
+void page_cycle_release(struct page_cycle *pages);
 
 #endif

@@ -8,46 +8,46 @@ enum {
 	FIRST_PAUSE_MS = 100,
 	FIRST_PAUSE_THROTTLED_MS = 1000,
 	LONGEST_PAUSE_MS = 10 * 1000,
-	ASKED_MOST_MS = 30 * 1000,
+	RETRY_AFTER_MOST_MS = 30 * 1000,
 	STALL_MS = 20 * 1000,
 	STALL_IN_LAST_WINDOW_MS = 4 * 1000,
 };
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t minimum_ms(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static int64_t pause_bound(const struct retry_facts *facts)
+static int64_t pause_bound(const struct retry_policy_facts *facts)
 {
 	int64_t bound = facts->cause == RETRY_THROTTLED ? FIRST_PAUSE_THROTTLED_MS : FIRST_PAUSE_MS;
 
 	for (unsigned i = 1; i < facts->tries && bound < LONGEST_PAUSE_MS; i++)
 		bound *= 2;
-	return smaller(bound, LONGEST_PAUSE_MS);
+	return minimum_ms(bound, LONGEST_PAUSE_MS);
 }
 
-struct retry_choice retry_decide(const struct retry_facts *facts)
+struct retry_policy_decision retry_policy_decide(const struct retry_policy_facts *facts)
 {
 	bool last_window = facts->left_ms <= LAST_WINDOW_MS;
 	int64_t patience_left_ms = facts->patience_ms - facts->spent_ms;
 	int64_t bound = pause_bound(facts), pause, asked_ms = 0;
 
 	if (last_window)
-		bound = smaller(bound, LAST_WINDOW_PAUSE_MS);
+		bound = minimum_ms(bound, LAST_WINDOW_PAUSE_MS);
 	/* 64 bits: the product of a random number and a bound does not fit 32. */
 	pause = (int64_t)(((uint64_t)facts->random * (uint64_t)(bound + 1)) >> 32);
 	if (last_window)
-		return (struct retry_choice){facts->left_ms > pause, pause};
+		return (struct retry_policy_decision){facts->left_ms > pause, pause};
 	if (facts->asked_ms > 0)
-		asked_ms = smaller(facts->asked_ms, ASKED_MOST_MS);
+		asked_ms = minimum_ms(facts->asked_ms, RETRY_AFTER_MOST_MS);
 	if (asked_ms > patience_left_ms || patience_left_ms < 0)
-		return (struct retry_choice){false, 0};
+		return (struct retry_policy_decision){false, 0};
 	/* A long pause is cut, not the last try: patience of 30 s is 30 s, whatever the dice say. */
-	return (struct retry_choice){true, smaller(pause + asked_ms, patience_left_ms)};
+	return (struct retry_policy_decision){true, minimum_ms(pause + asked_ms, patience_left_ms)};
 }
 
-int64_t retry_stall_ms(int64_t left_ms)
+int64_t retry_policy_stall_ms(int64_t left_ms)
 {
 	return left_ms <= LAST_WINDOW_MS ? STALL_IN_LAST_WINDOW_MS : STALL_MS;
 }

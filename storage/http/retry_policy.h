@@ -13,7 +13,7 @@ enum retry_cause {
 	RETRY_THROTTLED, /* 503 SlowDown, 429 */
 };
 
-struct retry_facts {
+struct retry_policy_facts {
 	enum retry_cause cause;
 	unsigned tries;      /* done so far, at least 1 */
 	int64_t spent_ms;    /* since the first try began */
@@ -23,15 +23,15 @@ struct retry_facts {
 	uint32_t random;     /* any 32 bits */
 };
 
-struct retry_choice {
+struct retry_policy_decision {
 	bool again;
 	int64_t after_ms;
 };
 
 /* Patience ends with a last try: a pause that would outlast it is cut, unless the server asked for more (Retry-After). */
-struct retry_choice retry_decide(const struct retry_facts *facts);
+struct retry_policy_decision retry_policy_decide(const struct retry_policy_facts *facts);
 
 /* After how long without a byte a transfer is taken for dead. */
-int64_t retry_stall_ms(int64_t left_ms);
+int64_t retry_policy_stall_ms(int64_t left_ms);
 
 #endif

@@ -19,13 +19,13 @@ enum {
 	HEADERS_MOST = 48,
 };
 
-struct remote_request {
+struct call_request {
 	char *url;
 	char *headers[HEADERS_MOST + 1];
 	size_t header_count;
 };
 
-struct remote {
+struct retrying_client {
 	int64_t idle_ms, patience_ms;
 	char *ca_file;
 	const char *ca_variable;
@@ -34,14 +34,14 @@ struct remote {
 		resting; /* the one used last is taken first, so that in a lull the others grow old and close */
 	size_t resting_count;
 	size_t made_count; /* also the capacity of `resting` */
-	struct remote_statistics statistics;
+	struct retrying_client_statistics statistics;
 };
 
 /* One call: its tries so far. */
-struct progress {
-	struct remote *remote;
-	const struct remote_call *call;
-	struct remote_try attempt;
+struct call_state {
+	struct retrying_client *remote;
+	const struct retried_call *call;
+	struct call_try attempt;
 	int64_t begun_ms;
 	unsigned moves;
 	bool refreshed, skewed, fresh;
@@ -50,13 +50,13 @@ struct progress {
 
 /* --- the request being prepared --- */
 
-void remote_set_url(struct remote_request *request, const char *url)
+void call_request_set_url(struct call_request *request, const char *url)
 {
 	free(request->url);
 	request->url = text_copy(url);
 }
 
-void remote_add_header(struct remote_request *request, const char *format, ...)
+void call_request_add_header(struct call_request *request, const char *format, ...)
 {
 	va_list args;
 
@@ -70,7 +70,7 @@ void remote_add_header(struct remote_request *request, const char *format, ...)
 	va_end(args);
 }
 
-static void remote_request_release(struct remote_request *request)
+static void call_request_release(struct call_request *request)
 {
 	/* They hold signatures and tokens. */
 	for (size_t i = 0; i < request->header_count; i++) {
@@ -78,13 +78,13 @@ static void remote_request_release(struct remote_request *request)
 		free(request->headers[i]);
 	}
 	free(request->url);
-	*request = (struct remote_request){0};
+	*request = (struct call_request){0};
 }
-AUTO(struct remote_request, remote_request_release);
+AUTO(struct call_request, call_request_release);
 
 /* --- the pool --- */
 
-int64_t remote_patience_ms(struct err *err)
+int64_t retrying_client_patience_ms(struct err *err)
 {
 	const char *value = getenv("REPRIEVE_STORE_PATIENCE");
 	int64_t patience_ms = PATIENCE_MS;
@@ -95,13 +95,13 @@ int64_t remote_patience_ms(struct err *err)
 	return patience_ms;
 }
 
-struct remote *remote_new(const struct remote_options *options)
+struct retrying_client *retrying_client_new(const struct retrying_client_options *options)
 {
-	struct remote *remote = memory_new(sizeof(*remote));
+	struct retrying_client *remote = memory_new(sizeof(*remote));
 
 	remote->idle_ms = options && options->idle_ms ? options->idle_ms : IDLE_MS;
 	remote->patience_ms =
-		options && options->patience_ms ? options->patience_ms : remote_patience_ms(NULL);
+		options && options->patience_ms ? options->patience_ms : retrying_client_patience_ms(NULL);
 	if (remote->patience_ms < 0)
 		remote->patience_ms = PATIENCE_MS;
 	if (options && options->ca_file)
@@ -111,7 +111,7 @@ struct remote *remote_new(const struct remote_options *options)
 	return remote;
 }
 
-void remote_free(struct remote *remote)
+void retrying_client_free(struct retrying_client *remote)
 {
 	if (!remote)
 		return;
@@ -123,7 +123,7 @@ void remote_free(struct remote *remote)
 	free(remote);
 }
 
-static int borrow(struct remote *remote, struct http **http, struct err *err)
+static int borrow_connection(struct retrying_client *remote, struct http **http, struct err *err)
 {
 	*http = NULL;
 	pthread_mutex_lock(&remote->mutex);
@@ -142,14 +142,14 @@ static int borrow(struct remote *remote, struct http **http, struct err *err)
 	return 0;
 }
 
-static void give_back(struct remote *remote, struct http *http)
+static void return_connection(struct retrying_client *remote, struct http *http)
 {
 	pthread_mutex_lock(&remote->mutex);
 	remote->resting[remote->resting_count++] = http;
 	pthread_mutex_unlock(&remote->mutex);
 }
 
-void remote_statistics(struct remote *remote, struct remote_statistics *statistics)
+void retrying_client_statistics(struct retrying_client *remote, struct retrying_client_statistics *statistics)
 {
 	pthread_mutex_lock(&remote->mutex);
 	*statistics = remote->statistics;
@@ -158,7 +158,7 @@ void remote_statistics(struct remote *remote, struct remote_statistics *statisti
 
 /* --- one try --- */
 
-static int64_t skew_of(struct remote *remote)
+static int64_t skew_of(struct retrying_client *remote)
 {
 	int64_t skew;
 
@@ -169,7 +169,7 @@ static int64_t skew_of(struct remote *remote)
 }
 
 /* With `mutex` held. */
-static void note_clock(struct remote *remote, const struct http_response *answer)
+static void note_clock(struct retrying_client *remote, const struct http_response *answer)
 {
 	const char *date = http_header(answer, "date");
 	int64_t server_ms;
@@ -180,9 +180,9 @@ static void note_clock(struct remote *remote, const struct http_response *answer
 	remote->statistics.clock_ms = server_ms - clock_wall_ms();
 }
 
-static void count_request(struct progress *progress, const struct http_response *answer)
+static void count_request(struct call_state *progress, const struct http_response *answer)
 {
-	struct remote *remote = progress->remote;
+	struct retrying_client *remote = progress->remote;
 
 	pthread_mutex_lock(&remote->mutex);
 	remote->statistics.requests++;
@@ -196,24 +196,24 @@ static void count_request(struct progress *progress, const struct http_response 
 	pthread_mutex_unlock(&remote->mutex);
 }
 
-static void count_throttled(struct remote *remote)
+static void count_throttled(struct retrying_client *remote)
 {
 	pthread_mutex_lock(&remote->mutex);
 	remote->statistics.throttled++;
 	pthread_mutex_unlock(&remote->mutex);
 }
 
-static int send_request(struct progress *progress, const struct remote_request *prepared,
+static int send_request(struct call_state *progress, const struct call_request *prepared,
 	struct http_response *response, struct cancel *cancel, struct err *err)
 {
-	const struct remote_call *call = progress->call;
+	const struct retried_call *call = progress->call;
 	struct http_request request = {
 		.method = call->method,
 		.url = prepared->url,
 		.headers = (const char *const *)prepared->headers,
 		.body = call->body,
 		.body_size = call->body_size,
-		.stall_timeout_ms = retry_stall_ms(cancel_left_ms(cancel)),
+		.stall_timeout_ms = retry_policy_stall_ms(cancel_left_ms(cancel)),
 		.idle_timeout_ms = progress->remote->idle_ms,
 		.fresh = progress->fresh,
 		.ca_file = progress->remote->ca_file,
@@ -225,16 +225,16 @@ static int send_request(struct progress *progress, const struct remote_request *
 	/* Else it would take one stall longer than it may. */
 	if (request.stall_timeout_ms > progress->remote->patience_ms)
 		request.stall_timeout_ms = progress->remote->patience_ms;
-	if (borrow(progress->remote, &http, err) < 0)
+	if (borrow_connection(progress->remote, &http, err) < 0)
 		return -1;
 	result = http_perform(http, &request, response, cancel, err);
-	give_back(progress->remote, http);
+	return_connection(progress->remote, http);
 	count_request(progress, result == 0 ? response : NULL);
 	return result;
 }
 
 /* "Retry-After: 3", or a date; S3 also says it in milliseconds. */
-static int64_t asked_pause_ms(const struct http_response *response, int64_t now_ms)
+static int64_t retry_after_ms(const struct http_response *response, int64_t now_ms)
 {
 	const char *after = http_header(response, "retry-after");
 	const char *after_ms = http_header(response, "x-amz-retry-after");
@@ -251,7 +251,7 @@ static int64_t asked_pause_ms(const struct http_response *response, int64_t now_
 }
 
 /* False where no answer says what time it is. */
-static bool correct_clock(struct remote *remote)
+static bool correct_clock(struct retrying_client *remote)
 {
 	bool seen;
 
@@ -266,9 +266,9 @@ static bool correct_clock(struct remote *remote)
 
 /* Sleeps if there is to be another try; -1 with the last try's error if not. */
 static int pause_before_next(
-	struct progress *progress, enum retry_cause cause, struct cancel *cancel, struct err *err)
+	struct call_state *progress, enum retry_cause cause, struct cancel *cancel, struct err *err)
 {
-	struct retry_facts facts = {
+	struct retry_policy_facts facts = {
 		.cause = cause,
 		.tries = progress->attempt.number + 1,
 		.spent_ms = clock_monotonic_ms() - progress->begun_ms,
@@ -276,12 +276,12 @@ static int pause_before_next(
 		.left_ms = cancel_left_ms(cancel),
 		.asked_ms = progress->asked_ms,
 	};
-	struct retry_choice choice;
+	struct retry_policy_decision choice;
 	struct err stopped;
 
 	if (getrandom(&facts.random, sizeof(facts.random), 0) < 0)
 		facts.random = UINT32_MAX / 2;
-	choice = retry_decide(&facts);
+	choice = retry_policy_decide(&facts);
 	if (!choice.again)
 		return err_wrap(
 			err, "after %u %s", facts.tries, facts.tries == 1 ? "try" : "tries");
@@ -293,54 +293,54 @@ static int pause_before_next(
 	return 0;
 }
 
-static int again_at_once(struct progress *progress)
+static int retry_at_once(struct call_state *progress)
 {
 	progress->attempt.number++;
 	return 0;
 }
 
 /* What follows from a verdict: 0 for another try, -1 with `err` (judge's) for the end. */
-static int go_on(struct progress *progress, enum remote_verdict verdict,
+static int apply_verdict(struct call_state *progress, enum call_verdict verdict,
 	const struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	switch (verdict) {
-	case REMOTE_RETRY:
+	case CALL_RETRY:
 		/* A front end that is in trouble stays so for this connection: the next one may lead to another. */
 		progress->fresh = true;
-		progress->asked_ms = asked_pause_ms(response, progress->attempt.now_ms);
+		progress->asked_ms = retry_after_ms(response, progress->attempt.now_ms);
 		return pause_before_next(progress, RETRY_FAULT, cancel, err);
-	case REMOTE_SLOW_DOWN:
+	case CALL_SLOW_DOWN:
 		count_throttled(progress->remote);
-		progress->asked_ms = asked_pause_ms(response, progress->attempt.now_ms);
+		progress->asked_ms = retry_after_ms(response, progress->attempt.now_ms);
 		return pause_before_next(progress, RETRY_THROTTLED, cancel, err);
-	case REMOTE_REFRESH:
+	case CALL_REFRESH:
 		if (progress->refreshed)
 			return -1;
 		progress->refreshed = progress->attempt.refresh = true;
-		return again_at_once(progress);
-	case REMOTE_SKEWED:
+		return retry_at_once(progress);
+	case CALL_SKEWED:
 		if (progress->skewed || !correct_clock(progress->remote))
 			return -1;
 		progress->skewed = true;
-		return again_at_once(progress);
-	case REMOTE_MOVED:
+		return retry_at_once(progress);
+	case CALL_MOVED:
 		if (progress->moves++ == MOVES_MOST)
 			return err_wrap(err, "moved more than %d times", MOVES_MOST);
-		return again_at_once(progress);
-	case REMOTE_DONE:
-	case REMOTE_FAILED:
+		return retry_at_once(progress);
+	case CALL_DONE:
+	case CALL_FAILED:
 		break;
 	}
 	return -1;
 }
 
 /* 1: done; 0: another try; -1: the end. */
-static int run_try(struct progress *progress, struct http_response *response, struct cancel *cancel,
+static int perform_try(struct call_state *progress, struct http_response *response, struct cancel *cancel,
 	struct err *err)
 {
-	auto_(remote_request_release) struct remote_request request = {0};
-	const struct remote_call *call = progress->call;
-	enum remote_verdict verdict;
+	auto_(call_request_release) struct call_request request = {0};
+	const struct retried_call *call = progress->call;
+	enum call_verdict verdict;
 
 	progress->attempt.now_ms = clock_wall_ms() + skew_of(progress->remote);
 	if (call->prepare(call->arg, &progress->attempt, &request, cancel, err) < 0 ||
@@ -352,15 +352,15 @@ static int run_try(struct progress *progress, struct http_response *response, st
 	}
 	progress->attempt.refresh = false;
 	verdict = call->judge(call->arg, response, err);
-	if (verdict == REMOTE_DONE)
+	if (verdict == CALL_DONE)
 		return 1;
-	return go_on(progress, verdict, response, cancel, err);
+	return apply_verdict(progress, verdict, response, cancel, err);
 }
 
-int remote_perform(struct remote *remote, const struct remote_call *call,
+int retrying_client_perform(struct retrying_client *remote, const struct retried_call *call,
 	struct http_response *response, struct cancel *cancel, struct err *err)
 {
-	struct progress progress = {
+	struct call_state progress = {
 		.remote = remote,
 		.call = call,
 		.begun_ms = clock_monotonic_ms(),
@@ -369,7 +369,7 @@ int remote_perform(struct remote *remote, const struct remote_call *call,
 	struct err own = {0};
 	int done;
 
-	while ((done = run_try(&progress, response, cancel, &own)) == 0)
+	while ((done = perform_try(&progress, response, cancel, &own)) == 0)
 		own = (struct err){0};
 	if (done > 0)
 		return 0;

@@ -16,57 +16,57 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct remote;
+struct retrying_client;
 
 /* What a proxy or a login page answers with 200: nothing that was asked for has been done. */
-#define REMOTE_STRANGE \
+#define CALL_FOREIGN_REPLY \
 	"that is not the store's answer: is a proxy or a login page between here and it?"
 
-struct remote_options {
+struct retrying_client_options {
 	int64_t idle_ms; /* how long an unused connection may be kept; 0: 4 s (S3 closes after 5) */
-	int64_t patience_ms; /* how long a call goes on without success while no deadline is near; 0: remote_patience_ms() */
+	int64_t patience_ms; /* how long a call goes on without success while no deadline is near; 0: retrying_client_patience_ms() */
 	const char *ca_file; /* as in struct http_request; stays the caller's */
 	const char *ca_variable;
 };
 
 /* What prepare() is told. */
-struct remote_try {
+struct call_try {
 	unsigned number; /* from 0 */
 	int64_t now_ms;  /* wall clock as the server has it: sign with this */
 	bool refresh; /* the credentials used last were refused as expired: get others, whatever their expiry says */
 };
 
 /* What prepare() fills; empty at each try. Everything is copied. */
-struct remote_request;
-void remote_set_url(struct remote_request *request, const char *url);
-void remote_add_header(struct remote_request *request, const char *format, ...)
+struct call_request;
+void call_request_set_url(struct call_request *request, const char *url);
+void call_request_add_header(struct call_request *request, const char *format, ...)
 	__attribute__((format(printf, 2, 3))); /* "Name: value" */
 
-enum remote_verdict {
-	REMOTE_DONE, /* the answer is what was asked for */
-	REMOTE_RETRY, /* 5xx, a conflict that passes, an answer that makes no sense: again after a pause */
-	REMOTE_SLOW_DOWN, /* throttled: again after a longer one, or what Retry-After says */
-	REMOTE_REFRESH,   /* expired credentials: again at once with try.refresh, but only once */
-	REMOTE_SKEWED, /* our clock is wrong: the answer's Date is taken, again at once, but only once */
-	REMOTE_MOVED, /* judge() has noted a new address or region: again at once, three times at most */
-	REMOTE_FAILED, /* final: `err` says what */
+enum call_verdict {
+	CALL_DONE, /* the answer is what was asked for */
+	CALL_RETRY, /* 5xx, a conflict that passes, an answer that makes no sense: again after a pause */
+	CALL_SLOW_DOWN, /* throttled: again after a longer one, or what Retry-After says */
+	CALL_REFRESH,   /* expired credentials: again at once with try.refresh, but only once */
+	CALL_SKEWED, /* our clock is wrong: the answer's Date is taken, again at once, but only once */
+	CALL_MOVED, /* judge() has noted a new address or region: again at once, three times at most */
+	CALL_FAILED, /* final: `err` says what */
 };
 
-struct remote_call {
+struct retried_call {
 	const char *method;
 	const void *body; /* stays the caller's */
 	size_t body_size;
 	void *arg;
 
 	/* Adds URL and headers; may block (credentials). A failure with ERR_RETRY is tried again, any other ends the call. */
-	int (*prepare)(void *arg, const struct remote_try *attempt, struct remote_request *request,
+	int (*prepare)(void *arg, const struct call_try *attempt, struct call_request *request,
 		struct cancel *cancel, struct err *err);
-	/* For everything but REMOTE_DONE it fills `err`, which is what the caller gets if this was the last try. */
-	enum remote_verdict (*judge)(
+	/* For everything but CALL_DONE it fills `err`, which is what the caller gets if this was the last try. */
+	enum call_verdict (*judge)(
 		void *arg, const struct http_response *response, struct err *err);
 };
 
-struct remote_statistics {
+struct retrying_client_statistics {
 	uint64_t requests; /* sent, again ones included */
 	uint64_t retries;
 	uint64_t throttled;
@@ -78,19 +78,19 @@ struct remote_statistics {
 };
 
 /* What REPRIEVE_STORE_PATIENCE says ("90s"), else 30 s; -1, ERR_INVALID, where it says something else. */
-int64_t remote_patience_ms(struct err *err);
+int64_t retrying_client_patience_ms(struct err *err);
 
-struct remote *remote_new(const struct remote_options *options); /* NULL: defaults */
-void remote_free(struct remote *remote); /* when no call is under way; NULL is fine */
+struct retrying_client *retrying_client_new(const struct retrying_client_options *options); /* NULL: defaults */
+void retrying_client_free(struct retrying_client *remote); /* when no call is under way; NULL is fine */
 
 /*
- * 0 when judge() said REMOTE_DONE; `response` then holds the answer (set response->body.limit before). Otherwise the error of the
+ * 0 when judge() said CALL_DONE; `response` then holds the answer (set response->body.limit before). Otherwise the error of the
  * last try: judge()'s, or http_perform()'s, or ERR_CANCELLED ("... (last: ...)" when the deadline came between tries).
  * A request whose answer was lost may have been carried out, and is sent again: a call must bear that.
  */
-int remote_perform(struct remote *remote, const struct remote_call *call,
+int retrying_client_perform(struct retrying_client *remote, const struct retried_call *call,
 	struct http_response *response, struct cancel *cancel, struct err *err);
 
-void remote_statistics(struct remote *remote, struct remote_statistics *statistics);
+void retrying_client_statistics(struct retrying_client *remote, struct retrying_client_statistics *statistics);
 
 #endif

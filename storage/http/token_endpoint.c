@@ -15,12 +15,12 @@ enum {
 	METADATA_MS = 5000,
 	SERVICE_CONNECT_MS = 5000,
 	SERVICE_MS = 15000,
-	UNKNOWN_LIFE_SECONDS = 300,
-	LIFE_MOST_SECONDS = 7 * 24 * 3600,
+	LIFETIME_DEFAULT_SECONDS = 300,
+	LIFETIME_MOST_SECONDS = 7 * 24 * 3600,
 };
 
 /* A number that may be text; -1 where there is none. */
-static int64_t number_of(json_t *object, const char *name)
+static int64_t number_member(json_t *object, const char *name)
 {
 	json_t *value = json_object_get(object, name);
 	uint64_t number;
@@ -32,18 +32,18 @@ static int64_t number_of(json_t *object, const char *name)
 	return -1;
 }
 
-static int64_t life_of(json_t *object, int64_t wall_ms)
+static int64_t token_lifetime_s(json_t *object, int64_t wall_ms)
 {
-	int64_t life = number_of(object, "expires_in"), until = number_of(object, "expires_on");
+	int64_t life = number_member(object, "expires_in"), until = number_member(object, "expires_on");
 
 	if (life < 0)
-		life = until < 0 ? UNKNOWN_LIFE_SECONDS : until - wall_ms / 1000;
+		life = until < 0 ? LIFETIME_DEFAULT_SECONDS : until - wall_ms / 1000;
 	if (life < 0)
 		life = 0;
-	return life > LIFE_MOST_SECONDS ? LIFE_MOST_SECONDS : life;
+	return life > LIFETIME_MOST_SECONDS ? LIFETIME_MOST_SECONDS : life;
 }
 
-int token_endpoint_read(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
+int token_endpoint_parse(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
 	struct bearer_token *token, struct err *err)
 {
 	struct err why = {0};
@@ -54,16 +54,16 @@ int token_endpoint_read(const void *body, size_t size, int64_t now_ms, int64_t w
 	/* The parser's words could quote the answer. */
 	if (!json_is_object(object))
 		return err_set(err, ERR_FAILED, "the answer is no JSON object");
-	if (!bearer_is_token(text))
+	if (!bearer_token_is_valid(text))
 		return err_set(err, ERR_FAILED, "the answer has no access_token");
 	if (strcasecmp(type, "Bearer") != 0)
 		return err_set(err, ERR_FAILED, "the token is no bearer token");
 	token->text = text_copy(text);
-	token->expires_ms = now_ms + life_of(object, wall_ms) * 1000;
+	token->expires_ms = now_ms + token_lifetime_s(object, wall_ms) * 1000;
 	return 0;
 }
 
-void token_endpoint_words(const void *body, size_t size, char *words, size_t capacity)
+void token_endpoint_error_text(const void *body, size_t size, char *words, size_t capacity)
 {
 	struct err ignored;
 	auto_json json_t *object = json_parse(body, size, &ignored);
@@ -78,7 +78,7 @@ void token_endpoint_words(const void *body, size_t size, char *words, size_t cap
 	text_to_line(words);
 }
 
-static int judge(const struct http_response *response, const char *name, struct err *err)
+static int check_status(const struct http_response *response, const char *name, struct err *err)
 {
 	int status = response->status;
 	/* 410: Azure's metadata service is being updated. */
@@ -87,7 +87,7 @@ static int judge(const struct http_response *response, const char *name, struct 
 
 	if (status == 200)
 		return 0;
-	token_endpoint_words(response->body.data, response->body.size, words, sizeof(words));
+	token_endpoint_error_text(response->body.data, response->body.size, words, sizeof(words));
 	return err_set(err, passing ? ERR_RETRY : ERR_DENIED, "%s says %d%s%s", name, status,
 		words[0] ? ": " : "", words);
 }
@@ -109,10 +109,10 @@ static int ask_once(struct http *http, const struct token_endpoint *endpoint,
 	response->body.limit = ANSWER_LIMIT;
 	if (http_perform(http, &request, response, cancel, err) < 0)
 		return err_wrap(err, "%s", endpoint->name);
-	return judge(response, endpoint->name, err);
+	return check_status(response, endpoint->name, err);
 }
 
-int token_endpoint_ask(const struct token_endpoint *endpoint, struct http_response *response,
+int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_response *response,
 	struct cancel *cancel, struct err *err)
 {
 	__attribute__((cleanup(cleanup_http_free))) struct http *http = NULL;
@@ -141,9 +141,9 @@ int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_toke
 {
 	auto_(http_response_release) struct http_response response = {0};
 
-	if (token_endpoint_ask(endpoint, &response, cancel, err) < 0)
+	if (token_endpoint_perform(endpoint, &response, cancel, err) < 0)
 		return -1;
-	if (token_endpoint_read(response.body.data, response.body.size, clock_monotonic_ms(),
+	if (token_endpoint_parse(response.body.data, response.body.size, clock_monotonic_ms(),
 		    clock_wall_ms(), token, err) < 0)
 		return err_wrap(err, "%s", endpoint->name);
 	return 0;

@@ -24,7 +24,7 @@ struct token_endpoint {
  * may pass, ERR_DENIED for a refusal, with the service's own words, and
  * where a metadata service is not there at all.
  */
-int token_endpoint_ask(const struct token_endpoint *endpoint, struct http_response *response,
+int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_response *response,
 	struct cancel *cancel, struct err *err);
 
 /* Asks, and reads the token from the answer. */
@@ -37,10 +37,10 @@ int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_toke
  * OAuth 2.0's answer (RFC 6749): "access_token" and how long it is good, as "expires_in", or as Azure's "expires_on" (seconds since
  * 1970); both may be numbers or text. Without either it is taken for good for five minutes. ERR_FAILED for an answer that is none.
  */
-int token_endpoint_read(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
+int token_endpoint_parse(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
 	struct bearer_token *token, struct err *err);
 
 /* What an answer that is not 200 says of its reason, in one line: OAuth's "error_description", Google's "error.message". */
-void token_endpoint_words(const void *body, size_t size, char *words, size_t capacity);
+void token_endpoint_error_text(const void *body, size_t size, char *words, size_t capacity);
 
 #endif

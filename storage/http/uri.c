@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool stays(char c, bool keep_slash)
+static bool is_unreserved(char c, bool keep_slash)
 {
 	static const char unreserved[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -22,7 +22,7 @@ char *uri_encode(const char *text, bool keep_slash)
 	for (; *text; text++) {
 		unsigned char byte = (unsigned char)*text;
 
-		if (stays(*text, keep_slash)) {
+		if (is_unreserved(*text, keep_slash)) {
 			*at++ = *text;
 			continue;
 		}
@@ -75,7 +75,7 @@ const char *uri_text(struct bytes *query)
 	return (const char *)query->data;
 }
 
-bool uri_is_whole(const char *url)
+bool uri_is_absolute(const char *url)
 {
 	const char *host = strstr(url, "://");
 
@@ -87,7 +87,7 @@ bool uri_is_whole(const char *url)
 	return true;
 }
 
-bool uri_keeps_secrets(const char *url)
+bool uri_is_confidential(const char *url)
 {
 	static const char *const here[] = {"127.0.0.1", "localhost", "[::1]"};
 	const char *host;

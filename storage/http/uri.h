@@ -18,9 +18,9 @@ void uri_add(struct bytes *query, const char *name, const char *value);
 const char *uri_text(struct bytes *query);
 
 /* Whether it is SCHEME://HOST and whatever follows, all in characters that a URL may hold. */
-bool uri_is_whole(const char *url);
+bool uri_is_absolute(const char *url);
 
 /* Whether a secret may travel to that URL: https, or http to this machine itself. */
-bool uri_keeps_secrets(const char *url);
+bool uri_is_confidential(const char *url);
 
 #endif

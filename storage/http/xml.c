@@ -12,7 +12,7 @@ enum {
 	TEXT_MOST = 64 * 1024,
 };
 
-struct reading {
+struct xml_reading {
 	XML_Parser parser;
 	xml_element_fn element;
 	void *arg;
@@ -22,15 +22,15 @@ struct reading {
 	const char *wrong;
 };
 
-static void stop(struct reading *reading, const char *wrong)
+static void stop_parsing(struct xml_reading *reading, const char *wrong)
 {
 	reading->wrong = wrong;
 	XML_StopParser(reading->parser, XML_FALSE);
 }
 
-static void begin(void *arg, const char *name, const char **attributes)
+static void on_element_begin(void *arg, const char *name, const char **attributes)
 {
-	struct reading *reading = arg;
+	struct xml_reading *reading = arg;
 	const char *colon = strrchr(name, ':');
 	size_t used = strlen(reading->path);
 
@@ -38,7 +38,7 @@ static void begin(void *arg, const char *name, const char **attributes)
 	if (colon)
 		name = colon + 1;
 	if (reading->depth == DEPTH_MOST || used + 1 + strlen(name) >= PATH_MOST) {
-		stop(reading, "nested too deep");
+		stop_parsing(reading, "nested too deep");
 		return;
 	}
 	if (used)
@@ -48,9 +48,9 @@ static void begin(void *arg, const char *name, const char **attributes)
 	reading->texts[reading->depth++].size = 0;
 }
 
-static void characters(void *arg, const char *text, int length)
+static void on_characters(void *arg, const char *text, int length)
 {
-	struct reading *reading = arg;
+	struct xml_reading *reading = arg;
 
 	/* After XML_StopParser() a call may still come. */
 	if (reading->wrong || reading->depth == 0)
@@ -58,12 +58,12 @@ static void characters(void *arg, const char *text, int length)
 	/* One byte is kept for the end mark. */
 	if (bytes_append(&reading->texts[reading->depth - 1], text, (size_t)length, NULL) < 0 ||
 		bytes_reserve(&reading->texts[reading->depth - 1], 1, NULL) < 0)
-		stop(reading, "a text too long");
+		stop_parsing(reading, "a text too long");
 }
 
-static void end(void *arg, const char *name)
+static void on_element_end(void *arg, const char *name)
 {
-	struct reading *reading = arg;
+	struct xml_reading *reading = arg;
 	struct bytes *text;
 	char *slash;
 
@@ -72,7 +72,7 @@ static void end(void *arg, const char *name)
 		return;
 	text = &reading->texts[reading->depth - 1];
 	if (bytes_append(text, "", 1, NULL) < 0) {
-		stop(reading, "a text too long");
+		stop_parsing(reading, "a text too long");
 		return;
 	}
 	if (strspn((const char *)text->data, " \t\r\n") == text->size - 1)
@@ -87,14 +87,14 @@ static void refuse_doctype(
 	void *arg, const char *name, const char *system_id, const char *public_id, int internal)
 {
 	(void)name, (void)system_id, (void)public_id, (void)internal;
-	stop(arg, "a document type declaration");
+	stop_parsing(arg, "a document type declaration");
 }
 
-static int parse(struct reading *reading, const char *document, size_t size, struct err *err)
+static int parse_document(struct xml_reading *reading, const char *document, size_t size, struct err *err)
 {
 	XML_SetUserData(reading->parser, reading);
-	XML_SetElementHandler(reading->parser, begin, end);
-	XML_SetCharacterDataHandler(reading->parser, characters);
+	XML_SetElementHandler(reading->parser, on_element_begin, on_element_end);
+	XML_SetCharacterDataHandler(reading->parser, on_characters);
 	XML_SetStartDoctypeDeclHandler(reading->parser, refuse_doctype);
 	if (XML_Parse(reading->parser, document, (int)size, XML_TRUE) == XML_STATUS_OK &&
 		!reading->wrong)
@@ -107,7 +107,7 @@ static int parse(struct reading *reading, const char *document, size_t size, str
 
 int xml_read(const void *document, size_t size, xml_element_fn element, void *arg, struct err *err)
 {
-	struct reading *reading;
+	struct xml_reading *reading;
 	const char *at = document;
 	int result;
 
@@ -121,7 +121,7 @@ int xml_read(const void *document, size_t size, xml_element_fn element, void *ar
 	reading->parser = XML_ParserCreate(NULL);
 	reading->element = element;
 	reading->arg = arg;
-	result = reading->parser ? parse(reading, at, size, err)
+	result = reading->parser ? parse_document(reading, at, size, err)
 				 : err_set(err, ERR_FAILED, "no memory for XML");
 	if (reading->parser)
 		XML_ParserFree(reading->parser);

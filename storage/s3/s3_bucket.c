@@ -13,7 +13,7 @@ enum {
 };
 
 /* A call with what its tries have to remember. */
-struct trying {
+struct call_attempt {
 	struct s3_bucket *bucket;
 	const struct s3_call *call;
 	struct aws_credentials used; /* of the last try */
@@ -26,7 +26,7 @@ struct headers {
 	size_t count;
 };
 
-static void add(struct headers *headers, const char *name, const char *value)
+static void add_header(struct headers *headers, const char *name, const char *value)
 {
 	if (headers->count == HEADERS_MOST)
 		abort(); /* settings allow 16 */
@@ -39,88 +39,88 @@ static bool is_put(const struct s3_call *call)
 }
 
 /* Encryption with the customer's own key and the expected owner concern every request; the others what is put. */
-static bool goes_along(const struct trying *trying, const char *name)
+static bool header_applies(const struct call_attempt *call_attempt, const char *name)
 {
-	return is_put(trying->call) ||
+	return is_put(call_attempt->call) ||
 	       text_starts(name, "x-amz-server-side-encryption-customer-") ||
 	       strcmp(name, "x-amz-expected-bucket-owner") == 0;
 }
 
-static void collect_headers(const struct trying *trying, const char *host, struct headers *headers)
+static void collect_headers(const struct call_attempt *call_attempt, const char *host, struct headers *headers)
 {
-	const struct aws_settings *settings = &trying->bucket->settings;
+	const struct aws_settings *settings = &call_attempt->bucket->settings;
 
-	add(headers, "host", host);
-	add(headers, "x-amz-content-sha256", SIGV4_UNSIGNED);
-	if (trying->used.session_token)
-		add(headers, "x-amz-security-token", trying->used.session_token);
+	add_header(headers, "host", host);
+	add_header(headers, "x-amz-content-sha256", SIGV4_UNSIGNED);
+	if (call_attempt->used.session_token)
+		add_header(headers, "x-amz-security-token", call_attempt->used.session_token);
 	if (settings->requester_pays)
-		add(headers, "x-amz-request-payer", "requester");
-	if (trying->call->operation == S3_PUT_IF_ABSENT)
-		add(headers, "if-none-match", "*");
-	if (trying->call->range)
-		add(headers, "range", trying->call->range);
-	if (trying->call->checksum)
-		add(headers, "x-amz-checksum-crc32c", trying->call->checksum);
+		add_header(headers, "x-amz-request-payer", "requester");
+	if (call_attempt->call->operation == S3_PUT_IF_ABSENT)
+		add_header(headers, "if-none-match", "*");
+	if (call_attempt->call->range)
+		add_header(headers, "range", call_attempt->call->range);
+	if (call_attempt->call->checksum)
+		add_header(headers, "x-amz-checksum-crc32c", call_attempt->call->checksum);
 	for (char **at = settings->headers; *at; at += 2)
-		if (goes_along(trying, at[0]))
-			add(headers, at[0], at[1]);
+		if (header_applies(call_attempt, at[0]))
+			add_header(headers, at[0], at[1]);
 }
 
-static void sign(const struct trying *trying, const char *host, const char *path,
-	const char *region, int64_t now_ms, struct remote_request *request)
+static void sign_request(const struct call_attempt *call_attempt, const char *host, const char *path,
+	const char *region, int64_t now_ms, struct call_request *request)
 {
 	const struct sigv4_identity identity = {
-		.access_key = trying->used.access_key,
-		.secret_key = trying->used.secret_key,
+		.access_key = call_attempt->used.access_key,
+		.secret_key = call_attempt->used.secret_key,
 		.region = region,
 		.service = "s3",
 	};
 	struct headers headers = {0};
 	struct sigv4_signed result;
 
-	collect_headers(trying, host, &headers);
+	collect_headers(call_attempt, host, &headers);
 	sigv4_sign(
 		&(struct sigv4_request){
-			.method = trying->call->method,
+			.method = call_attempt->call->method,
 			.path = path,
-			.query = trying->call->query,
+			.query = call_attempt->call->query,
 			.payload_hash = SIGV4_UNSIGNED,
 			.headers = headers.items,
 			.header_count = headers.count,
 		},
 		&identity, now_ms, &result);
 	for (size_t i = 0; i < headers.count; i++)
-		remote_add_header(request, "%s: %s", headers.items[i].name, headers.items[i].value);
-	remote_add_header(request, "x-amz-date: %s", result.date);
-	remote_add_header(request, "Authorization: %s", result.authorization);
+		call_request_add_header(request, "%s: %s", headers.items[i].name, headers.items[i].value);
+	call_request_add_header(request, "x-amz-date: %s", result.date);
+	call_request_add_header(request, "Authorization: %s", result.authorization);
 	sigv4_signed_release(&result);
 }
 
-static int prepare(void *arg, const struct remote_try *attempt, struct remote_request *request,
+static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
 	struct cancel *cancel, struct err *err)
 {
-	struct trying *trying = arg;
-	struct s3_bucket *bucket = trying->bucket;
-	const struct aws_credentials *refused = attempt->refresh ? &trying->used : NULL;
+	struct call_attempt *call_attempt = arg;
+	struct s3_bucket *bucket = call_attempt->bucket;
+	const struct aws_credentials *refused = attempt->refresh ? &call_attempt->used : NULL;
 	auto_free char *host = NULL, *path = NULL, *region = NULL, *url = NULL;
 	struct aws_credentials credentials;
 
 	if (aws_chain_get(bucket->chain, refused, &credentials, cancel, err) < 0)
 		return err_wrap(err, "credentials");
-	aws_credentials_release(&trying->used);
-	trying->used = credentials;
+	aws_credentials_release(&call_attempt->used);
+	call_attempt->used = credentials;
 	pthread_mutex_lock(&bucket->mutex);
 	host = bucket->host ? text_copy(bucket->host) : s3_address_host(&bucket->address);
-	path = s3_address_path(&bucket->address, trying->call->key);
+	path = s3_address_path(&bucket->address, call_attempt->call->key);
 	region = text_copy(bucket->address.region);
 	pthread_mutex_unlock(&bucket->mutex);
 	url = text_format("%s://%s%s%s%s", bucket->address.tls ? "https" : "http", host, path,
-		trying->call->query[0] ? "?" : "", trying->call->query);
-	remote_set_url(request, url);
-	if (is_put(trying->call))
-		remote_add_header(request, "Content-Type: application/octet-stream");
-	sign(trying, host, path, region, attempt->now_ms, request);
+		call_attempt->call->query[0] ? "?" : "", call_attempt->call->query);
+	call_request_set_url(request, url);
+	if (is_put(call_attempt->call))
+		call_request_add_header(request, "Content-Type: application/octet-stream");
+	sign_request(call_attempt, host, path, region, attempt->now_ms, request);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static void note_move(struct s3_bucket *bucket, const struct s3_move *move)
 	if (move->region[0]) {
 		free(bucket->address.region);
 		bucket->address.region = text_copy(move->region);
-		free(take(&bucket->host));
+		free(steal(&bucket->host));
 	}
 	if (move->host[0]) {
 		free(bucket->host);
@@ -141,10 +141,10 @@ static void note_move(struct s3_bucket *bucket, const struct s3_move *move)
 	pthread_mutex_unlock(&bucket->mutex);
 }
 
-static enum remote_verdict judge(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge_response(void *arg, const struct http_response *response, struct err *err)
 {
-	struct trying *trying = arg;
-	const struct s3_answer answer = {
+	struct call_attempt *call_attempt = arg;
+	const struct s3_reply answer = {
 		.status = response->status,
 		.region = http_header(response, "x-amz-bucket-region"),
 		.location = http_header(response, "location"),
@@ -153,16 +153,16 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 		.size = response->body.size,
 	};
 	struct s3_move move;
-	enum remote_verdict verdict = s3_reply_judge(trying->call->operation, &answer, &move, err);
+	enum call_verdict verdict = s3_reply_judge(call_attempt->call->operation, &answer, &move, err);
 
-	if (verdict == REMOTE_MOVED)
-		note_move(trying->bucket, &move);
+	if (verdict == CALL_MOVED)
+		note_move(call_attempt->bucket, &move);
 	/* What makes no sense is asked for again. */
-	if (verdict == REMOTE_DONE && trying->call->read &&
-		trying->call->read(trying->call->arg, response, err) < 0) {
+	if (verdict == CALL_DONE && call_attempt->call->read &&
+		call_attempt->call->read(call_attempt->call->arg, response, err) < 0) {
 		if (err)
 			err->kind = ERR_RETRY;
-		return REMOTE_RETRY;
+		return CALL_RETRY;
 	}
 	return verdict;
 }
@@ -170,18 +170,18 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 int s3_bucket_perform(struct s3_bucket *bucket, const struct s3_call *call,
 	struct http_response *response, struct cancel *cancel, struct err *err)
 {
-	struct trying trying = {.bucket = bucket, .call = call};
-	const struct remote_call remote = {
+	struct call_attempt call_attempt = {.bucket = bucket, .call = call};
+	const struct retried_call remote = {
 		.method = call->method,
 		.body = call->body,
 		.body_size = call->body_size,
-		.arg = &trying,
-		.prepare = prepare,
-		.judge = judge,
+		.arg = &call_attempt,
+		.prepare = prepare_request,
+		.judge = judge_response,
 	};
-	int result = remote_perform(bucket->remote, &remote, response, cancel, err);
+	int result = retrying_client_perform(bucket->remote, &remote, response, cancel, err);
 
-	aws_credentials_release(&trying.used);
+	aws_credentials_release(&call_attempt.used);
 	if (result == 0)
 		return 0;
 	return err_wrap(err, "%s s3://%s/%s%s", call->method, bucket->address.bucket,
@@ -202,14 +202,14 @@ int s3_bucket_init(struct s3_bucket *bucket, const char *url, struct err *err)
 		return -1;
 	}
 	bucket->chain = aws_chain_new(&bucket->settings);
-	bucket->remote = remote_new(&(struct remote_options){
+	bucket->remote = retrying_client_new(&(struct retrying_client_options){
 		.ca_file = bucket->settings.ca_file, .ca_variable = "AWS_CA_BUNDLE"});
 	return 0;
 }
 
 void s3_bucket_release(struct s3_bucket *bucket)
 {
-	remote_free(bucket->remote);
+	retrying_client_free(bucket->remote);
 	aws_chain_free(bucket->chain);
 	aws_settings_release(&bucket->settings);
 	s3_address_release(&bucket->address);

@@ -15,7 +15,7 @@
 struct s3_bucket {
 	struct aws_settings settings;
 	struct aws_chain *chain;
-	struct remote *remote;
+	struct retrying_client *remote;
 	pthread_mutex_t mutex;     /* holds address.region and `host`, which an answer may change */
 	struct s3_address address; /* bucket and prefix never change */
 	char *host;                /* NULL: the address's own */

@@ -18,69 +18,69 @@ struct s3_error_body {
 };
 
 /* What one code means. Codes are listed in "Error responses" of the Amazon S3 API Reference; some are other makers'. */
-struct meaning {
+struct error_meaning {
 	const char *code;
-	enum remote_verdict verdict;
+	enum call_verdict verdict;
 	enum err_kind kind;
 	const char *hint;
 };
 
 // clang-format off
-static const struct meaning meanings[] = {
-	{"NoSuchKey",                   REMOTE_FAILED,    ERR_NOT_FOUND, NULL},
-	{"NoSuchBucket",                REMOTE_FAILED,    ERR_INVALID,   "make the bucket, or correct its name"},
-	{"PreconditionFailed",          REMOTE_FAILED,    ERR_FAILED,    NULL},
-	{"ConditionalRequestConflict",  REMOTE_RETRY,     ERR_RETRY,     NULL},
-	{"OperationAborted",            REMOTE_RETRY,     ERR_RETRY,     NULL},
-	{"AccessDenied",                REMOTE_FAILED,    ERR_DENIED,    "check the policies of the identity and of the bucket"},
-	{"SignatureDoesNotMatch",       REMOTE_FAILED,    ERR_DENIED,    "the secret key does not belong to the access key, or a proxy changes requests"},
-	{"ExpiredToken",                REMOTE_REFRESH,   ERR_DENIED,    "the credentials have expired"},
-	{"ExpiredTokenException",       REMOTE_REFRESH,   ERR_DENIED,    "the credentials have expired"},
-	{"TokenRefreshRequired",        REMOTE_REFRESH,   ERR_DENIED,    "the credentials have expired"},
-	{"InvalidToken",                REMOTE_REFRESH,   ERR_DENIED,    NULL},
-	{"InvalidAccessKeyId",          REMOTE_REFRESH,   ERR_DENIED,    "there is no such access key here"},
-	{"RequestTimeTooSkewed",        REMOTE_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
-	{"RequestExpired",              REMOTE_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
-	{"SlowDown",                    REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"ServiceUnavailable",          REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"TooManyRequests",             REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"Throttling",                  REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"ThrottlingException",         REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"RequestLimitExceeded",        REMOTE_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"InternalError",               REMOTE_RETRY,     ERR_RETRY,     NULL},
-	{"InternalErrors",              REMOTE_RETRY,     ERR_RETRY,     NULL},
-	{"RequestTimeout",              REMOTE_RETRY,     ERR_RETRY,     NULL},
-	{"PriorRequestNotComplete",     REMOTE_RETRY,     ERR_RETRY,     NULL},
-	{"BadDigest",                   REMOTE_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
-	{"XAmzContentChecksumMismatch", REMOTE_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
-	{"IncompleteBody",              REMOTE_RETRY,     ERR_RETRY,     NULL},
-	{"PermanentRedirect",           REMOTE_MOVED,     ERR_INVALID,   "the bucket is in another region"},
-	{"TemporaryRedirect",           REMOTE_MOVED,     ERR_RETRY,     NULL},
-	{"AuthorizationHeaderMalformed",       REMOTE_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
-	{"IllegalLocationConstraintException", REMOTE_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
-	{"InvalidRange",                REMOTE_FAILED,    ERR_CORRUPT,   "the object is shorter than it was"},
-	{"QuotaExceeded",               REMOTE_FAILED,    ERR_NO_SPACE,  NULL},
-	{"XMinioStorageFull",           REMOTE_FAILED,    ERR_NO_SPACE,  NULL},
-	{"InvalidObjectState",          REMOTE_FAILED,    ERR_DENIED,    "the object lies in an archive class: restore it there first"},
-	{"NotImplemented",              REMOTE_FAILED,    ERR_INVALID,   "this store lacks something that is needed"},
+static const struct error_meaning meanings[] = {
+	{"NoSuchKey",                   CALL_FAILED,    ERR_NOT_FOUND, NULL},
+	{"NoSuchBucket",                CALL_FAILED,    ERR_INVALID,   "make the bucket, or correct its name"},
+	{"PreconditionFailed",          CALL_FAILED,    ERR_FAILED,    NULL},
+	{"ConditionalRequestConflict",  CALL_RETRY,     ERR_RETRY,     NULL},
+	{"OperationAborted",            CALL_RETRY,     ERR_RETRY,     NULL},
+	{"AccessDenied",                CALL_FAILED,    ERR_DENIED,    "check the policies of the identity and of the bucket"},
+	{"SignatureDoesNotMatch",       CALL_FAILED,    ERR_DENIED,    "the secret key does not belong to the access key, or a proxy changes requests"},
+	{"ExpiredToken",                CALL_REFRESH,   ERR_DENIED,    "the credentials have expired"},
+	{"ExpiredTokenException",       CALL_REFRESH,   ERR_DENIED,    "the credentials have expired"},
+	{"TokenRefreshRequired",        CALL_REFRESH,   ERR_DENIED,    "the credentials have expired"},
+	{"InvalidToken",                CALL_REFRESH,   ERR_DENIED,    NULL},
+	{"InvalidAccessKeyId",          CALL_REFRESH,   ERR_DENIED,    "there is no such access key here"},
+	{"RequestTimeTooSkewed",        CALL_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
+	{"RequestExpired",              CALL_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
+	{"SlowDown",                    CALL_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"ServiceUnavailable",          CALL_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"TooManyRequests",             CALL_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"Throttling",                  CALL_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"ThrottlingException",         CALL_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"RequestLimitExceeded",        CALL_SLOW_DOWN, ERR_RETRY,     NULL},
+	{"InternalError",               CALL_RETRY,     ERR_RETRY,     NULL},
+	{"InternalErrors",              CALL_RETRY,     ERR_RETRY,     NULL},
+	{"RequestTimeout",              CALL_RETRY,     ERR_RETRY,     NULL},
+	{"PriorRequestNotComplete",     CALL_RETRY,     ERR_RETRY,     NULL},
+	{"BadDigest",                   CALL_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
+	{"XAmzContentChecksumMismatch", CALL_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
+	{"IncompleteBody",              CALL_RETRY,     ERR_RETRY,     NULL},
+	{"PermanentRedirect",           CALL_MOVED,     ERR_INVALID,   "the bucket is in another region"},
+	{"TemporaryRedirect",           CALL_MOVED,     ERR_RETRY,     NULL},
+	{"AuthorizationHeaderMalformed",       CALL_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
+	{"IllegalLocationConstraintException", CALL_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
+	{"InvalidRange",                CALL_FAILED,    ERR_CORRUPT,   "the object is shorter than it was"},
+	{"QuotaExceeded",               CALL_FAILED,    ERR_NO_SPACE,  NULL},
+	{"XMinioStorageFull",           CALL_FAILED,    ERR_NO_SPACE,  NULL},
+	{"InvalidObjectState",          CALL_FAILED,    ERR_DENIED,    "the object lies in an archive class: restore it there first"},
+	{"NotImplemented",              CALL_FAILED,    ERR_INVALID,   "this store lacks something that is needed"},
 };
 
-static const struct meaning by_status[] = {
-	{"400", REMOTE_FAILED,    ERR_FAILED,   NULL},
-	{"401", REMOTE_REFRESH,   ERR_DENIED,   NULL},
-	{"403", REMOTE_FAILED,    ERR_DENIED,   NULL},
-	{"404", REMOTE_FAILED,    ERR_FAILED,   "it does not say what is missing: is the endpoint right?"},
-	{"408", REMOTE_RETRY,     ERR_RETRY,    NULL},
-	{"409", REMOTE_RETRY,     ERR_RETRY,    NULL},
-	{"416", REMOTE_FAILED,    ERR_CORRUPT,  "the object is shorter than it was"},
-	{"429", REMOTE_SLOW_DOWN, ERR_RETRY,    NULL},
-	{"501", REMOTE_FAILED,    ERR_INVALID,  "this store lacks something that is needed"},
-	{"503", REMOTE_SLOW_DOWN, ERR_RETRY,    NULL},
-	{"507", REMOTE_FAILED,    ERR_NO_SPACE, NULL},
+static const struct error_meaning by_status[] = {
+	{"400", CALL_FAILED,    ERR_FAILED,   NULL},
+	{"401", CALL_REFRESH,   ERR_DENIED,   NULL},
+	{"403", CALL_FAILED,    ERR_DENIED,   NULL},
+	{"404", CALL_FAILED,    ERR_FAILED,   "it does not say what is missing: is the endpoint right?"},
+	{"408", CALL_RETRY,     ERR_RETRY,    NULL},
+	{"409", CALL_RETRY,     ERR_RETRY,    NULL},
+	{"416", CALL_FAILED,    ERR_CORRUPT,  "the object is shorter than it was"},
+	{"429", CALL_SLOW_DOWN, ERR_RETRY,    NULL},
+	{"501", CALL_FAILED,    ERR_INVALID,  "this store lacks something that is needed"},
+	{"503", CALL_SLOW_DOWN, ERR_RETRY,    NULL},
+	{"507", CALL_FAILED,    ERR_NO_SPACE, NULL},
 };
 // clang-format on
 
-static const struct meaning *find(const struct meaning *table, size_t count, const char *code)
+static const struct error_meaning *find_meaning(const struct error_meaning *table, size_t count, const char *code)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(table[i].code, code) == 0)
@@ -88,18 +88,18 @@ static const struct meaning *find(const struct meaning *table, size_t count, con
 	return NULL;
 }
 
-static const struct meaning *meaning_of(int status, const char *code)
+static const struct error_meaning *meaning_of(int status, const char *code)
 {
-	static const struct meaning fault = {"", REMOTE_RETRY, ERR_RETRY, NULL};
-	static const struct meaning redirect = {"", REMOTE_MOVED, ERR_INVALID, NULL};
-	static const struct meaning other = {"", REMOTE_FAILED, ERR_FAILED, NULL};
-	const struct meaning *meaning = find(meanings, sizeof(meanings) / sizeof(*meanings), code);
+	static const struct error_meaning fault = {"", CALL_RETRY, ERR_RETRY, NULL};
+	static const struct error_meaning redirect = {"", CALL_MOVED, ERR_INVALID, NULL};
+	static const struct error_meaning other = {"", CALL_FAILED, ERR_FAILED, NULL};
+	const struct error_meaning *meaning = find_meaning(meanings, sizeof(meanings) / sizeof(*meanings), code);
 	char digits[16];
 
 	if (meaning)
 		return meaning;
 	snprintf(digits, sizeof(digits), "%d", status);
-	meaning = find(by_status, sizeof(by_status) / sizeof(*by_status), digits);
+	meaning = find_meaning(by_status, sizeof(by_status) / sizeof(*by_status), digits);
 	if (meaning)
 		return meaning;
 	if (status >= 500)
@@ -116,7 +116,7 @@ static void set_printable(char *target, size_t capacity, const char *text)
 	text_to_line(target);
 }
 
-static void take_element(void *arg, const char *path, const char *text)
+static void read_element(void *arg, const char *path, const char *text)
 {
 	struct s3_error_body *body = arg;
 
@@ -134,11 +134,11 @@ static void take_element(void *arg, const char *path, const char *text)
 		set_printable(body->endpoint, sizeof(body->endpoint), text);
 }
 
-static void read_error(const struct s3_answer *answer, struct s3_error_body *body)
+static void read_error(const struct s3_reply *answer, struct s3_error_body *body)
 {
 	*body = (struct s3_error_body){0};
 	/* Garbage has no code: then the status decides. */
-	if (answer->size && xml_read(answer->body, answer->size, take_element, body, NULL) < 0) {
+	if (answer->size && xml_read(answer->body, answer->size, read_element, body, NULL) < 0) {
 		body->is_error = body->code[0] != '\0';
 		body->is_page = true;
 	}
@@ -146,7 +146,7 @@ static void read_error(const struct s3_answer *answer, struct s3_error_body *bod
 
 /* --- where to --- */
 
-static void take_location(const char *location, struct s3_move *move)
+static void parse_location(const char *location, struct s3_move *move)
 {
 	const char *host = strstr(location, "://");
 	size_t length;
@@ -163,7 +163,7 @@ static void take_location(const char *location, struct s3_move *move)
 
 /* False where the answer does not say where to. */
 static bool read_move(
-	const struct s3_answer *answer, const struct s3_error_body *body, struct s3_move *move)
+	const struct s3_reply *answer, const struct s3_error_body *body, struct s3_move *move)
 {
 	if (answer->region && s3_address_is_region(answer->region))
 		text_set(move->region, sizeof(move->region), answer->region);
@@ -171,14 +171,14 @@ static bool read_move(
 		text_set(move->region, sizeof(move->region), body->region);
 	/* A new bucket, whose name the DNS does not know yet everywhere: to another host with the same request. */
 	if (answer->status == 307 && answer->location)
-		take_location(answer->location, move);
+		parse_location(answer->location, move);
 	return move->region[0] || move->host[0];
 }
 
 /* --- the verdict --- */
 
-static enum remote_verdict tell(const struct s3_answer *answer, const struct s3_error_body *body,
-	const struct meaning *meaning, const char *more, struct err *err)
+static enum call_verdict set_error(const struct s3_reply *answer, const struct s3_error_body *body,
+	const struct error_meaning *meaning, const char *more, struct err *err)
 {
 	err_set(err, meaning->kind, "%d%s%s%s%s%s%s%s", answer->status, body->code[0] ? " " : "",
 		body->code, body->message[0] ? ": " : "", body->message,
@@ -191,8 +191,8 @@ static enum remote_verdict tell(const struct s3_answer *answer, const struct s3_
 }
 
 /* What S3 sends has an ETag with each object ("PutObject" and "GetObject" of the API Reference), and nothing for people to read. */
-static bool is_strange(
-	enum s3_operation operation, const struct s3_answer *answer, const struct s3_error_body *body)
+static bool is_foreign_reply(
+	enum s3_operation operation, const struct s3_reply *answer, const struct s3_error_body *body)
 {
 	switch (operation) {
 	case S3_PUT:
@@ -208,14 +208,14 @@ static bool is_strange(
 	return false;
 }
 
-static enum remote_verdict judge_good(enum s3_operation operation, const struct s3_answer *answer,
+static enum call_verdict judge_good(enum s3_operation operation, const struct s3_reply *answer,
 	const struct s3_error_body *body, struct err *err)
 {
-	if (!is_strange(operation, answer, body))
-		return REMOTE_DONE;
-	err_set(err, ERR_RETRY, "%d%s: " REMOTE_STRANGE, answer->status,
+	if (!is_foreign_reply(operation, answer, body))
+		return CALL_DONE;
+	err_set(err, ERR_RETRY, "%d%s: " CALL_FOREIGN_REPLY, answer->status,
 		answer->etag ? "" : " without an ETag");
-	return REMOTE_RETRY;
+	return CALL_RETRY;
 }
 
 /* S3 does not tell a caller that may not list what is missing. */
@@ -231,11 +231,11 @@ static const char *explain_denial(enum s3_operation operation, const struct s3_e
 	return NULL;
 }
 
-enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_answer *answer,
+enum call_verdict s3_reply_judge(enum s3_operation operation, const struct s3_reply *answer,
 	struct s3_move *move, struct err *err)
 {
 	bool is_good = answer->status == 200 || answer->status == 204 || answer->status == 206;
-	const struct meaning *meaning;
+	const struct error_meaning *meaning;
 	struct s3_error_body body = {0};
 	const char *more;
 
@@ -246,16 +246,16 @@ enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_
 	if (is_good && !body.is_error)
 		return judge_good(operation, answer, &body, err);
 	if (answer->status == 404 && operation == S3_REMOVE && strcmp(body.code, "NoSuchKey") == 0)
-		return REMOTE_DONE;
+		return CALL_DONE;
 	if (answer->status == 412 && operation == S3_PUT_IF_ABSENT) {
 		err_set(err, ERR_EXISTS, "412 %s: it is there already", body.code);
-		return REMOTE_FAILED;
+		return CALL_FAILED;
 	}
 	meaning = meaning_of(answer->status, body.code);
 	more = explain_denial(operation, &body);
-	if (meaning->verdict == REMOTE_MOVED && !read_move(answer, &body, move)) {
-		tell(answer, &body, meaning, more, err);
-		return REMOTE_FAILED;
+	if (meaning->verdict == CALL_MOVED && !read_move(answer, &body, move)) {
+		set_error(answer, &body, meaning, more, err);
+		return CALL_FAILED;
 	}
-	return tell(answer, &body, meaning, more, err);
+	return set_error(answer, &body, meaning, more, err);
 }

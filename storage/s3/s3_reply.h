@@ -13,7 +13,7 @@ enum s3_operation {
 	S3_REMOVE,
 };
 
-struct s3_answer {
+struct s3_reply {
 	int status;
 	const char *region;   /* x-amz-bucket-region; NULL: not there */
 	const char *location; /* Location */
@@ -22,7 +22,7 @@ struct s3_answer {
 	size_t size;
 };
 
-/* With REMOTE_MOVED, where to: one or both are not empty. */
+/* With CALL_MOVED, where to: one or both are not empty. */
 struct s3_move {
 	char region[64];
 	char host[256];
@@ -33,7 +33,7 @@ struct s3_move {
  * ERR_DENIED: without s3:ListBucket S3 says 403 where an object is missing, and that must never pass for "nothing there". A 200
  * without what S3's own has (an ETag with an object, and to what is put or removed no page) is ERR_RETRY, to be tried again.
  */
-enum remote_verdict s3_reply_judge(enum s3_operation operation, const struct s3_answer *answer,
+enum call_verdict s3_reply_judge(enum s3_operation operation, const struct s3_reply *answer,
 	struct s3_move *move, struct err *err);
 
 #endif

@@ -17,26 +17,26 @@ enum {
 	ANSWER_MOST =
 		16
 		<< 20, /* a page of a list has 1000 keys of 1 KiB at most; an error a few hundred bytes */
-	ERROR_ROOM = 64 * 1024,
+	ERROR_BODY_SIZE = 64 * 1024,
 };
 
 #define PROBE_KEY ".probe"
 
-AUTO(struct pages, pages_release);
+AUTO(struct page_cycle, page_cycle_release);
 
-struct store_s3 {
+struct s3_store {
 	struct store store;
 	struct s3_bucket bucket;
 };
 
-static struct store_s3 *s3_of(struct store *store)
+static struct s3_store *s3_of(struct store *store)
 {
-	return (struct store_s3 *)store;
+	return (struct s3_store *)store;
 }
 
 /* --- the operations --- */
 
-static int put_object(struct store_s3 *s3, const char *key, const void *data, size_t size,
+static int put_object(struct s3_store *s3, const char *key, const void *data, size_t size,
 	enum s3_operation operation, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
@@ -56,7 +56,7 @@ static int put_object(struct store_s3 *s3, const char *key, const void *data, si
 	return s3_bucket_perform(&s3->bucket, &call, &response, cancel, err);
 }
 
-static int say_no_ranges(const struct http_response *response, const struct s3_bucket *bucket,
+static int set_no_ranges_error(const struct http_response *response, const struct s3_bucket *bucket,
 	const struct s3_call *call, struct err *err)
 {
 	return err_set(err, ERR_FAILED,
@@ -72,7 +72,7 @@ static int check_range(const struct http_response *response, const struct s3_buc
 	unsigned long long first, last;
 
 	if (call->range && response->status != 206)
-		return say_no_ranges(response, bucket, call, err);
+		return set_no_ranges_error(response, bucket, call, err);
 	if (!call->range)
 		return 0;
 	if (!range || sscanf(range, "bytes %llu-%llu/", &first, &last) != 2 || first != offset ||
@@ -87,7 +87,7 @@ static int check_range(const struct http_response *response, const struct s3_buc
 	return 0;
 }
 
-static int get_object(struct store_s3 *s3, const char *key, uint64_t offset, size_t size,
+static int get_object(struct s3_store *s3, const char *key, uint64_t offset, size_t size,
 	struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	auto_free char *range = NULL;
@@ -108,7 +108,7 @@ static int get_object(struct store_s3 *s3, const char *key, uint64_t offset, siz
 		}
 		/* The whole of it does not find room. */
 		if (range && response->status == 200 && own.kind == ERR_FAILED)
-			return say_no_ranges(response, &s3->bucket, &call, err);
+			return set_no_ranges_error(response, &s3->bucket, &call, err);
 		if (err)
 			*err = own;
 		return -1;
@@ -133,7 +133,7 @@ static int s3_get(struct store *store, const char *key, uint64_t offset, size_t 
 	}
 	/* An error's body must find room too. */
 	if (size != STORE_TO_END)
-		response.body.limit = size + ERROR_ROOM;
+		response.body.limit = size + ERROR_BODY_SIZE;
 	if (size == STORE_TO_END || bytes_reserve(&response.body, size, err) == 0)
 		result = get_object(s3_of(store), key, offset, size, &response, cancel, err);
 	else
@@ -150,7 +150,7 @@ static int s3_get(struct store *store, const char *key, uint64_t offset, size_t 
 }
 
 /* For a store without if-absent, when the user has accepted that: whoever looks and puts at the same instant as another also wins. */
-static int put_if_not_seen(struct store_s3 *s3, const char *key, const void *data, size_t size,
+static int put_after_looking(struct s3_store *s3, const char *key, const void *data, size_t size,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes there = {0};
@@ -168,7 +168,7 @@ static int put_if_not_seen(struct store_s3 *s3, const char *key, const void *dat
 static int s3_put(struct store *store, const char *key, const void *data, size_t size,
 	enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
-	struct store_s3 *s3 = s3_of(store);
+	struct s3_store *s3 = s3_of(store);
 	int result;
 
 	fault_point("before_s3_put");
@@ -177,7 +177,7 @@ static int s3_put(struct store *store, const char *key, const void *data, size_t
 	else if (s3->bucket.settings.conditional)
 		result = put_object(s3, key, data, size, S3_PUT_IF_ABSENT, cancel, err);
 	else
-		result = put_if_not_seen(s3, key, data, size, cancel, err);
+		result = put_after_looking(s3, key, data, size, cancel, err);
 	fault_point("after_s3_put");
 	return result;
 }
@@ -192,11 +192,11 @@ static int read_page(void *arg, const struct http_response *response, struct err
 {
 	const struct page *page = arg;
 
-	return s3_list_read(response->body.data, response->body.size, page->prefix, page->listing,
+	return bucket_listing_read(response->body.data, response->body.size, page->prefix, page->listing,
 		page->next, err);
 }
 
-static int list_page(struct store_s3 *s3, const char *prefix, enum store_depth depth, char **token,
+static int list_page(struct s3_store *s3, const char *prefix, enum store_depth depth, char **token,
 	struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
@@ -215,20 +215,20 @@ static int list_page(struct store_s3 *s3, const char *prefix, enum store_depth d
 	uri_add(&query, "list-type", "2");
 	uri_add(&query, "prefix", full);
 	call.query = uri_text(&query);
-	free(take(token));
+	free(steal(token));
 	return s3_bucket_perform(&s3->bucket, &call, &response, cancel, err);
 }
 
 static int s3_list(struct store *store, const char *prefix, enum store_depth depth,
 	struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	struct store_s3 *s3 = s3_of(store);
-	auto_(pages_release) struct pages pages = {0};
+	struct s3_store *s3 = s3_of(store);
+	auto_(page_cycle_release) struct page_cycle pages = {0};
 	auto_free char *token = NULL;
 
 	do {
 		if (list_page(s3, prefix, depth, &token, listing, cancel, err) < 0 ||
-			(token && pages_turn(&pages, token, err) < 0)) {
+			(token && page_cycle_check(&pages, token, err) < 0)) {
 			store_listing_release(listing);
 			return err_wrap(err, "list of s3://%s/%s%s", s3->bucket.address.bucket,
 				s3->bucket.address.prefix, prefix);
@@ -240,7 +240,7 @@ static int s3_list(struct store *store, const char *prefix, enum store_depth dep
 
 static int s3_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
 {
-	struct store_s3 *s3 = s3_of(store);
+	struct s3_store *s3 = s3_of(store);
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
 	struct s3_call call = {.operation = S3_REMOVE, .method = "DELETE", .key = key, .query = ""};
 
@@ -250,8 +250,8 @@ static int s3_remove(struct store *store, const char *key, struct cancel *cancel
 /* --- opening --- */
 
 /* The same name each time: from the second start on it is one request, and nothing is left behind that would have to be removed. */
-static int prove_if_absent(
-	struct store_s3 *s3, const char *url, struct cancel *cancel, struct err *err)
+static int check_if_absent_works(
+	struct s3_store *s3, const char *url, struct cancel *cancel, struct err *err)
 {
 	static const char text[] = "Shows that this store keeps an object from being put twice.\n";
 
@@ -276,7 +276,7 @@ static int prove_if_absent(
 
 static void s3_close(struct store *store)
 {
-	struct store_s3 *s3 = s3_of(store);
+	struct s3_store *s3 = s3_of(store);
 
 	s3_bucket_release(&s3->bucket);
 	free(s3);
@@ -285,18 +285,18 @@ static void s3_close(struct store *store)
 static int s3_open(const char *url, bool create, bool read_only, struct store **store,
 	struct cancel *cancel, struct err *err)
 {
-	struct store_s3 *s3;
+	struct s3_store *s3;
 
 	if (cancel_check(cancel, err) < 0)
 		return -1;
 	s3 = memory_new(sizeof(*s3));
-	s3->store.ops = &store_s3_ops;
+	s3->store.ops = &s3_store_ops;
 	if (s3_bucket_init(&s3->bucket, url, err) < 0) {
 		free(s3);
 		return err_wrap(err, "store %s", url);
 	}
 	if (create && !read_only && s3->bucket.settings.conditional &&
-		prove_if_absent(s3, url, cancel, err) < 0) {
+		check_if_absent_works(s3, url, cancel, err) < 0) {
 		s3_close(&s3->store);
 		return -1;
 	}
@@ -317,18 +317,18 @@ static void s3_describe(struct store *store, char *text, size_t capacity)
 	text_set(text + strlen(text), capacity - strlen(text), source);
 }
 
-static void s3_tell_health(struct store *store, struct store_health *health)
+static void s3_read_health(struct store *store, struct store_health *health)
 {
 	struct s3_bucket *bucket = &s3_of(store)->bucket;
-	struct remote_statistics statistics;
+	struct retrying_client_statistics statistics;
 
-	remote_statistics(bucket->remote, &statistics);
+	retrying_client_statistics(bucket->remote, &statistics);
 	health->if_absent_guessed = !bucket->settings.conditional;
 	health->skew_known = statistics.clock_seen;
 	health->skew_ms = statistics.clock_ms;
 }
 
-const struct store_ops store_s3_ops = {
+const struct store_ops s3_store_ops = {
 	.scheme = "s3",
 	.open = s3_open,
 	.close = s3_close,
@@ -337,5 +337,5 @@ const struct store_ops store_s3_ops = {
 	.list = s3_list,
 	.remove = s3_remove,
 	.describe = s3_describe,
-	.tell_health = s3_tell_health,
+	.read_health = s3_read_health,
 };

@@ -4,6 +4,6 @@
 
 #include "storage/backend/backend.h"
 
-extern const struct store_ops store_s3_ops;
+extern const struct store_ops s3_store_ops;
 
 #endif

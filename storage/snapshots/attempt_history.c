@@ -8,13 +8,13 @@
 
 #include <stdlib.h>
 
-#define AT_ONCE 16
+#define THREADS_MOST 16
 
 AUTO(struct job_listing, job_listing_release);
 
-struct reading {
+struct history_read {
 	struct storage *storage;
-	struct history *history;
+	struct attempt_history *history;
 	const bool *has_end; /* per item */
 	struct cancel *cancel;
 	struct err *errs; /* per item */
@@ -22,25 +22,25 @@ struct reading {
 };
 
 /* What is lost or damaged says nothing; every other failure is one. */
-static int get(struct storage *storage, const char *key, enum record_kind kind, json_t **body,
+static int get_record(struct storage *storage, const char *key, enum record_kind kind, json_t **body,
 	struct cancel *cancel, struct err *err)
 {
 	*body = NULL;
-	if (record_get(storage->transfer.store, key, kind, body, cancel, err) == 0 ||
+	if (job_record_get(storage->transfer.store, key, kind, body, cancel, err) == 0 ||
 		err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND)
 		return 0;
 	return -1;
 }
 
-static int read_claim(struct reading *reading, struct past_attempt *past, struct err *err)
+static int read_claim(struct history_read *history_read, struct attempt_summary *past, struct err *err)
 {
-	auto_free char *key = record_key_attempt(reading->storage, past->number);
+	auto_free char *key = job_record_key_attempt(history_read->storage, past->number);
 	struct lineage_attempt claim = {.number = past->number};
 	auto_json json_t *body = NULL;
 
-	if (get(reading->storage, key, RECORD_ATTEMPT, &body, reading->cancel, err) < 0)
+	if (get_record(history_read->storage, key, RECORD_ATTEMPT, &body, history_read->cancel, err) < 0)
 		return -1;
-	past->known = body && record_decode_claim(body, &claim);
+	past->known = body && job_record_decode_claim(body, &claim);
 	if (!past->known)
 		return 0;
 	past->start = claim.start;
@@ -50,12 +50,12 @@ static int read_claim(struct reading *reading, struct past_attempt *past, struct
 	return 0;
 }
 
-static int read_end(struct reading *reading, struct past_attempt *past, struct err *err)
+static int read_end(struct history_read *history_read, struct attempt_summary *past, struct err *err)
 {
-	auto_free char *key = record_key_end(reading->storage, past->number);
+	auto_free char *key = job_record_key_end(history_read->storage, past->number);
 	auto_json json_t *body = NULL;
 
-	if (get(reading->storage, key, RECORD_END, &body, reading->cancel, err) < 0)
+	if (get_record(history_read->storage, key, RECORD_END, &body, history_read->cancel, err) < 0)
 		return -1;
 	past->ended = body != NULL;
 	if (!past->ended)
@@ -66,34 +66,34 @@ static int read_end(struct reading *reading, struct past_attempt *past, struct e
 	return 0;
 }
 
-static void read_some(void *arg, size_t index)
+static void read_worker(void *arg, size_t index)
 {
-	struct reading *reading = arg;
+	struct history_read *history_read = arg;
 	size_t i;
 
 	(void)index;
-	while ((i = atomic_fetch_add(&reading->next, 1)) < reading->history->count) {
-		struct past_attempt *past = &reading->history->items[i];
+	while ((i = atomic_fetch_add(&history_read->next, 1)) < history_read->history->count) {
+		struct attempt_summary *past = &history_read->history->items[i];
 
-		if (read_claim(reading, past, &reading->errs[i]) == 0 && reading->has_end[i])
-			(void)read_end(reading, past, &reading->errs[i]);
+		if (read_claim(history_read, past, &history_read->errs[i]) == 0 && history_read->has_end[i])
+			(void)read_end(history_read, past, &history_read->errs[i]);
 		/* Without its kind it was no failure, or one that only says that nothing is known. */
-		if (reading->errs[i].kind == ERR_CORRUPT || reading->errs[i].kind == ERR_NOT_FOUND)
-			reading->errs[i] = (struct err){0};
+		if (history_read->errs[i].kind == ERR_CORRUPT || history_read->errs[i].kind == ERR_NOT_FOUND)
+			history_read->errs[i] = (struct err){0};
 	}
 }
 
-static int read_all(struct storage *storage, struct history *history, const bool *has_end,
+static int read_attempts(struct storage *storage, struct attempt_history *history, const bool *has_end,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free struct err *errs = memory_new(history->count * sizeof(*errs));
-	struct reading reading = {.storage = storage,
+	struct history_read history_read = {.storage = storage,
 		.history = history,
 		.has_end = has_end,
 		.cancel = cancel,
 		.errs = errs};
 
-	parallel_run(history->count < AT_ONCE ? history->count : AT_ONCE, read_some, &reading);
+	parallel_run(history->count < THREADS_MOST ? history->count : THREADS_MOST, read_worker, &history_read);
 	for (size_t i = 0; i < history->count; i++) {
 		if (errs[i].kind == 0)
 			continue;
@@ -104,7 +104,7 @@ static int read_all(struct storage *storage, struct history *history, const bool
 	return 0;
 }
 
-static uint32_t snapshots_of(const struct lineage *lineage, uint32_t number)
+static uint32_t count_snapshots(const struct lineage *lineage, uint32_t number)
 {
 	uint32_t count = 0;
 
@@ -113,17 +113,17 @@ static uint32_t snapshots_of(const struct lineage *lineage, uint32_t number)
 	return count;
 }
 
-int storage_history(struct storage *storage, size_t most, struct history *history,
+int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct lineage *lineage = &listing.lineage;
 	auto_free bool *has_end = NULL;
 
-	*history = (struct history){0};
-	if (record_list_ids(storage, "snapshots", &lineage->snapshots, &lineage->snapshot_count,
+	*history = (struct attempt_history){0};
+	if (job_records_list_ids(storage, "snapshots", &lineage->snapshots, &lineage->snapshot_count,
 		    cancel, err) < 0 ||
-		record_list_attempts(storage, &listing, cancel, err) < 0)
+		job_records_list_attempts(storage, &listing, cancel, err) < 0)
 		return -1;
 	history->count = lineage->attempt_count < most ? lineage->attempt_count : most;
 	if (history->count == 0)
@@ -134,21 +134,21 @@ int storage_history(struct storage *storage, size_t most, struct history *histor
 		size_t at = lineage->attempt_count - 1 - i;
 
 		history->items[i].number = lineage->attempts[at].number;
-		history->items[i].snapshots = snapshots_of(lineage, lineage->attempts[at].number);
+		history->items[i].snapshots = count_snapshots(lineage, lineage->attempts[at].number);
 		has_end[i] = listing.ended[at];
 	}
-	if (read_all(storage, history, has_end, cancel, err) == 0)
+	if (read_attempts(storage, history, has_end, cancel, err) == 0)
 		return 0;
-	history_release(history);
+	attempt_history_release(history);
 	return err_wrap(err, "cannot read how earlier attempts of job %s went", storage->transfer.job);
 }
 
-void history_release(struct history *history)
+void attempt_history_release(struct attempt_history *history)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		json_decref(history->items[i].about);
 		json_decref(history->items[i].end_about);
 	}
 	free(history->items);
-	*history = (struct history){0};
+	*history = (struct attempt_history){0};
 }

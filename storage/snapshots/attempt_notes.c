@@ -8,7 +8,7 @@
 
 AUTO(struct store_listing, store_listing_release);
 
-static char *prefix_of(const struct storage *storage, uint32_t attempt, const char *kind)
+static char *note_key_prefix(const struct storage *storage, uint32_t attempt, const char *kind)
 {
 	return text_format("jobs/%s/notes/%06u/%s-", storage->transfer.job, attempt, kind);
 }
@@ -16,7 +16,7 @@ static char *prefix_of(const struct storage *storage, uint32_t attempt, const ch
 int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind, unsigned part,
 	const void *data, size_t size, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = prefix_of(storage, attempt, kind);
+	auto_free char *prefix = note_key_prefix(storage, attempt, kind);
 	auto_free char *key = text_format("%s%04u", prefix, part);
 
 	return storage->transfer.store->ops->put(storage->transfer.store, key, data, size, STORE_UNIQUE, cancel, err);
@@ -25,7 +25,7 @@ int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind
 int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kind,
 	struct bytes *out, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = prefix_of(storage, attempt, kind);
+	auto_free char *prefix = note_key_prefix(storage, attempt, kind);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing, cancel, err) < 0)

@@ -13,8 +13,8 @@
 
 #define CHAIN_MOST \
 	8 /* how many good snapshots are looked for: to fall back to when one turns out damaged inside */
-#define CLAIMS_MOST 100 /* lost races before giving up */
-#define SECOND_LOOKS_MOST 4
+#define CLAIM_TRIES_MOST 100 /* lost races before giving up */
+#define RECHECKS_MOST 4
 
 AUTO(struct job_listing, job_listing_release);
 AUTO(struct store_listing, store_listing_release);
@@ -31,10 +31,10 @@ static int check_soundness(struct storage *storage, const struct job_listing *li
 	struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
 	struct manifest manifest = {0};
-	int result = record_get_manifest(storage, id, &manifest, cancel, err);
+	int result = job_record_get_manifest(storage, id, &manifest, cancel, err);
 
 	if (result == 0) {
-		result = record_check_packs(storage, &manifest, &listing->packs, err);
+		result = job_records_check_packs(storage, &manifest, &listing->packs, err);
 		manifest_release(&manifest);
 	}
 	if (result < 0 && (err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND))
@@ -42,9 +42,9 @@ static int check_soundness(struct storage *storage, const struct job_listing *li
 	return result;
 }
 
-static void note_damage(struct attempt *attempt, struct snapshot_id id, const char *text)
+static void add_damage(struct attempt *attempt, struct snapshot_id id, const char *text)
 {
-	struct damage *damage;
+	struct damaged_snapshot *damage;
 
 	attempt->damaged = memory_grow(
 		attempt->damaged, attempt->damaged_count + 1, sizeof(*attempt->damaged));
@@ -54,7 +54,7 @@ static void note_damage(struct attempt *attempt, struct snapshot_id id, const ch
 }
 
 /* Keeps the first sound ones of a chain. Damage is told only while nothing sound has been found: later ones are not passed over. */
-static int sift(struct storage *storage, const struct job_listing *listing,
+static int keep_sound(struct storage *storage, const struct job_listing *listing,
 	const struct snapshot_id *candidates, size_t count, struct attempt *attempt,
 	struct cancel *cancel, struct err *err)
 {
@@ -71,14 +71,14 @@ static int sift(struct storage *storage, const struct job_listing *listing,
 		if (damaged == 0)
 			attempt->chain[attempt->chain_count++] = candidates[i];
 		else if (attempt->chain_count == 0)
-			note_damage(attempt, candidates[i], own.text);
+			add_damage(attempt, candidates[i], own.text);
 	}
 	if (attempt->chain_count)
 		attempt->start = attempt->chain[0];
 	return 0;
 }
 
-static int choose_this(struct storage *storage, const struct job_listing *listing,
+static int choose_specific(struct storage *storage, const struct job_listing *listing,
 	struct snapshot_id wanted, struct attempt *attempt, struct cancel *cancel, struct err *err)
 {
 	auto_free struct snapshot_id *candidates =
@@ -89,7 +89,7 @@ static int choose_this(struct storage *storage, const struct job_listing *listin
 	snapshot_id_format(wanted, text);
 	if (count == 0 || snapshot_id_compare(candidates[0], wanted) != 0)
 		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->transfer.job, text);
-	if (sift(storage, listing, candidates, count, attempt, cancel, err) < 0)
+	if (keep_sound(storage, listing, candidates, count, attempt, cancel, err) < 0)
 		return -1;
 	if (attempt->damaged_count)
 		return err_set(err, ERR_CORRUPT, "snapshot %s is damaged: %s", text,
@@ -98,7 +98,7 @@ static int choose_this(struct storage *storage, const struct job_listing *listin
 }
 
 /* What an attempt would start from, as all attempts up to `newest` leave it. */
-static int choose(struct storage *storage, const struct job_listing *listing,
+static int choose_start(struct storage *storage, const struct job_listing *listing,
 	const struct claim *claim, uint32_t newest, struct attempt *attempt, struct cancel *cancel,
 	struct err *err)
 {
@@ -109,8 +109,8 @@ static int choose(struct storage *storage, const struct job_listing *listing,
 	switch (claim->policy) {
 	case RESTORE_NONE:
 		return 0;
-	case RESTORE_THIS:
-		return choose_this(storage, listing, claim->this_one, attempt, cancel, err);
+	case RESTORE_SPECIFIC:
+		return choose_specific(storage, listing, claim->this_one, attempt, cancel, err);
 	case RESTORE_LATEST:
 		break;
 	}
@@ -118,7 +118,7 @@ static int choose(struct storage *storage, const struct job_listing *listing,
 	count = lineage_chain(&listing->lineage, newest, candidates);
 	if (count > 1 && !snapshot_id_is_none(claim->avoid) &&
 		snapshot_id_compare(candidates[0], claim->avoid) == 0) {
-		if (sift(storage, listing, candidates + 1, count - 1, attempt, cancel, err) < 0)
+		if (keep_sound(storage, listing, candidates + 1, count - 1, attempt, cancel, err) < 0)
 			return -1;
 		attempt->suspect = claim->avoid;
 		if (attempt->chain_count > 0)
@@ -126,17 +126,17 @@ static int choose(struct storage *storage, const struct job_listing *listing,
 		/* Better a suspect one than none. */
 		attempt_release(attempt);
 	}
-	return sift(storage, listing, candidates, count, attempt, cancel, err);
+	return keep_sound(storage, listing, candidates, count, attempt, cancel, err);
 }
 
 static json_t *claim_body(
 	struct storage *storage, const struct claim *claim, const struct attempt *attempt)
 {
 	static const char *const policies[] = {
-		[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_THIS] = "this"};
+		[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_SPECIFIC] = "this"};
 	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
-	file_nonce(nonce);
+	random_hex(nonce);
 	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
 		(json_int_t)attempt->number, "nonce", nonce, "created",
 		clock_format(clock_wall_ms(), created, sizeof(created)), "host", storage->host,
@@ -155,12 +155,12 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	const struct attempt *attempt, struct cancel *cancel, struct err *err)
 {
 	auto_json json_t *body = claim_body(storage, claim, attempt);
-	auto_free char *key = record_key_attempt(storage, attempt->number);
+	auto_free char *key = job_record_key_attempt(storage, attempt->number);
 
 	fault_point("before_claim_put");
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the claim as JSON");
-	if (record_put(storage->transfer.store, key, RECORD_ATTEMPT, body, NULL, cancel, err) < 0)
+	if (job_record_put(storage->transfer.store, key, RECORD_ATTEMPT, body, NULL, cancel, err) < 0)
 		return -1;
 	fault_point("after_claim_put");
 	return 0;
@@ -173,12 +173,12 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	auto_(job_listing_release) struct job_listing listing = {0};
 	uint32_t newest;
 
-	if (record_list_job(storage, &listing, cancel, err) < 0)
+	if (job_records_list(storage, &listing, cancel, err) < 0)
 		return -1;
 	newest = lineage_newest_attempt(&listing.lineage);
 	/* An own claim of a moment ago is not to be asked what to continue from; a foreign one behind it is. */
 	*before = as_of && newest == as_of ? *before : newest;
-	if (choose(storage, &listing, claim, *before, attempt, cancel, err) < 0)
+	if (choose_start(storage, &listing, claim, *before, attempt, cancel, err) < 0)
 		return -1;
 	if (newest == UINT32_MAX)
 		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left", storage->transfer.job);
@@ -186,12 +186,12 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	return put_claim(storage, claim, attempt, cancel, err);
 }
 
-static int claim_some_number(struct storage *storage, const struct claim *claim, uint32_t as_of,
+static int claim_next_number(struct storage *storage, const struct claim *claim, uint32_t as_of,
 	uint32_t *before, struct attempt *attempt, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
-	for (int i = 0; i < CLAIMS_MOST; i++) {
+	for (int i = 0; i < CLAIM_TRIES_MOST; i++) {
 		if (claim_once(storage, claim, as_of, before, attempt, cancel, &own) == 0)
 			return 0;
 		if (own.kind != ERR_EXISTS)
@@ -203,7 +203,7 @@ static int claim_some_number(struct storage *storage, const struct claim *claim,
 }
 
 /* Whether a commit slipped in between our look and our claim: what we would choose now is another one. */
-static int look_again(struct storage *storage, const struct claim *claim, uint32_t before,
+static int check_choice_stands(struct storage *storage, const struct claim *claim, uint32_t before,
 	const struct attempt *claimed, bool *slipped, struct cancel *cancel, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
@@ -212,12 +212,12 @@ static int look_again(struct storage *storage, const struct claim *claim, uint32
 	*slipped = false;
 	if (claim->policy != RESTORE_LATEST)
 		return 0;
-	if (record_list_job(storage, &listing, cancel, err) < 0)
+	if (job_records_list(storage, &listing, cancel, err) < 0)
 		return -1;
 	/* Taken over already: that one has seen what there is. */
 	if (lineage_newest_attempt(&listing.lineage) != claimed->number)
 		return 0;
-	if (choose(storage, &listing, claim, before, &now, cancel, err) < 0)
+	if (choose_start(storage, &listing, claim, before, &now, cancel, err) < 0)
 		return -1;
 	*slipped = snapshot_id_compare(now.start, claimed->start) > 0;
 	attempt_release(&now);
@@ -231,15 +231,15 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	bool slipped = true;
 
 	*attempt = (struct attempt){0};
-	for (int i = 0; slipped && i < SECOND_LOOKS_MOST; i++) {
-		if (claim_some_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
-			look_again(storage, claim, before, attempt, &slipped, cancel, err) < 0) {
+	for (int i = 0; slipped && i < RECHECKS_MOST; i++) {
+		if (claim_next_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
+			check_choice_stands(storage, claim, before, attempt, &slipped, cancel, err) < 0) {
 			attempt_release(attempt);
 			return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 		}
 		as_of = attempt->number;
 	}
-	record_trim_memory();
+	job_records_trim_memory();
 	return 0;
 }
 
@@ -247,7 +247,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
  * Not even our own claim is left: somebody has emptied the store under a running job. What the next take relies on is gone too, so
  * it sends everything, and the store is marked as one again.
  */
-static int begin_again(struct storage *storage, struct cancel *cancel, struct err *err)
+static int mark_emptied_store(struct storage *storage, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
@@ -260,7 +260,7 @@ static int begin_again(struct storage *storage, struct cancel *cancel, struct er
 		return 0;
 	storage->emptied = true;
 	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
-		index_pack_lost(&storage->transfer.index, (uint32_t)i);
+		chunk_index_pack_lost(&storage->transfer.index, (uint32_t)i);
 	return err_set(err, ERR_RETRY, "the store has been emptied: everything is sent again");
 }
 
@@ -282,23 +282,23 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 			*newest = (uint32_t)claimed;
 	}
 	if (!claim_is_there && *newest == number && !storage->read_only)
-		return begin_again(storage, cancel, err);
+		return mark_emptied_store(storage, cancel, err);
 	return 0;
 }
 
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 	json_t *about, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = record_key_end(storage, number);
+	auto_free char *key = job_record_key_end(storage, number);
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 
-	file_nonce(nonce);
+	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "attempt", (json_int_t)number, "nonce",
 		nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 		storage->host, "outcome", outcome, "about",
 		about ? json_incref(about) : json_object());
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the end record as JSON");
-	return record_put(storage->transfer.store, key, RECORD_END, body, NULL, cancel, err);
+	return job_record_put(storage->transfer.store, key, RECORD_END, body, NULL, cancel, err);
 }

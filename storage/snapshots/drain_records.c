@@ -18,22 +18,22 @@ AUTO(struct job_listing, job_listing_release);
 AUTO(struct store_listing, store_listing_release);
 
 /* The word is the second number. */
-static char *key_of(const struct storage *storage, struct snapshot_id id)
+static char *drain_record_key(const struct storage *storage, struct snapshot_id id)
 {
 	return text_format(
 		"jobs/%s/draining/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
 }
 
-int storage_say_draining(struct storage *storage, uint32_t attempt, uint32_t word, int64_t left_ms,
+int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t announcement, int64_t left_ms,
 	struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = key_of(storage, (struct snapshot_id){attempt, word});
+	auto_free char *key = drain_record_key(storage, (struct snapshot_id){attempt, announcement});
 	int64_t now_ms = clock_wall_ms();
 	char nonce[33], created[32], until[32];
 	auto_json json_t *body = NULL;
 	bool stands = left_ms >= 0;
 
-	file_nonce(nonce);
+	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s, s:s, s:s?, s:o}", "attempt", (json_int_t)attempt, "nonce",
 		nonce, "created", clock_format(now_ms, created, sizeof(created)), "host",
 		storage->host, "until",
@@ -41,30 +41,30 @@ int storage_say_draining(struct storage *storage, uint32_t attempt, uint32_t wor
 		stands ? json_integer(left_ms) : json_null());
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the draining record as JSON");
-	return record_put(storage->transfer.store, key, RECORD_DRAINING, body, NULL, cancel, err);
+	return job_record_put(storage->transfer.store, key, RECORD_DRAIN, body, NULL, cancel, err);
 }
 
-struct word {
+struct announcement {
 	struct snapshot_id id;
 	int64_t put_ms; /* by the store's clock; 0 unknown */
 };
 
 /* id none: nobody has ever said any. */
-static int find_newest(
-	struct storage *storage, struct word *newest, struct cancel *cancel, struct err *err)
+static int find_newest_announcement(
+	struct storage *storage, struct announcement *newest, struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/draining/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing found = {0};
 
-	*newest = (struct word){0};
+	*newest = (struct announcement){0};
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		struct snapshot_id id;
 
-		if (record_id_of_name(found.items[i].key + strlen(prefix), &id) &&
+		if (job_record_parse_id(found.items[i].key + strlen(prefix), &id) &&
 			snapshot_id_compare(id, newest->id) > 0)
-			*newest = (struct word){id, found.items[i].modified_ms};
+			*newest = (struct announcement){id, found.items[i].modified_ms};
 	}
 	return 0;
 }
@@ -75,7 +75,7 @@ static int find_newest_attempt(struct storage *storage, uint32_t *number, bool *
 	auto_(job_listing_release) struct job_listing listing = {0};
 	size_t count;
 
-	if (record_list_attempts(storage, &listing, cancel, err) < 0)
+	if (job_records_list_attempts(storage, &listing, cancel, err) < 0)
 		return -1;
 	count = listing.lineage.attempt_count;
 	*number = count > 0 ? listing.lineage.attempts[count - 1].number : 0;
@@ -83,59 +83,59 @@ static int find_newest_attempt(struct storage *storage, uint32_t *number, bool *
 	return 0;
 }
 
-static int64_t age_of(struct storage *storage, const struct word *word, struct cancel *cancel)
+static int64_t announcement_age_ms(struct storage *storage, const struct announcement *announcement, struct cancel *cancel)
 {
 	int64_t now_ms = 0;
 
-	if (word->put_ms <= 0 || sweep_ask_time(storage, &now_ms, cancel, NULL) < 0 ||
-		now_ms < word->put_ms)
+	if (announcement->put_ms <= 0 || garbage_collect_store_time(storage, &now_ms, cancel, NULL) < 0 ||
+		now_ms < announcement->put_ms)
 		return 0;
-	return now_ms - word->put_ms;
+	return now_ms - announcement->put_ms;
 }
 
-static int read_word(struct storage *storage, const struct word *word, struct draining *draining,
+static int read_announcement(struct storage *storage, const struct announcement *announcement, struct drain_state *draining,
 	struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = key_of(storage, word->id);
+	auto_free char *key = drain_record_key(storage, announcement->id);
 	auto_json json_t *body = NULL;
 	struct err own = {0};
 
 	/* What cannot be read says nothing: then it is as if nothing had been said. */
-	if (record_get(storage->transfer.store, key, RECORD_DRAINING, &body, cancel, &own) < 0 &&
+	if (job_record_get(storage->transfer.store, key, RECORD_DRAIN, &body, cancel, &own) < 0 &&
 		own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
 		if (err)
 			*err = own;
 		return -1;
 	}
-	*draining = (struct draining){.attempt = word->id.attempt,
-		.word = word->id.sequence,
+	*draining = (struct drain_state){.attempt = announcement->id.attempt,
+		.announcement = announcement->id.sequence,
 		.left_ms = body ? json_number_or(body, "left_ms", -1) : -1};
 	if (body)
 		text_set(draining->host, sizeof(draining->host), json_text_or(body, "host", ""));
 	if (draining->left_ms > 0)
-		draining->age_ms = age_of(storage, word, cancel);
+		draining->age_ms = announcement_age_ms(storage, announcement, cancel);
 	return 0;
 }
 
-int storage_look_for_draining(
-	struct storage *storage, struct draining *draining, struct cancel *cancel, struct err *err)
+int storage_poll_drain(
+	struct storage *storage, struct drain_state *draining, struct cancel *cancel, struct err *err)
 {
-	struct word newest;
+	struct announcement newest;
 	uint32_t attempt = 0;
 	bool ended = false;
 
-	if (find_newest(storage, &newest, cancel, err) < 0)
+	if (find_newest_announcement(storage, &newest, cancel, err) < 0)
 		return -1;
 	if (!snapshot_id_is_none(newest.id) &&
 		find_newest_attempt(storage, &attempt, &ended, cancel, err) < 0)
 		return -1;
 	if (attempt == 0 || attempt != newest.id.attempt) {
-		*draining = (struct draining){0};
+		*draining = (struct drain_state){0};
 		return 0;
 	}
 	if (!ended &&
-		(draining->attempt != newest.id.attempt || draining->word != newest.id.sequence) &&
-		read_word(storage, &newest, draining, cancel, err) < 0)
+		(draining->attempt != newest.id.attempt || draining->announcement != newest.id.sequence) &&
+		read_announcement(storage, &newest, draining, cancel, err) < 0)
 		return -1;
 	draining->attempt = attempt;
 	draining->ended = ended;

@@ -9,12 +9,12 @@
 
 #include <stdlib.h>
 
-#define LOOKS_MOST 3
+#define ROUNDS_MOST 3
 
 struct forgetting {
 	struct storage *storage;
 	const struct forget_request *request;
-	struct survey survey;
+	struct inventory inventory;
 	unsigned *reasons;
 	bool *gone;
 	struct cancel *cancel;
@@ -22,80 +22,80 @@ struct forgetting {
 
 static void forgetting_release(struct forgetting *forgetting)
 {
-	survey_release(&forgetting->survey);
+	inventory_release(&forgetting->inventory);
 	free(forgetting->reasons);
 	free(forgetting->gone);
 }
 AUTO(struct forgetting, forgetting_release);
 
-static int decide(struct forgetting *forgetting, struct err *err)
+static int apply_policy(struct forgetting *forgetting, struct err *err)
 {
-	struct survey *survey = &forgetting->survey;
+	struct inventory *inventory = &forgetting->inventory;
 
 	free(forgetting->reasons);
 	free(forgetting->gone);
-	survey_release(survey);
+	inventory_release(inventory);
 	forgetting->reasons = NULL;
 	forgetting->gone = NULL;
-	if (survey_take(forgetting->storage, survey, forgetting->cancel, err) < 0)
+	if (inventory_read(forgetting->storage, inventory, forgetting->cancel, err) < 0)
 		return -1;
-	forgetting->reasons = memory_new(survey->list.count * sizeof(*forgetting->reasons));
-	forgetting->gone = memory_new(survey->list.count * sizeof(*forgetting->gone));
-	retention_decide(&forgetting->request->policy, survey->list.items, survey->list.count,
+	forgetting->reasons = memory_new(inventory->list.count * sizeof(*forgetting->reasons));
+	forgetting->gone = memory_new(inventory->list.count * sizeof(*forgetting->gone));
+	retention_decide(&forgetting->request->policy, inventory->list.items, inventory->list.count,
 		clock_wall_ms(), forgetting->reasons);
-	for (size_t i = 0; i < survey->list.count; i++)
+	for (size_t i = 0; i < inventory->list.count; i++)
 		forgetting->gone[i] = forgetting->reasons[i] == 0;
 	return 0;
 }
 
 /* Whether an attempt was claimed or a snapshot pinned since we looked: either may hold one that is about to go. */
-static int look_again(struct forgetting *forgetting, bool *moved, struct err *err)
+static int check_inventory_stands(struct forgetting *forgetting, bool *moved, struct err *err)
 {
-	const struct survey *survey = &forgetting->survey;
-	uint32_t known = lineage_newest_attempt(&survey->listing.lineage), newest;
+	const struct inventory *inventory = &forgetting->inventory;
+	uint32_t known = lineage_newest_attempt(&inventory->listing.lineage), newest;
 	auto_free struct snapshot_id *pins = NULL;
 	size_t count;
 
 	if (storage_superseded(forgetting->storage, known, &newest, forgetting->cancel, err) < 0 ||
-		record_list_ids(
+		job_records_list_ids(
 			forgetting->storage, "pins", &pins, &count, forgetting->cancel, err) < 0)
 		return -1;
 	*moved = newest != known;
 	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < survey->list.count; j++)
+		for (size_t j = 0; j < inventory->list.count; j++)
 			if (forgetting->gone[j] &&
-				snapshot_id_compare(survey->list.items[j].id, pins[i]) == 0)
+				snapshot_id_compare(inventory->list.items[j].id, pins[i]) == 0)
 				*moved = true;
 	return 0;
 }
 
-static int decide_for_good(struct forgetting *forgetting, struct err *err)
+static int decide_until_stable(struct forgetting *forgetting, struct err *err)
 {
 	bool moved = true;
 
 	for (int i = 0; moved; i++) {
-		if (i == LOOKS_MOST)
+		if (i == ROUNDS_MOST)
 			return err_set(err, ERR_RETRY,
 				"attempts of job %s come and go; nothing was forgotten",
 				forgetting->storage->transfer.job);
-		if (decide(forgetting, err) < 0 || look_again(forgetting, &moved, err) < 0)
+		if (apply_policy(forgetting, err) < 0 || check_inventory_stands(forgetting, &moved, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void tell(struct forgetting *forgetting, struct forget_result *result)
+static void report_decisions(struct forgetting *forgetting, struct forget_result *result)
 {
 	const struct forget_request *request = forgetting->request;
-	const struct survey *survey = &forgetting->survey;
+	const struct inventory *inventory = &forgetting->inventory;
 
-	for (size_t i = 0; i < survey->listing.packs.count; i++)
-		result->bytes_before += survey->listing.packs.items[i].size;
-	for (size_t i = 0; i < survey->list.count; i++) {
+	for (size_t i = 0; i < inventory->listing.packs.count; i++)
+		result->bytes_before += inventory->listing.packs.items[i].size;
+	for (size_t i = 0; i < inventory->list.count; i++) {
 		result->kept += !forgetting->gone[i];
 		if (request->decided)
 			request->decided(
-				request->arg, &survey->list.items[i], forgetting->reasons[i]);
+				request->arg, &inventory->list.items[i], forgetting->reasons[i]);
 	}
 }
 
@@ -103,10 +103,10 @@ static void tell(struct forgetting *forgetting, struct forget_result *result)
 static int remove_manifests(
 	struct forgetting *forgetting, struct forget_result *result, struct err *err)
 {
-	const struct survey *survey = &forgetting->survey;
+	const struct inventory *inventory = &forgetting->inventory;
 	struct store *store = forgetting->storage->transfer.store;
 
-	for (size_t i = survey->list.count; i > 0; i--) {
+	for (size_t i = inventory->list.count; i > 0; i--) {
 		auto_free char *key = NULL;
 
 		if (!forgetting->gone[i - 1])
@@ -114,7 +114,7 @@ static int remove_manifests(
 		result->forgotten++;
 		if (forgetting->request->dry_run)
 			continue;
-		key = record_key_snapshot(forgetting->storage, survey->list.items[i - 1].id);
+		key = job_record_key_snapshot(forgetting->storage, inventory->list.items[i - 1].id);
 		fault_point("before_manifest_remove");
 		if (store->ops->remove(store, key, forgetting->cancel, err) < 0) {
 			result->forgotten--;
@@ -130,14 +130,14 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 {
 	auto_(forgetting_release) struct forgetting forgetting = {
 		.storage = storage, .request = request, .cancel = cancel};
-	int64_t age_ms = request->sweep_age_ms > 0 ? request->sweep_age_ms : SWEEP_AGE_MS;
+	int64_t age_ms = request->garbage_age_ms > 0 ? request->garbage_age_ms : GARBAGE_AGE_MS;
 
 	*result = (struct forget_result){0};
-	if (decide_for_good(&forgetting, err) < 0)
+	if (decide_until_stable(&forgetting, err) < 0)
 		return -1;
-	tell(&forgetting, result);
+	report_decisions(&forgetting, result);
 	if (remove_manifests(&forgetting, result, err) < 0)
 		return -1;
-	return sweep_packs(storage, &forgetting.survey, forgetting.gone, age_ms, request->dry_run,
-		&result->swept, cancel, err);
+	return garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, age_ms, request->dry_run,
+		&result->collected, cancel, err);
 }

@@ -12,12 +12,12 @@
  * `dry_run` would be. Order: packs are listed first, then manifests: every pack of a manifest that is
  * committed meanwhile is named by it, or was not in the list.
  */
-int sweep_packs(struct storage *storage, const struct survey *survey, const bool *gone,
-	int64_t age_ms, bool dry_run, struct sweep_result *result, struct cancel *cancel,
+int garbage_collect_packs(struct storage *storage, const struct inventory *inventory, const bool *gone,
+	int64_t age_ms, bool dry_run, struct garbage_result *result, struct cancel *cancel,
 	struct err *err);
 
 /* What time it is by the store's own clock: an object of now shows it. *now_ms 0: the store does not tell. */
-int sweep_ask_time(
+int garbage_collect_store_time(
 	struct storage *storage, int64_t *now_ms, struct cancel *cancel, struct err *err);
 
 #endif

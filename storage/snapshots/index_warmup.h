@@ -10,7 +10,7 @@
  * store itself, or ERR_CANCELLED, is one.
  * With `look`, everything is looked up in the store; without, only at the first time.
  */
-int warm_index(struct storage *storage, struct snapshot_id parent, bool look, struct cancel *cancel,
+int index_warmup(struct storage *storage, struct snapshot_id parent, bool look, struct cancel *cancel,
 	struct err *err);
 
 #endif

@@ -12,9 +12,9 @@
 
 AUTO(struct manifest, manifest_release);
 
-struct surveying {
+struct scan {
 	struct storage *storage;
-	struct survey *survey;
+	struct inventory *inventory;
 	struct cancel *cancel;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
@@ -24,7 +24,7 @@ struct surveying {
 
 /* --- one snapshot --- */
 
-static void describe(const struct manifest *manifest, struct snapshot_info *info)
+static void fill_snapshot_info(const struct manifest *manifest, struct snapshot_info *info)
 {
 	text_set(info->created, sizeof(info->created), manifest->created);
 	text_set(info->host, sizeof(info->host), manifest->host);
@@ -37,8 +37,8 @@ static void describe(const struct manifest *manifest, struct snapshot_info *info
 	info->bytes_stored = manifest->bytes_stored;
 }
 
-static void note_names(struct storage *storage, const struct manifest *manifest,
-	const struct store_listing *packs, struct survey_names *names)
+static void find_named_packs(struct storage *storage, const struct manifest *manifest,
+	const struct store_listing *packs, struct inventory_packs *names)
 {
 	names->packs = memory_new(manifest->pack_count * sizeof(*names->packs));
 	for (size_t i = 0; i < manifest->pack_count; i++) {
@@ -56,8 +56,8 @@ static bool is_damage(const struct err *err)
 	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND || err->kind == ERR_NEWER;
 }
 
-static int inspect(struct storage *storage, const struct job_listing *listing,
-	struct snapshot_info *info, struct survey_names *names, struct cancel *cancel,
+static int inspect_snapshot(struct storage *storage, const struct job_listing *listing,
+	struct snapshot_info *info, struct inventory_packs *names, struct cancel *cancel,
 	struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
@@ -65,10 +65,10 @@ static int inspect(struct storage *storage, const struct job_listing *listing,
 
 	info->step = -1;
 	info->state = lineage_state(&listing->lineage, info->id);
-	if (record_get_manifest(storage, info->id, &manifest, cancel, &own) == 0) {
-		describe(&manifest, info);
-		note_names(storage, &manifest, &listing->packs, names);
-		if (record_check_packs(storage, &manifest, &listing->packs, &own) == 0)
+	if (job_record_get_manifest(storage, info->id, &manifest, cancel, &own) == 0) {
+		fill_snapshot_info(&manifest, info);
+		find_named_packs(storage, &manifest, &listing->packs, names);
+		if (job_records_check_packs(storage, &manifest, &listing->packs, &own) == 0)
 			return 0;
 	} else {
 		names->unknown = true;
@@ -84,15 +84,15 @@ static int inspect(struct storage *storage, const struct job_listing *listing,
 	return 0;
 }
 
-int survey_read_names(struct storage *storage, struct snapshot_id id,
-	const struct store_listing *packs, struct survey_names *names, struct cancel *cancel,
+int inventory_read_packs(struct storage *storage, struct snapshot_id id,
+	const struct store_listing *packs, struct inventory_packs *names, struct cancel *cancel,
 	struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	struct err own = {0};
 
-	if (record_get_manifest(storage, id, &manifest, cancel, &own) == 0) {
-		note_names(storage, &manifest, packs, names);
+	if (job_record_get_manifest(storage, id, &manifest, cancel, &own) == 0) {
+		find_named_packs(storage, &manifest, packs, names);
 		return 0;
 	}
 	names->unknown = own.kind == ERR_CORRUPT;
@@ -106,64 +106,64 @@ int survey_read_names(struct storage *storage, struct snapshot_id id,
 
 /* --- all of them --- */
 
-static void work(void *arg, size_t index)
+static void inspect_worker(void *arg, size_t index)
 {
-	struct surveying *surveying = arg;
-	struct survey *survey = surveying->survey;
+	struct scan *scan = arg;
+	struct inventory *inventory = scan->inventory;
 	struct err err = {0};
 	size_t i;
 
 	(void)index;
-	while ((i = atomic_fetch_add(&surveying->next, 1)) < survey->list.count) {
-		if (inspect(surveying->storage, &survey->listing, &survey->list.items[i],
-			    &survey->names[i], surveying->cancel, &err) == 0)
+	while ((i = atomic_fetch_add(&scan->next, 1)) < inventory->list.count) {
+		if (inspect_snapshot(scan->storage, &inventory->listing, &inventory->list.items[i],
+			    &inventory->names[i], scan->cancel, &err) == 0)
 			continue;
 		/* The others need not go on. */
-		atomic_store(&surveying->next, survey->list.count);
-		pthread_mutex_lock(&surveying->mutex);
-		if (!surveying->failed)
-			surveying->err = err;
-		surveying->failed = true;
-		pthread_mutex_unlock(&surveying->mutex);
+		atomic_store(&scan->next, inventory->list.count);
+		pthread_mutex_lock(&scan->mutex);
+		if (!scan->failed)
+			scan->err = err;
+		scan->failed = true;
+		pthread_mutex_unlock(&scan->mutex);
 		return;
 	}
 }
 
-static int inspect_all(
-	struct storage *storage, struct survey *survey, struct cancel *cancel, struct err *err)
+static int inspect_snapshots(
+	struct storage *storage, struct inventory *inventory, struct cancel *cancel, struct err *err)
 {
-	struct surveying surveying = {.storage = storage, .survey = survey, .cancel = cancel};
-	size_t threads = survey->list.count;
+	struct scan scan = {.storage = storage, .inventory = inventory, .cancel = cancel};
+	size_t threads = inventory->list.count;
 
-	pthread_mutex_init(&surveying.mutex, NULL);
+	pthread_mutex_init(&scan.mutex, NULL);
 	if (threads > 0)
-		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, work, &surveying);
-	pthread_mutex_destroy(&surveying.mutex);
-	if (!surveying.failed)
+		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, inspect_worker, &scan);
+	pthread_mutex_destroy(&scan.mutex);
+	if (!scan.failed)
 		return 0;
 	if (err)
-		*err = surveying.err;
+		*err = scan.err;
 	return -1;
 }
 
-static struct snapshot_info *find(struct survey *survey, struct snapshot_id id)
+static struct snapshot_info *find_snapshot(struct inventory *inventory, struct snapshot_id id)
 {
-	for (size_t i = 0; i < survey->list.count; i++)
-		if (snapshot_id_compare(survey->list.items[i].id, id) == 0)
-			return &survey->list.items[i];
+	for (size_t i = 0; i < inventory->list.count; i++)
+		if (snapshot_id_compare(inventory->list.items[i].id, id) == 0)
+			return &inventory->list.items[i];
 	return NULL;
 }
 
 static int mark_pins(
-	struct storage *storage, struct survey *survey, struct cancel *cancel, struct err *err)
+	struct storage *storage, struct inventory *inventory, struct cancel *cancel, struct err *err)
 {
 	auto_free struct snapshot_id *pins = NULL;
 	size_t count;
 
-	if (record_list_ids(storage, "pins", &pins, &count, cancel, err) < 0)
+	if (job_records_list_ids(storage, "pins", &pins, &count, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		struct snapshot_info *info = find(survey, pins[i]);
+		struct snapshot_info *info = find_snapshot(inventory, pins[i]);
 
 		if (info)
 			info->pinned = true;
@@ -172,81 +172,81 @@ static int mark_pins(
 }
 
 /* An attempt that has ended needs its start no more, but for the newest one: what went on from there may turn out to be bad. */
-static void mark_starts(struct survey *survey)
+static void mark_started_from(struct inventory *inventory)
 {
-	const struct lineage *lineage = &survey->listing.lineage;
+	const struct lineage *lineage = &inventory->listing.lineage;
 
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
-		struct snapshot_info *info = find(survey, lineage->attempts[i].start);
+		struct snapshot_info *info = find_snapshot(inventory, lineage->attempts[i].start);
 
-		if (info && (!survey->listing.ended[i] || i == lineage->attempt_count - 1))
+		if (info && (!inventory->listing.ended[i] || i == lineage->attempt_count - 1))
 			info->started_from = true;
 	}
 }
 
-static void mark_newest(struct survey *survey)
+static void mark_newest(struct inventory *inventory)
 {
 	/* Ids fall along the chain, so the first good one met is the newest on it. */
-	for (size_t i = 0; i < survey->list.count; i++) {
-		if (survey->list.items[i].state != SNAPSHOT_GOOD)
+	for (size_t i = 0; i < inventory->list.count; i++) {
+		if (inventory->list.items[i].state != SNAPSHOT_GOOD)
 			continue;
-		survey->list.items[i].newest = true;
+		inventory->list.items[i].newest = true;
 		return;
 	}
 }
 
-static void count_packs(struct survey *survey)
+static void count_pack_uses(struct inventory *inventory)
 {
-	const struct store_listing *packs = &survey->listing.packs;
+	const struct store_listing *packs = &inventory->listing.packs;
 	auto_free uint32_t *namers = memory_new((packs->count + 1) * sizeof(*namers));
 
-	for (size_t i = 0; i < survey->list.count; i++)
-		for (size_t j = 0; j < survey->names[i].count; j++)
-			namers[survey->names[i].packs[j]]++;
-	for (size_t i = 0; i < survey->list.count; i++)
-		for (size_t j = 0; j < survey->names[i].count; j++)
-			if (namers[survey->names[i].packs[j]] == 1)
-				survey->list.items[i].bytes_alone +=
-					packs->items[survey->names[i].packs[j]].size;
+	for (size_t i = 0; i < inventory->list.count; i++)
+		for (size_t j = 0; j < inventory->names[i].count; j++)
+			namers[inventory->names[i].packs[j]]++;
+	for (size_t i = 0; i < inventory->list.count; i++)
+		for (size_t j = 0; j < inventory->names[i].count; j++)
+			if (namers[inventory->names[i].packs[j]] == 1)
+				inventory->list.items[i].bytes_alone +=
+					packs->items[inventory->names[i].packs[j]].size;
 }
 
-int survey_take(
-	struct storage *storage, struct survey *survey, struct cancel *cancel, struct err *err)
+int inventory_read(
+	struct storage *storage, struct inventory *inventory, struct cancel *cancel, struct err *err)
 {
 	struct lineage *lineage;
 
-	*survey = (struct survey){0};
-	if (record_list_job(storage, &survey->listing, cancel, err) < 0)
+	*inventory = (struct inventory){0};
+	if (job_records_list(storage, &inventory->listing, cancel, err) < 0)
 		return -1;
-	lineage = &survey->listing.lineage;
-	survey->list.count = lineage->snapshot_count;
-	survey->list.items = memory_new(lineage->snapshot_count * sizeof(*survey->list.items));
-	survey->names = memory_new(lineage->snapshot_count * sizeof(*survey->names));
+	lineage = &inventory->listing.lineage;
+	inventory->list.count = lineage->snapshot_count;
+	inventory->list.items = memory_new(lineage->snapshot_count * sizeof(*inventory->list.items));
+	inventory->names = memory_new(lineage->snapshot_count * sizeof(*inventory->names));
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		survey->list.items[i].id = lineage->snapshots[lineage->snapshot_count - 1 - i];
-	if (inspect_all(storage, survey, cancel, err) < 0 ||
-		mark_pins(storage, survey, cancel, err) < 0) {
-		survey_release(survey);
+		inventory->list.items[i].id = lineage->snapshots[lineage->snapshot_count - 1 - i];
+	if (inspect_snapshots(storage, inventory, cancel, err) < 0 ||
+		mark_pins(storage, inventory, cancel, err) < 0) {
+		inventory_release(inventory);
 		return -1;
 	}
-	mark_starts(survey);
-	mark_newest(survey);
-	count_packs(survey);
+	mark_started_from(inventory);
+	mark_newest(inventory);
+	count_pack_uses(inventory);
 	return 0;
 }
 
-void survey_names_release(struct survey_names *names)
+void inventory_packs_release(struct inventory_packs *names)
 {
 	free(names->packs);
-	*names = (struct survey_names){0};
+	*names = (struct inventory_packs){0};
 }
 
-void survey_release(struct survey *survey)
+void inventory_release(struct inventory *inventory)
 {
-	for (size_t i = 0; survey->names && i < survey->list.count; i++)
-		survey_names_release(&survey->names[i]);
-	free(survey->names);
-	snapshot_list_release(&survey->list);
-	job_listing_release(&survey->listing);
-	*survey = (struct survey){0};
+	for (size_t i = 0; inventory->names && i < inventory->list.count; i++)
+		inventory_packs_release(&inventory->names[i]);
+	free(inventory->names);
+	snapshot_list_release(&inventory->list);
+	job_listing_release(&inventory->listing);
+	*inventory = (struct inventory){0};
 }

@@ -5,27 +5,27 @@
 #include "job_records.h"
 
 /* What one manifest names, as numbers of packs in a listing. Manifests never change, so this may be used again. */
-struct survey_names {
+struct inventory_packs {
 	uint32_t *packs;
 	size_t count;
 	bool unknown; /* it could not be read: it may name whatever was written for it */
 };
 
-struct survey {
+struct inventory {
 	struct job_listing listing;
 	struct snapshot_list list; /* newest first */
-	struct survey_names
+	struct inventory_packs
 		*names; /* one for each in `list`; packs that are missing are left out */
 };
 
-int survey_take(
-	struct storage *storage, struct survey *survey, struct cancel *cancel, struct err *err);
-void survey_release(struct survey *survey);
+int inventory_read(
+	struct storage *storage, struct inventory *inventory, struct cancel *cancel, struct err *err);
+void inventory_release(struct inventory *inventory);
 
 /* The packs that are there and that the manifest names, in a listing of packs. -1 only if it could not look. */
-int survey_read_names(struct storage *storage, struct snapshot_id id,
-	const struct store_listing *packs, struct survey_names *names, struct cancel *cancel,
+int inventory_read_packs(struct storage *storage, struct snapshot_id id,
+	const struct store_listing *packs, struct inventory_packs *names, struct cancel *cancel,
 	struct err *err);
-void survey_names_release(struct survey_names *names);
+void inventory_packs_release(struct inventory_packs *names);
 
 #endif

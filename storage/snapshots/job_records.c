@@ -14,23 +14,23 @@
 
 AUTO(struct store_listing, store_listing_release);
 
-char *record_key_attempt(struct storage *storage, uint32_t number)
+char *job_record_key_attempt(struct storage *storage, uint32_t number)
 {
 	return text_format("jobs/%s/attempts/%06u.json", storage->transfer.job, number);
 }
 
-char *record_key_end(struct storage *storage, uint32_t number)
+char *job_record_key_end(struct storage *storage, uint32_t number)
 {
 	return text_format("jobs/%s/attempts/%06u.end.json", storage->transfer.job, number);
 }
 
-char *record_key_snapshot(struct storage *storage, struct snapshot_id id)
+char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id)
 {
 	return text_format(
 		"jobs/%s/snapshots/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
 }
 
-char *record_key_pin(struct storage *storage, struct snapshot_id id)
+char *job_record_key_pin(struct storage *storage, struct snapshot_id id)
 {
 	return text_format("jobs/%s/pins/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
 }
@@ -42,7 +42,7 @@ enum {
 
 /* After a put that failed with `put_err`: 0 where what is there is ours after all, else -1. *absent: the store took it for there, and
  * nothing is: somebody's answer was about another moment. */
-static int settle(struct store *store, const char *key, const struct bytes *record,
+static int settle_failed_put(struct store *store, const char *key, const struct bytes *record,
 	const struct err *put_err, bool *absent, struct cancel *cancel)
 {
 	auto_(bytes_release) struct bytes there = {0};
@@ -61,7 +61,7 @@ static int settle(struct store *store, const char *key, const struct bytes *reco
 	return -1;
 }
 
-int record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
+int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 	uint64_t *bytes, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes record = {0};
@@ -76,7 +76,7 @@ int record_put(struct store *store, const char *key, enum record_kind kind, json
 		put_err = (struct err){0};
 		if (store->ops->put(store, key, record.data, record.size, STORE_IF_ABSENT, cancel,
 			    &put_err) == 0 ||
-			settle(store, key, &record, &put_err, &absent, cancel) == 0)
+			settle_failed_put(store, key, &record, &put_err, &absent, cancel) == 0)
 			return 0;
 	}
 	if (absent)
@@ -87,7 +87,7 @@ int record_put(struct store *store, const char *key, enum record_kind kind, json
 	return -1;
 }
 
-int record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
+int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes record = {0};
@@ -109,20 +109,20 @@ int record_get(struct store *store, const char *key, enum record_kind kind, json
 	return err_wrap(err, "%s", key);
 }
 
-int record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
+int job_record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
 	struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = record_key_snapshot(storage, id);
+	auto_free char *key = job_record_key_snapshot(storage, id);
 	auto_json json_t *body = NULL;
 
-	if (record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
+	if (job_record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
 		return -1;
 	if (manifest_decode(body, storage->transfer.job, id, manifest, err) < 0)
 		return err_wrap(err, "%s", key);
 	return 0;
 }
 
-int record_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
+int job_records_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
 	struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/packs/", storage->transfer.job);
@@ -130,7 +130,7 @@ int record_list_packs(struct storage *storage, struct store_listing *packs, stru
 	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, packs, cancel, err);
 }
 
-int record_check_packs(struct storage *storage, const struct manifest *manifest,
+int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
 	const struct store_listing *packs, struct err *err)
 {
 	for (size_t i = 0; i < manifest->pack_count; i++) {
@@ -149,7 +149,7 @@ int record_check_packs(struct storage *storage, const struct manifest *manifest,
 
 /* --- what the job consists of --- */
 
-bool record_id_of_name(const char *name, struct snapshot_id *id)
+bool job_record_parse_id(const char *name, struct snapshot_id *id)
 {
 	auto_free char *text = text_copy(name);
 
@@ -160,7 +160,7 @@ bool record_id_of_name(const char *name, struct snapshot_id *id)
 	return snapshot_id_parse(text, id);
 }
 
-int record_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
+int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 	size_t *count, struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/%s/", storage->transfer.job, kind);
@@ -174,7 +174,7 @@ int record_list_ids(struct storage *storage, const char *kind, struct snapshot_i
 	for (size_t i = 0; i < found.count; i++) {
 		struct snapshot_id id;
 
-		if (record_id_of_name(found.items[i].key + strlen(prefix), &id))
+		if (job_record_parse_id(found.items[i].key + strlen(prefix), &id))
 			(*ids)[(*count)++] = id;
 	}
 	return 0;
@@ -183,10 +183,10 @@ int record_list_ids(struct storage *storage, const char *kind, struct snapshot_i
 static const char *const policy_names[] = {
 	[RESTORE_LATEST] = "latest",
 	[RESTORE_NONE] = "none",
-	[RESTORE_THIS] = "this",
+	[RESTORE_SPECIFIC] = "this",
 };
 
-bool record_decode_claim(json_t *body, struct lineage_attempt *attempt)
+bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 {
 	json_t *start = json_object_get(body, "start");
 	const char *policy = json_text_or(body, "policy", "");
@@ -209,7 +209,7 @@ bool record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 }
 
 /* A damaged or lost claim: the parent of the attempt's first readable snapshot says what it started from. */
-static int recover_claim(struct storage *storage, const struct lineage *lineage,
+static int recover_claim_from_parent(struct storage *storage, const struct lineage *lineage,
 	struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
 {
 	for (size_t i = 0; i < lineage->snapshot_count && !attempt->known; i++) {
@@ -217,7 +217,7 @@ static int recover_claim(struct storage *storage, const struct lineage *lineage,
 
 		if (lineage->snapshots[i].attempt != attempt->number)
 			continue;
-		if (record_get_manifest(storage, lineage->snapshots[i], &manifest, cancel, err) ==
+		if (job_record_get_manifest(storage, lineage->snapshots[i], &manifest, cancel, err) ==
 			0) {
 			attempt->start = manifest.parent;
 			attempt->known = manifest.parent.attempt < attempt->number;
@@ -234,12 +234,12 @@ static int recover_claim(struct storage *storage, const struct lineage *lineage,
 static int read_claim(struct storage *storage, const struct lineage *lineage,
 	struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = record_key_attempt(storage, attempt->number);
+	auto_free char *key = job_record_key_attempt(storage, attempt->number);
 	auto_json json_t *body = NULL;
 	struct err own = {0};
 
-	if (record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &own) == 0) {
-		attempt->known = record_decode_claim(body, attempt);
+	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &own) == 0) {
+		attempt->known = job_record_decode_claim(body, attempt);
 	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
 		if (err)
 			*err = own;
@@ -249,14 +249,14 @@ static int read_claim(struct storage *storage, const struct lineage *lineage,
 		return 0;
 	attempt->start = (struct snapshot_id){0};
 	attempt->policy = RESTORE_LATEST;
-	if (recover_claim(storage, lineage, attempt, cancel, &own) == 0)
+	if (recover_claim_from_parent(storage, lineage, attempt, cancel, &own) == 0)
 		return 0;
 	if (err)
 		*err = own;
 	return -1;
 }
 
-struct claims_reading {
+struct claims_read {
 	struct storage *storage;
 	struct lineage *lineage;
 	struct cancel *cancel;
@@ -266,9 +266,9 @@ struct claims_reading {
 	struct err err;
 };
 
-static void read_some_claims(void *arg, size_t index)
+static void read_claims_worker(void *arg, size_t index)
 {
-	struct claims_reading *reading = arg;
+	struct claims_read *reading = arg;
 	struct err err = {0};
 	size_t i;
 
@@ -292,14 +292,14 @@ static void read_some_claims(void *arg, size_t index)
 static int read_claims(
 	struct storage *storage, struct lineage *lineage, struct cancel *cancel, struct err *err)
 {
-	struct claims_reading reading = {.storage = storage, .lineage = lineage, .cancel = cancel};
+	struct claims_read reading = {.storage = storage, .lineage = lineage, .cancel = cancel};
 	size_t threads = lineage->attempt_count;
 
 	if (threads > CLAIMS_AT_ONCE)
 		threads = CLAIMS_AT_ONCE;
 	pthread_mutex_init(&reading.mutex, NULL);
 	if (threads > 0)
-		parallel_run(threads, read_some_claims, &reading);
+		parallel_run(threads, read_claims_worker, &reading);
 	pthread_mutex_destroy(&reading.mutex);
 	if (!reading.failed)
 		return 0;
@@ -323,7 +323,7 @@ static bool parse_attempt_name(const char *name, uint64_t *number, bool *end)
 	       text_to_u64(digits, UINT32_MAX, number) && *number > 0;
 }
 
-static void note_attempt(struct job_listing *listing, uint32_t number, bool ended)
+static void add_attempt(struct job_listing *listing, uint32_t number, bool ended)
 {
 	struct lineage *lineage = &listing->lineage;
 	size_t i = lineage->attempt_count;
@@ -348,7 +348,7 @@ static void note_attempt(struct job_listing *listing, uint32_t number, bool ende
 	listing->ended[i - 1] = listing->ended[i - 1] || ended;
 }
 
-int record_list_attempts(struct storage *storage, struct job_listing *listing,
+int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
 	struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
@@ -362,24 +362,24 @@ int record_list_attempts(struct storage *storage, struct job_listing *listing,
 		bool end;
 
 		if (parse_attempt_name(found.items[i].key + strlen(prefix), &number, &end))
-			note_attempt(listing, (uint32_t)number, end);
+			add_attempt(listing, (uint32_t)number, end);
 	}
 	/* An attempt that left snapshots but no record existed all the same. */
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		note_attempt(listing, lineage->snapshots[i].attempt, false);
+		add_attempt(listing, lineage->snapshots[i].attempt, false);
 	return 0;
 }
 
-int record_list_job(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
+int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 	struct err *err)
 {
 	*listing = (struct job_listing){0};
 	/* Manifests first, then packs: every pack of a manifest seen here was there before it. */
-	if (record_list_ids(storage, "snapshots", &listing->lineage.snapshots,
+	if (job_records_list_ids(storage, "snapshots", &listing->lineage.snapshots,
 		    &listing->lineage.snapshot_count, cancel, err) == 0 &&
-		record_list_attempts(storage, listing, cancel, err) == 0 &&
+		job_records_list_attempts(storage, listing, cancel, err) == 0 &&
 		read_claims(storage, &listing->lineage, cancel, err) == 0 &&
-		record_list_packs(storage, &listing->packs, cancel, err) == 0)
+		job_records_list_packs(storage, &listing->packs, cancel, err) == 0)
 		return 0;
 	job_listing_release(listing);
 	return -1;
@@ -394,7 +394,7 @@ void job_listing_release(struct job_listing *listing)
 	*listing = (struct job_listing){0};
 }
 
-void record_trim_memory(void)
+void job_records_trim_memory(void)
 {
 #ifdef __GLIBC__
 	malloc_trim(0);
@@ -407,5 +407,5 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
 		clock_format(clock_wall_ms(), created, sizeof(created)));
 
-	return record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
+	return job_record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
 }

@@ -24,31 +24,31 @@
 int record_put_format(struct store *store, struct cancel *cancel, struct err *err);
 
 /* All return keys that the caller frees. */
-char *record_key_attempt(struct storage *storage, uint32_t number);
-char *record_key_end(struct storage *storage, uint32_t number);
-char *record_key_snapshot(struct storage *storage, struct snapshot_id id);
-char *record_key_pin(struct storage *storage, struct snapshot_id id);
+char *job_record_key_attempt(struct storage *storage, uint32_t number);
+char *job_record_key_end(struct storage *storage, uint32_t number);
+char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id);
+char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
 
 /*
  * Writes a record if-absent, and knows the answer for certain: where the store's is ambiguous (lost reply, or "exists" for our own
  * retried put) the object is read back and compared; the nonce inside makes every record unique. ERR_EXISTS: another one is there.
  * ERR_RETRY also where the store says twice that it exists, and that it does not when it is read.
  */
-int record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
+int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 	uint64_t *bytes, struct cancel *cancel, struct err *err);
 /* ERR_NOT_FOUND, ERR_CORRUPT (after a second look), ERR_NEWER. The caller decrefs. */
-int record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
+int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 	struct cancel *cancel, struct err *err);
 
 /* Reads, decodes and checks a manifest. */
-int record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
+int job_record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
 	struct cancel *cancel, struct err *err);
 
 /* What a claim says of itself; false where that makes no sense. attempt->number is known already. */
-bool record_decode_claim(json_t *body, struct lineage_attempt *attempt);
+bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
 
 /* PURE. Of an object's name behind its kind: "000002-000001.json". False for any other form. */
-bool record_id_of_name(const char *name, struct snapshot_id *id);
+bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
 /* What lies in the store by name; `lineage` has the numbers, and all that the claims say. ERR_NEWER if a claim is newer than we. */
 struct job_listing {
@@ -56,23 +56,23 @@ struct job_listing {
 	bool *ended; /* per attempt: has an end record */
 	struct store_listing packs;
 };
-int record_list_job(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
+int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 	struct err *err);
 /* Ids of the objects below jobs/<job>/<kind>/, "snapshots" or "pins", ascending; the caller frees. */
-int record_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
+int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 	size_t *count, struct cancel *cancel, struct err *err);
 /* Of all attempts that left a record or snapshots, ascending, with nothing read; the caller frees the lists. */
-int record_list_attempts(struct storage *storage, struct job_listing *listing,
+int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
 	struct cancel *cancel, struct err *err);
-int record_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
+int job_records_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
 	struct err *err);
 void job_listing_release(struct job_listing *listing);
 
 /* Whether every pack that it names is there and as long as it says; ERR_CORRUPT names the one that is not. */
-int record_check_packs(struct storage *storage, const struct manifest *manifest,
+int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
 	const struct store_listing *packs, struct err *err);
 
 /* Gives back to the system what a call has freed: manifests of many files are large as JSON, and we idle for hours in between. */
-void record_trim_memory(void);
+void job_records_trim_memory(void);
 
 #endif

@@ -1,6 +1,6 @@
 #include "lineage.h"
 
-static const struct lineage_attempt *find(const struct lineage *lineage, uint32_t number)
+static const struct lineage_attempt *find_attempt(const struct lineage *lineage, uint32_t number)
 {
 	for (size_t i = 0; i < lineage->attempt_count; i++)
 		if (lineage->attempts[i].number == number)
@@ -21,9 +21,9 @@ uint32_t lineage_newest_attempt(const struct lineage *lineage)
 }
 
 /* Where the chain goes on behind an attempt's own snapshots. Always an older attempt, so that every walk ends. */
-static struct snapshot_id start_of(const struct lineage *lineage, uint32_t number)
+static struct snapshot_id chain_predecessor(const struct lineage *lineage, uint32_t number)
 {
-	const struct lineage_attempt *attempt = find(lineage, number);
+	const struct lineage_attempt *attempt = find_attempt(lineage, number);
 
 	if (attempt && attempt->known && attempt->start.attempt < number)
 		return attempt->start;
@@ -46,7 +46,7 @@ size_t lineage_chain_from(
 			if (id.attempt == head.attempt && id.sequence <= head.sequence)
 				chain[count++] = id;
 		}
-		head = start_of(lineage, head.attempt);
+		head = chain_predecessor(lineage, head.attempt);
 	}
 	return count;
 }
@@ -61,7 +61,7 @@ size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snap
 static bool is_behind(const struct lineage *lineage, struct snapshot_id head, struct snapshot_id id)
 {
 	while (head.attempt > id.attempt)
-		head = start_of(lineage, head.attempt);
+		head = chain_predecessor(lineage, head.attempt);
 	return head.attempt == id.attempt && id.sequence <= head.sequence;
 }
 
@@ -79,7 +79,7 @@ enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot
 			continue;
 		if (snapshot_id_compare(claim->suspect, id) == 0)
 			return SNAPSHOT_SUSPECT;
-		return claim->policy == RESTORE_LATEST ? SNAPSHOT_LATE : SNAPSHOT_ABANDONED;
+		return claim->policy == RESTORE_LATEST ? SNAPSHOT_FENCED : SNAPSHOT_SUPERSEDED_BY_RESTORE;
 	}
-	return SNAPSHOT_LATE;
+	return SNAPSHOT_FENCED;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct survey, survey_release);
+AUTO(struct inventory, inventory_release);
 AUTO(struct store_listing, store_listing_release);
 AUTO(struct manifest, manifest_release);
 
@@ -16,8 +16,8 @@ const char *snapshot_state_name(enum snapshot_state state)
 {
 	static const char *const names[] = {
 		[SNAPSHOT_GOOD] = "good",
-		[SNAPSHOT_LATE] = "late",
-		[SNAPSHOT_ABANDONED] = "abandoned",
+		[SNAPSHOT_FENCED] = "late",
+		[SNAPSHOT_SUPERSEDED_BY_RESTORE] = "abandoned",
 		[SNAPSHOT_SUSPECT] = "suspect",
 		[SNAPSHOT_DAMAGED] = "damaged",
 	};
@@ -25,19 +25,19 @@ const char *snapshot_state_name(enum snapshot_state state)
 	return names[state];
 }
 
-int storage_list(
+int storage_list_snapshots(
 	struct storage *storage, struct snapshot_list *list, struct cancel *cancel, struct err *err)
 {
-	auto_(survey_release) struct survey survey = {0};
+	auto_(inventory_release) struct inventory inventory = {0};
 
 	*list = (struct snapshot_list){0};
-	if (survey_take(storage, &survey, cancel, err) < 0)
+	if (inventory_read(storage, &inventory, cancel, err) < 0)
 		return -1;
-	*list = survey.list;
+	*list = inventory.list;
 	/* The names have done their part; without the list their count is not known any more. */
 	for (size_t i = 0; i < list->count; i++)
-		survey_names_release(&survey.names[i]);
-	survey.list = (struct snapshot_list){0};
+		inventory_packs_release(&inventory.names[i]);
+	inventory.list = (struct snapshot_list){0};
 	return 0;
 }
 
@@ -52,29 +52,29 @@ int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel
 	auto_(store_listing_release) struct store_listing packs = {0};
 
 	*bytes = 0;
-	if (record_list_packs(storage, &packs, cancel, err) < 0)
+	if (job_records_list_packs(storage, &packs, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < packs.count; i++)
 		*bytes += packs.items[i].size;
 	return 0;
 }
 
-int storage_show(struct storage *storage, struct snapshot_id id, json_t **body,
+int storage_read_manifest(struct storage *storage, struct snapshot_id id, json_t **body,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
-	auto_free char *key = record_key_snapshot(storage, id);
+	auto_free char *key = job_record_key_snapshot(storage, id);
 	auto_json json_t *read = NULL;
 
-	if (record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &read, cancel, err) < 0)
+	if (job_record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &read, cancel, err) < 0)
 		return -1;
 	if (manifest_decode(read, storage->transfer.job, id, &manifest, err) < 0)
 		return err_wrap(err, "%s", key);
-	*body = take(&read);
+	*body = steal(&read);
 	return 0;
 }
 
-static int64_t nanoseconds(int64_t seconds, uint32_t rest)
+static int64_t total_nanoseconds(int64_t seconds, uint32_t rest)
 {
 	int64_t result;
 
@@ -85,13 +85,13 @@ static int64_t nanoseconds(int64_t seconds, uint32_t rest)
 	return result;
 }
 
-int storage_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
+int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
 	struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 
 	*files = (struct snapshot_files){0};
-	if (record_get_manifest(storage, id, &manifest, cancel, err) < 0)
+	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0)
 		return -1;
 	files->items = memory_new(manifest.entry_count * sizeof(*files->items));
 	for (size_t i = 0; i < manifest.entry_count; i++) {
@@ -105,7 +105,7 @@ int storage_files(struct storage *storage, struct snapshot_id id, struct snapsho
 		files->items[files->count++] = (struct snapshot_file){
 			.path = text_copy(entry->path),
 			.size = file->size,
-			.mtime_ns = nanoseconds(file->mtime_s, file->mtime_ns),
+			.mtime_ns = total_nanoseconds(file->mtime_s, file->mtime_ns),
 		};
 	}
 	return 0;

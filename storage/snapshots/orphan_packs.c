@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEFTOVERS_MOST 4096
-#define PATIENCE_MS 5000
+#define ORPHANS_MOST 4096
+#define TIME_LIMIT_MS 5000
 #define THREADS_MOST 16
 /* Enough for the index of a pack of large chunks; one of many small ones takes a second request. */
 #define TAIL_SIZE ((uint64_t)8 << 10)
 
-struct finding {
+struct search {
 	struct storage *storage;
 	struct cancel *cancel;
 	const struct store_object **chosen;
@@ -47,8 +47,8 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-size_t leftovers_choose(const struct store_listing *packs, const char *prefix,
-	struct snapshot_id parent, struct index *index, const struct store_object **chosen,
+size_t orphan_packs_select(const struct store_listing *packs, const char *prefix,
+	struct snapshot_id parent, struct chunk_index *index, const struct store_object **chosen,
 	size_t most)
 {
 	auto_free const char **known = memory_new((index->pack_count + 1) * sizeof(*known));
@@ -75,28 +75,28 @@ size_t leftovers_choose(const struct store_listing *packs, const char *prefix,
 	return count;
 }
 
-int64_t leftovers_patience_ms(int64_t left_ms)
+int64_t orphan_packs_time_limit_ms(int64_t left_ms)
 {
-	return left_ms == CLOCK_NEVER || left_ms / 10 > PATIENCE_MS ? PATIENCE_MS : left_ms / 10;
+	return left_ms == CLOCK_NEVER || left_ms / 10 > TIME_LIMIT_MS ? TIME_LIMIT_MS : left_ms / 10;
 }
 
 /* --- reading --- */
 
 static int read_tail(
-	struct finding *finding, const struct store_object *pack, uint64_t size, struct bytes *tail)
+	struct search *search, const struct store_object *pack, uint64_t size, struct bytes *tail)
 {
-	struct store *store = finding->storage->transfer.store;
+	struct store *store = search->storage->transfer.store;
 
 	tail->size = 0;
 	return store->ops->get(
-		store, pack->key, pack->size - size, (size_t)size, tail, finding->cancel, NULL);
+		store, pack->key, pack->size - size, (size_t)size, tail, search->cancel, NULL);
 }
 
-static void add(struct finding *finding, const struct store_object *pack,
+static void add_to_index(struct search *search, const struct store_object *pack,
 	const struct pack_record *records, uint32_t count)
 {
-	struct index *index = &finding->storage->transfer.index;
-	uint32_t number = index_add_leftover(index, pack->key + finding->prefix_length, pack->size);
+	struct chunk_index *index = &search->storage->transfer.index;
+	uint32_t number = chunk_index_add_orphan(index, pack->key + search->prefix_length, pack->size);
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct chunk chunk = {
@@ -107,57 +107,57 @@ static void add(struct finding *finding, const struct store_object *pack,
 		};
 
 		memcpy(chunk.digest, records[i].digest, DIGEST_SIZE);
-		index_add(index, &chunk);
+		chunk_index_add(index, &chunk);
 	}
 }
 
-static void look_into(struct finding *finding, const struct store_object *pack)
+static void load_pack_index(struct search *search, const struct store_object *pack)
 {
 	auto_(bytes_release) struct bytes tail = {0};
 	auto_free struct pack_record *records = NULL;
 	uint64_t size = pack->size < TAIL_SIZE ? pack->size : TAIL_SIZE, needed;
 	uint32_t count;
 
-	if (read_tail(finding, pack, size, &tail) < 0 ||
-		pack_footer(tail.data + size - PACK_FOOTER_SIZE, pack->size, &count, NULL) < 0)
+	if (read_tail(search, pack, size, &tail) < 0 ||
+		pack_read_footer(tail.data + size - PACK_FOOTER_SIZE, pack->size, &count, NULL) < 0)
 		return;
 	needed = (uint64_t)count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE;
-	if (needed > size && read_tail(finding, pack, size = needed, &tail) < 0)
+	if (needed > size && read_tail(search, pack, size = needed, &tail) < 0)
 		return;
 	records = memory_new((count + (size_t)1) * sizeof(*records));
-	if (pack_index(tail.data + size - needed, count, pack->size, records, NULL) == 0)
-		add(finding, pack, records, count);
+	if (pack_read_index(tail.data + size - needed, count, pack->size, records, NULL) == 0)
+		add_to_index(search, pack, records, count);
 }
 
-static void work(void *arg, size_t index)
+static void load_worker(void *arg, size_t index)
 {
-	struct finding *finding = arg;
+	struct search *search = arg;
 	size_t i;
 
 	(void)index;
-	while ((i = atomic_fetch_add(&finding->next, 1)) < finding->count &&
-		!cancel_raised(finding->cancel) && clock_monotonic_ms() < finding->until_ms)
-		look_into(finding, finding->chosen[i]);
+	while ((i = atomic_fetch_add(&search->next, 1)) < search->count &&
+		!cancel_raised(search->cancel) && clock_monotonic_ms() < search->until_ms)
+		load_pack_index(search, search->chosen[i]);
 }
 
-int leftovers_find(struct storage *storage, const struct store_listing *packs,
+int orphan_packs_load(struct storage *storage, const struct store_listing *packs,
 	struct snapshot_id parent, struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
-	auto_free const struct store_object **chosen = memory_new(LEFTOVERS_MOST * sizeof(*chosen));
+	auto_free const struct store_object **chosen = memory_new(ORPHANS_MOST * sizeof(*chosen));
 	int64_t left_ms = cancel ? cancel_left_ms(cancel) : CLOCK_NEVER;
-	struct finding finding = {
+	struct search search = {
 		.storage = storage,
 		.cancel = cancel,
 		.chosen = chosen,
-		.count = leftovers_choose(
-			packs, prefix, parent, &storage->transfer.index, chosen, LEFTOVERS_MOST),
+		.count = orphan_packs_select(
+			packs, prefix, parent, &storage->transfer.index, chosen, ORPHANS_MOST),
 		.prefix_length = strlen(prefix),
-		.until_ms = clock_monotonic_ms() + leftovers_patience_ms(left_ms),
+		.until_ms = clock_monotonic_ms() + orphan_packs_time_limit_ms(left_ms),
 	};
 
-	if (finding.count > 0)
-		parallel_run(finding.count < THREADS_MOST ? finding.count : THREADS_MOST, work,
-			&finding);
+	if (search.count > 0)
+		parallel_run(search.count < THREADS_MOST ? search.count : THREADS_MOST, load_worker,
+			&search);
 	return cancel_check(cancel, err);
 }

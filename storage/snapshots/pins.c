@@ -10,7 +10,7 @@
 static int check_snapshot(
 	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = record_key_snapshot(storage, id);
+	auto_free char *key = job_record_key_snapshot(storage, id);
 	auto_(bytes_release) struct bytes first = {0};
 	char text[SNAPSHOT_ID_TEXT];
 	struct err own = {0};
@@ -25,11 +25,11 @@ static int check_snapshot(
 	return -1;
 }
 
-static json_t *describe(struct storage *storage, struct snapshot_id id)
+static json_t *pin_body(struct storage *storage, struct snapshot_id id)
 {
 	char text[SNAPSHOT_ID_TEXT], nonce[33], created[32];
 
-	file_nonce(nonce);
+	random_hex(nonce);
 	return json_pack("{s:s, s:s, s:s, s:s}", "id", snapshot_id_format(id, text), "nonce", nonce,
 		"created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 		storage->host);
@@ -38,13 +38,13 @@ static json_t *describe(struct storage *storage, struct snapshot_id id)
 int storage_pin(
 	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = record_key_pin(storage, id);
-	auto_json json_t *body = describe(storage, id);
+	auto_free char *key = job_record_key_pin(storage, id);
+	auto_json json_t *body = pin_body(storage, id);
 	struct err own = {0};
 
 	if (check_snapshot(storage, id, cancel, err) < 0)
 		return -1;
-	if (record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) < 0 &&
+	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) < 0 &&
 		own.kind != ERR_EXISTS) {
 		if (err)
 			*err = own;
@@ -63,12 +63,12 @@ int storage_pin(
 int storage_unpin(
 	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = record_key_pin(storage, id);
+	auto_free char *key = job_record_key_pin(storage, id);
 	auto_free struct snapshot_id *pins = NULL;
 	char text[SNAPSHOT_ID_TEXT];
 	size_t count, i;
 
-	if (record_list_ids(storage, "pins", &pins, &count, cancel, err) < 0)
+	if (job_records_list_ids(storage, "pins", &pins, &count, cancel, err) < 0)
 		return -1;
 	for (i = 0; i < count && snapshot_id_compare(pins[i], id) != 0; i++)
 		;

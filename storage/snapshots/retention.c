@@ -23,37 +23,37 @@ const char *keep_reason_name(enum keep_reason reason)
 	return names[reason];
 }
 
-static void add(unsigned *reasons, enum keep_reason reason)
+static void add_reason(unsigned *reasons, enum keep_reason reason)
 {
 	*reasons |= 1u << reason;
 }
 
 /* --- what no policy touches --- */
 
-static void keep_always(const struct snapshot_info *items, size_t count, unsigned *reasons)
+static void apply_always(const struct snapshot_info *items, size_t count, unsigned *reasons)
 {
 	bool seen_newest = false;
 
 	for (size_t i = 0; i < count; i++) {
 		if (items[i].newest)
-			add(&reasons[i], KEEP_NEWEST);
+			add_reason(&reasons[i], KEEP_NEWEST);
 		seen_newest = seen_newest || items[i].newest;
 		/* Damage may be of the moment: a listing that lags, a mount that is gone. What is newest is never judged by it. */
 		if (!seen_newest)
-			add(&reasons[i], KEEP_NEWER);
+			add_reason(&reasons[i], KEEP_NEWER);
 		if (items[i].started_from)
-			add(&reasons[i], KEEP_START);
+			add_reason(&reasons[i], KEEP_START);
 		if (items[i].pinned)
-			add(&reasons[i], KEEP_PINNED);
+			add_reason(&reasons[i], KEEP_PINNED);
 		if (items[i].newer)
-			add(&reasons[i], KEEP_UNKNOWN);
+			add_reason(&reasons[i], KEEP_UNKNOWN);
 	}
 }
 
 /* --- the rules --- */
 
 /* Damaged and late ones do not use up a place. */
-static void keep_last(uint32_t most, enum snapshot_state line, const struct snapshot_info *items,
+static void apply_last(uint32_t most, enum snapshot_state line, const struct snapshot_info *items,
 	size_t count, unsigned *reasons)
 {
 	uint32_t kept = 0;
@@ -61,14 +61,14 @@ static void keep_last(uint32_t most, enum snapshot_state line, const struct snap
 	for (size_t i = 0; i < count && kept < most; i++) {
 		if (items[i].state != line)
 			continue;
-		add(&reasons[i], KEEP_LAST);
+		add_reason(&reasons[i], KEEP_LAST);
 		kept++;
 	}
 }
 
 /* Seen from the newest snapshot, so that a job that rested for a month does not lose its history at its next start; and from now, so
  * that one clock in the future does not make all others old. */
-static void keep_within(int64_t within_ms, int64_t now_ms, const struct snapshot_info *items,
+static void apply_within(int64_t within_ms, int64_t now_ms, const struct snapshot_info *items,
 	size_t count, unsigned *reasons)
 {
 	int64_t newest_ms = 0, created_ms;
@@ -81,11 +81,11 @@ static void keep_within(int64_t within_ms, int64_t now_ms, const struct snapshot
 	for (size_t i = 0; i < count; i++)
 		if (!datetime_parse(items[i].created, &created_ms) ||
 			created_ms >= newest_ms - within_ms)
-			add(&reasons[i], KEEP_WITHIN);
+			add_reason(&reasons[i], KEEP_WITHIN);
 }
 
 /* The first of each stretch of so many steps, so that what was kept once is kept again at the next look. */
-static void keep_every(int64_t steps, enum snapshot_state line, const struct snapshot_info *items,
+static void apply_every(int64_t steps, enum snapshot_state line, const struct snapshot_info *items,
 	size_t count, unsigned *reasons)
 {
 	int64_t stretch = -1;
@@ -96,36 +96,36 @@ static void keep_every(int64_t steps, enum snapshot_state line, const struct sna
 		if (item->state != line || item->step < 0 || item->step / steps <= stretch)
 			continue;
 		stretch = item->step / steps;
-		add(&reasons[i - 1], KEEP_EVERY);
+		add_reason(&reasons[i - 1], KEEP_EVERY);
 	}
 }
 
-static void keep_tags(const struct forget_policy *policy, const struct snapshot_info *items,
+static void apply_tags(const struct forget_policy *policy, const struct snapshot_info *items,
 	size_t count, unsigned *reasons)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < policy->keep_tag_count; j++)
 			if (items[i].tag[0] && strcmp(items[i].tag, policy->keep_tags[j]) == 0)
-				add(&reasons[i], KEEP_TAG);
+				add_reason(&reasons[i], KEEP_TAG);
 }
 
 void retention_decide(const struct forget_policy *policy, const struct snapshot_info *items,
 	size_t count, int64_t now_ms, unsigned *reasons)
 {
 	/* What the user has turned away from is counted by itself: the first commit of a new line must not be the end of the whole old one. */
-	static const enum snapshot_state lines[] = {SNAPSHOT_GOOD, SNAPSHOT_ABANDONED};
+	static const enum snapshot_state lines[] = {SNAPSHOT_GOOD, SNAPSHOT_SUPERSEDED_BY_RESTORE};
 
 	memset(reasons, 0, count * sizeof(*reasons));
-	keep_always(items, count, reasons);
+	apply_always(items, count, reasons);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (policy->keep_last > 0)
-			keep_last(policy->keep_last, lines[i], items, count, reasons);
+			apply_last(policy->keep_last, lines[i], items, count, reasons);
 		if (policy->keep_every > 0)
-			keep_every(policy->keep_every, lines[i], items, count, reasons);
+			apply_every(policy->keep_every, lines[i], items, count, reasons);
 	}
 	if (policy->keep_within_ms > 0)
-		keep_within(policy->keep_within_ms, now_ms, items, count, reasons);
-	keep_tags(policy, items, count, reasons);
+		apply_within(policy->keep_within_ms, now_ms, items, count, reasons);
+	apply_tags(policy, items, count, reasons);
 }
 
 /* --- packs --- */
@@ -137,8 +137,8 @@ enum pack_verdict retention_judge_pack(const struct retention_pack *pack,
 		return PACK_NEEDED;
 	if (snapshot_id_compare(pack->written_for, newest_good) > 0 || pack->modified_ms <= 0 ||
 		now_ms <= 0 || pack->modified_ms > now_ms - age_ms)
-		return PACK_WAITS;
-	return PACK_GOES;
+		return PACK_DEFER;
+	return PACK_COLLECT;
 }
 
 struct snapshot_id retention_pack_id(const char *key)

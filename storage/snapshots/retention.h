@@ -7,7 +7,7 @@
 
 #include "storage/storage.h"
 
-/* `items` newest first, as storage_list() has them; fills one set of reasons for each. `now_ms` is wall time. */
+/* `items` newest first, as storage_list_snapshots() has them; fills one set of reasons for each. `now_ms` is wall time. */
 void retention_decide(const struct forget_policy *policy, const struct snapshot_info *items,
 	size_t count, int64_t now_ms, unsigned *reasons);
 
@@ -19,8 +19,8 @@ struct retention_pack {
 
 enum pack_verdict {
 	PACK_NEEDED,
-	PACK_WAITS, /* too young, or newer than the newest good snapshot: a take under way may rely on it */
-	PACK_GOES
+	PACK_DEFER, /* too young, or newer than the newest good snapshot: a take under way may rely on it */
+	PACK_COLLECT
 };
 
 /* `newest_good`: none if there is none. `now_ms` by the store's clock; 0: unknown. */

@@ -17,14 +17,14 @@ AUTO_POINTER(struct archive_entry, archive_entry_free);
 
 /* Where the archive goes. `broken`: half an archive must not get a proper end, so nothing more is written. archive_write_fail()
  * would do, but libarchive 3.6 then leaks its buffers. */
-struct sink {
+struct archive_sink {
 	int fd;
 	bool broken;
 };
 
 static la_ssize_t write_to_sink(struct archive *tar, void *arg, const void *data, size_t size)
 {
-	struct sink *sink = arg;
+	struct archive_sink *sink = arg;
 	struct err err;
 
 	if (sink->broken || file_write_all(sink->fd, data, size, &err) == 0)
@@ -34,7 +34,7 @@ static la_ssize_t write_to_sink(struct archive *tar, void *arg, const void *data
 	return -1;
 }
 
-static int said(struct archive *tar, struct err *err)
+static int set_archive_error(struct archive *tar, struct err *err)
 {
 	int reason = archive_errno(tar);
 	const char *words = archive_error_string(tar);
@@ -45,7 +45,7 @@ static int said(struct archive *tar, struct err *err)
 		err, ERR_FAILED, "cannot write the archive: %s", words ? words : "unknown reason");
 }
 
-static void describe(struct archive_entry *header, const struct entry *entry)
+static void fill_entry_header(struct archive_entry *header, const struct entry *entry)
 {
 	static const mode_t types[] = {
 		[ENTRY_FILE] = S_IFREG,
@@ -76,7 +76,7 @@ static int write_all(struct archive *tar, const uint8_t *data, size_t size, stru
 		la_ssize_t wrote = archive_write_data(tar, data, size);
 
 		if (wrote <= 0)
-			return said(tar, err);
+			return set_archive_error(tar, err);
 		data += wrote;
 		size -= (size_t)wrote;
 	}
@@ -87,13 +87,13 @@ static int write_all(struct archive *tar, const uint8_t *data, size_t size, stru
 struct export {
 	struct storage *storage;
 	struct archive *tar;
-	struct fetch fetch;
+	struct chunk_fetch fetch;
 	uint64_t bytes_done;
 };
 
 static void export_release(struct export *export)
 {
-	fetch_release(&export->fetch);
+	chunk_fetch_release(&export->fetch);
 }
 AUTO(struct export, export_release);
 
@@ -114,7 +114,7 @@ static int write_content(struct export *export, const struct entry *entry, struc
 		const uint8_t *raw;
 
 		if (cancel_check(cancel, err) < 0 ||
-			fetch_chunk(&export->fetch, &entry->chunks[i], size, &raw, cancel, err) < 0 ||
+			chunk_fetch_one(&export->fetch, &entry->chunks[i], size, &raw, cancel, err) < 0 ||
 			write_all(export->tar, raw, size, err) < 0)
 			return err_wrap(err, "%s", entry->path);
 		export->bytes_done += size;
@@ -133,9 +133,9 @@ static int write_entries(struct export *export, struct cancel *cancel, struct er
 	for (size_t i = 0; i < manifest->entry_count; i++) {
 		const struct entry *entry = &manifest->entries[i];
 
-		describe(header, entry);
+		fill_entry_header(header, entry);
 		if (archive_write_header(export->tar, header) < ARCHIVE_WARN)
-			return said(export->tar, err);
+			return set_archive_error(export->tar, err);
 		if (entry->type == ENTRY_FILE && write_content(export, entry, cancel, err) < 0)
 			return -1;
 	}
@@ -148,11 +148,11 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(export_release) struct export export = {.storage = storage};
 	/* Before the archive: freeing that one still writes to this. */
-	struct sink sink = {.fd = fd};
+	struct archive_sink sink = {.fd = fd};
 	auto_(archive_write_free) struct archive *tar = NULL;
 
-	if (record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
-		fetch_init(&export.fetch, &storage->transfer, &manifest, err) < 0)
+	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
+		chunk_fetch_init(&export.fetch, &storage->transfer, &manifest, err) < 0)
 		return -1;
 	tar = archive_write_new();
 	if (!tar)
@@ -161,7 +161,7 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 	if (archive_write_set_format_pax(tar) != ARCHIVE_OK ||
 		archive_write_add_filter_lz4(tar) != ARCHIVE_OK ||
 		archive_write_open(tar, &sink, NULL, write_to_sink, NULL) != ARCHIVE_OK)
-		return said(tar, err);
+		return set_archive_error(tar, err);
 	/* The last block is not padded: a pipe is as good as a file. */
 	archive_write_set_bytes_in_last_block(tar, 1);
 	export.tar = tar;
@@ -169,5 +169,5 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 		sink.broken = true;
 		return -1;
 	}
-	return archive_write_close(tar) == ARCHIVE_OK ? 0 : said(tar, err);
+	return archive_write_close(tar) == ARCHIVE_OK ? 0 : set_archive_error(tar, err);
 }

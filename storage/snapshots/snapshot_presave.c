@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct tree, tree_release);
+AUTO(struct file_tree, file_tree_release);
 
-struct presending {
-	const struct presend_request *request;
+struct presaving {
+	const struct presave_request *request;
 	const char **paths; /* sorted */
 	struct storage *storage;
 	struct packing packing;
@@ -24,14 +24,14 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* The first of the wanted paths that is not before `path`. */
-static size_t position_of(const struct presending *presending, const char *path)
+static size_t path_position(const struct presaving *presaving, const char *path)
 {
-	size_t low = 0, high = presending->request->path_count;
+	size_t low = 0, high = presaving->request->path_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (strcmp(presending->paths[middle], path) < 0)
+		if (strcmp(presaving->paths[middle], path) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -39,41 +39,41 @@ static size_t position_of(const struct presending *presending, const char *path)
 	return low;
 }
 
-static bool begins_at(const struct presending *presending, const char *text, bool whole)
+static bool is_selected(const struct presaving *presaving, const char *text, bool whole)
 {
-	size_t i = position_of(presending, text);
+	size_t i = path_position(presaving, text);
 
-	if (i == presending->request->path_count)
+	if (i == presaving->request->path_count)
 		return false;
-	return whole ? text_equal(presending->paths[i], text)
-		     : text_starts(presending->paths[i], text);
+	return whole ? text_equal(presaving->paths[i], text)
+		     : text_starts(presaving->paths[i], text);
 }
 
 /* For the walk: all but the wanted files and the directories that lead to them. */
-static bool is_unwanted(void *arg, const char *path)
+static bool is_excluded(void *arg, const char *path)
 {
-	const struct presending *presending = arg;
+	const struct presaving *presaving = arg;
 	auto_free char *below = text_format("%s/", path);
 
-	return !begins_at(presending, path, true) && !begins_at(presending, below, false);
+	return !is_selected(presaving, path, true) && !is_selected(presaving, below, false);
 }
 
-static bool is_enough(void *arg)
+static bool is_interrupted(void *arg)
 {
-	const struct presending *presending = arg;
+	const struct presaving *presaving = arg;
 
-	return presending->request->enough && presending->request->enough(presending->request->arg);
+	return presaving->request->enough && presaving->request->enough(presaving->request->arg);
 }
 
-static void ignore(void *arg, uint64_t bytes_done)
+static void ignore_progress(void *arg, uint64_t bytes_done)
 {
 	(void)arg;
 	(void)bytes_done;
 }
 
 /* So that the take need not even read what it finds unchanged. */
-static void note(
-	struct presending *presending, const struct tree *tree, struct presend_result *result)
+static void add_read_files(
+	struct presaving *presaving, const struct file_tree *tree, struct presave_result *result)
 {
 	auto_free const struct entry **entries = memory_new((tree->count + 1) * sizeof(*entries));
 	auto_free const struct file_stamp **stamps =
@@ -88,46 +88,46 @@ static void note(
 		result->bytes += tree->items[i].entry.size;
 	}
 	result->files = (uint32_t)count;
-	index_note_files(&presending->storage->transfer.index, entries, stamps, count);
+	chunk_index_add_files(&presaving->storage->transfer.index, entries, stamps, count);
 }
 
-static int presend(struct presending *presending, struct presend_result *result, struct err *err)
+static int presave_files(struct presaving *presaving, struct presave_result *result, struct err *err)
 {
-	const struct presend_request *request = presending->request;
-	struct packing *packing = &presending->packing;
+	const struct presave_request *request = presaving->request;
+	struct packing *packing = &presaving->packing;
 	int (*open_tree)(const char *directory, bool (*exclude)(void *arg, const char *path),
-		void *arg, struct tree *tree, struct cancel *cancel, struct err *err) =
-		request->growing ? tree_glance : tree_freeze;
-	auto_(tree_release) struct tree tree = {.root_fd = -1};
-	struct reader_request reading = {
+		void *arg, struct file_tree *tree, struct cancel *cancel, struct err *err) =
+		request->growing ? file_tree_open_changing : file_tree_open;
+	auto_(file_tree_release) struct file_tree tree = {.root_fd = -1};
+	struct file_reader_request reading = {
 		.tree = &tree,
 		.packing = packing,
 		.lenient = true,
-		.growth = request->growing ? &presending->storage->transfer.growth : NULL,
-		.enough = is_enough,
-		.told = ignore,
-		.arg = presending,
+		.append_progress = request->growing ? &presaving->storage->transfer.append_progress : NULL,
+		.enough = is_interrupted,
+		.on_progress = ignore_progress,
+		.arg = presaving,
 	};
 
-	if (open_tree(request->directory, is_unwanted, presending, &tree, packing->cancel, err) <
+	if (open_tree(request->directory, is_excluded, presaving, &tree, packing->cancel, err) <
 			0 ||
-		warm_index(presending->storage, request->parent, false, packing->cancel, err) < 0)
+		index_warmup(presaving->storage, request->parent, false, packing->cancel, err) < 0)
 		return -1;
 	/* Interrupted, because it is enough: what was read counts all the same. */
-	if (reader_run(&reading, err) < 0 &&
-		(!is_enough(presending) || uploader_check(packing->uploader, NULL) < 0))
+	if (file_reader_run(&reading, err) < 0 &&
+		(!is_interrupted(presaving) || pack_uploader_check(packing->uploader, NULL) < 0))
 		return -1;
-	note(presending, &tree, result);
+	add_read_files(presaving, &tree, result);
 	result->chunks_sent = atomic_load(&packing->chunks_sent);
 	result->chunks_kept = atomic_load(&packing->chunks_kept);
 	return 0;
 }
 
-int storage_presend(struct storage *storage, const struct presend_request *request,
-	struct presend_result *result, struct cancel *cancel, struct err *err)
+int storage_presave(struct storage *storage, const struct presave_request *request,
+	struct presave_result *result, struct cancel *cancel, struct err *err)
 {
 	auto_free const char **paths = memory_new((request->path_count + 1) * sizeof(*paths));
-	struct presending presending = {
+	struct presaving presaving = {
 		.request = request,
 		.paths = paths,
 		.storage = storage,
@@ -135,18 +135,18 @@ int storage_presend(struct storage *storage, const struct presend_request *reque
 	};
 	int failed;
 
-	*result = (struct presend_result){0};
+	*result = (struct presave_result){0};
 	if (request->path_count == 0)
 		return 0;
 	memcpy(paths, request->paths, request->path_count * sizeof(*paths));
 	qsort(paths, request->path_count, sizeof(*paths), compare_texts);
-	file_nonce(presending.packing.nonce);
-	presending.packing.uploader = uploader_of(&storage->transfer);
-	failed = presend(&presending, result, err);
+	random_hex(presaving.packing.nonce);
+	presaving.packing.uploader = pack_uploader_get(&storage->transfer);
+	failed = presave_files(&presaving, result, err);
 	/* A cancelled one is given up; what an unlucky one has handed over goes on. */
-	if (cancel_raised(cancel) || uploader_check(storage->transfer.uploader, NULL) < 0)
-		uploader_free(take(&storage->transfer.uploader));
+	if (cancel_raised(cancel) || pack_uploader_check(storage->transfer.uploader, NULL) < 0)
+		pack_uploader_free(steal(&storage->transfer.uploader));
 	else
-		uploader_rest(storage->transfer.uploader);
+		pack_uploader_trim(storage->transfer.uploader);
 	return failed ? err_wrap(err, "sending ahead") : 0;
 }

@@ -20,7 +20,7 @@
 #define PROGRESS_EVERY_MS 250
 
 /* One place where a chunk belongs. */
-struct piece {
+struct restore_piece {
 	const struct chunk *chunk;
 	const struct entry *entry; /* the name that it is written under */
 	uint64_t file_size;
@@ -32,11 +32,11 @@ struct restoring {
 	const struct restore_request *request;
 	struct cancel *cancel;
 	struct manifest manifest;
-	struct layout layout;
+	struct tree tree;
 	int seed_fd;
-	struct piece
+	struct restore_piece
 		*pieces; /* by pack and offset: equal chunks side by side, packs read in order */
-	struct extent *extents; /* where each lies */
+	struct pack_range *extents; /* where each lies */
 	size_t piece_count;
 	uint64_t bytes_total;
 	_Atomic uint64_t bytes_done, bytes_seeded, bytes_fetched;
@@ -49,7 +49,7 @@ struct restoring {
 	} locked; /* under mutex */
 };
 
-static void tell(struct restoring *restoring, uint64_t bytes)
+static void report_progress(struct restoring *restoring, uint64_t bytes)
 {
 	uint64_t done = atomic_fetch_add(&restoring->bytes_done, bytes) + bytes;
 	int64_t now = clock_monotonic_ms(), due = atomic_load(&restoring->next_progress_ms);
@@ -65,7 +65,7 @@ static void tell(struct restoring *restoring, uint64_t bytes)
 
 static int compare_pieces(const void *a, const void *b)
 {
-	const struct piece *first = a, *second = b;
+	const struct restore_piece *first = a, *second = b;
 
 	if (first->chunk->pack != second->chunk->pack)
 		return first->chunk->pack < second->chunk->pack ? -1 : 1;
@@ -73,7 +73,7 @@ static int compare_pieces(const void *a, const void *b)
 	       (first->chunk->offset < second->chunk->offset);
 }
 
-static void plan_file(
+static void plan_file_pieces(
 	struct restoring *restoring, const struct entry *name, const struct entry *content)
 {
 	restoring->bytes_total += content->size;
@@ -84,14 +84,14 @@ static void plan_file(
 			continue;
 		}
 		restoring->pieces[restoring->piece_count++] =
-			(struct piece){&content->chunks[i], name, content->size, i};
+			(struct restore_piece){&content->chunks[i], name, content->size, i};
 	}
 }
 
-static void plan(struct restoring *restoring)
+static void plan_pieces(struct restoring *restoring)
 {
 	const struct manifest *manifest = &restoring->manifest;
-	const struct entry **content = restoring->layout.content;
+	const struct entry **content = restoring->tree.content;
 	size_t count = 0;
 
 	for (size_t i = 0; i < manifest->entry_count; i++)
@@ -99,20 +99,20 @@ static void plan(struct restoring *restoring)
 	restoring->pieces = memory_new(count * sizeof(*restoring->pieces));
 	for (size_t i = 0; i < manifest->entry_count; i++)
 		if (content[i])
-			plan_file(restoring, &manifest->entries[i], content[i]);
+			plan_file_pieces(restoring, &manifest->entries[i], content[i]);
 	if (restoring->piece_count)
-		qsort(restoring->pieces, restoring->piece_count, sizeof(struct piece),
+		qsort(restoring->pieces, restoring->piece_count, sizeof(struct restore_piece),
 			compare_pieces);
 	restoring->extents = memory_new(restoring->piece_count * sizeof(*restoring->extents));
 	for (size_t i = 0; i < restoring->piece_count; i++) {
 		const struct chunk *chunk = restoring->pieces[i].chunk;
 
-		restoring->extents[i] = (struct extent){chunk->pack, chunk->offset, chunk->stored};
+		restoring->extents[i] = (struct pack_range){chunk->pack, chunk->offset, chunk->stored};
 	}
 }
 
 /* The next neighbours: a span of one pack, with all the places where its chunks belong. */
-static size_t next_span(struct restoring *restoring, size_t *first)
+static size_t next_range(struct restoring *restoring, size_t *first)
 {
 	size_t most = restoring->storage->transfer.plan.span, left, count = 0;
 
@@ -120,14 +120,14 @@ static size_t next_span(struct restoring *restoring, size_t *first)
 	*first = restoring->locked.next;
 	left = restoring->piece_count - *first;
 	if (!restoring->locked.failed && left > 0)
-		count = span_reach(restoring->extents + *first, left, most);
+		count = range_coalesce_count(restoring->extents + *first, left, most);
 	restoring->locked.next += count;
 	pthread_mutex_unlock(&restoring->mutex);
 	return count;
 }
 
 /* How many of the pieces from there on are one and the same chunk. */
-static size_t group_size(const struct piece *pieces, size_t left)
+static size_t same_chunk_count(const struct restore_piece *pieces, size_t left)
 {
 	size_t count = 1;
 
@@ -156,7 +156,7 @@ static bool read_exactly(int fd, uint8_t *target, size_t size, uint64_t offset)
 
 /* The same place of the same file in the seed directory, if it holds the same bytes. Anything odd just means no. */
 static bool find_in_seed(
-	struct restoring *restoring, const struct piece *piece, size_t size, uint8_t *space)
+	struct restoring *restoring, const struct restore_piece *piece, size_t size, uint8_t *space)
 {
 	uint8_t digest[DIGEST_SIZE];
 	struct stat status;
@@ -173,10 +173,10 @@ static bool find_in_seed(
 	return memcmp(digest, piece->chunk->digest, DIGEST_SIZE) == 0;
 }
 
-static int write_piece(struct restoring *restoring, const struct piece *piece, const uint8_t *raw,
+static int write_piece(struct restoring *restoring, const struct restore_piece *piece, const uint8_t *raw,
 	size_t size, struct err *err)
 {
-	auto_close int fd = layout_open_file(&restoring->layout, piece->entry->path, err);
+	auto_close int fd = restore_tree_open_file(&restoring->tree, piece->entry->path, err);
 	off_t offset = (off_t)(piece->number * CHUNK_SIZE);
 	size_t done = 0;
 
@@ -194,7 +194,7 @@ static int write_piece(struct restoring *restoring, const struct piece *piece, c
 	return 0;
 }
 
-static int write_group(struct restoring *restoring, const struct piece *group, size_t count,
+static int write_same_chunks(struct restoring *restoring, const struct restore_piece *group, size_t count,
 	const uint8_t *raw, struct err *err)
 {
 	size_t size = chunk_length(group->file_size, group->number);
@@ -207,7 +207,7 @@ static int write_group(struct restoring *restoring, const struct piece *group, s
 				group[i].entry->path);
 		if (write_piece(restoring, &group[i], raw, size, err) < 0)
 			return -1;
-		tell(restoring, size);
+		report_progress(restoring, size);
 	}
 	return 0;
 }
@@ -215,40 +215,40 @@ static int write_group(struct restoring *restoring, const struct piece *group, s
 /* --- a span --- */
 
 /* One thread's. The arrays are for the pieces of a span that the seed does not have, one entry per group. */
-struct hand {
+struct worker {
 	struct restoring *restoring;
-	struct fetch fetch;
-	struct extent *extents;
+	struct chunk_fetch fetch;
+	struct pack_range *extents;
 	size_t *firsts;
 	size_t missing, capacity;
 };
 
-static void note_missing(struct hand *hand, size_t first)
+static void add_missing(struct worker *worker, size_t first)
 {
-	if (hand->missing == hand->capacity) {
-		hand->capacity = hand->capacity ? 2 * hand->capacity : 64;
-		hand->extents = memory_grow(hand->extents, hand->capacity, sizeof(*hand->extents));
-		hand->firsts = memory_grow(hand->firsts, hand->capacity, sizeof(*hand->firsts));
+	if (worker->missing == worker->capacity) {
+		worker->capacity = worker->capacity ? 2 * worker->capacity : 64;
+		worker->extents = memory_grow(worker->extents, worker->capacity, sizeof(*worker->extents));
+		worker->firsts = memory_grow(worker->firsts, worker->capacity, sizeof(*worker->firsts));
 	}
-	hand->extents[hand->missing] = hand->restoring->extents[first];
-	hand->firsts[hand->missing++] = first;
+	worker->extents[worker->missing] = worker->restoring->extents[first];
+	worker->firsts[worker->missing++] = first;
 }
 
-static int restore_from_seed(struct hand *hand, size_t first, size_t end, struct err *err)
+static int restore_from_seed(struct worker *worker, size_t first, size_t end, struct err *err)
 {
-	struct restoring *restoring = hand->restoring;
+	struct restoring *restoring = worker->restoring;
 
-	hand->missing = 0;
+	worker->missing = 0;
 	while (first < end) {
-		const struct piece *group = &restoring->pieces[first];
-		size_t count = group_size(group, end - first);
+		const struct restore_piece *group = &restoring->pieces[first];
+		size_t count = same_chunk_count(group, end - first);
 		size_t size = chunk_length(group->file_size, group->number);
 
-		if (!find_in_seed(restoring, group, size, hand->fetch.space)) {
-			note_missing(hand, first);
+		if (!find_in_seed(restoring, group, size, worker->fetch.space)) {
+			add_missing(worker, first);
 		} else {
 			atomic_fetch_add(&restoring->bytes_seeded, size);
-			if (write_group(restoring, group, count, hand->fetch.space, err) < 0)
+			if (write_same_chunks(restoring, group, count, worker->fetch.space, err) < 0)
 				return -1;
 		}
 		first += count;
@@ -256,60 +256,60 @@ static int restore_from_seed(struct hand *hand, size_t first, size_t end, struct
 	return 0;
 }
 
-static int restore_missing(
-	struct hand *hand, size_t missing, size_t reach, size_t end, struct err *err)
+static int fetch_missing(
+	struct worker *worker, size_t missing, size_t reach, size_t end, struct err *err)
 {
-	struct restoring *restoring = hand->restoring;
-	struct extent span = hand->extents[missing];
+	struct restoring *restoring = worker->restoring;
+	struct pack_range span = worker->extents[missing];
 
-	span.size = (uint32_t)span_size(&hand->extents[missing], reach);
-	if (fetch_span(&hand->fetch, &span, restoring->cancel, err) < 0)
-		return err_wrap(err, "%s", restoring->pieces[hand->firsts[missing]].entry->path);
+	span.size = (uint32_t)range_coalesce_size(&worker->extents[missing], reach);
+	if (chunk_fetch_range(&worker->fetch, &span, restoring->cancel, err) < 0)
+		return err_wrap(err, "%s", restoring->pieces[worker->firsts[missing]].entry->path);
 	for (size_t i = missing; i < missing + reach; i++) {
-		size_t first = hand->firsts[i];
-		const struct piece *group = &restoring->pieces[first];
+		size_t first = worker->firsts[i];
+		const struct restore_piece *group = &restoring->pieces[first];
 		size_t size = chunk_length(group->file_size, group->number);
 		const uint8_t *raw;
 
-		if (fetch_unpack(&hand->fetch, group->chunk, size, &raw, err) < 0)
+		if (chunk_fetch_unpack(&worker->fetch, group->chunk, size, &raw, err) < 0)
 			return err_wrap(err, "%s", group->entry->path);
-		if (write_group(restoring, group, group_size(group, end - first), raw, err) < 0)
+		if (write_same_chunks(restoring, group, same_chunk_count(group, end - first), raw, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int restore_span(struct hand *hand, size_t first, size_t count, struct err *err)
+static int restore_range(struct worker *worker, size_t first, size_t count, struct err *err)
 {
-	size_t most = hand->restoring->storage->transfer.plan.span, reach;
+	size_t most = worker->restoring->storage->transfer.plan.span, reach;
 
-	if (cancel_check(hand->restoring->cancel, err) < 0 ||
-		restore_from_seed(hand, first, first + count, err) < 0)
+	if (cancel_check(worker->restoring->cancel, err) < 0 ||
+		restore_from_seed(worker, first, first + count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < hand->missing; i += reach) {
-		reach = span_reach(&hand->extents[i], hand->missing - i, most);
-		if (restore_missing(hand, i, reach, first + count, err) < 0)
+	for (size_t i = 0; i < worker->missing; i += reach) {
+		reach = range_coalesce_count(&worker->extents[i], worker->missing - i, most);
+		if (fetch_missing(worker, i, reach, first + count, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void work(void *arg, size_t index)
+static void restore_worker_main(void *arg, size_t index)
 {
 	struct restoring *restoring = arg;
-	struct hand hand = {.restoring = restoring};
+	struct worker worker = {.restoring = restoring};
 	struct err err = {0};
 	size_t first, count;
 	int result;
 
 	(void)index;
-	result = fetch_init(&hand.fetch, &restoring->storage->transfer, &restoring->manifest, &err);
-	while (result == 0 && (count = next_span(restoring, &first)) > 0)
-		result = restore_span(&hand, first, count, &err);
-	atomic_fetch_add(&restoring->bytes_fetched, hand.fetch.bytes_fetched);
-	fetch_release(&hand.fetch);
-	free(hand.extents);
-	free(hand.firsts);
+	result = chunk_fetch_init(&worker.fetch, &restoring->storage->transfer, &restoring->manifest, &err);
+	while (result == 0 && (count = next_range(restoring, &first)) > 0)
+		result = restore_range(&worker, first, count, &err);
+	atomic_fetch_add(&restoring->bytes_fetched, worker.fetch.bytes_fetched);
+	chunk_fetch_release(&worker.fetch);
+	free(worker.extents);
+	free(worker.firsts);
 	if (result == 0)
 		return;
 	pthread_mutex_lock(&restoring->mutex);
@@ -325,11 +325,11 @@ static int restore_content(struct restoring *restoring, struct err *err)
 {
 	unsigned threads = restoring->storage->transfer.plan.fetchers;
 
-	plan(restoring);
+	plan_pieces(restoring);
 	if (restoring->piece_count < threads)
 		threads = (unsigned)restoring->piece_count;
 	if (threads > 0)
-		parallel_run(threads, work, restoring);
+		parallel_run(threads, restore_worker_main, restoring);
 	if (!restoring->locked.failed)
 		return 0;
 	if (err)
@@ -337,17 +337,17 @@ static int restore_content(struct restoring *restoring, struct err *err)
 	return -1;
 }
 
-static int restore(struct restoring *restoring, struct restore_result *result, struct err *err)
+static int restore_snapshot(struct restoring *restoring, struct restore_result *result, struct err *err)
 {
 	const struct restore_request *request = restoring->request;
 	struct manifest *manifest = &restoring->manifest;
 
-	if (record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel, err) <
+	if (job_record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel, err) <
 			0 ||
-		layout_begin(&restoring->layout, manifest, request->directory, request->include,
+		restore_tree_create(&restoring->tree, manifest, request->directory, request->include,
 			request->arg, err) < 0 ||
 		restore_content(restoring, err) < 0 ||
-		layout_finish(&restoring->layout, restoring->storage->threads, restoring->cancel,
+		restore_tree_finish(&restoring->tree, restoring->storage->threads, restoring->cancel,
 			err) < 0)
 		return -1;
 	*result = (struct restore_result){
@@ -357,7 +357,7 @@ static int restore(struct restoring *restoring, struct restore_result *result, s
 		.step = manifest->step,
 	};
 	for (size_t i = 0; i < manifest->entry_count; i++)
-		result->files += restoring->layout.content[i] != NULL;
+		result->files += restoring->tree.content[i] != NULL;
 	return 0;
 }
 
@@ -368,7 +368,7 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 		.storage = storage,
 		.request = request,
 		.cancel = cancel,
-		.layout = {.root_fd = -1},
+		.tree = {.root_fd = -1},
 		.seed_fd = -1,
 	};
 	char text[SNAPSHOT_ID_TEXT];
@@ -379,15 +379,15 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 	if (request->seed)
 		restoring.seed_fd = open(request->seed, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	pthread_mutex_init(&restoring.mutex, NULL);
-	failed = restore(&restoring, result, &own);
+	failed = restore_snapshot(&restoring, result, &own);
 	pthread_mutex_destroy(&restoring.mutex);
 	if (restoring.seed_fd >= 0)
 		close(restoring.seed_fd);
 	free(restoring.pieces);
 	free(restoring.extents);
-	layout_release(&restoring.layout);
+	restore_tree_release(&restoring.tree);
 	manifest_release(&restoring.manifest);
-	record_trim_memory();
+	job_records_trim_memory();
 	if (failed == 0)
 		return 0;
 	if (err)

@@ -45,7 +45,7 @@ struct verifying {
 };
 
 /* One pack as it was read. */
-struct examined {
+struct pack_check {
 	const char *key;
 	struct bytes data;
 	struct pack_record *records; /* NULL where the index is unreadable */
@@ -55,7 +55,7 @@ struct examined {
 	uint8_t *space; /* CHUNK_SIZE */
 };
 
-static void report(struct verifying *verifying, struct snapshot_id id, const char *sentence)
+static void report_damage(struct verifying *verifying, struct snapshot_id id, const char *sentence)
 {
 	pthread_mutex_lock(&verifying->mutex);
 	verifying->locked.damages++;
@@ -66,7 +66,7 @@ static void report(struct verifying *verifying, struct snapshot_id id, const cha
 
 /* --- what is to be checked --- */
 
-static const struct chunk *chunk_of(const struct reference *reference)
+static const struct chunk *referenced_chunk(const struct reference *reference)
 {
 	return reference->entry ? &reference->entry->chunks[reference->number] : NULL;
 }
@@ -74,7 +74,7 @@ static const struct chunk *chunk_of(const struct reference *reference)
 static int compare_references(const void *a, const void *b)
 {
 	const struct reference *first = a, *second = b;
-	const struct chunk *x = chunk_of(first), *y = chunk_of(second);
+	const struct chunk *x = referenced_chunk(first), *y = referenced_chunk(second);
 	int by_key = strcmp(first->key, second->key);
 
 	if (by_key != 0 || !x || !y)
@@ -112,12 +112,12 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 	struct manifest *manifest = &verifying->manifests[verifying->manifest_count];
 	struct err own = {0};
 
-	if (record_get_manifest(verifying->storage, id, manifest, verifying->cancel, &own) == 0) {
+	if (job_record_get_manifest(verifying->storage, id, manifest, verifying->cancel, &own) == 0) {
 		verifying->manifest_count++;
 		return 0;
 	}
 	if (own.kind == ERR_CORRUPT) {
-		report(verifying, id, own.text);
+		report_damage(verifying, id, own.text);
 		return 0;
 	}
 	if (err)
@@ -127,7 +127,7 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 
 /* --- one pack --- */
 
-static void examine_records(struct examined *pack)
+static void check_records(struct pack_check *pack)
 {
 	pack->faults = memory_new(pack->record_count * sizeof(*pack->faults));
 	pack->used = memory_new(pack->record_count * sizeof(*pack->used));
@@ -142,26 +142,26 @@ static void examine_records(struct examined *pack)
 	}
 }
 
-static int examine_index(struct examined *pack, struct err *err)
+static int check_index(struct pack_check *pack, struct err *err)
 {
 	const uint8_t *end = pack->data.data + pack->data.size;
 	uint32_t count;
 
 	if (pack->data.size < PACK_MAGIC_SIZE + PACK_FOOTER_SIZE)
 		return err_set(err, ERR_CORRUPT, "the pack is too short");
-	if (pack_footer(end - PACK_FOOTER_SIZE, pack->data.size, &count, err) < 0)
+	if (pack_read_footer(end - PACK_FOOTER_SIZE, pack->data.size, &count, err) < 0)
 		return -1;
 	pack->records = memory_new(count * sizeof(*pack->records));
-	if (pack_index(end - PACK_FOOTER_SIZE - (size_t)count * PACK_RECORD_SIZE, count,
+	if (pack_read_index(end - PACK_FOOTER_SIZE - (size_t)count * PACK_RECORD_SIZE, count,
 		    pack->data.size, pack->records, err) < 0) {
-		free(take(&pack->records));
+		free(steal(&pack->records));
 		return -1;
 	}
 	pack->record_count = count;
 	return 0;
 }
 
-static bool is_record_of(const struct pack_record *record, const struct chunk *chunk, size_t raw)
+static bool record_matches_chunk(const struct pack_record *record, const struct chunk *chunk, size_t raw)
 {
 	return record->offset == chunk->offset && record->stored == chunk->stored &&
 	       record->raw == raw && record->codec == chunk->codec &&
@@ -170,12 +170,12 @@ static bool is_record_of(const struct pack_record *record, const struct chunk *c
 
 /* The chunk as the manifest has it. What the index says as well has been checked already. */
 static int check_chunk(
-	struct examined *pack, const struct chunk *chunk, size_t raw_size, struct err *err)
+	struct pack_check *pack, const struct chunk *chunk, size_t raw_size, struct err *err)
 {
 	const uint8_t *raw;
 
 	for (uint32_t i = 0; i < pack->record_count; i++) {
-		if (!is_record_of(&pack->records[i], chunk, raw_size))
+		if (!record_matches_chunk(&pack->records[i], chunk, raw_size))
 			continue;
 		pack->used[i] = true;
 		return pack->faults[i][0] ? err_set(err, ERR_CORRUPT, "%s", pack->faults[i]) : 0;
@@ -187,9 +187,9 @@ static int check_chunk(
 }
 
 static void check_reference(
-	struct verifying *verifying, struct examined *pack, const struct reference *reference)
+	struct verifying *verifying, struct pack_check *pack, const struct reference *reference)
 {
-	const struct chunk *chunk = chunk_of(reference);
+	const struct chunk *chunk = referenced_chunk(reference);
 	size_t raw_size = chunk_length(reference->entry->size, reference->number);
 	uint64_t from = (uint64_t)reference->number * CHUNK_SIZE;
 	auto_free char *sentence = NULL;
@@ -200,21 +200,21 @@ static void check_reference(
 	sentence = text_format("%s: pack %s, chunk at %u (bytes %llu to %llu of the file): %s",
 		reference->entry->path, reference->key, chunk->offset, (unsigned long long)from,
 		(unsigned long long)(from + raw_size), err.text);
-	report(verifying, reference->manifest->id, sentence);
+	report_damage(verifying, reference->manifest->id, sentence);
 }
 
 /* Tells every snapshot that names the pack. */
-static void report_to_all(struct verifying *verifying, const struct reference *references,
+static void report_to_snapshots(struct verifying *verifying, const struct reference *references,
 	size_t count, const char *said)
 {
 	auto_free char *sentence = text_format("pack %s: %s", references->key, said);
 
 	for (size_t i = 0; i < count; i++)
 		if (!references[i].entry)
-			report(verifying, references[i].manifest->id, sentence);
+			report_damage(verifying, references[i].manifest->id, sentence);
 }
 
-static void check_sizes(struct verifying *verifying, const struct examined *pack,
+static void check_sizes(struct verifying *verifying, const struct pack_check *pack,
 	const struct reference *references, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -225,29 +225,29 @@ static void check_sizes(struct verifying *verifying, const struct examined *pack
 			continue;
 		sentence = text_format("pack %s has %zu bytes instead of %llu", pack->key,
 			pack->data.size, (unsigned long long)size);
-		report(verifying, references[i].manifest->id, sentence);
+		report_damage(verifying, references[i].manifest->id, sentence);
 	}
 }
 
-static void check_contents(struct verifying *verifying, struct examined *pack,
+static void check_contents(struct verifying *verifying, struct pack_check *pack,
 	const struct reference *references, size_t count)
 {
 	struct err err = {0};
 
 	check_sizes(verifying, pack, references, count);
-	if (examine_index(pack, &err) < 0)
-		report_to_all(verifying, references, count, err.text);
-	examine_records(pack);
+	if (check_index(pack, &err) < 0)
+		report_to_snapshots(verifying, references, count, err.text);
+	check_records(pack);
 	for (size_t i = 0; i < count; i++)
 		if (references[i].entry)
 			check_reference(verifying, pack, &references[i]);
 	for (uint32_t i = 0; i < pack->record_count; i++)
 		if (!pack->used[i] && pack->faults[i][0])
-			report_to_all(verifying, references, count,
+			report_to_snapshots(verifying, references, count,
 				"a chunk that no snapshot looked at needs is damaged");
 }
 
-static void tell(struct verifying *verifying, uint64_t bytes)
+static void report_progress(struct verifying *verifying, uint64_t bytes)
 {
 	struct storage *storage = verifying->storage;
 	uint64_t done = atomic_fetch_add(&verifying->bytes_done, bytes) + bytes;
@@ -257,7 +257,7 @@ static void tell(struct verifying *verifying, uint64_t bytes)
 }
 
 static int check_pack(struct verifying *verifying, const struct reference *references, size_t count,
-	struct examined *pack, struct err *err)
+	struct pack_check *pack, struct err *err)
 {
 	auto_free char *key = transfer_pack_key(&verifying->storage->transfer, references->key);
 	struct store *store = verifying->storage->transfer.store;
@@ -269,23 +269,23 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 		0) {
 		check_contents(verifying, pack, references, count);
 	} else if (own.kind == ERR_NOT_FOUND) {
-		report_to_all(verifying, references, count, "is missing");
+		report_to_snapshots(verifying, references, count, "is missing");
 	} else {
 		if (err)
 			*err = own;
 		return -1;
 	}
-	free(take(&pack->records));
-	free(take(&pack->faults));
-	free(take(&pack->used));
+	free(steal(&pack->records));
+	free(steal(&pack->faults));
+	free(steal(&pack->used));
 	pack->record_count = 0;
-	tell(verifying, pack->data.size);
+	report_progress(verifying, pack->data.size);
 	return 0;
 }
 
 /* --- all of them --- */
 
-static void add_up(struct verifying *verifying)
+static void sum_pack_bytes(struct verifying *verifying)
 {
 	const struct reference *references = verifying->references;
 
@@ -295,7 +295,7 @@ static void add_up(struct verifying *verifying)
 				references[i].manifest->packs[references[i].pack].bytes;
 }
 
-static size_t next_group(struct verifying *verifying, const struct reference **group)
+static size_t next_pack(struct verifying *verifying, const struct reference **group)
 {
 	size_t count = 0;
 
@@ -312,17 +312,17 @@ static size_t next_group(struct verifying *verifying, const struct reference **g
 	return count;
 }
 
-static void work(void *arg, size_t index)
+static void verify_worker(void *arg, size_t index)
 {
 	struct verifying *verifying = arg;
-	struct examined pack = {.space = malloc(CHUNK_SIZE)};
+	struct pack_check pack = {.space = malloc(CHUNK_SIZE)};
 	const struct reference *group;
 	struct err err = {0};
 	int result = pack.space ? 0 : err_os(&err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 	size_t count;
 
 	(void)index;
-	while (result == 0 && (count = next_group(verifying, &group)) > 0)
+	while (result == 0 && (count = next_pack(verifying, &group)) > 0)
 		result = check_pack(verifying, group, count, &pack, &err);
 	free(pack.space);
 	bytes_release(&pack.data);
@@ -335,13 +335,13 @@ static void work(void *arg, size_t index)
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
-static int verify(
+static int verify_snapshots(
 	struct verifying *verifying, struct snapshot_id id, uint32_t *snapshots, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	const struct lineage *lineage = &listing.lineage;
 
-	if (record_list_job(verifying->storage, &listing, verifying->cancel, err) < 0)
+	if (job_records_list(verifying->storage, &listing, verifying->cancel, err) < 0)
 		return -1;
 	verifying->manifests = memory_new((lineage->snapshot_count + 1) * sizeof(struct manifest));
 	if (!snapshot_id_is_none(id)) {
@@ -360,8 +360,8 @@ static int verify(
 		return 0;
 	qsort(verifying->references, verifying->reference_count, sizeof(struct reference),
 		compare_references);
-	add_up(verifying);
-	parallel_run(verifying->storage->threads, work, verifying);
+	sum_pack_bytes(verifying);
+	parallel_run(verifying->storage->threads, verify_worker, verifying);
 	if (!verifying->locked.failed)
 		return 0;
 	if (err)
@@ -379,7 +379,7 @@ int storage_verify(struct storage *storage, struct snapshot_id id,
 
 	*snapshots = 0;
 	pthread_mutex_init(&verifying.mutex, NULL);
-	result = verify(&verifying, id, snapshots, err);
+	result = verify_snapshots(&verifying, id, snapshots, err);
 	*damages = verifying.locked.damages;
 	pthread_mutex_destroy(&verifying.mutex);
 	for (size_t i = 0; i < verifying.manifest_count; i++)

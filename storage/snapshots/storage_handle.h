@@ -18,7 +18,7 @@ struct storage {
 	bool emptied;
 	/* The index has seen what lay in the store before this process. */
 	bool warmed;
-	/* Set by storage_watch(). */
+	/* Set by storage_set_progress(). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;
 };

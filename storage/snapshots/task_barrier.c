@@ -9,33 +9,33 @@
 
 AUTO(struct store_listing, store_listing_release);
 
-int storage_sign(struct storage *storage, const char *roll, const char *name, struct cancel *cancel,
+int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name, struct cancel *cancel,
 	struct err *err)
 {
-	auto_free char *key = text_format("tmp/roll-%s-%s", roll, name);
+	auto_free char *key = text_format("tmp/roll-%s-%s", barrier, name);
 
 	return storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1, STORE_UNIQUE, cancel, err);
 }
 
-int storage_read_roll(struct storage *storage, const char *roll, struct storage_roll *signed_by,
+int storage_barrier_read(struct storage *storage, const char *barrier, struct storage_barrier_arrivals *arrivals,
 	struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("tmp/roll-%s-", roll);
+	auto_free char *prefix = text_format("tmp/roll-%s-", barrier);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing, cancel, err) < 0)
 		return -1;
-	signed_by->names = memory_grow(NULL, listing.count + 1, sizeof(*signed_by->names));
+	arrivals->names = memory_grow(NULL, listing.count + 1, sizeof(*arrivals->names));
 	for (size_t i = 0; i < listing.count; i++)
-		signed_by->names[signed_by->count++] =
+		arrivals->names[arrivals->count++] =
 			text_copy(listing.items[i].key + strlen(prefix));
 	return 0;
 }
 
-void storage_roll_release(struct storage_roll *roll)
+void storage_barrier_release(struct storage_barrier_arrivals *barrier)
 {
-	for (size_t i = 0; i < roll->count; i++)
-		free(roll->names[i]);
-	free(roll->names);
-	*roll = (struct storage_roll){0};
+	for (size_t i = 0; i < barrier->count; i++)
+		free(barrier->names[i]);
+	free(barrier->names);
+	*barrier = (struct storage_barrier_arrivals){0};
 }

@@ -1,42 +1,42 @@
 #include "append_progress.h"
 
-/* Its place, or GROWTH_FILES. */
-static size_t find(const struct growth *growth, const struct file_stamp *stamp)
+/* Its place, or APPEND_PROGRESS_FILES. */
+static size_t find_file_slot(const struct append_progress *append_progress, const struct file_stamp *stamp)
 {
 	size_t i = 0;
 
-	while (i < GROWTH_FILES &&
-		(growth->files[i].chunks == 0 || growth->files[i].device != stamp->device ||
-			growth->files[i].inode != stamp->inode))
+	while (i < APPEND_PROGRESS_FILES &&
+		(append_progress->files[i].chunks == 0 || append_progress->files[i].device != stamp->device ||
+			append_progress->files[i].inode != stamp->inode))
 		i++;
 	return i;
 }
 
-size_t growth_end(const struct growth *growth, const struct file_stamp *stamp)
+size_t append_progress_sent(const struct append_progress *append_progress, const struct file_stamp *stamp)
 {
-	size_t at = find(growth, stamp);
+	size_t at = find_file_slot(append_progress, stamp);
 
-	return at < GROWTH_FILES ? growth->files[at].chunks : 0;
+	return at < APPEND_PROGRESS_FILES ? append_progress->files[at].chunks : 0;
 }
 
-bool growth_due(
-	const struct growth *growth, const struct file_stamp *stamp, size_t *first, size_t *end)
+bool append_progress_next(
+	const struct append_progress *append_progress, const struct file_stamp *stamp, size_t *first, size_t *end)
 {
-	*first = growth_end(growth, stamp);
+	*first = append_progress_sent(append_progress, stamp);
 	*end = (size_t)(stamp->size / CHUNK_SIZE);
 	/* Begun anew, or another file with its number. */
 	if (*end < *first)
 		*first = 0;
-	return *end - *first >= GROWTH_STEP;
+	return *end - *first >= APPEND_PROGRESS_STEP;
 }
 
-void growth_note(struct growth *growth, const struct file_stamp *stamp, size_t end)
+void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp, size_t end)
 {
-	size_t at = find(growth, stamp);
+	size_t at = find_file_slot(append_progress, stamp);
 
-	if (at == GROWTH_FILES && end == 0)
+	if (at == APPEND_PROGRESS_FILES && end == 0)
 		return;
-	if (at == GROWTH_FILES)
-		at = growth->next++ % GROWTH_FILES;
-	growth->files[at] = (struct growth_file){stamp->device, stamp->inode, end};
+	if (at == APPEND_PROGRESS_FILES)
+		at = append_progress->next++ % APPEND_PROGRESS_FILES;
+	append_progress->files[at] = (struct append_progress_file){stamp->device, stamp->inode, end};
 }

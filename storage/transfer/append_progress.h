@@ -6,24 +6,24 @@
 #include "chunk_index.h"
 
 /* So much at a time: a pack that is nearly full. */
-#define GROWTH_STEP ((size_t)8) /* chunks */
-#define GROWTH_FILES 64         /* the last ones */
+#define APPEND_PROGRESS_STEP ((size_t)8) /* chunks */
+#define APPEND_PROGRESS_FILES 64         /* the last ones */
 
-struct growth {
-	struct growth_file {
+struct append_progress {
+	struct append_progress_file {
 		dev_t device;
 		ino_t inode;
 		size_t chunks;
-	} files[GROWTH_FILES]; /* a ring */
+	} files[APPEND_PROGRESS_FILES]; /* a ring */
 	size_t next;
 };
 
 /* Which chunks to send now, of a file whose stamp is that: from *first up to *end; false where there are too few for the trouble. */
-bool growth_due(
-	const struct growth *growth, const struct file_stamp *stamp, size_t *first, size_t *end);
+bool append_progress_next(
+	const struct append_progress *append_progress, const struct file_stamp *stamp, size_t *first, size_t *end);
 /* How many of its chunks have been sent. */
-size_t growth_end(const struct growth *growth, const struct file_stamp *stamp);
+size_t append_progress_sent(const struct append_progress *append_progress, const struct file_stamp *stamp);
 /* Its chunks up to there have been sent; 0 forgets it. */
-void growth_note(struct growth *growth, const struct file_stamp *stamp, size_t end);
+void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp, size_t end);
 
 #endif

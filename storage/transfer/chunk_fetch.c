@@ -6,30 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-int fetch_init(struct fetch *fetch, struct transfer *transfer, const struct manifest *manifest,
+int chunk_fetch_init(struct chunk_fetch *fetch, struct transfer *transfer, const struct manifest *manifest,
 	struct err *err)
 {
-	*fetch = (struct fetch){
+	*fetch = (struct chunk_fetch){
 		.transfer = transfer, .manifest = manifest, .space = malloc(CHUNK_SIZE)};
 	return fetch->space ? 0 : err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 }
 
-void fetch_release(struct fetch *fetch)
+void chunk_fetch_release(struct chunk_fetch *fetch)
 {
 	bytes_release(&fetch->payload);
 	free(fetch->space);
-	*fetch = (struct fetch){0};
+	*fetch = (struct chunk_fetch){0};
 }
 
-int fetch_span(
-	struct fetch *fetch, const struct extent *span, struct cancel *cancel, struct err *err)
+int chunk_fetch_range(
+	struct chunk_fetch *fetch, const struct pack_range *span, struct cancel *cancel, struct err *err)
 {
 	struct store *store = fetch->transfer->store;
 	auto_free char *key =
 		transfer_pack_key(fetch->transfer, fetch->manifest->packs[span->pack].key);
 
 	fetch->payload.size = 0;
-	fetch->at = (struct extent){0};
+	fetch->at = (struct pack_range){0};
 	fetch->cancel = cancel;
 	if (store->ops->get(store, key, span->offset, span->size, &fetch->payload, cancel, err) <
 		0) {
@@ -43,21 +43,21 @@ int fetch_span(
 	return 0;
 }
 
-static uint8_t *payload_of(const struct fetch *fetch, const struct chunk *chunk)
+static uint8_t *chunk_payload(const struct chunk_fetch *fetch, const struct chunk *chunk)
 {
 	return fetch->payload.data + (chunk->offset - fetch->at.offset);
 }
 
-static int unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
+static int unpack_chunk(struct chunk_fetch *fetch, const struct chunk *chunk, size_t raw_size,
 	const uint8_t **raw, struct err *err)
 {
-	return chunk_unpack(chunk->codec, chunk->digest, payload_of(fetch, chunk), chunk->stored,
+	return chunk_unpack(chunk->codec, chunk->digest, chunk_payload(fetch, chunk), chunk->stored,
 		fetch->space, raw_size, raw, err);
 }
 
 /* Over what was received, which is right for the chunks beside it. */
-static int fetch_again(
-	struct fetch *fetch, const struct chunk *chunk, const char *key, struct err *err)
+static int refetch_chunk(
+	struct chunk_fetch *fetch, const struct chunk *chunk, const char *key, struct err *err)
 {
 	struct store *store = fetch->transfer->store;
 	auto_(bytes_release) struct bytes again = {0};
@@ -65,39 +65,39 @@ static int fetch_again(
 	if (store->ops->get(store, key, chunk->offset, chunk->stored, &again, fetch->cancel, err) <
 		0)
 		return -1;
-	memcpy(payload_of(fetch, chunk), again.data, chunk->stored);
+	memcpy(chunk_payload(fetch, chunk), again.data, chunk->stored);
 	fetch->bytes_fetched += chunk->stored;
 	return 0;
 }
 
-int fetch_unpack(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
+int chunk_fetch_unpack(struct chunk_fetch *fetch, const struct chunk *chunk, size_t raw_size,
 	const uint8_t **raw, struct err *err)
 {
 	auto_free char *key = NULL;
 	struct err own = {0};
 
-	if (unpack(fetch, chunk, raw_size, raw, &own) == 0)
+	if (unpack_chunk(fetch, chunk, raw_size, raw, &own) == 0)
 		return 0;
 	key = transfer_pack_key(fetch->transfer, fetch->manifest->packs[chunk->pack].key);
-	if (own.kind == ERR_CORRUPT && fetch_again(fetch, chunk, key, &own) == 0 &&
-		unpack(fetch, chunk, raw_size, raw, &own) == 0)
+	if (own.kind == ERR_CORRUPT && refetch_chunk(fetch, chunk, key, &own) == 0 &&
+		unpack_chunk(fetch, chunk, raw_size, raw, &own) == 0)
 		return 0;
 	if (err)
 		*err = own;
 	return err_wrap(err, "pack %s, chunk at %u", key, chunk->offset);
 }
 
-int fetch_chunk(struct fetch *fetch, const struct chunk *chunk, size_t raw_size,
+int chunk_fetch_one(struct chunk_fetch *fetch, const struct chunk *chunk, size_t raw_size,
 	const uint8_t **raw, struct cancel *cancel, struct err *err)
 {
-	struct extent span = {chunk->pack, chunk->offset, chunk->stored};
+	struct pack_range span = {chunk->pack, chunk->offset, chunk->stored};
 
 	if (chunk->codec == CHUNK_ZERO) {
 		memset(fetch->space, 0, raw_size);
 		*raw = fetch->space;
 		return 0;
 	}
-	if (fetch_span(fetch, &span, cancel, err) < 0)
+	if (chunk_fetch_range(fetch, &span, cancel, err) < 0)
 		return -1;
-	return fetch_unpack(fetch, chunk, raw_size, raw, err);
+	return chunk_fetch_unpack(fetch, chunk, raw_size, raw, err);
 }

@@ -17,13 +17,13 @@ bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
 	       a->ctime.tv_nsec == b->ctime.tv_nsec;
 }
 
-void index_init(struct index *index)
+void chunk_index_init(struct chunk_index *index)
 {
-	*index = (struct index){0};
+	*index = (struct chunk_index){0};
 	pthread_mutex_init(&index->mutex, NULL);
 }
 
-static void clear_files(struct index *index)
+static void clear_files(struct chunk_index *index)
 {
 	for (size_t i = 0; i < index->file_count; i++) {
 		free(index->files[i].path);
@@ -34,7 +34,7 @@ static void clear_files(struct index *index)
 	index->file_count = 0;
 }
 
-static void clear_chunks(struct index *index)
+static void clear_chunks(struct chunk_index *index)
 {
 	free(index->chunks);
 	free(index->slots);
@@ -43,7 +43,7 @@ static void clear_chunks(struct index *index)
 	index->chunk_count = index->slot_count = 0;
 }
 
-static void clear(struct index *index)
+static void clear_index(struct chunk_index *index)
 {
 	clear_files(index);
 	clear_chunks(index);
@@ -54,68 +54,68 @@ static void clear(struct index *index)
 	index->pack_count = 0;
 }
 
-void index_release(struct index *index)
+void chunk_index_release(struct chunk_index *index)
 {
-	clear(index);
+	clear_index(index);
 	pthread_mutex_destroy(&index->mutex);
 }
 
-bool index_is_empty(const struct index *index)
+bool chunk_index_is_empty(const struct chunk_index *index)
 {
 	return index->pack_count == 0;
 }
 
-static struct index_pack *add_pack(
-	struct index *index, const char *key, uint64_t bytes, enum index_pack_state state)
+static struct chunk_index_pack *add_pack(
+	struct chunk_index *index, const char *key, uint64_t bytes, enum chunk_index_pack_state state)
 {
 	if ((index->pack_count & (index->pack_count - 1)) == 0)
 		index->packs = memory_grow(index->packs,
 			index->pack_count ? 2 * index->pack_count : 1, sizeof(*index->packs));
 	index->packs[index->pack_count] =
-		(struct index_pack){.key = text_copy(key), .bytes = bytes, .state = state};
+		(struct chunk_index_pack){.key = text_copy(key), .bytes = bytes, .state = state};
 	return &index->packs[index->pack_count++];
 }
 
-uint32_t index_open_pack(struct index *index, const char *key)
+uint32_t chunk_index_open_pack(struct chunk_index *index, const char *key)
 {
 	uint32_t number;
 
 	pthread_mutex_lock(&index->mutex);
-	number = (uint32_t)(add_pack(index, key, 0, INDEX_PACK_SENDING) - index->packs);
+	number = (uint32_t)(add_pack(index, key, 0, CHUNK_INDEX_PACK_SENDING) - index->packs);
 	pthread_mutex_unlock(&index->mutex);
 	return number;
 }
 
-void index_pack_stored(struct index *index, uint32_t pack, uint64_t bytes)
+void chunk_index_pack_stored(struct chunk_index *index, uint32_t pack, uint64_t bytes)
 {
 	pthread_mutex_lock(&index->mutex);
 	index->packs[pack].bytes = bytes;
-	index->packs[pack].state = INDEX_PACK_STORED;
+	index->packs[pack].state = CHUNK_INDEX_PACK_STORED;
 	pthread_mutex_unlock(&index->mutex);
 }
 
-void index_pack_lost(struct index *index, uint32_t pack)
+void chunk_index_pack_lost(struct chunk_index *index, uint32_t pack)
 {
 	pthread_mutex_lock(&index->mutex);
-	index->packs[pack].state = INDEX_PACK_LOST;
+	index->packs[pack].state = CHUNK_INDEX_PACK_LOST;
 	pthread_mutex_unlock(&index->mutex);
 }
 
-uint32_t index_add_leftover(struct index *index, const char *key, uint64_t bytes)
+uint32_t chunk_index_add_orphan(struct chunk_index *index, const char *key, uint64_t bytes)
 {
-	struct index_pack *pack;
+	struct chunk_index_pack *pack;
 	uint32_t number;
 
 	pthread_mutex_lock(&index->mutex);
-	pack = add_pack(index, key, bytes, INDEX_PACK_STORED);
-	pack->leftover = true;
+	pack = add_pack(index, key, bytes, CHUNK_INDEX_PACK_STORED);
+	pack->orphan = true;
 	number = (uint32_t)(pack - index->packs);
 	pthread_mutex_unlock(&index->mutex);
 	return number;
 }
 
 /* The slot that holds the digest, or the free one where it belongs. A digest is as good as random: no further hashing. */
-static uint32_t *slot_of(struct index *index, const uint8_t digest[DIGEST_SIZE])
+static uint32_t *slot_of(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE])
 {
 	size_t at;
 
@@ -128,7 +128,7 @@ static uint32_t *slot_of(struct index *index, const uint8_t digest[DIGEST_SIZE])
 	}
 }
 
-static void make_room(struct index *index)
+static void grow_slots(struct chunk_index *index)
 {
 	if (2 * (index->chunk_count + 1) <= index->slot_count)
 		return;
@@ -140,11 +140,11 @@ static void make_room(struct index *index)
 		*slot_of(index, index->chunks[i].digest) = (uint32_t)i + 1;
 }
 
-static void add_chunk(struct index *index, const struct chunk *chunk)
+static void add_chunk(struct chunk_index *index, const struct chunk *chunk)
 {
 	uint32_t *slot;
 
-	make_room(index);
+	grow_slots(index);
 	slot = slot_of(index, chunk->digest);
 	if (*slot)
 		return;
@@ -152,7 +152,7 @@ static void add_chunk(struct index *index, const struct chunk *chunk)
 	*slot = (uint32_t)index->chunk_count;
 }
 
-bool index_find(struct index *index, const uint8_t digest[DIGEST_SIZE], struct chunk *chunk)
+bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE], struct chunk *chunk)
 {
 	uint32_t slot = 0;
 
@@ -165,7 +165,7 @@ bool index_find(struct index *index, const uint8_t digest[DIGEST_SIZE], struct c
 	return slot != 0;
 }
 
-void index_add(struct index *index, const struct chunk *chunk)
+void chunk_index_add(struct chunk_index *index, const struct chunk *chunk)
 {
 	pthread_mutex_lock(&index->mutex);
 	add_chunk(index, chunk);
@@ -174,17 +174,17 @@ void index_add(struct index *index, const struct chunk *chunk)
 
 static int compare_files(const void *a, const void *b)
 {
-	const struct index_file *first = a, *second = b;
+	const struct chunk_index_file *first = a, *second = b;
 
 	return strcmp(first->path, second->path);
 }
 
-bool index_find_file(struct index *index, const char *path, const struct file_stamp *stamp,
+bool chunk_index_find_file(struct chunk_index *index, const char *path, const struct file_stamp *stamp,
 	struct chunk *chunks, size_t count)
 {
 	static const struct file_stamp none;
-	struct index_file wanted = {.path = (char *)path};
-	const struct index_file *file = NULL;
+	struct chunk_index_file wanted = {.path = (char *)path};
+	const struct chunk_index_file *file = NULL;
 	bool there = true;
 
 	if (index->file_count && !file_stamp_equal(stamp, &none))
@@ -195,31 +195,31 @@ bool index_find_file(struct index *index, const char *path, const struct file_st
 	pthread_mutex_lock(&index->mutex);
 	for (size_t i = 0; i < count && there; i++)
 		there = file->chunks[i].codec == CHUNK_ZERO ||
-			index->packs[file->chunks[i].pack].state != INDEX_PACK_LOST;
+			index->packs[file->chunks[i].pack].state != CHUNK_INDEX_PACK_LOST;
 	pthread_mutex_unlock(&index->mutex);
 	if (there && count)
 		memcpy(chunks, file->chunks, count * sizeof(*chunks));
 	return there;
 }
 
-void index_expect(struct index *index)
+void chunk_index_begin_listing(struct chunk_index *index)
 {
 	pthread_mutex_lock(&index->mutex);
 	for (size_t i = 0; i < index->pack_count; i++)
-		index->packs[i].listed = index->packs[i].state == INDEX_PACK_STORED;
+		index->packs[i].listed = index->packs[i].state == CHUNK_INDEX_PACK_STORED;
 	pthread_mutex_unlock(&index->mutex);
 }
 
-static void look_up(struct index_pack *pack, const char *prefix, const struct store_listing *packs)
+static void check_pack_listed(struct chunk_index_pack *pack, const char *prefix, const struct store_listing *packs)
 {
 	auto_free char *key = text_format("%s%s", prefix, pack->key);
 	const struct store_object *object = store_listing_find(packs, key);
 
 	if (!object || object->size != pack->bytes)
-		pack->state = INDEX_PACK_LOST;
+		pack->state = CHUNK_INDEX_PACK_LOST;
 }
 
-void index_settle(struct index *index, const char *prefix, const struct store_listing *packs)
+void chunk_index_apply_listing(struct chunk_index *index, const char *prefix, const struct store_listing *packs)
 {
 	struct chunk *old;
 	size_t count;
@@ -228,24 +228,24 @@ void index_settle(struct index *index, const char *prefix, const struct store_li
 	pthread_mutex_lock(&index->mutex);
 	for (size_t i = 0; packs && i < index->pack_count; i++)
 		if (index->packs[i].listed)
-			look_up(&index->packs[i], prefix, packs);
+			check_pack_listed(&index->packs[i], prefix, packs);
 	old = index->chunks;
 	count = index->chunk_count;
 	index->chunks = NULL;
 	clear_chunks(index);
 	for (size_t i = 0; i < count; i++)
-		if (index->packs[old[i].pack].state != INDEX_PACK_LOST)
+		if (index->packs[old[i].pack].state != CHUNK_INDEX_PACK_LOST)
 			add_chunk(index, &old[i]);
 	free(old);
 	pthread_mutex_unlock(&index->mutex);
 }
 
-static void add_file(struct index *index, const struct entry *entry, const struct file_stamp *stamp)
+static void add_file(struct chunk_index *index, const struct entry *entry, const struct file_stamp *stamp)
 {
 	size_t count = chunk_count(entry->size);
-	struct index_file *file = &index->files[index->file_count++];
+	struct chunk_index_file *file = &index->files[index->file_count++];
 
-	*file = (struct index_file){
+	*file = (struct chunk_index_file){
 		.path = text_copy(entry->path),
 		.stamp = *stamp,
 		.chunks = memory_new(count * sizeof(struct chunk)),
@@ -255,10 +255,10 @@ static void add_file(struct index *index, const struct entry *entry, const struc
 		memcpy(file->chunks, entry->chunks, count * sizeof(struct chunk));
 }
 
-static void forget_file(struct index *index, const char *path)
+static void forget_file(struct chunk_index *index, const char *path)
 {
-	struct index_file wanted = {.path = (char *)path};
-	struct index_file *file = NULL;
+	struct chunk_index_file wanted = {.path = (char *)path};
+	struct chunk_index_file *file = NULL;
 
 	if (index->file_count)
 		file = bsearch(
@@ -268,13 +268,13 @@ static void forget_file(struct index *index, const char *path)
 		file->stamp = (struct file_stamp){0};
 }
 
-static void drop_forgotten(struct index *index)
+static void drop_unstamped_files(struct chunk_index *index)
 {
 	static const struct file_stamp none;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < index->file_count; i++) {
-		struct index_file *file = &index->files[i];
+		struct chunk_index_file *file = &index->files[i];
 
 		if (!file_stamp_equal(&file->stamp, &none)) {
 			index->files[kept++] = *file;
@@ -286,12 +286,12 @@ static void drop_forgotten(struct index *index)
 	index->file_count = kept;
 }
 
-void index_note_files(struct index *index, const struct entry *const *entries,
+void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
 	const struct file_stamp *const *stamps, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		forget_file(index, entries[i]->path);
-	drop_forgotten(index);
+	drop_unstamped_files(index);
 	index->files =
 		memory_grow(index->files, index->file_count + count + 1, sizeof(*index->files));
 	for (size_t i = 0; i < count; i++)
@@ -301,12 +301,12 @@ void index_note_files(struct index *index, const struct entry *const *entries,
 		qsort(index->files, index->file_count, sizeof(*index->files), compare_files);
 }
 
-void index_replace(
-	struct index *index, const struct manifest *manifest, const struct file_stamp *stamps)
+void chunk_index_replace(
+	struct chunk_index *index, const struct manifest *manifest, const struct file_stamp *stamps)
 {
-	clear(index);
+	clear_index(index);
 	for (size_t i = 0; i < manifest->pack_count; i++)
-		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes, INDEX_PACK_STORED)
+		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes, CHUNK_INDEX_PACK_STORED)
 			->named = true;
 	index->files = memory_new(manifest->entry_count * sizeof(*index->files));
 	for (size_t i = 0; i < manifest->entry_count; i++) {

@@ -10,10 +10,10 @@
 
 #define PASSES_MOST 3
 #define PAUSE_MS 20 /* before another pass: a write that is under way gets on */
-#define ATTEND_EVERY_MS 20
+#define POLL_EVERY_MS 20
 
 struct file_reading {
-	struct tree_item *item;
+	struct file_tree_item *item;
 	size_t count, next, left; /* chunks: all, the next to hand out, not yet done */
 	size_t start;             /* the one to begin with; what is before it comes last */
 	int passes;
@@ -22,8 +22,8 @@ struct file_reading {
 	uint8_t last[DIGEST_SIZE]; /* of the content as the pass before found it */
 };
 
-struct reading {
-	const struct reader_request *request;
+struct read_job {
+	const struct file_reader_request *request;
 	struct packing *packing;
 	pthread_mutex_t mutex;
 	struct {
@@ -44,7 +44,7 @@ struct piece {
 	size_t size;
 };
 
-static void fail(struct reading *reading, const struct err *err)
+static void fail_read(struct read_job *reading, const struct err *err)
 {
 	pthread_mutex_lock(&reading->mutex);
 	if (!reading->locked.failed)
@@ -53,7 +53,7 @@ static void fail(struct reading *reading, const struct err *err)
 	pthread_mutex_unlock(&reading->mutex);
 }
 
-static struct file_reading *next_file(struct reading *reading)
+static struct file_reading *next_file(struct read_job *reading)
 {
 	while (reading->locked.current < reading->locked.file_count) {
 		struct file_reading *file = &reading->locked.files[reading->locked.current];
@@ -69,13 +69,13 @@ static struct file_reading *next_file(struct reading *reading)
 	return &reading->locked.files[reading->locked.current];
 }
 
-static bool is_enough(const struct reading *reading)
+static bool is_enough(const struct read_job *reading)
 {
 	return reading->request->enough && reading->request->enough(reading->request->arg);
 }
 
 /* 1 with a piece, 0 when there is none left to hand out, -1 on failure. */
-static int next_piece(struct reading *reading, struct piece *piece, struct err *err)
+static int next_piece(struct read_job *reading, struct piece *piece, struct err *err)
 {
 	struct file_reading *file;
 	size_t number;
@@ -84,11 +84,11 @@ static int next_piece(struct reading *reading, struct piece *piece, struct err *
 	pthread_mutex_lock(&reading->mutex);
 	file = reading->locked.failed || is_enough(reading) ? NULL : next_file(reading);
 	if (file && file->item->fd < 0 &&
-		tree_open_file(reading->request->tree, file->item, err) < 0)
+		file_tree_open_file(reading->request->tree, file->item, err) < 0)
 		result = -1;
 	if (file && result == 0) {
 		if (file->next == 0)
-			file->writers = tree_has_writers(file->item->fd);
+			file->writers = file_tree_has_writers(file->item->fd);
 		number = (file->start + file->next) % file->count;
 		*piece = (struct piece){
 			.file = file,
@@ -142,12 +142,12 @@ static void digest_content(const struct entry *entry, uint8_t digest[DIGEST_SIZE
  * Stamps change when a write begins, not while it goes on: one that began before the freeze may still be under way. It cannot be
  * where nobody had the file open for writing, neither when this pass began nor now; elsewhere two passes must find the same bytes.
  */
-static bool is_one_version(struct file_reading *file)
+static bool read_is_consistent(struct file_reading *file)
 {
 	uint8_t digest[DIGEST_SIZE];
 	bool same;
 
-	if (!file->writers && !tree_has_writers(file->item->fd))
+	if (!file->writers && !file_tree_has_writers(file->item->fd))
 		return true;
 	digest_content(&file->item->entry, digest);
 	same = memcmp(digest, file->last, DIGEST_SIZE) == 0;
@@ -155,7 +155,7 @@ static bool is_one_version(struct file_reading *file)
 	return same;
 }
 
-static void read_again(struct reading *reading, struct file_reading *file)
+static void requeue_file(struct read_job *reading, struct file_reading *file)
 {
 	pthread_mutex_lock(&reading->mutex);
 	file->left = file->count;
@@ -165,10 +165,10 @@ static void read_again(struct reading *reading, struct file_reading *file)
 	pthread_mutex_unlock(&reading->mutex);
 }
 
-static void note_growth(struct reading *reading, const struct file_reading *file)
+static void save_append_progress(struct read_job *reading, const struct file_reading *file)
 {
 	pthread_mutex_lock(&reading->mutex);
-	growth_note(reading->request->growth, &file->item->stamp, file->torn ? 0 : file->count);
+	append_progress_set(reading->request->append_progress, &file->item->stamp, file->torn ? 0 : file->count);
 	pthread_mutex_unlock(&reading->mutex);
 }
 
@@ -177,21 +177,21 @@ static void note_growth(struct reading *reading, const struct file_reading *file
  * one complete checkpoint: a file that was written to since belongs to another, and reading that would commit a mixture. Where only
  * the ctime moved, the name was deleted or renamed, most likely; reading once more makes sure.
  */
-static int finish_file(struct reading *reading, struct file_reading *file, struct err *err)
+static int finish_file(struct read_job *reading, struct file_reading *file, struct err *err)
 {
-	struct tree_item *item = file->item;
+	struct file_tree_item *item = file->item;
 	struct cancel *cancel = reading->packing->cancel;
 	struct file_stamp now;
 
-	if (reading->request->growth) {
-		note_growth(reading, file);
+	if (reading->request->append_progress) {
+		save_append_progress(reading, file);
 		return 0;
 	}
-	if (tree_stamp(item->fd, false, &now, cancel, err) < 0)
+	if (file_tree_stamp(item->fd, false, &now, cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
-	if (!file->torn && file_stamp_equal(&now, &item->stamp) && is_one_version(file)) {
+	if (!file->torn && file_stamp_equal(&now, &item->stamp) && read_is_consistent(file)) {
 		item->read = true;
-		close(take_fd(&item->fd));
+		close(steal_fd(&item->fd));
 		return 0;
 	}
 	/* The chunks are there for whoever has them; the file is not. */
@@ -201,18 +201,18 @@ static int finish_file(struct reading *reading, struct file_reading *file, struc
 		return err_set(
 			err, ERR_RETRY, "%s keeps changing while it is read", item->entry.path);
 	if (cancel_sleep(cancel, PAUSE_MS, err) < 0 ||
-		tree_stamp(item->fd, true, &now, cancel, err) < 0)
+		file_tree_stamp(item->fd, true, &now, cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
 	if (file->torn || !file_stamp_same_content(&now, &item->stamp))
 		return err_set(
 			err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
 	item->stamp = now;
-	read_again(reading, file);
+	requeue_file(reading, file);
 	return 0;
 }
 
-static int piece_done(
-	struct reading *reading, const struct piece *piece, bool torn, struct err *err)
+static int finish_piece(
+	struct read_job *reading, const struct piece *piece, bool torn, struct err *err)
 {
 	uint64_t bytes_done;
 	bool last;
@@ -223,26 +223,26 @@ static int piece_done(
 	reading->locked.bytes_done += piece->size;
 	bytes_done = reading->locked.bytes_done;
 	pthread_mutex_unlock(&reading->mutex);
-	reading->request->told(reading->request->arg, bytes_done);
+	reading->request->on_progress(reading->request->arg, bytes_done);
 	return last ? finish_file(reading, piece->file, err) : 0;
 }
 
 static int read_pieces(
-	struct reading *reading, struct packer *packer, struct crew_member *member, struct err *err)
+	struct read_job *reading, struct packer *packer, struct priority_pool_worker *worker, struct err *err)
 {
 	struct piece piece;
 	int got = 0;
 
-	while (crew_may_stay(member) && (got = next_piece(reading, &piece, err)) > 0) {
+	while (priority_pool_may_continue(worker) && (got = next_piece(reading, &piece, err)) > 0) {
 		bool torn = false;
 		uint8_t *room;
 
 		if (cancel_check(reading->packing->cancel, err) < 0 ||
-			packer_room(packer, piece.size, &room, err) < 0 ||
+			packer_reserve(packer, piece.size, &room, err) < 0 ||
 			read_piece(&piece, room, &torn, err) < 0)
 			return -1;
 		packer_add(packer, piece.size, &piece.file->item->entry.chunks[piece.number]);
-		if (piece_done(reading, &piece, torn, err) < 0)
+		if (finish_piece(reading, &piece, torn, err) < 0)
 			return -1;
 	}
 	if (got < 0)
@@ -251,52 +251,52 @@ static int read_pieces(
 	return 0;
 }
 
-static void work(void *arg, struct crew_member *member)
+static void read_worker(void *arg, struct priority_pool_worker *worker)
 {
-	struct reading *reading = arg;
+	struct read_job *reading = arg;
 	struct packer packer;
 	struct err err = {0};
 	int result;
 
 	result = packer_init(&packer, reading->packing, &err);
 	if (result == 0) {
-		result = read_pieces(reading, &packer, member, &err);
+		result = read_pieces(reading, &packer, worker, &err);
 		packer_release(&packer);
 	}
 	if (result < 0)
-		fail(reading, &err);
+		fail_read(reading, &err);
 }
 
 /* A file that is as the last committed snapshot has it is not read at all. */
-static bool is_known(struct reading *reading, struct tree_item *item, size_t count)
+static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *item, size_t count)
 {
-	if (!index_find_file(&reading->packing->transfer->index, item->entry.path, &item->stamp,
+	if (!chunk_index_find_file(&reading->packing->transfer->index, item->entry.path, &item->stamp,
 		    item->entry.chunks, count))
 		return false;
 	atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
 	reading->locked.bytes_done += item->entry.size;
 	item->read = true;
 	if (item->fd >= 0)
-		close(take_fd(&item->fd));
+		close(steal_fd(&item->fd));
 	return true;
 }
 
 /* How many pieces there are to read. */
-static uint64_t plan(struct reading *reading)
+static uint64_t plan_files(struct read_job *reading)
 {
-	const struct growth *sent = &reading->packing->transfer->growth;
-	const struct reader_request *request = reading->request;
+	const struct append_progress *sent = &reading->packing->transfer->append_progress;
+	const struct file_reader_request *request = reading->request;
 	uint64_t pieces = 0;
 
 	for (size_t i = 0; i < request->tree->count; i++) {
-		struct tree_item *item = &request->tree->items[i];
+		struct file_tree_item *item = &request->tree->items[i];
 		size_t first = 0, end = chunk_count(item->entry.size);
 
 		if (item->entry.type != ENTRY_FILE)
 			continue;
 		item->entry.chunks = memory_new(end * sizeof(*item->entry.chunks));
-		if (request->growth ? !growth_due(request->growth, &item->stamp, &first, &end)
-				    : is_known(reading, item, end) || end == 0)
+		if (request->append_progress ? !append_progress_next(request->append_progress, &item->stamp, &first, &end)
+				    : copy_known_chunks(reading, item, end) || end == 0)
 			continue;
 		/* What was not sent ahead goes first, so that the rest is digested while it is on its way. */
 		reading->locked.files[reading->locked.file_count++] = (struct file_reading){
@@ -304,7 +304,7 @@ static uint64_t plan(struct reading *reading)
 			.count = end,
 			.next = first,
 			.left = end - first,
-			.start = request->growth ? 0 : growth_end(sent, &item->stamp) % end,
+			.start = request->append_progress ? 0 : append_progress_sent(sent, &item->stamp) % end,
 		};
 		pieces += end - first;
 	}
@@ -312,40 +312,40 @@ static uint64_t plan(struct reading *reading)
 }
 
 /* The threads read; this one, at its normal priority, looks after them and the uploads. */
-static void read_on_threads(struct reading *reading, size_t threads)
+static void read_on_threads(struct read_job *reading, size_t threads)
 {
 	struct transfer *transfer = reading->packing->transfer;
-	struct crew crew;
+	struct pool pool;
 
-	crew_init(&crew, work, reading, transfer->gentle ? &transfer->hurried : NULL);
+	priority_pool_init(&pool, read_worker, reading, transfer->background ? &transfer->urgent : NULL);
 	for (size_t i = 0; i < threads; i++)
-		crew_add(&crew);
+		priority_pool_add_worker(&pool);
 	/* No thread to be had (pids limit): slow is better than never. */
-	if (crew_running(&crew) == 0)
-		work(reading, NULL);
-	while (!crew_wait(&crew, ATTEND_EVERY_MS)) {
-		uploader_attend(reading->packing->uploader, reading->packing->cancel);
+	if (priority_pool_running(&pool) == 0)
+		read_worker(reading, NULL);
+	while (!priority_pool_wait(&pool, POLL_EVERY_MS)) {
+		pack_uploader_poll(reading->packing->uploader, reading->packing->cancel);
 		if (is_enough(reading))
-			uploader_interrupt(reading->packing->uploader);
-		if (crew_refill(&crew) < 0)
-			work(reading, NULL);
+			pack_uploader_interrupt(reading->packing->uploader);
+		if (priority_pool_fill_vacancies(&pool) < 0)
+			read_worker(reading, NULL);
 	}
-	crew_release(&crew);
+	priority_pool_release(&pool);
 }
 
-int reader_run(const struct reader_request *request, struct err *err)
+int file_reader_run(const struct file_reader_request *request, struct err *err)
 {
 	size_t items = request->tree->count;
 	auto_free struct file_reading *files = memory_new(items * sizeof(*files));
 	auto_free size_t *again = memory_new(items * sizeof(*again));
-	struct reading reading = {.request = request, .packing = request->packing};
+	struct read_job reading = {.request = request, .packing = request->packing};
 	unsigned threads = request->packing->transfer->plan.readers;
 	uint64_t pieces;
 
 	reading.locked.files = files;
 	reading.locked.again = again;
 	pthread_mutex_init(&reading.mutex, NULL);
-	pieces = plan(&reading);
+	pieces = plan_files(&reading);
 	if (pieces > 0)
 		read_on_threads(&reading, pieces < threads ? (size_t)pieces : threads);
 	pthread_mutex_destroy(&reading.mutex);

@@ -14,10 +14,10 @@
 
 /* Kernels stamp files with a clock that ticks every 1 to 10 ms: two writes within a tick look like one. */
 #define TICK_MS 20
-#define LOOKS_MOST 5
+#define SETTLE_ROUNDS_MOST 5
 #define XATTR_MOST 65536
 
-void tree_release(struct tree *tree)
+void file_tree_release(struct file_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++) {
 		if (tree->items[i].fd >= 0)
@@ -29,7 +29,7 @@ void tree_release(struct tree *tree)
 	free(tree->items);
 	free(tree->root);
 	free(tree->left_out_path);
-	*tree = (struct tree){.root_fd = -1};
+	*tree = (struct file_tree){.root_fd = -1};
 }
 
 /* --- stamps --- */
@@ -45,7 +45,7 @@ static struct file_stamp stamp_of(const struct stat *status)
 	};
 }
 
-static bool is_fresh(const struct file_stamp *stamp)
+static bool stamp_is_fresh(const struct file_stamp *stamp)
 {
 	struct timespec now;
 	int64_t age_ms;
@@ -57,16 +57,16 @@ static bool is_fresh(const struct file_stamp *stamp)
 	return age_ms < TICK_MS && age_ms > -TICK_MS;
 }
 
-int tree_stamp(
+int file_tree_stamp(
 	int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel, struct err *err)
 {
 	struct stat status;
 
-	for (int i = 0; i < LOOKS_MOST; i++) {
+	for (int i = 0; i < SETTLE_ROUNDS_MOST; i++) {
 		if (fstat(fd, &status) < 0)
 			return err_os(err, errno, "fstat");
 		*stamp = stamp_of(&status);
-		if (!settled || !is_fresh(stamp))
+		if (!settled || !stamp_is_fresh(stamp))
 			return 0;
 		if (cancel_sleep(cancel, TICK_MS, err) < 0)
 			return -1;
@@ -78,7 +78,7 @@ int tree_stamp(
  * The kernel grants a read lease only on a file that nobody has open for writing. It is given back at once: should somebody open
  * the file in between, that open waits these microseconds, and the signal that we get for it is one that is ignored.
  */
-bool tree_has_writers(int fd)
+bool file_tree_has_writers(int fd)
 {
 	bool writers;
 
@@ -91,7 +91,7 @@ bool tree_has_writers(int fd)
 
 /* --- opening --- */
 
-static int open_below(int root_fd, const char *path)
+static int open_beneath(int root_fd, const char *path)
 {
 	int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 	int fd = openat(root_fd, path, flags | O_NOATIME);
@@ -107,7 +107,7 @@ static int open_error(const char *path, struct err *err)
 	return err_os(err, errno, "%s", path);
 }
 
-static void note_xattr(struct entry *entry, int fd, const char *name)
+static void read_xattr(struct entry *entry, int fd, const char *name)
 {
 	struct entry_xattr *xattr;
 	char value[XATTR_MOST];
@@ -130,10 +130,10 @@ static void read_xattrs(struct entry *entry, int fd)
 	ssize_t size = flistxattr(fd, names, sizeof(names));
 
 	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(names + at) + 1)
-		note_xattr(entry, fd, names + at);
+		read_xattr(entry, fd, names + at);
 }
 
-static int note_status(struct tree_item *item, struct err *err)
+static int read_status(struct file_tree_item *item, struct err *err)
 {
 	struct stat status;
 
@@ -150,23 +150,23 @@ static int note_status(struct tree_item *item, struct err *err)
 	return 0;
 }
 
-static int open_item(const struct tree *tree, struct tree_item *item, struct err *err)
+static int open_item(const struct file_tree *tree, struct file_tree_item *item, struct err *err)
 {
-	item->fd = open_below(tree->root_fd, item->entry.path);
+	item->fd = open_beneath(tree->root_fd, item->entry.path);
 	if (item->fd < 0)
 		return open_error(item->entry.path, err);
-	if (note_status(item, err) < 0)
+	if (read_status(item, err) < 0)
 		return -1;
 	read_xattrs(&item->entry, item->fd);
 	return 0;
 }
 
-int tree_open_file(const struct tree *tree, struct tree_item *item, struct err *err)
+int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *item, struct err *err)
 {
 	struct file_stamp before = item->stamp;
 	struct stat status;
 
-	item->fd = open_below(tree->root_fd, item->entry.path);
+	item->fd = open_beneath(tree->root_fd, item->entry.path);
 	if (item->fd < 0)
 		return open_error(item->entry.path, err);
 	if (fstat(item->fd, &status) < 0)
@@ -183,8 +183,8 @@ int tree_open_file(const struct tree *tree, struct tree_item *item, struct err *
 /* The first of the names of a file, in order, carries its content. */
 static int compare_inodes(const void *a, const void *b)
 {
-	const struct tree_item *first = *(struct tree_item *const *)a;
-	const struct tree_item *second = *(struct tree_item *const *)b;
+	const struct file_tree_item *first = *(struct file_tree_item *const *)a;
+	const struct file_tree_item *second = *(struct file_tree_item *const *)b;
 
 	if (first->stamp.device != second->stamp.device)
 		return first->stamp.device < second->stamp.device ? -1 : 1;
@@ -193,19 +193,19 @@ static int compare_inodes(const void *a, const void *b)
 	return strcmp(first->entry.path, second->entry.path);
 }
 
-static void find_hardlinks(struct tree *tree)
+static void find_hardlinks(struct file_tree *tree)
 {
-	auto_free struct tree_item **linked = memory_new(tree->count * sizeof(struct tree_item *));
-	const struct tree_item *file = NULL;
+	auto_free struct file_tree_item **linked = memory_new(tree->count * sizeof(struct file_tree_item *));
+	const struct file_tree_item *file = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < tree->count; i++)
 		if (tree->items[i].entry.type == ENTRY_FILE && tree->items[i].links > 1)
 			linked[count++] = &tree->items[i];
 	if (count)
-		qsort(linked, count, sizeof(struct tree_item *), compare_inodes);
+		qsort(linked, count, sizeof(struct file_tree_item *), compare_inodes);
 	for (size_t i = 0; i < count; i++) {
-		struct tree_item *item = linked[i];
+		struct file_tree_item *item = linked[i];
 
 		if (!file || file->stamp.device != item->stamp.device ||
 			file->stamp.inode != item->stamp.inode) {
@@ -222,12 +222,12 @@ static void find_hardlinks(struct tree *tree)
 }
 
 /* Out of descriptors: the rest is stamped now, closed again, and opened once more when its turn comes. */
-static int open_all(struct tree *tree, struct cancel *cancel, struct err *err)
+static int open_files(struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	bool keep = true;
 
 	for (size_t i = 0; i < tree->count; i++) {
-		struct tree_item *item = &tree->items[i];
+		struct file_tree_item *item = &tree->items[i];
 
 		if (item->entry.type != ENTRY_FILE)
 			continue;
@@ -256,39 +256,39 @@ static int open_all(struct tree *tree, struct cancel *cancel, struct err *err)
 	return 0;
 }
 
-static const struct tree_item *find_fresh(const struct tree *tree)
+static const struct file_tree_item *find_fresh_file(const struct file_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++)
-		if (tree->items[i].entry.type == ENTRY_FILE && is_fresh(&tree->items[i].stamp))
+		if (tree->items[i].entry.type == ENTRY_FILE && stamp_is_fresh(&tree->items[i].stamp))
 			return &tree->items[i];
 	return NULL;
 }
 
 /* While anything was written in the current tick of the kernel's clock, waits for the next and looks again. */
-static int settle(struct tree *tree, struct cancel *cancel, struct err *err)
+static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
-	const struct tree_item *fresh = find_fresh(tree);
+	const struct file_tree_item *fresh = find_fresh_file(tree);
 
 	for (int looks = 1; fresh; looks++) {
-		if (looks == LOOKS_MOST)
+		if (looks == SETTLE_ROUNDS_MOST)
 			return err_set(err, ERR_RETRY, "%s is being written all the time",
 				fresh->entry.path);
 		if (cancel_sleep(cancel, TICK_MS, err) < 0)
 			return -1;
 		for (size_t i = 0; i < tree->count; i++)
-			if (tree->items[i].fd >= 0 && note_status(&tree->items[i], err) < 0)
+			if (tree->items[i].fd >= 0 && read_status(&tree->items[i], err) < 0)
 				return -1;
-		fresh = find_fresh(tree);
+		fresh = find_fresh_file(tree);
 	}
 	return 0;
 }
 
-static void read_directory_xattrs(struct tree *tree)
+static void read_directory_xattrs(struct file_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++) {
 		struct entry *entry = &tree->items[i].entry;
 		auto_close int fd = entry->type == ENTRY_DIRECTORY
-					    ? open_below(tree->root_fd, entry->path)
+					    ? open_beneath(tree->root_fd, entry->path)
 					    : -1;
 
 		if (fd >= 0)
@@ -297,45 +297,45 @@ static void read_directory_xattrs(struct tree *tree)
 }
 
 static int open_tree(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	bool settled, struct tree *tree, struct cancel *cancel, struct err *err)
+	bool settled, struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
-	*tree = (struct tree){.root_fd = -1};
+	*tree = (struct file_tree){.root_fd = -1};
 	tree->root = realpath(directory, NULL);
 	if (!tree->root)
 		return err_os(err, errno, "%s", directory);
 	tree->root_fd = open(tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tree->root_fd < 0)
 		err_os(&own, errno, "%s", tree->root);
-	else if (tree_walk(tree, exclude, arg, cancel, &own) == 0 &&
-		 open_all(tree, cancel, &own) == 0 &&
-		 (!settled || settle(tree, cancel, &own) == 0)) {
+	else if (file_tree_walk(tree, exclude, arg, cancel, &own) == 0 &&
+		 open_files(tree, cancel, &own) == 0 &&
+		 (!settled || wait_until_settled(tree, cancel, &own) == 0)) {
 		find_hardlinks(tree);
 		read_directory_xattrs(tree);
 		return 0;
 	}
-	tree_release(tree);
+	file_tree_release(tree);
 	if (err)
 		*err = own;
 	return -1;
 }
 
-int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct tree *tree, struct cancel *cancel, struct err *err)
+int file_tree_open(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	return open_tree(directory, exclude, arg, true, tree, cancel, err);
 }
 
-int tree_glance(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct tree *tree, struct cancel *cancel, struct err *err)
+int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	return open_tree(directory, exclude, arg, false, tree, cancel, err);
 }
 
 /* --- applying --- */
 
-int tree_apply(int fd, const struct entry *entry, struct err *err)
+int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
 {
 	struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT},

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-struct tree_item {
+struct file_tree_item {
 	struct entry entry;      /* chunks are left out */
 	struct file_stamp stamp; /* files: as of the moment they were opened */
 	uint32_t links;
@@ -19,11 +19,11 @@ struct tree_item {
 	bool read; /* files: chunks are all there, and it did not change meanwhile */
 };
 
-struct tree {
+struct file_tree {
 	char *root; /* absolute, links resolved */
 	int root_fd;
 	uint32_t root_mode;
-	struct tree_item *items; /* sorted by path */
+	struct file_tree_item *items; /* sorted by path */
 	size_t count;
 	uint32_t left_out;         /* sockets, devices, links that lead out */
 	char *left_out_path;       /* the first of them by name; NULL: none */
@@ -34,27 +34,27 @@ struct tree {
  * Walks, then opens and stats every regular file at once, so that what happens to the names afterwards does not matter. Stamps are
  * settled: whoever writes after this call leaves another ctime. ERR_RETRY: a file went away meanwhile.
  */
-int tree_freeze(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct tree *tree, struct cancel *cancel, struct err *err);
+int file_tree_open(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct file_tree *tree, struct cancel *cancel, struct err *err);
 /* The same of files that are being written all the time: stamps say nothing but what the file was like just now. */
-int tree_glance(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct tree *tree, struct cancel *cancel, struct err *err);
-void tree_release(struct tree *tree);
+int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+	struct file_tree *tree, struct cancel *cancel, struct err *err);
+void file_tree_release(struct file_tree *tree);
 
-/* Opens a file that tree_freeze() had no descriptor for. ERR_RETRY if it is another file by now. */
-int tree_open_file(const struct tree *tree, struct tree_item *item, struct err *err);
+/* Opens a file that file_tree_open() had no descriptor for. ERR_RETRY if it is another file by now. */
+int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *item, struct err *err);
 
 /* The stamp of an open file. With `settled`, waits the few ms that it takes until a later write must leave another one. */
-int tree_stamp(
+int file_tree_stamp(
 	int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel, struct err *err);
 
 /*
  * Whether anybody has the file open for writing, or mapped so: then a write may be under way that leaves no other stamp when it
  * ends, because the kernel sets the times when a write begins. False also where it cannot be told (not our file, NFS, FUSE).
  */
-bool tree_has_writers(int fd);
+bool file_tree_has_writers(int fd);
 
 /* Mode, user.* attributes and times onto an open file or directory, then fsync. Attributes are best effort. */
-int tree_apply(int fd, const struct entry *entry, struct err *err);
+int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err);
 
 #endif

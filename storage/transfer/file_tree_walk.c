@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 struct walk {
-	struct tree *tree;
+	struct file_tree *tree;
 	bool (*exclude)(void *arg, const char *path);
 	void *arg;
 	size_t root_length;
@@ -22,15 +22,15 @@ struct walk {
 AUTO_POINTER(struct archive, archive_read_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
 
-static struct tree_item *add_item(struct tree *tree, const char *path, enum entry_type type)
+static struct file_tree_item *add_item(struct file_tree *tree, const char *path, enum entry_type type)
 {
-	struct tree_item *item;
+	struct file_tree_item *item;
 
 	if ((tree->count & (tree->count - 1)) == 0)
 		tree->items = memory_grow(
 			tree->items, tree->count ? 2 * tree->count : 1, sizeof(*tree->items));
 	item = &tree->items[tree->count++];
-	*item = (struct tree_item){.fd = -1};
+	*item = (struct file_tree_item){.fd = -1};
 	item->entry.path = text_copy(path);
 	item->entry.type = type;
 	return item;
@@ -49,7 +49,7 @@ static char *portable_target(const struct walk *walk, const char *path, const ch
 	const char *slash = strrchr(path, '/');
 	size_t length = strlen(root);
 
-	if (entry_target_is_safe(path, target))
+	if (safe_path_target_is_valid(path, target))
 		return text_copy(target);
 	parent = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 	full = target[0] == '/' ? text_copy(target) : text_format("%s/%s/%s", root, parent, target);
@@ -60,14 +60,14 @@ static char *portable_target(const struct walk *walk, const char *path, const ch
 		text_set(resolved, sizeof(resolved), target);
 	}
 	if (strcmp(resolved, root) == 0)
-		return entry_target_between(path, "");
+		return safe_path_target_between(path, "");
 	if (!text_starts(resolved, root) || resolved[length] != '/' ||
-		!entry_path_is_safe(resolved + length + 1))
+		!safe_path_is_valid(resolved + length + 1))
 		return NULL;
-	return entry_target_between(path, resolved + length + 1);
+	return safe_path_target_between(path, resolved + length + 1);
 }
 
-static void leave_out(struct tree *tree, const char *path, const char *what)
+static void skip_entry(struct file_tree *tree, const char *path, const char *what)
 {
 	tree->left_out++;
 	if (tree->left_out_path && strcmp(tree->left_out_path, path) < 0)
@@ -77,14 +77,14 @@ static void leave_out(struct tree *tree, const char *path, const char *what)
 	tree->left_out_what = what;
 }
 
-static void note_symlink(struct walk *walk, const char *path, struct archive_entry *entry)
+static void add_symlink(struct walk *walk, const char *path, struct archive_entry *entry)
 {
 	const char *target = archive_entry_symlink(entry);
 	char *portable = target ? portable_target(walk, path, target) : NULL;
-	struct tree_item *item;
+	struct file_tree_item *item;
 
 	if (!portable) {
-		leave_out(walk->tree, path, "a symbolic link that leads out of it");
+		skip_entry(walk->tree, path, "a symbolic link that leads out of it");
 		return;
 	}
 	item = add_item(walk->tree, path, ENTRY_SYMLINK);
@@ -94,16 +94,16 @@ static void note_symlink(struct walk *walk, const char *path, struct archive_ent
 	item->entry.mtime_ns = (uint32_t)archive_entry_mtime_nsec(entry);
 }
 
-static void note_directory(struct walk *walk, const char *path, struct archive_entry *entry)
+static void add_directory(struct walk *walk, const char *path, struct archive_entry *entry)
 {
-	struct tree_item *item = add_item(walk->tree, path, ENTRY_DIRECTORY);
+	struct file_tree_item *item = add_item(walk->tree, path, ENTRY_DIRECTORY);
 
 	item->entry.mode = archive_entry_perm(entry) & 07777;
 	item->entry.mtime_s = archive_entry_mtime(entry);
 	item->entry.mtime_ns = (uint32_t)archive_entry_mtime_nsec(entry);
 }
 
-static int note(
+static int add_entry(
 	struct walk *walk, struct archive *disk, struct archive_entry *entry, struct err *err)
 {
 	const char *full = archive_entry_pathname(entry);
@@ -118,24 +118,24 @@ static int note(
 		add_item(walk->tree, path, ENTRY_FILE);
 		return 0;
 	case AE_IFLNK:
-		note_symlink(walk, path, entry);
+		add_symlink(walk, path, entry);
 		return 0;
 	case AE_IFDIR:
 		if (path[0])
-			note_directory(walk, path, entry);
+			add_directory(walk, path, entry);
 		else
 			walk->tree->root_mode = archive_entry_perm(entry) & 07777;
 		if (archive_read_disk_descend(disk) < ARCHIVE_WARN)
 			return err_os(err, archive_errno(disk), "%s", full);
 		return 0;
 	case AE_IFIFO:
-		leave_out(walk->tree, path, "a FIFO");
+		skip_entry(walk->tree, path, "a FIFO");
 		return 0;
 	case AE_IFSOCK:
-		leave_out(walk->tree, path, "a socket");
+		skip_entry(walk->tree, path, "a socket");
 		return 0;
 	default:
-		leave_out(walk->tree, path, "a device");
+		skip_entry(walk->tree, path, "a device");
 		return 0;
 	}
 }
@@ -151,12 +151,12 @@ static int walk_error(struct archive *disk, const char *root, struct err *err)
 
 static int compare_items(const void *a, const void *b)
 {
-	const struct tree_item *first = a, *second = b;
+	const struct file_tree_item *first = a, *second = b;
 
 	return strcmp(first->entry.path, second->entry.path);
 }
 
-int tree_walk(struct tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
+int file_tree_walk(struct file_tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
 	struct cancel *cancel, struct err *err)
 {
 	struct walk walk = {tree, exclude, arg, strlen(tree->root)};
@@ -178,7 +178,7 @@ int tree_walk(struct tree *tree, bool (*exclude)(void *arg, const char *path), v
 			break;
 		if (got < ARCHIVE_WARN)
 			return walk_error(disk, tree->root, err);
-		if (cancel_check(cancel, err) < 0 || note(&walk, disk, entry, err) < 0)
+		if (cancel_check(cancel, err) < 0 || add_entry(&walk, disk, entry, err) < 0)
 			return -1;
 		archive_entry_clear(entry);
 	}

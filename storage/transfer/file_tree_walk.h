@@ -5,7 +5,7 @@
 #include "file_tree.h"
 
 /* Fills tree->items with paths, types and link targets, sorted; tree->root is set. */
-int tree_walk(struct tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
+int file_tree_walk(struct file_tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
 	struct cancel *cancel, struct err *err);
 
 #endif

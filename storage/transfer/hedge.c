@@ -8,12 +8,12 @@
 #define LATE_LEAST_MS 1000
 #define LATE_BEYOND_MS 700
 
-void hedge_note(struct hedge *hedge, int64_t took_ms)
+void hedge_add_sample(struct hedge *hedge, int64_t took_ms)
 {
 	hedge->took_ms[hedge->count++ % HEDGE_SAMPLES] = took_ms;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
 
@@ -28,7 +28,7 @@ int64_t hedge_late_ms(const struct hedge *hedge)
 	if (count < HEDGE_SAMPLES_LEAST)
 		return CLOCK_NEVER;
 	memcpy(sorted, hedge->took_ms, count * sizeof(sorted[0]));
-	qsort(sorted, count, sizeof(sorted[0]), compare);
+	qsort(sorted, count, sizeof(sorted[0]), compare_times);
 	late = sorted[(count * 9 + 9) / 10 - 1] + LATE_BEYOND_MS;
 	return late > LATE_LEAST_MS ? late : LATE_LEAST_MS;
 }

@@ -17,7 +17,7 @@ struct hedge {
 	unsigned count; /* ever */
 };
 
-void hedge_note(struct hedge *hedge, int64_t took_ms);
+void hedge_add_sample(struct hedge *hedge, int64_t took_ms);
 
 /* From what age on an upload is late: max(1 s, P90 + 0.7 s); CLOCK_NEVER while too little is known. */
 int64_t hedge_late_ms(const struct hedge *hedge);

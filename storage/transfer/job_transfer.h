@@ -15,28 +15,28 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct uploader;
+struct pack_uploader;
 
 struct transfer {
 	struct store *store;
 	/* The job's name: its packs lie below jobs/<job>/packs/. */
 	char *job;
 	/* What the newest snapshot of this process consists of. */
-	struct index index;
+	struct chunk_index index;
 	/* The store is not a directory of this machine. */
 	bool remote;
 	/* Beside a job: low priority, until `hurried`. */
-	bool gentle;
-	/* Set by storage_hurry(), from any thread. */
-	atomic_bool hurried;
+	bool background;
+	/* Set by storage_set_urgent(), from any thread. */
+	atomic_bool urgent;
 	struct transfer_plan plan;
 	/* These two are the uploader's. */
 	struct hedge hedge;
-	struct rate rate;
+	struct rate_limit rate;
 	/* Kept from an early upload to the save that follows; else NULL. */
-	struct uploader *uploader;
+	struct pack_uploader *uploader;
 	/* How far early uploads have read files that still grow. */
-	struct growth growth;
+	struct append_progress append_progress;
 };
 
 /* The key in the store of a pack whose key in a manifest is `key`, "packs/...". The caller frees. */

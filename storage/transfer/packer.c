@@ -19,9 +19,9 @@ int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 void packer_release(struct packer *packer)
 {
 	if (packer->upload && packer->builder.count)
-		index_pack_lost(&packer->packing->transfer->index, packer->pack);
+		chunk_index_pack_lost(&packer->packing->transfer->index, packer->pack);
 	if (packer->upload)
-		uploader_give_back(packer->packing->uploader, packer->upload);
+		pack_uploader_return_buffer(packer->packing->uploader, packer->upload);
 	free(packer->scratch);
 	pack_builder_release(&packer->builder);
 	*packer = (struct packer){0};
@@ -33,30 +33,30 @@ static void open_pack(struct packer *packer)
 	auto_free char *key = text_format("packs/%06u/%06u-%s-%04u.pack", packing->id.attempt,
 		packing->id.sequence, packing->nonce, atomic_fetch_add(&packing->packs, 1) + 1);
 
-	packer->pack = index_open_pack(&packing->transfer->index, key);
+	packer->pack = chunk_index_open_pack(&packing->transfer->index, key);
 }
 
-static void hand_over(struct packer *packer)
+static void send_pack(struct packer *packer)
 {
 	size_t size = pack_finish(&packer->builder);
 
-	uploader_send(packer->packing->uploader, take(&packer->upload), packer->pack, size);
+	pack_uploader_send(packer->packing->uploader, steal(&packer->upload), packer->pack, size);
 	packer->builder.count = 0;
 }
 
-int packer_room(struct packer *packer, size_t size, uint8_t **room, struct err *err)
+int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err)
 {
-	*room = packer->upload ? pack_room(&packer->builder, size) : NULL;
+	*room = packer->upload ? pack_reserve(&packer->builder, size) : NULL;
 	if (*room)
 		return 0;
 	if (packer->upload)
-		hand_over(packer);
-	packer->upload = uploader_take_buffer(packer->packing->uploader, err);
+		send_pack(packer);
+	packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
 	if (!packer->upload)
 		return -1;
-	packer->builder.data = uploader_data(packer->upload);
+	packer->builder.data = pack_uploader_buffer_data(packer->upload);
 	pack_begin(&packer->builder);
-	*room = pack_room(&packer->builder, size);
+	*room = pack_reserve(&packer->builder, size);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	if (chunk_is_zero(data, size))
 		return;
 	digest_sha256(data, size, record.digest);
-	if (index_find(&packing->transfer->index, record.digest, chunk)) {
+	if (chunk_index_find(&packing->transfer->index, record.digest, chunk)) {
 		atomic_fetch_add(&packing->chunks_kept, 1);
 		return;
 	}
@@ -82,7 +82,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	record.stored = (uint32_t)(compressed ? compressed : size);
 	if (packer->builder.count == 0)
 		open_pack(packer);
-	pack_keep(&packer->builder, &record);
+	pack_append(&packer->builder, &record);
 	*chunk = (struct chunk){
 		.pack = packer->pack,
 		.offset = record.offset,
@@ -90,12 +90,12 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 		.codec = record.codec,
 	};
 	memcpy(chunk->digest, record.digest, DIGEST_SIZE);
-	index_add(&packing->transfer->index, chunk);
+	chunk_index_add(&packing->transfer->index, chunk);
 	atomic_fetch_add(&packing->chunks_sent, 1);
 }
 
 void packer_finish(struct packer *packer)
 {
 	if (packer->upload && packer->builder.count)
-		hand_over(packer);
+		send_pack(packer);
 }

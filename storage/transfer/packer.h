@@ -10,7 +10,7 @@
 /* What the packers of one take have in common. */
 struct packing {
 	struct transfer *transfer;
-	struct uploader *uploader;
+	struct pack_uploader *uploader;
 	struct snapshot_id id;
 	char nonce[33];
 	struct cancel *cancel;
@@ -21,7 +21,7 @@ struct packing {
 struct packer {
 	struct packing *packing;
 	struct pack_builder builder;
-	struct upload *upload; /* the buffer being filled, or NULL */
+	struct pack_upload *upload; /* the buffer being filled, or NULL */
 	uint8_t *scratch;      /* a compressed chunk */
 	uint32_t pack;         /* its number in the index, while there is something in it */
 };
@@ -31,8 +31,8 @@ int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 void packer_release(struct packer *packer);
 
 /* Where to put the next `size` raw bytes (at most CHUNK_SIZE). Hands the pack over first if it is full, and may wait for a buffer. */
-int packer_room(struct packer *packer, size_t size, uint8_t **room, struct err *err);
-/* Takes the bytes put at packer_room() and says where they will lie. */
+int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err);
+/* Takes the bytes put at packer_reserve() and says where they will lie. */
 void packer_add(struct packer *packer, size_t size, struct chunk *chunk);
 /* Hands over what is left. */
 void packer_finish(struct packer *packer);

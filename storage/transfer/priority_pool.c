@@ -10,21 +10,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NICE 10
+#define BACKGROUND_NICE 10
 /* linux/ioprio.h is too new for some systems: who = this thread, class best effort, the lowest of its levels. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_BEST_EFFORT_LOWEST ((2 << 13) | 7)
 
-struct crew_member {
-	struct crew *crew;
+struct priority_pool_worker {
+	struct pool *pool;
 	pthread_t thread;
-	bool low, deserted;
-	struct crew_member *next;
+	bool low, vacant;
+	struct priority_pool_worker *next;
 };
 
 static _Thread_local bool lowered;
 
-void crew_condition(pthread_cond_t *condition)
+void priority_pool_condition_init(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
 
@@ -34,7 +34,7 @@ void crew_condition(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
-void crew_wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds)
+void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds)
 {
 	struct timespec until;
 
@@ -48,117 +48,117 @@ void crew_wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t mi
 	pthread_cond_timedwait(condition, mutex, &until);
 }
 
-void crew_init(struct crew *crew, void (*work)(void *arg, struct crew_member *member), void *arg,
-	const atomic_bool *hurried)
+void priority_pool_init(struct pool *pool, void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
+	const atomic_bool *urgent)
 {
-	*crew = (struct crew){.work = work, .arg = arg, .hurried = hurried};
-	pthread_mutex_init(&crew->mutex, NULL);
-	crew_condition(&crew->changed);
+	*pool = (struct pool){.work = work, .arg = arg, .urgent = urgent};
+	pthread_mutex_init(&pool->mutex, NULL);
+	priority_pool_condition_init(&pool->changed);
 }
 
-void crew_release(struct crew *crew)
+void priority_pool_release(struct pool *pool)
 {
-	while (crew->locked.members) {
-		struct crew_member *member = crew->locked.members;
+	while (pool->locked.workers) {
+		struct priority_pool_worker *worker = pool->locked.workers;
 
-		pthread_join(member->thread, NULL);
-		crew->locked.members = member->next;
-		free(member);
+		pthread_join(worker->thread, NULL);
+		pool->locked.workers = worker->next;
+		free(worker);
 	}
-	pthread_mutex_destroy(&crew->mutex);
-	pthread_cond_destroy(&crew->changed);
+	pthread_mutex_destroy(&pool->mutex);
+	pthread_cond_destroy(&pool->changed);
 }
 
 /* Each of these is for the calling thread alone (on Linux setpriority() is, too), and best effort. */
-static void lower_priority(void)
+static void lower_thread_priority(void)
 {
 	static const struct sched_param none;
 
 	lowered = true;
-	setpriority(PRIO_PROCESS, 0, NICE);
+	setpriority(PRIO_PROCESS, 0, BACKGROUND_NICE);
 	sched_setscheduler(0, SCHED_BATCH, &none);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_BEST_EFFORT_LOWEST);
 }
 
-static void *member_main(void *arg)
+static void *worker_main(void *arg)
 {
-	struct crew_member *member = arg;
-	struct crew *crew = member->crew;
+	struct priority_pool_worker *worker = arg;
+	struct pool *pool = worker->pool;
 
-	if (member->low)
-		lower_priority();
-	crew->work(crew->arg, member);
-	pthread_mutex_lock(&crew->mutex);
-	crew->locked.running--;
-	crew->locked.deserted += member->deserted;
-	pthread_cond_broadcast(&crew->changed);
-	pthread_mutex_unlock(&crew->mutex);
+	if (worker->low)
+		lower_thread_priority();
+	pool->work(pool->arg, worker);
+	pthread_mutex_lock(&pool->mutex);
+	pool->locked.running--;
+	pool->locked.vacant += worker->vacant;
+	pthread_cond_broadcast(&pool->changed);
+	pthread_mutex_unlock(&pool->mutex);
 	return NULL;
 }
 
-int crew_add(struct crew *crew)
+int priority_pool_add_worker(struct pool *pool)
 {
-	struct crew_member *member = memory_new(sizeof(*member));
+	struct priority_pool_worker *worker = memory_new(sizeof(*worker));
 	int result;
 
 	/* A thread inherits its maker's priority: one that a low one makes has to leave like it. */
-	*member = (struct crew_member){
-		.crew = crew,
-		.low = crew->hurried && (lowered || !atomic_load(crew->hurried)),
+	*worker = (struct priority_pool_worker){
+		.pool = pool,
+		.low = pool->urgent && (lowered || !atomic_load(pool->urgent)),
 	};
-	pthread_mutex_lock(&crew->mutex);
-	result = parallel_start(&member->thread, member_main, member);
+	pthread_mutex_lock(&pool->mutex);
+	result = parallel_start(&worker->thread, worker_main, worker);
 	if (result == 0) {
-		member->next = crew->locked.members;
-		crew->locked.members = member;
-		crew->locked.running++;
+		worker->next = pool->locked.workers;
+		pool->locked.workers = worker;
+		pool->locked.running++;
 	}
-	pthread_mutex_unlock(&crew->mutex);
+	pthread_mutex_unlock(&pool->mutex);
 	if (result < 0)
-		free(member);
+		free(worker);
 	return result;
 }
 
-unsigned crew_running(struct crew *crew)
+unsigned priority_pool_running(struct pool *pool)
 {
 	unsigned running;
 
-	pthread_mutex_lock(&crew->mutex);
-	running = crew->locked.running;
-	pthread_mutex_unlock(&crew->mutex);
+	pthread_mutex_lock(&pool->mutex);
+	running = pool->locked.running;
+	pthread_mutex_unlock(&pool->mutex);
 	return running;
 }
 
-bool crew_may_stay(struct crew_member *member)
+bool priority_pool_may_continue(struct priority_pool_worker *worker)
 {
-	if (!member || !member->low || !atomic_load(member->crew->hurried))
+	if (!worker || !worker->low || !atomic_load(worker->pool->urgent))
 		return true;
-	member->deserted = true;
+	worker->vacant = true;
 	return false;
 }
 
-int crew_refill(struct crew *crew)
+int priority_pool_fill_vacancies(struct pool *pool)
 {
 	unsigned places;
 
-	pthread_mutex_lock(&crew->mutex);
-	places = crew->locked.deserted;
-	crew->locked.deserted = 0;
-	pthread_mutex_unlock(&crew->mutex);
+	pthread_mutex_lock(&pool->mutex);
+	places = pool->locked.vacant;
+	pool->locked.vacant = 0;
+	pthread_mutex_unlock(&pool->mutex);
 	for (; places > 0; places--)
-		if (crew_add(crew) < 0)
-			return crew_running(crew) ? 0 : -1;
+		if (priority_pool_add_worker(pool) < 0)
+			return priority_pool_running(pool) ? 0 : -1;
 	return 0;
 }
 
-bool crew_wait(struct crew *crew, int64_t milliseconds)
+bool priority_pool_wait(struct pool *pool, int64_t milliseconds)
 {
 	bool gone;
 
-	pthread_mutex_lock(&crew->mutex);
-	if (crew->locked.running > 0)
-		crew_wait_for(&crew->changed, &crew->mutex, milliseconds);
-	gone = crew->locked.running == 0 && crew->locked.deserted == 0;
-	pthread_mutex_unlock(&crew->mutex);
+	pthread_mutex_lock(&pool->mutex);
+	if (pool->locked.running > 0)
+		priority_pool_condition_wait(&pool->changed, &pool->mutex, milliseconds);
+	gone = pool->locked.running == 0 && pool->locked.vacant == 0;
+	pthread_mutex_unlock(&pool->mutex);
 	return gone;
 }

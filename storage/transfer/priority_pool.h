@@ -12,40 +12,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct crew_member;
+struct priority_pool_worker;
 
-struct crew {
-	void (*work)(void *arg, struct crew_member *member);
+struct pool {
+	void (*work)(void *arg, struct priority_pool_worker *worker);
 	void *arg;
-	const atomic_bool *hurried; /* NULL: always at normal priority */
+	const atomic_bool *urgent; /* NULL: always at normal priority */
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	struct {
-		struct crew_member *members; /* ever; joined at release */
+		struct priority_pool_worker *workers; /* ever; joined at release */
 		unsigned running;
-		unsigned deserted; /* places that nobody has taken yet */
+		unsigned vacant; /* places that nobody has taken yet */
 	} locked;                  /* under mutex */
 };
 
-void crew_init(struct crew *crew, void (*work)(void *arg, struct crew_member *member), void *arg,
-	const atomic_bool *hurried);
+void priority_pool_init(struct pool *pool, void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
+	const atomic_bool *urgent);
 /* Waits for all. */
-void crew_release(struct crew *crew);
+void priority_pool_release(struct pool *pool);
 
 /* One more thread; -1 if there is none to be had. */
-int crew_add(struct crew *crew);
-unsigned crew_running(struct crew *crew);
+int priority_pool_add_worker(struct pool *pool);
+unsigned priority_pool_running(struct pool *pool);
 
 /* For `work`, between pieces: false means to leave now, because another one will go on. */
-bool crew_may_stay(struct crew_member *member);
+bool priority_pool_may_continue(struct priority_pool_worker *worker);
 
-/* Has the places taken of those that left early. Somebody at normal priority calls it now and then; -1 as crew_add(). */
-int crew_refill(struct crew *crew);
+/* Has the places taken of those that left early. Somebody at normal priority calls it now and then; -1 as priority_pool_add_worker(). */
+int priority_pool_fill_vacancies(struct pool *pool);
 /* True when all are gone and no place is to be refilled; false after `milliseconds`. */
-bool crew_wait(struct crew *crew, int64_t milliseconds);
+bool priority_pool_wait(struct pool *pool, int64_t milliseconds);
 
-/* Waits on a condition that was made by crew_condition() (monotonic clock), with its mutex held. */
-void crew_condition(pthread_cond_t *condition);
-void crew_wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds);
+/* Waits on a condition that was made by priority_pool_condition_init() (monotonic clock), with its mutex held. */
+void priority_pool_condition_init(pthread_cond_t *condition);
+void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds);
 
 #endif

@@ -1,20 +1,20 @@
 #include "range_coalesce.h"
 
-static uint64_t end_of(const struct extent *extent)
+static uint64_t end_of(const struct pack_range *extent)
 {
 	return (uint64_t)extent->offset + extent->size;
 }
 
-size_t span_reach(const struct extent *extents, size_t count, size_t most)
+size_t range_coalesce_count(const struct pack_range *extents, size_t count, size_t most)
 {
 	uint64_t end = end_of(&extents[0]);
 	size_t reach = 1;
 
 	while (reach < count) {
-		const struct extent *next = &extents[reach];
+		const struct pack_range *next = &extents[reach];
 		uint64_t after = end_of(next) > end ? end_of(next) : end;
 
-		if (next->pack != extents[0].pack || next->offset > end + SPAN_GAP_MOST ||
+		if (next->pack != extents[0].pack || next->offset > end + RANGE_GAP_MOST ||
 			after - extents[0].offset > most)
 			break;
 		end = after;
@@ -23,7 +23,7 @@ size_t span_reach(const struct extent *extents, size_t count, size_t most)
 	return reach;
 }
 
-size_t span_size(const struct extent *extents, size_t count)
+size_t range_coalesce_size(const struct pack_range *extents, size_t count)
 {
 	uint64_t end = 0;
 

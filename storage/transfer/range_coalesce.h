@@ -6,20 +6,20 @@
 #include <stdint.h>
 
 /* Where something lies. */
-struct extent {
+struct pack_range {
 	uint32_t pack, offset, size;
 };
 
 /* So much between two chunks is rather fetched and thrown away than asked around. */
-#define SPAN_GAP_MOST ((uint32_t)128 << 10)
+#define RANGE_GAP_MOST ((uint32_t)128 << 10)
 
 /*
  * How many of the first extents one request may bring, at least 1 of `count`: same pack, no larger gap than that, not more than
  * `most` bytes together. They are sorted by pack and offset; the same place may come several times.
  */
-size_t span_reach(const struct extent *extents, size_t count, size_t most);
+size_t range_coalesce_count(const struct pack_range *extents, size_t count, size_t most);
 
 /* Bytes from the start of the first to the end of the last of them. */
-size_t span_size(const struct extent *extents, size_t count);
+size_t range_coalesce_size(const struct pack_range *extents, size_t count);
 
 #endif

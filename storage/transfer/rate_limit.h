@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-struct rate {
+struct rate_limit {
 	uint64_t bytes_per_second; /* 0: no limit */
 	int64_t paid_ms; /* when all that was taken so far is paid for; zero-initialised is "long ago" */
 };
 
 /* Takes `bytes`: how many ms to wait before they are sent. What was not used is kept for one second at most. */
-int64_t rate_take(struct rate *rate, uint64_t bytes, int64_t now_ms);
+int64_t rate_limit_consume(struct rate_limit *rate, uint64_t bytes, int64_t now_ms);
 
 #endif

@@ -13,23 +13,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void layout_release(struct layout *layout)
+void restore_tree_release(struct tree *tree)
 {
-	if (layout->content && layout->root_fd >= 0)
-		close(layout->root_fd);
-	free(layout->content);
-	free(layout->wanted);
-	*layout = (struct layout){.root_fd = -1};
+	if (tree->content && tree->root_fd >= 0)
+		close(tree->root_fd);
+	free(tree->content);
+	free(tree->selected);
+	*tree = (struct tree){.root_fd = -1};
 }
 
 /* --- what is wanted --- */
 
-static size_t number_of(const struct layout *layout, const struct entry *entry)
+static size_t entry_number(const struct tree *tree, const struct entry *entry)
 {
-	return (size_t)(entry - layout->manifest->entries);
+	return (size_t)(entry - tree->manifest->entries);
 }
 
-static void want_parents(struct layout *layout, const char *path)
+static void select_parents(struct tree *tree, const char *path)
 {
 	auto_free char *above = text_copy(path);
 
@@ -37,40 +37,40 @@ static void want_parents(struct layout *layout, const char *path)
 		const struct entry *parent;
 
 		*slash = '\0';
-		parent = manifest_find(layout->manifest, above);
+		parent = manifest_find(tree->manifest, above);
 		if (parent)
-			layout->wanted[number_of(layout, parent)] = true;
+			tree->selected[entry_number(tree, parent)] = true;
 	}
 }
 
-static void choose(struct layout *layout, bool (*include)(void *arg, const char *path), void *arg)
+static void select_entries(struct tree *tree, bool (*include)(void *arg, const char *path), void *arg)
 {
-	const struct manifest *manifest = layout->manifest;
+	const struct manifest *manifest = tree->manifest;
 
 	for (size_t i = 0; i < manifest->entry_count; i++) {
 		const struct entry *entry = &manifest->entries[i];
 
 		if (include && !include(arg, entry->path))
 			continue;
-		layout->wanted[i] = true;
-		want_parents(layout, entry->path);
+		tree->selected[i] = true;
+		select_parents(tree, entry->path);
 	}
 	for (size_t i = 0; i < manifest->entry_count; i++) {
 		const struct entry *entry = &manifest->entries[i], *file = entry;
 
 		if (entry->type == ENTRY_HARDLINK)
 			file = manifest_find(manifest, entry->target);
-		if (!layout->wanted[i] || !file || file->type != ENTRY_FILE)
+		if (!tree->selected[i] || !file || file->type != ENTRY_FILE)
 			continue;
-		if (file == entry || !layout->wanted[number_of(layout, file)])
-			layout->content[i] = file;
+		if (file == entry || !tree->selected[entry_number(tree, file)])
+			tree->content[i] = file;
 	}
 }
 
 /* --- the beginning --- */
 
 /* Never as the C library emulates it: that writes all of it. */
-static int make_room(int fd, uint64_t offset, uint64_t size)
+static int allocate_range(int fd, uint64_t offset, uint64_t size)
 {
 	int result;
 
@@ -82,7 +82,7 @@ static int make_room(int fd, uint64_t offset, uint64_t size)
 }
 
 /* For what is not a hole: that a disk is too small shows before the first byte is fetched. */
-static int make_room_for_content(int fd, const struct entry *content)
+static int allocate_content(int fd, const struct entry *content)
 {
 	size_t count = chunk_count(content->size), end;
 
@@ -91,97 +91,97 @@ static int make_room_for_content(int fd, const struct entry *content)
 
 		for (end = first; end < count && content->chunks[end].codec != CHUNK_ZERO; end++)
 			size += chunk_length(content->size, end);
-		if (size > 0 && make_room(fd, first * CHUNK_SIZE, size) < 0)
+		if (size > 0 && allocate_range(fd, first * CHUNK_SIZE, size) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 static int make_file(
-	const struct layout *layout, const char *path, const struct entry *content, struct err *err)
+	const struct tree *tree, const char *path, const struct entry *content, struct err *err)
 {
 	char text[24];
 	auto_close int fd = openat(
-		layout->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		tree->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
 		return err_os(err, errno, "%s", path);
-	if (make_room_for_content(fd, content) < 0)
+	if (allocate_content(fd, content) < 0)
 		return err_os(err, errno, "%s: making room for %s", path,
 			text_bytes(content->size, text, sizeof(text)));
 	return 0;
 }
 
 /* Directories that the manifest does not name, but puts something in. */
-static int make_parents(const struct layout *layout, const char *path, struct err *err)
+static int make_parents(const struct tree *tree, const char *path, struct err *err)
 {
 	auto_free char *partial = text_copy(path);
 
 	for (char *slash = strchr(partial, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		if (mkdirat(layout->root_fd, partial, 0777) < 0 && errno != EEXIST)
+		if (mkdirat(tree->root_fd, partial, 0777) < 0 && errno != EEXIST)
 			return err_os(err, errno, "%s", partial);
 		*slash = '/';
 	}
 	return 0;
 }
 
-static int make_entry(const struct layout *layout, size_t i, struct err *err)
+static int make_entry(const struct tree *tree, size_t i, struct err *err)
 {
-	const struct entry *entry = &layout->manifest->entries[i];
+	const struct entry *entry = &tree->manifest->entries[i];
 	const char *slash = strrchr(entry->path, '/');
 	auto_free char *parent =
 		text_copy_n(entry->path, slash ? (size_t)(slash - entry->path) : 0);
 
-	if (slash && !manifest_find(layout->manifest, parent) &&
-		make_parents(layout, entry->path, err) < 0)
+	if (slash && !manifest_find(tree->manifest, parent) &&
+		make_parents(tree, entry->path, err) < 0)
 		return -1;
 	/* Ours alone while it is being filled; the real mode comes last. */
-	if (entry->type == ENTRY_DIRECTORY && mkdirat(layout->root_fd, entry->path, 0700) < 0 &&
+	if (entry->type == ENTRY_DIRECTORY && mkdirat(tree->root_fd, entry->path, 0700) < 0 &&
 		errno != EEXIST)
 		return err_os(err, errno, "%s", entry->path);
-	if (layout->content[i])
-		return make_file(layout, entry->path, layout->content[i], err);
+	if (tree->content[i])
+		return make_file(tree, entry->path, tree->content[i], err);
 	return 0;
 }
 
-int layout_begin(struct layout *layout, const struct manifest *manifest, const char *directory,
+int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
 	bool (*include)(void *arg, const char *path), void *arg, struct err *err)
 {
-	*layout = (struct layout){.manifest = manifest, .root_fd = -1};
+	*tree = (struct tree){.manifest = manifest, .root_fd = -1};
 	if (file_make_directories(directory, 0777, err) < 0)
 		return -1;
 	if (!file_directory_is_empty(directory))
 		return err_set(err, ERR_EXISTS, "%s is not empty", directory);
-	layout->content = memory_new(manifest->entry_count * sizeof(const struct entry *));
-	layout->wanted = memory_new(manifest->entry_count * sizeof(*layout->wanted));
-	layout->root_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (layout->root_fd < 0) {
+	tree->content = memory_new(manifest->entry_count * sizeof(const struct entry *));
+	tree->selected = memory_new(manifest->entry_count * sizeof(*tree->selected));
+	tree->root_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (tree->root_fd < 0) {
 		err_os(err, errno, "%s", directory);
-		layout_release(layout);
+		restore_tree_release(tree);
 		return -1;
 	}
-	choose(layout, include, arg);
+	select_entries(tree, include, arg);
 	for (size_t i = 0; i < manifest->entry_count; i++) {
-		if (!layout->wanted[i] || make_entry(layout, i, err) == 0)
+		if (!tree->selected[i] || make_entry(tree, i, err) == 0)
 			continue;
-		layout_release(layout);
+		restore_tree_release(tree);
 		return -1;
 	}
 	return 0;
 }
 
-int layout_open_file(const struct layout *layout, const char *path, struct err *err)
+int restore_tree_open_file(const struct tree *tree, const char *path, struct err *err)
 {
-	int fd = openat(layout->root_fd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(tree->root_fd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 
 	return fd < 0 ? err_os(err, errno, "%s", path) : fd;
 }
 
 /* --- the end --- */
 
-struct finishing {
-	struct layout *layout;
+struct finish_work {
+	struct tree *tree;
 	struct cancel *cancel;
 	atomic_size_t next;
 	atomic_bool failed;
@@ -190,48 +190,48 @@ struct finishing {
 };
 
 static int finish_file(
-	const struct layout *layout, size_t i, struct cancel *cancel, struct err *err)
+	const struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
 {
-	const struct entry *entry = &layout->manifest->entries[i];
+	const struct entry *entry = &tree->manifest->entries[i];
 	auto_close int fd = -1;
 
-	if (!layout->content[i])
+	if (!tree->content[i])
 		return 0;
 	if (cancel_check(cancel, err) < 0)
 		return -1;
-	fd = layout_open_file(layout, entry->path, err);
+	fd = restore_tree_open_file(tree, entry->path, err);
 	if (fd < 0)
 		return -1;
-	return tree_apply(fd, layout->content[i], err);
+	return file_tree_apply_metadata(fd, tree->content[i], err);
 }
 
 static void finish_files(void *arg, size_t index)
 {
-	struct finishing *finishing = arg;
+	struct finish_work *finish_work = arg;
 	struct err err = {0};
 
 	(void)index;
-	while (!atomic_load(&finishing->failed)) {
-		size_t i = atomic_fetch_add(&finishing->next, 1);
+	while (!atomic_load(&finish_work->failed)) {
+		size_t i = atomic_fetch_add(&finish_work->next, 1);
 
-		if (i >= finishing->layout->manifest->entry_count)
+		if (i >= finish_work->tree->manifest->entry_count)
 			return;
-		if (finish_file(finishing->layout, i, finishing->cancel, &err) == 0)
+		if (finish_file(finish_work->tree, i, finish_work->cancel, &err) == 0)
 			continue;
-		pthread_mutex_lock(&finishing->mutex);
-		if (!atomic_exchange(&finishing->failed, true))
-			finishing->err = err;
-		pthread_mutex_unlock(&finishing->mutex);
+		pthread_mutex_lock(&finish_work->mutex);
+		if (!atomic_exchange(&finish_work->failed, true))
+			finish_work->err = err;
+		pthread_mutex_unlock(&finish_work->mutex);
 	}
 }
 
-static int make_link(const struct layout *layout, const struct entry *entry, struct err *err)
+static int make_link(const struct tree *tree, const struct entry *entry, struct err *err)
 {
 	struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT},
 		{.tv_sec = entry->mtime_s, .tv_nsec = entry->mtime_ns},
 	};
-	int root = layout->root_fd, result;
+	int root = tree->root_fd, result;
 
 	if (entry->type == ENTRY_HARDLINK)
 		result = linkat(root, entry->target, root, entry->path, 0);
@@ -245,55 +245,55 @@ static int make_link(const struct layout *layout, const struct entry *entry, str
 	return 0;
 }
 
-static int make_links(const struct layout *layout, enum entry_type type, struct err *err)
+static int make_links(const struct tree *tree, enum entry_type type, struct err *err)
 {
-	for (size_t i = 0; i < layout->manifest->entry_count; i++) {
-		const struct entry *entry = &layout->manifest->entries[i];
+	for (size_t i = 0; i < tree->manifest->entry_count; i++) {
+		const struct entry *entry = &tree->manifest->entries[i];
 
-		if (entry->type == type && layout->wanted[i] && !layout->content[i] &&
-			make_link(layout, entry, err) < 0)
+		if (entry->type == type && tree->selected[i] && !tree->content[i] &&
+			make_link(tree, entry, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 /* Deepest first: whatever is made in a directory changes its time, and some may not be writable in the end. */
-static int finish_directories(const struct layout *layout, struct err *err)
+static int finish_directories(const struct tree *tree, struct err *err)
 {
-	const struct manifest *manifest = layout->manifest;
+	const struct manifest *manifest = tree->manifest;
 
 	for (size_t i = manifest->entry_count; i > 0; i--) {
 		const struct entry *entry = &manifest->entries[i - 1];
 		auto_close int fd = -1;
 
-		if (entry->type != ENTRY_DIRECTORY || !layout->wanted[i - 1])
+		if (entry->type != ENTRY_DIRECTORY || !tree->selected[i - 1])
 			continue;
-		fd = openat(layout->root_fd, entry->path,
+		fd = openat(tree->root_fd, entry->path,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0)
 			return err_os(err, errno, "%s", entry->path);
-		if (tree_apply(fd, entry, err) < 0)
+		if (file_tree_apply_metadata(fd, entry, err) < 0)
 			return -1;
 	}
-	if (fchmod(layout->root_fd, manifest->directory_mode) < 0 || fsync(layout->root_fd) < 0)
+	if (fchmod(tree->root_fd, manifest->directory_mode) < 0 || fsync(tree->root_fd) < 0)
 		return err_os(err, errno, "the restored directory");
 	return 0;
 }
 
-int layout_finish(struct layout *layout, unsigned threads, struct cancel *cancel, struct err *err)
+int restore_tree_finish(struct tree *tree, unsigned threads, struct cancel *cancel, struct err *err)
 {
-	struct finishing finishing = {.layout = layout, .cancel = cancel};
+	struct finish_work finish_work = {.tree = tree, .cancel = cancel};
 
-	pthread_mutex_init(&finishing.mutex, NULL);
-	parallel_run(threads, finish_files, &finishing);
-	pthread_mutex_destroy(&finishing.mutex);
-	if (finishing.failed) {
+	pthread_mutex_init(&finish_work.mutex, NULL);
+	parallel_run(threads, finish_files, &finish_work);
+	pthread_mutex_destroy(&finish_work.mutex);
+	if (finish_work.failed) {
 		if (err)
-			*err = finishing.err;
+			*err = finish_work.err;
 		return -1;
 	}
-	if (make_links(layout, ENTRY_HARDLINK, err) < 0 ||
-		make_links(layout, ENTRY_SYMLINK, err) < 0)
+	if (make_links(tree, ENTRY_HARDLINK, err) < 0 ||
+		make_links(tree, ENTRY_SYMLINK, err) < 0)
 		return -1;
-	return finish_directories(layout, err);
+	return finish_directories(tree, err);
 }

@@ -8,24 +8,24 @@
 #include "storage/format/format.h"
 #include "base/cancel.h"
 
-struct layout {
+struct tree {
 	const struct manifest *manifest;
 	int root_fd;
 	/* Per entry of the manifest: whose content it gets, itself or (a hard link to what is left out) another one's. NULL: none. */
 	const struct entry **content;
-	bool *wanted;
+	bool *selected;
 };
 
 /* Makes `directory` (ERR_EXISTS if it is not empty), the directories in it and all files at their full size, with room for all
  * but their holes where the file system can: ERR_NO_SPACE comes before anything is fetched. */
-int layout_begin(struct layout *layout, const struct manifest *manifest, const char *directory,
+int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
 	bool (*include)(void *arg, const char *path), void *arg, struct err *err);
-void layout_release(struct layout *layout);
+void restore_tree_release(struct tree *tree);
 
 /* For writing into; any thread. */
-int layout_open_file(const struct layout *layout, const char *path, struct err *err);
+int restore_tree_open_file(const struct tree *tree, const char *path, struct err *err);
 
 /* Links, attributes, modes, times; all durable. */
-int layout_finish(struct layout *layout, unsigned threads, struct cancel *cancel, struct err *err);
+int restore_tree_finish(struct tree *tree, unsigned threads, struct cancel *cancel, struct err *err);
 
 #endif

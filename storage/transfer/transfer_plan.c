@@ -15,55 +15,55 @@
 #define SPAN_MOST (8 * MIB)
 #define RESERVE_MOST_MS 2000
 
-static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
+static uint64_t clamp_value(uint64_t value, uint64_t least, uint64_t most)
 {
 	if (value < least)
 		return least;
 	return value > most ? most : value;
 }
 
-static unsigned connections(const struct transfer_facts *facts, unsigned remote)
+static unsigned connection_count(const struct transfer_plan_facts *facts, unsigned remote)
 {
 	unsigned chosen = facts->connections ? facts->connections
 			  : facts->remote    ? remote
 					     : facts->processors;
 
-	return (unsigned)between(chosen, 1, CONNECTIONS_MOST);
+	return (unsigned)clamp_value(chosen, 1, CONNECTIONS_MOST);
 }
 
 /* Half of the memory is for packs that are being filled, if need be small ones; each reader also has room to compress in. */
-static void plan_up(const struct transfer_facts *facts, uint64_t memory, struct transfer_plan *plan)
+static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory, struct transfer_plan *plan)
 {
 	uint64_t per_reader = PACK_LEAST + PACK_EXTRA + CHUNK_SIZE, rest, share, target, most;
 
-	plan->uploaders = connections(facts, UPLOADERS_REMOTE);
+	plan->uploaders = connection_count(facts, UPLOADERS_REMOTE);
 	plan->readers =
-		(unsigned)between(facts->processors, 1, between(memory / 2 / per_reader, 1, 64));
+		(unsigned)clamp_value(facts->processors, 1, clamp_value(memory / 2 / per_reader, 1, 64));
 	rest = memory - plan->readers * CHUNK_SIZE;
 	share = rest / (plan->readers + plan->uploaders);
 	/* A remote store wants few requests, a local one buffers that stay in the cache; a limit is kept by pauses between packs. */
-	target = between(share > PACK_EXTRA ? share - PACK_EXTRA : 0, PACK_LEAST,
+	target = clamp_value(share > PACK_EXTRA ? share - PACK_EXTRA : 0, PACK_LEAST,
 		facts->remote ? PACK_TARGET : PACK_LOCAL);
 	if (facts->bandwidth)
 		target = PACK_LEAST;
 	plan->pack_target = (size_t)(target - target % CHUNK_SIZE);
 	most = facts->remote ? plan->readers + 2 * (uint64_t)plan->uploaders
 			     : plan->readers + (uint64_t)plan->uploaders;
-	plan->buffers = (unsigned)between(rest / (plan->pack_target + PACK_EXTRA), 2, most);
+	plan->buffers = (unsigned)clamp_value(rest / (plan->pack_target + PACK_EXTRA), 2, most);
 }
 
 static void plan_down(
-	const struct transfer_facts *facts, uint64_t memory, struct transfer_plan *plan)
+	const struct transfer_plan_facts *facts, uint64_t memory, struct transfer_plan *plan)
 {
-	plan->fetchers = (unsigned)between(
-		connections(facts, FETCHERS_REMOTE), 1, memory / (2 * CHUNK_SIZE));
+	plan->fetchers = (unsigned)clamp_value(
+		connection_count(facts, FETCHERS_REMOTE), 1, memory / (2 * CHUNK_SIZE));
 	/* A local store answers at once: one chunk at a time stays in the processor's cache. */
-	plan->span = facts->remote ? (size_t)between(memory / plan->fetchers - CHUNK_SIZE,
+	plan->span = facts->remote ? (size_t)clamp_value(memory / plan->fetchers - CHUNK_SIZE,
 					     CHUNK_SIZE, SPAN_MOST)
 				   : CHUNK_SIZE;
 }
 
-void transfer_plan(const struct transfer_facts *facts, struct transfer_plan *plan)
+void transfer_plan(const struct transfer_plan_facts *facts, struct transfer_plan *plan)
 {
 	uint64_t memory = facts->memory ? facts->memory : MEMORY_DEFAULT;
 
@@ -74,7 +74,7 @@ void transfer_plan(const struct transfer_facts *facts, struct transfer_plan *pla
 	plan_down(facts, memory, plan);
 }
 
-int64_t transfer_reserve_ms(int64_t left_ms, bool remote)
+int64_t transfer_plan_reserve_ms(int64_t left_ms, bool remote)
 {
 	int64_t share = left_ms / 5;
 

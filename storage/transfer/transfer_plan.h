@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct transfer_facts {
+struct transfer_plan_facts {
 	unsigned processors; /* for hashing and verifying */
 	unsigned
 		connections; /* 0: 8 up and 16 down for a remote store, one per processor for a local one */
@@ -27,9 +27,9 @@ struct transfer_plan {
 };
 
 /* Memory too small for anything is taken for the least that works (about 32 MiB). */
-void transfer_plan(const struct transfer_facts *facts, struct transfer_plan *plan);
+void transfer_plan(const struct transfer_plan_facts *facts, struct transfer_plan *plan);
 
 /* Of what is left before the deadline, what packs must leave alone: the look at the attempts and the manifest come after them. */
-int64_t transfer_reserve_ms(int64_t left_ms, bool remote);
+int64_t transfer_plan_reserve_ms(int64_t left_ms, bool remote);
 
 #endif

@@ -6,23 +6,23 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-void uploads_init(struct uploads *uploads, size_t count, size_t capacity)
+void upload_queue_init(struct upload_queue *uploads, size_t count, size_t capacity)
 {
-	*uploads = (struct uploads){.count = count, .capacity = capacity};
+	*uploads = (struct upload_queue){.count = count, .capacity = capacity};
 	uploads->items = memory_new(count * sizeof(*uploads->items));
 }
 
-void uploads_release(struct uploads *uploads)
+void upload_queue_release(struct upload_queue *uploads)
 {
-	uploads_trim(uploads);
+	upload_queue_trim(uploads);
 	free(uploads->items);
-	*uploads = (struct uploads){0};
+	*uploads = (struct upload_queue){0};
 }
 
 /* --- buffers --- */
 
 /* Mapped, not allocated: what is not touched costs nothing, and all of it goes back. */
-static int map(const struct uploads *uploads, struct upload *upload, struct err *err)
+static int map_buffer(const struct upload_queue *uploads, struct pack_upload *upload, struct err *err)
 {
 	void *data = mmap(NULL, uploads->capacity, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -35,11 +35,11 @@ static int map(const struct uploads *uploads, struct upload *upload, struct err 
 	return 0;
 }
 
-int uploads_find_free(struct uploads *uploads, struct upload **found, struct err *err)
+int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **found, struct err *err)
 {
 	*found = NULL;
 	for (size_t i = 0; i < uploads->count; i++) {
-		struct upload *upload = &uploads->items[i];
+		struct pack_upload *upload = &uploads->items[i];
 
 		/* Memory that is there already is better than new one. */
 		if (upload->state == UPLOAD_FREE && (!*found || upload->data))
@@ -47,19 +47,19 @@ int uploads_find_free(struct uploads *uploads, struct upload **found, struct err
 		if (*found && (*found)->data)
 			return 0;
 	}
-	return *found ? map(uploads, *found, err) : 0;
+	return *found ? map_buffer(uploads, *found, err) : 0;
 }
 
-void uploads_empty(struct upload *upload)
+void upload_queue_recycle(struct pack_upload *upload)
 {
 	free(upload->key);
-	*upload = (struct upload){.data = upload->data};
+	*upload = (struct pack_upload){.data = upload->data};
 }
 
-void uploads_trim(struct uploads *uploads)
+void upload_queue_trim(struct upload_queue *uploads)
 {
 	for (size_t i = 0; i < uploads->count; i++) {
-		struct upload *upload = &uploads->items[i];
+		struct pack_upload *upload = &uploads->items[i];
 
 		if (upload->state != UPLOAD_FREE || !upload->data)
 			continue;
@@ -70,9 +70,9 @@ void uploads_trim(struct uploads *uploads)
 
 /* --- the queue --- */
 
-void uploads_enqueue(struct uploads *uploads, struct upload *upload)
+void upload_queue_append(struct upload_queue *uploads, struct pack_upload *upload)
 {
-	struct upload **last = &uploads->queue;
+	struct pack_upload **last = &uploads->queue;
 
 	while (*last)
 		last = &(*last)->next;
@@ -81,16 +81,16 @@ void uploads_enqueue(struct uploads *uploads, struct upload *upload)
 	upload->queued = true;
 }
 
-void uploads_enqueue_first(struct uploads *uploads, struct upload *upload)
+void upload_queue_prepend(struct upload_queue *uploads, struct pack_upload *upload)
 {
 	upload->next = uploads->queue;
 	uploads->queue = upload;
 	upload->queued = true;
 }
 
-void uploads_dequeue(struct uploads *uploads, struct upload *upload)
+void upload_queue_remove(struct upload_queue *uploads, struct pack_upload *upload)
 {
-	struct upload **at = &uploads->queue;
+	struct pack_upload **at = &uploads->queue;
 
 	while (*at && *at != upload)
 		at = &(*at)->next;
@@ -100,47 +100,47 @@ void uploads_dequeue(struct uploads *uploads, struct upload *upload)
 	upload->queued = false;
 }
 
-unsigned uploads_queued(const struct uploads *uploads)
+unsigned upload_queue_waiting(const struct upload_queue *uploads)
 {
 	unsigned count = 0;
 
-	for (const struct upload *upload = uploads->queue; upload; upload = upload->next)
+	for (const struct pack_upload *upload = uploads->queue; upload; upload = upload->next)
 		count++;
 	return count;
 }
 
 /* --- what is being sent --- */
 
-unsigned upload_sendings(const struct upload *upload)
+unsigned pack_upload_puts(const struct pack_upload *upload)
 {
 	unsigned count = 0;
 
-	for (size_t i = 0; i < SENDINGS_MOST; i++)
-		count += upload->sendings[i] != NULL;
+	for (size_t i = 0; i < UPLOAD_PUTS_MOST; i++)
+		count += upload->puts[i] != NULL;
 	return count;
 }
 
-unsigned uploads_hedged(const struct uploads *uploads)
+unsigned upload_queue_hedged(const struct upload_queue *uploads)
 {
 	unsigned count = 0;
 
 	for (size_t i = 0; i < uploads->count; i++)
-		count += upload_sendings(&uploads->items[i]) + uploads->items[i].queued > 1;
+		count += pack_upload_puts(&uploads->items[i]) + uploads->items[i].queued > 1;
 	return count;
 }
 
-void upload_stop(struct upload *upload)
+void pack_upload_cancel(struct pack_upload *upload)
 {
-	for (size_t i = 0; i < SENDINGS_MOST; i++)
-		if (upload->sendings[i])
-			cancel_raise(&upload->sendings[i]->cancel);
+	for (size_t i = 0; i < UPLOAD_PUTS_MOST; i++)
+		if (upload->puts[i])
+			cancel_raise(&upload->puts[i]->cancel);
 }
 
-void uploads_set_deadline(struct uploads *uploads, int64_t deadline_ms)
+void upload_queue_set_deadline(struct upload_queue *uploads, int64_t deadline_ms)
 {
 	for (size_t i = 0; i < uploads->count; i++)
-		for (size_t j = 0; j < SENDINGS_MOST; j++)
-			if (uploads->items[i].sendings[j])
+		for (size_t j = 0; j < UPLOAD_PUTS_MOST; j++)
+			if (uploads->items[i].puts[j])
 				cancel_set_deadline(
-					&uploads->items[i].sendings[j]->cancel, deadline_ms);
+					&uploads->items[i].puts[j]->cancel, deadline_ms);
 }

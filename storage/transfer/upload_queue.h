@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SENDINGS_MOST 2 /* at once, of one pack */
+#define UPLOAD_PUTS_MOST 2 /* at once, of one pack */
 
 enum upload_state {
 	UPLOAD_FREE,
@@ -19,12 +19,12 @@ enum upload_state {
 };
 
 /* One put under way. On the stack of its thread. */
-struct sending {
+struct upload_put {
 	struct cancel cancel;
 	int64_t began_ms; /* 0: waiting for bandwidth */
 };
 
-struct upload {
+struct pack_upload {
 	uint8_t *data; /* mapped while it is used, NULL otherwise */
 	enum upload_state state;
 	char *key; /* owned */
@@ -32,36 +32,36 @@ struct upload {
 	size_t size;
 	bool queued, stored;
 	unsigned sent; /* puts begun, ever */
-	struct sending *sendings[SENDINGS_MOST];
-	struct upload *next; /* in the queue */
+	struct upload_put *puts[UPLOAD_PUTS_MOST];
+	struct pack_upload *next; /* in the queue */
 };
 
-struct uploads {
-	struct upload *items;
+struct upload_queue {
+	struct pack_upload *items;
 	size_t count;
 	size_t capacity; /* of each buffer */
-	struct upload *queue;
+	struct pack_upload *queue;
 };
 
-void uploads_init(struct uploads *uploads, size_t count, size_t capacity);
-void uploads_release(struct uploads *uploads); /* when none is in use */
+void upload_queue_init(struct upload_queue *uploads, size_t count, size_t capacity);
+void upload_queue_release(struct upload_queue *uploads); /* when none is in use */
 
 /* A free one, with memory: *found is NULL while all are used. -1: no memory. */
-int uploads_find_free(struct uploads *uploads, struct upload **found, struct err *err);
+int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **found, struct err *err);
 /* Makes it a free one; its memory is kept. */
-void uploads_empty(struct upload *upload);
+void upload_queue_recycle(struct pack_upload *upload);
 /* Memory of free ones goes back to the system. */
-void uploads_trim(struct uploads *uploads);
+void upload_queue_trim(struct upload_queue *uploads);
 
-void uploads_enqueue(struct uploads *uploads, struct upload *upload);
-void uploads_enqueue_first(struct uploads *uploads, struct upload *upload);
-void uploads_dequeue(struct uploads *uploads, struct upload *upload);
-unsigned uploads_queued(const struct uploads *uploads);
+void upload_queue_append(struct upload_queue *uploads, struct pack_upload *upload);
+void upload_queue_prepend(struct upload_queue *uploads, struct pack_upload *upload);
+void upload_queue_remove(struct upload_queue *uploads, struct pack_upload *upload);
+unsigned upload_queue_waiting(const struct upload_queue *uploads);
 /* How many are on their way twice. */
-unsigned uploads_hedged(const struct uploads *uploads);
+unsigned upload_queue_hedged(const struct upload_queue *uploads);
 
-unsigned upload_sendings(const struct upload *upload);
-void upload_stop(struct upload *upload);
-void uploads_set_deadline(struct uploads *uploads, int64_t deadline_ms);
+unsigned pack_upload_puts(const struct pack_upload *upload);
+void pack_upload_cancel(struct pack_upload *upload);
+void upload_queue_set_deadline(struct upload_queue *uploads, int64_t deadline_ms);
 
 #endif

@@ -65,7 +65,7 @@ static inline void cleanup_directory(DIR **directory)
 #define auto_closedir __attribute__((cleanup(cleanup_directory)))
 
 /* Hands the pointer on: evaluates to it, and leaves NULL behind. */
-#define take(pointer)                                      \
+#define steal(pointer)                                      \
 	(__extension__({                                   \
 		__typeof__(*(pointer)) taken = *(pointer); \
 		*(pointer) = NULL;                         \
@@ -73,7 +73,7 @@ static inline void cleanup_directory(DIR **directory)
 	}))
 
 /* Hands a descriptor on: evaluates to it, and leaves -1 behind. */
-static inline int take_fd(int *fd)
+static inline int steal_fd(int *fd)
 {
 	int taken = *fd;
 

@@ -9,7 +9,7 @@
 static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 static const char days[] = "SunMonTueWedThuFriSat";
 
-static bool to_ms(const struct tm *parts, int64_t *wall_ms)
+static bool time_to_ms(const struct tm *parts, int64_t *wall_ms)
 {
 	static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	struct tm copy = *parts;
@@ -63,7 +63,7 @@ static bool parse_iso(const char *text, int64_t *wall_ms)
 	}
 	parts.tm_year -= 1900;
 	parts.tm_mon -= 1;
-	if (!parse_zone(text, &offset) || !to_ms(&parts, wall_ms))
+	if (!parse_zone(text, &offset) || !time_to_ms(&parts, wall_ms))
 		return false;
 	*wall_ms += fraction - offset;
 	return true;
@@ -89,7 +89,7 @@ static bool parse_rfc1123(const char *text, int64_t *wall_ms)
 		return false;
 	parts.tm_mon = (int)(found - months) / 3;
 	parts.tm_year -= 1900;
-	return to_ms(&parts, wall_ms);
+	return time_to_ms(&parts, wall_ms);
 }
 
 bool datetime_parse(const char *text, int64_t *wall_ms)

@@ -22,7 +22,7 @@ int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
-	text_fit(err->text, sizeof(err->text), whole);
+	text_elide(err->text, sizeof(err->text), whole);
 	/* It may name a file, or repeat what a server says, and goes into ledgers and answers, which are JSON. */
 	text_to_utf8(err->text);
 	return -1;
@@ -85,9 +85,9 @@ int err_wrap(struct err *err, const char *format, ...)
 	va_end(args);
 	/* The cause is what people need: it gets half of the room, if it takes so much, and keeps its end. */
 	taken = strlen(err->text) < half ? strlen(err->text) : half;
-	text_fit(outer, sizeof(outer) - taken - 2, whole);
+	text_elide(outer, sizeof(outer) - taken - 2, whole);
 	strcat(outer, ": ");
-	text_fit(inner, sizeof(inner) - strlen(outer), err->text);
+	text_elide(inner, sizeof(inner) - strlen(outer), err->text);
 	text_set(err->text, sizeof(err->text), outer);
 	strcat(err->text, inner);
 	text_to_utf8(err->text);

@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-static bool is_usable(mode_t mode, bool writing)
+static bool is_usable_type(mode_t mode, bool writing)
 {
 	return S_ISREG(mode) || S_ISCHR(mode) || S_ISDIR(mode) || (writing && S_ISFIFO(mode));
 }
@@ -31,13 +31,13 @@ int file_open(const char *path, int flags, mode_t mode, struct err *err)
 		return err_os(err, reason, "%s", path);
 	if (fstat(fd, &status) < 0)
 		return err_os(err, errno, "%s", path);
-	if (!is_usable(status.st_mode, writing))
+	if (!is_usable_type(status.st_mode, writing))
 		return err_set(err, ERR_FAILED, "%s is %s, not a file: name a file", path,
 			S_ISFIFO(status.st_mode) ? "a pipe" : "a device for blocks");
 	/* What can make nobody wait for ever is read and written as ever. */
 	if (S_ISREG(status.st_mode) && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
 		return err_os(err, errno, "%s", path);
-	return take_fd(&fd);
+	return steal_fd(&fd);
 }
 
 int file_read(const char *path, struct bytes *out, struct err *err)
@@ -108,13 +108,13 @@ int file_sync_directory(const char *path, struct err *err)
 	return 0;
 }
 
-static int replace(const char *path, const void *data, size_t size, bool durable, struct err *err)
+static int write_and_rename(const char *path, const void *data, size_t size, bool durable, struct err *err)
 {
 	char nonce[33];
 	auto_free char *temporary = NULL;
 	auto_close int fd = -1;
 
-	file_nonce(nonce);
+	random_hex(nonce);
 	temporary = text_format("%s.%.8s.tmp", path, nonce);
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
@@ -135,14 +135,14 @@ int file_write(const char *path, const void *data, size_t size, struct err *err)
 {
 	auto_free char *directory = parent_of(path);
 
-	if (replace(path, data, size, true, err) < 0)
+	if (write_and_rename(path, data, size, true, err) < 0)
 		return -1;
 	return file_sync_directory(directory, err);
 }
 
 int file_replace(const char *path, const void *data, size_t size, struct err *err)
 {
-	return replace(path, data, size, false, err);
+	return write_and_rename(path, data, size, false, err);
 }
 
 int file_make_directories(const char *path, mode_t mode, struct err *err)
@@ -244,7 +244,7 @@ char *file_absolute(const char *path)
 	return text_format("%s/%s", text_equal(above, "/") ? "" : above, name);
 }
 
-void file_nonce(char target[33])
+void random_hex(char target[33])
 {
 	uint8_t random[16];
 

@@ -47,6 +47,6 @@ const char *file_directory_state(const char *path);
 char *file_absolute(const char *path);
 
 /* 128 random bits in hex, from getrandom(2). `target` holds 33 bytes. */
-void file_nonce(char target[33]);
+void random_hex(char target[33]);
 
 #endif

@@ -36,21 +36,21 @@ struct exchange {
 	bool failed; /* a callback of ours filled err */
 };
 
-static pthread_once_t set_up = PTHREAD_ONCE_INIT;
-static CURLcode set_up_result;
+static pthread_once_t curl_set_up = PTHREAD_ONCE_INIT;
+static CURLcode curl_set_up_result;
 
-static void set_up_library(void)
+static void set_up_curl(void)
 {
-	set_up_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+	curl_set_up_result = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
 int http_new(struct http **result, struct err *err)
 {
 	struct http *http;
 
-	pthread_once(&set_up, set_up_library);
-	if (set_up_result != CURLE_OK)
-		return err_set(err, ERR_FAILED, "libcurl: %s", curl_easy_strerror(set_up_result));
+	pthread_once(&curl_set_up, set_up_curl);
+	if (curl_set_up_result != CURLE_OK)
+		return err_set(err, ERR_FAILED, "libcurl: %s", curl_easy_strerror(curl_set_up_result));
 	http = memory_new(sizeof(*http));
 	http->multi = curl_multi_init();
 	http->easy = curl_easy_init();
@@ -94,7 +94,7 @@ const char *http_header(const struct http_response *response, const char *name)
 	return NULL;
 }
 
-static size_t give_up(struct exchange *exchange)
+static size_t abort_transfer(struct exchange *exchange)
 {
 	exchange->failed = true;
 	return 0; /* fewer than asked for: curl ends the transfer */
@@ -125,7 +125,7 @@ static size_t receive_field(char *data, size_t size, size_t count, void *arg)
 		bytes_append(fields, "", 1, exchange->err) < 0 ||
 		bytes_append(fields, data + value, end - value, exchange->err) < 0 ||
 		bytes_append(fields, "", 1, exchange->err) < 0)
-		return give_up(exchange);
+		return abort_transfer(exchange);
 	return length;
 }
 
@@ -135,7 +135,7 @@ static size_t receive_body(char *data, size_t size, size_t count, void *arg)
 
 	if (bytes_append(&exchange->response->body, data, size * count, exchange->err) < 0) {
 		err_wrap(exchange->err, "the answer is too long");
-		return give_up(exchange);
+		return abort_transfer(exchange);
 	}
 	return size * count;
 }
@@ -198,7 +198,7 @@ static int close_on_exec(void *arg, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-static void set_manners(CURL *easy, const struct http_request *request)
+static void set_general_options(CURL *easy, const struct http_request *request)
 {
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -281,7 +281,7 @@ static int poll_timeout(struct cancel *cancel)
 }
 
 /* Runs the transfer to its end; *result is curl's verdict. */
-static int drive(struct http *http, struct cancel *cancel, CURLcode *result, struct err *err)
+static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *result, struct err *err)
 {
 	for (;;) {
 		int running = 0, queued;
@@ -304,7 +304,7 @@ static int drive(struct http *http, struct cancel *cancel, CURLcode *result, str
 	}
 }
 
-static int fail(struct http *http, const struct http_request *request, CURLcode result,
+static int set_transfer_error(struct http *http, const struct http_request *request, CURLcode result,
 	const char *said, struct err *err)
 {
 	const char *words = said[0] ? said : curl_easy_strerror(result);
@@ -327,7 +327,7 @@ static int fail(struct http *http, const struct http_request *request, CURLcode 
 	return -1;
 }
 
-static int transfer(struct http *http, struct exchange *exchange, struct cancel *cancel)
+static int run_transfer(struct http *http, struct exchange *exchange, struct cancel *cancel)
 {
 	char said[CURL_ERROR_SIZE] = "";
 	CURLcode result = CURLE_OK;
@@ -339,7 +339,7 @@ static int transfer(struct http *http, struct exchange *exchange, struct cancel 
 	if (added != CURLM_OK)
 		return err_set(
 			exchange->err, ERR_FAILED, "libcurl: %s", curl_multi_strerror(added));
-	driven = drive(http, cancel, &result, exchange->err);
+	driven = drive_transfer(http, cancel, &result, exchange->err);
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* Do not wait for a resolver thread that hangs in getaddrinfo(). */
 	if (driven < 0)
@@ -354,7 +354,7 @@ static int transfer(struct http *http, struct exchange *exchange, struct cancel 
 		if (exchange->failed)
 			driven = -1;
 		else if (result != CURLE_OK)
-			driven = fail(http, exchange->request, result, said, exchange->err);
+			driven = set_transfer_error(http, exchange->request, result, said, exchange->err);
 	}
 	curl_multi_remove_handle(http->multi, http->easy);
 	curl_easy_setopt(http->easy, CURLOPT_ERRORBUFFER, NULL);
@@ -376,7 +376,7 @@ int http_perform(struct http *http, const struct http_request *request,
 		return -1;
 	curl_easy_reset(http->easy);
 	curl_easy_setopt(http->easy, CURLOPT_URL, request->url);
-	set_manners(http->easy, request);
+	set_general_options(http->easy, request);
 	set_limits(http->easy, request);
 	set_connection(http->easy, request);
 	http_trust_set(http->easy, request);
@@ -385,7 +385,7 @@ int http_perform(struct http *http, const struct http_request *request,
 	if (set_headers(http->easy, request, &headers) < 0)
 		err_set(err, ERR_FAILED, "no memory for headers");
 	else
-		done = transfer(http, &exchange, cancel);
+		done = run_transfer(http, &exchange, cancel);
 	curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(headers);
 	return done;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* A variable that is empty is not set. */
-static const char *variable(const char *name)
+static const char *environment_value(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -17,10 +17,10 @@ void http_trust_set(CURL *easy, const struct http_request *request)
 	const char *file = request->ca_file, *directory = NULL;
 
 	if (!file)
-		file = variable("CURL_CA_BUNDLE");
+		file = environment_value("CURL_CA_BUNDLE");
 	if (!file) {
-		file = variable("SSL_CERT_FILE");
-		directory = variable("SSL_CERT_DIR");
+		file = environment_value("SSL_CERT_FILE");
+		directory = environment_value("SSL_CERT_DIR");
 	}
 	if (file)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, file);

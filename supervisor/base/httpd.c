@@ -27,7 +27,7 @@ struct httpd {
 };
 
 /* A body on its way out, slowly. */
-struct trickle {
+struct slow_body {
 	struct bytes body;
 	int64_t pause_ms;
 	struct cancel *cancel;
@@ -70,24 +70,24 @@ void httpd_reply_text(struct httpd_reply *reply, int status, const char *text)
 	bytes_append(&reply->body, text, strlen(text), NULL);
 }
 
-static ssize_t trickle_read(void *arg, uint64_t position, char *target, size_t most)
+static ssize_t slow_body_read(void *arg, uint64_t position, char *target, size_t most)
 {
-	struct trickle *trickle = arg;
+	struct slow_body *slow_body = arg;
 
-	if (position >= trickle->body.size)
+	if (position >= slow_body->body.size)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (most == 0 || cancel_sleep(trickle->cancel, trickle->pause_ms, NULL) < 0)
+	if (most == 0 || cancel_sleep(slow_body->cancel, slow_body->pause_ms, NULL) < 0)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
-	target[0] = (char)trickle->body.data[position];
+	target[0] = (char)slow_body->body.data[position];
 	return 1;
 }
 
-static void trickle_free(void *arg)
+static void slow_body_free(void *arg)
 {
-	struct trickle *trickle = arg;
+	struct slow_body *slow_body = arg;
 
-	bytes_release(&trickle->body);
-	free(trickle);
+	bytes_release(&slow_body->body);
+	free(slow_body);
 }
 
 /* Takes the reply's body. */
@@ -96,13 +96,13 @@ static struct MHD_Response *make_response(struct httpd *httpd, struct httpd_repl
 	struct bytes body = reply->body;
 
 	reply->body = (struct bytes){0};
-	if (reply->manner == HTTPD_SLOW) {
-		struct trickle *trickle = memory_new(sizeof(*trickle));
+	if (reply->delivery == HTTPD_SLOW) {
+		struct slow_body *slow_body = memory_new(sizeof(*slow_body));
 
-		*trickle = (struct trickle){
+		*slow_body = (struct slow_body){
 			.body = body, .pause_ms = reply->pause_ms, .cancel = &httpd->cancel};
 		return MHD_create_response_from_callback(
-			body.size, 16, trickle_read, trickle, trickle_free);
+			body.size, 16, slow_body_read, slow_body, slow_body_free);
 	}
 	if (body.size == 0) {
 		bytes_release(&body);
@@ -117,7 +117,7 @@ static enum MHD_Result send_reply(
 	struct MHD_Response *response;
 	enum MHD_Result queued;
 
-	if (reply->manner == HTTPD_RESET) {
+	if (reply->delivery == HTTPD_RESET) {
 		const union MHD_ConnectionInfo *info =
 			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		const struct linger at_once = {.l_onoff = 1};
@@ -138,7 +138,7 @@ static enum MHD_Result send_reply(
 }
 
 /* libmicrohttpd calls this once with the head, for each piece of the body, and once more at its end. */
-static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
+static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
 	const char *method, const char *version, const char *data, size_t *size, void **context)
 {
 	struct httpd *httpd = arg;
@@ -169,7 +169,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 	return sent;
 }
 
-static void completed(void *arg, struct MHD_Connection *connection, void **context,
+static void on_request_completed(void *arg, struct MHD_Connection *connection, void **context,
 	enum MHD_RequestTerminationCode code)
 {
 	struct bytes *body = *context;
@@ -263,8 +263,8 @@ static struct MHD_Daemon *start_daemon(
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
 					  MHD_USE_POLL | MHD_USE_ITC,
-		0, NULL, NULL, answer, httpd, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
+		0, NULL, NULL, handle_request, httpd, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_NOTIFY_COMPLETED, on_request_completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
 		idle_seconds, limit, options->connections_most, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return daemon;

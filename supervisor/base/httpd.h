@@ -24,7 +24,7 @@ struct httpd_request {
 	void *connection;      /* the server's */
 };
 
-enum httpd_manner {
+enum httpd_delivery {
 	HTTPD_SEND,
 	HTTPD_RESET, /* no answer: the connection is torn down */
 	HTTPD_SLOW,  /* the body byte by byte, `pause_ms` apart */
@@ -39,7 +39,7 @@ struct httpd_reply {
 		char value[128];
 	} headers[HTTPD_HEADERS_MOST];
 	size_t header_count;
-	enum httpd_manner manner;
+	enum httpd_delivery delivery;
 	int64_t pause_ms;
 };
 

@@ -18,7 +18,7 @@ void log_set_level(enum log_level chosen)
 
 /* Whoever reads it may stand still: a full pipe, a terminal that is held. Nobody here has time to wait for that. A pipe that says that it
  * has room takes so short a line at once (pipe(7)). */
-static void put(const char *line, size_t length)
+static void write_line(const char *line, size_t length)
 {
 	static atomic_uint missing;
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -41,7 +41,7 @@ static void put(const char *line, size_t length)
 	(void)ignored;
 }
 
-__attribute__((format(printf, 2, 0))) static void print(
+__attribute__((format(printf, 2, 0))) static void format_line(
 	const char *kind, const char *format, va_list args)
 {
 	char whole[8192], line[1024];
@@ -49,12 +49,12 @@ __attribute__((format(printf, 2, 0))) static void print(
 	size_t length;
 
 	vsnprintf(whole + used, sizeof(whole) - (size_t)used, format, args);
-	text_fit(line, sizeof(line) - 1, whole);
+	text_elide(line, sizeof(line) - 1, whole);
 	/* One line each, whatever the text holds: a path may have a newline in it, or what moves a terminal. */
 	text_to_printable(line);
 	length = strlen(line);
 	line[length++] = '\n';
-	put(line, length);
+	write_line(line, length);
 }
 
 #define PRINT(least, kind)                         \
@@ -63,7 +63,7 @@ __attribute__((format(printf, 2, 0))) static void print(
 		if (atomic_load(&level) < (least)) \
 			return;                    \
 		va_start(args, format);            \
-		print(kind, format, args);         \
+		format_line(kind, format, args);         \
 		va_end(args);                      \
 	} while (0)
 

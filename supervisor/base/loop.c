@@ -22,7 +22,7 @@ void loop_release(struct loop *loop)
 	loop->epoll_fd = -1;
 }
 
-static int control(
+static int control_epoll(
 	struct loop *loop, int operation, struct source *source, uint32_t events, struct err *err)
 {
 	struct epoll_event event = {.events = events, .data.ptr = source};
@@ -34,7 +34,7 @@ static int control(
 
 int loop_add(struct loop *loop, struct source *source, uint32_t events, struct err *err)
 {
-	if (control(loop, EPOLL_CTL_ADD, source, events, err) < 0)
+	if (control_epoll(loop, EPOLL_CTL_ADD, source, events, err) < 0)
 		return -1;
 	source->added = true;
 	return 0;
@@ -42,7 +42,7 @@ int loop_add(struct loop *loop, struct source *source, uint32_t events, struct e
 
 int loop_change(struct loop *loop, struct source *source, uint32_t events, struct err *err)
 {
-	return control(loop, EPOLL_CTL_MOD, source, events, err);
+	return control_epoll(loop, EPOLL_CTL_MOD, source, events, err);
 }
 
 void loop_remove(struct loop *loop, struct source *source)
@@ -91,7 +91,7 @@ static void fire_due_timer(struct loop *loop)
 
 /* -1: what epoll_wait() says; else how many were ready, of which one was heard. One event a round: a callback may remove any source, and
  * then no stale pointer to it is left in a batch. */
-static int hear_one(struct loop *loop, int left_ms)
+static int dispatch_one_event(struct loop *loop, int left_ms)
 {
 	struct epoll_event event;
 	int count = epoll_wait(loop->epoll_fd, &event, 1, left_ms);
@@ -105,9 +105,9 @@ static int hear_one(struct loop *loop, int left_ms)
 
 /* Who has stood still finds both due timers and what came in before they were due: that is heard first, each source once, for epoll
  * takes them in turn. */
-static void hear_what_waits(struct loop *loop)
+static void dispatch_pending_events(struct loop *loop)
 {
-	for (int i = 0; i < SOURCES_FIRST && !loop->stopped && hear_one(loop, 0) == 1; i++) {
+	for (int i = 0; i < SOURCES_FIRST && !loop->stopped && dispatch_one_event(loop, 0) == 1; i++) {
 	}
 }
 
@@ -116,10 +116,10 @@ int loop_run(struct loop *loop, struct err *err)
 	while (!loop->stopped) {
 		int64_t left = loop->timers ? clock_left_ms(loop->timers->at_ms) : -1;
 
-		if (hear_one(loop, left > INT_MAX ? INT_MAX : (int)left) < 0 && errno != EINTR)
+		if (dispatch_one_event(loop, left > INT_MAX ? INT_MAX : (int)left) < 0 && errno != EINTR)
 			return err_os(err, errno, "epoll_wait");
 		if (loop->timers && loop->timers->at_ms <= clock_monotonic_ms())
-			hear_what_waits(loop);
+			dispatch_pending_events(loop);
 		fire_due_timer(loop);
 	}
 	return 0;

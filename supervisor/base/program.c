@@ -39,7 +39,7 @@ int program_start(char *const *argv, char *const *environment, const struct prog
 	return failed;
 }
 
-static int read_all(int fd, const struct program *program, struct bytes *output, struct err *err)
+static int read_output(int fd, const struct program *program, struct bytes *output, struct err *err)
 {
 	int64_t deadline_ms = clock_monotonic_ms() + program->timeout_ms;
 	struct pollfd waits[] = {{.fd = fd, .events = POLLIN},
@@ -71,7 +71,7 @@ static int read_all(int fd, const struct program *program, struct bytes *output,
 	}
 }
 
-static int wait_for(pid_t pid)
+static int wait_for_exit(pid_t pid)
 {
 	int status = 0;
 
@@ -98,9 +98,9 @@ int program_run(const struct program *program, struct bytes *output, int *status
 	if (failed)
 		return err_set(
 			err, failed == ENOENT ? ERR_NOT_FOUND : ERR_FAILED, "%s", strerror(failed));
-	result = read_all(input, program, output, err);
+	result = read_output(input, program, output, err);
 	if (result < 0)
 		kill(-pid, SIGKILL);
-	*status = wait_for(pid);
+	*status = wait_for_exit(pid);
 	return result;
 }

@@ -22,7 +22,7 @@
 
 /* --- words --- */
 
-int64_t progress_left_ms(const struct progress_facts *facts)
+int64_t progress_bar_left_ms(const struct progress_bar_facts *facts)
 {
 	double left;
 
@@ -32,7 +32,7 @@ int64_t progress_left_ms(const struct progress_facts *facts)
 	return left <= LEFT_MOST_MS ? (int64_t)left : -1;
 }
 
-static unsigned percent(const struct progress_facts *facts)
+static unsigned percent(const struct progress_bar_facts *facts)
 {
 	double share = facts->total ? (double)facts->done / (double)facts->total : 0;
 
@@ -45,10 +45,10 @@ static const char *format_left(int64_t left_ms, char *buffer, size_t capacity)
 	return text_duration((left_ms + 999) / 1000 * 1000, buffer, capacity);
 }
 
-const char *progress_format(const struct progress_facts *facts, char *buffer, size_t capacity)
+const char *progress_bar_format_line(const struct progress_bar_facts *facts, char *buffer, size_t capacity)
 {
 	char done[24], total[24], rate[24], left[32];
-	int64_t left_ms = progress_left_ms(facts);
+	int64_t left_ms = progress_bar_left_ms(facts);
 	int used = snprintf(buffer, capacity, "%s: %s of %s (%u %%)", facts->what,
 		text_bytes(facts->done, done, sizeof(done)),
 		text_bytes(facts->total, total, sizeof(total)), percent(facts));
@@ -68,13 +68,13 @@ const char *progress_format(const struct progress_facts *facts, char *buffer, si
 	return buffer;
 }
 
-const char *progress_format_bar(
-	const struct progress_facts *facts, unsigned columns, char *buffer, size_t capacity)
+const char *progress_bar_format_bar(
+	const struct progress_bar_facts *facts, unsigned columns, char *buffer, size_t capacity)
 {
 	char words[160], bar[BAR_MOST + 1];
 	size_t length, width;
 
-	progress_format(facts, words, sizeof(words));
+	progress_bar_format_line(facts, words, sizeof(words));
 	length = strlen(words) + strlen("[] ");
 	if (length + BAR_LEAST > columns) {
 		snprintf(buffer, capacity, "%.*s", (int)columns, words);
@@ -88,14 +88,14 @@ const char *progress_format_bar(
 	return buffer;
 }
 
-uint64_t progress_rate(uint64_t rate, uint64_t bytes, int64_t milliseconds)
+uint64_t progress_bar_rate(uint64_t rate, uint64_t bytes, int64_t milliseconds)
 {
 	double now = milliseconds > 0 ? (double)bytes * 1000 / (double)milliseconds : (double)rate;
 
 	return (uint64_t)(rate == 0 ? now : 0.7 * (double)rate + 0.3 * now);
 }
 
-int64_t progress_pause_ms(int64_t still_ms)
+int64_t progress_bar_pause_ms(int64_t still_ms)
 {
 	return still_ms > LINE_EVERY_MS ? still_ms : LINE_EVERY_MS;
 }
@@ -111,34 +111,34 @@ static unsigned columns_of_terminal(void)
 	return size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
 }
 
-static void write_out(const char *text)
+static void write_terminal(const char *text)
 {
 	ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
 
 	(void)ignored;
 }
 
-static void show(struct progress *progress, const struct progress_facts *facts)
+static void print_progress(struct progress_bar *progress, const struct progress_bar_facts *facts)
 {
 	char text[COLUMNS_MOST + 1], line[COLUMNS_MOST + 16];
 
 	if (!progress->bar) {
-		log_note("%s", progress_format(facts, text, sizeof(text)));
+		log_note("%s", progress_bar_format_line(facts, text, sizeof(text)));
 		return;
 	}
 	/* One less than the width: a terminal would wrap behind the last column. */
-	progress_format_bar(facts, columns_of_terminal() - 1, text, sizeof(text));
+	progress_bar_format_bar(facts, columns_of_terminal() - 1, text, sizeof(text));
 	snprintf(line, sizeof(line), "\r%s\x1b[K", text);
-	write_out(line);
+	write_terminal(line);
 	progress->locked.shown = true;
 }
 
-void progress_start(struct progress *progress, const char *what, bool may_bar)
+void progress_bar_start(struct progress_bar *progress, const char *what, bool may_bar)
 {
 	const char *terminal = getenv("TERM");
 	int64_t now = clock_monotonic_ms();
 
-	*progress = (struct progress){.what = what};
+	*progress = (struct progress_bar){.what = what};
 	progress->bar =
 		may_bar && terminal && !text_equal(terminal, "dumb") && isatty(STDERR_FILENO);
 	pthread_mutex_init(&progress->mutex, NULL);
@@ -146,21 +146,21 @@ void progress_start(struct progress *progress, const char *what, bool may_bar)
 	progress->locked.next_ms = now + (progress->bar ? BAR_AFTER_MS : LINE_EVERY_MS);
 }
 
-static void sample(struct progress *progress, int64_t now)
+static void take_sample(struct progress_bar *progress, int64_t now)
 {
 	int64_t past = now - progress->locked.sample_ms;
 
 	if (past < SAMPLE_MS)
 		return;
-	progress->locked.rate = progress_rate(
+	progress->locked.rate = progress_bar_rate(
 		progress->locked.rate, progress->locked.done - progress->locked.sample_done, past);
 	progress->locked.sample_ms = now;
 	progress->locked.sample_done = progress->locked.done;
 }
 
-void progress_tell(void *arg, uint64_t bytes_done, uint64_t bytes_total)
+void progress_bar_update(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 {
-	struct progress *progress = arg;
+	struct progress_bar *progress = arg;
 	int64_t now = clock_monotonic_ms();
 
 	pthread_mutex_lock(&progress->mutex);
@@ -172,21 +172,21 @@ void progress_tell(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 			progress->locked.rate = 0;
 		progress->locked.moved_ms = now;
 	}
-	sample(progress, now);
+	take_sample(progress, now);
 	if (now >= progress->locked.next_ms) {
-		struct progress_facts facts = {progress->what, progress->locked.done, bytes_total,
+		struct progress_bar_facts facts = {progress->what, progress->locked.done, bytes_total,
 			progress->locked.rate, now - progress->locked.moved_ms};
 
 		progress->locked.next_ms =
-			now + (progress->bar ? BAR_EVERY_MS : progress_pause_ms(facts.still_ms));
-		show(progress, &facts);
+			now + (progress->bar ? BAR_EVERY_MS : progress_bar_pause_ms(facts.still_ms));
+		print_progress(progress, &facts);
 	}
 	pthread_mutex_unlock(&progress->mutex);
 }
 
-void progress_stop(struct progress *progress)
+void progress_bar_stop(struct progress_bar *progress)
 {
 	if (progress->locked.shown)
-		write_out("\r\x1b[K");
+		write_terminal("\r\x1b[K");
 	pthread_mutex_destroy(&progress->mutex);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *checked(void *memory)
+static void *abort_if_null(void *memory)
 {
 	if (!memory) {
 		static const char said[] = "reprieve: out of memory\n";
@@ -22,17 +22,17 @@ static void *checked(void *memory)
 
 void *memory_new(size_t size)
 {
-	return checked(calloc(1, size ? size : 1));
+	return abort_if_null(calloc(1, size ? size : 1));
 }
 
 void *memory_grow(void *memory, size_t count, size_t size)
 {
-	return checked(reallocarray(memory, count ? count : 1, size));
+	return abort_if_null(reallocarray(memory, count ? count : 1, size));
 }
 
 char *text_copy(const char *text)
 {
-	return checked(strdup(text));
+	return abort_if_null(strdup(text));
 }
 
 char *text_copy_n(const char *text, size_t length)
@@ -49,7 +49,7 @@ char *text_format_list(const char *format, va_list args)
 	char *text = NULL;
 	int length = vasprintf(&text, format, args);
 
-	return checked(length < 0 ? NULL : text);
+	return abort_if_null(length < 0 ? NULL : text);
 }
 
 char *text_format(const char *format, ...)
@@ -80,7 +80,7 @@ bool text_ends(const char *text, const char *suffix)
 	return length >= end && strcmp(text + length - end, suffix) == 0;
 }
 
-static bool continues(char byte)
+static bool is_continuation_byte(char byte)
 {
 	return ((unsigned char)byte & 0xC0) == 0x80;
 }
@@ -93,7 +93,7 @@ void text_set(char *target, size_t capacity, const char *source)
 		return;
 	if (length >= capacity) {
 		length = capacity - 1;
-		for (int i = 0; i < 3 && length > 0 && continues(source[length]); i++)
+		for (int i = 0; i < 3 && length > 0 && is_continuation_byte(source[length]); i++)
 			length--;
 	}
 	if (length)
@@ -101,7 +101,7 @@ void text_set(char *target, size_t capacity, const char *source)
 	target[length] = '\0';
 }
 
-void text_fit(char *target, size_t capacity, const char *source)
+void text_elide(char *target, size_t capacity, const char *source)
 {
 	static const char gap[] = "...";
 	size_t length = strlen(source), end;
@@ -111,7 +111,7 @@ void text_fit(char *target, size_t capacity, const char *source)
 		return;
 	}
 	end = length - (capacity - sizeof(gap)) / 2;
-	for (int i = 0; i < 3 && continues(source[end]); i++)
+	for (int i = 0; i < 3 && is_continuation_byte(source[end]); i++)
 		end++;
 	text_set(target, capacity - (length - end) - sizeof(gap) + 1, source);
 	strcat(target, gap);
@@ -129,7 +129,7 @@ static size_t utf8_size(const char *text)
 						      : 0;
 
 	for (size_t i = 1; i < size; i++)
-		if (!continues(text[i]))
+		if (!is_continuation_byte(text[i]))
 			return 0;
 	second = size > 1 ? (unsigned char)text[1] : 0;
 	/* Longer than it need be, half of a pair of UTF-16, beyond the last. */

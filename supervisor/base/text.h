@@ -32,7 +32,7 @@ void text_set(char *target, size_t capacity, const char *source);
 
 /* Copies, leaving out the middle ("...") of what is too long: a path is known by both its ends, and a reason stands behind it.
  * `capacity` is at least 8. */
-void text_fit(char *target, size_t capacity, const char *source);
+void text_elide(char *target, size_t capacity, const char *source);
 
 /* In place: each byte that is no UTF-8, which JSON cannot carry, becomes '?'. */
 void text_to_utf8(char *text);

@@ -11,16 +11,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct piece {
+struct work_item {
 	void (*work)(void *arg);
 	void (*done)(void *arg);
 	void *arg;
 	bool owned; /* arg */
-	struct piece *next;
+	struct work_item *next;
 };
 
 struct queue {
-	struct piece *first, **last;
+	struct work_item *first, **last;
 };
 
 struct workers {
@@ -37,29 +37,29 @@ struct workers {
 	} locked; /* under mutex */
 };
 
-static void queue_push(struct queue *queue, struct piece *piece)
+static void queue_push(struct queue *queue, struct work_item *work_item)
 {
 	if (!queue->first)
 		queue->last = &queue->first;
-	piece->next = NULL;
-	*queue->last = piece;
-	queue->last = &piece->next;
+	work_item->next = NULL;
+	*queue->last = work_item;
+	queue->last = &work_item->next;
 }
 
-static struct piece *queue_pop(struct queue *queue)
+static struct work_item *queue_pop(struct queue *queue)
 {
-	struct piece *piece = queue->first;
+	struct work_item *work_item = queue->first;
 
-	if (piece)
-		queue->first = piece->next;
-	return piece;
+	if (work_item)
+		queue->first = work_item->next;
+	return work_item;
 }
 
-static void drop(struct piece *piece)
+static void free_item(struct work_item *work_item)
 {
-	if (piece->owned)
-		free(piece->arg);
-	free(piece);
+	if (work_item->owned)
+		free(work_item->arg);
+	free(work_item);
 }
 
 static void wake_loop(struct workers *workers)
@@ -69,7 +69,7 @@ static void wake_loop(struct workers *workers)
 	(void)ignored;
 }
 
-static void deliver(struct source *source, uint32_t events)
+static void deliver_finished(struct source *source, uint32_t events)
 {
 	struct workers *workers = container_of(source, struct workers, source);
 	uint64_t count;
@@ -77,15 +77,15 @@ static void deliver(struct source *source, uint32_t events)
 
 	(void)ignored, (void)events;
 	for (;;) {
-		struct piece *piece;
+		struct work_item *work_item;
 
 		pthread_mutex_lock(&workers->mutex);
-		piece = queue_pop(&workers->locked.finished);
+		work_item = queue_pop(&workers->locked.finished);
 		pthread_mutex_unlock(&workers->mutex);
-		if (!piece)
+		if (!work_item)
 			return;
-		piece->done(piece->arg);
-		drop(piece);
+		work_item->done(work_item->arg);
+		free_item(work_item);
 	}
 }
 
@@ -95,26 +95,26 @@ static void *worker_main(void *arg)
 
 	pthread_mutex_lock(&workers->mutex);
 	for (;;) {
-		struct piece *piece = queue_pop(&workers->locked.waiting);
+		struct work_item *work_item = queue_pop(&workers->locked.waiting);
 
-		if (piece)
+		if (work_item)
 			workers->locked.unclaimed--;
 		if (workers->locked.stopping) {
-			free(piece);
-			if (!piece)
+			free(work_item);
+			if (!work_item)
 				break;
 			continue;
 		}
-		if (!piece) {
+		if (!work_item) {
 			workers->locked.idle++;
 			pthread_cond_wait(&workers->changed, &workers->mutex);
 			workers->locked.idle--;
 			continue;
 		}
 		pthread_mutex_unlock(&workers->mutex);
-		piece->work(piece->arg);
+		work_item->work(work_item->arg);
 		pthread_mutex_lock(&workers->mutex);
-		queue_push(&workers->locked.finished, piece);
+		queue_push(&workers->locked.finished, work_item);
 		wake_loop(workers);
 	}
 	pthread_mutex_unlock(&workers->mutex);
@@ -132,7 +132,7 @@ int workers_new(struct loop *loop, size_t threads, struct workers **result, stru
 	workers->loop = loop;
 	workers->limit = threads;
 	workers->threads = memory_new(threads * sizeof(*workers->threads));
-	workers->source = (struct source){.fd = fd, .ready = deliver};
+	workers->source = (struct source){.fd = fd, .ready = deliver_finished};
 	pthread_mutex_init(&workers->mutex, NULL);
 	pthread_cond_init(&workers->changed, NULL);
 	if (loop_add(loop, &workers->source, EPOLLIN, err) < 0) {
@@ -158,10 +158,10 @@ static int start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 void workers_run(
 	struct workers *workers, void (*work)(void *arg), void (*done)(void *arg), void *arg)
 {
-	struct piece *piece = memory_new(sizeof(*piece));
+	struct work_item *work_item = memory_new(sizeof(*work_item));
 	bool must_run_here = false;
 
-	*piece = (struct piece){.work = work, .done = done, .arg = arg};
+	*work_item = (struct work_item){.work = work, .done = done, .arg = arg};
 	pthread_mutex_lock(&workers->mutex);
 	/* A thread that was signalled but has not woken yet still counts as idle: each is good for one waiting piece only. */
 	if (workers->locked.idle <= workers->locked.unclaimed &&
@@ -174,37 +174,37 @@ void workers_run(
 			must_run_here = workers->locked.started == 0;
 	}
 	if (!must_run_here) {
-		queue_push(&workers->locked.waiting, piece);
+		queue_push(&workers->locked.waiting, work_item);
 		workers->locked.unclaimed++;
 	}
 	pthread_cond_signal(&workers->changed);
 	pthread_mutex_unlock(&workers->mutex);
 	if (must_run_here) {
 		work(arg);
-		free(piece);
+		free(work_item);
 		workers_post(workers, done, arg);
 	}
 }
 
-static void post(struct workers *workers, void (*call)(void *arg), void *arg, bool owned)
+static void post_item(struct workers *workers, void (*call)(void *arg), void *arg, bool owned)
 {
-	struct piece *piece = memory_new(sizeof(*piece));
+	struct work_item *work_item = memory_new(sizeof(*work_item));
 
-	*piece = (struct piece){.done = call, .arg = arg, .owned = owned};
+	*work_item = (struct work_item){.done = call, .arg = arg, .owned = owned};
 	pthread_mutex_lock(&workers->mutex);
-	queue_push(&workers->locked.finished, piece);
+	queue_push(&workers->locked.finished, work_item);
 	pthread_mutex_unlock(&workers->mutex);
 	wake_loop(workers);
 }
 
 void workers_post(struct workers *workers, void (*call)(void *arg), void *arg)
 {
-	post(workers, call, arg, false);
+	post_item(workers, call, arg, false);
 }
 
 void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *arg)
 {
-	post(workers, call, arg, true);
+	post_item(workers, call, arg, true);
 }
 
 void workers_end(struct workers *workers)
@@ -220,15 +220,15 @@ void workers_end(struct workers *workers)
 
 void workers_free(struct workers *workers)
 {
-	struct piece *piece;
+	struct work_item *work_item;
 
 	if (!workers)
 		return;
 	workers_end(workers);
-	while ((piece = queue_pop(&workers->locked.finished)))
-		drop(piece);
-	while ((piece = queue_pop(&workers->locked.waiting)))
-		free(piece);
+	while ((work_item = queue_pop(&workers->locked.finished)))
+		free_item(work_item);
+	while ((work_item = queue_pop(&workers->locked.waiting)))
+		free(work_item);
 	loop_remove(workers->loop, &workers->source);
 	close(workers->source.fd);
 	pthread_mutex_destroy(&workers->mutex);
@@ -237,7 +237,7 @@ void workers_free(struct workers *workers)
 	free(workers);
 }
 
-struct share {
+struct parallel_share {
 	void (*work)(void *arg, size_t index);
 	void *arg;
 	size_t index;
@@ -247,18 +247,18 @@ struct share {
 
 static void *share_main(void *arg)
 {
-	struct share *share = arg;
+	struct parallel_share *parallel_share = arg;
 
-	share->work(share->arg, share->index);
+	parallel_share->work(parallel_share->arg, parallel_share->index);
 	return NULL;
 }
 
 void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg)
 {
-	struct share *shares = memory_new(threads * sizeof(*shares));
+	struct parallel_share *shares = memory_new(threads * sizeof(*shares));
 
 	for (size_t i = 1; i < threads; i++) {
-		shares[i] = (struct share){.work = work, .arg = arg, .index = i};
+		shares[i] = (struct parallel_share){.work = work, .arg = arg, .index = i};
 		shares[i].threaded = start_thread(&shares[i].thread, share_main, &shares[i]) == 0;
 	}
 	work(arg, 0);

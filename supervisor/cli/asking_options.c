@@ -8,28 +8,28 @@
 
 #define MTBF_LEAST_MS 60000
 
-int asking_options_set_profile(struct job_config *options, const char *value, struct err *err)
+int run_option_set_profile(struct job_config *options, const char *value, struct err *err)
 {
 	(void)err; /* profile_detect.h knows the names, and says which one it does not know */
 	options->profile = value;
 	return 0;
 }
 
-int asking_options_set_signal(struct job_config *options, const char *value, struct err *err)
+int run_option_set_signal(struct job_config *options, const char *value, struct err *err)
 {
 	int number;
 
 	options->signal_chosen = options->ask_chosen = true;
 	if (text_equal(value, "auto")) {
-		options->ask = ASK_AUTO;
+		options->ask = REQUEST_AUTO;
 		return 0;
 	}
 	if (text_equal(value, "none")) {
-		options->ask = ASK_NONE;
+		options->ask = REQUEST_NONE;
 		return 0;
 	}
 	if (text_equal(value, "flag")) {
-		options->ask = ASK_FLAG;
+		options->ask = REQUEST_FLAG;
 		return 0;
 	}
 	number = signal_name_parse(value);
@@ -40,40 +40,40 @@ int asking_options_set_signal(struct job_config *options, const char *value, str
 		return err_set(err, ERR_INVALID,
 			"no job can catch SIG%s: write auto, none, USR1, TERM, ...",
 			number == SIGKILL ? "KILL" : "STOP");
-	options->ask = ASK_SIGNAL;
+	options->ask = REQUEST_SIGNAL;
 	options->checkpoint_signal = number;
 	return 0;
 }
 
-int asking_options_set_command(struct job_config *options, const char *value, struct err *err)
+int run_option_set_command(struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: write a shell command");
 	options->command_chosen = options->ask_chosen = true;
-	options->ask = ASK_COMMAND;
+	options->ask = REQUEST_COMMAND;
 	options->checkpoint_command = value;
 	return 0;
 }
 
-int asking_options_set_every(struct job_config *options, const char *value, struct err *err)
+int run_option_set_every(struct job_config *options, const char *value, struct err *err)
 {
 	options->every_auto = text_equal(value, "auto");
 	options->every_ms = 0;
 	if (options->every_auto)
 		return 0;
-	return option_set_duration(value, &options->every_ms, err);
+	return run_option_parse_duration(value, &options->every_ms, err);
 }
 
-int asking_options_set_mtbf(struct job_config *options, const char *value, struct err *err)
+int run_option_set_mtbf(struct job_config *options, const char *value, struct err *err)
 {
-	if (option_set_duration(value, &options->mtbf_ms, err) < 0)
+	if (run_option_parse_duration(value, &options->mtbf_ms, err) < 0)
 		return -1;
 	if (options->mtbf_ms < MTBF_LEAST_MS)
 		return err_set(err, ERR_INVALID, "'%s' is too short: write 1m or more", value);
 	return 0;
 }
 
-int asking_options_set_quiet_time(struct job_config *options, const char *value, struct err *err)
+int run_option_set_quiet_time(struct job_config *options, const char *value, struct err *err)
 {
-	return option_set_duration(value, &options->quiet_ms, err);
+	return run_option_parse_duration(value, &options->quiet_ms, err);
 }

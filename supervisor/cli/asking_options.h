@@ -4,11 +4,11 @@
 
 #include "run_options.h"
 
-int asking_options_set_profile(struct job_config *options, const char *value, struct err *err);
-int asking_options_set_signal(struct job_config *options, const char *value, struct err *err);
-int asking_options_set_command(struct job_config *options, const char *value, struct err *err);
-int asking_options_set_every(struct job_config *options, const char *value, struct err *err);
-int asking_options_set_mtbf(struct job_config *options, const char *value, struct err *err);
-int asking_options_set_quiet_time(struct job_config *options, const char *value, struct err *err);
+int run_option_set_profile(struct job_config *options, const char *value, struct err *err);
+int run_option_set_signal(struct job_config *options, const char *value, struct err *err);
+int run_option_set_command(struct job_config *options, const char *value, struct err *err);
+int run_option_set_every(struct job_config *options, const char *value, struct err *err);
+int run_option_set_mtbf(struct job_config *options, const char *value, struct err *err);
+int run_option_set_quiet_time(struct job_config *options, const char *value, struct err *err);
 
 #endif

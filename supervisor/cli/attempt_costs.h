@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct account {
+struct attempt_costs {
 	uint32_t number;
 	uint32_t snapshots;
 	char started[32]; /* RFC 3339; "" unknown */
@@ -30,25 +30,25 @@ struct account {
 
 /* `ledger` is JSON lines; lines that are none are passed over. The newest attempt of a job may still run: without an end record, it
  * counts as interrupted only once a later one follows. */
-void account_read(struct account *account, const struct past_attempt *past, bool newest,
+void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past, bool newest,
 	const struct bytes *ledger);
 
-struct account_sum {
+struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;
 	int64_t ran_ms, lost_ms, restore_ms;
 	bool ran_at_least, lost_at_least; /* of some attempts nobody knows how long */
 	int64_t saved_ms; /* work that would have been done again if every interruption had meant a start from nothing */
 };
 
-/* One job's attempts, in their order, oldest first. Sums of jobs are added member by member: account_add(). */
-struct account_sum account_sum(const struct account *items, size_t count);
-void account_add(struct account_sum *sum, const struct account_sum *more);
+/* One job's attempts, in their order, oldest first. Sums of jobs are added member by member: attempt_costs_add(). */
+struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, size_t count);
+void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs_sum *more);
 
 /* What it cost, and what the work that was kept would have cost on demand. USD per hour. */
-struct account_cost {
+struct attempt_costs_price {
 	double spot, on_demand, saved;
 };
-struct account_cost account_cost(
-	const struct account_sum *sum, double spot_per_hour, double on_demand_per_hour);
+struct attempt_costs_price attempt_costs_price(
+	const struct attempt_costs_sum *sum, double spot_per_hour, double on_demand_per_hour);
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define PATIENCE_MS 5000
+#define STATUS_TIMEOUT_MS 5000
 
 static const char usage[] =
 	"Ask a running job for a checkpoint, and wait until it is durable.\n\n"
@@ -78,7 +78,7 @@ static int set_option(struct options *options, int option, struct err *err)
 	}
 }
 
-static int parse(int argc, char **argv, struct options *options, struct err *err)
+static int parse_arguments(int argc, char **argv, struct options *options, struct err *err)
 {
 	static const struct option known[] = {
 		{"job", required_argument, NULL, 'j'},
@@ -109,7 +109,7 @@ static int parse(int argc, char **argv, struct options *options, struct err *err
 }
 
 /* Which of the live sessions is meant. */
-struct search {
+struct session_search {
 	const struct options *options;
 	bool by_job;     /* `pid` is the job's own: its supervisor is asked */
 	char *directory; /* of the last one that fits */
@@ -117,29 +117,29 @@ struct search {
 	size_t count;
 };
 
-static bool has_pid(const struct search *search, const struct session_info *info)
+static bool matches_pid(const struct session_search *session_search, const struct session_info *info)
 {
 	auto_json json_t *answer = NULL;
 
-	if (!search->by_job)
-		return search->options->pid == info->pid;
-	return session_ask(info->directory, "status", PATIENCE_MS, &answer, NULL) == 0 &&
-	       json_number_or(answer, "pid", 0) == search->options->pid;
+	if (!session_search->by_job)
+		return session_search->options->pid == info->pid;
+	return control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, NULL) == 0 &&
+	       json_number_or(answer, "pid", 0) == session_search->options->pid;
 }
 
-static bool consider(void *arg, const struct session_info *info)
+static bool consider_session(void *arg, const struct session_info *info)
 {
-	struct search *search = arg;
-	const struct options *options = search->options;
+	struct session_search *session_search = arg;
+	const struct options *options = session_search->options;
 
 	if (options->job && !text_equal(options->job, info->job))
 		return true;
-	if (options->pid && !has_pid(search, info))
+	if (options->pid && !matches_pid(session_search, info))
 		return true;
-	search->count++;
-	free(search->directory);
-	search->directory = text_copy(info->directory);
-	bytes_format(&search->names, NULL, "%s%s (pid %d)", search->count > 1 ? ", " : "",
+	session_search->count++;
+	free(session_search->directory);
+	session_search->directory = text_copy(info->directory);
+	bytes_format(&session_search->names, NULL, "%s%s (pid %d)", session_search->count > 1 ? ", " : "",
 		info->job, (int)info->pid);
 	return true;
 }
@@ -147,32 +147,32 @@ static bool consider(void *arg, const struct session_info *info)
 /* The directory of the one; NULL with a sentence and an exit code in `*code`. The caller frees. */
 static char *find_session(const struct options *options, int *code, struct err *err)
 {
-	struct search search = {.options = options};
+	struct session_search session_search = {.options = options};
 	char *found = NULL;
 
-	session_each(consider, &search);
-	if (search.count == 0 && options->pid) {
-		search.by_job = true;
-		session_each(consider, &search);
+	session_each(consider_session, &session_search);
+	if (session_search.count == 0 && options->pid) {
+		session_search.by_job = true;
+		session_each(consider_session, &session_search);
 	}
-	if (search.count == 1) {
-		found = take(&search.directory);
-	} else if (search.count > 1) {
+	if (session_search.count == 1) {
+		found = steal(&session_search.directory);
+	} else if (session_search.count > 1) {
 		*code = EX_USAGE;
 		err_set(err, ERR_INVALID,
 			"several jobs are running: %.*s; choose with --job or --pid",
-			(int)search.names.size, (char *)search.names.data);
+			(int)session_search.names.size, (char *)session_search.names.data);
 	} else {
 		*code = EX_UNAVAILABLE;
 		err_set(err, ERR_NOT_FOUND, "no %s running under this user here",
 			options->job || options->pid ? "such job is" : "`reprieve run` is");
 	}
-	free(search.directory);
-	bytes_release(&search.names);
+	free(session_search.directory);
+	bytes_release(&session_search.names);
 	return found;
 }
 
-struct conversation {
+struct request_result {
 	const struct options *options;
 	bool settled, failed;
 };
@@ -193,7 +193,7 @@ static void print_durable(json_t *reply)
 	putchar('\n');
 }
 
-static void print_asked(json_t *reply)
+static void print_requested(json_t *reply)
 {
 	size_t i;
 	json_t *pid;
@@ -207,39 +207,39 @@ static void print_asked(json_t *reply)
 	putchar('\n');
 }
 
-static void replied(void *arg, json_t *reply)
+static void print_reply(void *arg, json_t *reply)
 {
-	struct conversation *conversation = arg;
-	const struct options *options = conversation->options;
+	struct request_result *request_result = arg;
+	const struct options *options = request_result->options;
 	const char *event = json_text_or(reply, "event", "");
 
 	if (options->json)
 		json_print(json_incref(reply), false);
 	if (text_equal(event, "failed")) {
-		conversation->settled = conversation->failed = true;
+		request_result->settled = request_result->failed = true;
 		if (!options->json)
 			log_error("no checkpoint: %s",
 				json_text_or(reply, "error", "no reason given"));
 	} else if (text_equal(event, "durable")) {
-		conversation->settled = true;
+		request_result->settled = true;
 		if (!options->json)
 			print_durable(reply);
 	} else if (text_equal(event, "asked")) {
-		conversation->settled = !options->wait;
+		request_result->settled = !options->wait;
 		if (!options->json)
-			print_asked(reply);
+			print_requested(reply);
 	} else if (text_equal(event, "receipts") && !options->json) {
-		show_line("%s", json_text_or(reply, "text", ""));
+		terminal_line_print("%s", json_text_or(reply, "text", ""));
 	}
 	fflush(stdout);
 }
 
-static int converse(const struct options *options, const char *directory, struct err *err)
+static int request_checkpoint(const struct options *options, const char *directory, struct err *err)
 {
 	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
 	auto_json json_t *request =
 		json_pack("{s:s, s:b}", "do", "checkpoint", "wait", (int)options->wait);
-	struct conversation conversation = {.options = options};
+	struct request_result request_result = {.options = options};
 	struct cancel cancel;
 	int result;
 
@@ -247,13 +247,13 @@ static int converse(const struct options *options, const char *directory, struct
 		return -1;
 	if (options->timeout_ms >= 0)
 		cancel_set_deadline(&cancel, clock_monotonic_ms() + options->timeout_ms);
-	result = control_call(path, request, replied, &conversation, &cancel, err);
+	result = control_socket_call(path, request, print_reply, &request_result, &cancel, err);
 	cancel_release(&cancel);
 	if (result < 0)
 		return -1;
-	if (!conversation.settled)
+	if (!request_result.settled)
 		return err_set(err, ERR_FAILED, "the supervisor went away before it was done");
-	return conversation.failed ? 1 : 0;
+	return request_result.failed ? 1 : 0;
 }
 
 int cmd_checkpoint(int argc, char **argv)
@@ -262,7 +262,7 @@ int cmd_checkpoint(int argc, char **argv)
 	struct err err;
 	int code = EX_USAGE;
 
-	if (parse(argc, argv, &options, &err) < 0) {
+	if (parse_arguments(argc, argv, &options, &err) < 0) {
 		log_error("checkpoint: %s", err.text);
 		return EX_USAGE;
 	}
@@ -275,7 +275,7 @@ int cmd_checkpoint(int argc, char **argv)
 		log_error("checkpoint: %s", err.text);
 		return code;
 	}
-	code = converse(&options, directory, &err);
+	code = request_checkpoint(&options, directory, &err);
 	if (code < 0) {
 		log_error("checkpoint: %s", err.text);
 		return err.kind == ERR_NOT_FOUND ? EX_UNAVAILABLE : 1;

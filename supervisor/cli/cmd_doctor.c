@@ -32,7 +32,7 @@ static int set_notice(void *arg, const char *value, struct err *err)
 
 static int set_grace(void *arg, const char *value, struct err *err)
 {
-	return option_set_duration(value, &((struct options *)arg)->machine.grace_ms, err);
+	return run_option_parse_duration(value, &((struct options *)arg)->machine.grace_ms, err);
 }
 
 static int set_size(void *arg, const char *value, struct err *err)
@@ -54,7 +54,7 @@ static int set_measure(void *arg, const char *value, struct err *err)
 	return 0;
 }
 
-static const struct query_option own_options[] = {
+static const struct store_command_option own_options[] = {
 	{"size", false, set_size},
 	{"measure", false, set_measure},
 	{"notice", false, set_notice},
@@ -62,7 +62,7 @@ static const struct query_option own_options[] = {
 	{0},
 };
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Look at this machine: who announces a preemption, the preload library, process 1, "
 		"the "
 		"time to save.\nTry a store: what these credentials may do there, whether the "
@@ -85,13 +85,13 @@ static const struct query_usage usage = {
 	.options = own_options,
 };
 
-static void print_rows(const struct diagnosis *diagnosis)
+static void print_rows(const struct check_list *check_list)
 {
-	for (size_t i = 0; i < diagnosis->count; i++) {
-		const struct diagnosis_row *row = &diagnosis->rows[i];
+	for (size_t i = 0; i < check_list->count; i++) {
+		const struct check_result *row = &check_list->rows[i];
 
-		show_line(
-			"%-4s  %-9s  %s", diagnosis_level_name(row->level), row->check, row->text);
+		terminal_line_print(
+			"%-4s  %-9s  %s", check_level_name(row->level), row->check, row->text);
 		if (row->fix[0])
 			printf("%-4s  %-9s  %s\n", "", "", row->fix);
 	}
@@ -99,7 +99,7 @@ static void print_rows(const struct diagnosis *diagnosis)
 
 static json_t *rate_json(const struct store_probe *probe, enum probe_step step)
 {
-	const struct probe_answer *answer = &probe->steps[step];
+	const struct probe_result *answer = &probe->steps[step];
 
 	if (!answer->worked)
 		return json_null();
@@ -107,42 +107,42 @@ static json_t *rate_json(const struct store_probe *probe, enum probe_step step)
 					 (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1)));
 }
 
-static json_t *rows_json(const struct diagnosis *diagnosis)
+static json_t *rows_json(const struct check_list *check_list)
 {
 	json_t *rows = json_array();
 
-	for (size_t i = 0; i < diagnosis->count; i++) {
-		const struct diagnosis_row *row = &diagnosis->rows[i];
+	for (size_t i = 0; i < check_list->count; i++) {
+		const struct check_result *row = &check_list->rows[i];
 
 		json_array_append_new(
 			rows, json_pack("{s:s, s:s, s:s, s:o}", "check", row->check, "level",
-				      diagnosis_level_name(row->level), "text", row->text, "fix",
+				      check_level_name(row->level), "text", row->text, "fix",
 				      row->fix[0] ? json_string(row->fix) : json_null()));
 	}
 	return rows;
 }
 
 /* NULL: not there. */
-struct findings {
-	const struct diagnosis *machine, *store, *slurm;
+struct doctor_findings {
+	const struct check_list *machine, *store, *slurm;
 };
 
-static enum diagnosis_level worst_of(const struct findings *findings)
+static enum check_level worst_of(const struct doctor_findings *findings)
 {
-	const struct diagnosis *all[] = {findings->machine, findings->store, findings->slurm};
-	enum diagnosis_level worst = DIAGNOSIS_OK;
+	const struct check_list *all[] = {findings->machine, findings->store, findings->slurm};
+	enum check_level worst = CHECK_OK;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i] && diagnosis_worst(all[i]) > worst)
-			worst = diagnosis_worst(all[i]);
+		if (all[i] && check_list_worst(all[i]) > worst)
+			worst = check_list_worst(all[i]);
 	return worst;
 }
 
 static void print_json(
-	const char *store, const struct store_probe *probe, const struct findings *findings)
+	const char *store, const struct store_probe *probe, const struct doctor_findings *findings)
 {
 	json_t *all = json_pack("{s:s?, s:s, s:o, s:o, s:o, s:o}", "store", store, "level",
-		diagnosis_level_name(worst_of(findings)), "up_bytes_per_second",
+		check_level_name(worst_of(findings)), "up_bytes_per_second",
 		rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
 		rate_json(probe, PROBE_DOWNLOAD), "machine", rows_json(findings->machine), "checks",
 		rows_json(findings->store));
@@ -152,7 +152,7 @@ static void print_json(
 	json_print(all, true);
 }
 
-static void print(const struct findings *findings)
+static void print_findings(const struct doctor_findings *findings)
 {
 	printf("This machine:\n");
 	print_rows(findings->machine);
@@ -164,20 +164,20 @@ static void print(const struct findings *findings)
 	}
 }
 
-static int look_at_store(const struct query *query, const struct options *options,
-	struct store_probe *probe, struct diagnosis *diagnosis, struct err *err)
+static int examine_store(const struct store_command *store_command, const struct options *options,
+	struct store_probe *probe, struct check_list *check_list, struct err *err)
 {
 	*probe = (struct store_probe){0};
 	/* The rest is worth knowing all the same: an init needs no store. */
-	if (!query->store) {
-		diagnosis_of_no_store(diagnosis);
+	if (!store_command->store) {
+		check_no_store(check_list);
 		return 0;
 	}
-	if (storage_probe(query->store, options->measure, probe, NULL, err) < 0)
+	if (storage_probe(store_command->store, options->measure, probe, NULL, err) < 0)
 		return -1;
-	diagnosis_of_store(probe, query->store, options->size, diagnosis);
-	if (query->owned_store && network_fs_is_own_disk(query->store))
-		diagnosis_add(diagnosis, "place", DIAGNOSIS_WARN,
+	check_store(probe, store_command->store, options->size, check_list);
+	if (store_command->owned_store && network_fs_is_own_disk(store_command->store))
+		check_list_add(check_list, "place", CHECK_WARN,
 			"name one that outlives the machine with --store or REPRIEVE_STORE",
 			"this store is on this machine's own disk, and may go with the machine");
 	return 0;
@@ -185,12 +185,12 @@ static int look_at_store(const struct query *query, const struct options *option
 
 int cmd_doctor(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	struct options options = {.size = SIZE_DEFAULT,
 		.measure = MEASURE_DEFAULT,
 		.machine = {.notice = getenv("REPRIEVE_NOTICE"), .grace_ms = GRACE_DEFAULT_MS}};
-	struct diagnosis machine, store, slurm;
-	struct findings findings = {.machine = &machine, .store = &store};
+	struct check_list machine, store, slurm;
+	struct doctor_findings findings = {.machine = &machine, .store = &store};
 	const char *grace = getenv("REPRIEVE_GRACE");
 	struct store_probe probe;
 	struct err err;
@@ -199,18 +199,18 @@ int cmd_doctor(int argc, char **argv)
 	/* What is wrong with it, run will say. */
 	if (grace)
 		text_to_duration_ms(grace, &options.machine.grace_ms);
-	code = query_begin_with(argc, argv, &usage, &options, &query);
+	code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
 	if (code >= 0)
 		return code;
-	if (look_at_store(&query, &options, &probe, &store, &err) < 0)
-		return query_failed(&query, &err);
-	options.machine.transfer_ms = diagnosis_transfer_ms(&probe, options.size);
-	doctor_of_machine(&options.machine, &machine);
-	if (doctor_of_slurm(&slurm))
+	if (examine_store(&store_command, &options, &probe, &store, &err) < 0)
+		return store_command_fail(&store_command, &err);
+	options.machine.transfer_ms = check_store_transfer_ms(&probe, options.size);
+	inspect_host(&options.machine, &machine);
+	if (inspect_slurm(&slurm))
 		findings.slurm = &slurm;
-	if (query.json)
-		print_json(query.store, &probe, &findings);
+	if (store_command.json)
+		print_json(store_command.store, &probe, &findings);
 	else
-		print(&findings);
-	return worst_of(&findings) == DIAGNOSIS_FAIL ? EXIT_FAILURE : 0;
+		print_findings(&findings);
+	return worst_of(&findings) == CHECK_FAIL ? EXIT_FAILURE : 0;
 }

@@ -65,13 +65,13 @@ static void drill_options_release(struct drill_options *options)
 
 AUTO(struct drill_options, drill_options_release);
 
-static int wrong(struct err *err, const char *option, const char *value, const char *expected)
+static int invalid_value(struct err *err, const char *option, const char *value, const char *expected)
 {
 	return err_set(err, ERR_INVALID, "%s: '%s' is not %s", option, value, expected);
 }
 
 // clang-format off
-static const struct option longs[] = {
+static const struct option long_options[] = {
 	{"cloud", required_argument, NULL, 'C'},
 	{"rounds", required_argument, NULL, 'r'},
 	{"notice-after", required_argument, NULL, 'a'},
@@ -88,8 +88,8 @@ static const struct option longs[] = {
 
 static int set_cloud(struct drill_options *options, const char *name, struct err *err)
 {
-	if (!mock_cloud_named(name, &options->scenario.cloud))
-		return wrong(err, "--cloud", name, "one of aws, gcp, azure, alibaba, tencent");
+	if (!mock_cloud_by_name(name, &options->scenario.cloud))
+		return invalid_value(err, "--cloud", name, "one of aws, gcp, azure, alibaba, tencent");
 	return 0;
 }
 
@@ -106,22 +106,22 @@ static int set_rounds(struct drill_options *options, const char *text, struct er
 	uint64_t rounds;
 
 	if (!text_to_u64(text, 1000, &rounds) || rounds == 0)
-		return wrong(err, "--rounds", text, "a number from 1 to 1000");
+		return invalid_value(err, "--rounds", text, "a number from 1 to 1000");
 	options->scenario.rounds = (unsigned)rounds;
 	return 0;
 }
 
-/* As from mirror_relative(), also of an absolute path that lies below the current directory. */
+/* As from linked_directory_relative(), also of an absolute path that lies below the current directory. */
 static char *relative_to_here(const char *path)
 {
 	auto_free char *here = getcwd(NULL, 0);
-	char *relative = here ? mirror_below(path, here) : mirror_relative(path);
+	char *relative = here ? linked_directory_below(path, here) : linked_directory_relative(path);
 
 	if (relative || !here || *path != '/')
 		return relative;
 	/* The shell's directory may be reached by links, and getcwd() knows of none. */
 	auto_free char *resolved = file_absolute(path);
-	return mirror_below(resolved, here);
+	return linked_directory_below(resolved, here);
 }
 
 static int set_compare(struct drill_options *options, const char *path, struct err *err)
@@ -129,7 +129,7 @@ static int set_compare(struct drill_options *options, const char *path, struct e
 	free(options->compare);
 	options->compare = relative_to_here(path);
 	if (!options->compare)
-		return wrong(err, "--compare", path,
+		return invalid_value(err, "--compare", path,
 			"a path below the current directory: each machine writes its own");
 	options->scenario.compare = options->compare;
 	return 0;
@@ -146,12 +146,12 @@ static int set_option(struct drill_options *options, int letter, struct err *err
 		return set_rounds(options, optarg, err);
 	case 'a':
 		if (!text_to_duration_ms(optarg, &scenario->notice_after_ms))
-			return wrong(
+			return invalid_value(
 				err, "--notice-after", optarg, "a duration: write 5, 500ms, 2m");
 		return 0;
 	case 'n':
 		if (!text_to_duration_ms(optarg, &scenario->notice_ms) || scenario->notice_ms < 1)
-			return wrong(err, "--notice", optarg, "a duration: write 30, 120s, 2m");
+			return invalid_value(err, "--notice", optarg, "a duration: write 30, 120s, 2m");
 		return 0;
 	case 'c':
 		return set_compare(options, optarg, err);
@@ -260,7 +260,7 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 		return err_set(err, ERR_INVALID,
 			"behind `--` comes what is to be drilled, and it begins with `run`: "
 			"reprieve drill -- run -- python train.py");
-	if (options_parse_run(argc, argv, &run, &options->help, err) < 0)
+	if (run_options_parse(argc, argv, &run, &options->help, err) < 0)
 		return err_wrap(err, "run");
 	if (options->help)
 		return 0;
@@ -276,7 +276,7 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 			"directory, because each machine gets an empty one of its own",
 			run.checkpoint_dir);
 	/* A store of its own lies elsewhere. */
-	if (own_directory_check(&(struct own_directory){.store = run.store ? run.store : "",
+	if (directory_check_run(&(struct directory_check){.store = run.store ? run.store : "",
 					.directory = options->checkpoint_dir,
 					.command = run.command},
 		    err) < 0 ||
@@ -296,17 +296,17 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct drill_options *options, struct err *err)
+static int parse_arguments(int argc, char **argv, struct drill_options *options, struct err *err)
 {
 	int letter;
 
 	opterr = 0;
 	optind = 0; /* glibc: start anew */
-	while ((letter = getopt_long(argc, argv, "+:vh", longs, NULL)) != -1) {
-		if (options_without_value(letter, argv))
+	while ((letter = getopt_long(argc, argv, "+:vh", long_options, NULL)) != -1) {
+		if (run_options_missing_value(letter, argv))
 			return err_set(err, ERR_INVALID,
 				"option '%s' needs a value: see `reprieve drill --help`",
-				options_without_value(letter, argv));
+				run_options_missing_value(letter, argv));
 		if (letter == '?')
 			return err_set(err, ERR_INVALID,
 				"unknown option '%s': see `reprieve drill --help`",
@@ -323,7 +323,7 @@ static int parse(int argc, char **argv, struct drill_options *options, struct er
 	return read_run(options, argc - optind, argv + optind, err);
 }
 
-static void introduce(const struct scenario_options *options, const struct story *story)
+static void print_plan(const struct scenario_options *options, const struct console *console)
 {
 	static const char *const names[] = {[MOCK_AWS] = "AWS",
 		[MOCK_GCP] = "Google Cloud",
@@ -331,7 +331,7 @@ static void introduce(const struct scenario_options *options, const struct story
 		[MOCK_ALIBABA] = "Alibaba Cloud",
 		[MOCK_TENCENT] = "Tencent Cloud"};
 
-	if (story->silent)
+	if (console->silent)
 		return;
 	printf("Drill: %u preemption%s as on %s, announced %g s ahead.\n\n", options->rounds,
 		options->rounds == 1 ? "" : "s", names[options->cloud],
@@ -339,7 +339,7 @@ static void introduce(const struct scenario_options *options, const struct story
 	fflush(stdout);
 }
 
-static int fail(const struct err *err, const struct scenario *scenario)
+static int report_failure(const struct err *err, const struct scenario *scenario)
 {
 	if (scenario && err->kind == ERR_CANCELLED && scenario->signal) {
 		log_warn("the drill was stopped, and its machines with it");
@@ -349,7 +349,7 @@ static int fail(const struct err *err, const struct scenario *scenario)
 	return err->kind == ERR_INVALID || err->kind == ERR_EXISTS ? EXIT_USAGE : EXIT_OWN_FAILURE;
 }
 
-static int play(const struct drill_options *options, bool colour)
+static int run_scenario(const struct drill_options *options, bool colour)
 {
 	auto_(scenario_release) struct scenario scenario;
 	struct err err = {0};
@@ -361,36 +361,36 @@ static int play(const struct drill_options *options, bool colour)
 		report_json(&scenario, kept);
 	else if (played)
 		report_print(&scenario, colour, kept);
-	if (!kept && scenario.stage.scratch)
-		file_remove_tree(scenario.stage.scratch, NULL);
+	if (!kept && scenario.sandbox.scratch)
+		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (!played)
-		return fail(&err, &scenario);
+		return report_failure(&err, &scenario);
 	return passed ? 0 : 1;
 }
 
 int cmd_drill(int argc, char **argv)
 {
 	struct signals_inherited inherited;
-	struct story story = {.colour = story_wants_colour()};
+	struct console console = {.colour = console_wants_colour()};
 	auto_(drill_options_release) struct drill_options options = {
 		.scenario = {.cloud = MOCK_AWS,
 			.rounds = 1,
 			.notice_after_ms = 5000,
 			.inherited = &inherited,
-			.story = &story},
+			.console = &console},
 	};
 	struct err err = {0};
 
 	/* Before the metadata server's threads: none of them may take a signal that is meant for us. */
 	signals_block(&inherited);
-	if (parse(argc, argv, &options, &err) < 0)
-		return fail(&err, NULL);
+	if (parse_arguments(argc, argv, &options, &err) < 0)
+		return report_failure(&err, NULL);
 	if (options.help)
 		return 0;
 	if (child_prepare(&err) < 0)
-		return fail(&err, NULL);
-	story.silent = options.json;
-	story.began_ms = clock_monotonic_ms();
-	introduce(&options.scenario, &story);
-	return play(&options, story.colour);
+		return report_failure(&err, NULL);
+	console.silent = options.json;
+	console.began_ms = clock_monotonic_ms();
+	print_plan(&options.scenario, &console);
+	return run_scenario(&options, console.colour);
 }

@@ -34,7 +34,7 @@ static int print_all(bool json)
 		const struct profile *profile = &profile_rows[i];
 
 		if (json)
-			json_array_append_new(all, profile_text_json(profile));
+			json_array_append_new(all, profile_print_json(profile));
 		else
 			printf("%-12s %-46s %s\n", profile->name, profile->title,
 				profile->ask == PROFILE_ASK_NONE ? "periodic only"
@@ -59,9 +59,9 @@ static int print_one(const char *name, bool json)
 		return EXIT_USAGE;
 	}
 	if (json)
-		json_print(profile_text_json(profile), true);
+		json_print(profile_print_json(profile), true);
 	else
-		profile_text_print(profile);
+		profile_print_text(profile);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static int explain_policies(bool json)
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < exit_policy_count; i++)
-		json_array_append_new(all, policy_json(&exit_policy_rows[i]));
+		json_array_append_new(all, policy_json(&exit_policy_table[i]));
 	if (json) {
 		json_print(all, true);
 		return 0;
@@ -131,7 +131,7 @@ static int explain_policies(bool json)
 	printf("\nHow a scheduler is told what to do with them: `reprieve explain exit --for "
 	       "NAME`\n\n");
 	for (size_t i = 0; i < exit_policy_count; i++)
-		printf("  %-10s %s\n", exit_policy_rows[i].name, exit_policy_rows[i].title);
+		printf("  %-10s %s\n", exit_policy_table[i].name, exit_policy_table[i].title);
 	return 0;
 }
 
@@ -169,7 +169,7 @@ static int explain_client(int argc, char **argv)
 		log_error("explain %s: one word too many: '%s'", argv[1], argv[2]);
 		return EXIT_USAGE;
 	}
-	clients_print(argv[1]);
+	embedded_clients_print(argv[1]);
 	return 0;
 }
 

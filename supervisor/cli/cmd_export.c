@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Write a snapshot as a standard tar.lz4.\n\n"
 		"  reprieve export latest checkpoints.tar.lz4\n"
 		"  reprieve export latest - | lz4 -dc | tar -tv\n\n"
@@ -41,37 +41,37 @@ static int open_target(const char *name)
 	return dup(STDOUT_FILENO);
 }
 
-static int export(struct query *query, struct snapshot_id id, int fd, struct err *err)
+static int export_snapshot(struct store_command *store_command, struct snapshot_id id, int fd, struct err *err)
 {
-	struct progress progress;
+	struct progress_bar progress;
 	int status;
 
-	progress_start(&progress, "exporting", true);
-	storage_watch(query->storage, progress_tell, &progress);
-	status = storage_export(query->storage, id, fd, NULL, err);
-	progress_stop(&progress);
+	progress_bar_start(&progress, "exporting", true);
+	storage_set_progress(store_command->storage, progress_bar_update, &progress);
+	status = storage_export(store_command->storage, id, fd, NULL, err);
+	progress_bar_stop(&progress);
 	return status;
 }
 
 int cmd_export(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	auto_close int fd = -1;
 	struct snapshot_id id;
 	struct err err;
-	int code = query_begin(argc, argv, &usage, &query);
+	int code = store_command_begin(argc, argv, &usage, &store_command);
 
 	if (code < 0)
-		code = query_snapshot(&query, query.words[0], &id);
+		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
 	if (code >= 0)
 		return code;
-	fd = open_target(query.words[1]);
+	fd = open_target(store_command.words[1]);
 	if (fd < 0)
 		return EXIT_CONFIGURATION;
-	if (export(&query, id, fd, &err) < 0) {
-		if (!text_equal(query.words[1], "-"))
-			unlink(query.words[1]);
-		return query_snapshot_failed(&query, id, &err);
+	if (export_snapshot(&store_command, id, fd, &err) < 0) {
+		if (!text_equal(store_command.words[1], "-"))
+			unlink(store_command.words[1]);
+		return store_command_fail_snapshot(&store_command, id, &err);
 	}
 	return 0;
 }

@@ -14,7 +14,7 @@
 
 struct options {
 	struct retention_rules retention;
-	int64_t sweep_age_ms;
+	int64_t garbage_age_ms;
 	double price; /* -1: by the store */
 	bool dry_run;
 };
@@ -43,9 +43,9 @@ static int set_sweep_age(void *arg, const char *value, struct err *err)
 {
 	struct options *options = arg;
 
-	if (!text_to_duration_ms(value, &options->sweep_age_ms))
+	if (!text_to_duration_ms(value, &options->garbage_age_ms))
 		return err_set(err, ERR_INVALID, "'%s' is no duration: write 6h or 2d", value);
-	if (options->sweep_age_ms <= 0)
+	if (options->garbage_age_ms <= 0)
 		return err_set(err, ERR_INVALID,
 			"'%s' is too short: write more than the longest upload takes, as 6h or 2d",
 			value);
@@ -54,7 +54,7 @@ static int set_sweep_age(void *arg, const char *value, struct err *err)
 
 static int set_price(void *arg, const char *value, struct err *err)
 {
-	if (!price_parse(value, &((struct options *)arg)->price))
+	if (!storage_price_parse(value, &((struct options *)arg)->price))
 		return err_set(err, ERR_INVALID,
 			"'%s' is no price: write USD per GB and month, as 0.023", value);
 	return 0;
@@ -67,7 +67,7 @@ static int set_dry_run(void *arg, const char *value, struct err *err)
 	return 0;
 }
 
-static const struct query_option own_options[] = {
+static const struct store_command_option own_options[] = {
 	{"keep-last", false, set_last},
 	{"keep-within", false, set_within},
 	{"keep-every", false, set_every},
@@ -78,7 +78,7 @@ static const struct query_option own_options[] = {
 	{0},
 };
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Forget the snapshots that no rule keeps.\n\n"
 		"  reprieve forget --keep-last 5 --dry-run\n"
 		"  reprieve forget --keep-last 3 --keep-within 7d --keep-every 10000 --keep-tag "
@@ -107,7 +107,7 @@ static const struct query_usage usage = {
 };
 
 struct listing {
-	const struct query *query;
+	const struct store_command *store_command;
 	const struct options *options;
 	json_t *rows;
 };
@@ -123,13 +123,13 @@ static json_t *reasons_json(unsigned reasons)
 	return list;
 }
 
-static void decided(void *arg, const struct snapshot_info *info, unsigned reasons)
+static void print_decision(void *arg, const struct snapshot_info *info, unsigned reasons)
 {
 	struct listing *listing = arg;
 	char id[SNAPSHOT_ID_TEXT], size[24], alone[24], step[24] = "-", why[160];
 
 	snapshot_id_format(info->id, id);
-	if (listing->query->json) {
+	if (listing->store_command->json) {
 		json_array_append_new(listing->rows,
 			json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id", id, "kept",
 				reasons != 0, "reasons", reasons_json(reasons), "state",
@@ -151,11 +151,11 @@ static void decided(void *arg, const struct snapshot_info *info, unsigned reason
 		reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");
 }
 
-static void print_cost(const struct query *query, const struct options *options,
+static void print_cost(const struct store_command *store_command, const struct options *options,
 	const struct forget_result *result)
 {
-	double price = options->price >= 0 ? options->price : price_of_store(query->store);
-	uint64_t after = result->bytes_before - result->swept.bytes_removed;
+	double price = options->price >= 0 ? options->price : storage_price_of(store_command->store);
+	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 	char before_text[24], after_text[24], before_price[24], after_price[24];
 
 	printf("stored: %s, %s %s",
@@ -164,63 +164,63 @@ static void print_cost(const struct query *query, const struct options *options,
 		text_bytes(after, after_text, sizeof(after_text)));
 	if (price > 0)
 		printf("; about %s, %s %s a month (an estimate: storage alone, at $%g per GB)",
-			price_format(price_per_month(result->bytes_before, price), before_price,
+			storage_price_format(storage_price_per_month(result->bytes_before, price), before_price,
 				sizeof(before_price)),
 			options->dry_run ? "then" : "now",
-			price_format(
-				price_per_month(after, price), after_price, sizeof(after_price)),
+			storage_price_format(
+				storage_price_per_month(after, price), after_price, sizeof(after_price)),
 			price);
 	printf("\n");
 }
 
-static void report(const struct listing *listing, const struct forget_result *result)
+static void print_summary(const struct listing *listing, const struct forget_result *result)
 {
 	const struct options *options = listing->options;
-	const struct sweep_result *swept = &result->swept;
+	const struct garbage_result *collected = &result->collected;
 	char freed[24], waiting[24];
 
 	printf("%s %u snapshot%s, %s %u; %s %s in %u pack%s\n",
 		options->dry_run ? "would keep" : "kept", result->kept,
 		result->kept == 1 ? "" : "s", options->dry_run ? "forget" : "forgot",
 		result->forgotten, options->dry_run ? "free" : "freed",
-		text_bytes(swept->bytes_removed, freed, sizeof(freed)), swept->packs_removed,
-		swept->packs_removed == 1 ? "" : "s");
-	if (swept->packs_waiting > 0)
+		text_bytes(collected->bytes_removed, freed, sizeof(freed)), collected->packs_removed,
+		collected->packs_removed == 1 ? "" : "s");
+	if (collected->packs_deferred > 0)
 		printf("%s more that no snapshot needs stay for now: too young (--sweep-age), or "
 		       "newer than the newest good snapshot\n",
-			text_bytes(swept->bytes_waiting, waiting, sizeof(waiting)));
-	print_cost(listing->query, options, result);
+			text_bytes(collected->bytes_deferred, waiting, sizeof(waiting)));
+	print_cost(listing->store_command, options, result);
 }
 
-static void report_json(const struct listing *listing, const struct forget_result *result)
+static void print_summary_json(const struct listing *listing, const struct forget_result *result)
 {
-	const struct query *query = listing->query;
+	const struct store_command *store_command = listing->store_command;
 	const struct options *options = listing->options;
-	double price = options->price >= 0 ? options->price : price_of_store(query->store);
-	uint64_t after = result->bytes_before - result->swept.bytes_removed;
+	double price = options->price >= 0 ? options->price : storage_price_of(store_command->store);
+	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 
 	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:O}",
-			   "store", query->store, "job", query->job, "dry_run", options->dry_run,
+			   "store", store_command->store, "job", store_command->job, "dry_run", options->dry_run,
 			   "kept", (int)result->kept, "forgotten", (int)result->forgotten,
 			   "bytes_before", (json_int_t)result->bytes_before, "bytes_freed",
-			   (json_int_t)result->swept.bytes_removed, "packs_removed",
-			   (int)result->swept.packs_removed, "bytes_waiting",
-			   (json_int_t)result->swept.bytes_waiting, "price", price, "cost_before",
-			   price_per_month(result->bytes_before, price), "cost_after",
-			   price_per_month(after, price), "snapshots", listing->rows),
+			   (json_int_t)result->collected.bytes_removed, "packs_removed",
+			   (int)result->collected.packs_removed, "bytes_waiting",
+			   (json_int_t)result->collected.bytes_deferred, "price", price, "cost_before",
+			   storage_price_per_month(result->bytes_before, price), "cost_after",
+			   storage_price_per_month(after, price), "snapshots", listing->rows),
 		true);
 }
 
 int cmd_forget(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	struct options options = {.price = -1};
 	auto_json json_t *rows = json_array();
-	struct listing listing = {.query = &query, .options = &options, .rows = rows};
-	struct forget_request request = {.decided = decided, .arg = &listing};
+	struct listing listing = {.store_command = &store_command, .options = &options, .rows = rows};
+	struct forget_request request = {.decided = print_decision, .arg = &listing};
 	struct forget_result result;
 	struct err err;
-	int code = query_begin_with(argc, argv, &usage, &options, &query);
+	int code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
 
 	if (code >= 0)
 		return code;
@@ -231,15 +231,15 @@ int cmd_forget(int argc, char **argv)
 	}
 	request.policy = retention_policy(&options.retention);
 	request.dry_run = options.dry_run;
-	request.sweep_age_ms = options.sweep_age_ms;
-	if (storage_forget(query.storage, &request, &result, NULL, &err) < 0)
-		return query_failed(&query, &err);
-	code = result.kept + result.forgotten == 0 ? query_check_job(&query) : -1;
+	request.garbage_age_ms = options.garbage_age_ms;
+	if (storage_forget(store_command.storage, &request, &result, NULL, &err) < 0)
+		return store_command_fail(&store_command, &err);
+	code = result.kept + result.forgotten == 0 ? store_command_check_job(&store_command) : -1;
 	if (code >= 0)
 		return code;
-	if (query.json)
-		report_json(&listing, &result);
+	if (store_command.json)
+		print_summary_json(&listing, &result);
 	else
-		report(&listing, &result);
+		print_summary(&listing, &result);
 	return 0;
 }

@@ -48,14 +48,14 @@ static int set_step(void *arg, const char *value, struct err *err)
 	return 0;
 }
 
-static const struct query_option own_options[] = {
+static const struct store_command_option own_options[] = {
 	{"scratch", false, set_scratch},
 	{"tag", false, set_tag},
 	{"step", false, set_step},
 	{0},
 };
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Make a snapshot of a checkpoint that something else has written.\n\n"
 		"  reprieve import old-run.tar.gz --job train\n"
 		"  reprieve import ./checkpoints --job train --step 12000\n"
@@ -91,7 +91,7 @@ static char *make_scratch(const struct options *options, struct err *err)
 	return NULL;
 }
 
-static int unpack(
+static int unpack_archive(
 	const char *name, const char *directory, struct import_result *result, struct err *err)
 {
 	bool standard = text_equal(name, "-");
@@ -99,36 +99,36 @@ static int unpack(
 
 	if (fd < 0)
 		return err_os(err, errno, "%s", name);
-	if (storage_unpack(fd, directory, result, NULL, err) < 0)
+	if (storage_import_archive(fd, directory, result, NULL, err) < 0)
 		return err_wrap(err, "%s", standard ? "standard input" : name);
 	return 0;
 }
 
-static int collect(
+static int collect_objects(
 	const char *url, const char *directory, struct import_result *result, struct err *err)
 {
-	struct progress progress;
+	struct progress_bar progress;
 	int status;
 
-	progress_start(&progress, "fetching", true);
-	status = storage_collect(url, directory, progress_tell, &progress, result, NULL, err);
-	progress_stop(&progress);
+	progress_bar_start(&progress, "fetching", true);
+	status = storage_import_objects(url, directory, progress_bar_update, &progress, result, NULL, err);
+	progress_bar_stop(&progress);
 	return status;
 }
 
-static int import_from(struct query *query, const struct options *options, const char *directory)
+static int import_directory(struct store_command *store_command, const struct options *options, const char *directory)
 {
-	struct saving saving = {.directory = directory,
+	struct manual_snapshot manual_snapshot = {.directory = directory,
 		.reason = "import",
 		.outcome = "imported",
 		.step = options->step,
 		.tag = options->tag};
 
-	return saving_run(query, &saving, "imported");
+	return manual_snapshot_save(store_command, &manual_snapshot, "imported");
 }
 
 static int import_through_scratch(
-	struct query *query, const struct options *options, const char *source)
+	struct store_command *store_command, const struct options *options, const char *source)
 {
 	struct import_result result = {0};
 	struct err err;
@@ -136,13 +136,13 @@ static int import_through_scratch(
 	int code, status;
 
 	if (!scratch)
-		return query_failed(query, &err);
-	status = strstr(source, "://") ? collect(source, scratch, &result, &err)
-				       : unpack(source, scratch, &result, &err);
+		return store_command_fail(store_command, &err);
+	status = strstr(source, "://") ? collect_objects(source, scratch, &result, &err)
+				       : unpack_archive(source, scratch, &result, &err);
 	if (status == 0 && result.left_out > 0)
 		log_warn("%u thing%s in %s left out: devices, sockets, names that lead out",
 			result.left_out, result.left_out == 1 ? "" : "s", source);
-	code = status < 0 ? query_failed(query, &err) : import_from(query, options, scratch);
+	code = status < 0 ? store_command_fail(store_command, &err) : import_directory(store_command, options, scratch);
 	if (file_remove_tree(scratch, &err) < 0)
 		log_warn("%s", err.text);
 	return code;
@@ -150,15 +150,15 @@ static int import_through_scratch(
 
 int cmd_import(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	struct options options = {.step = -1};
 	const char *source;
-	int code = query_begin_with(argc, argv, &usage, &options, &query);
+	int code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
 
 	if (code >= 0)
 		return code;
-	source = query.words[0];
+	source = store_command.words[0];
 	if (!strstr(source, "://") && file_is_directory(source))
-		return import_from(&query, &options, source);
-	return import_through_scratch(&query, &options, source);
+		return import_directory(&store_command, &options, source);
+	return import_through_scratch(&store_command, &options, source);
 }

@@ -12,18 +12,18 @@
 
 static int set_price(void *arg, const char *value, struct err *err)
 {
-	if (!price_parse(value, arg))
+	if (!storage_price_parse(value, arg))
 		return err_set(err, ERR_INVALID,
 			"'%s' is no price: write USD per GB and month, as 0.023", value);
 	return 0;
 }
 
-static const struct query_option own_options[] = {
+static const struct store_command_option own_options[] = {
 	{"price", false, set_price},
 	{0},
 };
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "List the snapshots of a job, newest first.\n\n"
 		"  reprieve list\n"
 		"  reprieve list --store file:///mnt/share/runs --job train-3f2a9c81d0b4 --json\n\n"
@@ -43,24 +43,24 @@ static const struct query_usage usage = {
 	.options = own_options,
 };
 
-static int list_jobs(const struct query *query)
+static int list_jobs(const struct store_command *store_command)
 {
-	struct storage_jobs jobs;
+	struct storage_job_names jobs;
 	struct err err;
 
-	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
-		return query_failed(query, &err);
-	if (query->json) {
+	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
+		return store_command_fail(store_command, &err);
+	if (store_command->json) {
 		json_t *names = json_array();
 
 		for (size_t i = 0; i < jobs.count; i++)
 			json_array_append_new(names, json_string(jobs.names[i]));
-		json_print(json_pack("{s:s, s:o}", "store", query->store, "jobs", names), true);
+		json_print(json_pack("{s:s, s:o}", "store", store_command->store, "jobs", names), true);
 	} else {
 		for (size_t i = 0; i < jobs.count; i++)
 			printf("%s\n", jobs.names[i]);
 	}
-	storage_jobs_release(&jobs);
+	storage_job_names_release(&jobs);
 	return 0;
 }
 
@@ -94,7 +94,7 @@ static void print_table(const struct snapshot_list *list)
 
 		if (info->step >= 0)
 			snprintf(step, sizeof(step), "%lld", (long long)info->step);
-		show_line("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s",
+		terminal_line_print("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s",
 			info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
 			snapshot_state_name(info->state), step, info->files,
 			text_bytes(info->bytes, size, sizeof(size)),
@@ -102,7 +102,7 @@ static void print_table(const struct snapshot_list *list)
 			info->host, info->pinned ? "  pinned" : "", info->tag[0] ? "  tag " : "",
 			info->tag);
 		if (info->damage[0])
-			show_line("  %13s  %s", "", info->damage);
+			terminal_line_print("  %13s  %s", "", info->damage);
 	}
 }
 
@@ -113,48 +113,48 @@ static void print_total(uint64_t bytes, double price)
 	printf("stored: %s", text_bytes(bytes, size, sizeof(size)));
 	if (price > 0)
 		printf(", about %s a month (an estimate: storage alone, at $%g per GB)",
-			price_format(price_per_month(bytes, price), cost, sizeof(cost)), price);
+			storage_price_format(storage_price_per_month(bytes, price), cost, sizeof(cost)), price);
 	printf("\n");
 }
 
 static void print_json(
-	const struct query *query, const struct snapshot_list *list, uint64_t bytes, double price)
+	const struct store_command *store_command, const struct snapshot_list *list, uint64_t bytes, double price)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < list->count; i++)
 		json_array_append_new(rows, snapshot_json(&list->items[i]));
-	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", query->store, "job",
-			   query->job, "bytes_stored", (json_int_t)bytes, "price", price, "cost",
-			   price_per_month(bytes, price), "snapshots", rows),
+	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", store_command->store, "job",
+			   store_command->job, "bytes_stored", (json_int_t)bytes, "price", price, "cost",
+			   storage_price_per_month(bytes, price), "snapshots", rows),
 		true);
 }
 
 int cmd_list(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	double price = -1;
 	uint64_t bytes;
 	struct err err;
-	int code = query_begin_with(argc, argv, &usage, &price, &query);
+	int code = store_command_begin_with(argc, argv, &usage, &price, &store_command);
 
 	if (code >= 0)
 		return code;
-	if (!query.storage)
-		return list_jobs(&query);
-	if (storage_list(query.storage, &list, NULL, &err) < 0 ||
-		storage_size(query.storage, &bytes, NULL, &err) < 0)
-		return query_failed(&query, &err);
-	code = list.count == 0 ? query_check_job(&query) : -1;
+	if (!store_command.storage)
+		return list_jobs(&store_command);
+	if (storage_list_snapshots(store_command.storage, &list, NULL, &err) < 0 ||
+		storage_size(store_command.storage, &bytes, NULL, &err) < 0)
+		return store_command_fail(&store_command, &err);
+	code = list.count == 0 ? store_command_check_job(&store_command) : -1;
 	if (code >= 0)
 		return code;
 	if (price < 0)
-		price = price_of_store(query.store);
-	if (query.json) {
-		print_json(&query, &list, bytes, price);
+		price = storage_price_of(store_command.store);
+	if (store_command.json) {
+		print_json(&store_command, &list, bytes, price);
 	} else if (list.count == 0) {
-		printf("job %s has no snapshots in %s\n", query.job, query.store);
+		printf("job %s has no snapshots in %s\n", store_command.job, store_command.store);
 	} else {
 		print_table(&list);
 		print_total(bytes, price);

@@ -26,24 +26,24 @@ enum {
 };
 
 enum {
-	GIVEN_MOST = 8
+	SETTINGS_MOST = 8
 };
 
 /* What is done to the mock once it runs. */
-struct given {
-	struct mock_fault faults[GIVEN_MOST];
-	char *values[GIVEN_MOST]; /* "PATH=BODY" */
+struct mock_settings {
+	struct mock_fault faults[SETTINGS_MOST];
+	char *values[SETTINGS_MOST]; /* "PATH=BODY" */
 	size_t fault_count, value_count;
 };
 
 struct mock_line {
 	struct mock_options options;
-	struct given given;
+	struct mock_settings mock_settings;
 };
 
 static char **command_line;
 
-static const char help[] =
+static const char help_text[] =
 	"Examples:\n"
 	"  reprieve mock aws --port 1338                 fire with: curl -X POST "
 	"http://127.0.0.1:1338/mock/fire\n"
@@ -103,28 +103,28 @@ static bool read_time(const char *option, const char *text, int64_t *millisecond
 	return false;
 }
 
-static bool read_fault(const char *text, struct given *given)
+static bool read_fault(const char *text, struct mock_settings *mock_settings)
 {
 	struct err err;
 
-	if (given->fault_count == GIVEN_MOST) {
-		log_error("mock: more than %d --fault", GIVEN_MOST);
+	if (mock_settings->fault_count == SETTINGS_MOST) {
+		log_error("mock: more than %d --fault", SETTINGS_MOST);
 		return false;
 	}
-	if (mock_fault_parse(text, &given->faults[given->fault_count++], &err) == 0)
+	if (mock_fault_parse(text, &mock_settings->faults[mock_settings->fault_count++], &err) == 0)
 		return true;
 	log_error("mock: --fault: %s", err.text);
 	return false;
 }
 
-static bool read_value(char *text, struct given *given)
+static bool read_value(char *text, struct mock_settings *mock_settings)
 {
-	if (given->value_count == GIVEN_MOST || text[0] != '/' || !strchr(text, '=')) {
+	if (mock_settings->value_count == SETTINGS_MOST || text[0] != '/' || !strchr(text, '=')) {
 		log_error(
-			"mock: --set \"%s\": write PATH=BODY, at most %d times", text, GIVEN_MOST);
+			"mock: --set \"%s\": write PATH=BODY, at most %d times", text, SETTINGS_MOST);
 		return false;
 	}
-	given->values[given->value_count++] = text;
+	mock_settings->values[mock_settings->value_count++] = text;
 	return true;
 }
 
@@ -146,9 +146,9 @@ static bool read_option(int option, struct mock_line *line)
 
 	switch (option) {
 	case OPTION_FAULT:
-		return read_fault(optarg, &line->given);
+		return read_fault(optarg, &line->mock_settings);
 	case OPTION_SET:
-		return read_value(optarg, &line->given);
+		return read_value(optarg, &line->mock_settings);
 	case OPTION_LIMIT:
 		return read_limit(optarg, &options->limit);
 	case OPTION_GKE:
@@ -204,7 +204,7 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 	optind = 0; /* glibc: start anew, also after another verb's parse */
 	while ((option = getopt_long(argc, argv, ":p:a:n:h", names, NULL)) != -1) {
 		if (option == 'h') {
-			fputs(help, stdout);
+			fputs(help_text, stdout);
 			return 1;
 		}
 		if (!read_option(option, line))
@@ -215,7 +215,7 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 			optind == argc ? "no cloud is named" : "more than one cloud is named");
 		return -1;
 	}
-	if (!mock_cloud_named(argv[optind], &line->options.cloud)) {
+	if (!mock_cloud_by_name(argv[optind], &line->options.cloud)) {
 		log_error(
 			"mock: cloud \"%s\" is not known: use aws, gcp, azure, alibaba or tencent",
 			argv[optind]);
@@ -224,22 +224,22 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 	return 0;
 }
 
-static int give(struct mock *mock, const struct given *given, struct err *err)
+static int apply_settings(struct mock *mock, const struct mock_settings *mock_settings, struct err *err)
 {
-	for (size_t i = 0; i < given->fault_count; i++)
-		if (mock_add_fault(mock, &given->faults[i], err) < 0)
+	for (size_t i = 0; i < mock_settings->fault_count; i++)
+		if (mock_add_fault(mock, &mock_settings->faults[i], err) < 0)
 			return -1;
-	for (size_t i = 0; i < given->value_count; i++) {
-		char *body = strchr(given->values[i], '=');
+	for (size_t i = 0; i < mock_settings->value_count; i++) {
+		char *body = strchr(mock_settings->values[i], '=');
 
 		*body++ = '\0';
-		if (mock_set_value(mock, given->values[i], body, err) < 0)
-			return err_wrap(err, "--set %s", given->values[i]);
+		if (mock_set_value(mock, mock_settings->values[i], body, err) < 0)
+			return err_wrap(err, "--set %s", mock_settings->values[i]);
 	}
 	return 0;
 }
 
-static void introduce(struct mock *mock)
+static void print_address(struct mock *mock)
 {
 	const char *name, *value;
 
@@ -251,7 +251,7 @@ static void introduce(struct mock *mock)
 }
 
 /* Until a signal that ends it. Says once that the notice is out, whoever fired it. */
-static void serve(struct mock *mock, const sigset_t *signals)
+static void serve_until_signal(struct mock *mock, const sigset_t *signals)
 {
 	const struct timespec glance = {.tv_nsec = 200 * 1000 * 1000};
 	bool said = false;
@@ -275,7 +275,7 @@ static void serve(struct mock *mock, const sigset_t *signals)
 
 /* SIGUSR1 fires; of those that end it not the ones that were ignored at its start, such as SIGHUP under nohup: the kernel drops these as
  * long as nobody blocks them. */
-static void fill_awaited(sigset_t *signals)
+static void fill_awaited_signals(sigset_t *signals)
 {
 	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
 
@@ -301,20 +301,20 @@ int cmd_mock(int argc, char **argv)
 		return read > 0 ? 0 : EXIT_USAGE;
 	child_fill_standard_descriptors();
 	/* Before the server's threads exist. */
-	fill_awaited(&signals);
+	fill_awaited_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	if (mock_start(&line.options, &mock, &err) < 0) {
 		log_error("mock: %s", err.text);
 		return err.kind == ERR_INVALID || err.kind == ERR_EXISTS ? EXIT_USAGE
 									 : EXIT_OWN_FAILURE;
 	}
-	if (give(mock, &line.given, &err) < 0) {
+	if (apply_settings(mock, &line.mock_settings, &err) < 0) {
 		log_error("mock: %s", err.text);
 		mock_stop(mock);
 		return EXIT_USAGE;
 	}
-	introduce(mock);
-	serve(mock, &signals);
+	print_address(mock);
+	serve_until_signal(mock, &signals);
 	mock_stop(mock);
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-static const struct query_usage pin_usage = {
+static const struct store_command_usage pin_usage = {
 	.text = "Keep a snapshot, whatever `reprieve forget` and --keep-* say.\n\n"
 		"  reprieve pin latest\n"
 		"  reprieve pin 3-12 --job train\n\n"
@@ -16,7 +16,7 @@ static const struct query_usage pin_usage = {
 	.changes = true,
 };
 
-static const struct query_usage unpin_usage = {
+static const struct store_command_usage unpin_usage = {
 	.text = "Let a pinned snapshot be forgotten again.\n\n"
 		"  reprieve unpin 3-12\n\n"
 		"Usage: reprieve unpin ID|latest [--store URL] [--job NAME] [--json]\n",
@@ -28,22 +28,22 @@ static const struct query_usage unpin_usage = {
 typedef int pin_fn(
 	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err);
 
-static int change(int argc, char **argv, const struct query_usage *usage, pin_fn *call, bool pinned)
+static int change_pin(int argc, char **argv, const struct store_command_usage *usage, pin_fn *call, bool pinned)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	char text[SNAPSHOT_ID_TEXT];
 	struct snapshot_id id;
 	struct err err;
-	int code = query_begin(argc, argv, usage, &query);
+	int code = store_command_begin(argc, argv, usage, &store_command);
 
 	if (code < 0)
-		code = query_snapshot(&query, query.words[0], &id);
+		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
 	if (code >= 0)
 		return code;
-	if (call(query.storage, id, NULL, &err) < 0)
-		return query_failed(&query, &err);
+	if (call(store_command.storage, id, NULL, &err) < 0)
+		return store_command_fail(&store_command, &err);
 	snapshot_id_format(id, text);
-	if (query.json)
+	if (store_command.json)
 		json_print(json_pack("{s:s, s:b}", "id", text, "pinned", pinned), true);
 	else
 		printf("%s is %s\n", text, pinned ? "pinned" : "not pinned any more");
@@ -52,10 +52,10 @@ static int change(int argc, char **argv, const struct query_usage *usage, pin_fn
 
 int cmd_pin(int argc, char **argv)
 {
-	return change(argc, argv, &pin_usage, storage_pin, true);
+	return change_pin(argc, argv, &pin_usage, storage_pin, true);
 }
 
 int cmd_unpin(int argc, char **argv)
 {
-	return change(argc, argv, &unpin_usage, storage_unpin, false);
+	return change_pin(argc, argv, &unpin_usage, storage_unpin, false);
 }

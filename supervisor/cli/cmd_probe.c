@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PATIENCE_MS 5000
+#define STATUS_TIMEOUT_MS 5000
 
 static const char usage[] =
 	"Say by the exit status whether the job that runs here is well.\n\n"
@@ -26,9 +26,9 @@ static const char usage[] =
 	"Exit status: 0 well; 1 not, or the supervisor does not say; 69 no such job runs here "
 	"under this user.\n";
 
-struct probing {
+struct probe_run {
 	const char *job; /* NULL: all that run here */
-	enum liveness_kind kind;
+	enum health_probe_kind kind;
 	int64_t fresh_ms;
 	bool chosen; /* `kind` is the user's */
 	bool json;
@@ -43,16 +43,16 @@ static int64_t milliseconds_of(json_t *answer, const char *name)
 	return json_is_number(seconds) ? (int64_t)(json_number_value(seconds) * 1000) : -1;
 }
 
-static void judge(struct probing *probing, const char *job, json_t *status)
+static void print_probe_result(struct probe_run *probe_run, const char *job, json_t *status)
 {
-	struct liveness_facts facts = {.state = json_text_or(status, "state", ""),
+	struct health_probe_facts facts = {.state = json_text_or(status, "state", ""),
 		.sending = json_is_object(json_object_get(status, "saving")),
 		.at_risk_ms = milliseconds_of(status, "at_risk_seconds")};
-	struct liveness_answer answer = liveness_judge(probing->kind, probing->fresh_ms, &facts);
+	struct health_probe_result answer = health_probe_decide(probe_run->kind, probe_run->fresh_ms, &facts);
 	char age[32];
 
-	probing->failed |= !answer.passed;
-	if (probing->json) {
+	probe_run->failed |= !answer.passed;
+	if (probe_run->json) {
 		json_print(
 			json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed, "phase",
 				answer.phase, "at_risk_seconds",
@@ -68,48 +68,48 @@ static void judge(struct probing *probing, const char *job, json_t *status)
 	printf("\n");
 }
 
-static bool consider(void *arg, const struct session_info *info)
+static bool probe_session(void *arg, const struct session_info *info)
 {
-	struct probing *probing = arg;
+	struct probe_run *probe_run = arg;
 	auto_json json_t *answer = NULL;
 	struct err err;
 	int result;
 
-	if (probing->job && !text_equal(probing->job, info->job))
+	if (probe_run->job && !text_equal(probe_run->job, info->job))
 		return true;
-	probing->found++;
-	result = session_ask(info->directory, "status", PATIENCE_MS, &answer, &err);
+	probe_run->found++;
+	result = control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, &err);
 	/* One that refuses is alive: nobody shall kill it for the clients that it has. */
-	if (result < 0 && (err.kind != ERR_RETRY || probing->kind != LIVENESS_LIVE)) {
+	if (result < 0 && (err.kind != ERR_RETRY || probe_run->kind != HEALTH_PROBE_LIVE)) {
 		log_error("probe: %s (pid %d): %s", info->job, (int)info->pid, err.text);
-		probing->failed = true;
+		probe_run->failed = true;
 	} else {
-		judge(probing, info->job, answer);
+		print_probe_result(probe_run, info->job, answer);
 	}
 	return true;
 }
 
 /* -1 to go on. Of two questions the answer to one would be taken for that to both. */
-static int choose(struct probing *probing, enum liveness_kind kind)
+static int choose_kind(struct probe_run *probe_run, enum health_probe_kind kind)
 {
-	if (probing->chosen && probing->kind != kind) {
+	if (probe_run->chosen && probe_run->kind != kind) {
 		log_error("probe: --live, --ready and --fresh: ask for one of them at a time");
 		return EXIT_USAGE;
 	}
-	probing->chosen = true;
-	probing->kind = kind;
+	probe_run->chosen = true;
+	probe_run->kind = kind;
 	return -1;
 }
 
-static int set_fresh(struct probing *probing, const char *value)
+static int set_fresh(struct probe_run *probe_run, const char *value)
 {
-	if (text_to_duration_ms(value, &probing->fresh_ms))
-		return choose(probing, LIVENESS_FRESH);
+	if (text_to_duration_ms(value, &probe_run->fresh_ms))
+		return choose_kind(probe_run, HEALTH_PROBE_FRESH);
 	log_error("probe: --fresh: '%s' is no duration: write 90s, 30m or 2h", value);
 	return EXIT_USAGE;
 }
 
-static int parse(int argc, char **argv, struct probing *probing)
+static int parse_arguments(int argc, char **argv, struct probe_run *probe_run)
 {
 	static const struct option known[] = {
 		{"live", no_argument, NULL, 'l'},
@@ -131,20 +131,20 @@ static int parse(int argc, char **argv, struct probing *probing)
 			return 0;
 		case 'l':
 		case 'r':
-			code = choose(probing, option == 'l' ? LIVENESS_LIVE : LIVENESS_READY);
+			code = choose_kind(probe_run, option == 'l' ? HEALTH_PROBE_LIVE : HEALTH_PROBE_READY);
 			if (code >= 0)
 				return code;
 			break;
 		case 'f':
-			code = set_fresh(probing, optarg);
+			code = set_fresh(probe_run, optarg);
 			if (code >= 0)
 				return code;
 			break;
 		case 'j':
-			probing->job = optarg;
+			probe_run->job = optarg;
 			break;
 		case 'J':
-			probing->json = true;
+			probe_run->json = true;
 			break;
 		default:
 			log_error("probe: %s '%s': see `reprieve probe --help`",
@@ -161,16 +161,16 @@ static int parse(int argc, char **argv, struct probing *probing)
 
 int cmd_probe(int argc, char **argv)
 {
-	struct probing probing = {.kind = LIVENESS_LIVE};
-	int code = parse(argc, argv, &probing);
+	struct probe_run probe_run = {.kind = HEALTH_PROBE_LIVE};
+	int code = parse_arguments(argc, argv, &probe_run);
 
 	if (code >= 0)
 		return code;
-	session_each(consider, &probing);
-	if (probing.found == 0) {
+	session_each(probe_session, &probe_run);
+	if (probe_run.found == 0) {
 		log_error("probe: no %s running under this user here",
-			probing.job ? "such job is" : "`reprieve run` is");
+			probe_run.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;
 	}
-	return probing.failed ? EXIT_FAILURE : 0;
+	return probe_run.failed ? EXIT_FAILURE : 0;
 }

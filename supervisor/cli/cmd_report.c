@@ -13,11 +13,11 @@
 
 #define ATTEMPTS_MOST 10000
 
-AUTO(struct history, history_release);
-AUTO(struct storage_jobs, storage_jobs_release);
+AUTO(struct attempt_history, attempt_history_release);
+AUTO(struct storage_job_names, storage_job_names_release);
 AUTO_POINTER(struct storage, storage_close);
 
-struct wishes {
+struct report_options {
 	double spot, on_demand; /* USD per hour; 0: not asked for */
 	const char *by;         /* a label; NULL */
 	bool all;
@@ -26,15 +26,15 @@ struct wishes {
 /* What is said of one job, or of all with one value of a label. */
 struct group {
 	char *name;
-	struct account_sum sum;
+	struct attempt_costs_sum sum;
 };
 
 struct report {
-	const struct query *query;
-	const struct wishes *wishes;
+	const struct store_command *store_command;
+	const struct report_options *report_options;
 	struct group *groups;
 	size_t count;
-	struct account_sum sum;
+	struct attempt_costs_sum sum;
 	json_t *jobs;
 };
 
@@ -50,39 +50,39 @@ static int set_dollars(double *price, const char *value, struct err *err)
 
 static int set_spot(void *arg, const char *value, struct err *err)
 {
-	return set_dollars(&((struct wishes *)arg)->spot, value, err);
+	return set_dollars(&((struct report_options *)arg)->spot, value, err);
 }
 
 static int set_on_demand(void *arg, const char *value, struct err *err)
 {
-	return set_dollars(&((struct wishes *)arg)->on_demand, value, err);
+	return set_dollars(&((struct report_options *)arg)->on_demand, value, err);
 }
 
-static int set_by(void *arg, const char *value, struct err *err)
+static int set_group_label(void *arg, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: name a label, as team");
-	((struct wishes *)arg)->by = value;
+	((struct report_options *)arg)->by = value;
 	return 0;
 }
 
-static int set_all(void *arg, const char *value, struct err *err)
+static int set_all_jobs(void *arg, const char *value, struct err *err)
 {
 	(void)value;
 	(void)err;
-	((struct wishes *)arg)->all = true;
+	((struct report_options *)arg)->all = true;
 	return 0;
 }
 
-static const struct query_option own_options[] = {
+static const struct store_command_option own_options[] = {
 	{"spot-price", false, set_spot},
 	{"on-demand-price", false, set_on_demand},
-	{"by", false, set_by},
-	{"all", true, set_all},
+	{"by", false, set_group_label},
+	{"all", true, set_all_jobs},
 	{0},
 };
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Say what the attempts of a job have done, lost and cost.\n\n"
 		"  reprieve report --job digits\n"
 		"  reprieve report --all --by team --spot-price 1.20 --on-demand-price 3.06\n\n"
@@ -113,27 +113,27 @@ static const struct query_usage usage = {
 
 /* --- reading --- */
 
-static int read_accounts(struct storage *storage, const struct history *history,
-	struct account *accounts, struct err *err)
+static int read_accounts(struct storage *storage, const struct attempt_history *history,
+	struct attempt_costs *accounts, struct err *err)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		/* The history is newest first. */
-		const struct past_attempt *past = &history->items[history->count - 1 - i];
+		const struct attempt_summary *past = &history->items[history->count - 1 - i];
 		auto_(bytes_release) struct bytes ledger = {0};
 
 		if (storage_get_notes(storage, past->number, "ledger", &ledger, NULL, err) < 0)
 			return -1;
-		account_read(&accounts[i], past, i + 1 == history->count, &ledger);
+		attempt_costs_read(&accounts[i], past, i + 1 == history->count, &ledger);
 	}
 	return 0;
 }
 
 /* The value of the label in the newest attempt that has one. */
-static const char *group_name(const struct wishes *wishes, const struct history *history)
+static const char *group_name(const struct report_options *report_options, const struct attempt_history *history)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		json_t *labels = json_object_get(history->items[i].about, "labels");
-		const char *value = json_text_or(labels, wishes->by, "");
+		const char *value = json_text_or(labels, report_options->by, "");
 
 		if (value[0])
 			return value;
@@ -153,41 +153,41 @@ static struct group *group_of(struct report *report, const char *name)
 
 /* --- saying --- */
 
-static const char *duration(int64_t ms, char text[32])
+static const char *format_duration(int64_t ms, char text[32])
 {
 	return ms < 0 ? "?" : text_duration(ms, text, 32);
 }
 
-static void print_account(const struct account *account)
+static void print_account(const struct attempt_costs *attempt_costs)
 {
 	char ran[32], lost[32], notice[64] = "-";
 
-	if (account->source[0] && account->notice_seconds >= 0)
-		snprintf(notice, sizeof(notice), "%s, %.0f s", account->source,
-			account->notice_seconds);
-	else if (account->source[0])
-		text_set(notice, sizeof(notice), account->source);
-	show_line("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s", account->number,
-		account->started, account->host, account->at_least ? ">" : " ",
-		duration(account->ran_ms, ran), account->outcome, notice, account->snapshots,
-		account->at_least && account->interrupted ? ">" : "",
-		account->interrupted ? duration(account->lost_ms, lost) : "-");
+	if (attempt_costs->source[0] && attempt_costs->notice_seconds >= 0)
+		snprintf(notice, sizeof(notice), "%s, %.0f s", attempt_costs->source,
+			attempt_costs->notice_seconds);
+	else if (attempt_costs->source[0])
+		text_set(notice, sizeof(notice), attempt_costs->source);
+	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s", attempt_costs->number,
+		attempt_costs->started, attempt_costs->host, attempt_costs->at_least ? ">" : " ",
+		format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome, notice, attempt_costs->snapshots,
+		attempt_costs->at_least && attempt_costs->interrupted ? ">" : "",
+		attempt_costs->interrupted ? format_duration(attempt_costs->lost_ms, lost) : "-");
 }
 
-static void print_cost(const struct wishes *wishes, const struct account_sum *sum)
+static void print_cost(const struct report_options *report_options, const struct attempt_costs_sum *sum)
 {
-	struct account_cost cost = account_cost(sum, wishes->spot, wishes->on_demand);
+	struct attempt_costs_price cost = attempt_costs_price(sum, report_options->spot, report_options->on_demand);
 
-	if (wishes->spot > 0)
-		printf("  cost   $%.2f at $%.2f an hour\n", cost.spot, wishes->spot);
-	if (wishes->spot > 0 && wishes->on_demand > 0)
+	if (report_options->spot > 0)
+		printf("  cost   $%.2f at $%.2f an hour\n", cost.spot, report_options->spot);
+	if (report_options->spot > 0 && report_options->on_demand > 0)
 		printf("         $%.2f for the same work on demand, at $%.2f: saved $%.2f (%.0f "
 		       "%%)\n",
-			cost.on_demand, wishes->on_demand, cost.saved,
+			cost.on_demand, report_options->on_demand, cost.saved,
 			cost.on_demand > 0 ? 100 * cost.saved / cost.on_demand : 0);
 }
 
-static void print_sum(const struct wishes *wishes, const char *name, const struct account_sum *sum)
+static void print_sum(const struct report_options *report_options, const char *name, const struct attempt_costs_sum *sum)
 {
 	char ran[32], lost[32], restore[32], saved[32], share[16] = "";
 
@@ -199,43 +199,43 @@ static void print_sum(const struct wishes *wishes, const char *name, const struc
 		snprintf(share, sizeof(share), " (%.1f %%)",
 			sum->ran_ms > 0 ? 100.0 * (double)sum->lost_ms / (double)sum->ran_ms : 0);
 	printf("  ran    %s%s, of that lost %s%s%s; restoring took %s\n",
-		sum->ran_at_least ? ">" : "", duration(sum->ran_ms, ran),
-		sum->lost_at_least ? ">" : "", duration(sum->lost_ms, lost), share,
-		duration(sum->restore_ms, restore));
+		sum->ran_at_least ? ">" : "", format_duration(sum->ran_ms, ran),
+		sum->lost_at_least ? ">" : "", format_duration(sum->lost_ms, lost), share,
+		format_duration(sum->restore_ms, restore));
 	printf("  saved  %s of work that would have been done again\n",
-		duration(sum->saved_ms, saved));
-	print_cost(wishes, sum);
+		format_duration(sum->saved_ms, saved));
+	print_cost(report_options, sum);
 }
 
-static json_t *milliseconds(int64_t ms)
+static json_t *milliseconds_json(int64_t ms)
 {
 	return ms < 0 ? json_null() : json_real((double)ms / 1000);
 }
 
-static json_t *account_json(const struct account *account)
+static json_t *account_json(const struct attempt_costs *attempt_costs)
 {
 	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:b, s:b}", "attempt",
-		(int)account->number, "started", account->started, "host", account->host, "outcome",
-		account->outcome, "source", account->source, "notice_seconds",
-		account->notice_seconds < 0 ? json_null() : json_real(account->notice_seconds),
-		"ran_seconds", milliseconds(account->ran_ms), "lost_seconds",
-		milliseconds(account->lost_ms), "restore_seconds",
-		milliseconds(account->restore_ms), "snapshots", (int)account->snapshots,
-		"interrupted", account->interrupted, "at_least", account->at_least);
+		(int)attempt_costs->number, "started", attempt_costs->started, "host", attempt_costs->host, "outcome",
+		attempt_costs->outcome, "source", attempt_costs->source, "notice_seconds",
+		attempt_costs->notice_seconds < 0 ? json_null() : json_real(attempt_costs->notice_seconds),
+		"ran_seconds", milliseconds_json(attempt_costs->ran_ms), "lost_seconds",
+		milliseconds_json(attempt_costs->lost_ms), "restore_seconds",
+		milliseconds_json(attempt_costs->restore_ms), "snapshots", (int)attempt_costs->snapshots,
+		"interrupted", attempt_costs->interrupted, "at_least", attempt_costs->at_least);
 }
 
-static json_t *sum_json(const struct wishes *wishes, const struct account_sum *sum)
+static json_t *sum_json(const struct report_options *report_options, const struct attempt_costs_sum *sum)
 {
-	struct account_cost cost = account_cost(sum, wishes->spot, wishes->on_demand);
+	struct attempt_costs_price cost = attempt_costs_price(sum, report_options->spot, report_options->on_demand);
 	json_t *json = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "attempts",
 		(int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
-		(int)sum->announced, "ran_seconds", milliseconds(sum->ran_ms), "lost_seconds",
-		milliseconds(sum->lost_ms), "restore_seconds", milliseconds(sum->restore_ms),
-		"saved_seconds", milliseconds(sum->saved_ms), "at_least", sum->lost_at_least);
+		(int)sum->announced, "ran_seconds", milliseconds_json(sum->ran_ms), "lost_seconds",
+		milliseconds_json(sum->lost_ms), "restore_seconds", milliseconds_json(sum->restore_ms),
+		"saved_seconds", milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least);
 
-	if (wishes->spot > 0)
+	if (report_options->spot > 0)
 		json_object_set_new(json, "spot_cost", json_real(cost.spot));
-	if (wishes->spot > 0 && wishes->on_demand > 0) {
+	if (report_options->spot > 0 && report_options->on_demand > 0) {
 		json_object_set_new(json, "on_demand_cost", json_real(cost.on_demand));
 		json_object_set_new(json, "saved_cost", json_real(cost.saved));
 	}
@@ -244,17 +244,17 @@ static json_t *sum_json(const struct wishes *wishes, const struct account_sum *s
 
 /* --- one job --- */
 
-static void say_job(struct report *report, const char *job, const struct account *accounts,
-	size_t count, const struct account_sum *sum)
+static void print_job(struct report *report, const char *job, const struct attempt_costs *accounts,
+	size_t count, const struct attempt_costs_sum *sum)
 {
-	json_t *attempts = json_array(), *json = sum_json(report->wishes, sum);
+	json_t *attempts = json_array(), *json = sum_json(report->report_options, sum);
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(attempts, account_json(&accounts[i]));
 	json_object_set_new(json, "job", json_string(job));
 	json_object_set_new(json, "list", attempts);
 	json_array_append_new(report->jobs, json);
-	if (report->query->json || report->wishes->all)
+	if (report->store_command->json || report->report_options->all)
 		return;
 	printf("%7s  %-24s  %-12s   %-12s  %-20s  %-16s  %9s  %s\n", "ATTEMPT", "STARTED", "HOST",
 		"RAN", "OUTCOME", "NOTICE", "SNAPSHOTS", "LOST");
@@ -267,15 +267,15 @@ static void say_job(struct report *report, const char *job, const struct account
 static int report_job(
 	struct report *report, struct storage *storage, const char *job, struct err *err)
 {
-	auto_(history_release) struct history history = {0};
-	auto_free struct account *accounts = NULL;
-	struct account_sum sum;
+	auto_(attempt_history_release) struct attempt_history history = {0};
+	auto_free struct attempt_costs *accounts = NULL;
+	struct attempt_costs_sum sum;
 	const char *group = job;
 
 	if (storage_history(storage, ATTEMPTS_MOST, &history, NULL, err) < 0)
 		return -1;
-	if (history.count == 0 && !report->wishes->all) {
-		int code = query_check_job(report->query);
+	if (history.count == 0 && !report->report_options->all) {
+		int code = store_command_check_job(report->store_command);
 
 		if (code >= 0)
 			return code;
@@ -283,25 +283,25 @@ static int report_job(
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
 	if (read_accounts(storage, &history, accounts, err) < 0)
 		return -1;
-	sum = account_sum(accounts, history.count);
-	say_job(report, job, accounts, history.count, &sum);
-	if (report->wishes->by)
-		group = group_name(report->wishes, &history);
-	account_add(&group_of(report, group)->sum, &sum);
-	account_add(&report->sum, &sum);
+	sum = attempt_costs_sum(accounts, history.count);
+	print_job(report, job, accounts, history.count, &sum);
+	if (report->report_options->by)
+		group = group_name(report->report_options, &history);
+	attempt_costs_add(&group_of(report, group)->sum, &sum);
+	attempt_costs_add(&report->sum, &sum);
 	return 0;
 }
 
 static int report_all(struct report *report, struct err *err)
 {
-	auto_(storage_jobs_release) struct storage_jobs jobs = {0};
+	auto_(storage_job_names_release) struct storage_job_names jobs = {0};
 
-	if (storage_jobs(report->query->store, &jobs, NULL, err) < 0)
+	if (storage_list_jobs(report->store_command->store, &jobs, NULL, err) < 0)
 		return -1;
 	for (size_t i = 0; i < jobs.count; i++) {
 		auto_(storage_close) struct storage *storage = NULL;
 		struct storage_options options = {
-			.url = report->query->store, .job = jobs.names[i], .read_only = true};
+			.url = report->store_command->store, .job = jobs.names[i], .read_only = true};
 
 		if (storage_open(&options, &storage, NULL, err) < 0 ||
 			report_job(report, storage, jobs.names[i], err) < 0)
@@ -310,45 +310,45 @@ static int report_all(struct report *report, struct err *err)
 	return 0;
 }
 
-static void finish(struct report *report)
+static void print_totals(struct report *report)
 {
 	json_t *groups = json_object();
 
 	for (size_t i = 0; i < report->count; i++)
 		json_object_set_new(groups, report->groups[i].name,
-			sum_json(report->wishes, &report->groups[i].sum));
-	if (report->query->json) {
+			sum_json(report->report_options, &report->groups[i].sum));
+	if (report->store_command->json) {
 		json_print(json_pack("{s:O, s:o, s:o*}", "jobs", report->jobs, "total",
-				   sum_json(report->wishes, &report->sum), "groups",
-				   report->wishes->by ? json_incref(groups) : NULL),
+				   sum_json(report->report_options, &report->sum), "groups",
+				   report->report_options->by ? json_incref(groups) : NULL),
 			true);
 	} else {
 		for (size_t i = 0; i < report->count; i++)
-			print_sum(report->wishes, report->groups[i].name, &report->groups[i].sum);
+			print_sum(report->report_options, report->groups[i].name, &report->groups[i].sum);
 		if (report->count > 1)
-			print_sum(report->wishes, "all", &report->sum);
+			print_sum(report->report_options, "all", &report->sum);
 	}
 	json_decref(groups);
 }
 
 int cmd_report(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	auto_json json_t *jobs = json_array();
-	struct wishes wishes = {0};
-	struct report report = {.query = &query, .wishes = &wishes, .jobs = jobs};
+	struct report_options report_options = {0};
+	struct report report = {.store_command = &store_command, .report_options = &report_options, .jobs = jobs};
 	struct err err;
-	int code = query_begin_with(argc, argv, &usage, &wishes, &query), result;
+	int code = store_command_begin_with(argc, argv, &usage, &report_options, &store_command), result;
 
 	if (code >= 0)
 		return code;
-	wishes.all |= !query.storage;
-	result = wishes.all ? report_all(&report, &err)
-			    : report_job(&report, query.storage, query.job, &err);
+	report_options.all |= !store_command.storage;
+	result = report_options.all ? report_all(&report, &err)
+			    : report_job(&report, store_command.storage, store_command.job, &err);
 	if (result < 0)
-		result = query_failed(&query, &err);
+		result = store_command_fail(&store_command, &err);
 	else if (result == 0)
-		finish(&report);
+		print_totals(&report);
 	for (size_t i = 0; i < report.count; i++)
 		free(report.groups[i].name);
 	free(report.groups);

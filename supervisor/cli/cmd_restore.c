@@ -18,31 +18,31 @@
 #include <string.h>
 
 struct options {
-	struct selection selection;
-	struct progress progress;
+	struct path_filter path_filter;
+	struct progress_bar progress;
 };
 
 static int add_include(void *arg, const char *value, struct err *err)
 {
 	(void)err;
-	selection_include(&((struct options *)arg)->selection, value);
+	path_filter_include(&((struct options *)arg)->path_filter, value);
 	return 0;
 }
 
 static int add_exclude(void *arg, const char *value, struct err *err)
 {
 	(void)err;
-	selection_exclude(&((struct options *)arg)->selection, value);
+	path_filter_exclude(&((struct options *)arg)->path_filter, value);
 	return 0;
 }
 
-static const struct query_option own_options[] = {
+static const struct store_command_option own_options[] = {
 	{"include", false, add_include},
 	{"exclude", false, add_exclude},
 	{0},
 };
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Put a snapshot into a directory.\n\n"
 		"  reprieve restore latest ./checkpoints\n"
 		"  reprieve restore 3-12 /tmp/look --store file:///mnt/share/runs --job train\n"
@@ -62,27 +62,27 @@ static const struct query_usage usage = {
 	.options = own_options,
 };
 
-static bool takes(void *arg, const char *path)
+static bool is_wanted(void *arg, const char *path)
 {
-	return selection_takes(&((struct options *)arg)->selection, path);
+	return path_filter_accepts(&((struct options *)arg)->path_filter, path);
 }
 
-static void told(void *arg, uint64_t bytes_done, uint64_t bytes_total)
+static void show_progress(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 {
-	progress_tell(&((struct options *)arg)->progress, bytes_done, bytes_total);
+	progress_bar_update(&((struct options *)arg)->progress, bytes_done, bytes_total);
 }
 
-static int restore(struct query *query, struct options *options, struct restore_request *request,
+static int restore_to_staging(struct store_command *store_command, struct options *options, struct restore_request *request,
 	struct restore_result *result, struct err *err)
 {
 	int status;
 
-	request->include = selection_is_all(&options->selection) ? NULL : takes;
-	request->progress = told;
+	request->include = path_filter_is_empty(&options->path_filter) ? NULL : is_wanted;
+	request->progress = show_progress;
 	request->arg = options;
-	progress_start(&options->progress, "restoring", true);
-	status = storage_restore(query->storage, request, result, NULL, err);
-	progress_stop(&options->progress);
+	progress_bar_start(&options->progress, "restoring", true);
+	status = storage_restore(store_command->storage, request, result, NULL, err);
+	progress_bar_stop(&options->progress);
 	if (status == 0 && request->include && result->files == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			"no file of the snapshot is meant by these --include and --exclude");
@@ -97,13 +97,13 @@ static int put_in_place(const char *staging, const char *directory, struct err *
 	return 0;
 }
 
-static void report(const struct query *query, struct snapshot_id id, const char *directory,
+static void print_restored(const struct store_command *store_command, struct snapshot_id id, const char *directory,
 	const struct restore_result *result, int64_t milliseconds)
 {
 	char text[SNAPSHOT_ID_TEXT], size[24], time[32];
 
 	snapshot_id_format(id, text);
-	if (query->json) {
+	if (store_command->json) {
 		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
 				   directory, "step",
 				   result->step >= 0 ? json_integer(result->step) : json_null(),
@@ -119,12 +119,12 @@ static void report(const struct query *query, struct snapshot_id id, const char 
 }
 
 /* -1 to go on. */
-static int check_target(const struct query *query, const char *directory)
+static int check_target(const struct store_command *store_command, const char *directory)
 {
 	const char *state = file_directory_state(directory);
 	struct err err;
 
-	if (own_directory_check_store(directory, query->store, &err) < 0)
+	if (directory_check_store(directory, store_command->store, &err) < 0)
 		log_error("restore: %s: choose another directory", err.text);
 	else if (!file_exists(directory) ||
 		 (file_is_directory(directory) && file_directory_is_empty(directory)))
@@ -136,7 +136,7 @@ static int check_target(const struct query *query, const char *directory)
 }
 
 static int restore_into(
-	struct query *query, struct options *options, struct snapshot_id id, const char *directory)
+	struct store_command *store_command, struct options *options, struct snapshot_id id, const char *directory)
 {
 	auto_free char *staging = NULL;
 	struct restore_request request = {.id = id};
@@ -145,34 +145,34 @@ static int restore_into(
 	char nonce[33];
 	int64_t began = clock_monotonic_ms();
 
-	file_nonce(nonce);
+	random_hex(nonce);
 	staging = text_format("%s.restore-%.8s", directory, nonce);
 	request.directory = staging;
-	if (restore(query, options, &request, &result, &err) < 0 ||
+	if (restore_to_staging(store_command, options, &request, &result, &err) < 0 ||
 		put_in_place(staging, directory, &err) < 0) {
 		file_remove_tree(staging, NULL);
-		return query_snapshot_failed(query, id, &err);
+		return store_command_fail_snapshot(store_command, id, &err);
 	}
-	report(query, id, directory, &result, clock_monotonic_ms() - began);
+	print_restored(store_command, id, directory, &result, clock_monotonic_ms() - began);
 	return 0;
 }
 
 int cmd_restore(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	auto_free char *directory = NULL;
 	struct options options = {0};
 	struct snapshot_id id;
-	int code = query_begin_with(argc, argv, &usage, &options, &query);
+	int code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
 
 	if (code < 0)
-		code = query_snapshot(&query, query.words[0], &id);
+		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
 	if (code < 0) {
-		directory = file_absolute(query.words[1]);
-		code = check_target(&query, directory);
+		directory = file_absolute(store_command.words[1]);
+		code = check_target(&store_command, directory);
 	}
 	if (code < 0)
-		code = restore_into(&query, &options, id, directory);
-	selection_release(&options.selection);
+		code = restore_into(&store_command, &options, id, directory);
+	path_filter_release(&options.path_filter);
 	return code;
 }

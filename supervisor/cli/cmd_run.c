@@ -23,7 +23,7 @@ static const char *environment_value(void *arg, const char *name)
 	return getenv(name);
 }
 
-static int find_name(const struct job_config *options, struct job_name *name, struct err *err)
+static int find_job_name(const struct job_config *options, struct job_name *name, struct err *err)
 {
 	char directory[PATH_MAX] = "";
 	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
@@ -35,11 +35,11 @@ static int find_name(const struct job_config *options, struct job_name *name, st
 }
 
 /* What the job would go on from, and what is there. */
-static void show_restore(const struct job *job)
+static void print_restore(const struct job *job)
 {
 	static const char *const restores[] = {[RESTORE_LATEST] = "the newest good snapshot",
 		[RESTORE_NONE] = "none",
-		[RESTORE_THIS] = "the one chosen"};
+		[RESTORE_SPECIFIC] = "the one chosen"};
 	struct storage_options options = {
 		.url = job->store, .job = job->name.text, .read_only = true};
 	struct storage *storage = NULL;
@@ -49,16 +49,16 @@ static void show_restore(const struct job *job)
 	bool opened = job->store && storage_open(&options, &storage, NULL, &err) == 0;
 
 	if (opened)
-		why_not = job_foresee_precedent(job, storage);
-	show_line("restore         %s%s", why_not ? "none: " : "",
+		why_not = job_explain_restart_decision(job, storage);
+	terminal_line_print("restore         %s%s", why_not ? "none: " : "",
 		why_not ? why_not : restores[job->options->restore]);
-	if (opened && storage_list(storage, &list, NULL, &err) == 0) {
+	if (opened && storage_list_snapshots(storage, &list, NULL, &err) == 0) {
 		for (size_t i = 0; i < list.count; i++) {
 			char id[SNAPSHOT_ID_TEXT];
 
 			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
 				continue;
-			show_line("                %s %s%s%s",
+			terminal_line_print("                %s %s%s%s",
 				snapshot_id_format(list.items[i].id, id),
 				snapshot_state_name(list.items[i].state),
 				list.items[i].damage[0] ? ": " : "", list.items[i].damage);
@@ -72,15 +72,15 @@ static void show_restore(const struct job *job)
 	storage_close(storage);
 }
 
-static int dry_run(const struct job *job, const char *origin)
+static int print_dry_run(const struct job *job, const char *origin)
 {
-	struct own_directory own = {.directory = job->options->checkpoint_dir,
+	struct directory_check own = {.directory = job->options->checkpoint_dir,
 		.store = job->store,
 		.command = job->options->command};
 	struct err err = {0};
 	char text[512];
 
-	if (own_directory_check(&own, &err) < 0) {
+	if (directory_check_run(&own, &err) < 0) {
 		log_error("%s: choose another with --checkpoint-dir", err.text);
 		return EXIT_CONFIGURATION;
 	}
@@ -94,11 +94,11 @@ static int dry_run(const struct job *job, const char *origin)
 			: "none was recognised");
 	printf("notices from    %s, SIGTERM (grace %lld s)\n", job->options->notice,
 		(long long)job->options->grace_ms / 1000);
-	show_restore(job);
+	print_restore(job);
 	printf("command        ");
 	for (char **word = job->options->command; *word; word++) {
 		const char *before = word == job->options->command ? NULL : word[-1];
-		auto_free char *kept = secret_words_mask(before, *word);
+		auto_free char *kept = redact_word(before, *word);
 
 		printf(" %s", kept);
 	}
@@ -106,17 +106,17 @@ static int dry_run(const struct job *job, const char *origin)
 	return 0;
 }
 
-static int refuse(int code, const struct err *err)
+static int report_failure(int code, const struct err *err)
 {
 	log_error("%s", err->text);
 	return code;
 }
 
 /* As `tini -p`. It is lost when a parent died before this. */
-static void hear_of_parent(const struct job_config *options)
+static void arm_parent_death_signal(const struct job_config *options)
 {
-	if (options->relay.parent_death &&
-		prctl(PR_SET_PDEATHSIG, (unsigned long)options->relay.parent_death) < 0)
+	if (options->signal_rules.parent_death &&
+		prctl(PR_SET_PDEATHSIG, (unsigned long)options->signal_rules.parent_death) < 0)
 		log_warn("--parent-death: %s", strerror(errno));
 }
 
@@ -134,18 +134,18 @@ int cmd_run(int argc, char **argv)
 	int code;
 
 	signals_block(&inherited);
-	if (options_parse_run(argc, argv, &options, &help, &err) < 0)
-		return refuse(EXIT_USAGE, &err);
+	if (run_options_parse(argc, argv, &options, &help, &err) < 0)
+		return report_failure(EXIT_USAGE, &err);
 	if (help)
 		return 0;
 	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
-	if (find_name(&options, &name, &err) < 0 ||
+	if (find_job_name(&options, &name, &err) < 0 ||
 		profile_options_resolve(&options, &profile, &err) < 0)
-		return refuse(EXIT_USAGE, &err);
+		return report_failure(EXIT_USAGE, &err);
 	if (!options.store)
-		embedded = options_default_store(&err);
+		embedded = run_options_default_store(&err);
 
 	job = memory_new(sizeof(*job));
 	if (!options.store && !embedded)
@@ -156,18 +156,18 @@ int cmd_run(int argc, char **argv)
 	job->profile = profile;
 	job->store = options.store ? options.store : embedded;
 	/* Who names a snapshot wants that one, or nothing. */
-	job->store_is_needed = options.store_chosen || options.restore == RESTORE_THIS;
+	job->store_is_needed = options.store_chosen || options.restore == RESTORE_SPECIFIC;
 	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
 		job->observers.cancel.fd = -1;
 	job->signals.source.fd = -1;
 	if (options.dry_run) {
-		code = dry_run(job, name.origin);
+		code = print_dry_run(job, name.origin);
 	} else {
 		if (child_prepare(&err) < 0)
 			log_warn("%s", err.text);
 		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
 			log_note("%s", text);
-		hear_of_parent(&options);
+		arm_parent_death_signal(&options);
 		code = job_run(job);
 	}
 	free(job);

@@ -10,16 +10,16 @@
 
 static int set_tag(void *arg, const char *value, struct err *err)
 {
-	((struct saving *)arg)->tag = value;
+	((struct manual_snapshot *)arg)->tag = value;
 	return retention_check_tag(value, err);
 }
 
-static const struct query_option own_options[] = {
+static const struct store_command_option own_options[] = {
 	{"tag", false, set_tag},
 	{0},
 };
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Take one snapshot of a directory, for a job that is not running.\n\n"
 		"  reprieve save ./checkpoints --job train\n"
 		"  reprieve save ./checkpoints --job train --tag best\n\n"
@@ -37,18 +37,18 @@ static const struct query_usage usage = {
 
 int cmd_save(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
-	struct saving saving = {.reason = "request", .outcome = "saved", .step = -1};
-	int code = query_begin_with(argc, argv, &usage, &saving, &query);
+	auto_(store_command_end) struct store_command store_command = {0};
+	struct manual_snapshot manual_snapshot = {.reason = "request", .outcome = "saved", .step = -1};
+	int code = store_command_begin_with(argc, argv, &usage, &manual_snapshot, &store_command);
 
 	if (code >= 0)
 		return code;
 	/* Before anything is claimed: a mistyped name must not take the running job's place. */
-	if (file_directory_state(query.words[0])) {
-		log_error("save: %s %s: name a directory with a checkpoint in it", query.words[0],
-			file_directory_state(query.words[0]));
+	if (file_directory_state(store_command.words[0])) {
+		log_error("save: %s %s: name a directory with a checkpoint in it", store_command.words[0],
+			file_directory_state(store_command.words[0]));
 		return EXIT_CONFIGURATION;
 	}
-	saving.directory = query.words[0];
-	return saving_run(&query, &saving, "saved");
+	manual_snapshot.directory = store_command.words[0];
+	return manual_snapshot_save(&store_command, &manual_snapshot, "saved");
 }

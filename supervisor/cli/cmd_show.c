@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Show what a snapshot holds.\n\n"
 		"  reprieve show latest\n"
 		"  reprieve show 3-12 --json\n\n"
@@ -26,7 +26,7 @@ static void print_entry(json_t *entry)
 
 	if (text_equal(type, "file"))
 		text_bytes((uint64_t)json_number_or(entry, "size", 0), size, sizeof(size));
-	show_line("  %-9s  %04o  %9s  %s%s%s", type,
+	terminal_line_print("  %-9s  %04o  %9s  %s%s%s", type,
 		(unsigned)json_number_or(entry, "mode", 0) & 07777, size,
 		path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
 		target ? target : "");
@@ -34,32 +34,32 @@ static void print_entry(json_t *entry)
 
 int cmd_show(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	auto_json json_t *body = NULL;
 	struct snapshot_id id;
 	struct err err;
 	char text[24];
 	size_t i;
 	json_t *entry;
-	int code = query_begin(argc, argv, &usage, &query);
+	int code = store_command_begin(argc, argv, &usage, &store_command);
 
 	if (code < 0)
-		code = query_snapshot(&query, query.word_count ? query.words[0] : "latest", &id);
+		code = store_command_find_snapshot(&store_command, store_command.word_count ? store_command.words[0] : "latest", &id);
 	if (code >= 0)
 		return code;
-	if (storage_show(query.storage, id, &body, NULL, &err) < 0)
-		return query_snapshot_failed(&query, id, &err);
-	if (query.json) {
-		json_print(take(&body), true);
+	if (storage_read_manifest(store_command.storage, id, &body, NULL, &err) < 0)
+		return store_command_fail_snapshot(&store_command, id, &err);
+	if (store_command.json) {
+		json_print(steal(&body), true);
 		return 0;
 	}
-	show_line("snapshot  %s of job %s", json_text_or(body, "id", "?"), query.job);
-	show_line("created   %s on %s", json_text_or(body, "created", "?"),
+	terminal_line_print("snapshot  %s of job %s", json_text_or(body, "id", "?"), store_command.job);
+	terminal_line_print("created   %s on %s", json_text_or(body, "created", "?"),
 		json_text_or(body, "host", "?"));
-	show_line("reason    %s", json_text_or(body, "reason", "?"));
+	terminal_line_print("reason    %s", json_text_or(body, "reason", "?"));
 	if (json_number_or(body, "step", -1) >= 0)
 		printf("step      %lld\n", (long long)json_number_or(body, "step", -1));
-	show_line("follows   %s", json_text_or(body, "parent", "nothing"));
+	terminal_line_print("follows   %s", json_text_or(body, "parent", "nothing"));
 	printf("size      %s in %lld file%s\n",
 		text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
 		(long long)json_number_or(body, "files", 0),

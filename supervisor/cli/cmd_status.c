@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 5000
-#define GOING_MS 1000 /* from the last word of a supervisor to its end */
+#define STATUS_TIMEOUT_MS 5000
+#define ENDING_MS 1000 /* from the last word of a supervisor to its end */
 
 static const char usage[] =
 	"See what the jobs that run here are doing, and what of their work is durable.\n\n"
@@ -27,7 +27,7 @@ static const char usage[] =
 	"Exit status: 0; 1 if a supervisor does not answer; 69 if no such job runs here under this "
 	"user.\n";
 
-struct asking {
+struct status_run {
 	const char *job; /* NULL: all */
 	json_t *answers;
 	size_t found;
@@ -37,7 +37,7 @@ struct asking {
 /* One that ends while it is asked is none of those that run here. */
 static bool has_just_ended(const char *directory)
 {
-	int64_t until = clock_monotonic_ms() + GOING_MS;
+	int64_t until = clock_monotonic_ms() + ENDING_MS;
 
 	while (session_is_alive(directory)) {
 		if (clock_left_ms(until) <= 0)
@@ -47,23 +47,23 @@ static bool has_just_ended(const char *directory)
 	return true;
 }
 
-static bool consider(void *arg, const struct session_info *info)
+static bool query_session(void *arg, const struct session_info *info)
 {
-	struct asking *asking = arg;
+	struct status_run *status_run = arg;
 	auto_json json_t *answer = NULL;
 	struct err err;
 
-	if (asking->job && !text_equal(asking->job, info->job))
+	if (status_run->job && !text_equal(status_run->job, info->job))
 		return true;
-	if (session_ask(info->directory, "status", PATIENCE_MS, &answer, &err) == 0) {
-		json_array_append(asking->answers, answer);
+	if (control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, &err) == 0) {
+		json_array_append(status_run->answers, answer);
 	} else if (has_just_ended(info->directory)) {
 		return true;
 	} else {
 		log_error("status: %s (pid %d): %s", info->job, (int)info->pid, err.text);
-		asking->failed = true;
+		status_run->failed = true;
 	}
-	asking->found++;
+	status_run->found++;
 	return true;
 }
 
@@ -80,7 +80,7 @@ static const char *format_ago(json_t *answer, const char *name, char *buffer, si
 	return buffer;
 }
 
-static void print_point(json_t *answer, const char *what, const char *id, const char *step_name,
+static void print_recovery_point(json_t *answer, const char *what, const char *id, const char *step_name,
 	const char *age_name)
 {
 	int64_t step = json_number_or(answer, step_name, -1);
@@ -100,7 +100,7 @@ static void print_sources(json_t *answer)
 	size_t i;
 
 	if (json_is_object(notice))
-		show_line("  %-9s %s from %s: %s; the end is at %s", "notice",
+		terminal_line_print("  %-9s %s from %s: %s; the end is at %s", "notice",
 			json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
 			json_text_or(notice, "reason", ""), json_text_or(notice, "deadline", "?"));
 	if (json_array_size(sources) == 0)
@@ -109,7 +109,7 @@ static void print_sources(json_t *answer)
 	{
 		const char *why = json_text_or(source, "why", "");
 
-		show_line("  %-9s %s: %s%s%s", "notices", json_text_or(source, "name", "?"),
+		terminal_line_print("  %-9s %s: %s%s%s", "notices", json_text_or(source, "name", "?"),
 			json_text_or(source, "health", "?"), why[0] ? ": " : "", why);
 	}
 }
@@ -131,7 +131,7 @@ static void print_answer(json_t *answer)
 	json_t *saving = json_object_get(answer, "saving");
 	json_t *receipts = json_object_get(answer, "receipts");
 
-	show_line("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s",
+	terminal_line_print("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s",
 		json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
 		(long long)json_number_or(answer, "attempt", 0),
 		(long long)json_number_or(answer, "pid", 0),
@@ -140,14 +140,14 @@ static void print_answer(json_t *answer)
 	if (json_is_object(json_object_get(answer, "training")))
 		print_training(json_object_get(answer, "training"));
 	if (durable[0])
-		print_point(answer, "durable", durable, "step", "durable_seconds");
+		print_recovery_point(answer, "durable", durable, "step", "durable_seconds");
 	else
 		printf("  %-9s nothing yet\n", "durable");
 	if (json_is_true(json_object_get(answer, "waiting")))
-		print_point(
+		print_recovery_point(
 			answer, "waiting", "a newer checkpoint", "newest_step", "newest_seconds");
 	if (json_is_true(json_object_get(receipts, "active")))
-		show_line("  %-9s %s", "request", json_text_or(receipts, "text", ""));
+		terminal_line_print("  %-9s %s", "request", json_text_or(receipts, "text", ""));
 	if (json_is_object(saving)) {
 		char done[24], total[24];
 
@@ -164,11 +164,11 @@ static void print_answer(json_t *answer)
 		printf("  %-9s the upload has fallen behind\n", "warning");
 }
 
-struct view {
+struct status_view {
 	bool json, watch;
 };
 
-static int parse(int argc, char **argv, struct asking *asking, struct view *view)
+static int parse_arguments(int argc, char **argv, struct status_run *status_run, struct status_view *status_view)
 {
 	static const struct option known[] = {
 		{"job", required_argument, NULL, 'j'},
@@ -193,11 +193,11 @@ static int parse(int argc, char **argv, struct asking *asking, struct view *view
 			return EXIT_USAGE;
 		}
 		if (option == 'j')
-			asking->job = optarg;
+			status_run->job = optarg;
 		else if (option == 'w')
-			view->watch = true;
+			status_view->watch = true;
 		else
-			view->json = true;
+			status_view->json = true;
 	}
 	if (optind == argc)
 		return -1;
@@ -205,43 +205,43 @@ static int parse(int argc, char **argv, struct asking *asking, struct view *view
 	return EXIT_USAGE;
 }
 
-static int show(struct asking *asking, const struct view *view)
+static int print_status(struct status_run *status_run, const struct status_view *status_view)
 {
 	auto_json json_t *answers = json_array();
 	json_t *answer;
 	size_t i;
 
-	asking->answers = answers;
-	asking->found = 0;
-	session_each(consider, asking);
+	status_run->answers = answers;
+	status_run->found = 0;
+	session_each(query_session, status_run);
 	/* A terminal shows one picture, a file gets one after the other. */
-	if (view->watch && isatty(STDOUT_FILENO))
+	if (status_view->watch && isatty(STDOUT_FILENO))
 		printf("\033[H\033[J");
-	if (asking->found > 0 && view->json)
-		json_print(json_pack("{s:O}", "jobs", answers), !view->watch);
+	if (status_run->found > 0 && status_view->json)
+		json_print(json_pack("{s:O}", "jobs", answers), !status_view->watch);
 	else
 		json_array_foreach(answers, i, answer) print_answer(answer);
 	fflush(stdout);
-	return asking->found > 0 ? 0 : EXIT_UNAVAILABLE;
+	return status_run->found > 0 ? 0 : EXIT_UNAVAILABLE;
 }
 
 int cmd_status(int argc, char **argv)
 {
-	struct asking asking = {0};
-	struct view view = {0};
-	int code = parse(argc, argv, &asking, &view);
+	struct status_run status_run = {0};
+	struct status_view status_view = {0};
+	int code = parse_arguments(argc, argv, &status_run, &status_view);
 
 	if (code >= 0)
 		return code;
-	if (show(&asking, &view) != 0) {
+	if (print_status(&status_run, &status_view) != 0) {
 		log_error("status: no %s running under this user here",
-			asking.job ? "such job is" : "`reprieve run` is");
+			status_run.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;
 	}
-	while (view.watch) {
+	while (status_view.watch) {
 		sleep(1);
-		if (show(&asking, &view) != 0)
+		if (print_status(&status_run, &status_view) != 0)
 			break;
 	}
-	return asking.failed ? EXIT_FAILURE : 0;
+	return status_run.failed ? EXIT_FAILURE : 0;
 }

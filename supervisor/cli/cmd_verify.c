@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct query_usage usage = {
+static const struct store_command_usage usage = {
 	.text = "Read every byte of a snapshot, or of all of a job, and check it.\n\n"
 		"  reprieve verify\n"
 		"  reprieve verify latest\n\n"
@@ -24,7 +24,7 @@ struct findings {
 	json_t *list;
 };
 
-static void found(void *arg, struct snapshot_id id, const char *sentence)
+static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 {
 	struct findings *findings = arg;
 	char text[SNAPSHOT_ID_TEXT];
@@ -34,58 +34,58 @@ static void found(void *arg, struct snapshot_id id, const char *sentence)
 		json_array_append_new(
 			findings->list, json_pack("{s:s, s:s}", "id", text, "damage", sentence));
 	else
-		show_line("damaged  %s  %s", text, sentence);
+		terminal_line_print("damaged  %s  %s", text, sentence);
 }
 
-static int verify(struct query *query, struct snapshot_id id, struct findings *findings,
+static int verify_snapshots(struct store_command *store_command, struct snapshot_id id, struct findings *findings,
 	uint32_t *snapshots, uint32_t *damages, struct err *err)
 {
-	struct progress progress;
+	struct progress_bar progress;
 	int status;
 
-	progress_start(&progress, "reading", true);
-	storage_watch(query->storage, progress_tell, &progress);
-	status = storage_verify(query->storage, id, found, findings, snapshots, damages, NULL, err);
-	progress_stop(&progress);
+	progress_bar_start(&progress, "reading", true);
+	storage_set_progress(store_command->storage, progress_bar_update, &progress);
+	status = storage_verify(store_command->storage, id, print_damage, findings, snapshots, damages, NULL, err);
+	progress_bar_stop(&progress);
 	return status;
 }
 
 int cmd_verify(int argc, char **argv)
 {
-	auto_(query_end) struct query query = {0};
+	auto_(store_command_end) struct store_command store_command = {0};
 	struct findings findings = {0};
 	struct snapshot_id id = {0};
 	uint32_t snapshots = 0, damages = 0;
 	struct err err;
-	int code = query_begin(argc, argv, &usage, &query);
+	int code = store_command_begin(argc, argv, &usage, &store_command);
 
-	if (code < 0 && query.word_count > 0)
-		code = query_snapshot(&query, query.words[0], &id);
+	if (code < 0 && store_command.word_count > 0)
+		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
 	if (code >= 0)
 		return code;
-	findings.json = query.json;
+	findings.json = store_command.json;
 	findings.list = json_array();
-	if (verify(&query, id, &findings, &snapshots, &damages, &err) < 0) {
+	if (verify_snapshots(&store_command, id, &findings, &snapshots, &damages, &err) < 0) {
 		json_decref(findings.list);
-		return query_snapshot_failed(&query, id, &err);
+		return store_command_fail_snapshot(&store_command, id, &err);
 	}
-	code = snapshots == 0 ? query_check_job(&query) : -1;
+	code = snapshots == 0 ? store_command_check_job(&store_command) : -1;
 	if (code >= 0) {
 		json_decref(findings.list);
 		return code;
 	}
-	if (query.json)
-		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", query.store, "job", query.job,
+	if (store_command.json)
+		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", store_command.store, "job", store_command.job,
 				   "snapshots", (int)snapshots, "damages", findings.list),
 			true);
 	else {
 		json_decref(findings.list);
 		if (snapshots == 0)
 			printf("job %s has no snapshots in %s: there is nothing to verify\n",
-				query.job, query.store);
+				store_command.job, store_command.store);
 		else
 			printf("%u snapshot%s of job %s read: %s\n", snapshots,
-				snapshots == 1 ? "" : "s", query.job,
+				snapshots == 1 ? "" : "s", store_command.job,
 				damages ? "damage was found" : "every byte is what was saved");
 	}
 	return damages ? EXIT_FAILURE : 0;

@@ -49,20 +49,20 @@ static const char usage[] =
 	"1 --timeout is over; 64 usage; 69 there is no source to watch; 70 a failure of ours.\n";
 
 struct watch_line {
-	struct watching_options options;
+	struct notice_runner_options options;
 	char *shell[4]; /* of --exec */
 };
 
-static int wrong(const char *option, const char *value)
+static int invalid_value(const char *option, const char *value)
 {
 	log_error("watch: %s '%s' is no duration: write 30, 90s, 15m or 2h", option, value);
 	return EXIT_USAGE;
 }
 
 /* -1 to go on, else the exit code. */
-static int take_option(int option, struct watch_line *line)
+static int set_option(int option, struct watch_line *line)
 {
-	struct watching_options *options = &line->options;
+	struct notice_runner_options *options = &line->options;
 
 	switch (option) {
 	case 'h':
@@ -77,11 +77,11 @@ static int take_option(int option, struct watch_line *line)
 	case OPTION_DEADLINE_NOTICE:
 		return text_to_duration_ms(optarg, &options->deadline_notice_ms)
 			       ? -1
-			       : wrong("--deadline-notice", optarg);
+			       : invalid_value("--deadline-notice", optarg);
 	case OPTION_TIMEOUT:
 		return text_to_duration_ms(optarg, &options->timeout_ms) && options->timeout_ms > 0
 			       ? -1
-			       : wrong("--timeout", optarg);
+			       : invalid_value("--timeout", optarg);
 	case OPTION_JSON:
 		options->json = true;
 		return -1;
@@ -96,7 +96,7 @@ static int take_option(int option, struct watch_line *line)
 	}
 }
 
-static int parse(int argc, char **argv, struct watch_line *line)
+static int parse_arguments(int argc, char **argv, struct watch_line *line)
 {
 	static const struct option known[] = {
 		{"notice", required_argument, NULL, OPTION_NOTICE},
@@ -115,14 +115,14 @@ static int parse(int argc, char **argv, struct watch_line *line)
 	optind = 0;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+:h", known, NULL)) != -1) {
-		lacking = options_without_value(option, argv);
+		lacking = run_options_missing_value(option, argv);
 		if (option == '?' || lacking) {
 			log_error("watch: %s '%s': see `reprieve watch --help`",
 				lacking ? "a value is missing for" : "unknown option",
 				lacking ? lacking : argv[optind - 1]);
 			return EXIT_USAGE;
 		}
-		code = take_option(option, line);
+		code = set_option(option, line);
 		if (code >= 0)
 			return code;
 	}
@@ -135,7 +135,7 @@ static int parse(int argc, char **argv, struct watch_line *line)
 }
 
 /* Set to nothing is not set, as for `run`. */
-static const char *setting(const char *name)
+static const char *environment_value(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -147,23 +147,23 @@ int cmd_watch(int argc, char **argv)
 	char shell[] = "/bin/sh", flag[] = "-c";
 	struct signals_inherited inherited;
 	struct watch_line line = {
-		.options = {.sources = setting("REPRIEVE_NOTICE"),
-			.deadline = setting("REPRIEVE_DEADLINE"),
+		.options = {.sources = environment_value("REPRIEVE_NOTICE"),
+			.deadline = environment_value("REPRIEVE_DEADLINE"),
 			.inherited = &inherited},
 		.shell = {shell, flag},
 	};
-	const char *notice = setting("REPRIEVE_DEADLINE_NOTICE");
+	const char *notice = environment_value("REPRIEVE_DEADLINE_NOTICE");
 	struct err err = {0};
 	int code;
 
 	signals_block(&inherited);
 	child_fill_standard_descriptors(); /* else the lines would go into what is opened next */
 	if (notice && !text_to_duration_ms(notice, &line.options.deadline_notice_ms))
-		return wrong("REPRIEVE_DEADLINE_NOTICE", notice);
-	code = parse(argc, argv, &line);
+		return invalid_value("REPRIEVE_DEADLINE_NOTICE", notice);
+	code = parse_arguments(argc, argv, &line);
 	if (code >= 0)
 		return code;
-	code = watching_run(&line.options, &err);
+	code = notice_runner_run(&line.options, &err);
 	if (code >= 0)
 		return code;
 	log_error("watch: %s", err.text);

@@ -14,17 +14,17 @@
 INCLUDE_FILE(clients_header, CLIENTS_DIRECTORY "/reprieve.h");
 INCLUDE_FILE(clients_module, CLIENTS_DIRECTORY "/reprieve.py");
 
-static void print(const char *begin, const char *end)
+static void print_embedded(const char *begin, const char *end)
 {
 	fwrite(begin, 1, (size_t)(end - begin), stdout);
 }
 
-bool clients_print(const char *language)
+bool embedded_clients_print(const char *language)
 {
 	if (text_equal(language, "c"))
-		print(clients_header_begin, clients_header_end);
+		print_embedded(clients_header_begin, clients_header_end);
 	else if (text_equal(language, "python"))
-		print(clients_module_begin, clients_module_end);
+		print_embedded(clients_module_begin, clients_module_end);
 	else
 		return false;
 	return true;

@@ -5,6 +5,6 @@
 #include <stdbool.h>
 
 /* Prints the one for "c" or "python" to stdout; false for another name. */
-bool clients_print(const char *language);
+bool embedded_clients_print(const char *language);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "store_command.h"
 
-struct saving {
+struct manual_snapshot {
 	const char *directory;
 	const char *reason;  /* in the manifest */
 	const char *outcome; /* in the attempt's end record */
@@ -14,6 +14,6 @@ struct saving {
 
 /* Looks whether there is something to take, claims an attempt, takes, ends it, and prints what was done ("saved ...", or JSON). Returns
  * the exit code. */
-int saving_run(struct query *query, const struct saving *saving, const char *word);
+int manual_snapshot_save(struct store_command *store_command, const struct manual_snapshot *manual_snapshot, const char *word);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct watching_options {
+struct notice_runner_options {
 	const char *sources, *deadline; /* as cloud.h takes them */
 	int64_t deadline_notice_ms;
 	bool json;          /* lines of JSON, of the sources as well */
@@ -19,14 +19,14 @@ struct watching_options {
 };
 
 enum {
-	WATCHING_TIMED_OUT = 1
+	NOTICE_RUNNER_TIMED_OUT = 1
 };
 
 /*
  * Until SIGTERM, SIGINT or SIGHUP (0), a failure (70, said), or what the options say: 0 after the stop and a command that worked, the
- * command's own code as shells have it, WATCHING_TIMED_OUT. -1 with ERR_INVALID for sources that make no sense, and with ERR_NOT_FOUND where
+ * command's own code as shells have it, NOTICE_RUNNER_TIMED_OUT. -1 with ERR_INVALID for sources that make no sense, and with ERR_NOT_FOUND where
  * there is none to watch.
  */
-int watching_run(const struct watching_options *options, struct err *err);
+int notice_runner_run(const struct notice_runner_options *options, struct err *err);
 
 #endif

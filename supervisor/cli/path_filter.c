@@ -7,32 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(const char ***patterns, size_t *count, const char *pattern)
+static void add_pattern(const char ***patterns, size_t *count, const char *pattern)
 {
 	*patterns = memory_grow(*patterns, *count + 1, sizeof(**patterns));
 	(*patterns)[(*count)++] = pattern;
 }
 
-void selection_include(struct selection *selection, const char *pattern)
+void path_filter_include(struct path_filter *path_filter, const char *pattern)
 {
-	add(&selection->includes, &selection->include_count, pattern);
+	add_pattern(&path_filter->includes, &path_filter->include_count, pattern);
 }
 
-void selection_exclude(struct selection *selection, const char *pattern)
+void path_filter_exclude(struct path_filter *path_filter, const char *pattern)
 {
-	add(&selection->excludes, &selection->exclude_count, pattern);
+	add_pattern(&path_filter->excludes, &path_filter->exclude_count, pattern);
 }
 
-bool selection_is_all(const struct selection *selection)
+bool path_filter_is_empty(const struct path_filter *path_filter)
 {
-	return selection->include_count == 0 && selection->exclude_count == 0;
+	return path_filter->include_count == 0 && path_filter->exclude_count == 0;
 }
 
-void selection_release(struct selection *selection)
+void path_filter_release(struct path_filter *path_filter)
 {
-	free(selection->includes);
-	free(selection->excludes);
-	*selection = (struct selection){0};
+	free(path_filter->includes);
+	free(path_filter->excludes);
+	*path_filter = (struct path_filter){0};
 }
 
 static bool matches_component(const char *pattern, const char *path)
@@ -46,7 +46,7 @@ static bool matches_component(const char *pattern, const char *path)
 	return false;
 }
 
-static bool matches(const char *pattern, const char *path)
+static bool matches_path(const char *pattern, const char *path)
 {
 	auto_free char *trimmed = text_copy(pattern);
 
@@ -63,14 +63,14 @@ static bool matches(const char *pattern, const char *path)
 static bool matches_any(const char *const *patterns, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++)
-		if (matches(patterns[i], path))
+		if (matches_path(patterns[i], path))
 			return true;
 	return false;
 }
 
-bool selection_takes(const struct selection *selection, const char *path)
+bool path_filter_accepts(const struct path_filter *path_filter, const char *path)
 {
-	return (selection->include_count == 0 ||
-		       matches_any(selection->includes, selection->include_count, path)) &&
-	       !matches_any(selection->excludes, selection->exclude_count, path);
+	return (path_filter->include_count == 0 ||
+		       matches_any(path_filter->includes, path_filter->include_count, path)) &&
+	       !matches_any(path_filter->excludes, path_filter->exclude_count, path);
 }

@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct selection {
+struct path_filter {
 	const char **includes, **excludes; /* the strings are borrowed */
 	size_t include_count, exclude_count;
 };
 
-void selection_include(struct selection *selection, const char *pattern);
-void selection_exclude(struct selection *selection, const char *pattern);
-bool selection_is_all(const struct selection *selection);
-void selection_release(struct selection *selection);
+void path_filter_include(struct path_filter *path_filter, const char *pattern);
+void path_filter_exclude(struct path_filter *path_filter, const char *pattern);
+bool path_filter_is_empty(const struct path_filter *path_filter);
+void path_filter_release(struct path_filter *path_filter);
 
 /* Included, or there is no --include; and not excluded. */
-bool selection_takes(const struct selection *selection, const char *path);
+bool path_filter_accepts(const struct path_filter *path_filter, const char *path);
 
 #endif

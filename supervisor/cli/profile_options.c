@@ -14,7 +14,7 @@ void profile_options_apply(struct job_config *options, const struct profile_choi
 	if (!profile || options->ask_chosen)
 		return;
 	if (choice->like_slurm) {
-		options->ask = ASK_SIGNAL;
+		options->ask = REQUEST_SIGNAL;
 		options->checkpoint_signal = SIGUSR1;
 		options->ask_like_slurm = true;
 		return;
@@ -22,14 +22,14 @@ void profile_options_apply(struct job_config *options, const struct profile_choi
 	if (!choice->can_be_asked) {
 		/* Its handler of SIGTERM would only cut short what may still be saved by itself. */
 		if (profile->ends_unsaved)
-			options->ask = ASK_NONE;
+			options->ask = REQUEST_NONE;
 		return;
 	}
 	options->ask_ends_job = profile->after == PROFILE_AFTER_ENDS;
 	/* SIGTERM is what `auto` sends, and where nobody catches it, it is forwarded as any init would. */
 	if (profile->signal == SIGTERM && options->ask_ends_job)
 		return;
-	options->ask = ASK_SIGNAL;
+	options->ask = REQUEST_SIGNAL;
 	options->checkpoint_signal = profile->signal;
 }
 
@@ -39,7 +39,7 @@ int profile_options_resolve(
 	*choice = (struct profile_choice){0};
 	if (text_equal(options->profile, "none"))
 		return 0;
-	if (profile_search(
+	if (profile_detect(
 		    options->profile, options->command, options->checkpoint_dir, choice, err) < 0)
 		return err_wrap(err, "--profile");
 	profile_options_apply(options, choice);
@@ -55,14 +55,14 @@ const char *profile_options_format(const struct job_config *options,
 	text_set(text, size, "");
 	if (!profile)
 		return text;
-	if (options->ask == ASK_COMMAND)
+	if (options->ask == REQUEST_COMMAND)
 		snprintf(text, size, "profile %s (%s): asked by --checkpoint-command",
 			profile->name, choice->why);
-	else if (options->ask_chosen && options->ask == ASK_SIGNAL)
+	else if (options->ask_chosen && options->ask == REQUEST_SIGNAL)
 		snprintf(text, size, "profile %s (%s): asked with %s, as --checkpoint-signal says",
 			profile->name, choice->why,
 			signal_name_format(options->checkpoint_signal, name));
-	else if (options->ask_chosen && options->ask == ASK_NONE)
+	else if (options->ask_chosen && options->ask == REQUEST_NONE)
 		snprintf(text, size, "profile %s (%s): not asked, as --checkpoint-signal says",
 			profile->name, choice->why);
 	else if (choice->polls)

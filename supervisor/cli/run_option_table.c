@@ -11,7 +11,7 @@
 #define FLUSH_LEAST_MS 1000
 #define NO_PROGRESS_MOST 1000
 
-int option_set_duration(const char *value, int64_t *milliseconds, struct err *err)
+int run_option_parse_duration(const char *value, int64_t *milliseconds, struct err *err)
 {
 	if (!text_to_duration_ms(value, milliseconds))
 		return err_set(
@@ -62,17 +62,17 @@ static int set_deadline(struct job_config *options, const char *value, struct er
 
 static int set_deadline_notice(struct job_config *options, const char *value, struct err *err)
 {
-	return option_set_duration(value, &options->deadline_notice_ms, err);
+	return run_option_parse_duration(value, &options->deadline_notice_ms, err);
 }
 
 static int set_grace(struct job_config *options, const char *value, struct err *err)
 {
-	return option_set_duration(value, &options->grace_ms, err);
+	return run_option_parse_duration(value, &options->grace_ms, err);
 }
 
 static int set_flush_time(struct job_config *options, const char *value, struct err *err)
 {
-	if (option_set_duration(value, &options->flush_ms, err) < 0)
+	if (run_option_parse_duration(value, &options->flush_ms, err) < 0)
 		return -1;
 	if (options->flush_ms < FLUSH_LEAST_MS)
 		return err_set(
@@ -87,7 +87,7 @@ static int set_restore(struct job_config *options, const char *value, struct err
 	else if (text_equal(value, "none"))
 		options->restore = RESTORE_NONE;
 	else if (snapshot_id_parse(value, &options->restore_id))
-		options->restore = RESTORE_THIS;
+		options->restore = RESTORE_SPECIFIC;
 	else
 		return err_set(err, ERR_INVALID,
 			"'%s' is no snapshot: write latest, none, or an ID that `reprieve list` "
@@ -162,7 +162,7 @@ static int set_shield(struct job_config *options, const char *value, struct err 
 {
 	if (!text_equal(value, "on") && !text_equal(value, "off"))
 		return err_set(err, ERR_INVALID, "'%s' is neither on nor off", value);
-	options->shield = text_equal(value, "on");
+	options->sigterm_hold = text_equal(value, "on");
 	return 0;
 }
 
@@ -183,22 +183,22 @@ static int set_events(struct job_config *options, const char *value, struct err 
 
 static int add_rewrite(struct job_config *options, const char *value, struct err *err)
 {
-	return relay_add_rewrite(&options->relay, value, err);
+	return signal_rules_add_rewrite(&options->signal_rules, value, err);
 }
 
 static int set_forward(struct job_config *options, const char *value, struct err *err)
 {
-	return relay_set_receiver(&options->relay, value, err);
+	return signal_rules_set_receiver(&options->signal_rules, value, err);
 }
 
 static int set_parent_death(struct job_config *options, const char *value, struct err *err)
 {
-	return relay_set_parent_death(&options->relay, value, err);
+	return signal_rules_set_parent_death(&options->signal_rules, value, err);
 }
 
 static int add_success_code(struct job_config *options, const char *value, struct err *err)
 {
-	return relay_add_success(&options->relay, value, err);
+	return signal_rules_add_success(&options->signal_rules, value, err);
 }
 
 /* A flag's value is "1" on the command line; in the environment it may be written as people write it. */
@@ -277,7 +277,7 @@ static int set_verbose(struct job_config *options, const char *value, struct err
 }
 
 // clang-format off
-const struct option_row option_rows[] = {
+const struct run_option run_option_table[] = {
 	{"store", 's', "URL", "REPRIEVE_STORE", set_store,
 		"where snapshots go: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX\n"
 		"(default: file://$XDG_STATE_HOME/reprieve)"},
@@ -296,17 +296,17 @@ const struct option_row option_rows[] = {
 		"tell Azure that it may take the machine, once everything is durable"},
 	{"grace", 0, "SECONDS", "REPRIEVE_GRACE", set_grace,
 		"time from SIGTERM to SIGKILL here (default: 30)"},
-	{"profile", 0, "NAME", "REPRIEVE_PROFILE", asking_options_set_profile,
+	{"profile", 0, "NAME", "REPRIEVE_PROFILE", run_option_set_profile,
 		"the framework that saves: auto (default), none, or a name that `reprieve explain profile` lists"},
-	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL", asking_options_set_signal,
+	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL", run_option_set_signal,
 		"what makes the job save: USR1, TERM, ..., flag, none, or auto: the flag where the job polls it, else SIGTERM (default)"},
-	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", asking_options_set_command,
+	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", run_option_set_command,
 		"a shell command that makes the job save"},
-	{"every", 0, "DURATION", "REPRIEVE_EVERY", asking_options_set_every,
+	{"every", 0, "DURATION", "REPRIEVE_EVERY", run_option_set_every,
 		"also ask for a checkpoint regularly; auto: as often as it pays"},
-	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF", asking_options_set_mtbf,
+	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF", run_option_set_mtbf,
 		"for --every auto: a machine is lost so often (default: as earlier attempts were, at first 4h)"},
-	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME", asking_options_set_quiet_time,
+	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME", run_option_set_quiet_time,
 		"a checkpoint is complete when nothing was written for so long (default: 1s)"},
 	{"flush-time", 0, "DURATION", "REPRIEVE_FLUSH_TIME", set_flush_time,
 		"when the job has ended, give up on a store that has taken nothing for so long (default: 60s)"},
@@ -334,19 +334,19 @@ const struct option_row option_rows[] = {
 		"auto (default): by the kernel's events, on network file systems by looking too; poll: always both"},
 	{"shield", 0, "USE", "REPRIEVE_SHIELD", set_shield,
 		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
-	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", telling_options_set_exit_policy,
+	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", run_option_set_exit_policy,
 		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, ...; see `reprieve explain exit`"},
-	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS", telling_options_add_label,
+	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS", run_option_add_label,
 		"for reports and metrics, as team=nlp; may be given several times"},
-	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS", telling_options_set_metrics,
+	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS", run_option_set_metrics,
 		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from everywhere) or HOST:PORT"},
-	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE", telling_options_set_metrics_file,
+	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE", run_option_set_metrics_file,
 		"write the same for a textfile collector, whenever something happens"},
-	{"notify", 0, "URL", "REPRIEVE_NOTIFY", telling_options_set_notify,
+	{"notify", 0, "URL", "REPRIEVE_NOTIFY", run_option_set_notify,
 		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for what speaks as Slack does"},
-	{"log", 0, "FILE", "REPRIEVE_LOG", telling_options_set_log,
+	{"log", 0, "FILE", "REPRIEVE_LOG", run_option_set_log,
 		"where the job's log goes: its last 256 KiB are kept in the store unless the job finishes"},
-	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", telling_options_set_termination_log,
+	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", run_option_set_termination_log,
 		"why the run ended, for Kubernetes to show (default: /dev/termination-log where there is one; '': none)"},
 	{"max-no-progress", 0, "N", "REPRIEVE_MAX_NO_PROGRESS", set_max_no_progress,
 		"do not start (exit 93) when the last N attempts have added no durable snapshot (default: 0, no limit)"},
@@ -377,7 +377,7 @@ const struct option_row option_rows[] = {
 };
 // clang-format on
 
-const size_t option_rows_count = sizeof(option_rows) / sizeof(option_rows[0]);
+const size_t run_option_count = sizeof(run_option_table) / sizeof(run_option_table[0]);
 
-_Static_assert(sizeof(option_rows) / sizeof(option_rows[0]) <= OPTION_ROWS_MOST,
+_Static_assert(sizeof(run_option_table) / sizeof(run_option_table[0]) <= RUN_OPTIONS_MOST,
 	"more options than OPTION_ROWS_MOST");

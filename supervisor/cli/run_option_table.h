@@ -7,22 +7,22 @@
 #include <stddef.h>
 
 /* `value` may be from the command line or from the environment; it is borrowed. ERR_INVALID says what to write instead. */
-typedef int option_set_fn(struct job_config *options, const char *value, struct err *err);
+typedef int run_option_set_fn(struct job_config *options, const char *value, struct err *err);
 
-struct option_row {
+struct run_option {
 	const char *name;
 	char letter;
 	const char *value; /* what it takes, for the help; NULL: a flag */
 	const char *variable;
-	option_set_fn *set;
+	run_option_set_fn *set;
 	const char *help; /* a second line after '\n' */
 };
 
 /* PURE, for `set`: "30", "90s", "15m" or "2h". */
-int option_set_duration(const char *value, int64_t *milliseconds, struct err *err);
+int run_option_parse_duration(const char *value, int64_t *milliseconds, struct err *err);
 
-#define OPTION_ROWS_MOST 60
-extern const struct option_row option_rows[];
-extern const size_t option_rows_count;
+#define RUN_OPTIONS_MOST 60
+extern const struct run_option run_option_table[];
+extern const size_t run_option_count;
 
 #endif

@@ -27,14 +27,14 @@ static void print_help(void)
 	       "train.py\n"
 	       "  reprieve run --checkpoint-dir out/ckpt --grace 120 -- bash train.sh\n\n"
 	       "Usage: reprieve run [options] -- COMMAND [ARG...]\n\n");
-	for (size_t i = 0; i < option_rows_count; i++) {
+	for (size_t i = 0; i < run_option_count; i++) {
 		char left[64];
 
-		snprintf(left, sizeof(left), "%c%c --%s%s%s", option_rows[i].letter ? '-' : ' ',
-			option_rows[i].letter ? option_rows[i].letter : ' ', option_rows[i].name,
-			option_rows[i].value ? " " : "",
-			option_rows[i].value ? option_rows[i].value : "");
-		print_indented(left, option_rows[i].help);
+		snprintf(left, sizeof(left), "%c%c --%s%s%s", run_option_table[i].letter ? '-' : ' ',
+			run_option_table[i].letter ? run_option_table[i].letter : ' ', run_option_table[i].name,
+			run_option_table[i].value ? " " : "",
+			run_option_table[i].value ? run_option_table[i].value : "");
+		print_indented(left, run_option_table[i].help);
 	}
 	printf("\nEvery option but --dry-run has an environment variable: --store is "
 	       "REPRIEVE_STORE, "
@@ -45,7 +45,7 @@ static void print_help(void)
 	       "126, 127 as shells do.\n");
 }
 
-static int set_row(const struct option_row *row, struct job_config *options, const char *value,
+static int set_option(const struct run_option *row, struct job_config *options, const char *value,
 	const char *spelled, struct err *err)
 {
 	if (row->set(options, value, err) < 0)
@@ -53,7 +53,7 @@ static int set_row(const struct option_row *row, struct job_config *options, con
 	return 0;
 }
 
-static int check_asking(
+static int check_request_options(
 	struct job_config *options, const char *signal, const char *command, struct err *err)
 {
 	if (options->signal_chosen && options->command_chosen)
@@ -67,15 +67,15 @@ static int check_asking(
 
 static int read_environment(struct job_config *options, struct err *err)
 {
-	for (size_t i = 0; i < option_rows_count; i++) {
+	for (size_t i = 0; i < run_option_count; i++) {
 		const char *value =
-			option_rows[i].variable ? getenv(option_rows[i].variable) : NULL;
+			run_option_table[i].variable ? getenv(run_option_table[i].variable) : NULL;
 
 		if (value && *value &&
-			set_row(&option_rows[i], options, value, option_rows[i].variable, err) < 0)
+			set_option(&run_option_table[i], options, value, run_option_table[i].variable, err) < 0)
 			return -1;
 	}
-	return check_asking(
+	return check_request_options(
 		options, "REPRIEVE_CHECKPOINT_SIGNAL", "REPRIEVE_CHECKPOINT_COMMAND", err);
 }
 
@@ -85,33 +85,33 @@ static void fill_getopt(struct option *longs, char *shorts)
 
 	*at++ = '+'; /* stop at the first word that is no option: it is the command */
 	*at++ = ':';
-	for (size_t i = 0; i < option_rows_count; i++) {
-		longs[i] = (struct option){.name = option_rows[i].name,
-			.has_arg = option_rows[i].value ? required_argument : no_argument,
+	for (size_t i = 0; i < run_option_count; i++) {
+		longs[i] = (struct option){.name = run_option_table[i].name,
+			.has_arg = run_option_table[i].value ? required_argument : no_argument,
 			.val = 1000 + (int)i};
-		if (!option_rows[i].letter)
+		if (!run_option_table[i].letter)
 			continue;
-		*at++ = option_rows[i].letter;
-		if (option_rows[i].value)
+		*at++ = run_option_table[i].letter;
+		if (run_option_table[i].value)
 			*at++ = ':';
 	}
-	longs[option_rows_count] = (struct option){.name = "help", .val = 'h'};
-	longs[option_rows_count + 1] = (struct option){0};
+	longs[run_option_count] = (struct option){.name = "help", .val = 'h'};
+	longs[run_option_count + 1] = (struct option){0};
 	*at++ = 'h';
 	*at = '\0';
 }
 
-static const struct option_row *row_of(int found)
+static const struct run_option *find_option(int found)
 {
 	if (found >= 1000)
-		return &option_rows[found - 1000];
-	for (size_t i = 0; i < option_rows_count; i++)
-		if (option_rows[i].letter == found)
-			return &option_rows[i];
+		return &run_option_table[found - 1000];
+	for (size_t i = 0; i < run_option_count; i++)
+		if (run_option_table[i].letter == found)
+			return &run_option_table[i];
 	return NULL;
 }
 
-const char *options_without_value(int found, char *const *argv)
+const char *run_options_missing_value(int found, char *const *argv)
 {
 	if (found == ':')
 		return argv[optind - 1];
@@ -122,15 +122,15 @@ const char *options_without_value(int found, char *const *argv)
 static int read_arguments(
 	int argc, char **argv, struct job_config *options, bool *help, struct err *err)
 {
-	struct option longs[OPTION_ROWS_MOST + 2];
-	char shorts[2 * OPTION_ROWS_MOST + 4];
+	struct option longs[RUN_OPTIONS_MOST + 2];
+	char shorts[2 * RUN_OPTIONS_MOST + 4];
 	int found;
 
 	fill_getopt(longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start anew, whatever was parsed before */
 	while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		const struct option_row *row = row_of(found);
+		const struct run_option *row = find_option(found);
 		const char *spelled = argv[optind - 1];
 		char name[64];
 
@@ -139,27 +139,27 @@ static int read_arguments(
 			print_help();
 			return 0;
 		}
-		if (options_without_value(found, argv))
+		if (run_options_missing_value(found, argv))
 			return err_set(err, ERR_INVALID,
 				"option '%s' needs a value: see `reprieve run --help`",
-				options_without_value(found, argv));
+				run_options_missing_value(found, argv));
 		if (!row)
 			return err_set(err, ERR_INVALID,
 				"unknown option '%s': see `reprieve run --help`",
 				optopt && optopt < 1000 ? (char[3]){'-', (char)optopt, '\0'}
 							: spelled);
 		snprintf(name, sizeof(name), "--%s", row->name);
-		if (set_row(row, options, row->value ? optarg : "1", name, err) < 0)
+		if (set_option(row, options, row->value ? optarg : "1", name, err) < 0)
 			return -1;
 	}
 	options->command = argv + optind;
 	if (!options->command[0])
 		return err_set(err, ERR_INVALID,
 			"no command: write it last, as in `reprieve run -- python train.py`");
-	return check_asking(options, "--checkpoint-signal", "--checkpoint-command", err);
+	return check_request_options(options, "--checkpoint-signal", "--checkpoint-command", err);
 }
 
-int options_parse_run(
+int run_options_parse(
 	int argc, char **argv, struct job_config *options, bool *help, struct err *err)
 {
 	*help = false;
@@ -169,7 +169,7 @@ int options_parse_run(
 		.profile = "auto",
 		.grace_ms = 30000,
 		.quiet_ms = 1000,
-		.shield = true,
+		.sigterm_hold = true,
 		.run_identity = true,
 		.requeue = true,
 		.flush_ms = 60000,
@@ -183,7 +183,7 @@ int options_parse_run(
 	return read_arguments(argc, argv, options, help, err);
 }
 
-char *options_default_store(struct err *err)
+char *run_options_default_store(struct err *err)
 {
 	const char *state = getenv("XDG_STATE_HOME");
 	const char *home = getenv("HOME");

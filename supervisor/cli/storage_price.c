@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-double price_of_store(const char *url)
+double storage_price_of(const char *url)
 {
 	static const struct {
 		const char *scheme;
@@ -20,7 +20,7 @@ double price_of_store(const char *url)
 	return 0;
 }
 
-bool price_parse(const char *text, double *price)
+bool storage_price_parse(const char *text, double *price)
 {
 	char *end;
 
@@ -30,12 +30,12 @@ bool price_parse(const char *text, double *price)
 	return *end == '\0' && isfinite(*price);
 }
 
-double price_per_month(uint64_t bytes, double price)
+double storage_price_per_month(uint64_t bytes, double price)
 {
 	return (double)bytes / (double)(1 << 30) * price;
 }
 
-const char *price_format(double dollars, char *buffer, size_t capacity)
+const char *storage_price_format(double dollars, char *buffer, size_t capacity)
 {
 	int digits = 2;
 

@@ -20,16 +20,16 @@ static int usage_error(const char *verb, const char *what, const char *word)
 }
 
 #define NAMES_MOST 5 /* of jobs, in one line */
-#define OWN_OPTIONS_MOST 16
-#define OWN_OPTION 1000 /* what getopt_long() gives for the first of a verb's own */
+#define COMMAND_OPTIONS_MOST 16
+#define COMMAND_OPTION 1000 /* what getopt_long() gives for the first of a verb's own */
 
-static const struct option common[] = {
+static const struct option common_options[] = {
 	{"store", required_argument, NULL, 's'},
 	{"job", required_argument, NULL, 'j'},
 	{"json", no_argument, NULL, 'J'},
 	{"help", no_argument, NULL, 'h'},
 };
-#define COMMON (sizeof(common) / sizeof(common[0]))
+#define COMMON_OPTIONS (sizeof(common_options) / sizeof(common_options[0]))
 
 /* The last one is for verbs that send. */
 static const struct option transfer[] = {
@@ -37,20 +37,20 @@ static const struct option transfer[] = {
 	{"connections", required_argument, NULL, 'C'},
 	{"bandwidth", required_argument, NULL, 'B'},
 };
-#define TRANSFER (sizeof(transfer) / sizeof(transfer[0]))
+#define TRANSFER_OPTIONS (sizeof(transfer) / sizeof(transfer[0]))
 
-static void fill_getopt(const struct query_usage *usage, struct option *longs)
+static void fill_getopt(const struct store_command_usage *usage, struct option *longs)
 {
-	size_t count = COMMON;
+	size_t count = COMMON_OPTIONS;
 
-	memcpy(longs, common, sizeof(common));
-	for (size_t i = 0; usage->moves && i < TRANSFER - !usage->writes; i++)
+	memcpy(longs, common_options, sizeof(common_options));
+	for (size_t i = 0; usage->moves && i < TRANSFER_OPTIONS - !usage->writes; i++)
 		longs[count++] = transfer[i];
-	for (size_t i = 0; usage->options && usage->options[i].name && i < OWN_OPTIONS_MOST; i++)
+	for (size_t i = 0; usage->options && usage->options[i].name && i < COMMAND_OPTIONS_MOST; i++)
 		longs[count++] = (struct option){
 			.name = usage->options[i].name,
 			.has_arg = usage->options[i].flag ? no_argument : required_argument,
-			.val = OWN_OPTION + (int)i,
+			.val = COMMAND_OPTION + (int)i,
 		};
 	longs[count] = (struct option){0};
 }
@@ -64,7 +64,7 @@ static int check_set(const char *verb, const char *name, int status, const struc
 	return EXIT_USAGE;
 }
 
-static int set_own(const char *verb, const struct query_option *option, void *arg)
+static int set_command_option(const char *verb, const struct store_command_option *option, void *arg)
 {
 	struct err err;
 	int status = option->set(arg, option->flag ? "1" : optarg, &err);
@@ -89,15 +89,15 @@ static int set_transfer(const char *verb, int found, struct storage_transfer *op
 	return check_set(verb, "bandwidth", status, &err);
 }
 
-static int set_store(const char *verb, struct query *query)
+static int set_store(const char *verb, struct store_command *store_command)
 {
 	if (!*optarg)
 		return usage_error(verb, "--store is empty: name one, as file:///DIR", NULL);
-	query->store = optarg;
+	store_command->store = optarg;
 	return -1;
 }
 
-static void print_help(const struct query_usage *usage)
+static void print_help(const struct store_command_usage *usage)
 {
 	fputs(usage->text, stdout);
 	if (!usage->moves)
@@ -112,17 +112,17 @@ static void print_help(const struct query_usage *usage)
 }
 
 /* -1 to go on. */
-static int take_option(
-	char **argv, int found, const struct query_usage *usage, void *arg, struct query *query)
+static int set_option(
+	char **argv, int found, const struct store_command_usage *usage, void *arg, struct store_command *store_command)
 {
 	switch (found) {
 	case 's':
-		return set_store(argv[0], query);
+		return set_store(argv[0], store_command);
 	case 'j':
-		query->job = optarg;
+		store_command->job = optarg;
 		return -1;
 	case 'J':
-		query->json = true;
+		store_command->json = true;
 		return -1;
 	case 'h':
 		print_help(usage);
@@ -130,18 +130,18 @@ static int take_option(
 	case 'M':
 	case 'C':
 	case 'B':
-		return set_transfer(argv[0], found, &query->transfer);
+		return set_transfer(argv[0], found, &store_command->transfer);
 	case '?':
 		return usage_error(argv[0], "unknown option", argv[optind - 1]);
 	default:
-		return set_own(argv[0], &usage->options[found - OWN_OPTION], arg);
+		return set_command_option(argv[0], &usage->options[found - COMMAND_OPTION], arg);
 	}
 }
 
-static int parse(
-	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query)
+static int parse_arguments(
+	int argc, char **argv, const struct store_command_usage *usage, void *arg, struct store_command *store_command)
 {
-	struct option longs[COMMON + TRANSFER + OWN_OPTIONS_MOST + 1];
+	struct option longs[COMMON_OPTIONS + TRANSFER_OPTIONS + COMMAND_OPTIONS_MOST + 1];
 	const char *lacking;
 	int found, code;
 
@@ -149,28 +149,28 @@ static int parse(
 	opterr = 0;
 	optind = 0;
 	while ((found = getopt_long(argc, argv, ":s:j:h", longs, NULL)) != -1) {
-		lacking = options_without_value(found, argv);
+		lacking = run_options_missing_value(found, argv);
 		if (lacking)
 			return usage_error(argv[0], "a value is missing for", lacking);
-		code = take_option(argv, found, usage, arg, query);
+		code = set_option(argv, found, usage, arg, store_command);
 		if (code >= 0)
 			return code;
 	}
-	query->words = argv + optind;
-	query->word_count = argc - optind;
-	if (usage->words && query->word_count < usage->words_most) {
+	store_command->words = argv + optind;
+	store_command->word_count = argc - optind;
+	if (usage->words && store_command->word_count < usage->words_most) {
 		log_error("%s: a word is missing: write `reprieve %s %s`; see `reprieve %s --help`",
 			argv[0], argv[0], usage->words, argv[0]);
 		return EXIT_USAGE;
 	}
-	if (query->word_count > usage->words_most)
-		return usage_error(argv[0], "one word too many:", query->words[usage->words_most]);
+	if (store_command->word_count > usage->words_most)
+		return usage_error(argv[0], "one word too many:", store_command->words[usage->words_most]);
 	return -1;
 }
 
-int query_failed(const struct query *query, const struct err *err)
+int store_command_fail(const struct store_command *store_command, const struct err *err)
 {
-	(void)query;
+	(void)store_command;
 	log_error("%s", err->text);
 	return err->kind == ERR_INVALID || err->kind == ERR_DENIED || err->kind == ERR_NEWER
 		       ? EXIT_CONFIGURATION
@@ -178,17 +178,17 @@ int query_failed(const struct query *query, const struct err *err)
 }
 
 /* The first few names are the help: a name that is not there is a mistyped one, mostly. */
-int query_check_job(const struct query *query)
+int store_command_check_job(const struct store_command *store_command)
 {
 	auto_free char *names = text_copy("");
-	struct storage_jobs jobs = {0};
+	struct storage_job_names jobs = {0};
 	struct err err;
 	int code = EXIT_CONFIGURATION;
 
-	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
-		return query_failed(query, &err);
+	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
+		return store_command_fail(store_command, &err);
 	for (size_t i = 0; i < jobs.count; i++) {
-		if (text_equal(jobs.names[i], query->job))
+		if (text_equal(jobs.names[i], store_command->job))
 			code = -1;
 		if (i < NAMES_MOST) {
 			char *more = text_format(
@@ -199,34 +199,34 @@ int query_check_job(const struct query *query)
 		}
 	}
 	if (code >= 0)
-		log_error("%s has no job %s%s%s", query->store, query->job,
+		log_error("%s has no job %s%s%s", store_command->store, store_command->job,
 			jobs.count > 0 ? names : ", nor any other yet",
 			jobs.count > NAMES_MOST ? ", ..." : "");
-	storage_jobs_release(&jobs);
+	storage_job_names_release(&jobs);
 	return code;
 }
 
 /* A list only sees what is missing or cut short: the damaged one may be the latest again when this is tried once more. "" if there is
  * none. The caller frees. */
-static char *one_before(const struct query *query, struct snapshot_id damaged)
+static char *good_snapshot_before(const struct store_command *store_command, struct snapshot_id damaged)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
-	const char *target = query->word_count > 1 ? query->words[1] : "";
+	const char *target = store_command->word_count > 1 ? store_command->words[1] : "";
 	char id[SNAPSHOT_ID_TEXT];
 
-	if (storage_list(query->storage, &list, NULL, NULL) < 0)
+	if (storage_list_snapshots(store_command->storage, &list, NULL, NULL) < 0)
 		return text_copy("");
 	for (size_t i = 0; i < list.count; i++)
 		if (list.items[i].state == SNAPSHOT_GOOD &&
 			snapshot_id_compare(list.items[i].id, damaged) < 0)
 			return text_format("; the good one before it: `reprieve %s %s%s%s --store "
 					   "%s --job %s`",
-				query->verb, snapshot_id_format(list.items[i].id, id),
-				target[0] ? " " : "", target, query->store, query->job);
+				store_command->verb, snapshot_id_format(list.items[i].id, id),
+				target[0] ? " " : "", target, store_command->store, store_command->job);
 	return text_copy("");
 }
 
-int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err)
+int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id, const struct err *err)
 {
 	auto_json json_t *body = NULL;
 	char text[SNAPSHOT_ID_TEXT];
@@ -234,34 +234,34 @@ int query_snapshot_failed(const struct query *query, struct snapshot_id id, cons
 	int code;
 
 	if (err->kind == ERR_CORRUPT) {
-		auto_free char *before = one_before(query, id);
+		auto_free char *before = good_snapshot_before(store_command, id);
 
 		log_error("%s%s", err->text, before);
 		return EXIT_FAILURE;
 	}
 	/* Not found may also be something else that the call needed. */
 	if (err->kind != ERR_NOT_FOUND ||
-		storage_show(query->storage, id, &body, NULL, &second) == 0 ||
+		storage_read_manifest(store_command->storage, id, &body, NULL, &second) == 0 ||
 		second.kind != ERR_NOT_FOUND)
-		return query_failed(query, err);
-	code = query_check_job(query);
+		return store_command_fail(store_command, err);
+	code = store_command_check_job(store_command);
 	if (code >= 0)
 		return code;
 	log_error("job %s has no snapshot %s in %s: `reprieve list` shows those that there are",
-		query->job, snapshot_id_format(id, text), query->store);
+		store_command->job, snapshot_id_format(id, text), store_command->store);
 	return EXIT_FAILURE;
 }
 
 /* A store that is not there is a mistake in its name, mostly. */
-static int open_failed(const struct query *query, const struct err *err)
+static int open_failed(const struct store_command *store_command, const struct err *err)
 {
-	int code = query_failed(query, err);
+	int code = store_command_fail(store_command, err);
 
 	return err->kind == ERR_NOT_FOUND ? EXIT_CONFIGURATION : code;
 }
 
 /* An empty variable is one that is not set. */
-static const char *variable(const char *name)
+static const char *environment_value(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -269,84 +269,84 @@ static const char *variable(const char *name)
 }
 
 /* Without --job: the only one there is. Several: their names are the help. */
-static int choose_job(const struct query_usage *usage, struct query *query)
+static int choose_only_job(const struct store_command_usage *usage, struct store_command *store_command)
 {
-	struct storage_jobs jobs = {0};
+	struct storage_job_names jobs = {0};
 	struct err err;
 	int status = -1;
 
-	if (query->job)
+	if (store_command->job)
 		return -1;
 	if (usage->writes) {
 		log_error("which job? Name it with --job");
 		return EXIT_USAGE;
 	}
-	if (storage_jobs(query->store, &jobs, NULL, &err) < 0)
-		return open_failed(query, &err);
+	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
+		return open_failed(store_command, &err);
 	if (jobs.count == 1) {
-		query->owned_job = text_copy(jobs.names[0]);
-		query->job = query->owned_job;
+		store_command->owned_job = text_copy(jobs.names[0]);
+		store_command->job = store_command->owned_job;
 	} else if (jobs.count == 0) {
-		log_error("%s holds no jobs yet", query->store);
+		log_error("%s holds no jobs yet", store_command->store);
 		status = EXIT_FAILURE;
 	} else if (!usage->all_jobs) {
-		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job", query->store,
+		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job", store_command->store,
 			jobs.count, jobs.names[0], jobs.names[1], jobs.count > 2 ? ", ..." : "");
 		status = EXIT_USAGE;
 	}
-	storage_jobs_release(&jobs);
+	storage_job_names_release(&jobs);
 	return status;
 }
 
-int query_begin(int argc, char **argv, const struct query_usage *usage, struct query *query)
+int store_command_begin(int argc, char **argv, const struct store_command_usage *usage, struct store_command *store_command)
 {
-	return query_begin_with(argc, argv, usage, NULL, query);
+	return store_command_begin_with(argc, argv, usage, NULL, store_command);
 }
 
-int query_begin_with(
-	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query)
+int store_command_begin_with(
+	int argc, char **argv, const struct store_command_usage *usage, void *arg, struct store_command *store_command)
 {
 	struct storage_options options = {
 		.create = usage->writes, .read_only = !usage->writes && !usage->changes};
 	struct err err;
 	int code;
 
-	*query = (struct query){.verb = argv[0],
-		.store = variable("REPRIEVE_STORE"),
-		.job = variable("REPRIEVE_JOB")};
-	if (usage->moves && transfer_read_environment(&query->transfer, &err) < 0)
-		return query_failed(query, &err);
-	code = parse(argc, argv, usage, arg, query);
+	*store_command = (struct store_command){.verb = argv[0],
+		.store = environment_value("REPRIEVE_STORE"),
+		.job = environment_value("REPRIEVE_JOB")};
+	if (usage->moves && transfer_read_environment(&store_command->transfer, &err) < 0)
+		return store_command_fail(store_command, &err);
+	code = parse_arguments(argc, argv, usage, arg, store_command);
 	if (code >= 0)
 		return code;
-	if (!query->store) {
-		query->owned_store = options_default_store(&err);
-		if (!query->owned_store && !usage->no_job)
-			return query_failed(query, &err);
-		query->store = query->owned_store;
+	if (!store_command->store) {
+		store_command->owned_store = run_options_default_store(&err);
+		if (!store_command->owned_store && !usage->no_job)
+			return store_command_fail(store_command, &err);
+		store_command->store = store_command->owned_store;
 	}
 	if (usage->no_job)
 		return -1;
-	code = choose_job(usage, query);
-	if (code >= 0 || !query->job)
+	code = choose_only_job(usage, store_command);
+	if (code >= 0 || !store_command->job)
 		return code;
-	options.url = query->store;
-	options.job = query->job;
-	options.transfer = query->transfer;
-	if (storage_open(&options, &query->storage, NULL, &err) < 0)
-		return open_failed(query, &err);
+	options.url = store_command->store;
+	options.job = store_command->job;
+	options.transfer = store_command->transfer;
+	if (storage_open(&options, &store_command->storage, NULL, &err) < 0)
+		return open_failed(store_command, &err);
 	return -1;
 }
 
-void query_end(struct query *query)
+void store_command_end(struct store_command *store_command)
 {
-	storage_close(query->storage);
-	free(query->owned_store);
-	free(query->owned_job);
-	*query = (struct query){0};
+	storage_close(store_command->storage);
+	free(store_command->owned_store);
+	free(store_command->owned_job);
+	*store_command = (struct store_command){0};
 }
 
-int query_snapshot(struct query *query, const char *word, struct snapshot_id *id)
+int store_command_find_snapshot(struct store_command *store_command, const char *word, struct snapshot_id *id)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	struct err err;
@@ -359,17 +359,17 @@ int query_snapshot(struct query *query, const char *word, struct snapshot_id *id
 			word);
 		return EXIT_USAGE;
 	}
-	if (storage_list(query->storage, &list, NULL, &err) < 0)
-		return query_failed(query, &err);
+	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0)
+		return store_command_fail(store_command, &err);
 	for (size_t i = 0; i < list.count; i++) {
 		if (!list.items[i].newest)
 			continue;
 		*id = list.items[i].id;
 		return -1;
 	}
-	code = list.count == 0 ? query_check_job(query) : -1;
+	code = list.count == 0 ? store_command_check_job(store_command) : -1;
 	if (code >= 0)
 		return code;
-	log_error("job %s has no good snapshot in %s", query->job, query->store);
+	log_error("job %s has no good snapshot in %s", store_command->job, store_command->store);
 	return EXIT_FAILURE;
 }

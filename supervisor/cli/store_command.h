@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-struct query {
+struct store_command {
 	const char *store; /* URL, from --store, REPRIEVE_STORE or the default */
 	const char *job;   /* from --job or REPRIEVE_JOB; else the only one that the store holds */
 	bool json;
@@ -22,13 +22,13 @@ struct query {
 };
 
 /* An option that only one verb has. `value` of a flag is "1". */
-struct query_option {
+struct store_command_option {
 	const char *name;
 	bool flag;
 	int (*set)(void *arg, const char *value, struct err *err);
 };
 
-struct query_usage {
+struct store_command_usage {
 	const char *text;  /* the whole --help */
 	const char *words; /* those that it needs, as in its usage line; NULL: none */
 	int words_most;
@@ -37,34 +37,34 @@ struct query_usage {
 	bool moves;    /* content: takes --memory and --connections, and --bandwidth if it writes */
 	bool no_job;   /* nothing is opened: the store's URL is found, or is NULL */
 	bool all_jobs; /* without --job and with several jobs: leave `storage` NULL */
-	const struct query_option *options; /* ended by one without a name; NULL: none */
+	const struct store_command_option *options; /* ended by one without a name; NULL: none */
 };
 
 /*
  * Parses, opens, and says in one line on stderr what is wrong. Returns -1 to go on; otherwise the exit code to leave with (0 after
  * --help, 64, 78, or 1 when the store holds nothing).
  */
-int query_begin(int argc, char **argv, const struct query_usage *usage, struct query *query);
+int store_command_begin(int argc, char **argv, const struct store_command_usage *usage, struct store_command *store_command);
 /* The same with the verb's own options: `arg` is what their set() gets. */
-int query_begin_with(
-	int argc, char **argv, const struct query_usage *usage, void *arg, struct query *query);
-void query_end(struct query *query);
+int store_command_begin_with(
+	int argc, char **argv, const struct store_command_usage *usage, void *arg, struct store_command *store_command);
+void store_command_end(struct store_command *store_command);
 
 /* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in the configuration, 1 otherwise. */
-int query_failed(const struct query *query, const struct err *err);
+int store_command_fail(const struct store_command *store_command, const struct err *err);
 
 /* The same for a call about one snapshot: one that is not there is said as such, and of a damaged one the good one before it. */
-int query_snapshot_failed(const struct query *query, struct snapshot_id id, const struct err *err);
+int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id, const struct err *err);
 
 /* Of a job of which nothing was found: is it in the store at all? Says which there are if not. Returns -1 to go on, else the exit code. */
-int query_check_job(const struct query *query);
+int store_command_check_job(const struct store_command *store_command);
 
 /* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
-int query_snapshot(struct query *query, const char *word, struct snapshot_id *id);
+int store_command_find_snapshot(struct store_command *store_command, const char *word, struct snapshot_id *id);
 
-static inline void cleanup_query_end(struct query *query)
+static inline void cleanup_store_command_end(struct store_command *store_command)
 {
-	query_end(query);
+	store_command_end(store_command);
 }
 
 static inline void cleanup_snapshot_list_release(struct snapshot_list *list)

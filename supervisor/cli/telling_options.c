@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-int telling_options_set_exit_policy(struct job_config *options, const char *value, struct err *err)
+int run_option_set_exit_policy(struct job_config *options, const char *value, struct err *err)
 {
 	auto_free char *names = NULL;
 
@@ -18,16 +18,16 @@ int telling_options_set_exit_policy(struct job_config *options, const char *valu
 	return err_set(err, ERR_INVALID, "'%s' is none of %s", value, names);
 }
 
-int telling_options_set_metrics(struct job_config *options, const char *value, struct err *err)
+int run_option_set_metrics(struct job_config *options, const char *value, struct err *err)
 {
 	auto_free char *host = NULL;
 	uint16_t port;
 
 	options->metrics = value;
-	return metrics_address_parse(value, &host, &port, err);
+	return metrics_server_parse_address(value, &host, &port, err);
 }
 
-int telling_options_set_metrics_file(
+int run_option_set_metrics_file(
 	struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
@@ -36,7 +36,7 @@ int telling_options_set_metrics_file(
 	return 0;
 }
 
-int telling_options_set_notify(struct job_config *options, const char *value, struct err *err)
+int run_option_set_notify(struct job_config *options, const char *value, struct err *err)
 {
 	const char *url = notification_url(value);
 
@@ -48,7 +48,7 @@ int telling_options_set_notify(struct job_config *options, const char *value, st
 	return 0;
 }
 
-int telling_options_set_log(struct job_config *options, const char *value, struct err *err)
+int run_option_set_log(struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: name a file");
@@ -56,7 +56,7 @@ int telling_options_set_log(struct job_config *options, const char *value, struc
 	return 0;
 }
 
-int telling_options_add_label(struct job_config *options, const char *value, struct err *err)
+int run_option_add_label(struct job_config *options, const char *value, struct err *err)
 {
 	if (labels_check(value, err) < 0)
 		return -1;
@@ -67,7 +67,7 @@ int telling_options_add_label(struct job_config *options, const char *value, str
 	return 0;
 }
 
-int telling_options_set_termination_log(
+int run_option_set_termination_log(
 	struct job_config *options, const char *value, struct err *err)
 {
 	(void)err;

@@ -4,15 +4,15 @@
 
 #include "run_options.h"
 
-int telling_options_set_exit_policy(
+int run_option_set_exit_policy(
 	struct job_config *options, const char *value, struct err *err);
-int telling_options_set_metrics(struct job_config *options, const char *value, struct err *err);
-int telling_options_set_metrics_file(
+int run_option_set_metrics(struct job_config *options, const char *value, struct err *err);
+int run_option_set_metrics_file(
 	struct job_config *options, const char *value, struct err *err);
-int telling_options_set_notify(struct job_config *options, const char *value, struct err *err);
-int telling_options_set_log(struct job_config *options, const char *value, struct err *err);
-int telling_options_add_label(struct job_config *options, const char *value, struct err *err);
-int telling_options_set_termination_log(
+int run_option_set_notify(struct job_config *options, const char *value, struct err *err);
+int run_option_set_log(struct job_config *options, const char *value, struct err *err);
+int run_option_add_label(struct job_config *options, const char *value, struct err *err);
+int run_option_set_termination_log(
 	struct job_config *options, const char *value, struct err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void show_line(const char *format, ...)
+void terminal_line_print(const char *format, ...)
 {
 	auto_free char *line = NULL;
 	va_list args;

@@ -3,6 +3,6 @@
 #define TERMINAL_LINE_H
 
 /* Without the newline. Control characters, a newline in a name too, and bytes that are no UTF-8 become '?'. */
-void show_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void terminal_line_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

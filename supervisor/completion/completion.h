@@ -4,7 +4,7 @@
  * For other folders, through this header alone:
  *
  *	content_check.h	* Looks into the checkpoint directory for what is not complete: reads the first and last bytes of files for file_format.h, and the names and pointers for layout_rules.h
- *	tracker.h	* Knows when a checkpoint in the checkpoint directory is complete: brings the shim's word (shim_link), what happens in the directory (directory_witness) and the ends of those who write (writer_witness) together and feeds them to the pure decision (sealing)
+ *	tracker.h	* Knows when a checkpoint in the checkpoint directory is complete: brings the shim's word (shim_channel), what happens in the directory (directory_monitor) and the ends of those who write (writer_monitor) together and feeds them to the pure decision (sealing)
  *
  * Of this folder only:
  *

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* `profile` may be NULL. */
-bool commit_by_shim(const struct profile *profile, const struct shim_message *message);
-bool commit_by_kernel(const struct profile *profile, const struct dir_event *event);
+bool completion_marker_by_shim(const struct profile *profile, const struct shim_message *message);
+bool completion_marker_by_kernel(const struct profile *profile, const struct dir_event *event);
 
 #endif

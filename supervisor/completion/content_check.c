@@ -15,24 +15,24 @@
 
 #define POINTER_MOST 4096
 
-struct look {
-	const struct inspection *inspection;
+struct state {
+	const struct check *check;
 	int directory;
 	struct snapshot_files files;
-	struct refusals *refusals;
+	struct findings *findings;
 	uint8_t *head, *tail;
 	size_t head_capacity;
 	char pointer[POINTER_MOST + 1];
 };
 
-void refusals_release(struct refusals *refusals)
+void findings_release(struct findings *findings)
 {
-	for (size_t i = 0; i < refusals->count; i++) {
-		free(refusals->items[i].path);
-		free(refusals->items[i].why);
+	for (size_t i = 0; i < findings->count; i++) {
+		free(findings->items[i].path);
+		free(findings->items[i].why);
 	}
-	free(refusals->items);
-	*refusals = (struct refusals){0};
+	free(findings->items);
+	*findings = (struct findings){0};
 }
 
 /* --- reading --- */
@@ -56,24 +56,24 @@ static size_t read_at(int fd, void *target, size_t wanted, uint64_t offset)
 }
 
 /* Never waits for a FIFO's other end, nor follows a link out of the directory. */
-static int open_file(const struct look *look, const char *path, uint64_t *size)
+static int open_file(const struct state *state, const char *path, uint64_t *size)
 {
 	auto_close int fd = openat(
-		look->directory, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+		state->directory, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return -1;
 	*size = (uint64_t)status.st_size;
-	return take_fd(&fd);
+	return steal_fd(&fd);
 }
 
-static void grow_head(struct look *look, size_t wanted)
+static void grow_head(struct state *state, size_t wanted)
 {
-	if (wanted <= look->head_capacity)
+	if (wanted <= state->head_capacity)
 		return;
-	look->head = memory_grow(look->head, wanted, 1);
-	look->head_capacity = wanted;
+	state->head = memory_grow(state->head, wanted, 1);
+	state->head_capacity = wanted;
 }
 
 static const char *name_of(const char *path)
@@ -83,151 +83,151 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static enum content_verdict judge(struct look *look, const char *path, char *why, size_t why_size)
+static enum file_format_verdict check_file(struct state *state, const char *path, char *why, size_t why_size)
 {
-	struct content_sample sample = {.name = name_of(path)};
-	auto_close int fd = open_file(look, path, &sample.size);
+	struct file_format_sample sample = {.name = name_of(path)};
+	auto_close int fd = open_file(state, path, &sample.size);
 	size_t wanted;
 
 	if (fd < 0)
-		return CONTENT_UNKNOWN;
-	sample.head_size = read_at(fd, look->head, CONTENT_HEAD, 0);
-	sample.head = look->head;
-	wanted = content_head_wanted(&sample);
+		return FILE_FORMAT_UNKNOWN;
+	sample.head_size = read_at(fd, state->head, FILE_FORMAT_HEAD, 0);
+	sample.head = state->head;
+	wanted = file_format_head_wanted(&sample);
 	if (wanted > sample.head_size) {
-		grow_head(look, wanted);
-		sample.head_size = read_at(fd, look->head, wanted, 0);
-		sample.head = look->head;
+		grow_head(state, wanted);
+		sample.head_size = read_at(fd, state->head, wanted, 0);
+		sample.head = state->head;
 	}
-	sample.tail_size = sample.size < CONTENT_TAIL ? (size_t)sample.size : CONTENT_TAIL;
-	sample.tail = look->tail;
+	sample.tail_size = sample.size < FILE_FORMAT_TAIL ? (size_t)sample.size : FILE_FORMAT_TAIL;
+	sample.tail = state->tail;
 	/* It has shrunk, or cannot be read: then nothing can be said. */
-	if (read_at(fd, look->tail, sample.tail_size, sample.size - sample.tail_size) !=
+	if (read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
 		sample.tail_size)
-		return CONTENT_UNKNOWN;
-	return content_judge(&sample, why, why_size);
+		return FILE_FORMAT_UNKNOWN;
+	return file_format_check(&sample, why, why_size);
 }
 
 static const char *pointer_text(void *arg, const char *path)
 {
-	struct look *look = arg;
+	struct state *state = arg;
 	uint64_t size;
-	auto_close int fd = open_file(look, path, &size);
+	auto_close int fd = open_file(state, path, &size);
 
 	if (fd < 0 || size > POINTER_MOST)
 		return NULL;
-	look->pointer[read_at(fd, look->pointer, POINTER_MOST, 0)] = '\0';
-	return look->pointer;
+	state->pointer[read_at(fd, state->pointer, POINTER_MOST, 0)] = '\0';
+	return state->pointer;
 }
 
 static bool is_fresh(void *arg, const char *path)
 {
-	const struct look *look = arg;
+	const struct state *state = arg;
 
-	return path_set_marks(look->inspection->fresh, path) != 0;
+	return path_set_marks(state->check->fresh, path) != 0;
 }
 
 /* --- refusing --- */
 
-static int64_t still_ms(const struct look *look, const char *path)
+static int64_t unchanged_ms(const struct state *state, const char *path)
 {
 	int64_t newest = 0;
 
-	for (size_t i = 0; i < look->files.count; i++)
-		if (path_set_is_below(look->files.items[i].path, path) &&
-			look->files.items[i].mtime_ns > newest)
-			newest = look->files.items[i].mtime_ns;
+	for (size_t i = 0; i < state->files.count; i++)
+		if (path_set_is_below(state->files.items[i].path, path) &&
+			state->files.items[i].mtime_ns > newest)
+			newest = state->files.items[i].mtime_ns;
 	newest = clock_wall_ms() - newest / 1000000;
 	return newest > 0 ? newest : 0;
 }
 
-static struct refusal *refuse(struct look *look, const char *path, const char *why)
+static struct finding *add_finding(struct state *state, const char *path, const char *why)
 {
-	struct refusals *refusals = look->refusals;
-	struct refusal *refusal;
+	struct findings *findings = state->findings;
+	struct finding *finding;
 
-	for (size_t i = 0; i < refusals->count; i++)
-		if (text_equal(refusals->items[i].path, path))
-			return &refusals->items[i];
-	refusals->items =
-		memory_grow(refusals->items, refusals->count + 1, sizeof(refusals->items[0]));
-	refusal = &refusals->items[refusals->count++];
-	*refusal = (struct refusal){
-		.path = text_copy(path), .why = text_copy(why), .still_ms = still_ms(look, path)};
-	return refusal;
+	for (size_t i = 0; i < findings->count; i++)
+		if (text_equal(findings->items[i].path, path))
+			return &findings->items[i];
+	findings->items =
+		memory_grow(findings->items, findings->count + 1, sizeof(findings->items[0]));
+	finding = &findings->items[findings->count++];
+	*finding = (struct finding){
+		.path = text_copy(path), .why = text_copy(why), .unchanged_ms = unchanged_ms(state, path)};
+	return finding;
 }
 
-static void refuse_set(void *arg, const char *path, const char *why)
+static void add_rule_finding(void *arg, const char *path, const char *why)
 {
-	refuse(arg, path, why)->by_rule = true;
+	add_finding(arg, path, why)->by_rule = true;
 }
 
-static bool is_to_be_read(const struct look *look, const char *path)
+static bool is_to_be_read(const struct state *state, const char *path)
 {
-	const struct inspection *inspection = look->inspection;
+	const struct check *check = state->check;
 
-	return !run_log_matches(path) && !profile_is_temporary(inspection->profile, path) &&
-	       (!inspection->fresh || path_set_marks(inspection->fresh, path));
+	return !log_files_match(path) && !profile_is_temporary_path(check->profile, path) &&
+	       (!check->fresh || path_set_marks(check->fresh, path));
 }
 
-static void read_files(struct look *look)
+static void check_files(struct state *state)
 {
-	for (size_t i = 0; i < look->files.count; i++) {
-		const char *path = look->files.items[i].path;
-		auto_free char *unit = text_copy_n(path, numbered_unit(path));
+	for (size_t i = 0; i < state->files.count; i++) {
+		const char *path = state->files.items[i].path;
+		auto_free char *unit = text_copy_n(path, checkpoint_directory_length(path));
 		auto_free char *sentence = NULL;
 		char why[128];
 
-		if (!is_to_be_read(look, path) ||
-			judge(look, path, why, sizeof(why)) != CONTENT_TORN)
+		if (!is_to_be_read(state, path) ||
+			check_file(state, path, why, sizeof(why)) != FILE_FORMAT_TORN)
 			continue;
 		sentence = text_format("%s %s", path, why);
-		refuse(look, *unit ? unit : path, sentence);
+		add_finding(state, *unit ? unit : path, sentence);
 	}
 }
 
 /* Whoever saved a later one has given this one up. */
-static void find_abandoned(struct look *look)
+static void find_abandoned(struct state *state)
 {
-	const struct torn_set_view view = {.files = &look->files};
+	const struct layout_view view = {.files = &state->files};
 
-	for (size_t i = 0; i < look->refusals->count; i++) {
-		struct refusal *refusal = &look->refusals->items[i];
+	for (size_t i = 0; i < state->findings->count; i++) {
+		struct finding *finding = &state->findings->items[i];
 		auto_free char *later =
-			torn_set_later(look->inspection->profile, &view, refusal->path);
+			layout_rules_later_checkpoint(state->check->profile, &view, finding->path);
 		bool refused = false;
 
-		for (size_t j = 0; later && j < look->refusals->count; j++)
-			refused |= text_equal(look->refusals->items[j].path, later);
-		refusal->abandoned = later && !refused;
+		for (size_t j = 0; later && j < state->findings->count; j++)
+			refused |= text_equal(state->findings->items[j].path, later);
+		finding->abandoned = later && !refused;
 	}
 }
 
-int inspection_run(const struct inspection *inspection, struct refusals *refusals, struct err *err)
+int content_check_run(const struct check *check, struct findings *findings, struct err *err)
 {
-	struct look look = {.inspection = inspection, .refusals = refusals};
-	struct torn_set_view view = {.files = &look.files,
+	struct state state = {.check = check, .findings = findings};
+	struct layout_view view = {.files = &state.files,
 		.text = pointer_text,
-		.fresh = inspection->fresh ? is_fresh : NULL,
-		.arg = &look};
+		.fresh = check->fresh ? is_fresh : NULL,
+		.arg = &state};
 	auto_close int directory = -1;
 
-	*refusals = (struct refusals){0};
-	if (directory_files(inspection->directory, &look.files, err) < 0)
+	*findings = (struct findings){0};
+	if (file_list_read(check->directory, &state.files, err) < 0)
 		return -1;
-	directory = open(inspection->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0 && look.files.count > 0) {
-		snapshot_files_release(&look.files);
-		return err_os(err, errno, "%s", inspection->directory);
+	directory = open(check->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0 && state.files.count > 0) {
+		snapshot_files_release(&state.files);
+		return err_os(err, errno, "%s", check->directory);
 	}
-	look.directory = directory;
-	grow_head(&look, CONTENT_HEAD);
-	look.tail = memory_new(CONTENT_TAIL);
-	read_files(&look);
-	torn_set_find(inspection->profile, &view, refuse_set, &look);
-	find_abandoned(&look);
-	snapshot_files_release(&look.files);
-	free(look.head);
-	free(look.tail);
+	state.directory = directory;
+	grow_head(&state, FILE_FORMAT_HEAD);
+	state.tail = memory_new(FILE_FORMAT_TAIL);
+	check_files(&state);
+	layout_rules_find_incomplete(check->profile, &view, add_rule_finding, &state);
+	find_abandoned(&state);
+	snapshot_files_release(&state.files);
+	free(state.head);
+	free(state.tail);
 	return 0;
 }

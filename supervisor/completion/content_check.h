@@ -1,6 +1,6 @@
 /*
  * Looks into the checkpoint directory for what is not complete: reads the first and last bytes of files for file_format.h, and the
- * names and pointers for layout_rules.h. Blocks; one file is open at a time, and at most CONTENT_HEAD_MOST of it in memory.
+ * names and pointers for layout_rules.h. Blocks; one file is open at a time, and at most FILE_FORMAT_HEAD_MOST of it in memory.
  */
 #ifndef CONTENT_CHECK_H
 #define CONTENT_CHECK_H
@@ -13,20 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct refusal {
+struct finding {
 	char *path;       /* the numbered checkpoint, or the file; relative */
 	char *why;        /* a sentence that names what is wrong with which file */
-	int64_t still_ms; /* since the newest write in it, by the files' times */
+	int64_t unchanged_ms; /* since the newest write in it, by the files' times */
 	bool by_rule; /* a file or a marker is missing that may still come; else a file is not whole */
 	bool abandoned; /* a checkpoint with a higher number beside it is complete */
 };
 
-struct refusals {
-	struct refusal *items;
+struct findings {
+	struct finding *items;
 	size_t count;
 };
 
-struct inspection {
+struct check {
 	const char *directory;
 	const struct profile *profile; /* NULL: none was recognised */
 	const struct path_set *
@@ -34,12 +34,12 @@ struct inspection {
 };
 
 /* A file that is gone by then, or cannot be read, is passed over. -1: the directory cannot be listed. */
-int inspection_run(const struct inspection *inspection, struct refusals *refusals, struct err *err);
-void refusals_release(struct refusals *refusals);
+int content_check_run(const struct check *check, struct findings *findings, struct err *err);
+void findings_release(struct findings *findings);
 
-static inline void cleanup_refusals_release(struct refusals *refusals)
+static inline void cleanup_findings_release(struct findings *findings)
 {
-	refusals_release(refusals);
+	findings_release(findings);
 }
 
 #endif

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 /* One takes some 50 us from the page cache. */
-#define AT_ONCE_MOST 100
+#define CHECK_AT_ONCE_MOST 100
 
-struct inspector {
+struct checker {
 	struct loop *loop;
 	const char *directory;
 	const struct profile *profile;
@@ -24,70 +24,70 @@ struct inspector {
 	bool answered;           /* `refusals` are about `generation` */
 	uint64_t generation;
 	struct path_set fresh;
-	struct refusals refusals;
+	struct findings findings;
 };
 
-struct inspector *inspector_new(struct loop *loop, const char *directory,
+struct checker *content_check_worker_new(struct loop *loop, const char *directory,
 	const struct profile *profile, void (*ready)(void *arg), void *arg)
 {
-	struct inspector *inspector = memory_new(sizeof(*inspector));
+	struct checker *checker = memory_new(sizeof(*checker));
 
-	*inspector = (struct inspector){.loop = loop,
+	*checker = (struct checker){.loop = loop,
 		.directory = directory,
 		.profile = profile,
 		.ready = ready,
 		.arg = arg};
-	return inspector;
+	return checker;
 }
 
-void inspector_free(struct inspector *inspector)
+void content_check_worker_free(struct checker *checker)
 {
-	if (!inspector)
+	if (!checker)
 		return;
-	workers_free(inspector->workers);
-	path_set_release(&inspector->fresh);
-	refusals_release(&inspector->refusals);
-	free(inspector);
+	workers_free(checker->workers);
+	path_set_release(&checker->fresh);
+	findings_release(&checker->findings);
+	free(checker);
 }
 
 /* A directory that cannot be read has no word in it: the other witnesses decide. */
-static void inspect(
-	struct inspector *inspector, const struct path_set *fresh, struct refusals *refusals)
+static void check_fresh_files(
+	struct checker *checker, const struct path_set *fresh, struct findings *findings)
 {
-	struct inspection inspection = {
-		.directory = inspector->directory, .profile = inspector->profile, .fresh = fresh};
+	struct check check = {
+		.directory = checker->directory, .profile = checker->profile, .fresh = fresh};
 	struct err err;
 
-	if (inspection_run(&inspection, refusals, &err) < 0)
+	if (content_check_run(&check, findings, &err) < 0)
 		log_debug("what was written is not looked into: %s", err.text);
 }
 
-static void work(void *arg)
+static void run_checker(void *arg)
 {
-	struct inspector *inspector = arg;
+	struct checker *checker = arg;
 
-	inspect(inspector, &inspector->fresh, &inspector->refusals);
+	check_fresh_files(checker, &checker->fresh, &checker->findings);
 }
 
-static void done(void *arg)
+static void checker_done(void *arg)
 {
-	struct inspector *inspector = arg;
+	struct checker *checker = arg;
 
-	inspector->running = false;
-	inspector->answered = true;
-	inspector->ready(inspector->arg);
+	checker->running = false;
+	checker->answered = true;
+	checker->ready(checker->arg);
 }
 
-static bool start(struct inspector *inspector, struct path_set *fresh, uint64_t generation)
+static bool start_checker(struct checker *checker, struct path_set *fresh, uint64_t generation)
 {
-	if (!inspector->workers && workers_new(inspector->loop, 1, &inspector->workers, NULL) < 0)
+	if (!checker->workers && workers_new(checker->loop, 1, &checker->workers, NULL) < 0)
 		return false;
-	path_set_release(&inspector->fresh);
-	inspector->fresh = *fresh;
+	path_set_release(&checker->fresh);
+	checker->fresh = *fresh;
 	*fresh = (struct path_set){0};
-	inspector->generation = generation;
-	inspector->running = true;
-	workers_run(inspector->workers, work, done, inspector);
+	checker->generation = generation;
+	checker->running = true;
+	workers_run(checker->workers, run_checker, checker_done, checker);
 	return true;
 }
 
@@ -95,22 +95,22 @@ static bool start(struct inspector *inspector, struct path_set *fresh, uint64_t 
  * What of `fresh` (emptied) is not whole, as of `generation`. True: *refusals is the answer, the caller's from then on. False: it is
  * being looked into.
  */
-static bool ask(struct inspector *inspector, struct path_set *fresh, uint64_t generation,
-	bool at_once, struct refusals *refusals)
+static bool take_or_start_check(struct checker *checker, struct path_set *fresh, uint64_t generation,
+	bool at_once, struct findings *findings)
 {
-	if (inspector->answered) {
-		inspector->answered = false;
-		*refusals = inspector->refusals;
-		inspector->refusals = (struct refusals){0};
-		if (inspector->generation == generation)
+	if (checker->answered) {
+		checker->answered = false;
+		*findings = checker->findings;
+		checker->findings = (struct findings){0};
+		if (checker->generation == generation)
 			return true;
-		refusals_release(refusals);
+		findings_release(findings);
 	}
-	if (!at_once && inspector->running)
+	if (!at_once && checker->running)
 		return false;
-	if (!at_once && fresh->count > AT_ONCE_MOST && start(inspector, fresh, generation))
+	if (!at_once && fresh->count > CHECK_AT_ONCE_MOST && start_checker(checker, fresh, generation))
 		return false;
-	inspect(inspector, fresh, refusals);
+	check_fresh_files(checker, fresh, findings);
 	return true;
 }
 
@@ -119,34 +119,34 @@ static void add_fresh(void *arg, const char *path)
 	path_set_mark(arg, path, 1);
 }
 
-static void say(
-	struct inspector *inspector, const struct refusals *refusals, enum sealing_verdict verdict)
+static void log_findings(
+	struct checker *checker, const struct findings *findings, enum detector_verdict verdict)
 {
-	for (size_t i = 0; i < refusals->count; i++) {
-		const char *why = refusals->items[i].why;
+	for (size_t i = 0; i < findings->count; i++) {
+		const char *why = findings->items[i].why;
 
-		if (verdict != SEALING_BUSY)
+		if (verdict != DETECTOR_BUSY)
 			log_warn("%s: not taken", why);
-		else if (inspector->said_waiting)
+		else if (checker->said_waiting)
 			log_debug("%s: waiting for the rest", why);
 		else
 			log_note("%s: not taken before the rest comes", why);
-		inspector->said_waiting = true;
+		checker->said_waiting = true;
 	}
 }
 
-enum sealing_verdict inspector_judge(
-	struct inspector *inspector, struct sealing *sealing, bool at_once, int64_t *at_ms)
+enum detector_verdict content_check_worker_poll(
+	struct checker *checker, struct detector *detector, bool at_once, int64_t *at_ms)
 {
-	auto_(refusals_release) struct refusals refusals = {0};
+	auto_(findings_release) struct findings findings = {0};
 	struct path_set fresh = {0};
-	enum sealing_verdict verdict = SEALING_BUSY;
+	enum detector_verdict verdict = DETECTOR_BUSY;
 
-	*at_ms = SEALING_NEVER;
-	sealing_each_unjudged(sealing, add_fresh, &fresh);
-	if (ask(inspector, &fresh, sealing_generation(sealing), at_once, &refusals)) {
-		verdict = sealing_judge(sealing, &refusals, clock_monotonic_ms(), at_ms);
-		say(inspector, &refusals, verdict);
+	*at_ms = DETECTOR_NEVER;
+	detector_each_unchecked(detector, add_fresh, &fresh);
+	if (take_or_start_check(checker, &fresh, detector_generation(detector), at_once, &findings)) {
+		verdict = detector_apply_findings(detector, &findings, clock_monotonic_ms(), at_ms);
+		log_findings(checker, &findings, verdict);
 	}
 	path_set_release(&fresh);
 	return verdict;

@@ -11,19 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct inspector;
+struct checker;
 
 /* `directory` and `profile` are borrowed. `ready` is called on the loop when there is something new to ask for. */
-struct inspector *inspector_new(struct loop *loop, const char *directory,
+struct checker *content_check_worker_new(struct loop *loop, const char *directory,
 	const struct profile *profile, void (*ready)(void *arg), void *arg);
 /* Waits for what runs. */
-void inspector_free(struct inspector *inspector);
+void content_check_worker_free(struct checker *checker);
 
 /*
- * After sealing_poll() said SEALED: looks into what has not been judged, hands that to sealing_judge(), and says what is refused.
- * BUSY with SEALING_NEVER: it is being looked into, and `ready` will be called; poll again then. `at_once`: blocks instead.
+ * After detector_poll() said SEALED: looks into what has not been judged, hands that to detector_apply_findings(), and says what is refused.
+ * BUSY with DETECTOR_NEVER: it is being looked into, and `ready` will be called; poll again then. `at_once`: blocks instead.
  */
-enum sealing_verdict inspector_judge(
-	struct inspector *inspector, struct sealing *sealing, bool at_once, int64_t *at_ms);
+enum detector_verdict content_check_worker_poll(
+	struct checker *checker, struct detector *detector, bool at_once, int64_t *at_ms);
 
 #endif

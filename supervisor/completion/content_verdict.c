@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t patience_ms(const struct refusal *refusal)
+static int64_t finding_patience_ms(const struct finding *finding)
 {
-	if (refusal->abandoned)
+	if (finding->abandoned)
 		return 0;
-	return refusal->by_rule ? JUDGEMENT_MARKER_MS : JUDGEMENT_CONTENT_MS;
+	return finding->by_rule ? CONTENT_VERDICT_MARKER_MS : CONTENT_VERDICT_FORMAT_MS;
 }
 
-int64_t judgement_wait_ms(const struct refusals *refusals)
+int64_t content_verdict_wait_ms(const struct findings *findings)
 {
 	int64_t longest = 0;
 
-	for (size_t i = 0; i < refusals->count; i++) {
-		int64_t left = patience_ms(&refusals->items[i]) - refusals->items[i].still_ms;
+	for (size_t i = 0; i < findings->count; i++) {
+		int64_t left = finding_patience_ms(&findings->items[i]) - findings->items[i].unchanged_ms;
 
 		longest = left > longest ? left : longest;
 	}
@@ -39,48 +39,48 @@ static void copy_path(void *argument, const char *path)
 }
 
 /* The path, and the directories above it. */
-static void acquit(struct path_set *set, char *path)
+static void accept_path(struct path_set *set, char *path)
 {
 	for (char *slash = path; slash; slash = strrchr(path, '/')) {
 		if (slash != path)
 			*slash = '\0';
-		path_set_unmark(set, path, BURST_REFUSED);
+		path_set_unmark(set, path, WRITE_BURST_REJECTED);
 	}
 }
 
 /* They were looked into again: what was refused before is refused anew, or not at all. */
-static void acquit_all(struct burst *burst)
+static void accept_unchecked_paths(struct write_burst *burst)
 {
 	struct paths paths = {0};
 
-	path_set_each(&burst->paths, BURST_UNJUDGED, copy_path, &paths);
+	path_set_each(&burst->paths, WRITE_BURST_UNCHECKED, copy_path, &paths);
 	for (size_t i = 0; i < paths.count; i++) {
-		acquit(&burst->paths, paths.items[i]);
+		accept_path(&burst->paths, paths.items[i]);
 		free(paths.items[i]);
 	}
 	free(paths.items);
 }
 
-struct search {
-	const struct burst *burst;
-	bool any_whole;
+struct complete_search {
+	const struct write_burst *burst;
+	bool any_complete;
 };
 
-static void find_whole(void *argument, const char *path)
+static void find_complete_path(void *argument, const char *path)
 {
-	struct search *search = argument;
+	struct complete_search *search = argument;
 
-	search->any_whole |= !burst_is_torn(search->burst, path);
+	search->any_complete |= !write_burst_is_torn(search->burst, path);
 }
 
-bool judgement_apply(struct burst *burst, const struct refusals *refusals)
+bool content_verdict_apply(struct write_burst *burst, const struct findings *findings)
 {
-	struct search search = {.burst = burst};
+	struct complete_search search = {.burst = burst};
 
-	acquit_all(burst);
-	for (size_t i = 0; i < refusals->count; i++)
-		path_set_mark(&burst->paths, refusals->items[i].path, BURST_REFUSED);
-	path_set_each(&burst->paths, BURST_DIRTY, find_whole, &search);
-	path_set_change_all(&burst->paths, BURST_UNJUDGED, BURST_UNJUDGED, 0);
-	return search.any_whole;
+	accept_unchecked_paths(burst);
+	for (size_t i = 0; i < findings->count; i++)
+		path_set_mark(&burst->paths, findings->items[i].path, WRITE_BURST_REJECTED);
+	path_set_each(&burst->paths, WRITE_BURST_DIRTY, find_complete_path, &search);
+	path_set_change_all(&burst->paths, WRITE_BURST_UNCHECKED, WRITE_BURST_UNCHECKED, 0);
+	return search.any_complete;
 }

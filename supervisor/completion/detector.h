@@ -10,10 +10,10 @@
  * Two witnesses report: the shim in the processes (who opened and closed what), and the kernel. Files of processes without the shim
  * are known from the kernel alone: written, closed, quiet, and the job alive.
  *
- * The files have a word as well: where sealing_poll() says SEALED, the caller has what was written looked into (content_check.h), and
- * hands the result to sealing_judge(), whose verdict counts.
+ * The files have a word as well: where detector_poll() says SEALED, the caller has what was written looked into (content_check.h), and
+ * hands the result to detector_apply_findings(), whose verdict counts.
  *
- * Before sealing_poll(), sealing_process_ended() and sealing_job_ended() hand in what both witnesses have pending: a process's
+ * Before detector_poll(), detector_process_ended() and detector_job_ended() hand in what both witnesses have pending: a process's
  * last events are queued before its end can be waited for.
  */
 #ifndef DETECTOR_H
@@ -26,117 +26,117 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SEALING_QUIET_MS 1000
-#define SEALING_NEVER BURST_NEVER
+#define DETECTOR_QUIET_MS 1000
+#define DETECTOR_NEVER WRITE_BURST_NEVER
 
-enum sealing_verdict {
-	SEALING_NOTHING, /* nothing was written since the last acknowledged seal */
-	SEALING_BUSY,    /* being written: ask again at the time given, or after the next event */
-	SEALING_SEALED,  /* complete: take it */
-	SEALING_TORN,    /* over, but a writer died in it: its paths are torn */
+enum detector_verdict {
+	DETECTOR_NOTHING, /* nothing was written since the last acknowledged seal */
+	DETECTOR_BUSY,    /* being written: ask again at the time given, or after the next event */
+	DETECTOR_COMPLETE,  /* complete: take it */
+	DETECTOR_TORN,    /* over, but a writer died in it: its paths are torn */
 };
 
-enum sealing_end {
-	SEALING_EXITED, /* by exit */
-	SEALING_KILLED, /* by a signal */
-	SEALING_FAILED, /* by exit, with a code that says so */
-	SEALING_GONE,   /* not there any more, and nobody knows how it went */
+enum writer_end {
+	WRITER_END_EXITED, /* by exit */
+	WRITER_END_KILLED, /* by a signal */
+	WRITER_END_FAILED, /* by exit, with a code that says so */
+	WRITER_END_UNKNOWN,   /* not there any more, and nobody knows how it went */
 };
 
-struct sealing {
-	struct burst burst;
+struct detector {
+	struct write_burst burst;
 	char **ignored;
 	size_t ignored_count;
-	bool in_doubt;
-	bool unsure; /* words of the kernel were lost: what a look has found since may be open */
-	enum sealing_verdict told; /* last, and the generation that it was about */
-	uint64_t told_generation;
+	bool needs_verify;
+	bool events_lost; /* words of the kernel were lost: what a look has found since may be open */
+	enum detector_verdict reported_verdict; /* last, and the generation that it was about */
+	uint64_t reported_generation;
 	uint32_t moved_cookie; /* of what was renamed away and may come back under another name */
 	char *moved_path;
 };
 
-void sealing_init(struct sealing *sealing, int64_t quiet_ms);
-void sealing_release(struct sealing *sealing);
+void detector_init(struct detector *detector, int64_t quiet_ms);
+void detector_release(struct detector *detector);
 
 /* Files whose path or name matches (fnmatch) neither start a burst nor hold one up: logs that stay open for the whole run. */
-void sealing_ignore(struct sealing *sealing, const char *pattern);
-bool sealing_ignores(const struct sealing *sealing, const char *path);
+void detector_ignore(struct detector *detector, const char *pattern);
+bool detector_ignores(const struct detector *detector, const char *path);
 
 /* What happened, in the order of each witness. */
-void sealing_shim(struct sealing *sealing, const struct shim_message *message, int64_t now_ms);
-void sealing_kernel(struct sealing *sealing, const struct dir_event *event, int64_t now_ms);
+void detector_handle_shim(struct detector *detector, const struct shim_message *message, int64_t now_ms);
+void detector_handle_kernel(struct detector *detector, const struct dir_event *event, int64_t now_ms);
 
 /* Before what was queued meanwhile is handed in: we have stood still for so long, and that counts as no quiet time. */
-void sealing_stood_still(struct sealing *sealing, int64_t ms);
+void detector_add_stall(struct detector *detector, int64_t ms);
 
 /* Is something being written of which only the kernel tells? Then by `pid`, perhaps among others; or, with nothing open by the shim's word
  * and no event for the quiet time, by nobody: then it is closed. */
-bool sealing_is_unseen(const struct sealing *sealing);
-void sealing_sighted(struct sealing *sealing, int pid);
-bool sealing_waits_for_unseen(const struct sealing *sealing, int64_t now_ms);
+bool detector_has_untracked(const struct detector *detector);
+void detector_writer_seen(struct detector *detector, int pid);
+bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms);
 /* The last event, by either witness. */
-int64_t sealing_last_ms(const struct sealing *sealing);
-void sealing_each_unseen(const struct sealing *sealing, path_set_fn *act, void *argument);
-void sealing_nobody_writes(struct sealing *sealing);
+int64_t detector_last_ms(const struct detector *detector);
+void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument);
+void detector_all_closed(struct detector *detector);
 
 /* Any process, by the number that the shim reports. One that wrote nothing changes nothing. */
-void sealing_process_ended(struct sealing *sealing, int pid, enum sealing_end end, int64_t now_ms);
+void detector_process_ended(struct detector *detector, int pid, enum writer_end end, int64_t now_ms);
 
 /* The job and all its processes are gone. `clean`: of its own accord and with success; then nothing more will come, and the burst
  * is sealed at once. Otherwise a burst that is not over is torn. */
-void sealing_job_ended(struct sealing *sealing, bool clean, int64_t now_ms);
+void detector_job_ended(struct detector *detector, bool clean, int64_t now_ms);
 
-/* `at_ms`: when to ask again at the latest; SEALING_NEVER while only an event can change the answer. */
-enum sealing_verdict sealing_poll(struct sealing *sealing, int64_t now_ms, int64_t *at_ms);
+/* `at_ms`: when to ask again at the latest; DETECTOR_NEVER while only an event can change the answer. */
+enum detector_verdict detector_poll(struct detector *detector, int64_t now_ms, int64_t *at_ms);
 
 /* The last event handed in was the commit of a save, by the profile: it need not be quiet for so long. */
-void sealing_commit(struct sealing *sealing);
+void detector_note_completion_marker(struct detector *detector);
 
 /* `pid` has said that its checkpoint is complete (shim/reprieve.h), and all that both witnesses saw of it before has been handed in.
  * Counts once all who wrote have said it; what is still open, torn or refused is not complete by that. */
-void sealing_saved(struct sealing *sealing, int pid, int64_t now_ms);
+void detector_note_saved(struct detector *detector, int pid, int64_t now_ms);
 
 /* What was written and has not been judged; in the burst or before it. */
-void sealing_each_unjudged(const struct sealing *sealing, path_set_fn *act, void *argument);
+void detector_each_unchecked(const struct detector *detector, path_set_fn *act, void *argument);
 
-/* After SEALED, with nothing written since (sealing_generation()): what of sealing_each_unjudged() is not whole. BUSY: it may become
+/* After SEALED, with nothing written since (detector_generation()): what of detector_each_unchecked() is not whole. BUSY: it may become
  * so, ask again at `at_ms` or after the next event; SEALED: without what is refused; TORN: nothing is left without it. */
-enum sealing_verdict sealing_judge(
-	struct sealing *sealing, const struct refusals *refusals, int64_t now_ms, int64_t *at_ms);
+enum detector_verdict detector_apply_findings(
+	struct detector *detector, const struct findings *findings, int64_t now_ms, int64_t *at_ms);
 /* BUSY for no other reason than that. */
-bool sealing_is_held(const struct sealing *sealing);
+bool detector_is_postponed(const struct detector *detector);
 
-/* The verdict of the last sealing_poll() was acted upon; does nothing when something was written since. */
-void sealing_acknowledge(struct sealing *sealing);
+/* The verdict of the last detector_poll() was acted upon; does nothing when something was written since. */
+void detector_acknowledge(struct detector *detector);
 
 /* Another number after every write: what was read between two equal ones was not changed meanwhile. */
-uint64_t sealing_generation(const struct sealing *sealing);
+uint64_t detector_generation(const struct detector *detector);
 
 /* What is sealed is what was left of torn work: its newest checkpoint is older than the newest path. */
-bool sealing_is_spared(const struct sealing *sealing);
+bool detector_accepted_previous(const struct detector *detector);
 
 /* The path itself, or a directory above it. */
-bool sealing_is_torn(const struct sealing *sealing, const char *path);
-void sealing_each_torn(const struct sealing *sealing, path_set_fn *act, void *argument);
+bool detector_is_torn(const struct detector *detector, const char *path);
+void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument);
 
 /* What is open for writing, for messages; a path once for each descriptor. */
-void sealing_each_open(const struct sealing *sealing, path_set_fn *act, void *argument);
+void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);
 
 /* What was written in this burst and is closed by all who wrote it: each complete for itself, as far as can be known. */
-void sealing_each_closed(const struct sealing *sealing, path_set_fn *act, void *argument);
+void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument);
 
-/* A checkpoint was asked for; and when the first open or write since then came (SEALING_NEVER: not yet). */
-void sealing_requested(struct sealing *sealing, int64_t now_ms);
-int64_t sealing_first_open_ms(const struct sealing *sealing);
+/* A checkpoint was asked for; and when the first open or write since then came (DETECTOR_NEVER: not yet). */
+void detector_requested(struct detector *detector, int64_t now_ms);
+int64_t detector_first_open_ms(const struct detector *detector);
 
 /*
  * Reports can be lost, and processes that nobody waits for can die. Asks `held` about every descriptor that counts as open and
- * drops those that are not: call it about once a second while BUSY with something open. sealing_in_doubt(): now would be good.
+ * drops those that are not: call it about once a second while BUSY with something open. detector_needs_verify(): now would be good.
  * A process that is gone counts as ended from the second call on, with what both witnesses have pending handed in before it:
  * it may have reported its end a moment ago.
  */
-typedef enum shim_link_held sealing_held_fn(void *argument, int pid, int descriptor);
-void sealing_verify(struct sealing *sealing, sealing_held_fn *held, void *argument, int64_t now_ms);
-bool sealing_in_doubt(const struct sealing *sealing);
+typedef enum shim_channel_fd detector_query_fd_fn(void *argument, int pid, int descriptor);
+void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument, int64_t now_ms);
+bool detector_needs_verify(const struct detector *detector);
 
 #endif

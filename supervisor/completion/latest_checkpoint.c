@@ -3,53 +3,53 @@
 #include "workspace/workspace.h"
 #include "save_signature.h"
 
-void latest_seal_init(struct latest_seal *latest)
+void latest_checkpoint_init(struct latest_checkpoint *latest)
 {
-	*latest = (struct latest_seal){.step = -1, .next_step = -1};
+	*latest = (struct latest_checkpoint){.step = -1, .next_step = -1};
 }
 
-void latest_seal_saw_step(struct latest_seal *latest, int64_t step)
+void latest_checkpoint_note_step(struct latest_checkpoint *latest, int64_t step)
 {
 	if (step > latest->next_step)
 		latest->next_step = step;
 }
 
-struct numbering {
+struct step_search {
 	int64_t step;
-	latest_seal_is_there_fn *is_there;
+	latest_checkpoint_is_there_fn *is_there;
 	void *arg;
 };
 
-static void saw_path(void *argument, const char *path)
+static void note_path_step(void *argument, const char *path)
 {
-	struct numbering *numbering = argument;
-	int64_t step = run_log_matches(path) ? -1 : step_of_path(path);
+	struct step_search *numbering = argument;
+	int64_t step = log_files_match(path) ? -1 : step_of_path(path);
 
 	if (step > numbering->step && numbering->is_there(numbering->arg, path))
 		numbering->step = step;
 }
 
-void latest_seal_take(struct latest_seal *latest, const struct sealing *sealing, bool complete,
-	latest_seal_is_there_fn *is_there, void *arg)
+void latest_checkpoint_update(struct latest_checkpoint *latest, const struct detector *detector, bool complete,
+	latest_checkpoint_is_there_fn *is_there, void *arg)
 {
-	struct numbering numbering = {.step = latest->next_step, .is_there = is_there, .arg = arg};
+	struct step_search numbering = {.step = latest->next_step, .is_there = is_there, .arg = arg};
 
 	/* Of the numbered ones in it the last is torn: it gives no number to the rest. */
-	if (sealing_is_spared(sealing))
+	if (detector_accepted_previous(detector))
 		numbering.step = -1;
-	sealing_each_closed(sealing, saw_path, &numbering);
-	latest->generation = sealing_generation(sealing);
-	latest->written_ms = sealing_last_ms(sealing);
+	detector_each_closed(detector, note_path_step, &numbering);
+	latest->generation = detector_generation(detector);
+	latest->written_ms = detector_last_ms(detector);
 	latest->step = numbering.step;
-	latest->fresh = sealing_first_open_ms(sealing) != SEALING_NEVER;
+	latest->fresh = detector_first_open_ms(detector) != DETECTOR_NEVER;
 	latest->next_step = -1;
 	if (complete)
-		latest->shape = save_shape_of(sealing);
+		latest->signature = save_signature_of(detector);
 }
 
-bool latest_seal_is_like(const struct latest_seal *latest, const struct sealing *sealing)
+bool latest_checkpoint_is_like(const struct latest_checkpoint *latest, const struct detector *detector)
 {
 	/* Numbers may be those of one save's parts: what is left out now must not have counted then. */
-	return latest->shape != 0 && (save_shape_of(sealing) == latest->shape ||
-					     save_shape_of_newest(sealing) == latest->shape);
+	return latest->signature != 0 && (save_signature_of(detector) == latest->signature ||
+					     save_signature_of_newest(detector) == latest->signature);
 }

@@ -1,16 +1,16 @@
 /* A file that stays open, or saves that follow each other too closely: then nothing is ever complete, and that must be known. */
-#ifndef NEVER_QUIET_H
-#define NEVER_QUIET_H
+#ifndef STUCK_SAVE_H
+#define STUCK_SAVE_H
 
 #include "detector.h"
 
-struct never_quiet {
+struct stuck_save {
 	int64_t since_ms; /* 0: it is quiet now and then */
 	bool warned;
 };
 
 /* After each decision. Warns once. `directory` is named. */
-void never_quiet_decided(struct never_quiet *quiet, const struct sealing *sealing,
-	enum sealing_verdict verdict, const char *directory, int64_t quiet_ms, int64_t now_ms);
+void stuck_save_update(struct stuck_save *stuck, const struct detector *detector,
+	enum detector_verdict verdict, const char *directory, int64_t quiet_ms, int64_t now_ms);
 
 #endif

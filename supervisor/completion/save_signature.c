@@ -3,7 +3,7 @@
 #include <ctype.h>
 
 /* FNV-1a, with every run of digits as one '0'. */
-uint64_t save_shape_of_path(const char *path)
+uint64_t save_signature_of_path(const char *path)
 {
 	uint64_t sum = UINT64_C(14695981039346656037);
 
@@ -17,35 +17,35 @@ uint64_t save_shape_of_path(const char *path)
 	return sum;
 }
 
-struct shape {
+struct signature {
 	const struct path_set *paths;
 	unsigned without;
 	uint64_t sum;
 };
 
-static void add(void *argument, const char *path)
+static void add_path_signature(void *argument, const char *path)
 {
-	struct shape *shape = argument;
+	struct signature *signature = argument;
 
-	if (!(path_set_marks(shape->paths, path) & shape->without))
-		shape->sum += save_shape_of_path(path); /* in any order */
+	if (!(path_set_marks(signature->paths, path) & signature->without))
+		signature->sum += save_signature_of_path(path); /* in any order */
 }
 
-static uint64_t shape_of(const struct sealing *sealing, unsigned without)
+static uint64_t signature_without(const struct detector *detector, unsigned without)
 {
-	struct shape shape = {.paths = &sealing->burst.paths, .without = without};
+	struct signature signature = {.paths = &detector->burst.paths, .without = without};
 
-	if (sealing->burst.active)
-		path_set_each(shape.paths, BURST_DIRTY, add, &shape);
-	return shape.sum;
+	if (detector->burst.active)
+		path_set_each(signature.paths, WRITE_BURST_DIRTY, add_path_signature, &signature);
+	return signature.sum;
 }
 
-uint64_t save_shape_of(const struct sealing *sealing)
+uint64_t save_signature_of(const struct detector *detector)
 {
-	return shape_of(sealing, 0);
+	return signature_without(detector, 0);
 }
 
-uint64_t save_shape_of_newest(const struct sealing *sealing)
+uint64_t save_signature_of_newest(const struct detector *detector)
 {
-	return shape_of(sealing, BURST_EARLIER);
+	return signature_without(detector, WRITE_BURST_PREVIOUS);
 }

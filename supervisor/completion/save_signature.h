@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 /* Of the burst under way; 0 when nothing was written. */
-uint64_t save_shape_of(const struct sealing *sealing);
+uint64_t save_signature_of(const struct detector *detector);
 /* Likewise, of the last of several numbered checkpoints in it. */
-uint64_t save_shape_of_newest(const struct sealing *sealing);
+uint64_t save_signature_of_newest(const struct detector *detector);
 
 /* What one path adds to the sum. */
-uint64_t save_shape_of_path(const char *path);
+uint64_t save_signature_of_path(const char *path);
 
 #endif

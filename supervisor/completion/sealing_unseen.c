@@ -1,37 +1,37 @@
 /* What is written by processes that do not speak: only the kernel tells of it, and who they are has to be found. */
 #include "detector.h"
 
-bool sealing_is_unseen(const struct sealing *sealing)
+bool detector_has_untracked(const struct detector *detector)
 {
-	const struct writers *writers = &sealing->burst.writers;
+	const struct writer_table *writers = &detector->burst.writers;
 
 	/* Who has a number of another namespace, and a file open, has spoken; but who it is has to be found. */
 	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
 		if (writers->processes[i].elsewhere)
 			return true;
-	return path_set_any(&sealing->burst.paths, BURST_WRITTEN);
+	return path_set_any(&detector->burst.paths, WRITE_BURST_WRITTEN);
 }
 
-void sealing_sighted(struct sealing *sealing, int pid)
+void detector_writer_seen(struct detector *detector, int pid)
 {
-	if (sealing->burst.active)
-		writers_add(&sealing->burst.writers, pid);
+	if (detector->burst.active)
+		writer_table_add(&detector->burst.writers, pid);
 }
 
-bool sealing_waits_for_unseen(const struct sealing *sealing, int64_t now_ms)
+bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms)
 {
-	const struct burst *burst = &sealing->burst;
+	const struct write_burst *burst = &detector->burst;
 
-	return burst->active && burst->writers.open_count == 0 && sealing_is_unseen(sealing) &&
-	       now_ms >= burst_over_at_ms(burst);
+	return burst->active && burst->writers.open_count == 0 && detector_has_untracked(detector) &&
+	       now_ms >= write_burst_over_at_ms(burst);
 }
 
-void sealing_each_unseen(const struct sealing *sealing, path_set_fn *act, void *argument)
+void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	path_set_each(&sealing->burst.paths, BURST_WRITTEN, act, argument);
+	path_set_each(&detector->burst.paths, WRITE_BURST_WRITTEN, act, argument);
 }
 
-void sealing_nobody_writes(struct sealing *sealing)
+void detector_all_closed(struct detector *detector)
 {
-	path_set_change_all(&sealing->burst.paths, BURST_WRITTEN, BURST_WRITTEN, 0);
+	path_set_change_all(&detector->burst.paths, WRITE_BURST_WRITTEN, WRITE_BURST_WRITTEN, 0);
 }

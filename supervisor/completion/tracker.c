@@ -17,17 +17,17 @@
 
 struct tracker {
 	struct tracker_options options;
-	struct directory_witness *directory;
-	struct shim_link *link; /* NULL: without the shim */
-	struct writer_witness *writers;
-	struct sealing sealing;
-	struct inspector *inspector; /* NULL: nobody looks into files */
-	struct latest_seal latest;
+	struct directory_monitor *directory;
+	struct shim_channel *shim_channel; /* NULL: without the shim */
+	struct writer_monitor *writers;
+	struct detector detector;
+	struct checker *checker; /* NULL: nobody looks into files */
+	struct latest_checkpoint latest;
 	struct timer timer;
-	struct awake awake;
-	struct tracker_pace pace;
-	struct never_quiet never_quiet;
-	char blindness[400]; /* without the shim */
+	struct stall_clock stall_clock;
+	struct tracker_timing timing;
+	struct stuck_save stuck_save;
+	char missing_evidence[400]; /* without the shim */
 	bool saving;         /* told for this burst */
 	bool polling;        /* `sealed` may lead back here */
 	bool started;        /* the job may be writing */
@@ -35,19 +35,19 @@ struct tracker {
 };
 
 /* What we have slept through is no quiet time: the job may have stood still with us, or gone on and died. */
-static void look_at_clock(struct tracker *tracker)
+static void account_for_stall(struct tracker *tracker)
 {
-	sealing_stood_still(&tracker->sealing, awake_take_stall(&tracker->awake));
+	detector_add_stall(&tracker->detector, stall_clock_read_and_reset(&tracker->stall_clock));
 }
 
 /* --- what the witnesses say --- */
 
-static void touched(struct tracker *tracker, const char *path)
+static void note_touched_path(struct tracker *tracker, const char *path)
 {
-	if (tracker->saving || run_log_matches(path))
+	if (tracker->saving || log_files_match(path))
 		return;
 	tracker->saving = true;
-	writer_witness_hurry(tracker->writers);
+	writer_monitor_scan_soon(tracker->writers);
 	tracker->options.saving(tracker->options.arg, path);
 }
 
@@ -60,25 +60,25 @@ static void poll_soon(void *arg)
 		loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
 }
 
-/* Before the rest, because its files are closed and the kernel has told of them by now: see drain(). */
+/* Before the rest, because its files are closed and the kernel has told of them by now: see drain_evidence(). */
 static void process_saved(struct tracker *tracker, const struct shim_message *message)
 {
-	directory_witness_drain(tracker->directory);
-	latest_seal_saw_step(&tracker->latest, message->step);
-	sealing_saved(&tracker->sealing, message->pid, clock_monotonic_ms());
+	directory_monitor_drain(tracker->directory);
+	latest_checkpoint_note_step(&tracker->latest, message->step);
+	detector_note_saved(&tracker->detector, message->pid, clock_monotonic_ms());
 	poll_soon(tracker);
 }
 
-static void shim_said(void *arg, const struct shim_message *message)
+static void handle_shim_message(void *arg, const struct shim_message *message)
 {
 	struct tracker *tracker = arg;
 
-	look_at_clock(tracker);
-	if (message->event == SHIM_LINK_SAVED) {
+	account_for_stall(tracker);
+	if (message->event == SHIM_CHANNEL_SAVED) {
 		process_saved(tracker, message);
 		return;
 	}
-	if (message->event == SHIM_HELD) {
+	if (message->event == SHIM_SIGTERM_HELD) {
 		if (tracker->options.held)
 			tracker->options.held(tracker->options.arg, message->pid,
 				message->descriptor, (int64_t)message->device);
@@ -86,87 +86,87 @@ static void shim_said(void *arg, const struct shim_message *message)
 	}
 	/* What the kernel told until a file was closed is handed in before: what it tells later was written by somebody else. */
 	if (message->event != SHIM_OPENED)
-		directory_witness_drain(tracker->directory);
-	sealing_shim(&tracker->sealing, message, clock_monotonic_ms());
-	if (commit_by_shim(tracker->options.profile, message))
-		sealing_commit(&tracker->sealing);
+		directory_monitor_drain(tracker->directory);
+	detector_handle_shim(&tracker->detector, message, clock_monotonic_ms());
+	if (completion_marker_by_shim(tracker->options.profile, message))
+		detector_note_completion_marker(&tracker->detector);
 	poll_soon(tracker);
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING ||
 		message->event == SHIM_UNLINKED)
 		return;
-	if (!(message->flags & SHIM_FLAG_ELSEWHERE))
-		writer_witness_heard(tracker->writers, message->pid);
-	touched(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
+	if (!(message->flags & SHIM_FLAG_FOREIGN_PIDNS))
+		writer_monitor_add(tracker->writers, message->pid);
+	note_touched_path(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
 }
 
-static void directory_said(void *arg, const struct dir_event *event)
+static void handle_directory_event(void *arg, const struct dir_event *event)
 {
 	struct tracker *tracker = arg;
 
 	/* What we make there ourselves (the probe at the start, our folder on a mount point). */
 	if (text_starts(event->path, ".reprieve"))
 		return;
-	look_at_clock(tracker);
-	sealing_kernel(&tracker->sealing, event, clock_monotonic_ms());
+	account_for_stall(tracker);
+	detector_handle_kernel(&tracker->detector, event, clock_monotonic_ms());
 	if (event->change == DIR_CLOSED_WRITE)
-		writer_witness_closed(tracker->writers);
-	if (commit_by_kernel(tracker->options.profile, event))
-		sealing_commit(&tracker->sealing);
+		writer_monitor_file_closed(tracker->writers);
+	if (completion_marker_by_kernel(tracker->options.profile, event))
+		detector_note_completion_marker(&tracker->detector);
 	poll_soon(tracker);
 	tracker->lost |= event->change == DIR_RESCAN;
 	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
 		event->change != DIR_MOVED_FROM)
-		touched(tracker, event->path);
+		note_touched_path(tracker, event->path);
 }
 
 /* Hands in what both have queued. */
-static void drain(void *arg)
+static void drain_evidence(void *arg)
 {
 	struct tracker *tracker = arg;
 
-	look_at_clock(tracker);
-	if (tracker->link)
-		shim_link_poll(tracker->link);
-	directory_witness_drain(tracker->directory);
+	account_for_stall(tracker);
+	if (tracker->shim_channel)
+		shim_channel_poll(tracker->shim_channel);
+	directory_monitor_drain(tracker->directory);
 }
 
 /* --- deciding --- */
 
-static enum shim_link_held held(void *arg, int pid, int descriptor)
+static enum shim_channel_fd query_descriptor(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
 
-	return shim_link_holds(tracker->link, pid, descriptor);
+	return shim_channel_query_fd(tracker->shim_channel, pid, descriptor);
 }
 
-static void take_verdict(struct tracker *tracker, enum sealing_verdict verdict)
+static void apply_verdict(struct tracker *tracker, enum detector_verdict verdict)
 {
-	if (verdict != SEALING_SEALED && verdict != SEALING_TORN)
+	if (verdict != DETECTOR_COMPLETE && verdict != DETECTOR_TORN)
 		return;
 	tracker->saving = false;
-	latest_seal_take(&tracker->latest, &tracker->sealing, verdict == SEALING_SEALED,
-		directory_has_path, tracker->options.workspace->directory);
-	sealing_acknowledge(&tracker->sealing);
-	if (verdict == SEALING_SEALED)
+	latest_checkpoint_update(&tracker->latest, &tracker->detector, verdict == DETECTOR_COMPLETE,
+		file_list_path_exists, tracker->options.workspace->directory);
+	detector_acknowledge(&tracker->detector);
+	if (verdict == DETECTOR_COMPLETE)
 		tracker->options.sealed(tracker->options.arg);
 }
 
-static void tell_of_closed(struct tracker *tracker)
+static void report_closed_files(struct tracker *tracker)
 {
-	uint64_t generation = sealing_generation(&tracker->sealing);
+	uint64_t generation = detector_generation(&tracker->detector);
 
-	if (tracker_pace_tells(&tracker->pace, generation, clock_monotonic_ms()) &&
+	if (tracker_timing_reports_due(&tracker->timing, generation, clock_monotonic_ms()) &&
 		(!tracker->options.closed || tracker->options.closed(tracker->options.arg)))
-		tracker_pace_is_done(&tracker->pace, generation);
+		tracker_timing_set_done(&tracker->timing, generation);
 }
 
-static void rearm(struct tracker *tracker, enum sealing_verdict verdict, int64_t at_ms)
+static void rearm(struct tracker *tracker, enum detector_verdict verdict, int64_t at_ms)
 {
-	int64_t next_ms = tracker_pace_next(&tracker->pace, verdict, at_ms,
-		sealing_generation(&tracker->sealing),
-		directory_witness_is_open(tracker->directory), clock_monotonic_ms());
+	int64_t next_ms = tracker_timing_next(&tracker->timing, verdict, at_ms,
+		detector_generation(&tracker->detector),
+		directory_monitor_is_open(tracker->directory), clock_monotonic_ms());
 
-	awake_count(&tracker->awake, verdict == SEALING_BUSY && at_ms != SEALING_NEVER);
+	stall_clock_enable(&tracker->stall_clock, verdict == DETECTOR_BUSY && at_ms != DETECTOR_NEVER);
 	if (next_ms == CLOCK_NEVER)
 		loop_disarm(tracker->options.loop, &tracker->timer);
 	else
@@ -177,47 +177,47 @@ bool tracker_is_saving(struct tracker *tracker)
 {
 	int64_t at_ms;
 
-	drain(tracker);
-	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_BUSY;
+	drain_evidence(tracker);
+	return detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms) == DETECTOR_BUSY;
 }
 
 /* What is still by the kernel's word has been so by the look of it, too. */
-static bool looked_after(struct tracker *tracker)
+static bool is_scan_current(struct tracker *tracker)
 {
-	return directory_witness_covers(tracker->directory,
-		sealing_last_ms(&tracker->sealing) + tracker->options.quiet_ms / 2);
+	return directory_monitor_is_current(tracker->directory,
+		detector_last_ms(&tracker->detector) + tracker->options.quiet_ms / 2);
 }
 
-static void decide(struct tracker *tracker, bool at_once)
+static void decide_completeness(struct tracker *tracker, bool at_once)
 {
-	enum sealing_verdict verdict;
+	enum detector_verdict verdict;
 	int64_t at_ms;
 
 	if (tracker->polling)
 		return;
 	tracker->polling = true;
-	directory_witness_open(tracker->directory, tracker->started);
-	drain(tracker);
+	directory_monitor_open(tracker->directory, tracker->started);
+	drain_evidence(tracker);
 	if (tracker->lost)
-		directory_witness_catch_up(tracker->directory);
+		directory_monitor_rescan(tracker->directory);
 	tracker->lost = false;
-	writer_witness_look(tracker->writers);
-	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
-	if (verdict != SEALING_NOTHING)
-		writer_witness_look_for_dead(tracker->writers);
-	if (tracker->link && (verdict == SEALING_BUSY || sealing_in_doubt(&tracker->sealing)))
-		sealing_verify(&tracker->sealing, held, tracker, clock_monotonic_ms());
-	verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
-	if (verdict == SEALING_SEALED && !at_once && !looked_after(tracker))
-		verdict = SEALING_BUSY;
-	if (verdict == SEALING_SEALED && tracker->inspector)
-		verdict = inspector_judge(tracker->inspector, &tracker->sealing, at_once, &at_ms);
-	take_verdict(tracker, verdict);
-	if (verdict == SEALING_SEALED || verdict == SEALING_TORN)
-		verdict = sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms);
-	if (verdict == SEALING_BUSY)
-		tell_of_closed(tracker);
-	never_quiet_decided(&tracker->never_quiet, &tracker->sealing, verdict,
+	writer_monitor_scan(tracker->writers);
+	verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
+	if (verdict != DETECTOR_NOTHING)
+		writer_monitor_scan_dead(tracker->writers);
+	if (tracker->shim_channel && (verdict == DETECTOR_BUSY || detector_needs_verify(&tracker->detector)))
+		detector_verify(&tracker->detector, query_descriptor, tracker, clock_monotonic_ms());
+	verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
+	if (verdict == DETECTOR_COMPLETE && !at_once && !is_scan_current(tracker))
+		verdict = DETECTOR_BUSY;
+	if (verdict == DETECTOR_COMPLETE && tracker->checker)
+		verdict = content_check_worker_poll(tracker->checker, &tracker->detector, at_once, &at_ms);
+	apply_verdict(tracker, verdict);
+	if (verdict == DETECTOR_COMPLETE || verdict == DETECTOR_TORN)
+		verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
+	if (verdict == DETECTOR_BUSY)
+		report_closed_files(tracker);
+	stuck_save_update(&tracker->stuck_save, &tracker->detector, verdict,
 		tracker->options.workspace->directory, tracker->options.quiet_ms,
 		clock_monotonic_ms());
 	rearm(tracker, verdict, at_ms);
@@ -226,7 +226,7 @@ static void decide(struct tracker *tracker, bool at_once)
 
 void tracker_poll(struct tracker *tracker)
 {
-	decide(tracker, false);
+	decide_completeness(tracker, false);
 }
 
 static void timer_fired(struct timer *timer)
@@ -243,39 +243,39 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 
 	tracker->options = *options;
 	tracker->timer.fired = timer_fired;
-	awake_init(&tracker->awake, options->loop, options->quiet_ms);
-	latest_seal_init(&tracker->latest);
-	sealing_init(&tracker->sealing, options->quiet_ms);
+	stall_clock_init(&tracker->stall_clock, options->loop, options->quiet_ms);
+	latest_checkpoint_init(&tracker->latest);
+	detector_init(&tracker->detector, options->quiet_ms);
 	tracker->directory =
-		directory_witness_new(&(struct directory_witness_options){.loop = options->loop,
+		directory_monitor_new(&(struct directory_monitor_options){.loop = options->loop,
 			.directory = options->workspace->directory,
 			.quiet_ms = options->quiet_ms,
 			.polls = options->polls,
-			.said = directory_said,
-			.looked = poll_soon,
+			.said = handle_directory_event,
+			.on_scanned = poll_soon,
 			.arg = tracker});
 	tracker->writers =
-		writer_witness_new(&(struct writer_witness_options){.loop = options->loop,
+		writer_monitor_new(&(struct writer_monitor_options){.loop = options->loop,
 			.directory = options->workspace->directory,
-			.sealing = &tracker->sealing,
-			.drain = drain,
+			.detector = &tracker->detector,
+			.drain = drain_evidence,
 			.told = poll_soon,
 			.arg = tracker});
 	if (options->looks)
-		tracker->inspector = inspector_new(options->loop, options->workspace->directory,
+		tracker->checker = content_check_worker_new(options->loop, options->workspace->directory,
 			options->profile, poll_soon, tracker);
-	for (size_t i = 0; run_log_patterns[i]; i++)
-		sealing_ignore(&tracker->sealing, run_log_patterns[i]);
+	for (size_t i = 0; log_files_patterns[i]; i++)
+		detector_ignore(&tracker->detector, log_files_patterns[i]);
 	if (options->session_directory &&
-		shim_link_open(options->loop, options->session_directory,
+		shim_channel_open(options->loop, options->session_directory,
 			options->workspace->directory,
-			options->workspace->alias[0] ? options->workspace->alias : NULL, shim_said,
-			tracker, &tracker->link, &why) < 0)
-		snprintf(tracker->blindness, sizeof(tracker->blindness),
+			options->workspace->alias[0] ? options->workspace->alias : NULL, handle_shim_message,
+			tracker, &tracker->shim_channel, &why) < 0)
+		snprintf(tracker->missing_evidence, sizeof(tracker->missing_evidence),
 			"the shim is not used: %.300s", why.text);
 	*result = tracker;
 	tracker_poll(tracker);
-	tracker->latest.generation = sealing_generation(&tracker->sealing);
+	tracker->latest.generation = detector_generation(&tracker->detector);
 	tracker->started = true;
 }
 
@@ -284,113 +284,113 @@ void tracker_free(struct tracker *tracker)
 	if (!tracker)
 		return;
 	loop_disarm(tracker->options.loop, &tracker->timer);
-	awake_release(&tracker->awake);
-	writer_witness_free(tracker->writers);
-	directory_witness_free(tracker->directory);
-	inspector_free(tracker->inspector);
-	if (tracker->link)
-		shim_link_close(tracker->link);
-	sealing_release(&tracker->sealing);
+	stall_clock_release(&tracker->stall_clock);
+	writer_monitor_free(tracker->writers);
+	directory_monitor_free(tracker->directory);
+	content_check_worker_free(tracker->checker);
+	if (tracker->shim_channel)
+		shim_channel_close(tracker->shim_channel);
+	detector_release(&tracker->detector);
 	free(tracker);
 }
 
 const char *tracker_channel(const struct tracker *tracker)
 {
-	return tracker->link ? shim_link_channel(tracker->link) : NULL;
+	return tracker->shim_channel ? shim_channel_path(tracker->shim_channel) : NULL;
 }
 
-struct report_page *tracker_page(const struct tracker *tracker)
+struct progress_page *tracker_page(const struct tracker *tracker)
 {
-	return tracker->link ? shim_link_page(tracker->link) : NULL;
+	return tracker->shim_channel ? shim_channel_page(tracker->shim_channel) : NULL;
 }
 
-void tracker_shield(struct tracker *tracker, enum shim_shield state)
+void tracker_set_sigterm_hold(struct tracker *tracker, enum shim_hold state)
 {
-	if (tracker->link)
-		shim_link_shield(tracker->link, state);
+	if (tracker->shim_channel)
+		shim_channel_set_sigterm_hold(tracker->shim_channel, state);
 }
 
-const char *tracker_blindness(const struct tracker *tracker)
+const char *tracker_missing_evidence(const struct tracker *tracker)
 {
-	const char *said = directory_witness_blindness(tracker->directory);
+	const char *said = directory_monitor_missing_evidence(tracker->directory);
 
-	return said[0] ? said : tracker->blindness;
+	return said[0] ? said : tracker->missing_evidence;
 }
 
 void tracker_requested(struct tracker *tracker)
 {
-	drain(tracker);
-	sealing_requested(&tracker->sealing, clock_monotonic_ms());
+	drain_evidence(tracker);
+	detector_requested(&tracker->detector, clock_monotonic_ms());
 }
 
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
-	enum sealing_end end = WEXITSTATUS(wait_status) == 0 ? SEALING_EXITED : SEALING_FAILED;
+	enum writer_end end = WEXITSTATUS(wait_status) == 0 ? WRITER_END_EXITED : WRITER_END_FAILED;
 
-	writer_witness_ended(
-		tracker->writers, pid, WIFSIGNALED(wait_status) ? SEALING_KILLED : end);
+	writer_monitor_process_ended(
+		tracker->writers, pid, WIFSIGNALED(wait_status) ? WRITER_END_KILLED : end);
 	tracker_poll(tracker);
 }
 
 void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 {
-	bool clean = end == TRACKER_CLEAN;
+	bool clean = end == TRACKER_ENDED_CLEAN;
 
-	directory_witness_open(tracker->directory, tracker->started);
-	drain(tracker);
-	directory_witness_look_now(tracker->directory);
-	if (end == TRACKER_DOUBTFUL)
-		clean = latest_seal_is_like(&tracker->latest, &tracker->sealing);
-	sealing_job_ended(&tracker->sealing, clean, clock_monotonic_ms());
-	decide(tracker, true);
+	directory_monitor_open(tracker->directory, tracker->started);
+	drain_evidence(tracker);
+	directory_monitor_scan_now(tracker->directory);
+	if (end == TRACKER_ENDED_AMBIGUOUS)
+		clean = latest_checkpoint_is_like(&tracker->latest, &tracker->detector);
+	detector_job_ended(&tracker->detector, clean, clock_monotonic_ms());
+	decide_completeness(tracker, true);
 }
 
-const struct latest_seal *tracker_latest_seal(const struct tracker *tracker)
+const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker)
 {
 	return &tracker->latest;
 }
 
 bool tracker_still_complete(struct tracker *tracker, uint64_t generation)
 {
-	drain(tracker);
-	return sealing_generation(&tracker->sealing) == generation;
+	drain_evidence(tracker);
+	return detector_generation(&tracker->detector) == generation;
 }
 
 bool tracker_is_settled(struct tracker *tracker, uint64_t *generation)
 {
 	int64_t at_ms;
 
-	drain(tracker);
-	*generation = sealing_generation(&tracker->sealing);
-	return sealing_poll(&tracker->sealing, clock_monotonic_ms(), &at_ms) == SEALING_NOTHING;
+	drain_evidence(tracker);
+	*generation = detector_generation(&tracker->detector);
+	return detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms) == DETECTOR_NOTHING;
 }
 
-typedef void each_fn(const struct sealing *sealing, path_set_fn *act, void *argument);
+typedef void each_fn(const struct detector *detector, path_set_fn *act, void *argument);
 
-static char **list_of(const struct tracker *tracker, each_fn *each)
+static char **list_paths(const struct tracker *tracker, each_fn *each)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
-	each(&tracker->sealing, path_list_add, &list);
+	each(&tracker->detector, path_list_add, &list);
 	return list.paths;
 }
 
 char **tracker_torn(struct tracker *tracker)
 {
-	return list_of(tracker, sealing_each_torn);
+	return list_paths(tracker, detector_each_torn);
 }
 
 char **tracker_closed(struct tracker *tracker)
 {
-	return list_of(tracker, sealing_each_closed);
+	return list_paths(tracker, detector_each_closed);
 }
 
 char **tracker_open(struct tracker *tracker)
 {
-	return list_of(tracker, sealing_each_open);
+	return list_paths(tracker, detector_each_open);
 }
 
 const struct recent_writers *tracker_writers(const struct tracker *tracker)
 {
-	return writer_witness_recent(tracker->writers);
+	return writer_monitor_recent(tracker->writers);
 }

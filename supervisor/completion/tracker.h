@@ -1,6 +1,6 @@
 /*
- * Knows when a checkpoint in the checkpoint directory is complete: brings the shim's word (shim_link), what happens in the directory
- * (directory_witness) and the ends of those who write (writer_witness) together and feeds them to the pure decision (sealing). Lives on the loop. A directory that is not there
+ * Knows when a checkpoint in the checkpoint directory is complete: brings the shim's word (shim_channel), what happens in the directory
+ * (directory_monitor) and the ends of those who write (writer_monitor) together and feeds them to the pure decision (sealing). Lives on the loop. A directory that is not there
  * yet is looked for once a second.
  */
 #ifndef TRACKER_H
@@ -33,15 +33,15 @@ struct tracker_options {
 	/* A checkpoint is being written, and by now there may be closed files in it: tracker_closed(). A few times a second at most, until
 	 * it returns true and then after the next write. NULL: not wanted. */
 	bool (*closed)(void *arg);
-	/* `pid` keeps a SIGTERM from `sender` (0: unknown) until it is let go: tracker_page() and shim_link_shield(). It last had one from us
+	/* `pid` keeps a SIGTERM from `sender` (0: unknown) until it is let go: tracker_page() and shim_channel_set_sigterm_hold(). It last had one from us
 	 * at `had_ms` (0: never). May be NULL. */
 	void (*held)(void *arg, pid_t pid, pid_t sender, int64_t had_ms);
-	/* A checkpoint is complete: tracker_latest_seal() tells about it until the next call. */
+	/* A checkpoint is complete: tracker_latest_checkpoint() tells about it until the next call. */
 	void (*sealed)(void *arg);
 	void *arg;
 };
 
-/* Never fails for want of a witness: what is missing is said in tracker_blindness(). */
+/* Never fails for want of a witness: what is missing is said in tracker_missing_evidence(). */
 void tracker_new(const struct tracker_options *options, struct tracker **tracker);
 void tracker_free(struct tracker *tracker);
 
@@ -49,21 +49,21 @@ void tracker_free(struct tracker *tracker);
 const char *tracker_channel(const struct tracker *tracker);
 /* The page that jobs poll and report through: the flag, who polls, steps and their length (progress_page.h), by its last look, at most a
  * second ago. NULL without a session. Borrowed. */
-struct report_page *tracker_page(const struct tracker *tracker);
+struct progress_page *tracker_page(const struct tracker *tracker);
 /* What becomes of SIGTERM in the processes (shim.h); does nothing without a session. */
-void tracker_shield(struct tracker *tracker, enum shim_shield state);
+void tracker_set_sigterm_hold(struct tracker *tracker, enum shim_hold state);
 /* What cannot be seen, and why, in a sentence; "" when all witnesses are there. */
-const char *tracker_blindness(const struct tracker *tracker);
+const char *tracker_missing_evidence(const struct tracker *tracker);
 
-/* A checkpoint was asked for: from now on tracker_latest_seal()->fresh tells whether one answers it. */
+/* A checkpoint was asked for: from now on tracker_latest_checkpoint()->fresh tells whether one answers it. */
 void tracker_requested(struct tracker *tracker);
 
 /* Any process that we reaped. */
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status);
 enum tracker_end {
-	TRACKER_CLEAN,    /* what it wrote last counts as complete */
-	TRACKER_DOUBTFUL, /* only if it looks like the checkpoint before: as many files, of the same names but for their numbers */
-	TRACKER_CRASHED,
+	TRACKER_ENDED_CLEAN,    /* what it wrote last counts as complete */
+	TRACKER_ENDED_AMBIGUOUS, /* only if it looks like the checkpoint before: as many files, of the same names but for their numbers */
+	TRACKER_ENDED_CRASHED,
 };
 /* The main process has ended. May call `sealed` before it returns. */
 void tracker_job_ended(struct tracker *tracker, enum tracker_end end);
@@ -72,7 +72,7 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end);
 void tracker_poll(struct tracker *tracker);
 
 /* Borrowed; changes with the next seal. */
-const struct latest_seal *tracker_latest_seal(const struct tracker *tracker);
+const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker);
 
 /* Reads what is queued: has nothing been written since that generation? */
 bool tracker_still_complete(struct tracker *tracker, uint64_t generation);

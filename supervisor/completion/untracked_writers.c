@@ -11,169 +11,169 @@
 #include <sys/wait.h>
 
 /* Between two looks, and how many times as long as the last one took. */
-#define LOOK_EVERY_MS 100
-#define LOOK_SHARE 20
+#define SCAN_EVERY_MS 100
+#define SCAN_SHARE 20
 
-struct sighting {
+struct untracked_writer {
 	pid_t pid;
 	bool speaks; /* the shim is in it: what it has closed it would have said */
 	bool closed; /* by itself, and it has opened nothing since */
 };
 
-struct unseen {
-	struct unseen_options options;
-	struct process_ends *ends;
-	struct sighting *sightings;
+struct untracked {
+	struct untracked_writers_options options;
+	struct exit_watch *exit_watch;
+	struct untracked_writer *writers;
 	size_t count;
 	int64_t next_ms; /* not before */
-	bool said;
+	bool warned;
 };
 
-static struct sighting *find(struct unseen *unseen, pid_t pid)
+static struct untracked_writer *find_writer(struct untracked *untracked, pid_t pid)
 {
-	for (size_t i = 0; i < unseen->count; i++)
-		if (unseen->sightings[i].pid == pid)
-			return &unseen->sightings[i];
+	for (size_t i = 0; i < untracked->count; i++)
+		if (untracked->writers[i].pid == pid)
+			return &untracked->writers[i];
 	return NULL;
 }
 
 /* Nobody says how it ended. What a process has closed itself is taken for whole; what its end has closed is not. */
-static enum sealing_end guess(struct unseen *unseen, const struct sighting *sighting)
+static enum writer_end guess_writer_end(struct untracked *untracked, const struct untracked_writer *untracked_writer)
 {
-	if (!sighting || sighting->speaks)
-		return SEALING_GONE;
-	if (sighting->closed)
-		return SEALING_EXITED;
-	if (!unseen->said)
+	if (!untracked_writer || untracked_writer->speaks)
+		return WRITER_END_UNKNOWN;
+	if (untracked_writer->closed)
+		return WRITER_END_EXITED;
+	if (!untracked->warned)
 		log_warn("process %d wrote to %s until it ended, and nobody saw how it ended: what "
 			 "it "
 			 "wrote does not count as complete; its program cannot be seen by the "
 			 "preload library",
-			(int)sighting->pid, unseen->options.directory);
-	unseen->said = true;
-	return SEALING_GONE;
+			(int)untracked_writer->pid, untracked->options.directory);
+	untracked->warned = true;
+	return WRITER_END_UNKNOWN;
 }
 
-static void ended(void *arg, pid_t pid, int wait_status)
+static void writer_ended(void *arg, pid_t pid, int wait_status)
 {
-	struct unseen *unseen = arg;
-	struct sighting *sighting = find(unseen, pid);
-	enum sealing_end end;
+	struct untracked *untracked = arg;
+	struct untracked_writer *untracked_writer = find_writer(untracked, pid);
+	enum writer_end end;
 
 	if (wait_status == -1)
-		end = guess(unseen, sighting);
+		end = guess_writer_end(untracked, untracked_writer);
 	else if (WIFSIGNALED(wait_status))
-		end = SEALING_KILLED;
+		end = WRITER_END_KILLED;
 	else
-		end = WEXITSTATUS(wait_status) == 0 ? SEALING_EXITED : SEALING_FAILED;
-	if (sighting)
-		*sighting = unseen->sightings[--unseen->count];
-	unseen->options.ended(unseen->options.arg, pid, end);
+		end = WEXITSTATUS(wait_status) == 0 ? WRITER_END_EXITED : WRITER_END_FAILED;
+	if (untracked_writer)
+		*untracked_writer = untracked->writers[--untracked->count];
+	untracked->options.ended(untracked->options.arg, pid, end);
 }
 
-struct unseen *unseen_new(const struct unseen_options *options)
+struct untracked *untracked_writers_new(const struct untracked_writers_options *options)
 {
-	struct unseen *unseen = memory_new(sizeof(*unseen));
+	struct untracked *untracked = memory_new(sizeof(*untracked));
 
-	unseen->options = *options;
-	unseen->ends = process_ends_new(options->loop, ended, unseen);
-	return unseen;
+	untracked->options = *options;
+	untracked->exit_watch = exit_watch_new(options->loop, writer_ended, untracked);
+	return untracked;
 }
 
-void unseen_free(struct unseen *unseen)
+void untracked_writers_free(struct untracked *untracked)
 {
-	if (!unseen)
+	if (!untracked)
 		return;
-	process_ends_free(unseen->ends);
-	free(unseen->sightings);
-	free(unseen);
+	exit_watch_free(untracked->exit_watch);
+	free(untracked->writers);
+	free(untracked);
 }
 
 /* NULL when its end will not be told. */
-static struct sighting *add(struct unseen *unseen, pid_t pid)
+static struct untracked_writer *add_writer(struct untracked *untracked, pid_t pid)
 {
-	struct sighting *sighting = find(unseen, pid);
+	struct untracked_writer *untracked_writer = find_writer(untracked, pid);
 
-	if (sighting)
-		return sighting;
-	if (!process_ends_watch(unseen->ends, pid))
+	if (untracked_writer)
+		return untracked_writer;
+	if (!exit_watch_add(untracked->exit_watch, pid))
 		return NULL;
-	unseen->sightings =
-		memory_grow(unseen->sightings, unseen->count + 1, sizeof(unseen->sightings[0]));
-	sighting = &unseen->sightings[unseen->count++];
-	*sighting = (struct sighting){.pid = pid};
-	return sighting;
+	untracked->writers =
+		memory_grow(untracked->writers, untracked->count + 1, sizeof(untracked->writers[0]));
+	untracked_writer = &untracked->writers[untracked->count++];
+	*untracked_writer = (struct untracked_writer){.pid = pid};
+	return untracked_writer;
 }
 
-void unseen_watch(struct unseen *unseen, pid_t pid)
+void untracked_writers_add(struct untracked *untracked, pid_t pid)
 {
-	struct sighting *sighting = add(unseen, pid);
+	struct untracked_writer *untracked_writer = add_writer(untracked, pid);
 
-	if (sighting)
-		sighting->speaks = true;
+	if (untracked_writer)
+		untracked_writer->speaks = true;
 }
 
-static void holder(void *arg, pid_t pid)
+static void holder_found(void *arg, pid_t pid)
 {
-	struct unseen *unseen = arg;
-	struct sighting *sighting = add(unseen, pid);
+	struct untracked *untracked = arg;
+	struct untracked_writer *untracked_writer = add_writer(untracked, pid);
 
-	if (!sighting)
+	if (!untracked_writer)
 		return;
-	sighting->closed = false;
-	unseen->options.sighted(unseen->options.arg, pid);
+	untracked_writer->closed = false;
+	untracked->options.on_writer_seen(untracked->options.arg, pid);
 }
 
-void unseen_look(struct unseen *unseen, int64_t now_ms)
+void untracked_writers_scan(struct untracked *untracked, int64_t now_ms)
 {
 	int64_t took_ms;
 
-	if (now_ms < unseen->next_ms)
+	if (now_ms < untracked->next_ms)
 		return;
-	holders_find(unseen->options.directory, holder, unseen);
+	open_files_find_holders(untracked->options.directory, holder_found, untracked);
 	took_ms = clock_monotonic_ms() - now_ms;
-	unseen->next_ms = now_ms + took_ms + LOOK_EVERY_MS;
-	if (took_ms * LOOK_SHARE > LOOK_EVERY_MS)
-		unseen->next_ms = now_ms + took_ms * LOOK_SHARE;
+	untracked->next_ms = now_ms + took_ms + SCAN_EVERY_MS;
+	if (took_ms * SCAN_SHARE > SCAN_EVERY_MS)
+		untracked->next_ms = now_ms + took_ms * SCAN_SHARE;
 }
 
-void unseen_hurry(struct unseen *unseen)
+void untracked_writers_scan_soon(struct untracked *untracked)
 {
-	unseen->next_ms = 0;
+	untracked->next_ms = 0;
 }
 
-void unseen_closed(struct unseen *unseen)
+void untracked_writers_file_closed(struct untracked *untracked)
 {
-	for (size_t i = 0; i < unseen->count; i++) {
-		struct sighting *sighting = &unseen->sightings[i];
+	for (size_t i = 0; i < untracked->count; i++) {
+		struct untracked_writer *untracked_writer = &untracked->writers[i];
 
-		if (!sighting->speaks && !sighting->closed)
-			sighting->closed =
-				!holders_holds(unseen->options.directory, sighting->pid) &&
-				holders_is_up(sighting->pid);
+		if (!untracked_writer->speaks && !untracked_writer->closed)
+			untracked_writer->closed =
+				!open_files_is_holder(untracked->options.directory, untracked_writer->pid) &&
+				open_files_is_running(untracked_writer->pid);
 	}
 }
 
-static void note_any(void *arg, pid_t pid)
+static void set_flag(void *arg, pid_t pid)
 {
 	(void)pid;
 	*(bool *)arg = true;
 }
 
-bool unseen_may_be_open(struct unseen *unseen, char *const *paths)
+bool untracked_writers_may_hold(struct untracked *untracked, char *const *paths)
 {
 	bool unknown = false;
 	bool any = false;
 
 	for (; *paths; paths++) {
-		auto_free char *path = text_format("%s/%s", unseen->options.directory, *paths);
-		enum holders_word word = holders_of_file(path);
+		auto_free char *path = text_format("%s/%s", untracked->options.directory, *paths);
+		enum open_files_state word = open_files_query_file(path);
 
-		if (word == HOLDERS_SOME)
+		if (word == OPEN_FILES_OPEN)
 			return true;
-		unknown |= word == HOLDERS_UNKNOWN;
+		unknown |= word == OPEN_FILES_UNKNOWN;
 	}
 	if (unknown)
-		holders_find(unseen->options.directory, note_any, &any);
+		open_files_find_holders(untracked->options.directory, set_flag, &any);
 	return any;
 }

@@ -14,32 +14,32 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct unseen;
+struct untracked;
 
-struct unseen_options {
+struct untracked_writers_options {
 	struct loop *loop;
 	const char *directory; /* canonical; borrowed */
 	/* A process holds a file of the directory. */
-	void (*sighted)(void *arg, pid_t pid);
-	void (*ended)(void *arg, pid_t pid, enum sealing_end end);
+	void (*on_writer_seen)(void *arg, pid_t pid);
+	void (*ended)(void *arg, pid_t pid, enum writer_end end);
 	void *arg;
 };
 
-struct unseen *unseen_new(const struct unseen_options *options);
-void unseen_free(struct unseen *unseen);
+struct untracked *untracked_writers_new(const struct untracked_writers_options *options);
+void untracked_writers_free(struct untracked *untracked);
 
 /* It writes and says so: its end will be told where that can be had. */
-void unseen_watch(struct unseen *unseen, pid_t pid);
+void untracked_writers_add(struct untracked *untracked, pid_t pid);
 
 /* Something is being written, and nobody has said by whom: looks, but not all the time. */
-void unseen_look(struct unseen *unseen, int64_t now_ms);
+void untracked_writers_scan(struct untracked *untracked, int64_t now_ms);
 /* A save has begun, or somebody unknown holds a file: the next look is not put off, however long the last one took. */
-void unseen_hurry(struct unseen *unseen);
+void untracked_writers_scan_soon(struct untracked *untracked);
 
 /* A file that was written unseen has no writer any more, says the kernel. */
-void unseen_closed(struct unseen *unseen);
+void untracked_writers_file_closed(struct untracked *untracked);
 
 /* False when all of `paths` (relative; NULL-terminated) are held by nobody; where the file system does not say, by none of ours. */
-bool unseen_may_be_open(struct unseen *unseen, char *const *paths);
+bool untracked_writers_may_hold(struct untracked *untracked, char *const *paths);
 
 #endif

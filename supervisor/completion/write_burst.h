@@ -11,91 +11,91 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BURST_NEVER INT64_MAX
+#define WRITE_BURST_NEVER INT64_MAX
 
 // clang-format off
 /* Marks of a path. All but TORN, REFUSED and UNJUDGED belong to the burst and go with it. */
-enum burst_mark {
-	BURST_DIRTY = 1,      /* touched */
-	BURST_TORN = 2,       /* its writer died: part of no snapshot */
-	BURST_SEEN = 4,       /* the shim reports on it, so that the kernel's word on open and closed does not count */
-	BURST_WRITTEN = 8,    /* the kernel saw a write and no close yet */
-	BURST_FRESH = 16,     /* opened when it was empty */
-	BURST_REWRITTEN = 32, /* torn, and the kernel has seen a write since */
-	BURST_UNJUDGED = 64,  /* touched, and nobody has looked into it since */
-	BURST_REFUSED = 128,  /* who looked found it not whole: part of no snapshot */
-	BURST_EARLIER = 256,  /* closed when the next numbered checkpoint was begun, and not touched since */
+enum write_burst_mark {
+	WRITE_BURST_DIRTY = 1,      /* touched */
+	WRITE_BURST_TORN = 2,       /* its writer died: part of no snapshot */
+	WRITE_BURST_SEEN = 4,       /* the shim reports on it, so that the kernel's word on open and closed does not count */
+	WRITE_BURST_WRITTEN = 8,    /* the kernel saw a write and no close yet */
+	WRITE_BURST_CREATED = 16,     /* opened when it was empty */
+	WRITE_BURST_REWRITTEN = 32, /* torn, and the kernel has seen a write since */
+	WRITE_BURST_UNCHECKED = 64,  /* touched, and nobody has looked into it since */
+	WRITE_BURST_REJECTED = 128,  /* who looked found it not whole: part of no snapshot */
+	WRITE_BURST_PREVIOUS = 256,  /* closed when the next numbered checkpoint was begun, and not touched since */
 };
 // clang-format on
 
-struct burst {
+struct write_burst {
 	int64_t quiet_ms;
 	struct path_set paths; /* with BURST_* marks */
-	struct writers writers;
+	struct writer_table writers;
 	bool active;  /* something was written, and not acknowledged */
 	bool torn;    /* a writer died in it */
 	bool over;    /* the job ended: no need to wait */
-	bool spared;  /* what is torn of it does not matter to the rest */
+	bool previous_accepted;  /* what is torn of it does not matter to the rest */
 	bool settled; /* it was over when the event came that is being looked at */
 	int64_t last_ms, request_ms, first_write_ms;
 	int64_t stalled_ms; /* of the time since the last write: nobody was there to see anything */
 	uint64_t generation; /* changes with every write */
 	uint64_t
-		commit_generation; /* the event that made it this one was the commit of a save; 0: none was */
+		marker_generation; /* the event that made it this one was the commit of a save; 0: none was */
 	uint64_t
-		held_generation; /* what was written up to then is not whole, but may still become so */
-	int64_t held_until_ms;
+		postponed_generation; /* what was written up to then is not whole, but may still become so */
+	int64_t postponed_until_ms;
 	int64_t unit;              /* the highest number of a checkpoint in it; -1: none has one */
 	uint64_t saved_generation; /* who wrote up to then has called it complete; 0: nobody did */
 };
 
-void burst_init(struct burst *burst, int64_t quiet_ms);
-void burst_release(struct burst *burst);
+void write_burst_init(struct write_burst *burst, int64_t quiet_ms);
+void write_burst_release(struct write_burst *burst);
 
 /* First of all at each event, before it changes anything: is the burst that there is over already? Then the event belongs to the
  * next one. */
-void burst_observe(struct burst *burst, int64_t now_ms);
+void write_burst_before_event(struct write_burst *burst, int64_t now_ms);
 
 /* We have stood still for so long, and perhaps the whole machine with the job: that was no quiet time. */
-void burst_stood_still(struct burst *burst, int64_t ms);
+void write_burst_add_stall(struct write_burst *burst, int64_t ms);
 
 /* Something was written: a burst begins or goes on. */
-void burst_write(struct burst *burst, int64_t now_ms);
+void write_burst_write(struct write_burst *burst, int64_t now_ms);
 /* The same, to this path; "" where it has no name. */
-void burst_touch(struct burst *burst, const char *path, unsigned marks, int64_t now_ms);
+void write_burst_touch(struct write_burst *burst, const char *path, unsigned marks, int64_t now_ms);
 /* A change that is no write, like a deletion: alone it is nothing to save. */
-void burst_change(struct burst *burst, int64_t now_ms);
+void write_burst_change(struct write_burst *burst, int64_t now_ms);
 
 /* The application is done with one descriptor of the path. */
-void burst_closed(struct burst *burst, const char *path, bool complete);
+void write_burst_close_path(struct write_burst *burst, const char *path, bool complete);
 /* Drops what the process has open; true when there was something. */
-bool burst_close_all(struct burst *burst, int pid, bool complete);
+bool write_burst_close_all(struct write_burst *burst, int pid, bool complete);
 
 /* The last event was the commit of a save: where only one process writes, nothing more will come, and a quarter of the quiet time is
  * enough. */
-void burst_commit(struct burst *burst);
+void write_burst_note_completion_marker(struct write_burst *burst);
 /* `pid` calls what it wrote complete: with the word of all who wrote, nothing has to be quiet. */
-void burst_saved(struct burst *burst, int pid);
+void write_burst_note_saved(struct write_burst *burst, int pid);
 /* Not over before that time, unless something is written. */
-void burst_hold(struct burst *burst, int64_t until_ms);
+void write_burst_postpone(struct write_burst *burst, int64_t until_ms);
 
 /* A writer died: what was touched by now is torn, and what others still write belongs to the same checkpoint. */
-void burst_tear(struct burst *burst, int64_t now_ms);
+void write_burst_mark_torn(struct write_burst *burst, int64_t now_ms);
 
 /* Nobody is left to write. True when what was torn is the last of several numbered checkpoints and nothing else, each written by one
  * process, with the shim in it, that had closed it before it began the next: those before it are not torn then, and nothing answers a request. */
-bool burst_spare_earlier(struct burst *burst);
+bool write_burst_accept_previous(struct write_burst *burst);
 
-bool burst_is_being_written(const struct burst *burst);
+bool write_burst_is_being_written(const struct write_burst *burst);
 /* Quiet for long enough, whether or not somebody has asked since. False when there is none. */
-bool burst_is_over(const struct burst *burst, int64_t now_ms);
+bool write_burst_is_over(const struct write_burst *burst, int64_t now_ms);
 /* When it will be, if nothing happens until then and nothing is open. */
-int64_t burst_over_at_ms(const struct burst *burst);
+int64_t write_burst_over_at_ms(const struct write_burst *burst);
 
 /* The path itself, or a directory above it, is torn or refused. */
-bool burst_is_torn(const struct burst *burst, const char *path);
+bool write_burst_is_torn(const struct write_burst *burst, const char *path);
 
 /* Only what is torn or refused is remembered, and what nobody has looked into. */
-void burst_end(struct burst *burst);
+void write_burst_end(struct write_burst *burst);
 
 #endif

@@ -7,119 +7,119 @@
 
 #include <stdlib.h>
 
-struct writer_witness {
-	struct writer_witness_options options;
-	struct unseen *unseen;
+struct writer_monitor {
+	struct writer_monitor_options options;
+	struct untracked *untracked;
 	struct recent_writers recent;
-	uint64_t held_generation; /* a file was held at that one by nobody who has spoken */
+	uint64_t unknown_holder_generation; /* a file was held at that one by nobody who has spoken */
 };
 
-static void drain(struct writer_witness *witness)
+static void drain_events(struct writer_monitor *monitor)
 {
-	witness->options.drain(witness->options.arg);
+	monitor->options.drain(monitor->options.arg);
 }
 
-void writer_witness_ended(struct writer_witness *witness, pid_t pid, enum sealing_end end)
+void writer_monitor_process_ended(struct writer_monitor *monitor, pid_t pid, enum writer_end end)
 {
-	drain(witness);
-	sealing_process_ended(witness->options.sealing, pid, end, clock_monotonic_ms());
-	recent_writers_forget(&witness->recent, pid);
-	witness->options.told(witness->options.arg);
+	drain_events(monitor);
+	detector_process_ended(monitor->options.detector, pid, end, clock_monotonic_ms());
+	recent_writers_forget(&monitor->recent, pid);
+	monitor->options.told(monitor->options.arg);
 }
 
-static void ended(void *arg, pid_t pid, enum sealing_end end)
+static void untracked_writer_ended(void *arg, pid_t pid, enum writer_end end)
 {
-	writer_witness_ended(arg, pid, end);
+	writer_monitor_process_ended(arg, pid, end);
 }
 
-static void sighted(void *arg, pid_t pid)
+static void on_writer_seen(void *arg, pid_t pid)
 {
-	struct writer_witness *witness = arg;
+	struct writer_monitor *monitor = arg;
 
-	sealing_sighted(witness->options.sealing, pid);
+	detector_writer_seen(monitor->options.detector, pid);
 }
 
-struct writer_witness *writer_witness_new(const struct writer_witness_options *options)
+struct writer_monitor *writer_monitor_new(const struct writer_monitor_options *options)
 {
-	struct writer_witness *witness = memory_new(sizeof(*witness));
+	struct writer_monitor *monitor = memory_new(sizeof(*monitor));
 
-	witness->options = *options;
-	witness->unseen = unseen_new(&(struct unseen_options){.loop = options->loop,
+	monitor->options = *options;
+	monitor->untracked = untracked_writers_new(&(struct untracked_writers_options){.loop = options->loop,
 		.directory = options->directory,
-		.sighted = sighted,
-		.ended = ended,
-		.arg = witness});
-	return witness;
+		.on_writer_seen = on_writer_seen,
+		.ended = untracked_writer_ended,
+		.arg = monitor});
+	return monitor;
 }
 
-void writer_witness_free(struct writer_witness *witness)
+void writer_monitor_free(struct writer_monitor *monitor)
 {
-	if (!witness)
+	if (!monitor)
 		return;
-	unseen_free(witness->unseen);
-	free(witness);
+	untracked_writers_free(monitor->untracked);
+	free(monitor);
 }
 
-void writer_witness_heard(struct writer_witness *witness, pid_t pid)
+void writer_monitor_add(struct writer_monitor *monitor, pid_t pid)
 {
-	if (recent_writers_note(&witness->recent, pid, clock_monotonic_ms()))
-		unseen_watch(witness->unseen, pid);
+	if (recent_writers_note(&monitor->recent, pid, clock_monotonic_ms()))
+		untracked_writers_add(monitor->untracked, pid);
 }
 
-void writer_witness_hurry(struct writer_witness *witness)
+void writer_monitor_scan_soon(struct writer_monitor *monitor)
 {
-	unseen_hurry(witness->unseen);
+	untracked_writers_scan_soon(monitor->untracked);
 }
 
-void writer_witness_closed(struct writer_witness *witness)
+void writer_monitor_file_closed(struct writer_monitor *monitor)
 {
-	unseen_closed(witness->unseen);
+	untracked_writers_file_closed(monitor->untracked);
 }
 
 /* All that was written unseen is still, by the kernel's word: does somebody hold it all the same? */
-static void look_for_holders(struct writer_witness *witness, int64_t now_ms)
+static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 {
-	struct sealing *sealing = witness->options.sealing;
-	uint64_t generation = sealing_generation(sealing);
+	struct detector *detector = monitor->options.detector;
+	uint64_t generation = detector_generation(detector);
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
-	sealing_each_unseen(sealing, path_list_add, &list);
-	if (!unseen_may_be_open(witness->unseen, list.paths)) {
+	detector_each_untracked(detector, path_list_add, &list);
+	if (!untracked_writers_may_hold(monitor->untracked, list.paths)) {
 		/* The kernel tells of a close before it lets go of the file: whoever ended just now has said so by now, and how he ended
 		 * is still to come. */
-		drain(witness);
-		if (sealing_generation(sealing) == generation)
-			sealing_nobody_writes(sealing);
-	} else if (witness->held_generation != generation) {
+		drain_events(monitor);
+		if (detector_generation(detector) == generation)
+			detector_all_closed(detector);
+	} else if (monitor->unknown_holder_generation != generation) {
 		/* By somebody who has to be known before he ends. */
-		witness->held_generation = generation;
-		unseen_hurry(witness->unseen);
-		unseen_look(witness->unseen, now_ms);
+		monitor->unknown_holder_generation = generation;
+		untracked_writers_scan_soon(monitor->untracked);
+		untracked_writers_scan(monitor->untracked, now_ms);
 	}
 	path_list_free(list.paths);
 }
 
-void writer_witness_look(struct writer_witness *witness)
+void writer_monitor_scan(struct writer_monitor *monitor)
 {
 	int64_t now = clock_monotonic_ms();
 
-	if (!sealing_is_unseen(witness->options.sealing))
+	if (!detector_has_untracked(monitor->options.detector))
 		return;
-	unseen_look(witness->unseen, now);
-	if (sealing_waits_for_unseen(witness->options.sealing, now))
-		look_for_holders(witness, now);
+	untracked_writers_scan(monitor->untracked, now);
+	if (detector_waits_for_untracked(monitor->options.detector, now))
+		check_for_holders(monitor, now);
 }
 
-void writer_witness_look_for_dead(struct writer_witness *witness)
+void writer_monitor_scan_dead(struct writer_monitor *monitor)
 {
-	for (pid_t pid; (pid = recent_writers_take_gone(&witness->recent)) > 0;) {
-		drain(witness); /* its last reports were queued before it ended */
-		sealing_process_ended(
-			witness->options.sealing, pid, SEALING_GONE, clock_monotonic_ms());
+	for (pid_t pid; (pid = recent_writers_take_gone(&monitor->recent)) > 0;) {
+		drain_events(monitor); /* its last reports were queued before it ended */
+		detector_process_ended(
+			monitor->options.detector, pid, WRITER_END_UNKNOWN, clock_monotonic_ms());
 	}
 }
 
-const struct recent_writers *writer_witness_recent(const struct writer_witness *witness)
+const struct recent_writers *writer_monitor_recent(const struct writer_monitor *monitor)
 {
-	return &witness->recent;
+	return &monitor->recent;
 }

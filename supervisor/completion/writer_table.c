@@ -6,16 +6,16 @@
 
 #include <string.h>
 
-void writers_release(struct writers *writers)
+void writer_table_release(struct writer_table *writers)
 {
 	for (size_t i = 0; i < writers->open_count; i++)
 		free(writers->opens[i].path);
 	free(writers->opens);
 	free(writers->processes);
-	*writers = (struct writers){0};
+	*writers = (struct writer_table){0};
 }
 
-struct writer *writers_find(struct writers *writers, int pid)
+struct writer *writer_table_find(struct writer_table *writers, int pid)
 {
 	for (size_t i = 0; i < writers->process_count; i++) {
 		if (writers->processes[i].pid == pid)
@@ -24,9 +24,9 @@ struct writer *writers_find(struct writers *writers, int pid)
 	return NULL;
 }
 
-struct writer *writers_add(struct writers *writers, int pid)
+struct writer *writer_table_add(struct writer_table *writers, int pid)
 {
-	struct writer *writer = writers_find(writers, pid);
+	struct writer *writer = writer_table_find(writers, pid);
 
 	if (writer)
 		return writer;
@@ -40,20 +40,20 @@ struct writer *writers_add(struct writers *writers, int pid)
 	return writer;
 }
 
-void writers_forget(struct writers *writers, int pid)
+void writer_table_forget(struct writer_table *writers, int pid)
 {
-	struct writer *writer = writers_find(writers, pid);
+	struct writer *writer = writer_table_find(writers, pid);
 
 	if (writer)
 		*writer = writers->processes[--writers->process_count];
 }
 
-void writers_forget_all(struct writers *writers)
+void writer_table_forget_all(struct writer_table *writers)
 {
 	writers->process_count = 0;
 }
 
-struct writer_open *writers_find_open(struct writers *writers, int pid, int descriptor)
+struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid, int descriptor)
 {
 	for (size_t i = 0; i < writers->open_count; i++) {
 		if (writers->opens[i].pid == pid && writers->opens[i].descriptor == descriptor)
@@ -62,12 +62,12 @@ struct writer_open *writers_find_open(struct writers *writers, int pid, int desc
 	return NULL;
 }
 
-void writers_open(struct writers *writers, int pid, int descriptor, const char *path)
+void writer_table_open(struct writer_table *writers, int pid, int descriptor, const char *path)
 {
-	struct writer_open *open = writers_find_open(writers, pid, descriptor);
+	struct writer_descriptor *open = writer_table_find_open(writers, pid, descriptor);
 
 	if (open) {
-		writers_rename_open(open, path);
+		writer_table_rename_open(open, path);
 		open->closed = open->renamed = false;
 		return;
 	}
@@ -77,10 +77,10 @@ void writers_open(struct writers *writers, int pid, int descriptor, const char *
 			writers->opens, writers->open_capacity, sizeof(*writers->opens));
 	}
 	writers->opens[writers->open_count++] =
-		(struct writer_open){.pid = pid, .descriptor = descriptor, .path = text_copy(path)};
+		(struct writer_descriptor){.pid = pid, .descriptor = descriptor, .path = text_copy(path)};
 }
 
-void writers_rename_open(struct writer_open *open, const char *path)
+void writer_table_rename_open(struct writer_descriptor *open, const char *path)
 {
 	char *copy = text_copy(path);
 
@@ -88,32 +88,32 @@ void writers_rename_open(struct writer_open *open, const char *path)
 	open->path = copy;
 }
 
-void writers_close(struct writers *writers, struct writer_open *open)
+void writer_table_close(struct writer_table *writers, struct writer_descriptor *open)
 {
 	free(open->path);
 	*open = writers->opens[--writers->open_count];
 }
 
-char *writers_close_next(struct writers *writers, int pid)
+char *writer_table_close_next(struct writer_table *writers, int pid)
 {
 	for (size_t i = 0; i < writers->open_count; i++) {
 		if (writers->opens[i].pid == pid) {
-			char *path = take(&writers->opens[i].path);
-			writers_close(writers, &writers->opens[i]);
+			char *path = steal(&writers->opens[i].path);
+			writer_table_close(writers, &writers->opens[i]);
 			return path;
 		}
 	}
 	return NULL;
 }
 
-void writers_closed(struct writers *writers, const char *path)
+void writer_table_close_path(struct writer_table *writers, const char *path)
 {
 	for (size_t i = 0; i < writers->open_count; i++)
 		if (text_equal(writers->opens[i].path, path))
 			writers->opens[i].closed = true;
 }
 
-bool writers_have_open(const struct writers *writers, const char *path)
+bool writer_table_has_open(const struct writer_table *writers, const char *path)
 {
 	for (size_t i = 0; i < writers->open_count; i++) {
 		if (text_equal(writers->opens[i].path, path))
@@ -122,14 +122,14 @@ bool writers_have_open(const struct writers *writers, const char *path)
 	return false;
 }
 
-void writers_rename_below(struct writers *writers, const char *from, const char *to)
+void writer_table_rename_below(struct writer_table *writers, const char *from, const char *to)
 {
 	for (size_t i = 0; i < writers->open_count; i++) {
 		const char *path = writers->opens[i].path;
 
 		if (path_set_is_below(path, from)) {
 			auto_free char *renamed = text_format("%s%s", to, path + strlen(from));
-			writers_rename_open(&writers->opens[i], renamed);
+			writer_table_rename_open(&writers->opens[i], renamed);
 			writers->opens[i].renamed = true;
 		}
 	}

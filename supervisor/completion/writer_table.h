@@ -13,43 +13,43 @@ struct writer {
 	bool open_at_exit; /* with files open, for exit() to flush */
 	bool gone;         /* it was not there any more when it was looked for */
 	bool saved;        /* it has called what it wrote complete */
-	bool elsewhere;    /* its number means nothing here: SHIM_FLAG_ELSEWHERE */
+	bool elsewhere;    /* its number means nothing here: SHIM_FLAG_FOREIGN_PIDNS */
 };
 
-struct writer_open {
+struct writer_descriptor {
 	int pid, descriptor;
 	char *path;
 	bool closed;  /* says the kernel: nobody has it open for writing any more */
 	bool renamed; /* says the kernel: a report may still hold the name before */
 };
 
-struct writers {
+struct writer_table {
 	struct writer *processes;
 	size_t process_count, process_capacity;
-	struct writer_open *opens;
+	struct writer_descriptor *opens;
 	size_t open_count, open_capacity;
 };
 
-void writers_release(struct writers *writers);
+void writer_table_release(struct writer_table *writers);
 
 /* Pointers are valid until the next call that adds or removes. */
-struct writer *writers_find(struct writers *writers, int pid);
-struct writer *writers_add(struct writers *writers, int pid); /* the one there is, or a new one */
-void writers_forget(struct writers *writers, int pid);        /* not what it has open */
-void writers_forget_all(struct writers *writers);
+struct writer *writer_table_find(struct writer_table *writers, int pid);
+struct writer *writer_table_add(struct writer_table *writers, int pid); /* the one there is, or a new one */
+void writer_table_forget(struct writer_table *writers, int pid);        /* not what it has open */
+void writer_table_forget_all(struct writer_table *writers);
 
-struct writer_open *writers_find_open(struct writers *writers, int pid, int descriptor);
+struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid, int descriptor);
 /* Replaces what had this number before: its close went unreported. */
-void writers_open(struct writers *writers, int pid, int descriptor, const char *path);
-void writers_rename_open(struct writer_open *open, const char *path);
-void writers_close(struct writers *writers, struct writer_open *open);
+void writer_table_open(struct writer_table *writers, int pid, int descriptor, const char *path);
+void writer_table_rename_open(struct writer_descriptor *open, const char *path);
+void writer_table_close(struct writer_table *writers, struct writer_descriptor *open);
 
 /* Closes one of those that the process has open and returns its path, which the caller frees; NULL when there is none. */
-char *writers_close_next(struct writers *writers, int pid);
+char *writer_table_close_next(struct writer_table *writers, int pid);
 
 /* The kernel's word on all that are open under that name. */
-void writers_closed(struct writers *writers, const char *path);
-bool writers_have_open(const struct writers *writers, const char *path);
-void writers_rename_below(struct writers *writers, const char *from, const char *to);
+void writer_table_close_path(struct writer_table *writers, const char *path);
+bool writer_table_has_open(const struct writer_table *writers, const char *path);
+void writer_table_rename_below(struct writer_table *writers, const char *from, const char *to);
 
 #endif

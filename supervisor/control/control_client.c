@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-static void replied(void *arg, json_t *reply)
+static void keep_reply(void *arg, json_t *reply)
 {
 	json_t **answer = arg;
 
@@ -18,7 +18,7 @@ static void replied(void *arg, json_t *reply)
 	*answer = json_incref(reply);
 }
 
-int session_ask(const char *directory, const char *what, int64_t patience_ms, json_t **answer,
+int control_client_query(const char *directory, const char *what, int64_t patience_ms, json_t **answer,
 	struct err *err)
 {
 	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
@@ -30,7 +30,7 @@ int session_ask(const char *directory, const char *what, int64_t patience_ms, js
 	if (cancel_init(&cancel, err) < 0)
 		return -1;
 	cancel_set_deadline(&cancel, clock_monotonic_ms() + patience_ms);
-	result = control_call(path, request, replied, answer, &cancel, err);
+	result = control_socket_call(path, request, keep_reply, answer, &cancel, err);
 	cancel_release(&cancel);
 	if (result == 0 && !*answer)
 		return err_set(err, ERR_FAILED, "it went away before it answered");

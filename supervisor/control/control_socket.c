@@ -24,16 +24,16 @@
 /* A connection, and at the same time the one request that it may have open. */
 struct control_request {
 	struct source source;
-	struct control *control;
+	struct control_socket *control_socket;
 	char input[REQUEST_MOST];
 	size_t input_size;
 	struct bytes output;
-	bool asking;  /* the handler has it */
+	bool in_progress;  /* the handler has it */
 	bool ended;   /* the client sends no more */
-	bool handing; /* inside `asked`: nothing may be freed under it */
+	bool in_callback; /* inside `asked`: nothing may be freed under it */
 };
 
-struct control {
+struct control_socket {
 	struct source source;
 	struct loop *loop;
 	struct control_handler handler;
@@ -41,29 +41,29 @@ struct control {
 	struct control_request *connections[CONNECTIONS_MOST];
 };
 
-static void drop(struct control_request *request)
+static void close_connection(struct control_request *request)
 {
-	struct control *control = request->control;
+	struct control_socket *control_socket = request->control_socket;
 
 	for (int i = 0; i < CONNECTIONS_MOST; i++)
-		if (control->connections[i] == request)
-			control->connections[i] = NULL;
-	loop_remove(control->loop, &request->source);
+		if (control_socket->connections[i] == request)
+			control_socket->connections[i] = NULL;
+	loop_remove(control_socket->loop, &request->source);
 	close(request->source.fd);
 	bytes_release(&request->output);
 	free(request);
 }
 
-static void lose(struct control_request *request)
+static void abort_connection(struct control_request *request)
 {
-	struct control *control = request->control;
+	struct control_socket *control_socket = request->control_socket;
 
-	if (request->asking && control->handler.gone)
-		control->handler.gone(control->handler.arg, request);
-	drop(request);
+	if (request->in_progress && control_socket->handler.gone)
+		control_socket->handler.gone(control_socket->handler.arg, request);
+	close_connection(request);
 }
 
-static bool send_some(struct control_request *request)
+static bool send_output(struct control_request *request)
 {
 	struct bytes *output = &request->output;
 
@@ -82,82 +82,82 @@ static bool send_some(struct control_request *request)
 }
 
 /* What to wait for follows from the state alone. Hang-ups are always reported. */
-static void wait_on(struct control_request *request)
+static void update_poll_events(struct control_request *request)
 {
 	uint32_t events = 0;
 
-	if (!request->ended && !request->asking)
+	if (!request->ended && !request->in_progress)
 		events |= EPOLLIN;
 	if (request->output.size > 0)
 		events |= EPOLLOUT;
-	loop_change(request->control->loop, &request->source, events, NULL);
+	loop_change(request->control_socket->loop, &request->source, events, NULL);
 }
 
-void control_reply(struct control_request *request, json_t *reply)
+void control_request_reply(struct control_request *request, json_t *reply)
 {
 	char *text = json_dumps(reply, JSON_COMPACT);
 
 	json_decref(reply);
 	if (!text || bytes_append(&request->output, text, strlen(text), NULL) < 0 ||
-		bytes_append(&request->output, "\n", 1, NULL) < 0 || !send_some(request))
+		bytes_append(&request->output, "\n", 1, NULL) < 0 || !send_output(request))
 		shutdown(request->source.fd, SHUT_RDWR); /* the loop sees the hang-up */
 	free(text);
-	wait_on(request);
+	update_poll_events(request);
 }
 
-static json_t *failed(const char *text)
+static json_t *failure_reply(const char *text)
 {
 	return json_pack("{s:s, s:s}", "event", "failed", "error", text);
 }
 
-static void ask(struct control_request *request, size_t length)
+static void handle_request(struct control_request *request, size_t length)
 {
-	struct control *control = request->control;
+	struct control_socket *control_socket = request->control_socket;
 	struct err err;
 	auto_json json_t *message = json_parse(request->input, length, &err);
 
 	if (!message || !json_is_object(message)) {
-		control_reply(request, failed(message ? "a request is a JSON object" : err.text));
+		control_request_reply(request, failure_reply(message ? "a request is a JSON object" : err.text));
 		return;
 	}
-	request->asking = true;
-	control->handler.asked(control->handler.arg, request, message);
+	request->in_progress = true;
+	control_socket->handler.asked(control_socket->handler.arg, request, message);
 }
 
 /* Takes the requests that have come whole, one after the other. */
-static void take_requests(struct control_request *request)
+static void handle_requests(struct control_request *request)
 {
-	while (!request->asking) {
+	while (!request->in_progress) {
 		char *end = memchr(request->input, '\n', request->input_size);
 
 		if (!end)
 			break;
 		size_t length = (size_t)(end - request->input);
-		request->handing = true;
-		ask(request, length);
-		request->handing = false;
+		request->in_callback = true;
+		handle_request(request, length);
+		request->in_callback = false;
 		request->input_size -= length + 1;
 		memmove(request->input, end + 1, request->input_size);
 	}
-	if (!request->asking && request->input_size == sizeof(request->input)) {
-		control_reply(request, failed("the request is too long"));
+	if (!request->in_progress && request->input_size == sizeof(request->input)) {
+		control_request_reply(request, failure_reply("the request is too long"));
 		request->input_size = 0;
 		request->ended = true;
 	}
-	if (!request->asking && request->ended && request->output.size == 0)
-		drop(request);
+	if (!request->in_progress && request->ended && request->output.size == 0)
+		close_connection(request);
 	else
-		wait_on(request);
+		update_poll_events(request);
 }
 
-void control_finish(struct control_request *request)
+void control_request_finish(struct control_request *request)
 {
-	request->asking = false;
-	if (!request->handing)
-		take_requests(request);
+	request->in_progress = false;
+	if (!request->in_callback)
+		handle_requests(request);
 }
 
-static bool receive_some(struct control_request *request)
+static bool receive_input(struct control_request *request)
 {
 	ssize_t got = recv(request->source.fd, request->input + request->input_size,
 		sizeof(request->input) - request->input_size, MSG_DONTWAIT);
@@ -174,22 +174,22 @@ static void connection_ready(struct source *source, uint32_t events)
 	struct control_request *request = container_of(source, struct control_request, source);
 
 	/* A hang-up may come together with a last request, whose effect somebody may want: then it is read first. */
-	if ((events & EPOLLIN) && !request->ended && !request->asking && !receive_some(request)) {
-		lose(request);
+	if ((events & EPOLLIN) && !request->ended && !request->in_progress && !receive_input(request)) {
+		abort_connection(request);
 		return;
 	}
 	if ((events & (EPOLLHUP | EPOLLERR)) &&
-		(request->asking || !(events & EPOLLIN) || request->ended)) {
-		lose(request);
+		(request->in_progress || !(events & EPOLLIN) || request->ended)) {
+		abort_connection(request);
 		return;
 	}
-	if (!send_some(request))
-		lose(request);
+	if (!send_output(request))
+		abort_connection(request);
 	else
-		take_requests(request);
+		handle_requests(request);
 }
 
-static bool is_allowed(int fd)
+static bool peer_is_allowed(int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
@@ -202,33 +202,33 @@ static void listener_ready(struct source *source, uint32_t events)
 {
 	static const char busy[] =
 		"{\"event\":\"failed\",\"error\":\"too many clients at once\"}\n";
-	struct control *control = container_of(source, struct control, source);
+	struct control_socket *control_socket = container_of(source, struct control_socket, source);
 	auto_close int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int free_place = 0;
 
 	(void)events;
-	if (fd < 0 || !is_allowed(fd))
+	if (fd < 0 || !peer_is_allowed(fd))
 		return;
-	while (free_place < CONNECTIONS_MOST && control->connections[free_place])
+	while (free_place < CONNECTIONS_MOST && control_socket->connections[free_place])
 		free_place++;
 	if (free_place == CONNECTIONS_MOST) {
 		(void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 		return;
 	}
 	struct control_request *request = memory_new(sizeof(*request));
-	request->control = control;
+	request->control_socket = control_socket;
 	request->source.fd = fd;
 	request->source.ready = connection_ready;
 	request->output.limit = UNSENT_MOST;
-	if (loop_add(control->loop, &request->source, EPOLLIN, NULL) < 0) {
+	if (loop_add(control_socket->loop, &request->source, EPOLLIN, NULL) < 0) {
 		free(request);
 		return;
 	}
-	control->connections[free_place] = request;
-	(void)take_fd(&fd);
+	control_socket->connections[free_place] = request;
+	(void)steal_fd(&fd);
 }
 
-static int address_of(const char *path, struct sockaddr_un *address, struct err *err)
+static int fill_socket_address(const char *path, struct sockaddr_un *address, struct err *err)
 {
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof(address->sun_path))
@@ -237,47 +237,47 @@ static int address_of(const char *path, struct sockaddr_un *address, struct err 
 	return 0;
 }
 
-int control_open(struct loop *loop, const char *path, const struct control_handler *handler,
-	struct control **control, struct err *err)
+int control_socket_open(struct loop *loop, const char *path, const struct control_handler *handler,
+	struct control_socket **control_socket, struct err *err)
 {
 	struct sockaddr_un address;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct control *made;
+	struct control_socket *made;
 
 	if (fd < 0)
 		return err_os(err, errno, "socket");
-	if (address_of(path, &address, err) < 0)
+	if (fill_socket_address(path, &address, err) < 0)
 		return -1;
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 		listen(fd, CONNECTIONS_MOST) < 0)
 		return err_os(err, errno, "%s", path);
 	made = memory_new(sizeof(*made));
-	*made = (struct control){.loop = loop, .handler = *handler, .path = text_copy(path)};
-	made->source = (struct source){.fd = take_fd(&fd), .ready = listener_ready};
+	*made = (struct control_socket){.loop = loop, .handler = *handler, .path = text_copy(path)};
+	made->source = (struct source){.fd = steal_fd(&fd), .ready = listener_ready};
 	if (loop_add(loop, &made->source, EPOLLIN, err) < 0) {
-		control_close(made);
+		control_socket_close(made);
 		return err_wrap(err, "%s", path);
 	}
-	*control = made;
+	*control_socket = made;
 	return 0;
 }
 
-void control_close(struct control *control)
+void control_socket_close(struct control_socket *control_socket)
 {
-	if (!control)
+	if (!control_socket)
 		return;
 	for (int i = 0; i < CONNECTIONS_MOST; i++)
-		if (control->connections[i])
-			drop(control->connections[i]);
-	loop_remove(control->loop, &control->source);
-	close(control->source.fd);
-	unlink(control->path);
-	free(control->path);
-	free(control);
+		if (control_socket->connections[i])
+			close_connection(control_socket->connections[i]);
+	loop_remove(control_socket->loop, &control_socket->source);
+	close(control_socket->source.fd);
+	unlink(control_socket->path);
+	free(control_socket->path);
+	free(control_socket);
 }
 
 /* Waits until the socket is readable. */
-static int await_answer(int fd, struct cancel *cancel, struct err *err)
+static int wait_for_reply(int fd, struct cancel *cancel, struct err *err)
 {
 	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
 
@@ -296,7 +296,7 @@ static int await_answer(int fd, struct cancel *cancel, struct err *err)
 }
 
 /* Hands on the whole lines, and keeps what is left. */
-static int take_answers(
+static int deliver_replies(
 	struct bytes *input, void (*replied)(void *arg, json_t *reply), void *arg, struct err *err)
 {
 	uint8_t *end;
@@ -315,14 +315,14 @@ static int take_answers(
 }
 
 /* One that is stopped accepts nobody: once as many wait as it lets wait, connect(2) would wait as well, for good. */
-static int connect_to(const char *path, struct cancel *cancel, struct err *err)
+static int connect_socket(const char *path, struct cancel *cancel, struct err *err)
 {
 	struct sockaddr_un address;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return err_os(err, errno, "socket");
-	if (address_of(path, &address, err) < 0)
+	if (fill_socket_address(path, &address, err) < 0)
 		return -1;
 	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		/* ECONNREFUSED: the file is there, but nobody listens any more. */
@@ -334,7 +334,7 @@ static int connect_to(const char *path, struct cancel *cancel, struct err *err)
 			return -1;
 	}
 	fcntl(fd, F_SETFL, 0);
-	return take_fd(&fd);
+	return steal_fd(&fd);
 }
 
 /* That it could not be sent, nobody needs to know before it is known whether an answer is there. */
@@ -348,10 +348,10 @@ static void send_request(int fd, json_t *request)
 	shutdown(fd, SHUT_WR); /* nothing more: the server closes once it has answered */
 }
 
-int control_call(const char *path, json_t *request, void (*replied)(void *arg, json_t *reply),
+int control_socket_call(const char *path, json_t *request, void (*replied)(void *arg, json_t *reply),
 	void *arg, struct cancel *cancel, struct err *err)
 {
-	auto_close int fd = connect_to(path, cancel, err);
+	auto_close int fd = connect_socket(path, cancel, err);
 	auto_(bytes_release) struct bytes input = {.limit = 1 << 20};
 
 	if (fd < 0)
@@ -360,7 +360,7 @@ int control_call(const char *path, json_t *request, void (*replied)(void *arg, j
 	for (;;) {
 		ssize_t got;
 
-		if (await_answer(fd, cancel, err) < 0 || bytes_reserve(&input, 4096, err) < 0)
+		if (wait_for_reply(fd, cancel, err) < 0 || bytes_reserve(&input, 4096, err) < 0)
 			return -1;
 		got = recv(fd, input.data + input.size, 4096, MSG_DONTWAIT);
 		if (got == 0 || (got < 0 && errno == ECONNRESET))
@@ -369,7 +369,7 @@ int control_call(const char *path, json_t *request, void (*replied)(void *arg, j
 			return err_os(err, errno, "%s", path);
 		if (got > 0)
 			input.size += (size_t)got;
-		if (take_answers(&input, replied, arg, err) < 0)
+		if (deliver_replies(&input, replied, arg, err) < 0)
 			return -1;
 	}
 }

@@ -19,7 +19,7 @@
 
 #include <jansson.h>
 
-struct control;
+struct control_socket;
 struct control_request; /* one client waiting for answers */
 
 struct control_handler {
@@ -31,24 +31,24 @@ struct control_handler {
 };
 
 /* Listens at `path`, which must fit a socket's address (session.h sees to that). */
-int control_open(struct loop *loop, const char *path, const struct control_handler *handler,
-	struct control **control, struct err *err);
+int control_socket_open(struct loop *loop, const char *path, const struct control_handler *handler,
+	struct control_socket **control, struct err *err);
 
 /* Sends what can be sent at once, and ends all connections without calling `gone`. NULL is fine. */
-void control_close(struct control *control);
+void control_socket_close(struct control_socket *control);
 
 /* Takes over `reply`. May be called several times; never calls back. A client that does not read is dropped by the loop. */
-void control_reply(struct control_request *request, json_t *reply);
+void control_request_reply(struct control_request *request, json_t *reply);
 
 /* After the last reply. The request is invalid afterwards. */
-void control_finish(struct control_request *request);
+void control_request_finish(struct control_request *request);
 
 /*
  * The client's side, blocking: sends `request` (borrowed), calls `replied` for each answer (borrowed) until the server is done.
  * ERR_NOT_FOUND when nobody listens; ERR_CANCELLED at the deadline of `cancel`, or when that is raised; ERR_CORRUPT for an
  * answer that is not JSON. 0 says only that the server has closed: whether the last answer was a final one is for `replied`.
  */
-int control_call(const char *path, json_t *request, void (*replied)(void *arg, json_t *reply),
+int control_socket_call(const char *path, json_t *request, void (*replied)(void *arg, json_t *reply),
 	void *arg, struct cancel *cancel, struct err *err);
 
 #endif

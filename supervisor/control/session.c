@@ -13,11 +13,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PLACES 3
+#define PARENT_DIRECTORIES 3
 #define NAME_MOST 24 /* the longest name in a session, for the limit of a socket's address */
 
 /* Where sessions may be, best first; NULL for one that this process does not have. The caller frees. */
-static char *place(int index)
+static char *parent_directory(int index)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
@@ -27,7 +27,7 @@ static char *place(int index)
 }
 
 /* /tmp belongs to everybody: another user may have put something there under our name. */
-static int check_ours(const char *path, struct err *err)
+static int check_private_directory(const char *path, struct err *err)
 {
 	struct stat status;
 
@@ -39,11 +39,11 @@ static int check_ours(const char *path, struct err *err)
 	return 0;
 }
 
-static int make_ours(const char *path, struct err *err)
+static int make_private_directory(const char *path, struct err *err)
 {
 	if (mkdir(path, 0700) < 0 && errno != EEXIST && errno != EROFS)
 		return err_os(err, errno, "cannot make directory %s", path);
-	return check_ours(path, err);
+	return check_private_directory(path, err);
 }
 
 static bool is_session_name(const char *name, pid_t *pid)
@@ -67,7 +67,7 @@ static int open_lock(const char *directory, int flags)
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static void remove_if_dead(const char *directory)
+static void remove_session_if_dead(const char *directory)
 {
 	auto_close int lock = open_lock(directory, O_RDWR);
 
@@ -77,7 +77,7 @@ static void remove_if_dead(const char *directory)
 		file_remove_tree(directory, NULL);
 }
 
-static void remove_dead(const char *above)
+static void remove_dead_sessions(const char *above)
 {
 	auto_closedir DIR *directory = opendir(above);
 	struct dirent *entry;
@@ -87,12 +87,12 @@ static void remove_dead(const char *above)
 		auto_free char *path = text_format("%s/%s", above, entry->d_name);
 
 		if (is_session_name(entry->d_name, &pid))
-			remove_if_dead(path);
+			remove_session_if_dead(path);
 	}
 }
 
 /* The lock, held. */
-static int fill_new(const char *path, const char *job, struct err *err)
+static int fill_new_session(const char *path, const char *job, struct err *err)
 {
 	auto_free char *name = text_format("%s/job", path);
 	auto_close int lock = open_lock(path, O_RDWR | O_CREAT | O_EXCL);
@@ -102,17 +102,17 @@ static int fill_new(const char *path, const char *job, struct err *err)
 		return err_os(err, errno, "%s", path);
 	if (file_write_all(fd, job, strlen(job), err) < 0)
 		return err_wrap(err, "%s", name);
-	return take_fd(&lock);
+	return steal_fd(&lock);
 }
 
-static int open_in(const char *above, const char *job, struct session *session, struct err *err)
+static int open_session_in(const char *above, const char *job, struct session *session, struct err *err)
 {
 	char nonce[33];
 
-	if (make_ours(above, err) < 0)
+	if (make_private_directory(above, err) < 0)
 		return -1;
-	remove_dead(above);
-	file_nonce(nonce);
+	remove_dead_sessions(above);
+	random_hex(nonce);
 	auto_free char *path = text_format("%s/%d-%.8s", above, (int)getpid(), nonce);
 	/* Under its own name only once it is locked: before that, a clean-up would take it for dead. */
 	auto_free char *hidden = text_format("%s/.%.8s", above, nonce);
@@ -120,17 +120,17 @@ static int open_in(const char *above, const char *job, struct session *session, 
 		return err_set(err, ERR_DENIED, "%s is too long for a socket's address", path);
 	if (mkdir(hidden, 0700) < 0)
 		return err_os(err, errno, "cannot make directory %s", hidden);
-	auto_close int lock = fill_new(hidden, job, err);
+	auto_close int lock = fill_new_session(hidden, job, err);
 	if (lock >= 0 && rename(hidden, path) < 0) {
 		err_os(err, errno, "%s", path);
-		close(take_fd(&lock));
+		close(steal_fd(&lock));
 	}
 	if (lock < 0) {
 		file_remove_tree(hidden, NULL);
 		return -1;
 	}
-	session->directory = take(&path);
-	session->lock_fd = take_fd(&lock);
+	session->directory = steal(&path);
+	session->lock_fd = steal_fd(&lock);
 	return 0;
 }
 
@@ -139,10 +139,10 @@ int session_open(const char *job, struct session *session, struct err *err)
 	struct err reason;
 
 	*session = (struct session){.lock_fd = -1};
-	for (int i = 0; i < PLACES; i++) {
-		auto_free char *above = place(i);
+	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
+		auto_free char *above = parent_directory(i);
 
-		if (above && open_in(above, job, session, &reason) == 0)
+		if (above && open_session_in(above, job, session, &reason) == 0)
 			return 0;
 	}
 	return err_set(err, ERR_DENIED, "no place for a runtime directory: %s", reason.text);
@@ -163,13 +163,13 @@ char *session_path(const struct session *session, const char *name)
 	return session->directory ? text_format("%s/%s", session->directory, name) : NULL;
 }
 
-char *session_shared_place(void)
+char *session_shared_directory(void)
 {
-	for (int i = 0; i < PLACES; i++) {
-		auto_free char *above = place(i);
+	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
+		auto_free char *above = parent_directory(i);
 
-		if (above && make_ours(above, NULL) == 0 && access(above, W_OK) == 0)
-			return take(&above);
+		if (above && make_private_directory(above, NULL) == 0 && access(above, W_OK) == 0)
+			return steal(&above);
 	}
 	return NULL;
 }
@@ -182,7 +182,7 @@ bool session_is_alive(const char *directory)
 	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-static bool tell(const char *path, pid_t pid,
+static bool report_session(const char *path, pid_t pid,
 	bool (*each)(void *arg, const struct session_info *info), void *arg)
 {
 	auto_(bytes_release) struct bytes job = {.limit = 4096 + 4096};
@@ -197,17 +197,17 @@ static bool tell(const char *path, pid_t pid,
 
 void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg)
 {
-	for (int i = 0; i < PLACES; i++) {
-		auto_free char *above = place(i);
+	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
+		auto_free char *above = parent_directory(i);
 		auto_closedir DIR *directory =
-			above && check_ours(above, NULL) == 0 ? opendir(above) : NULL;
+			above && check_private_directory(above, NULL) == 0 ? opendir(above) : NULL;
 		struct dirent *entry;
 		pid_t pid;
 
 		while (directory && (entry = readdir(directory))) {
 			auto_free char *path = text_format("%s/%s", above, entry->d_name);
 
-			if (is_session_name(entry->d_name, &pid) && !tell(path, pid, each, arg))
+			if (is_session_name(entry->d_name, &pid) && !report_session(path, pid, each, arg))
 				return;
 		}
 	}

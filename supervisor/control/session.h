@@ -35,13 +35,13 @@ static inline void cleanup_session_close(struct session *session)
 #define SESSION_CONTROL "control.sock" /* control_socket.h */
 #define SESSION_NOTICE "notice"        /* REPRIEVE_NOTICE_FILE: appears on a notice */
 #define SESSION_CHANNEL "channel"      /* shim.h */
-#define SESSION_DOORBELL "doorbell"    /* shim.h */
+#define SESSION_WAKEUP "doorbell"    /* shim.h */
 
 /* "DIRECTORY/name"; NULL without a session. The caller frees. */
 char *session_path(const struct session *session, const char *name);
 
 /* The directory that the sessions of this user are in, made where it is missing; NULL where there is none. The caller frees. */
-char *session_shared_place(void);
+char *session_shared_directory(void);
 
 /* Whether its supervisor still lives. */
 bool session_is_alive(const char *directory);

@@ -5,22 +5,22 @@
 
 #define WATCHES_FEW 1024
 /* A service that accepts and says nothing is asked twice until then; a command has 30 s. */
-#define SERVICE_MS 10000
-#define COMMAND_MS 35000
+#define METADATA_WAIT_MS 10000
+#define COMMAND_WAIT_MS 35000
 
 static bool is_command(const struct source_state *source)
 {
 	return text_equal(source->name, "command");
 }
 
-int64_t diagnosis_source_wait_ms(const struct source_state *source)
+int64_t check_host_source_wait_ms(const struct source_state *source)
 {
 	if (source->health != SOURCE_STARTING)
 		return 0;
 	/* A service may be late to start; how a program here ends is an answer. */
 	if (is_command(source))
-		return source->polls > 0 ? 0 : COMMAND_MS;
-	return SERVICE_MS;
+		return source->polls > 0 ? 0 : COMMAND_WAIT_MS;
+	return METADATA_WAIT_MS;
 }
 
 static bool is_chosen(const char *notice)
@@ -28,18 +28,18 @@ static bool is_chosen(const char *notice)
 	return notice && !text_equal(notice, "") && !text_starts(notice, "auto");
 }
 
-static void starting_row(const struct source_state *source, enum diagnosis_level bad,
-	const char *fix, struct diagnosis *diagnosis)
+static void starting_row(const struct source_state *source, enum check_level bad,
+	const char *fix, struct check_list *check_list)
 {
 	bool asked = source->polls > 0;
 
 	/* Its silence is as it should be, for now. */
 	if (!asked && text_equal(source->name, "azure"))
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_WARN,
+		check_list_add(check_list, "notice", CHECK_WARN,
 			"try again: the first answer of Azure's may take two minutes",
 			"notices from %s: no answer yet", source->name);
 	else
-		diagnosis_add(diagnosis, "notice", bad, fix, "notices from %s: no %s%s",
+		check_list_add(check_list, "notice", bad, fix, "notices from %s: no %s%s",
 			source->name, asked ? "answer that tells anything: " : "answer yet",
 			asked ? source->why : "");
 }
@@ -55,60 +55,60 @@ static const char *fix_of_source(const struct source_state *source)
 }
 
 /* One that was asked for by name has to work, as these are always; auto takes what there is. */
-static void source_row(const struct source_state *source, bool chosen, struct diagnosis *diagnosis)
+static void source_row(const struct source_state *source, bool chosen, struct check_list *check_list)
 {
 	bool named = chosen || is_command(source) || text_equal(source->name, "file");
-	enum diagnosis_level bad = named ? DIAGNOSIS_FAIL : DIAGNOSIS_WARN;
+	enum check_level bad = named ? CHECK_FAIL : CHECK_WARN;
 	char text[480];
 
-	notice_text_source(source, text, sizeof(text));
+	notice_format_source(source, text, sizeof(text));
 	switch (source->health) {
 	case SOURCE_ARMED:
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "", "%s", text);
+		check_list_add(check_list, "notice", CHECK_OK, "", "%s", text);
 		return;
 	case SOURCE_STARTING:
-		starting_row(source, bad, fix_of_source(source), diagnosis);
+		starting_row(source, bad, fix_of_source(source), check_list);
 		return;
 	case SOURCE_UNKNOWN:
 	case SOURCE_UNAVAILABLE:
-		diagnosis_add(diagnosis, "notice", bad, fix_of_source(source), "%s", text);
+		check_list_add(check_list, "notice", bad, fix_of_source(source), "%s", text);
 		return;
 	}
 }
 
-static void notice_rows(const struct machine_facts *facts, struct diagnosis *diagnosis)
+static void notice_rows(const struct host_facts *facts, struct check_list *check_list)
 {
 	bool chosen = is_chosen(facts->notice);
 
 	if (facts->notice_error)
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_FAIL, "mend --notice", "%s",
+		check_list_add(check_list, "notice", CHECK_FAIL, "mend --notice", "%s",
 			facts->notice_error);
 	else if (facts->source_count == 0 && chosen)
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "notice", CHECK_OK, "",
 			"nothing is watched (--notice %s): SIGTERM alone announces a preemption",
 			facts->notice);
 	else if (facts->source_count == 0)
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "notice", CHECK_OK, "",
 			"this is no machine of a cloud that is known: SIGTERM alone announces a "
 			"preemption");
 	for (size_t i = 0; i < facts->source_count; i++)
-		source_row(&facts->sources[i], chosen, diagnosis);
+		source_row(&facts->sources[i], chosen, check_list);
 }
 
-static void shim_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+static void shim_row(const struct host_facts *facts, struct check_list *check_list)
 {
 	if (!facts->shim)
-		diagnosis_add(diagnosis, "shim", DIAGNOSIS_WARN,
+		check_list_add(check_list, "shim", CHECK_WARN,
 			"install libreprieve-shim.so beside reprieve, or name it in "
 			"REPRIEVE_SHIM_PATH",
 			"the preload library is not found: what is complete is judged by the "
 			"kernel's word alone");
 	else if (facts->shim_error)
-		diagnosis_add(diagnosis, "shim", DIAGNOSIS_WARN,
+		check_list_add(check_list, "shim", CHECK_WARN,
 			"use the one that was built for this system's C library",
 			"%s does not load: %s", facts->shim, facts->shim_error);
 	else
-		diagnosis_add(diagnosis, "shim", DIAGNOSIS_OK, "", "%s loads", facts->shim);
+		check_list_add(check_list, "shim", CHECK_OK, "", "%s loads", facts->shim);
 }
 
 static bool is_shell(const char *name)
@@ -121,42 +121,42 @@ static bool is_shell(const char *name)
 	return false;
 }
 
-static void init_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+static void init_row(const struct host_facts *facts, struct check_list *check_list)
 {
 	if (facts->subreaper_error)
-		diagnosis_add(diagnosis, "init", DIAGNOSIS_WARN, "make it PID 1 of the container",
+		check_list_add(check_list, "init", CHECK_WARN, "make it PID 1 of the container",
 			"orphans of the job do not come to reprieve: %s", facts->subreaper_error);
 	else if (facts->init && is_shell(facts->init))
-		diagnosis_add(diagnosis, "init", DIAGNOSIS_WARN,
+		check_list_add(check_list, "init", CHECK_WARN,
 			"write the entrypoint as a list, [\"reprieve\", \"run\", \"--\", ...], or "
 			"`exec reprieve run` in the script",
 			"process 1 is %s: a shell passes no SIGTERM on, so that stopping the "
 			"container tells the job nothing",
 			facts->init);
 	else
-		diagnosis_add(diagnosis, "init", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "init", CHECK_OK, "",
 			"orphans come to reprieve; process 1 is %s",
 			facts->init ? facts->init : "not known");
 }
 
-static void watches_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+static void watches_row(const struct host_facts *facts, struct check_list *check_list)
 {
 	if (facts->watches >= 0 && facts->watches < WATCHES_FEW)
-		diagnosis_add(diagnosis, "inotify", DIAGNOSIS_WARN,
+		check_list_add(check_list, "inotify", CHECK_WARN,
 			"sysctl fs.inotify.max_user_watches=65536",
 			"%lld directories can be watched: bigger trees are looked through again "
 			"and again",
 			(long long)facts->watches);
 }
 
-static void grace_row(const struct machine_facts *facts, struct diagnosis *diagnosis)
+static void grace_row(const struct host_facts *facts, struct check_list *check_list)
 {
 	bool fits = facts->transfer_ms <= facts->grace_ms;
 	char grace[32], need[32];
 
 	text_duration(facts->grace_ms, grace, sizeof(grace));
 	if (!fits)
-		diagnosis_add(diagnosis, "grace", DIAGNOSIS_WARN,
+		check_list_add(check_list, "grace", CHECK_WARN,
 			facts->kubernetes ? "raise terminationGracePeriodSeconds, and --grace with "
 					    "it; or save often (--every)"
 					  : "raise --grace, and with it what sends the SIGKILL; or "
@@ -165,19 +165,19 @@ static void grace_row(const struct machine_facts *facts, struct diagnosis *diagn
 			"needs about %s to the store",
 			grace, text_duration(facts->transfer_ms, need, sizeof(need)));
 	else
-		diagnosis_add(diagnosis, "grace", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "grace", CHECK_OK, "",
 			"%s from SIGTERM to SIGKILL (--grace)%s", grace,
 			facts->kubernetes ? "; terminationGracePeriodSeconds, which cannot be seen "
 					    "from here, has to be longer"
 					  : "");
 }
 
-void diagnosis_of_machine(const struct machine_facts *facts, struct diagnosis *diagnosis)
+void check_host(const struct host_facts *facts, struct check_list *check_list)
 {
-	*diagnosis = (struct diagnosis){0};
-	notice_rows(facts, diagnosis);
-	shim_row(facts, diagnosis);
-	init_row(facts, diagnosis);
-	watches_row(facts, diagnosis);
-	grace_row(facts, diagnosis);
+	*check_list = (struct check_list){0};
+	notice_rows(facts, check_list);
+	shim_row(facts, check_list);
+	init_row(facts, check_list);
+	watches_row(facts, check_list);
+	grace_row(facts, check_list);
 }

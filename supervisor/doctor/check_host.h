@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-struct machine_facts {
+struct host_facts {
 	const char *notice;       /* --notice as given; NULL: auto */
 	const char *notice_error; /* NULL: it could be watched */
 	const struct source_state *sources;
@@ -24,8 +24,8 @@ struct machine_facts {
 };
 
 /* How long, from its start, to wait for a word of this source; 0: it can be judged by what it has said. */
-int64_t diagnosis_source_wait_ms(const struct source_state *source);
+int64_t check_host_source_wait_ms(const struct source_state *source);
 
-void diagnosis_of_machine(const struct machine_facts *facts, struct diagnosis *diagnosis);
+void check_host(const struct host_facts *facts, struct check_list *check_list);
 
 #endif

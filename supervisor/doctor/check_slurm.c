@@ -51,33 +51,33 @@ static long number_of(const char *text, const char *key)
 
 /* --- the rows --- */
 
-static void requeue_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void requeue_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	long of_job = number_of(texts->job, "Requeue"), batch = number_of(texts->job, "BatchFlag");
 
 	if (batch == 0)
-		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit a script with sbatch",
+		check_list_add(check_list, "requeue", CHECK_WARN, "submit a script with sbatch",
 			"this job has no batch script (srun, salloc): it cannot be requeued");
 	else if (of_job == 0)
-		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_FAIL,
+		check_list_add(check_list, "requeue", CHECK_FAIL,
 			"submit it with sbatch --requeue", "this job may not be requeued");
 	else if (of_job > 0)
-		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_OK, "", "this job may be requeued");
+		check_list_add(check_list, "requeue", CHECK_OK, "", "this job may be requeued");
 	else if (number_of(texts->config, "JobRequeue") == 0)
-		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_WARN, "submit with sbatch --requeue",
+		check_list_add(check_list, "requeue", CHECK_WARN, "submit with sbatch --requeue",
 			"jobs are not requeued unless they ask for it (JobRequeue=0)");
 	else
-		diagnosis_add(diagnosis, "requeue", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "requeue", CHECK_OK, "",
 			"jobs may be requeued (JobRequeue=1)");
 }
 
-static void limit_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void limit_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	long limit = number_of(texts->config, "MaxBatchRequeue");
 
 	if (limit >= 0)
-		diagnosis_add(diagnosis, "requeues",
-			limit < REQUEUE_LIMIT_LOW ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+		check_list_add(check_list, "requeues",
+			limit < REQUEUE_LIMIT_LOW ? CHECK_WARN : CHECK_OK,
 			limit < REQUEUE_LIMIT_LOW ? "raise MaxBatchRequeue; scontrol release JOB"
 						  : "",
 			"Slurm holds a job that it has requeued %ld times by itself "
@@ -85,7 +85,7 @@ static void limit_row(const struct slurm_texts *texts, struct diagnosis *diagnos
 			limit);
 }
 
-static bool has_75(const char *list)
+static bool has_code_75(const char *list)
 {
 	for (const char *at = list; *at;) {
 		char *end;
@@ -102,54 +102,54 @@ static bool has_75(const char *list)
 	return false;
 }
 
-static void exit_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void exit_code_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	char value[VALUE_SIZE], hold[VALUE_SIZE];
 
 	value_of(texts->config, "RequeueExit", value);
 	value_of(texts->config, "RequeueExitHold", hold);
-	if (has_75(hold))
-		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_FAIL,
+	if (has_code_75(hold))
+		check_list_add(check_list, "exit code", CHECK_FAIL,
 			"take 75 out of RequeueExitHold",
 			"exit code 75 (preempted, durable) holds the job for an administrator");
-	else if (has_75(value))
-		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_OK, "",
+	else if (has_code_75(value))
+		check_list_add(check_list, "exit code", CHECK_OK, "",
 			"exit code 75 requeues a job (RequeueExit), also where there is no "
 			"scontrol");
 	else
-		diagnosis_add(diagnosis, "exit code", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "exit code", CHECK_OK, "",
 			"exit code 75 requeues nothing (RequeueExit): in a container without "
 			"scontrol a job is not requeued");
 }
 
 /* Tasks that are preempted leave with 75 one after the other, each when its own work is durable. */
-static void bad_exit_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	long kills = number_of(texts->config, "KillOnBadExit");
 
 	if (kills > 0)
-		diagnosis_add(diagnosis, "bad exit", DIAGNOSIS_WARN, "srun --kill-on-bad-exit=0",
+		check_list_add(check_list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
 			"srun ends all tasks of a step as soon as one ends with a code but 0, as "
 			"the first preempted one does with 75 (KillOnBadExit=1)");
 	else if (kills == 0)
-		diagnosis_add(diagnosis, "bad exit", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "bad exit", CHECK_OK, "",
 			"srun lets the other tasks of a step end by themselves (KillOnBadExit=0)");
 }
 
-static void kill_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	long wait = number_of(texts->config, "KillWait");
 
 	if (wait >= 0)
-		diagnosis_add(diagnosis, "kill wait",
-			wait < KILL_WAIT_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+		check_list_add(check_list, "kill wait",
+			wait < KILL_WAIT_SHORT ? CHECK_WARN : CHECK_OK,
 			wait < KILL_WAIT_SHORT ? "get the notice earlier (--signal=B:TERM@120), or "
 						 "give run a --grace below that"
 					       : "",
 			"from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
 }
 
-static void grace_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void grace_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	char parameters[VALUE_SIZE], of_old[VALUE_SIZE];
 	long grace = number_of(texts->partition, "GraceTime");
@@ -158,20 +158,20 @@ static void grace_row(const struct slurm_texts *texts, struct diagnosis *diagnos
 	value_of(texts->config, "PreemptParameters", parameters);
 	value_of(texts->config, "SlurmctldParameters", of_old);
 	if (grace == 0)
-		diagnosis_add(diagnosis, "grace", DIAGNOSIS_WARN,
+		check_list_add(check_list, "grace", CHECK_WARN,
 			"set GraceTime of the partition or QOS",
 			"preemption gives no time but KillWait (GraceTime=0)");
 	else if (grace > 0)
-		diagnosis_add(diagnosis, "grace",
-			grace < GRACE_SHORT ? DIAGNOSIS_WARN : DIAGNOSIS_OK,
+		check_list_add(check_list, "grace",
+			grace < GRACE_SHORT ? CHECK_WARN : CHECK_OK,
 			grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
 			"preemption gives %ld s (GraceTime)", grace);
 	if (strstr(parameters, "send_user_signal") || strstr(of_old, "preempt_send_user_signal"))
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "notice", CHECK_OK, "",
 			"the signal of --signal is sent when a job is preempted, to the batch "
 			"script too");
 	else
-		diagnosis_add(diagnosis, "notice", DIAGNOSIS_WARN,
+		check_list_add(check_list, "notice", CHECK_WARN,
 			"start it with srun reprieve run, or set send_user_signal "
 			"(PreemptParameters; before 23.02 preempt_send_user_signal in "
 			"SlurmctldParameters) and use --signal=B:TERM@120",
@@ -179,37 +179,37 @@ static void grace_row(const struct slurm_texts *texts, struct diagnosis *diagnos
 			"what srun started gets SIGTERM before");
 }
 
-static void preempt_rows(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void preemption_rows(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	char type[VALUE_SIZE], mode[VALUE_SIZE];
 
 	if (!value_of(texts->config, "PreemptType", type))
 		return;
 	if (strstr(type, "none")) {
-		diagnosis_add(diagnosis, "preempt", DIAGNOSIS_OK, "",
+		check_list_add(check_list, "preempt", CHECK_OK, "",
 			"no job preempts another (%s)", type);
 		return;
 	}
 	if (!value_of(texts->partition, "PreemptMode", mode))
 		value_of(texts->config, "PreemptMode", mode);
 	if (strstr(mode, "REQUEUE"))
-		diagnosis_add(
-			diagnosis, "preempt", DIAGNOSIS_OK, "", "what is preempted is requeued");
+		check_list_add(
+			check_list, "preempt", CHECK_OK, "", "what is preempted is requeued");
 	else if (strstr(mode, "OFF")) {
-		diagnosis_add(
-			diagnosis, "preempt", DIAGNOSIS_OK, "", "jobs are not preempted here");
+		check_list_add(
+			check_list, "preempt", CHECK_OK, "", "jobs are not preempted here");
 		return;
 	} else
-		diagnosis_add(diagnosis, "preempt", DIAGNOSIS_WARN, "PreemptMode=REQUEUE",
+		check_list_add(check_list, "preempt", CHECK_WARN, "PreemptMode=REQUEUE",
 			strstr(mode, "SUSPEND")
 				? "what is preempted is stopped where it is, not moved (%s)"
 				: "what is preempted is cancelled (%s): it comes back only if run "
 				  "has its notice, and requeues it in time",
 			mode);
-	grace_row(texts, diagnosis);
+	grace_row(texts, check_list);
 }
 
-static bool script_says_signal(const char *script)
+static bool script_asks_for_signal(const char *script)
 {
 	for (const char *line = script; line && *line; line += *line == '\n') {
 		size_t length = strcspn(line, "\n");
@@ -222,37 +222,37 @@ static bool script_says_signal(const char *script)
 	return false;
 }
 
-static void signal_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void signal_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	if (!texts->script)
 		return;
-	if (script_says_signal(texts->script))
-		diagnosis_add(
-			diagnosis, "signal", DIAGNOSIS_OK, "", "the script asks for a --signal");
+	if (script_asks_for_signal(texts->script))
+		check_list_add(
+			check_list, "signal", CHECK_OK, "", "the script asks for a --signal");
 	else
-		diagnosis_add(diagnosis, "signal", DIAGNOSIS_WARN, "#SBATCH --signal=B:TERM@120",
+		check_list_add(check_list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",
 			"the script asks for no signal ahead of the time limit (on sbatch's "
 			"command line, perhaps)");
 }
 
-static void log_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void log_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	bool appends = texts->log_appends > 0;
 
 	if (texts->log_appends < 0)
 		appends = number_of(texts->config, "JobFileAppend") > 0;
-	diagnosis_add(diagnosis, "log", appends ? DIAGNOSIS_OK : DIAGNOSIS_WARN,
+	check_list_add(check_list, "log", appends ? CHECK_OK : CHECK_WARN,
 		appends ? "" : "#SBATCH --open-mode=append",
 		appends ? "a requeued job goes on writing behind its log"
 			: "a requeued job overwrites its log, unless it says --open-mode=append");
 }
 
-static void silence_row(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+static void no_reply_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	const char *why = texts->silence;
+	const char *why = texts->error_text;
 
-	if (texts->asked == SLURM_NO_PROGRAM) {
-		diagnosis_add(diagnosis, "scontrol", DIAGNOSIS_WARN,
+	if (texts->asked == SLURM_QUERY_NO_PROGRAM) {
+		check_list_add(check_list, "scontrol", CHECK_WARN,
 			"run doctor on the node too, outside the container; without scontrol a "
 			"requeue needs RequeueExit=75 in slurm.conf",
 			"this is a Slurm job, and there is no scontrol here: nothing is known of "
@@ -262,31 +262,31 @@ static void silence_row(const struct slurm_texts *texts, struct diagnosis *diagn
 	/* Its name, and that by which it calls itself. */
 	if (text_starts(why, "scontrol: scontrol: "))
 		why += strlen("scontrol: ");
-	diagnosis_add(diagnosis, "scontrol", DIAGNOSIS_WARN,
+	check_list_add(check_list, "scontrol", CHECK_WARN,
 		"see whether slurmctld answers (scontrol ping), and try again",
 		"scontrol show config did not answer, so nothing is known of requeueing and grace: "
 		"%s",
 		why);
 }
 
-void diagnosis_of_slurm(const struct slurm_texts *texts, struct diagnosis *diagnosis)
+void check_slurm(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	*diagnosis = (struct diagnosis){0};
-	if (texts->asked != SLURM_ANSWERED) {
-		silence_row(texts, diagnosis);
+	*check_list = (struct check_list){0};
+	if (texts->asked != SLURM_QUERY_OK) {
+		no_reply_row(texts, check_list);
 		return;
 	}
-	requeue_row(texts, diagnosis);
-	limit_row(texts, diagnosis);
-	exit_row(texts, diagnosis);
-	bad_exit_row(texts, diagnosis);
-	kill_row(texts, diagnosis);
-	preempt_rows(texts, diagnosis);
-	signal_row(texts, diagnosis);
-	log_row(texts, diagnosis);
+	requeue_row(texts, check_list);
+	limit_row(texts, check_list);
+	exit_code_row(texts, check_list);
+	bad_exit_row(texts, check_list);
+	kill_wait_row(texts, check_list);
+	preemption_rows(texts, check_list);
+	signal_row(texts, check_list);
+	log_row(texts, check_list);
 }
 
-bool diagnosis_slurm_partition(const char *job, char *name, size_t capacity)
+bool check_slurm_partition(const char *job, char *name, size_t capacity)
 {
 	char value[VALUE_SIZE];
 

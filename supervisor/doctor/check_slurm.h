@@ -9,9 +9,9 @@
 #include "scheduler/scheduler.h"
 
 /* What scontrol printed; NULL: not asked, or it did not say. */
-struct slurm_texts {
-	enum slurm_asked asked; /* for show config; unless answered, nothing else is judged */
-	const char *silence;    /* of SLURM_NO_ANSWER: why, in scontrol's own words */
+struct slurm_outputs {
+	enum slurm_query_result asked; /* for show config; unless answered, nothing else is judged */
+	const char *error_text;    /* of SLURM_QUERY_FAILED: why, in scontrol's own words */
 	const char *config;     /* show config */
 	const char *job;        /* --oneliner show job ID, of the job that we are in */
 	const char *partition;  /* --oneliner show partition, of that job's */
@@ -20,9 +20,9 @@ struct slurm_texts {
 };
 
 /* At most 10 rows. */
-void diagnosis_of_slurm(const struct slurm_texts *texts, struct diagnosis *diagnosis);
+void check_slurm(const struct slurm_outputs *texts, struct check_list *check_list);
 
 /* The partition of a job in `scontrol --oneliner show job`. False where it is not there, or does not fit. */
-bool diagnosis_slurm_partition(const char *job, char *name, size_t capacity);
+bool check_slurm_partition(const char *job, char *name, size_t capacity);
 
 #endif

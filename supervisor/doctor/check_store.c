@@ -13,20 +13,20 @@
 #define NOTICE_LONG_MS 120000
 #define NOTICE_SHORT_MS 30000
 
-static struct diagnosis_row *add(
-	struct diagnosis *diagnosis, const char *check, enum diagnosis_level level)
+static struct check_result *add_result(
+	struct check_list *check_list, const char *check, enum check_level level)
 {
-	struct diagnosis_row *row = &diagnosis->rows[diagnosis->count];
+	struct check_result *row = &check_list->rows[check_list->count];
 
-	if (diagnosis->count < DIAGNOSIS_MOST - 1)
-		diagnosis->count++;
+	if (check_list->count < CHECK_LIST_MOST - 1)
+		check_list->count++;
 	row->check = check;
 	row->level = level;
 	return row;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(
-	struct diagnosis_row *row, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void set_result_text(
+	struct check_result *row, const char *format, ...)
 {
 	va_list args;
 
@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static void say(
 	va_end(args);
 }
 
-static void advise(struct diagnosis_row *row, const char *fix)
+static void set_result_fix(struct check_result *row, const char *fix)
 {
 	text_set(row->fix, sizeof(row->fix), fix);
 }
@@ -86,102 +86,102 @@ static const char *fix_of_step(enum probe_step step, const struct err *err, cons
 	return fix_of_open(err, url);
 }
 
-static void judge_open(
-	const struct store_probe *probe, const char *url, struct diagnosis *diagnosis)
+static void check_open(
+	const struct store_probe *probe, const char *url, struct check_list *check_list)
 {
-	const struct probe_answer *answer = &probe->steps[PROBE_OPEN];
-	struct diagnosis_row *row =
-		add(diagnosis, "store", answer->worked ? DIAGNOSIS_OK : DIAGNOSIS_FAIL);
+	const struct probe_result *answer = &probe->steps[PROBE_OPEN];
+	struct check_result *row =
+		add_result(check_list, "store", answer->worked ? CHECK_OK : CHECK_FAIL);
 
 	if (answer->worked) {
-		say(row, "%s%s%s", url, probe->description[0] ? ": " : "", probe->description);
+		set_result_text(row, "%s%s%s", url, probe->description[0] ? ": " : "", probe->description);
 		if (!probe->made)
 			return;
-		row->level = DIAGNOSIS_WARN;
-		say(row, "%s: there is no such directory yet; a run makes it", url);
-		advise(row, "see that this is the right place, and that a share is mounted there");
+		row->level = CHECK_WARN;
+		set_result_text(row, "%s: there is no such directory yet; a run makes it", url);
+		set_result_fix(row, "see that this is the right place, and that a share is mounted there");
 		return;
 	}
-	say(row, "%s", answer->err.text);
-	advise(row, fix_of_open(&answer->err, url));
+	set_result_text(row, "%s", answer->err.text);
+	set_result_fix(row, fix_of_open(&answer->err, url));
 }
 
-static void judge_step(const struct store_probe *probe, const char *url, enum probe_step step,
-	const char *check, const char *works, struct diagnosis *diagnosis)
+static void check_step(const struct store_probe *probe, const char *url, enum probe_step step,
+	const char *check, const char *works, struct check_list *check_list)
 {
-	const struct probe_answer *answer = &probe->steps[step];
-	struct diagnosis_row *row;
+	const struct probe_result *answer = &probe->steps[step];
+	struct check_result *row;
 
 	if (!answer->tried)
 		return;
-	row = add(diagnosis, check, answer->worked ? DIAGNOSIS_OK : DIAGNOSIS_FAIL);
+	row = add_result(check_list, check, answer->worked ? CHECK_OK : CHECK_FAIL);
 	if (answer->worked) {
-		say(row, "%s (%lld ms)", works, (long long)answer->took_ms);
+		set_result_text(row, "%s (%lld ms)", works, (long long)answer->took_ms);
 		return;
 	}
-	say(row, "%s", answer->err.text);
-	advise(row, fix_of_step(step, &answer->err, url));
+	set_result_text(row, "%s", answer->err.text);
+	set_result_fix(row, fix_of_step(step, &answer->err, url));
 	/* Snapshots are taken and restored without it; only retention is not to be had. */
 	if (step == PROBE_REMOVE && answer->err.kind == ERR_DENIED)
-		row->level = DIAGNOSIS_WARN;
+		row->level = CHECK_WARN;
 }
 
-static void judge_what_is_there(const struct store_probe *probe, struct diagnosis *diagnosis)
+static void check_existing_data(const struct store_probe *probe, struct check_list *check_list)
 {
-	struct diagnosis_row *row;
+	struct check_result *row;
 
 	if (probe->steps[PROBE_IF_ABSENT].worked && probe->if_absent_guessed) {
-		row = add(diagnosis, "race", DIAGNOSIS_WARN);
-		say(row, "the store has no if-absent of its own: it is looked first, then put");
-		advise(row, "never run one job on two machines at the same time, or use a store "
+		row = add_result(check_list, "race", CHECK_WARN);
+		set_result_text(row, "the store has no if-absent of its own: it is looked first, then put");
+		set_result_fix(row, "never run one job on two machines at the same time, or use a store "
 			    "that has it");
 	}
 	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated) {
-		row = add(diagnosis, "age", DIAGNOSIS_WARN);
-		say(row, "lists do not say when an object was put: `reprieve forget` frees no "
+		row = add_result(check_list, "age", CHECK_WARN);
+		set_result_text(row, "lists do not say when an object was put: `reprieve forget` frees no "
 			 "space here");
 	}
 }
 
-static void judge_clock(const struct store_probe *probe, struct diagnosis *diagnosis)
+static void check_clock(const struct store_probe *probe, struct check_list *check_list)
 {
 	int64_t off = llabs((long long)probe->skew_ms);
-	struct diagnosis_row *row;
+	struct check_result *row;
 	char text[32];
 
 	if (!probe->skew_known)
 		return;
-	row = add(diagnosis, "clock",
-		off >= SKEW_FAIL_MS   ? DIAGNOSIS_FAIL
-		: off >= SKEW_WARN_MS ? DIAGNOSIS_WARN
-				      : DIAGNOSIS_OK);
+	row = add_result(check_list, "clock",
+		off >= SKEW_FAIL_MS   ? CHECK_FAIL
+		: off >= SKEW_WARN_MS ? CHECK_WARN
+				      : CHECK_OK);
 	if (off < 2000) {
-		say(row, "as the server's");
+		set_result_text(row, "as the server's");
 		return;
 	}
-	say(row, "this machine's clock is %s %s the server's",
+	set_result_text(row, "this machine's clock is %s %s the server's",
 		text_duration(off, text, sizeof(text)), probe->skew_ms > 0 ? "behind" : "ahead of");
-	if (row->level != DIAGNOSIS_OK)
-		advise(row, "set the clock (chrony, systemd-timesyncd)");
+	if (row->level != CHECK_OK)
+		set_result_fix(row, "set the clock (chrony, systemd-timesyncd)");
 }
 
 /* --- how fast --- */
 
-static void judge_speed(const struct store_probe *probe, enum probe_step step, const char *check,
-	struct diagnosis *diagnosis)
+static void check_speed(const struct store_probe *probe, enum probe_step step, const char *check,
+	struct check_list *check_list)
 {
-	const struct probe_answer *answer = &probe->steps[step];
-	struct diagnosis_row *row;
+	const struct probe_result *answer = &probe->steps[step];
+	struct check_result *row;
 	char rate[24], amount[24];
 
 	if (!answer->tried)
 		return;
-	row = add(diagnosis, check, answer->worked ? DIAGNOSIS_OK : DIAGNOSIS_FAIL);
+	row = add_result(check_list, check, answer->worked ? CHECK_OK : CHECK_FAIL);
 	if (!answer->worked) {
-		say(row, "%s", answer->err.text);
+		set_result_text(row, "%s", answer->err.text);
 		return;
 	}
-	say(row, "%s/s (%s on %u connection%s)",
+	set_result_text(row, "%s/s (%s on %u connection%s)",
 		text_bytes(
 			probe->bytes * 1000 / (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1),
 			rate, sizeof(rate)),
@@ -201,9 +201,9 @@ static const char *format_size(uint64_t bytes, char *buffer, size_t capacity)
 	return buffer;
 }
 
-int64_t diagnosis_transfer_ms(const struct store_probe *probe, uint64_t size)
+int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size)
 {
-	const struct probe_answer *answer = &probe->steps[PROBE_UPLOAD];
+	const struct probe_result *answer = &probe->steps[PROBE_UPLOAD];
 	double need_ms;
 
 	if (size == 0 || !answer->worked || probe->bytes == 0)
@@ -213,60 +213,60 @@ int64_t diagnosis_transfer_ms(const struct store_probe *probe, uint64_t size)
 	return need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12;
 }
 
-static void judge_fit(const struct store_probe *probe, uint64_t size, struct diagnosis *diagnosis)
+static void check_transfer_time(const struct store_probe *probe, uint64_t size, struct check_list *check_list)
 {
-	int64_t need_ms = diagnosis_transfer_ms(probe, size);
-	struct diagnosis_row *row;
+	int64_t need_ms = check_store_transfer_ms(probe, size);
+	struct check_result *row;
 	char text[32], time[32];
 
 	if (need_ms < 0)
 		return;
-	row = add(diagnosis, "fit", need_ms <= NOTICE_SHORT_MS ? DIAGNOSIS_OK : DIAGNOSIS_WARN);
-	say(row, "%s fit in %d s: %s, in %d s: %s (they need about %s)",
+	row = add_result(check_list, "fit", need_ms <= NOTICE_SHORT_MS ? CHECK_OK : CHECK_WARN);
+	set_result_text(row, "%s fit in %d s: %s, in %d s: %s (they need about %s)",
 		format_size(size, text, sizeof(text)), NOTICE_LONG_MS / 1000,
 		need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
 		need_ms <= NOTICE_SHORT_MS ? "yes" : "no",
 		text_duration(need_ms, time, sizeof(time)));
-	if (row->level != DIAGNOSIS_OK)
-		advise(row, "let the job save more often (--every): complete checkpoints are sent "
+	if (row->level != CHECK_OK)
+		set_result_fix(row, "let the job save more often (--every): complete checkpoints are sent "
 			    "while it trains, and unchanged parts are not sent again");
 }
 
-void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64_t size,
-	struct diagnosis *diagnosis)
+void check_store(const struct store_probe *probe, const char *url, uint64_t size,
+	struct check_list *check_list)
 {
-	*diagnosis = (struct diagnosis){0};
-	judge_open(probe, url, diagnosis);
-	judge_step(probe, url, PROBE_PUT, "put", "an object can be written", diagnosis);
-	judge_step(probe, url, PROBE_GET, "get", "it reads back as it was written", diagnosis);
-	judge_step(probe, url, PROBE_IF_ABSENT, "if-absent", "of two writers of one name, one wins",
-		diagnosis);
-	judge_step(probe, url, PROBE_LIST, "list", "it is listed at once", diagnosis);
-	judge_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", diagnosis);
-	judge_what_is_there(probe, diagnosis);
-	judge_clock(probe, diagnosis);
-	judge_speed(probe, PROBE_UPLOAD, "up", diagnosis);
-	judge_speed(probe, PROBE_DOWNLOAD, "down", diagnosis);
-	judge_fit(probe, size, diagnosis);
+	*check_list = (struct check_list){0};
+	check_open(probe, url, check_list);
+	check_step(probe, url, PROBE_PUT, "put", "an object can be written", check_list);
+	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", check_list);
+	check_step(probe, url, PROBE_IF_ABSENT, "if-absent", "of two writers of one name, one wins",
+		check_list);
+	check_step(probe, url, PROBE_LIST, "list", "it is listed at once", check_list);
+	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", check_list);
+	check_existing_data(probe, check_list);
+	check_clock(probe, check_list);
+	check_speed(probe, PROBE_UPLOAD, "up", check_list);
+	check_speed(probe, PROBE_DOWNLOAD, "down", check_list);
+	check_transfer_time(probe, size, check_list);
 }
 
-void diagnosis_of_no_store(struct diagnosis *diagnosis)
+void check_no_store(struct check_list *check_list)
 {
-	*diagnosis = (struct diagnosis){0};
-	diagnosis_add(diagnosis, "store", DIAGNOSIS_FAIL, "choose a place with --store",
+	*check_list = (struct check_list){0};
+	check_list_add(check_list, "store", CHECK_FAIL, "choose a place with --store",
 		"there is none: neither HOME nor XDG_STATE_HOME is set, so that nothing would be "
 		"saved");
 }
 
-void diagnosis_add(struct diagnosis *diagnosis, const char *check, enum diagnosis_level level,
+void check_list_add(struct check_list *check_list, const char *check, enum check_level level,
 	const char *fix, const char *format, ...)
 {
-	struct diagnosis_row *row = &diagnosis->rows[diagnosis->count];
+	struct check_result *row = &check_list->rows[check_list->count];
 	va_list args;
 
-	if (diagnosis->count == DIAGNOSIS_MOST)
+	if (check_list->count == CHECK_LIST_MOST)
 		return;
-	diagnosis->count++;
+	check_list->count++;
 	row->check = check;
 	row->level = level;
 	va_start(args, format);
@@ -275,20 +275,20 @@ void diagnosis_add(struct diagnosis *diagnosis, const char *check, enum diagnosi
 	text_set(row->fix, sizeof(row->fix), fix);
 }
 
-enum diagnosis_level diagnosis_worst(const struct diagnosis *diagnosis)
+enum check_level check_list_worst(const struct check_list *check_list)
 {
-	enum diagnosis_level worst = DIAGNOSIS_OK;
+	enum check_level worst = CHECK_OK;
 
-	for (size_t i = 0; i < diagnosis->count; i++)
-		if (diagnosis->rows[i].level > worst)
-			worst = diagnosis->rows[i].level;
+	for (size_t i = 0; i < check_list->count; i++)
+		if (check_list->rows[i].level > worst)
+			worst = check_list->rows[i].level;
 	return worst;
 }
 
-const char *diagnosis_level_name(enum diagnosis_level level)
+const char *check_level_name(enum check_level level)
 {
 	static const char *const names[] = {
-		[DIAGNOSIS_OK] = "ok", [DIAGNOSIS_WARN] = "warn", [DIAGNOSIS_FAIL] = "fail"};
+		[CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail"};
 
 	return names[level];
 }

@@ -4,41 +4,41 @@
 
 #include "storage/storage.h"
 
-enum diagnosis_level {
-	DIAGNOSIS_OK,
-	DIAGNOSIS_WARN,
-	DIAGNOSIS_FAIL
+enum check_level {
+	CHECK_OK,
+	CHECK_WARN,
+	CHECK_FAIL
 };
 
-struct diagnosis_row {
+struct check_result {
 	const char *check; /* "put", "clock", ... */
-	enum diagnosis_level level;
+	enum check_level level;
 	char text[640];
 	char fix[320]; /* "" where there is nothing to mend */
 };
 
-#define DIAGNOSIS_MOST 16
+#define CHECK_LIST_MOST 16
 
-struct diagnosis {
-	struct diagnosis_row rows[DIAGNOSIS_MOST];
+struct check_list {
+	struct check_result rows[CHECK_LIST_MOST];
 	size_t count;
 };
 
 /* `size`: of a checkpoint, in bytes; 0: not asked. */
-void diagnosis_of_store(const struct store_probe *probe, const char *url, uint64_t size,
-	struct diagnosis *diagnosis);
+void check_store(const struct store_probe *probe, const char *url, uint64_t size,
+	struct check_list *check_list);
 
 /* No store was named, and there is no place for the default one. */
-void diagnosis_of_no_store(struct diagnosis *diagnosis);
+void check_no_store(struct check_list *check_list);
 
 /* What sending a whole checkpoint takes at the measured speed; -1: not measured, or no size. */
-int64_t diagnosis_transfer_ms(const struct store_probe *probe, uint64_t size);
+int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size);
 
-/* One more row; past DIAGNOSIS_MOST nothing happens. */
-__attribute__((format(printf, 5, 6))) void diagnosis_add(struct diagnosis *diagnosis,
-	const char *check, enum diagnosis_level level, const char *fix, const char *format, ...);
+/* One more row; past CHECK_LIST_MOST nothing happens. */
+__attribute__((format(printf, 5, 6))) void check_list_add(struct check_list *check_list,
+	const char *check, enum check_level level, const char *fix, const char *format, ...);
 
-enum diagnosis_level diagnosis_worst(const struct diagnosis *diagnosis);
-const char *diagnosis_level_name(enum diagnosis_level level); /* "ok", "warn", "fail" */
+enum check_level check_list_worst(const struct check_list *check_list);
+const char *check_level_name(enum check_level level); /* "ok", "warn", "fail" */
 
 #endif

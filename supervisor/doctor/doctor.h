@@ -11,10 +11,10 @@ struct doctor_options {
 	int64_t transfer_ms; /* that a whole checkpoint needs; -1: not known */
 };
 
-/* Watches for notices until each source can be judged (diagnosis_source_wait_ms()), and starts this program with the shim. */
-void doctor_of_machine(const struct doctor_options *options, struct diagnosis *diagnosis);
+/* Watches for notices until each source can be judged (check_host_source_wait_ms()), and starts this program with the shim. */
+void inspect_host(const struct doctor_options *options, struct check_list *check_list);
 
 /* False where there is no Slurm: no scontrol, and not in a job. Where it does not answer, that is the diagnosis. */
-bool doctor_of_slurm(struct diagnosis *diagnosis);
+bool inspect_slurm(struct check_list *check_list);
 
 #endif

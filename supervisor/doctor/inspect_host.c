@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_EVERY_MS 20
+#define POLL_MS 20
 #define SHIM_MS 5000
 
 static void ignore_notice(void *arg, const struct notice *notice)
@@ -26,19 +26,19 @@ static void ignore_health(void *arg, const struct source_state *state)
 	(void)arg, (void)state;
 }
 
-static bool worth_waiting(const struct source_state *states, size_t count, int64_t waited_ms)
+static bool is_worth_waiting(const struct source_state *states, size_t count, int64_t waited_ms)
 {
 	for (size_t i = 0; i < count && i < CLOUD_SOURCES_MOST; i++)
-		if (waited_ms < diagnosis_source_wait_ms(&states[i]))
+		if (waited_ms < check_host_source_wait_ms(&states[i]))
 			return true;
 	return false;
 }
 
 /* Until each can be judged, or for long enough. */
-static size_t look_at_sources(
+static size_t wait_for_sources(
 	const char *notice, struct source_state states[CLOUD_SOURCES_MOST], struct err *err)
 {
-	auto_free char *shared = session_shared_place();
+	auto_free char *shared = session_shared_directory();
 	struct cloud_options options = {.sources = notice,
 		.shared_directory = shared,
 		.notice = ignore_notice,
@@ -51,10 +51,10 @@ static size_t look_at_sources(
 	if (cloud_watch_start(&options, &watch, err) < 0)
 		return 0;
 	for (;;) {
-		struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
+		struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
 
 		count = cloud_watch_states(watch, states, CLOUD_SOURCES_MOST);
-		if (!worth_waiting(states, count, clock_monotonic_ms() - began_ms))
+		if (!is_worth_waiting(states, count, clock_monotonic_ms() - began_ms))
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -89,10 +89,10 @@ static char *shim_error(const char *shim)
 	auto_free char *list = NULL, *said = NULL;
 	struct err err;
 
-	if (preload_compose(NULL, shim, &list, &err) < 0)
+	if (ld_preload_compose(NULL, shim, &list, &err) < 0)
 		return text_copy(err.text);
 	auto_free char *preload = text_format("LD_PRELOAD=%s", list);
-	auto_free char *quiet = preload_sanitizer_options(getenv("ASAN_OPTIONS"));
+	auto_free char *quiet = ld_preload_sanitizer_options(getenv("ASAN_OPTIONS"));
 	auto_free char *sanitizer = text_format("ASAN_OPTIONS=%s", quiet);
 	auto_free char **environment = environment_with(preload, sanitizer);
 	if (program_output_with(argv, environment, SHIM_MS, &said, &err) < 0)
@@ -101,11 +101,11 @@ static char *shim_error(const char *shim)
 	if (text_starts(said, "reprieve "))
 		return NULL;
 	said[strcspn(said, "\n")] = '\0';
-	return take(&said);
+	return steal(&said);
 }
 
 /* The first line of a small file; NULL where it cannot be read. The caller frees. */
-static char *line_of(const char *path)
+static char *read_first_line(const char *path)
 {
 	auto_(bytes_release) struct bytes text = {.limit = 4096};
 	const uint8_t *end;
@@ -116,14 +116,14 @@ static char *line_of(const char *path)
 	return text_copy_n((const char *)text.data, end ? (size_t)(end - text.data) : text.size);
 }
 
-void doctor_of_machine(const struct doctor_options *options, struct diagnosis *diagnosis)
+void inspect_host(const struct doctor_options *options, struct check_list *check_list)
 {
 	struct source_state sources[CLOUD_SOURCES_MOST];
 	struct err notice_error, subreaper_error;
-	auto_free char *init = line_of("/proc/1/comm");
-	auto_free char *watches = line_of("/proc/sys/fs/inotify/max_user_watches");
+	auto_free char *init = read_first_line("/proc/1/comm");
+	auto_free char *watches = read_first_line("/proc/sys/fs/inotify/max_user_watches");
 	auto_free char *shim = NULL, *shim_said = NULL;
-	struct machine_facts facts = {.notice = options->notice,
+	struct host_facts facts = {.notice = options->notice,
 		.sources = sources,
 		.init = init,
 		.kubernetes = getenv("KUBERNETES_SERVICE_HOST") != NULL,
@@ -131,13 +131,13 @@ void doctor_of_machine(const struct doctor_options *options, struct diagnosis *d
 		.watches = watches ? strtoll(watches, NULL, 10) : -1,
 		.transfer_ms = options->transfer_ms};
 
-	facts.source_count = look_at_sources(options->notice, sources, &notice_error);
+	facts.source_count = wait_for_sources(options->notice, sources, &notice_error);
 	facts.notice_error = notice_error.text[0] ? notice_error.text : NULL;
-	if (preload_find(&shim, NULL) == 0)
+	if (ld_preload_find(&shim, NULL) == 0)
 		shim_said = shim_error(shim);
 	facts.shim_error = shim_said;
 	facts.shim = shim;
 	if (child_prepare(&subreaper_error) < 0)
 		facts.subreaper_error = subreaper_error.text;
-	diagnosis_of_machine(&facts, diagnosis);
+	check_host(&facts, check_list);
 }

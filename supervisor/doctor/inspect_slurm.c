@@ -13,7 +13,7 @@
 #define SCONTROL_MS 10000
 
 /* What scontrol answers; NULL where it does not. The caller frees. */
-static char *scontrol(const char *const *words, struct err *err)
+static char *run_scontrol(const char *const *words, struct err *err)
 {
 	const char *argv[8] = {"scontrol"};
 	auto_free char *said = NULL;
@@ -21,10 +21,10 @@ static char *scontrol(const char *const *words, struct err *err)
 	for (size_t i = 0; i < 6 && words[i]; i++)
 		argv[i + 1] = words[i];
 	return program_output((char *const *)argv, SCONTROL_MS, &said, err) < 0 ? NULL
-										: take(&said);
+										: steal(&said);
 }
 
-static int output_appends(void)
+static int stderr_appends(void)
 {
 	struct stat about;
 
@@ -33,10 +33,10 @@ static int output_appends(void)
 	return (fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0;
 }
 
-bool doctor_of_slurm(struct diagnosis *diagnosis)
+bool inspect_slurm(struct check_list *check_list)
 {
 	struct err err = {0};
-	auto_free char *config = scontrol((const char *const[]){"show", "config", NULL}, &err);
+	auto_free char *config = run_scontrol((const char *const[]){"show", "config", NULL}, &err);
 	auto_free char *job = NULL, *partition = NULL, *script = NULL;
 	char id[48], name[64];
 	bool in_job = slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
@@ -45,26 +45,26 @@ bool doctor_of_slurm(struct diagnosis *diagnosis)
 	if (!config && err.kind == ERR_NOT_FOUND && !in_job)
 		return false;
 	if (!config) {
-		diagnosis_of_slurm(
-			&(struct slurm_texts){.asked = err.kind == ERR_NOT_FOUND ? SLURM_NO_PROGRAM
-										 : SLURM_NO_ANSWER,
-				.silence = err.text},
-			diagnosis);
+		check_slurm(
+			&(struct slurm_outputs){.asked = err.kind == ERR_NOT_FOUND ? SLURM_QUERY_NO_PROGRAM
+										 : SLURM_QUERY_FAILED,
+				.error_text = err.text},
+			check_list);
 		return true;
 	}
 	if (in_job) {
-		job = scontrol((const char *const[]){"--oneliner", "show", "job", id, NULL}, NULL);
-		script = scontrol(
+		job = run_scontrol((const char *const[]){"--oneliner", "show", "job", id, NULL}, NULL);
+		script = run_scontrol(
 			(const char *const[]){"write", "batch_script", id, "-", NULL}, NULL);
 	}
-	if (diagnosis_slurm_partition(job, name, sizeof(name)))
-		partition = scontrol(
+	if (check_slurm_partition(job, name, sizeof(name)))
+		partition = run_scontrol(
 			(const char *const[]){"--oneliner", "show", "partition", name, NULL}, NULL);
-	diagnosis_of_slurm(&(struct slurm_texts){.config = config,
+	check_slurm(&(struct slurm_outputs){.config = config,
 				   .job = job,
 				   .partition = partition,
 				   .script = script,
-				   .log_appends = job ? output_appends() : -1},
-		diagnosis);
+				   .log_appends = job ? stderr_appends() : -1},
+		check_list);
 	return true;
 }

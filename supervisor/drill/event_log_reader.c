@@ -8,7 +8,7 @@
 /* Between "seconds" in the ledger, which is rounded, and the clock. */
 #define ROUNDING_MS 20
 
-void events_reader_init(struct run_events *events)
+void event_log_reader_init(struct run_events *events)
 {
 	*events = (struct run_events){.launched_ms = -1,
 		.noticed_ms = -1,
@@ -19,7 +19,7 @@ void events_reader_init(struct run_events *events)
 		.child_exited_ms = -1};
 }
 
-static struct snapshot_id id_of(json_t *line, const char *name)
+static struct snapshot_id read_id(json_t *line, const char *name)
 {
 	struct snapshot_id id;
 
@@ -28,38 +28,38 @@ static struct snapshot_id id_of(json_t *line, const char *name)
 	return id;
 }
 
-static uint64_t count_of(json_t *line, const char *name)
+static uint64_t read_count(json_t *line, const char *name)
 {
 	int64_t value = json_number_or(line, name, 0);
 
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static void passed_over(struct run_events *events, json_t *line)
+static void on_snapshot_skipped(struct run_events *events, json_t *line)
 {
 	text_set(events->passed_over, sizeof(events->passed_over), json_text_or(line, "why", ""));
 }
 
-static void restored(struct run_events *events, json_t *line)
+static void on_restored(struct run_events *events, json_t *line)
 {
-	events->restored = id_of(line, "id");
+	events->restored = read_id(line, "id");
 	events->restored_step = json_number_or(line, "step", -1);
 }
 
-static void launched(struct run_events *events, json_t *line)
+static void on_launched(struct run_events *events, json_t *line)
 {
 	(void)line;
 	events->launched_ms = events->at_ms;
 }
 
-static void noticed(struct run_events *events, json_t *line)
+static void on_noticed(struct run_events *events, json_t *line)
 {
 	if (events->noticed_ms >= 0 || !text_equal(json_text_or(line, "kind", ""), "stop"))
 		return;
 	events->noticed_ms = events->at_ms;
 }
 
-static void asked(struct run_events *events, json_t *line)
+static void on_asked(struct run_events *events, json_t *line)
 {
 	if (events->asked_ms >= 0 || events->noticed_ms < 0)
 		return;
@@ -68,19 +68,19 @@ static void asked(struct run_events *events, json_t *line)
 		json_text_or(line, "signal", json_text_or(line, "how", "?")));
 }
 
-static void saving(struct run_events *events, json_t *line)
+static void on_saving(struct run_events *events, json_t *line)
 {
 	(void)line;
 	if (events->saving_ms < 0)
 		events->saving_ms = events->at_ms;
 }
 
-static void sealed(struct run_events *events, json_t *line)
+static void on_checkpoint_complete(struct run_events *events, json_t *line)
 {
-	if (events->seal_count == RUN_SEALS_MOST)
-		memmove(events->seals, events->seals + 1,
-			--events->seal_count * sizeof(events->seals[0]));
-	events->seals[events->seal_count++] = (struct run_seal){.at_ms = events->at_ms,
+	if (events->checkpoint_count == RUN_CHECKPOINTS_MOST)
+		memmove(events->checkpoints, events->checkpoints + 1,
+			--events->checkpoint_count * sizeof(events->checkpoints[0]));
+	events->checkpoints[events->checkpoint_count++] = (struct run_checkpoint){.at_ms = events->at_ms,
 		.captured_ms = events->saving_ms >= 0 ? events->saving_ms : events->at_ms,
 		.step = json_number_or(line, "step", -1)};
 	events->saving_ms = -1;
@@ -88,42 +88,42 @@ static void sealed(struct run_events *events, json_t *line)
 
 /* The one that a commit holds: by its step where both tell it, else the newest from before the snapshot was begun. Without any, the
  * commit itself is the only time known. */
-static struct run_seal seal_of(const struct run_events *events, int64_t step, int64_t begun_ms)
+static struct run_checkpoint find_checkpoint(const struct run_events *events, int64_t step, int64_t begun_ms)
 {
-	for (size_t i = events->seal_count; step >= 0 && i-- > 0;)
-		if (events->seals[i].step == step)
-			return events->seals[i];
-	for (size_t i = events->seal_count; i-- > 0;)
-		if (events->seals[i].at_ms <= begun_ms + ROUNDING_MS)
-			return events->seals[i];
-	return (struct run_seal){.at_ms = events->at_ms, .captured_ms = events->at_ms, .step = -1};
+	for (size_t i = events->checkpoint_count; step >= 0 && i-- > 0;)
+		if (events->checkpoints[i].step == step)
+			return events->checkpoints[i];
+	for (size_t i = events->checkpoint_count; i-- > 0;)
+		if (events->checkpoints[i].at_ms <= begun_ms + ROUNDING_MS)
+			return events->checkpoints[i];
+	return (struct run_checkpoint){.at_ms = events->at_ms, .captured_ms = events->at_ms, .step = -1};
 }
 
-static void durable(struct run_events *events, json_t *line)
+static void on_durable(struct run_events *events, json_t *line)
 {
 	double seconds = json_number_value(json_object_get(line, "seconds"));
 	int64_t step = json_number_or(line, "step", -1);
 
-	events->commit = (struct run_commit){.id = id_of(line, "id"),
+	events->commit = (struct run_commit){.id = read_id(line, "id"),
 		.at_ms = events->at_ms,
-		.seal = seal_of(events, step, events->at_ms - (int64_t)(seconds * 1000)),
+		.checkpoint = find_checkpoint(events, step, events->at_ms - (int64_t)(seconds * 1000)),
 		.step = step,
-		.bytes = count_of(line, "bytes")};
+		.bytes = read_count(line, "bytes")};
 	events->failed[0] = '\0';
 }
 
-static void snapshot_failed(struct run_events *events, json_t *line)
+static void on_snapshot_failed(struct run_events *events, json_t *line)
 {
 	text_set(events->failed, sizeof(events->failed), json_text_or(line, "why", "unknown"));
 }
 
-static void child_exited(struct run_events *events, json_t *line)
+static void on_child_exited(struct run_events *events, json_t *line)
 {
 	(void)line;
 	events->child_exited_ms = events->at_ms;
 }
 
-static void over(struct run_events *events, json_t *line)
+static void on_ended(struct run_events *events, json_t *line)
 {
 	text_set(events->outcome, sizeof(events->outcome), json_text_or(line, "outcome", ""));
 }
@@ -133,20 +133,20 @@ static const struct {
 	enum run_event event;
 	void (*add)(struct run_events *events, json_t *line);
 } kinds[] = {
-	{"passed_over", RUN_PASSED_OVER, passed_over},
-	{"restored", RUN_RESTORED, restored},
-	{"launched", RUN_LAUNCHED, launched},
-	{"notice", RUN_NOTICED, noticed},
-	{"asked", RUN_ASKED, asked},
-	{"saving", RUN_SAVING, saving},
-	{"sealed", RUN_SEALED, sealed},
-	{"durable", RUN_DURABLE, durable},
-	{"snapshot_failed", RUN_SNAPSHOT_FAILED, snapshot_failed},
-	{"child_exited", RUN_CHILD_EXITED, child_exited},
-	{"over", RUN_OVER, over},
+	{"passed_over", RUN_SNAPSHOT_SKIPPED, on_snapshot_skipped},
+	{"restored", RUN_RESTORED, on_restored},
+	{"launched", RUN_LAUNCHED, on_launched},
+	{"notice", RUN_NOTICED, on_noticed},
+	{"asked", RUN_ASKED, on_asked},
+	{"saving", RUN_SAVING, on_saving},
+	{"sealed", RUN_CHECKPOINT_COMPLETE, on_checkpoint_complete},
+	{"durable", RUN_DURABLE, on_durable},
+	{"snapshot_failed", RUN_SNAPSHOT_FAILED, on_snapshot_failed},
+	{"child_exited", RUN_CHILD_EXITED, on_child_exited},
+	{"over", RUN_ENDED, on_ended},
 };
 
-enum run_event events_reader_add(struct run_events *events, const char *text, size_t length)
+enum run_event event_log_reader_add(struct run_events *events, const char *text, size_t length)
 {
 	auto_json json_t *line = json_parse(text, length, NULL);
 	const char *name = json_text_or(line, "event", NULL);

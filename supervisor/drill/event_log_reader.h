@@ -14,32 +14,32 @@
 enum run_event {
 	RUN_UNREADABLE, /* no JSON, or without "event" or "monotonic_ms" */
 	RUN_OTHER,      /* an event that the drill needs nothing of */
-	RUN_PASSED_OVER,
+	RUN_SNAPSHOT_SKIPPED,
 	RUN_RESTORED,
 	RUN_LAUNCHED,
 	RUN_NOTICED,
 	RUN_ASKED,
 	RUN_SAVING,
-	RUN_SEALED,
+	RUN_CHECKPOINT_COMPLETE,
 	RUN_DURABLE,
 	RUN_SNAPSHOT_FAILED,
 	RUN_CHILD_EXITED,
-	RUN_OVER,
+	RUN_ENDED,
 };
 
 /* A checkpoint that is complete on the machine's disk. */
-struct run_seal {
+struct run_checkpoint {
 	int64_t at_ms;
 	int64_t captured_ms; /* the job began to write it: work done after this is not in it */
 	int64_t step;        /* -1: unknown */
 };
-#define RUN_SEALS_MOST 16
+#define RUN_CHECKPOINTS_MOST 16
 
 /* A snapshot of it that the store holds. */
 struct run_commit {
 	struct snapshot_id id; /* none: there is no commit */
 	int64_t at_ms;
-	struct run_seal seal; /* what it holds */
+	struct run_checkpoint checkpoint; /* what it holds */
 	int64_t step;
 	uint64_t bytes;
 };
@@ -56,8 +56,8 @@ struct run_events {
 	int64_t asked_ms;    /* the first time after the notice */
 	char asked_how[64];  /* the signal, or "command" */
 
-	struct run_seal seals[RUN_SEALS_MOST]; /* the newest ones, oldest first */
-	size_t seal_count;
+	struct run_checkpoint checkpoints[RUN_CHECKPOINTS_MOST]; /* the newest ones, oldest first */
+	size_t checkpoint_count;
 	int64_t saving_ms; /* the first write since the last seal */
 
 	struct run_commit commit; /* the newest */
@@ -67,9 +67,9 @@ struct run_events {
 	char outcome[32];
 };
 
-void events_reader_init(struct run_events *events);
+void event_log_reader_init(struct run_events *events);
 
 /* One line, with or without its newline. */
-enum run_event events_reader_add(struct run_events *events, const char *line, size_t length);
+enum run_event event_log_reader_add(struct run_events *events, const char *line, size_t length);
 
 #endif

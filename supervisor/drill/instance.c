@@ -16,25 +16,25 @@
 
 extern char **environ;
 
-void machine_init(struct machine *machine, const char *scratch, unsigned number)
+void instance_init(struct instance *instance, const char *scratch, unsigned number)
 {
-	*machine = (struct machine){
+	*instance = (struct instance){
 		.number = number,
 		.directory = text_format("%s/machine-%u", scratch, number),
 		.log = text_format("%s/machine-%u.log", scratch, number),
-		.ledger = text_format("%s/machine-%u.events", scratch, number),
+		.event_log = text_format("%s/machine-%u.events", scratch, number),
 		.line = {.limit = 1 << 20},
 	};
-	events_reader_init(&machine->events);
+	event_log_reader_init(&instance->events);
 }
 
-void machine_release(struct machine *machine)
+void instance_release(struct instance *instance)
 {
-	free(machine->directory);
-	free(machine->log);
-	free(machine->ledger);
-	bytes_release(&machine->line);
-	*machine = (struct machine){0};
+	free(instance->directory);
+	free(instance->log);
+	free(instance->event_log);
+	bytes_release(&instance->line);
+	*instance = (struct instance){0};
 }
 
 static bool is_replaced(const char *variable, const char *const *variables)
@@ -68,7 +68,7 @@ static char **environment_with(const char *const *variables)
 }
 
 /* Between fork and exec, beside the threads of the metadata server: async-signal-safe calls only. */
-static _Noreturn void become_run(const struct machine *machine, char *const *argv,
+static _Noreturn void exec_run(const struct instance *instance, char *const *argv,
 	char **environment, const struct signals_inherited *inherited, int input, int output)
 {
 	static const char said[] = "reprieve: error: the drill cannot start its machine\n";
@@ -78,7 +78,7 @@ static _Noreturn void become_run(const struct machine *machine, char *const *arg
 	/* If the drill is killed itself, the run ends its job as on any SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0 &&
-		chdir(machine->directory) == 0) {
+		chdir(instance->directory) == 0) {
 		signals_restore(inherited);
 		execve("/proc/self/exe", argv, environment);
 	}
@@ -86,29 +86,29 @@ static _Noreturn void become_run(const struct machine *machine, char *const *arg
 	_exit(70);
 }
 
-int machine_start(struct machine *machine, char *const *argv, const char *const *variables,
+int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
 	const struct signals_inherited *inherited, struct err *err)
 {
 	auto_free char **environment = environment_with(variables);
 	auto_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	auto_close int output =
-		open(machine->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+		open(instance->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 
 	if (input < 0)
 		return err_os(err, errno, "/dev/null");
 	if (output < 0)
-		return err_os(err, errno, "%s", machine->log);
-	machine->pid = fork();
-	if (machine->pid < 0)
+		return err_os(err, errno, "%s", instance->log);
+	instance->pid = fork();
+	if (instance->pid < 0)
 		return err_os(err, errno, "cannot start a process");
-	if (machine->pid == 0)
-		become_run(machine, argv, environment, inherited, input, output);
-	machine->running = true;
+	if (instance->pid == 0)
+		exec_run(instance, argv, environment, inherited, input, output);
+	instance->running = true;
 	return 0;
 }
 
 /* Reaps all there is. False when there are no children, dead or alive. */
-static bool reap(struct machine *machine)
+static bool reap_children(struct instance *instance)
 {
 	for (;;) {
 		int status;
@@ -118,91 +118,91 @@ static bool reap(struct machine *machine)
 			continue;
 		if (pid <= 0)
 			return pid == 0;
-		if (!machine->running || pid != machine->pid)
+		if (!instance->running || pid != instance->pid)
 			continue;
-		machine->running = false;
-		machine->exit_code =
+		instance->running = false;
+		instance->exit_code =
 			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
 }
 
-void machine_look(struct machine *machine)
+void instance_poll(struct instance *instance)
 {
-	reap(machine);
+	reap_children(instance);
 }
 
-void machine_kill(struct machine *machine)
+void instance_kill(struct instance *instance)
 {
 	const struct timespec moment = {.tv_nsec = 2000000};
 
-	while (reap(machine)) {
+	while (reap_children(instance)) {
 		kill_tree();
 		nanosleep(&moment, NULL);
 	}
 }
 
-static void read_ledger(struct machine *machine)
+static void read_event_log(struct instance *instance)
 {
-	auto_close int fd = open(machine->ledger, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = open(instance->event_log, O_RDONLY | O_CLOEXEC);
 	char buffer[16384];
 	ssize_t got;
 
 	if (fd < 0)
 		return;
-	while ((got = pread(fd, buffer, sizeof(buffer), machine->ledger_read)) > 0) {
-		machine->ledger_read += got;
-		if (bytes_append(&machine->line, buffer, (size_t)got, NULL) < 0)
-			machine->line.size =
+	while ((got = pread(fd, buffer, sizeof(buffer), instance->event_log_read)) > 0) {
+		instance->event_log_read += got;
+		if (bytes_append(&instance->line, buffer, (size_t)got, NULL) < 0)
+			instance->line.size =
 				0; /* no ledger has such lines: events_reader will say so */
 	}
 }
 
-bool machine_next_event(struct machine *machine, enum run_event *event)
+bool instance_next_event(struct instance *instance, enum run_event *event)
 {
-	struct bytes *line = &machine->line;
+	struct bytes *line = &instance->line;
 	const uint8_t *newline = line->size ? memchr(line->data, '\n', line->size) : NULL;
 	size_t length;
 
 	if (!newline) {
-		read_ledger(machine);
+		read_event_log(instance);
 		newline = line->size ? memchr(line->data, '\n', line->size) : NULL;
 	}
 	if (!newline)
 		return false;
 	length = (size_t)(newline - line->data);
-	*event = events_reader_add(&machine->events, (const char *)line->data, length);
+	*event = event_log_reader_add(&instance->events, (const char *)line->data, length);
 	line->size -= length + 1;
 	memmove(line->data, newline + 1, line->size);
 	return true;
 }
 
-void machine_show_log(struct machine *machine)
+void instance_show_log(struct instance *instance)
 {
-	auto_close int fd = open(machine->log, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = open(instance->log, O_RDONLY | O_CLOEXEC);
 	char buffer[16384];
 	ssize_t got;
 
-	while (fd >= 0 && (got = pread(fd, buffer, sizeof(buffer), machine->log_shown)) > 0) {
-		machine->log_shown += got;
+	while (fd >= 0 && (got = pread(fd, buffer, sizeof(buffer), instance->log_shown)) > 0) {
+		instance->log_shown += got;
 		file_write_all(STDERR_FILENO, buffer, (size_t)got, NULL);
 	}
 }
 
-struct job_steps machine_steps(const struct machine *machine)
+struct job_steps instance_steps(const struct instance *instance)
 {
 	auto_(bytes_release) struct bytes text = {.limit = LOG_MOST};
 
-	if (file_read(machine->log, &text, NULL) < 0)
+	if (file_read(instance->log, &text, NULL) < 0)
 		return (struct job_steps){.first = -1, .last = -1};
 	return job_log_steps((const char *)text.data, text.size);
 }
 
-char *machine_last_lines(const struct machine *machine, unsigned lines)
+char *instance_last_lines(const struct instance *instance, unsigned lines)
 {
 	auto_(bytes_release) struct bytes text = {.limit = LOG_MOST};
 	size_t at;
 
-	if (file_read(machine->log, &text, NULL) < 0 || text.size == 0)
+	if (file_read(instance->log, &text, NULL) < 0 || text.size == 0)
 		return text_copy("");
 	at = job_log_tail((const char *)text.data, text.size, lines);
 	return text_copy_n((const char *)text.data + at, text.size - at);

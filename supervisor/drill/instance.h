@@ -13,50 +13,50 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct machine {
+struct instance {
 	unsigned number;
 	char *directory; /* <scratch>/machine-<number> */
 	char *log;       /* <scratch>/machine-<number>.log: what the run and the job print */
-	char *ledger;    /* <scratch>/machine-<number>.events */
+	char *event_log;    /* <scratch>/machine-<number>.events */
 	pid_t pid;       /* of `reprieve run` */
 	bool running;
 	int exit_code; /* of `reprieve run`; 128 + signal */
 
 	struct run_events events;
 	struct bytes line; /* the ledger's last line, as far as it is there */
-	off_t ledger_read; /* up to here */
+	off_t event_log_read; /* up to here */
 	off_t log_shown;
 };
 
 /* Names the files; makes nothing. */
-void machine_init(struct machine *machine, const char *scratch, unsigned number);
-/* Nothing of it may run any more: machine_kill(). The files stay. */
-void machine_release(struct machine *machine);
+void instance_init(struct instance *instance, const char *scratch, unsigned number);
+/* Nothing of it may run any more: instance_kill(). The files stay. */
+void instance_release(struct instance *instance);
 
-static inline void cleanup_machine_release(struct machine *machine)
+static inline void cleanup_instance_release(struct instance *instance)
 {
-	machine_release(machine);
+	instance_release(instance);
 }
 
 /* `argv` and `variables` ("NAME=value"; those replace what the environment has) end in NULL. The directory must be there. */
-int machine_start(struct machine *machine, char *const *argv, const char *const *variables,
+int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
 	const struct signals_inherited *inherited, struct err *err);
 
 /* Notes whether the run has ended. Does not block. */
-void machine_look(struct machine *machine);
+void instance_poll(struct instance *instance);
 
 /* The next event of the ledger, in order; false when there is none yet. Does not block. */
-bool machine_next_event(struct machine *machine, enum run_event *event);
+bool instance_next_event(struct instance *instance, enum run_event *event);
 
 /* Copies to stderr what the log has more than at the last call. */
-void machine_show_log(struct machine *machine);
+void instance_show_log(struct instance *instance);
 
 /* SIGKILL to all that runs on it, until nothing is left. `exit_code` stays if the run has ended by itself. */
-void machine_kill(struct machine *machine);
+void instance_kill(struct instance *instance);
 
 /* From the whole log. */
-struct job_steps machine_steps(const struct machine *machine);
+struct job_steps instance_steps(const struct instance *instance);
 /* The last lines of the log; the caller frees. */
-char *machine_last_lines(const struct machine *machine, unsigned lines);
+char *instance_last_lines(const struct instance *instance, unsigned lines);
 
 #endif

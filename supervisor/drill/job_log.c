@@ -5,14 +5,14 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *skip(const char *at, const char *end, const char *characters)
+static const char *skip_characters(const char *at, const char *end, const char *characters)
 {
 	while (at < end && *at && strchr(characters, *at))
 		at++;
 	return at;
 }
 
-static int64_t number_at(const char *at, const char *end)
+static int64_t parse_number(const char *at, const char *end)
 {
 	int64_t value = 0;
 
@@ -48,9 +48,9 @@ static int64_t step_of_line(const char *line, size_t length)
 			continue;
 		if (number < end && (*number == 's' || *number == 'S'))
 			number++;
-		number = skip(number, end, " \t:=#\"'[");
-		if (number_at(number, end) >= 0)
-			return number_at(number, end);
+		number = skip_characters(number, end, " \t:=#\"'[");
+		if (parse_number(number, end) >= 0)
+			return parse_number(number, end);
 	}
 	return -1;
 }

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct mirror {
+struct linked_directory {
 	struct stat scratch;
-	const char *const *left_out;
+	const char *const *excluded;
 	size_t count;
 };
 
-char *mirror_relative(const char *path)
+char *linked_directory_relative(const char *path)
 {
 	auto_free char *plain = memory_new(strlen(path) + 2);
 	size_t used = 0;
@@ -36,66 +36,66 @@ char *mirror_relative(const char *path)
 		path += length;
 		path += strspn(path, "/");
 	}
-	return used ? take(&plain) : NULL;
+	return used ? steal(&plain) : NULL;
 }
 
-char *mirror_below(const char *path, const char *from)
+char *linked_directory_below(const char *path, const char *from)
 {
 	size_t length = text_equal(from, "/") ? 0 : strlen(from);
 
 	if (*path != '/')
-		return mirror_relative(path);
+		return linked_directory_relative(path);
 	if (strncmp(path, from, length) != 0 || path[length] != '/')
 		return NULL;
 	path += length;
-	return mirror_relative(path + strspn(path, "/"));
+	return linked_directory_relative(path + strspn(path, "/"));
 }
 
-enum place {
-	PLACE_SHOWN,
-	PLACE_LEFT_OUT,
-	PLACE_ON_THE_WAY
+enum entry_kind {
+	ENTRY_LINKED,
+	ENTRY_EXCLUDED,
+	ENTRY_PARENT
 };
 
-static enum place place_of(const struct mirror *mirror, const char *relative)
+static enum entry_kind kind_of_entry(const struct linked_directory *linked_directory, const char *relative)
 {
-	enum place place = PLACE_SHOWN;
+	enum entry_kind entry_kind = ENTRY_LINKED;
 	size_t length = strlen(relative);
 
-	for (size_t i = 0; i < mirror->count; i++) {
-		if (text_equal(mirror->left_out[i], relative))
-			return PLACE_LEFT_OUT;
-		if (text_starts(mirror->left_out[i], relative) &&
-			mirror->left_out[i][length] == '/')
-			place = PLACE_ON_THE_WAY;
+	for (size_t i = 0; i < linked_directory->count; i++) {
+		if (text_equal(linked_directory->excluded[i], relative))
+			return ENTRY_EXCLUDED;
+		if (text_starts(linked_directory->excluded[i], relative) &&
+			linked_directory->excluded[i][length] == '/')
+			entry_kind = ENTRY_PARENT;
 	}
-	return place;
+	return entry_kind;
 }
 
-static int mirror_level(const struct mirror *mirror, const char *from, const char *to,
+static int link_directory(const struct linked_directory *linked_directory, const char *from, const char *to,
 	const char *relative, struct err *err);
 
-static int mirror_entry(const struct mirror *mirror, const char *from, const char *to,
+static int link_entry(const struct linked_directory *linked_directory, const char *from, const char *to,
 	const char *relative, struct err *err)
 {
-	enum place place = place_of(mirror, relative);
+	enum entry_kind entry_kind = kind_of_entry(linked_directory, relative);
 	struct stat about;
 
-	if (place == PLACE_LEFT_OUT)
+	if (entry_kind == ENTRY_EXCLUDED)
 		return 0;
 	if (stat(from, &about) == 0) {
-		if (about.st_dev == mirror->scratch.st_dev &&
-			about.st_ino == mirror->scratch.st_ino)
+		if (about.st_dev == linked_directory->scratch.st_dev &&
+			about.st_ino == linked_directory->scratch.st_ino)
 			return 0;
-		if (place == PLACE_ON_THE_WAY && S_ISDIR(about.st_mode))
-			return mirror_level(mirror, from, to, relative, err);
+		if (entry_kind == ENTRY_PARENT && S_ISDIR(about.st_mode))
+			return link_directory(linked_directory, from, to, relative, err);
 	}
 	if (symlink(from, to) < 0)
 		return err_os(err, errno, "link %s", to);
 	return 0;
 }
 
-static int mirror_level(const struct mirror *mirror, const char *from, const char *to,
+static int link_directory(const struct linked_directory *linked_directory, const char *from, const char *to,
 	const char *relative, struct err *err)
 {
 	auto_closedir DIR *directory = opendir(from);
@@ -113,18 +113,18 @@ static int mirror_level(const struct mirror *mirror, const char *from, const cha
 		auto_free char *path =
 			text_format("%s%s%s", relative, *relative ? "/" : "", entry->d_name);
 
-		if (mirror_entry(mirror, source, target, path, err) < 0)
+		if (link_entry(linked_directory, source, target, path, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int mirror_make(const char *from, const char *to, const char *scratch, const char *const *left_out,
+int linked_directory_make(const char *from, const char *to, const char *scratch, const char *const *excluded,
 	size_t count, struct err *err)
 {
-	struct mirror mirror = {.left_out = left_out, .count = count};
+	struct linked_directory linked_directory = {.excluded = excluded, .count = count};
 
-	if (stat(scratch, &mirror.scratch) < 0)
+	if (stat(scratch, &linked_directory.scratch) < 0)
 		return err_os(err, errno, "%s", scratch);
-	return mirror_level(&mirror, from, to, "", err);
+	return link_directory(&linked_directory, from, to, "", err);
 }

@@ -11,14 +11,14 @@
 
 /* "./out//ckpt/" -> "out/ckpt"; the caller frees. NULL where the path is absolute, leads upwards or names the directory itself:
  * then it cannot be left out. */
-char *mirror_relative(const char *path);
+char *linked_directory_relative(const char *path);
 
 /* The same, and of an absolute path below the absolute directory `from` what follows that: by the texts alone, no link is looked at. */
-char *mirror_below(const char *path, const char *from);
+char *linked_directory_below(const char *path, const char *from);
 
-/* Makes `to`, with a link to every entry of `from` but `scratch` (where the machines lie, absolute) and the `left_out` paths (from
- * mirror_relative()); the directories on the way to those are real ones. Both directories are absolute. */
-int mirror_make(const char *from, const char *to, const char *scratch, const char *const *left_out,
+/* Makes `to`, with a link to every entry of `from` but `scratch` (where the machines lie, absolute) and the `excluded` paths (from
+ * linked_directory_relative()); the directories on the way to those are real ones. Both directories are absolute. */
+int linked_directory_make(const char *from, const char *to, const char *scratch, const char *const *excluded,
 	size_t count, struct err *err);
 
 #endif

@@ -88,7 +88,7 @@ struct totals {
 	int64_t lost_steps; /* VERDICT_UNKNOWN as soon as one round's is */
 };
 
-static struct totals add_up(const struct scenario *scenario)
+static struct totals add_totals(const struct scenario *scenario)
 {
 	struct totals totals = {0};
 
@@ -137,7 +137,7 @@ static void print_comparison(const struct scenario *scenario)
 static void print_sums(const struct scenario *scenario)
 {
 	const struct drill_facts *facts = &scenario->facts;
-	struct totals totals = add_up(scenario);
+	struct totals totals = add_totals(scenario);
 	char length[32], steps[48] = "";
 
 	printf("  survived    %u of %u preemptions\n", facts->rounds_passed, facts->rounds_wanted);
@@ -179,7 +179,7 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	print_last_lines(scenario);
 	print_sums(scenario);
 	if (kept)
-		printf("  logs        %s/machine-*.log\n", scenario->stage.scratch);
+		printf("  logs        %s/machine-*.log\n", scenario->sandbox.scratch);
 	printf("\n%s%s%s%s%s\n", colour ? passed ? GREEN : RED : "", passed ? "PASS" : "FAIL",
 		colour ? PLAIN : "", passed ? "" : ": ", reason);
 	fflush(stdout);
@@ -257,7 +257,7 @@ void report_json(const struct scenario *scenario, bool kept)
 {
 	const struct scenario_options *options = scenario->options;
 	const struct drill_facts *facts = &scenario->facts;
-	struct totals totals = add_up(scenario);
+	struct totals totals = add_totals(scenario);
 	json_t *rounds = json_array();
 	char reason[256];
 	bool passed = verdict_drill(facts, reason, sizeof(reason));
@@ -268,14 +268,14 @@ void report_json(const struct scenario *scenario, bool kept)
 	whole = json_pack("{s:b, s:o, s:s, s:I, s:o, s:s, s:s}", "passed", passed, "reason",
 		text_json(reason), "cloud", mock_cloud_name(options->cloud), "rounds_wanted",
 		(json_int_t)facts->rounds_wanted, "notice_seconds",
-		seconds_json(options->notice_ms), "store", scenario->stage.store, "job",
-		scenario->stage.job);
+		seconds_json(options->notice_ms), "store", scenario->sandbox.store, "job",
+		scenario->sandbox.job);
 	json_object_update_new(whole,
 		json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rounds_passed",
 			(json_int_t)facts->rounds_passed, "rounds", rounds, "lost_seconds",
 			seconds_json(totals.lost_ms), "lost_steps", number_json(totals.lost_steps),
 			"last_exit", facts->last_ran ? json_integer(facts->last_exit) : json_null(),
 			"comparison", comparison_json(scenario), "directory",
-			kept ? json_string(scenario->stage.scratch) : json_null()));
+			kept ? json_string(scenario->sandbox.scratch) : json_null()));
 	json_print(whole, true);
 }

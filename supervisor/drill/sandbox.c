@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int make_scratch(struct stage *stage, const char *directory, struct err *err)
+static int make_scratch(struct sandbox *sandbox, const char *directory, struct err *err)
 {
 	const char *temporary = getenv("TMPDIR");
 
@@ -20,39 +20,39 @@ static int make_scratch(struct stage *stage, const char *directory, struct err *
 				directory);
 		if (file_make_directories(directory, 0777, err) < 0)
 			return err_wrap(err, "--directory %s", directory);
-		stage->scratch = file_absolute(directory);
+		sandbox->scratch = file_absolute(directory);
 		return 0;
 	}
 	auto_free char *name = text_format(
 		"%s/reprieve-drill-XXXXXX", temporary && *temporary == '/' ? temporary : "/tmp");
 	if (!mkdtemp(name))
 		return err_os(err, errno, "cannot make %s", name);
-	stage->scratch = file_absolute(name);
+	sandbox->scratch = file_absolute(name);
 	return 0;
 }
 
-int stage_make(struct stage *stage, const struct scenario_options *options, struct err *err)
+int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err)
 {
-	*stage = (struct stage){.from = getcwd(NULL, 0)};
-	if (!stage->from)
+	*sandbox = (struct sandbox){.from = getcwd(NULL, 0)};
+	if (!sandbox->from)
 		return err_os(err, errno, "working directory");
-	if (make_scratch(stage, options->directory, err) < 0)
+	if (make_scratch(sandbox, options->directory, err) < 0)
 		return -1;
-	stage->store = options->store ? text_copy(options->store)
-				      : text_format("file://%s/store", stage->scratch);
+	sandbox->store = options->store ? text_copy(options->store)
+				      : text_format("file://%s/store", sandbox->scratch);
 	/* Also where the store is the user's own, the drill must not claim attempts of a job that counts. */
-	stage->job =
+	sandbox->job =
 		text_format("drill-%lld-%d", (long long)(clock_wall_ms() / 1000), (int)getpid());
 	return 0;
 }
 
-void stage_release(struct stage *stage)
+void sandbox_release(struct sandbox *sandbox)
 {
-	free(stage->scratch);
-	free(stage->from);
-	free(stage->store);
-	free(stage->job);
-	*stage = (struct stage){0};
+	free(sandbox->scratch);
+	free(sandbox->from);
+	free(sandbox->store);
+	free(sandbox->job);
+	*sandbox = (struct sandbox){0};
 }
 
 /* Ours come behind the user's, so that they win. The texts are borrowed; the caller frees the array. */
@@ -78,27 +78,27 @@ static char **run_arguments(
 	return arguments;
 }
 
-int stage_start(const struct stage *stage, const struct scenario_options *options,
-	struct machine *machine, const char *job, const char *notice, const char *variable,
+int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
+	struct instance *instance, const char *job, const char *notice, const char *variable,
 	struct err *err)
 {
 	const char *left_out[] = {options->checkpoint_dir, options->compare};
 	/* A drill in a batch job or a pod must not pass for its end: no requeue, no reason for who watches it. */
-	const char *ours[] = {"--store", stage->store, "--job", job, "--events", machine->ledger,
+	const char *ours[] = {"--store", sandbox->store, "--job", job, "--events", instance->event_log,
 		"--checkpoint-dir", options->checkpoint_dir, "--requeue", "off",
 		"--termination-log", "", "--notice", notice};
 	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
 	auto_free char **arguments = run_arguments(options, ours, count);
-	auto_free char *where = text_format("PWD=%s", machine->directory);
+	auto_free char *where = text_format("PWD=%s", instance->directory);
 	/* A laptop may have the latter set, so that tools do not wait for a server that is not there. Here there is one. */
 	const char *variables[] = {where, "AWS_EC2_METADATA_DISABLED=false",
 		/* What holds for the real run, and would reach others, or decide how this one ends. */
 		"REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=", "REPRIEVE_METRICS_FILE=",
 		"REPRIEVE_DEADLINE=", "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=", variable, NULL};
 
-	if (mirror_make(stage->from, machine->directory, stage->scratch, left_out,
+	if (linked_directory_make(sandbox->from, instance->directory, sandbox->scratch, left_out,
 		    options->compare ? 2 : 1, err) < 0 ||
-		machine_start(machine, arguments, variables, options->inherited, err) < 0)
-		return err_wrap(err, "machine %u", machine->number);
+		instance_start(instance, arguments, variables, options->inherited, err) < 0)
+		return err_wrap(err, "machine %u", instance->number);
 	return 0;
 }

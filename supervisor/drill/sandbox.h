@@ -18,7 +18,7 @@ struct scenario_options {
 	int64_t notice_after_ms; /* from the job's launch */
 	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
 	const char *
-		compare; /* relative to the working directory, as from mirror_relative(); NULL: nothing is compared */
+		compare; /* relative to the working directory, as from linked_directory_relative(); NULL: nothing is compared */
 	const char *directory; /* scratch; NULL: a new one under $TMPDIR or /tmp */
 	bool verbose;          /* the machines' logs go to stderr too */
 
@@ -26,15 +26,15 @@ struct scenario_options {
 	char **run_options; /* as the user wrote them, without the "--" */
 	size_t run_option_count;
 	char **command;             /* ends in NULL */
-	const char *checkpoint_dir; /* as from mirror_relative() */
+	const char *checkpoint_dir; /* as from linked_directory_relative() */
 	const char *store;          /* URL; NULL: one in the scratch directory */
 	bool notice_chosen;         /* the user wrote --notice */
 
 	const struct signals_inherited *inherited; /* for the machines */
-	struct story *story;
+	struct console *console;
 };
 
-struct stage {
+struct sandbox {
 	char *scratch; /* absolute */
 	char *from;    /* the user's working directory */
 	char *store;   /* URL */
@@ -42,14 +42,14 @@ struct stage {
 };
 
 /* Makes the scratch directory. ERR_EXISTS where --directory is not empty. */
-int stage_make(struct stage *stage, const struct scenario_options *options, struct err *err);
+int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err);
 /* Forgets the names; the files stay. */
-void stage_release(struct stage *stage);
+void sandbox_release(struct sandbox *sandbox);
 
 /* Starts `reprieve run` on a fresh machine. `notice`: where it is to look for notices; NULL: as the user's options say. `variable`: where
  * the machine finds its metadata server, "NAME=value"; NULL for none. */
-int stage_start(const struct stage *stage, const struct scenario_options *options,
-	struct machine *machine, const char *job, const char *notice, const char *variable,
+int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
+	struct instance *instance, const char *job, const char *notice, const char *variable,
 	struct err *err);
 
 #endif

@@ -15,14 +15,14 @@ AUTO_POINTER(struct storage, storage_close);
 AUTO(struct snapshot_list, snapshot_list_release);
 
 /* How closely the ledger and the clock are watched. */
-#define TURN_MS 10
+#define POLL_MS 10
 
 /* --- time --- */
 
 /* Sleeps one turn, or until something happens to a process. ERR_CANCELLED when the user wants it to end. */
 static int wait_turn(struct scenario *scenario, struct err *err)
 {
-	const struct timespec turn = {.tv_nsec = TURN_MS * 1000000};
+	const struct timespec turn = {.tv_nsec = POLL_MS * 1000000};
 	sigset_t signals;
 	int received;
 
@@ -42,92 +42,92 @@ static int wait_turn(struct scenario *scenario, struct err *err)
 	return err_set(err, ERR_CANCELLED, "ended by a signal");
 }
 
-static void hear(struct scenario *scenario, struct machine *machine)
+static void print_new_events(struct scenario *scenario, struct instance *instance)
 {
 	enum run_event event;
 
-	while (machine_next_event(machine, &event))
-		story_event(scenario->options->story, machine, event);
+	while (instance_next_event(instance, &event))
+		console_print_event(scenario->options->console, instance, event);
 	if (scenario->options->verbose)
-		machine_show_log(machine);
+		instance_show_log(instance);
 }
 
 /* True as long as the run is there. */
-static bool turn(struct scenario *scenario, struct machine *machine, struct err *err)
+static bool turn(struct scenario *scenario, struct instance *instance, struct err *err)
 {
 	bool waited = wait_turn(scenario, err) == 0;
 
-	machine_look(machine);
-	hear(scenario, machine);
-	return waited && machine->running;
+	instance_poll(instance);
+	print_new_events(scenario, instance);
+	return waited && instance->running;
 }
 
-static int64_t notice_due_ms(const struct scenario *scenario, const struct machine *machine)
+static int64_t notice_due_ms(const struct scenario *scenario, const struct instance *instance)
 {
-	int64_t launched_ms = machine->events.launched_ms;
+	int64_t launched_ms = instance->events.launched_ms;
 
 	return launched_ms < 0 ? CLOCK_NEVER : launched_ms + scenario->options->notice_after_ms;
 }
 
 /* Whatever happened: nothing of the machine is left, and all it has said is heard. */
-static int end_machine(struct scenario *scenario, struct machine *machine, struct err *err)
+static int end_instance(struct scenario *scenario, struct instance *instance, struct err *err)
 {
-	machine_kill(machine);
-	hear(scenario, machine);
+	instance_kill(instance);
+	print_new_events(scenario, instance);
 	if (scenario->signal)
 		return err_set(err, ERR_CANCELLED, "ended by a signal");
 	return 0;
 }
 
-static void keep_last_lines(struct scenario *scenario, const struct machine *machine)
+static void keep_last_lines(struct scenario *scenario, const struct instance *instance)
 {
 	if (scenario->last_lines)
 		return;
-	scenario->last_lines = machine_last_lines(machine, 10);
-	scenario->failed_machine = machine->number;
+	scenario->last_lines = instance_last_lines(instance, 10);
+	scenario->failed_machine = instance->number;
 }
 
 /* --- the machines --- */
 
-static int play_left_alone(struct scenario *scenario, struct machine *machine, const char *job,
+static int play_left_alone(struct scenario *scenario, struct instance *instance, const char *job,
 	const char *notice, const char *variable, int *exit_code, struct err *err)
 {
-	const struct story *story = scenario->options->story;
+	const struct console *console = scenario->options->console;
 
-	if (stage_start(&scenario->stage, scenario->options, machine, job, notice, variable, err) <
+	if (sandbox_start(&scenario->sandbox, scenario->options, instance, job, notice, variable, err) <
 		0)
 		return -1;
-	while (turn(scenario, machine, err))
+	while (turn(scenario, instance, err))
 		continue;
-	if (end_machine(scenario, machine, err) < 0)
+	if (end_instance(scenario, instance, err) < 0)
 		return -1;
-	*exit_code = machine->exit_code;
+	*exit_code = instance->exit_code;
 	if (*exit_code == 0) {
-		story_tell(story, machine, "the job has finished");
+		console_print(console, instance, "the job has finished");
 		return 0;
 	}
-	story_warn(story, machine, "`reprieve run` ended with %d", *exit_code);
-	keep_last_lines(scenario, machine);
+	console_warn(console, instance, "`reprieve run` ended with %d", *exit_code);
+	keep_last_lines(scenario, instance);
 	return 0;
 }
 
 static int play_undisturbed(struct scenario *scenario, struct err *err)
 {
-	auto_(machine_release) struct machine machine;
-	auto_free char *job = text_format("%s-undisturbed", scenario->stage.job);
+	auto_(instance_release) struct instance instance;
+	auto_free char *job = text_format("%s-undisturbed", scenario->sandbox.job);
 	int64_t began_ms = clock_monotonic_ms();
 
-	machine_init(&machine, scenario->stage.scratch, 0);
-	story_tell(scenario->options->story, &machine,
+	instance_init(&instance, scenario->sandbox.scratch, 0);
+	console_print(scenario->options->console, &instance,
 		"first one run that nobody disturbs, to compare with");
-	if (play_left_alone(scenario, &machine, job, "none", NULL,
+	if (play_left_alone(scenario, &instance, job, "none", NULL,
 		    &scenario->facts.undisturbed_exit, err) < 0)
 		return -1;
 	scenario->undisturbed_ms = clock_monotonic_ms() - began_ms;
 	return 0;
 }
 
-static int fire(struct scenario *scenario, struct machine *machine, struct mock *mock,
+static int fire_notice(struct scenario *scenario, struct instance *instance, struct mock *mock,
 	struct round_facts *facts, struct err *err)
 {
 	int64_t fired_ms = clock_monotonic_ms();
@@ -136,7 +136,7 @@ static int fire(struct scenario *scenario, struct machine *machine, struct mock 
 		return err_wrap(err, "notice");
 	facts->fired_ms = fired_ms;
 	facts->deadline_ms = mock_deadline_ms(mock);
-	story_warn(scenario->options->story, machine,
+	console_warn(scenario->options->console, instance,
 		"NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
 		(double)(facts->deadline_ms - fired_ms) / 1000);
 	return 0;
@@ -148,34 +148,34 @@ static bool ended_by_itself(const struct round_facts *facts)
 	return facts->fired_ms < 0 || (!facts->killed && facts->exit_code == 0);
 }
 
-static void tell_end(
-	struct scenario *scenario, const struct machine *machine, const struct round_facts *facts)
+static void print_end(
+	struct scenario *scenario, const struct instance *instance, const struct round_facts *facts)
 {
-	const struct story *story = scenario->options->story;
+	const struct console *console = scenario->options->console;
 
 	if (facts->killed)
-		story_warn(story, machine, "the deadline: everything on it is killed");
+		console_warn(console, instance, "the deadline: everything on it is killed");
 	else if (ended_by_itself(facts))
-		story_warn(story, machine, "`reprieve run` ended by itself, with %d",
+		console_warn(console, instance, "`reprieve run` ended by itself, with %d",
 			facts->exit_code);
 	else
-		story_tell(story, machine,
+		console_print(console, instance,
 			"`reprieve run` ended with %d; the machine is gone, and its disk with it",
 			facts->exit_code);
 }
 
-static int watch_preempted(struct scenario *scenario, struct machine *machine, struct mock *mock,
+static int watch_preempted(struct scenario *scenario, struct instance *instance, struct mock *mock,
 	struct round_facts *facts, struct err *err)
 {
-	while (clock_monotonic_ms() < notice_due_ms(scenario, machine))
-		if (!turn(scenario, machine, err))
+	while (clock_monotonic_ms() < notice_due_ms(scenario, instance))
+		if (!turn(scenario, instance, err))
 			return 0;
-	if (fire(scenario, machine, mock, facts, err) < 0)
+	if (fire_notice(scenario, instance, mock, facts, err) < 0)
 		return -1;
 	while (clock_monotonic_ms() < facts->deadline_ms)
-		if (!turn(scenario, machine, err))
+		if (!turn(scenario, instance, err))
 			return 0;
-	facts->killed = machine->running;
+	facts->killed = instance->running;
 	return 0;
 }
 
@@ -194,16 +194,16 @@ static int start_mock(
 }
 
 /* Whatever the scheduler is told (--exit-policy): what it means. */
-static int plain_exit_code(const struct machine *machine)
+static int plain_exit_code(const struct instance *instance)
 {
-	if (text_equal(machine->events.outcome, "preempted"))
+	if (text_equal(instance->events.outcome, "preempted"))
 		return EXIT_PREEMPTED;
-	if (text_equal(machine->events.outcome, "lost"))
+	if (text_equal(instance->events.outcome, "lost"))
 		return EXIT_NOT_DURABLE;
-	return machine->exit_code;
+	return instance->exit_code;
 }
 
-static int play_preempted(struct scenario *scenario, struct machine *machine,
+static int play_preempted(struct scenario *scenario, struct instance *instance,
 	struct round_facts *facts, struct err *err)
 {
 	auto_(mock_stop) struct mock *mock = NULL;
@@ -215,38 +215,38 @@ static int play_preempted(struct scenario *scenario, struct machine *machine,
 
 	if (start_mock(scenario, &mock, &variable, err) < 0)
 		return -1;
-	story_tell(scenario->options->story, machine, "starts with no checkpoint on its disk");
-	if (stage_start(&scenario->stage, scenario->options, machine, scenario->stage.job, notice,
+	console_print(scenario->options->console, instance, "starts with no checkpoint on its disk");
+	if (sandbox_start(&scenario->sandbox, scenario->options, instance, scenario->sandbox.job, notice,
 		    variable, err) < 0)
 		return -1;
 	facts->fired_ms = -1;
-	watched = watch_preempted(scenario, machine, mock, facts, &watch_err);
-	if (end_machine(scenario, machine, err) < 0)
+	watched = watch_preempted(scenario, instance, mock, facts, &watch_err);
+	if (end_instance(scenario, instance, err) < 0)
 		return -1;
 	if (watched < 0) {
 		*err = watch_err;
 		return -1;
 	}
 	facts->gone_ms = clock_monotonic_ms();
-	facts->events = machine->events;
-	facts->exit_code = plain_exit_code(machine);
-	facts->steps = machine_steps(machine);
-	tell_end(scenario, machine, facts);
+	facts->events = instance->events;
+	facts->exit_code = plain_exit_code(instance);
+	facts->steps = instance_steps(instance);
+	print_end(scenario, instance, facts);
 	return 0;
 }
 
 /* --- the facts that the machine itself does not tell --- */
 
-static void look_into_store(struct scenario *scenario, struct round_facts *facts)
+static void read_store_facts(struct scenario *scenario, struct round_facts *facts)
 {
 	const struct storage_options options = {
-		.url = scenario->stage.store, .job = scenario->stage.job, .read_only = true};
+		.url = scenario->sandbox.store, .job = scenario->sandbox.job, .read_only = true};
 	auto_(storage_close) struct storage *storage = NULL;
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	struct err err = {0};
 
 	if (storage_open(&options, &storage, NULL, &err) < 0 ||
-		storage_list(storage, &list, NULL, &err) < 0) {
+		storage_list_snapshots(storage, &list, NULL, &err) < 0) {
 		text_set(facts->store_error, sizeof(facts->store_error), err.text);
 		return;
 	}
@@ -262,33 +262,33 @@ static void look_into_store(struct scenario *scenario, struct round_facts *facts
 	}
 }
 
-static void tell_next(struct scenario *scenario, const struct machine *machine)
+static void note_next_start(struct scenario *scenario, const struct instance *instance)
 {
 	struct round_facts *before;
 
 	if (scenario->facts.rounds_done == 0)
 		return;
 	before = &scenario->rounds[scenario->facts.rounds_done - 1];
-	before->next_launched = machine->events.launched_ms >= 0;
-	before->next_restored = machine->events.restored;
-	before->next_step = machine->events.restored_step;
-	before->next_steps = machine_steps(machine);
+	before->next_launched = instance->events.launched_ms >= 0;
+	before->next_restored = instance->events.restored;
+	before->next_step = instance->events.restored_step;
+	before->next_steps = instance_steps(instance);
 }
 
 static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)
 {
 	struct round_facts *facts = &scenario->rounds[number - 1];
-	auto_(machine_release) struct machine machine;
+	auto_(instance_release) struct instance instance;
 
-	machine_init(&machine, scenario->stage.scratch, number);
-	if (play_preempted(scenario, &machine, facts, err) < 0)
+	instance_init(&instance, scenario->sandbox.scratch, number);
+	if (play_preempted(scenario, &instance, facts, err) < 0)
 		return -1;
-	look_into_store(scenario, facts);
-	tell_next(scenario, &machine);
+	read_store_facts(scenario, facts);
+	note_next_start(scenario, &instance);
 	scenario->facts.rounds_done = number;
 	*over = ended_by_itself(facts);
 	if (*over && facts->exit_code != 0)
-		keep_last_lines(scenario, &machine);
+		keep_last_lines(scenario, &instance);
 	return 0;
 }
 
@@ -296,40 +296,40 @@ static int play_last(struct scenario *scenario, struct err *err)
 {
 	auto_(mock_stop) struct mock *mock = NULL;
 	auto_free char *variable = NULL;
-	auto_(machine_release) struct machine machine;
+	auto_(instance_release) struct instance instance;
 	const char *notice =
 		scenario->options->notice_chosen ? NULL : mock_cloud_name(scenario->options->cloud);
 
-	machine_init(&machine, scenario->stage.scratch, scenario->options->rounds + 1);
-	scenario->last_machine = machine.number;
+	instance_init(&instance, scenario->sandbox.scratch, scenario->options->rounds + 1);
+	scenario->last_machine = instance.number;
 	if (start_mock(scenario, &mock, &variable, err) < 0)
 		return -1;
-	story_tell(scenario->options->story, &machine,
+	console_print(scenario->options->console, &instance,
 		"starts with no checkpoint on its disk; this one is left alone");
-	if (play_left_alone(scenario, &machine, scenario->stage.job, notice, variable,
+	if (play_left_alone(scenario, &instance, scenario->sandbox.job, notice, variable,
 		    &scenario->facts.last_exit, err) < 0)
 		return -1;
 	scenario->facts.last_ran = true;
-	tell_next(scenario, &machine);
+	note_next_start(scenario, &instance);
 	return 0;
 }
 
-static void compare(struct scenario *scenario)
+static void compare_files(struct scenario *scenario)
 {
 	const char *path = scenario->options->compare;
 
 	scenario->facts.comparison = COMPARISON_NOT_MADE;
 	if (!scenario->facts.last_ran)
 		return;
-	auto_free char *undisturbed = text_format("%s/machine-0/%s", scenario->stage.scratch, path);
+	auto_free char *undisturbed = text_format("%s/machine-0/%s", scenario->sandbox.scratch, path);
 	auto_free char *preempted = text_format(
-		"%s/machine-%u/%s", scenario->stage.scratch, scenario->last_machine, path);
+		"%s/machine-%u/%s", scenario->sandbox.scratch, scenario->last_machine, path);
 
 	scenario->facts.comparison =
 		comparison_of_files(undisturbed, preempted, &scenario->compared_bytes);
 }
 
-static void judge(struct scenario *scenario)
+static void judge_drill(struct scenario *scenario)
 {
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		verdict_round(&scenario->rounds[i], &scenario->verdicts[i]);
@@ -345,7 +345,7 @@ int scenario_play(
 	*scenario = (struct scenario){.options = options, .facts.rounds_wanted = options->rounds};
 	scenario->rounds = memory_new(options->rounds * sizeof(*scenario->rounds));
 	scenario->verdicts = memory_new(options->rounds * sizeof(*scenario->verdicts));
-	if (stage_make(&scenario->stage, options, err) < 0)
+	if (sandbox_make(&scenario->sandbox, options, err) < 0)
 		return -1;
 	if (options->compare && play_undisturbed(scenario, err) < 0)
 		return -1;
@@ -356,14 +356,14 @@ int scenario_play(
 	if (!over && play_last(scenario, err) < 0)
 		return -1;
 	if (options->compare)
-		compare(scenario);
-	judge(scenario);
+		compare_files(scenario);
+	judge_drill(scenario);
 	return 0;
 }
 
 void scenario_release(struct scenario *scenario)
 {
-	stage_release(&scenario->stage);
+	sandbox_release(&scenario->sandbox);
 	free(scenario->rounds);
 	free(scenario->verdicts);
 	free(scenario->last_lines);

@@ -13,7 +13,7 @@
 
 struct scenario {
 	const struct scenario_options *options;
-	struct stage stage;
+	struct sandbox sandbox;
 	int signal; /* that ended the drill early; 0 */
 
 	struct round_facts *rounds; /* options->rounds of them, facts.rounds_done are filled */

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-__attribute__((format(printf, 2, 3))) static bool failed(
+__attribute__((format(printf, 2, 3))) static bool fail_round(
 	struct round_verdict *verdict, const char *format, ...)
 {
 	va_list args;
@@ -25,10 +25,10 @@ static bool has_commit(const struct round_facts *facts)
 
 static bool saved_after_notice(const struct round_facts *facts)
 {
-	return has_commit(facts) && facts->events.commit.seal.at_ms >= facts->fired_ms;
+	return has_commit(facts) && facts->events.commit.checkpoint.at_ms >= facts->fired_ms;
 }
 
-static int64_t since(int64_t at_ms, int64_t fired_ms)
+static int64_t since_notice(int64_t at_ms, int64_t fired_ms)
 {
 	return at_ms < 0 || fired_ms < 0 ? VERDICT_UNKNOWN : at_ms - fired_ms;
 }
@@ -62,20 +62,20 @@ static int64_t lost_steps(const struct round_facts *facts)
 	return facts->steps.last > kept ? facts->steps.last - kept : 0;
 }
 
-static void measure(const struct round_facts *facts, struct round_verdict *verdict)
+static void measure_times(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const struct run_events *events = &facts->events;
 	int64_t ended_ms = events->child_exited_ms >= 0 ? events->child_exited_ms : facts->gone_ms;
 
-	verdict->noticed_ms = since(events->noticed_ms, facts->fired_ms);
-	verdict->asked_ms = since(events->asked_ms, facts->fired_ms);
+	verdict->noticed_ms = since_notice(events->noticed_ms, facts->fired_ms);
+	verdict->asked_ms = since_notice(events->asked_ms, facts->fired_ms);
 	verdict->saved_ms = verdict->durable_ms = verdict->margin_ms = VERDICT_UNKNOWN;
 	verdict->lost_ms = VERDICT_UNKNOWN;
 	verdict->lost_steps = lost_steps(facts);
 	if (has_commit(facts)) {
-		verdict->saved_ms = since(events->commit.seal.at_ms, facts->fired_ms);
-		verdict->durable_ms = since(events->commit.at_ms, facts->fired_ms);
-		verdict->lost_ms = ended_ms - events->commit.seal.captured_ms;
+		verdict->saved_ms = since_notice(events->commit.checkpoint.at_ms, facts->fired_ms);
+		verdict->durable_ms = since_notice(events->commit.at_ms, facts->fired_ms);
+		verdict->lost_ms = ended_ms - events->commit.checkpoint.captured_ms;
 		if (facts->fired_ms >= 0)
 			verdict->margin_ms = facts->deadline_ms - events->commit.at_ms;
 	} else if (events->launched_ms >= 0) {
@@ -90,19 +90,19 @@ static bool was_preempted(const struct round_facts *facts, struct round_verdict 
 	const struct run_events *events = &facts->events;
 
 	if (events->launched_ms < 0)
-		return failed(verdict, "the job was not started: `reprieve run` ended with %d",
+		return fail_round(verdict, "the job was not started: `reprieve run` ended with %d",
 			facts->exit_code);
 	if (facts->fired_ms < 0 && facts->exit_code == 0)
-		return failed(verdict, "the job finished before the notice: give a smaller "
+		return fail_round(verdict, "the job finished before the notice: give a smaller "
 				       "--notice-after, or more work");
 	if (facts->fired_ms < 0)
-		return failed(verdict, "the job ended by itself before the notice, with %d",
+		return fail_round(verdict, "the job ended by itself before the notice, with %d",
 			facts->exit_code);
 	if (!facts->killed && facts->exit_code == 0)
-		return failed(verdict, "the job finished during the notice: give a smaller "
+		return fail_round(verdict, "the job finished during the notice: give a smaller "
 				       "--notice-after, or more work");
 	if (events->noticed_ms < 0)
-		return failed(verdict, "the notice was not noticed in %" PRId64 " s",
+		return fail_round(verdict, "the notice was not noticed in %" PRId64 " s",
 			(facts->gone_ms - facts->fired_ms) / 1000);
 	return true;
 }
@@ -113,33 +113,33 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 	char age[32];
 
 	if (!has_commit(facts) && events->failed[0])
-		return failed(verdict, "nothing is durable: %s", events->failed);
-	if (!has_commit(facts) && events->seal_count > 0)
-		return failed(verdict, "nothing is durable: there was a complete checkpoint, but "
+		return fail_round(verdict, "nothing is durable: %s", events->failed);
+	if (!has_commit(facts) && events->checkpoint_count > 0)
+		return fail_round(verdict, "nothing is durable: there was a complete checkpoint, but "
 				       "it was not in the store in time");
 	if (!has_commit(facts) && events->asked_ms >= 0)
-		return failed(verdict,
+		return fail_round(verdict,
 			"nothing is durable: the job was asked (%s) and no complete checkpoint "
 			"appeared. Does it save into the checkpoint directory?",
 			events->asked_how);
 	if (!has_commit(facts))
-		return failed(verdict, "nothing is durable: the job was not asked to save, and had "
+		return fail_round(verdict, "nothing is durable: the job was not asked to save, and had "
 				       "saved nothing by itself. Give --checkpoint-signal");
 	if (events->commit.at_ms > facts->deadline_ms)
-		return failed(verdict, "the checkpoint was durable only after the deadline");
+		return fail_round(verdict, "the checkpoint was durable only after the deadline");
 	text_duration(verdict->lost_ms, age, sizeof(age));
 	if (!saved_after_notice(facts) && events->asked_ms >= 0)
-		return failed(verdict,
+		return fail_round(verdict,
 			"the job was asked (%s) and saved nothing: what survives is %s old",
 			events->asked_how, age);
 	if (facts->killed && !saved_after_notice(facts))
-		return failed(verdict,
+		return fail_round(verdict,
 			"nothing was saved after the notice: what survives is %s old", age);
 	if (!facts->killed && facts->exit_code == EXIT_NOT_DURABLE)
-		return failed(
+		return fail_round(
 			verdict, "the newest work is not durable: what survives is %s old", age);
 	if (!facts->killed && facts->exit_code != EXIT_PREEMPTED)
-		return failed(verdict, "`reprieve run` ended with %d instead of %d",
+		return fail_round(verdict, "`reprieve run` ended with %d instead of %d",
 			facts->exit_code, EXIT_PREEMPTED);
 	return true;
 }
@@ -151,13 +151,13 @@ static bool is_in_store(const struct round_facts *facts, struct round_verdict *v
 
 	snapshot_id_format(said, text);
 	if (!facts->store_read)
-		return failed(verdict, "the store cannot be read: %s", facts->store_error);
+		return fail_round(verdict, "the store cannot be read: %s", facts->store_error);
 	if (!facts->commit_good)
-		return failed(verdict,
+		return fail_round(verdict,
 			"%s was said to be durable, but the store does not hold it in good order",
 			text);
 	if (snapshot_id_compare(facts->store_newest, said) != 0)
-		return failed(verdict, "the store would go on from %s, but %s is the newest commit",
+		return fail_round(verdict, "the store would go on from %s, but %s is the newest commit",
 			snapshot_id_is_none(facts->store_newest)
 				? "nothing"
 				: snapshot_id_format(facts->store_newest, newest),
@@ -172,21 +172,21 @@ static bool was_resumed(const struct round_facts *facts, struct round_verdict *v
 
 	snapshot_id_format(said, text);
 	if (!facts->next_launched)
-		return failed(verdict, "the next machine did not start the job");
+		return fail_round(verdict, "the next machine did not start the job");
 	if (snapshot_id_is_none(facts->next_restored))
-		return failed(verdict, "the next machine began afresh instead of from %s", text);
+		return fail_round(verdict, "the next machine began afresh instead of from %s", text);
 	if (snapshot_id_compare(facts->next_restored, said) != 0)
-		return failed(verdict, "the next machine began from %s instead of %s",
+		return fail_round(verdict, "the next machine began from %s instead of %s",
 			snapshot_id_format(facts->next_restored, other), text);
 	if (began_earlier(facts) && numbers_agree(facts))
-		return failed(verdict,
+		return fail_round(verdict,
 			"step %" PRId64 " was restored, but the job went on with step %" PRId64
 			": it does not load its checkpoint",
 			facts->events.commit.step, facts->next_steps.first);
 	return true;
 }
 
-static void remark(const struct round_facts *facts, struct round_verdict *verdict)
+static void add_remark(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	if (began_earlier(facts))
 		snprintf(verdict->remark, sizeof(verdict->remark),
@@ -207,11 +207,11 @@ static void remark(const struct round_facts *facts, struct round_verdict *verdic
 void verdict_round(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	*verdict = (struct round_verdict){0};
-	measure(facts, verdict);
+	measure_times(facts, verdict);
 	verdict->passed = was_preempted(facts, verdict) && was_saved(facts, verdict) &&
 			  is_in_store(facts, verdict) && was_resumed(facts, verdict);
 	if (verdict->passed)
-		remark(facts, verdict);
+		add_remark(facts, verdict);
 }
 
 static const char *what_differs(enum comparison comparison)

@@ -11,25 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNDEFINED UINT64_MAX
+#define HDF5_UNDEFINED_ADDRESS UINT64_MAX
 
-struct why {
+struct reason_buffer {
 	char *text;
 	size_t size;
 };
 
-static enum content_verdict torn(const struct why *why, const char *text)
+static enum file_format_verdict report_torn(const struct reason_buffer *why, const char *text)
 {
 	text_set(why->text, why->size, text);
-	return CONTENT_TORN;
+	return FILE_FORMAT_TORN;
 }
 
-static enum content_verdict too_short(
-	const struct why *why, uint64_t size, uint64_t expected, const char *says)
+static enum file_format_verdict report_too_short(
+	const struct reason_buffer *why, uint64_t size, uint64_t expected, const char *says)
 {
 	snprintf(why->text, why->size, "has %llu bytes, its %s says %llu", (unsigned long long)size,
 		says, (unsigned long long)expected);
-	return CONTENT_TORN;
+	return FILE_FORMAT_TORN;
 }
 
 static uint64_t little_endian(const uint8_t *bytes, size_t count)
@@ -41,17 +41,17 @@ static uint64_t little_endian(const uint8_t *bytes, size_t count)
 	return value;
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t add_saturating(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static bool begins(const struct content_sample *sample, const char *magic, size_t length)
+static bool begins_with_magic(const struct file_format_sample *sample, const char *magic, size_t length)
 {
 	return sample->head_size >= length && memcmp(sample->head, magic, length) == 0;
 }
 
-static bool has_name(const struct content_sample *sample, const char *const *endings)
+static bool has_file_name(const struct file_format_sample *sample, const char *const *endings)
 {
 	for (; *endings; endings++)
 		if (text_ends(sample->name, *endings))
@@ -66,7 +66,7 @@ static bool has_name(const struct content_sample *sample, const char *const *end
 #define ZIP64_END 56
 
 /* The central directory ends where the end record begins, or the records of zip64 between them; the comment is all there. */
-static bool is_zip_end(const struct content_sample *sample, size_t at)
+static bool is_zip_end(const struct file_format_sample *sample, size_t at)
 {
 	const uint8_t *record = sample->tail + at;
 	uint64_t position = sample->size - sample->tail_size + at;
@@ -83,15 +83,15 @@ static bool is_zip_end(const struct content_sample *sample, size_t at)
 		directory_size = little_endian(record + 40, 8);
 		directory = little_endian(record + 48, 8);
 	}
-	return add(directory, directory_size) == position;
+	return add_saturating(directory, directory_size) == position;
 }
 
-static enum content_verdict judge_zip(const struct content_sample *sample, const struct why *why)
+static enum file_format_verdict judge_zip(const struct file_format_sample *sample, const struct reason_buffer *why)
 {
 	for (size_t at = sample->tail_size; at-- > 0;)
 		if (sample->tail_size - at >= ZIP_END && is_zip_end(sample, at))
-			return CONTENT_WHOLE;
-	return torn(why, "has no zip end record");
+			return FILE_FORMAT_VALID;
+	return report_torn(why, "has no zip end record");
 }
 
 /* --- npy --- */
@@ -99,18 +99,18 @@ static enum content_verdict judge_zip(const struct content_sample *sample, const
 #define NPY_MAGIC "\x93NUMPY"
 
 /* Where the header's text begins; 0: a version that is not known. */
-static size_t npy_text_at(const struct content_sample *sample)
+static size_t npy_text_at(const struct file_format_sample *sample)
 {
 	uint8_t version = sample->head_size > 12 ? sample->head[6] : 0;
 
 	return version == 1 ? 10 : version == 2 || version == 3 ? 12 : 0;
 }
 
-static uint64_t npy_header_size(const struct content_sample *sample)
+static uint64_t npy_header_size(const struct file_format_sample *sample)
 {
 	size_t at = npy_text_at(sample);
 
-	return at == 0 ? 0 : add(at, little_endian(sample->head + 8, at - 8));
+	return at == 0 ? 0 : add_saturating(at, little_endian(sample->head + 8, at - 8));
 }
 
 /* Bytes of one item, from "'<f4'"; 0: structured, an object, or not understood. */
@@ -157,37 +157,37 @@ static const char *npy_value(const char *header, const char *key)
 	return at + strspn(at, ": ");
 }
 
-static enum content_verdict judge_npy(const struct content_sample *sample, const struct why *why)
+static enum file_format_verdict judge_npy(const struct file_format_sample *sample, const struct reason_buffer *why)
 {
 	uint64_t header_size = npy_header_size(sample), item, count, expected;
 	size_t at = npy_text_at(sample);
 	const char *descr, *shape;
-	char header[CONTENT_HEAD];
+	char header[FILE_FORMAT_HEAD];
 
 	if (sample->size <= 12 || header_size > sample->size)
-		return torn(why, "ends in its npy header");
+		return report_torn(why, "ends in its npy header");
 	/* Structured types have long headers, and are not understood anyway. */
 	if (header_size == 0 || header_size > sample->head_size ||
 		header_size - at >= sizeof(header))
-		return CONTENT_UNKNOWN;
+		return FILE_FORMAT_UNKNOWN;
 	memcpy(header, sample->head + at, header_size - at);
 	header[header_size - at] = '\0';
 	descr = npy_value(header, "'descr'");
 	shape = npy_value(header, "'shape'");
 	item = descr ? npy_item_size(descr) : 0;
 	if (item == 0 || !shape || !npy_item_count(shape, &count))
-		return CONTENT_UNKNOWN;
-	expected = add(header_size, count > UINT64_MAX / item ? UINT64_MAX : count * item);
+		return FILE_FORMAT_UNKNOWN;
+	expected = add_saturating(header_size, count > UINT64_MAX / item ? UINT64_MAX : count * item);
 	/* More is fine: several arrays may follow each other in one file. */
-	return sample->size < expected ? too_short(why, sample->size, expected, "npy header")
-				       : CONTENT_WHOLE;
+	return sample->size < expected ? report_too_short(why, sample->size, expected, "npy header")
+				       : FILE_FORMAT_VALID;
 }
 
 /* --- safetensors --- */
 
-static uint64_t safetensors_header_size(const struct content_sample *sample)
+static uint64_t safetensors_header_size(const struct file_format_sample *sample)
 {
-	return sample->head_size < 8 ? UINT64_MAX : add(8, little_endian(sample->head, 8));
+	return sample->head_size < 8 ? UINT64_MAX : add_saturating(8, little_endian(sample->head, 8));
 }
 
 /* The closing quote of the string that begins at `at`. */
@@ -230,22 +230,22 @@ static uint64_t safetensors_data_end(const uint8_t *at, const uint8_t *end)
 	return most;
 }
 
-static enum content_verdict judge_safetensors(
-	const struct content_sample *sample, const struct why *why)
+static enum file_format_verdict judge_safetensors(
+	const struct file_format_sample *sample, const struct reason_buffer *why)
 {
 	uint64_t header_size = safetensors_header_size(sample), expected;
 
 	if (header_size > sample->size)
-		return torn(why, "ends in its safetensors header");
+		return report_torn(why, "ends in its safetensors header");
 	if (sample->head_size <= 8 || sample->head[8] != '{')
-		return torn(why, "has no safetensors header");
+		return report_torn(why, "has no safetensors header");
 	if (header_size > sample->head_size)
-		return CONTENT_UNKNOWN;
-	expected = add(
+		return FILE_FORMAT_UNKNOWN;
+	expected = add_saturating(
 		header_size, safetensors_data_end(sample->head + 8, sample->head + header_size));
 	return sample->size < expected
-		       ? too_short(why, sample->size, expected, "safetensors header")
-		       : CONTENT_WHOLE;
+		       ? report_too_short(why, sample->size, expected, "safetensors header")
+		       : FILE_FORMAT_VALID;
 }
 
 /* --- HDF5 --- */
@@ -253,7 +253,7 @@ static enum content_verdict judge_safetensors(
 #define HDF5_MAGIC "\x89HDF\r\n\x1a\n"
 #define HDF5_OPEN_FOR_WRITING 1
 
-static enum content_verdict judge_hdf5(const struct content_sample *sample, const struct why *why)
+static enum file_format_verdict judge_hdf5(const struct file_format_sample *sample, const struct reason_buffer *why)
 {
 	uint8_t version = sample->head_size > 15 ? sample->head[8] : 255;
 	bool old = version <= 1;
@@ -262,19 +262,19 @@ static enum content_verdict judge_hdf5(const struct content_sample *sample, cons
 	uint64_t base, end;
 
 	if (sample->size < 48)
-		return torn(why, "ends in its HDF5 superblock");
+		return report_torn(why, "ends in its HDF5 superblock");
 	/* Addresses are 8 bytes wide but in files that nobody has made for decades. */
 	if (version > 3 || width != 8 || sample->head_size < addresses + 3 * width)
-		return CONTENT_UNKNOWN;
+		return FILE_FORMAT_UNKNOWN;
 	base = little_endian(sample->head + addresses, 8);
 	end = little_endian(sample->head + addresses + 16, 8);
-	if (end == UNDEFINED)
-		return torn(why, "has an HDF5 superblock that was not finished");
+	if (end == HDF5_UNDEFINED_ADDRESS)
+		return report_torn(why, "has an HDF5 superblock that was not finished");
 	if (version == 3 && (sample->head[11] & HDF5_OPEN_FOR_WRITING))
-		return torn(why, "is marked by HDF5 as open for writing");
-	end = add(base, end);
-	return sample->size < end ? too_short(why, sample->size, end, "HDF5 superblock")
-				  : CONTENT_WHOLE;
+		return report_torn(why, "is marked by HDF5 as open for writing");
+	end = add_saturating(base, end);
+	return sample->size < end ? report_too_short(why, sample->size, end, "HDF5 superblock")
+				  : FILE_FORMAT_VALID;
 }
 
 /* --- XGBoost's models, and the JSON that the frameworks write beside their files: one object in braces --- */
@@ -282,74 +282,74 @@ static enum content_verdict judge_hdf5(const struct content_sample *sample, cons
 /* The last member of a model is its version. */
 #define UBJSON_VERSION 40
 
-static enum content_verdict judge_ubjson(const struct content_sample *sample, const struct why *why)
+static enum file_format_verdict judge_ubjson(const struct file_format_sample *sample, const struct reason_buffer *why)
 {
 	size_t last = sample->tail_size < UBJSON_VERSION ? sample->tail_size : UBJSON_VERSION;
 	const uint8_t *end = sample->tail + sample->tail_size;
 
 	if (sample->head_size == 0 || sample->head[0] != '{')
-		return CONTENT_UNKNOWN;
+		return FILE_FORMAT_UNKNOWN;
 	return memmem(end - last, last, "version", 7) && end[-1] == '}'
-		       ? CONTENT_WHOLE
-		       : torn(why, "does not end as an XGBoost model does");
+		       ? FILE_FORMAT_VALID
+		       : report_torn(why, "does not end as an XGBoost model does");
 }
 
-static enum content_verdict judge_json(const struct content_sample *sample, const struct why *why)
+static enum file_format_verdict judge_json(const struct file_format_sample *sample, const struct reason_buffer *why)
 {
 	size_t last = sample->tail_size;
 
 	if (sample->head_size == 0 || sample->head[0] != '{')
-		return CONTENT_UNKNOWN;
+		return FILE_FORMAT_UNKNOWN;
 	while (last > 0 && memchr(" \t\r\n", sample->tail[last - 1], 4))
 		last--;
-	return last > 0 && sample->tail[last - 1] == '}' ? CONTENT_WHOLE
-							 : torn(why, "has no closing brace");
+	return last > 0 && sample->tail[last - 1] == '}' ? FILE_FORMAT_VALID
+							 : report_torn(why, "has no closing brace");
 }
 
 /* --- which one --- */
 
 /* What is never empty when it is finished. */
-static const char *const never_empty[] = {".pt", ".pth", ".npz", ".npy", ".safetensors", ".h5",
+static const char *const never_empty_names[] = {".pt", ".pth", ".npz", ".npy", ".safetensors", ".h5",
 	".hdf5", ".keras", ".ubj", ".distcp", NULL};
 /* Not every .json: logs are written as lists that nobody closes. */
-static const char *const json[] = {"trainer_state.json", "training_metadata.json",
+static const char *const json_names[] = {"trainer_state.json", "training_metadata.json",
 	".safetensors.index.json", ".bin.index.json", NULL};
-static const char *const ubjson[] = {".ubj", NULL};
-static const char *const safetensors[] = {".safetensors", NULL};
+static const char *const ubjson_names[] = {".ubj", NULL};
+static const char *const safetensors_names[] = {".safetensors", NULL};
 /* PyTorch DCP: a row of zip archives, or of anything else. Its .metadata says whether all is there. */
-static const char *const many_in_one[] = {".distcp", NULL};
+static const char *const archive_names[] = {".distcp", NULL};
 
-size_t content_head_wanted(const struct content_sample *sample)
+size_t file_format_head_wanted(const struct file_format_sample *sample)
 {
-	uint64_t wanted = CONTENT_HEAD;
+	uint64_t wanted = FILE_FORMAT_HEAD;
 
-	if (has_name(sample, safetensors))
+	if (has_file_name(sample, safetensors_names))
 		wanted = safetensors_header_size(sample);
 	if (wanted > sample->size)
 		wanted = sample->size;
-	return wanted > CONTENT_HEAD_MOST ? CONTENT_HEAD_MOST : (size_t)wanted;
+	return wanted > FILE_FORMAT_HEAD_MOST ? FILE_FORMAT_HEAD_MOST : (size_t)wanted;
 }
 
-enum content_verdict content_judge(const struct content_sample *sample, char *text, size_t size)
+enum file_format_verdict file_format_check(const struct file_format_sample *sample, char *text, size_t size)
 {
-	const struct why why = {text, size};
+	const struct reason_buffer why = {text, size};
 
 	text_set(text, size, "");
 	if (sample->size == 0)
-		return has_name(sample, never_empty) ? torn(&why, "is empty") : CONTENT_UNKNOWN;
-	if (has_name(sample, many_in_one))
-		return CONTENT_UNKNOWN;
-	if (begins(sample, "PK\3\4", 4) || begins(sample, "PK\5\6", 4))
+		return has_file_name(sample, never_empty_names) ? report_torn(&why, "is empty") : FILE_FORMAT_UNKNOWN;
+	if (has_file_name(sample, archive_names))
+		return FILE_FORMAT_UNKNOWN;
+	if (begins_with_magic(sample, "PK\3\4", 4) || begins_with_magic(sample, "PK\5\6", 4))
 		return judge_zip(sample, &why);
-	if (begins(sample, NPY_MAGIC, 6))
+	if (begins_with_magic(sample, NPY_MAGIC, 6))
 		return judge_npy(sample, &why);
-	if (begins(sample, HDF5_MAGIC, 8))
+	if (begins_with_magic(sample, HDF5_MAGIC, 8))
 		return judge_hdf5(sample, &why);
-	if (has_name(sample, safetensors))
+	if (has_file_name(sample, safetensors_names))
 		return judge_safetensors(sample, &why);
-	if (has_name(sample, ubjson))
+	if (has_file_name(sample, ubjson_names))
 		return judge_ubjson(sample, &why);
-	if (has_name(sample, json))
+	if (has_file_name(sample, json_names))
 		return judge_json(sample, &why);
-	return CONTENT_UNKNOWN;
+	return FILE_FORMAT_UNKNOWN;
 }

@@ -8,18 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is worth reading before content_head_wanted() is asked, and of the end: a zip's end record with the longest comment. */
-#define CONTENT_HEAD 4096
-#define CONTENT_TAIL (65536 + 128)
-#define CONTENT_HEAD_MOST (16 << 20)
+/* What is worth reading before file_format_head_wanted() is asked, and of the end: a zip's end record with the longest comment. */
+#define FILE_FORMAT_HEAD 4096
+#define FILE_FORMAT_TAIL (65536 + 128)
+#define FILE_FORMAT_HEAD_MOST (16 << 20)
 
-enum content_verdict {
-	CONTENT_UNKNOWN, /* no format that is known here */
-	CONTENT_WHOLE,   /* it ends where it says */
-	CONTENT_TORN,
+enum file_format_verdict {
+	FILE_FORMAT_UNKNOWN, /* no format that is known here */
+	FILE_FORMAT_VALID,   /* it ends where it says */
+	FILE_FORMAT_TORN,
 };
 
-struct content_sample {
+struct file_format_sample {
 	const char *name; /* the last part of the path */
 	uint64_t size;
 	const uint8_t *head; /* the first bytes */
@@ -28,10 +28,10 @@ struct content_sample {
 	size_t tail_size;
 };
 
-/* How many of the first bytes content_judge() needs, when it is shown the first CONTENT_HEAD: never more than CONTENT_HEAD_MOST. */
-size_t content_head_wanted(const struct content_sample *sample);
+/* How many of the first bytes file_format_check() needs, when it is shown the first FILE_FORMAT_HEAD: never more than FILE_FORMAT_HEAD_MOST. */
+size_t file_format_head_wanted(const struct file_format_sample *sample);
 
 /* `why`: for TORN a clause that follows the file's name, "has no zip end record". Time grows with what it is shown, memory does not. */
-enum content_verdict content_judge(const struct content_sample *sample, char *why, size_t size);
+enum file_format_verdict file_format_check(const struct file_format_sample *sample, char *why, size_t size);
 
 #endif

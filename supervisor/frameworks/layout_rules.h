@@ -7,7 +7,7 @@
 
 #include "profile.h"
 
-struct torn_set_view {
+struct layout_view {
 	const struct snapshot_files *files; /* sorted by path */
 	/* The text of a small file, NUL-terminated; NULL: cannot be read. Owned by the view. */
 	const char *(*text)(void *arg, const char *path);
@@ -17,15 +17,15 @@ struct torn_set_view {
 };
 
 /* `path`: the unit or file, relative, valid during the call like `why` ("checkpoint-5 has no trainer_state.json"). Each is told once. */
-typedef void torn_set_fn(void *arg, const char *path, const char *why);
+typedef void layout_rules_fn(void *arg, const char *path, const char *why);
 
 /* By the rules of `profile` (may be NULL), and by those of the others that are unmistakable. */
-void torn_set_find(const struct profile *profile, const struct torn_set_view *view,
-	torn_set_fn *tell, void *arg);
+void layout_rules_find_incomplete(const struct profile *profile, const struct layout_view *view,
+	layout_rules_fn *tell, void *arg);
 
 /* A numbered checkpoint beside the one at `path` that has a higher number and holds a marker of completeness; the caller frees. NULL:
  * there is none. */
-char *torn_set_later(
-	const struct profile *profile, const struct torn_set_view *view, const char *path);
+char *layout_rules_later_checkpoint(
+	const struct profile *profile, const struct layout_view *view, const char *path);
 
 #endif

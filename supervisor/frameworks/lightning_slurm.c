@@ -44,7 +44,7 @@ static bool says_only_one(const char *script, const char *name, bool *said)
 	return true;
 }
 
-bool slurm_road_is_sound(const struct slurm_road_facts *facts)
+bool lightning_slurm_is_safe(const struct lightning_slurm_facts *facts)
 {
 	bool devices_said = false, nodes_said = false;
 
@@ -76,21 +76,21 @@ static bool is_cluster_environment(void)
 	return false;
 }
 
-bool slurm_road_is_open(const char *script, bool launched, const char *checkpoint_dir)
+bool lightning_slurm_is_available(const char *script, bool launched, const char *checkpoint_dir)
 {
 	char here[PATH_MAX];
 	auto_free char *root = getcwd(here, sizeof(here)) ? file_absolute(here) : text_copy("");
 	auto_free char *checkpoints = file_absolute(checkpoint_dir);
-	struct slurm_road_facts facts = {.script = script,
+	struct lightning_slurm_facts facts = {.script = script,
 		.in_environment = is_cluster_environment(),
 		.launched = launched,
 		.many_devices = file_exists("/dev/nvidia1") || file_exists("/dev/dri/renderD129"),
 		.directory_is_root = text_equal(root, checkpoints)};
 
-	return slurm_road_is_sound(&facts);
+	return lightning_slurm_is_safe(&facts);
 }
 
-int slurm_road_make(const char *directory, struct err *err)
+int lightning_slurm_create(const char *directory, struct err *err)
 {
 	/* "scontrol requeue ID" after the save is all that it is asked. */
 	static const char program[] = "#!/bin/sh\nexit 0\n";
@@ -110,7 +110,7 @@ int slurm_road_make(const char *directory, struct err *err)
 	return 0;
 }
 
-char **slurm_road_environment(const char *directory, unsigned attempt)
+char **lightning_slurm_environment(const char *directory, unsigned attempt)
 {
 	const char *path = getenv("PATH");
 	char **pairs = memory_new(8 * sizeof(*pairs));

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-struct slurm_road_facts {
+struct lightning_slurm_facts {
 	const char *script;  /* text of the Python script; NULL: unknown */
 	bool in_environment; /* of ours: Slurm's, a launcher's, MPI's */
 	bool launched;       /* the command has a launcher in it */
@@ -21,15 +21,15 @@ struct slurm_road_facts {
 
 /* PURE. Lightning would take each of several devices for a task that somebody else starts, and wait for them for ever; and a save that
  * goes elsewhere than to the checkpoint directory is not seen. Only what is known to be right is. */
-bool slurm_road_is_sound(const struct slurm_road_facts *facts);
+bool lightning_slurm_is_safe(const struct lightning_slurm_facts *facts);
 
 /* The same with the facts of this process: its environment, its devices. */
-bool slurm_road_is_open(const char *script, bool launched, const char *checkpoint_dir);
+bool lightning_slurm_is_available(const char *script, bool launched, const char *checkpoint_dir);
 
 /* Makes `directory` with a `scontrol` that says yes in it. ERR_DENIED where programs there cannot be executed. */
-int slurm_road_make(const char *directory, struct err *err);
+int lightning_slurm_create(const char *directory, struct err *err);
 
 /* "NAME=value", NULL-terminated; the caller frees each and the array. */
-char **slurm_road_environment(const char *directory, unsigned attempt);
+char **lightning_slurm_environment(const char *directory, unsigned attempt);
 
 #endif

@@ -45,7 +45,7 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_of_name(char c)
+static bool is_name_character(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
@@ -55,7 +55,7 @@ static bool names_module(const char *text, const char *module)
 {
 	size_t length = strlen(module);
 
-	return strncmp(text, module, length) == 0 && !is_of_name(text[length]);
+	return strncmp(text, module, length) == 0 && !is_name_character(text[length]);
 }
 
 static const char *past_blanks(const char *text)
@@ -89,7 +89,7 @@ static bool from_imports(const char *text, const char *module)
 		!is_word(&rest, "import"))
 		return false;
 	for (; *rest && *rest != '\n'; rest++)
-		if (names_module(rest, dot + 1) && !is_of_name(rest[-1]))
+		if (names_module(rest, dot + 1) && !is_name_character(rest[-1]))
 			return true;
 	return false;
 }
@@ -267,7 +267,7 @@ static bool matches_one(const char *name, const char *const *patterns)
 	return false;
 }
 
-bool profile_is_temporary(const struct profile *profile, const char *path)
+bool profile_is_temporary_path(const struct profile *profile, const char *path)
 {
 	auto_free char *copy = text_copy(path);
 	char *rest = copy;
@@ -280,9 +280,9 @@ bool profile_is_temporary(const struct profile *profile, const char *path)
 	return false;
 }
 
-bool profile_is_commit(const struct profile *profile, const char *path)
+bool profile_is_completion_marker(const struct profile *profile, const char *path)
 {
-	return profile && matches_one(last_part(path), profile->commits);
+	return profile && matches_one(last_part(path), profile->completion_markers);
 }
 
 bool profile_is_sentinel(const struct profile *profile, const char *path)
@@ -299,7 +299,7 @@ bool profile_is_sentinel(const struct profile *profile, const char *path)
 	return false;
 }
 
-bool profile_resumes(const struct profile *profile, int code)
+bool profile_is_resume_code(const struct profile *profile, int code)
 {
 	if (!profile)
 		return false;

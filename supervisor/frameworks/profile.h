@@ -21,16 +21,16 @@ enum profile_ask {
 	PROFILE_ASK_SIGNAL, /* `signal`; sent only where it is caught */
 };
 
-enum profile_whom {
-	PROFILE_WHOM_ALL,    /* every rank has to hear it */
-	PROFILE_WHOM_ANY,    /* one rank tells the others: the lowest is asked */
-	PROFILE_WHOM_RANK_0, /* the others must not hear it */
+enum profile_target {
+	PROFILE_TARGET_ALL,    /* every rank has to hear it */
+	PROFILE_TARGET_ANY,    /* one rank tells the others: the lowest is asked */
+	PROFILE_TARGET_RANK_0, /* the others must not hear it */
 };
 
 /* What follows a request that was heard. */
 enum profile_after {
 	PROFILE_AFTER_ENDS,    /* it saves and ends: only to be asked when it has to end anyway */
-	PROFILE_AFTER_GOES_ON, /* it saves and trains on: may be asked at any time */
+	PROFILE_AFTER_CONTINUES, /* it saves and trains on: may be asked at any time */
 };
 
 enum profile_rule_kind {
@@ -45,7 +45,7 @@ enum profile_rule_kind {
 struct profile_rule {
 	enum profile_rule_kind kind;
 	bool anywhere;      /* unmistakable: holds for jobs of other profiles as well */
-	const char *unit;   /* of the directory; NULL: any */
+	const char *checkpoint;   /* of the directory; NULL: any */
 	const char *member; /* of a file in it */
 	const char *marker; /* likewise */
 };
@@ -66,7 +66,7 @@ struct profile {
 
 	enum profile_ask ask;
 	int signal;
-	enum profile_whom whom;
+	enum profile_target whom;
 	enum profile_after after;
 	int32_t patience_ms; /* that passes by itself from the request to the first write */
 	/* Without one of these in the script or the command, asking has no effect; empty: it always has. */
@@ -76,8 +76,8 @@ struct profile {
 
 	/* Names whose rename or close is the last thing that a save does, where one process writes it all; empty: a checkpoint is
 	 * complete when nothing has happened for the quiet time. */
-	const char *commits[PROFILE_NAMES];
-	const char *commit_note; /* how a finished save is seen; a clause */
+	const char *completion_markers[PROFILE_NAMES];
+	const char *completion_note; /* how a finished save is seen; a clause */
 	struct profile_rule rules[PROFILE_RULES];
 	const char *
 		temporary[PROFILE_NAMES]; /* names of files or directories that no snapshot holds */
@@ -87,7 +87,7 @@ struct profile {
 	int resume_codes[PROFILE_CODES];
 	bool zero_is_asked; /* 0 after a request does not mean that the training is finished */
 	bool ends_unsaved;  /* where it cannot be asked, SIGTERM ends it and nothing is saved */
-	bool slurm_road; /* saves on SIGUSR1 and goes on under Slurm, or what looks like it: lightning_slurm.h */
+	bool lightning_slurm; /* saves on SIGUSR1 and goes on under Slurm, or what looks like it: lightning_slurm.h */
 	bool local_tmpdir; /* renames out of $TMPDIR, which must be on the checkpoints' file system */
 };
 
@@ -135,13 +135,13 @@ bool profile_imports(const char *script, const char *module);
 
 /* A name that the framework gives to what is not finished; the path itself, or a directory above it. Of `profile`, and of every
  * profile where the name is unmistakable. `profile` may be NULL, as everywhere below. */
-bool profile_is_temporary(const struct profile *profile, const char *path);
+bool profile_is_temporary_path(const struct profile *profile, const char *path);
 
 /* A save ends with this name: by its rename or close, or by its removal. */
-bool profile_is_commit(const struct profile *profile, const char *path);
+bool profile_is_completion_marker(const struct profile *profile, const char *path);
 bool profile_is_sentinel(const struct profile *profile, const char *path);
 
 /* After a request: does this exit code mean that the job wants to be run again? */
-bool profile_resumes(const struct profile *profile, int code);
+bool profile_is_resume_code(const struct profile *profile, int code);
 
 #endif

@@ -13,7 +13,7 @@
 /* Scripts are far smaller, and what is imported stands at the top. */
 #define SCRIPT_MOST (256 * 1024)
 
-struct search {
+struct scan {
 	char *script, *shell;
 	char *script_name;
 };
@@ -30,26 +30,26 @@ static char *read_text(const char *path)
 	return text_copy_n((const char *)text.data, text.size);
 }
 
-static void take_script(struct search *search, const char *path)
+static void read_script(struct scan *scan, const char *path)
 {
-	if (search->script)
+	if (scan->script)
 		return;
-	search->script = read_text(path);
-	if (search->script)
-		search->script_name = text_copy(path);
+	scan->script = read_text(path);
+	if (scan->script)
+		scan->script_name = text_copy(path);
 }
 
-static void take_module(struct search *search, const char *module)
+static void scan_module(struct scan *scan, const char *module)
 {
 	auto_free char *file = python_module_file(module);
 	auto_free char *package = python_module_package(module);
 
-	take_script(search, file);
-	take_script(search, package);
+	read_script(scan, file);
+	read_script(scan, package);
 }
 
 /* The program is a script itself: "./train", a console script, "./train.sh". */
-static void take_program(struct search *search, const char *path)
+static void scan_program(struct scan *scan, const char *path)
 {
 	auto_free char *text = strchr(path, '/') ? read_text(path) : NULL;
 	const char *line;
@@ -57,26 +57,26 @@ static void take_program(struct search *search, const char *path)
 	if (!text || !text_starts(text, "#!"))
 		return;
 	line = text + strcspn(text, "\n");
-	if (memmem(text, (size_t)(line - text), "python", 6) && !search->script) {
-		search->script = take(&text);
-		search->script_name = text_copy(path);
-	} else if (!search->shell) {
-		search->shell = take(&text);
+	if (memmem(text, (size_t)(line - text), "python", 6) && !scan->script) {
+		scan->script = steal(&text);
+		scan->script_name = text_copy(path);
+	} else if (!scan->shell) {
+		scan->shell = steal(&text);
 	}
 }
 
-static void take_word(struct search *search, const char *before, const char *word)
+static void scan_word(struct scan *scan, const char *before, const char *word)
 {
 	if (text_equal(before, "-m"))
-		take_module(search, word);
+		scan_module(scan, word);
 	else if (text_ends(word, ".py"))
-		take_script(search, word);
+		read_script(scan, word);
 }
 
 /* The words of a shell script, as far as they can be told without being a shell. */
-static void take_words_of_shell(struct search *search)
+static void scan_shell_words(struct scan *scan)
 {
-	const char *at = search->shell;
+	const char *at = scan->shell;
 	auto_free char *before = text_copy("");
 
 	while (at && *at) {
@@ -88,28 +88,28 @@ static void take_words_of_shell(struct search *search)
 			continue;
 		}
 		word = text_copy_n(at, length);
-		take_word(search, before, word);
+		scan_word(scan, before, word);
 		free(before);
 		before = word;
 		at += length;
 	}
 }
 
-static void look_at_command(struct search *search, char *const *command)
+static void scan_command(struct scan *scan, char *const *command)
 {
 	const char *before = "";
 
 	if (command[0])
-		take_program(search, command[0]);
+		scan_program(scan, command[0]);
 	for (char *const *word = command; *word; before = *word++) {
-		take_word(search, before, *word);
-		if (!search->shell && (text_ends(*word, ".sh") || text_ends(*word, ".bash")))
-			search->shell = read_text(*word);
+		scan_word(scan, before, *word);
+		if (!scan->shell && (text_ends(*word, ".sh") || text_ends(*word, ".bash")))
+			scan->shell = read_text(*word);
 		/* sh -c "..." */
-		if (!search->shell && text_equal(before, "-c"))
-			search->shell = text_copy(*word);
+		if (!scan->shell && text_equal(before, "-c"))
+			scan->shell = text_copy(*word);
 	}
-	take_words_of_shell(search);
+	scan_shell_words(scan);
 }
 
 static int find_by_name(const char *name, const struct profile_evidence *evidence,
@@ -128,33 +128,33 @@ static int find_by_name(const char *name, const struct profile_evidence *evidenc
 	return 0;
 }
 
-int profile_search(const char *name, char *const *command, const char *directory,
+int profile_detect(const char *name, char *const *command, const char *directory,
 	struct profile_choice *choice, struct err *err)
 {
-	struct search search = {0};
+	struct scan scan = {0};
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	struct profile_evidence evidence = {.command = command};
 	int status = 0;
 
 	*choice = (struct profile_choice){0};
-	look_at_command(&search, command);
-	evidence.script = search.script;
-	evidence.shell = search.shell;
-	evidence.script_name = search.script_name;
+	scan_command(&scan, command);
+	evidence.script = scan.script;
+	evidence.shell = scan.shell;
+	evidence.script_name = scan.script_name;
 	if (text_equal(name, "auto")) {
-		if (directory_files(directory, &files, NULL) == 0)
+		if (file_list_read(directory, &files, NULL) == 0)
 			evidence.checkpoints = &files;
 		profile_choose(&evidence, choice);
 	} else {
 		status = find_by_name(name, &evidence, choice, err);
 	}
-	choice->polls = search.script && profile_imports(search.script, "reprieve");
+	choice->polls = scan.script && profile_imports(scan.script, "reprieve");
 	choice->like_slurm =
-		choice->profile && choice->profile->slurm_road && !choice->can_be_asked &&
+		choice->profile && choice->profile->lightning_slurm && !choice->can_be_asked &&
 		!choice->polls &&
-		slurm_road_is_open(search.script, profile_is_launched(&evidence), directory);
-	free(search.script);
-	free(search.shell);
-	free(search.script_name);
+		lightning_slurm_is_available(scan.script, profile_is_launched(&evidence), directory);
+	free(scan.script);
+	free(scan.shell);
+	free(scan.script_name);
 	return status;
 }

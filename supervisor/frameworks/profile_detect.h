@@ -8,7 +8,7 @@
 #include "profile.h"
 
 /* `name`: of a profile, or "auto". `directory` may be missing. ERR_INVALID lists the names that there are. */
-int profile_search(const char *name, char *const *command, const char *directory,
+int profile_detect(const char *name, char *const *command, const char *directory,
 	struct profile_choice *choice, struct err *err);
 
 #endif

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const whom[] = {[PROFILE_WHOM_ALL] = "all ranks",
-	[PROFILE_WHOM_ANY] = "one rank, which tells the others",
-	[PROFILE_WHOM_RANK_0] = "rank 0"};
+static const char *const whom[] = {[PROFILE_TARGET_ALL] = "all ranks",
+	[PROFILE_TARGET_ANY] = "one rank, which tells the others",
+	[PROFILE_TARGET_RANK_0] = "rank 0"};
 static const char *const after[] = {
-	[PROFILE_AFTER_ENDS] = "saves and ends", [PROFILE_AFTER_GOES_ON] = "saves and goes on"};
+	[PROFILE_AFTER_ENDS] = "saves and ends", [PROFILE_AFTER_CONTINUES] = "saves and goes on"};
 
 static void print_list(const char *label, const char *const *list)
 {
@@ -26,28 +26,28 @@ static void print_list(const char *label, const char *const *list)
 
 static char *rule_text(const struct profile_rule *rule)
 {
-	const char *unit = rule->unit ? rule->unit : "a directory";
+	const char *checkpoint = rule->checkpoint ? rule->checkpoint : "a directory";
 
 	switch (rule->kind) {
 	case PROFILE_RULE_NEEDS:
-		return rule->member ? text_format("%s with %s but without %s", unit, rule->member,
+		return rule->member ? text_format("%s with %s but without %s", checkpoint, rule->member,
 					      rule->marker)
-				    : text_format("%s without %s", unit, rule->marker);
+				    : text_format("%s without %s", checkpoint, rule->marker);
 	case PROFILE_RULE_FORBIDS:
-		return text_format("%s with %s", unit, rule->marker);
+		return text_format("%s with %s", checkpoint, rule->marker);
 	case PROFILE_RULE_PAIR:
 		return text_format("NAME%s without NAME%s, or the other way round", rule->member,
 			rule->marker);
 	case PROFILE_RULE_POINTER:
 		return text_format(
-			"%s with a higher number than `%s` beside it names", unit, rule->marker);
+			"%s with a higher number than `%s` beside it names", checkpoint, rule->marker);
 	case PROFILE_RULE_NONE:
 		break;
 	}
 	return text_copy("");
 }
 
-static void print_asking(const struct profile *profile)
+static void print_request(const struct profile *profile)
 {
 	char name[SIGNAL_NAME_SIZE];
 
@@ -71,7 +71,7 @@ static void print_codes(const struct profile *profile)
 	printf(": after a request, run it again\n");
 }
 
-void profile_text_print(const struct profile *profile)
+void profile_print_text(const struct profile *profile)
 {
 	printf("%s: %s\n", profile->name, profile->title);
 	print_list("command says", profile->words);
@@ -79,8 +79,8 @@ void profile_text_print(const struct profile *profile)
 	print_list("and says", profile->with);
 	print_list("script says", profile->texts);
 	print_list("files", profile->files);
-	print_asking(profile);
-	printf("  %-14s %s\n", "complete", profile->commit_note);
+	print_request(profile);
+	printf("  %-14s %s\n", "complete", profile->completion_note);
 	for (size_t i = 0; i < PROFILE_RULES && profile->rules[i].kind; i++) {
 		auto_free char *text = rule_text(&profile->rules[i]);
 
@@ -88,7 +88,7 @@ void profile_text_print(const struct profile *profile)
 	}
 	print_list("left out", profile->temporary);
 	printf("  %-14s %s\n", "resuming", profile->resume_note);
-	if (profile->slurm_road)
+	if (profile->lightning_slurm)
 		printf("  %-14s like Slurm's, for one process outside Slurm whose default_root_dir "
 		       "is "
 		       "the\n  %-14s checkpoint directory: then SIGUSR1 makes it save "
@@ -122,7 +122,7 @@ static json_t *rules_json(const struct profile *profile)
 	return array;
 }
 
-static json_t *asking_json(const struct profile *profile)
+static json_t *request_json(const struct profile *profile)
 {
 	char name[SIGNAL_NAME_SIZE];
 	bool can = profile->ask == PROFILE_ASK_SIGNAL;
@@ -134,7 +134,7 @@ static json_t *asking_json(const struct profile *profile)
 		list_json(profile->enables), "note", profile->ask_note);
 }
 
-json_t *profile_text_json(const struct profile *profile)
+json_t *profile_print_json(const struct profile *profile)
 {
 	json_t *codes = json_array();
 
@@ -147,8 +147,8 @@ json_t *profile_text_json(const struct profile *profile)
 		"name", profile->name, "title", profile->title, "found_by", "words",
 		list_json(profile->words), "imports", list_json(profile->imports), "with",
 		list_json(profile->with), "texts", list_json(profile->texts), "files",
-		list_json(profile->files), "asking", asking_json(profile), "complete", "commits",
-		list_json(profile->commits), "note", profile->commit_note, "torn",
+		list_json(profile->files), "asking", request_json(profile), "complete", "commits",
+		list_json(profile->completion_markers), "note", profile->completion_note, "torn",
 		rules_json(profile), "temporary", list_json(profile->temporary), "resuming",
 		profile->resume_note, "local_tmpdir", profile->local_tmpdir, "exit_codes", codes);
 }

@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 /* Several lines on stdout. */
-void profile_text_print(const struct profile *profile);
+void profile_print_text(const struct profile *profile);
 /* The caller owns it. */
-json_t *profile_text_json(const struct profile *profile);
+json_t *profile_print_json(const struct profile *profile);
 
 #endif

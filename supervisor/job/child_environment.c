@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void job_add_environment(struct job *job, char *pair)
+void child_environment_add(struct job *job, char *pair)
 {
 	size_t count = 0;
 
@@ -20,16 +20,16 @@ void job_add_environment(struct job *job, char *pair)
 }
 
 /* NULL: not set. */
-static void add(struct job *job, const char *name, const char *value)
+static void add_variable(struct job *job, const char *name, const char *value)
 {
 	if (value)
-		job_add_environment(job, text_format("%s=%s", name, value));
+		child_environment_add(job, text_format("%s=%s", name, value));
 }
 
-void job_build_environment(struct job *job)
+void child_environment_build(struct job *job)
 {
 	auto_free char *notice = session_path(&job->session, SESSION_NOTICE);
-	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 	bool has_shim = job->tracker && job->options->shim != SHIM_USE_OFF;
 	char attempt[16], step[24] = "";
 
@@ -38,19 +38,19 @@ void job_build_environment(struct job *job)
 	if (job->resume.step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)job->resume.step);
 	job->environment = memory_new(sizeof(*job->environment));
-	add(job, "REPRIEVE_JOB", job->name.text);
-	add(job, "REPRIEVE_ATTEMPT", attempt);
-	add(job, "REPRIEVE_RESUMING", job->resume.kind != RESUME_FRESH ? "1" : "0");
-	add(job, "REPRIEVE_STEP", step);
-	add(job, "REPRIEVE_CHECKPOINT_DIR", job->workspace.directory);
-	add(job, "REPRIEVE_NOTICE_FILE", notice);
-	add(job, SHIM_ENV_CHANNEL, has_shim ? tracker_channel(job->tracker) : NULL);
-	add(job, "REPRIEVE_PAGE", page ? report_page_path(page) : NULL);
-	job_add_profile_environment(job);
-	job_add_identity(job);
+	add_variable(job, "REPRIEVE_JOB", job->name.text);
+	add_variable(job, "REPRIEVE_ATTEMPT", attempt);
+	add_variable(job, "REPRIEVE_RESUMING", job->resume.kind != RESUME_FRESH ? "1" : "0");
+	add_variable(job, "REPRIEVE_STEP", step);
+	add_variable(job, "REPRIEVE_CHECKPOINT_DIR", job->workspace.directory);
+	add_variable(job, "REPRIEVE_NOTICE_FILE", notice);
+	add_variable(job, SHIM_ENV_CHANNEL, has_shim ? tracker_channel(job->tracker) : NULL);
+	add_variable(job, "REPRIEVE_PAGE", page ? progress_page_path(page) : NULL);
+	child_environment_add_profile(job);
+	child_environment_add_run(job);
 }
 
-int job_add_shim(struct job *job, struct err *err)
+int child_environment_add_shim(struct job *job, struct err *err)
 {
 	auto_free char *path = NULL;
 	auto_free char *preload = NULL;
@@ -58,16 +58,16 @@ int job_add_shim(struct job *job, struct err *err)
 
 	if (!job->tracker || !tracker_channel(job->tracker))
 		return err_set(err, ERR_FAILED, "it has no channel to report on");
-	if (preload_find(&path, err) < 0 ||
-		preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
+	if (ld_preload_find(&path, err) < 0 ||
+		ld_preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
 		return -1;
-	sanitizer = preload_sanitizer_options(getenv("ASAN_OPTIONS"));
-	add(job, "LD_PRELOAD", preload);
-	add(job, "ASAN_OPTIONS", sanitizer);
+	sanitizer = ld_preload_sanitizer_options(getenv("ASAN_OPTIONS"));
+	add_variable(job, "LD_PRELOAD", preload);
+	add_variable(job, "ASAN_OPTIONS", sanitizer);
 	return 0;
 }
 
-void job_free_environment(struct job *job)
+void child_environment_free(struct job *job)
 {
 	for (char **pair = job->environment; pair && *pair; pair++)
 		free(*pair);

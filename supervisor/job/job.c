@@ -11,7 +11,7 @@
 #define STOP_PATIENCE_MS 10000
 #define KILL_AGAIN_MS 1000
 
-void job_failed(struct job *job, const char *what, const struct err *err)
+void job_report_failure(struct job *job, const char *what, const struct err *err)
 {
 	job->ours_failed = true;
 	log_warn("%s: %s", what, err->text);
@@ -19,37 +19,37 @@ void job_failed(struct job *job, const char *what, const struct err *err)
 
 /* --- timers --- */
 
-static void plan(struct job *job)
+static void plan_deadline(struct job *job)
 {
-	struct budget_facts facts = {.now_ms = clock_monotonic_ms(),
-		.deadline_ms = job_window_end(job),
+	struct deadline_budget_facts facts = {.now_ms = clock_monotonic_ms(),
+		.deadline_ms = job_deadline_ms(job),
 		.upload_ms = job->upload_ms};
 
 	/* From here on every moment belongs to the checkpoint. */
 	if (job->snapshots)
-		storage_hurry(job->resume.storage);
-	tending_stop(job->tending);
+		storage_set_urgent(job->resume.storage);
+	retention_worker_stop(job->retention_worker);
 	if (facts.deadline_ms == CLOCK_NEVER) {
 		/* All was withdrawn, or no end is known: nothing is given up for want of time. */
 		job->budget.commit_until_ms = CLOCK_NEVER;
 	} else {
-		job->budget = budget_split(&facts);
-		job_plan(job);
+		job->budget = deadline_budget_split(&facts);
+		job_update_plan(job);
 	}
 	if (job->snapshots)
-		snapshots_set_deadline(job->snapshots, job->budget.commit_until_ms);
+		snapshot_queue_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }
 
 /* Its checkpoint is safe, or nothing is announced any more; a job that we only forwarded SIGTERM to may still clean up. */
-static bool has_nothing_to_stay_for(const struct job *job)
+static bool needs_no_more_time(const struct job *job)
 {
-	return job->options->ask != ASK_AUTO &&
+	return job->options->ask != REQUEST_AUTO &&
 	       (job->request.answered || !notices_stop(&job->notices));
 }
 
-static int64_t kill_ms(const struct job *job)
+static int64_t kill_time_ms(const struct job *job)
 {
-	return budget_kill_ms(&job->budget, job->told_ms, job_has_pending(job));
+	return deadline_budget_kill_ms(&job->budget, job->told_ms, job_has_pending(job));
 }
 
 static void arm_budget(struct job *job)
@@ -60,16 +60,16 @@ static void arm_budget(struct job *job)
 	if (notices_stop(&job->notices)) {
 		if (job->state == JOB_CHECKPOINTING)
 			at = job->budget.ask_until_ms;
-		else if (job->state == JOB_DRAINING)
-			at = kill_ms(job);
+		else if (job->state == JOB_STOPPING)
+			at = kill_time_ms(job);
 		else if (job->state == JOB_UPLOADING)
 			at = job->budget.commit_until_ms;
 	}
-	if (job->state == JOB_DRAINING && has_nothing_to_stay_for(job) &&
+	if (job->state == JOB_STOPPING && needs_no_more_time(job) &&
 		at > now + STOP_PATIENCE_MS)
 		at = now + STOP_PATIENCE_MS;
 	/* It dies of one SIGKILL, unless it hangs in the kernel; what it forked meanwhile gets another. */
-	if (job->killed && job->state == JOB_DRAINING)
+	if (job->killed && job->state == JOB_STOPPING)
 		at = now + KILL_AGAIN_MS;
 	if (at == CLOCK_NEVER)
 		loop_disarm(&job->loop, &job->budget_timer);
@@ -77,7 +77,7 @@ static void arm_budget(struct job *job)
 		loop_arm(&job->loop, &job->budget_timer, at);
 }
 
-static void budget_spent(struct timer *timer)
+static void on_budget_spent(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, budget_timer);
 
@@ -88,12 +88,12 @@ static void budget_spent(struct timer *timer)
 		return;
 	}
 	/* What was on its way when it was told to end is durable by now. */
-	if (job->state == JOB_DRAINING && !job->killed && !has_nothing_to_stay_for(job) &&
-		clock_monotonic_ms() < kill_ms(job)) {
-		loop_arm(&job->loop, timer, kill_ms(job));
+	if (job->state == JOB_STOPPING && !job->killed && !needs_no_more_time(job) &&
+		clock_monotonic_ms() < kill_time_ms(job)) {
+		loop_arm(&job->loop, timer, kill_time_ms(job));
 		return;
 	}
-	job_feed(job, EV_BUDGET_SPENT);
+	job_post_event(job, EV_BUDGET_SPENT);
 }
 
 /* --- actions --- */
@@ -108,7 +108,7 @@ void job_forward_sigterm(struct job *job)
 	job->request.sent_ms = clock_monotonic_ms();
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	child_pass(&job->child, SIGTERM);
+	child_forward_signal(&job->child, SIGTERM);
 }
 
 /* Whoever was asked by the flag has had none, whatever its profile says of signals. */
@@ -116,37 +116,37 @@ static bool was_asked_by_sigterm(const struct job *job)
 {
 	return job->request.sent_ms > 0 && !job->ask.by_flag &&
 	       (job->request.forwarded ||
-		       (job->ask.method == ASK_SIGNAL && job->ask.signal == SIGTERM));
+		       (job->ask.method == REQUEST_SIGNAL && job->ask.signal == SIGTERM));
 }
 
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms)
 {
 	return was_asked_by_sigterm(job) && job->request.sent_ms > since_ms &&
-	       (job->request.forwarded ? child_passes_to(&job->child, pid)
-				       : ask_has_asked(&job->ask, pid));
+	       (job->request.forwarded ? child_forwards_to(&job->child, pid)
+				       : checkpoint_request_has_signalled(&job->ask, pid));
 }
 
-void job_request_because_of_notice(struct job *job)
+void job_request_at_notice(struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 
 	job->facts.noticed = true;
-	shield_notice(&job->shield, true);
-	if (job_ships_first(job))
+	sigterm_hold_set_notice(&job->sigterm_hold, true);
+	if (job_upload_before_asking(job))
 		return;
-	if (job->options->ask == ASK_NONE && !job_asks_by_flag(job) &&
+	if (job->options->ask == REQUEST_NONE && !job_requests_by_flag(job) &&
 		text_equal(stop->source, "sigterm")) {
-		if (!job_begin_last_save(job))
+		if (!job_defer_sigterm(job))
 			job_forward_sigterm(job);
 		return;
 	}
-	if (job->options->ask == ASK_NONE && !job_asks_by_flag(job)) {
+	if (job->options->ask == REQUEST_NONE && !job_requests_by_flag(job)) {
 		log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its "
 			 "newest complete one counts");
 		return;
 	}
 	job->facts.told_to_end = true;
-	job_request(job, "notice");
+	job_request_checkpoint(job, "notice");
 }
 
 static void stop_child(struct job *job)
@@ -157,22 +157,22 @@ static void stop_child(struct job *job)
 	job->facts.told_to_end = true;
 	/* A second SIGTERM kills trainers that give their handler back after the first. */
 	if (forwarded && !job->request.answered)
-		shield_let_go(&job->shield);
+		sigterm_hold_end(&job->sigterm_hold);
 	job->told_ms = forwarded ? job->request.sent_ms : clock_monotonic_ms();
 	if (forwarded)
 		return;
 	job->facts.stopped = true;
 	log_note("telling the job to end (SIGTERM)");
-	events_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
-	child_pass(&job->child, SIGTERM);
-	shield_let_go(&job->shield);
+	event_log_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
+	child_forward_signal(&job->child, SIGTERM);
+	sigterm_hold_end(&job->sigterm_hold);
 }
 
 static void kill_child(struct job *job)
 {
 	if (!job->killed) {
 		log_warn("the job has not ended: killing it (SIGKILL)");
-		events_add(&job->events, "stopping", "{s:s}", "signal", "KILL");
+		event_log_add(&job->events, "stopping", "{s:s}", "signal", "KILL");
 	}
 	job->killed = job->facts.stopped = true;
 	child_signal(&job->child, SIGKILL);
@@ -183,34 +183,34 @@ static void withdraw_request(struct job *job)
 {
 	log_note("the notice was withdrawn: the job goes on");
 	job_end_request(job);
-	job_forget_plan(job);
-	shield_notice(&job->shield, false);
+	job_reset_plan(job);
+	sigterm_hold_set_notice(&job->sigterm_hold, false);
 	job->facts.noticed = false;
 	job->facts.told_to_end = false;
 	if (job->snapshots)
-		storage_relax(job->resume.storage);
+		storage_clear_urgent(job->resume.storage);
 	if (job->snapshots)
-		snapshots_set_deadline(job->snapshots, CLOCK_NEVER);
+		snapshot_queue_set_deadline(job->snapshots, CLOCK_NEVER);
 }
 
-static void act(struct job *job, enum job_action action)
+static void perform_action(struct job *job, enum job_action action)
 {
 	switch (action) {
 	case DO_NOTHING:
 		break;
 	case DO_LAUNCH_CHILD:
-		job_launch(job);
+		job_launch_child(job);
 		break;
 	case DO_CANCEL_RESTORE:
 		job->facts.noticed = true;
 		cancel_raise(&job->cancel);
 		break;
 	case DO_REQUEST_CHECKPOINT:
-		plan(job);
-		job_request_because_of_notice(job);
+		plan_deadline(job);
+		job_request_at_notice(job);
 		break;
 	case DO_REPLAN:
-		plan(job);
+		plan_deadline(job);
 		break;
 	case DO_WITHDRAW_REQUEST:
 		withdraw_request(job);
@@ -222,7 +222,7 @@ static void act(struct job *job, enum job_action action)
 		kill_child(job);
 		break;
 	case DO_FLUSH_SNAPSHOTS:
-		shield_let_go(&job->shield);
+		sigterm_hold_end(&job->sigterm_hold);
 		job_end_request(job);
 		job_flush(job);
 		break;
@@ -230,15 +230,15 @@ static void act(struct job *job, enum job_action action)
 		if (!job->flush.given_up)
 			log_warn("out of time: the snapshot under way is given up");
 		if (job->snapshots)
-			snapshots_cancel(job->snapshots);
+			snapshot_queue_cancel(job->snapshots);
 		cancel_raise(&job->cancel);
 		break;
 	}
 }
 
-void job_feed(struct job *job, enum job_event event)
+void job_post_event(struct job *job, enum job_event event)
 {
-	struct job_transition step = job_machine_step(job->state, event);
+	struct lifecycle_transition step = lifecycle_step(job->state, event);
 	bool moved = step.next != job->state;
 
 	if (job->state == JOB_OVER)
@@ -250,13 +250,13 @@ void job_feed(struct job *job, enum job_event event)
 	job->state = step.next;
 	if (event == EV_NOTICE)
 		job->facts.noticed = true;
-	act(job, step.action);
+	perform_action(job, step.action);
 	if (job->state != step.next)
 		return; /* the action itself led on (a command that cannot be executed) */
 	if (moved || step.action == DO_REPLAN || event == EV_BUDGET_SPENT)
 		arm_budget(job);
 	if (moved && job->state == JOB_OVER)
-		job_begin_end(job);
+		job_begin_shutdown(job);
 }
 
 int job_run(struct job *job)
@@ -270,7 +270,7 @@ int job_run(struct job *job)
 	job->durable_step = -1;
 	job->point.usual_ms = -1;
 	job->budget.commit_until_ms = CLOCK_NEVER;
-	job->budget_timer.fired = budget_spent;
+	job->budget_timer.fired = on_budget_spent;
 	if (job_open(job, &err) < 0) {
 		log_error("%s", err.text);
 		job_close(job);

@@ -43,7 +43,7 @@ struct job_config {
 	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
 	int64_t deadline_notice_ms; /* how long before it the notice is given; 0: the default */
 	int64_t grace_ms;
-	enum ask_method ask;
+	enum request_method ask;
 	bool signal_chosen, command_chosen; /* on the command line: not both */
 	int checkpoint_signal;
 	const char *checkpoint_command;
@@ -61,7 +61,7 @@ struct job_config {
 	enum shim_use shim;
 	bool every_auto;
 	bool polls; /* the checkpoint directory, wherever it is */
-	bool shield; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
+	bool sigterm_hold; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
 	bool run_identity; /* for W&B, where its variables are unset */
 	bool rerun;        /* also when an earlier attempt has finished it */
 	bool requeue;      /* a preempted job of Slurm's is requeued */
@@ -81,7 +81,7 @@ struct job_config {
 	struct retention_rules retention;    /* applied after each commit */
 	const char *tag;                       /* of every snapshot of this run; NULL: none */
 	int verbosity;                         /* -1 quiet, 0, 1 verbose */
-	struct relay relay;                    /* of the signals that are received */
+	struct signal_rules signal_rules;                    /* of the signals that are received */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 

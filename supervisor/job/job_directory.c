@@ -5,28 +5,28 @@
 
 static int check_directory(struct job *job, struct err *err)
 {
-	const struct own_directory own = {.directory = job->options->checkpoint_dir,
+	const struct directory_check own = {.directory = job->options->checkpoint_dir,
 		.store = job->store,
 		.runtime = job->session.directory,
 		.command = job->options->command};
 
-	if (own_directory_check(&own, err) < 0)
+	if (directory_check_run(&own, err) < 0)
 		return -1;
-	if (job->store && own_directory_is_working(job->options->checkpoint_dir))
+	if (job->store && directory_check_is_working_directory(job->options->checkpoint_dir))
 		log_warn("the checkpoint directory is the working directory: all that lies in %s "
 			 "is saved with the checkpoints, and replaced when one is put back",
 			job->workspace.directory);
 	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
 }
 
-static bool can_be_used(struct job *job)
+static bool directory_is_usable(struct job *job)
 {
 	struct err err;
 
 	if (check_directory(job, &err) == 0)
 		return true;
 	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
-		job_failed(job, "checkpoints will not be saved", &err);
+		job_report_failure(job, "checkpoints will not be saved", &err);
 		job->store = NULL;
 		return true;
 	}
@@ -45,7 +45,7 @@ static bool refuse_strictly(struct job *job)
 	return true;
 }
 
-bool job_take_directory(struct job *job)
+bool job_check_directory(struct job *job)
 {
-	return can_be_used(job) && !refuse_strictly(job);
+	return directory_is_usable(job) && !refuse_strictly(job);
 }

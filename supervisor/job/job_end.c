@@ -14,14 +14,14 @@
 #define SWEEP_MS 20
 #define END_RECORD_MS 3000
 
-int64_t job_window_end(const struct job *job)
+int64_t job_deadline_ms(const struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 
 	return stop ? stop->deadline_ms : CLOCK_NEVER;
 }
 
-static void sweep(struct timer *timer)
+static void kill_remaining_processes(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, sweep_timer);
 	size_t left = kill_tree();
@@ -33,11 +33,11 @@ static void sweep(struct timer *timer)
 		loop_arm(&job->loop, &job->sweep_timer, clock_monotonic_ms() + SWEEP_MS);
 }
 
-void job_begin_end(struct job *job)
+void job_begin_shutdown(struct job *job)
 {
-	job->sweep_timer.fired = sweep;
+	job->sweep_timer.fired = kill_remaining_processes;
 	if (job->facts.told_to_end && job->facts.launched)
-		sweep(&job->sweep_timer);
+		kill_remaining_processes(&job->sweep_timer);
 	else
 		loop_stop(&job->loop);
 }
@@ -45,22 +45,22 @@ void job_begin_end(struct job *job)
 AUTO(struct cancel, cancel_release);
 
 /* The record only says how it ended: nobody waits for it long, nor past the deadline. */
-static int64_t end_record_until(const struct job *job)
+static int64_t end_record_deadline(const struct job *job)
 {
-	int64_t until_ms = clock_monotonic_ms() + END_RECORD_MS, end_ms = job_window_end(job);
+	int64_t until_ms = clock_monotonic_ms() + END_RECORD_MS, end_ms = job_deadline_ms(job);
 
 	return end_ms < until_ms ? end_ms : until_ms;
 }
 
 /* Nor may whoever is told by a webhook take the record's time. */
-static int64_t end_notice_until(const struct job *job)
+static int64_t end_webhook_deadline(const struct job *job)
 {
 	int64_t now = clock_monotonic_ms();
 
-	return now + (end_record_until(job) - now) / 2;
+	return now + (end_record_deadline(job) - now) / 2;
 }
 
-static void end_attempt(struct job *job, const struct outcome *outcome, int64_t until_ms)
+static void record_attempt_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
 	struct err err;
@@ -83,7 +83,7 @@ static void end_attempt(struct job *job, const struct outcome *outcome, int64_t 
 
 /* What it wrote last, and did not live to be known to have finished: how much of it still lies there, and the first of that, which
  * the caller frees; NULL: nothing. */
-static char *first_torn(const struct job *job, size_t *count)
+static char *find_first_torn(const struct job *job, size_t *count)
 {
 	char **torn = job->tracker ? tracker_torn(job->tracker) : NULL;
 	char *first = NULL;
@@ -102,16 +102,16 @@ static char *first_torn(const struct job *job, size_t *count)
 	return first;
 }
 
-static void say_what_is_not_durable(
+static void log_not_durable(
 	const struct job *job, const struct outcome *outcome, const char *durable)
 {
-	bool sealed = job->any_sealed && job->durable_generation != job->newest_sealed.generation;
+	bool sealed = job->any_complete && job->durable_generation != job->newest_complete.generation;
 	size_t count;
-	auto_free char *torn = sealed ? NULL : first_torn(job, &count);
+	auto_free char *torn = sealed ? NULL : find_first_torn(job, &count);
 	char step[40] = "", why[80] = "", patience[32];
 
-	if (sealed && job->newest_sealed.step >= 0)
-		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_sealed.step);
+	if (sealed && job->newest_complete.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_complete.step);
 	if (job->flush.given_up)
 		snprintf(why, sizeof(why), ": the store has taken nothing for %s (--flush-time)",
 			text_duration(job->options->flush_ms, patience, sizeof(patience)));
@@ -121,7 +121,7 @@ static void say_what_is_not_durable(
 }
 
 /* Exit 0, and no done marker all the same. */
-static void say_why_it_starts_again(const struct job *job, const struct outcome *outcome)
+static void log_restart_reason(const struct job *job, const struct outcome *outcome)
 {
 	if (job->facts.torn)
 		log_note("the job has ended without an error, but its last files are in no "
@@ -135,10 +135,10 @@ static void say_why_it_starts_again(const struct job *job, const struct outcome 
 			outcome->exit_code);
 }
 
-static void say_what_is_torn(struct job *job)
+static void log_torn_files(struct job *job)
 {
 	size_t count;
-	auto_free char *first = first_torn(job, &count);
+	auto_free char *first = find_first_torn(job, &count);
 
 	if (count > 1)
 		log_warn(
@@ -155,7 +155,7 @@ static void say_what_is_torn(struct job *job)
 }
 
 /* `durable`: NULL for nothing. */
-static void say_what_is_lost(
+static void log_lost_work(
 	const struct job *job, const struct outcome *outcome, const char *durable)
 {
 	const char *end = job->facts.noticed ? "preempted" : "ended";
@@ -165,7 +165,7 @@ static void say_what_is_lost(
 		log_error("the job has finished, but something of ours has failed, as said above, "
 			  "and --strict makes that an error; durable: %s (exit %d)",
 			durable ? durable : "nothing", outcome->exit_code);
-	else if (!durable && !job->any_sealed &&
+	else if (!durable && !job->any_complete &&
 		 (!file_exists(directory) || file_directory_is_empty(directory)))
 		log_error("%s, and the newest work is NOT durable: nothing was written to %s; name "
 			  "where the job saves with --checkpoint-dir (exit %d)",
@@ -175,45 +175,45 @@ static void say_what_is_lost(
 			durable ? durable : "nothing", outcome->exit_code);
 }
 
-static void say_how_it_ended(struct job *job, const struct outcome *outcome)
+static void log_outcome(struct job *job, const struct outcome *outcome)
 {
 	char id[SNAPSHOT_ID_TEXT] = "nothing";
-	bool any = job->snapshots && !snapshot_id_is_none(snapshots_newest(job->snapshots));
+	bool any = job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
 
 	if (any)
-		snapshot_id_format(snapshots_newest(job->snapshots), id);
-	events_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name, "exit_code",
+		snapshot_id_format(snapshot_queue_newest(job->snapshots), id);
+	event_log_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name, "exit_code",
 		outcome->exit_code, "durable", any ? id : NULL);
 	if (text_equal(outcome->name, "preempted"))
 		log_note("preempted; durable: %s. Run the same command again to go on from there "
 			 "(exit %d)",
 			id, outcome->exit_code);
 	else if (text_equal(outcome->name, "lost"))
-		say_what_is_lost(job, outcome, any ? id : NULL);
+		log_lost_work(job, outcome, any ? id : NULL);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
-		say_what_is_not_durable(job, outcome, id);
+		log_not_durable(job, outcome, id);
 	else if (text_equal(outcome->name, "finished") && job->facts.launched)
-		say_why_it_starts_again(job, outcome);
+		log_restart_reason(job, outcome);
 }
 
 /* What is known only now that everything has ended. */
-static void complete_facts(struct job *job)
+static void complete_outcome_facts(struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
 	struct outcome_facts *facts = &job->facts;
 	int64_t first_answer_ms = job->request.first_answer_ms;
 	size_t torn;
-	auto_free char *first = first_torn(job, &torn);
+	auto_free char *first = find_first_torn(job, &torn);
 
 	facts->torn = first != NULL;
 	facts->all_durable = job_is_durable(job);
 	facts->asked = job->request.sent_ms > 0 || first_answer_ms > 0;
 	facts->lived_on_ms = first_answer_ms > 0 ? job->flush.began_ms - first_answer_ms : 0;
 	facts->saved = job->request.answered;
-	facts->asked_to_save = job->request.sent_ms > 0 && (job->ask.by_flag || job_can_ask(job));
-	facts->resumes = profile_resumes(profile, wait_status_exit_code(facts->wait_status));
+	facts->asked_to_save = job->request.sent_ms > 0 && (job->ask.by_flag || job_can_request(job));
+	facts->resumes = profile_is_resume_code(profile, wait_status_exit_code(facts->wait_status));
 	facts->goes_on = profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
-			 profile->after == PROFILE_AFTER_GOES_ON;
+			 profile->after == PROFILE_AFTER_CONTINUES;
 	facts->strict_failed = job->options->strict && (job->ours_failed || !facts->all_durable);
 }
 
@@ -234,23 +234,23 @@ int job_finish(struct job *job)
 	struct outcome outcome;
 	int64_t until_ms;
 
-	complete_facts(job);
+	complete_outcome_facts(job);
 	outcome = decide_outcome(job);
-	tending_stop(job->tending);
+	retention_worker_stop(job->retention_worker);
 	if (job->snapshots)
-		snapshots_stop_ahead(job->snapshots);
+		snapshot_queue_stop_early(job->snapshots);
 	/* First, because what follows may wait for a store that does not answer. How it ended is the last word. */
 	if (job->facts.launched)
-		say_what_is_torn(job);
-	say_how_it_ended(job, &outcome);
+		log_torn_files(job);
+	log_outcome(job, &outcome);
 	job_write_end_message(job, &outcome);
 	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still post what they see. */
 	workers_end(job->workers);
-	job_notify_end(job, &outcome, end_notice_until(job));
-	until_ms = end_record_until(job);
-	end_attempt(job, &outcome, until_ms);
-	job_tell_observers_of_end(job, &outcome, until_ms);
+	observers_notify_end(job, &outcome, end_webhook_deadline(job));
+	until_ms = end_record_deadline(job);
+	record_attempt_end(job, &outcome, until_ms);
+	observers_record_end(job, &outcome, until_ms);
 	job_requeue(job, &outcome);
-	job_acknowledge(job, &outcome);
+	job_acknowledge_notice(job, &outcome);
 	return outcome.exit_code;
 }

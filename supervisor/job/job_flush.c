@@ -4,30 +4,30 @@
 #include "base/text.h"
 #include "job.h"
 
-#define AGAIN_MS 500
+#define RETRY_MS 500
 #define TRIES_MOST 3 /* where the store says clearly why not */
 /* A job that is over waits so long for the retention of its last commit. */
-#define TENDING_PATIENCE_MS 10000
+#define RETENTION_MOST_MS 10000
 
 /* Until when a store that fails, and has taken nothing since, is worth waiting for. */
-static int64_t patience_ends(const struct job *job)
+static int64_t flush_deadline_ms(const struct job *job)
 {
-	int64_t moved_ms = job->snapshots ? snapshots_moved_ms(job->snapshots) : 0;
+	int64_t moved_ms = job->snapshots ? snapshot_queue_advanced_ms(job->snapshots) : 0;
 	int64_t since = moved_ms > job->flush.began_ms ? moved_ms : job->flush.began_ms;
 
 	return since + job->options->flush_ms;
 }
 
-static bool is_passing(enum err_kind kind)
+static bool is_transient(enum err_kind kind)
 {
 	return kind == ERR_RETRY || kind == ERR_FAILED;
 }
 
 /* Between tries, or in one that has been hanging: not the first, because a slow store is no dead one. */
-static void patience_over(struct timer *timer)
+static void on_flush_timeout(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, flush.timer);
-	int64_t ends_ms = patience_ends(job);
+	int64_t ends_ms = flush_deadline_ms(job);
 
 	if (job->state != JOB_UPLOADING || notices_stop(&job->notices))
 		return;
@@ -36,22 +36,22 @@ static void patience_over(struct timer *timer)
 		return;
 	}
 	if (!job->store_failing && !job->resuming) {
-		loop_arm(&job->loop, timer, clock_monotonic_ms() + AGAIN_MS);
+		loop_arm(&job->loop, timer, clock_monotonic_ms() + RETRY_MS);
 		return;
 	}
 	job->flush.given_up = true;
-	job_feed(job, EV_BUDGET_SPENT);
+	job_post_event(job, EV_BUDGET_SPENT);
 }
 
-bool job_flush_again(struct job *job, enum err_kind kind)
+bool job_retry_flush(struct job *job, enum err_kind kind)
 {
-	int64_t at_ms = clock_monotonic_ms() + AGAIN_MS;
+	int64_t at_ms = clock_monotonic_ms() + RETRY_MS;
 
 	job->flush.tries++;
-	if (!is_passing(kind) && job->flush.tries >= TRIES_MOST)
+	if (!is_transient(kind) && job->flush.tries >= TRIES_MOST)
 		return false;
 	/* At a notice the deadline ends it. */
-	if (!notices_stop(&job->notices) && at_ms >= patience_ends(job)) {
+	if (!notices_stop(&job->notices) && at_ms >= flush_deadline_ms(job)) {
 		job->flush.given_up = true;
 		return false;
 	}
@@ -59,38 +59,38 @@ bool job_flush_again(struct job *job, enum err_kind kind)
 	return true;
 }
 
-static void begin(struct job *job)
+static void begin_flush(struct job *job)
 {
 	if (job->flush.began_ms > 0)
 		return;
 	job->flush.began_ms = clock_monotonic_ms();
-	job->flush.timer.fired = patience_over;
+	job->flush.timer.fired = on_flush_timeout;
 	loop_arm(&job->loop, &job->flush.timer, job->flush.began_ms + job->options->flush_ms);
 }
 
 /* Ends the uploading state once nothing more can be done for what the job left. */
 void job_flush(struct job *job)
 {
-	bool missing = job->any_sealed && job->durable_generation != job->newest_sealed.generation;
+	bool missing = job->any_complete && job->durable_generation != job->newest_complete.generation;
 
-	begin(job);
+	begin_flush(job);
 	/* Nobody is left to be a good neighbour to. */
 	if (job->snapshots)
-		storage_hurry(job->resume.storage);
-	if (job->snapshots && snapshots_busy(job->snapshots))
+		storage_set_urgent(job->resume.storage);
+	if (job->snapshots && snapshot_queue_is_busy(job->snapshots))
 		return;
 	if (job->resuming || job->retry_timer.armed)
 		return;
 	if (missing && !job->superseded && job->store && !job->flush.once_more) {
 		/* For a store that failed before; then retries, while there is patience. */
 		job->flush.once_more = true;
-		job_ship(job);
-		if (job->resuming || (job->snapshots && snapshots_busy(job->snapshots)))
+		job_queue_snapshot(job);
+		if (job->resuming || (job->snapshots && snapshot_queue_is_busy(job->snapshots)))
 			return;
 	}
-	if (tending_busy(job->tending)) {
-		tending_hasten(job->tending, TENDING_PATIENCE_MS);
+	if (retention_worker_is_busy(job->retention_worker)) {
+		retention_worker_limit_time(job->retention_worker, RETENTION_MOST_MS);
 		return;
 	}
-	job_feed(job, EV_UPLOADED);
+	job_post_event(job, EV_UPLOADED);
 }

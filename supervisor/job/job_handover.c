@@ -8,88 +8,88 @@
 #include "job.h"
 
 /* What a store does not take by then was not worth more of the notice. */
-#define TELL_MS 5000
+#define NOTIFY_MS 5000
 
-static void tell(void *arg)
+static void notify_worker(void *arg)
 {
 	struct job *job = arg;
-	struct successor *successor = &job->successor;
+	struct next_attempt *next_attempt = &job->next_attempt;
 
-	successor->failed = storage_say_draining(job->resume.storage, job->resume.attempt.number,
-				    successor->words,
-				    successor->told_ms ? clock_left_ms(successor->told_ms) : -1,
-				    &successor->cancel, &successor->err) < 0;
+	next_attempt->failed = storage_announce_drain(job->resume.storage, job->resume.attempt.number,
+				    next_attempt->messages,
+				    next_attempt->told_ms ? clock_left_ms(next_attempt->told_ms) : -1,
+				    &next_attempt->cancel, &next_attempt->err) < 0;
 }
 
-static void told(void *arg)
+static void on_notified(void *arg)
 {
 	struct job *job = arg;
-	struct successor *successor = &job->successor;
+	struct next_attempt *next_attempt = &job->next_attempt;
 
-	successor->telling = false;
-	if (successor->failed)
+	next_attempt->sending = false;
+	if (next_attempt->failed)
 		log_debug("the next attempt is not told of this one's notice: %s",
-			successor->err.text);
-	if (successor->told_ms > 0)
-		loop_arm(&job->loop, &successor->again, clock_monotonic_ms() + HANDOVER_AGAIN_MS);
+			next_attempt->err.text);
+	if (next_attempt->told_ms > 0)
+		loop_arm(&job->loop, &next_attempt->again, clock_monotonic_ms() + PREDECESSOR_HEARTBEAT_MS);
 	/* It may have changed meanwhile. */
-	job_tell_successor(job);
+	job_notify_next_attempt(job);
 }
 
-static void say_again(struct timer *timer)
+static void on_heartbeat_due(struct timer *timer)
 {
-	struct job *job = container_of(timer, struct job, successor.again);
+	struct job *job = container_of(timer, struct job, next_attempt.again);
 
-	job->successor.due = true;
-	job_tell_successor(job);
+	job->next_attempt.due = true;
+	job_notify_next_attempt(job);
 }
 
-static bool prepare(struct job *job)
+static bool prepare_notify_worker(struct job *job)
 {
-	struct successor *successor = &job->successor;
+	struct next_attempt *next_attempt = &job->next_attempt;
 	struct err err;
 
-	if (successor->workers)
+	if (next_attempt->workers)
 		return true;
-	if (cancel_init(&successor->cancel, &err) < 0)
+	if (cancel_init(&next_attempt->cancel, &err) < 0)
 		return false;
-	if (workers_new(&job->loop, 1, &successor->workers, &err) == 0)
+	if (workers_new(&job->loop, 1, &next_attempt->workers, &err) == 0)
 		return true;
-	cancel_release(&successor->cancel);
+	cancel_release(&next_attempt->cancel);
 	return false;
 }
 
-void job_tell_successor(struct job *job)
+void job_notify_next_attempt(struct job *job)
 {
-	struct successor *successor = &job->successor;
+	struct next_attempt *next_attempt = &job->next_attempt;
 	const struct notice *stop = notices_stop(&job->notices);
 	int64_t until_ms = stop && stop->deadline_ms != CLOCK_NEVER ? stop->deadline_ms : 0;
 
 	/* Withdrawn too late for a job that was told to end: it still saves. */
 	if (until_ms == 0 && job->state != JOB_RUNNING)
 		return;
-	if ((until_ms == successor->told_ms && !successor->due) || successor->telling ||
-		!job->snapshots || job->superseded || !prepare(job))
+	if ((until_ms == next_attempt->told_ms && !next_attempt->due) || next_attempt->sending ||
+		!job->snapshots || job->superseded || !prepare_notify_worker(job))
 		return;
-	loop_disarm(&job->loop, &successor->again);
-	successor->again.fired = say_again;
-	successor->due = false;
-	successor->telling = true;
-	successor->told_ms = until_ms;
-	successor->words++;
-	cancel_set_deadline(&successor->cancel, clock_monotonic_ms() + TELL_MS);
-	workers_run(successor->workers, tell, told, job);
+	loop_disarm(&job->loop, &next_attempt->again);
+	next_attempt->again.fired = on_heartbeat_due;
+	next_attempt->due = false;
+	next_attempt->sending = true;
+	next_attempt->told_ms = until_ms;
+	next_attempt->messages++;
+	cancel_set_deadline(&next_attempt->cancel, clock_monotonic_ms() + NOTIFY_MS);
+	workers_run(next_attempt->workers, notify_worker, on_notified, job);
 }
 
-void job_end_telling_successor(struct job *job)
+void job_stop_notifying_next_attempt(struct job *job)
 {
-	struct successor *successor = &job->successor;
+	struct next_attempt *next_attempt = &job->next_attempt;
 
-	if (!successor->workers)
+	if (!next_attempt->workers)
 		return;
-	loop_disarm(&job->loop, &successor->again);
-	cancel_raise(&successor->cancel);
-	workers_free(successor->workers);
-	successor->workers = NULL;
-	cancel_release(&successor->cancel);
+	loop_disarm(&job->loop, &next_attempt->again);
+	cancel_raise(&next_attempt->cancel);
+	workers_free(next_attempt->workers);
+	next_attempt->workers = NULL;
+	cancel_release(&next_attempt->cancel);
 }

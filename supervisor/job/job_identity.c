@@ -8,24 +8,24 @@
 
 #include <stdlib.h>
 
-static bool is_set(const char *name)
+static bool is_variable_set(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value && *value;
 }
 
-void job_add_identity(struct job *job)
+void child_environment_add_run(struct job *job)
 {
-	const char *run = job->resume.earlier.run;
+	const char *run = job->resume.attempt_outcomes.run;
 
 	/* A sweep names its runs itself; a group means that this job makes several. */
-	if (!job->options->run_identity || !run[0] || is_set("WANDB_SWEEP_ID") ||
-		is_set("WANDB_RUN_GROUP"))
+	if (!job->options->run_identity || !run[0] || is_variable_set("WANDB_SWEEP_ID") ||
+		is_variable_set("WANDB_RUN_GROUP"))
 		return;
-	if (!is_set("WANDB_RUN_ID"))
-		job_add_environment(job, text_format("WANDB_RUN_ID=%s", run));
+	if (!is_variable_set("WANDB_RUN_ID"))
+		child_environment_add(job, text_format("WANDB_RUN_ID=%s", run));
 	/* Without it a run of the same name is written over. */
-	if (!is_set("WANDB_RESUME"))
-		job_add_environment(job, text_copy("WANDB_RESUME=allow"));
+	if (!is_variable_set("WANDB_RESUME"))
+		child_environment_add(job, text_copy("WANDB_RESUME=allow"));
 }

@@ -3,50 +3,50 @@
 #include "base/log.h"
 #include "job.h"
 
-#define LOOK_AGAIN_MS 100
+#define DEFERRAL_CHECK_MS 100
 
-static void let_go(struct job *job)
+static void forward_deferred_sigterm(struct job *job)
 {
-	job_end_last_save(job);
+	job_cancel_sigterm_deferral(job);
 	job_forward_sigterm(job);
 }
 
 /* A save also ends without a checkpoint: torn, or its files deleted. */
-static void look_again(struct timer *timer)
+static void on_deferral_check(struct timer *timer)
 {
-	struct job *job = container_of(timer, struct job, last_save.timer);
+	struct job *job = container_of(timer, struct job, sigterm_deferral.timer);
 
 	if (job_is_saving(job))
-		loop_arm(&job->loop, timer, clock_monotonic_ms() + LOOK_AGAIN_MS);
+		loop_arm(&job->loop, timer, clock_monotonic_ms() + DEFERRAL_CHECK_MS);
 	else
-		let_go(job);
+		forward_deferred_sigterm(job);
 }
 
-bool job_begin_last_save(struct job *job)
+bool job_defer_sigterm(struct job *job)
 {
-	if (!job_awaits_save(job))
+	if (!job_plans_to_await_save(job))
 		return false;
 	log_note("the job is saving: it gets its SIGTERM after that, or at a second one to "
 		 "reprieve");
-	job->last_save.awaited = true;
+	job->sigterm_deferral.awaited = true;
 	/* Nor has it been asked: what it does until then is its own doing. */
 	job->facts.told_to_end = false;
-	job->last_save.timer.fired = look_again;
-	loop_arm(&job->loop, &job->last_save.timer, clock_monotonic_ms() + LOOK_AGAIN_MS);
+	job->sigterm_deferral.timer.fired = on_deferral_check;
+	loop_arm(&job->loop, &job->sigterm_deferral.timer, clock_monotonic_ms() + DEFERRAL_CHECK_MS);
 	return true;
 }
 
-bool job_cut_last_save(struct job *job)
+bool job_end_sigterm_deferral(struct job *job)
 {
 	/* Its last one may have become complete by its end. */
-	if (!job->last_save.awaited || !job->child.running)
+	if (!job->sigterm_deferral.awaited || !job->child.running)
 		return false;
-	let_go(job);
+	forward_deferred_sigterm(job);
 	return true;
 }
 
-void job_end_last_save(struct job *job)
+void job_cancel_sigterm_deferral(struct job *job)
 {
-	job->last_save.awaited = false;
-	loop_disarm(&job->loop, &job->last_save.timer);
+	job->sigterm_deferral.awaited = false;
+	loop_disarm(&job->loop, &job->sigterm_deferral.timer);
 }

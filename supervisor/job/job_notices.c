@@ -31,67 +31,67 @@ static void write_notice_file(struct job *job)
 		unlink(path);
 		return;
 	}
-	about = notice_text_json(stop);
+	about = notice_format_json(stop);
 	json_object_del(about, "seconds_left");
 	text = json_dumps(about, JSON_COMPACT);
 	if (text)
 		file_replace(path, text, strlen(text), NULL);
 }
 
-static void tell(struct job *job, const struct notice *notice)
+static void announce_notice(struct job *job, const struct notice *notice)
 {
-	auto_json json_t *about = notice_text_json(notice);
+	auto_json json_t *about = notice_format_json(notice);
 	char text[320];
 
-	log_note("%s%s", notice_text_format(notice, text, sizeof(text)),
+	log_note("%s%s", notice_format(notice, text, sizeof(text)),
 		notice->kind == NOTICE_ADVICE && !notices_stop(&job->notices)
 			? "; an early checkpoint is taken, the job goes on"
 			: "");
-	events_add(&job->events, "notice", "o", json_incref(about));
+	event_log_add(&job->events, "notice", "o", json_incref(about));
 	write_notice_file(job);
 }
 
-void job_take_notice(struct job *job, const struct notice *notice)
+void job_add_notice(struct job *job, const struct notice *notice)
 {
 	switch (notices_add(&job->notices, notice)) {
 	case NOTICE_NOTHING_NEW:
 		return;
 	case NOTICE_NEW_ADVICE:
-		tell(job, notice);
+		announce_notice(job, notice);
 		if (job->state == JOB_RUNNING)
-			job_request(job, "advice");
+			job_request_checkpoint(job, "advice");
 		return;
 	case NOTICE_FIRST_STOP:
 	case NOTICE_EARLIER_DEADLINE:
-		tell(job, notice);
+		announce_notice(job, notice);
 		job->facts.by_signal_only =
 			text_equal(notices_stop(&job->notices)->source, "sigterm") &&
 			job->notices.count == 1;
 		job_write_notice_message(job);
-		job_feed(job, EV_NOTICE);
-		job_tell_successor(job);
+		job_post_event(job, EV_NOTICE);
+		job_notify_next_attempt(job);
 		return;
 	case NOTICE_LATER_DEADLINE:
-		tell(job, notice);
+		announce_notice(job, notice);
 		job_write_notice_message(job);
-		job_feed(job, EV_NOTICE);
-		job_tell_successor(job);
+		job_post_event(job, EV_NOTICE);
+		job_notify_next_attempt(job);
 		return;
 	case NOTICE_ALL_CANCELLED:
-		tell(job, notice);
+		announce_notice(job, notice);
 		job_withdraw_notice_message(job);
-		job_feed(job, EV_CANCELLED);
-		job_tell_successor(job);
+		job_post_event(job, EV_CANCELLED);
+		job_notify_next_attempt(job);
 		return;
 	case NOTICE_WITHDRAWN:
-		tell(job, notice);
+		announce_notice(job, notice);
 		return;
 	}
 }
 
 /* --- watchers: on their threads, brought over to the loop --- */
 
-struct parcel {
+struct posted_notice {
 	struct job *job;
 	struct notice notice;
 	struct source_state state;
@@ -99,57 +99,57 @@ struct parcel {
 
 static void deliver_notice(void *arg)
 {
-	struct parcel *parcel = arg;
+	struct posted_notice *posted = arg;
 
-	job_take_notice(parcel->job, &parcel->notice);
+	job_add_notice(posted->job, &posted->notice);
 }
 
-static void notice_seen(void *arg, const struct notice *notice)
+static void post_notice(void *arg, const struct notice *notice)
 {
 	struct job *job = arg;
-	struct parcel *parcel = memory_new(sizeof(*parcel));
+	struct posted_notice *posted = memory_new(sizeof(*posted));
 
-	parcel->job = job;
-	parcel->notice = *notice;
-	workers_post_owned(job->workers, deliver_notice, parcel);
+	posted->job = job;
+	posted->notice = *notice;
+	workers_post_owned(job->workers, deliver_notice, posted);
 }
 
 static void deliver_health(void *arg)
 {
-	struct parcel *parcel = arg;
-	const struct source_state *state = &parcel->state;
+	struct posted_notice *posted = arg;
+	const struct source_state *state = &posted->state;
 	char text[480];
 
-	events_add(&parcel->job->events, "source", "{s:s, s:s, s:s}", "name", state->name, "health",
+	event_log_add(&posted->job->events, "source", "{s:s, s:s, s:s}", "name", state->name, "health",
 		source_health_name(state->health), "why", state->why);
-	if (state->health == SOURCE_ARMED && forecast_window_of(state->name) > 0)
-		text_set(parcel->job->pace.cloud, sizeof(parcel->job->pace.cloud), state->name);
-	notice_text_source(state, text, sizeof(text));
+	if (state->health == SOURCE_ARMED && preemption_forecast_window_of(state->name) > 0)
+		text_set(posted->job->pace.cloud, sizeof(posted->job->pace.cloud), state->name);
+	notice_format_source(state, text, sizeof(text));
 	if (state->health == SOURCE_UNKNOWN)
 		log_warn("%s", text);
 	else if (state->health != SOURCE_STARTING)
 		log_note("%s", text);
 }
 
-static void health_changed(void *arg, const struct source_state *state)
+static void post_health(void *arg, const struct source_state *state)
 {
 	struct job *job = arg;
-	struct parcel *parcel = memory_new(sizeof(*parcel));
+	struct posted_notice *posted = memory_new(sizeof(*posted));
 
-	parcel->job = job;
-	parcel->state = *state;
-	workers_post_owned(job->workers, deliver_health, parcel);
+	posted->job = job;
+	posted->state = *state;
+	workers_post_owned(job->workers, deliver_health, posted);
 }
 
-int job_start_watching(struct job *job, struct err *err)
+int job_start_notice_watch(struct job *job, struct err *err)
 {
-	auto_free char *shared = session_shared_place();
+	auto_free char *shared = session_shared_directory();
 	struct cloud_options options = {.sources = job->options->notice,
 		.deadline = job->options->deadline,
 		.deadline_notice_ms = job->options->deadline_notice_ms,
 		.shared_directory = shared,
-		.notice = notice_seen,
-		.health = health_changed,
+		.notice = post_notice,
+		.health = post_health,
 		.arg = job};
 	struct err why;
 
@@ -157,31 +157,31 @@ int job_start_watching(struct job *job, struct err *err)
 		return 0;
 	if (why.kind == ERR_INVALID)
 		return err_set(err, why.kind, "--notice or --deadline: %s", why.text);
-	job_failed(job, "no preemption notice but SIGTERM will be seen", &why);
+	job_report_failure(job, "no preemption notice but SIGTERM will be seen", &why);
 	return 0;
 }
 
-json_t *job_sources(const struct job *job)
+json_t *job_sources_json(const struct job *job)
 {
 	struct source_state states[CLOUD_SOURCES_MOST];
 	json_t *sources = json_array();
 	size_t count = job->watch ? cloud_watch_states(job->watch, states, CLOUD_SOURCES_MOST) : 0;
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(sources, notice_text_source_json(&states[i]));
+		json_array_append_new(sources, notice_format_source_json(&states[i]));
 	return sources;
 }
 
-json_t *job_notice(const struct job *job)
+json_t *job_notice_json(const struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 
-	return stop ? notice_text_json(stop) : NULL;
+	return stop ? notice_format_json(stop) : NULL;
 }
 
 #define ACKNOWLEDGE_MS 2000
 
-void job_acknowledge(struct job *job, const struct outcome *outcome)
+void job_acknowledge_notice(struct job *job, const struct outcome *outcome)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 	struct err err;
@@ -201,67 +201,67 @@ void job_acknowledge(struct job *job, const struct outcome *outcome)
 			"%s is not told that it may take this machine: %s", stop->source, err.text);
 	else
 		log_note("%s may take this machine now (acknowledged)", stop->source);
-	events_add(&job->events, "acknowledged", "{s:s, s:b}", "source", stop->source, "approvable",
+	event_log_add(&job->events, "acknowledged", "{s:s, s:b}", "source", stop->source, "approvable",
 		stop->approvable);
 }
 
 /* --- signals --- */
 
-static bool is_managed(const struct job *job)
+static bool manages_checkpoints(const struct job *job)
 {
-	return job->facts.managed || job_asks_by_flag(job);
+	return job->facts.managed || job_requests_by_flag(job);
 }
 
-static void reaped(void *arg, pid_t pid, int status)
+static void on_process_reaped(void *arg, pid_t pid, int status)
 {
 	struct job *job = arg;
 
-	if (ask_reaped(&job->ask, pid, status))
+	if (checkpoint_request_reaped(&job->ask, pid, status))
 		return;
 	if (job->tracker && pid != job->child.pid)
 		tracker_process_ended(job->tracker, pid, status);
 }
 
 /* Saving and leaving because it was asked to: what it wrote last is complete. A crash between two files is not. */
-static enum tracker_end how_it_ended(const struct job *job)
+static enum tracker_end classify_child_exit(const struct job *job)
 {
 	bool was_asked = job->facts.told_to_end || job->request.sent_ms > 0;
 	int code;
 
 	if (WIFSIGNALED(job->child.status))
-		return TRACKER_CRASHED;
+		return TRACKER_ENDED_CRASHED;
 	code = WEXITSTATUS(job->facts.wait_status);
 	/* 75 is EX_TEMPFAIL of sysexits(3): nobody crashes with it. */
 	if (code == 0 || code == EXIT_PREEMPTED)
-		return TRACKER_CLEAN;
+		return TRACKER_ENDED_CLEAN;
 	if (!was_asked)
-		return TRACKER_CRASHED;
+		return TRACKER_ENDED_CRASHED;
 	/* 42: TensorFlow, 255: sys.exit(-1) of submitit. */
 	if (code == 128 + SIGTERM || code == 128 + job->ask.signal || code == 42 || code == 255 ||
-		profile_resumes(job->profile.profile, code))
-		return TRACKER_CLEAN;
+		profile_is_resume_code(job->profile.profile, code))
+		return TRACKER_ENDED_CLEAN;
 	/* 1 is what launchers and sys.exit(1) give after a save, and also what an exception in the midst of it gives. */
-	return outcome_is_crash(job->child.status) && code > 128 ? TRACKER_CRASHED
-								 : TRACKER_DOUBTFUL;
+	return outcome_is_crash(job->child.status) && code > 128 ? TRACKER_ENDED_CRASHED
+								 : TRACKER_ENDED_AMBIGUOUS;
 }
 
-static void child_ended(struct job *job)
+static void on_child_exited(struct job *job)
 {
 	int status = job->child.status;
 	bool killed = WIFSIGNALED(status);
 	char name[SIGNAL_NAME_SIZE];
 
-	events_add(&job->events, "child_exited", "{s:o, s:o}", "code",
+	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",
 		killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
 		killed ? json_string(signal_name_format(WTERMSIG(status), name)) : json_null());
-	job->facts.wait_status = relay_wait_status(&job->options->relay, status);
+	job->facts.wait_status = signal_rules_map_wait_status(&job->options->signal_rules, status);
 	if (job->tracker)
-		tracker_job_ended(job->tracker, how_it_ended(job));
-	job_feed(job, EV_CHILD_EXITED);
+		tracker_job_ended(job->tracker, classify_child_exit(job));
+	job_post_event(job, EV_CHILD_EXITED);
 }
 
 /* SIGTERM; and under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends ahead of the end. */
-static void terminate(struct job *job, const struct signalfd_siginfo *info)
+static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *info)
 {
 	bool by_term = info->ssi_signo == SIGTERM;
 	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
@@ -270,18 +270,18 @@ static void terminate(struct job *job, const struct signalfd_siginfo *info)
 	text_set(notice.identity, sizeof(notice.identity), by_term ? "sigterm" : "sigusr1");
 	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
 	/* Nothing to save: be an init and nothing else. */
-	if (job->state != JOB_RESTORING && !is_managed(job)) {
+	if (job->state != JOB_RESTORING && !manages_checkpoints(job)) {
 		job->facts.noticed = job->facts.by_signal_only = true;
-		shield_let_go(&job->shield);
+		sigterm_hold_end(&job->sigterm_hold);
 		child_forward(&job->child, info);
 		return;
 	}
 	/* Whoever says it again wants no waiting. */
-	if (by_term && job_cut_last_save(job))
+	if (by_term && job_end_sigterm_deferral(job))
 		return;
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
-	job_take_notice(job, &notice);
-	job_ask_slurm_end(job, &notice);
+	job_add_notice(job, &notice);
+	job_query_slurm_deadline(job, &notice);
 }
 
 /* Ctrl-C: there is nobody else to end. What nohup ignores stays ignored. The rest is for the job, when it is there. */
@@ -292,15 +292,15 @@ static void signal_while_restoring(struct job *job, int signal)
 	if (signal == SIGINT || signal == SIGQUIT || signal == SIGHUP) {
 		job->refusal = 128 + signal;
 		cancel_raise(&job->cancel);
-		job_feed(job, EV_RESTORE_FAILED);
+		job_post_event(job, EV_RESTORE_FAILED);
 	} else {
 		sigaddset(&job->early_signals, signal);
 	}
 }
 
-static void obey(struct job *job, const struct signalfd_siginfo *info)
+static void handle_signal(struct job *job, const struct signalfd_siginfo *info)
 {
-	int signal = relay_signal(&job->options->relay, (int)info->ssi_signo);
+	int signal = signal_rules_map(&job->options->signal_rules, (int)info->ssi_signo);
 	struct signalfd_siginfo as;
 
 	if (signal != (int)info->ssi_signo) {
@@ -311,21 +311,21 @@ static void obey(struct job *job, const struct signalfd_siginfo *info)
 	if (signal == 0)
 		return;
 	if (signal == SIGCHLD) {
-		if (child_reap(&job->child, reaped, job) && job->state != JOB_OVER)
-			child_ended(job);
+		if (child_reap(&job->child, on_process_reaped, job) && job->state != JOB_OVER)
+			on_child_exited(job);
 		return;
 	}
 	if (signal == SIGTERM && sigismember(&job->inherited->ignored, SIGTERM) != 1) {
-		terminate(job, info);
+		handle_stop_signal(job, info);
 		return;
 	}
-	if (signal == SIGUSR1 && job_is_requeued_by_us(job) && is_managed(job)) {
-		terminate(job, info);
+	if (signal == SIGUSR1 && job_is_requeued_by_us(job) && manages_checkpoints(job)) {
+		handle_stop_signal(job, info);
 		return;
 	}
-	if (signal == SIGUSR1 && job_can_ask(job)) {
+	if (signal == SIGUSR1 && job_can_request(job)) {
 		if (job->state == JOB_RUNNING)
-			job_request(job, "request");
+			job_request_checkpoint(job, "request");
 		return;
 	}
 	if (job->state == JOB_RESTORING)
@@ -334,11 +334,11 @@ static void obey(struct job *job, const struct signalfd_siginfo *info)
 		child_forward(&job->child, info);
 }
 
-void job_signal_received(void *arg, const struct signalfd_siginfo *info)
+void job_on_signal(void *arg, const struct signalfd_siginfo *info)
 {
 	struct job *job = arg;
 
-	obey(job, info);
+	handle_signal(job, info);
 	if (info->ssi_signo != SIGCHLD)
 		child_resume(&job->child);
 }

@@ -17,22 +17,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEDGER_MS 60000
+#define EVENT_UPLOAD_MS 60000
 #define LOG_TAIL (256 * 1024)
 
-json_t *job_labels(const struct job *job)
+json_t *observers_labels(const struct job *job)
 {
 	return labels_json(job->options->labels, job->options->label_count);
 }
 
 /* --- the ledger --- */
 
-static bool can_keep(const struct job *job)
+static bool can_upload_events(const struct job *job)
 {
 	return job->snapshots && job->resume.attempt.number > 0;
 }
 
-static void ledger_put(void *arg)
+static void upload_events(void *arg)
 {
 	struct job *job = arg;
 	struct observers *observers = &job->observers;
@@ -43,13 +43,13 @@ static void ledger_put(void *arg)
 			&observers->cancel, &observers->err) < 0;
 }
 
-static void ledger_settled(struct job *job)
+static void settle_event_upload(struct job *job)
 {
 	struct observers *observers = &job->observers;
 
 	observers->putting = false;
 	if (observers->put_failed) {
-		ledger_return(&observers->ledger, &observers->part);
+		event_buffer_put_back(&observers->event_buffer, &observers->part);
 		log_debug("the ledger waits: %s", observers->err.text);
 		return;
 	}
@@ -57,40 +57,40 @@ static void ledger_settled(struct job *job)
 	bytes_release(&observers->part);
 }
 
-static void ledger_done(void *arg)
+static void on_events_uploaded(void *arg)
 {
-	ledger_settled(arg);
+	settle_event_upload(arg);
 }
 
-static void ledger_due(struct timer *timer)
+static void on_event_upload_due(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, observers.timer);
 	struct observers *observers = &job->observers;
 
 	/* Not beside a checkpoint that has to be durable soon; the end writes what is left. */
-	if (job->state != JOB_RUNNING || observers->putting || !can_keep(job)) {
-		loop_arm(&job->loop, timer, clock_monotonic_ms() + LEDGER_MS);
+	if (job->state != JOB_RUNNING || observers->putting || !can_upload_events(job)) {
+		loop_arm(&job->loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
 		return;
 	}
-	ledger_take(&observers->ledger, &observers->part);
+	event_buffer_extract(&observers->event_buffer, &observers->part);
 	observers->putting = observers->put_failed = true;
-	workers_run(observers->workers, ledger_put, ledger_done, job);
+	workers_run(observers->workers, upload_events, on_events_uploaded, job);
 }
 
 /* --- webhook --- */
 
-static void describe_host(char host[65])
+static void get_host_name(char host[65])
 {
 	host[0] = '\0';
 	gethostname(host, 64);
 	host[64] = '\0';
 }
 
-static char *body_of(const struct job *job, const char *event, const struct outcome *outcome)
+static char *format_notification(const struct job *job, const char *event, const struct outcome *outcome)
 {
 	const struct notice *stop = notices_stop(&job->notices);
-	auto_json json_t *labels = job_labels(job);
-	char durable[DURABLE_TEXT], host[65];
+	auto_json json_t *labels = observers_labels(job);
+	char durable[RESUME_POINT_TEXT], host[65];
 	struct notification notification = {.event = event,
 		.job = job->name.text,
 		.host = host,
@@ -100,59 +100,59 @@ static char *body_of(const struct job *job, const char *event, const struct outc
 		.source = stop ? stop->source : NULL,
 		.reason = stop ? stop->reason : NULL,
 		.seconds_left = -1,
-		.durable = job_describe_durable(job, durable),
+		.durable = job_format_resume_point(job, durable),
 		.labels = labels};
 
-	describe_host(host);
+	get_host_name(host);
 	if (stop && stop->deadline_ms != CLOCK_NEVER)
 		notification.seconds_left = (double)clock_left_ms(stop->deadline_ms) / 1000;
 	return notification_body(job->options->notify, &notification);
 }
 
-struct errand {
-	struct errand *next;
+struct pending_webhook {
+	struct pending_webhook *next;
 	struct job *job;
 	char *body;
 	struct err err;
 	bool failed;
 };
 
-static void errand_run(void *arg)
+static void post_webhook(void *arg)
 {
-	struct errand *errand = arg;
-	const char *url = notification_url(errand->job->options->notify);
+	struct pending_webhook *pending_webhook = arg;
+	const char *url = notification_url(pending_webhook->job->options->notify);
 
-	errand->failed =
-		webhook_post(url, errand->body, &errand->job->observers.cancel, &errand->err) < 0;
+	pending_webhook->failed =
+		notification_post(url, pending_webhook->body, &pending_webhook->job->observers.cancel, &pending_webhook->err) < 0;
 }
 
-static void errand_done(void *arg)
+static void on_webhook_posted(void *arg)
 {
-	struct errand *errand = arg;
+	struct pending_webhook *pending_webhook = arg;
 
-	if (errand->failed)
-		log_warn("--notify: %s", errand->err.text);
+	if (pending_webhook->failed)
+		log_warn("--notify: %s", pending_webhook->err.text);
 }
 
-static void notify(struct job *job, const char *event)
+static void queue_webhook(struct job *job, const char *event)
 {
-	struct errand *errand;
+	struct pending_webhook *pending_webhook;
 
 	if (!job->options->notify)
 		return;
-	errand = memory_new(sizeof(*errand));
-	errand->job = job;
-	errand->body = body_of(job, event, NULL);
-	errand->next = job->observers.errands;
-	job->observers.errands = errand;
-	workers_run(job->observers.workers, errand_run, errand_done, errand);
+	pending_webhook = memory_new(sizeof(*pending_webhook));
+	pending_webhook->job = job;
+	pending_webhook->body = format_notification(job, event, NULL);
+	pending_webhook->next = job->observers.pending_webhooks;
+	job->observers.pending_webhooks = pending_webhook;
+	workers_run(job->observers.workers, post_webhook, on_webhook_posted, pending_webhook);
 }
 
 /* --- textfile --- */
 
 static char *metrics_text(const struct job *job, const struct outcome *outcome)
 {
-	auto_json json_t *status = job_status(job);
+	auto_json json_t *status = job_status_json(job);
 
 	if (outcome)
 		json_object_set_new(status, "exit_code", json_integer(outcome->exit_code));
@@ -186,37 +186,37 @@ static bool changes_metrics(const char *event)
 	return false;
 }
 
-static void heard(void *arg, const char *event, json_t *line, const char *text)
+static void on_event(void *arg, const char *event, json_t *line, const char *text)
 {
 	struct job *job = arg;
 	const char *kind = json_text_or(line, "kind", "");
 
 	counters_add(&job->observers.counters, event, line);
 	if (job->store)
-		ledger_add(&job->observers.ledger, text);
+		event_buffer_add(&job->observers.event_buffer, text);
 	if (job->state != JOB_OVER && changes_metrics(event))
 		write_textfile(job, NULL);
 	if (text_equal(event, "notice") && text_equal(kind, "stop"))
-		notify(job, "notice");
+		queue_webhook(job, "notice");
 	else if (text_equal(event, "notice") && text_equal(kind, "cancelled"))
-		notify(job, "cancelled");
+		queue_webhook(job, "cancelled");
 }
 
-int job_open_observers(struct job *job, struct err *err)
+int observers_open(struct job *job, struct err *err)
 {
 	struct observers *observers = &job->observers;
 
 	if (cancel_init(&observers->cancel, err) < 0 ||
 		workers_new(&job->loop, 1, &observers->workers, err) < 0)
 		return -1;
-	observers->timer.fired = ledger_due;
-	loop_arm(&job->loop, &observers->timer, clock_monotonic_ms() + LEDGER_MS);
-	job->events.heard = heard;
+	observers->timer.fired = on_event_upload_due;
+	loop_arm(&job->loop, &observers->timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
+	job->events.on_event = on_event;
 	job->events.arg = job;
 	return 0;
 }
 
-int job_open_metrics(struct job *job, struct err *err)
+int observers_open_metrics(struct job *job, struct err *err)
 {
 	if (!job->options->metrics)
 		return 0;
@@ -253,7 +253,7 @@ static int read_tail(const char *path, struct bytes *tail, struct err *err)
 	return 0;
 }
 
-static void keep_log(struct job *job)
+static void upload_log_tail(struct job *job)
 {
 	auto_(bytes_release) struct bytes tail = {0};
 	struct err err;
@@ -266,40 +266,40 @@ static void keep_log(struct job *job)
 		log_warn("--log: the end of the log is not kept: %s", err.text);
 }
 
-static void keep_notes(struct job *job, const struct outcome *outcome)
+static void upload_end_notes(struct job *job, const struct outcome *outcome)
 {
 	struct observers *observers = &job->observers;
 	auto_free char *text = metrics_text(job, outcome);
 
-	if (!can_keep(job))
+	if (!can_upload_events(job))
 		return;
-	ledger_take(&observers->ledger, &observers->part);
+	event_buffer_extract(&observers->event_buffer, &observers->part);
 	if (observers->part.size > 0) {
-		ledger_put(job);
-		ledger_settled(job);
+		upload_events(job);
+		settle_event_upload(job);
 	}
 	if (outcome->exit_code != 0)
-		keep_log(job);
+		upload_log_tail(job);
 	storage_put_note(job->resume.storage, job->resume.attempt.number, "metrics", 1, text,
 		strlen(text), &observers->cancel, &observers->err);
 }
 
-void job_notify_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
+void observers_notify_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
-	struct errand errand = {.job = job};
+	struct pending_webhook pending_webhook = {.job = job};
 
 	if (!job->observers.workers || !job->options->notify ||
 		!(job->facts.noticed || outcome->exit_code != 0))
 		return;
 	cancel_set_deadline(&job->observers.cancel, until_ms);
-	errand.body = body_of(job, "over", outcome);
-	errand_run(&errand);
-	if (errand.failed)
-		log_warn("--notify: %s", errand.err.text);
-	free(errand.body);
+	pending_webhook.body = format_notification(job, "over", outcome);
+	post_webhook(&pending_webhook);
+	if (pending_webhook.failed)
+		log_warn("--notify: %s", pending_webhook.err.text);
+	free(pending_webhook.body);
 }
 
-void job_tell_observers_of_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
+void observers_record_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
 	struct observers *observers = &job->observers;
 
@@ -309,29 +309,29 @@ void job_tell_observers_of_end(struct job *job, const struct outcome *outcome, i
 	workers_free(observers->workers); /* waits for what is under way, until then */
 	observers->workers = NULL;
 	if (observers->putting)
-		ledger_settled(job);
+		settle_event_upload(job);
 	write_textfile(job, outcome);
-	keep_notes(job, outcome);
+	upload_end_notes(job, outcome);
 }
 
-void job_close_observers(struct job *job)
+void observers_close(struct job *job)
 {
 	struct observers *observers = &job->observers;
 
 	metrics_server_stop(observers->server);
-	job->events.heard = NULL;
+	job->events.on_event = NULL;
 	if (!observers->workers && observers->cancel.fd < 0)
 		return;
 	cancel_raise(&observers->cancel);
 	workers_free(observers->workers);
 	cancel_release(&observers->cancel);
-	while (observers->errands) {
-		struct errand *errand = observers->errands;
+	while (observers->pending_webhooks) {
+		struct pending_webhook *pending_webhook = observers->pending_webhooks;
 
-		observers->errands = errand->next;
-		free(errand->body);
-		free(errand);
+		observers->pending_webhooks = pending_webhook->next;
+		free(pending_webhook->body);
+		free(pending_webhook);
 	}
-	ledger_release(&observers->ledger);
+	event_buffer_release(&observers->event_buffer);
 	bytes_release(&observers->part);
 }

@@ -21,7 +21,7 @@ static bool is_same_file_system(const char *a, const char *b)
 }
 
 /* A rename from another file system is a copy: the final name would hold half a file for a while. */
-static void add_tmpdir(struct job *job)
+static void add_tmpdir_variable(struct job *job)
 {
 	auto_free char *path = NULL;
 	struct err err;
@@ -29,16 +29,16 @@ static void add_tmpdir(struct job *job)
 	if (getenv("TMPDIR") || !file_is_directory(job->workspace.directory) ||
 		is_same_file_system("/tmp", job->workspace.directory))
 		return;
-	path = workspace_place(&job->workspace, "tmp", &err);
+	path = workspace_path_beside(&job->workspace, "tmp", &err);
 	if (!path || strlen(path) > TMPDIR_MOST || file_make_directories(path, 0700, &err) < 0) {
 		log_debug("TMPDIR stays as it is");
 		return;
 	}
 	log_note("TMPDIR=%s, so that a checkpoint is renamed into place and not copied", path);
-	job_add_environment(job, text_format("TMPDIR=%s", path));
+	child_environment_add(job, text_format("TMPDIR=%s", path));
 }
 
-static void add_slurm(struct job *job)
+static void add_slurm_variables(struct job *job)
 {
 	auto_free char *directory = session_path(&job->session, "bin");
 	auto_free char **pairs = NULL;
@@ -48,23 +48,23 @@ static void add_slurm(struct job *job)
 		log_note("the job cannot be asked as under Slurm: there is no runtime directory");
 		return;
 	}
-	if (slurm_road_make(directory, &err) < 0) {
+	if (lightning_slurm_create(directory, &err) < 0) {
 		log_note("the job cannot be asked as under Slurm: %s", err.text);
 		return;
 	}
-	pairs = slurm_road_environment(directory, job->resume.attempt.number);
+	pairs = lightning_slurm_environment(directory, job->resume.attempt.number);
 	for (char **pair = pairs; *pair; pair++)
-		job_add_environment(job, *pair);
+		child_environment_add(job, *pair);
 }
 
-void job_add_profile_environment(struct job *job)
+void child_environment_add_profile(struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
 
 	if (!profile)
 		return;
 	if (profile->local_tmpdir)
-		add_tmpdir(job);
+		add_tmpdir_variable(job);
 	if (job->options->ask_like_slurm)
-		add_slurm(job);
+		add_slurm_variables(job);
 }

@@ -6,32 +6,32 @@
 
 #include <string.h>
 
-#define LOOK_EVERY_MS 250
+#define OBSERVE_EVERY_MS 250
 #define DEPTH_MOST 32
 
-static bool is_below(pid_t pid, pid_t above)
+static bool is_descendant(pid_t pid, pid_t above)
 {
-	struct process_pulse pulse;
+	struct process_sample sample;
 
 	for (int depth = 0; depth < DEPTH_MOST && pid > 1; depth++) {
 		if (pid == above)
 			return true;
-		if (!process_read_pulse(pid, &pulse))
+		if (!process_read_sample(pid, &sample))
 			return false;
-		pid = pulse.parent;
+		pid = sample.parent;
 	}
 	return false;
 }
 
 /* A checkpoint may be written by a child of the rank, as asynchronous savers do. */
-static void look_at_files(const struct job *job, const struct receipt *receipt,
-	const struct recent_writers *writers, struct receipt_look *look)
+static void observe_files(const struct job *job, const struct rank_progress_item *item,
+	const struct recent_writers *writers, struct rank_observation *look)
 {
 	for (size_t i = 0; i < writers->count; i++) {
-		bool since = writers->items[i].ms >= receipt->asked_ms;
+		bool since = writers->items[i].ms >= item->asked_ms;
 
-		if (writers->items[i].pid != receipt->rank.pid &&
-			(!since || !is_below(writers->items[i].pid, receipt->rank.pid)))
+		if (writers->items[i].pid != item->rank.pid &&
+			(!since || !is_descendant(writers->items[i].pid, item->rank.pid)))
 			continue;
 		look->wrote |= since;
 		look->writes |= writers->items[i].ms < job->request.sent_ms;
@@ -43,102 +43,102 @@ static void look(struct job *job)
 	static const struct recent_writers none;
 	const struct recent_writers *writers = job->tracker ? tracker_writers(job->tracker) : &none;
 
-	for (size_t i = 0; i < job->receipts.count; i++) {
-		const struct receipt *receipt = &job->receipts.items[i];
-		struct receipt_look look = {.writes = receipt->writes};
-		struct process_pulse pulse;
+	for (size_t i = 0; i < job->rank_progress.count; i++) {
+		const struct rank_progress_item *item = &job->rank_progress.items[i];
+		struct rank_observation look = {.writes = item->writes};
+		struct process_sample sample;
 
-		look.gone = !process_read_pulse(receipt->rank.pid, &pulse) ||
-			    pulse.start_time != receipt->rank.start_time;
+		look.gone = !process_read_sample(item->rank.pid, &sample) ||
+			    sample.start_time != item->rank.start_time;
 		if (!look.gone) {
-			look.cpu_ticks = pulse.cpu_ticks;
-			look.state = pulse.state;
-			look.pending = pulse.pending & process_signal_bit(job->ask.signal);
+			look.cpu_ticks = sample.cpu_ticks;
+			look.state = sample.state;
+			look.pending = sample.pending & process_signal_bit(job->ask.signal);
 		}
-		look_at_files(job, receipt, writers, &look);
-		receipts_look(&job->receipts, i, &look);
+		observe_files(job, item, writers, &look);
+		rank_progress_observe(&job->rank_progress, i, &look);
 	}
 }
 
-static void tell(struct job *job)
+static void publish_rank_progress(struct job *job)
 {
-	char line[RECEIPTS_LINE_SIZE];
-	json_t *receipts;
+	char line[RANK_PROGRESS_LINE_SIZE];
+	json_t *rank_progress;
 
-	if (!receipts_say(&job->receipts, clock_monotonic_ms(), line, sizeof(line)))
+	if (!rank_progress_report(&job->rank_progress, clock_monotonic_ms(), line, sizeof(line)))
 		return;
-	receipts = job_receipts(job);
+	rank_progress = job_rank_progress_json(job);
 	log_note("%s", line);
-	events_add(&job->events, "receipts", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
-		(json_int_t)job->receipts.count, "expected", (json_int_t)job->receipts.expected,
-		"saving", (json_int_t)receipts_saving(&job->receipts));
-	json_object_set_new(receipts, "event", json_string("receipts"));
-	job_tell_clients(job, receipts, false);
+	event_log_add(&job->events, "receipts", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
+		(json_int_t)job->rank_progress.count, "expected", (json_int_t)job->rank_progress.expected,
+		"saving", (json_int_t)rank_progress_saving(&job->rank_progress));
+	json_object_set_new(rank_progress, "event", json_string("receipts"));
+	job_reply_to_clients(job, rank_progress, false);
 }
 
-static void due(struct timer *timer)
+static void on_observation_due(struct timer *timer)
 {
-	struct job *job = container_of(timer, struct job, receipts_timer);
+	struct job *job = container_of(timer, struct job, rank_progress_timer);
 
 	look(job);
-	tell(job);
-	loop_arm(&job->loop, timer, clock_monotonic_ms() + LOOK_EVERY_MS);
+	publish_rank_progress(job);
+	loop_arm(&job->loop, timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
 }
 
-void job_begin_receipts(struct job *job)
+void job_begin_rank_progress(struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
 
-	receipts_begin(&job->receipts, RECEIPTS_PATIENCE_MS + (profile ? profile->patience_ms : 0),
+	rank_progress_begin(&job->rank_progress, RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0),
 		clock_monotonic_ms());
 }
 
-void job_add_receipts(struct job *job, const struct rank *ranks, size_t count, size_t expected)
+void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count, size_t expected)
 {
 	if (count == 0)
 		return;
-	receipts_add(&job->receipts, ranks, count, expected, clock_monotonic_ms());
-	tell(job);
-	job->receipts_timer.fired = due;
-	loop_arm(&job->loop, &job->receipts_timer, clock_monotonic_ms() + LOOK_EVERY_MS);
+	rank_progress_add(&job->rank_progress, ranks, count, expected, clock_monotonic_ms());
+	publish_rank_progress(job);
+	job->rank_progress_timer.fired = on_observation_due;
+	loop_arm(&job->loop, &job->rank_progress_timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
 }
 
-void job_end_receipts(struct job *job)
+void job_end_rank_progress(struct job *job)
 {
-	if (!job->receipts_timer.armed)
+	if (!job->rank_progress_timer.armed)
 		return;
 	look(job);
-	loop_disarm(&job->loop, &job->receipts_timer);
+	loop_disarm(&job->loop, &job->rank_progress_timer);
 }
 
-json_t *job_receipts(const struct job *job)
+json_t *job_rank_progress_json(const struct job *job)
 {
-	const struct receipts *receipts = &job->receipts;
+	const struct rank_progress *rank_progress = &job->rank_progress;
 	int64_t now = clock_monotonic_ms();
-	char line[RECEIPTS_LINE_SIZE];
+	char line[RANK_PROGRESS_LINE_SIZE];
 	json_t *ranks;
 
-	if (receipts->count == 0)
+	if (rank_progress->count == 0)
 		return NULL;
 	ranks = json_array();
-	for (size_t i = 0; i < receipts->count; i++) {
-		const struct receipt *receipt = &receipts->items[i];
-		bool numbered = receipt->rank.number != PROCESS_NO_RANK;
-		bool late = job->request.active && receipts_is_late(receipts, i, now);
+	for (size_t i = 0; i < rank_progress->count; i++) {
+		const struct rank_progress_item *item = &rank_progress->items[i];
+		bool numbered = item->rank.number != PROCESS_NO_RANK;
+		bool late = job->request.active && rank_progress_is_late(rank_progress, i, now);
 
 		json_array_append_new(ranks,
 			json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
-				numbered ? json_integer(receipt->rank.number) : json_null(), "pid",
-				(int)receipt->rank.pid, "delivered", receipt->delivered, "saving",
-				receipt->saving, "saved",
-				receipt->saving && job->request.answered && !job->request.active,
-				"gone", receipt->gone, "seconds",
-				(double)(now - receipt->asked_ms) / 1000, "late",
-				late ? receipts_why(receipt) : NULL));
+				numbered ? json_integer(item->rank.number) : json_null(), "pid",
+				(int)item->rank.pid, "delivered", item->delivered, "saving",
+				item->saving, "saved",
+				item->saving && job->request.answered && !job->request.active,
+				"gone", item->gone, "seconds",
+				(double)(now - item->asked_ms) / 1000, "late",
+				late ? rank_progress_late_reason(item) : NULL));
 	}
 	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:o}", "text",
-		receipts_format(receipts, now, line, sizeof(line)), "asked",
-		(json_int_t)receipts->count, "expected", (json_int_t)receipts->expected, "saving",
-		(json_int_t)receipts_saving(receipts), "active", job->request.active, "ranks",
+		rank_progress_format(rank_progress, now, line, sizeof(line)), "asked",
+		(json_int_t)rank_progress->count, "expected", (json_int_t)rank_progress->expected, "saving",
+		(json_int_t)rank_progress_saving(rank_progress), "active", job->request.active, "ranks",
 		ranks);
 }

@@ -13,27 +13,27 @@
 #include <string.h>
 
 /* The request before was withdrawn, but its save goes on: another signal now would run the handler inside the handler. */
-static bool is_still_answering(const struct job *job)
+static bool is_still_saving(const struct job *job)
 {
-	return job->request.sent_ms > 0 && !job->request.answered && job->receipts.count > 0 &&
-	       receipts_saving(&job->receipts) > 0 && job->tracker &&
+	return job->request.sent_ms > 0 && !job->request.answered && job->rank_progress.count > 0 &&
+	       rank_progress_saving(&job->rank_progress) > 0 && job->tracker &&
 	       tracker_is_saving(job->tracker);
 }
 
 /* Its framework saves and ends: not for an interval, an advice or a wish. */
-static bool is_asked_to_end_only(const struct job *job)
+static bool ends_when_asked(const struct job *job)
 {
-	return job->options->ask_ends_job && !job_asks_by_flag(job);
+	return job->options->ask_ends_job && !job_requests_by_flag(job);
 }
 
 /* --- clients --- */
 
-void job_tell_clients(struct job *job, json_t *reply, bool last)
+void job_reply_to_clients(struct job *job, json_t *reply, bool last)
 {
 	for (size_t i = 0; i < job->waiting_count; i++) {
-		control_reply(job->waiting[i].request, json_incref(reply));
+		control_request_reply(job->waiting[i].request, json_incref(reply));
 		if (last)
-			control_finish(job->waiting[i].request);
+			control_request_finish(job->waiting[i].request);
 	}
 	if (last)
 		job->waiting_count = 0;
@@ -45,11 +45,11 @@ static void release_client(struct job *job, size_t index)
 	struct control_request *request = job->waiting[index].request;
 
 	job->waiting[index] = job->waiting[--job->waiting_count];
-	control_finish(request);
+	control_request_finish(request);
 }
 
 /* The job has been asked: that was all that some wanted to know. */
-static void release_asked(struct job *job)
+static void release_clients_until_asked(struct job *job)
 {
 	for (size_t i = job->waiting_count; i > 0; i--)
 		if (job->waiting[i - 1].until_asked)
@@ -58,32 +58,32 @@ static void release_asked(struct job *job)
 
 static void refuse_client(struct control_request *request, const char *why)
 {
-	control_reply(request, json_pack("{s:s, s:s}", "event", "failed", "error", why));
-	control_finish(request);
+	control_request_reply(request, json_pack("{s:s, s:s}", "event", "failed", "error", why));
+	control_request_finish(request);
 }
 
-static void take_client(struct job *job, struct control_request *request, bool wait)
+static void add_client(struct job *job, struct control_request *request, bool wait)
 {
 	/* It will serve this client too, and nobody is asked again. */
 	bool is_out = job->request.active && job->request.sent_ms > 0;
 
 	job->waiting[job->waiting_count].request = request;
 	job->waiting[job->waiting_count++].until_asked = !wait;
-	job_request(job, "request");
-	if (!wait && (is_out || is_still_answering(job))) {
-		control_reply(request, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
+	job_request_checkpoint(job, "request");
+	if (!wait && (is_out || is_still_saving(job))) {
+		control_request_reply(request, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
 		release_client(job, job->waiting_count - 1);
 	}
 }
 
-static void client_asked(void *arg, struct control_request *request, json_t *message)
+static void handle_client_request(void *arg, struct control_request *request, json_t *message)
 {
 	struct job *job = arg;
 	const char *what = json_string_value(json_object_get(message, "do"));
 
 	if (text_equal(what, "status")) {
-		control_reply(request, job_status(job));
-		control_finish(request);
+		control_request_reply(request, job_status_json(job));
+		control_request_finish(request);
 	} else if (!text_equal(what, "checkpoint")) {
 		refuse_client(request, "unknown request");
 	} else if (job->superseded) {
@@ -91,20 +91,20 @@ static void client_asked(void *arg, struct control_request *request, json_t *mes
 			request, "another attempt has taken over: this one publishes no more");
 	} else if (job->state != JOB_RUNNING) {
 		refuse_client(request, "the job is not running");
-	} else if (is_asked_to_end_only(job)) {
+	} else if (ends_when_asked(job)) {
 		refuse_client(request, "this job saves and ends when it is asked: that is kept for "
 				       "when it has to end");
-	} else if (!job_can_ask(job)) {
+	} else if (!job_can_request(job)) {
 		refuse_client(request, "this job cannot be asked: it was started without "
 				       "--checkpoint-signal or --checkpoint-command");
 	} else if (job->waiting_count == sizeof(job->waiting) / sizeof(job->waiting[0])) {
 		refuse_client(request, "too many requests at once");
 	} else {
-		take_client(job, request, json_true_or(message, "wait", true));
+		add_client(job, request, json_true_or(message, "wait", true));
 	}
 }
 
-static void client_gone(void *arg, struct control_request *request)
+static void remove_client(void *arg, struct control_request *request)
 {
 	struct job *job = arg;
 
@@ -118,38 +118,38 @@ static void client_gone(void *arg, struct control_request *request)
 
 void job_open_control(struct job *job)
 {
-	struct control_handler handler = {.asked = client_asked, .gone = client_gone, .arg = job};
+	struct control_handler handler = {.asked = handle_client_request, .gone = remove_client, .arg = job};
 	auto_free char *path = session_path(&job->session, SESSION_CONTROL);
 	struct err err;
 
-	if (path && control_open(&job->loop, path, &handler, &job->control, &err) < 0)
-		job_failed(job, "`reprieve checkpoint` will not find this job", &err);
+	if (path && control_socket_open(&job->loop, path, &handler, &job->control, &err) < 0)
+		job_report_failure(job, "`reprieve checkpoint` will not find this job", &err);
 }
 
 /* --- asking --- */
 
-static void asking(void *arg)
+static void on_request_sending(void *arg)
 {
 	struct job *job = arg;
 
 	job->request.sent_ms = clock_monotonic_ms();
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	job_begin_receipts(job);
+	job_begin_rank_progress(job);
 }
 
-static void asked(void *arg, const struct rank *ranks, size_t count, size_t expected)
+static void on_request_sent(void *arg, const struct rank *ranks, size_t count, size_t expected)
 {
 	struct job *job = arg;
-	bool more = job->receipts.count > 0;
+	bool more = job->rank_progress.count > 0;
 	const char *how = job->ask.by_flag                 ? "flag"
-			  : job->ask.method == ASK_COMMAND ? "command"
+			  : job->ask.method == REQUEST_COMMAND ? "command"
 							   : "signal";
 	char buffer[SIGNAL_NAME_SIZE];
 	const char *name =
 		text_equal(how, "signal") ? signal_name_format(job->ask.signal, buffer) : NULL;
 	auto_free char *command =
-		job->ask.command ? secret_words_mask("-c", job->ask.command) : NULL;
+		job->ask.command ? redact_word("-c", job->ask.command) : NULL;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
@@ -165,38 +165,38 @@ static void asked(void *arg, const struct rank *ranks, size_t count, size_t expe
 		log_note("asked process %d for a checkpoint (%s)", (int)ranks[0].pid, name);
 	else
 		log_note("asked %zu processes for a checkpoint (%s)", count, name);
-	events_add(&job->events, more ? "asked_more" : "asked", "{s:s, s:s?, s:O, s:s}", "how", how,
+	event_log_add(&job->events, more ? "asked_more" : "asked", "{s:s, s:s?, s:O, s:s}", "how", how,
 		"signal", name, "pids", list, "reason", job->request.reason);
-	job_tell_clients(job,
+	job_reply_to_clients(job,
 		json_pack("{s:s, s:o}", "event", more ? "asked_more" : "asked", "pids", list),
 		false);
-	job_add_receipts(job, ranks, count, expected);
-	release_asked(job);
+	job_add_rank_progress(job, ranks, count, expected);
+	release_clients_until_asked(job);
 }
 
-static void hindered(void *arg, const char *why)
+static void on_request_failed(void *arg, const char *why)
 {
 	struct job *job = arg;
 	const struct notice *stop = notices_stop(&job->notices);
 
 	/* Nobody handles SIGTERM: then it goes where an init would send it. */
-	if (job->options->ask == ASK_AUTO && stop && text_equal(stop->source, "sigterm")) {
-		ask_stop(&job->ask);
-		if (!job_begin_last_save(job))
+	if (job->options->ask == REQUEST_AUTO && stop && text_equal(stop->source, "sigterm")) {
+		checkpoint_request_stop(&job->ask);
+		if (!job_defer_sigterm(job))
 			job_forward_sigterm(job);
 		return;
 	}
 	log_warn("the job cannot be asked for a checkpoint: %s%s", why,
-		job->ask.method == ASK_COMMAND ? "" : "; trying again");
-	events_add(&job->events, "hindered", "{s:s}", "why", why);
+		job->ask.method == REQUEST_COMMAND ? "" : "; trying again");
+	event_log_add(&job->events, "hindered", "{s:s}", "why", why);
 	if (job->state == JOB_RUNNING) {
-		job_tell_clients(
+		job_reply_to_clients(
 			job, json_pack("{s:s, s:s}", "event", "failed", "error", why), true);
 		job_end_request(job);
 	}
 }
 
-static size_t writers(void *arg, pid_t *pids, size_t most)
+static size_t list_recent_writers(void *arg, pid_t *pids, size_t most)
 {
 	struct job *job = arg;
 	const struct recent_writers *known = job->tracker ? tracker_writers(job->tracker) : NULL;
@@ -209,94 +209,94 @@ static size_t writers(void *arg, pid_t *pids, size_t most)
 	return count;
 }
 
-static size_t polling(void *arg)
+static size_t count_polling_processes(void *arg)
 {
 	struct job *job = arg;
-	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 
-	return page ? report_page_polling(page) : 0;
+	return page ? progress_page_count_polling(page) : 0;
 }
 
-static void raise_flag(void *arg)
+static void raise_request_flag(void *arg)
 {
 	struct job *job = arg;
-	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 
 	if (page)
-		report_page_request(page);
+		progress_page_request(page);
 }
 
-static void lower_flag(struct job *job, bool answered)
+static void lower_request_flag(struct job *job, bool answered)
 {
-	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 
 	if (page)
-		report_page_end_request(page, answered, clock_monotonic_ms());
+		progress_page_end_request(page, answered, clock_monotonic_ms());
 }
 
 /* Who wrote reprieve_requested() into the job wants to be asked so, unless the user has said otherwise. */
-static bool may_flag(const struct job *job)
+static bool may_use_flag(const struct job *job)
 {
-	return job->options->ask == ASK_AUTO || !job->options->ask_chosen;
+	return job->options->ask == REQUEST_AUTO || !job->options->ask_chosen;
 }
 
-bool job_asks_by_flag(const struct job *job)
+bool job_requests_by_flag(const struct job *job)
 {
-	struct report_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 
-	return job->options->ask == ASK_FLAG ||
-	       (may_flag(job) && page && report_page_polling(page) > 0);
+	return job->options->ask == REQUEST_FLAG ||
+	       (may_use_flag(job) && page && progress_page_count_polling(page) > 0);
 }
 
-bool job_can_ask(const struct job *job)
+bool job_can_request(const struct job *job)
 {
-	return job->options->ask == ASK_SIGNAL || job->options->ask == ASK_COMMAND ||
-	       job_asks_by_flag(job);
+	return job->options->ask == REQUEST_SIGNAL || job->options->ask == REQUEST_COMMAND ||
+	       job_requests_by_flag(job);
 }
 
 /* A signal of the user's own says nothing of whom. */
-static enum profile_whom whom(const struct job *job)
+static enum profile_target select_target(const struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
 	bool by_profile = profile && profile->ask == PROFILE_ASK_SIGNAL &&
-			  (job->options->ask != ASK_SIGNAL ||
+			  (job->options->ask != REQUEST_SIGNAL ||
 				  job->options->checkpoint_signal == profile->signal);
 
-	return by_profile ? profile->whom : PROFILE_WHOM_ALL;
+	return by_profile ? profile->whom : PROFILE_TARGET_ALL;
 }
 
-void job_prepare_asking(struct job *job)
+void job_prepare_requests(struct job *job)
 {
-	job->ask = (struct ask){
+	job->ask = (struct checkpoint_request){
 		.loop = &job->loop,
-		.method = job->options->ask == ASK_COMMAND || job->options->ask == ASK_FLAG
+		.method = job->options->ask == REQUEST_COMMAND || job->options->ask == REQUEST_FLAG
 				  ? job->options->ask
-				  : ASK_SIGNAL,
+				  : REQUEST_SIGNAL,
 		.signal =
-			job->options->ask == ASK_SIGNAL ? job->options->checkpoint_signal : SIGTERM,
-		.may_flag = may_flag(job),
-		.whom = whom(job),
+			job->options->ask == REQUEST_SIGNAL ? job->options->checkpoint_signal : SIGTERM,
+		.may_flag = may_use_flag(job),
+		.whom = select_target(job),
 		.command = job->options->checkpoint_command,
 		.environment = (const char *const *)job->environment,
 		.inherited = job->inherited,
-		.callbacks = {.asking = asking,
-			.asked = asked,
-			.hindered = hindered,
-			.writers = writers,
-			.polling = polling,
-			.raise = raise_flag,
+		.callbacks = {.on_request_sending = on_request_sending,
+			.asked = on_request_sent,
+			.on_request_failed = on_request_failed,
+			.writers = list_recent_writers,
+			.count_polling_processes = count_polling_processes,
+			.raise = raise_request_flag,
 			.arg = job},
 	};
 	job_begin_interval(job);
 }
 
-void job_request(struct job *job, const char *reason)
+void job_request_checkpoint(struct job *job, const char *reason)
 {
 	bool notice = text_equal(reason, "notice");
 	/* Without a profile the only common request is SIGTERM, and that may end the job: not for a mere advice. */
-	bool may_ask = job_can_ask(job) || (notice && job->options->ask == ASK_AUTO);
+	bool may_ask = job_can_request(job) || (notice && job->options->ask == REQUEST_AUTO);
 
-	if (!may_ask || (!notice && is_asked_to_end_only(job))) {
+	if (!may_ask || (!notice && ends_when_asked(job))) {
 		log_debug("no checkpoint is asked for (%s): no way to ask was given", reason);
 		return;
 	}
@@ -307,69 +307,69 @@ void job_request(struct job *job, const char *reason)
 	}
 	job->request.active = true;
 	text_set(job->request.reason, sizeof(job->request.reason), reason);
-	if (is_still_answering(job)) {
+	if (is_still_saving(job)) {
 		log_note("the job is still saving for the request before: that will serve");
 		return;
 	}
 	job->request.sent_ms = 0;
 	job->request.answered = job->request.forwarded = false;
-	ask_start(&job->ask, job->child.pid);
+	checkpoint_request_start(&job->ask, job->child.pid);
 }
 
 void job_end_request(struct job *job)
 {
-	ask_stop(&job->ask);
-	job_end_last_save(job);
-	job_end_receipts(job);
-	lower_flag(job, false);
+	checkpoint_request_stop(&job->ask);
+	job_cancel_sigterm_deferral(job);
+	job_end_rank_progress(job);
+	lower_request_flag(job, false);
 	job->request.active = false;
 }
 
 /* --- what the tracker sees --- */
 
-void job_checkpoint_saving(void *arg, const char *path)
+void job_on_save_started(void *arg, const char *path)
 {
 	struct job *job = arg;
 
 	job->facts.managed = true;
 	if (job->request.active && job->request.sent_ms > 0)
 		log_note("the job is saving %s", path);
-	job_note_saving(job);
-	events_add(&job->events, "saving", "{s:s}", "path", path);
-	job_tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", path), false);
+	job_note_save_started(job);
+	event_log_add(&job->events, "saving", "{s:s}", "path", path);
+	job_reply_to_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", path), false);
 }
 
-void job_checkpoint_sealed(void *arg)
+void job_on_checkpoint_complete(void *arg)
 {
 	struct job *job = arg;
-	const struct latest_seal *latest = tracker_latest_seal(job->tracker);
+	const struct latest_checkpoint *latest = tracker_latest_checkpoint(job->tracker);
 	bool fresh = job->request.active && job->request.sent_ms > 0 && latest->fresh;
 
 	job->facts.managed = true;
-	job->any_sealed = true;
-	job->newest_sealed = (struct sealed){.generation = latest->generation,
+	job->any_complete = true;
+	job->newest_complete = (struct checkpoint){.generation = latest->generation,
 		.step = latest->step,
-		.sealed_ms = clock_monotonic_ms(),
+		.completed_ms = clock_monotonic_ms(),
 		.written_ms = latest->written_ms};
-	text_set(job->newest_sealed.reason, sizeof(job->newest_sealed.reason),
+	text_set(job->newest_complete.reason, sizeof(job->newest_complete.reason),
 		fresh                         ? job->request.reason
 		: job->state == JOB_UPLOADING ? "exit"
 					      : "change");
-	events_add(&job->events, "sealed", "{s:o}", "step",
-		job->newest_sealed.step >= 0 ? json_integer(job->newest_sealed.step) : json_null());
-	job_note_saved(job);
-	job_note_sealed(job);
-	job_ship(job);
-	job_cut_last_save(job);
+	event_log_add(&job->events, "sealed", "{s:o}", "step",
+		job->newest_complete.step >= 0 ? json_integer(job->newest_complete.step) : json_null());
+	job_note_save_ended(job);
+	job_note_complete(job);
+	job_queue_snapshot(job);
+	job_end_sigterm_deferral(job);
 	if (latest->fresh && job->request.sent_ms > 0 && job->request.first_answer_ms == 0)
-		job->request.first_answer_ms = job->newest_sealed.sealed_ms;
+		job->request.first_answer_ms = job->newest_complete.completed_ms;
 	if (!fresh)
 		return;
-	lower_flag(job, true);
+	lower_request_flag(job, true);
 	job_end_request(job);
 	job->request.answered = true;
 	log_note("the job has saved, %.1f s after it was asked",
 		(double)(clock_monotonic_ms() - job->request.sent_ms) / 1000);
-	job_tell_clients(job, json_pack("{s:s}", "event", "saved"), false);
-	job_feed(job, EV_SEALED);
+	job_reply_to_clients(job, json_pack("{s:s}", "event", "saved"), false);
+	job_post_event(job, EV_CHECKPOINT_COMPLETE);
 }

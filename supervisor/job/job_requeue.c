@@ -19,7 +19,7 @@ bool job_is_requeued_by_us(const struct job *job)
 }
 
 /* "Incomplete": Slurm itself refuses a job that was cancelled since it was asked about. */
-static void requeue(struct job *job, char *id)
+static void requeue_slurm_job(struct job *job, char *id)
 {
 	char *const argv[] = {"scontrol", "requeue", "Incomplete", id, NULL};
 	auto_free char *said = NULL;
@@ -27,25 +27,25 @@ static void requeue(struct job *job, char *id)
 
 	/* Said before, because Slurm ends us as soon as it has heard it. */
 	log_note("requeueing Slurm's job %s", id);
-	events_add(&job->events, "requeue", "{s:s}", "id", id);
+	event_log_add(&job->events, "requeue", "{s:s}", "id", id);
 	if (program_output(argv, SCONTROL_MS, &said, &err) < 0)
 		log_warn("the job is not requeued: %s; try `scontrol requeue %s`", err.text, id);
 }
 
 /* SIGUSR1 ahead of the end (--signal) is Slurm's too, but asks for a requeue. */
-static bool is_limit(const struct notice *notice)
+static bool is_time_limit_notice(const struct notice *notice)
 {
 	return text_equal(notice->source, "slurm") && text_equal(notice->identity, "end");
 }
 
-static bool is_at_limit(const struct job *job)
+static bool is_at_time_limit(const struct job *job)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < job->notices.count; i++) {
 		const struct notice *notice = &job->notices.items[i];
 
-		if (notice->kind == NOTICE_STOP && !is_limit(notice))
+		if (notice->kind == NOTICE_STOP && !is_time_limit_notice(notice))
 			return false;
 		any |= notice->kind == NOTICE_STOP;
 	}
@@ -55,29 +55,29 @@ static bool is_at_limit(const struct job *job)
 void job_requeue(struct job *job, const struct outcome *outcome)
 {
 	const char *restarts = getenv("SLURM_RESTART_COUNT");
-	char durable[DURABLE_TEXT];
+	char durable[RESUME_POINT_TEXT];
 	struct slurm_requeue_facts facts = {.wanted = job_is_requeued_by_us(job),
 		.preempted = text_equal(outcome->name, "preempted"),
 		.lost = text_equal(outcome->name, "lost") && job->facts.noticed,
-		.durable = job_describe_durable(job, durable)[0] != '\0',
-		.at_limit = is_at_limit(job),
+		.durable = job_format_resume_point(job, durable)[0] != '\0',
+		.at_limit = is_at_time_limit(job),
 		.task = getenv("SLURM_PROCID"),
 		.restarts = restarts ? strtol(restarts, NULL, 10) : 0};
 	struct slurm_requeue decision;
 	char id[SLURM_JOB_ID_SIZE] = "";
 
-	job_leave_slurm_tasks(job);
+	job_leave_slurm_barrier(job);
 	if (slurm_requeue_needs_job(&facts))
-		facts.asked = scontrol_show_job(SCONTROL_MS, id, &facts.job);
+		facts.asked = slurm_job_query(SCONTROL_MS, id, &facts.job);
 	decision = slurm_requeue_decide(&facts);
 	if (decision.verdict == SLURM_REQUEUE) {
 		if (decision.why)
 			log_warn("%s", decision.why);
-		job_await_slurm_tasks(job);
-		requeue(job, id);
-	} else if (decision.verdict == SLURM_LEAVE_NOTE) {
+		job_await_slurm_barrier(job);
+		requeue_slurm_job(job, id);
+	} else if (decision.verdict == SLURM_SKIP_NOTE) {
 		log_note("%s", decision.why);
-	} else if (decision.verdict == SLURM_LEAVE_WARN) {
+	} else if (decision.verdict == SLURM_SKIP_WARN) {
 		log_warn("%s", decision.why);
 	}
 }

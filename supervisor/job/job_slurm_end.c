@@ -10,33 +10,33 @@
 /* With many jobs preempted at once it is slow; what comes later than this helps little. */
 #define SCONTROL_MS 5000
 
-static void ask(void *arg)
+static void query_slurm_worker(void *arg)
 {
-	struct slurm_end *end = &((struct job *)arg)->slurm_end;
+	struct slurm_deadline *end = &((struct job *)arg)->slurm_deadline;
 	char id[SLURM_JOB_ID_SIZE];
 
-	end->asked = scontrol_show_job(SCONTROL_MS, id, &end->answer);
+	end->asked = slurm_job_query(SCONTROL_MS, id, &end->answer);
 }
 
-static void join(void *arg)
+static void join_barrier_worker(void *arg)
 {
-	job_join_slurm_tasks(((struct job *)arg)->slurm_end.storage);
+	job_join_slurm_barrier(((struct job *)arg)->slurm_deadline.storage);
 }
 
-static void joined(void *arg)
+static void on_barrier_joined(void *arg)
 {
 	(void)arg;
 }
 
-static void answered(void *arg)
+static void on_slurm_reply(void *arg)
 {
 	struct job *job = arg;
-	struct slurm_end *end = &job->slurm_end;
+	struct slurm_deadline *end = &job->slurm_deadline;
 	struct notice notice = end->notice;
 	int64_t wall_ms = clock_wall_ms(), ahead_ms = clock_monotonic_ms() - wall_ms;
 
 	end->asking = false;
-	if (end->asked != SLURM_ANSWERED || job->state == JOB_OVER || !notices_stop(&job->notices))
+	if (end->asked != SLURM_QUERY_OK || job->state == JOB_OVER || !notices_stop(&job->notices))
 		return;
 	notice.deadline_ms =
 		ahead_ms + slurm_job_deadline(&end->answer, wall_ms, notice.deadline_ms - ahead_ms);
@@ -45,12 +45,12 @@ static void answered(void *arg)
 	text_set(notice.reason, sizeof(notice.reason),
 		end->answer.preempted ? "the end of Slurm's grace time"
 				      : "the end that Slurm has set");
-	job_take_notice(job, &notice);
+	job_add_notice(job, &notice);
 }
 
-void job_ask_slurm_end(struct job *job, const struct notice *notice)
+void job_query_slurm_deadline(struct job *job, const struct notice *notice)
 {
-	struct slurm_end *end = &job->slurm_end;
+	struct slurm_deadline *end = &job->slurm_deadline;
 	const char *id = getenv("SLURM_JOB_ID");
 	struct err err;
 
@@ -65,6 +65,6 @@ void job_ask_slurm_end(struct job *job, const struct notice *notice)
 	end->notice = *notice;
 	/* While it restores, the storage is another worker's. */
 	end->storage = job->state == JOB_RESTORING ? NULL : job->resume.storage;
-	workers_run(end->workers, ask, answered, job);
-	workers_run(end->workers, join, joined, job);
+	workers_run(end->workers, query_slurm_worker, on_slurm_reply, job);
+	workers_run(end->workers, join_barrier_worker, on_barrier_joined, job);
 }

@@ -13,76 +13,76 @@
 #include <stdlib.h>
 
 AUTO(struct cancel, cancel_release);
-AUTO(struct storage_roll, storage_roll_release);
+AUTO(struct storage_barrier_arrivals, storage_barrier_release);
 
 /* What a task has to tell is no reason to linger. */
-#define SIGN_MS 5000
-#define LOOK_MS 1000
+#define MARKER_PUT_MS 5000
+#define BARRIER_POLL_MS 1000
 /* Slurm signals all tasks at once, and each then needs one answer of the store. */
 #define ARRIVAL_MS 3000
 
-static bool is_one_of_several(struct slurm_tasks *tasks)
+static bool read_task_barrier(struct slurm_task_barrier *tasks)
 {
-	return slurm_tasks_parse(getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
+	return slurm_task_barrier_parse(getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
 		getenv("SLURM_JOB_ID"), getenv("SLURM_STEP_ID"), getenv("SLURM_RESTART_COUNT"),
 		tasks);
 }
 
-static void sign(struct storage *storage, enum slurm_task_state state)
+static void put_task_marker(struct storage *storage, enum slurm_task_state state)
 {
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
-	char name[SLURM_TASK_NAME];
-	struct slurm_tasks tasks;
+	char name[SLURM_TASK_MARKER_SIZE];
+	struct slurm_task_barrier tasks;
 	struct err err;
 
-	if (!storage || !is_one_of_several(&tasks) || tasks.number == 0 ||
+	if (!storage || !read_task_barrier(&tasks) || tasks.number == 0 ||
 		cancel_init(&cancel, &err) < 0)
 		return;
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + SIGN_MS);
-	if (storage_sign(
-		    storage, tasks.roll, slurm_tasks_name(&tasks, state, name), &cancel, &err) < 0)
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + MARKER_PUT_MS);
+	if (storage_barrier_arrive(
+		    storage, tasks.barrier, slurm_task_barrier_marker(&tasks, state, name), &cancel, &err) < 0)
 		log_debug("the first task of the job is not told of this one: %s", err.text);
 }
 
-void job_join_slurm_tasks(struct storage *storage)
+void job_join_slurm_barrier(struct storage *storage)
 {
-	sign(storage, SLURM_TASK_HERE);
+	put_task_marker(storage, SLURM_TASK_STARTED);
 }
 
-void job_leave_slurm_tasks(struct job *job)
+void job_leave_slurm_barrier(struct job *job)
 {
 	if (job->facts.noticed)
-		sign(job->resume.storage, SLURM_TASK_THROUGH);
+		put_task_marker(job->resume.storage, SLURM_TASK_FINISHED);
 }
 
 /* How many are there and not through; -1: the store does not say. */
-static int count_missing(struct job *job, const struct slurm_tasks *tasks, struct cancel *cancel)
+static int count_missing(struct job *job, const struct slurm_task_barrier *tasks, struct cancel *cancel)
 {
-	auto_(storage_roll_release) struct storage_roll roll = {0};
+	auto_(storage_barrier_release) struct storage_barrier_arrivals barrier = {0};
 	struct err err;
 
-	if (storage_read_roll(job->resume.storage, tasks->roll, &roll, cancel, &err) < 0) {
+	if (storage_barrier_read(job->resume.storage, tasks->barrier, &barrier, cancel, &err) < 0) {
 		log_debug("the other tasks of the job: %s", err.text);
 		return -1;
 	}
-	return (int)slurm_tasks_missing(tasks, roll.names, roll.count);
+	return (int)slurm_task_barrier_missing(tasks, barrier.names, barrier.count);
 }
 
-void job_await_slurm_tasks(struct job *job)
+void job_await_slurm_barrier(struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
-	struct slurm_tasks tasks;
+	struct slurm_task_barrier tasks;
 	int64_t arrived_ms;
 	bool said = false;
 	int missing;
 	struct err err;
 
-	if (!stop || !job->resume.storage || !is_one_of_several(&tasks) ||
+	if (!stop || !job->resume.storage || !read_task_barrier(&tasks) ||
 		cancel_init(&cancel, &err) < 0)
 		return;
 	cancel_set_deadline(
-		&cancel, slurm_tasks_wait_until(clock_monotonic_ms(), stop->deadline_ms));
+		&cancel, slurm_task_barrier_wait_until(clock_monotonic_ms(), stop->deadline_ms));
 	arrived_ms = stop->seen_ms + ARRIVAL_MS;
 	while ((missing = count_missing(job, &tasks, &cancel)) > 0 ||
 		(missing == 0 && clock_monotonic_ms() < arrived_ms)) {
@@ -90,7 +90,7 @@ void job_await_slurm_tasks(struct job *job)
 			log_note("waiting for the other tasks of this job, at most until shortly "
 				 "before the deadline: a requeue ends them");
 		said |= missing > 0;
-		if (cancel_sleep(&cancel, LOOK_MS, &err) < 0)
+		if (cancel_sleep(&cancel, BARRIER_POLL_MS, &err) < 0)
 			break;
 	}
 	if (missing > 0)

@@ -3,15 +3,15 @@
 #include <stddef.h>
 
 /* An entry must say something: `listed` tells an entry from an empty cell, whose action and state would also be 0. */
-struct cell {
+struct transition_cell {
 	bool listed;
-	struct job_transition transition;
+	struct lifecycle_transition transition;
 };
 
 #define ON(event, action, next) [event] = {true, {action, next}}
 
 // clang-format off
-static const struct cell table[JOB_STATES][JOB_EVENTS] = {
+static const struct transition_cell transitions[JOB_STATES][JOB_EVENTS] = {
 	[JOB_RESTORING] = {
 		ON(EV_RESTORED,       DO_LAUNCH_CHILD,       JOB_RUNNING),
 		ON(EV_RESTORE_FAILED, DO_NOTHING,            JOB_OVER),
@@ -25,14 +25,14 @@ static const struct cell table[JOB_STATES][JOB_EVENTS] = {
 	[JOB_CHECKPOINTING] = {
 		ON(EV_NOTICE,         DO_REPLAN,             JOB_CHECKPOINTING),
 		ON(EV_CANCELLED,      DO_WITHDRAW_REQUEST,   JOB_RUNNING),
-		ON(EV_SEALED,         DO_STOP_CHILD,         JOB_DRAINING),
-		ON(EV_BUDGET_SPENT,   DO_STOP_CHILD,         JOB_DRAINING),
+		ON(EV_CHECKPOINT_COMPLETE,         DO_STOP_CHILD,         JOB_STOPPING),
+		ON(EV_BUDGET_SPENT,   DO_STOP_CHILD,         JOB_STOPPING),
 		ON(EV_CHILD_EXITED,   DO_FLUSH_SNAPSHOTS,    JOB_UPLOADING),
 	},
-	[JOB_DRAINING] = {
-		ON(EV_NOTICE,         DO_REPLAN,             JOB_DRAINING),
-		ON(EV_CANCELLED,      DO_REPLAN,             JOB_DRAINING),
-		ON(EV_BUDGET_SPENT,   DO_KILL_CHILD,         JOB_DRAINING),
+	[JOB_STOPPING] = {
+		ON(EV_NOTICE,         DO_REPLAN,             JOB_STOPPING),
+		ON(EV_CANCELLED,      DO_REPLAN,             JOB_STOPPING),
+		ON(EV_BUDGET_SPENT,   DO_KILL_CHILD,         JOB_STOPPING),
 		ON(EV_CHILD_EXITED,   DO_FLUSH_SNAPSHOTS,    JOB_UPLOADING),
 	},
 	[JOB_UPLOADING] = {
@@ -44,12 +44,12 @@ static const struct cell table[JOB_STATES][JOB_EVENTS] = {
 };
 // clang-format on
 
-struct job_transition job_machine_step(enum job_state state, enum job_event event)
+struct lifecycle_transition lifecycle_step(enum job_state state, enum job_event event)
 {
-	const struct cell *cell = &table[state][event];
+	const struct transition_cell *cell = &transitions[state][event];
 
 	if (!cell->listed)
-		return (struct job_transition){DO_NOTHING, state};
+		return (struct lifecycle_transition){DO_NOTHING, state};
 	return cell->transition;
 }
 
@@ -57,7 +57,7 @@ const char *const job_state_names[JOB_STATES + 1] = {
 	[JOB_RESTORING] = "restoring",
 	[JOB_RUNNING] = "running",
 	[JOB_CHECKPOINTING] = "checkpointing",
-	[JOB_DRAINING] = "draining",
+	[JOB_STOPPING] = "draining",
 	[JOB_UPLOADING] = "uploading",
 	[JOB_OVER] = "over",
 };

@@ -14,7 +14,7 @@ enum job_state {
 	JOB_RESTORING, /* the newest good snapshot is being put back; the job has not begun */
 	JOB_RUNNING,
 	JOB_CHECKPOINTING, /* a stop is announced, the job has been asked, its checkpoint is awaited */
-	JOB_DRAINING,      /* the job has been told to end, or is being killed */
+	JOB_STOPPING,      /* the job has been told to end, or is being killed */
 	JOB_UPLOADING,     /* the job is gone; what is complete is being made durable */
 	JOB_OVER,
 	JOB_STATES,
@@ -25,7 +25,7 @@ enum job_event {
 	EV_RESTORE_FAILED, /* and the job must not begin without it */
 	EV_NOTICE,         /* a stop is announced, or a known one comes sooner */
 	EV_CANCELLED,      /* the last announced stop was withdrawn */
-	EV_SEALED,         /* a checkpoint that began after the request is complete */
+	EV_CHECKPOINT_COMPLETE,         /* a checkpoint that began after the request is complete */
 	EV_CHILD_EXITED,
 	EV_UPLOADED,     /* no snapshot is running or waiting */
 	EV_BUDGET_SPENT, /* the time given to this state is over */
@@ -45,13 +45,13 @@ enum job_action {
 	DO_CANCEL_SNAPSHOTS,
 };
 
-struct job_transition {
+struct lifecycle_transition {
 	enum job_action action;
 	enum job_state next;
 };
 
 /* Total: a pair that is not in the table means "do nothing, stay". */
-struct job_transition job_machine_step(enum job_state state, enum job_event event);
+struct lifecycle_transition lifecycle_step(enum job_state state, enum job_event event);
 
 const char *job_state_name(enum job_state state); /* "restoring" */
 /* All of them, by enum job_state; ends with NULL. */

@@ -10,135 +10,135 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct directory_witness {
-	struct directory_witness_options options;
-	struct dir_watch *watch; /* NULL: not there yet, or it cannot be watched */
-	struct poller *poller;   /* NULL: the kernel tells of everything */
-	char blindness[400];
+struct directory_monitor {
+	struct directory_monitor_options options;
+	struct inotify_watch *watch; /* NULL: not there yet, or it cannot be watched */
+	struct directory_poller *poller;   /* NULL: the kernel tells of everything */
+	char missing_evidence[400];
 };
 
-static void found(void *arg, const char *path)
+static void report_changed_path(void *arg, const char *path)
 {
-	struct directory_witness *witness = arg;
+	struct directory_monitor *monitor = arg;
 
-	witness->options.said(
-		witness->options.arg, &(struct dir_event){.change = DIR_CHANGED, .path = path});
+	monitor->options.said(
+		monitor->options.arg, &(struct dir_event){.change = DIR_CHANGED, .path = path});
 }
 
-static void looked(void *arg)
+static void on_scanned(void *arg)
 {
-	struct directory_witness *witness = arg;
+	struct directory_monitor *monitor = arg;
 
-	witness->options.looked(witness->options.arg);
+	monitor->options.on_scanned(monitor->options.arg);
 }
 
-static void start_looking(struct directory_witness *witness, bool all)
+static void start_poller(struct directory_monitor *monitor, bool all)
 {
-	if (!witness->poller)
-		witness->poller = poller_new(&(struct poller_options){.loop = witness->options.loop,
-			.directory = witness->options.directory,
-			.quiet_ms = witness->options.quiet_ms,
+	if (!monitor->poller)
+		monitor->poller = directory_poller_new(&(struct directory_poller_options){.loop = monitor->options.loop,
+			.directory = monitor->options.directory,
+			.quiet_ms = monitor->options.quiet_ms,
 			.all = all,
-			.changed = found,
-			.looked = looked,
-			.arg = witness});
+			.changed = report_changed_path,
+			.on_scanned = on_scanned,
+			.arg = monitor});
 }
 
-static void say_all(struct directory_witness *witness)
+static void report_all_files(struct directory_monitor *monitor)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 
-	if (directory_files(witness->options.directory, &files, NULL) < 0)
+	if (file_list_read(monitor->options.directory, &files, NULL) < 0)
 		return;
 	for (size_t i = 0; i < files.count; i++)
-		found(witness, files.items[i].path);
+		report_changed_path(monitor, files.items[i].path);
 }
 
-static double look_seconds(const struct directory_witness *witness)
+static double scan_interval_seconds(const struct directory_monitor *monitor)
 {
-	return (double)look_interval_ms(witness->options.quiet_ms, 0) / 1000;
+	return (double)directory_scan_interval_ms(monitor->options.quiet_ms, 0) / 1000;
 }
 
-struct directory_witness *directory_witness_new(const struct directory_witness_options *options)
+struct directory_monitor *directory_monitor_new(const struct directory_monitor_options *options)
 {
-	struct directory_witness *witness = memory_new(sizeof(*witness));
+	struct directory_monitor *monitor = memory_new(sizeof(*monitor));
 
-	witness->options = *options;
-	return witness;
+	monitor->options = *options;
+	return monitor;
 }
 
-void directory_witness_free(struct directory_witness *witness)
+void directory_monitor_free(struct directory_monitor *monitor)
 {
-	if (!witness)
+	if (!monitor)
 		return;
-	if (witness->watch)
-		dir_watch_close(witness->watch);
-	poller_free(witness->poller);
-	free(witness);
+	if (monitor->watch)
+		inotify_watch_close(monitor->watch);
+	directory_poller_free(monitor->poller);
+	free(monitor);
 }
 
-void directory_witness_open(struct directory_witness *witness, bool job_runs)
+void directory_monitor_open(struct directory_monitor *monitor, bool job_runs)
 {
-	const char *directory = witness->options.directory;
+	const char *directory = monitor->options.directory;
 	const char *network;
 	struct err err;
 
-	if (directory_witness_is_open(witness) || !file_is_directory(directory))
+	if (directory_monitor_is_open(monitor) || !file_is_directory(directory))
 		return;
 	network = network_fs_of(directory);
-	if (dir_watch_open(witness->options.loop, directory, witness->options.said,
-		    witness->options.arg, &witness->watch, &err) < 0)
-		snprintf(witness->blindness, sizeof(witness->blindness),
+	if (inotify_watch_open(monitor->options.loop, directory, monitor->options.said,
+		    monitor->options.arg, &monitor->watch, &err) < 0)
+		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
 			"%.200s is looked through every %.1f s: %.150s", directory,
-			look_seconds(witness), err.text);
+			scan_interval_seconds(monitor), err.text);
 	else if (network)
-		snprintf(witness->blindness, sizeof(witness->blindness),
+		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
 			"%.200s is on %s, where the kernel does not tell what other machines "
 			"write: it is looked through every %.1f s",
-			directory, network, look_seconds(witness));
-	if (!witness->watch || network || witness->options.polls)
-		start_looking(witness, job_runs);
+			directory, network, scan_interval_seconds(monitor));
+	if (!monitor->watch || network || monitor->options.polls)
+		start_poller(monitor, job_runs);
 	else if (job_runs)
-		say_all(witness);
+		report_all_files(monitor);
 }
 
-bool directory_witness_is_open(const struct directory_witness *witness)
+bool directory_monitor_is_open(const struct directory_monitor *monitor)
 {
-	return witness->watch || witness->poller;
+	return monitor->watch || monitor->poller;
 }
 
-const char *directory_witness_blindness(const struct directory_witness *witness)
+const char *directory_monitor_missing_evidence(const struct directory_monitor *monitor)
 {
-	return witness->blindness;
+	return monitor->missing_evidence;
 }
 
-void directory_witness_drain(struct directory_witness *witness)
+void directory_monitor_drain(struct directory_monitor *monitor)
 {
-	if (witness->watch)
-		dir_watch_drain(witness->watch);
+	if (monitor->watch)
+		inotify_watch_drain(monitor->watch);
 }
 
-void directory_witness_catch_up(struct directory_witness *witness)
+void directory_monitor_rescan(struct directory_monitor *monitor)
 {
-	if (witness->poller)
+	if (monitor->poller)
 		return;
-	if (!witness->watch || dir_watch_is_complete(witness->watch)) {
-		say_all(witness);
+	if (!monitor->watch || inotify_watch_is_complete(monitor->watch)) {
+		report_all_files(monitor);
 		return;
 	}
 	log_warn("not all directories below %s can be watched (limit: "
 		 "fs.inotify.max_user_watches): it is looked through every %.1f s",
-		witness->options.directory, look_seconds(witness));
-	start_looking(witness, true);
+		monitor->options.directory, scan_interval_seconds(monitor));
+	start_poller(monitor, true);
 }
 
-bool directory_witness_covers(struct directory_witness *witness, int64_t since_ms)
+bool directory_monitor_is_current(struct directory_monitor *monitor, int64_t since_ms)
 {
-	return !witness->poller || poller_has_looked_since(witness->poller, since_ms);
+	return !monitor->poller || directory_poller_has_scanned_since(monitor->poller, since_ms);
 }
 
-void directory_witness_look_now(struct directory_witness *witness)
+void directory_monitor_scan_now(struct directory_monitor *monitor)
 {
-	if (witness->poller)
-		poller_look_now(witness->poller);
+	if (monitor->poller)
+		directory_poller_scan_now(monitor->poller);
 }

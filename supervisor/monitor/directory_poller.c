@@ -14,30 +14,30 @@
 
 #define DEEPEST 64
 
-struct poller {
-	struct poller_options options;
+struct directory_poller {
+	struct directory_poller_options options;
 	struct workers *workers;
 	struct timer timer;
-	struct look last;
+	struct scan last;
 	bool any; /* `last` is one */
 	bool running;
-	int64_t told_ms; /* when the last one began that has been told; 0: none has */
+	int64_t reported_began_ms; /* when the last one began that has been told; 0: none has */
 
 	/* The worker's while running. */
-	struct look now;
+	struct scan now;
 	bool complete; /* `now` is */
 	int64_t began_ms, took_ms;
 };
 
 /* The server's word, not what a client remembers of it: NFS keeps the size of a file for up to a minute. */
-static int ask(int directory, const char *name, struct statx *status)
+static int stat_entry(int directory, const char *name, struct statx *status)
 {
 	return statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT,
 		STATX_TYPE | STATX_SIZE | STATX_MTIME | STATX_INO, status);
 }
 
 /* False when it could not be read to its end. What is gone meanwhile is no loss. */
-static bool walk(int parent, const char *name, const char *prefix, struct look *look, int depth)
+static bool scan_directory(int parent, const char *name, const char *prefix, struct scan *scan, int depth)
 {
 	int fd = depth > DEEPEST
 			 ? -1
@@ -55,16 +55,16 @@ static bool walk(int parent, const char *name, const char *prefix, struct look *
 		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
 			text_starts(path, ".reprieve"))
 			continue;
-		if (ask(dirfd(listing), entry->d_name, &status) < 0) {
+		if (stat_entry(dirfd(listing), entry->d_name, &status) < 0) {
 			complete &= errno == ENOENT;
 			continue;
 		}
 		if (S_ISDIR(status.stx_mode)) {
 			auto_free char *below = text_format("%s/", path);
 
-			complete &= walk(dirfd(listing), entry->d_name, below, look, depth + 1);
+			complete &= scan_directory(dirfd(listing), entry->d_name, below, scan, depth + 1);
 		} else {
-			look_add(look, take(&path), status.stx_size, status.stx_ino,
+			directory_scan_add(scan, steal(&path), status.stx_size, status.stx_ino,
 				(int64_t)status.stx_mtime.tv_sec * 1000000000 +
 					status.stx_mtime.tv_nsec);
 		}
@@ -72,103 +72,103 @@ static bool walk(int parent, const char *name, const char *prefix, struct look *
 	return complete && errno == 0;
 }
 
-static void work(void *arg)
+static void poller_worker(void *arg)
 {
-	struct poller *poller = arg;
+	struct directory_poller *poller = arg;
 	struct statx status;
 
 	poller->began_ms = clock_monotonic_ms();
-	poller->now = (struct look){0};
+	poller->now = (struct scan){0};
 	/* Asking for the directory makes its names be read anew. */
-	poller->complete = ask(AT_FDCWD, poller->options.directory, &status) == 0 &&
-			   walk(AT_FDCWD, poller->options.directory, "", &poller->now, 0);
-	look_sort(&poller->now);
+	poller->complete = stat_entry(AT_FDCWD, poller->options.directory, &status) == 0 &&
+			   scan_directory(AT_FDCWD, poller->options.directory, "", &poller->now, 0);
+	directory_scan_sort(&poller->now);
 	poller->took_ms = clock_monotonic_ms() - poller->began_ms;
 }
 
 /* One that broke off is no word: what it did not see would be new the next time. */
-static void tell(struct poller *poller)
+static void report_changes(struct directory_poller *poller)
 {
 	if (!poller->complete) {
-		look_release(&poller->now);
+		directory_scan_release(&poller->now);
 		return;
 	}
 	if (poller->any || poller->options.all)
-		look_compare(
+		directory_scan_compare(
 			&poller->last, &poller->now, poller->options.changed, poller->options.arg);
-	look_release(&poller->last);
+	directory_scan_release(&poller->last);
 	poller->last = poller->now;
-	poller->now = (struct look){0};
+	poller->now = (struct scan){0};
 	poller->any = true;
-	poller->told_ms = poller->began_ms;
+	poller->reported_began_ms = poller->began_ms;
 }
 
-static void done(void *arg)
+static void poller_worker_done(void *arg)
 {
-	struct poller *poller = arg;
+	struct directory_poller *poller = arg;
 
 	poller->running = false;
-	tell(poller);
+	report_changes(poller);
 	loop_arm(poller->options.loop, &poller->timer,
-		clock_monotonic_ms() + look_interval_ms(poller->options.quiet_ms, poller->took_ms));
-	poller->options.looked(poller->options.arg);
+		clock_monotonic_ms() + directory_scan_interval_ms(poller->options.quiet_ms, poller->took_ms));
+	poller->options.on_scanned(poller->options.arg);
 }
 
-static void start(struct poller *poller)
+static void start_poller_worker(struct directory_poller *poller)
 {
 	if (poller->running)
 		return;
 	poller->running = true;
 	loop_disarm(poller->options.loop, &poller->timer);
-	workers_run(poller->workers, work, done, poller);
+	workers_run(poller->workers, poller_worker, poller_worker_done, poller);
 }
 
-static void fired(struct timer *timer)
+static void poller_timer_fired(struct timer *timer)
 {
-	start(container_of(timer, struct poller, timer));
+	start_poller_worker(container_of(timer, struct directory_poller, timer));
 }
 
-struct poller *poller_new(const struct poller_options *options)
+struct directory_poller *directory_poller_new(const struct directory_poller_options *options)
 {
-	struct poller *poller = memory_new(sizeof(*poller));
+	struct directory_poller *poller = memory_new(sizeof(*poller));
 
-	*poller = (struct poller){.options = *options, .timer.fired = fired};
+	*poller = (struct directory_poller){.options = *options, .timer.fired = poller_timer_fired};
 	if (workers_new(options->loop, 1, &poller->workers, NULL) < 0) {
 		free(poller);
 		return NULL;
 	}
 	/* What is there before the job writes; of a directory on this machine it is a matter of microseconds. */
-	work(poller);
-	tell(poller);
+	poller_worker(poller);
+	report_changes(poller);
 	loop_arm(options->loop, &poller->timer,
-		clock_monotonic_ms() + look_interval_ms(options->quiet_ms, poller->took_ms));
+		clock_monotonic_ms() + directory_scan_interval_ms(options->quiet_ms, poller->took_ms));
 	return poller;
 }
 
-void poller_free(struct poller *poller)
+void directory_poller_free(struct directory_poller *poller)
 {
 	if (!poller)
 		return;
 	workers_free(poller->workers);
 	loop_disarm(poller->options.loop, &poller->timer);
 	if (poller->running)
-		look_release(&poller->now);
-	look_release(&poller->last);
+		directory_scan_release(&poller->now);
+	directory_scan_release(&poller->last);
 	free(poller);
 }
 
-bool poller_has_looked_since(struct poller *poller, int64_t since_ms)
+bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t since_ms)
 {
-	if (poller->told_ms >= since_ms)
+	if (poller->reported_began_ms >= since_ms)
 		return true;
-	start(poller);
+	start_poller_worker(poller);
 	return false;
 }
 
-void poller_look_now(struct poller *poller)
+void directory_poller_scan_now(struct directory_poller *poller)
 {
 	if (poller->running) /* the thread has the place for it */
 		return;
-	work(poller);
-	tell(poller);
+	poller_worker(poller);
+	report_changes(poller);
 }

@@ -12,26 +12,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct poller;
+struct directory_poller;
 
-struct poller_options {
+struct directory_poller_options {
 	struct loop *loop;
 	const char *directory; /* borrowed */
 	int64_t quiet_ms;
 	bool all; /* what lies there at the first look counts as changed */
-	look_fn *changed;
-	void (*looked)(void *arg); /* after all that has changed was told */
+	directory_scan_fn *changed;
+	void (*on_scanned)(void *arg); /* after all that has changed was told */
 	void *arg;
 };
 
-struct poller *poller_new(const struct poller_options *options);
+struct directory_poller *directory_poller_new(const struct directory_poller_options *options);
 /* Waits for a look that is under way. */
-void poller_free(struct poller *poller);
+void directory_poller_free(struct directory_poller *poller);
 
 /* True when a look that began at that time or later (monotonic) has been told. Otherwise one will be soon. */
-bool poller_has_looked_since(struct poller *poller, int64_t since_ms);
+bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t since_ms);
 
 /* Looks and tells, and blocks meanwhile. */
-void poller_look_now(struct poller *poller);
+void directory_poller_scan_now(struct directory_poller *poller);
 
 #endif

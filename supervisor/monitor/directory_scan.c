@@ -6,48 +6,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_MS 100
-#define MOST_MS 5000
-#define SHARE 20
+#define INTERVAL_LEAST_MS 100
+#define INTERVAL_MOST_MS 5000
+#define INTERVAL_SHARE 20
 
-void look_release(struct look *look)
+void directory_scan_release(struct scan *scan)
 {
-	for (size_t i = 0; i < look->count; i++)
-		free(look->items[i].path);
-	free(look->items);
-	*look = (struct look){0};
+	for (size_t i = 0; i < scan->count; i++)
+		free(scan->items[i].path);
+	free(scan->items);
+	*scan = (struct scan){0};
 }
 
-void look_add(struct look *look, char *path, uint64_t size, uint64_t inode, int64_t mtime_ns)
+void directory_scan_add(struct scan *scan, char *path, uint64_t size, uint64_t inode, int64_t mtime_ns)
 {
 	/* Grown when a power of two is reached. */
-	if ((look->count & (look->count - 1)) == 0)
-		look->items = memory_grow(
-			look->items, look->count ? 2 * look->count : 1, sizeof(look->items[0]));
-	look->items[look->count++] = (struct look_file){
+	if ((scan->count & (scan->count - 1)) == 0)
+		scan->items = memory_grow(
+			scan->items, scan->count ? 2 * scan->count : 1, sizeof(scan->items[0]));
+	scan->items[scan->count++] = (struct scanned_file){
 		.path = path, .size = size, .inode = inode, .mtime_ns = mtime_ns};
 }
 
 static int by_path(const void *a, const void *b)
 {
-	const struct look_file *left = a, *right = b;
+	const struct scanned_file *left = a, *right = b;
 
 	return strcmp(left->path, right->path);
 }
 
-void look_sort(struct look *look)
+void directory_scan_sort(struct scan *scan)
 {
-	if (look->count > 0)
-		qsort(look->items, look->count, sizeof(look->items[0]), by_path);
+	if (scan->count > 0)
+		qsort(scan->items, scan->count, sizeof(scan->items[0]), by_path);
 }
 
-void look_compare(const struct look *before, const struct look *now, look_fn *changed, void *arg)
+void directory_scan_compare(const struct scan *before, const struct scan *now, directory_scan_fn *changed, void *arg)
 {
 	size_t old = 0;
 
 	for (size_t i = 0; i < now->count; i++) {
-		const struct look_file *file = &now->items[i];
-		const struct look_file *same = NULL;
+		const struct scanned_file *file = &now->items[i];
+		const struct scanned_file *same = NULL;
 
 		while (old < before->count && strcmp(before->items[old].path, file->path) < 0)
 			old++;
@@ -59,13 +59,13 @@ void look_compare(const struct look *before, const struct look *now, look_fn *ch
 	}
 }
 
-int64_t look_interval_ms(int64_t quiet_ms, int64_t took_ms)
+int64_t directory_scan_interval_ms(int64_t quiet_ms, int64_t took_ms)
 {
 	int64_t interval = quiet_ms / 2;
 
-	if (interval > MOST_MS)
-		interval = MOST_MS;
-	if (interval < LEAST_MS)
-		interval = LEAST_MS;
-	return took_ms * SHARE > interval ? took_ms * SHARE : interval;
+	if (interval > INTERVAL_MOST_MS)
+		interval = INTERVAL_MOST_MS;
+	if (interval < INTERVAL_LEAST_MS)
+		interval = INTERVAL_LEAST_MS;
+	return took_ms * INTERVAL_SHARE > interval ? took_ms * INTERVAL_SHARE : interval;
 }

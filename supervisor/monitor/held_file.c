@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A process that has ended keeps its number until its parent has waited for it. */
-static bool is_alive(int pid)
+static bool is_process_alive(int pid)
 {
 	auto_free char *path = text_format("/proc/%d/stat", pid);
 	auto_(bytes_release) struct bytes text = {0};
@@ -36,26 +36,26 @@ static bool is_mapping_below(const char *line, const char *directory)
 }
 
 /* Of which file it is was said by number only; any of the directory will do. */
-static enum shim_link_held holds_mapping(const char *directory, int pid)
+static enum shim_channel_fd query_mapping(const char *directory, int pid)
 {
 	auto_free char *path = text_format("/proc/%d/maps", pid);
 	auto_(bytes_release) struct bytes text = {0};
 
-	if (!is_alive(pid))
-		return SHIM_LINK_GONE;
+	if (!is_process_alive(pid))
+		return SHIM_CHANNEL_FD_GONE;
 	if (file_read(path, &text, NULL) < 0 || bytes_append(&text, "", 1, NULL) < 0)
-		return SHIM_LINK_HELD;
+		return SHIM_CHANNEL_FD_OPEN;
 	for (char *line = (char *)text.data, *rest; line && *line; line = rest) {
 		rest = strchr(line, '\n');
 		if (rest)
 			*rest++ = '\0';
 		if (is_mapping_below(line, directory))
-			return SHIM_LINK_HELD;
+			return SHIM_CHANNEL_FD_OPEN;
 	}
-	return SHIM_LINK_RELEASED;
+	return SHIM_CHANNEL_FD_CLOSED;
 }
 
-enum shim_link_held held_file_look(const char *directory, int pid, int descriptor)
+enum shim_channel_fd open_files_query_fd(const char *directory, int pid, int descriptor)
 {
 	char target[PATH_MAX];
 	auto_free char *name = text_format("/proc/%d/fd/%d", pid, descriptor);
@@ -63,14 +63,14 @@ enum shim_link_held held_file_look(const char *directory, int pid, int descripto
 	ssize_t got;
 
 	if (descriptor >= SHIM_MAPPING_FIRST)
-		return holds_mapping(directory, pid);
+		return query_mapping(directory, pid);
 	got = readlink(name, target, sizeof(target) - 1);
 	if (got < 0 && errno != ENOENT)
-		return is_alive(pid) ? SHIM_LINK_HELD : SHIM_LINK_GONE;
+		return is_process_alive(pid) ? SHIM_CHANNEL_FD_OPEN : SHIM_CHANNEL_FD_GONE;
 	if (got < 0)
-		return is_alive(pid) ? SHIM_LINK_RELEASED : SHIM_LINK_GONE;
+		return is_process_alive(pid) ? SHIM_CHANNEL_FD_CLOSED : SHIM_CHANNEL_FD_GONE;
 	target[got] = '\0';
 	/* Not by its name, which a rename may have changed since it was reported. */
-	return text_starts(target, directory) && target[prefix] == '/' ? SHIM_LINK_HELD
-								       : SHIM_LINK_RELEASED;
+	return text_starts(target, directory) && target[prefix] == '/' ? SHIM_CHANNEL_FD_OPEN
+								       : SHIM_CHANNEL_FD_CLOSED;
 }

@@ -9,7 +9,7 @@
  * - Renamed directories keep their old name. inotifytools_replace_filename() changes a tree while it walks it, so the
  *   entries are renamed one by one; the index by name is out of order then, and no function that uses it is called.
  * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the entry stays). They are given
- *   the empty name and stay until watch_table_close(): some 150 bytes for each directory that was deleted.
+ *   the empty name and stay until inotify_table_close(): some 150 bytes for each directory that was deleted.
  * - A queue that ran over is one event without a path, and nothing is looked for again. inotify_watch.c watches what
  *   has come, and says RESCAN.
  * - All its state is global: one table in a process.
@@ -57,7 +57,7 @@ static void list_instances(char *marks, int most)
 	}
 }
 
-static int open_instance(struct watch_table *table, struct err *err)
+static int open_instance(struct inotify_table *table, struct err *err)
 {
 	char before[4096] = {0};
 	char after[4096] = {0};
@@ -78,19 +78,19 @@ static int open_instance(struct watch_table *table, struct err *err)
 	return 0;
 }
 
-int watch_table_open(struct watch_table *table, const char *directory, struct err *err)
+int inotify_table_open(struct inotify_table *table, const char *directory, struct err *err)
 {
 	if (in_use)
 		return err_set(err, ERR_EXISTS, "a directory is being watched already");
-	*table = (struct watch_table){.directory = text_copy(directory), .fd = -1};
+	*table = (struct inotify_table){.directory = text_copy(directory), .fd = -1};
 	if (open_instance(table, err) < 0) {
-		watch_table_close(table);
+		inotify_table_close(table);
 		return -1;
 	}
 	return 0;
 }
 
-void watch_table_close(struct watch_table *table)
+void inotify_table_close(struct inotify_table *table)
 {
 	if (!table->directory)
 		return;
@@ -98,15 +98,15 @@ void watch_table_close(struct watch_table *table)
 		inotifytools_cleanup();
 	in_use = false;
 	free(table->directory);
-	*table = (struct watch_table){.fd = -1};
+	*table = (struct inotify_table){.fd = -1};
 }
 
-char *watch_table_absolute(const struct watch_table *table, const char *path)
+char *inotify_table_absolute(const struct inotify_table *table, const char *path)
 {
 	return *path ? text_format("%s/%s", table->directory, path) : text_copy(table->directory);
 }
 
-char *watch_table_path(const struct watch_table *table, int wd)
+char *inotify_table_path(const struct inotify_table *table, int wd)
 {
 	const char *name = wd < 0 ? NULL : inotifytools_filename_from_wd(wd);
 	size_t prefix = strlen(table->directory);
@@ -125,9 +125,9 @@ char *watch_table_path(const struct watch_table *table, int wd)
 
 /* The library would enter a watch that it has a second time, hence the look by number first; the kernel gives no number out twice, so
  * that an empty name here is not a watch that was forgotten. */
-int watch_table_add(struct watch_table *table, const char *path)
+int inotify_table_add(struct inotify_table *table, const char *path)
 {
-	auto_free char *full = watch_table_absolute(table, path);
+	auto_free char *full = inotify_table_absolute(table, path);
 	int wd = inotify_add_watch(table->fd, full, EVENTS);
 	const char *name;
 
@@ -144,14 +144,14 @@ int watch_table_add(struct watch_table *table, const char *path)
 }
 
 /* Calls for each watch at `path` and below. */
-static void each_below(struct watch_table *table, const char *path,
-	void (*act)(struct watch_table *table, int wd, const char *rest, const char *argument),
+static void each_below(struct inotify_table *table, const char *path,
+	void (*act)(struct inotify_table *table, int wd, const char *rest, const char *argument),
 	const char *argument)
 {
 	size_t length = strlen(path);
 
 	for (int wd = 1; wd <= table->highest; wd++) {
-		auto_free char *name = watch_table_path(table, wd);
+		auto_free char *name = inotify_table_path(table, wd);
 
 		if (name && strncmp(name, path, length) == 0 &&
 			(length == 0 || name[length] == '\0' || name[length] == '/'))
@@ -159,7 +159,7 @@ static void each_below(struct watch_table *table, const char *path,
 	}
 }
 
-static void forget(struct watch_table *table, int wd, const char *rest, const char *argument)
+static void forget_watch(struct inotify_table *table, int wd, const char *rest, const char *argument)
 {
 	(void)rest;
 	(void)argument;
@@ -168,25 +168,25 @@ static void forget(struct watch_table *table, int wd, const char *rest, const ch
 	inotifytools_set_filename_by_wd(wd, "");
 }
 
-static void rename_watch(struct watch_table *table, int wd, const char *rest, const char *path)
+static void rename_watch(struct inotify_table *table, int wd, const char *rest, const char *path)
 {
 	auto_free char *joined = text_format("%s%s", path, rest);
-	auto_free char *full = watch_table_absolute(table, joined);
+	auto_free char *full = inotify_table_absolute(table, joined);
 
 	inotifytools_set_filename_by_wd(wd, full);
 }
 
-void watch_table_forget_below(struct watch_table *table, const char *path)
+void inotify_table_forget_below(struct inotify_table *table, const char *path)
 {
-	each_below(table, path, forget, NULL);
+	each_below(table, path, forget_watch, NULL);
 }
 
-void watch_table_rename_below(struct watch_table *table, const char *from, const char *to)
+void inotify_table_rename_below(struct inotify_table *table, const char *from, const char *to)
 {
 	each_below(table, from, rename_watch, to);
 }
 
-void watch_table_removed(int wd)
+void inotify_table_removed(int wd)
 {
 	inotifytools_set_filename_by_wd(wd, "");
 }

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-struct watch_table {
+struct inotify_table {
 	char *directory; /* NULL: not open */
 	int fd; /* the inotify instance, to read its events from: does not block, and closes in the job */
 	int highest; /* number of a watch so far */
@@ -16,23 +16,23 @@ struct watch_table {
 
 /* `directory` is canonical. ERR_EXISTS: there is one already; ERR_FAILED, ...: the sentence names the kernel's limit where one was
  * hit. After -1 there is nothing to close. */
-int watch_table_open(struct watch_table *table, const char *directory, struct err *err);
+int inotify_table_open(struct inotify_table *table, const char *directory, struct err *err);
 /* Closes the descriptor too. Does nothing to one that is zeroed or was not opened. */
-void watch_table_close(struct watch_table *table);
+void inotify_table_close(struct inotify_table *table);
 
 /* The caller frees. */
-char *watch_table_absolute(const struct watch_table *table, const char *path);
+char *inotify_table_absolute(const struct inotify_table *table, const char *path);
 
 /* Watches one directory, not those in it: what is created, written, closed, moved or deleted there, and itself. Its number, the same as
  * before for one that is watched already; -1 with errno. */
-int watch_table_add(struct watch_table *table, const char *path);
+int inotify_table_add(struct inotify_table *table, const char *path);
 /* What the number stands for by now; NULL for one that is gone. The caller frees. */
-char *watch_table_path(const struct watch_table *table, int wd);
+char *inotify_table_path(const struct inotify_table *table, int wd);
 
 /* The directory and all below it: watches them no more, or has them stand for the new path. */
-void watch_table_forget_below(struct watch_table *table, const char *path);
-void watch_table_rename_below(struct watch_table *table, const char *from, const char *to);
+void inotify_table_forget_below(struct inotify_table *table, const char *path);
+void inotify_table_rename_below(struct inotify_table *table, const char *from, const char *to);
 /* The kernel has removed the watch (IN_IGNORED). */
-void watch_table_removed(int wd);
+void inotify_table_removed(int wd);
 
 #endif

@@ -19,13 +19,13 @@
 #define RETURN_MS 250
 #define DEEPEST 64
 
-struct dir_watch {
+struct inotify_watch {
 	struct loop *loop;
-	struct watch_table table;
+	struct inotify_table table;
 	struct source source;
 	struct timer gather;
 	struct timer look;
-	dir_watch_fn *changed;
+	dir_event_fn *changed;
 	void *argument;
 	int root; /* watch descriptor of the directory; -1 while it is gone */
 	bool complete;
@@ -34,7 +34,7 @@ struct dir_watch {
 	char *moved;    /* its path */
 };
 
-static void emit(struct dir_watch *watch, enum dir_change change, bool directory, uint32_t cookie,
+static void emit_event(struct inotify_watch *watch, enum dir_change change, bool directory, uint32_t cookie,
 	const char *path)
 {
 	watch->changed(watch->argument,
@@ -42,14 +42,14 @@ static void emit(struct dir_watch *watch, enum dir_change change, bool directory
 			.change = change, .directory = directory, .cookie = cookie, .path = path});
 }
 
-static void scan(struct dir_watch *watch, const char *path, bool silent, int depth);
+static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth);
 
-static void found(struct dir_watch *watch, const char *path, const struct dirent *entry,
+static void found_entry(struct inotify_watch *watch, const char *path, const struct dirent *entry,
 	bool silent, int depth)
 {
 	auto_free char *child =
 		*path ? text_format("%s/%s", path, entry->d_name) : text_copy(entry->d_name);
-	auto_free char *full = watch_table_absolute(&watch->table, child);
+	auto_free char *full = inotify_table_absolute(&watch->table, child);
 	bool directory = entry->d_type == DT_DIR;
 
 	if (entry->d_type == DT_UNKNOWN) {
@@ -57,17 +57,17 @@ static void found(struct dir_watch *watch, const char *path, const struct dirent
 		directory = lstat(full, &status) == 0 && S_ISDIR(status.st_mode);
 	}
 	if (!silent)
-		emit(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED, directory, 0, child);
+		emit_event(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED, directory, 0, child);
 	if (directory)
-		scan(watch, child, silent, depth + 1);
+		scan_directory(watch, child, silent, depth + 1);
 }
 
 /* Watches the directory, then looks at what is in it: in this order nothing is missed, though some may be seen twice. */
-static void scan(struct dir_watch *watch, const char *path, bool silent, int depth)
+static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth)
 {
-	auto_free char *full = watch_table_absolute(&watch->table, path);
+	auto_free char *full = inotify_table_absolute(&watch->table, path);
 	auto_closedir DIR *listing = NULL;
-	int wd = depth > DEEPEST ? -1 : watch_table_add(&watch->table, path);
+	int wd = depth > DEEPEST ? -1 : inotify_table_add(&watch->table, path);
 
 	if (wd < 0) {
 		/* Gone again is no loss; nor is one that the job, as the same user, cannot enter either (lost+found). */
@@ -75,7 +75,7 @@ static void scan(struct dir_watch *watch, const char *path, bool silent, int dep
 			(errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
 			return;
 		watch->complete = false;
-		emit(watch, DIR_RESCAN, false, 0, "");
+		emit_event(watch, DIR_RESCAN, false, 0, "");
 		return;
 	}
 	if (depth == 0)
@@ -83,97 +83,97 @@ static void scan(struct dir_watch *watch, const char *path, bool silent, int dep
 	listing = opendir(full);
 	for (struct dirent *entry; listing && (entry = readdir(listing));) {
 		if (!text_equal(entry->d_name, ".") && !text_equal(entry->d_name, ".."))
-			found(watch, path, entry, silent, depth);
+			found_entry(watch, path, entry, silent, depth);
 	}
 }
 
 /* A renamed directory did not turn up below ours: it left, and what happens in it is no business of ours. */
-static void let_moved_go(struct dir_watch *watch)
+static void forget_moved_directory(struct inotify_watch *watch)
 {
 	if (watch->moved)
-		watch_table_forget_below(&watch->table, watch->moved);
+		inotify_table_forget_below(&watch->table, watch->moved);
 	free(watch->moved);
 	watch->moved = NULL;
 	watch->cookie = 0;
 }
 
-static void directory_moved_to(struct dir_watch *watch, const char *path, uint32_t cookie)
+static void directory_moved_to(struct inotify_watch *watch, const char *path, uint32_t cookie)
 {
 	if (watch->moved && watch->cookie == cookie) {
-		watch_table_rename_below(&watch->table, watch->moved, path);
-		free(take(&watch->moved));
-		emit(watch, DIR_MOVED_TO, true, cookie, path);
+		inotify_table_rename_below(&watch->table, watch->moved, path);
+		free(steal(&watch->moved));
+		emit_event(watch, DIR_MOVED_TO, true, cookie, path);
 		return;
 	}
-	emit(watch, DIR_MOVED_TO, true, cookie, path);
-	scan(watch, path, false, 1);
+	emit_event(watch, DIR_MOVED_TO, true, cookie, path);
+	scan_directory(watch, path, false, 1);
 }
 
 static void directory_event(
-	struct dir_watch *watch, const struct inotify_event *event, const char *path)
+	struct inotify_watch *watch, const struct inotify_event *event, const char *path)
 {
 	if (event->mask & IN_CREATE) {
-		emit(watch, DIR_DIRECTORY_CREATED, true, 0, path);
-		scan(watch, path, false, 1);
+		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, path);
+		scan_directory(watch, path, false, 1);
 	} else if (event->mask & IN_MOVED_FROM) {
-		let_moved_go(watch);
+		forget_moved_directory(watch);
 		watch->moved = text_copy(path);
 		watch->cookie = event->cookie;
-		emit(watch, DIR_MOVED_FROM, true, event->cookie, path);
+		emit_event(watch, DIR_MOVED_FROM, true, event->cookie, path);
 	} else if (event->mask & IN_MOVED_TO) {
 		directory_moved_to(watch, path, event->cookie);
 	} else if (event->mask & IN_DELETE) {
-		emit(watch, DIR_DELETED, true, 0, path);
+		emit_event(watch, DIR_DELETED, true, 0, path);
 	}
 }
 
-static void file_event(struct dir_watch *watch, const struct inotify_event *event, const char *path)
+static void file_event(struct inotify_watch *watch, const struct inotify_event *event, const char *path)
 {
 	if (event->mask & IN_CREATE)
-		emit(watch, DIR_CREATED, false, 0, path);
+		emit_event(watch, DIR_CREATED, false, 0, path);
 	if (event->mask & IN_MODIFY)
-		emit(watch, DIR_MODIFIED, false, 0, path);
+		emit_event(watch, DIR_MODIFIED, false, 0, path);
 	if (event->mask & IN_CLOSE_WRITE)
-		emit(watch, DIR_CLOSED_WRITE, false, 0, path);
+		emit_event(watch, DIR_CLOSED_WRITE, false, 0, path);
 	if (event->mask & IN_MOVED_FROM)
-		emit(watch, DIR_MOVED_FROM, false, event->cookie, path);
+		emit_event(watch, DIR_MOVED_FROM, false, event->cookie, path);
 	if (event->mask & IN_MOVED_TO)
-		emit(watch, DIR_MOVED_TO, false, event->cookie, path);
+		emit_event(watch, DIR_MOVED_TO, false, event->cookie, path);
 	if (event->mask & IN_DELETE)
-		emit(watch, DIR_DELETED, false, 0, path);
+		emit_event(watch, DIR_DELETED, false, 0, path);
 }
 
 /* The directory itself was removed or renamed. Whoever makes it anew makes it empty, or moves a whole one there. */
-static void root_gone(struct dir_watch *watch)
+static void root_gone(struct inotify_watch *watch)
 {
-	let_moved_go(watch);
-	watch_table_forget_below(&watch->table, "");
+	forget_moved_directory(watch);
+	inotify_table_forget_below(&watch->table, "");
 	watch->root = -1;
-	emit(watch, DIR_RESCAN, false, 0, "");
+	emit_event(watch, DIR_RESCAN, false, 0, "");
 	loop_arm(watch->loop, &watch->look, clock_monotonic_ms());
 }
 
-static void look_for_root(struct timer *timer)
+static void root_timer_fired(struct timer *timer)
 {
-	struct dir_watch *watch = container_of(timer, struct dir_watch, look);
+	struct inotify_watch *watch = container_of(timer, struct inotify_watch, look);
 
-	scan(watch, "", false, 0);
+	scan_directory(watch, "", false, 0);
 	if (watch->root < 0)
 		loop_arm(watch->loop, &watch->look, clock_monotonic_ms() + RETURN_MS);
 	else
-		emit(watch, DIR_RESCAN, false, 0, "");
+		emit_event(watch, DIR_RESCAN, false, 0, "");
 }
 
-static void dispatch(struct dir_watch *watch, const struct inotify_event *event)
+static void dispatch_event(struct inotify_watch *watch, const struct inotify_event *event)
 {
-	auto_free char *directory = watch_table_path(&watch->table, event->wd);
+	auto_free char *directory = inotify_table_path(&watch->table, event->wd);
 	auto_free char *path = NULL;
 
 	if (event->mask & IN_Q_OVERFLOW) {
-		emit(watch, DIR_RESCAN, false, 0, "");
+		emit_event(watch, DIR_RESCAN, false, 0, "");
 		/* Directories may have come unseen. */
 		if (watch->root >= 0)
-			scan(watch, "", true, 0);
+			scan_directory(watch, "", true, 0);
 		return;
 	}
 	if (!directory)
@@ -182,7 +182,7 @@ static void dispatch(struct dir_watch *watch, const struct inotify_event *event)
 		if (event->wd == watch->root)
 			root_gone(watch);
 		else if (event->mask & IN_IGNORED)
-			watch_table_removed(event->wd);
+			inotify_table_removed(event->wd);
 		return;
 	}
 	if (event->len == 0)
@@ -194,7 +194,7 @@ static void dispatch(struct dir_watch *watch, const struct inotify_event *event)
 		file_event(watch, event, path);
 }
 
-void dir_watch_drain(struct dir_watch *watch)
+void inotify_watch_drain(struct inotify_watch *watch)
 {
 	_Alignas(struct inotify_event) char buffer[16384];
 	ssize_t got;
@@ -202,58 +202,58 @@ void dir_watch_drain(struct dir_watch *watch)
 	while ((got = read(watch->source.fd, buffer, sizeof(buffer))) > 0) {
 		for (char *at = buffer; at < buffer + got;) {
 			const struct inotify_event *event = (const struct inotify_event *)at;
-			dispatch(watch, event);
+			dispatch_event(watch, event);
 			at += sizeof(*event) + event->len;
 		}
 	}
-	let_moved_go(watch);
+	forget_moved_directory(watch);
 }
 
-static void gathered(struct timer *timer)
+static void gather_timer_fired(struct timer *timer)
 {
-	struct dir_watch *watch = container_of(timer, struct dir_watch, gather);
+	struct inotify_watch *watch = container_of(timer, struct inotify_watch, gather);
 
-	dir_watch_drain(watch);
+	inotify_watch_drain(watch);
 	loop_change(watch->loop, &watch->source, EPOLLIN, NULL);
 }
 
 static void became_readable(struct source *source, uint32_t events)
 {
-	struct dir_watch *watch = container_of(source, struct dir_watch, source);
+	struct inotify_watch *watch = container_of(source, struct inotify_watch, source);
 
 	(void)events;
-	dir_watch_drain(watch);
+	inotify_watch_drain(watch);
 	loop_change(watch->loop, source, 0, NULL);
 	loop_arm(watch->loop, &watch->gather, clock_monotonic_ms() + GATHER_MS);
 }
 
-static void ignore(void *argument, const struct dir_event *event)
+static void ignore_event(void *argument, const struct dir_event *event)
 {
 	(void)argument;
 	(void)event;
 }
 
-AUTO_POINTER(struct dir_watch, dir_watch_close);
+AUTO_POINTER(struct inotify_watch, inotify_watch_close);
 
-int dir_watch_open(struct loop *loop, const char *directory, dir_watch_fn *changed, void *argument,
-	struct dir_watch **watch, struct err *err)
+int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *changed, void *argument,
+	struct inotify_watch **watch, struct err *err)
 {
-	auto_(dir_watch_close) struct dir_watch *made = NULL;
+	auto_(inotify_watch_close) struct inotify_watch *made = NULL;
 
 	made = memory_new(sizeof(*made));
-	*made = (struct dir_watch){.loop = loop,
+	*made = (struct inotify_watch){.loop = loop,
 		.source.fd = -1,
 		.source.ready = became_readable,
-		.gather.fired = gathered,
-		.look.fired = look_for_root,
-		.changed = ignore,
+		.gather.fired = gather_timer_fired,
+		.look.fired = root_timer_fired,
+		.changed = ignore_event,
 		.root = -1,
 		.complete = true};
-	if (watch_table_open(&made->table, directory, err) < 0)
+	if (inotify_table_open(&made->table, directory, err) < 0)
 		return -1;
 	made->source.fd = made->table.fd;
 	errno = 0;
-	scan(made, "", true, 0);
+	scan_directory(made, "", true, 0);
 	if (made->root < 0 && errno != ENOSPC)
 		return err_os(err, errno ? errno : ENOENT, "watch %s", directory);
 	if (made->root < 0 || !made->complete)
@@ -264,21 +264,21 @@ int dir_watch_open(struct loop *loop, const char *directory, dir_watch_fn *chang
 		return -1;
 	made->changed = changed;
 	made->argument = argument;
-	*watch = take(&made);
+	*watch = steal(&made);
 	return 0;
 }
 
-void dir_watch_close(struct dir_watch *watch)
+void inotify_watch_close(struct inotify_watch *watch)
 {
 	loop_remove(watch->loop, &watch->source);
 	loop_disarm(watch->loop, &watch->gather);
 	loop_disarm(watch->loop, &watch->look);
-	watch_table_close(&watch->table);
+	inotify_table_close(&watch->table);
 	free(watch->moved);
 	free(watch);
 }
 
-bool dir_watch_is_complete(const struct dir_watch *watch)
+bool inotify_watch_is_complete(const struct inotify_watch *watch)
 {
 	return watch->complete;
 }

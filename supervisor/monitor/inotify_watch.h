@@ -30,20 +30,20 @@ struct dir_event {
 	const char *path; /* relative to the directory, valid during the call; "" for RESCAN */
 };
 
-typedef void dir_watch_fn(void *argument, const struct dir_event *event);
+typedef void dir_event_fn(void *argument, const struct dir_event *event);
 
-struct dir_watch;
+struct inotify_watch;
 
 /* `directory` is canonical and exists. What lies in it already causes no events. ERR_NO_SPACE or ERR_FAILED name the limit of the
  * kernel that was hit. */
-int dir_watch_open(struct loop *loop, const char *directory, dir_watch_fn *changed, void *argument,
-	struct dir_watch **watch, struct err *err);
-void dir_watch_close(struct dir_watch *watch);
+int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *changed, void *argument,
+	struct inotify_watch **watch, struct err *err);
+void inotify_watch_close(struct inotify_watch *watch);
 
 /* Hands out all that is pending now. The loop does it within 20 ms; call it before deciding anything. */
-void dir_watch_drain(struct dir_watch *watch);
+void inotify_watch_drain(struct inotify_watch *watch);
 
 /* False when a subdirectory could not be watched (max_user_watches). RESCAN was handed out then. */
-bool dir_watch_is_complete(const struct dir_watch *watch);
+bool inotify_watch_is_complete(const struct inotify_watch *watch);
 
 #endif

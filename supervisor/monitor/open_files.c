@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* linux/sched.h; field 9 of /proc/PID/stat. */
-#define EXITING 0x4u
+#define PF_EXITING 0x4u
 
 static bool lies_below(const char *path, const char *directory)
 {
@@ -46,7 +46,7 @@ static bool holds_descriptor(const char *directory, pid_t pid)
 	return false;
 }
 
-bool holders_line_maps(const char *line, const char *directory)
+bool open_files_line_maps(const char *line, const char *directory)
 {
 	const char *flags = strchr(line, ' ');
 	const char *path = strchr(line, '/');
@@ -64,17 +64,17 @@ static bool holds_mapping(const char *directory, pid_t pid)
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
 	auto_fclose FILE *maps = fopen(name, "re");
 	while (maps && getline(&line, &capacity, maps) > 0)
-		if (holders_line_maps(line, directory))
+		if (open_files_line_maps(line, directory))
 			return true;
 	return false;
 }
 
-bool holders_holds(const char *directory, pid_t pid)
+bool open_files_is_holder(const char *directory, pid_t pid)
 {
 	return holds_descriptor(directory, pid) || holds_mapping(directory, pid);
 }
 
-void holders_find(const char *directory, holders_fn *found, void *arg)
+void open_files_find_holders(const char *directory, open_files_fn *found, void *arg)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
 
@@ -82,11 +82,11 @@ void holders_find(const char *directory, holders_fn *found, void *arg)
 		return;
 	for (size_t i = 0; i < tree.count; i++)
 		if (!process_is_dead(&tree.processes[i]) &&
-			holders_holds(directory, tree.processes[i].pid))
+			open_files_is_holder(directory, tree.processes[i].pid))
 			found(arg, tree.processes[i].pid);
 }
 
-bool holders_is_up(pid_t pid)
+bool open_files_is_running(pid_t pid)
 {
 	char name[40], text[1024];
 	const char *at;
@@ -104,7 +104,7 @@ bool holders_is_up(pid_t pid)
 	/* state ppid pgrp session tty_nr tpgid flags */
 	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
 		return false;
-	return state != 'Z' && state != 'X' && !(flags & EXITING);
+	return state != 'Z' && state != 'X' && !(flags & PF_EXITING);
 }
 
 /*
@@ -112,19 +112,19 @@ bool holders_is_up(pid_t pid)
  * given back at once. Whoever opens the file to write in between is held up until then, and the lease's holder gets a signal, for which
  * one is named that nobody minds.
  */
-enum holders_word holders_of_file(const char *path)
+enum open_files_state open_files_query_file(const char *path)
 {
 	struct stat status;
 
 	if (lstat(path, &status) < 0)
-		return errno == ENOENT || errno == ENOTDIR ? HOLDERS_NONE : HOLDERS_UNKNOWN;
+		return errno == ENOENT || errno == ENOTDIR ? OPEN_FILES_NONE : OPEN_FILES_UNKNOWN;
 	if (!S_ISREG(status.st_mode))
-		return HOLDERS_NONE;
+		return OPEN_FILES_NONE;
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fcntl(fd, F_SETSIG, SIGURG) < 0)
-		return HOLDERS_UNKNOWN;
+		return OPEN_FILES_UNKNOWN;
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
-		return errno == EAGAIN ? HOLDERS_SOME : HOLDERS_UNKNOWN;
+		return errno == EAGAIN ? OPEN_FILES_OPEN : OPEN_FILES_UNKNOWN;
 	fcntl(fd, F_SETLEASE, F_UNLCK);
-	return HOLDERS_NONE;
+	return OPEN_FILES_NONE;
 }

@@ -8,27 +8,27 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-typedef void holders_fn(void *arg, pid_t pid);
+typedef void open_files_fn(void *arg, pid_t pid);
 
 /* Each of our descendants that holds one, once. `directory` is canonical. Those whose /proc may not be read, and those that reach the
  * directory under another name (a bind mount of a container), are left out. Reads /proc: some 20 us for each process. */
-void holders_find(const char *directory, holders_fn *found, void *arg);
+void open_files_find_holders(const char *directory, open_files_fn *found, void *arg);
 
 /* Is `pid` there, and has not begun to end? Then what it has closed, it has closed itself. */
-bool holders_is_up(pid_t pid);
-bool holders_holds(const char *directory, pid_t pid);
+bool open_files_is_running(pid_t pid);
+bool open_files_is_holder(const char *directory, pid_t pid);
 
 /* PURE. A line of /proc/PID/maps: a shared mapping that can write to a file below `directory`? */
-bool holders_line_maps(const char *line, const char *directory);
+bool open_files_line_maps(const char *line, const char *directory);
 
-enum holders_word {
-	HOLDERS_NONE,
-	HOLDERS_SOME,
-	HOLDERS_UNKNOWN, /* another user's file, or a file system that does not say: NFS, FUSE */
+enum open_files_state {
+	OPEN_FILES_NONE,
+	OPEN_FILES_OPEN,
+	OPEN_FILES_UNKNOWN, /* another user's file, or a file system that does not say: NFS, FUSE */
 };
 /* Has anybody on this machine got the file open for writing, or mapped, whatever process and container it is in? Does not block, does
  * not wait for others, and a process that opens it meanwhile waits for some microseconds. NONE too for what is
  * gone, or no regular file. */
-enum holders_word holders_of_file(const char *path);
+enum open_files_state open_files_query_file(const char *path);
 
 #endif

@@ -18,13 +18,13 @@
 #define SLOTS 512u
 #define SLOTS_AT 4096u
 #define PAGE_SIZE_ALL (SLOTS_AT + SLOTS * sizeof(struct reprieve__slot))
-#define STAYS_UP_MS 60000
+#define FLAG_UP_MOST_MS 60000
 
 _Static_assert(sizeof(struct reprieve__slot) == 64, "one line of the cache");
 _Static_assert(sizeof(struct reprieve__page) == 192, "as reprieve.py reads it");
 
 /* What is known of a slot from the looks before. */
-struct history {
+struct slot_history {
 	pid_t pid; /* 0: free */
 	uint32_t saved_count, step_count;
 	bool saved; /* not handed out yet */
@@ -34,30 +34,30 @@ struct history {
 	double mean_ms;
 };
 
-struct report_page {
+struct progress_page {
 	char *path;
 	bool made;
 	struct reprieve__page *page;
-	struct history slots[SLOTS];
+	struct slot_history slots[SLOTS];
 	uint32_t newest;  /* number of the newest request */
 	uint32_t number;  /* of the request that stands, 0: none */
 	bool over;        /* it has ended, and only the flag is still up */
 	int64_t lower_ms; /* then at the latest it goes down */
 };
 
-static struct reprieve__slot *slot_at(const struct report_page *page, size_t index)
+static struct reprieve__slot *slot_at(const struct progress_page *page, size_t index)
 {
 	return (struct reprieve__slot *)((char *)page->page + SLOTS_AT) + index;
 }
 
-static uint32_t load(const uint32_t *word)
+static uint32_t load_word(const uint32_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 /* --- life --- */
 
-static int map_page(struct report_page *page, struct err *err)
+static int map_page(struct progress_page *page, struct err *err)
 {
 	auto_close int fd =
 		open(page->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -77,12 +77,12 @@ static int map_page(struct report_page *page, struct err *err)
 	return 0;
 }
 
-AUTO_POINTER(struct report_page, report_page_close);
+AUTO_POINTER(struct progress_page, progress_page_close);
 
-int report_page_open(
-	const char *path, const char *doorbell, struct report_page **result, struct err *err)
+int progress_page_open(
+	const char *path, const char *doorbell, struct progress_page **result, struct err *err)
 {
-	auto_(report_page_close) struct report_page *page = memory_new(sizeof(*page));
+	auto_(progress_page_close) struct progress_page *page = memory_new(sizeof(*page));
 
 	page->path = text_copy(path);
 	if (strlen(doorbell) >= sizeof(page->page->doorbell))
@@ -95,11 +95,11 @@ int report_page_open(
 	page->page->slot_count = SLOTS;
 	text_set(page->page->doorbell, sizeof(page->page->doorbell), doorbell);
 	__atomic_store_n(&page->page->magic, REPRIEVE__MAGIC, __ATOMIC_RELEASE);
-	*result = take(&page);
+	*result = steal(&page);
 	return 0;
 }
 
-void report_page_close(struct report_page *page)
+void progress_page_close(struct progress_page *page)
 {
 	if (!page)
 		return;
@@ -114,14 +114,14 @@ void report_page_close(struct report_page *page)
 	free(page);
 }
 
-const char *report_page_path(const struct report_page *page)
+const char *progress_page_path(const struct progress_page *page)
 {
 	return page->path;
 }
 
 /* --- the flag --- */
 
-void report_page_request(struct report_page *page)
+void progress_page_request(struct progress_page *page)
 {
 	if (++page->newest == 0)
 		page->newest = 1;
@@ -130,35 +130,35 @@ void report_page_request(struct report_page *page)
 	__atomic_store_n(&page->page->requested, page->number, __ATOMIC_RELEASE);
 }
 
-static void lower(struct report_page *page)
+static void lower_flag(struct progress_page *page)
 {
 	page->number = 0;
 	page->over = false;
 	__atomic_store_n(&page->page->requested, 0, __ATOMIC_RELEASE);
 }
 
-void report_page_end_request(struct report_page *page, bool answered, int64_t now_ms)
+void progress_page_end_request(struct progress_page *page, bool answered, int64_t now_ms)
 {
 	if (page->number == 0 || page->over)
 		return;
 	__atomic_store_n(&page->page->ended, page->number, __ATOMIC_RELEASE);
-	if (!answered || report_page_unanswered(page) == 0) {
-		lower(page);
+	if (!answered || progress_page_count_unanswered(page) == 0) {
+		lower_flag(page);
 		return;
 	}
 	/* A rank that saves its own part may be in the middle of a step. */
 	page->over = true;
-	page->lower_ms = now_ms + STAYS_UP_MS;
+	page->lower_ms = now_ms + FLAG_UP_MOST_MS;
 }
 
 /* --- the slots --- */
 
-static bool is_there(pid_t pid)
+static bool is_process_there(pid_t pid)
 {
 	return kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-static void note_steps(struct history *slot, uint32_t step_count, int64_t now_ms)
+static void note_steps(struct slot_history *slot, uint32_t step_count, int64_t now_ms)
 {
 	uint32_t more = step_count - slot->step_count;
 	double each_ms = (double)(now_ms - slot->step_ms) / more;
@@ -177,49 +177,49 @@ static void note_steps(struct history *slot, uint32_t step_count, int64_t now_ms
 	slot->step_ms = now_ms;
 }
 
-static void look_at(struct report_page *page, size_t index, int64_t now_ms)
+static void scan_slot(struct progress_page *page, size_t index, int64_t now_ms)
 {
 	struct reprieve__slot *slot = slot_at(page, index);
-	struct history *history = &page->slots[index];
-	uint32_t pid = load(&slot->pid), saved_count, step_count;
+	struct slot_history *history = &page->slots[index];
+	uint32_t pid = load_word(&slot->pid), saved_count, step_count;
 
-	if (pid != 0 && (pid > INT32_MAX || !is_there((pid_t)pid)))
+	if (pid != 0 && (pid > INT32_MAX || !is_process_there((pid_t)pid)))
 		/* One that lives in a PID namespace of its own is taken for gone, and its reports are lost. */
 		__atomic_compare_exchange_n(
 			&slot->pid, &pid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	if (pid == 0 || pid > INT32_MAX) {
 		/* Its last word may have to wait for that of the others. */
 		if (!history->saved)
-			*history = (struct history){0};
+			*history = (struct slot_history){0};
 		return;
 	}
 	if (history->pid != (pid_t)pid)
-		*history = (struct history){.pid = (pid_t)pid};
-	saved_count = load(&slot->saved_count);
+		*history = (struct slot_history){.pid = (pid_t)pid};
+	saved_count = load_word(&slot->saved_count);
 	if (saved_count != history->saved_count) {
 		history->saved_count = saved_count;
 		history->saved_step = __atomic_load_n(&slot->saved_step, __ATOMIC_RELAXED);
 		history->saved = true;
 	}
-	step_count = load(&slot->step_count);
+	step_count = load_word(&slot->step_count);
 	if (step_count != history->step_count)
 		note_steps(history, step_count, now_ms);
 }
 
-void report_page_look(struct report_page *page, int64_t now_ms)
+void progress_page_scan(struct progress_page *page, int64_t now_ms)
 {
 	for (size_t index = 0; index < SLOTS; index++)
-		look_at(page, index, now_ms);
-	if (page->over && (now_ms >= page->lower_ms || report_page_unanswered(page) == 0))
-		lower(page);
+		scan_slot(page, index, now_ms);
+	if (page->over && (now_ms >= page->lower_ms || progress_page_count_unanswered(page) == 0))
+		lower_flag(page);
 }
 
-void report_page_tell(struct report_page *page, report_page_saved_fn *saved, void *argument)
+void progress_page_deliver_saved(struct progress_page *page, progress_page_saved_fn *saved, void *argument)
 {
-	if (page->number != 0 && !page->over && report_page_unanswered(page) > 0)
+	if (page->number != 0 && !page->over && progress_page_count_unanswered(page) > 0)
 		return;
 	for (size_t index = 0; index < SLOTS; index++) {
-		struct history *history = &page->slots[index];
+		struct slot_history *history = &page->slots[index];
 		int64_t step = history->saved_step;
 
 		if (!history->saved)
@@ -229,41 +229,41 @@ void report_page_tell(struct report_page *page, report_page_saved_fn *saved, voi
 	}
 }
 
-static bool polls(const struct report_page *page, size_t index)
+static bool slot_is_polling(const struct progress_page *page, size_t index)
 {
 	const struct reprieve__slot *slot = slot_at(page, index);
 
-	return load(&slot->pid) != 0 && load(&slot->polls) != 0;
+	return load_word(&slot->pid) != 0 && load_word(&slot->polls) != 0;
 }
 
-static bool has_answered(const struct report_page *page, size_t index)
+static bool has_answered(const struct progress_page *page, size_t index)
 {
-	return page->number == 0 || load(&slot_at(page, index)->answered) == page->number;
+	return page->number == 0 || load_word(&slot_at(page, index)->answered) == page->number;
 }
 
-size_t report_page_polling(const struct report_page *page)
-{
-	size_t count = 0;
-
-	for (size_t index = 0; index < SLOTS; index++)
-		count += polls(page, index);
-	return count;
-}
-
-size_t report_page_unanswered(const struct report_page *page)
+size_t progress_page_count_polling(const struct progress_page *page)
 {
 	size_t count = 0;
 
 	for (size_t index = 0; index < SLOTS; index++)
-		count += polls(page, index) && !has_answered(page, index);
+		count += slot_is_polling(page, index);
 	return count;
 }
 
-bool report_page_progress(const struct report_page *page, struct report_progress *progress)
+size_t progress_page_count_unanswered(const struct progress_page *page)
 {
-	*progress = (struct report_progress){.step = INT64_MAX};
+	size_t count = 0;
+
+	for (size_t index = 0; index < SLOTS; index++)
+		count += slot_is_polling(page, index) && !has_answered(page, index);
+	return count;
+}
+
+bool progress_page_read_progress(const struct progress_page *page, struct training_progress *progress)
+{
+	*progress = (struct training_progress){.step = INT64_MAX};
 	for (size_t index = 0; index < SLOTS; index++) {
-		const struct history *history = &page->slots[index];
+		const struct slot_history *history = &page->slots[index];
 		int64_t step = __atomic_load_n(&slot_at(page, index)->step, __ATOMIC_RELAXED);
 
 		if (history->pid == 0 || history->steps == 0)

@@ -46,7 +46,7 @@ static bool is_gone(pid_t pid)
 }
 
 /* A child of ours that exited: whoever waits for it tells more of it, and what the main process's code means is not for us to say. */
-static bool is_to_be_told(pid_t pid)
+static bool is_unreaped_child(pid_t pid)
 {
 	siginfo_t info = {0};
 
@@ -59,7 +59,7 @@ pid_t recent_writers_take_gone(struct recent_writers *writers)
 	for (size_t i = 0; i < writers->count; i++) {
 		pid_t pid = writers->items[i].pid;
 
-		if (is_gone(pid) && !is_to_be_told(pid)) {
+		if (is_gone(pid) && !is_unreaped_child(pid)) {
 			writers->items[i] = writers->items[--writers->count];
 			return pid;
 		}

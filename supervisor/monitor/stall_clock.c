@@ -4,58 +4,58 @@
 
 #define SLICE_MOST_MS 60
 
-static void look(struct awake *awake)
+static void sample_clock(struct stall_clock *stall_clock)
 {
 	int64_t now = clock_monotonic_ms();
 
-	if (awake->seen_ms == CLOCK_NEVER)
+	if (stall_clock->seen_ms == CLOCK_NEVER)
 		return;
-	if (now - awake->seen_ms > awake->slice_ms)
-		awake->stalled_ms += now - awake->seen_ms - awake->slice_ms;
-	awake->seen_ms = now;
+	if (now - stall_clock->seen_ms > stall_clock->slice_ms)
+		stall_clock->stalled_ms += now - stall_clock->seen_ms - stall_clock->slice_ms;
+	stall_clock->seen_ms = now;
 }
 
-static void look_again(struct timer *timer)
+static void slice_timer_fired(struct timer *timer)
 {
-	struct awake *awake = container_of(timer, struct awake, timer);
+	struct stall_clock *stall_clock = container_of(timer, struct stall_clock, timer);
 
-	look(awake);
-	loop_arm(awake->loop, timer, awake->seen_ms + awake->slice_ms / 2);
+	sample_clock(stall_clock);
+	loop_arm(stall_clock->loop, timer, stall_clock->seen_ms + stall_clock->slice_ms / 2);
 }
 
-void awake_init(struct awake *awake, struct loop *loop, int64_t whole_ms)
+void stall_clock_init(struct stall_clock *stall_clock, struct loop *loop, int64_t whole_ms)
 {
 	int64_t slice_ms = whole_ms / 4 < SLICE_MOST_MS ? whole_ms / 4 : SLICE_MOST_MS;
 
-	*awake = (struct awake){.loop = loop,
-		.timer = {.fired = look_again},
+	*stall_clock = (struct stall_clock){.loop = loop,
+		.timer = {.fired = slice_timer_fired},
 		.slice_ms = slice_ms > 2 ? slice_ms : 2,
 		.seen_ms = CLOCK_NEVER};
 }
 
-void awake_release(struct awake *awake)
+void stall_clock_release(struct stall_clock *stall_clock)
 {
-	loop_disarm(awake->loop, &awake->timer);
+	loop_disarm(stall_clock->loop, &stall_clock->timer);
 }
 
-void awake_count(struct awake *awake, bool counts)
+void stall_clock_enable(struct stall_clock *stall_clock, bool counts)
 {
 	if (!counts) {
-		loop_disarm(awake->loop, &awake->timer);
-		awake->seen_ms = CLOCK_NEVER;
-		awake->stalled_ms = 0;
-	} else if (awake->seen_ms == CLOCK_NEVER) {
-		awake->seen_ms = clock_monotonic_ms();
-		look_again(&awake->timer);
+		loop_disarm(stall_clock->loop, &stall_clock->timer);
+		stall_clock->seen_ms = CLOCK_NEVER;
+		stall_clock->stalled_ms = 0;
+	} else if (stall_clock->seen_ms == CLOCK_NEVER) {
+		stall_clock->seen_ms = clock_monotonic_ms();
+		slice_timer_fired(&stall_clock->timer);
 	}
 }
 
-int64_t awake_take_stall(struct awake *awake)
+int64_t stall_clock_read_and_reset(struct stall_clock *stall_clock)
 {
 	int64_t stalled_ms;
 
-	look(awake);
-	stalled_ms = awake->stalled_ms;
-	awake->stalled_ms = 0;
+	sample_clock(stall_clock);
+	stalled_ms = stall_clock->stalled_ms;
+	stall_clock->stalled_ms = 0;
 	return stalled_ms;
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct awake {
+struct stall_clock {
 	struct loop *loop;
 	struct timer timer;
 	int64_t slice_ms; /* of a longer pause no more than this counts */
@@ -19,14 +19,14 @@ struct awake {
 };
 
 /* For times of `whole_ms`: it may be wrong by a quarter of that, or by 60 ms. */
-void awake_init(struct awake *awake, struct loop *loop, int64_t whole_ms);
-void awake_release(struct awake *awake);
+void stall_clock_init(struct stall_clock *stall_clock, struct loop *loop, int64_t whole_ms);
+void stall_clock_release(struct stall_clock *stall_clock);
 
 /* Begins to count, or ends. While it counts, the loop wakes up some thirty times a second. */
-void awake_count(struct awake *awake, bool counts);
+void stall_clock_enable(struct stall_clock *stall_clock, bool counts);
 
 /* How long we have stood still since this was asked the last time: 0 while nothing is counted. To be asked before anything is handed in
  * that was queued meanwhile. Does not block. */
-int64_t awake_take_stall(struct awake *awake);
+int64_t stall_clock_read_and_reset(struct stall_clock *stall_clock);
 
 #endif

@@ -6,15 +6,15 @@
 #define ANNOUNCED_MOST 0.95
 
 /* As if there had been one interruption more, after the usual time. */
-static int64_t mean_time(const struct interval_facts *facts)
+static int64_t mean_time_to_loss(const struct checkpoint_interval_facts *facts)
 {
 	if (facts->mtbf_ms > 0)
 		return facts->mtbf_ms;
-	return (facts->past.ran_ms + INTERVAL_MTBF_MS) / ((int64_t)facts->past.interruptions + 1);
+	return (facts->past.ran_ms + CHECKPOINT_INTERVAL_MTBF_MS) / ((int64_t)facts->past.interruptions + 1);
 }
 
 /* Laplace's rule: one half as long as nothing has happened. */
-static double share_announced(const struct interval_facts *facts)
+static double announced_share(const struct checkpoint_interval_facts *facts)
 {
 	double total = (double)facts->past.announced + facts->past.unannounced;
 	double share = (facts->past.announced + 1.0) / (total + 2.0);
@@ -31,34 +31,34 @@ static int64_t clamp(double value, int64_t least, int64_t most)
 	return value > (double)most ? most : (int64_t)value;
 }
 
-struct interval interval_choose(const struct interval_facts *facts)
+struct checkpoint_interval checkpoint_interval_choose(const struct checkpoint_interval_facts *facts)
 {
-	struct interval interval = {
+	struct checkpoint_interval interval = {
 		.save_ms = facts->save_ms >= 0 ? facts->save_ms : facts->past.save_ms,
-		.mtbf_ms = mean_time(facts),
-		.announced = share_announced(facts),
+		.mtbf_ms = mean_time_to_loss(facts),
+		.announced = announced_share(facts),
 	};
 	double cost = (double)interval.save_ms, mean = (double)interval.mtbf_ms;
 	double best;
 
 	if (interval.save_ms < 0) {
-		interval.every_ms = INTERVAL_FIRST_MS;
+		interval.every_ms = CHECKPOINT_INTERVAL_FIRST_MS;
 		return interval;
 	}
 	/* Daly, FGCS 22(3), 2006: saves that cost more than twice the mean time are best made once in that. */
 	best = cost < 2 * mean ? sqrt(2 * cost * mean / (1 - interval.announced)) : mean;
 	/* To save for more than half of the time helps nobody. */
 	interval.every_ms =
-		clamp(best > 2 * cost ? best : 2 * cost, INTERVAL_LEAST_MS, INTERVAL_MOST_MS);
+		clamp(best > 2 * cost ? best : 2 * cost, CHECKPOINT_INTERVAL_LEAST_MS, CHECKPOINT_INTERVAL_MOST_MS);
 	return interval;
 }
 
-bool interval_differs(const struct interval *old, const struct interval *now)
+bool checkpoint_interval_differs(const struct checkpoint_interval *old, const struct checkpoint_interval *now)
 {
 	return 2 * now->every_ms > 3 * old->every_ms || 3 * now->every_ms < 2 * old->every_ms;
 }
 
-int64_t interval_smooth(int64_t known_ms, int64_t newest_ms)
+int64_t checkpoint_interval_smooth(int64_t known_ms, int64_t newest_ms)
 {
 	return known_ms < 0 ? newest_ms : (3 * known_ms + newest_ms) / 4;
 }

@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define INTERVAL_MTBF_MS (4 * 3600 * 1000) /* until something is known */
-#define INTERVAL_FIRST_MS 300000 /* after so long a first save is made, to see what one costs */
-#define INTERVAL_LEAST_MS 10000
-#define INTERVAL_MOST_MS (6 * 3600 * 1000)
+#define CHECKPOINT_INTERVAL_MTBF_MS (4 * 3600 * 1000) /* until something is known */
+#define CHECKPOINT_INTERVAL_FIRST_MS 300000 /* after so long a first save is made, to see what one costs */
+#define CHECKPOINT_INTERVAL_LEAST_MS 10000
+#define CHECKPOINT_INTERVAL_MOST_MS (6 * 3600 * 1000)
 
 /* What earlier attempts of the job were like. */
-struct interval_past {
+struct interruption_history {
 	int64_t ran_ms;         /* of those that were interrupted, together; only where known */
 	int64_t save_ms;        /* what a save cost in the newest one that knows; -1 */
 	uint32_t interruptions; /* with a known duration */
@@ -24,26 +24,26 @@ struct interval_past {
 	uint32_t unannounced;   /* ended without a word, or with work lost */
 };
 
-struct interval_facts {
-	struct interval_past past;
+struct checkpoint_interval_facts {
+	struct interruption_history past;
 	int64_t save_ms; /* measured in this attempt; -1 not yet */
 	int64_t mtbf_ms; /* the user's word; 0: none, then the past counts */
 	bool fits;       /* a save and its upload fit the notice that would come */
 };
 
-struct interval {
+struct checkpoint_interval {
 	int64_t every_ms;
 	int64_t save_ms; /* what it was computed from; -1: nothing is known, and the first save will show */
 	int64_t mtbf_ms;
 	double announced; /* p */
 };
 
-struct interval interval_choose(const struct interval_facts *facts);
+struct checkpoint_interval checkpoint_interval_choose(const struct checkpoint_interval_facts *facts);
 
 /* By more than half: worth a line. */
-bool interval_differs(const struct interval *old, const struct interval *now);
+bool checkpoint_interval_differs(const struct checkpoint_interval *old, const struct checkpoint_interval *now);
 
 /* What a save costs, smoothed: a quarter of the newest. `known_ms` -1: none before. */
-int64_t interval_smooth(int64_t known_ms, int64_t newest_ms);
+int64_t checkpoint_interval_smooth(int64_t known_ms, int64_t newest_ms);
 
 #endif

@@ -5,11 +5,11 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-struct budget budget_split(const struct budget_facts *facts)
+struct deadline_budget deadline_budget_split(const struct deadline_budget_facts *facts)
 {
 	int64_t window = facts->deadline_ms - facts->now_ms;
 	int64_t margin, upload, stop;
-	struct budget budget;
+	struct deadline_budget budget;
 
 	if (window < 0)
 		window = 0;
@@ -29,7 +29,7 @@ struct budget budget_split(const struct budget_facts *facts)
 	return budget;
 }
 
-int64_t budget_kill_ms(const struct budget *budget, int64_t told_ms, bool pending)
+int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms, bool pending)
 {
 	int64_t half_ms = told_ms + (budget->commit_until_ms - told_ms) / 2;
 

@@ -6,30 +6,30 @@
 
 /* A share that was measured in less time says little. */
 #define MEASURED_MS 500
-#define RISK_MS (10 * 60 * 1000)
+#define WARN_FIRST_MS (10 * 60 * 1000)
 /* What has been written for longer than that, and than two saves, is a directory that is never quiet, and no save that ends. */
 #define SAVE_MOST_MS 60000
 
-static int64_t known(int64_t duration_ms)
+static int64_t known_or_zero(int64_t duration_ms)
 {
 	return duration_ms < 0 ? 0 : duration_ms;
 }
 
-static int64_t needed(const struct forecast_facts *facts)
+static int64_t save_and_upload_ms(const struct preemption_facts *facts)
 {
-	return known(facts->save_ms) + known(facts->upload_ms);
+	return known_or_zero(facts->save_ms) + known_or_zero(facts->upload_ms);
 }
 
 /* One is sent at a time: what is on its way goes on while the job saves, and then it is the fresh one's turn. */
-static bool fresh_fits(const struct forecast_facts *facts)
+static bool fresh_save_fits(const struct preemption_facts *facts)
 {
-	int64_t rest = facts->pending ? known(facts->rest_ms) : 0;
-	int64_t save = known(facts->save_ms);
+	int64_t rest = facts->pending ? known_or_zero(facts->rest_ms) : 0;
+	int64_t save = known_or_zero(facts->save_ms);
 
-	return (rest > save ? rest : save) + known(facts->upload_ms) <= facts->window_ms;
+	return (rest > save ? rest : save) + known_or_zero(facts->upload_ms) <= facts->window_ms;
 }
 
-int64_t forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int64_t usual_ms)
+int64_t preemption_forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int64_t usual_ms)
 {
 	if (elapsed_ms >= MEASURED_MS && done > 0 && total >= done)
 		return (int64_t)((double)elapsed_ms * (double)(total - done) / (double)done);
@@ -38,38 +38,38 @@ int64_t forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int6
 	return usual_ms > elapsed_ms ? usual_ms - elapsed_ms : 0;
 }
 
-int64_t forecast_worth_saying_ms(int64_t usual_gap_ms, unsigned said)
+int64_t preemption_forecast_warn_ms(int64_t usual_gap_ms, unsigned said)
 {
-	int64_t first = 2 * usual_gap_ms > RISK_MS ? 2 * usual_gap_ms : RISK_MS;
+	int64_t first = 2 * usual_gap_ms > WARN_FIRST_MS ? 2 * usual_gap_ms : WARN_FIRST_MS;
 
 	return said > 20 ? INT64_MAX : first << said;
 }
 
-bool forecast_is_too_long(const struct forecast_facts *facts)
+bool preemption_forecast_is_too_long(const struct preemption_facts *facts)
 {
-	return facts->window_ms > 0 && needed(facts) > facts->window_ms;
+	return facts->window_ms > 0 && save_and_upload_ms(facts) > facts->window_ms;
 }
 
-static bool is_saving(const struct forecast_facts *facts)
+static bool is_saving(const struct preemption_facts *facts)
 {
 	return facts->saving_for_ms >= 0 &&
-	       facts->saving_for_ms <= SAVE_MOST_MS + 2 * known(facts->save_ms);
+	       facts->saving_for_ms <= SAVE_MOST_MS + 2 * known_or_zero(facts->save_ms);
 }
 
-enum forecast_plan forecast_choose(const struct forecast_facts *facts)
+enum preemption_plan preemption_forecast_choose(const struct preemption_facts *facts)
 {
-	if (facts->can_ask && fresh_fits(facts))
-		return FORECAST_SAVE;
+	if (facts->can_ask && fresh_save_fits(facts))
+		return PREEMPTION_SAVE;
 	if (!facts->can_ask && is_saving(facts))
-		return FORECAST_AWAIT;
-	if (facts->pending && known(facts->rest_ms) <= facts->window_ms)
-		return FORECAST_FINISH;
-	return FORECAST_KEEP;
+		return PREEMPTION_AWAIT_SAVE;
+	if (facts->pending && known_or_zero(facts->rest_ms) <= facts->window_ms)
+		return PREEMPTION_FINISH_UPLOAD;
+	return PREEMPTION_NOTHING;
 }
 
 /* " (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", or what of that is not known. Returns `buffer`. */
 static const char *format_durations(
-	const struct forecast_facts *facts, char *buffer, size_t capacity)
+	const struct preemption_facts *facts, char *buffer, size_t capacity)
 {
 	char save[32], upload[32], window[32];
 
@@ -92,7 +92,7 @@ static const char *format_durations(
 	return buffer;
 }
 
-static const char *format_rest(const struct forecast_facts *facts, char *buffer, size_t capacity)
+static const char *format_remaining(const struct preemption_facts *facts, char *buffer, size_t capacity)
 {
 	char rest[32], window[32];
 
@@ -106,7 +106,7 @@ static const char *format_rest(const struct forecast_facts *facts, char *buffer,
 }
 
 /* Neither a fresh one nor one that is on its way fits. */
-static const char *why_keep(const struct forecast_facts *facts)
+static const char *why_nothing(const struct preemption_facts *facts)
 {
 	if (!facts->any_durable)
 		return facts->can_ask || facts->pending
@@ -119,39 +119,39 @@ static const char *why_keep(const struct forecast_facts *facts)
 		       : "what is durable counts: the job cannot be asked for a checkpoint";
 }
 
-const char *forecast_format_plan(const struct forecast_facts *facts, char *buffer, size_t capacity)
+const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer, size_t capacity)
 {
 	char detail[160];
 
-	switch (forecast_choose(facts)) {
-	case FORECAST_SAVE:
+	switch (preemption_forecast_choose(facts)) {
+	case PREEMPTION_SAVE:
 		snprintf(buffer, capacity, "plan: a fresh checkpoint%s",
 			format_durations(facts, detail, sizeof(detail)));
 		break;
-	case FORECAST_AWAIT:
+	case PREEMPTION_AWAIT_SAVE:
 		snprintf(buffer, capacity,
 			"plan: the checkpoint that the job is saving; it cannot be asked for "
 			"another%s",
 			format_durations(facts, detail, sizeof(detail)));
 		break;
-	case FORECAST_FINISH:
+	case PREEMPTION_FINISH_UPLOAD:
 		snprintf(buffer, capacity,
 			"plan: %smake the newest complete checkpoint durable (%s); %s",
-			facts->can_ask ? "first " : "", format_rest(facts, detail, sizeof(detail)),
+			facts->can_ask ? "first " : "", format_remaining(facts, detail, sizeof(detail)),
 			facts->can_ask ? "then a fresh one is tried"
 				       : "the job cannot be asked for a fresh one");
 		break;
-	case FORECAST_KEEP:
-		snprintf(buffer, capacity, "plan: %s", why_keep(facts));
+	case PREEMPTION_NOTHING:
+		snprintf(buffer, capacity, "plan: %s", why_nothing(facts));
 		break;
 	}
 	return buffer;
 }
 
-const char *forecast_format_loss(const struct forecast_facts *facts, char *buffer, size_t capacity)
+const char *preemption_forecast_format_loss(const struct preemption_facts *facts, char *buffer, size_t capacity)
 {
 	bool fits = facts->can_ask && facts->save_ms >= 0 && facts->upload_ms >= 0 &&
-		    facts->window_ms > 0 && !forecast_is_too_long(facts);
+		    facts->window_ms > 0 && !preemption_forecast_is_too_long(facts);
 	char behind[32];
 
 	text_duration(facts->behind_ms, behind, sizeof(behind));
@@ -161,7 +161,7 @@ const char *forecast_format_loss(const struct forecast_facts *facts, char *buffe
 }
 
 /* As the clouds document it: AWS two minutes, Google Cloud and Azure half of one. */
-int64_t forecast_window_of(const char *cloud)
+int64_t preemption_forecast_window_of(const char *cloud)
 {
 	if (text_equal(cloud, "aws"))
 		return 120000;

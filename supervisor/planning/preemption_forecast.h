@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct forecast_facts {
+struct preemption_facts {
 	int64_t window_ms;     /* from the notice to the end */
 	int64_t save_ms;       /* what a save takes; -1 not known yet */
 	int64_t upload_ms;     /* from complete to durable; -1 not known yet */
@@ -18,33 +18,33 @@ struct forecast_facts {
 	bool any_durable;
 };
 
-enum forecast_plan {
-	FORECAST_SAVE, /* a fresh checkpoint */
-	FORECAST_AWAIT, /* none can be had, but the job is just saving: that one, as long as there is time */
-	FORECAST_FINISH, /* no time for that: first the newest complete one, which is not durable yet */
-	FORECAST_KEEP, /* nor for that, or there is none: what is durable is what there is */
+enum preemption_plan {
+	PREEMPTION_SAVE, /* a fresh checkpoint */
+	PREEMPTION_AWAIT_SAVE, /* none can be had, but the job is just saving: that one, as long as there is time */
+	PREEMPTION_FINISH_UPLOAD, /* no time for that: first the newest complete one, which is not durable yet */
+	PREEMPTION_NOTHING, /* nor for that, or there is none: what is durable is what there is */
 };
 
 /* The best that there is time for. What is not known is taken to fit. */
-enum forecast_plan forecast_choose(const struct forecast_facts *facts);
+enum preemption_plan preemption_forecast_choose(const struct preemption_facts *facts);
 
 /* Of an upload that has run for `elapsed_ms` and usually takes `usual_ms` (-1 not known): from what it has measured, once that says something. */
-int64_t forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int64_t usual_ms);
+int64_t preemption_forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int64_t usual_ms);
 
 /* Whether a save and its upload are known not to fit the window. */
-bool forecast_is_too_long(const struct forecast_facts *facts);
+bool preemption_forecast_is_too_long(const struct preemption_facts *facts);
 
 /* "plan: a fresh checkpoint (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)". Returns `buffer`. */
-const char *forecast_format_plan(const struct forecast_facts *facts, char *buffer, size_t capacity);
+const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer, size_t capacity);
 
 /* "a preemption now would lose 14 min". Returns `buffer`. */
-const char *forecast_format_loss(const struct forecast_facts *facts, char *buffer, size_t capacity);
+const char *preemption_forecast_format_loss(const struct preemption_facts *facts, char *buffer, size_t capacity);
 
 /* What is at risk is said when it has grown to this, `said` times before: ten minutes, or twice what usually lies between two durable
  * checkpoints (-1 not known) where that is more; then at each doubling. */
-int64_t forecast_worth_saying_ms(int64_t usual_gap_ms, unsigned said);
+int64_t preemption_forecast_warn_ms(int64_t usual_gap_ms, unsigned said);
 
 /* From the notice to the end, of "aws", "gcp" or "azure"; 0: not known. */
-int64_t forecast_window_of(const char *cloud);
+int64_t preemption_forecast_window_of(const char *cloud);
 
 #endif

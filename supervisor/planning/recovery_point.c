@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-#define LEAST_MS 60000
-#define TIMES_USUAL 3
+#define BEHIND_LEAST_MS 60000
+#define BEHIND_TIMES_USUAL 3
 
-void recovery_point_sealed(struct recovery_point *point, int64_t now_ms)
+void recovery_point_note_complete(struct recovery_point *point, int64_t now_ms)
 {
 	if (point->waiting_ms == 0)
 		point->waiting_ms = now_ms;
@@ -16,10 +16,10 @@ void recovery_point_sealed(struct recovery_point *point, int64_t now_ms)
 		point->next_ms = now_ms;
 }
 
-void recovery_point_durable(
-	struct recovery_point *point, int64_t sealed_ms, bool newest, int64_t now_ms)
+void recovery_point_note_durable(
+	struct recovery_point *point, int64_t completed_ms, bool newest, int64_t now_ms)
 {
-	int64_t took_ms = now_ms - sealed_ms;
+	int64_t took_ms = now_ms - completed_ms;
 
 	point->usual_ms = point->usual_ms < 0 ? took_ms : (3 * point->usual_ms + took_ms) / 4;
 	point->waiting_ms = newest ? 0 : point->next_ms ? point->next_ms : now_ms;
@@ -30,11 +30,11 @@ void recovery_point_durable(
 
 int64_t recovery_point_due_ms(const struct recovery_point *point)
 {
-	int64_t patience = TIMES_USUAL * (point->usual_ms > 0 ? point->usual_ms : 0);
+	int64_t patience = BEHIND_TIMES_USUAL * (point->usual_ms > 0 ? point->usual_ms : 0);
 
 	if (point->waiting_ms == 0)
 		return CLOCK_NEVER;
-	return point->waiting_ms + (patience > LEAST_MS ? patience : LEAST_MS) + 1;
+	return point->waiting_ms + (patience > BEHIND_LEAST_MS ? patience : BEHIND_LEAST_MS) + 1;
 }
 
 bool recovery_point_is_behind(const struct recovery_point *point, int64_t now_ms)

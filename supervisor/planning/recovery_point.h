@@ -13,10 +13,10 @@ struct recovery_point {
 	bool said;        /* once per time that it falls behind */
 };
 
-void recovery_point_sealed(struct recovery_point *point, int64_t now_ms);
-/* One became durable that had been complete since `sealed_ms`; `newest`: there is no newer one. */
-void recovery_point_durable(
-	struct recovery_point *point, int64_t sealed_ms, bool newest, int64_t now_ms);
+void recovery_point_note_complete(struct recovery_point *point, int64_t now_ms);
+/* One became durable that had been complete since `completed_ms`; `newest`: there is no newer one. */
+void recovery_point_note_durable(
+	struct recovery_point *point, int64_t completed_ms, bool newest, int64_t now_ms);
 
 /* Waiting longer than max(60 s, 3 times the usual). */
 bool recovery_point_is_behind(const struct recovery_point *point, int64_t now_ms);

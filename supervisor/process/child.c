@@ -28,7 +28,7 @@ static struct {
 	int descriptors[DESCRIPTORS_MOST];
 	size_t count;
 	unsigned highest;
-} inherited;
+} inherited_descriptors;
 
 void child_fill_standard_descriptors(void)
 {
@@ -53,24 +53,24 @@ static void note_inherited_descriptors(void)
 {
 	auto_closedir DIR *listing = opendir("/proc/self/fd");
 
-	inherited.known = listing != NULL;
+	inherited_descriptors.known = listing != NULL;
 	for (struct dirent *entry; listing && (entry = readdir(listing));) {
 		int fd = entry->d_name[0] == '.' ? 0 : (int)strtol(entry->d_name, NULL, 10);
 
 		if (fd <= STDERR_FILENO || fd == dirfd(listing))
 			continue;
-		inherited.known &= inherited.count < DESCRIPTORS_MOST;
-		if (inherited.known)
-			inherited.descriptors[inherited.count++] = fd;
-		if (inherited.known && (unsigned)fd > inherited.highest)
-			inherited.highest = (unsigned)fd;
+		inherited_descriptors.known &= inherited_descriptors.count < DESCRIPTORS_MOST;
+		if (inherited_descriptors.known)
+			inherited_descriptors.descriptors[inherited_descriptors.count++] = fd;
+		if (inherited_descriptors.known && (unsigned)fd > inherited_descriptors.highest)
+			inherited_descriptors.highest = (unsigned)fd;
 	}
 }
 
 static bool is_inherited(int fd)
 {
-	for (size_t i = 0; i < inherited.count; i++)
-		if (inherited.descriptors[i] == fd)
+	for (size_t i = 0; i < inherited_descriptors.count; i++)
+		if (inherited_descriptors.descriptors[i] == fd)
 			return true;
 	return false;
 }
@@ -81,9 +81,9 @@ static void hide_own_descriptors(void)
 {
 	unsigned first = STDERR_FILENO + 1;
 
-	if (!inherited.known)
+	if (!inherited_descriptors.known)
 		return;
-	for (unsigned fd = first; fd <= inherited.highest; fd++)
+	for (unsigned fd = first; fd <= inherited_descriptors.highest; fd++)
 		if (is_inherited((int)fd)) {
 			if (fd > first)
 				(void)syscall(SYS_close_range, first, fd - 1, CLOSE_RANGE_CLOEXEC);
@@ -165,7 +165,7 @@ static void pass_terminal(enum child_terminal terminal, pid_t from, pid_t to)
 }
 
 /* Between fork and exec: async-signal-safe calls only. */
-static _Noreturn void become_command(const struct child_options *options, const struct child *child,
+static _Noreturn void exec_child(const struct child_options *options, const struct child *child,
 	char **variables, int report_fd)
 {
 	int reason;
@@ -231,8 +231,8 @@ int child_spawn(const struct child_options *options, struct child *child, struct
 	if (child->pid < 0)
 		return err_os(err, errno, "cannot start a process");
 	if (child->pid == 0)
-		become_command(options, child, variables, writing);
-	close(take_fd(&writing));
+		exec_child(options, child, variables, writing);
+	close(steal_fd(&writing));
 	child->group = child->terminal == CHILD_TERMINAL_SHARED ? child->our_group : child->pid;
 	/* Both sides do this, because nobody knows who runs first; here it fails harmlessly once the child has done its exec. */
 	if (child->terminal != CHILD_TERMINAL_SHARED)
@@ -252,19 +252,19 @@ void child_signal(struct child *child, int signal)
 }
 
 /* In a pipeline's group there are others, and we. */
-static bool passes_to_group(const struct child *child)
+static bool forwards_to_group(const struct child *child)
 {
 	return child->to_group && child->terminal != CHILD_TERMINAL_SHARED;
 }
 
-bool child_passes_to(const struct child *child, pid_t pid)
+bool child_forwards_to(const struct child *child, pid_t pid)
 {
-	return pid == child->pid || (passes_to_group(child) && getpgid(pid) == child->group);
+	return pid == child->pid || (forwards_to_group(child) && getpgid(pid) == child->group);
 }
 
-void child_pass(struct child *child, int signal)
+void child_forward_signal(struct child *child, int signal)
 {
-	if (child->running && passes_to_group(child))
+	if (child->running && forwards_to_group(child))
 		kill(-child->group, signal);
 	else
 		child_signal(child, signal);
@@ -300,7 +300,7 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info)
 		sigqueue(child->pid, signal,
 			(union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
 	else
-		child_pass(child, signal);
+		child_forward_signal(child, signal);
 }
 
 /* As sudo does: the shell that waits for us sees a stopped job only when we stop, and whoever else is in our group. */
@@ -312,12 +312,12 @@ static void stop_with_child(struct child *child, int signal)
 		return;
 	/* The child wants the terminal: it gets it as soon as we have it. */
 	if (for_terminal && child->terminal == CHILD_TERMINAL_OWN &&
-		signals_take_terminal(child->group)) {
+		signals_take_foreground(child->group)) {
 		kill(-child->group, SIGCONT);
 		return;
 	}
 	/* What waits must be read, and the shell sends it once. */
-	child->stopped = signals_say_end();
+	child->stopped = signals_termination_pending();
 	if (child->stopped)
 		return;
 	/* Hung up: no shell is left, and what waits for its input learns that it has ended. */

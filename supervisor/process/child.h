@@ -25,7 +25,7 @@ struct child_options {
 	const char *const *set;   /* "NAME=value"..., ends in NULL; may be NULL */
 	const char *const *unset; /* "NAME"..., ends in NULL; may be NULL */
 	const struct signals_inherited *inherited;
-	bool to_group; /* child_forward() and child_pass() mean its whole process group */
+	bool to_group; /* child_forward() and child_forward_signal() mean its whole process group */
 };
 
 struct child {
@@ -70,10 +70,10 @@ void child_resume(struct child *child);
 void child_signal(struct child *child, int signal);
 
 /* As child_forward() would pass it on. */
-void child_pass(struct child *child, int signal);
+void child_forward_signal(struct child *child, int signal);
 
-/* Whether child_pass() reaches that process. */
-bool child_passes_to(const struct child *child, pid_t pid);
+/* Whether child_forward_signal() reaches that process. */
+bool child_forwards_to(const struct child *child, pid_t pid);
 
 /*
  * After SIGCHLD. Reaps all there is; `reaped` (may be NULL) hears of every process that ended, the main one too. When the

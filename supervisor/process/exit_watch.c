@@ -18,66 +18,66 @@
 #include <unistd.h>
 
 /* linux/pidfd.h of 6.15; older headers do not have it. What the kernel knows more is not asked for. */
-struct end_info {
+struct exit_info {
 	uint64_t mask;
 	uint64_t cgroup;
 	uint32_t numbers[11];
 	int32_t exit_code;
 };
-#define END_INFO_EXIT (UINT64_C(1) << 3)
-#define END_INFO_GET _IOWR(0xFF, 11, struct end_info)
+#define EXIT_INFO_MASK_EXIT (UINT64_C(1) << 3)
+#define EXIT_INFO_IOCTL _IOWR(0xFF, 11, struct exit_info)
 
-struct watched {
+struct watched_process {
 	struct source source;
-	struct process_ends *ends;
-	struct watched *next;
+	struct exit_watch *watch;
+	struct watched_process *next;
 	pid_t pid;
 };
 
-struct process_ends {
+struct exit_watch {
 	struct loop *loop;
-	process_ends_fn *ended;
+	exit_watch_fn *ended;
 	void *arg;
-	struct watched *all;
+	struct watched_process *all;
 	size_t count;
 };
 
-struct process_ends *process_ends_new(struct loop *loop, process_ends_fn *ended, void *arg)
+struct exit_watch *exit_watch_new(struct loop *loop, exit_watch_fn *ended, void *arg)
 {
-	struct process_ends *ends = memory_new(sizeof(*ends));
+	struct exit_watch *watch = memory_new(sizeof(*watch));
 
-	*ends = (struct process_ends){.loop = loop, .ended = ended, .arg = arg};
-	return ends;
+	*watch = (struct exit_watch){.loop = loop, .ended = ended, .arg = arg};
+	return watch;
 }
 
-static void drop(struct process_ends *ends, struct watched *watched)
+static void drop_process(struct exit_watch *watch, struct watched_process *watched)
 {
-	struct watched **link = &ends->all;
+	struct watched_process **link = &watch->all;
 
 	while (*link != watched)
 		link = &(*link)->next;
 	*link = watched->next;
-	ends->count--;
-	loop_remove(ends->loop, &watched->source);
+	watch->count--;
+	loop_remove(watch->loop, &watched->source);
 	close(watched->source.fd);
 	free(watched);
 }
 
-void process_ends_free(struct process_ends *ends)
+void exit_watch_free(struct exit_watch *watch)
 {
-	if (!ends)
+	if (!watch)
 		return;
-	while (ends->all)
-		drop(ends, ends->all);
-	free(ends);
+	while (watch->all)
+		drop_process(watch, watch->all);
+	free(watch);
 }
 
 /* The kernel remembers it once somebody has waited for the process. */
-static bool remembered(int pidfd, int *status)
+static bool read_pidfd_status(int pidfd, int *status)
 {
-	struct end_info info = {.mask = END_INFO_EXIT};
+	struct exit_info info = {.mask = EXIT_INFO_MASK_EXIT};
 
-	if (ioctl(pidfd, END_INFO_GET, &info) < 0 || !(info.mask & END_INFO_EXIT))
+	if (ioctl(pidfd, EXIT_INFO_IOCTL, &info) < 0 || !(info.mask & EXIT_INFO_MASK_EXIT))
 		return false;
 	*status = info.exit_code;
 	return true;
@@ -106,7 +106,7 @@ static bool read_zombie(pid_t pid, int *status)
 }
 
 /* Then whoever waits for it tells of it. */
-static bool is_ours(pid_t pid)
+static bool is_own_child(pid_t pid)
 {
 	siginfo_t info = {0};
 
@@ -114,47 +114,47 @@ static bool is_ours(pid_t pid)
 	       info.si_pid == pid;
 }
 
-static void ready(struct source *source, uint32_t events)
+static void pidfd_became_readable(struct source *source, uint32_t events)
 {
-	struct watched *watched = container_of(source, struct watched, source);
-	struct process_ends *ends = watched->ends;
+	struct watched_process *watched = container_of(source, struct watched_process, source);
+	struct exit_watch *watch = watched->watch;
 	pid_t pid = watched->pid;
 	int status = -1;
 
 	(void)events;
-	if (is_ours(pid)) {
-		drop(ends, watched);
+	if (is_own_child(pid)) {
+		drop_process(watch, watched);
 		return;
 	}
-	if (!remembered(source->fd, &status) && !read_zombie(pid, &status) &&
-		!remembered(source->fd, &status)) /* waited for between the two */
+	if (!read_pidfd_status(source->fd, &status) && !read_zombie(pid, &status) &&
+		!read_pidfd_status(source->fd, &status)) /* waited for between the two */
 		status = -1;
-	drop(ends, watched);
-	ends->ended(ends->arg, pid, status);
+	drop_process(watch, watched);
+	watch->ended(watch->arg, pid, status);
 }
 
-bool process_ends_watch(struct process_ends *ends, pid_t pid)
+bool exit_watch_add(struct exit_watch *watch, pid_t pid)
 {
-	struct watched *watched;
+	struct watched_process *watched;
 	int fd;
 
-	for (watched = ends->all; watched; watched = watched->next)
+	for (watched = watch->all; watched; watched = watched->next)
 		if (watched->pid == pid)
 			return true;
-	if (ends->count == PROCESS_ENDS_MOST)
+	if (watch->count == EXIT_WATCH_MOST)
 		return false;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
 		return false;
 	watched = memory_new(sizeof(*watched));
-	*watched = (struct watched){
-		.source = {.fd = fd, .ready = ready}, .ends = ends, .next = ends->all, .pid = pid};
-	if (loop_add(ends->loop, &watched->source, EPOLLIN, NULL) < 0) {
+	*watched = (struct watched_process){
+		.source = {.fd = fd, .ready = pidfd_became_readable}, .watch = watch, .next = watch->all, .pid = pid};
+	if (loop_add(watch->loop, &watched->source, EPOLLIN, NULL) < 0) {
 		close(fd);
 		free(watched);
 		return false;
 	}
-	ends->all = watched;
-	ends->count++;
+	watch->all = watched;
+	watch->count++;
 	return true;
 }

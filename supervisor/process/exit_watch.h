@@ -10,19 +10,19 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Beyond that many at a time, process_ends_watch() fails. */
-#define PROCESS_ENDS_MOST 256
+/* Beyond that many at a time, exit_watch_add() fails. */
+#define EXIT_WATCH_MOST 256
 
-struct process_ends;
+struct exit_watch;
 
 /* Not called for what has become our child: waitpid() tells that. `wait_status` as waitpid() gives it; -1: it ended, and nobody says how. */
-typedef void process_ends_fn(void *arg, pid_t pid, int wait_status);
+typedef void exit_watch_fn(void *arg, pid_t pid, int wait_status);
 
-struct process_ends *process_ends_new(struct loop *loop, process_ends_fn *ended, void *arg);
-void process_ends_free(struct process_ends *ends);
+struct exit_watch *exit_watch_new(struct loop *loop, exit_watch_fn *ended, void *arg);
+void exit_watch_free(struct exit_watch *watch);
 
 /* By our number. False when its end will not be told: it is gone, or the kernel (before 5.3) or a sandbox has no such thing. Fine for one
  * that is watched. */
-bool process_ends_watch(struct process_ends *ends, pid_t pid);
+bool exit_watch_add(struct exit_watch *watch, pid_t pid);
 
 #endif

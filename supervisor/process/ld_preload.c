@@ -16,7 +16,7 @@
 #define LINK_ORDER_OPTION "verify_asan_link_order"
 
 /* Takes `candidate` over. */
-static bool settle(char *candidate, char **path)
+static bool take_if_readable(char *candidate, char **path)
 {
 	auto_free char *owned = candidate;
 
@@ -26,7 +26,7 @@ static bool settle(char *candidate, char **path)
 	return *path != NULL;
 }
 
-int preload_find(char **path, struct err *err)
+int ld_preload_find(char **path, struct err *err)
 {
 	const char *named = getenv("REPRIEVE_SHIM_PATH");
 	char program[PATH_MAX];
@@ -34,19 +34,19 @@ int preload_find(char **path, struct err *err)
 	char *slash;
 
 	if (named && *named)
-		return settle(text_copy(named), path)
+		return take_if_readable(text_copy(named), path)
 			       ? 0
 			       : err_os(err, errno, "REPRIEVE_SHIM_PATH %s", named);
 	program[length > 0 ? length : 0] = '\0';
 	slash = strrchr(program, '/');
 	if (slash) {
 		*slash = '\0';
-		if (settle(text_format("%s/" SHIM_NAME, program), path) ||
-			settle(text_format("%s/../shim/" SHIM_NAME, program), path) ||
-			settle(text_format("%s/../lib/reprieve/" SHIM_NAME, program), path))
+		if (take_if_readable(text_format("%s/" SHIM_NAME, program), path) ||
+			take_if_readable(text_format("%s/../shim/" SHIM_NAME, program), path) ||
+			take_if_readable(text_format("%s/../lib/reprieve/" SHIM_NAME, program), path))
 			return 0;
 	}
-	if (settle(text_copy(REPRIEVE_SHIM_DIRECTORY "/" SHIM_NAME), path))
+	if (take_if_readable(text_copy(REPRIEVE_SHIM_DIRECTORY "/" SHIM_NAME), path))
 		return 0;
 	return err_set(err, ERR_NOT_FOUND,
 		SHIM_NAME
@@ -66,7 +66,7 @@ static bool contains(const char *list, const char *item)
 	return false;
 }
 
-int preload_compose(const char *existing, const char *shim, char **value, struct err *err)
+int ld_preload_compose(const char *existing, const char *shim, char **value, struct err *err)
 {
 	if (shim[0] != '/')
 		return err_set(err, ERR_INVALID, "shim path \"%s\" is not absolute", shim);
@@ -85,7 +85,7 @@ int preload_compose(const char *existing, const char *shim, char **value, struct
 	return 0;
 }
 
-char *preload_sanitizer_options(const char *existing)
+char *ld_preload_sanitizer_options(const char *existing)
 {
 	if (!existing || !*existing)
 		return text_copy(LINK_ORDER_OPTION "=0");

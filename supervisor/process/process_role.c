@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A Go program handles some 60 of the 64; Python, the JVM and MPI's libraries less than 20. */
-#define CATCHES_ALL 40
+#define CATCHES_EVERY_SIGNAL 40
 
 struct program {
 	const char *name; /* of a program or a Python module */
@@ -161,7 +161,7 @@ bool process_role_is_data_worker(const struct process *process, const struct pro
 
 	if (text_starts(process->comm, "pt_data_worker")) /* as newer releases call it */
 		return true;
-	if (!parent || process_role_catches_all(process) || (process->caught & its) != its)
+	if (!parent || process_role_catches_every_signal(process) || (process->caught & its) != its)
 		return false;
 	/* A rank may have all four from elsewhere (faulthandler); a worker has them where its parent has not. */
 	if ((parent->caught & its) == its)
@@ -169,7 +169,7 @@ bool process_role_is_data_worker(const struct process *process, const struct pro
 	return process_role_is_spawned(process) || is_fork_of(process, parent);
 }
 
-bool process_role_catches_all(const struct process *process)
+bool process_role_catches_every_signal(const struct process *process)
 {
-	return __builtin_popcountll(process->caught) >= CATCHES_ALL;
+	return __builtin_popcountll(process->caught) >= CATCHES_EVERY_SIGNAL;
 }

@@ -34,6 +34,6 @@ bool process_role_is_spawned(const struct process *process);
 bool process_role_is_data_worker(const struct process *process, const struct process *parent);
 
 /* Its runtime handles every signal, so that a handler says nothing: Go, which ends at SIGTERM all the same. */
-bool process_role_catches_all(const struct process *process);
+bool process_role_catches_every_signal(const struct process *process);
 
 #endif

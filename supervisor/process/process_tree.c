@@ -24,7 +24,7 @@ uint64_t process_signal_bit(int signal)
 }
 
 /* At most capacity - 1 bytes, and a NUL. Returns -1 when the process is gone or the file may not be read. */
-static ssize_t read_start(int proc, pid_t pid, const char *name, char *buffer, size_t capacity)
+static ssize_t read_file_start(int proc, pid_t pid, const char *name, char *buffer, size_t capacity)
 {
 	char path[64];
 	size_t used = 0;
@@ -49,7 +49,7 @@ static ssize_t read_start(int proc, pid_t pid, const char *name, char *buffer, s
 }
 
 /* What is kept of every process of the machine until it is known which of them are ours. */
-struct line {
+struct process_line {
 	pid_t pid, parent;
 	char state;
 	char comm[16];
@@ -57,7 +57,7 @@ struct line {
 };
 
 /* "pid (comm) state ppid ...": comm may hold anything, also ")". Fields 14 and 15 are the times, 22 is the start time (proc(5)). */
-static bool parse_stat(char *text, struct line *line)
+static bool parse_stat(char *text, struct process_line *line)
 {
 	char *open = strchr(text, '('), *close = strrchr(text, ')');
 	char *rest, *token;
@@ -83,12 +83,12 @@ static bool parse_stat(char *text, struct line *line)
 	return false;
 }
 
-static bool read_stat(int proc, pid_t pid, struct line *line)
+static bool read_stat(int proc, pid_t pid, struct process_line *line)
 {
 	char text[1024];
 
-	*line = (struct line){.pid = pid};
-	return read_start(proc, pid, "stat", text, sizeof(text)) > 0 && parse_stat(text, line);
+	*line = (struct process_line){.pid = pid};
+	return read_file_start(proc, pid, "stat", text, sizeof(text)) > 0 && parse_stat(text, line);
 }
 
 static uint64_t mask_of(const char *status, const char *label)
@@ -100,7 +100,7 @@ static uint64_t mask_of(const char *status, const char *label)
 
 /* Without what the shield has caught (shim.h): SIGTERM then does with the process what it does without a handler. Programs that catch
  * everything catch these as well. */
-static uint64_t of_the_application(uint64_t caught)
+static uint64_t without_shim_handlers(uint64_t caught)
 {
 	const uint64_t shield = process_signal_bit(SIGTERM) | process_signal_bit(SHIM_MARK_SIGNAL);
 	const uint64_t all = process_signal_bit(SIGIO) | process_signal_bit(SIGVTALRM) |
@@ -113,12 +113,12 @@ static bool read_masks(int proc, struct process *process)
 {
 	char status[4096];
 
-	if (read_start(proc, process->pid, "status", status, sizeof(status)) <= 0)
+	if (read_file_start(proc, process->pid, "status", status, sizeof(status)) <= 0)
 		return false;
 	process->pending = mask_of(status, "\nSigPnd:") | mask_of(status, "\nShdPnd:");
 	process->blocked = mask_of(status, "\nSigBlk:");
 	process->ignored = mask_of(status, "\nSigIgn:");
-	process->caught = of_the_application(mask_of(status, "\nSigCgt:"));
+	process->caught = without_shim_handlers(mask_of(status, "\nSigCgt:"));
 	return true;
 }
 
@@ -132,7 +132,7 @@ static int64_t rank_of(const char *variable, const char *name)
 	return (int64_t)value;
 }
 
-static void take_rank(int64_t *rank, const char *variable, const char *name)
+static void set_rank_once(int64_t *rank, const char *variable, const char *name)
 {
 	if (*rank == PROCESS_NO_RANK)
 		*rank = rank_of(variable, name);
@@ -140,13 +140,13 @@ static void take_rank(int64_t *rank, const char *variable, const char *name)
 
 static void parse_environment(const char *text, size_t size, struct process *process)
 {
-	/* read_start() has put a NUL behind the last variable, so each ends inside. */
+	/* read_file_start() has put a NUL behind the last variable, so each ends inside. */
 	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
-		take_rank(&process->rank, text + at, "RANK=");
-		take_rank(&process->local_rank, text + at, "LOCAL_RANK=");
-		take_rank(&process->mpi_rank, text + at, "OMPI_COMM_WORLD_RANK=");
-		take_rank(&process->mpi_rank, text + at, "PMIX_RANK=");
-		take_rank(&process->mpi_rank, text + at, "PMI_RANK=");
+		set_rank_once(&process->rank, text + at, "RANK=");
+		set_rank_once(&process->local_rank, text + at, "LOCAL_RANK=");
+		set_rank_once(&process->mpi_rank, text + at, "OMPI_COMM_WORLD_RANK=");
+		set_rank_once(&process->mpi_rank, text + at, "PMIX_RANK=");
+		set_rank_once(&process->mpi_rank, text + at, "PMI_RANK=");
 	}
 }
 
@@ -159,7 +159,7 @@ static void read_environment(int proc, struct process *process, struct bytes *bu
 		buffer->size = 0;
 		if (bytes_reserve(buffer, capacity, NULL) < 0)
 			return;
-		size = read_start(proc, process->pid, "environ", (char *)buffer->data, capacity);
+		size = read_file_start(proc, process->pid, "environ", (char *)buffer->data, capacity);
 		if (size < 0)
 			return;
 		if ((size_t)size < capacity - 1 || capacity * 4 > ENVIRONMENT_MOST) {
@@ -172,7 +172,7 @@ static void read_environment(int proc, struct process *process, struct bytes *bu
 static void read_names(int proc, struct process *process)
 {
 	char link[64], target[4096];
-	ssize_t size = read_start(
+	ssize_t size = read_file_start(
 		proc, process->pid, "cmdline", process->command, sizeof(process->command));
 
 	process->command_size = size > 0 ? (size_t)size : 0;
@@ -187,7 +187,7 @@ static void read_names(int proc, struct process *process)
 
 static int by_parent(const void *a, const void *b)
 {
-	const struct line *left = a, *right = b;
+	const struct process_line *left = a, *right = b;
 
 	if (left->parent != right->parent)
 		return left->parent < right->parent ? -1 : 1;
@@ -195,7 +195,7 @@ static int by_parent(const void *a, const void *b)
 }
 
 /* Every process of the machine, by parent. The caller frees `*lines`. */
-static int read_lines(int proc, struct line **lines, size_t *count, struct err *err)
+static int read_lines(int proc, struct process_line **lines, size_t *count, struct err *err)
 {
 	int copy = dup(proc);
 	auto_closedir DIR *directory = copy < 0 ? NULL : fdopendir(copy);
@@ -221,7 +221,7 @@ static int read_lines(int proc, struct line **lines, size_t *count, struct err *
 	return 0;
 }
 
-static size_t first_child(const struct line *lines, size_t count, pid_t parent)
+static size_t first_child(const struct process_line *lines, size_t count, pid_t parent)
 {
 	size_t low = 0, high = count;
 
@@ -236,7 +236,7 @@ static size_t first_child(const struct line *lines, size_t count, pid_t parent)
 	return low;
 }
 
-static void keep(struct process_tree *tree, size_t most, const struct line *line)
+static void keep_process(struct process_tree *tree, size_t most, const struct process_line *line)
 {
 	/* Numbers read at different times could close a ring: never collect more than there are. */
 	if (tree->count == most)
@@ -256,19 +256,19 @@ static void keep(struct process_tree *tree, size_t most, const struct line *line
 }
 
 /* Breadth first, which puts parents before their children. */
-static void collect(const struct line *lines, size_t count, pid_t root, struct process_tree *tree)
+static void collect_tree(const struct process_line *lines, size_t count, pid_t root, struct process_tree *tree)
 {
 	pid_t parent = root;
 
 	for (size_t i = 0; i < count && root != getpid(); i++)
 		if (lines[i].pid == root)
-			keep(tree, count, &lines[i]);
+			keep_process(tree, count, &lines[i]);
 	for (size_t next = tree->count;;) {
 		size_t i = first_child(lines, count, parent);
 
 		for (; i < count && lines[i].parent == parent; i++)
 			if (lines[i].pid != root)
-				keep(tree, count, &lines[i]);
+				keep_process(tree, count, &lines[i]);
 		if (next == tree->count)
 			return;
 		parent = tree->processes[next++].pid;
@@ -280,7 +280,7 @@ int process_tree_read(
 {
 	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_(bytes_release) struct bytes environment = {0};
-	auto_free struct line *lines = NULL;
+	auto_free struct process_line *lines = NULL;
 	size_t count = 0, kept = 0;
 
 	*tree = (struct process_tree){0};
@@ -288,7 +288,7 @@ int process_tree_read(
 		return err_os(err, errno, "/proc");
 	if (read_lines(proc, &lines, &count, err) < 0)
 		return -1;
-	collect(lines, count, root, tree);
+	collect_tree(lines, count, root, tree);
 	for (size_t i = 0; detail == PROCESS_TREE_FULL && i < tree->count; i++) {
 		struct process *process = &tree->processes[i];
 
@@ -324,18 +324,18 @@ int process_read_caught(pid_t pid, uint64_t *caught, struct err *err)
 	return 0;
 }
 
-bool process_read_pulse(pid_t pid, struct process_pulse *pulse)
+bool process_read_sample(pid_t pid, struct process_sample *sample)
 {
 	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct process process = {.pid = pid};
 	char text[1024], name[32];
-	struct line line, thread = {.pid = pid};
+	struct process_line line, thread = {.pid = pid};
 
 	snprintf(name, sizeof(name), "task/%d/stat", (int)pid);
 	if (proc < 0 || !read_stat(proc, pid, &line) || !read_masks(proc, &process) ||
-		read_start(proc, pid, name, text, sizeof(text)) <= 0 || !parse_stat(text, &thread))
+		read_file_start(proc, pid, name, text, sizeof(text)) <= 0 || !parse_stat(text, &thread))
 		return false;
-	*pulse = (struct process_pulse){.start_time = line.start_time,
+	*sample = (struct process_sample){.start_time = line.start_time,
 		.cpu_ticks = thread.cpu_ticks,
 		.pending = process.pending,
 		.parent = line.parent,
@@ -346,7 +346,7 @@ bool process_read_pulse(pid_t pid, struct process_pulse *pulse)
 
 uint64_t process_start_time(pid_t pid)
 {
-	struct line line;
+	struct process_line line;
 	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return proc >= 0 && read_stat(proc, pid, &line) ? line.start_time : 0;

@@ -60,7 +60,7 @@ uint64_t process_signal_bit(int signal);
 int process_read_caught(pid_t pid, uint64_t *caught, struct err *err);
 
 /* What changes while a process lives. */
-struct process_pulse {
+struct process_sample {
 	uint64_t start_time;
 	uint64_t
 		cpu_ticks; /* user and system time of its main thread, which is where CPython runs handlers */
@@ -70,7 +70,7 @@ struct process_pulse {
 };
 
 /* False when it is gone or dead. */
-bool process_read_pulse(pid_t pid, struct process_pulse *pulse);
+bool process_read_sample(pid_t pid, struct process_sample *sample);
 
 /* 0 when it is gone. */
 uint64_t process_start_time(pid_t pid);

@@ -11,11 +11,11 @@
 
 static bool is_received(int signal)
 {
-	return signal > 0 && signal < RELAY_SIGNALS && signal != SIGKILL && signal != SIGSTOP &&
+	return signal > 0 && signal < SIGNAL_RULES_COUNT && signal != SIGKILL && signal != SIGSTOP &&
 	       signal != SIGCHLD;
 }
 
-static int add_one(struct relay *relay, char *from, struct err *err)
+static int add_one_rewrite(struct signal_rules *signal_rules, char *from, struct err *err)
 {
 	char *to = strchr(from, '=');
 	int left, right;
@@ -25,7 +25,7 @@ static int add_one(struct relay *relay, char *from, struct err *err)
 			"'%s' is no rewrite: write FROM=TO, as INT=TERM or HUP=none", from);
 	*to++ = '\0';
 	left = signal_name_parse(from);
-	right = text_equal(to, "none") || text_equal(to, "0") ? RELAY_DROPPED
+	right = text_equal(to, "none") || text_equal(to, "0") ? SIGNAL_RULES_DROPPED
 							      : signal_name_parse(to);
 	if (left <= 0 || right <= 0)
 		return err_set(err, ERR_INVALID, "'%s' is no signal: write FROM=TO, as INT=TERM",
@@ -36,41 +36,41 @@ static int add_one(struct relay *relay, char *from, struct err *err)
 			left == SIGKILL   ? "KILL"
 			: left == SIGSTOP ? "STOP"
 					  : "CHLD");
-	relay->counts_as[left] = (uint8_t)right;
+	signal_rules->counts_as[left] = (uint8_t)right;
 	return 0;
 }
 
-int relay_add_rewrite(struct relay *relay, const char *text, struct err *err)
+int signal_rules_add_rewrite(struct signal_rules *signal_rules, const char *text, struct err *err)
 {
 	auto_free char *rewrites = text_copy(text);
 	char *rest = rewrites, *word;
 
 	while ((word = strsep(&rest, ",")))
-		if (add_one(relay, word, err) < 0)
+		if (add_one_rewrite(signal_rules, word, err) < 0)
 			return -1;
 	return 0;
 }
 
-int relay_set_receiver(struct relay *relay, const char *text, struct err *err)
+int signal_rules_set_receiver(struct signal_rules *signal_rules, const char *text, struct err *err)
 {
 	if (!text_equal(text, "job") && !text_equal(text, "group"))
 		return err_set(err, ERR_INVALID, "'%s' is neither job nor group", text);
-	relay->to_group = text_equal(text, "group");
+	signal_rules->to_group = text_equal(text, "group");
 	return 0;
 }
 
-int relay_set_parent_death(struct relay *relay, const char *text, struct err *err)
+int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char *text, struct err *err)
 {
 	int signal = text_equal(text, "none") ? 0 : signal_name_parse(text);
 
 	if (signal < 0 || (signal == 0 && !text_equal(text, "none")))
 		return err_set(err, ERR_INVALID,
 			"'%s' is no signal: write TERM, KILL, ..., or none", text);
-	relay->parent_death = (uint8_t)signal;
+	signal_rules->parent_death = (uint8_t)signal;
 	return 0;
 }
 
-int relay_add_success(struct relay *relay, const char *text, struct err *err)
+int signal_rules_add_success(struct signal_rules *signal_rules, const char *text, struct err *err)
 {
 	auto_free char *codes = text_copy(text);
 	char *rest = codes, *word;
@@ -80,23 +80,23 @@ int relay_add_success(struct relay *relay, const char *text, struct err *err)
 		if (!text_to_u64(word, 255, &code))
 			return err_set(err, ERR_INVALID,
 				"'%s' is no exit code: write 0 to 255, as 143 or 130,143", word);
-		relay->success[code / 64] |= UINT64_C(1) << code % 64;
+		signal_rules->success[code / 64] |= UINT64_C(1) << code % 64;
 	}
 	return 0;
 }
 
-int relay_signal(const struct relay *relay, int signal)
+int signal_rules_map(const struct signal_rules *signal_rules, int signal)
 {
-	int as = signal > 0 && signal < RELAY_SIGNALS ? relay->counts_as[signal] : 0;
+	int as = signal > 0 && signal < SIGNAL_RULES_COUNT ? signal_rules->counts_as[signal] : 0;
 
-	if (as == RELAY_DROPPED)
+	if (as == SIGNAL_RULES_DROPPED)
 		return 0;
 	return as ? as : signal;
 }
 
-int relay_wait_status(const struct relay *relay, int wait_status)
+int signal_rules_map_wait_status(const struct signal_rules *signal_rules, int wait_status)
 {
 	int code = wait_status_exit_code(wait_status);
 
-	return relay->success[code / 64] >> code % 64 & 1 ? 0 : wait_status;
+	return signal_rules->success[code / 64] >> code % 64 & 1 ? 0 : wait_status;
 }

@@ -10,33 +10,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RELAY_SIGNALS 65 /* by number; Linux has 1 to 64 */
-#define RELAY_DROPPED 255
+#define SIGNAL_RULES_COUNT 65 /* by number; Linux has 1 to 64 */
+#define SIGNAL_RULES_DROPPED 255
 
 /* All zero: every signal counts as itself and goes to the main process, and nothing is asked of the kernel. */
-struct relay {
-	uint8_t counts_as[RELAY_SIGNALS]; /* 0: as itself; RELAY_DROPPED: as nothing */
+struct signal_rules {
+	uint8_t counts_as[SIGNAL_RULES_COUNT]; /* 0: as itself; SIGNAL_RULES_DROPPED: as nothing */
 	uint8_t parent_death;             /* the signal that we get when our parent dies; 0: none */
 	bool to_group;                    /* to the job's whole process group */
 	uint64_t success[4];              /* bit n: exit code n of the job is success */
 };
 
 /* "INT=TERM", "HUP=none", several with commas; a name or a number on each side. ERR_INVALID says what to write. */
-int relay_add_rewrite(struct relay *relay, const char *text, struct err *err);
+int signal_rules_add_rewrite(struct signal_rules *signal_rules, const char *text, struct err *err);
 
 /* "job" or "group". */
-int relay_set_receiver(struct relay *relay, const char *text, struct err *err);
+int signal_rules_set_receiver(struct signal_rules *signal_rules, const char *text, struct err *err);
 
 /* A signal, or "none". */
-int relay_set_parent_death(struct relay *relay, const char *text, struct err *err);
+int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char *text, struct err *err);
 
 /* "143", or several with commas. */
-int relay_add_success(struct relay *relay, const char *text, struct err *err);
+int signal_rules_add_success(struct signal_rules *signal_rules, const char *text, struct err *err);
 
 /* What a received signal counts as; 0: it is dropped. */
-int relay_signal(const struct relay *relay, int signal);
+int signal_rules_map(const struct signal_rules *signal_rules, int signal);
 
 /* How the job ended, as from waitpid(2), with what means success turned into an exit with 0. */
-int relay_wait_status(const struct relay *relay, int wait_status);
+int signal_rules_map_wait_status(const struct signal_rules *signal_rules, int wait_status);
 
 #endif

@@ -52,7 +52,7 @@ static bool is_of_own_write(const struct signalfd_siginfo *info)
 	       info->ssi_pid == (uint32_t)getpid();
 }
 
-static void ready(struct source *source, uint32_t events)
+static void signalfd_became_readable(struct source *source, uint32_t events)
 {
 	struct signals *signals = container_of(source, struct signals, source);
 	struct signalfd_siginfo info;
@@ -78,7 +78,7 @@ int signals_open(struct signals *signals, struct loop *loop,
 
 	fill_blocked(&blocked);
 	*signals = (struct signals){.received = received, .arg = arg};
-	signals->source.ready = ready;
+	signals->source.ready = signalfd_became_readable;
 	signals->source.fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->source.fd < 0)
 		return err_os(err, errno, "signalfd");
@@ -100,7 +100,7 @@ void signals_close(struct signals *signals, struct loop *loop)
 }
 
 /* Takes the SIGCONT that has ended a stop: it is nobody else's. */
-static void forget_resuming(void)
+static void discard_sigcont(void)
 {
 	const struct timespec at_once = {0};
 	sigset_t resume;
@@ -110,7 +110,7 @@ static void forget_resuming(void)
 	sigtimedwait(&resume, NULL, &at_once);
 }
 
-bool signals_say_end(void)
+bool signals_termination_pending(void)
 {
 	sigset_t waiting;
 
@@ -120,16 +120,16 @@ bool signals_say_end(void)
 	       sigismember(&waiting, SIGQUIT) == 1 || sigismember(&waiting, SIGTERM) == 1;
 }
 
-static void resumed(int signal)
+static void handle_sigcont(int signal)
 {
 	(void)signal;
 }
 
-bool signals_take_terminal(pid_t group)
+bool signals_take_foreground(pid_t group)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
 	/* A handler, and no SA_RESTART: or the kernel tries it again by itself, and stops us with a SIGTERM unread. */
-	const struct sigaction interrupting = {.sa_handler = resumed};
+	const struct sigaction interrupting = {.sa_handler = handle_sigcont};
 	sigset_t stop;
 	int result;
 
@@ -141,10 +141,10 @@ bool signals_take_terminal(pid_t group)
 	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
 	do
 		result = tcsetpgrp(STDIN_FILENO, group);
-	while (result < 0 && errno == EINTR && !signals_say_end());
+	while (result < 0 && errno == EINTR && !signals_termination_pending());
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	sigaction(SIGCONT, &standard, NULL);
-	forget_resuming();
+	discard_sigcont();
 	return result == 0;
 }
 
@@ -162,5 +162,5 @@ void signals_stop_self(int signal, bool group)
 	/* No thread has it unblocked, so it takes effect inside this call. */
 	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
-	forget_resuming();
+	discard_sigcont();
 }

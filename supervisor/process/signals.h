@@ -51,10 +51,10 @@ void signals_stop_self(int signal, bool group);
 
 /* Puts `group` into the foreground of the terminal on standard input; in the background the kernel stops our group until a shell has
  * brought it to the front, with nothing between the look and the stop (tcsetpgrp(3)). False where that cannot be: no shell is left that
- * would, or we were continued for signals_say_end(). */
-bool signals_take_terminal(pid_t group);
+ * would, or we were continued for signals_termination_pending(). */
+bool signals_take_foreground(pid_t group);
 
 /* One of those waits to be read that ask us to end: SIGHUP, SIGINT, SIGQUIT, SIGTERM. */
-bool signals_say_end(void);
+bool signals_termination_pending(void);
 
 #endif

@@ -15,101 +15,101 @@
 #include <unistd.h>
 
 /* Looking takes some 20 us for each process on the machine, on the loop. */
-#define TRY_AGAIN_MS 250
-#define LATE_AGAIN_MS 500 /* for ranks that may never have a handler */
+#define RETRY_MS 250
+#define LATE_RANK_RETRY_MS 500 /* for ranks that may never have a handler */
 #define WRITERS_MOST 256
 
-static void hinder(struct ask *ask, const char *why)
+static void report_failure(struct checkpoint_request *request, const char *why)
 {
-	if (!ask->told)
-		ask->callbacks.hindered(ask->callbacks.arg, why);
-	ask->told = true;
+	if (!request->failure_reported)
+		request->callbacks.on_request_failed(request->callbacks.arg, why);
+	request->failure_reported = true;
 }
 
-static void remember(struct ask *ask, const struct rank *ranks, size_t count)
+static void record_asked_ranks(struct checkpoint_request *request, const struct rank *ranks, size_t count)
 {
-	ask->asked = memory_grow(ask->asked, ask->asked_count + count, sizeof(*ask->asked));
-	memcpy(ask->asked + ask->asked_count, ranks, count * sizeof(*ranks));
-	ask->asked_count += count;
+	request->asked = memory_grow(request->asked, request->asked_count + count, sizeof(*request->asked));
+	memcpy(request->asked + request->asked_count, ranks, count * sizeof(*ranks));
+	request->asked_count += count;
 }
 
 /* Sends it to those of the choice that are still there; returns how many, which are then the first. */
-static size_t deliver(struct ask *ask, struct rank_choice *choice)
+static size_t signal_ranks(struct checkpoint_request *request, struct rank_selection *selection)
 {
 	size_t sent = 0;
 
-	for (size_t i = 0; i < choice->count; i++) {
-		const struct rank rank = choice->ranks[i];
+	for (size_t i = 0; i < selection->count; i++) {
+		const struct rank rank = selection->ranks[i];
 		uint64_t caught;
 
 		/* Once more: a Python that ends gives its handlers back, and then the signal would kill it. */
 		if (process_read_caught(rank.pid, &caught, NULL) == 0 &&
-			(caught & process_signal_bit(ask->signal)) &&
-			kill(rank.pid, ask->signal) == 0)
-			choice->ranks[sent++] = rank;
+			(caught & process_signal_bit(request->signal)) &&
+			kill(rank.pid, request->signal) == 0)
+			selection->ranks[sent++] = rank;
 	}
 	return sent;
 }
 
-static int choose(const struct ask *ask, pid_t child, struct rank_choice *choice, struct err *err)
+static int select_ranks(const struct checkpoint_request *request, pid_t child, struct rank_selection *selection, struct err *err)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
 	pid_t writers[WRITERS_MOST];
-	struct rank_choice_wish wish = {.main_pid = child,
-		.signal = ask->signal,
-		.whom = ask->whom,
+	struct rank_criteria criteria = {.main_pid = child,
+		.signal = request->signal,
+		.whom = request->whom,
 		.writers = writers,
-		.writer_count = ask->callbacks.writers(ask->callbacks.arg, writers, WRITERS_MOST),
-		.asked = ask->asked,
-		.asked_count = ask->asked_count};
+		.writer_count = request->callbacks.writers(request->callbacks.arg, writers, WRITERS_MOST),
+		.asked = request->asked,
+		.asked_count = request->asked_count};
 
 	/* From ourselves down: ranks whose launcher has died are our children now. */
 	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
 		return -1;
-	rank_choice_make(&tree, &wish, choice);
+	rank_selection_make(&tree, &criteria, selection);
 	return 0;
 }
 
-bool ask_finds_anyone(const struct ask *ask, pid_t child)
+bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child)
 {
-	auto_(rank_choice_release) struct rank_choice choice = {0};
+	auto_(rank_selection_release) struct rank_selection selection = {0};
 	struct err err;
 
-	return ask->asked_count > 0 || (choose(ask, child, &choice, &err) == 0 && choice.count > 0);
+	return request->asked_count > 0 || (select_ranks(request, child, &selection, &err) == 0 && selection.count > 0);
 }
 
-bool ask_has_asked(const struct ask *ask, pid_t pid)
+bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid)
 {
-	for (size_t i = 0; i < ask->asked_count; i++)
-		if (ask->asked[i].pid == pid)
+	for (size_t i = 0; i < request->asked_count; i++)
+		if (request->asked[i].pid == pid)
 			return true;
 	return false;
 }
 
 /* True when all that are to hear it have been asked. */
-static bool send_signal(struct ask *ask)
+static bool send_signal(struct checkpoint_request *request)
 {
-	auto_(rank_choice_release) struct rank_choice choice = {0};
+	auto_(rank_selection_release) struct rank_selection selection = {0};
 	size_t sent;
 	struct err err;
 
-	if (choose(ask, ask->child, &choice, &err) < 0) {
-		hinder(ask, err.text);
+	if (select_ranks(request, request->child, &selection, &err) < 0) {
+		report_failure(request, err.text);
 		return false;
 	}
-	if (choice.count > 0 && ask->asked_count == 0)
-		ask->callbacks.asking(ask->callbacks.arg);
-	sent = deliver(ask, &choice);
+	if (selection.count > 0 && request->asked_count == 0)
+		request->callbacks.on_request_sending(request->callbacks.arg);
+	sent = signal_ranks(request, &selection);
 	if (sent > 0) {
-		remember(ask, choice.ranks, sent);
-		ask->callbacks.asked(ask->callbacks.arg, choice.ranks, sent, choice.expected);
-	} else if (ask->asked_count == 0) {
-		hinder(ask, choice.count ? "the process to ask has just ended" : choice.reason);
+		record_asked_ranks(request, selection.ranks, sent);
+		request->callbacks.asked(request->callbacks.arg, selection.ranks, sent, selection.expected);
+	} else if (request->asked_count == 0) {
+		report_failure(request, selection.count ? "the process to ask has just ended" : selection.reason);
 	}
-	return ask->asked_count > 0 && ask->asked_count >= choice.expected;
+	return request->asked_count > 0 && request->asked_count >= selection.expected;
 }
 
-static char **joined_environment(const char *const *more)
+static char **join_environment(const char *const *more)
 {
 	size_t old = 0, added = 0;
 	char **joined;
@@ -126,118 +126,118 @@ static char **joined_environment(const char *const *more)
 	return joined;
 }
 
-static void start_command(struct ask *ask)
+static void start_command(struct checkpoint_request *request)
 {
 	char shell[] = "/bin/sh", option[] = "-c";
-	auto_free char *command = text_copy(ask->command);
+	auto_free char *command = text_copy(request->command);
 	char *argv[] = {shell, option, command, NULL};
-	auto_free char **environment = joined_environment(ask->environment);
+	auto_free char **environment = join_environment(request->environment);
 	posix_spawnattr_t attributes;
 	sigset_t defaults;
 	int failed;
 
 	sigfillset(&defaults);
 	for (int signal = 1; signal < NSIG; signal++)
-		if (sigismember(&ask->inherited->ignored, signal) == 1)
+		if (sigismember(&request->inherited->ignored, signal) == 1)
 			sigdelset(&defaults, signal);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes,
 		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attributes, &ask->inherited->mask);
+	posix_spawnattr_setsigmask(&attributes, &request->inherited->mask);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	ask->callbacks.asking(ask->callbacks.arg);
-	failed = posix_spawn(&ask->command_pid, shell, NULL, &attributes, argv, environment);
+	request->callbacks.on_request_sending(request->callbacks.arg);
+	failed = posix_spawn(&request->command_pid, shell, NULL, &attributes, argv, environment);
 	posix_spawnattr_destroy(&attributes);
 	if (failed) {
-		ask->command_pid = 0;
-		hinder(ask, strerror(failed));
+		request->command_pid = 0;
+		report_failure(request, strerror(failed));
 		return;
 	}
-	ask->callbacks.asked(ask->callbacks.arg, NULL, 0, 0);
+	request->callbacks.asked(request->callbacks.arg, NULL, 0, 0);
 }
 
 /* True once somebody polls; until then it is up for whoever begins to. */
-static bool raise_flag(struct ask *ask)
+static bool raise_flag(struct checkpoint_request *request)
 {
-	size_t polling = ask->callbacks.polling(ask->callbacks.arg);
+	size_t count_polling_processes = request->callbacks.count_polling_processes(request->callbacks.arg);
 
-	if (!ask->by_flag) {
-		ask->by_flag = true;
-		ask->callbacks.asking(ask->callbacks.arg);
-		ask->callbacks.raise(ask->callbacks.arg);
+	if (!request->by_flag) {
+		request->by_flag = true;
+		request->callbacks.on_request_sending(request->callbacks.arg);
+		request->callbacks.raise(request->callbacks.arg);
 	}
-	if (polling > 0)
-		ask->callbacks.asked(ask->callbacks.arg, NULL, 0, polling);
+	if (count_polling_processes > 0)
+		request->callbacks.asked(request->callbacks.arg, NULL, 0, count_polling_processes);
 	else
-		hinder(ask, "no process of it asks reprieve_requested() yet");
-	return polling > 0;
+		report_failure(request, "no process of it asks reprieve_requested() yet");
+	return count_polling_processes > 0;
 }
 
 /* Never both for one request: a job with two handlers would save twice. */
-static bool try_once(struct ask *ask)
+static bool send_request(struct checkpoint_request *request)
 {
-	if (ask->method == ASK_FLAG || ask->by_flag)
-		return raise_flag(ask);
-	if (ask->may_flag && ask->asked_count == 0 &&
-		ask->callbacks.polling(ask->callbacks.arg) > 0)
-		return raise_flag(ask);
-	return send_signal(ask);
+	if (request->method == REQUEST_FLAG || request->by_flag)
+		return raise_flag(request);
+	if (request->may_flag && request->asked_count == 0 &&
+		request->callbacks.count_polling_processes(request->callbacks.arg) > 0)
+		return raise_flag(request);
+	return send_signal(request);
 }
 
-static void try_again(struct timer *timer)
+static void send_until_heard(struct timer *timer)
 {
-	struct ask *ask = container_of(timer, struct ask, again);
+	struct checkpoint_request *request = container_of(timer, struct checkpoint_request, retry_timer);
 
-	ask->trying = true;
-	/* The callback may have called ask_stop(). */
-	if (!try_once(ask) && ask->trying)
-		loop_arm(ask->loop, &ask->again,
-			clock_monotonic_ms() + (ask->asked_count ? LATE_AGAIN_MS : TRY_AGAIN_MS));
+	request->retrying = true;
+	/* The callback may have called checkpoint_request_stop(). */
+	if (!send_request(request) && request->retrying)
+		loop_arm(request->loop, &request->retry_timer,
+			clock_monotonic_ms() + (request->asked_count ? LATE_RANK_RETRY_MS : RETRY_MS));
 }
 
-void ask_start(struct ask *ask, pid_t child)
+void checkpoint_request_start(struct checkpoint_request *request, pid_t child)
 {
-	ask->child = child;
-	ask->told = false;
-	ask->by_flag = false;
-	ask->asked_count = 0;
-	ask->again.fired = try_again;
-	loop_disarm(ask->loop, &ask->again);
-	if (ask->method == ASK_COMMAND) {
-		if (ask->command_pid == 0)
-			start_command(ask);
+	request->child = child;
+	request->failure_reported = false;
+	request->by_flag = false;
+	request->asked_count = 0;
+	request->retry_timer.fired = send_until_heard;
+	loop_disarm(request->loop, &request->retry_timer);
+	if (request->method == REQUEST_COMMAND) {
+		if (request->command_pid == 0)
+			start_command(request);
 		else
-			hinder(ask,
+			report_failure(request,
 				"the checkpoint command of the request before is still running");
 		return;
 	}
-	try_again(&ask->again);
+	send_until_heard(&request->retry_timer);
 }
 
-void ask_stop(struct ask *ask)
+void checkpoint_request_stop(struct checkpoint_request *request)
 {
-	ask->trying = false;
-	loop_disarm(ask->loop, &ask->again);
+	request->retrying = false;
+	loop_disarm(request->loop, &request->retry_timer);
 }
 
-void ask_release(struct ask *ask)
+void checkpoint_request_release(struct checkpoint_request *request)
 {
-	free(ask->asked);
-	ask->asked = NULL;
-	ask->asked_count = 0;
+	free(request->asked);
+	request->asked = NULL;
+	request->asked_count = 0;
 }
 
-bool ask_reaped(struct ask *ask, pid_t pid, int status)
+bool checkpoint_request_reaped(struct checkpoint_request *request, pid_t pid, int status)
 {
 	char why[96];
 	int code = wait_status_exit_code(status);
 
-	if (pid != ask->command_pid || pid == 0)
+	if (pid != request->command_pid || pid == 0)
 		return false;
-	ask->command_pid = 0;
-	ask->told = false;
+	request->command_pid = 0;
+	request->failure_reported = false;
 	snprintf(why, sizeof(why), "the checkpoint command ended with %d", code);
 	if (code != 0)
-		hinder(ask, why);
+		report_failure(request, why);
 	return true;
 }

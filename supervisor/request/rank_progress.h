@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECEIPTS_PATIENCE_MS 5000
-#define RECEIPTS_LINE_SIZE 320
+#define RANK_PROGRESS_PATIENCE_MS 5000
+#define RANK_PROGRESS_LINE_SIZE 320
 
 /* One look at a process. */
-struct receipt_look {
-	uint64_t cpu_ticks; /* struct process_pulse */
+struct rank_observation {
+	uint64_t cpu_ticks; /* struct process_sample */
 	bool gone;
 	bool pending; /* the signal has not been delivered */
 	bool wrote; /* it, or one that it started, has opened or written a checkpoint file since it was asked */
@@ -28,18 +28,18 @@ struct receipt_look {
 	char state;  /* struct process */
 };
 
-struct receipt {
+struct rank_progress_item {
 	struct rank rank;
 	int64_t asked_ms;
 	uint64_t cpu_ticks;
-	bool looked, gone, delivered, saving;
+	bool observed, gone, delivered, saving;
 	bool writes;
 	bool computing; /* its processor time grew between the last two looks */
 	char state;
 };
 
-struct receipts {
-	struct receipt *items;
+struct rank_progress {
+	struct rank_progress_item *items;
 	size_t count, expected;
 	int64_t begun_ms, asked_ms; /* of the request, and the last time that somebody was asked */
 	int64_t patience_ms;
@@ -51,28 +51,28 @@ struct receipts {
 };
 
 /* Forgets the request before. `patience_ms`: how long it may take until the first write before that is worth a word. */
-void receipts_begin(struct receipts *receipts, int64_t patience_ms, int64_t now_ms);
-void receipts_release(struct receipts *receipts);
+void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_ms, int64_t now_ms);
+void rank_progress_release(struct rank_progress *rank_progress);
 
 /* More were asked just now; `expected` in all. */
-void receipts_add(struct receipts *receipts, const struct rank *ranks, size_t count,
+void rank_progress_add(struct rank_progress *rank_progress, const struct rank *ranks, size_t count,
 	size_t expected, int64_t now_ms);
 
 /* `index` < count. */
-void receipts_look(struct receipts *receipts, size_t index, const struct receipt_look *look);
+void rank_progress_observe(struct rank_progress *rank_progress, size_t index, const struct rank_observation *look);
 
 /* Is there something that was not said? Then `line` says it all, and it counts as said. */
-bool receipts_say(struct receipts *receipts, int64_t now_ms, char *line, size_t capacity);
+bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line, size_t capacity);
 
 /* "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not reacted for 12 s (it is in one long call)"; returns `line`. */
-const char *receipts_format(
-	const struct receipts *receipts, int64_t now_ms, char *line, size_t capacity);
+const char *rank_progress_format(
+	const struct rank_progress *rank_progress, int64_t now_ms, char *line, size_t capacity);
 
-size_t receipts_saving(const struct receipts *receipts);
+size_t rank_progress_saving(const struct rank_progress *rank_progress);
 
 /* It should have done something by now. */
-bool receipts_is_late(const struct receipts *receipts, size_t index, int64_t now_ms);
+bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index, int64_t now_ms);
 /* Why it has not, as far as can be seen: "it is in one long call". */
-const char *receipts_why(const struct receipt *receipt);
+const char *rank_progress_late_reason(const struct rank_progress_item *item);
 
 #endif

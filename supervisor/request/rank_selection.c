@@ -11,16 +11,16 @@
 /* What one choice is made from: the table, and per row what follows from it. */
 struct facts {
 	const struct process_tree *tree;
-	const struct rank_choice_wish *wish;
+	const struct rank_criteria *criteria;
 	int *parents; /* row of the parent, or -1 */
 	enum process_role *roles;
 	bool *below_main; /* the main process, and all below it */
-	bool *catches;
-	bool *helps; /* a DataLoader worker, and all below it */
+	bool *catches_signal;
+	bool *is_helper; /* a DataLoader worker, and all below it */
 	bool *chosen;
 };
 
-static int row_of(const struct process_tree *tree, pid_t pid)
+static int find_row(const struct process_tree *tree, pid_t pid)
 {
 	for (size_t i = 0; i < tree->count; i++)
 		if (tree->processes[i].pid == pid)
@@ -29,47 +29,47 @@ static int row_of(const struct process_tree *tree, pid_t pid)
 }
 
 /* A Go program ends at these whatever its handlers look like, unless it has asked for them, which cannot be seen. */
-static bool ends_go(int signal)
+static bool ends_go_program(int signal)
 {
 	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGABRT ||
 	       signal == SIGTERM;
 }
 
-static bool catches(const struct process *process, int signal)
+static bool catches_signal(const struct process *process, int signal)
 {
 	if (process_is_dead(process) || !(process->caught & process_signal_bit(signal)))
 		return false;
-	return !process_role_catches_all(process) || !ends_go(signal);
+	return !process_role_catches_every_signal(process) || !ends_go_program(signal);
 }
 
 static void facts_init(
-	struct facts *facts, const struct process_tree *tree, const struct rank_choice_wish *wish)
+	struct facts *facts, const struct process_tree *tree, const struct rank_criteria *criteria)
 {
 	size_t count = tree->count + 1; /* never nothing */
 
 	*facts = (struct facts){
 		.tree = tree,
-		.wish = wish,
+		.criteria = criteria,
 		.parents = memory_new(count * sizeof(*facts->parents)),
 		.roles = memory_new(count * sizeof(*facts->roles)),
 		.below_main = memory_new(count * sizeof(*facts->below_main)),
-		.catches = memory_new(count * sizeof(*facts->catches)),
-		.helps = memory_new(count * sizeof(*facts->helps)),
+		.catches_signal = memory_new(count * sizeof(*facts->catches_signal)),
+		.is_helper = memory_new(count * sizeof(*facts->is_helper)),
 		.chosen = memory_new(count * sizeof(*facts->chosen)),
 	};
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct process *process = &tree->processes[i];
-		int row = row_of(tree, process->parent);
+		int row = find_row(tree, process->parent);
 		int parent = row < (int)i ? row : -1;
 
 		facts->parents[i] = parent;
-		facts->catches[i] = catches(process, wish->signal);
+		facts->catches_signal[i] = catches_signal(process, criteria->signal);
 		facts->roles[i] = process_role(process);
-		facts->below_main[i] = process->pid == wish->main_pid ||
+		facts->below_main[i] = process->pid == criteria->main_pid ||
 				       (parent >= 0 && facts->below_main[parent]);
-		facts->helps[i] = process_role_is_data_worker(
+		facts->is_helper[i] = process_role_is_data_worker(
 					  process, parent >= 0 ? &tree->processes[parent] : NULL) ||
-				  (parent >= 0 && facts->helps[parent]);
+				  (parent >= 0 && facts->is_helper[parent]);
 	}
 }
 
@@ -78,14 +78,14 @@ static void facts_release(struct facts *facts)
 	free(facts->parents);
 	free(facts->roles);
 	free(facts->below_main);
-	free(facts->catches);
-	free(facts->helps);
+	free(facts->catches_signal);
+	free(facts->is_helper);
 	free(facts->chosen);
 }
 
 static bool may_be_asked(const struct facts *facts, size_t row)
 {
-	return facts->catches[row] && facts->roles[row] == ROLE_JOB && !facts->helps[row];
+	return facts->catches_signal[row] && facts->roles[row] == ROLE_JOB && !facts->is_helper[row];
 }
 
 static bool is_below(const struct facts *facts, size_t row, size_t above)
@@ -114,7 +114,7 @@ static bool is_above_chosen(const struct facts *facts, size_t row)
 
 /* --- ranks by the environment --- */
 
-static int64_t number_of(const struct process *process)
+static int64_t rank_number(const struct process *process)
 {
 	if (process->rank != PROCESS_NO_RANK)
 		return process->rank;
@@ -137,9 +137,9 @@ static bool inherits_rank(const struct facts *facts, size_t row)
 	int parent = facts->parents[row];
 
 	if (parent < 0 || !process_role_is_spawned(&processes[row]) ||
-		facts->roles[parent] != ROLE_JOB || !facts->catches[parent])
+		facts->roles[parent] != ROLE_JOB || !facts->catches_signal[parent])
 		return false;
-	if (number_of(&processes[parent]) != PROCESS_NO_RANK)
+	if (rank_number(&processes[parent]) != PROCESS_NO_RANK)
 		return true;
 	for (size_t i = 0; i < facts->tree->count; i++)
 		if (facts->parents[i] == parent && process_role_is_spawned(&processes[i]) &&
@@ -148,12 +148,12 @@ static bool inherits_rank(const struct facts *facts, size_t row)
 	return true;
 }
 
-static bool shows_rank(const struct facts *facts, size_t row)
+static bool has_own_rank(const struct facts *facts, size_t row)
 {
 	const struct process *process = &facts->tree->processes[row];
 
-	return number_of(process) != PROCESS_NO_RANK && facts->roles[row] == ROLE_JOB &&
-	       !process_is_dead(process) && !facts->helps[row] && !inherits_rank(facts, row);
+	return rank_number(process) != PROCESS_NO_RANK && facts->roles[row] == ROLE_JOB &&
+	       !process_is_dead(process) && !facts->is_helper[row] && !inherits_rank(facts, row);
 }
 
 /* A launcher of the user's own, in a pod that has a RANK: those that it started have another one. */
@@ -162,13 +162,13 @@ static bool launches_ranks(const struct facts *facts, size_t row)
 	const struct process *processes = facts->tree->processes;
 
 	for (size_t i = row + 1; i < facts->tree->count; i++)
-		if (shows_rank(facts, i) && is_below(facts, i, row) &&
+		if (has_own_rank(facts, i) && is_below(facts, i, row) &&
 			!same_rank(&processes[i], &processes[row]))
 			return true;
 	return false;
 }
 
-static bool is_taken(const struct facts *facts, size_t row)
+static bool is_rank_chosen(const struct facts *facts, size_t row)
 {
 	const struct process *processes = facts->tree->processes;
 
@@ -203,7 +203,7 @@ static void choose_ranks(struct facts *facts)
 	for (int orphans = 0; orphans <= 1; orphans++)
 		for (size_t i = 0; i < facts->tree->count; i++)
 			if (facts->below_main[i] == !orphans && may_be_asked(facts, i) &&
-				shows_rank(facts, i) && !is_taken(facts, i) &&
+				has_own_rank(facts, i) && !is_rank_chosen(facts, i) &&
 				!launches_ranks(facts, i))
 				facts->chosen[i] = true;
 	choose_unnumbered(facts);
@@ -216,10 +216,10 @@ static size_t count_ranks(const struct facts *facts)
 	size_t count = 0;
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		bool counts = shows_rank(facts, i) && !launches_ranks(facts, i);
+		bool counts = has_own_rank(facts, i) && !launches_ranks(facts, i);
 
 		for (size_t j = 0; j < i && counts; j++)
-			counts = !shows_rank(facts, j) || !same_rank(&processes[i], &processes[j]);
+			counts = !has_own_rank(facts, j) || !same_rank(&processes[i], &processes[j]);
 		count += counts;
 	}
 	return count;
@@ -230,13 +230,13 @@ static size_t count_ranks(const struct facts *facts)
 static void choose_writers(struct facts *facts)
 {
 	const struct process *processes = facts->tree->processes;
-	const struct rank_choice_wish *wish = facts->wish;
+	const struct rank_criteria *criteria = facts->criteria;
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
 		bool writes = false;
 
-		for (size_t j = 0; j < wish->writer_count && !writes; j++)
-			writes = wish->writers[j] == processes[i].pid;
+		for (size_t j = 0; j < criteria->writer_count && !writes; j++)
+			writes = criteria->writers[j] == processes[i].pid;
 		facts->chosen[i] = writes && may_be_asked(facts, i) && !is_below_chosen(facts, i);
 	}
 }
@@ -258,7 +258,7 @@ static void choose_topmost(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++)
 		facts->chosen[i] = facts->below_main[i] && may_be_asked(facts, i) &&
-				   !process_role_catches_all(&facts->tree->processes[i]) &&
+				   !process_role_catches_every_signal(&facts->tree->processes[i]) &&
 				   !is_below_chosen(facts, i);
 }
 
@@ -266,7 +266,7 @@ static void choose_topmost(struct facts *facts)
 static void choose_wrapper(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		facts->chosen[i] = facts->below_main[i] && facts->catches[i] && !facts->helps[i] &&
+		facts->chosen[i] = facts->below_main[i] && facts->catches_signal[i] && !facts->is_helper[i] &&
 				   facts->roles[i] != ROLE_LAUNCHER;
 		if (facts->chosen[i])
 			return;
@@ -285,7 +285,7 @@ static size_t count_chosen(const struct facts *facts)
 }
 
 /* Leaves one: the lowest number, which for RANK_0 must be 0 where there are numbers. */
-static void leave_one(struct facts *facts)
+static void keep_lowest_rank(struct facts *facts)
 {
 	const struct process *processes = facts->tree->processes;
 	int best = -1;
@@ -294,21 +294,21 @@ static void leave_one(struct facts *facts)
 		if (!facts->chosen[i])
 			continue;
 		facts->chosen[i] = false;
-		if (best < 0 || number_of(&processes[i]) < number_of(&processes[best]))
+		if (best < 0 || rank_number(&processes[i]) < rank_number(&processes[best]))
 			best = (int)i;
 	}
 	if (best < 0 ||
-		(facts->wish->whom == PROFILE_WHOM_RANK_0 && number_of(&processes[best]) > 0))
+		(facts->criteria->whom == PROFILE_TARGET_RANK_0 && rank_number(&processes[best]) > 0))
 		return;
 	facts->chosen[best] = true;
 }
 
-static bool was_asked(const struct rank_choice_wish *wish, const struct process *process)
+static bool was_asked(const struct rank_criteria *criteria, const struct process *process)
 {
-	int64_t number = number_of(process);
+	int64_t number = rank_number(process);
 
-	for (size_t i = 0; i < wish->asked_count; i++) {
-		const struct rank *asked = &wish->asked[i];
+	for (size_t i = 0; i < criteria->asked_count; i++) {
+		const struct rank *asked = &criteria->asked[i];
 
 		if (asked->pid == process->pid && asked->start_time == process->start_time)
 			return true;
@@ -318,31 +318,31 @@ static bool was_asked(const struct rank_choice_wish *wish, const struct process 
 	return false;
 }
 
-static void explain(const struct facts *facts, bool others, struct rank_choice *choice)
+static void explain_no_target(const struct facts *facts, bool others, struct rank_selection *selection)
 {
 	char name[SIGNAL_NAME_SIZE];
 
-	signal_name_format(facts->wish->signal, name);
+	signal_name_format(facts->criteria->signal, name);
 	if (others) {
-		snprintf(choice->reason, sizeof(choice->reason),
+		snprintf(selection->reason, sizeof(selection->reason),
 			"only rank 0 may be asked, and none of this machine catches %s", name);
 		return;
 	}
 	for (size_t i = 0; i < facts->tree->count; i++) {
 		const struct process *process = &facts->tree->processes[i];
 
-		if (facts->roles[i] != ROLE_LAUNCHER || !facts->catches[i])
+		if (facts->roles[i] != ROLE_LAUNCHER || !facts->catches_signal[i])
 			continue;
-		snprintf(choice->reason, sizeof(choice->reason),
+		snprintf(selection->reason, sizeof(selection->reason),
 			"only the launcher %s (pid %d) catches %s, and it must not be asked",
 			process->comm, (int)process->pid, name);
 		return;
 	}
-	snprintf(choice->reason, sizeof(choice->reason), "no process of the job catches %s yet",
+	snprintf(selection->reason, sizeof(selection->reason), "no process of the job catches %s yet",
 		name);
 }
 
-static void choose(struct facts *facts)
+static void choose_processes(struct facts *facts)
 {
 	choose_ranks(facts);
 	if (count_chosen(facts) > 0)
@@ -355,40 +355,40 @@ static void choose(struct facts *facts)
 		choose_wrapper(facts);
 }
 
-void rank_choice_make(const struct process_tree *tree, const struct rank_choice_wish *wish,
-	struct rank_choice *choice)
+void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
+	struct rank_selection *selection)
 {
-	bool all = wish->whom == PROFILE_WHOM_ALL;
+	bool all = criteria->whom == PROFILE_TARGET_ALL;
 	struct facts facts;
 	size_t candidates;
 
-	*choice = (struct rank_choice){0};
-	facts_init(&facts, tree, wish);
-	if (wish->asked_count == 0)
-		choose(&facts);
+	*selection = (struct rank_selection){0};
+	facts_init(&facts, tree, criteria);
+	if (criteria->asked_count == 0)
+		choose_processes(&facts);
 	else if (all)
 		choose_ranks(&facts);
 	candidates = count_chosen(&facts);
 	if (!all)
-		leave_one(&facts);
-	choice->ranks = memory_new((candidates + 1) * sizeof(*choice->ranks));
+		keep_lowest_rank(&facts);
+	selection->ranks = memory_new((candidates + 1) * sizeof(*selection->ranks));
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct process *process = &tree->processes[i];
 
-		if (facts.chosen[i] && !was_asked(wish, process))
-			choice->ranks[choice->count++] = (struct rank){
-				process->pid, process->start_time, number_of(process)};
+		if (facts.chosen[i] && !was_asked(criteria, process))
+			selection->ranks[selection->count++] = (struct rank){
+				process->pid, process->start_time, rank_number(process)};
 	}
-	choice->expected = all ? count_ranks(&facts) : 1;
-	if (choice->expected < choice->count + wish->asked_count)
-		choice->expected = choice->count + wish->asked_count;
-	if (choice->count == 0)
-		explain(&facts, candidates > 0 && !all, choice);
+	selection->expected = all ? count_ranks(&facts) : 1;
+	if (selection->expected < selection->count + criteria->asked_count)
+		selection->expected = selection->count + criteria->asked_count;
+	if (selection->count == 0)
+		explain_no_target(&facts, candidates > 0 && !all, selection);
 	facts_release(&facts);
 }
 
-void rank_choice_release(struct rank_choice *choice)
+void rank_selection_release(struct rank_selection *selection)
 {
-	free(choice->ranks);
-	*choice = (struct rank_choice){0};
+	free(selection->ranks);
+	*selection = (struct rank_selection){0};
 }

@@ -19,10 +19,10 @@ struct rank {
 	int64_t number;      /* PROCESS_NO_RANK where the job has none */
 };
 
-struct rank_choice_wish {
+struct rank_criteria {
 	pid_t main_pid; /* the child that was started */
 	int signal;
-	enum profile_whom whom;
+	enum profile_target whom;
 	const pid_t *writers; /* seen writing checkpoints; may be NULL */
 	size_t writer_count;
 	const struct rank *
@@ -30,7 +30,7 @@ struct rank_choice_wish {
 	size_t asked_count;
 };
 
-struct rank_choice {
+struct rank_selection {
 	struct rank *ranks; /* in the order of the table; each has a handler for the signal */
 	size_t count;
 	size_t expected; /* so many ranks are to hear it, those that were asked before and those without a handler yet included */
@@ -45,13 +45,13 @@ struct rank_choice {
  * Launchers and DataLoader workers are never chosen; a shell or another wrapper that catches it only where nobody below it does.
  * Of 1 to 3, `whom` may then leave one. After the first time (`asked`), only ranks of 1 that were not ready before.
  */
-void rank_choice_make(const struct process_tree *tree, const struct rank_choice_wish *wish,
-	struct rank_choice *choice);
-void rank_choice_release(struct rank_choice *choice);
+void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
+	struct rank_selection *selection);
+void rank_selection_release(struct rank_selection *selection);
 
-static inline void cleanup_rank_choice_release(struct rank_choice *choice)
+static inline void cleanup_rank_selection_release(struct rank_selection *selection)
 {
-	rank_choice_release(choice);
+	rank_selection_release(selection);
 }
 
 #endif

@@ -12,137 +12,137 @@
 
 #define DEPTH_MOST 64
 /* Who stands still, with the sender perhaps, has not waited. */
-#define STEP_MS (SHIELD_PATIENCE_MS / 3)
+#define DECIDE_EVERY_MS (SIGTERM_HOLD_PATIENCE_MS / 3)
 
-enum shield_verdict shield_judge(const struct shield_facts *facts)
+enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts)
 {
-	if (facts->let_go || facts->sender_ours || facts->for_ours)
-		return SHIELD_HAND_ON;
+	if (facts->ended || facts->sender_ours || facts->for_ours)
+		return SIGTERM_HOLD_RELEASE;
 	if (facts->noticed)
-		return SHIELD_KEEP;
-	return facts->kept_ms < SHIELD_PATIENCE_MS ? SHIELD_WAIT : SHIELD_HAND_ON;
+		return SIGTERM_HOLD_KEEP;
+	return facts->held_ms < SIGTERM_HOLD_PATIENCE_MS ? SIGTERM_HOLD_WAIT : SIGTERM_HOLD_RELEASE;
 }
 
 static bool is_below_us(pid_t pid)
 {
-	struct process_pulse pulse;
+	struct process_sample sample;
 	pid_t us = getpid();
 
 	for (int depth = 0; depth < DEPTH_MOST && pid > 1; depth++) {
-		if (!process_read_pulse(pid, &pulse))
+		if (!process_read_sample(pid, &sample))
 			return false;
-		if (pulse.parent == us)
+		if (sample.parent == us)
 			return true;
-		pid = pulse.parent;
+		pid = sample.parent;
 	}
 	return false;
 }
 
 /* To whoever keeps nothing by now it means nothing. */
-static void hand_on(const struct shield_process *process)
+static void deliver_sigterm(const struct held_process *process)
 {
-	const union sigval take_it = {.sival_int = SHIM_TAKE_IT};
+	const union sigval take_it = {.sival_int = SHIM_RELEASE_VALUE};
 
 	if (process_start_time(process->pid) == process->start_time)
 		sigqueue(process->pid, SIGTERM, take_it);
 }
 
-static void judge_all(struct shield *shield)
+static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 {
-	int64_t now = clock_monotonic_ms(), awake_ms = now - shield->judged_ms;
+	int64_t now = clock_monotonic_ms(), awake_ms = now - sigterm_hold->judged_ms;
 	bool waits = false;
 	size_t left = 0;
 
-	awake_ms = awake_ms < STEP_MS ? awake_ms : STEP_MS;
-	shield->judged_ms = now;
+	awake_ms = awake_ms < DECIDE_EVERY_MS ? awake_ms : DECIDE_EVERY_MS;
+	sigterm_hold->judged_ms = now;
 
-	for (size_t i = 0; i < shield->count; i++) {
-		struct shield_process process = shield->processes[i];
-		struct shield_facts facts = {.let_go = !shield->standing,
-			.noticed = shield->noticed,
+	for (size_t i = 0; i < sigterm_hold->count; i++) {
+		struct held_process process = sigterm_hold->processes[i];
+		struct sigterm_hold_facts facts = {.ended = !sigterm_hold->active,
+			.noticed = sigterm_hold->noticed,
 			.sender_ours = process.sender > 0 && is_below_us(process.sender),
 			.for_ours = process.for_ours,
-			.kept_ms = process.kept_ms += awake_ms};
-		enum shield_verdict verdict = shield_judge(&facts);
+			.held_ms = process.held_ms += awake_ms};
+		enum sigterm_hold_verdict verdict = sigterm_hold_decide(&facts);
 
-		if (verdict == SHIELD_HAND_ON) {
+		if (verdict == SIGTERM_HOLD_RELEASE) {
 			log_debug("process %d gets its SIGTERM", (int)process.pid);
-			hand_on(&process);
+			deliver_sigterm(&process);
 			continue;
 		}
-		waits |= verdict == SHIELD_WAIT;
-		if (verdict == SHIELD_KEEP && !shield->said)
+		waits |= verdict == SIGTERM_HOLD_WAIT;
+		if (verdict == SIGTERM_HOLD_KEEP && !sigterm_hold->said)
 			log_note("SIGTERM reached the job's processes as well: they get it when "
 				 "the checkpoint is taken (--shield off: at once)");
-		shield->said |= verdict == SHIELD_KEEP;
-		shield->processes[left++] = process;
+		sigterm_hold->said |= verdict == SIGTERM_HOLD_KEEP;
+		sigterm_hold->processes[left++] = process;
 	}
-	shield->count = left;
+	sigterm_hold->count = left;
 	if (waits)
-		loop_arm(shield->loop, &shield->timer, now + STEP_MS);
+		loop_arm(sigterm_hold->loop, &sigterm_hold->timer, now + DECIDE_EVERY_MS);
 }
 
-static void due(struct timer *timer)
+static void on_hold_timer(struct timer *timer)
 {
-	judge_all(container_of(timer, struct shield, timer));
+	decide_held_processes(container_of(timer, struct sigterm_hold, timer));
 }
 
-void shield_raise(struct shield *shield, struct loop *loop, struct tracker *tracker)
+void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop, struct tracker *tracker)
 {
-	shield->loop = loop;
-	shield->tracker = tracker;
-	shield->timer.fired = due;
-	shield->standing = tracker != NULL;
+	sigterm_hold->loop = loop;
+	sigterm_hold->tracker = tracker;
+	sigterm_hold->timer.fired = on_hold_timer;
+	sigterm_hold->active = tracker != NULL;
 	if (tracker)
-		tracker_shield(tracker, SHIM_SHIELD_STANDING);
+		tracker_set_sigterm_hold(tracker, SHIM_HOLD_ACTIVE);
 }
 
-void shield_kept(struct shield *shield, pid_t pid, pid_t sender, bool for_ours)
+void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
 {
-	struct shield_process process = {.pid = pid,
+	struct held_process process = {.pid = pid,
 		.sender = sender,
 		.start_time = process_start_time(pid),
 		.for_ours = for_ours};
 
-	if (!shield->tracker || process.start_time == 0)
+	if (!sigterm_hold->tracker || process.start_time == 0)
 		return;
 	/* It says so again and again. */
-	for (size_t i = 0; i < shield->count; i++)
-		if (shield->processes[i].pid == pid &&
-			shield->processes[i].start_time == process.start_time) {
-			shield->processes[i].for_ours = for_ours;
-			judge_all(shield);
+	for (size_t i = 0; i < sigterm_hold->count; i++)
+		if (sigterm_hold->processes[i].pid == pid &&
+			sigterm_hold->processes[i].start_time == process.start_time) {
+			sigterm_hold->processes[i].for_ours = for_ours;
+			decide_held_processes(sigterm_hold);
 			return;
 		}
-	shield->processes =
-		memory_grow(shield->processes, shield->count + 1, sizeof(*shield->processes));
-	if (shield->count == 0)
-		shield->judged_ms = clock_monotonic_ms();
-	shield->processes[shield->count++] = process;
-	judge_all(shield);
+	sigterm_hold->processes =
+		memory_grow(sigterm_hold->processes, sigterm_hold->count + 1, sizeof(*sigterm_hold->processes));
+	if (sigterm_hold->count == 0)
+		sigterm_hold->judged_ms = clock_monotonic_ms();
+	sigterm_hold->processes[sigterm_hold->count++] = process;
+	decide_held_processes(sigterm_hold);
 }
 
-void shield_notice(struct shield *shield, bool stands)
+void sigterm_hold_set_notice(struct sigterm_hold *sigterm_hold, bool stands)
 {
-	shield->noticed = stands;
-	shield->said = false;
-	if (shield->tracker && !stands && !shield->standing)
-		shield_raise(shield, shield->loop, shield->tracker);
+	sigterm_hold->noticed = stands;
+	sigterm_hold->said = false;
+	if (sigterm_hold->tracker && !stands && !sigterm_hold->active)
+		sigterm_hold_start(sigterm_hold, sigterm_hold->loop, sigterm_hold->tracker);
 }
 
-void shield_let_go(struct shield *shield)
+void sigterm_hold_end(struct sigterm_hold *sigterm_hold)
 {
-	if (!shield->tracker || !shield->standing)
+	if (!sigterm_hold->tracker || !sigterm_hold->active)
 		return;
-	shield->standing = false;
-	tracker_shield(shield->tracker, SHIM_SHIELD_LET_GO);
-	judge_all(shield);
+	sigterm_hold->active = false;
+	tracker_set_sigterm_hold(sigterm_hold->tracker, SHIM_HOLD_RELEASED);
+	decide_held_processes(sigterm_hold);
 }
 
-void shield_release(struct shield *shield)
+void sigterm_hold_release(struct sigterm_hold *sigterm_hold)
 {
-	if (shield->tracker)
-		loop_disarm(shield->loop, &shield->timer);
-	free(shield->processes);
-	*shield = (struct shield){0};
+	if (sigterm_hold->tracker)
+		loop_disarm(sigterm_hold->loop, &sigterm_hold->timer);
+	free(sigterm_hold->processes);
+	*sigterm_hold = (struct sigterm_hold){0};
 }

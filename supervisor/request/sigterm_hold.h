@@ -14,52 +14,52 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SHIELD_PATIENCE_MS \
+#define SIGTERM_HOLD_PATIENCE_MS \
 	300 /* so much later than a process of its job may the supervisor get the same signal */
 
-struct shield_facts {
-	bool let_go;      /* nothing is kept any more */
+struct sigterm_hold_facts {
+	bool ended;      /* nothing is kept any more */
 	bool noticed;     /* a stop notice stands */
 	bool sender_ours; /* the sender belongs to the job */
 	bool for_ours;    /* it came instead of one that we sent */
-	int64_t kept_ms;  /* for so long by now */
+	int64_t held_ms;  /* for so long by now */
 };
 
-enum shield_verdict {
-	SHIELD_KEEP,
-	SHIELD_WAIT, /* ask again when SHIELD_PATIENCE_MS are over */
-	SHIELD_HAND_ON
+enum sigterm_hold_verdict {
+	SIGTERM_HOLD_KEEP,
+	SIGTERM_HOLD_WAIT, /* ask again when SIGTERM_HOLD_PATIENCE_MS are over */
+	SIGTERM_HOLD_RELEASE
 };
 
 /* PURE. */
-enum shield_verdict shield_judge(const struct shield_facts *facts);
+enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts);
 
-struct shield_process {
+struct held_process {
 	pid_t pid, sender;
 	uint64_t start_time;
 	bool for_ours;
-	int64_t kept_ms; /* while we were awake */
+	int64_t held_ms; /* while we were awake */
 };
 
-struct shield {
+struct sigterm_hold {
 	struct loop *loop;
 	struct tracker *tracker; /* NULL: the functions below do nothing */
 	struct timer timer;
 	int64_t judged_ms;
-	struct shield_process *processes;
+	struct held_process *processes;
 	size_t count;
-	bool standing, noticed, said;
+	bool active, noticed, said;
 };
 
 /* Raises it: before the job is started. Does not block. */
-void shield_raise(struct shield *shield, struct loop *loop, struct tracker *tracker);
+void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop, struct tracker *tracker);
 /* A process keeps a SIGTERM from `sender` (0: unknown). `for_ours`: we have sent it one as well, and it has not had that: of two that
  * are pending at a time the kernel keeps the first (signal(7)), so this one has to do for both. */
-void shield_kept(struct shield *shield, pid_t pid, pid_t sender, bool for_ours);
+void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours);
 /* A stop notice stands, or does not any more. */
-void shield_notice(struct shield *shield, bool stands);
-/* Everybody gets what he keeps, and from now on what comes. Until shield_raise(). */
-void shield_let_go(struct shield *shield);
-void shield_release(struct shield *shield);
+void sigterm_hold_set_notice(struct sigterm_hold *sigterm_hold, bool stands);
+/* Everybody gets what he keeps, and from now on what comes. Until sigterm_hold_start(). */
+void sigterm_hold_end(struct sigterm_hold *sigterm_hold);
+void sigterm_hold_release(struct sigterm_hold *sigterm_hold);
 
 #endif

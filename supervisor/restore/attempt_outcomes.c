@@ -11,12 +11,12 @@
 /* Enough for a step back and its end, and to know how long machines last. */
 #define ATTEMPTS_LEAST 16
 
-AUTO(struct history, history_release);
+AUTO(struct attempt_history, attempt_history_release);
 
 /* What the records of an attempt say beyond their form: written by about_this_attempt() and end_attempt() in job*.c. */
-static struct precedent read_precedent(const struct past_attempt *past, const json_t *about)
+static struct attempt_outcome read_attempt_outcome(const struct attempt_summary *past, const json_t *about)
 {
-	struct precedent item = {
+	struct attempt_outcome item = {
 		.start = past->start,
 		.snapshots = past->snapshots,
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
@@ -25,22 +25,22 @@ static struct precedent read_precedent(const struct past_attempt *past, const js
 		.sealed = json_true_or(past->end_about, "sealed", false),
 		.same_command = json_equal(
 			json_object_get(past->about, "command"), json_object_get(about, "command")),
-		.in_vain = json_true_or(past->about, "stepped_back_in_vain", false),
+		.had_no_effect = json_true_or(past->about, "stepped_back_in_vain", false),
 	};
 
 	(void)snapshot_id_parse(
-		json_text_or(past->about, "stepped_back_from", ""), &item.stepped_back_from);
+		json_text_or(past->about, "stepped_back_from", ""), &item.rolled_back_from);
 	return item;
 }
 
 /* Preempted before the job was there: that says nothing of the job. */
-static bool was_launched(const struct past_attempt *past)
+static bool was_launched(const struct attempt_summary *past)
 {
 	return json_true_or(past->end_about, "launched", true);
 }
 
 /* Failures and ends of the job's own say nothing of the machine. */
-static void count_interruption(struct interval_past *all, const struct past_attempt *past)
+static void count_interruption(struct interruption_history *all, const struct attempt_summary *past)
 {
 	bool announced = text_equal(past->outcome, "preempted");
 	int64_t ran_ms = json_number_or(past->end_about, "ran_ms", -1);
@@ -57,26 +57,26 @@ static void count_interruption(struct interval_past *all, const struct past_atte
 	all->ran_ms += ran_ms;
 }
 
-static void carry_over(const struct precedent_ruling *ruling, json_t *about)
+static void carry_rollback(const struct restart_decision *decision, json_t *about)
 {
 	char id[SNAPSHOT_ID_TEXT];
 
-	if (!snapshot_id_is_none(ruling->stepped_back_from))
+	if (!snapshot_id_is_none(decision->rolled_back_from))
 		json_object_set_new(about, "stepped_back_from",
-			json_string(snapshot_id_format(ruling->stepped_back_from, id)));
-	if (ruling->in_vain)
+			json_string(snapshot_id_format(decision->rolled_back_from, id)));
+	if (decision->had_no_effect)
 		json_object_set_new(about, "stepped_back_in_vain", json_true());
 }
 
 /* Trackers of experiments take it for the run's name: letters and digits. */
-static void carry_run(const struct history *history, bool afresh, json_t *about, char *run)
+static void carry_run_identity(const struct attempt_history *history, bool afresh, json_t *about, char *run)
 {
-	const struct past_attempt *newest = history->count > 0 ? &history->items[0] : NULL;
+	const struct attempt_summary *newest = history->count > 0 ? &history->items[0] : NULL;
 	const char *known = newest ? json_text_or(newest->about, "run", "") : "";
 	char nonce[33];
 
 	if (afresh || !known[0] || json_true_or(newest->end_about, "done", false)) {
-		file_nonce(nonce);
+		random_hex(nonce);
 		nonce[RUN_IDENTITY_TEXT - 2] = '\0';
 		snprintf(run, RUN_IDENTITY_TEXT, "r%.*s", RUN_IDENTITY_TEXT - 2, nonce);
 	} else {
@@ -85,42 +85,42 @@ static void carry_run(const struct history *history, bool afresh, json_t *about,
 	json_object_set_new(about, "run", json_string(run));
 }
 
-static void describe_newest(const struct past_attempt *past, struct earlier *earlier)
+static void describe_newest_attempt(const struct attempt_summary *past, struct attempt_outcomes *attempt_outcomes)
 {
-	earlier->newest = past->number;
-	text_set(earlier->ended_at, sizeof(earlier->ended_at), past->ended_at);
+	attempt_outcomes->newest = past->number;
+	text_set(attempt_outcomes->ended_at, sizeof(attempt_outcomes->ended_at), past->ended_at);
 	if (!past->ended)
-		text_set(earlier->outcome, sizeof(earlier->outcome), "ended without a word");
+		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome), "ended without a word");
 	else if (text_equal(past->outcome, "failed"))
-		snprintf(earlier->outcome, sizeof(earlier->outcome), "failed with exit %d",
+		snprintf(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome), "failed with exit %d",
 			(int)json_number_or(past->end_about, "exit_code", 1));
 	else
-		text_set(earlier->outcome, sizeof(earlier->outcome), past->outcome);
+		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome), past->outcome);
 }
 
-int earlier_read(struct storage *storage, const struct precedent_rules *rules, json_t *about,
-	struct earlier *earlier, struct cancel *cancel, struct err *err)
+int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
+	struct attempt_outcomes *attempt_outcomes, struct cancel *cancel, struct err *err)
 {
-	auto_(history_release) struct history history = {0};
-	auto_free struct precedent *items = NULL;
+	auto_(attempt_history_release) struct attempt_history history = {0};
+	auto_free struct attempt_outcome *items = NULL;
 	size_t count = 0;
 	size_t most =
 		rules->max_no_progress > ATTEMPTS_LEAST ? rules->max_no_progress : ATTEMPTS_LEAST;
 
-	*earlier = (struct earlier){.past = {.save_ms = -1}};
+	*attempt_outcomes = (struct attempt_outcomes){.past = {.save_ms = -1}};
 	if (storage_history(storage, most, &history, cancel, err) < 0)
 		return -1;
-	carry_run(&history, rules->afresh, about, earlier->run);
+	carry_run_identity(&history, rules->afresh, about, attempt_outcomes->run);
 	if (history.count == 0)
 		return 0;
 	items = memory_new(history.count * sizeof(*items));
 	for (size_t i = 0; i < history.count; i++)
 		if (was_launched(&history.items[i]))
-			items[count++] = read_precedent(&history.items[i], about);
+			items[count++] = read_attempt_outcome(&history.items[i], about);
 	for (size_t i = 0; i < history.count; i++)
-		count_interruption(&earlier->past, &history.items[i]);
-	earlier->ruling = precedent_rule(items, count, rules);
-	carry_over(&earlier->ruling, about);
-	describe_newest(&history.items[0], earlier);
+		count_interruption(&attempt_outcomes->past, &history.items[i]);
+	attempt_outcomes->decision = restart_rules_decide(items, count, rules);
+	carry_rollback(&attempt_outcomes->decision, about);
+	describe_newest_attempt(&history.items[0], attempt_outcomes);
 	return 0;
 }

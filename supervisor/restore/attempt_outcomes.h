@@ -12,9 +12,9 @@
 
 #define RUN_IDENTITY_TEXT 20
 
-struct earlier {
-	struct precedent_ruling ruling;
-	struct interval_past past;
+struct attempt_outcomes {
+	struct restart_decision decision;
+	struct interruption_history past;
 	uint32_t newest;  /* number of the newest attempt; 0: there is none */
 	char outcome[48]; /* of that, for people: "failed with exit 1", "ended without a word" */
 	char run[RUN_IDENTITY_TEXT]; /* one for all attempts of a job until it has finished or begins afresh by the user's wish */
@@ -22,7 +22,7 @@ struct earlier {
 };
 
 /* `about` is what the new attempt's record will say; what has to be carried over is added to it. */
-int earlier_read(struct storage *storage, const struct precedent_rules *rules, json_t *about,
-	struct earlier *earlier, struct cancel *cancel, struct err *err);
+int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
+	struct attempt_outcomes *attempt_outcomes, struct cancel *cancel, struct err *err);
 
 #endif

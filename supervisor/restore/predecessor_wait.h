@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct awaited {
+struct predecessor {
 	uint32_t attempt; /* 0: nobody was waited for */
 	char host[65];
 	bool ended; /* it is through; else its time was over, or it has taken it back */
@@ -18,7 +18,7 @@ struct awaited {
 
 /* To be called before the claim, which would keep the other one from publishing. Blocks; says for whom and how long at most. -1 only
  * where the store cannot be read before anybody is waited for, and with ERR_CANCELLED. */
-int predecessor_await(
-	struct storage *storage, struct awaited *awaited, struct cancel *cancel, struct err *err);
+int predecessor_wait(
+	struct storage *storage, struct predecessor *predecessor, struct cancel *cancel, struct err *err);
 
 #endif

@@ -14,8 +14,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define SAID_MOST 5
-#define LITTLE ((uint64_t)64 << 20)
+#define LOGGED_MOST 5
+#define SMALL_SIZE ((uint64_t)64 << 20)
 
 /* "last.ckpt -> epoch=3.ckpt" must not be left behind to point nowhere. Links beside what is moved, by its bare name. */
 static void add_links(struct path_list *moves, const struct workspace *workspace, const char *path)
@@ -45,57 +45,57 @@ static void add_links(struct path_list *moves, const struct workspace *workspace
 	}
 }
 
-static void say(const struct refusals *refusals, const char *where)
+static void log_moved_files(const struct findings *findings, const char *where)
 {
-	for (size_t i = 0; i < refusals->count && i < SAID_MOST; i++)
-		log_warn("%s: %s is not used, and was moved to %s", refusals->items[i].why,
-			refusals->items[i].path, where);
-	if (refusals->count > SAID_MOST)
-		log_warn("and %zu more like that", refusals->count - SAID_MOST);
+	for (size_t i = 0; i < findings->count && i < LOGGED_MOST; i++)
+		log_warn("%s: %s is not used, and was moved to %s", findings->items[i].why,
+			findings->items[i].path, where);
+	if (findings->count > LOGGED_MOST)
+		log_warn("and %zu more like that", findings->count - LOGGED_MOST);
 }
 
 int quarantine_torn(struct workspace *workspace, const struct profile *profile, struct err *err)
 {
-	auto_(refusals_release) struct refusals refusals = {0};
-	struct inspection inspection = {.directory = workspace->directory, .profile = profile};
+	auto_(findings_release) struct findings findings = {0};
+	struct check check = {.directory = workspace->directory, .profile = profile};
 	struct path_list moves = {0};
 	auto_free char *where = NULL;
 	int status = 0;
 
 	if (!file_is_directory(workspace->directory))
 		return 0;
-	if (inspection_run(&inspection, &refusals, err) < 0)
+	if (content_check_run(&check, &findings, err) < 0)
 		return -1;
-	for (size_t i = 0; i < refusals.count; i++) {
-		path_list_add(&moves, refusals.items[i].path);
-		add_links(&moves, workspace, refusals.items[i].path);
+	for (size_t i = 0; i < findings.count; i++) {
+		path_list_add(&moves, findings.items[i].path);
+		add_links(&moves, workspace, findings.items[i].path);
 	}
 	if (moves.count > 0)
 		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
 	if (moves.count > 0 && status == 0)
-		say(&refusals, where);
+		log_moved_files(&findings, where);
 	path_list_free(moves.paths);
 	return status;
 }
 
-bool quarantine_is_much(uint64_t held, uint64_t own, uint64_t available)
+bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available)
 {
-	return held >= LITTLE && (held > own || held > available);
+	return held >= SMALL_SIZE && (held > own || held > available);
 }
 
 /* What cannot be looked at counts as nothing. */
-static uint64_t size_of(const char *directory)
+static uint64_t directory_size(const char *directory)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	uint64_t size = 0;
 
-	(void)directory_files(directory, &files, NULL);
+	(void)file_list_read(directory, &files, NULL);
 	for (size_t i = 0; i < files.count; i++)
 		size += files.items[i].size;
 	return size;
 }
 
-void quarantine_tell(const struct workspace *workspace)
+void quarantine_warn_if_large(const struct workspace *workspace)
 {
 	auto_free char *place = NULL;
 	struct statvfs system;
@@ -107,10 +107,10 @@ void quarantine_tell(const struct workspace *workspace)
 	place = text_format("%s/quarantine", workspace->beside);
 	if (!file_is_directory(place))
 		return;
-	held = size_of(place);
+	held = directory_size(place);
 	if (statvfs(workspace->beside, &system) == 0)
 		available = (uint64_t)system.f_bavail * system.f_frsize;
-	if (quarantine_is_much(held, size_of(workspace->directory), available))
+	if (quarantine_is_large(held, directory_size(workspace->directory), available))
 		log_warn("%s holds %s that this start and earlier ones have moved aside; nothing "
 			 "removes it: keep what you need of it, then rm -r '%s'",
 			place, text_bytes(held, size, sizeof(size)), place);

@@ -18,9 +18,9 @@
 int quarantine_torn(struct workspace *workspace, const struct profile *profile, struct err *err);
 
 /* PURE. `held` there, `own` in the checkpoint directory, `available` on their file system. */
-bool quarantine_is_much(uint64_t held, uint64_t own, uint64_t available);
+bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available);
 
 /* In one line, if it is much, with the command that empties it. */
-void quarantine_tell(const struct workspace *workspace);
+void quarantine_warn_if_large(const struct workspace *workspace);
 
 #endif

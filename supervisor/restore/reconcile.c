@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_set(const struct snapshot_files *a, const struct snapshot_files *b)
+static bool same_file_set(const struct snapshot_files *a, const struct snapshot_files *b)
 {
 	if (a->count != b->count)
 		return false;
@@ -18,7 +18,7 @@ static bool same_set(const struct snapshot_files *a, const struct snapshot_files
 }
 
 /* In one directory, or beside each other with the same number: rank 0 and rank 1 of step 10. */
-static bool of_one_checkpoint(const char *a, const char *b)
+static bool in_same_checkpoint(const char *a, const char *b)
 {
 	size_t length = strcspn(a, "/");
 
@@ -28,44 +28,44 @@ static bool of_one_checkpoint(const char *a, const char *b)
 }
 
 /* Sealed paths that are not here any more, without logs. */
-struct gone {
+struct missing {
 	const char **paths;
 	size_t count;
 };
 
-static void find_gone(const struct reconcile_facts *facts, struct gone *gone)
+static void find_missing(const struct reconcile_facts *facts, struct missing *missing)
 {
-	gone->paths = memory_new((facts->sealed->count + 1) * sizeof(char *));
-	gone->count = 0;
-	for (size_t i = 0; i < facts->sealed->count; i++) {
-		const char *sealed = facts->sealed->items[i].path;
+	missing->paths = memory_new((facts->complete->count + 1) * sizeof(char *));
+	missing->count = 0;
+	for (size_t i = 0; i < facts->complete->count; i++) {
+		const char *complete = facts->complete->items[i].path;
 
-		if (!run_log_matches(sealed) && !file_list_find(facts->local, sealed))
-			gone->paths[gone->count++] = sealed;
+		if (!log_files_match(complete) && !file_list_find(facts->local, complete))
+			missing->paths[missing->count++] = complete;
 	}
 }
 
 /* A checkpoint of which some sealed files are gone was being deleted when everything ended: what is left of it is torn. */
-static bool partly_deleted(const struct gone *gone, const char *path)
+static bool partly_deleted(const struct missing *missing, const char *path)
 {
-	for (size_t i = 0; i < gone->count; i++)
-		if (of_one_checkpoint(gone->paths[i], path))
+	for (size_t i = 0; i < missing->count; i++)
+		if (in_same_checkpoint(missing->paths[i], path))
 			return true;
 	return false;
 }
 
 /* Deleting old ones is the job's own affair. */
-static bool of_the_newest(const struct reconcile_facts *facts, const struct gone *gone)
+static bool misses_newest_checkpoint(const struct reconcile_facts *facts, const struct missing *missing)
 {
 	int64_t newest = -1;
 
-	for (size_t i = 0; i < facts->sealed->count; i++) {
-		int64_t step = step_of_path(facts->sealed->items[i].path);
+	for (size_t i = 0; i < facts->complete->count; i++) {
+		int64_t step = step_of_path(facts->complete->items[i].path);
 
 		newest = step > newest ? step : newest;
 	}
-	for (size_t i = 0; i < gone->count; i++) {
-		int64_t step = step_of_path(gone->paths[i]);
+	for (size_t i = 0; i < missing->count; i++) {
+		int64_t step = step_of_path(missing->paths[i]);
 
 		if (step < 0 || step == newest)
 			return true;
@@ -75,48 +75,48 @@ static bool of_the_newest(const struct reconcile_facts *facts, const struct gone
 
 static bool overwritten_in_place(const struct reconcile_facts *facts)
 {
-	for (size_t i = 0; i < facts->sealed->count; i++) {
-		const struct snapshot_file *sealed = &facts->sealed->items[i];
-		const struct snapshot_file *local = file_list_find(facts->local, sealed->path);
+	for (size_t i = 0; i < facts->complete->count; i++) {
+		const struct snapshot_file *complete = &facts->complete->items[i];
+		const struct snapshot_file *local = file_list_find(facts->local, complete->path);
 
-		if (local && !file_list_same_file(local, sealed))
+		if (local && !file_list_same_file(local, complete))
 			return true;
 	}
 	return false;
 }
 
-static bool is_whole(const struct reconcile_facts *facts, const struct gone *gone,
+static bool is_intact(const struct reconcile_facts *facts, const struct missing *missing,
 	const struct snapshot_file *local)
 {
-	return file_list_same_file(local, file_list_find(facts->sealed, local->path)) &&
-	       !partly_deleted(gone, local->path);
+	return file_list_same_file(local, file_list_find(facts->complete, local->path)) &&
+	       !partly_deleted(missing, local->path);
 }
 
-static bool anything_whole_is_left(const struct reconcile_facts *facts, const struct gone *gone)
+static bool any_intact_left(const struct reconcile_facts *facts, const struct missing *missing)
 {
 	for (size_t i = 0; i < facts->local->count; i++)
-		if (!run_log_matches(facts->local->items[i].path) &&
-			is_whole(facts, gone, &facts->local->items[i]))
+		if (!log_files_match(facts->local->items[i].path) &&
+			is_intact(facts, missing, &facts->local->items[i]))
 			return true;
 	return false;
 }
 
-static void keep_what_is_sealed(
-	const struct reconcile_facts *facts, const struct gone *gone, struct reconcile_plan *plan)
+static void keep_intact_files(
+	const struct reconcile_facts *facts, const struct missing *missing, struct reconcile_plan *plan)
 {
 	plan->action = RECONCILE_KEEP;
 	plan->torn = memory_new(facts->local->count * sizeof(char *));
 	for (size_t i = 0; i < facts->local->count; i++) {
 		const struct snapshot_file *local = &facts->local->items[i];
 
-		if (!run_log_matches(local->path) && !is_whole(facts, gone, local))
+		if (!log_files_match(local->path) && !is_intact(facts, missing, local))
 			plan->torn[plan->torn_count++] = text_copy(local->path);
 	}
 }
 
 /* Why the snapshot is to take the place of what is here; NULL when what is here is as good. */
 static const char *why_restore(
-	const struct reconcile_facts *facts, const struct gone *gone, int age)
+	const struct reconcile_facts *facts, const struct missing *missing, int age)
 {
 	if (age < 0)
 		return "an older attempt left its checkpoints here";
@@ -125,30 +125,30 @@ static const char *why_restore(
 	if (overwritten_in_place(facts))
 		return "a complete checkpoint was being overwritten here when the job ended";
 	/* What is in the store is that very checkpoint, and all of it. */
-	if (age == 0 && of_the_newest(facts, gone))
+	if (age == 0 && misses_newest_checkpoint(facts, missing))
 		return "files of the newest checkpoint are gone here";
-	if (!anything_whole_is_left(facts, gone))
+	if (!any_intact_left(facts, missing))
 		return "nothing complete is left here";
 	return NULL;
 }
 
 static void decide_with_record(const struct reconcile_facts *facts, struct reconcile_plan *plan)
 {
-	int age = snapshot_id_compare(facts->sealed_id, facts->start);
-	struct gone gone;
+	int age = snapshot_id_compare(facts->complete_id, facts->start);
+	struct missing missing;
 
-	find_gone(facts, &gone);
+	find_missing(facts, &missing);
 	plan->action = RECONCILE_RESTORE;
-	plan->reason = why_restore(facts, &gone, age);
+	plan->reason = why_restore(facts, &missing, age);
 	if (!plan->reason) {
-		keep_what_is_sealed(facts, &gone, plan);
-		plan->newer_than_store = age > 0 && anything_whole_is_left(facts, &gone);
+		keep_intact_files(facts, &missing, plan);
+		plan->newer_than_store = age > 0 && any_intact_left(facts, &missing);
 		plan->prune = true;
 		plan->reason =
 			age > 0 ? "a complete checkpoint here is newer than what is in the store"
 				: "the checkpoint here is the newest one";
 	}
-	free(gone.paths);
+	free(missing.paths);
 }
 
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan)
@@ -157,13 +157,13 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 	if (facts->local->count == 0) {
 		plan->action = facts->snapshot ? RECONCILE_RESTORE : RECONCILE_FRESH;
 		plan->reason = "the checkpoint directory is empty";
-	} else if (facts->sealed) {
+	} else if (facts->complete) {
 		decide_with_record(facts, plan);
 	} else if (!facts->snapshot) {
 		plan->action = RECONCILE_KEEP;
 		plan->newer_than_store = true;
 		plan->reason = "files were here before the first attempt";
-	} else if (same_set(facts->local, facts->snapshot)) {
+	} else if (same_file_set(facts->local, facts->snapshot)) {
 		plan->action = RECONCILE_KEEP;
 		plan->reason = "the checkpoint here is the newest one";
 	} else {

@@ -22,8 +22,8 @@ struct reconcile_facts {
 	const struct snapshot_files *snapshot; /* of `start`; NULL when there is none */
 	struct snapshot_id start;              /* what the attempt starts from; none */
 	const struct snapshot_files *
-		sealed; /* what the last supervisor here knew to be complete; NULL without a record */
-	struct snapshot_id sealed_id; /* attempt and sequence of that */
+		complete; /* what the last supervisor here knew to be complete; NULL without a record */
+	struct snapshot_id complete_id; /* attempt and sequence of that */
 };
 
 struct reconcile_plan {

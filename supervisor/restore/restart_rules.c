@@ -1,6 +1,6 @@
 #include "restart_rules.h"
 
-static uint32_t without_progress(const struct precedent *items, size_t count)
+static uint32_t count_without_progress(const struct attempt_outcome *items, size_t count)
 {
 	uint32_t streak = 0;
 
@@ -10,54 +10,54 @@ static uint32_t without_progress(const struct precedent *items, size_t count)
 }
 
 /* The job itself, soon after it had been given its checkpoint, and with nothing saved since. */
-static bool died_of_its_start(const struct precedent *item)
+static bool died_of_its_start(const struct attempt_outcome *item)
 {
 	return item->crashed && item->same_command && item->snapshots == 0 && !item->sealed &&
-	       item->ran_ms >= 0 && item->ran_ms < PRECEDENT_SOON_MS &&
+	       item->ran_ms >= 0 && item->ran_ms < RESTART_EARLY_CRASH_MS &&
 	       !snapshot_id_is_none(item->start);
 }
 
-static bool died_of_one_start(const struct precedent *items, size_t count)
+static bool died_twice_of_same_start(const struct attempt_outcome *items, size_t count)
 {
 	return count >= 2 && died_of_its_start(&items[0]) && died_of_its_start(&items[1]) &&
 	       snapshot_id_compare(items[0].start, items[1].start) == 0;
 }
 
 /* Only one step: a job that dies of the one before as well dies of something else, and more steps would cost more work. */
-static void rule_on_start(
-	const struct precedent *items, size_t count, struct precedent_ruling *ruling)
+static void decide_start(
+	const struct attempt_outcome *items, size_t count, struct restart_decision *decision)
 {
 	if (count == 0 || items[0].snapshots > 0)
 		return;
-	ruling->in_vain = items[0].in_vain;
-	ruling->stepped_back_from = items[0].stepped_back_from;
-	if (ruling->in_vain || !died_of_one_start(items, count))
+	decision->had_no_effect = items[0].had_no_effect;
+	decision->rolled_back_from = items[0].rolled_back_from;
+	if (decision->had_no_effect || !died_twice_of_same_start(items, count))
 		return;
-	if (snapshot_id_is_none(ruling->stepped_back_from)) {
-		ruling->action = PRECEDENT_STEP_BACK;
-		ruling->snapshot = ruling->stepped_back_from = items[0].start;
+	if (snapshot_id_is_none(decision->rolled_back_from)) {
+		decision->action = RESTART_ROLL_BACK;
+		decision->snapshot = decision->rolled_back_from = items[0].start;
 		return;
 	}
 	/* There was nothing to step back to: both are from the same one still. */
-	if (snapshot_id_compare(ruling->stepped_back_from, items[0].start) == 0)
+	if (snapshot_id_compare(decision->rolled_back_from, items[0].start) == 0)
 		return;
-	ruling->action = PRECEDENT_RETURN;
-	ruling->snapshot = ruling->stepped_back_from;
-	ruling->stepped_back_from = (struct snapshot_id){0};
-	ruling->in_vain = true;
+	decision->action = RESTART_REVERT;
+	decision->snapshot = decision->rolled_back_from;
+	decision->rolled_back_from = (struct snapshot_id){0};
+	decision->had_no_effect = true;
 }
 
-struct precedent_ruling precedent_rule(
-	const struct precedent *items, size_t count, const struct precedent_rules *rules)
+struct restart_decision restart_rules_decide(
+	const struct attempt_outcome *items, size_t count, const struct restart_rules *rules)
 {
-	struct precedent_ruling ruling = {
-		.action = PRECEDENT_START, .without_progress = without_progress(items, count)};
+	struct restart_decision decision = {
+		.action = RESTART_PROCEED, .without_progress = count_without_progress(items, count)};
 
 	if (rules->done_counts && count > 0 && items[0].finished && items[0].same_command)
-		ruling.action = PRECEDENT_DONE;
-	else if (rules->max_no_progress > 0 && ruling.without_progress >= rules->max_no_progress)
-		ruling.action = PRECEDENT_STUCK;
-	else if (rules->may_step_back)
-		rule_on_start(items, count, &ruling);
-	return ruling;
+		decision.action = RESTART_DONE;
+	else if (rules->max_no_progress > 0 && decision.without_progress >= rules->max_no_progress)
+		decision.action = RESTART_NO_PROGRESS;
+	else if (rules->may_roll_back)
+		decide_start(items, count, &decision);
+	return decision;
 }

@@ -12,49 +12,49 @@
 #include <stdint.h>
 
 /* A job that dies later than that after its launch has done something with its checkpoint. */
-#define PRECEDENT_SOON_MS (10 * 60 * 1000)
+#define RESTART_EARLY_CRASH_MS (10 * 60 * 1000)
 
 /* One earlier attempt. What its records do not say is false, or none. */
-struct precedent {
+struct attempt_outcome {
 	struct snapshot_id start;
 	struct snapshot_id
-		stepped_back_from; /* this attempt, or one before it since when nothing was saved */
+		rolled_back_from; /* this attempt, or one before it since when nothing was saved */
 	int64_t ran_ms;            /* from the launch to the job's end; -1 unknown */
 	uint32_t snapshots;        /* durable ones that it added */
 	bool finished;             /* the done marker */
 	bool crashed;              /* it ended by itself, of an error */
 	bool sealed; /* it has seen a complete checkpoint of its own, durable or not */
 	bool same_command;
-	bool in_vain; /* a step back has not helped, and nothing was saved since */
+	bool had_no_effect; /* a step back has not helped, and nothing was saved since */
 };
 
-struct precedent_rules {
+struct restart_rules {
 	uint32_t max_no_progress; /* 0: no limit */
 	bool done_counts;         /* a finished job is not run again */
-	bool may_step_back;       /* the user has not said what to start from */
+	bool may_roll_back;       /* the user has not said what to start from */
 	bool afresh;              /* the user wants to begin from nothing */
 };
 
-enum precedent_action {
-	PRECEDENT_START,
-	PRECEDENT_DONE,      /* nothing to do */
-	PRECEDENT_STUCK,     /* not started: max_no_progress */
-	PRECEDENT_STEP_BACK, /* start from what is behind `snapshot`, which is suspect */
-	PRECEDENT_RETURN,    /* the step back has not helped: start from `snapshot` again */
+enum restart_action {
+	RESTART_PROCEED,
+	RESTART_DONE,      /* nothing to do */
+	RESTART_NO_PROGRESS,     /* not started: max_no_progress */
+	RESTART_ROLL_BACK, /* start from what is behind `snapshot`, which is suspect */
+	RESTART_REVERT,    /* the step back has not helped: start from `snapshot` again */
 };
 
-struct precedent_ruling {
-	enum precedent_action action;
+struct restart_decision {
+	enum restart_action action;
 	struct snapshot_id snapshot;
 	struct snapshot_id
-		stepped_back_from; /* this and the next belong into the new attempt's record */
+		rolled_back_from; /* this and the next belong into the new attempt's record */
 	uint32_t
 		without_progress; /* so many attempts in a row, the newest ones, added no durable snapshot */
-	bool in_vain;
+	bool had_no_effect;
 };
 
 /* `items` newest first. */
-struct precedent_ruling precedent_rule(
-	const struct precedent *items, size_t count, const struct precedent_rules *rules);
+struct restart_decision restart_rules_decide(
+	const struct attempt_outcome *items, size_t count, const struct restart_rules *rules);
 
 #endif

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAREWELL_MS 30000
+#define PREDECESSOR_EXIT_MS 30000
 
-static void pass_over(struct resume_result *result, struct snapshot_id id, const char *why)
+static void skip_damaged_snapshot(struct resume_result *result, struct snapshot_id id, const char *why)
 {
 	char text[SNAPSHOT_ID_TEXT];
-	struct damage *damage;
+	struct damaged_snapshot *damage;
 
 	result->passed_over = memory_grow(
 		result->passed_over, result->passed_over_count + 1, sizeof(result->passed_over[0]));
@@ -29,39 +29,39 @@ static void pass_over(struct resume_result *result, struct snapshot_id id, const
 }
 
 /* Everything that lies here, of which this attempt knows that it is complete. */
-static int write_record(
+static int write_completion_record(
 	const struct resume_request *request, const struct resume_result *result, struct err *err)
 {
-	auto_(seal_record_release) struct seal_record record = {0};
+	auto_(completion_record_release) struct completion_record record = {0};
 
 	record.job = text_copy(request->job);
 	record.id = result->from;
-	if (directory_files(request->workspace->directory, &record.files, err) < 0)
+	if (file_list_read(request->workspace->directory, &record.files, err) < 0)
 		return -1;
 	return workspace_write_record(request->workspace, &record, err);
 }
 
-static int restore_one(const struct resume_request *request, struct resume_result *result,
+static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
 	struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
 	struct workspace *workspace = request->workspace;
-	auto_free char *staging = workspace_staging(workspace, err);
+	auto_free char *staging = workspace_new_staging(workspace, err);
 	auto_free char *aside = NULL;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	struct restore_request restore = {
 		.id = id, .directory = staging, .seed = workspace->directory};
 	int64_t began = clock_monotonic_ms();
-	struct progress progress;
+	struct progress_bar progress;
 	int status;
 
 	if (!staging)
 		return -1;
-	progress_start(&progress, "restoring", false);
-	restore.progress = progress_tell;
+	progress_bar_start(&progress, "restoring", false);
+	restore.progress = progress_bar_update;
 	restore.arg = &progress;
 	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
-	progress_stop(&progress);
-	if (status < 0 || storage_files(result->storage, id, &files, cancel, err) < 0) {
+	progress_bar_stop(&progress);
+	if (status < 0 || storage_list_files(result->storage, id, &files, cancel, err) < 0) {
 		file_remove_tree(staging, NULL);
 		return -1;
 	}
@@ -79,7 +79,7 @@ static int restore_one(const struct resume_request *request, struct resume_resul
 	result->from = id;
 	result->step = result->restored.step;
 	result->milliseconds = clock_monotonic_ms() - began;
-	return write_record(request, result, err);
+	return write_completion_record(request, result, err);
 }
 
 /* Worse than nothing to resume from would be to resume from this; and a job that does not start at all helps nobody. */
@@ -102,12 +102,12 @@ static int restore_newest_good(const struct resume_request *request, struct resu
 		struct snapshot_id id = result->attempt.chain[i];
 		char text[SNAPSHOT_ID_TEXT];
 
-		if (restore_one(request, result, id, cancel, err) == 0)
+		if (restore_snapshot(request, result, id, cancel, err) == 0)
 			return 0;
 		if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 			return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
-		pass_over(result, id, err->text);
-		if (request->policy == RESTORE_THIS)
+		skip_damaged_snapshot(result, id, err->text);
+		if (request->policy == RESTORE_SPECIFIC)
 			return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
 	}
 	return begin_afresh_after_damage(request, result, err);
@@ -128,7 +128,7 @@ static int64_t newest_step(const struct snapshot_files *files, const struct reco
 
 	for (size_t i = 0; i < files->count; i++) {
 		const char *path = files->items[i].path;
-		int64_t step = run_log_matches(path) ? -1 : step_of_path(path);
+		int64_t step = log_files_match(path) ? -1 : step_of_path(path);
 
 		if (step > newest && !is_among(path, plan->torn, plan->torn_count))
 			newest = step;
@@ -136,10 +136,10 @@ static int64_t newest_step(const struct snapshot_files *files, const struct reco
 	return newest;
 }
 
-static bool keeps_anything(const struct snapshot_files *local, const struct reconcile_plan *plan)
+static bool plan_keeps_anything(const struct snapshot_files *local, const struct reconcile_plan *plan)
 {
 	for (size_t i = 0; i < local->count; i++)
-		if (!run_log_matches(local->items[i].path) &&
+		if (!log_files_match(local->items[i].path) &&
 			!is_among(local->items[i].path, plan->torn, plan->torn_count))
 			return true;
 	return false;
@@ -165,7 +165,7 @@ static int keep_local(const struct resume_request *request, struct resume_result
 	if (plan->prune)
 		workspace_prune(request->workspace);
 	/* What a script that is told that it resumes would look for is not there. */
-	if (plan->torn_count > 0 && !keeps_anything(local, plan))
+	if (plan->torn_count > 0 && !plan_keeps_anything(local, plan))
 		return 0;
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
@@ -175,10 +175,10 @@ static int keep_local(const struct resume_request *request, struct resume_result
 }
 
 /* Than what lies here would lead to. */
-static bool is_another_start(const struct resume_result *result)
+static bool starts_elsewhere(const struct resume_result *result)
 {
 	return !snapshot_id_is_none(result->attempt.suspect) ||
-	       result->earlier.ruling.action == PRECEDENT_RETURN;
+	       result->attempt_outcomes.decision.action == RESTART_REVERT;
 }
 
 static int place_checkpoint(const struct resume_request *request, struct resume_result *result,
@@ -186,7 +186,7 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 {
 	auto_(snapshot_files_release) struct snapshot_files local = {0};
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
-	auto_(seal_record_release) struct seal_record record = {0};
+	auto_(completion_record_release) struct completion_record record = {0};
 	static const struct snapshot_files nothing;
 	bool has_start = !snapshot_id_is_none(result->attempt.start);
 	struct reconcile_facts facts = {.local = &local, .start = result->attempt.start};
@@ -195,33 +195,33 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 
 	if (request->looks && quarantine_torn(request->workspace, request->profile, err) < 0)
 		return -1;
-	if (directory_files(request->workspace->directory, &local, err) < 0)
+	if (file_list_read(request->workspace->directory, &local, err) < 0)
 		return -1;
 	if (has_start &&
-		storage_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
+		storage_list_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
 		facts.snapshot = &snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
 	/* Another job's record tells what was complete here as well, but not how old that is for this job. */
-	facts.sealed_id = (struct snapshot_id){0, 1};
+	facts.complete_id = (struct snapshot_id){0, 1};
 	if (local.count == 0) {
 		/* Nothing to judge. */
 	} else if (workspace_read_record(request->workspace, &record, err) == 0) {
 		bool own = text_equal(record.job, request->job);
 
 		if (own || !facts.snapshot)
-			facts.sealed = &record.files;
+			facts.complete = &record.files;
 		if (own)
-			facts.sealed_id = record.id;
+			facts.complete_id = record.id;
 	} else if (err->kind != ERR_NOT_FOUND) {
 		/* Somebody was here before us: what lies here is not the user's own, and nothing says that it is complete. */
 		log_warn("what was complete in %s is not known: %s", request->workspace->directory,
 			err->text);
-		facts.sealed = &nothing;
+		facts.complete = &nothing;
 	}
 	reconcile_decide(&facts, &plan);
 	/* The user named a snapshot, or the job has died of what lies here. */
-	if (request->policy == RESTORE_THIS || (has_start && is_another_start(result)))
+	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
 		plan.action = RECONCILE_RESTORE;
 	log_debug("checkpoint directory: %s", plan.reason);
 	if (plan.action == RECONCILE_RESTORE)
@@ -237,10 +237,10 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
  * The first seal of this attempt has the same number, and replaces it. Without this, a job killed in its very first save would leave a torn file that looks like the user's own. Best effort: a
  * directory that cannot take the record is said to be so by the first save.
  */
-static void note_what_was_here(
+static void record_existing_files(
 	const struct resume_request *request, const struct resume_result *result)
 {
-	auto_(seal_record_release) struct seal_record record = {0};
+	auto_(completion_record_release) struct completion_record record = {0};
 	struct err err;
 
 	if (result->kind == RESUME_RESTORED)
@@ -250,13 +250,13 @@ static void note_what_was_here(
 				    !snapshot_id_is_none(result->from)
 			    ? result->from
 			    : (struct snapshot_id){result->attempt.number, 1};
-	if (directory_files(request->workspace->directory, &record.files, &err) < 0 ||
+	if (file_list_read(request->workspace->directory, &record.files, &err) < 0 ||
 		workspace_write_record(request->workspace, &record, &err) < 0)
 		log_debug("no record of what lies in the checkpoint directory: %s", err.text);
 }
 
 /* Before anything big is fetched: whose credentials are these? */
-static void tell_of_store(const char *url, struct storage *storage)
+static void log_store(const char *url, struct storage *storage)
 {
 	char text[512];
 
@@ -264,7 +264,7 @@ static void tell_of_store(const char *url, struct storage *storage)
 		log_note("store %s: %s", url, text);
 }
 
-static bool store_knows(const struct storage_options *wanted, struct cancel *cancel)
+static bool store_has_job(const struct storage_options *wanted, struct cancel *cancel)
 {
 	struct storage_options options = *wanted;
 	struct storage *storage = NULL;
@@ -280,39 +280,39 @@ static bool store_knows(const struct storage_options *wanted, struct cancel *can
 }
 
 /* False when the job is not to be started: nothing is claimed then. */
-static bool look_at_earlier(const struct resume_request *request, struct resume_result *result,
+static bool may_start_after_earlier(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err, int *status)
 {
-	enum precedent_action action;
+	enum restart_action action;
 
 	*status = 0;
 	if (request->claim_only)
 		return true;
-	*status = earlier_read(
-		result->storage, &request->rules, request->about, &result->earlier, cancel, err);
-	action = result->earlier.ruling.action;
-	return *status == 0 && action != PRECEDENT_DONE && action != PRECEDENT_STUCK;
+	*status = attempt_outcomes_read(
+		result->storage, &request->rules, request->about, &result->attempt_outcomes, cancel, err);
+	action = result->attempt_outcomes.decision.action;
+	return *status == 0 && action != RESTART_DONE && action != RESTART_NO_PROGRESS;
 }
 
 static int claim_attempt(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err)
 {
-	const struct precedent_ruling *ruling = &result->earlier.ruling;
+	const struct restart_decision *decision = &result->attempt_outcomes.decision;
 	struct claim claim = {
 		.policy = request->policy, .this_one = request->this_one, .about = request->about};
 	struct err own;
 
-	if (ruling->action == PRECEDENT_STEP_BACK)
-		claim.avoid = ruling->snapshot;
-	if (ruling->action == PRECEDENT_RETURN) {
-		struct claim again = {.policy = RESTORE_THIS,
-			.this_one = ruling->snapshot,
+	if (decision->action == RESTART_ROLL_BACK)
+		claim.avoid = decision->snapshot;
+	if (decision->action == RESTART_REVERT) {
+		struct claim again = {.policy = RESTORE_SPECIFIC,
+			.this_one = decision->snapshot,
 			.about = request->about};
 
 		if (storage_claim(result->storage, &again, &result->attempt, cancel, &own) == 0)
 			return 0;
 		/* Forgotten or damaged meanwhile: then what the chain has. */
-		result->earlier.ruling.action = PRECEDENT_START;
+		result->attempt_outcomes.decision.action = RESTART_PROCEED;
 	}
 	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
 		return err_wrap(err, "store %s", request->store);
@@ -323,7 +323,7 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 static int lock_directory(const struct resume_request *request, struct resume_result *result,
 	struct cancel *cancel, struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + (result->awaited.attempt > 0 ? FAREWELL_MS : 0);
+	int64_t until_ms = clock_monotonic_ms() + (result->predecessor.attempt > 0 ? PREDECESSOR_EXIT_MS : 0);
 
 	while (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
 		result->in_use = err->kind == ERR_EXISTS;
@@ -338,30 +338,30 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	struct cancel *cancel, struct err *err)
 {
 	struct storage_options options = {
-		.url = request->store, .job = request->job, .create = true, .gentle = true};
+		.url = request->store, .job = request->job, .create = true, .background = true};
 	int status;
 
 	resume_result_release(result);
 	result->step = -1;
 	options.transfer = request->transfer;
-	if (request->if_known && !store_knows(&options, cancel))
+	if (request->if_known && !store_has_job(&options, cancel))
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
 	/* Whatever the policy: the claim ends the other one's save, which --restore ID may want one day. */
 	if (!request->claim_only &&
-		predecessor_await(result->storage, &result->awaited, cancel, err) < 0)
+		predecessor_wait(result->storage, &result->predecessor, cancel, err) < 0)
 		return -1;
-	if (!look_at_earlier(request, result, cancel, err, &status))
+	if (!may_start_after_earlier(request, result, cancel, err, &status))
 		return status;
 	/* Before the claim, which would keep the other one from publishing. */
 	if (lock_directory(request, result, cancel, err) < 0)
 		return -1;
 	if (claim_attempt(request, result, cancel, err) < 0)
 		return -1;
-	tell_of_store(request->store, result->storage);
+	log_store(request->store, result->storage);
 	for (size_t i = 0; i < result->attempt.damaged_count; i++)
-		pass_over(result, result->attempt.damaged[i].id, result->attempt.damaged[i].text);
+		skip_damaged_snapshot(result, result->attempt.damaged[i].id, result->attempt.damaged[i].text);
 	if (request->claim_only)
 		return 0;
 	if (place_checkpoint(request, result, cancel, err) < 0)
@@ -370,7 +370,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		result->attempt.damaged_count > 0 &&
 		begin_afresh_after_damage(request, result, err) < 0)
 		return -1;
-	note_what_was_here(request, result);
+	record_existing_files(request, result);
 	return 0;
 }
 

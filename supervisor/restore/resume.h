@@ -20,9 +20,9 @@ struct resume_request {
 	const char *store; /* URL */
 	const char *job;
 	enum restore_policy policy;
-	struct snapshot_id this_one; /* for RESTORE_THIS */
+	struct snapshot_id this_one; /* for RESTORE_SPECIFIC */
 	json_t *about; /* for the attempt's record, which attempt_outcomes.h adds to; borrowed */
-	struct precedent_rules rules;
+	struct restart_rules rules;
 	struct workspace *workspace;
 	const struct profile *profile; /* NULL: none was recognised */
 	bool looks;                    /* into the files, and moves aside what is torn */
@@ -39,9 +39,9 @@ enum resume_kind {
 };
 
 struct resume_result {
-	struct awaited awaited;
-	struct earlier
-		earlier; /* its ruling may be that the job is not to be started: then nothing was claimed */
+	struct predecessor predecessor;
+	struct attempt_outcomes
+		attempt_outcomes; /* its ruling may be that the job is not to be started: then nothing was claimed */
 	struct storage *storage; /* owned by the caller from then on, also when the call fails */
 	struct attempt attempt;  /* likewise; number 0 when it was not claimed */
 	enum resume_kind kind;
@@ -52,7 +52,7 @@ struct resume_result {
 	bool newer_than_store; /* KEPT: what lies here is to be saved at once */
 	struct restore_result restored;
 	int64_t milliseconds;       /* the restore took */
-	struct damage *passed_over; /* while claiming and while restoring; owned */
+	struct damaged_snapshot *passed_over; /* while claiming and while restoring; owned */
 	size_t passed_over_count;
 };
 

@@ -7,8 +7,8 @@
 const struct exit_policy *exit_policy_find(const char *name)
 {
 	for (size_t i = 0; i < exit_policy_count; i++)
-		if (text_equal(exit_policy_rows[i].name, name))
-			return &exit_policy_rows[i];
+		if (text_equal(exit_policy_table[i].name, name))
+			return &exit_policy_table[i];
 	return NULL;
 }
 
@@ -25,10 +25,10 @@ int exit_policy_code(const struct exit_policy *policy, const struct outcome *out
 
 char *exit_policy_names(void)
 {
-	char *names = text_copy(exit_policy_rows[0].name);
+	char *names = text_copy(exit_policy_table[0].name);
 
 	for (size_t i = 1; i < exit_policy_count; i++) {
-		char *longer = text_format("%s, %s", names, exit_policy_rows[i].name);
+		char *longer = text_format("%s, %s", names, exit_policy_table[i].name);
 
 		free(names);
 		names = longer;

@@ -18,7 +18,7 @@ struct exit_policy {
 	const char *setup; /* to copy: what belongs into its configuration */
 };
 
-extern const struct exit_policy exit_policy_rows[];
+extern const struct exit_policy exit_policy_table[];
 extern const size_t exit_policy_count;
 
 /* NULL: there is none of that name. */

@@ -2,7 +2,7 @@
 #include "exit_policy.h"
 
 // clang-format off
-const struct exit_policy exit_policy_rows[] = {
+const struct exit_policy exit_policy_table[] = {
 	{
 		.name = "posix", .title = "anything that looks at exit codes",
 		.why = "Codes of sysexits(3): 75 is EX_TEMPFAIL (run it again), 74 EX_IOERR.",
@@ -171,4 +171,4 @@ const struct exit_policy exit_policy_rows[] = {
 };
 // clang-format on
 
-const size_t exit_policy_count = sizeof(exit_policy_rows) / sizeof(exit_policy_rows[0]);
+const size_t exit_policy_count = sizeof(exit_policy_table) / sizeof(exit_policy_table[0]);

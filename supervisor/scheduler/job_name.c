@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALLOWED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 /*
  * Variables whose values, joined, name the job. The first is what tells that this scheduler runs us; all of `needed` must be
@@ -37,17 +37,17 @@ static const struct scheduler schedulers[] = {
 };
 // clang-format on
 
-static bool is_allowed(const char *text)
+static bool is_valid_name(const char *text)
 {
 	size_t length = strlen(text);
 
-	return length > 0 && length <= JOB_NAME_MOST && strspn(text, ALLOWED) == length &&
+	return length > 0 && length <= JOB_NAME_MOST && strspn(text, NAME_CHARACTERS) == length &&
 	       text[0] != '.' && text[0] != '-';
 }
 
-static int use_given(const char *given, const char *origin, struct job_name *name, struct err *err)
+static int use_given_name(const char *given, const char *origin, struct job_name *name, struct err *err)
 {
-	if (!is_allowed(given))
+	if (!is_valid_name(given))
 		return err_set(err, ERR_INVALID,
 			"%s: \"%s\" is not a job name: use letters, digits, '.', '_' and '-', at "
 			"most %d, not beginning with '.' or '-'",
@@ -68,24 +68,24 @@ static void short_digest(const void *data, size_t size, char target[13])
 }
 
 /* Two ids that differ only in what must be replaced stay two names. */
-static void map(const char *id, struct job_name *name)
+static void sanitize_id(const char *id, struct job_name *name)
 {
 	char digits[13];
 	size_t kept = 0;
 
-	if (is_allowed(id)) {
+	if (is_valid_name(id)) {
 		text_set(name->text, sizeof(name->text), id);
 		return;
 	}
 	for (const char *next = id; *next && kept < JOB_NAME_MOST - sizeof(digits); next++) {
-		bool fits = strchr(ALLOWED, *next) && (kept > 0 || (*next != '.' && *next != '-'));
+		bool fits = strchr(NAME_CHARACTERS, *next) && (kept > 0 || (*next != '.' && *next != '-'));
 		name->text[kept++] = fits ? *next : '_';
 	}
 	short_digest(id, strlen(id), digits);
 	snprintf(name->text + kept, sizeof(name->text) - kept, "-%s", digits);
 }
 
-static const char *value_of(job_name_getenv_fn get, void *arg, const char *variable)
+static const char *getenv_value(job_name_getenv_fn get, void *arg, const char *variable)
 {
 	const char *value = variable ? get(arg, variable) : NULL;
 
@@ -95,8 +95,8 @@ static const char *value_of(job_name_getenv_fn get, void *arg, const char *varia
 /* NULL when it does not run us. The caller frees. */
 static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn get, void *arg)
 {
-	const char *first = value_of(get, arg, scheduler->needed[0]);
-	const char *second = value_of(get, arg, scheduler->needed[1]);
+	const char *first = getenv_value(get, arg, scheduler->needed[0]);
+	const char *second = getenv_value(get, arg, scheduler->needed[1]);
 	auto_free char *id = NULL;
 
 	if (!first || (scheduler->needed[1] && !second))
@@ -106,7 +106,7 @@ static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn 
 	id = text_format(
 		"%s%s%s%s", scheduler->prefix, first, second ? "_" : "", second ? second : "");
 	for (size_t i = 0; i < sizeof(scheduler->more) / sizeof(scheduler->more[0]); i++) {
-		const char *value = value_of(get, arg, scheduler->more[i]);
+		const char *value = getenv_value(get, arg, scheduler->more[i]);
 
 		if (!value)
 			continue;
@@ -114,10 +114,10 @@ static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn 
 		free(id);
 		id = longer;
 	}
-	return take(&id);
+	return steal(&id);
 }
 
-static const char *base_of(const char *path)
+static const char *last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -137,12 +137,12 @@ static bool is_script(const char *argument)
 /* What a person would call the command: the script, else the module, else the program. Fits where ids are mapped. */
 static void readable_prefix(const char *const *argv, char target[33])
 {
-	const char *found = argv[0] ? base_of(argv[0]) : "job";
+	const char *found = argv[0] ? last_component(argv[0]) : "job";
 	size_t length, kept = 0;
 
 	for (size_t i = 1; argv[0] && argv[i]; i++) {
 		if (is_script(argv[i])) {
-			found = base_of(argv[i]);
+			found = last_component(argv[i]);
 			break;
 		}
 		if (text_equal(argv[i], "-m") && argv[i + 1] && argv[i + 1][0] != '-') {
@@ -153,14 +153,14 @@ static void readable_prefix(const char *const *argv, char target[33])
 	}
 	length = is_script(found) ? (size_t)(strrchr(found, '.') - found) : strlen(found);
 	for (size_t i = 0; i < length && kept < 32; i++) {
-		bool fits = strchr(ALLOWED, found[i]) &&
+		bool fits = strchr(NAME_CHARACTERS, found[i]) &&
 			    (kept > 0 || (found[i] != '.' && found[i] != '-'));
 		target[kept++] = fits ? found[i] : '_';
 	}
 	target[kept] = '\0';
 }
 
-static void fingerprint(const char *directory, const char *const *argv, struct job_name *name)
+static void name_by_fingerprint(const char *directory, const char *const *argv, struct job_name *name)
 {
 	auto_(bytes_release) struct bytes all = {0};
 	char prefix[33], digits[13];
@@ -180,23 +180,23 @@ static void fingerprint(const char *directory, const char *const *argv, struct j
 int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
 	const char *const *argv, struct job_name *name, struct err *err)
 {
-	const char *given = value_of(get, arg, "REPRIEVE_JOB");
+	const char *given = getenv_value(get, arg, "REPRIEVE_JOB");
 
 	*name = (struct job_name){0};
 	if (chosen)
-		return use_given(chosen, "--job", name, err);
+		return use_given_name(chosen, "--job", name, err);
 	if (given)
-		return use_given(given, "REPRIEVE_JOB", name, err);
+		return use_given_name(given, "REPRIEVE_JOB", name, err);
 	for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]); i++) {
 		auto_free char *id = scheduler_id(&schedulers[i], get, arg);
 
 		if (!id)
 			continue;
-		map(id, name);
+		sanitize_id(id, name);
 		name->origin = schedulers[i].origin;
 		name->given = true;
 		return 0;
 	}
-	fingerprint(directory, argv, name);
+	name_by_fingerprint(directory, argv, name);
 	return 0;
 }

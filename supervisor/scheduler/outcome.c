@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 /* Who saves and leaves when asked has left by then, also where it still has much to put away. */
-#define LIVED_ON_MS (60 * 1000)
+#define LEAVING_MOST_MS (60 * 1000)
 
 bool outcome_is_crash(int wait_status)
 {
@@ -19,21 +19,21 @@ bool outcome_is_crash(int wait_status)
 	       signal == SIGFPE || signal == SIGSEGV || signal == SIGSYS;
 }
 
-static bool goes_on(const struct outcome_facts *facts)
+static bool continues_after_save(const struct outcome_facts *facts)
 {
 	return facts->goes_on && !facts->stopped;
 }
 
 bool outcome_may_be_leaving(const struct outcome_facts *facts)
 {
-	return facts->asked && facts->lived_on_ms < LIVED_ON_MS && !goes_on(facts);
+	return facts->asked && facts->lived_on_ms < LEAVING_MOST_MS && !continues_after_save(facts);
 }
 
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome)
 {
 	return facts->launched && outcome->exit_code == 0 && facts->all_durable && !facts->torn &&
 	       !outcome_may_be_leaving(facts) &&
-	       (!facts->noticed || facts->noticed_late || goes_on(facts));
+	       (!facts->noticed || facts->noticed_late || continues_after_save(facts));
 }
 
 /* Asked, and then it crashed in or before its save: another start would not help, and must not look as if it could. */
@@ -66,7 +66,7 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	 */
 	if (crashed_when_asked(facts))
 		return (struct outcome){"failed", code};
-	if (facts->noticed && facts->told_to_end && !(code == 0 && goes_on(facts)))
+	if (facts->noticed && facts->told_to_end && !(code == 0 && continues_after_save(facts)))
 		return facts->all_durable ? (struct outcome){"preempted", EXIT_PREEMPTED}
 					  : (struct outcome){"lost", EXIT_NOT_DURABLE};
 	if (code == 0 && facts->strict_failed)

@@ -8,7 +8,7 @@
 
 /* `scontrol show job`. Blocks for at most `timeout_ms`. `id` gets its name, "" where there is none. */
 #define SLURM_JOB_ID_SIZE 48
-enum slurm_asked scontrol_show_job(
+enum slurm_query_result slurm_job_query(
 	int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE], struct slurm_job *job);
 
 #endif

@@ -9,7 +9,7 @@
 #include <time.h>
 
 /* "KEY=" at the beginning of a word; returns what follows, NULL if it is not there. */
-static const char *field(const char *text, const char *key)
+static const char *find_field(const char *text, const char *key)
 {
 	size_t length = strlen(key);
 
@@ -21,14 +21,14 @@ static const char *field(const char *text, const char *key)
 
 bool slurm_job_parse(const char *text, struct slurm_job *job)
 {
-	const char *state = field(text, "JobState"), *restarts = field(text, "Restarts"),
-		   *requeue = field(text, "Requeue"), *batch = field(text, "BatchFlag"),
-		   *preempted = field(text, "PreemptTime"), *end = field(text, "EndTime");
+	const char *state = find_field(text, "JobState"), *restarts = find_field(text, "Restarts"),
+		   *requeue = find_field(text, "Requeue"), *batch = find_field(text, "BatchFlag"),
+		   *preempted = find_field(text, "PreemptTime"), *end = find_field(text, "EndTime");
 	struct tm at = {.tm_isdst = -1};
 	size_t length = state ? strcspn(state, " \t\n") : 0;
 
 	*job = (struct slurm_job){.restarts = -1};
-	if (length == 0 || length >= sizeof(job->state) || !field(text, "JobId"))
+	if (length == 0 || length >= sizeof(job->state) || !find_field(text, "JobId"))
 		return false;
 	memcpy(job->state, state, length);
 	job->requeueable = requeue && *requeue == '1';
@@ -42,7 +42,7 @@ bool slurm_job_parse(const char *text, struct slurm_job *job)
 	return true;
 }
 
-static bool is_number(const char *text)
+static bool is_all_digits(const char *text)
 {
 	return text && *text && strspn(text, "0123456789") == strlen(text);
 }
@@ -53,11 +53,11 @@ bool slurm_job_id(
 	int length;
 
 	if (array_job && array_task) {
-		if (!is_number(array_job) || !is_number(array_task))
+		if (!is_all_digits(array_job) || !is_all_digits(array_task))
 			return false;
 		length = snprintf(id, capacity, "%s_%s", array_job, array_task);
 	} else {
-		if (!is_number(job))
+		if (!is_all_digits(job))
 			return false;
 		length = snprintf(id, capacity, "%s", job);
 	}

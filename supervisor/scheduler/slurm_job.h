@@ -33,10 +33,10 @@ bool slurm_job_id(
 int64_t slurm_job_deadline(const struct slurm_job *job, int64_t now_ms, int64_t deadline_ms);
 
 /* What came of asking scontrol. */
-enum slurm_asked {
-	SLURM_ANSWERED,
-	SLURM_NO_PROGRAM, /* no scontrol here, as in a container */
-	SLURM_NO_ANSWER,  /* it failed, or took too long */
+enum slurm_query_result {
+	SLURM_QUERY_OK,
+	SLURM_QUERY_NO_PROGRAM, /* no scontrol here, as in a container */
+	SLURM_QUERY_FAILED,  /* it failed, or took too long */
 };
 
 #endif

@@ -17,15 +17,15 @@ struct slurm_requeue_facts {
 	bool at_limit;    /* all that was announced is the job's own time limit */
 	const char *task; /* SLURM_PROCID; NULL: none */
 	long restarts;    /* SLURM_RESTART_COUNT; 0 where it is not set */
-	enum slurm_asked asked;
+	enum slurm_query_result asked;
 	struct slurm_job job; /* if it has answered */
 };
 
 enum slurm_requeue_verdict {
 	SLURM_REQUEUE,
-	SLURM_LEAVE_SILENTLY, /* nothing to requeue, or another task does it */
-	SLURM_LEAVE_NOTE,     /* as it should be */
-	SLURM_LEAVE_WARN,     /* the user has to do something, or work stays undone */
+	SLURM_SKIP_SILENTLY, /* nothing to requeue, or another task does it */
+	SLURM_SKIP_NOTE,     /* as it should be */
+	SLURM_SKIP_WARN,     /* the user has to do something, or work stays undone */
 };
 
 struct slurm_requeue {

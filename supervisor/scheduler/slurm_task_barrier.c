@@ -6,35 +6,35 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool number_of(const char *text, uint64_t *number)
+static bool parse_number(const char *text, uint64_t *number)
 {
 	return text && text_to_u64(text, UINT_MAX, number);
 }
 
-bool slurm_tasks_parse(const char *count, const char *number, const char *job, const char *step,
-	const char *restarts, struct slurm_tasks *tasks)
+bool slurm_task_barrier_parse(const char *count, const char *number, const char *job, const char *step,
+	const char *restarts, struct slurm_task_barrier *tasks)
 {
 	uint64_t how_many, mine, job_number, step_number, start = 0;
 
-	if (!number_of(count, &how_many) || !number_of(number, &mine) ||
-		!number_of(job, &job_number) || !number_of(step, &step_number) ||
-		(restarts && !number_of(restarts, &start)) || how_many < 2 || mine >= how_many)
+	if (!parse_number(count, &how_many) || !parse_number(number, &mine) ||
+		!parse_number(job, &job_number) || !parse_number(step, &step_number) ||
+		(restarts && !parse_number(restarts, &start)) || how_many < 2 || mine >= how_many)
 		return false;
-	*tasks = (struct slurm_tasks){.count = (unsigned)how_many, .number = (unsigned)mine};
-	snprintf(tasks->roll, sizeof(tasks->roll), "slurm-%u.%u.%u", (unsigned)job_number,
+	*tasks = (struct slurm_task_barrier){.count = (unsigned)how_many, .number = (unsigned)mine};
+	snprintf(tasks->barrier, sizeof(tasks->barrier), "slurm-%u.%u.%u", (unsigned)job_number,
 		(unsigned)step_number, (unsigned)start);
 	return true;
 }
 
-const char *slurm_tasks_name(
-	const struct slurm_tasks *tasks, enum slurm_task_state state, char name[SLURM_TASK_NAME])
+const char *slurm_task_barrier_marker(
+	const struct slurm_task_barrier *tasks, enum slurm_task_state state, char name[SLURM_TASK_MARKER_SIZE])
 {
-	snprintf(name, SLURM_TASK_NAME, "%u-%s", tasks->number,
-		state == SLURM_TASK_HERE ? "here" : "through");
+	snprintf(name, SLURM_TASK_MARKER_SIZE, "%u-%s", tasks->number,
+		state == SLURM_TASK_STARTED ? "here" : "through");
 	return name;
 }
 
-static bool is_through(const char *here, char *const *names, size_t count)
+static bool has_finished(const char *here, char *const *names, size_t count)
 {
 	size_t length = strcspn(here, "-") + 1;
 
@@ -45,20 +45,20 @@ static bool is_through(const char *here, char *const *names, size_t count)
 	return false;
 }
 
-size_t slurm_tasks_missing(const struct slurm_tasks *tasks, char *const *names, size_t count)
+size_t slurm_task_barrier_missing(const struct slurm_task_barrier *tasks, char *const *names, size_t count)
 {
-	char ours[SLURM_TASK_NAME];
+	char ours[SLURM_TASK_MARKER_SIZE];
 	size_t missing = 0;
 
-	slurm_tasks_name(tasks, SLURM_TASK_HERE, ours);
+	slurm_task_barrier_marker(tasks, SLURM_TASK_STARTED, ours);
 	for (size_t i = 0; i < count; i++)
 		if (text_ends(names[i], "-here") && !text_equal(names[i], ours) &&
-			!is_through(names[i], names, count))
+			!has_finished(names[i], names, count))
 			missing++;
 	return missing;
 }
 
-int64_t slurm_tasks_wait_until(int64_t now_ms, int64_t deadline_ms)
+int64_t slurm_task_barrier_wait_until(int64_t now_ms, int64_t deadline_ms)
 {
 	int64_t reserve_ms = (deadline_ms - now_ms) / 3;
 

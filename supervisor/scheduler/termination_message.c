@@ -27,7 +27,7 @@ const char *termination_line(
 }
 
 /* `held` without our line at its beginning. */
-static const char *words_of_the_job(const char *before, const char *held)
+static const char *text_of_job(const char *before, const char *held)
 {
 	if (!text_starts(held, before) || !before[0])
 		return held;
@@ -37,8 +37,8 @@ static const char *words_of_the_job(const char *before, const char *held)
 
 char *termination_text(const char *line, const char *before, const char *held)
 {
-	const char *words = words_of_the_job(before, held);
-	size_t room = TERMINATION_MOST - strlen(line) - 2, length = strlen(words);
+	const char *words = text_of_job(before, held);
+	size_t room = TERMINATION_TEXT_MOST - strlen(line) - 2, length = strlen(words);
 
 	if (length > room)
 		words += length - room;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #define TERMINATION_LINE_SIZE 512
-#define TERMINATION_MOST 4096
+#define TERMINATION_TEXT_MOST 4096
 
 struct termination_facts {
 	const char *outcome; /* outcome.h; NULL: it has not ended yet */
@@ -26,7 +26,7 @@ struct termination_facts {
 const char *termination_line(
 	const struct termination_facts *facts, char line[TERMINATION_LINE_SIZE]);
 
-/* PURE. `line` ("": none any more), then what the file held, if that is not ours: our line before, which `before` is. At most TERMINATION_MOST bytes; the
+/* PURE. `line` ("": none any more), then what the file held, if that is not ours: our line before, which `before` is. At most TERMINATION_TEXT_MOST bytes; the
  * newest of the job's words are kept. The caller frees. */
 char *termination_text(const char *line, const char *before, const char *held);
 

@@ -15,7 +15,7 @@ static double seconds_of(json_t *line)
 	return json_number_value(json_object_get(line, "seconds"));
 }
 
-static void add_durable(struct counters *counters, json_t *line)
+static void count_durable(struct counters *counters, json_t *line)
 {
 	counters->snapshots++;
 	counters->snapshot_bytes = count_of(line, "bytes");
@@ -24,7 +24,7 @@ static void add_durable(struct counters *counters, json_t *line)
 	counters->snapshot_seconds = seconds_of(line);
 }
 
-static void add_notice(struct counters *counters, json_t *line)
+static void count_notice(struct counters *counters, json_t *line)
 {
 	const char *kind = json_text_or(line, "kind", "");
 
@@ -38,7 +38,7 @@ static void add_notice(struct counters *counters, json_t *line)
 	}
 }
 
-static void add_restored(struct counters *counters, json_t *line)
+static void count_restored(struct counters *counters, json_t *line)
 {
 	counters->restore_seconds = seconds_of(line);
 	counters->restored_bytes = count_of(line, "bytes");
@@ -47,15 +47,15 @@ static void add_restored(struct counters *counters, json_t *line)
 void counters_add(struct counters *counters, const char *event, json_t *line)
 {
 	if (text_equal(event, "durable"))
-		add_durable(counters, line);
+		count_durable(counters, line);
 	else if (text_equal(event, "snapshot_failed"))
 		counters->snapshot_failures++;
 	else if (text_equal(event, "asked"))
 		counters->requests++;
 	else if (text_equal(event, "notice"))
-		add_notice(counters, line);
+		count_notice(counters, line);
 	else if (text_equal(event, "restored"))
-		add_restored(counters, line);
+		count_restored(counters, line);
 }
 
 json_t *counters_json(const struct counters *counters)

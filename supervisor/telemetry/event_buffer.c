@@ -7,55 +7,55 @@
 #include <string.h>
 
 /* The oldest lines go until the rest fits. */
-static void bound(struct ledger *ledger)
+static void drop_oldest(struct event_buffer *event_buffer)
 {
-	struct bytes *lines = &ledger->lines;
+	struct bytes *lines = &event_buffer->lines;
 	size_t gone = 0;
 
-	while (lines->size - gone > LEDGER_MOST) {
+	while (lines->size - gone > EVENT_BUFFER_MOST) {
 		uint8_t *end = memchr(lines->data + gone, '\n', lines->size - gone);
 
 		gone = end ? (size_t)(end - lines->data) + 1 : lines->size;
-		ledger->dropped++;
+		event_buffer->dropped++;
 	}
 	memmove(lines->data, lines->data + gone, lines->size - gone);
 	lines->size -= gone;
 }
 
-void ledger_add(struct ledger *ledger, const char *line)
+void event_buffer_add(struct event_buffer *event_buffer, const char *line)
 {
-	if (bytes_append(&ledger->lines, line, strlen(line), NULL) < 0 ||
-		bytes_append(&ledger->lines, "\n", 1, NULL) < 0)
+	if (bytes_append(&event_buffer->lines, line, strlen(line), NULL) < 0 ||
+		bytes_append(&event_buffer->lines, "\n", 1, NULL) < 0)
 		return;
-	if (ledger->lines.size > LEDGER_MOST)
-		bound(ledger);
+	if (event_buffer->lines.size > EVENT_BUFFER_MOST)
+		drop_oldest(event_buffer);
 }
 
-void ledger_take(struct ledger *ledger, struct bytes *part)
+void event_buffer_extract(struct event_buffer *event_buffer, struct bytes *part)
 {
-	*part = ledger->lines;
-	ledger->lines = (struct bytes){0};
-	if (ledger->dropped == 0)
+	*part = event_buffer->lines;
+	event_buffer->lines = (struct bytes){0};
+	if (event_buffer->dropped == 0)
 		return;
 	bytes_format(
-		part, NULL, "{\"event\":\"ledger_shortened\",\"lines\":%u}\n", ledger->dropped);
-	ledger->dropped = 0;
+		part, NULL, "{\"event\":\"ledger_shortened\",\"lines\":%u}\n", event_buffer->dropped);
+	event_buffer->dropped = 0;
 }
 
-void ledger_return(struct ledger *ledger, struct bytes *part)
+void event_buffer_put_back(struct event_buffer *event_buffer, struct bytes *part)
 {
-	struct bytes newer = ledger->lines;
+	struct bytes newer = event_buffer->lines;
 
-	ledger->lines = *part;
+	event_buffer->lines = *part;
 	*part = (struct bytes){0};
 	if (newer.size > 0)
-		bytes_append(&ledger->lines, newer.data, newer.size, NULL);
+		bytes_append(&event_buffer->lines, newer.data, newer.size, NULL);
 	bytes_release(&newer);
-	if (ledger->lines.size > LEDGER_MOST)
-		bound(ledger);
+	if (event_buffer->lines.size > EVENT_BUFFER_MOST)
+		drop_oldest(event_buffer);
 }
 
-void ledger_release(struct ledger *ledger)
+void event_buffer_release(struct event_buffer *event_buffer)
 {
-	bytes_release(&ledger->lines);
+	bytes_release(&event_buffer->lines);
 }

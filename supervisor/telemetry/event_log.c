@@ -12,49 +12,49 @@
 #include <string.h>
 #include <unistd.h>
 
-int events_open(struct events *events, const char *path, struct err *err)
+int event_log_open(struct event_log *event_log, const char *path, struct err *err)
 {
-	events->fd = -1;
+	event_log->fd = -1;
 	if (!path)
 		return 0;
-	events->fd = file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0666, err);
-	return events->fd < 0 ? err_wrap(err, "--events") : 0;
+	event_log->fd = file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0666, err);
+	return event_log->fd < 0 ? err_wrap(err, "--events") : 0;
 }
 
-void events_close(struct events *events)
+void event_log_close(struct event_log *event_log)
 {
-	if (events->fd >= 0)
-		close(events->fd);
-	events->fd = -1;
+	if (event_log->fd >= 0)
+		close(event_log->fd);
+	event_log->fd = -1;
 }
 
-static void write_line(struct events *events, const char *text)
+static void write_line(struct event_log *event_log, const char *text)
 {
-	auto_free char *line = text_format("%s%s\n", events->cut ? "\n" : "", text);
+	auto_free char *line = text_format("%s%s\n", event_log->cut ? "\n" : "", text);
 	size_t size = strlen(line);
 	ssize_t wrote;
 	struct err err;
 
 	do
-		wrote = write(events->fd, line, size);
+		wrote = write(event_log->fd, line, size);
 	while (wrote < 0 && errno == EINTR);
 	wrote = wrote < 0 ? 0 : wrote;
 	if ((size_t)wrote == size ||
-		file_write_all(events->fd, line + wrote, size - (size_t)wrote, &err) == 0) {
-		events->cut = false;
+		file_write_all(event_log->fd, line + wrote, size - (size_t)wrote, &err) == 0) {
+		event_log->cut = false;
 	} else if (err.kind == ERR_RETRY) {
 		/* A pipe takes a part only of what is longer than its unit (pipe(7)). */
-		events->cut |= wrote > 0;
-		if (!events->behind)
+		event_log->cut |= wrote > 0;
+		if (!event_log->behind)
 			log_warn("the event ledger lacks lines: %s", err.text);
-		events->behind = true;
+		event_log->behind = true;
 	} else {
 		log_warn("the event ledger is not written any more: %s", err.text);
-		events_close(events);
+		event_log_close(event_log);
 	}
 }
 
-void events_add(struct events *events, const char *event, const char *format, ...)
+void event_log_add(struct event_log *event_log, const char *event, const char *format, ...)
 {
 	auto_json json_t *line = NULL;
 	auto_json json_t *more = NULL;
@@ -74,13 +74,13 @@ void events_add(struct events *events, const char *event, const char *format, ..
 		json_object_update(line, more);
 	}
 	/* Only now: the arguments that were handed over are released with `more`. */
-	if (events->fd < 0 && !events->heard)
+	if (event_log->fd < 0 && !event_log->on_event)
 		return;
 	text = json_dumps(line, JSON_COMPACT);
 	if (!text)
 		return;
-	if (events->heard)
-		events->heard(events->arg, event, line, text);
-	if (events->fd >= 0)
-		write_line(events, text);
+	if (event_log->on_event)
+		event_log->on_event(event_log->arg, event, line, text);
+	if (event_log->fd >= 0)
+		write_line(event_log, text);
 }

@@ -11,19 +11,19 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-struct events {
+struct event_log {
 	int fd;      /* -1: no file is wanted */
 	bool behind; /* its reader was, and that is said */
 	bool cut;    /* the last line has no end */
 	/* Hears every event; NULL: nobody does. `line` is the object, `text` the same without its newline; both borrowed. */
-	void (*heard)(void *arg, const char *event, json_t *line, const char *text);
+	void (*on_event)(void *arg, const char *event, json_t *line, const char *text);
 	void *arg;
 };
 
-int events_open(struct events *events, const char *path, struct err *err);
-void events_close(struct events *events);
+int event_log_open(struct event_log *event_log, const char *path, struct err *err);
+void event_log_close(struct event_log *event_log);
 
 /* `format` and the rest as json_pack(3) takes them for an object; NULL format for none. Main thread only. */
-void events_add(struct events *events, const char *event, const char *format, ...);
+void event_log_add(struct event_log *event_log, const char *event, const char *format, ...);
 
 #endif

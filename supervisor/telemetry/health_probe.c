@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-static const char *phase_of(const struct liveness_facts *facts)
+static const char *phase_of(const struct health_probe_facts *facts)
 {
 	if (!facts->state[0])
 		return "unknown";
@@ -15,15 +15,15 @@ static const char *phase_of(const struct liveness_facts *facts)
 	return text_equal(facts->state, "restoring") ? "restoring" : "over";
 }
 
-struct liveness_answer liveness_judge(
-	enum liveness_kind kind, int64_t fresh_ms, const struct liveness_facts *facts)
+struct health_probe_result health_probe_decide(
+	enum health_probe_kind kind, int64_t fresh_ms, const struct health_probe_facts *facts)
 {
-	struct liveness_answer answer = {.passed = true, .phase = phase_of(facts)};
+	struct health_probe_result answer = {.passed = true, .phase = phase_of(facts)};
 	bool training = text_equal(answer.phase, "training");
 
-	if (kind == LIVENESS_READY)
+	if (kind == HEALTH_PROBE_READY)
 		answer.passed = text_equal(facts->state, "running");
-	if (kind == LIVENESS_FRESH)
+	if (kind == HEALTH_PROBE_FRESH)
 		answer.passed = !training || facts->at_risk_ms <= fresh_ms;
 	return answer;
 }

@@ -8,25 +8,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum liveness_kind {
-	LIVENESS_LIVE,  /* the supervisor answers */
-	LIVENESS_READY, /* the job is running, and no end is announced */
-	LIVENESS_FRESH, /* what is durable is no older than that */
+enum health_probe_kind {
+	HEALTH_PROBE_LIVE,  /* the supervisor answers */
+	HEALTH_PROBE_READY, /* the job is running, and no end is announced */
+	HEALTH_PROBE_FRESH, /* what is durable is no older than that */
 };
 
-struct liveness_facts {
+struct health_probe_facts {
 	/* job_state_name(); "" unknown: the supervisor lives, but has too many clients to say */
 	const char *state;
 	bool sending; /* a snapshot is on its way to the store */
 	int64_t at_risk_ms; /* age of the work that is not durable; -1: there is no store, or the job has not begun */
 };
 
-struct liveness_answer {
+struct health_probe_result {
 	bool passed;
 	const char *phase; /* "restoring", "training", "saving", "draining", "over", "unknown" */
 };
 
-struct liveness_answer liveness_judge(
-	enum liveness_kind kind, int64_t fresh_ms, const struct liveness_facts *facts);
+struct health_probe_result health_probe_decide(
+	enum health_probe_kind kind, int64_t fresh_ms, const struct health_probe_facts *facts);
 
 #endif

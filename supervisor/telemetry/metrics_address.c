@@ -18,7 +18,7 @@ static bool is_numeric(const char *host)
 	return true;
 }
 
-int metrics_address_parse(const char *address, char **host, uint16_t *port, struct err *err)
+int metrics_server_parse_address(const char *address, char **host, uint16_t *port, struct err *err)
 {
 	const char *colon = strrchr(address, ':'), *digits = colon ? colon + 1 : address;
 	size_t length = colon ? (size_t)(colon - address) : 0;
@@ -36,6 +36,6 @@ int metrics_address_parse(const char *address, char **host, uint16_t *port, stru
 			"'%s' is no address: write 9090, :9090, 127.0.0.1:9090 or [::1]:9090",
 			address);
 	*port = (uint16_t)number;
-	*host = take(&found);
+	*host = steal(&found);
 	return 0;
 }

@@ -35,7 +35,7 @@ static const struct row rows[] = {
 // clang-format on
 
 /* Label values: backslash, quote and newline are escaped. */
-static char *escape(const char *value)
+static char *escape_label(const char *value)
 {
 	auto_(bytes_release) struct bytes out = {0};
 
@@ -52,17 +52,17 @@ static char *escape(const char *value)
 
 /* run="digits",team="nlp": "job" would be Prometheus' own label of the target, which wins over ours. Whatever name is added
  * here or to a single sample, labels.c reserves. */
-static char *labels_of(json_t *status)
+static char *format_labels(json_t *status)
 {
 	auto_(bytes_release) struct bytes out = {0};
-	auto_free char *job = escape(json_text_or(status, "job", ""));
+	auto_free char *job = escape_label(json_text_or(status, "job", ""));
 	const char *name;
 	json_t *value;
 
 	bytes_format(&out, NULL, "run=\"%s\"", job);
 	json_object_foreach(json_object_get(status, "labels"), name, value)
 	{
-		auto_free char *text = escape(json_string_value(value));
+		auto_free char *text = escape_label(json_string_value(value));
 
 		bytes_format(&out, NULL, ",%s=\"%s\"", name, text);
 	}
@@ -110,7 +110,7 @@ char *metrics_format(
 	json_t *status, const char *const *states, int64_t now_ms)
 {
 	auto_(bytes_release) struct bytes out = {0};
-	auto_free char *labels = labels_of(status);
+	auto_free char *labels = format_labels(status);
 	json_t *age = json_object_get(status, "durable_seconds");
 	const char *source = json_text_or(json_object_get(status, "counters"), "noticed_by", "");
 

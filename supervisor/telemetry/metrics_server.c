@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE_MS 2000
+#define STATUS_TIMEOUT_MS 2000
 
 /* Each connection is a thread beside the job. Who scrapes less often than this connects again. */
 enum {
@@ -27,7 +27,7 @@ struct metrics_server {
 	const char *const *states;
 };
 
-static void answer_metrics(
+static void reply_metrics(
 	json_t *status, const char *const *states, struct httpd_reply *reply)
 {
 	auto_free char *text = metrics_format(status, states, clock_wall_ms());
@@ -36,17 +36,17 @@ static void answer_metrics(
 	httpd_reply_header(reply, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
 }
 
-static void answer_probe(enum liveness_kind kind, json_t *status, struct httpd_reply *reply)
+static void reply_probe(enum health_probe_kind kind, json_t *status, struct httpd_reply *reply)
 {
-	struct liveness_facts facts = {.state = json_text_or(status, "state", ""),
+	struct health_probe_facts facts = {.state = json_text_or(status, "state", ""),
 		.sending = json_is_object(json_object_get(status, "saving")),
 		.at_risk_ms = -1};
-	struct liveness_answer answer = liveness_judge(kind, 0, &facts);
+	struct health_probe_result handle_request = health_probe_decide(kind, 0, &facts);
 
-	httpd_reply_text(reply, answer.passed ? 200 : 503, answer.phase);
+	httpd_reply_text(reply, handle_request.passed ? 200 : 503, handle_request.phase);
 }
 
-static void answer(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
+static void handle_request(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
 {
 	struct metrics_server *server = arg;
 	auto_json json_t *status = NULL;
@@ -59,16 +59,16 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 		httpd_reply_text(reply, 404, "/metrics, /livez or /readyz\n");
 		return;
 	}
-	result = session_ask(server->session, "status", PATIENCE_MS, &status, &err);
+	result = control_client_query(server->session, "status", STATUS_TIMEOUT_MS, &status, &err);
 	/* One that refuses is alive: nobody shall kill it for the clients that it has. */
 	if (result < 0 && (err.kind != ERR_RETRY || !live)) {
 		httpd_reply_text(reply, 503, err.text);
 		return;
 	}
 	if (text_equal(request->path, "/metrics"))
-		answer_metrics(status, server->states, reply);
+		reply_metrics(status, server->states, reply);
 	else
-		answer_probe(live ? LIVENESS_LIVE : LIVENESS_READY, status, reply);
+		reply_probe(live ? HEALTH_PROBE_LIVE : HEALTH_PROBE_READY, status, reply);
 }
 
 int metrics_server_start(const char *address, const char *session, const char *const *states,
@@ -79,14 +79,14 @@ int metrics_server_start(const char *address, const char *session, const char *c
 	uint16_t port = 0;
 
 	*server = NULL;
-	if (metrics_address_parse(address, &host, &port, err) < 0)
+	if (metrics_server_parse_address(address, &host, &port, err) < 0)
 		return -1;
 	new = memory_new(sizeof(*new));
 	new->session = text_copy(session);
 	new->states = states;
 	if (httpd_start(&(struct httpd_options){.address = host,
 				.port = port,
-				.handler = answer,
+				.handler = handle_request,
 				.arg = new,
 				.connections_most = CONNECTIONS_MOST,
 				.idle_seconds = IDLE_SECONDS},

@@ -20,7 +20,7 @@ static bool is_timed(const struct notice *notice)
 	return notice->deadline_ms != CLOCK_NEVER && notice->kind == NOTICE_STOP;
 }
 
-const char *notice_text_format(const struct notice *notice, char *buffer, size_t capacity)
+const char *notice_format(const struct notice *notice, char *buffer, size_t capacity)
 {
 	char left[32];
 
@@ -42,7 +42,7 @@ const char *notice_text_format(const struct notice *notice, char *buffer, size_t
 	return buffer;
 }
 
-json_t *notice_text_json(const struct notice *notice)
+json_t *notice_format_json(const struct notice *notice)
 {
 	bool timed = is_timed(notice);
 	int64_t left = timed ? clock_left_ms(notice->deadline_ms) : 0;
@@ -56,7 +56,7 @@ json_t *notice_text_json(const struct notice *notice)
 		notice->guessed);
 }
 
-const char *notice_text_source(const struct source_state *state, char *buffer, size_t capacity)
+const char *notice_format_source(const struct source_state *state, char *buffer, size_t capacity)
 {
 	if (state->health == SOURCE_ARMED)
 		snprintf(buffer, capacity, "notices from %s: armed (%s)%s%s", state->name,
@@ -67,7 +67,7 @@ const char *notice_text_source(const struct source_state *state, char *buffer, s
 	return buffer;
 }
 
-json_t *notice_text_source_json(const struct source_state *state)
+json_t *notice_format_source_json(const struct source_state *state)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "name", state->name, "health",
 		source_health_name(state->health), "why", state->why, "endpoint", state->endpoint,

@@ -10,14 +10,14 @@ const char *notice_kind_name(enum notice_kind kind); /* "stop" */
 
 /* "preemption notice from aws (spot terminate at ...): 1 min 57 s left"; "about" stands before a time that was guessed. `buffer` is
  * returned. */
-const char *notice_text_format(const struct notice *notice, char *buffer, size_t capacity);
+const char *notice_format(const struct notice *notice, char *buffer, size_t capacity);
 
 /* {"kind", "source", "identity", "reason", "deadline": RFC 3339 or null, "seconds_left": N or null, "guessed"}. The caller releases. */
-json_t *notice_text_json(const struct notice *notice);
+json_t *notice_format_json(const struct notice *notice);
 
 /* "notices from aws: armed (http://...)" */
-const char *notice_text_source(const struct source_state *state, char *buffer, size_t capacity);
+const char *notice_format_source(const struct source_state *state, char *buffer, size_t capacity);
 /* {"name", "health", "why", "endpoint", "polls", "unknowns"} */
-json_t *notice_text_source_json(const struct source_state *state);
+json_t *notice_format_source_json(const struct source_state *state);
 
 #endif

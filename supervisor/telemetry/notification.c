@@ -20,7 +20,7 @@ const char *notification_url(const char *url)
 	return text_starts(url, SLACK) ? url + strlen(SLACK) : url;
 }
 
-static const char *left_text(const struct notification *notification, char *text, size_t capacity)
+static const char *time_left_text(const struct notification *notification, char *text, size_t capacity)
 {
 	text[0] = '\0';
 	if (notification->seconds_left >= 0)
@@ -36,7 +36,7 @@ char *notification_text(const struct notification *notification)
 	if (text_equal(notification->event, "notice"))
 		return text_format("%s: preemption notice from %s (%s)%s; durable: %s",
 			notification->job, notification->source, notification->reason,
-			left_text(notification, left, sizeof(left)), durable);
+			time_left_text(notification, left, sizeof(left)), durable);
 	if (text_equal(notification->event, "cancelled"))
 		return text_format("%s: the preemption notice was withdrawn, the job goes on; "
 				   "durable: %s",

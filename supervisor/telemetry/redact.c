@@ -11,9 +11,9 @@
 #define MASK "***"
 #define SEPARATORS " \t\n;&|()"
 #define QUOTES "'\""
-#define NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+"
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+"
 
-static bool ends_in(const char *name, size_t length, const char *end)
+static bool ends_in_ignoring_case(const char *name, size_t length, const char *end)
 {
 	size_t size = strlen(end);
 
@@ -21,36 +21,36 @@ static bool ends_in(const char *name, size_t length, const char *end)
 }
 
 /* A key may be one of a dictionary; it takes a word before it, as in access_key, to be a secret. */
-static bool is_secret(const char *name, size_t length)
+static bool is_secret_name(const char *name, size_t length)
 {
 	static const char *const ends[] = {
 		"token", "secret", "passwd", "passphrase", "apikey", "_key", "-key", ".key"};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (length >= strspn(name, "-+") + 5 && ends_in(name, length, ends[i]))
+		if (length >= strspn(name, "-+") + 5 && ends_in_ignoring_case(name, length, ends[i]))
 			return true;
 	for (size_t i = 8; i <= length; i++)
-		if (ends_in(name, i, "password"))
+		if (ends_in_ignoring_case(name, i, "password"))
 			return true;
 	return false;
 }
 
 /* An option whose value is the next word. */
-static bool announces(const char *word)
+static bool is_secret_option(const char *word)
 {
-	return word && word[0] == '-' && word[strspn(word, NAME)] == '\0' &&
-	       is_secret(word, strlen(word));
+	return word && word[0] == '-' && word[strspn(word, NAME_CHARACTERS)] == '\0' &&
+	       is_secret_name(word, strlen(word));
 }
 
-/* The length of what stands before the secret, as "NAME=" or "--env=NAME="; 0: there is none. */
-static size_t assigns(const char *word)
+/* The length of what stands before the secret, as "NAME_CHARACTERS=" or "--env=NAME_CHARACTERS="; 0: there is none. */
+static size_t secret_assignment_length(const char *word)
 {
 	const char *name = word;
 
 	while (name) {
-		size_t length = strspn(name, NAME);
+		size_t length = strspn(name, NAME_CHARACTERS);
 
-		if (name[length] == '=' && is_secret(name, length))
+		if (name[length] == '=' && is_secret_name(name, length))
 			return (size_t)(name - word) + length + 1;
 		name = strpbrk(name, "=,");
 		name += name != NULL;
@@ -59,12 +59,12 @@ static size_t assigns(const char *word)
 }
 
 /* As in sh -c, bash -lc. */
-static bool announces_script(const char *word)
+static bool is_script_option(const char *word)
 {
 	return word && word[0] == '-' && word[1] != '-' && text_ends(word, "c");
 }
 
-static size_t piece_length(const char *text)
+static size_t script_word_length(const char *text)
 {
 	size_t length = 0;
 
@@ -78,7 +78,7 @@ static size_t piece_length(const char *text)
 	return length;
 }
 
-static char *mask(const char *before, const char *word, bool in_script);
+static char *mask_word(const char *before, const char *word, bool in_script);
 
 static char *mask_script(const char *script)
 {
@@ -86,28 +86,28 @@ static char *mask_script(const char *script)
 	struct bytes masked = {0};
 
 	while (*script) {
-		size_t gap = strspn(script, SEPARATORS), length = piece_length(script + gap);
+		size_t gap = strspn(script, SEPARATORS), length = script_word_length(script + gap);
 		auto_free char *piece = text_copy_n(script + gap, length);
-		auto_free char *kept = mask(before, piece, true);
+		auto_free char *kept = mask_word(before, piece, true);
 
 		bytes_append(&masked, script, gap, NULL);
 		bytes_append(&masked, kept, strlen(kept), NULL);
 		script += gap + length;
 		free(before);
-		before = take(&piece);
+		before = steal(&piece);
 	}
 	bytes_append(&masked, "", 1, NULL);
 	return (char *)masked.data;
 }
 
-static char *mask(const char *before, const char *word, bool in_script)
+static char *mask_word(const char *before, const char *word, bool in_script)
 {
-	size_t size = strlen(word), name = assigns(word);
+	size_t size = strlen(word), name = secret_assignment_length(word);
 	bool several = word[strcspn(word, SEPARATORS)] != '\0';
 
-	if (announces(before) && word[0] != '-')
+	if (is_secret_option(before) && word[0] != '-')
 		return text_copy(MASK);
-	if (name > 0 && (in_script || !several || !announces_script(before)))
+	if (name > 0 && (in_script || !several || !is_script_option(before)))
 		return text_format("%.*s" MASK, (int)name, word);
 	if (in_script && size > 1 && strchr(QUOTES, word[0]) && word[size - 1] == word[0]) {
 		auto_free char *inside = text_copy_n(word + 1, size - 2);
@@ -118,7 +118,7 @@ static char *mask(const char *before, const char *word, bool in_script)
 	return several && !in_script ? mask_script(word) : text_copy(word);
 }
 
-char *secret_words_mask(const char *before, const char *word)
+char *redact_word(const char *before, const char *word)
 {
-	return mask(before, word, false);
+	return mask_word(before, word, false);
 }

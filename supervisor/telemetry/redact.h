@@ -9,6 +9,6 @@
  * `word` as it may be kept: "***" for the value of --api-key, --token=, HF_TOKEN=, DB_PASSWORD= and the like, also inside the script of
  * a shell. `before` is the word before it, NULL for the first. The caller frees.
  */
-char *secret_words_mask(const char *before, const char *word);
+char *redact_word(const char *before, const char *word);
 
 #endif

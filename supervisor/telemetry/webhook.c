@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define TIMEOUT_MS 5000
-#define ANSWER_LIMIT (64 * 1024)
+#define REPLY_LIMIT (64 * 1024)
 
 /* "https://hooks.example.com" of "https://hooks.example.com/services/SECRET". The caller frees. */
 static char *origin_of(const char *url)
@@ -20,10 +20,10 @@ static char *origin_of(const char *url)
 	return text_copy_n(url, (size_t)(end - url));
 }
 
-int webhook_post(const char *url, const char *body, struct cancel *cancel, struct err *err)
+int notification_post(const char *url, const char *body, struct cancel *cancel, struct err *err)
 {
 	static const char *const headers[] = {"Content-Type: application/json", NULL};
-	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_LIMIT};
+	auto_(http_response_release) struct http_response response = {.body.limit = REPLY_LIMIT};
 	auto_(http_free) struct http *http = NULL;
 	auto_free char *origin = origin_of(url);
 	struct http_request request = {.method = "POST",

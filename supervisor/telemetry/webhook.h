@@ -7,6 +7,6 @@
 
 /* Blocks, for some seconds at most. Anything but an answer of 2xx is ERR_FAILED; the sentence names host and answer, never the path,
  * which is a secret with most webhooks. */
-int webhook_post(const char *url, const char *body, struct cancel *cancel, struct err *err);
+int notification_post(const char *url, const char *body, struct cancel *cancel, struct err *err);
 
 #endif

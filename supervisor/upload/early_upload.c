@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 
 /* Smaller files go along with the rest. */
-#define LARGE ((off_t)4 << 20)
+#define LARGE_FILE_SIZE ((off_t)4 << 20)
 
-struct ahead {
-	struct ahead_options options;
+struct early_upload {
+	struct early_upload_options options;
 	struct cancel cancel;
 	atomic_bool enough;
 	bool busy;
@@ -22,38 +22,38 @@ struct ahead {
 	char **closed, **open;
 };
 
-int ahead_new(const struct ahead_options *options, struct ahead **result, struct err *err)
+int early_upload_new(const struct early_upload_options *options, struct early_upload **result, struct err *err)
 {
-	struct ahead *ahead = memory_new(sizeof(*ahead));
+	struct early_upload *early_upload = memory_new(sizeof(*early_upload));
 
-	ahead->options = *options;
-	if (cancel_init(&ahead->cancel, err) < 0) {
-		free(ahead);
+	early_upload->options = *options;
+	if (cancel_init(&early_upload->cancel, err) < 0) {
+		free(early_upload);
 		return -1;
 	}
-	*result = ahead;
+	*result = early_upload;
 	return 0;
 }
 
-void ahead_free(struct ahead *ahead)
+void early_upload_free(struct early_upload *early_upload)
 {
-	if (!ahead)
+	if (!early_upload)
 		return;
-	path_list_free(ahead->closed);
-	path_list_free(ahead->open);
-	cancel_release(&ahead->cancel);
-	free(ahead);
+	path_list_free(early_upload->closed);
+	path_list_free(early_upload->open);
+	cancel_release(&early_upload->cancel);
+	free(early_upload);
 }
 
-static size_t keep_large(const struct ahead *ahead, char **paths)
+static size_t keep_large(const struct early_upload *early_upload, char **paths)
 {
 	size_t kept = 0;
 
 	for (char **path = paths; *path; path++) {
-		char *full = text_format("%s/%s", ahead->options.directory, *path);
+		char *full = text_format("%s/%s", early_upload->options.directory, *path);
 		struct stat status;
 		bool large = lstat(full, &status) == 0 && S_ISREG(status.st_mode) &&
-			     status.st_size >= LARGE;
+			     status.st_size >= LARGE_FILE_SIZE;
 
 		free(full);
 		if (large)
@@ -65,86 +65,86 @@ static size_t keep_large(const struct ahead *ahead, char **paths)
 	return kept;
 }
 
-static bool is_enough(void *arg)
+static bool is_to_yield(void *arg)
 {
-	const struct ahead *ahead = arg;
+	const struct early_upload *early_upload = arg;
 
-	return atomic_load(&ahead->enough);
+	return atomic_load(&early_upload->enough);
 }
 
-static void send_paths(struct ahead *ahead, char **paths, bool growing)
+static void send_paths(struct early_upload *early_upload, char **paths, bool growing)
 {
-	struct presend_request request = {
-		.id = ahead->id,
-		.parent = ahead->parent,
-		.directory = ahead->options.directory,
-		.path_count = keep_large(ahead, paths),
+	struct presave_request request = {
+		.id = early_upload->id,
+		.parent = early_upload->parent,
+		.directory = early_upload->options.directory,
+		.path_count = keep_large(early_upload, paths),
 		.paths = (const char *const *)paths,
 		.growing = growing,
-		.enough = is_enough,
-		.arg = ahead,
+		.enough = is_to_yield,
+		.arg = early_upload,
 	};
-	struct presend_result result;
+	struct presave_result result;
 	struct err err;
 
-	if (request.path_count == 0 || is_enough(ahead))
+	if (request.path_count == 0 || is_to_yield(early_upload))
 		return;
 	/* Nothing is lost when it fails: the snapshot will tell of what is wrong with the store. */
-	if (storage_presend(ahead->options.storage, &request, &result, &ahead->cancel, &err) < 0)
+	if (storage_presave(early_upload->options.storage, &request, &result, &early_upload->cancel, &err) < 0)
 		log_debug("%s", err.text);
 	else if (result.chunks_sent > 0)
 		log_debug("sent %u chunks ahead, %u files are complete", result.chunks_sent,
 			result.files);
 }
 
-static void work(void *arg)
+static void early_upload_worker(void *arg)
 {
-	struct ahead *ahead = arg;
+	struct early_upload *early_upload = arg;
 
-	send_paths(ahead, ahead->closed, false);
-	send_paths(ahead, ahead->open, true);
+	send_paths(early_upload, early_upload->closed, false);
+	send_paths(early_upload, early_upload->open, true);
 }
 
-static void done(void *arg)
+static void on_early_upload_done(void *arg)
 {
-	struct ahead *ahead = arg;
+	struct early_upload *early_upload = arg;
 
-	path_list_free(ahead->closed);
-	path_list_free(ahead->open);
-	ahead->closed = ahead->open = NULL;
-	ahead->busy = false;
-	ahead->options.finished(ahead->options.arg);
+	path_list_free(early_upload->closed);
+	path_list_free(early_upload->open);
+	early_upload->closed = early_upload->open = NULL;
+	early_upload->busy = false;
+	early_upload->options.finished(early_upload->options.arg);
 }
 
-void ahead_send(struct ahead *ahead, struct snapshot_id id, struct snapshot_id parent,
+void early_upload_start(struct early_upload *early_upload, struct snapshot_id id, struct snapshot_id parent,
 	char **closed, char **open)
 {
-	if (ahead->busy) {
+	if (early_upload->busy) {
 		path_list_free(closed);
 		path_list_free(open);
 		return;
 	}
-	atomic_store(&ahead->enough, false);
-	ahead->busy = true;
-	ahead->id = id;
-	ahead->parent = parent;
-	ahead->closed = closed;
-	ahead->open = open;
-	workers_run(ahead->options.workers, work, done, ahead);
+	atomic_store(&early_upload->enough, false);
+	early_upload->busy = true;
+	early_upload->id = id;
+	early_upload->parent = parent;
+	early_upload->closed = closed;
+	early_upload->open = open;
+	workers_run(early_upload->options.workers, early_upload_worker, on_early_upload_done, early_upload);
 }
 
-bool ahead_busy(const struct ahead *ahead)
+bool early_upload_is_busy(const struct early_upload *early_upload)
 {
-	return ahead->busy;
+	return early_upload->busy;
 }
 
-void ahead_enough(struct ahead *ahead)
+void early_upload_yield(struct early_upload *early_upload)
 {
-	atomic_store(&ahead->enough, true);
+	atomic_store(&early_upload->enough, true);
 }
 
-void ahead_stop(struct ahead *ahead)
+void early_upload_stop(struct early_upload *early_upload)
 {
-	ahead_enough(ahead);
-	cancel_raise(&ahead->cancel);
+	early_upload_yield(early_upload);
+	cancel_raise(&early_upload->cancel);
 }

@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-struct ahead;
+struct early_upload;
 
-struct ahead_options {
+struct early_upload_options {
 	struct workers *workers;
 	struct storage *storage;
 	const char *directory;       /* borrowed */
@@ -21,18 +21,18 @@ struct ahead_options {
 	void *arg;
 };
 
-int ahead_new(const struct ahead_options *options, struct ahead **ahead, struct err *err);
+int early_upload_new(const struct early_upload_options *options, struct early_upload **early_upload, struct err *err);
 /* After workers_free(), which waits for what runs. */
-void ahead_free(struct ahead *ahead);
+void early_upload_free(struct early_upload *early_upload);
 
 /* `closed`, `open`: relative, NULL-terminated, owned from then on. Does nothing while one is under way. `id` and `parent` as for the take that
  * will follow. */
-void ahead_send(struct ahead *ahead, struct snapshot_id id, struct snapshot_id parent,
+void early_upload_start(struct early_upload *early_upload, struct snapshot_id id, struct snapshot_id parent,
 	char **closed, char **open);
-bool ahead_busy(const struct ahead *ahead);
+bool early_upload_is_busy(const struct early_upload *early_upload);
 /* Have it end soon; what it has handed over goes on, and `finished` is still called. */
-void ahead_enough(struct ahead *ahead);
+void early_upload_yield(struct early_upload *early_upload);
 /* For good, at once: before workers_free(). */
-void ahead_stop(struct ahead *ahead);
+void early_upload_stop(struct early_upload *early_upload);
 
 #endif

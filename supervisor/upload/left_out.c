@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-void left_out_tell(const struct take_result *result, const char *directory)
+void skipped_files_report(const struct save_result *result, const char *directory)
 {
 	char more[40] = "";
 

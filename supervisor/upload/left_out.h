@@ -5,6 +5,6 @@
 #include "storage/storage.h"
 
 /* One line, or none if nothing was left out. */
-void left_out_tell(const struct take_result *result, const char *directory);
+void skipped_files_report(const struct save_result *result, const char *directory);
 
 #endif

@@ -5,72 +5,72 @@
 
 #include <stdlib.h>
 
-struct tending {
-	struct tending_options options;
+struct retention_worker {
+	struct retention_worker_options options;
 	bool running;
 	struct cancel cancel; /* of what runs: made anew each time */
-	bool worked;
+	bool succeeded;
 	struct forget_result result;
 	struct err err;
 };
 
-struct tending *tending_new(const struct tending_options *options)
+struct retention_worker *retention_worker_new(const struct retention_worker_options *options)
 {
-	struct tending *tending = memory_new(sizeof(*tending));
+	struct retention_worker *retention_worker = memory_new(sizeof(*retention_worker));
 
-	tending->options = *options;
-	return tending;
+	retention_worker->options = *options;
+	return retention_worker;
 }
 
-void tending_free(struct tending *tending)
+void retention_worker_free(struct retention_worker *retention_worker)
 {
-	if (!tending)
+	if (!retention_worker)
 		return;
-	if (tending->running)
-		cancel_release(&tending->cancel);
-	free(tending);
+	if (retention_worker->running)
+		cancel_release(&retention_worker->cancel);
+	free(retention_worker);
 }
 
-static void work(void *arg)
+static void apply_retention(void *arg)
 {
-	struct tending *tending = arg;
-	struct forget_request request = {.policy = tending->options.policy};
+	struct retention_worker *retention_worker = arg;
+	struct forget_request request = {.policy = retention_worker->options.policy};
 
-	tending->worked = storage_forget(tending->options.storage, &request, &tending->result,
-				  &tending->cancel, &tending->err) == 0;
+	retention_worker->succeeded = storage_forget(retention_worker->options.storage, &request, &retention_worker->result,
+				  &retention_worker->cancel, &retention_worker->err) == 0;
 }
 
-static void done(void *arg)
+static void on_retention_done(void *arg)
 {
-	struct tending *tending = arg;
+	struct retention_worker *retention_worker = arg;
 
-	cancel_release(&tending->cancel);
-	tending->running = false;
-	tending->options.finished(
-		tending->options.arg, tending->worked, &tending->result, &tending->err);
+	cancel_release(&retention_worker->cancel);
+	retention_worker->running = false;
+	retention_worker->options.finished(
+		retention_worker->options.arg, retention_worker->succeeded, &retention_worker->result, &retention_worker->err);
 }
 
-void tending_start(struct tending *tending)
+void retention_worker_start(struct retention_worker *retention_worker)
 {
-	if (!tending || tending->running || cancel_init(&tending->cancel, NULL) < 0)
+	if (!retention_worker || retention_worker->running || cancel_init(&retention_worker->cancel, NULL) < 0)
 		return;
-	tending->running = true;
-	workers_run(tending->options.workers, work, done, tending);
+	retention_worker->running = true;
+	workers_run(retention_worker->options.workers, apply_retention, on_retention_done, retention_worker);
 }
 
-void tending_stop(struct tending *tending)
+void retention_worker_stop(struct retention_worker *retention_worker)
 {
-	if (tending && tending->running)
-		cancel_raise(&tending->cancel);
+	if (retention_worker && retention_worker->running)
+		cancel_raise(&retention_worker->cancel);
 }
 
-void tending_hasten(struct tending *tending, int64_t milliseconds)
+void retention_worker_limit_time(struct retention_worker *retention_worker, int64_t milliseconds)
 {
-	if (tending && tending->running)
-		cancel_set_deadline(&tending->cancel, clock_monotonic_ms() + milliseconds);
+	if (retention_worker && retention_worker->running)
+		cancel_set_deadline(&retention_worker->cancel, clock_monotonic_ms() + milliseconds);
 }
 
-bool tending_busy(const struct tending *tending)
+bool retention_worker_is_busy(const struct retention_worker *retention_worker)
 {
-	return tending && tending->running;
+	return retention_worker && retention_worker->running;
 }

@@ -12,9 +12,9 @@
 
 #include <stdbool.h>
 
-struct tending;
+struct retention_worker;
 
-struct tending_options {
+struct retention_worker_options {
 	struct workers *workers;
 	struct storage *storage;
 	struct forget_policy policy; /* what it points to stays the caller's */
@@ -24,16 +24,16 @@ struct tending_options {
 	void *arg;
 };
 
-struct tending *tending_new(const struct tending_options *options);
+struct retention_worker *retention_worker_new(const struct retention_worker_options *options);
 /* Call workers_free() before: it waits for what runs. NULL is fine. */
-void tending_free(struct tending *tending);
+void retention_worker_free(struct retention_worker *retention_worker);
 
 /* Begins, unless it is at it already. NULL is fine here and below. */
-void tending_start(struct tending *tending);
+void retention_worker_start(struct retention_worker *retention_worker);
 /* Ends what runs within milliseconds; `finished` is still called. What was forgotten is forgotten, and all that is left is whole. */
-void tending_stop(struct tending *tending);
+void retention_worker_stop(struct retention_worker *retention_worker);
 /* Ends it after so long at the latest. */
-void tending_hasten(struct tending *tending, int64_t milliseconds);
-bool tending_busy(const struct tending *tending);
+void retention_worker_limit_time(struct retention_worker *retention_worker, int64_t milliseconds);
+bool retention_worker_is_busy(const struct retention_worker *retention_worker);
 
 #endif

@@ -15,16 +15,16 @@
 #include <string.h>
 
 /* One take. Owned by the worker while it runs. */
-struct run {
-	struct snapshots *owner;
-	struct snapshot_report report;
+struct snapshot_run {
+	struct snapshot_queue *owner;
+	struct snapshot_outcome report;
 	int64_t began_ms;
 	char **torn;
 	struct snapshot_files files; /* as they were when the descriptors were opened */
-	struct progress progress;
+	struct progress_bar progress;
 	_Atomic uint64_t bytes_done, bytes_total;
 
-	/* The worker asks the loop one question, in frozen(). */
+	/* The worker asks the loop one question, in confirm_still_complete(). */
 	pthread_mutex_t mutex;
 	pthread_cond_t answered;
 	struct {
@@ -32,54 +32,54 @@ struct run {
 	} locked;
 };
 
-struct snapshots {
-	struct snapshots_options options;
+struct snapshot_queue {
+	struct snapshot_queue_options options;
 	struct cancel cancel;
 	uint32_t sequence;
 	struct snapshot_id newest;
-	struct run *running;
-	struct ahead *ahead;
+	struct snapshot_run *running;
+	struct early_upload *early_upload;
 	bool waiting;
-	struct sealed next;        /* while waiting */
+	struct checkpoint next;        /* while waiting */
 	uint64_t generation;       /* that was tried last, */
 	_Atomic uint64_t furthest; /* and how far that has come, over all tries */
-	_Atomic int64_t moved_ms;
+	_Atomic int64_t advanced_ms;
 };
 
-static void begin_waiting(struct snapshots *snapshots);
+static void start_waiting_snapshot(struct snapshot_queue *queue);
 
-static void ahead_finished(void *arg)
+static void on_early_upload_finished(void *arg)
 {
-	begin_waiting(arg);
+	start_waiting_snapshot(arg);
 }
 
-int snapshots_new(
-	const struct snapshots_options *options, struct snapshots **result, struct err *err)
+int snapshot_queue_new(
+	const struct snapshot_queue_options *options, struct snapshot_queue **result, struct err *err)
 {
-	struct snapshots *snapshots = memory_new(sizeof(*snapshots));
-	struct ahead_options ahead = {
+	struct snapshot_queue *queue = memory_new(sizeof(*queue));
+	struct early_upload_options early_upload = {
 		.workers = options->workers,
 		.storage = options->storage,
 		.directory = options->workspace->directory,
-		.finished = ahead_finished,
-		.arg = snapshots,
+		.finished = on_early_upload_finished,
+		.arg = queue,
 	};
 
-	snapshots->options = *options;
-	snapshots->newest = options->parent;
-	if (cancel_init(&snapshots->cancel, err) < 0) {
-		free(snapshots);
+	queue->options = *options;
+	queue->newest = options->parent;
+	if (cancel_init(&queue->cancel, err) < 0) {
+		free(queue);
 		return -1;
 	}
-	if (ahead_new(&ahead, &snapshots->ahead, err) < 0) {
-		snapshots_free(snapshots);
+	if (early_upload_new(&early_upload, &queue->early_upload, err) < 0) {
+		snapshot_queue_free(queue);
 		return -1;
 	}
-	*result = snapshots;
+	*result = queue;
 	return 0;
 }
 
-static void run_free(struct run *run)
+static void run_free(struct snapshot_run *run)
 {
 	path_list_free(run->torn);
 	snapshot_files_release(&run->files);
@@ -88,45 +88,45 @@ static void run_free(struct run *run)
 	free(run);
 }
 
-void snapshots_free(struct snapshots *snapshots)
+void snapshot_queue_free(struct snapshot_queue *queue)
 {
-	if (!snapshots)
+	if (!queue)
 		return;
-	if (snapshots->running)
-		run_free(snapshots->running);
-	ahead_free(snapshots->ahead);
-	cancel_release(&snapshots->cancel);
-	free(snapshots);
+	if (queue->running)
+		run_free(queue->running);
+	early_upload_free(queue->early_upload);
+	cancel_release(&queue->cancel);
+	free(queue);
 }
 
-static bool is_torn(void *arg, const char *path)
+static bool is_torn_path(void *arg, const char *path)
 {
-	struct run *run = arg;
+	struct snapshot_run *run = arg;
 
 	for (char **torn = run->torn; torn && *torn; torn++)
 		if (text_starts(path, *torn) &&
 			(path[strlen(*torn)] == '\0' || path[strlen(*torn)] == '/'))
 			return true;
-	return text_equal(path, ".reprieve") || run_log_matches(path) ||
-	       profile_is_temporary(run->owner->options.profile, path);
+	return text_equal(path, ".reprieve") || log_files_match(path) ||
+	       profile_is_temporary_path(run->owner->options.profile, path);
 }
 
 /* Of the take alone: notes a log as well. */
-static bool exclude(void *arg, const char *path)
+static bool is_excluded_path(void *arg, const char *path)
 {
-	struct run *run = arg;
+	struct snapshot_run *run = arg;
 
-	if (run_log_matches(path) && !run->report.log[0])
+	if (log_files_match(path) && !run->report.log[0])
 		text_set(run->report.log, sizeof(run->report.log), path);
-	return is_torn(arg, path);
+	return is_torn_path(arg, path);
 }
 
-static void answer(void *arg)
+static void answer_still_complete(void *arg)
 {
-	struct run *run = arg;
-	struct snapshots *snapshots = run->owner;
-	bool complete = snapshots->options.still_complete(
-		snapshots->options.arg, run->report.sealed.generation);
+	struct snapshot_run *run = arg;
+	struct snapshot_queue *queue = run->owner;
+	bool complete = queue->options.still_complete(
+		queue->options.arg, run->report.checkpoint.generation);
 
 	pthread_mutex_lock(&run->mutex);
 	run->locked.answered = true;
@@ -135,16 +135,16 @@ static void answer(void *arg)
 	pthread_mutex_unlock(&run->mutex);
 }
 
-static void remember_what_is_complete(struct run *run)
+static void write_completion_record(struct snapshot_run *run)
 {
-	const struct snapshots_options *options = &run->owner->options;
-	struct seal_record record = {.id = run->report.id, .files = run->files};
+	const struct snapshot_queue_options *options = &run->owner->options;
+	struct completion_record record = {.id = run->report.id, .files = run->files};
 	struct snapshot_files kept = {
 		.items = memory_new(run->files.count * sizeof(kept.items[0]))};
 	struct err err;
 
 	for (size_t i = 0; i < run->files.count; i++)
-		if (!is_torn(run, run->files.items[i].path))
+		if (!is_torn_path(run, run->files.items[i].path))
 			kept.items[kept.count++] = run->files.items[i];
 	record.files = kept;
 	record.job = text_copy(options->job);
@@ -158,17 +158,17 @@ static void remember_what_is_complete(struct run *run)
  * Every file is open now. Only the loop knows whether anything was written since the seal; it first reads what the kernel and the
  * shim have queued. Waits in slices, because the loop may be gone for good when everything is being cancelled.
  */
-static bool frozen(void *arg)
+static bool confirm_still_complete(void *arg)
 {
-	struct run *run = arg;
-	struct snapshots *snapshots = run->owner;
+	struct snapshot_run *run = arg;
+	struct snapshot_queue *queue = run->owner;
 	bool complete;
 
-	if (directory_files(snapshots->options.workspace->directory, &run->files, NULL) < 0)
+	if (file_list_read(queue->options.workspace->directory, &run->files, NULL) < 0)
 		return false;
-	workers_post(snapshots->options.workers, answer, run);
+	workers_post(queue->options.workers, answer_still_complete, run);
 	pthread_mutex_lock(&run->mutex);
-	while (!run->locked.answered && !cancel_raised(&snapshots->cancel)) {
+	while (!run->locked.answered && !cancel_raised(&queue->cancel)) {
 		struct timespec until;
 
 		clock_gettime(CLOCK_REALTIME, &until);
@@ -182,162 +182,162 @@ static bool frozen(void *arg)
 	complete = run->locked.answered && run->locked.complete;
 	pthread_mutex_unlock(&run->mutex);
 	if (complete)
-		remember_what_is_complete(run);
+		write_completion_record(run);
 	return complete;
 }
 
-static void told(void *arg, const struct take_progress *now)
+static void on_save_progress(void *arg, const struct save_progress *now)
 {
-	struct run *run = arg;
-	struct snapshots *snapshots = run->owner;
+	struct snapshot_run *run = arg;
+	struct snapshot_queue *queue = run->owner;
 
-	if (now->bytes_done > atomic_load(&snapshots->furthest)) {
-		atomic_store(&snapshots->furthest, now->bytes_done);
-		atomic_store(&snapshots->moved_ms, clock_monotonic_ms());
+	if (now->bytes_done > atomic_load(&queue->furthest)) {
+		atomic_store(&queue->furthest, now->bytes_done);
+		atomic_store(&queue->advanced_ms, clock_monotonic_ms());
 	}
 	atomic_store(&run->bytes_total, now->bytes_total);
 	atomic_store(&run->bytes_done, now->bytes_done);
-	progress_tell(&run->progress, now->bytes_done, now->bytes_total);
+	progress_bar_update(&run->progress, now->bytes_done, now->bytes_total);
 }
 
-static void work(void *arg)
+static void take_snapshot_worker(void *arg)
 {
-	struct run *run = arg;
-	struct snapshots *snapshots = run->owner;
-	const struct snapshots_options *options = &snapshots->options;
-	struct take_request request = {
+	struct snapshot_run *run = arg;
+	struct snapshot_queue *queue = run->owner;
+	const struct snapshot_queue_options *options = &queue->options;
+	struct save_request request = {
 		.id = run->report.id,
-		.parent = snapshots->newest,
+		.parent = queue->newest,
 		.directory = options->workspace->directory,
-		.reason = run->report.sealed.reason,
-		.step = run->report.sealed.step,
+		.reason = run->report.checkpoint.reason,
+		.step = run->report.checkpoint.step,
 		.about = options->about,
-		.progress = told,
-		.exclude = exclude,
-		.frozen = frozen,
+		.progress = on_save_progress,
+		.exclude = is_excluded_path,
+		.frozen = confirm_still_complete,
 		.arg = run,
 	};
 	int64_t began = clock_monotonic_ms();
 
-	progress_start(&run->progress, "saving", false);
-	run->report.durable = storage_take(options->storage, &request, &run->report.result,
-				      &snapshots->cancel, &run->report.err) == 0;
-	progress_stop(&run->progress);
+	progress_bar_start(&run->progress, "saving", false);
+	run->report.durable = storage_save(options->storage, &request, &run->report.result,
+				      &queue->cancel, &run->report.err) == 0;
+	progress_bar_stop(&run->progress);
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
 
-static void start(struct snapshots *snapshots, const struct sealed *sealed);
+static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint *checkpoint);
 
-static void done(void *arg)
+static void on_snapshot_done(void *arg)
 {
-	struct run *run = arg;
-	struct snapshots *snapshots = run->owner;
-	struct snapshot_report report = run->report;
+	struct snapshot_run *run = arg;
+	struct snapshot_queue *queue = run->owner;
+	struct snapshot_outcome report = run->report;
 
-	snapshots->running = NULL;
+	queue->running = NULL;
 	run_free(run);
 	if (report.durable) {
-		snapshots->newest = report.id;
-		atomic_store(&snapshots->moved_ms, clock_monotonic_ms());
+		queue->newest = report.id;
+		atomic_store(&queue->advanced_ms, clock_monotonic_ms());
 	}
-	begin_waiting(snapshots);
-	snapshots->options.finished(snapshots->options.arg, &report);
+	start_waiting_snapshot(queue);
+	queue->options.finished(queue->options.arg, &report);
 }
 
-static void start(struct snapshots *snapshots, const struct sealed *sealed)
+static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
 {
-	struct run *run = memory_new(sizeof(*run));
+	struct snapshot_run *run = memory_new(sizeof(*run));
 
-	if (snapshots->generation != sealed->generation)
-		atomic_store(&snapshots->furthest, 0);
-	snapshots->generation = sealed->generation;
-	run->owner = snapshots;
-	run->report.sealed = *sealed;
+	if (queue->generation != checkpoint->generation)
+		atomic_store(&queue->furthest, 0);
+	queue->generation = checkpoint->generation;
+	run->owner = queue;
+	run->report.checkpoint = *checkpoint;
 	run->began_ms = clock_monotonic_ms();
-	run->report.id = (struct snapshot_id){snapshots->options.attempt, ++snapshots->sequence};
-	run->torn = snapshots->options.torn(snapshots->options.arg);
+	run->report.id = (struct snapshot_id){queue->options.attempt, ++queue->sequence};
+	run->torn = queue->options.torn(queue->options.arg);
 	pthread_mutex_init(&run->mutex, NULL);
 	pthread_cond_init(&run->answered, NULL);
-	snapshots->running = run;
-	workers_run(snapshots->options.workers, work, done, run);
+	queue->running = run;
+	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
 }
 
-static void begin_waiting(struct snapshots *snapshots)
+static void start_waiting_snapshot(struct snapshot_queue *queue)
 {
-	if (!snapshots->waiting)
+	if (!queue->waiting)
 		return;
-	snapshots->waiting = false;
-	start(snapshots, &snapshots->next);
+	queue->waiting = false;
+	start_snapshot(queue, &queue->next);
 }
 
-void snapshots_want(struct snapshots *snapshots, const struct sealed *sealed)
+void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
 {
-	if (!snapshots->running && !ahead_busy(snapshots->ahead)) {
-		start(snapshots, sealed);
+	if (!queue->running && !early_upload_is_busy(queue->early_upload)) {
+		start_snapshot(queue, checkpoint);
 		return;
 	}
-	ahead_enough(snapshots->ahead);
-	snapshots->waiting = true;
-	snapshots->next = *sealed;
+	early_upload_yield(queue->early_upload);
+	queue->waiting = true;
+	queue->next = *checkpoint;
 }
 
-bool snapshots_idle(const struct snapshots *snapshots)
+bool snapshot_queue_is_idle(const struct snapshot_queue *queue)
 {
-	return !snapshots_busy(snapshots) && !ahead_busy(snapshots->ahead);
+	return !snapshot_queue_is_busy(queue) && !early_upload_is_busy(queue->early_upload);
 }
 
-void snapshots_send_ahead(struct snapshots *snapshots, char **closed, char **open)
+void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open)
 {
-	struct snapshot_id next = {snapshots->options.attempt, snapshots->sequence + 1};
-	bool none = snapshot_id_is_none(snapshots->newest);
+	struct snapshot_id next = {queue->options.attempt, queue->sequence + 1};
+	bool none = snapshot_id_is_none(queue->newest);
 
-	ahead_send(snapshots->ahead, next, none ? snapshots->options.parent : snapshots->newest,
+	early_upload_start(queue->early_upload, next, none ? queue->options.parent : queue->newest,
 		closed, open);
 }
 
-void snapshots_stop_ahead(struct snapshots *snapshots)
+void snapshot_queue_stop_early(struct snapshot_queue *queue)
 {
-	ahead_stop(snapshots->ahead);
+	early_upload_stop(queue->early_upload);
 }
 
-bool snapshots_busy(const struct snapshots *snapshots)
+bool snapshot_queue_is_busy(const struct snapshot_queue *queue)
 {
-	return snapshots->running || snapshots->waiting;
+	return queue->running || queue->waiting;
 }
 
-bool snapshots_progress(
-	const struct snapshots *snapshots, uint64_t *bytes_done, uint64_t *bytes_total)
+bool snapshot_queue_progress(
+	const struct snapshot_queue *queue, uint64_t *bytes_done, uint64_t *bytes_total)
 {
-	if (!snapshots->running)
+	if (!queue->running)
 		return false;
-	*bytes_done = atomic_load(&snapshots->running->bytes_done);
-	*bytes_total = atomic_load(&snapshots->running->bytes_total);
+	*bytes_done = atomic_load(&queue->running->bytes_done);
+	*bytes_total = atomic_load(&queue->running->bytes_total);
 	return true;
 }
 
-int64_t snapshots_began_ms(const struct snapshots *snapshots)
+int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue)
 {
-	return snapshots->running ? snapshots->running->began_ms : 0;
+	return queue->running ? queue->running->began_ms : 0;
 }
 
-int64_t snapshots_moved_ms(const struct snapshots *snapshots)
+int64_t snapshot_queue_advanced_ms(const struct snapshot_queue *queue)
 {
-	return atomic_load(&snapshots->moved_ms);
+	return atomic_load(&queue->advanced_ms);
 }
 
-void snapshots_cancel(struct snapshots *snapshots)
+void snapshot_queue_cancel(struct snapshot_queue *queue)
 {
-	snapshots->waiting = false;
-	ahead_stop(snapshots->ahead);
-	cancel_raise(&snapshots->cancel);
+	queue->waiting = false;
+	early_upload_stop(queue->early_upload);
+	cancel_raise(&queue->cancel);
 }
 
-void snapshots_set_deadline(struct snapshots *snapshots, int64_t deadline_ms)
+void snapshot_queue_set_deadline(struct snapshot_queue *queue, int64_t deadline_ms)
 {
-	cancel_set_deadline(&snapshots->cancel, deadline_ms);
+	cancel_set_deadline(&queue->cancel, deadline_ms);
 }
 
-struct snapshot_id snapshots_newest(const struct snapshots *snapshots)
+struct snapshot_id snapshot_queue_newest(const struct snapshot_queue *queue)
 {
-	return snapshots->newest;
+	return queue->newest;
 }

@@ -15,28 +15,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct snapshots;
+struct snapshot_queue;
 
 /* What a checkpoint is that is known to be complete. */
-struct sealed {
+struct checkpoint {
 	uint64_t generation; /* of the tracker, when it was sealed */
 	int64_t step;        /* -1 unknown */
 	char reason[16];
-	int64_t sealed_ms;  /* monotonic: when that was known */
+	int64_t completed_ms;  /* monotonic: when that was known */
 	int64_t written_ms; /* its last write: what the job did after that is not in it */
 };
 
-struct snapshot_report {
+struct snapshot_outcome {
 	bool durable;
 	struct err err; /* when not */
-	struct sealed sealed;
+	struct checkpoint checkpoint;
 	struct snapshot_id id;
-	struct take_result result;
+	struct save_result result;
 	char log[256];   /* a log that stays where it is; "" none */
 	int64_t took_ms; /* from the start of the work to the commit */
 };
 
-struct snapshots_options {
+struct snapshot_queue_options {
 	struct loop *loop;
 	struct workers *workers; /* one thread: then the storage is used by one call at a time */
 	struct storage *storage;
@@ -52,41 +52,41 @@ struct snapshots_options {
 	/* On the loop: paths that are torn, relative; NULL-terminated, owned by the snapshot from then on. */
 	char **(*torn)(void *arg);
 	/* On the loop, after each. */
-	void (*finished)(void *arg, const struct snapshot_report *report);
+	void (*finished)(void *arg, const struct snapshot_outcome *report);
 	void *arg;
 };
 
-int snapshots_new(
-	const struct snapshots_options *options, struct snapshots **snapshots, struct err *err);
+int snapshot_queue_new(
+	const struct snapshot_queue_options *options, struct snapshot_queue **queue, struct err *err);
 /* Cancels what runs. Call workers_free() before: it waits for it. */
-void snapshots_free(struct snapshots *snapshots);
+void snapshot_queue_free(struct snapshot_queue *queue);
 
-void snapshots_want(struct snapshots *snapshots, const struct sealed *sealed);
+void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint);
 /* A checkpoint is being written, and these files of it are closed, those still open: sends them, and what there is of those. Only when
  * idle: neither is a snapshot being taken or waited for, nor anything sent ahead. Paths relative, NULL-terminated, owned from then
  * on. */
-bool snapshots_idle(const struct snapshots *snapshots);
-void snapshots_send_ahead(struct snapshots *snapshots, char **closed, char **open);
+bool snapshot_queue_is_idle(const struct snapshot_queue *queue);
+void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open);
 /* For good, before workers_free(). */
-void snapshots_stop_ahead(struct snapshots *snapshots);
-bool snapshots_busy(const struct snapshots *snapshots);
+void snapshot_queue_stop_early(struct snapshot_queue *queue);
+bool snapshot_queue_is_busy(const struct snapshot_queue *queue);
 
 /* How far the one that is being taken has come; false if none is. */
-bool snapshots_progress(
-	const struct snapshots *snapshots, uint64_t *bytes_done, uint64_t *bytes_total);
+bool snapshot_queue_progress(
+	const struct snapshot_queue *queue, uint64_t *bytes_done, uint64_t *bytes_total);
 
 /* When (monotonic) the one that is being taken was begun; 0 if none is. */
-int64_t snapshots_began_ms(const struct snapshots *snapshots);
+int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue);
 
 /* When (monotonic) a snapshot was last seen to get further in the store; 0: never. A try that only repeats an earlier one does not. */
-int64_t snapshots_moved_ms(const struct snapshots *snapshots);
+int64_t snapshot_queue_advanced_ms(const struct snapshot_queue *queue);
 
 /* Gives up what runs and what waits; `finished` is still called for what runs. */
-void snapshots_cancel(struct snapshots *snapshots);
+void snapshot_queue_cancel(struct snapshot_queue *queue);
 /* What is not committed by then is given up. */
-void snapshots_set_deadline(struct snapshots *snapshots, int64_t deadline_ms);
+void snapshot_queue_set_deadline(struct snapshot_queue *queue, int64_t deadline_ms);
 
 /* The newest durable one. none before the first. */
-struct snapshot_id snapshots_newest(const struct snapshots *snapshots);
+struct snapshot_id snapshot_queue_newest(const struct snapshot_queue *queue);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-int64_t numbered_at(const char *text, size_t length)
+int64_t checkpoint_number_at(const char *text, size_t length)
 {
 	int64_t number = 0;
 	size_t i = 0;
@@ -15,7 +15,7 @@ int64_t numbered_at(const char *text, size_t length)
 	return i > 0 ? number : -1;
 }
 
-int64_t numbered_name(const char *name, size_t length)
+int64_t checkpoint_number_of_name(const char *name, size_t length)
 {
 	/* Those that are parts of other words ("pack-1", "autosave2") stand alone. */
 	static const struct {
@@ -38,7 +38,7 @@ int64_t numbered_name(const char *name, size_t length)
 			if (strchr("-_=.", name[digit]))
 				digit++;
 			if (found < 0 && digit < length)
-				found = numbered_at(name + digit, length - digit);
+				found = checkpoint_number_at(name + digit, length - digit);
 		}
 	}
 	return found;
@@ -52,18 +52,18 @@ static bool is_number(const char *name, size_t length)
 	return length > 0;
 }
 
-size_t numbered_unit(const char *path)
+size_t checkpoint_directory_length(const char *path)
 {
 	int64_t number = -1;
 	size_t unit = 0;
 
 	for (const char *name = path, *slash; (slash = strchr(name, '/')); name = slash + 1) {
 		size_t length = (size_t)(slash - name);
-		int64_t here = numbered_name(name, length);
+		int64_t here = checkpoint_number_of_name(name, length);
 
 		/* checkpoint-500/global_step500 is one; epoch-1/step-500 are two. Below one, "0" is a rank or an item. */
 		if (here >= 0 ? here != number : is_number(name, length) && unit == 0) {
-			number = here >= 0 ? here : numbered_at(name, length);
+			number = here >= 0 ? here : checkpoint_number_at(name, length);
 			unit = (size_t)(slash - path);
 		}
 	}

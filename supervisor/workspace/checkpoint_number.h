@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 /* The decimal number that the text begins with; -1: none. */
-int64_t numbered_at(const char *text, size_t length);
+int64_t checkpoint_number_at(const char *text, size_t length);
 
 /* "checkpoint-500", "global_step5", "epoch=3-step=10": the number behind a word for a checkpoint; -1 where there is none. What follows
  * the name's `length` is a slash or the end. */
-int64_t numbered_name(const char *name, size_t length);
+int64_t checkpoint_number_of_name(const char *name, size_t length);
 
 /* The directory of a numbered checkpoint that a path lies in ("run/checkpoint-500"), as the length of its part of the path;
  * 0: in none, the file stands for itself. */
-size_t numbered_unit(const char *path);
+size_t checkpoint_directory_length(const char *path);
 
 #endif

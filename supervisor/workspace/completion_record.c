@@ -8,14 +8,14 @@
 
 #define RECORD_VERSION 1
 
-void seal_record_release(struct seal_record *record)
+void completion_record_release(struct completion_record *record)
 {
 	free(record->job);
 	snapshot_files_release(&record->files);
-	*record = (struct seal_record){0};
+	*record = (struct completion_record){0};
 }
 
-char *seal_record_format(const struct seal_record *record, struct err *err)
+char *completion_record_format(const struct completion_record *record, struct err *err)
 {
 	auto_json json_t *files = json_array();
 	auto_json json_t *whole = NULL;
@@ -38,7 +38,7 @@ char *seal_record_format(const struct seal_record *record, struct err *err)
 	return text;
 }
 
-static int read_rows(json_t *files, struct seal_record *record, struct err *err)
+static int read_rows(json_t *files, struct completion_record *record, struct err *err)
 {
 	size_t i;
 	json_t *row;
@@ -57,13 +57,13 @@ static int read_rows(json_t *files, struct seal_record *record, struct err *err)
 	return 0;
 }
 
-int seal_record_parse(const void *text, size_t size, struct seal_record *record, struct err *err)
+int completion_record_parse(const void *text, size_t size, struct completion_record *record, struct err *err)
 {
 	auto_json json_t *whole = json_parse(text, size, err);
 	const char *job, *id;
 	json_t *files;
 
-	*record = (struct seal_record){0};
+	*record = (struct completion_record){0};
 	if (!whole || json_get_text(whole, "job", &job, err) < 0 ||
 		json_get_text(whole, "id", &id, err) < 0 ||
 		json_get_array(whole, "files", &files, err) < 0)
@@ -73,7 +73,7 @@ int seal_record_parse(const void *text, size_t size, struct seal_record *record,
 		return err_set(err, ERR_CORRUPT, "not a record of this version");
 	record->job = text_copy(job);
 	if (read_rows(files, record, err) < 0) {
-		seal_record_release(record);
+		completion_record_release(record);
 		return -1;
 	}
 	return 0;

@@ -7,24 +7,24 @@
 
 #include <stddef.h>
 
-struct seal_record {
+struct completion_record {
 	char *job;
 	struct snapshot_id id; /* attempt, and sequence of the seal */
 	struct snapshot_files files;
 };
 
-void seal_record_release(struct seal_record *record);
+void completion_record_release(struct completion_record *record);
 
 /* JSON; the caller frees. Names that are not UTF-8 cannot stand in it: such a file is then not in the record, and so not trusted at the
  * next start. NULL with ERR_FAILED if that is so of the job's name. */
-char *seal_record_format(const struct seal_record *record, struct err *err);
+char *completion_record_format(const struct completion_record *record, struct err *err);
 
 /* `size` bytes of it. ERR_CORRUPT for anything but a whole record of this version: there is nothing to release then. */
-int seal_record_parse(const void *text, size_t size, struct seal_record *record, struct err *err);
+int completion_record_parse(const void *text, size_t size, struct completion_record *record, struct err *err);
 
-static inline void cleanup_seal_record_release(struct seal_record *record)
+static inline void cleanup_completion_record_release(struct completion_record *record)
 {
-	seal_record_release(record);
+	completion_record_release(record);
 }
 
 #endif

@@ -24,7 +24,7 @@ static const char *rest_below(const char *path, const char *above)
 	return path + length + strspn(path + length, "/");
 }
 
-static int judge_store(const struct own_directory_facts *facts, struct err *err)
+static int judge_store(const struct directory_check_facts *facts, struct err *err)
 {
 	const char *rest = facts->store ? rest_below(facts->directory, facts->store) : NULL;
 	auto_free char *name = rest ? text_copy_n(rest, strcspn(rest, "/")) : NULL;
@@ -32,13 +32,13 @@ static int judge_store(const struct own_directory_facts *facts, struct err *err)
 	if (rest_below(facts->store, facts->directory))
 		return err_set(err, ERR_INVALID, "%s holds the store %s, not checkpoints alone",
 			facts->directory, facts->store);
-	if (name && storage_uses_name(name))
+	if (name && storage_is_reserved_name(name))
 		return err_set(err, ERR_INVALID, "%s lies where the store %s keeps its own content",
 			facts->directory, facts->store);
 	return 0;
 }
 
-int own_directory_judge(const struct own_directory_facts *facts, struct err *err)
+int directory_check_judge(const struct directory_check_facts *facts, struct err *err)
 {
 	bool runs_there = facts->working && text_equal(facts->working, facts->directory);
 	const struct {
@@ -66,7 +66,7 @@ int own_directory_judge(const struct own_directory_facts *facts, struct err *err
 
 /* --- what the command runs --- */
 
-struct search {
+struct program_search {
 	const char *directory;
 	char *program; /* found below it; owned */
 };
@@ -82,7 +82,7 @@ static bool is_script(const char *word)
 }
 
 /* True for a file, wherever it lies. */
-static bool take_file(struct search *search, const char *path)
+static bool search_file(struct program_search *search, const char *path)
 {
 	auto_free char *whole = NULL;
 	struct stat status;
@@ -91,7 +91,7 @@ static bool take_file(struct search *search, const char *path)
 		return false;
 	whole = file_absolute(path);
 	if (rest_below(whole, search->directory))
-		search->program = take(&whole);
+		search->program = steal(&whole);
 	return true;
 }
 
@@ -102,27 +102,27 @@ static bool is_launcher(const char *module)
 }
 
 /* Or it is installed somewhere. */
-static void take_module(struct search *search, const char *module)
+static void search_module(struct program_search *search, const char *module)
 {
 	auto_free char *file = python_module_file(module);
 	auto_free char *package = python_module_package(module);
 
-	if (!take_file(search, file))
-		take_file(search, package);
+	if (!search_file(search, file))
+		search_file(search, package);
 }
 
 /* True when this is the program: what follows are its arguments, and may well lie among the checkpoints. */
-static bool take_word(struct search *search, const char *before, const char *word)
+static bool search_word(struct program_search *search, const char *before, const char *word)
 {
 	if (text_equal(before, "-m") && !is_launcher(word)) {
-		take_module(search, word);
+		search_module(search, word);
 		return true;
 	}
-	return is_script(word) && take_file(search, word);
+	return is_script(word) && search_file(search, word);
 }
 
 /* sh -c "cd src; python train.py": as far as it can be told without being a shell. */
-static bool take_words_of_shell(struct search *search, const char *text)
+static bool search_shell_words(struct program_search *search, const char *text)
 {
 	auto_free char *before = text_copy("");
 
@@ -130,11 +130,11 @@ static bool take_words_of_shell(struct search *search, const char *text)
 		size_t length = strcspn(text, " \t\n\\;&|\"'");
 		auto_free char *word = text_copy_n(text, length);
 
-		if (length > 0 && take_word(search, before, word))
+		if (length > 0 && search_word(search, before, word))
 			return true;
 		if (length > 0) {
 			free(before);
-			before = take(&word);
+			before = steal(&word);
 		}
 		text += length;
 		text += *text != '\0';
@@ -145,15 +145,15 @@ static bool take_words_of_shell(struct search *search, const char *text)
 /* NULL: the command runs nothing that lies in the directory, as far as can be told. The caller frees. */
 static char *find_program(char *const *command, const char *directory)
 {
-	struct search search = {.directory = directory};
+	struct program_search search = {.directory = directory};
 	const char *before = "";
 
-	if (command[0] && strchr(command[0], '/') && take_file(&search, command[0]) &&
+	if (command[0] && strchr(command[0], '/') && search_file(&search, command[0]) &&
 		(search.program || is_script(command[0])))
 		return search.program;
 	for (char *const *word = command; *word; before = *word++)
-		if (text_equal(before, "-c") ? take_words_of_shell(&search, *word)
-					     : take_word(&search, before, *word))
+		if (text_equal(before, "-c") ? search_shell_words(&search, *word)
+					     : search_word(&search, before, *word))
 			break;
 	return search.program;
 }
@@ -167,7 +167,7 @@ static char *working_directory(void)
 	return here ? file_absolute(here) : NULL;
 }
 
-bool own_directory_is_working(const char *directory)
+bool directory_check_is_working_directory(const char *directory)
 {
 	auto_free char *here = working_directory();
 	auto_free char *whole = file_absolute(directory);
@@ -175,36 +175,36 @@ bool own_directory_is_working(const char *directory)
 	return here && text_equal(here, whole);
 }
 
-int own_directory_check(const struct own_directory *own, struct err *err)
+int directory_check_run(const struct directory_check *check, struct err *err)
 {
 	const char *home_variable = getenv("HOME");
-	auto_free char *directory = file_absolute(own->directory);
-	auto_free char *store = own->store ? storage_directory(own->store) : NULL;
-	auto_free char *runtime = own->runtime ? file_absolute(own->runtime) : NULL;
+	auto_free char *directory = file_absolute(check->directory);
+	auto_free char *store = check->store ? storage_directory(check->store) : NULL;
+	auto_free char *runtime = check->runtime ? file_absolute(check->runtime) : NULL;
 	auto_free char *working = working_directory();
 	auto_free char *home =
 		home_variable && home_variable[0] == '/' ? file_absolute(home_variable) : NULL;
-	auto_free char *program = find_program(own->command, directory);
-	struct own_directory_facts facts = {.directory = directory};
+	auto_free char *program = find_program(check->command, directory);
+	struct directory_check_facts facts = {.directory = directory};
 
 	/* Without a store nothing is moved or replaced. */
-	if (own->store)
-		facts = (struct own_directory_facts){.directory = directory,
+	if (check->store)
+		facts = (struct directory_check_facts){.directory = directory,
 			.store = store,
 			.runtime = runtime,
 			.working = working,
 			.home = home,
 			.program = program,
 			.repository = file_exists(".git")};
-	if (own_directory_judge(&facts, err) < 0)
+	if (directory_check_judge(&facts, err) < 0)
 		return err_wrap(err, "checkpoint directory");
 	return 0;
 }
 
-int own_directory_check_store(const char *directory, const char *store, struct err *err)
+int directory_check_store(const char *directory, const char *store, struct err *err)
 {
 	auto_free char *whole = file_absolute(directory);
 	auto_free char *place = storage_directory(store);
 
-	return judge_store(&(struct own_directory_facts){.directory = whole, .store = place}, err);
+	return judge_store(&(struct directory_check_facts){.directory = whole, .store = place}, err);
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 /* Absolute, links resolved; NULL: there is none, or it does not count. */
-struct own_directory_facts {
+struct directory_check_facts {
 	const char *directory; /* of the checkpoints; always there */
 	const char *store;     /* the directory of a file:// store */
 	const char *runtime;   /* of this run */
@@ -21,9 +21,9 @@ struct own_directory_facts {
 };
 
 /* PURE. ERR_INVALID: the sentence says what lies where it must not. */
-int own_directory_judge(const struct own_directory_facts *facts, struct err *err);
+int directory_check_judge(const struct directory_check_facts *facts, struct err *err);
 
-struct own_directory {
+struct directory_check {
 	const char *directory; /* as written */
 	const char *store;     /* URL; NULL: none, and then nothing is moved or replaced */
 	const char *runtime;   /* NULL: none */
@@ -31,12 +31,12 @@ struct own_directory {
 };
 
 /* The same with what is found on this machine. It need not be there yet. */
-int own_directory_check(const struct own_directory *own, struct err *err);
+int directory_check_run(const struct directory_check *check, struct err *err);
 
 /* Of a directory that is only saved or restored into, where no job runs: it and the store must not lie in each other's content. */
-int own_directory_check_store(const char *directory, const char *store, struct err *err);
+int directory_check_store(const char *directory, const char *store, struct err *err);
 
 /* Scripts that save where they run have it so, and then everything there is taken for a checkpoint. */
-bool own_directory_is_working(const char *directory);
+bool directory_check_is_working_directory(const char *directory);
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 1000
-#define AGAIN_MS 50
+#define RETRY_MS 50
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define TEXT_MOST 1024
 
@@ -31,7 +31,7 @@ static void boot_id(char *id, size_t capacity)
 	id[strcspn(id, "\n")] = '\0';
 }
 
-static void say_who(int fd, const char *job)
+static void write_note(int fd, const char *job)
 {
 	char id[64];
 	auto_free char *text = NULL;
@@ -50,7 +50,7 @@ static uint64_t pid_namespace(void)
 	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-void directory_lock_tell(int fd, pid_t pid)
+void directory_lock_note_job(int fd, pid_t pid)
 {
 	auto_free char *line = text_format(
 		"%d %" PRIu64 " %" PRIu64 "\n", (int)pid, process_start_time(pid), pid_namespace());
@@ -59,20 +59,20 @@ void directory_lock_tell(int fd, pid_t pid)
 }
 
 /* What the lock says, of its last holder if nobody holds it. */
-struct note {
+struct lock_note {
 	char boot[64], job[160];
 	int supervisor; /* 0: nobody has written yet */
 	int pid;        /* the job's; 0: not known */
 	uint64_t start_time, namespace;
 };
 
-static void read_note(int fd, struct note *note)
+static void read_note(int fd, struct lock_note *note)
 {
 	char text[TEXT_MOST];
 	ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
 	const char *second;
 
-	*note = (struct note){.job = "?"};
+	*note = (struct lock_note){.job = "?"};
 	text[size < 0 ? 0 : size] = '\0';
 	second = strchr(text, '\n');
 	if (sscanf(text, "%63s %d %159s", note->boot, &note->supervisor, note->job) < 2)
@@ -82,7 +82,7 @@ static void read_note(int fd, struct note *note)
 		note->pid = 0;
 }
 
-static bool is_of_this_boot(const struct note *note)
+static bool is_of_this_boot(const struct lock_note *note)
 {
 	char own[64];
 
@@ -91,9 +91,9 @@ static bool is_of_this_boot(const struct note *note)
 }
 
 /* True when it is held by a process of this machine; says whose. */
-static bool is_held_here(int fd, char *who, size_t capacity)
+static bool is_locked_on_this_host(int fd, char *who, size_t capacity)
 {
-	struct note note;
+	struct lock_note note;
 
 	read_note(fd, &note);
 	if (note.supervisor == 0) {
@@ -107,14 +107,14 @@ static bool is_held_here(int fd, char *who, size_t capacity)
 }
 
 /* True when the supervisor that had it is gone and its job is not; says which. */
-static bool is_outlived(int fd, char *who, size_t capacity)
+static bool has_running_job(int fd, char *who, size_t capacity)
 {
-	struct process_pulse pulse;
-	struct note note;
+	struct process_sample sample;
+	struct lock_note note;
 
 	read_note(fd, &note);
 	if (note.pid <= 0 || !is_of_this_boot(&note) || note.namespace != pid_namespace() ||
-		!process_read_pulse(note.pid, &pulse) || pulse.start_time != note.start_time)
+		!process_read_sample(note.pid, &sample) || sample.start_time != note.start_time)
 		return false;
 	snprintf(who, capacity,
 		"the job of an earlier run, whose supervisor is gone, still runs in it (process "
@@ -131,18 +131,18 @@ int directory_lock(const char *beside, const char *job, struct cancel *cancel, s
 
 	if (fd < 0)
 		return -2;
-	for (int64_t waited = 0;; waited += AGAIN_MS) {
+	for (int64_t waited = 0;; waited += RETRY_MS) {
 		bool held = flock(fd, LOCK_EX | LOCK_NB) < 0;
 
-		if (held && (errno != EWOULDBLOCK || !is_held_here(fd, who, sizeof(who))))
+		if (held && (errno != EWOULDBLOCK || !is_locked_on_this_host(fd, who, sizeof(who))))
 			return -2;
-		if (!held && !is_outlived(fd, who, sizeof(who)))
+		if (!held && !has_running_job(fd, who, sizeof(who)))
 			break;
 		if (waited >= PATIENCE_MS)
 			return err_set(err, ERR_EXISTS, "%s", who);
-		if (cancel_sleep(cancel, AGAIN_MS, err) < 0)
+		if (cancel_sleep(cancel, RETRY_MS, err) < 0)
 			return -1;
 	}
-	say_who(fd, job);
-	return take_fd(&fd);
+	write_note(fd, job);
+	return steal_fd(&fd);
 }

@@ -20,6 +20,6 @@
 int directory_lock(const char *beside, const char *job, struct cancel *cancel, struct err *err);
 
 /* Once, by its holder: this process is the job. */
-void directory_lock_tell(int fd, pid_t pid);
+void directory_lock_note_job(int fd, pid_t pid);
 
 #endif

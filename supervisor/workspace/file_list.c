@@ -67,7 +67,7 @@ static int compare_files(const void *a, const void *b)
 		((const struct snapshot_file *)a)->path, ((const struct snapshot_file *)b)->path);
 }
 
-int directory_files(const char *directory, struct snapshot_files *files, struct err *err)
+int file_list_read(const char *directory, struct snapshot_files *files, struct err *err)
 {
 	struct listing listing = {.files = files};
 
@@ -79,7 +79,7 @@ int directory_files(const char *directory, struct snapshot_files *files, struct 
 	return 0;
 }
 
-bool directory_has_path(void *directory, const char *path)
+bool file_list_path_exists(void *directory, const char *path)
 {
 	auto_free char *full = text_format("%s/%s", (const char *)directory, path);
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /* fnmatch(3) patterns of the last part of the path; ends in NULL. */
-extern const char *const run_log_patterns[];
+extern const char *const log_files_patterns[];
 
-bool run_log_matches(const char *path);
+bool log_files_match(const char *path);
 
 #endif

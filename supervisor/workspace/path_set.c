@@ -15,20 +15,20 @@ static size_t bucket_of(const struct path_set *set, const char *path)
 	return hash % set->bucket_count;
 }
 
-static struct path_entry **place_of(const struct path_set *set, const char *path)
+static struct path_entry **find_entry_link(const struct path_set *set, const char *path)
 {
-	struct path_entry **place;
+	struct path_entry **link;
 
 	if (set->bucket_count == 0)
 		return NULL;
-	for (place = &set->buckets[bucket_of(set, path)]; *place; place = &(*place)->next) {
-		if (strcmp((*place)->path, path) == 0)
+	for (link = &set->buckets[bucket_of(set, path)]; *link; link = &(*link)->next) {
+		if (strcmp((*link)->path, path) == 0)
 			break;
 	}
-	return place;
+	return link;
 }
 
-static void insert(struct path_set *set, struct path_entry *entry)
+static void insert_entry(struct path_set *set, struct path_entry *entry)
 {
 	struct path_entry **bucket = &set->buckets[bucket_of(set, entry->path)];
 
@@ -37,7 +37,7 @@ static void insert(struct path_set *set, struct path_entry *entry)
 }
 
 /* Takes all entries out, as one list. */
-static struct path_entry *take_all(struct path_set *set)
+static struct path_entry *take_all_entries(struct path_set *set)
 {
 	struct path_entry *all = NULL;
 
@@ -52,26 +52,26 @@ static struct path_entry *take_all(struct path_set *set)
 	return all;
 }
 
-static void grow(struct path_set *set)
+static void grow_buckets(struct path_set *set)
 {
 	size_t count = set->bucket_count ? 4 * set->bucket_count : 64;
-	struct path_entry *all = take_all(set);
+	struct path_entry *all = take_all_entries(set);
 
 	free(set->buckets);
 	set->buckets = memory_new(count * sizeof(struct path_entry *));
 	set->bucket_count = count;
 	while (all) {
 		struct path_entry *next = all->next;
-		insert(set, all);
+		insert_entry(set, all);
 		all = next;
 	}
 }
 
-static void remove_entry(struct path_set *set, struct path_entry **place)
+static void remove_entry(struct path_set *set, struct path_entry **link)
 {
-	struct path_entry *entry = *place;
+	struct path_entry *entry = *link;
 
-	*place = entry->next;
+	*link = entry->next;
 	free(entry->path);
 	free(entry);
 	set->count--;
@@ -86,54 +86,54 @@ void path_set_release(struct path_set *set)
 
 unsigned path_set_marks(const struct path_set *set, const char *path)
 {
-	struct path_entry **place = place_of(set, path);
+	struct path_entry **link = find_entry_link(set, path);
 
-	return place && *place ? (*place)->marks : 0;
+	return link && *link ? (*link)->marks : 0;
 }
 
 void path_set_mark(struct path_set *set, const char *path, unsigned marks)
 {
-	struct path_entry **place = place_of(set, path);
+	struct path_entry **link = find_entry_link(set, path);
 	struct path_entry *entry;
 
-	if (place && *place) {
-		(*place)->marks |= marks;
+	if (link && *link) {
+		(*link)->marks |= marks;
 		return;
 	}
 	if (marks == 0)
 		return;
 	if (set->count >= set->bucket_count)
-		grow(set);
+		grow_buckets(set);
 	entry = memory_new(sizeof(*entry));
 	entry->path = text_copy(path);
 	entry->marks = marks;
-	insert(set, entry);
+	insert_entry(set, entry);
 	set->count++;
 }
 
 void path_set_unmark(struct path_set *set, const char *path, unsigned marks)
 {
-	struct path_entry **place = place_of(set, path);
+	struct path_entry **link = find_entry_link(set, path);
 
-	if (!place || !*place)
+	if (!link || !*link)
 		return;
-	(*place)->marks &= ~marks;
-	if ((*place)->marks == 0)
-		remove_entry(set, place);
+	(*link)->marks &= ~marks;
+	if ((*link)->marks == 0)
+		remove_entry(set, link);
 }
 
 void path_set_change_all(struct path_set *set, unsigned which, unsigned drop, unsigned give)
 {
 	for (size_t i = 0; i < set->bucket_count; i++) {
-		for (struct path_entry **place = &set->buckets[i]; *place;) {
-			struct path_entry *entry = *place;
+		for (struct path_entry **link = &set->buckets[i]; *link;) {
+			struct path_entry *entry = *link;
 
 			if (entry->marks & which)
 				entry->marks = (entry->marks & ~drop) | give;
 			if (entry->marks == 0)
-				remove_entry(set, place);
+				remove_entry(set, link);
 			else
-				place = &entry->next;
+				link = &entry->next;
 		}
 	}
 }
@@ -151,11 +151,11 @@ bool path_set_is_below(const char *path, const char *directory)
 void path_set_remove_below(struct path_set *set, const char *path)
 {
 	for (size_t i = 0; i < set->bucket_count; i++) {
-		for (struct path_entry **place = &set->buckets[i]; *place;) {
-			if (path_set_is_below((*place)->path, path))
-				remove_entry(set, place);
+		for (struct path_entry **link = &set->buckets[i]; *link;) {
+			if (path_set_is_below((*link)->path, path))
+				remove_entry(set, link);
 			else
-				place = &(*place)->next;
+				link = &(*link)->next;
 		}
 	}
 }
@@ -167,7 +167,7 @@ void path_set_rename(struct path_set *set, const char *from, const char *to)
 	if (strcmp(from, to) == 0)
 		return;
 	path_set_remove_below(set, to);
-	all = take_all(set);
+	all = take_all_entries(set);
 	while (all) {
 		struct path_entry *entry = all;
 
@@ -177,7 +177,7 @@ void path_set_rename(struct path_set *set, const char *from, const char *to)
 			free(entry->path);
 			entry->path = renamed;
 		}
-		insert(set, entry);
+		insert_entry(set, entry);
 	}
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static char *path_of(const char *module, const char *end)
+static char *module_path(const char *module, const char *end)
 {
 	char *path = text_format("%s%s", module, end);
 
@@ -17,10 +17,10 @@ static char *path_of(const char *module, const char *end)
 
 char *python_module_file(const char *module)
 {
-	return path_of(module, ".py");
+	return module_path(module, ".py");
 }
 
 char *python_module_package(const char *module)
 {
-	return path_of(module, "/__main__.py");
+	return module_path(module, "/__main__.py");
 }

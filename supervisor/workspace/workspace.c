@@ -30,7 +30,7 @@ static char *absolute_as_written(const char *path)
 	while (strlen(copy) > 1 && text_ends(copy, "/"))
 		copy[strlen(copy) - 1] = '\0';
 	if (copy[0] == '/' || !getcwd(current, sizeof(current)))
-		return take(&copy);
+		return steal(&copy);
 	return text_format("%s/%s", current, text_starts(copy, "./") ? copy + 2 : copy);
 }
 
@@ -67,7 +67,7 @@ int workspace_prepare(struct workspace *workspace, struct err *err)
 
 	if (file_make_directories(workspace->directory, 0777, err) < 0)
 		return err_wrap(err, "checkpoint directory");
-	file_nonce(nonce);
+	random_hex(nonce);
 	probe = text_format("%s/.reprieve-%.8s", workspace->directory, nonce);
 	fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -85,7 +85,7 @@ static bool same_device(const char *a, const char *b)
 	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev;
 }
 
-static char *outside_of(const struct workspace *workspace)
+static char *place_outside(const struct workspace *workspace)
 {
 	return text_format("%s.reprieve", workspace->directory);
 }
@@ -93,7 +93,7 @@ static char *outside_of(const struct workspace *workspace)
 /* DIR.reprieve if renames between it and DIR can work; else DIR/.reprieve. */
 static int make_beside(struct workspace *workspace, struct err *err)
 {
-	auto_free char *outside = outside_of(workspace);
+	auto_free char *outside = place_outside(workspace);
 	bool made;
 
 	if (workspace->beside)
@@ -103,7 +103,7 @@ static int make_beside(struct workspace *workspace, struct err *err)
 	if ((made || errno == EEXIST) && access(outside, W_OK) == 0 &&
 		(!file_exists(workspace->directory) ||
 			same_device(outside, workspace->directory))) {
-		workspace->beside = take(&outside);
+		workspace->beside = steal(&outside);
 		return 0;
 	}
 	if (made)
@@ -129,13 +129,13 @@ int workspace_lock(
 /* Where it is or would be, without making anything. The caller frees. */
 static char *find_beside(const struct workspace *workspace)
 {
-	auto_free char *outside = outside_of(workspace);
+	auto_free char *outside = place_outside(workspace);
 
 	if (workspace->beside)
 		return text_copy(workspace->beside);
 	if (file_is_directory(outside) &&
 		(!file_exists(workspace->directory) || same_device(outside, workspace->directory)))
-		return take(&outside);
+		return steal(&outside);
 	return text_format("%s/.reprieve", workspace->directory);
 }
 
@@ -147,14 +147,14 @@ static char *record_path(const char *beside)
 }
 
 int workspace_write_record(
-	struct workspace *workspace, const struct seal_record *record, struct err *err)
+	struct workspace *workspace, const struct completion_record *record, struct err *err)
 {
 	auto_free char *path = NULL;
 	auto_free char *text = NULL;
 
 	if (make_beside(workspace, err) < 0)
 		return -1;
-	text = seal_record_format(record, err);
+	text = completion_record_format(record, err);
 	if (!text)
 		return -1;
 	path = record_path(workspace->beside);
@@ -162,16 +162,16 @@ int workspace_write_record(
 }
 
 int workspace_read_record(
-	const struct workspace *workspace, struct seal_record *record, struct err *err)
+	const struct workspace *workspace, struct completion_record *record, struct err *err)
 {
 	auto_free char *beside = find_beside(workspace);
 	auto_free char *path = record_path(beside);
 	auto_(bytes_release) struct bytes text = {0};
 
-	*record = (struct seal_record){0};
+	*record = (struct completion_record){0};
 	if (file_read(path, &text, err) < 0)
 		return -1;
-	if (seal_record_parse(text.data, text.size, record, err) < 0)
+	if (completion_record_parse(text.data, text.size, record, err) < 0)
 		return err_wrap(err, "%s", path);
 	return 0;
 }
@@ -220,7 +220,7 @@ static char *new_quarantine(struct workspace *workspace, struct err *err)
 		return NULL;
 	gmtime_r(&now, &parts);
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &parts);
-	file_nonce(nonce);
+	random_hex(nonce);
 	return text_format("%s/quarantine/%s-%.6s", workspace->beside, date, nonce);
 }
 
@@ -234,11 +234,11 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 	for (size_t i = 0; i < count; i++)
 		if (move_aside(workspace, paths[i], aside, err) < 0)
 			return -1;
-	*where = take(&aside);
+	*where = steal(&aside);
 	return 0;
 }
 
-static bool was_sealed(const struct snapshot_files *sealed, const char *below)
+static bool was_complete(const struct snapshot_files *sealed, const char *below)
 {
 	for (size_t i = 0; i < sealed->count; i++)
 		if (path_set_is_below(sealed->items[i].path, below))
@@ -247,7 +247,7 @@ static bool was_sealed(const struct snapshot_files *sealed, const char *below)
 }
 
 /* Of names with a dot in front, and of repositories, nothing is ours to judge: git needs its empty directories. */
-static void prune(const char *path, const char *below, const struct snapshot_files *sealed)
+static void prune_directory(const char *path, const char *below, const struct snapshot_files *sealed)
 {
 	auto_free char *repository = text_format("%s/.git", path);
 	auto_closedir DIR *directory = file_exists(repository) ? NULL : opendir(path);
@@ -262,22 +262,22 @@ static void prune(const char *path, const char *below, const struct snapshot_fil
 		if (entry->d_name[0] == '.' || lstat(whole, &status) < 0 ||
 			!S_ISDIR(status.st_mode))
 			continue;
-		prune(whole, relative, sealed);
+		prune_directory(whole, relative, sealed);
 		if (file_directory_is_empty(whole) &&
-			(step_of_path(relative) >= 0 || was_sealed(sealed, relative)))
+			(step_of_path(relative) >= 0 || was_complete(sealed, relative)))
 			rmdir(whole);
 	}
 }
 
 void workspace_prune(struct workspace *workspace)
 {
-	auto_(seal_record_release) struct seal_record record = {0};
+	auto_(completion_record_release) struct completion_record record = {0};
 
 	(void)workspace_read_record(workspace, &record, NULL);
-	prune(workspace->directory, "", &record.files);
+	prune_directory(workspace->directory, "", &record.files);
 }
 
-char *workspace_place(struct workspace *workspace, const char *name, struct err *err)
+char *workspace_path_beside(struct workspace *workspace, const char *name, struct err *err)
 {
 	return make_beside(workspace, err) < 0 ? NULL
 					       : text_format("%s/%s", workspace->beside, name);
@@ -296,14 +296,14 @@ static void remove_old_staging(struct workspace *workspace)
 	}
 }
 
-char *workspace_staging(struct workspace *workspace, struct err *err)
+char *workspace_new_staging(struct workspace *workspace, struct err *err)
 {
 	char nonce[33];
 
 	if (make_beside(workspace, err) < 0)
 		return NULL;
 	remove_old_staging(workspace);
-	file_nonce(nonce);
+	random_hex(nonce);
 	return text_format("%s/staging-%.12s", workspace->beside, nonce);
 }
 
@@ -316,7 +316,7 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 	struct dirent *entry;
 
 	*where = NULL;
-	if (directory_files(workspace->directory, &local, err) < 0)
+	if (file_list_read(workspace->directory, &local, err) < 0)
 		return -1;
 	for (size_t i = 0; i < local.count; i++) {
 		const struct snapshot_file *file = &local.items[i];

@@ -44,10 +44,10 @@ int workspace_lock(
 
 /* The record of what is complete here: written at each seal, before the snapshot is taken. */
 int workspace_write_record(
-	struct workspace *workspace, const struct seal_record *record, struct err *err);
+	struct workspace *workspace, const struct completion_record *record, struct err *err);
 /* ERR_NOT_FOUND: there is none. ERR_CORRUPT: treat as none. The caller releases `record`. */
 int workspace_read_record(
-	const struct workspace *workspace, struct seal_record *record, struct err *err);
+	const struct workspace *workspace, struct completion_record *record, struct err *err);
 
 /* Moves paths (relative to the directory) into a new folder under beside/quarantine/, whose name is returned (owned). Directories that
  * are empty then go. */
@@ -59,10 +59,10 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 void workspace_prune(struct workspace *workspace);
 
 /* A path of that name in our own place; nothing is made there. The caller frees. */
-char *workspace_place(struct workspace *workspace, const char *name, struct err *err);
+char *workspace_path_beside(struct workspace *workspace, const char *name, struct err *err);
 
 /* A new empty path for a restore, on the same file system; leftovers of earlier ones are removed. The caller frees. */
-char *workspace_staging(struct workspace *workspace, struct err *err);
+char *workspace_new_staging(struct workspace *workspace, struct err *err);
 
 /*
  * Puts the restored tree in place: what lies in the directory and is equal to a file of `snapshot` is removed, the rest is moved

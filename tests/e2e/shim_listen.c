@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static struct loop loop;
-static struct shim_link *shim_link;
+static struct shim_channel *shim_link;
 
 static const char *const names[] = {
 	[SHIM_HELLO] = "hello",
@@ -25,8 +25,8 @@ static const char *const names[] = {
 	[SHIM_LINKED] = "linked",
 	[SHIM_UNLINKED] = "unlinked",
 	[SHIM_EXITING] = "exiting",
-	[SHIM_HELD] = "held",
-	[SHIM_LINK_SAVED] = "saved",
+	[SHIM_SIGTERM_HELD] = "held",
+	[SHIM_CHANNEL_SAVED] = "saved",
 };
 
 static void print(void *argument, const struct shim_message *message)
@@ -55,7 +55,7 @@ static void typed(struct source *source, uint32_t events)
 		loop_stop(&loop);
 		return;
 	}
-	shim_link_poll(shim_link);
+	shim_channel_poll(shim_link);
 	json_print(json_pack("{ss}", "event", "synced"), false);
 	fflush(stdout);
 }
@@ -68,20 +68,20 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 64;
 	if (loop_init(&loop, &err) < 0 ||
-		shim_link_open(&loop, argv[1], argv[2], argc > 3 ? argv[3] : NULL, print, NULL,
+		shim_channel_open(&loop, argv[1], argv[2], argc > 3 ? argv[3] : NULL, print, NULL,
 			&shim_link, &err) < 0 ||
 		loop_add(&loop, &input, EPOLLIN, &err) < 0) {
 		log_error("%s", err.text);
 		return 1;
 	}
 	/* So that all of these tests see it in the processes. */
-	shim_link_shield(shim_link, SHIM_SHIELD_STANDING);
-	json_print(json_pack("{ss ss}", "event", "ready", "channel", shim_link_channel(shim_link)),
+	shim_channel_set_sigterm_hold(shim_link, SHIM_HOLD_ACTIVE);
+	json_print(json_pack("{ss ss}", "event", "ready", "channel", shim_channel_path(shim_link)),
 		false);
 	fflush(stdout);
 	if (loop_run(&loop, &err) < 0)
 		log_error("%s", err.text);
-	shim_link_close(shim_link);
+	shim_channel_close(shim_link);
 	loop_release(&loop);
 	return 0;
 }

@@ -70,7 +70,7 @@ static void read_gcs(const char *rest, const char *endpoint)
 			continue;
 		CHECK(address.bucket[0] && has_host(address.endpoint));
 		CHECK(!address.prefix[0] || text_ends(address.prefix, "/"));
-		CHECK(address.anonymous || uri_keeps_secrets(address.endpoint));
+		CHECK(address.anonymous || uri_is_confidential(address.endpoint));
 	}
 }
 
@@ -122,8 +122,8 @@ static void judge_url(const char *url)
 		return;
 	host = host_of(url);
 	if (host) {
-		CHECK(!uri_keeps_secrets(url) || is_here(host));
-		CHECK(!aws_answer_uri_is_allowed(url) || is_here(host) ||
+		CHECK(!uri_is_confidential(url) || is_here(host));
+		CHECK(!aws_reply_uri_is_allowed(url) || is_here(host) ||
 			is_container_service(host));
 	}
 	curl_free(host);

@@ -7,14 +7,14 @@
 static const char *const names[] = {
 	"model.safetensors", "model.ubj", "trainer_state.json", "model.pt", "part.distcp"};
 
-static void judge(const struct content_sample *sample)
+static void judge(const struct file_format_sample *sample)
 {
 	char why[200];
-	size_t wanted = content_head_wanted(sample);
-	enum content_verdict verdict = content_judge(sample, why, sizeof(why));
+	size_t wanted = file_format_head_wanted(sample);
+	enum file_format_verdict verdict = file_format_check(sample, why, sizeof(why));
 
-	CHECK(wanted <= sample->size && wanted <= CONTENT_HEAD_MOST);
-	CHECK((verdict == CONTENT_TORN) == (why[0] != '\0'));
+	CHECK(wanted <= sample->size && wanted <= FILE_FORMAT_HEAD_MOST);
+	CHECK((verdict == FILE_FORMAT_TORN) == (why[0] != '\0'));
 	CHECK(fuzz_is_one_line(why) && fuzz_is_utf8(why));
 }
 
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(tail, data + size / 2, size - size / 2);
 	}
 	for (size_t i = 0; i < COUNT(names); i++) {
-		struct content_sample sample = {.name = names[i],
+		struct file_format_sample sample = {.name = names[i],
 			.size = size,
 			.head = data,
 			.head_size = size,

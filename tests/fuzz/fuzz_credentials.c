@@ -12,19 +12,19 @@
 #include "storage/http/token_endpoint.h"
 #include "storage/http/uri.h"
 
-AUTO(struct aws_profiles, aws_profile_release);
+AUTO(struct aws_ini, aws_ini_release);
 AUTO(struct azure_account, azure_account_release);
 
 /* What was read means the same when it is written again. */
-static void write_setting(const struct aws_setting *setting)
+static void write_setting(const struct aws_ini_setting *setting)
 {
-	auto_(aws_profile_release) struct aws_profiles again = {0};
+	auto_(aws_ini_release) struct aws_ini again = {0};
 	auto_free char *text = text_format("[x]\n %s =%s\n", setting->name, setting->value);
 
 	/* Such a line would be another thing: no name, a comment. */
 	if (!setting->name[0] || strchr("#;", setting->name[0]))
 		return;
-	aws_profile_parse(&again, AWS_FILE_CREDENTIALS, text);
+	aws_ini_parse(&again, AWS_INI_CREDENTIALS, text);
 	CHECK(again.count == 1);
 	CHECK(strcmp(again.items[0].name, setting->name) == 0);
 	CHECK(strcmp(again.items[0].value, setting->value) == 0);
@@ -32,18 +32,18 @@ static void write_setting(const struct aws_setting *setting)
 
 static void read_profiles(const char *text)
 {
-	auto_(aws_profile_release) struct aws_profiles profiles = {0};
+	auto_(aws_ini_release) struct aws_ini profiles = {0};
 
-	aws_profile_parse(&profiles, AWS_FILE_CONFIG, text);
-	aws_profile_parse(&profiles, AWS_FILE_CREDENTIALS, text);
+	aws_ini_parse(&profiles, AWS_INI_CONFIG, text);
+	aws_ini_parse(&profiles, AWS_INI_CREDENTIALS, text);
 	for (size_t i = 0; i < profiles.count; i++) {
 		CHECK(profiles.items[i].section && profiles.items[i].name &&
 			profiles.items[i].value);
 		CHECK(!strchr(profiles.items[i].value, '\n'));
 		write_setting(&profiles.items[i]);
 	}
-	(void)aws_profile_get(&profiles, "profile", "default", "region");
-	(void)aws_profile_exists(&profiles, "default");
+	(void)aws_ini_get(&profiles, "profile", "default", "region");
+	(void)aws_ini_has_profile(&profiles, "default");
 }
 
 static void read_answer(const uint8_t *data, size_t size)
@@ -53,20 +53,20 @@ static void read_answer(const uint8_t *data, size_t size)
 	struct err err = {0};
 	char words[64];
 
-	if (aws_answer_json(data, size, &credentials, &err) < 0) {
+	if (aws_reply_json(data, size, &credentials, &err) < 0) {
 		CHECK(!credentials.access_key && !credentials.secret_key && err.kind);
 	} else {
 		CHECK(credentials.access_key[0] && fuzz_is_one_line(credentials.access_key));
 		CHECK(credentials.secret_key[0] && fuzz_is_one_line(credentials.secret_key));
 		CHECK(!credentials.session_token || fuzz_is_one_line(credentials.session_token));
 	}
-	if (token_endpoint_read(data, size, 1000, 1775944800000, &token, &err) < 0) {
+	if (token_endpoint_parse(data, size, 1000, 1775944800000, &token, &err) < 0) {
 		CHECK(!token.text);
 	} else {
-		CHECK(bearer_is_token(token.text) && token.expires_ms >= 1000);
+		CHECK(bearer_token_is_valid(token.text) && token.expires_ms >= 1000);
 		free(token.text);
 	}
-	token_endpoint_words(data, size, words, sizeof(words));
+	token_endpoint_error_text(data, size, words, sizeof(words));
 	CHECK(fuzz_is_one_line(words) && fuzz_is_utf8(words));
 }
 
@@ -75,7 +75,7 @@ static void sign_for_google(const char *url, const char *audience)
 {
 	const struct aws_credentials credentials = {
 		.access_key = (char *)"AKID", .secret_key = (char *)"key"};
-	auto_free char *token = google_aws_sign(url, audience, "eu-west-3", &credentials, 0);
+	auto_free char *token = google_source_aws_sign(url, audience, "eu-west-3", &credentials, 0);
 	auto_free char *text = token ? uri_decode(token, strlen(token)) : NULL;
 	auto_json json_t *object = text ? json_parse(text, strlen(text), NULL) : NULL;
 
@@ -100,7 +100,7 @@ static void read_account(const uint8_t *data, size_t size)
 	if (account.aws_url)
 		sign_for_google(account.aws_url, account.audience);
 	if (google_account_subject(&account, data, size, &token, &err) == 0)
-		CHECK(bearer_is_token(token));
+		CHECK(bearer_token_is_valid(token));
 	else
 		CHECK(!token);
 }
@@ -115,12 +115,12 @@ static void read_subject(const uint8_t *data, size_t size)
 
 	(void)google_account_subject(&text, data, size, &first, NULL);
 	(void)google_account_subject(&member, data, size, &second, NULL);
-	if (google_subject_of_output(data, size, 0, &printed, &err) == 0)
-		CHECK(bearer_is_token(printed));
+	if (google_subject_token_parse(data, size, 0, &printed, &err) == 0)
+		CHECK(bearer_token_is_valid(printed));
 	else
 		CHECK(!printed && fuzz_is_one_line(err.text));
-	CHECK(!first || bearer_is_token(first));
-	CHECK(!second || bearer_is_token(second));
+	CHECK(!first || bearer_token_is_valid(first));
+	CHECK(!second || bearer_token_is_valid(second));
 }
 
 static void read_connection(const char *text)
@@ -133,7 +133,7 @@ static void read_connection(const char *text)
 		CHECK(err.kind == ERR_INVALID);
 		return;
 	}
-	CHECK(strcmp(account.name, "account") == 0 && uri_is_whole(account.endpoint));
+	CHECK(strcmp(account.name, "account") == 0 && uri_is_absolute(account.endpoint));
 	CHECK(!account.sas || fuzz_is_one_line(account.sas));
 }
 

@@ -40,16 +40,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_(bytes_release) struct bytes plain = {0}, along = {0}, back = {0};
 	auto_free char *between = NULL;
 
-	if (!entry_path_is_safe(path))
+	if (!safe_path_is_valid(path))
 		return 0;
 	CHECK(path[0] && walk(&plain, path));
 	CHECK(plain.size == strlen(path) && memcmp(plain.data, path, plain.size) == 0);
-	if (entry_target_is_safe(path, target))
+	if (safe_path_target_is_valid(path, target))
 		CHECK(follow(path, target, &along));
-	if (!entry_path_is_safe(target))
+	if (!safe_path_is_valid(target))
 		return 0;
-	between = entry_target_between(path, target);
-	CHECK(entry_target_is_safe(path, between) && follow(path, between, &back));
+	between = safe_path_target_between(path, target);
+	CHECK(safe_path_target_is_valid(path, between) && follow(path, between, &back));
 	CHECK(back.size == strlen(target) && memcmp(back.data, target, back.size) == 0);
 	return 0;
 }

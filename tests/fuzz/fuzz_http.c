@@ -26,11 +26,11 @@ static void take_range(const uint8_t *data, size_t size, const struct http_respo
 {
 	auto_(http_response_release) struct http_response response = {.status = from->status};
 	auto_(bytes_release) struct bytes out = {0};
-	auto_free char *asked = ranged_text(offset, wanted);
+	auto_free char *asked = range_request_header(offset, wanted);
 
 	bytes_append(&response.fields, from->fields.data, from->fields.size, NULL);
 	bytes_append(&response.body, data, size, NULL);
-	if (ranged_take(&response, offset, wanted, &out, NULL) < 0) {
+	if (range_request_read(&response, offset, wanted, &out, NULL) < 0) {
 		CHECK(out.size == 0);
 		return;
 	}

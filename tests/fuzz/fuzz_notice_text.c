@@ -50,7 +50,7 @@ static void read_file(const uint8_t *data, size_t size, const char *path, bool s
 
 static void read_output(const uint8_t *data, size_t size)
 {
-	struct command_end end = {
+	struct command_result end = {
 		.command = "preempted?",
 		.ended = true,
 		.text = (const char *)data,
@@ -60,13 +60,13 @@ static void read_output(const uint8_t *data, size_t size)
 	};
 	struct verdict verdict;
 
-	command_reply(&end, &verdict);
+	command_result_judge(&end, &verdict);
 	check_verdict(&verdict);
 	end.code = COMMAND_NONE;
-	command_reply(&end, &verdict);
+	command_result_judge(&end, &verdict);
 	CHECK(verdict.kind == VERDICT_NEGATIVE);
 	end.ended = false;
-	command_reply(&end, &verdict);
+	command_result_judge(&end, &verdict);
 	CHECK(verdict.kind == VERDICT_UNKNOWN);
 }
 

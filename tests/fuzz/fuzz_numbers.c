@@ -39,7 +39,7 @@ static void read_ends(const char *text)
 	int64_t wall_ms = UNTOUCHED;
 	bool is_span;
 
-	if (!end_parse(text, NOW_MS, &wall_ms, &is_span))
+	if (!deadline_parse(text, NOW_MS, &wall_ms, &is_span))
 		CHECK(wall_ms == UNTOUCHED);
 	else if (is_span)
 		CHECK(wall_ms >= NOW_MS);

@@ -14,7 +14,7 @@ static void read_footer(const uint8_t *data, size_t size)
 	uint32_t count;
 
 	if (size >= PACK_FOOTER_SIZE &&
-		pack_footer(data + size - PACK_FOOTER_SIZE, size, &count, NULL) == 0)
+		pack_read_footer(data + size - PACK_FOOTER_SIZE, size, &count, NULL) == 0)
 		CHECK((uint64_t)count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE <= size);
 }
 
@@ -34,9 +34,9 @@ static void read_index(const uint8_t *data, size_t size)
 		footer[i] = (uint8_t)(count >> (8 * i));
 	digest_sha256(index, index_size + COUNT_SIZE, footer + COUNT_SIZE);
 	memcpy(footer + COUNT_SIZE + DIGEST_SIZE, "RPVPEND1", PACK_MAGIC_SIZE);
-	CHECK(pack_footer(footer, end + index_size + PACK_FOOTER_SIZE, &read, NULL) == 0);
+	CHECK(pack_read_footer(footer, end + index_size + PACK_FOOTER_SIZE, &read, NULL) == 0);
 	CHECK(read == count);
-	if (pack_index(index, count, end + index_size + PACK_FOOTER_SIZE, records, NULL) < 0)
+	if (pack_read_index(index, count, end + index_size + PACK_FOOTER_SIZE, records, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		CHECK(records[i].offset >= PACK_MAGIC_SIZE);

@@ -38,7 +38,7 @@ static void read_claim(json_t *object)
 {
 	struct lineage_attempt claim = {.number = 3};
 
-	if (record_decode_claim(object, &claim))
+	if (job_record_decode_claim(object, &claim))
 		CHECK(claim.number == 3 && claim.start.attempt < 3);
 }
 

@@ -8,17 +8,17 @@
 
 static void diagnose(const char *text)
 {
-	const struct slurm_texts texts = {
+	const struct slurm_outputs texts = {
 		.config = text, .job = text, .partition = text, .script = text, .log_appends = -1};
-	struct diagnosis diagnosis;
+	struct check_list check_list;
 	char name[32] = "untouched";
 
-	diagnosis_of_slurm(&texts, &diagnosis);
-	CHECK(diagnosis.count >= 3 &&
-		diagnosis.count <= sizeof(diagnosis.rows) / sizeof(diagnosis.rows[0]));
-	for (size_t i = 0; i < diagnosis.count; i++)
-		CHECK(diagnosis.rows[i].check && diagnosis.rows[i].text[0]);
-	if (diagnosis_slurm_partition(text, name, sizeof(name)))
+	check_slurm(&texts, &check_list);
+	CHECK(check_list.count >= 3 &&
+		check_list.count <= sizeof(check_list.rows) / sizeof(check_list.rows[0]));
+	for (size_t i = 0; i < check_list.count; i++)
+		CHECK(check_list.rows[i].check && check_list.rows[i].text[0]);
+	if (check_slurm_partition(text, name, sizeof(name)))
 		CHECK(name[0] && strchr(name, '\n') == NULL);
 	else
 		CHECK(strcmp(name, "untouched") == 0);
@@ -27,7 +27,7 @@ static void diagnose(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	auto_free char *text = fuzz_text(data, size);
-	const struct slurm_road_facts facts = {.script = text, .directory_is_root = true};
+	const struct lightning_slurm_facts facts = {.script = text, .directory_is_root = true};
 	struct slurm_job job;
 	char id[24];
 
@@ -36,6 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (slurm_job_id(text, NULL, NULL, id, sizeof(id)))
 		CHECK(strcmp(id, text) == 0 && strspn(id, "0123456789") == strlen(id));
 	diagnose(text);
-	(void)slurm_road_is_sound(&facts);
+	(void)lightning_slurm_is_safe(&facts);
 	return 0;
 }

@@ -49,7 +49,7 @@ static void judge_s3(const uint8_t *data, size_t size, const char *text)
 	static const int statuses[] = {
 		200, 204, 206, 301, 307, 400, 401, 403, 404, 409, 412, 500, 503};
 	enum s3_operation operation = (enum s3_operation)(size % (S3_REMOVE + 1));
-	const struct s3_answer answer = {
+	const struct s3_reply answer = {
 		.status = statuses[size / (S3_REMOVE + 1) % COUNT(statuses)],
 		.region = text,
 		.location = text,
@@ -59,15 +59,15 @@ static void judge_s3(const uint8_t *data, size_t size, const char *text)
 	};
 	struct s3_move move;
 	struct err err = {0};
-	enum remote_verdict verdict = s3_reply_judge(operation, &answer, &move, &err);
+	enum call_verdict verdict = s3_reply_judge(operation, &answer, &move, &err);
 
 	CHECK(!move.region[0] || s3_address_is_region(move.region));
 	CHECK(!strpbrk(move.host, "/?#@"));
-	if (verdict == REMOTE_DONE)
+	if (verdict == CALL_DONE)
 		return;
 	check_error(&err);
 	CHECK(fuzz_is_one_line(err.text));
-	CHECK(verdict != REMOTE_MOVED || move.region[0] || move.host[0]);
+	CHECK(verdict != CALL_MOVED || move.region[0] || move.host[0]);
 	CHECK(err.kind != ERR_EXISTS || operation == S3_PUT_IF_ABSENT);
 	CHECK(err.kind != ERR_NOT_FOUND || memmem(data, size, "NoSuchKey", 9) ||
 		memchr(data, '\0', size) || memchr(data, '&', size) || memmem(data, size, "<!", 2));
@@ -77,7 +77,7 @@ static void judge_error(const uint8_t *data, size_t size)
 {
 	static const int statuses[] = {400, 401, 403, 404, 409, 412, 416, 429, 500, 503};
 	struct error_body body;
-	struct blob_reply blob = {.code = body.code, .message = body.message};
+	struct azure_reply blob = {.code = body.code, .message = body.message};
 	struct gcs_reply gcs = {.code = body.code, .message = body.message};
 	struct err err = {0};
 
@@ -86,9 +86,9 @@ static void judge_error(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < COUNT(statuses); i++) {
 		blob.status = gcs.status = statuses[i];
 		blob.if_absent = gcs.if_absent = size % 2;
-		if (blob_reply_judge(&blob, &err) != REMOTE_DONE)
+		if (azure_reply_judge(&blob, &err) != CALL_DONE)
 			CHECK(err.kind != ERR_EXISTS || blob.if_absent);
-		if (gcs_reply_judge(&gcs, &err) != REMOTE_DONE)
+		if (gcs_reply_judge(&gcs, &err) != CALL_DONE)
 			CHECK(err.kind != ERR_EXISTS || gcs.if_absent);
 	}
 	check_error(&err);
@@ -99,7 +99,7 @@ static void ask_sts(const uint8_t *data, size_t size)
 	auto_(aws_credentials_release) struct aws_credentials credentials = {0};
 	struct err err = {0};
 
-	if (aws_answer_sts(data, size, &credentials, &err) < 0) {
+	if (aws_reply_sts(data, size, &credentials, &err) < 0) {
 		CHECK(!credentials.access_key && !credentials.secret_key);
 		check_error(&err);
 	} else {
@@ -107,7 +107,7 @@ static void ask_sts(const uint8_t *data, size_t size)
 		CHECK(credentials.secret_key[0] && fuzz_is_one_line(credentials.secret_key));
 	}
 	err = (struct err){0};
-	CHECK(aws_answer_sts_judge(size % 2 ? 400 : 503, data, size, &err) != REMOTE_DONE);
+	CHECK(aws_reply_judge_sts(size % 2 ? 400 : 503, data, size, &err) != CALL_DONE);
 	check_error(&err);
 	CHECK(fuzz_is_one_line(err.text));
 }
@@ -116,9 +116,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	auto_free char *text = fuzz_text(data, size);
 
-	read_list(s3_list_read, data, size, "p/");
-	read_list(s3_list_read, data, size, "");
-	read_list(blob_listing_read, data, size, "p/");
+	read_list(bucket_listing_read, data, size, "p/");
+	read_list(bucket_listing_read, data, size, "");
+	read_list(azure_listing_read, data, size, "p/");
 	judge_s3(data, size, text);
 	judge_error(data, size);
 	ask_sts(data, size);

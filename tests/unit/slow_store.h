@@ -123,10 +123,10 @@ static const struct store_ops slow_store_ops = {
 
 /* From now on the fixture's storage sees this one. Freed with it. */
 static inline struct slow_store *slow_store_install(
-	struct fixture *fixture, const struct transfer_facts *facts)
+	struct fixture *fixture, const struct transfer_plan_facts *facts)
 {
 	struct slow_store *slow = memory_new(sizeof(*slow));
-	struct transfer_facts remote = {.processors = 3, .remote = true};
+	struct transfer_plan_facts remote = {.processors = 3, .remote = true};
 
 	slow->store.ops = &slow_store_ops;
 	slow->behind = fixture->storage->transfer.store;

@@ -113,9 +113,9 @@ static inline struct snapshot_id fixture_next(struct fixture *fixture)
 	return (struct snapshot_id){fixture->attempt.number, ++fixture->sequence};
 }
 
-static inline int fixture_try_take(struct fixture *fixture, struct take_result *result)
+static inline int fixture_try_take(struct fixture *fixture, struct save_result *result)
 {
-	struct take_request request = {
+	struct save_request request = {
 		.id = fixture_next(fixture),
 		.parent = fixture->sequence > 1 ? (struct snapshot_id){fixture->attempt.number,
 							  fixture->sequence - 1}
@@ -125,12 +125,12 @@ static inline int fixture_try_take(struct fixture *fixture, struct take_result *
 		.step = fixture->sequence,
 	};
 
-	return storage_take(fixture->storage, &request, result, NULL, &err);
+	return storage_save(fixture->storage, &request, result, NULL, &err);
 }
 
 static inline struct snapshot_id fixture_take(struct fixture *fixture)
 {
-	struct take_result result;
+	struct save_result result;
 
 	assert_works(fixture_try_take(fixture, &result));
 	return (struct snapshot_id){fixture->attempt.number, fixture->sequence};

@@ -435,16 +435,16 @@ static void test_plan(void **state)
 		struct aws_age age;
 		enum aws_plan plan;
 	} rows[] = {
-		{{false, 0, 0, 0}, AWS_FETCH},
-		{{true, 100 * MINUTE, CLOCK_NEVER, 1}, AWS_USE},
-		{{true, 100 * MINUTE, 160 * MINUTE, 1}, AWS_USE},
-		{{true, 100 * MINUTE, 115 * MINUTE, 1}, AWS_AHEAD},
-		{{true, 100 * MINUTE, 110 * MINUTE, 100 * MINUTE - 1000}, AWS_USE},
-		{{true, 100 * MINUTE, 110 * MINUTE, 99 * MINUTE}, AWS_AHEAD},
-		{{true, 100 * MINUTE, 100 * MINUTE, 1}, AWS_FETCH},
-		{{true, 100 * MINUTE, 90 * MINUTE, 100 * MINUTE - 1000}, AWS_USE},
+		{{false, 0, 0, 0}, AWS_PLAN_FETCH},
+		{{true, 100 * MINUTE, CLOCK_NEVER, 1}, AWS_PLAN_USE},
+		{{true, 100 * MINUTE, 160 * MINUTE, 1}, AWS_PLAN_USE},
+		{{true, 100 * MINUTE, 115 * MINUTE, 1}, AWS_PLAN_REFRESH},
+		{{true, 100 * MINUTE, 110 * MINUTE, 100 * MINUTE - 1000}, AWS_PLAN_USE},
+		{{true, 100 * MINUTE, 110 * MINUTE, 99 * MINUTE}, AWS_PLAN_REFRESH},
+		{{true, 100 * MINUTE, 100 * MINUTE, 1}, AWS_PLAN_FETCH},
+		{{true, 100 * MINUTE, 90 * MINUTE, 100 * MINUTE - 1000}, AWS_PLAN_USE},
 		/* the clock was set back since */
-		{{true, 100 * MINUTE, 90 * MINUTE, 200 * MINUTE}, AWS_FETCH},
+		{{true, 100 * MINUTE, 90 * MINUTE, 200 * MINUTE}, AWS_PLAN_FETCH},
 	};
 
 	(void)state;

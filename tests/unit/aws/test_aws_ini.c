@@ -59,14 +59,14 @@ static void test_settings(void **state)
 		{"profile", "a profile", "region", NULL},
 		{"profile", "bad", "region", NULL},
 	};
-	struct aws_profiles profiles = {0};
+	struct aws_ini profiles = {0};
 
 	(void)state;
-	aws_profile_parse(&profiles, AWS_FILE_CONFIG, config);
-	aws_profile_parse(&profiles, AWS_FILE_CREDENTIALS, credentials);
+	aws_ini_parse(&profiles, AWS_INI_CONFIG, config);
+	aws_ini_parse(&profiles, AWS_INI_CREDENTIALS, credentials);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value =
-			aws_profile_get(&profiles, rows[i].kind, rows[i].section, rows[i].name);
+			aws_ini_get(&profiles, rows[i].kind, rows[i].section, rows[i].name);
 
 		if (!rows[i].value)
 			assert_null(value);
@@ -75,9 +75,9 @@ static void test_settings(void **state)
 		else
 			assert_string_equal(value, rows[i].value);
 	}
-	assert_true(aws_profile_exists(&profiles, "my name"));
-	assert_false(aws_profile_exists(&profiles, "nobody"));
-	aws_profile_release(&profiles);
+	assert_true(aws_ini_has_profile(&profiles, "my name"));
+	assert_false(aws_ini_has_profile(&profiles, "nobody"));
+	aws_ini_release(&profiles);
 }
 
 int main(void)

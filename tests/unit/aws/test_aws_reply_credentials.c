@@ -45,7 +45,7 @@ static void test_json(void **state)
 		auto_(aws_credentials_release) struct aws_credentials credentials = {0};
 		struct err err = {0};
 		int result =
-			aws_answer_json(rows[i].body, strlen(rows[i].body), &credentials, &err);
+			aws_reply_json(rows[i].body, strlen(rows[i].body), &credentials, &err);
 
 		assert_int_equal(err.kind, rows[i].kind);
 		assert_null(strstr(err.text, "hush"));
@@ -72,10 +72,10 @@ static void test_sts(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(aws_answer_sts(body, strlen(body), &credentials, &err), 0);
+	assert_int_equal(aws_reply_sts(body, strlen(body), &credentials, &err), 0);
 	assert_string_equal(credentials.session_token, "a+b/c==");
 	assert_int_equal(credentials.expires_ms, 9000);
-	assert_int_equal(aws_answer_sts("<a/>", 4, &credentials, &err), -1);
+	assert_int_equal(aws_reply_sts("<a/>", 4, &credentials, &err), -1);
 }
 
 static void test_sts_verdicts(void **state)
@@ -83,21 +83,21 @@ static void test_sts_verdicts(void **state)
 	static const struct {
 		int status;
 		const char *code, *message;
-		enum remote_verdict verdict;
+		enum call_verdict verdict;
 		enum err_kind kind;
 	} rows[] = {
-		{200, "", "", REMOTE_DONE, ERR_NONE},
-		{403, "AccessDenied", "no", REMOTE_FAILED, ERR_DENIED},
-		{400, "ExpiredTokenException", "old", REMOTE_FAILED, ERR_DENIED},
-		{400, "IDPCommunicationError", "later", REMOTE_RETRY, ERR_RETRY},
-		{500, "", "", REMOTE_RETRY, ERR_RETRY},
-		{503, "ServiceUnavailable", "", REMOTE_RETRY, ERR_RETRY},
-		{400, "Throttling", "", REMOTE_SLOW_DOWN, ERR_RETRY},
+		{200, "", "", CALL_DONE, ERR_NONE},
+		{403, "AccessDenied", "no", CALL_FAILED, ERR_DENIED},
+		{400, "ExpiredTokenException", "old", CALL_FAILED, ERR_DENIED},
+		{400, "IDPCommunicationError", "later", CALL_RETRY, ERR_RETRY},
+		{500, "", "", CALL_RETRY, ERR_RETRY},
+		{503, "ServiceUnavailable", "", CALL_RETRY, ERR_RETRY},
+		{400, "Throttling", "", CALL_SLOW_DOWN, ERR_RETRY},
 		{403, "SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2",
-			REMOTE_SKEWED, ERR_DENIED},
-		{403, "SignatureDoesNotMatch", "The request signature we calculated", REMOTE_FAILED,
+			CALL_SKEWED, ERR_DENIED},
+		{403, "SignatureDoesNotMatch", "The request signature we calculated", CALL_FAILED,
 			ERR_DENIED},
-		{400, "RequestExpired", "", REMOTE_SKEWED, ERR_DENIED},
+		{400, "RequestExpired", "", CALL_SKEWED, ERR_DENIED},
 	};
 
 	(void)state;
@@ -108,7 +108,7 @@ static void test_sts_verdicts(void **state)
 			rows[i].code, rows[i].message);
 		struct err err = {0};
 
-		assert_int_equal(aws_answer_sts_judge(rows[i].status, body, strlen(body), &err),
+		assert_int_equal(aws_reply_judge_sts(rows[i].status, body, strlen(body), &err),
 			rows[i].verdict);
 		assert_int_equal(err.kind, rows[i].kind);
 	}
@@ -141,7 +141,7 @@ static void test_uris(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (aws_answer_uri_is_allowed(rows[i].uri) != rows[i].allowed)
+		if (aws_reply_uri_is_allowed(rows[i].uri) != rows[i].allowed)
 			fail_msg("%s", rows[i].uri);
 }
 

@@ -23,7 +23,7 @@ AUTO(struct store_listing, store_listing_release);
 
 static int read_page(const char *page, struct store_listing *listing, char **next, struct err *err)
 {
-	return blob_listing_read(page, strlen(page), "p/", listing, next, err);
+	return azure_listing_read(page, strlen(page), "p/", listing, next, err);
 }
 
 static void pages(void **state)

@@ -15,7 +15,7 @@ static const char *const container_headers[] = {"x-ms-version: 2015-02-21",
 /* "Authorize with Shared Key" prints the text; the signature is of Python's hmac with the emulator's public key. */
 static void printed_example(void **state)
 {
-	const struct azure_sign_request request = {
+	const struct azure_shared_key_request request = {
 		.method = "GET",
 		.account = "myaccount",
 		.path = "/mycontainer",
@@ -23,7 +23,7 @@ static void printed_example(void **state)
 		.headers = container_headers,
 	};
 	auto_(bytes_release) struct bytes key = {0};
-	auto_free char *text = azure_sign_text(&request), *header = NULL;
+	auto_free char *text = azure_shared_key_text(&request), *header = NULL;
 
 	(void)state;
 	assert_string_equal(text,
@@ -33,7 +33,7 @@ static void printed_example(void **state)
 	assert_true(base64_decode("Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/"
 				  "K1SZFPTOtr/KBHBeksoGMGw==",
 		&key));
-	header = azure_sign(&request, &key);
+	header = azure_shared_key_sign(&request, &key);
 	assert_string_equal(
 		header, "SharedKey myaccount:1u9lui2jDxj0+fpbHjQ5m5NnastJRSYM+PSmfi8TXx4=");
 }
@@ -42,7 +42,7 @@ static void each_part_has_its_place(void **state)
 {
 	static const char *const headers[] = {"x-ms-date: D", "x-ms-blob-type: BlockBlob",
 		"If-None-Match: *", "Content-MD5: M", "Content-Type: T", "Range: bytes=0-9", NULL};
-	const struct azure_sign_request request = {
+	const struct azure_shared_key_request request = {
 		.method = "PUT",
 		.account = "acct",
 		.path = "/acct/box/a%20b",
@@ -50,7 +50,7 @@ static void each_part_has_its_place(void **state)
 		.headers = headers,
 		.content_length = 65,
 	};
-	auto_free char *text = azure_sign_text(&request);
+	auto_free char *text = azure_shared_key_text(&request);
 
 	(void)state;
 	assert_string_equal(text, "PUT\n\n\n65\nM\nT\n\n\n\n*\n\nbytes=0-9\n"

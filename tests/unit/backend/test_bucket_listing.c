@@ -53,7 +53,7 @@ static void test_pages(void **state)
 		auto_free char *next = NULL;
 		struct err err = {0};
 
-		if (s3_list_read(rows[i].page, strlen(rows[i].page), rows[i].prefix, &listing,
+		if (bucket_listing_read(rows[i].page, strlen(rows[i].page), rows[i].prefix, &listing,
 			    &next, &err) < 0)
 			fail_msg("row %zu: %s", i, err.text);
 		for (size_t j = 0; j < listing.count; j++)
@@ -79,7 +79,7 @@ static void test_dates(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(s3_list_read(text, strlen(text), "", &listing, &next, &err), 0);
+	assert_int_equal(bucket_listing_read(text, strlen(text), "", &listing, &next, &err), 0);
 	assert_int_equal(listing.count, 3);
 	assert_int_equal(listing.items[0].modified_ms, 9000);
 	assert_int_equal(listing.items[1].modified_ms, 0);
@@ -107,7 +107,7 @@ static void test_refused(void **state)
 		auto_free char *next = NULL;
 		struct err err = {0};
 
-		if (s3_list_read(pages[i], strlen(pages[i]), "p/", &listing, &next, &err) == 0)
+		if (bucket_listing_read(pages[i], strlen(pages[i]), "p/", &listing, &next, &err) == 0)
 			fail_msg("accepted: %s", pages[i]);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 	}

@@ -13,14 +13,14 @@
 
 static void texts(void **state)
 {
-	auto_free char *exact = ranged_text(5, 10), *rest = ranged_text(5, STORE_TO_END);
-	auto_free char *large = ranged_text(1ULL << 40, 1);
+	auto_free char *exact = range_request_header(5, 10), *rest = range_request_header(5, STORE_TO_END);
+	auto_free char *large = range_request_header(1ULL << 40, 1);
 
 	(void)state;
 	assert_string_equal(exact, "bytes=5-14");
 	assert_string_equal(rest, "bytes=5-");
 	assert_string_equal(large, "bytes=1099511627776-1099511627776");
-	assert_null(ranged_text(0, STORE_TO_END));
+	assert_null(range_request_header(0, STORE_TO_END));
 }
 
 static void answers(void **state)
@@ -63,7 +63,7 @@ static void answers(void **state)
 			bytes_append(
 				&response.fields, rows[i].range, strlen(rows[i].range) + 1, NULL);
 		}
-		ranged_take(&response, rows[i].offset, rows[i].size, &out, &err);
+		range_request_read(&response, rows[i].offset, rows[i].size, &out, &err);
 		if (err.kind != rows[i].kind)
 			fail_msg("row %zu: %s", i, err.text);
 		assert_int_equal(out.size, err.kind ? 0 : rows[i].got);
@@ -81,7 +81,7 @@ static void appends_to_what_is_there(void **state)
 	(void)state;
 	bytes_append(&out, "ab", 2, NULL);
 	bytes_append(&response.body, "cd", 2, NULL);
-	assert_int_equal(ranged_take(&response, 0, STORE_TO_END, &out, NULL), 0);
+	assert_int_equal(range_request_read(&response, 0, STORE_TO_END, &out, NULL), 0);
 	assert_int_equal(out.size, 4);
 	assert_memory_equal(out.data, "abcd", 4);
 }

@@ -215,8 +215,8 @@ static void test_nonces_differ(void **state)
 	char a[33], b[33];
 
 	(void)state;
-	file_nonce(a);
-	file_nonce(b);
+	random_hex(a);
+	random_hex(b);
 	assert_int_equal(strlen(a), 32);
 	assert_int_equal(strspn(a, "0123456789abcdef"), 32);
 	assert_string_not_equal(a, b);

@@ -16,7 +16,7 @@
 static void test_lines(void **state)
 {
 	static const struct {
-		struct progress_facts facts;
+		struct progress_bar_facts facts;
 		const char *line;
 	} rows[] = {
 		// clang-format off
@@ -46,37 +46,37 @@ static void test_lines(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_string_equal(
-			progress_format(&rows[i].facts, buffer, sizeof(buffer)), rows[i].line);
+			progress_bar_format_line(&rows[i].facts, buffer, sizeof(buffer)), rows[i].line);
 }
 
 static void test_a_bar_fits_the_terminal(void **state)
 {
-	struct progress_facts facts = {"restoring", 20 * GIB, 40 * GIB, 512 * MIB, 0};
+	struct progress_bar_facts facts = {"restoring", 20 * GIB, 40 * GIB, 512 * MIB, 0};
 	char buffer[256];
 
 	(void)state;
-	assert_string_equal(progress_format_bar(&facts, 120, buffer, sizeof(buffer)),
+	assert_string_equal(progress_bar_format_bar(&facts, 120, buffer, sizeof(buffer)),
 		"[############............] restoring: 20 GiB of 40 GiB (50 %), 512 MiB/s, 40 s "
 		"left");
 	for (unsigned columns = 1; columns < 120; columns++) {
-		progress_format_bar(&facts, columns, buffer, sizeof(buffer));
+		progress_bar_format_bar(&facts, columns, buffer, sizeof(buffer));
 		assert_true(strlen(buffer) <= columns);
 	}
-	assert_string_equal(progress_format_bar(&facts, 79, buffer, sizeof(buffer)),
+	assert_string_equal(progress_bar_format_bar(&facts, 79, buffer, sizeof(buffer)),
 		"[##########..........] restoring: 20 GiB of 40 GiB (50 %), 512 MiB/s, 40 s left");
-	progress_format_bar(&facts, 60, buffer, sizeof(buffer));
+	progress_bar_format_bar(&facts, 60, buffer, sizeof(buffer));
 	assert_null(strchr(buffer, '#'));
 }
 
 static void test_short_buffers(void **state)
 {
-	struct progress_facts facts = {"restoring", 20 * GIB, 40 * GIB, 512 * MIB, 0};
+	struct progress_bar_facts facts = {"restoring", 20 * GIB, 40 * GIB, 512 * MIB, 0};
 	char buffer[64];
 
 	(void)state;
 	for (size_t capacity = 1; capacity < sizeof(buffer); capacity++) {
 		memset(buffer, 'x', sizeof(buffer));
-		progress_format(&facts, buffer, capacity);
+		progress_bar_format_line(&facts, buffer, capacity);
 		assert_true(strlen(buffer) < capacity);
 		assert_int_equal(buffer[capacity], 'x');
 	}
@@ -87,22 +87,22 @@ static void test_rate(void **state)
 	uint64_t rate = 0;
 
 	(void)state;
-	assert_int_equal(progress_rate(0, 1000, 500), 2000);
-	assert_int_equal(progress_rate(2000, 1000, 500), 2000);
-	assert_int_equal(progress_rate(1000, 0, 500), 700);
-	assert_int_equal(progress_rate(1000, 500, 0), 1000);
+	assert_int_equal(progress_bar_rate(0, 1000, 500), 2000);
+	assert_int_equal(progress_bar_rate(2000, 1000, 500), 2000);
+	assert_int_equal(progress_bar_rate(1000, 0, 500), 700);
+	assert_int_equal(progress_bar_rate(1000, 500, 0), 1000);
 	for (int i = 0; i < 40; i++)
-		rate = progress_rate(rate, i < 20 ? 1000 : 5000, 1000);
+		rate = progress_bar_rate(rate, i < 20 ? 1000 : 5000, 1000);
 	assert_in_range(rate, 4900, 5000);
 }
 
 static void test_time_left(void **state)
 {
 	(void)state;
-	assert_int_equal(progress_left_ms(&(struct progress_facts){"x", 0, 1000, 100, 0}), 10000);
-	assert_int_equal(progress_left_ms(&(struct progress_facts){"x", 0, 1000, 0, 0}), -1);
-	assert_int_equal(progress_left_ms(&(struct progress_facts){"x", 5, 1, 10, 0}), -1);
-	assert_int_equal(progress_left_ms(&(struct progress_facts){"x", 0, UINT64_MAX, 1, 0}), -1);
+	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, 1000, 100, 0}), 10000);
+	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, 1000, 0, 0}), -1);
+	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 5, 1, 10, 0}), -1);
+	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, UINT64_MAX, 1, 0}), -1);
 }
 
 /* A store that hangs for an hour is worth ten lines, not seven hundred. */
@@ -111,9 +111,9 @@ static void test_pauses(void **state)
 	unsigned lines = 0;
 
 	(void)state;
-	assert_int_equal(progress_pause_ms(0), 5000);
-	assert_int_equal(progress_pause_ms(5000), 5000);
-	for (int64_t still = 0; still < 3600000; still += progress_pause_ms(still))
+	assert_int_equal(progress_bar_pause_ms(0), 5000);
+	assert_int_equal(progress_bar_pause_ms(5000), 5000);
+	for (int64_t still = 0; still < 3600000; still += progress_bar_pause_ms(still))
 		lines++;
 	assert_in_range(lines, 9, 12);
 }

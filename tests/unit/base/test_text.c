@@ -231,7 +231,7 @@ static void test_what_is_too_long_keeps_both_ends(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		text_fit(fit, rows[i].capacity, rows[i].source);
+		text_elide(fit, rows[i].capacity, rows[i].source);
 		assert_string_equal(fit, rows[i].fit);
 		assert_true(strlen(fit) < rows[i].capacity);
 	}

@@ -14,12 +14,12 @@
 
 #define HOUR 3600000LL
 
-static struct account read_one(
+static struct attempt_costs read_one(
 	const char *outcome, const char *end_about, bool newest, const char *lines)
 {
 	auto_json json_t *about = json_loads("{\"host\":\"node-7\"}", 0, NULL);
 	auto_json json_t *end = end_about ? json_loads(end_about, 0, NULL) : NULL;
-	struct past_attempt past = {.number = 3,
+	struct attempt_summary past = {.number = 3,
 		.snapshots = 2,
 		.known = true,
 		.ended = outcome != NULL,
@@ -27,21 +27,21 @@ static struct account read_one(
 		.about = about,
 		.end_about = end};
 	struct bytes ledger = {.data = (uint8_t *)lines, .size = strlen(lines)};
-	struct account account;
+	struct attempt_costs attempt_costs;
 
 	text_set(past.outcome, sizeof(past.outcome), outcome ? outcome : "");
-	account_read(&account, &past, newest, &ledger);
-	return account;
+	attempt_costs_read(&attempt_costs, &past, newest, &ledger);
+	return attempt_costs;
 }
 
-static struct account read_account(const char *outcome, const char *end_about, const char *lines)
+static struct attempt_costs read_account(const char *outcome, const char *end_about, const char *lines)
 {
 	return read_one(outcome, end_about, false, lines);
 }
 
 static void test_a_preempted_attempt(void **state)
 {
-	struct account account = read_account("preempted", "{\"ran_ms\":9000}",
+	struct attempt_costs attempt_costs = read_account("preempted", "{\"ran_ms\":9000}",
 		"{\"event\":\"restored\",\"monotonic_ms\":900,\"seconds\":0.5}\n"
 		"{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
 		"no JSON\n"
@@ -54,24 +54,24 @@ static void test_a_preempted_attempt(void **state)
 		"{\"event\":\"over\",\"monotonic_ms\":12000}");
 
 	(void)state;
-	assert_int_equal(account.number, 3);
-	assert_string_equal(account.host, "node-7");
-	assert_string_equal(account.source, "aws");
-	assert_true(account.notice_seconds == 118.5);
-	assert_int_equal(account.ran_ms, 9000);
-	assert_int_equal(account.restore_ms, 500);
+	assert_int_equal(attempt_costs.number, 3);
+	assert_string_equal(attempt_costs.host, "node-7");
+	assert_string_equal(attempt_costs.source, "aws");
+	assert_true(attempt_costs.notice_seconds == 118.5);
+	assert_int_equal(attempt_costs.ran_ms, 9000);
+	assert_int_equal(attempt_costs.restore_ms, 500);
 	/* what is durable was written at 4000, and known to be complete a second later */
-	assert_int_equal(account.lost_ms, 6000);
-	assert_true(account.interrupted && !account.at_least);
+	assert_int_equal(attempt_costs.lost_ms, 6000);
+	assert_true(attempt_costs.interrupted && !attempt_costs.at_least);
 }
 
 static void test_ends_of_other_kinds(void **state)
 {
 	static const char lines[] = "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
 				    "{\"event\":\"sealed\",\"monotonic_ms\":5000}\n";
-	struct account vanished = read_account(NULL, NULL, lines);
-	struct account failed = read_account("failed", "{\"ran_ms\":70}", lines);
-	struct account silent = read_account(NULL, NULL, "");
+	struct attempt_costs vanished = read_account(NULL, NULL, lines);
+	struct attempt_costs failed = read_account("failed", "{\"ran_ms\":70}", lines);
+	struct attempt_costs silent = read_account(NULL, NULL, "");
 
 	(void)state;
 	assert_string_equal(vanished.outcome, "lost without a word");
@@ -106,14 +106,14 @@ static void test_the_newest_may_still_run(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct account account = read_one(rows[i].outcome, NULL, rows[i].newest, lines);
-		struct account_sum sum = account_sum(&account, 1);
+		struct attempt_costs attempt_costs = read_one(rows[i].outcome, NULL, rows[i].newest, lines);
+		struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);
 
-		assert_string_equal(account.outcome, rows[i].said);
-		assert_int_equal(account.interrupted, rows[i].interrupted);
-		assert_int_equal(account.at_least, rows[i].at_least);
-		assert_int_equal(account.lost_ms, rows[i].lost_ms);
-		assert_int_equal(account.ran_ms, 4000);
+		assert_string_equal(attempt_costs.outcome, rows[i].said);
+		assert_int_equal(attempt_costs.interrupted, rows[i].interrupted);
+		assert_int_equal(attempt_costs.at_least, rows[i].at_least);
+		assert_int_equal(attempt_costs.lost_ms, rows[i].lost_ms);
+		assert_int_equal(attempt_costs.ran_ms, 4000);
 		assert_int_equal(sum.interruptions, rows[i].interrupted);
 		assert_int_equal(sum.lost_ms, rows[i].interrupted ? 4000 : 0);
 	}
@@ -121,38 +121,38 @@ static void test_the_newest_may_still_run(void **state)
 
 static void test_nothing_is_saved_without_a_snapshot(void **state)
 {
-	struct account account = read_account("lost", "{\"ran_ms\":4014}",
+	struct attempt_costs attempt_costs = read_account("lost", "{\"ran_ms\":4014}",
 		"{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
 		"{\"event\":\"child_exited\",\"monotonic_ms\":5000}\n");
-	struct account_sum sum = account_sum(&account, 1);
+	struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);
 
 	(void)state;
-	assert_int_equal(account.lost_ms, 4014);
+	assert_int_equal(attempt_costs.lost_ms, 4014);
 	assert_int_equal(sum.saved_ms, 0);
 	assert_false(sum.lost_at_least);
 }
 
 static void test_what_is_not_known_is_marked_in_the_sum(void **state)
 {
-	struct account silent = read_account(NULL, NULL, "");
-	struct account_sum sum = account_sum(&silent, 1), all = {0};
+	struct attempt_costs silent = read_account(NULL, NULL, "");
+	struct attempt_costs_sum sum = attempt_costs_sum(&silent, 1), all = {0};
 
 	(void)state;
 	assert_true(sum.lost_at_least && sum.ran_at_least);
-	account_add(&all, &sum);
+	attempt_costs_add(&all, &sum);
 	assert_true(all.lost_at_least && all.ran_at_least);
 }
 
 static void test_sums_and_cost(void **state)
 {
-	static const struct account items[] = {
+	static const struct attempt_costs items[] = {
 		{.ran_ms = 10 * HOUR, .lost_ms = 1 * HOUR, .interrupted = true, .source = "aws"},
 		{.ran_ms = 5 * HOUR, .lost_ms = 5 * HOUR, .interrupted = true, .restore_ms = HOUR},
 		{.ran_ms = -1, .lost_ms = -1, .restore_ms = -1},
 		{.ran_ms = 3 * HOUR},
 	};
-	struct account_sum sum = account_sum(items, 4), twice = sum;
-	struct account_cost cost = account_cost(&sum, 1, 3);
+	struct attempt_costs_sum sum = attempt_costs_sum(items, 4), twice = sum;
+	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
 
 	(void)state;
 	assert_int_equal(sum.attempts, 4);
@@ -163,7 +163,7 @@ static void test_sums_and_cost(void **state)
 	/* nine hours were safe at the first end, and nine still at the second */
 	assert_int_equal(sum.saved_ms, 18 * HOUR);
 	assert_true(cost.spot == 19 && cost.on_demand == 36 && cost.saved == 17);
-	account_add(&twice, &sum);
+	attempt_costs_add(&twice, &sum);
 	assert_int_equal(twice.ran_ms, 36 * HOUR);
 	assert_int_equal(twice.saved_ms, 36 * HOUR);
 	assert_int_equal(twice.announced, 2);

@@ -40,16 +40,16 @@ static void test_rows(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct selection selection = {0};
+		struct path_filter path_filter = {0};
 
 		for (int j = 0; j < 3 && rows[i].include[j]; j++)
-			selection_include(&selection, rows[i].include[j]);
+			path_filter_include(&path_filter, rows[i].include[j]);
 		for (int j = 0; j < 3 && rows[i].exclude[j]; j++)
-			selection_exclude(&selection, rows[i].exclude[j]);
-		if (selection_takes(&selection, rows[i].path) != rows[i].takes)
+			path_filter_exclude(&path_filter, rows[i].exclude[j]);
+		if (path_filter_accepts(&path_filter, rows[i].path) != rows[i].takes)
 			fail_msg("%s", rows[i].name);
-		assert_int_equal(selection_is_all(&selection), i == 0);
-		selection_release(&selection);
+		assert_int_equal(path_filter_is_empty(&path_filter), i == 0);
+		path_filter_release(&path_filter);
 	}
 }
 

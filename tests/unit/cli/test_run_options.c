@@ -28,7 +28,7 @@ static int parse(const char *const *words, struct job_config *options, struct er
 		argv[argc] = texts[argc];
 	}
 	argv[argc] = NULL;
-	return options_parse_run(argc, argv, options, &help, err);
+	return run_options_parse(argc, argv, options, &help, err);
 }
 
 static void test_defaults(void **state)
@@ -44,7 +44,7 @@ static void test_defaults(void **state)
 	assert_string_equal(options.command[0], "python");
 	assert_string_equal(options.command[2], "--store");
 	assert_int_equal(options.grace_ms, 30000);
-	assert_int_equal(options.ask, ASK_AUTO);
+	assert_int_equal(options.ask, REQUEST_AUTO);
 	assert_false(options.strict);
 }
 
@@ -61,10 +61,10 @@ static void test_values(void **state)
 	assert_int_equal(parse(all, &options, &err), 0);
 	assert_string_equal(options.store, "file:///x");
 	assert_true(options.store_chosen);
-	assert_int_equal(options.ask, ASK_SIGNAL);
+	assert_int_equal(options.ask, REQUEST_SIGNAL);
 	assert_int_equal(options.checkpoint_signal, SIGUSR2);
 	assert_int_equal(options.grace_ms, 120000);
-	assert_int_equal(options.restore, RESTORE_THIS);
+	assert_int_equal(options.restore, RESTORE_SPECIFIC);
 	assert_int_equal(options.restore_id.attempt, 3);
 	assert_int_equal(options.restore_id.sequence, 12);
 	assert_string_equal(options.command[0], "true");
@@ -211,7 +211,7 @@ static void test_one_way_to_ask(void **state)
 	(void)state;
 	setenv("REPRIEVE_CHECKPOINT_SIGNAL", "USR1", 1);
 	assert_int_equal(parse(words, &options, &err), 0);
-	assert_int_equal(options.ask, ASK_COMMAND);
+	assert_int_equal(options.ask, REQUEST_COMMAND);
 	setenv("REPRIEVE_CHECKPOINT_COMMAND", "touch /y", 1);
 	assert_int_equal(parse(words, &options, &err), -1);
 	assert_non_null(strstr(err.text, "REPRIEVE_CHECKPOINT_SIGNAL"));

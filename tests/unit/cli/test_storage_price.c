@@ -27,7 +27,7 @@ static void test_by_store(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_true(fabs(price_of_store(rows[i].url) - rows[i].price) < 1e-9);
+		assert_true(fabs(storage_price_of(rows[i].url) - rows[i].price) < 1e-9);
 }
 
 static void test_parse(void **state)
@@ -37,10 +37,10 @@ static void test_parse(void **state)
 	double price;
 
 	(void)state;
-	assert_true(price_parse("0.023", &price) && fabs(price - 0.023) < 1e-9);
-	assert_true(price_parse("0", &price) && fabs(price) < 1e-9);
+	assert_true(storage_price_parse("0.023", &price) && fabs(price - 0.023) < 1e-9);
+	assert_true(storage_price_parse("0", &price) && fabs(price) < 1e-9);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_false(price_parse(wrong[i], &price));
+		assert_false(storage_price_parse(wrong[i], &price));
 }
 
 static void test_words(void **state)
@@ -64,7 +64,7 @@ static void test_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(price_format(price_per_month(rows[i].bytes, rows[i].price),
+		assert_string_equal(storage_price_format(storage_price_per_month(rows[i].bytes, rows[i].price),
 					    buffer, sizeof(buffer)),
 			rows[i].text);
 }

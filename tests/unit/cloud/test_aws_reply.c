@@ -24,9 +24,9 @@ enum {
 };
 #define NOW_WALL_MS 1775944800000
 
-static struct answer answer_of(int status, const char *body)
+static struct reply answer_of(int status, const char *body)
 {
-	return (struct answer){
+	return (struct reply){
 		.status = status,
 		.body = body,
 		.size = strlen(body),
@@ -79,10 +79,10 @@ static void instance_action(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 		struct verdict verdict;
 
-		aws_action_reply(&answer, &verdict);
+		aws_action_reply(&reply, &verdict);
 		if (verdict.kind != rows[i].kind)
 			fail_msg("%s: %d", rows[i].name, (int)verdict.kind);
 		assert_string_equal(verdict.notice.identity, rows[i].identity);
@@ -99,12 +99,12 @@ static void instance_action(void **state)
 /* It goes on where it was frozen: to end the job would lose that. */
 static void hibernation_is_advice(void **state)
 {
-	const struct answer answer =
+	const struct reply reply =
 		answer_of(200, "{\"action\": \"hibernate\", \"time\": \"2026-04-11T22:02:00Z\"}");
 	struct verdict verdict;
 
 	(void)state;
-	aws_action_reply(&answer, &verdict);
+	aws_action_reply(&reply, &verdict);
 	assert_int_equal(verdict.kind, VERDICT_POSITIVE);
 	assert_int_equal(verdict.notice.kind, NOTICE_ADVICE);
 	assert_string_equal(verdict.notice.identity, "hibernate");
@@ -136,10 +136,10 @@ static void lifecycle_states(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 		struct verdict verdict;
 
-		aws_state_reply(&answer, &verdict);
+		aws_state_reply(&reply, &verdict);
 		if (verdict.kind != rows[i].kind || verdict.notice.kind != rows[i].notice)
 			fail_msg("%s: %d", rows[i].body, (int)verdict.kind);
 		if (verdict.notice.kind == NOTICE_STOP) {
@@ -157,12 +157,12 @@ static void lifecycle_states(void **state)
 /* Notices without one would be taken for the same. */
 static void maintenance_without_an_identity(void **state)
 {
-	const struct answer answer = answer_of(200,
+	const struct reply reply = answer_of(200,
 		"[{\"Code\":\"instance-stop\",\"EventId\":\"\"},{\"Code\":\"system-reboot\"}]");
 	struct aws_events events;
 
 	(void)state;
-	aws_maintenance_reply(&answer, &events);
+	aws_maintenance_reply(&reply, &events);
 	assert_int_equal(events.count, 2);
 	assert_string_equal(events.notices[0].identity, "instance-stop");
 	assert_string_equal(events.notices[1].identity, "system-reboot");
@@ -202,10 +202,10 @@ static void scheduled_maintenance(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 		struct aws_events events;
 
-		aws_maintenance_reply(&answer, &events);
+		aws_maintenance_reply(&reply, &events);
 		if (events.kind != rows[i].kind || (events.count > 0) != (rows[i].notice != 0))
 			fail_msg("%s: %d", rows[i].name, (int)events.kind);
 		if (events.count == 0)
@@ -222,16 +222,16 @@ static void scheduled_maintenance(void **state)
 
 static void google_header_is_never_ec2(void **state)
 {
-	struct answer answer =
+	struct reply reply =
 		answer_of(200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\"}");
 	struct verdict verdict;
 
 	(void)state;
-	answer.flavor = "Google";
-	aws_action_reply(&answer, &verdict);
+	reply.flavor = "Google";
+	aws_action_reply(&reply, &verdict);
 	assert_int_equal(verdict.kind, VERDICT_UNKNOWN);
-	answer.status = 404;
-	aws_action_reply(&answer, &verdict);
+	reply.status = 404;
+	aws_action_reply(&reply, &verdict);
 	assert_int_equal(verdict.kind, VERDICT_UNKNOWN);
 }
 
@@ -252,10 +252,10 @@ static void rebalance(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 		struct verdict verdict;
 
-		aws_rebalance_reply(&answer, &verdict);
+		aws_rebalance_reply(&reply, &verdict);
 		assert_int_equal(verdict.kind, rows[i].kind);
 		if (verdict.kind == VERDICT_POSITIVE) {
 			assert_int_equal(verdict.notice.kind, NOTICE_ADVICE);
@@ -297,7 +297,7 @@ static void the_way_in(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		enum aws_access access =
-			aws_decide(&rows[i].put, &rows[i].get, rows[i].tokenless_allowed);
+			aws_access_decide(&rows[i].put, &rows[i].get, rows[i].tokenless_allowed);
 
 		if (access != rows[i].access)
 			fail_msg("%s: %d", rows[i].name, (int)access);
@@ -337,12 +337,12 @@ static void tokens(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct answer answer = answer_of(rows[i].status, rows[i].body);
+		struct reply reply = answer_of(rows[i].status, rows[i].body);
 		char token[AWS_TOKEN_MOST];
 		int64_t ttl = 0;
 
-		answer.ttl = rows[i].ttl;
-		assert_int_equal(aws_token_reply(&answer, token, &ttl), rows[i].good);
+		reply.ttl = rows[i].ttl;
+		assert_int_equal(aws_token_reply(&reply, token, &ttl), rows[i].good);
 		if (rows[i].good)
 			assert_int_equal(ttl, rows[i].seconds);
 	}
@@ -365,9 +365,9 @@ static void instance_ids(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 
-		assert_int_equal(aws_instance_reply(&answer), rows[i].good);
+		assert_int_equal(aws_instance_reply(&reply), rows[i].good);
 	}
 }
 

@@ -72,7 +72,7 @@ static void scheduled_events(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {
+		const struct reply reply = {
 			.status = rows[i].status,
 			.body = rows[i].body,
 			.size = strlen(rows[i].body),
@@ -81,7 +81,7 @@ static void scheduled_events(void **state)
 		};
 		struct azure_events events;
 
-		azure_events_reply(&answer, "vmss_4", &events);
+		azure_events_reply(&reply, "vmss_4", &events);
 		if (events.kind != rows[i].kind)
 			fail_msg("%s: %d (%s)", rows[i].name, (int)events.kind, events.why);
 		assert_int_equal(events.count, rows[i].kind == VERDICT_POSITIVE ? 1 : 0);
@@ -108,14 +108,14 @@ static void approvable(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {.status = 200,
+		const struct reply reply = {.status = 200,
 			.body = rows[i].body,
 			.size = strlen(rows[i].body),
 			.arrived_ms = NOW_MS,
 			.arrived_wall_ms = NOW_WALL_MS};
 		struct azure_events events;
 
-		azure_events_reply(&answer, "vmss_4", &events);
+		azure_events_reply(&reply, "vmss_4", &events);
 		assert_int_equal(events.count, 1);
 		assert_int_equal(events.notices[0].approvable, rows[i].approvable);
 	}
@@ -126,15 +126,15 @@ static void without_a_name(void **state)
 {
 	static const char busy[] = DOCUMENT(EVENT("Preempt", "Scheduled", "\"\"", IN_30_S));
 	static const char idle[] = DOCUMENT("");
-	struct answer answer = {.status = 200, .body = busy, .size = sizeof(busy) - 1};
+	struct reply reply = {.status = 200, .body = busy, .size = sizeof(busy) - 1};
 	struct azure_events events;
 
 	(void)state;
-	azure_events_reply(&answer, "", &events);
+	azure_events_reply(&reply, "", &events);
 	assert_int_equal(events.kind, VERDICT_UNKNOWN);
 	assert_int_equal(events.count, 0);
-	answer = (struct answer){.status = 200, .body = idle, .size = sizeof(idle) - 1};
-	azure_events_reply(&answer, "", &events);
+	reply = (struct reply){.status = 200, .body = idle, .size = sizeof(idle) - 1};
+	azure_events_reply(&reply, "", &events);
 	assert_int_equal(events.kind, VERDICT_NEGATIVE);
 }
 
@@ -156,12 +156,12 @@ static void names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {.status = rows[i].status,
+		const struct reply reply = {.status = rows[i].status,
 			.body = rows[i].body,
 			.size = strlen(rows[i].body)};
 		char name[AZURE_NAME_MOST];
 
-		assert_int_equal(azure_name_reply(&answer, name), rows[i].name != NULL);
+		assert_int_equal(azure_name_reply(&reply, name), rows[i].name != NULL);
 		if (rows[i].name)
 			assert_string_equal(name, rows[i].name);
 	}

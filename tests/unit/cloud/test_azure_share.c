@@ -54,7 +54,7 @@ static void put(struct azure_share *share, const char *body, int64_t age_ms)
 	shared.asked_ms = shared.arrived_ms - 1;
 	shared.arrived_wall_ms = 1;
 	bytes_append(&shared.body, body, strlen(body), NULL);
-	azure_share_put(share, &shared);
+	azure_share_write(share, &shared);
 	bytes_release(&shared.body);
 }
 
@@ -63,10 +63,10 @@ static void one_asks_and_the_other_reads(void **state)
 	struct fixture *fixture = *state;
 
 	assert_false(azure_share_read(&fixture->two, &fixture->read));
-	assert_true(azure_share_begin(&fixture->one));
-	assert_false(azure_share_begin(&fixture->two));
+	assert_true(azure_share_try_lock(&fixture->one));
+	assert_false(azure_share_try_lock(&fixture->two));
 	put(&fixture->one, "{\"Events\":[]}", 0);
-	azure_share_end(&fixture->one);
+	azure_share_unlock(&fixture->one);
 	assert_true(azure_share_read(&fixture->two, &fixture->read));
 	assert_int_equal(fixture->read.status, 200);
 	assert_string_equal(fixture->read.name, "vmss_4");
@@ -75,8 +75,8 @@ static void one_asks_and_the_other_reads(void **state)
 	/* Each answer counts once, and not for whoever put it there. */
 	assert_false(azure_share_read(&fixture->two, &fixture->read));
 	assert_false(azure_share_read(&fixture->one, &fixture->read));
-	assert_true(azure_share_begin(&fixture->two));
-	azure_share_end(&fixture->two);
+	assert_true(azure_share_try_lock(&fixture->two));
+	azure_share_unlock(&fixture->two);
 }
 
 static void what_is_old_or_broken_is_not_believed(void **state)
@@ -125,12 +125,12 @@ static void without_a_directory_each_asks(void **state)
 
 	azure_share_open(&alone, NULL, ENDPOINT);
 	azure_share_open(&nowhere, "/nonexistent", ENDPOINT);
-	assert_true(azure_share_begin(&alone));
-	assert_true(azure_share_begin(&nowhere));
+	assert_true(azure_share_try_lock(&alone));
+	assert_true(azure_share_try_lock(&nowhere));
 	put(&alone, "{}", 0);
 	put(&nowhere, "{}", 0);
 	assert_false(azure_share_read(&alone, &fixture->read));
-	azure_share_end(&alone);
+	azure_share_unlock(&alone);
 	azure_share_close(&alone);
 	azure_share_close(&nowhere);
 }

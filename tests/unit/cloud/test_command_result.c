@@ -46,7 +46,7 @@ static void ends(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct command_end end = {
+		const struct command_result end = {
 			.command = "probe",
 			.ended = rows[i].ended,
 			.code = rows[i].code,
@@ -57,7 +57,7 @@ static void ends(void **state)
 		};
 		struct verdict verdict;
 
-		command_reply(&end, &verdict);
+		command_result_judge(&end, &verdict);
 		if (verdict.kind != rows[i].kind || verdict.notice.kind != rows[i].notice)
 			fail_msg("%s: %d", rows[i].name, (int)verdict.kind);
 		assert_string_equal(verdict.notice.identity, rows[i].identity);

@@ -32,7 +32,7 @@ static void times(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t wall_ms = 0;
-		bool is_span = false, good = end_parse(rows[i].text, NOW, &wall_ms, &is_span);
+		bool is_span = false, good = deadline_parse(rows[i].text, NOW, &wall_ms, &is_span);
 
 		if (good != rows[i].good || is_span != rows[i].is_span)
 			fail_msg("%s", rows[i].text);
@@ -45,16 +45,16 @@ static void phases(void **state)
 {
 	static const struct {
 		int64_t left_ms, notice_ms;
-		enum end_phase phase;
+		enum deadline_phase phase;
 		int64_t wait_ms;
 	} rows[] = {
-		{7200000, 120000, END_AHEAD, 7080000},
-		{120001, 120000, END_AHEAD, 1},
-		{120000, 120000, END_NEAR, 0},
-		{5000, 120000, END_NEAR, 0},
-		{0, 120000, END_NEAR, 0},
-		{-60000, 120000, END_NEAR, 0},
-		{-60001, 120000, END_STALE, 0},
+		{7200000, 120000, DEADLINE_AHEAD, 7080000},
+		{120001, 120000, DEADLINE_AHEAD, 1},
+		{120000, 120000, DEADLINE_NEAR, 0},
+		{5000, 120000, DEADLINE_NEAR, 0},
+		{0, 120000, DEADLINE_NEAR, 0},
+		{-60000, 120000, DEADLINE_NEAR, 0},
+		{-60001, 120000, DEADLINE_STALE, 0},
 	};
 
 	(void)state;
@@ -62,7 +62,7 @@ static void phases(void **state)
 		int64_t wait_ms;
 
 		assert_int_equal(
-			end_decide(rows[i].left_ms, rows[i].notice_ms, &wait_ms), rows[i].phase);
+			deadline_decide(rows[i].left_ms, rows[i].notice_ms, &wait_ms), rows[i].phase);
 		assert_int_equal(wait_ms, rows[i].wait_ms);
 	}
 }
@@ -70,11 +70,11 @@ static void phases(void **state)
 static void a_short_job_keeps_most_of_its_time(void **state)
 {
 	(void)state;
-	assert_int_equal(end_notice_ms(3600000, 120000), 120000);
-	assert_int_equal(end_notice_ms(120001, 120000), 120000);
-	assert_int_equal(end_notice_ms(120000, 120000), 30000);
-	assert_int_equal(end_notice_ms(8000, 120000), 2000);
-	assert_int_equal(end_notice_ms(-1, 120000), 120000);
+	assert_int_equal(deadline_fit_notice_ms(3600000, 120000), 120000);
+	assert_int_equal(deadline_fit_notice_ms(120001, 120000), 120000);
+	assert_int_equal(deadline_fit_notice_ms(120000, 120000), 30000);
+	assert_int_equal(deadline_fit_notice_ms(8000, 120000), 2000);
+	assert_int_equal(deadline_fit_notice_ms(-1, 120000), 120000);
 }
 
 int main(void)

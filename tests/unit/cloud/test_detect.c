@@ -16,7 +16,7 @@ static void the_choice(void **state)
 	// clang-format off
 	static const struct {
 		const char *name;
-		struct surroundings around;
+		struct environment environment;
 		unsigned chosen;
 	} rows[] = {
 		{"EC2", {.dmi_readable = true, .dmi_vendor = "Amazon EC2", .dmi_product = "p4d.24xlarge"}, DETECT_AWS},
@@ -34,14 +34,14 @@ static void the_choice(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (detect_choose(&rows[i].around) != rows[i].chosen)
+		if (detect_sources(&rows[i].environment) != rows[i].chosen)
 			fail_msg("%s", rows[i].name);
 }
 
 static void endpoints(void **state)
 {
 	static const struct {
-		struct surroundings around;
+		struct environment environment;
 		const char *aws, *gcp, *azure;
 	} rows[] = {
 		{{.aws_timeout_ms = 1}, "http://169.254.169.254", "http://169.254.169.254",
@@ -60,18 +60,18 @@ static void endpoints(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char endpoint[160];
 
-		detect_aws_endpoint(&rows[i].around, endpoint, sizeof(endpoint));
+		detect_aws_endpoint(&rows[i].environment, endpoint, sizeof(endpoint));
 		assert_string_equal(endpoint, rows[i].aws);
-		detect_gcp_endpoint(&rows[i].around, endpoint, sizeof(endpoint));
+		detect_gcp_endpoint(&rows[i].environment, endpoint, sizeof(endpoint));
 		assert_string_equal(endpoint, rows[i].gcp);
-		detect_azure_endpoint(&rows[i].around, endpoint, sizeof(endpoint));
+		detect_azure_endpoint(&rows[i].environment, endpoint, sizeof(endpoint));
 		assert_string_equal(endpoint, rows[i].azure);
 	}
 }
 
 static void the_environment(void **state)
 {
-	struct surroundings around;
+	struct environment environment;
 
 	(void)state;
 	unsetenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -82,23 +82,23 @@ static void the_environment(void **state)
 	setenv("AWS_METADATA_SERVICE_TIMEOUT", "5", 1);
 	setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6", 1);
 	setenv("REPRIEVE_GCP_NOTICE", "120s", 1);
-	detect_look(&around);
-	assert_true(around.aws_ipv6);
-	assert_string_equal(around.gcp_notice, "120s");
-	assert_string_equal(around.aws_endpoint, "");
-	assert_string_equal(around.gcp_host, "new");
-	assert_true(around.aws_disabled);
-	assert_true(around.aws_tokenless_allowed);
-	assert_int_equal(around.aws_timeout_ms, 5000);
+	detect_read_environment(&environment);
+	assert_true(environment.aws_ipv6);
+	assert_string_equal(environment.gcp_notice, "120s");
+	assert_string_equal(environment.aws_endpoint, "");
+	assert_string_equal(environment.gcp_host, "new");
+	assert_true(environment.aws_disabled);
+	assert_true(environment.aws_tokenless_allowed);
+	assert_int_equal(environment.aws_timeout_ms, 5000);
 	unsetenv("GCE_METADATA_HOST");
 	setenv("AWS_METADATA_SERVICE_TIMEOUT", "forever", 1);
 	setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv4", 1);
 	unsetenv("REPRIEVE_GCP_NOTICE");
-	detect_look(&around);
-	assert_false(around.aws_ipv6);
-	assert_string_equal(around.gcp_notice, "");
-	assert_string_equal(around.gcp_host, "old");
-	assert_int_equal(around.aws_timeout_ms, 2000);
+	detect_read_environment(&environment);
+	assert_false(environment.aws_ipv6);
+	assert_string_equal(environment.gcp_notice, "");
+	assert_string_equal(environment.gcp_host, "old");
+	assert_int_equal(environment.aws_timeout_ms, 2000);
 }
 
 /* Each cloud is recognised by its shape, though all have the same address. */

@@ -45,7 +45,7 @@ static void preempted_and_maintenance(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {
+		const struct reply reply = {
 			.status = rows[i].status,
 			.body = rows[i].body,
 			.size = strlen(rows[i].body),
@@ -55,8 +55,8 @@ static void preempted_and_maintenance(void **state)
 		};
 		struct verdict preempted, maintenance;
 
-		gcp_preempted_reply(&answer, &usual, &preempted);
-		gcp_maintenance_reply(&answer, &usual, &maintenance);
+		gcp_preempted_reply(&reply, &usual, &preempted);
+		gcp_maintenance_reply(&reply, &usual, &maintenance);
 		if (preempted.kind != rows[i].preempted || maintenance.kind != rows[i].maintenance)
 			fail_msg("%s: %d %d", rows[i].name, (int)preempted.kind,
 				(int)maintenance.kind);
@@ -87,7 +87,7 @@ static void a_longer_notice_where_configured(void **state)
 		{"1h", false, 0},
 		{"long", false, 0},
 	};
-	struct answer answer = {
+	struct reply reply = {
 		.status = 200, .body = "TRUE", .size = 4, .flavor = "Google", .arrived_ms = 1000};
 	struct gcp_context context = usual;
 	struct verdict verdict;
@@ -100,7 +100,7 @@ static void a_longer_notice_where_configured(void **state)
 			fail_msg("%s", rows[i].text);
 		if (!good)
 			continue;
-		gcp_preempted_reply(&answer, &context, &verdict);
+		gcp_preempted_reply(&reply, &context, &verdict);
 		assert_int_equal(verdict.notice.deadline_ms, 1000 + rows[i].notice_ms);
 		assert_true(verdict.notice.guessed);
 	}
@@ -123,7 +123,7 @@ static void a_termination_for_maintenance_nears(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {.status = 200,
+		const struct reply reply = {.status = 200,
 			.body = body,
 			.size = sizeof(body) - 1,
 			.flavor = "Google",
@@ -131,7 +131,7 @@ static void a_termination_for_maintenance_nears(void **state)
 		const struct gcp_context context = {.since_ms = rows[i].since_ms};
 		struct verdict verdict;
 
-		gcp_maintenance_reply(&answer, &context, &verdict);
+		gcp_maintenance_reply(&reply, &context, &verdict);
 		assert_int_equal(verdict.kind, VERDICT_POSITIVE);
 		assert_int_equal(verdict.notice.kind, rows[i].kind);
 		assert_true(verdict.notice.deadline_ms == rows[i].deadline_ms);
@@ -163,13 +163,13 @@ static void upcoming_maintenance(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {.status = 200,
+		const struct reply reply = {.status = 200,
 			.body = rows[i].body,
 			.size = strlen(rows[i].body),
 			.flavor = "Google"};
 		struct verdict verdict;
 
-		gcp_upcoming_reply(&answer, &usual, &verdict);
+		gcp_upcoming_reply(&reply, &usual, &verdict);
 		if (verdict.kind != rows[i].kind)
 			fail_msg("%s: %d", rows[i].body, (int)verdict.kind);
 		if (verdict.kind != VERDICT_POSITIVE)

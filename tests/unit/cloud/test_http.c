@@ -34,7 +34,7 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 	if (strcmp(request->path, "/later") == 0)
 		cancel_sleep(request->cancel, 3000, NULL);
 	if (strcmp(request->path, "/reset") == 0) {
-		reply->manner = HTTPD_RESET;
+		reply->delivery = HTTPD_RESET;
 		return;
 	}
 	if (strcmp(request->path, "/redirect") == 0) {
@@ -43,7 +43,7 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 		return;
 	}
 	if (strcmp(request->path, "/slow") == 0) {
-		reply->manner = HTTPD_SLOW;
+		reply->delivery = HTTPD_SLOW;
 		reply->pause_ms = 20;
 	}
 	text = text_format("%s %s q=%s h=%s e=%s b=%.*s", request->method, request->path,

@@ -29,10 +29,10 @@ static void bodies_are_trimmed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {.body = rows[i].body, .size = rows[i].size};
+		const struct reply reply = {.body = rows[i].body, .size = rows[i].size};
 		char text[8];
 
-		assert_int_equal(answer_text(&answer, text, sizeof(text)), rows[i].good);
+		assert_int_equal(reply_text(&reply, text, sizeof(text)), rows[i].good);
 		assert_string_equal(text, rows[i].text);
 	}
 }
@@ -54,7 +54,7 @@ static void the_service_is_believed_where_clocks_differ(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(answer_clock(rows[i].header, rows[i].ours), rows[i].expected);
+		assert_int_equal(reply_wall_clock(rows[i].header, rows[i].ours), rows[i].expected);
 }
 
 static void words_for_what_was_not_expected(void **state)
@@ -72,12 +72,12 @@ static void words_for_what_was_not_expected(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = {.status = rows[i].status,
+		const struct reply reply = {.status = rows[i].status,
 			.body = rows[i].body,
 			.size = strlen(rows[i].body)};
 		struct verdict verdict;
 
-		verdict_unexpected(&verdict, &answer);
+		verdict_unexpected(&verdict, &reply);
 		assert_int_equal(verdict.kind, VERDICT_UNKNOWN);
 		assert_non_null(strstr(verdict.why, rows[i].word));
 	}

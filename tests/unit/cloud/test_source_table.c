@@ -16,15 +16,15 @@
 #define EC2 .dmi_readable = true, .dmi_vendor = "Amazon EC2"
 
 /* "aws file:/a", in the order in which they were chosen. */
-static void write_down(const struct chosen_sources *chosen, char *text, size_t capacity)
+static void write_down(const struct source_table *chosen, char *text, size_t capacity)
 {
 	text[0] = '\0';
 	for (size_t i = 0; i < chosen->count; i++) {
-		const struct chosen_source *source = &chosen->items[i];
+		const struct source_entry *source = &chosen->items[i];
 		size_t used = strlen(text);
 
 		snprintf(text + used, capacity - used, "%s%s%s%s", i > 0 ? " " : "",
-			chosen_source_name(source), source->argument[0] ? ":" : "",
+			source_entry_name(source), source->argument[0] ? ":" : "",
 			source->argument);
 	}
 }
@@ -34,7 +34,7 @@ static void what_is_chosen(void **state)
 	// clang-format off
 	static const struct {
 		const char *sources, *deadline;
-		struct surroundings around;
+		struct environment environment;
 		const char *chosen;
 	} rows[] = {
 		{NULL, NULL, {EC2}, "aws"},
@@ -59,17 +59,17 @@ static void what_is_chosen(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct chosen_sources chosen = {0};
+		struct source_table chosen = {0};
 		struct err err = {0};
 		char text[200];
 
-		if (chosen_sources_find(
-			    rows[i].sources, rows[i].deadline, &rows[i].around, &chosen, &err) < 0)
+		if (source_table_select(
+			    rows[i].sources, rows[i].deadline, &rows[i].environment, &chosen, &err) < 0)
 			fail_msg("row %zu: %s", i, err.text);
 		write_down(&chosen, text, sizeof(text));
 		if (!text_equal(text, rows[i].chosen))
 			fail_msg("row %zu: \"%s\"", i, text);
-		chosen_sources_release(&chosen);
+		source_table_release(&chosen);
 	}
 }
 
@@ -92,28 +92,28 @@ static void what_is_refused(void **state)
 		 "file:/11,file:/12,file:/13",
 			NULL, "more than 12"},
 	};
-	const struct surroundings laptop = {LAPTOP};
+	const struct environment laptop = {LAPTOP};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct chosen_sources chosen = {0};
+		struct source_table chosen = {0};
 		struct err err = {0};
 
-		if (chosen_sources_find(
+		if (source_table_select(
 			    rows[i].sources, rows[i].deadline, &laptop, &chosen, &err) == 0)
 			fail_msg("row %zu is not refused", i);
 		if (err.kind != ERR_INVALID || !strstr(err.text, rows[i].says))
 			fail_msg("row %zu: %s", i, err.text);
-		chosen_sources_release(&chosen);
+		source_table_release(&chosen);
 	}
 }
 
 static void names(void **state)
 {
 	(void)state;
-	assert_ptr_equal(provider_named("tencent"), &provider_tencent);
-	assert_null(provider_named("sigterm"));
-	assert_null(provider_named("auto"));
+	assert_ptr_equal(provider_by_name("tencent"), &provider_tencent);
+	assert_null(provider_by_name("sigterm"));
+	assert_null(provider_by_name("auto"));
 }
 
 int main(void)

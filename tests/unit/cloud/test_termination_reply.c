@@ -13,9 +13,9 @@
 #define NOW_MS 50000
 #define NOW_WALL_MS 1775944800000
 
-static struct answer answer_of(int status, const char *body)
+static struct reply answer_of(int status, const char *body)
 {
-	return (struct answer){
+	return (struct reply){
 		.status = status,
 		.body = body,
 		.size = strlen(body),
@@ -59,10 +59,10 @@ static void termination_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 		struct verdict verdict;
 
-		termination_reply(rows[i].form, &answer, &verdict);
+		termination_reply(rows[i].form, &reply, &verdict);
 		if (verdict.kind != rows[i].kind)
 			fail_msg("%d %s: %d", rows[i].status, rows[i].body, (int)verdict.kind);
 		if (verdict.kind != VERDICT_POSITIVE)
@@ -91,9 +91,9 @@ static void instance_ids(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct answer answer = answer_of(rows[i].status, rows[i].body);
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 
-		assert_int_equal(termination_instance_reply(rows[i].form, &answer), rows[i].good);
+		assert_int_equal(termination_instance_reply(rows[i].form, &reply), rows[i].good);
 	}
 }
 

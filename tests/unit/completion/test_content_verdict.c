@@ -11,60 +11,60 @@
 
 #include <cmocka.h>
 
-static struct refusals refusing(struct refusal *refusal)
+static struct findings refusing(struct finding *finding)
 {
-	return (struct refusals){.items = refusal, .count = 1};
+	return (struct findings){.items = finding, .count = 1};
 }
 
 static void test_how_long_to_wait(void **state)
 {
 	char path[] = "a", why[] = "because";
 	const struct {
-		struct refusal refusal;
+		struct finding finding;
 		int64_t wait_ms;
 	} cases[] = {
-		{{path, why, 0, false, false}, JUDGEMENT_CONTENT_MS},
-		{{path, why, 1000, false, false}, JUDGEMENT_CONTENT_MS - 1000},
-		{{path, why, JUDGEMENT_CONTENT_MS, false, false}, 0},
-		{{path, why, 0, true, false}, JUDGEMENT_MARKER_MS},
-		{{path, why, JUDGEMENT_CONTENT_MS, true, false},
-			JUDGEMENT_MARKER_MS - JUDGEMENT_CONTENT_MS},
+		{{path, why, 0, false, false}, CONTENT_VERDICT_FORMAT_MS},
+		{{path, why, 1000, false, false}, CONTENT_VERDICT_FORMAT_MS - 1000},
+		{{path, why, CONTENT_VERDICT_FORMAT_MS, false, false}, 0},
+		{{path, why, 0, true, false}, CONTENT_VERDICT_MARKER_MS},
+		{{path, why, CONTENT_VERDICT_FORMAT_MS, true, false},
+			CONTENT_VERDICT_MARKER_MS - CONTENT_VERDICT_FORMAT_MS},
 		{{path, why, 0, true, true}, 0},
 		{{path, why, 0, false, true}, 0},
 	};
-	struct refusals none = {0};
-	struct refusal two[2] = {{path, why, 0, false, false}, {path, why, 0, true, true}};
-	struct refusals both = {two, 2};
+	struct findings none = {0};
+	struct finding two[2] = {{path, why, 0, false, false}, {path, why, 0, true, true}};
+	struct findings both = {two, 2};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct refusal refusal = cases[i].refusal;
-		struct refusals refusals = refusing(&refusal);
+		struct finding finding = cases[i].finding;
+		struct findings findings = refusing(&finding);
 
-		assert_int_equal(judgement_wait_ms(&refusals), cases[i].wait_ms);
+		assert_int_equal(content_verdict_wait_ms(&findings), cases[i].wait_ms);
 	}
-	assert_int_equal(judgement_wait_ms(&none), 0);
-	assert_int_equal(judgement_wait_ms(&both), JUDGEMENT_CONTENT_MS);
+	assert_int_equal(content_verdict_wait_ms(&none), 0);
+	assert_int_equal(content_verdict_wait_ms(&both), CONTENT_VERDICT_FORMAT_MS);
 }
 
 /* --- with sealing --- */
 
 struct desk {
-	struct sealing sealing;
+	struct detector detector;
 	int64_t now_ms;
 };
 
 static void desk_open(struct desk *desk)
 {
 	*desk = (struct desk){.now_ms = 1000};
-	sealing_init(&desk->sealing, 1000);
+	detector_init(&desk->detector, 1000);
 }
 
 static void say(struct desk *desk, enum dir_change change, const char *path)
 {
 	struct dir_event event = {.change = change, .path = path};
 
-	sealing_kernel(&desk->sealing, &event, desk->now_ms);
+	detector_handle_kernel(&desk->detector, &event, desk->now_ms);
 }
 
 static void write_file(struct desk *desk, const char *path)
@@ -74,37 +74,37 @@ static void write_file(struct desk *desk, const char *path)
 	say(desk, DIR_CLOSED_WRITE, path);
 }
 
-static enum sealing_verdict poll(struct desk *desk)
+static enum detector_verdict poll(struct desk *desk)
 {
 	int64_t at_ms;
 
-	return sealing_poll(&desk->sealing, desk->now_ms, &at_ms);
+	return detector_poll(&desk->detector, desk->now_ms, &at_ms);
 }
 
-static enum sealing_verdict judge(struct desk *desk, const char *refused, int64_t *at_ms)
+static enum detector_verdict judge(struct desk *desk, const char *refused, int64_t *at_ms)
 {
-	struct refusal refusal = {.by_rule = true};
-	struct refusals refusals = {0};
-	enum sealing_verdict verdict;
+	struct finding finding = {.by_rule = true};
+	struct findings findings = {0};
+	enum detector_verdict verdict;
 
 	if (refused) {
-		refusal.path = text_copy(refused);
-		refusals = refusing(&refusal);
+		finding.path = text_copy(refused);
+		findings = refusing(&finding);
 	}
-	verdict = sealing_judge(&desk->sealing, &refusals, desk->now_ms, at_ms);
-	free(refusal.path);
+	verdict = detector_apply_findings(&desk->detector, &findings, desk->now_ms, at_ms);
+	free(finding.path);
 	return verdict;
 }
 
-static enum sealing_verdict give_up(struct desk *desk, const char *refused)
+static enum detector_verdict give_up(struct desk *desk, const char *refused)
 {
-	struct refusal refusal = {.path = text_copy(refused), .abandoned = true};
-	struct refusals refusals = refusing(&refusal);
+	struct finding finding = {.path = text_copy(refused), .abandoned = true};
+	struct findings findings = refusing(&finding);
 	int64_t at_ms;
-	enum sealing_verdict verdict =
-		sealing_judge(&desk->sealing, &refusals, desk->now_ms, &at_ms);
+	enum detector_verdict verdict =
+		detector_apply_findings(&desk->detector, &findings, desk->now_ms, &at_ms);
 
-	free(refusal.path);
+	free(finding.path);
 	return verdict;
 }
 
@@ -118,7 +118,7 @@ static int unjudged(const struct desk *desk)
 {
 	int number = 0;
 
-	sealing_each_unjudged(&desk->sealing, count, &number);
+	detector_each_unchecked(&desk->detector, count, &number);
 	return number;
 }
 
@@ -131,26 +131,26 @@ static void test_held_until_the_rest_comes(void **state)
 	desk_open(&desk);
 	write_file(&desk, "s-1/a");
 	desk.now_ms += 1000;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
-	assert_int_equal(judge(&desk, "s-1", &at_ms), SEALING_BUSY);
-	assert_int_equal(at_ms, desk.now_ms + JUDGEMENT_MARKER_MS);
-	assert_true(sealing_is_held(&desk.sealing));
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
+	assert_int_equal(judge(&desk, "s-1", &at_ms), DETECTOR_BUSY);
+	assert_int_equal(at_ms, desk.now_ms + CONTENT_VERDICT_MARKER_MS);
+	assert_true(detector_is_postponed(&desk.detector));
 	desk.now_ms += 60000;
-	assert_int_equal(poll(&desk), SEALING_BUSY);
+	assert_int_equal(poll(&desk), DETECTOR_BUSY);
 	/* Not a burst of its own, however late it comes. */
 	write_file(&desk, "s-1/marker");
-	assert_false(sealing_is_held(&desk.sealing));
+	assert_false(detector_is_postponed(&desk.detector));
 	desk.now_ms += 999;
-	assert_int_equal(poll(&desk), SEALING_BUSY);
+	assert_int_equal(poll(&desk), DETECTOR_BUSY);
 	desk.now_ms += 1;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
 	assert_int_equal(unjudged(&desk), 2);
-	assert_int_equal(judge(&desk, NULL, &at_ms), SEALING_SEALED);
+	assert_int_equal(judge(&desk, NULL, &at_ms), DETECTOR_COMPLETE);
 	assert_int_equal(unjudged(&desk), 0);
-	sealing_acknowledge(&desk.sealing);
-	assert_int_equal(poll(&desk), SEALING_NOTHING);
-	assert_false(sealing_is_torn(&desk.sealing, "s-1/a"));
-	sealing_release(&desk.sealing);
+	detector_acknowledge(&desk.detector);
+	assert_int_equal(poll(&desk), DETECTOR_NOTHING);
+	assert_false(detector_is_torn(&desk.detector, "s-1/a"));
+	detector_release(&desk.detector);
 }
 
 static void test_held_until_the_time_is_over(void **state)
@@ -162,13 +162,13 @@ static void test_held_until_the_time_is_over(void **state)
 	desk_open(&desk);
 	write_file(&desk, "s-1/a");
 	desk.now_ms += 1000;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
-	assert_int_equal(judge(&desk, "s-1", &at_ms), SEALING_BUSY);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
+	assert_int_equal(judge(&desk, "s-1", &at_ms), DETECTOR_BUSY);
 	desk.now_ms = at_ms;
-	assert_int_equal(poll(&desk), SEALING_SEALED); /* looked into again */
-	assert_int_equal(give_up(&desk, "s-1"), SEALING_TORN);
-	assert_true(sealing_is_torn(&desk.sealing, "s-1/a"));
-	sealing_release(&desk.sealing);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE); /* looked into again */
+	assert_int_equal(give_up(&desk, "s-1"), DETECTOR_TORN);
+	assert_true(detector_is_torn(&desk.detector, "s-1/a"));
+	detector_release(&desk.detector);
 }
 
 static void test_the_rest_is_taken_without_it(void **state)
@@ -181,24 +181,24 @@ static void test_the_rest_is_taken_without_it(void **state)
 	write_file(&desk, "s-1/a");
 	write_file(&desk, "s-2/a");
 	desk.now_ms += 1000;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
-	assert_int_equal(give_up(&desk, "s-1"), SEALING_SEALED);
-	sealing_acknowledge(&desk.sealing);
-	assert_true(sealing_is_torn(&desk.sealing, "s-1/a"));
-	assert_false(sealing_is_torn(&desk.sealing, "s-2/a"));
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
+	assert_int_equal(give_up(&desk, "s-1"), DETECTOR_COMPLETE);
+	detector_acknowledge(&desk.detector);
+	assert_true(detector_is_torn(&desk.detector, "s-1/a"));
+	assert_false(detector_is_torn(&desk.detector, "s-2/a"));
 	/* It stays refused in the bursts after it, until somebody writes to it. */
 	write_file(&desk, "s-3/a");
 	desk.now_ms += 1000;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
-	assert_int_equal(judge(&desk, NULL, &at_ms), SEALING_SEALED);
-	assert_true(sealing_is_torn(&desk.sealing, "s-1/a"));
-	sealing_acknowledge(&desk.sealing);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
+	assert_int_equal(judge(&desk, NULL, &at_ms), DETECTOR_COMPLETE);
+	assert_true(detector_is_torn(&desk.detector, "s-1/a"));
+	detector_acknowledge(&desk.detector);
 	write_file(&desk, "s-1/marker");
 	desk.now_ms += 1000;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
-	assert_int_equal(judge(&desk, NULL, &at_ms), SEALING_SEALED);
-	assert_false(sealing_is_torn(&desk.sealing, "s-1/a"));
-	sealing_release(&desk.sealing);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
+	assert_int_equal(judge(&desk, NULL, &at_ms), DETECTOR_COMPLETE);
+	assert_false(detector_is_torn(&desk.detector, "s-1/a"));
+	detector_release(&desk.detector);
 }
 
 static void test_the_end_of_the_job_waits_for_nothing(void **state)
@@ -210,12 +210,12 @@ static void test_the_end_of_the_job_waits_for_nothing(void **state)
 	desk_open(&desk);
 	write_file(&desk, "a");
 	write_file(&desk, "b");
-	sealing_job_ended(&desk.sealing, true, desk.now_ms);
-	assert_int_equal(poll(&desk), SEALING_SEALED);
-	assert_int_equal(judge(&desk, "a", &at_ms), SEALING_SEALED);
-	assert_true(sealing_is_torn(&desk.sealing, "a"));
-	assert_false(sealing_is_torn(&desk.sealing, "b"));
-	sealing_release(&desk.sealing);
+	detector_job_ended(&desk.detector, true, desk.now_ms);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
+	assert_int_equal(judge(&desk, "a", &at_ms), DETECTOR_COMPLETE);
+	assert_true(detector_is_torn(&desk.detector, "a"));
+	assert_false(detector_is_torn(&desk.detector, "b"));
+	detector_release(&desk.detector);
 }
 
 /* Over before anybody asked, and then the next one began: it has still to be looked into. */
@@ -229,9 +229,9 @@ static void test_nothing_goes_unjudged(void **state)
 	desk.now_ms += 5000;
 	write_file(&desk, "b");
 	desk.now_ms += 1000;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
 	assert_int_equal(unjudged(&desk), 2);
-	sealing_release(&desk.sealing);
+	detector_release(&desk.detector);
 }
 
 static void shim_closes(struct desk *desk, int pid, const char *path)
@@ -243,9 +243,9 @@ static void shim_closes(struct desk *desk, int pid, const char *path)
 		.path2 = "",
 		.flags = SHIM_FLAG_EMPTY};
 
-	sealing_shim(&desk->sealing, &message, desk->now_ms);
+	detector_handle_shim(&desk->detector, &message, desk->now_ms);
 	message.event = SHIM_CLOSED;
-	sealing_shim(&desk->sealing, &message, desk->now_ms);
+	detector_handle_shim(&desk->detector, &message, desk->now_ms);
 }
 
 static void test_a_commit_shortens_the_wait(void **state)
@@ -255,38 +255,38 @@ static void test_a_commit_shortens_the_wait(void **state)
 	(void)state;
 	desk_open(&desk);
 	shim_closes(&desk, 1, "marker");
-	sealing_commit(&desk.sealing);
+	detector_note_completion_marker(&desk.detector);
 	desk.now_ms += 249;
-	assert_int_equal(poll(&desk), SEALING_BUSY);
+	assert_int_equal(poll(&desk), DETECTOR_BUSY);
 	desk.now_ms += 1;
-	assert_int_equal(poll(&desk), SEALING_SEALED);
-	sealing_release(&desk.sealing);
+	assert_int_equal(poll(&desk), DETECTOR_COMPLETE);
+	detector_release(&desk.detector);
 
 	/* Not when something came after it, */
 	desk_open(&desk);
 	shim_closes(&desk, 1, "marker");
-	sealing_commit(&desk.sealing);
+	detector_note_completion_marker(&desk.detector);
 	shim_closes(&desk, 1, "more");
 	desk.now_ms += 250;
-	assert_int_equal(poll(&desk), SEALING_BUSY);
-	sealing_release(&desk.sealing);
+	assert_int_equal(poll(&desk), DETECTOR_BUSY);
+	detector_release(&desk.detector);
 
 	/* nor where others write as well, */
 	desk_open(&desk);
 	shim_closes(&desk, 2, "rank-2");
 	shim_closes(&desk, 1, "marker");
-	sealing_commit(&desk.sealing);
+	detector_note_completion_marker(&desk.detector);
 	desk.now_ms += 250;
-	assert_int_equal(poll(&desk), SEALING_BUSY);
-	sealing_release(&desk.sealing);
+	assert_int_equal(poll(&desk), DETECTOR_BUSY);
+	detector_release(&desk.detector);
 
 	/* nor where nobody knows who writes. */
 	desk_open(&desk);
 	write_file(&desk, "marker");
-	sealing_commit(&desk.sealing);
+	detector_note_completion_marker(&desk.detector);
 	desk.now_ms += 250;
-	assert_int_equal(poll(&desk), SEALING_BUSY);
-	sealing_release(&desk.sealing);
+	assert_int_equal(poll(&desk), DETECTOR_BUSY);
+	detector_release(&desk.detector);
 }
 
 int main(void)

@@ -195,27 +195,27 @@ static void look_for(void *argument, const char *path)
 	holds_path |= text_equal(path, argument);
 }
 
-static enum shim_link_held answer(void *argument, int pid, int descriptor)
+static enum shim_channel_fd answer(void *argument, int pid, int descriptor)
 {
 	(void)pid;
 	(void)descriptor;
 	if (text_equal(argument, "held"))
-		return SHIM_LINK_HELD;
-	return text_equal(argument, "gone") ? SHIM_LINK_GONE : SHIM_LINK_RELEASED;
+		return SHIM_CHANNEL_FD_OPEN;
+	return text_equal(argument, "gone") ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_CLOSED;
 }
 
-static const char *verdict_name(enum sealing_verdict verdict)
+static const char *verdict_name(enum detector_verdict verdict)
 {
-	static const char *const names[] = {[SEALING_NOTHING] = "nothing",
-		[SEALING_BUSY] = "busy",
-		[SEALING_SEALED] = "sealed",
-		[SEALING_TORN] = "torn"};
+	static const char *const names[] = {[DETECTOR_NOTHING] = "nothing",
+		[DETECTOR_BUSY] = "busy",
+		[DETECTOR_COMPLETE] = "sealed",
+		[DETECTOR_TORN] = "torn"};
 
 	return names[verdict];
 }
 
 struct teller {
-	struct sealing sealing;
+	struct detector detector;
 	int64_t now;
 	unsigned where; /* flags of what the shim says */
 	char *word[4];
@@ -242,7 +242,7 @@ static void tell_shim(struct teller *teller, enum shim_event event, unsigned fla
 		if (teller->word[3][0] == '#')
 			message.flags |= SHIM_FLAG_DELETED;
 	}
-	sealing_shim(&teller->sealing, &message, teller->now);
+	detector_handle_shim(&teller->detector, &message, teller->now);
 }
 
 static void tell_kernel(struct teller *teller)
@@ -261,35 +261,35 @@ static void tell_kernel(struct teller *teller)
 	}
 	if (teller->word[2])
 		event.cookie = (uint32_t)atoi(teller->word[2]);
-	sealing_kernel(&teller->sealing, &event, teller->now);
+	detector_handle_kernel(&teller->detector, &event, teller->now);
 }
 
 static void stand_still(struct teller *teller, int ms)
 {
 	teller->now += ms;
-	sealing_stood_still(&teller->sealing, ms);
+	detector_add_stall(&teller->detector, ms);
 }
 
 static void tell_end(struct teller *teller)
 {
-	sealing_process_ended(&teller->sealing, atoi(teller->word[1]),
-		text_equal(teller->word[2], "killed")   ? SEALING_KILLED
-		: text_equal(teller->word[2], "gone")   ? SEALING_GONE
-		: text_equal(teller->word[2], "failed") ? SEALING_FAILED
-							: SEALING_EXITED,
+	detector_process_ended(&teller->detector, atoi(teller->word[1]),
+		text_equal(teller->word[2], "killed")   ? WRITER_END_KILLED
+		: text_equal(teller->word[2], "gone")   ? WRITER_END_UNKNOWN
+		: text_equal(teller->word[2], "failed") ? WRITER_END_FAILED
+							: WRITER_END_EXITED,
 		teller->now);
 }
 
 static void expect(struct teller *teller, const char *row)
 {
-	struct sealing *sealing = &teller->sealing;
+	struct detector *detector = &teller->detector;
 	const char *what = teller->word[0];
 	const char *object = teller->word[1];
 	bool right;
 	int64_t at;
 
 	if (text_equal(what, "=")) {
-		const char *verdict = verdict_name(sealing_poll(sealing, teller->now, &at));
+		const char *verdict = verdict_name(detector_poll(detector, teller->now, &at));
 
 		if (!text_equal(verdict, object))
 			fail_msg("%s: at %d: %s, not %s", row, (int)teller->now, verdict, object);
@@ -297,14 +297,14 @@ static void expect(struct teller *teller, const char *row)
 	}
 	if (text_equal(what, "open")) {
 		holds_path = false;
-		sealing_each_open(sealing, look_for, teller->word[1]);
+		detector_each_open(detector, look_for, teller->word[1]);
 		right = holds_path;
 	} else if (text_equal(what, "closed") || text_equal(what, "unclosed")) {
 		holds_path = false;
-		sealing_each_closed(sealing, look_for, teller->word[1]);
+		detector_each_closed(detector, look_for, teller->word[1]);
 		right = holds_path == text_equal(what, "closed");
 	} else {
-		right = sealing_is_torn(sealing, object) == text_equal(what, "torn");
+		right = detector_is_torn(detector, object) == text_equal(what, "torn");
 	}
 	if (!right)
 		fail_msg("%s: at %d: %s is not %s", row, (int)teller->now, object, what);
@@ -336,24 +336,24 @@ static void step(struct teller *teller, const char *row)
 	else if (word[0] == 'k')
 		tell_kernel(teller);
 	else if (text_equal(word, "lost"))
-		sealing_shim(&teller->sealing, &(struct shim_message){.lost = true}, teller->now);
+		detector_handle_shim(&teller->detector, &(struct shim_message){.lost = true}, teller->now);
 	else if (text_equal(word, "end"))
 		tell_end(teller);
 	else if (text_equal(word, "job"))
-		sealing_job_ended(
-			&teller->sealing, text_equal(teller->word[1], "clean"), teller->now);
+		detector_job_ended(
+			&teller->detector, text_equal(teller->word[1], "clean"), teller->now);
 	else if (text_equal(word, "verify"))
-		sealing_verify(&teller->sealing, answer, teller->word[1], teller->now);
+		detector_verify(&teller->detector, answer, teller->word[1], teller->now);
 	else if (text_equal(word, "asked"))
-		sealing_requested(&teller->sealing, teller->now);
+		detector_requested(&teller->detector, teller->now);
 	else if (text_equal(word, "saved"))
-		sealing_saved(&teller->sealing, atoi(teller->word[1]), teller->now);
+		detector_note_saved(&teller->detector, atoi(teller->word[1]), teller->now);
 	else if (text_equal(word, "sighted"))
-		sealing_sighted(&teller->sealing, atoi(teller->word[1]));
+		detector_writer_seen(&teller->detector, atoi(teller->word[1]));
 	else if (text_equal(word, "nobody"))
-		sealing_nobody_writes(&teller->sealing);
+		detector_all_closed(&teller->detector);
 	else if (text_equal(word, "ack"))
-		sealing_acknowledge(&teller->sealing);
+		detector_acknowledge(&teller->detector);
 	else
 		expect(teller, row);
 }
@@ -364,8 +364,8 @@ static void run(const struct row *row)
 	char *story = text_copy(row->story);
 	char *end;
 
-	sealing_init(&teller.sealing, 1000);
-	sealing_ignore(&teller.sealing, "*.log");
+	detector_init(&teller.detector, 1000);
+	detector_ignore(&teller.detector, "*.log");
 	for (char *part = strtok_r(story, ";", &end); part; part = strtok_r(NULL, ";", &end)) {
 		char *rest;
 
@@ -374,13 +374,13 @@ static void run(const struct row *row)
 			teller.word[i] = strtok_r(i == 0 ? part : NULL, " ", &rest);
 		/* "N O 1 3 a": by a process of another namespace; and all that follows. */
 		if (text_equal(teller.word[0], "N")) {
-			teller.where = SHIM_FLAG_ELSEWHERE;
+			teller.where = SHIM_FLAG_FOREIGN_PIDNS;
 			memmove(teller.word, teller.word + 1, 3 * sizeof(teller.word[0]));
 			teller.word[3] = strtok_r(NULL, " ", &rest);
 		}
 		step(&teller, row->name);
 	}
-	sealing_release(&teller.sealing);
+	detector_release(&teller.detector);
 	free(story);
 }
 
@@ -391,7 +391,7 @@ static void test_stories(void **state)
 		run(&rows[i]);
 }
 
-static void opened(struct sealing *sealing, const char *path, bool closed, int64_t now)
+static void opened(struct detector *detector, const char *path, bool closed, int64_t now)
 {
 	struct shim_message message = {.event = closed ? SHIM_CLOSED : SHIM_OPENED,
 		.pid = 1,
@@ -399,61 +399,61 @@ static void opened(struct sealing *sealing, const char *path, bool closed, int64
 		.path = path,
 		.path2 = ""};
 
-	sealing_shim(sealing, &message, now);
+	detector_handle_shim(detector, &message, now);
 }
 
 static void test_generation_changes_with_every_write(void **state)
 {
-	struct sealing sealing;
+	struct detector detector;
 	uint64_t before;
 
 	(void)state;
-	sealing_init(&sealing, 1000);
-	before = sealing_generation(&sealing);
-	opened(&sealing, "a", false, 0);
-	assert_int_not_equal(sealing_generation(&sealing), before);
-	before = sealing_generation(&sealing);
-	sealing_kernel(&sealing, &(struct dir_event){.change = DIR_DELETED, .path = "b"}, 1);
-	assert_int_not_equal(sealing_generation(&sealing), before);
-	before = sealing_generation(&sealing);
-	sealing_process_ended(&sealing, 77, SEALING_KILLED, 2);
-	assert_int_equal(sealing_generation(&sealing), before);
-	sealing_release(&sealing);
+	detector_init(&detector, 1000);
+	before = detector_generation(&detector);
+	opened(&detector, "a", false, 0);
+	assert_int_not_equal(detector_generation(&detector), before);
+	before = detector_generation(&detector);
+	detector_handle_kernel(&detector, &(struct dir_event){.change = DIR_DELETED, .path = "b"}, 1);
+	assert_int_not_equal(detector_generation(&detector), before);
+	before = detector_generation(&detector);
+	detector_process_ended(&detector, 77, WRITER_END_KILLED, 2);
+	assert_int_equal(detector_generation(&detector), before);
+	detector_release(&detector);
 }
 
 static void test_first_open_since_a_request(void **state)
 {
-	struct sealing sealing;
+	struct detector detector;
 
 	(void)state;
-	sealing_init(&sealing, 1000);
-	opened(&sealing, "a", false, 5);
-	assert_int_equal(sealing_first_open_ms(&sealing), SEALING_NEVER);
-	opened(&sealing, "a", true, 6);
-	sealing_requested(&sealing, 10);
-	assert_int_equal(sealing_first_open_ms(&sealing), SEALING_NEVER);
-	opened(&sealing, "b", false, 20);
-	opened(&sealing, "b", true, 30);
-	assert_int_equal(sealing_first_open_ms(&sealing), 20);
-	sealing_release(&sealing);
+	detector_init(&detector, 1000);
+	opened(&detector, "a", false, 5);
+	assert_int_equal(detector_first_open_ms(&detector), DETECTOR_NEVER);
+	opened(&detector, "a", true, 6);
+	detector_requested(&detector, 10);
+	assert_int_equal(detector_first_open_ms(&detector), DETECTOR_NEVER);
+	opened(&detector, "b", false, 20);
+	opened(&detector, "b", true, 30);
+	assert_int_equal(detector_first_open_ms(&detector), 20);
+	detector_release(&detector);
 }
 
 static void test_poll_says_when_to_ask_again(void **state)
 {
-	struct sealing sealing;
+	struct detector detector;
 	int64_t at;
 
 	(void)state;
-	sealing_init(&sealing, 1000);
-	assert_int_equal(sealing_poll(&sealing, 0, &at), SEALING_NOTHING);
-	assert_int_equal(at, SEALING_NEVER);
-	opened(&sealing, "a", false, 100);
-	assert_int_equal(sealing_poll(&sealing, 100, &at), SEALING_BUSY);
-	assert_int_equal(at, SEALING_NEVER);
-	opened(&sealing, "a", true, 200);
-	assert_int_equal(sealing_poll(&sealing, 300, &at), SEALING_BUSY);
+	detector_init(&detector, 1000);
+	assert_int_equal(detector_poll(&detector, 0, &at), DETECTOR_NOTHING);
+	assert_int_equal(at, DETECTOR_NEVER);
+	opened(&detector, "a", false, 100);
+	assert_int_equal(detector_poll(&detector, 100, &at), DETECTOR_BUSY);
+	assert_int_equal(at, DETECTOR_NEVER);
+	opened(&detector, "a", true, 200);
+	assert_int_equal(detector_poll(&detector, 300, &at), DETECTOR_BUSY);
 	assert_int_equal(at, 1200);
-	sealing_release(&sealing);
+	detector_release(&detector);
 }
 
 static void count(void *argument, const char *path)
@@ -465,28 +465,28 @@ static void count(void *argument, const char *path)
 /* A sharded checkpoint of many small files; torn as a whole when its writer dies at the end. */
 static void test_thousands_of_paths(void **state)
 {
-	struct sealing sealing;
+	struct detector detector;
 	size_t torn = 0;
 
 	(void)state;
-	sealing_init(&sealing, 1000);
+	detector_init(&detector, 1000);
 	for (int i = 0; i < 20000; i++) {
 		char path[40];
 
 		snprintf(path, sizeof(path), "step_%d/shard_%d", i / 1000, i);
-		opened(&sealing, path, false, i);
-		opened(&sealing, path, true, i);
+		opened(&detector, path, false, i);
+		opened(&detector, path, true, i);
 	}
-	sealing_process_ended(&sealing, 1, SEALING_KILLED, 20000);
-	sealing_each_torn(&sealing, count, &torn);
+	detector_process_ended(&detector, 1, WRITER_END_KILLED, 20000);
+	detector_each_torn(&detector, count, &torn);
 	assert_int_equal(torn, 20000);
-	sealing_kernel(&sealing,
+	detector_handle_kernel(&detector,
 		&(struct dir_event){.change = DIR_DELETED, .directory = true, .path = "step_7"},
 		20001);
 	torn = 0;
-	sealing_each_torn(&sealing, count, &torn);
+	detector_each_torn(&detector, count, &torn);
 	assert_int_equal(torn, 19000);
-	sealing_release(&sealing);
+	detector_release(&detector);
 }
 
 int main(void)

@@ -12,25 +12,25 @@
 #include <cmocka.h>
 
 struct job {
-	struct sealing sealing;
-	struct latest_seal latest;
+	struct detector detector;
+	struct latest_checkpoint latest;
 	int64_t now_ms;
 };
 
 static void begin(struct job *job)
 {
 	*job = (struct job){.now_ms = 1000};
-	sealing_init(&job->sealing, 100);
-	latest_seal_init(&job->latest);
+	detector_init(&job->detector, 100);
+	latest_checkpoint_init(&job->latest);
 }
 
 static void write_file(struct job *job, const char *path)
 {
 	struct dir_event event = {.change = DIR_CREATED, .path = path};
 
-	sealing_kernel(&job->sealing, &event, job->now_ms);
+	detector_handle_kernel(&job->detector, &event, job->now_ms);
 	event.change = DIR_CLOSED_WRITE;
-	sealing_kernel(&job->sealing, &event, job->now_ms);
+	detector_handle_kernel(&job->detector, &event, job->now_ms);
 }
 
 static bool is_there(void *arg, const char *path)
@@ -39,14 +39,14 @@ static bool is_there(void *arg, const char *path)
 	return !text_starts(path, "gone/");
 }
 
-static void take(struct job *job, enum sealing_verdict expected)
+static void take(struct job *job, enum detector_verdict expected)
 {
 	int64_t at_ms;
 
 	job->now_ms += 1000;
-	assert_int_equal(sealing_poll(&job->sealing, job->now_ms, &at_ms), expected);
-	latest_seal_take(&job->latest, &job->sealing, expected == SEALING_SEALED, is_there, NULL);
-	sealing_acknowledge(&job->sealing);
+	assert_int_equal(detector_poll(&job->detector, job->now_ms, &at_ms), expected);
+	latest_checkpoint_update(&job->latest, &job->detector, expected == DETECTOR_COMPLETE, is_there, NULL);
+	detector_acknowledge(&job->detector);
 }
 
 static void the_highest_number_counts(void **state)
@@ -73,12 +73,12 @@ static void the_highest_number_counts(void **state)
 		begin(&job);
 		write_file(&job, rows[i].first);
 		write_file(&job, rows[i].second);
-		latest_seal_saw_step(&job.latest, rows[i].said);
-		take(&job, SEALING_SEALED);
+		latest_checkpoint_note_step(&job.latest, rows[i].said);
+		take(&job, DETECTOR_COMPLETE);
 		if (job.latest.step != rows[i].step)
 			fail_msg("%s: %lld", rows[i].first, (long long)job.latest.step);
 		assert_int_equal(job.latest.next_step, -1);
-		sealing_release(&job.sealing);
+		detector_release(&job.detector);
 	}
 }
 
@@ -89,15 +89,15 @@ static void only_what_follows_the_request_is_fresh(void **state)
 	(void)state;
 	begin(&job);
 	write_file(&job, "step_1.pt");
-	take(&job, SEALING_SEALED);
+	take(&job, DETECTOR_COMPLETE);
 	assert_false(job.latest.fresh);
-	sealing_requested(&job.sealing, job.now_ms);
+	detector_requested(&job.detector, job.now_ms);
 	write_file(&job, "step_2.pt");
-	take(&job, SEALING_SEALED);
+	take(&job, DETECTOR_COMPLETE);
 	assert_true(job.latest.fresh);
 	assert_int_equal(job.latest.step, 2);
-	assert_int_equal(job.latest.generation, sealing_generation(&job.sealing));
-	sealing_release(&job.sealing);
+	assert_int_equal(job.latest.generation, detector_generation(&job.detector));
+	detector_release(&job.detector);
 }
 
 static void one_that_was_broken_off_looks_otherwise(void **state)
@@ -108,13 +108,13 @@ static void one_that_was_broken_off_looks_otherwise(void **state)
 	begin(&job);
 	write_file(&job, "step_1/weights");
 	write_file(&job, "step_1/state");
-	assert_false(latest_seal_is_like(&job.latest, &job.sealing));
-	take(&job, SEALING_SEALED);
+	assert_false(latest_checkpoint_is_like(&job.latest, &job.detector));
+	take(&job, DETECTOR_COMPLETE);
 	write_file(&job, "step_2/state");
-	assert_false(latest_seal_is_like(&job.latest, &job.sealing));
+	assert_false(latest_checkpoint_is_like(&job.latest, &job.detector));
 	write_file(&job, "step_2/weights");
-	assert_true(latest_seal_is_like(&job.latest, &job.sealing));
-	sealing_release(&job.sealing);
+	assert_true(latest_checkpoint_is_like(&job.latest, &job.detector));
+	detector_release(&job.detector);
 }
 
 static void report(struct job *job, int event, const char *path)
@@ -126,7 +126,7 @@ static void report(struct job *job, int event, const char *path)
 		.path = path,
 		.path2 = ""};
 
-	sealing_shim(&job->sealing, &message, job->now_ms);
+	detector_handle_shim(&job->detector, &message, job->now_ms);
 }
 
 /* Its writer was killed in step 3, without a pause since step 2. */
@@ -139,29 +139,29 @@ static void what_is_left_of_torn_work_has_its_own_number(void **state)
 	report(&job, SHIM_OPENED, "step_2.pt");
 	report(&job, SHIM_CLOSED, "step_2.pt");
 	report(&job, SHIM_OPENED, "step_3.pt");
-	sealing_process_ended(&job.sealing, 1, SEALING_KILLED, job.now_ms);
-	sealing_job_ended(&job.sealing, false, job.now_ms);
-	take(&job, SEALING_SEALED);
+	detector_process_ended(&job.detector, 1, WRITER_END_KILLED, job.now_ms);
+	detector_job_ended(&job.detector, false, job.now_ms);
+	take(&job, DETECTOR_COMPLETE);
 	assert_int_equal(job.latest.step, 2);
-	sealing_release(&job.sealing);
+	detector_release(&job.detector);
 }
 
 static void what_is_torn_does_not_change_the_look(void **state)
 {
 	struct job job;
-	uint64_t shape;
+	uint64_t signature;
 
 	(void)state;
 	begin(&job);
 	write_file(&job, "step_1.pt");
-	take(&job, SEALING_SEALED);
-	shape = job.latest.shape;
+	take(&job, DETECTOR_COMPLETE);
+	signature = job.latest.signature;
 	report(&job, SHIM_OPENED, "other");
-	sealing_process_ended(&job.sealing, 1, SEALING_KILLED, job.now_ms);
-	take(&job, SEALING_TORN);
-	assert_int_equal(job.latest.shape, shape);
+	detector_process_ended(&job.detector, 1, WRITER_END_KILLED, job.now_ms);
+	take(&job, DETECTOR_TORN);
+	assert_int_equal(job.latest.signature, signature);
 	assert_int_equal(job.latest.step, -1);
-	sealing_release(&job.sealing);
+	detector_release(&job.detector);
 }
 
 static void save_by_rename(struct job *job, const char *temporary, const char *path)
@@ -172,10 +172,10 @@ static void save_by_rename(struct job *job, const char *temporary, const char *p
 
 	report(job, SHIM_OPENED, temporary);
 	report(job, SHIM_CLOSED, temporary);
-	sealing_shim(&job->sealing, &renamed, job->now_ms);
-	sealing_kernel(&job->sealing, &moved, job->now_ms);
+	detector_handle_shim(&job->detector, &renamed, job->now_ms);
+	detector_handle_kernel(&job->detector, &moved, job->now_ms);
 	moved = (struct dir_event){.change = DIR_MOVED_TO, .path = path, .cookie = 1};
-	sealing_kernel(&job->sealing, &moved, job->now_ms);
+	detector_handle_kernel(&job->detector, &moved, job->now_ms);
 }
 
 /* A save every few steps, and then one that was asked for before the last of those was quiet for long enough. */
@@ -187,20 +187,20 @@ static void one_soon_after_another_looks_as_alone(void **state)
 
 	(void)state;
 	begin(&job);
-	sealing_shim(&job.sealing, &hello, job.now_ms);
+	detector_handle_shim(&job.detector, &hello, job.now_ms);
 	save_by_rename(&job, "ck-15.bin.tmp", "ck-15.bin");
-	take(&job, SEALING_SEALED);
-	sealing_shim(&job.sealing, &hello, job.now_ms);
+	take(&job, DETECTOR_COMPLETE);
+	detector_handle_shim(&job.detector, &hello, job.now_ms);
 	save_by_rename(&job, "ck-30.bin.tmp", "ck-30.bin");
 	save_by_rename(&job, "ck-38.bin.tmp", "ck-38.bin");
-	assert_true(latest_seal_is_like(&job.latest, &job.sealing));
-	sealing_job_ended(&job.sealing, true, job.now_ms);
-	assert_int_equal(sealing_poll(&job.sealing, job.now_ms, &at_ms), SEALING_SEALED);
-	assert_false(sealing_is_torn(&job.sealing, "ck-30.bin"));
-	assert_false(sealing_is_torn(&job.sealing, "ck-38.bin"));
-	take(&job, SEALING_SEALED);
+	assert_true(latest_checkpoint_is_like(&job.latest, &job.detector));
+	detector_job_ended(&job.detector, true, job.now_ms);
+	assert_int_equal(detector_poll(&job.detector, job.now_ms, &at_ms), DETECTOR_COMPLETE);
+	assert_false(detector_is_torn(&job.detector, "ck-30.bin"));
+	assert_false(detector_is_torn(&job.detector, "ck-38.bin"));
+	take(&job, DETECTOR_COMPLETE);
 	assert_int_equal(job.latest.step, 38);
-	sealing_release(&job.sealing);
+	detector_release(&job.detector);
 }
 
 /* What looks like several checkpoints may be one of several parts, and some of them are missing. */
@@ -211,18 +211,18 @@ static void fewer_parts_look_otherwise(void **state)
 
 	(void)state;
 	begin(&job);
-	sealing_shim(&job.sealing, &hello, job.now_ms);
+	detector_handle_shim(&job.detector, &hello, job.now_ms);
 	save_by_rename(&job, "ckpt-1.tmp", "ckpt-1.bin");
 	save_by_rename(&job, "ckpt-2.tmp", "ckpt-2.bin");
 	save_by_rename(&job, "ckpt-3.tmp", "ckpt-3.bin");
-	take(&job, SEALING_SEALED);
-	sealing_shim(&job.sealing, &hello, job.now_ms);
+	take(&job, DETECTOR_COMPLETE);
+	detector_handle_shim(&job.detector, &hello, job.now_ms);
 	save_by_rename(&job, "ckpt-1.tmp", "ckpt-1.bin");
 	save_by_rename(&job, "ckpt-2.tmp", "ckpt-2.bin");
-	assert_false(latest_seal_is_like(&job.latest, &job.sealing));
+	assert_false(latest_checkpoint_is_like(&job.latest, &job.detector));
 	save_by_rename(&job, "ckpt-3.tmp", "ckpt-3.bin");
-	assert_true(latest_seal_is_like(&job.latest, &job.sealing));
-	sealing_release(&job.sealing);
+	assert_true(latest_checkpoint_is_like(&job.latest, &job.detector));
+	detector_release(&job.detector);
 }
 
 int main(void)

@@ -12,36 +12,36 @@ static void numbers_do_not_count(void **state)
 {
 	(void)state;
 	assert_int_equal(
-		save_shape_of_path("step_9/state.json"), save_shape_of_path("step_10/state.json"));
-	assert_int_equal(save_shape_of_path("model-00001-of-00002.bin"),
-		save_shape_of_path("model-2-of-2.bin"));
+		save_signature_of_path("step_9/state.json"), save_signature_of_path("step_10/state.json"));
+	assert_int_equal(save_signature_of_path("model-00001-of-00002.bin"),
+		save_signature_of_path("model-2-of-2.bin"));
 	assert_int_not_equal(
-		save_shape_of_path("step_9/state.json"), save_shape_of_path("step_9/weights.bin"));
-	assert_int_not_equal(save_shape_of_path("a"), save_shape_of_path("a1"));
-	assert_int_not_equal(save_shape_of_path(""), 0);
+		save_signature_of_path("step_9/state.json"), save_signature_of_path("step_9/weights.bin"));
+	assert_int_not_equal(save_signature_of_path("a"), save_signature_of_path("a1"));
+	assert_int_not_equal(save_signature_of_path(""), 0);
 }
 
-static void write_files(struct sealing *sealing, const char *const *paths, int64_t now_ms)
+static void write_files(struct detector *detector, const char *const *paths, int64_t now_ms)
 {
 	for (; *paths; paths++) {
 		struct dir_event event = {.change = DIR_CREATED, .path = *paths};
 
-		sealing_kernel(sealing, &event, now_ms);
+		detector_handle_kernel(detector, &event, now_ms);
 		event.change = DIR_CLOSED_WRITE;
-		sealing_kernel(sealing, &event, now_ms);
+		detector_handle_kernel(detector, &event, now_ms);
 	}
 }
 
 static uint64_t shape_after(const char *const *paths)
 {
-	struct sealing sealing;
+	struct detector detector;
 	uint64_t shape;
 
-	sealing_init(&sealing, 100);
-	assert_int_equal(save_shape_of(&sealing), 0);
-	write_files(&sealing, paths, 1);
-	shape = save_shape_of(&sealing);
-	sealing_release(&sealing);
+	detector_init(&detector, 100);
+	assert_int_equal(save_signature_of(&detector), 0);
+	write_files(&detector, paths, 1);
+	shape = save_signature_of(&detector);
+	detector_release(&detector);
 	return shape;
 }
 

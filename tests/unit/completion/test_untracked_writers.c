@@ -63,7 +63,7 @@ static void found(void *arg, pid_t pid)
 static pid_t find(struct place *place)
 {
 	place->found = 0;
-	holders_find(place->directory, found, place);
+	open_files_find_holders(place->directory, found, place);
 	return place->found;
 }
 
@@ -161,29 +161,29 @@ static void test_who_holds_a_file(void **state)
 	assert_int_equal(find(place), 0);
 	tell(&child, "w");
 	assert_int_equal(find(place), child.pid);
-	assert_true(holders_holds(place->directory, child.pid));
-	assert_int_equal(holders_of_file(name(place)), HOLDERS_SOME);
+	assert_true(open_files_is_holder(place->directory, child.pid));
+	assert_int_equal(open_files_query_file(name(place)), OPEN_FILES_OPEN);
 	tell(&child, "mc");
 	assert_int_equal(find(place), child.pid);
-	assert_int_equal(holders_of_file(name(place)), HOLDERS_SOME);
+	assert_int_equal(open_files_query_file(name(place)), OPEN_FILES_OPEN);
 	tell(&child, "u");
 	assert_int_equal(find(place), 0);
-	assert_int_equal(holders_of_file(name(place)), HOLDERS_NONE);
+	assert_int_equal(open_files_query_file(name(place)), OPEN_FILES_NONE);
 	tell(&child, "r");
 	assert_int_equal(find(place), 0);
-	assert_int_equal(holders_of_file(name(place)), HOLDERS_NONE);
-	assert_true(holders_is_up(child.pid));
+	assert_int_equal(open_files_query_file(name(place)), OPEN_FILES_NONE);
+	assert_true(open_files_is_running(child.pid));
 	end(&child);
-	assert_false(holders_is_up(child.pid));
+	assert_false(open_files_is_running(child.pid));
 }
 
 static void test_what_is_no_file(void **state)
 {
 	struct place *place = *state;
 
-	assert_int_equal(holders_of_file(name(place)), HOLDERS_NONE);
+	assert_int_equal(open_files_query_file(name(place)), OPEN_FILES_NONE);
 	assert_int_equal(symlink("nowhere", name(place)), 0);
-	assert_int_equal(holders_of_file(name(place)), HOLDERS_NONE);
+	assert_int_equal(open_files_query_file(name(place)), OPEN_FILES_NONE);
 }
 
 static void test_lines_of_maps(void **state)
@@ -191,14 +191,14 @@ static void test_lines_of_maps(void **state)
 	const char *const mapped = "7f00-7f10 rw-s 00000000 08:01 42    /c/step-1\n";
 
 	(void)state;
-	assert_true(holders_line_maps(mapped, "/c"));
-	assert_false(holders_line_maps(mapped, "/c/step-1"));
-	assert_false(holders_line_maps(mapped, "/d"));
-	assert_false(holders_line_maps("7f00-7f10 rw-p 00000000 08:01 42 /c/a\n", "/c"));
-	assert_false(holders_line_maps("7f00-7f10 r--s 00000000 08:01 42 /c/a\n", "/c"));
-	assert_false(holders_line_maps("7f00-7f10 rw-s 00000000 08:01 42 /cc/a\n", "/c"));
-	assert_false(holders_line_maps("7f00-7f10 rw-p 00000000 00:00 0 [heap]\n", "/c"));
-	assert_false(holders_line_maps("7f00", "/c"));
+	assert_true(open_files_line_maps(mapped, "/c"));
+	assert_false(open_files_line_maps(mapped, "/c/step-1"));
+	assert_false(open_files_line_maps(mapped, "/d"));
+	assert_false(open_files_line_maps("7f00-7f10 rw-p 00000000 08:01 42 /c/a\n", "/c"));
+	assert_false(open_files_line_maps("7f00-7f10 r--s 00000000 08:01 42 /c/a\n", "/c"));
+	assert_false(open_files_line_maps("7f00-7f10 rw-s 00000000 08:01 42 /cc/a\n", "/c"));
+	assert_false(open_files_line_maps("7f00-7f10 rw-p 00000000 00:00 0 [heap]\n", "/c"));
+	assert_false(open_files_line_maps("7f00", "/c"));
 }
 
 static void ended(void *arg, pid_t pid, int status)
@@ -229,7 +229,7 @@ static void run_loop(struct place *place, int64_t most_ms)
 
 /* Starts one that is not our child, dies as `way` says and stays a zombie until `parent` goes. */
 static pid_t stranger(
-	struct place *place, struct process_ends *ends, char way, struct child *parent)
+	struct place *place, struct exit_watch *ends, char way, struct child *parent)
 {
 	int number[2], go[2];
 	pid_t pid;
@@ -253,8 +253,8 @@ static pid_t stranger(
 		pause();
 	}
 	assert_int_equal(read(number[0], &pid, sizeof(pid)), sizeof(pid));
-	assert_true(process_ends_watch(ends, pid));
-	assert_true(process_ends_watch(ends, pid));
+	assert_true(exit_watch_add(ends, pid));
+	assert_true(exit_watch_add(ends, pid));
 	assert_int_equal(write(go[1], "g", 1), 1);
 	close(number[0]);
 	close(number[1]);
@@ -264,11 +264,11 @@ static pid_t stranger(
 }
 
 /* valgrind 3.19 and old kernels have no pidfd. */
-static void need_pidfd(struct process_ends *ends)
+static void need_pidfd(struct exit_watch *ends)
 {
-	if (process_ends_watch(ends, getpid()))
+	if (exit_watch_add(ends, getpid()))
 		return;
-	process_ends_free(ends);
+	exit_watch_free(ends);
 	skip();
 }
 
@@ -280,7 +280,7 @@ static void test_how_a_stranger_ends(void **state)
 		int number;
 	} ways[] = {{'x', false, 0}, {'f', false, 3}, {'k', true, SIGKILL}};
 	struct place *place = *state;
-	struct process_ends *ends = process_ends_new(&place->loop, ended, place);
+	struct exit_watch *ends = exit_watch_new(&place->loop, ended, place);
 
 	need_pidfd(ends);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
@@ -297,26 +297,26 @@ static void test_how_a_stranger_ends(void **state)
 		kill(parent.pid, SIGKILL);
 		waitpid(parent.pid, NULL, 0);
 	}
-	process_ends_free(ends);
+	exit_watch_free(ends);
 }
 
 static void test_our_children_are_waited_for_by_others(void **state)
 {
 	struct place *place = *state;
-	struct process_ends *ends = process_ends_new(&place->loop, ended, place);
+	struct exit_watch *ends = exit_watch_new(&place->loop, ended, place);
 	struct child child;
 	siginfo_t info;
 
 	need_pidfd(ends);
 	child = begin(place);
-	assert_true(process_ends_watch(ends, child.pid));
+	assert_true(exit_watch_add(ends, child.pid));
 	kill(child.pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOWAIT), 0);
 	run_loop(place, 100);
 	assert_int_equal(place->ended, 0);
 	end(&child);
-	assert_false(process_ends_watch(ends, child.pid));
-	process_ends_free(ends);
+	assert_false(exit_watch_add(ends, child.pid));
+	exit_watch_free(ends);
 }
 
 int main(void)

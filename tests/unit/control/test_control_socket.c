@@ -22,7 +22,7 @@
 
 static char directory[64], path[80];
 static struct loop loop;
-static struct control *control;
+static struct control_socket *control;
 static struct control_request *held;
 static struct timer later;
 static int gone_count;
@@ -38,8 +38,8 @@ static void finish_later(struct timer *timer)
 	(void)timer;
 	if (!held)
 		return;
-	control_reply(held, reply("done"));
-	control_finish(held);
+	control_request_reply(held, reply("done"));
+	control_request_finish(held);
 	held = NULL;
 }
 
@@ -50,24 +50,24 @@ static void asked(void *arg, struct control_request *request, json_t *message)
 
 	(void)arg;
 	if (text_equal(what, "now")) {
-		control_reply(request, reply("one"));
-		control_reply(request, reply("two"));
-		control_finish(request);
+		control_request_reply(request, reply("one"));
+		control_request_reply(request, reply("two"));
+		control_request_finish(request);
 	} else if (text_equal(what, "later")) {
-		control_reply(request, reply("one"));
+		control_request_reply(request, reply("one"));
 		held = request;
 		later.fired = finish_later;
 		loop_arm(&loop, &later, clock_monotonic_ms() + 20);
 	} else if (text_equal(what, "never")) {
 		held = request;
-		control_reply(request, reply("one"));
+		control_request_reply(request, reply("one"));
 	} else if (text_equal(what, "flood")) {
 		for (int i = 0; i < 20000; i++)
-			control_reply(request, reply("flood"));
-		control_finish(request);
+			control_request_reply(request, reply("flood"));
+		control_request_finish(request);
 		sem_post(&flooded);
 	} else if (text_equal(what, "stop")) {
-		control_finish(request);
+		control_request_finish(request);
 		loop_stop(&loop);
 	}
 }
@@ -93,13 +93,13 @@ static int begin(void **state)
 	held = NULL;
 	if (loop_init(&loop, NULL) < 0)
 		return -1;
-	return control_open(&loop, path, &handler, &control, NULL);
+	return control_socket_open(&loop, path, &handler, &control, NULL);
 }
 
 static int end(void **state)
 {
 	(void)state;
-	control_close(control);
+	control_socket_close(control);
 	loop_release(&loop);
 	return rmdir(directory); /* also: the socket is gone */
 }
@@ -125,7 +125,7 @@ static void call(struct client *client, const char *what, struct cancel *cancel)
 {
 	json_t *request = json_pack("{s:s}", "do", what);
 
-	client->result = control_call(path, request, hear, client, cancel, &client->err);
+	client->result = control_socket_call(path, request, hear, client, cancel, &client->err);
 	json_decref(request);
 }
 
@@ -149,7 +149,7 @@ static void serve(struct client *client)
 
 	assert_int_equal(pthread_create(&thread, NULL, run_client, client), 0);
 	assert_int_equal(loop_run(&loop, NULL), 0);
-	control_close(control); /* which ends the call that stopped the loop */
+	control_socket_close(control); /* which ends the call that stopped the loop */
 	control = NULL;
 	pthread_join(thread, NULL);
 }
@@ -383,7 +383,7 @@ static void one_that_accepts_nobody_is_given_up(void **state)
 	} while (connect(waiting[count++], (struct sockaddr *)&address, sizeof(address)) == 0);
 	assert_int_equal(cancel_init(&cancel, &err), 0);
 	cancel_set_deadline(&cancel, clock_monotonic_ms() + 200);
-	assert_int_equal(control_call(address.sun_path, request, NULL, NULL, &cancel, &err), -1);
+	assert_int_equal(control_socket_call(address.sun_path, request, NULL, NULL, &cancel, &err), -1);
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	cancel_release(&cancel);
 	json_decref(request);

@@ -27,50 +27,50 @@ static const struct source_state UNAVAILABLE = {.name = "aws", .health = SOURCE_
 	.grace_ms = 30000
 
 static const struct {
-	struct machine_facts facts;
+	struct host_facts facts;
 	const char *check;
 	int level; /* -1: no such row */
 	const char *says;
 } rows[] = {
-	{{WELL}, "notice", DIAGNOSIS_OK, "no machine of a cloud"},
-	{{WELL, .notice = "none"}, "notice", DIAGNOSIS_OK, "--notice none"},
-	{{WELL, .notice = "sun", .notice_error = "'sun' is none"}, "notice", DIAGNOSIS_FAIL,
+	{{WELL}, "notice", CHECK_OK, "no machine of a cloud"},
+	{{WELL, .notice = "none"}, "notice", CHECK_OK, "--notice none"},
+	{{WELL, .notice = "sun", .notice_error = "'sun' is none"}, "notice", CHECK_FAIL,
 		"'sun' is none"},
-	{{WELL, SOURCE(ARMED)}, "notice", DIAGNOSIS_OK, "armed"},
-	{{WELL, .notice = "azure", SOURCE(STARTING)}, "notice", DIAGNOSIS_WARN, "no answer yet"},
-	{{WELL, .notice = "aws", SOURCE(SILENT)}, "notice", DIAGNOSIS_FAIL, "no answer yet"},
-	{{WELL, SOURCE(SILENT)}, "notice", DIAGNOSIS_WARN, "no answer yet"},
-	{{WELL, .notice = "gcp", SOURCE(REFUSED)}, "notice", DIAGNOSIS_FAIL, "refused"},
-	{{WELL, SOURCE(UNKNOWN)}, "notice", DIAGNOSIS_WARN, "HTTP 500"},
-	{{WELL, .notice = "auto", SOURCE(UNAVAILABLE)}, "notice", DIAGNOSIS_WARN, "unavailable"},
-	{{WELL, .notice = "aws", SOURCE(UNAVAILABLE)}, "notice", DIAGNOSIS_FAIL, "unavailable"},
+	{{WELL, SOURCE(ARMED)}, "notice", CHECK_OK, "armed"},
+	{{WELL, .notice = "azure", SOURCE(STARTING)}, "notice", CHECK_WARN, "no answer yet"},
+	{{WELL, .notice = "aws", SOURCE(SILENT)}, "notice", CHECK_FAIL, "no answer yet"},
+	{{WELL, SOURCE(SILENT)}, "notice", CHECK_WARN, "no answer yet"},
+	{{WELL, .notice = "gcp", SOURCE(REFUSED)}, "notice", CHECK_FAIL, "refused"},
+	{{WELL, SOURCE(UNKNOWN)}, "notice", CHECK_WARN, "HTTP 500"},
+	{{WELL, .notice = "auto", SOURCE(UNAVAILABLE)}, "notice", CHECK_WARN, "unavailable"},
+	{{WELL, .notice = "aws", SOURCE(UNAVAILABLE)}, "notice", CHECK_FAIL, "unavailable"},
 
-	{{WELL}, "shim", DIAGNOSIS_OK, "/lib/shim.so loads"},
-	{{WELL, .shim_error = "wrong ELF class"}, "shim", DIAGNOSIS_WARN, "wrong ELF class"},
-	{{.init = "tini"}, "shim", DIAGNOSIS_WARN, "not found"},
+	{{WELL}, "shim", CHECK_OK, "/lib/shim.so loads"},
+	{{WELL, .shim_error = "wrong ELF class"}, "shim", CHECK_WARN, "wrong ELF class"},
+	{{.init = "tini"}, "shim", CHECK_WARN, "not found"},
 
-	{{WELL}, "init", DIAGNOSIS_OK, "systemd"},
-	{{.init = "reprieve"}, "init", DIAGNOSIS_OK, "reprieve"},
-	{{.init = "bash"}, "init", DIAGNOSIS_WARN, "process 1 is bash"},
-	{{.init = NULL}, "init", DIAGNOSIS_OK, "not known"},
-	{{WELL, .subreaper_error = "no"}, "init", DIAGNOSIS_WARN, "no"},
+	{{WELL}, "init", CHECK_OK, "systemd"},
+	{{.init = "reprieve"}, "init", CHECK_OK, "reprieve"},
+	{{.init = "bash"}, "init", CHECK_WARN, "process 1 is bash"},
+	{{.init = NULL}, "init", CHECK_OK, "not known"},
+	{{WELL, .subreaper_error = "no"}, "init", CHECK_WARN, "no"},
 
 	{{WELL}, "inotify", -1, NULL},
-	{{.watches = 128}, "inotify", DIAGNOSIS_WARN, "128 directories"},
+	{{.watches = 128}, "inotify", CHECK_WARN, "128 directories"},
 	{{.watches = -1}, "inotify", -1, NULL},
 
-	{{WELL}, "grace", DIAGNOSIS_OK, "30 s"},
-	{{.grace_ms = 30000, .transfer_ms = 30000}, "grace", DIAGNOSIS_OK, "30 s"},
-	{{.grace_ms = 30000, .transfer_ms = 31000}, "grace", DIAGNOSIS_WARN, "about 31 s"},
-	{{.grace_ms = 30000, .transfer_ms = -1, .kubernetes = true}, "grace", DIAGNOSIS_OK,
+	{{WELL}, "grace", CHECK_OK, "30 s"},
+	{{.grace_ms = 30000, .transfer_ms = 30000}, "grace", CHECK_OK, "30 s"},
+	{{.grace_ms = 30000, .transfer_ms = 31000}, "grace", CHECK_WARN, "about 31 s"},
+	{{.grace_ms = 30000, .transfer_ms = -1, .kubernetes = true}, "grace", CHECK_OK,
 		"terminationGracePeriodSeconds"},
 };
 
-static const struct diagnosis_row *find(const struct diagnosis *diagnosis, const char *check)
+static const struct check_result *find(const struct check_list *check_list, const char *check)
 {
-	for (size_t i = 0; i < diagnosis->count; i++)
-		if (strcmp(diagnosis->rows[i].check, check) == 0)
-			return &diagnosis->rows[i];
+	for (size_t i = 0; i < check_list->count; i++)
+		if (strcmp(check_list->rows[i].check, check) == 0)
+			return &check_list->rows[i];
 	return NULL;
 }
 
@@ -78,19 +78,19 @@ static void test_table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct diagnosis diagnosis;
-		const struct diagnosis_row *row;
+		struct check_list check_list;
+		const struct check_result *row;
 
-		diagnosis_of_machine(&rows[i].facts, &diagnosis);
-		row = find(&diagnosis, rows[i].check);
+		check_host(&rows[i].facts, &check_list);
+		row = find(&check_list, rows[i].check);
 		if (rows[i].level < 0) {
 			assert_null(row);
 			continue;
 		}
 		assert_non_null(row);
 		if ((int)row->level != rows[i].level || !strstr(row->text, rows[i].says))
-			fail_msg("row %zu: %s: %s", i, diagnosis_level_name(row->level), row->text);
-		assert_int_equal(row->fix[0] != '\0', row->level != DIAGNOSIS_OK);
+			fail_msg("row %zu: %s: %s", i, check_level_name(row->level), row->text);
+		assert_int_equal(row->fix[0] != '\0', row->level != CHECK_OK);
 	}
 }
 
@@ -101,15 +101,15 @@ static void test_commands(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-		struct machine_facts facts = {
+		struct host_facts facts = {
 			WELL, .notice = "auto,command:x", .sources = sources[i], .source_count = 1};
-		struct diagnosis diagnosis;
+		struct check_list check_list;
 
-		diagnosis_of_machine(&facts, &diagnosis);
+		check_host(&facts, &check_list);
 		/* Nobody but the user can have named one. */
-		assert_int_equal(diagnosis.rows[0].level, DIAGNOSIS_FAIL);
-		assert_non_null(strstr(diagnosis.rows[0].fix, "mend the command"));
-		assert_non_null(strstr(diagnosis.rows[0].text, sources[i]->why));
+		assert_int_equal(check_list.rows[0].level, CHECK_FAIL);
+		assert_non_null(strstr(check_list.rows[0].fix, "mend the command"));
+		assert_non_null(strstr(check_list.rows[0].text, sources[i]->why));
 	}
 }
 
@@ -131,22 +131,22 @@ static void test_how_long_to_wait(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-		assert_in_range(diagnosis_source_wait_ms(waits[i].source), waits[i].least_ms,
+		assert_in_range(check_host_source_wait_ms(waits[i].source), waits[i].least_ms,
 			waits[i].most_ms);
 }
 
 static void test_every_source_has_a_row(void **state)
 {
 	struct source_state sources[CLOUD_SOURCES_MOST];
-	struct machine_facts facts = {WELL, .sources = sources, .source_count = CLOUD_SOURCES_MOST};
-	struct diagnosis diagnosis;
+	struct host_facts facts = {WELL, .sources = sources, .source_count = CLOUD_SOURCES_MOST};
+	struct check_list check_list;
 
 	(void)state;
 	for (size_t i = 0; i < CLOUD_SOURCES_MOST; i++)
 		sources[i] = ARMED;
-	diagnosis_of_machine(&facts, &diagnosis);
-	assert_int_equal(diagnosis.count, CLOUD_SOURCES_MOST + 3);
-	assert_non_null(find(&diagnosis, "grace"));
+	check_host(&facts, &check_list);
+	assert_int_equal(check_list.count, CLOUD_SOURCES_MOST + 3);
+	assert_non_null(find(&check_list, "grace"));
 }
 
 int main(void)

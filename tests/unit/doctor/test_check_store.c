@@ -19,37 +19,37 @@ static struct store_probe sound(void)
 
 	for (int i = 0; i < PROBE_STEPS; i++)
 		probe.steps[i] =
-			(struct probe_answer){.tried = true, .worked = true, .took_ms = 1000};
+			(struct probe_result){.tried = true, .worked = true, .took_ms = 1000};
 	return probe;
 }
 
-static struct probe_answer failure(enum err_kind kind)
+static struct probe_result failure(enum err_kind kind)
 {
-	struct probe_answer answer = {.tried = true};
+	struct probe_result answer = {.tried = true};
 
 	err_set(&answer.err, kind, "it said no");
 	return answer;
 }
 
-static const struct diagnosis_row *find(const struct diagnosis *diagnosis, const char *check)
+static const struct check_result *find(const struct check_list *check_list, const char *check)
 {
-	for (size_t i = 0; i < diagnosis->count; i++)
-		if (strcmp(diagnosis->rows[i].check, check) == 0)
-			return &diagnosis->rows[i];
+	for (size_t i = 0; i < check_list->count; i++)
+		if (strcmp(check_list->rows[i].check, check) == 0)
+			return &check_list->rows[i];
 	return NULL;
 }
 
 static void test_all_is_well(void **state)
 {
 	struct store_probe probe = sound();
-	struct diagnosis diagnosis;
+	struct check_list check_list;
 
 	(void)state;
-	diagnosis_of_store(&probe, "s3://b", 1000000000, &diagnosis);
-	assert_int_equal(diagnosis_worst(&diagnosis), DIAGNOSIS_OK);
-	for (size_t i = 0; i < diagnosis.count; i++)
-		assert_string_equal(diagnosis.rows[i].fix, "");
-	assert_string_equal(find(&diagnosis, "up")->text, "64 MiB/s (64 MiB on 8 connections)");
+	check_store(&probe, "s3://b", 1000000000, &check_list);
+	assert_int_equal(check_list_worst(&check_list), CHECK_OK);
+	for (size_t i = 0; i < check_list.count; i++)
+		assert_string_equal(check_list.rows[i].fix, "");
+	assert_string_equal(find(&check_list, "up")->text, "64 MiB/s (64 MiB on 8 connections)");
 }
 
 static void test_what_fails(void **state)
@@ -58,37 +58,37 @@ static void test_what_fails(void **state)
 		enum probe_step step;
 		enum err_kind kind;
 		const char *check, *fix; /* the beginning of it */
-		enum diagnosis_level level;
+		enum check_level level;
 	} rows[] = {
 		// clang-format off
-		{PROBE_OPEN, ERR_DENIED, "store", "give these credentials", DIAGNOSIS_FAIL},
-		{PROBE_OPEN, ERR_NOT_FOUND, "store", "make the bucket", DIAGNOSIS_FAIL},
-		{PROBE_OPEN, ERR_INVALID, "store", "see that the bucket is there, and mend the URL", DIAGNOSIS_FAIL},
-		{PROBE_OPEN, ERR_RETRY, "store", "see whether this machine reaches", DIAGNOSIS_FAIL},
-		{PROBE_PUT, ERR_DENIED, "put", "allow writing", DIAGNOSIS_FAIL},
-		{PROBE_PUT, ERR_NO_SPACE, "put", "make room", DIAGNOSIS_FAIL},
-		{PROBE_GET, ERR_DENIED, "get", "allow reading", DIAGNOSIS_FAIL},
-		{PROBE_LIST, ERR_DENIED, "list", "allow listing", DIAGNOSIS_FAIL},
-		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent", "use a store that keeps", DIAGNOSIS_FAIL},
-		{PROBE_REMOVE, ERR_DENIED, "delete", "allow removing", DIAGNOSIS_WARN},
-		{PROBE_REMOVE, ERR_FAILED, "delete", "", DIAGNOSIS_FAIL},
-		{PROBE_UPLOAD, ERR_RETRY, "up", "", DIAGNOSIS_FAIL},
-		{PROBE_DOWNLOAD, ERR_CORRUPT, "down", "", DIAGNOSIS_FAIL},
+		{PROBE_OPEN, ERR_DENIED, "store", "give these credentials", CHECK_FAIL},
+		{PROBE_OPEN, ERR_NOT_FOUND, "store", "make the bucket", CHECK_FAIL},
+		{PROBE_OPEN, ERR_INVALID, "store", "see that the bucket is there, and mend the URL", CHECK_FAIL},
+		{PROBE_OPEN, ERR_RETRY, "store", "see whether this machine reaches", CHECK_FAIL},
+		{PROBE_PUT, ERR_DENIED, "put", "allow writing", CHECK_FAIL},
+		{PROBE_PUT, ERR_NO_SPACE, "put", "make room", CHECK_FAIL},
+		{PROBE_GET, ERR_DENIED, "get", "allow reading", CHECK_FAIL},
+		{PROBE_LIST, ERR_DENIED, "list", "allow listing", CHECK_FAIL},
+		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent", "use a store that keeps", CHECK_FAIL},
+		{PROBE_REMOVE, ERR_DENIED, "delete", "allow removing", CHECK_WARN},
+		{PROBE_REMOVE, ERR_FAILED, "delete", "", CHECK_FAIL},
+		{PROBE_UPLOAD, ERR_RETRY, "up", "", CHECK_FAIL},
+		{PROBE_DOWNLOAD, ERR_CORRUPT, "down", "", CHECK_FAIL},
 		// clang-format on
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct store_probe probe = sound();
-		struct diagnosis diagnosis;
-		const struct diagnosis_row *row;
+		struct check_list check_list;
+		const struct check_result *row;
 
 		probe.steps[rows[i].step] = failure(rows[i].kind);
-		diagnosis_of_store(&probe, "s3://b", 0, &diagnosis);
-		row = find(&diagnosis, rows[i].check);
+		check_store(&probe, "s3://b", 0, &check_list);
+		row = find(&check_list, rows[i].check);
 		assert_non_null(row);
 		assert_int_equal(row->level, rows[i].level);
-		assert_int_equal(diagnosis_worst(&diagnosis), rows[i].level);
+		assert_int_equal(check_list_worst(&check_list), rows[i].level);
 		assert_string_equal(row->text, "it said no");
 		if (!text_starts(row->fix, rows[i].fix))
 			fail_msg("%s: \"%s\"", rows[i].fix, row->fix);
@@ -99,30 +99,30 @@ static void test_clock(void **state)
 {
 	static const struct {
 		int64_t skew_ms;
-		enum diagnosis_level level;
+		enum check_level level;
 		const char *text;
 	} rows[] = {
 		// clang-format off
-		{0, DIAGNOSIS_OK, "as the server's"},
-		{-1500, DIAGNOSIS_OK, "as the server's"},
-		{5000, DIAGNOSIS_OK, "this machine's clock is 5.0 s behind the server's"},
-		{-120000, DIAGNOSIS_WARN, "this machine's clock is 2 min 0 s ahead of the server's"},
-		{900000, DIAGNOSIS_FAIL, "this machine's clock is 15 min 0 s behind the server's"},
+		{0, CHECK_OK, "as the server's"},
+		{-1500, CHECK_OK, "as the server's"},
+		{5000, CHECK_OK, "this machine's clock is 5.0 s behind the server's"},
+		{-120000, CHECK_WARN, "this machine's clock is 2 min 0 s ahead of the server's"},
+		{900000, CHECK_FAIL, "this machine's clock is 15 min 0 s behind the server's"},
 		// clang-format on
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct store_probe probe = sound();
-		struct diagnosis diagnosis;
+		struct check_list check_list;
 
-		diagnosis_of_store(&probe, "file:///x", 0, &diagnosis);
-		assert_null(find(&diagnosis, "clock"));
+		check_store(&probe, "file:///x", 0, &check_list);
+		assert_null(find(&check_list, "clock"));
 		probe.skew_known = true;
 		probe.skew_ms = rows[i].skew_ms;
-		diagnosis_of_store(&probe, "s3://b", 0, &diagnosis);
-		assert_string_equal(find(&diagnosis, "clock")->text, rows[i].text);
-		assert_int_equal(find(&diagnosis, "clock")->level, rows[i].level);
+		check_store(&probe, "s3://b", 0, &check_list);
+		assert_string_equal(find(&check_list, "clock")->text, rows[i].text);
+		assert_int_equal(find(&check_list, "clock")->level, rows[i].level);
 	}
 }
 
@@ -131,26 +131,26 @@ static void test_what_fits(void **state)
 	static const struct {
 		uint64_t size;
 		int64_t took_ms; /* for 64 MiB */
-		enum diagnosis_level level;
+		enum check_level level;
 		const char *text;
 	} rows[] = {
 		// clang-format off
-		{40000000000, 100, DIAGNOSIS_WARN, "40 GB fit in 120 s: yes, in 30 s: no (they need about 59 s)"},
-		{40000000000, 10, DIAGNOSIS_OK, "40 GB fit in 120 s: yes, in 30 s: yes (they need about 6.0 s)"},
-		{40000000000, 1000, DIAGNOSIS_WARN, "40 GB fit in 120 s: no, in 30 s: no (they need about 9 min 56 s)"},
-		{512000000, 1000, DIAGNOSIS_OK, "512 MB fit in 120 s: yes, in 30 s: yes (they need about 7.6 s)"},
+		{40000000000, 100, CHECK_WARN, "40 GB fit in 120 s: yes, in 30 s: no (they need about 59 s)"},
+		{40000000000, 10, CHECK_OK, "40 GB fit in 120 s: yes, in 30 s: yes (they need about 6.0 s)"},
+		{40000000000, 1000, CHECK_WARN, "40 GB fit in 120 s: no, in 30 s: no (they need about 9 min 56 s)"},
+		{512000000, 1000, CHECK_OK, "512 MB fit in 120 s: yes, in 30 s: yes (they need about 7.6 s)"},
 		// clang-format on
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct store_probe probe = sound();
-		struct diagnosis diagnosis;
+		struct check_list check_list;
 
 		probe.steps[PROBE_UPLOAD].took_ms = rows[i].took_ms;
-		diagnosis_of_store(&probe, "s3://b", rows[i].size, &diagnosis);
-		assert_string_equal(find(&diagnosis, "fit")->text, rows[i].text);
-		assert_int_equal(find(&diagnosis, "fit")->level, rows[i].level);
+		check_store(&probe, "s3://b", rows[i].size, &check_list);
+		assert_string_equal(find(&check_list, "fit")->text, rows[i].text);
+		assert_int_equal(find(&check_list, "fit")->level, rows[i].level);
 	}
 }
 
@@ -159,48 +159,48 @@ static void test_transfer(void **state)
 	struct store_probe probe = sound();
 
 	(void)state;
-	assert_int_equal(diagnosis_transfer_ms(&probe, (uint64_t)64 << 20), 1000);
-	assert_int_equal(diagnosis_transfer_ms(&probe, (uint64_t)640 << 20), 10000);
-	assert_int_equal(diagnosis_transfer_ms(&probe, 0), -1);
-	assert_true(diagnosis_transfer_ms(&probe, UINT64_MAX) > 0);
+	assert_int_equal(check_store_transfer_ms(&probe, (uint64_t)64 << 20), 1000);
+	assert_int_equal(check_store_transfer_ms(&probe, (uint64_t)640 << 20), 10000);
+	assert_int_equal(check_store_transfer_ms(&probe, 0), -1);
+	assert_true(check_store_transfer_ms(&probe, UINT64_MAX) > 0);
 	probe.steps[PROBE_UPLOAD] = failure(ERR_RETRY);
-	assert_int_equal(diagnosis_transfer_ms(&probe, 1000), -1);
+	assert_int_equal(check_store_transfer_ms(&probe, 1000), -1);
 	probe = (struct store_probe){0};
-	assert_int_equal(diagnosis_transfer_ms(&probe, 1000), -1);
+	assert_int_equal(check_store_transfer_ms(&probe, 1000), -1);
 }
 
 static void test_no_store(void **state)
 {
-	struct diagnosis diagnosis;
+	struct check_list check_list;
 
 	(void)state;
-	diagnosis_of_no_store(&diagnosis);
-	assert_int_equal(diagnosis.count, 1);
-	assert_int_equal(find(&diagnosis, "store")->level, DIAGNOSIS_FAIL);
-	assert_non_null(strstr(find(&diagnosis, "store")->fix, "--store"));
+	check_no_store(&check_list);
+	assert_int_equal(check_list.count, 1);
+	assert_int_equal(find(&check_list, "store")->level, CHECK_FAIL);
+	assert_non_null(strstr(find(&check_list, "store")->fix, "--store"));
 }
 
 static void test_what_was_not_tried_is_not_said(void **state)
 {
 	struct store_probe probe = {0};
-	struct diagnosis diagnosis;
+	struct check_list check_list;
 
 	(void)state;
 	probe.steps[PROBE_OPEN] = failure(ERR_RETRY);
-	diagnosis_of_store(&probe, "s3://b", 1000, &diagnosis);
-	assert_int_equal(diagnosis.count, 1);
+	check_store(&probe, "s3://b", 1000, &check_list);
+	assert_int_equal(check_list.count, 1);
 	probe = sound();
 	probe.if_absent_guessed = true;
 	probe.dated = false;
-	diagnosis_of_store(&probe, "s3://b", 0, &diagnosis);
-	assert_int_equal(find(&diagnosis, "race")->level, DIAGNOSIS_WARN);
-	assert_int_equal(find(&diagnosis, "age")->level, DIAGNOSIS_WARN);
-	assert_null(find(&diagnosis, "fit"));
+	check_store(&probe, "s3://b", 0, &check_list);
+	assert_int_equal(find(&check_list, "race")->level, CHECK_WARN);
+	assert_int_equal(find(&check_list, "age")->level, CHECK_WARN);
+	assert_null(find(&check_list, "fit"));
 	probe = sound();
 	probe.made = true;
-	diagnosis_of_store(&probe, "file:///mnt/shaer", 0, &diagnosis);
-	assert_int_equal(find(&diagnosis, "store")->level, DIAGNOSIS_WARN);
-	assert_non_null(strstr(find(&diagnosis, "store")->text, "no such directory yet"));
+	check_store(&probe, "file:///mnt/shaer", 0, &check_list);
+	assert_int_equal(find(&check_list, "store")->level, CHECK_WARN);
+	assert_non_null(strstr(find(&check_list, "store")->text, "no such directory yet"));
 }
 
 int main(void)

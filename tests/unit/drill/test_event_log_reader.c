@@ -9,7 +9,7 @@
 
 static enum run_event add(struct run_events *events, const char *line)
 {
-	return events_reader_add(events, line, strlen(line));
+	return event_log_reader_add(events, line, strlen(line));
 }
 
 static void check_id(struct snapshot_id id, uint32_t attempt, uint32_t sequence)
@@ -23,7 +23,7 @@ static void reads_a_whole_story(void **state)
 	struct run_events events;
 
 	(void)state;
-	events_reader_init(&events);
+	event_log_reader_init(&events);
 	assert_int_equal(
 		add(&events,
 			"{\"event\":\"started\",\"monotonic_ms\":1,\"job\":\"j\",\"attempt\":2}\n"),
@@ -49,7 +49,7 @@ static void reads_a_whole_story(void **state)
 		     "\"TERM\"}");
 	assert_int_equal(add(&events, "{\"event\":\"over\",\"monotonic_ms\":220,\"outcome\":"
 				      "\"preempted\",\"exit_code\":75}"),
-		RUN_OVER);
+		RUN_ENDED);
 
 	check_id(events.restored, 1, 4);
 	assert_int_equal(events.restored_step, 40);
@@ -61,8 +61,8 @@ static void reads_a_whole_story(void **state)
 	assert_int_equal(events.commit.at_ms, 200);
 	assert_int_equal(events.commit.step, 50);
 	assert_int_equal(events.commit.bytes, 1000);
-	assert_int_equal(events.commit.seal.at_ms, 140);
-	assert_int_equal(events.commit.seal.captured_ms, 120);
+	assert_int_equal(events.commit.checkpoint.at_ms, 140);
+	assert_int_equal(events.commit.checkpoint.captured_ms, 120);
 	assert_int_equal(events.child_exited_ms, 210);
 	assert_string_equal(events.outcome, "preempted");
 }
@@ -72,7 +72,7 @@ static void what_was_not_said_is_unknown(void **state)
 	struct run_events events;
 
 	(void)state;
-	events_reader_init(&events);
+	event_log_reader_init(&events);
 	assert_int_equal(events.launched_ms, -1);
 	assert_int_equal(events.noticed_ms, -1);
 	assert_int_equal(events.asked_ms, -1);
@@ -90,7 +90,7 @@ static void unreadable_lines_change_nothing(void **state)
 	struct run_events events;
 
 	(void)state;
-	events_reader_init(&events);
+	event_log_reader_init(&events);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		assert_int_equal(add(&events, lines[i]), RUN_UNREADABLE);
 	assert_int_equal(events.launched_ms, -1);
@@ -102,7 +102,7 @@ static void only_a_stop_is_the_notice(void **state)
 	struct run_events events;
 
 	(void)state;
-	events_reader_init(&events);
+	event_log_reader_init(&events);
 	add(&events, "{\"event\":\"asked\",\"monotonic_ms\":5,\"how\":\"signal\",\"reason\":"
 		     "\"interval\"}");
 	add(&events, "{\"event\":\"notice\",\"monotonic_ms\":10,\"kind\":\"advice\"}");
@@ -119,22 +119,22 @@ static void a_commit_finds_its_own_seal(void **state)
 	struct run_events events;
 
 	(void)state;
-	events_reader_init(&events);
+	event_log_reader_init(&events);
 	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":100,\"step\":1}");
 	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":900,\"step\":2}");
 	add(&events, "{\"event\":\"durable\",\"monotonic_ms\":1000,\"id\":\"1-1\",\"step\":1,"
 		     "\"seconds\":0.9}");
-	assert_int_equal(events.commit.seal.at_ms, 100);
+	assert_int_equal(events.commit.checkpoint.at_ms, 100);
 
-	events_reader_init(&events);
+	event_log_reader_init(&events);
 	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":100,\"step\":null}");
 	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":900,\"step\":null}");
 	add(&events, "{\"event\":\"durable\",\"monotonic_ms\":1000,\"id\":\"1-1\",\"step\":null,"
 		     "\"seconds\":0.9}");
-	assert_int_equal(events.commit.seal.at_ms, 100);
+	assert_int_equal(events.commit.checkpoint.at_ms, 100);
 	add(&events, "{\"event\":\"durable\",\"monotonic_ms\":1100,\"id\":\"1-2\",\"step\":null,"
 		     "\"seconds\":0.1}");
-	assert_int_equal(events.commit.seal.at_ms, 900);
+	assert_int_equal(events.commit.checkpoint.at_ms, 900);
 }
 
 static void the_newest_seals_are_kept(void **state)
@@ -143,15 +143,15 @@ static void the_newest_seals_are_kept(void **state)
 	char line[96];
 
 	(void)state;
-	events_reader_init(&events);
-	for (int step = 1; step <= 3 * RUN_SEALS_MOST; step++) {
+	event_log_reader_init(&events);
+	for (int step = 1; step <= 3 * RUN_CHECKPOINTS_MOST; step++) {
 		snprintf(line, sizeof(line),
 			"{\"event\":\"sealed\",\"monotonic_ms\":%d,\"step\":%d}", step * 10, step);
 		add(&events, line);
 	}
-	assert_int_equal(events.seal_count, RUN_SEALS_MOST);
-	assert_int_equal(events.seals[0].step, 2 * RUN_SEALS_MOST + 1);
-	assert_int_equal(events.seals[RUN_SEALS_MOST - 1].step, 3 * RUN_SEALS_MOST);
+	assert_int_equal(events.checkpoint_count, RUN_CHECKPOINTS_MOST);
+	assert_int_equal(events.checkpoints[0].step, 2 * RUN_CHECKPOINTS_MOST + 1);
+	assert_int_equal(events.checkpoints[RUN_CHECKPOINTS_MOST - 1].step, 3 * RUN_CHECKPOINTS_MOST);
 }
 
 int main(void)

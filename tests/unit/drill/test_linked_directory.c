@@ -26,7 +26,7 @@ static void relative(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		auto_free char *plain = mirror_relative(paths[i].path);
+		auto_free char *plain = linked_directory_relative(paths[i].path);
 
 		if (!text_equal(plain, paths[i].plain))
 			fail_msg("'%s' -> '%s'", paths[i].path, plain ? plain : "(null)");
@@ -52,7 +52,7 @@ static void below(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(absolute_paths) / sizeof(absolute_paths[0]); i++) {
 		auto_free char *plain =
-			mirror_below(absolute_paths[i].path, absolute_paths[i].from);
+			linked_directory_below(absolute_paths[i].path, absolute_paths[i].from);
 
 		if (!text_equal(plain, absolute_paths[i].plain))
 			fail_msg("'%s' -> '%s'", absolute_paths[i].path, plain ? plain : "(null)");
@@ -100,7 +100,7 @@ static void shows_all_but_what_is_left_out(void **state)
 	auto_free char *to = text_format("%s/from/scratch/machine-1", root);
 	auto_free char *scratch = text_format("%s/from/scratch", root);
 
-	assert_int_equal(mirror_make(from, to, scratch, left_out, 2, NULL), 0);
+	assert_int_equal(linked_directory_make(from, to, scratch, left_out, 2, NULL), 0);
 	assert_int_equal(kind(to, "train.py"), 'l');
 	assert_int_equal(kind(to, ".hidden"), 'l');
 	assert_int_equal(kind(to, "data"), 'l');

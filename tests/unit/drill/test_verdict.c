@@ -24,16 +24,16 @@ static struct round_facts good(void)
 		.next_steps = {.first = 51, .last = 90},
 	};
 
-	events_reader_init(&facts.events);
+	event_log_reader_init(&facts.events);
 	facts.events.launched_ms = 1000;
 	facts.events.noticed_ms = 10040;
 	facts.events.asked_ms = 10041;
 	strcpy(facts.events.asked_how, "SIGUSR1");
-	facts.events.seal_count = 1;
+	facts.events.checkpoint_count = 1;
 	facts.events.commit = (struct run_commit){.id = {1, 2},
 		.at_ms = 10800,
 		.step = 50,
-		.seal = {.at_ms = 10500, .captured_ms = 10100, .step = 50}};
+		.checkpoint = {.at_ms = 10500, .captured_ms = 10100, .step = 50}};
 	facts.events.child_exited_ms = 11100;
 	return facts;
 }
@@ -97,7 +97,7 @@ static void not_noticed(struct round_facts *facts)
 static void nothing_saved(struct round_facts *facts)
 {
 	facts->events.commit = (struct run_commit){.step = -1};
-	facts->events.seal_count = 0;
+	facts->events.checkpoint_count = 0;
 	facts->exit_code = 74;
 }
 
@@ -116,7 +116,7 @@ static void upload_failed(struct round_facts *facts)
 static void sealed_only(struct round_facts *facts)
 {
 	nothing_saved(facts);
-	facts->events.seal_count = 1;
+	facts->events.checkpoint_count = 1;
 	facts->killed = true;
 }
 
@@ -127,8 +127,8 @@ static void late(struct round_facts *facts)
 
 static void stale(struct round_facts *facts)
 {
-	facts->events.commit.seal =
-		(struct run_seal){.at_ms = 5000, .captured_ms = 4900, .step = 50};
+	facts->events.commit.checkpoint =
+		(struct run_checkpoint){.at_ms = 5000, .captured_ms = 4900, .step = 50};
 }
 
 static void stale_and_killed(struct round_facts *facts)
@@ -143,7 +143,7 @@ static void not_durable(struct round_facts *facts)
 	facts->exit_code = 74;
 }
 
-static void job_failed(struct round_facts *facts)
+static void job_report_failure(struct round_facts *facts)
 {
 	facts->exit_code = 1;
 }
@@ -202,7 +202,7 @@ static const struct {
 	{stale,                   "saved nothing: what survives is 6.2 s old"},
 	{stale_and_killed,        "nothing was saved after the notice"},
 	{not_durable,             "newest work is not durable"},
-	{job_failed,              "ended with 1 instead of 75"},
+	{job_report_failure,              "ended with 1 instead of 75"},
 	{store_unreadable,        "the store cannot be read: gone"},
 	{store_has_it_not,        "does not hold it in good order"},
 	{store_prefers_another,   "would go on from 000001-000001"},

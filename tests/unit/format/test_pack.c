@@ -23,13 +23,13 @@ struct made {
 static void add(struct made *made, const char *text)
 {
 	struct pack_record record = {.raw = (uint32_t)strlen(text), .codec = CHUNK_RAW};
-	uint8_t *room = pack_room(&made->builder, record.raw);
+	uint8_t *room = pack_reserve(&made->builder, record.raw);
 
 	assert_non_null(room);
 	memcpy(room, text, record.raw);
 	record.stored = record.raw;
 	digest_sha256(text, record.raw, record.digest);
-	pack_keep(&made->builder, &record);
+	pack_append(&made->builder, &record);
 }
 
 static int setup(void **state)
@@ -61,11 +61,11 @@ static int read_index(const uint8_t *data, size_t size, struct pack_record *reco
 {
 	const uint8_t *end = data + size;
 
-	if (pack_footer(end - PACK_FOOTER_SIZE, size, count, err) < 0)
+	if (pack_read_footer(end - PACK_FOOTER_SIZE, size, count, err) < 0)
 		return -1;
 	if (*count > most)
 		return err_set(err, ERR_CORRUPT, "more than the test expects");
-	return pack_index(
+	return pack_read_index(
 		end - PACK_FOOTER_SIZE - *count * PACK_RECORD_SIZE, *count, size, records, err);
 }
 
@@ -132,7 +132,7 @@ static void test_truncation_is_seen(void **state)
 		uint32_t count;
 
 		assert_int_equal(
-			pack_footer(made->data + size - PACK_FOOTER_SIZE, size, &count, &err), -1);
+			pack_read_footer(made->data + size - PACK_FOOTER_SIZE, size, &count, &err), -1);
 	}
 }
 
@@ -142,20 +142,20 @@ static void test_full(void **state)
 	size_t chunks = 0;
 
 	pack_begin(&made->builder);
-	while (pack_room(&made->builder, CHUNK_SIZE)) {
+	while (pack_reserve(&made->builder, CHUNK_SIZE)) {
 		struct pack_record record = {.raw = CHUNK_SIZE, .stored = CHUNK_SIZE};
 
-		pack_keep(&made->builder, &record);
+		pack_append(&made->builder, &record);
 		chunks++;
 	}
 	assert_int_equal(chunks, PACK_TARGET / CHUNK_SIZE);
 	assert_true(pack_finish(&made->builder) <= PACK_CAPACITY);
 
 	pack_begin(&made->builder);
-	for (chunks = 0; pack_room(&made->builder, 1); chunks++) {
+	for (chunks = 0; pack_reserve(&made->builder, 1); chunks++) {
 		struct pack_record record = {.raw = 1, .stored = 1};
 
-		pack_keep(&made->builder, &record);
+		pack_append(&made->builder, &record);
 	}
 	assert_int_equal(chunks, PACK_RECORDS_MOST);
 	assert_true(pack_finish(&made->builder) <= PACK_CAPACITY);

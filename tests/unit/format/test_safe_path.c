@@ -25,7 +25,7 @@ static void test_paths(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (entry_path_is_safe(rows[i].path) != rows[i].safe)
+		if (safe_path_is_valid(rows[i].path) != rows[i].safe)
 			fail_msg("\"%s\"", rows[i].path);
 }
 
@@ -46,7 +46,7 @@ static void test_targets(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (entry_target_is_safe(rows[i].path, rows[i].target) != rows[i].safe)
+		if (safe_path_target_is_valid(rows[i].path, rows[i].target) != rows[i].safe)
 			fail_msg("%s -> \"%s\"", rows[i].path, rows[i].target);
 }
 
@@ -64,10 +64,10 @@ static void test_target_between(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_free char *target = entry_target_between(rows[i].path, rows[i].inside);
+		auto_free char *target = safe_path_target_between(rows[i].path, rows[i].inside);
 
 		assert_string_equal(target, rows[i].target);
-		assert_true(entry_target_is_safe(rows[i].path, target));
+		assert_true(safe_path_target_is_valid(rows[i].path, target));
 	}
 }
 

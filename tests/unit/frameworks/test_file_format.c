@@ -17,27 +17,27 @@
 
 #include <cmocka.h>
 
-static enum content_verdict judge_bytes(
+static enum file_format_verdict judge_bytes(
 	const char *name, const uint8_t *bytes, size_t size, uint64_t claimed, char why[128])
 {
-	struct content_sample sample = {.name = name, .size = claimed, .head = bytes};
-	size_t tail = size < CONTENT_TAIL ? size : CONTENT_TAIL;
+	struct file_format_sample sample = {.name = name, .size = claimed, .head = bytes};
+	size_t tail = size < FILE_FORMAT_TAIL ? size : FILE_FORMAT_TAIL;
 
-	sample.head_size = size < CONTENT_HEAD ? size : CONTENT_HEAD;
-	sample.head_size = content_head_wanted(&sample);
+	sample.head_size = size < FILE_FORMAT_HEAD ? size : FILE_FORMAT_HEAD;
+	sample.head_size = file_format_head_wanted(&sample);
 	if (sample.head_size > size)
 		sample.head_size = size;
 	sample.tail = bytes + size - tail;
 	sample.tail_size = tail;
-	return content_judge(&sample, why, 128);
+	return file_format_check(&sample, why, 128);
 }
 
 /* In memory of exactly that size, so that a sanitizer sees a read beyond it. */
-static enum content_verdict judge_copy(
+static enum file_format_verdict judge_copy(
 	const char *name, const void *bytes, size_t size, char why[128])
 {
 	uint8_t *copy = malloc(size ? size : 1);
-	enum content_verdict verdict;
+	enum file_format_verdict verdict;
 
 	assert_non_null(copy);
 	memcpy(copy, bytes, size);
@@ -91,14 +91,14 @@ static void test_files_of_the_libraries(void **state)
 		print_message("%s\n", vector->file);
 		read_vector(vector->file, &bytes);
 		assert_int_equal(
-			judge_copy(vector->file, bytes.data, bytes.size, why), CONTENT_WHOLE);
+			judge_copy(vector->file, bytes.data, bytes.size, why), FILE_FORMAT_VALID);
 		for (size_t size = 0; size < bytes.size; size++) {
-			enum content_verdict verdict =
+			enum file_format_verdict verdict =
 				judge_copy(vector->file, bytes.data, size, why);
 
-			if (verdict == CONTENT_WHOLE)
+			if (verdict == FILE_FORMAT_VALID)
 				fail_msg("%s with %zu bytes", vector->file, size);
-			if (size >= vector->cut_from && verdict != CONTENT_TORN)
+			if (size >= vector->cut_from && verdict != FILE_FORMAT_TORN)
 				fail_msg("%s with %zu bytes: no opinion", vector->file, size);
 		}
 		assert_string_equal(why, vector->why);
@@ -114,9 +114,9 @@ static void test_several_arrays(void **state)
 
 	(void)state;
 	read_vector("two.npy", &bytes);
-	assert_int_equal(judge_copy("two.npy", bytes.data, bytes.size, why), CONTENT_WHOLE);
-	assert_int_equal(judge_copy("two.npy", bytes.data, bytes.size - 1, why), CONTENT_WHOLE);
-	assert_int_equal(judge_copy("two.npy", bytes.data, 133, why), CONTENT_TORN);
+	assert_int_equal(judge_copy("two.npy", bytes.data, bytes.size, why), FILE_FORMAT_VALID);
+	assert_int_equal(judge_copy("two.npy", bytes.data, bytes.size - 1, why), FILE_FORMAT_VALID);
+	assert_int_equal(judge_copy("two.npy", bytes.data, 133, why), FILE_FORMAT_TORN);
 	bytes_release(&bytes);
 }
 
@@ -131,7 +131,7 @@ static void test_an_end_record_of_another(void **state)
 	read_vector("arrays.npz", &bytes);
 	memcpy(both, bytes.data, 100);
 	memcpy(both + 100, bytes.data, bytes.size);
-	assert_int_equal(judge_copy("a.npz", both, bytes.size + 100, why), CONTENT_TORN);
+	assert_int_equal(judge_copy("a.npz", both, bytes.size + 100, why), FILE_FORMAT_TORN);
 	bytes_release(&bytes);
 }
 
@@ -144,11 +144,11 @@ static void test_hdf5_left_open(void **state)
 	(void)state;
 	read_vector("new.h5", &bytes);
 	((uint8_t *)bytes.data)[11] |= 1;
-	assert_int_equal(judge_copy("new.h5", bytes.data, bytes.size, why), CONTENT_TORN);
+	assert_int_equal(judge_copy("new.h5", bytes.data, bytes.size, why), FILE_FORMAT_TORN);
 	assert_string_equal(why, "is marked by HDF5 as open for writing");
 	((uint8_t *)bytes.data)[11] = 0;
 	memset((uint8_t *)bytes.data + 28, 0xff, 8);
-	assert_int_equal(judge_copy("new.h5", bytes.data, bytes.size, why), CONTENT_TORN);
+	assert_int_equal(judge_copy("new.h5", bytes.data, bytes.size, why), FILE_FORMAT_TORN);
 	assert_string_equal(why, "has an HDF5 superblock that was not finished");
 	bytes_release(&bytes);
 }
@@ -160,40 +160,40 @@ static void test_hdf5_left_open(void **state)
 static const struct row {
 	const char *name, *bytes;
 	size_t size;
-	enum content_verdict verdict;
+	enum file_format_verdict verdict;
 } rows[] = {
-	{"notes.txt", TEXT("anything"), CONTENT_UNKNOWN},
-	{"notes.txt", TEXT(""), CONTENT_UNKNOWN},
-	{"model.pt", TEXT(""), CONTENT_TORN},
-	{"model.h5", TEXT(""), CONTENT_TORN},
-	{"legacy.pt", TEXT("\x80\2\x8a\nl\xfc\x9c"), CONTENT_UNKNOWN},
-	{"latest", TEXT("global_step5"), CONTENT_UNKNOWN},
-	{"model.safetensors", TEXT("1234567"), CONTENT_TORN},
-	{"model.safetensors", TEXT("\0\0\0\0\0\0\0\0\0\0\0\0"), CONTENT_TORN},
-	{"model.safetensors", TEXT("\xff\xff\xff\xff\xff\xff\xff\xff{}"), CONTENT_TORN},
-	{"model.safetensors", TEXT("\xf7\xff\xff\xff\xff\xff\xff\xff{}"), CONTENT_TORN},
-	{"model.safetensors", TEXT("\2\0\0\0\0\0\0\0{}"), CONTENT_WHOLE},
-	{"model.safetensors", TEXT("\x1a\0\0\0\0\0\0\0{\"data_offsets\":[0,99999999999999999999999]"), CONTENT_TORN},
-	{"model.safetensors", TEXT("\x10\0\0\0\0\0\0\0{\"data_offsets\":"), CONTENT_WHOLE},
-	{"model.safetensors", TEXT("\4\0\0\0\0\0\0\0{\"\\\""), CONTENT_WHOLE},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (4294967296, 4294967296), }                                              "), CONTENT_TORN},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (99999999999999999999999999,), }                                         "), CONTENT_TORN},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (0, 18446744073709551615), }                                             "), CONTENT_WHOLE},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (-1,), }                                                                 "), CONTENT_UNKNOWN},
-	{"a.npy", NPY("{'descr': '|O', 'shape': (3,), }                                                                   "), CONTENT_UNKNOWN},
-	{"a.npy", NPY("{'descr': [('a', '<f8')], 'shape': (3,), }                                                         "), CONTENT_UNKNOWN},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (3                                                                       "), CONTENT_UNKNOWN},
-	{"a.npy", NPY("nothing of the kind                                                                                "), CONTENT_UNKNOWN},
-	{"a.npy", TEXT("\x93NUMPY\1\0\xff\xff{}        "), CONTENT_TORN},
-	{"a.npy", TEXT("\x93NUMPY\2\0\xff\xff\xff\xff{}        "), CONTENT_TORN},
-	{"a.npy", TEXT("\x93NUMPY\x63\0\xff\xff{}        "), CONTENT_UNKNOWN},
-	{"a.zip", TEXT("PK\3\4PK\5\6\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), CONTENT_TORN},
-	{"__0_0.distcp", TEXT("PK\3\4 and another one"), CONTENT_UNKNOWN},
-	{"__0_0.distcp", TEXT(""), CONTENT_TORN},
-	{"trainer_state.json", TEXT("{\"global_step\": 5}\n"), CONTENT_WHOLE},
-	{"trainer_state.json", TEXT("{\"global_step\": 5"), CONTENT_TORN},
-	{"model.safetensors.index.json", TEXT("{\"weight_map\": {"), CONTENT_TORN},
-	{"log_history.json", TEXT("{\"global_step\": 5"), CONTENT_UNKNOWN},
+	{"notes.txt", TEXT("anything"), FILE_FORMAT_UNKNOWN},
+	{"notes.txt", TEXT(""), FILE_FORMAT_UNKNOWN},
+	{"model.pt", TEXT(""), FILE_FORMAT_TORN},
+	{"model.h5", TEXT(""), FILE_FORMAT_TORN},
+	{"legacy.pt", TEXT("\x80\2\x8a\nl\xfc\x9c"), FILE_FORMAT_UNKNOWN},
+	{"latest", TEXT("global_step5"), FILE_FORMAT_UNKNOWN},
+	{"model.safetensors", TEXT("1234567"), FILE_FORMAT_TORN},
+	{"model.safetensors", TEXT("\0\0\0\0\0\0\0\0\0\0\0\0"), FILE_FORMAT_TORN},
+	{"model.safetensors", TEXT("\xff\xff\xff\xff\xff\xff\xff\xff{}"), FILE_FORMAT_TORN},
+	{"model.safetensors", TEXT("\xf7\xff\xff\xff\xff\xff\xff\xff{}"), FILE_FORMAT_TORN},
+	{"model.safetensors", TEXT("\2\0\0\0\0\0\0\0{}"), FILE_FORMAT_VALID},
+	{"model.safetensors", TEXT("\x1a\0\0\0\0\0\0\0{\"data_offsets\":[0,99999999999999999999999]"), FILE_FORMAT_TORN},
+	{"model.safetensors", TEXT("\x10\0\0\0\0\0\0\0{\"data_offsets\":"), FILE_FORMAT_VALID},
+	{"model.safetensors", TEXT("\4\0\0\0\0\0\0\0{\"\\\""), FILE_FORMAT_VALID},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (4294967296, 4294967296), }                                              "), FILE_FORMAT_TORN},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (99999999999999999999999999,), }                                         "), FILE_FORMAT_TORN},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (0, 18446744073709551615), }                                             "), FILE_FORMAT_VALID},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (-1,), }                                                                 "), FILE_FORMAT_UNKNOWN},
+	{"a.npy", NPY("{'descr': '|O', 'shape': (3,), }                                                                   "), FILE_FORMAT_UNKNOWN},
+	{"a.npy", NPY("{'descr': [('a', '<f8')], 'shape': (3,), }                                                         "), FILE_FORMAT_UNKNOWN},
+	{"a.npy", NPY("{'descr': '<f8', 'shape': (3                                                                       "), FILE_FORMAT_UNKNOWN},
+	{"a.npy", NPY("nothing of the kind                                                                                "), FILE_FORMAT_UNKNOWN},
+	{"a.npy", TEXT("\x93NUMPY\1\0\xff\xff{}        "), FILE_FORMAT_TORN},
+	{"a.npy", TEXT("\x93NUMPY\2\0\xff\xff\xff\xff{}        "), FILE_FORMAT_TORN},
+	{"a.npy", TEXT("\x93NUMPY\x63\0\xff\xff{}        "), FILE_FORMAT_UNKNOWN},
+	{"a.zip", TEXT("PK\3\4PK\5\6\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), FILE_FORMAT_TORN},
+	{"__0_0.distcp", TEXT("PK\3\4 and another one"), FILE_FORMAT_UNKNOWN},
+	{"__0_0.distcp", TEXT(""), FILE_FORMAT_TORN},
+	{"trainer_state.json", TEXT("{\"global_step\": 5}\n"), FILE_FORMAT_VALID},
+	{"trainer_state.json", TEXT("{\"global_step\": 5"), FILE_FORMAT_TORN},
+	{"model.safetensors.index.json", TEXT("{\"weight_map\": {"), FILE_FORMAT_TORN},
+	{"log_history.json", TEXT("{\"global_step\": 5"), FILE_FORMAT_UNKNOWN},
 };
 // clang-format on
 
@@ -203,12 +203,12 @@ static void test_rows(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		enum content_verdict verdict =
+		enum file_format_verdict verdict =
 			judge_copy(rows[i].name, rows[i].bytes, rows[i].size, why);
 
 		if (verdict != rows[i].verdict)
 			fail_msg("row %zu, %s: %d", i, rows[i].name, (int)verdict);
-		assert_int_equal(verdict == CONTENT_TORN, why[0] != '\0');
+		assert_int_equal(verdict == FILE_FORMAT_TORN, why[0] != '\0');
 	}
 }
 
@@ -240,7 +240,7 @@ static void test_garbage(void **state)
 static void test_bounded(void **state)
 {
 	uint8_t head[16] = {0, 0, 0, 0, 1, 0, 0, 0, '{'};
-	struct content_sample sample = {.name = "model.safetensors",
+	struct file_format_sample sample = {.name = "model.safetensors",
 		.size = 1ULL << 40,
 		.head = head,
 		.head_size = sizeof(head),
@@ -249,8 +249,8 @@ static void test_bounded(void **state)
 	char why[128];
 
 	(void)state;
-	assert_int_equal(content_head_wanted(&sample), CONTENT_HEAD_MOST);
-	assert_int_equal(content_judge(&sample, why, sizeof(why)), CONTENT_UNKNOWN);
+	assert_int_equal(file_format_head_wanted(&sample), FILE_FORMAT_HEAD_MOST);
+	assert_int_equal(file_format_check(&sample, why, sizeof(why)), FILE_FORMAT_UNKNOWN);
 }
 
 int main(void)

@@ -174,12 +174,12 @@ static void test_rules(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *row = &rows[i];
 		struct directory directory = {0};
-		struct torn_set_view view = {
+		struct layout_view view = {
 			.files = &directory.files, .text = text_of, .arg = &directory};
 
 		fill(&directory, row);
 		view.fresh = directory.any_fresh ? is_fresh : NULL;
-		torn_set_find(
+		layout_rules_find_incomplete(
 			row->profile ? profile_find(row->profile) : NULL, &view, told, &directory);
 		for (size_t j = 0; j < TOLD; j++) {
 			const char *expected = row->told[j] ? row->told[j] : "";
@@ -219,7 +219,7 @@ static void test_units(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		size_t length = numbered_unit(units[i].path);
+		size_t length = checkpoint_directory_length(units[i].path);
 
 		if (length != strlen(units[i].unit) ||
 			strncmp(units[i].path, units[i].unit, length) != 0)
@@ -244,8 +244,8 @@ static void test_later(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct snapshot_file file = {.path = text_copy(cases[i].other)};
 		struct snapshot_files files = {.items = &file, .count = 1};
-		struct torn_set_view view = {.files = &files};
-		char *later = torn_set_later(profile_find("hf"), &view, cases[i].path);
+		struct layout_view view = {.files = &files};
+		char *later = layout_rules_later_checkpoint(profile_find("hf"), &view, cases[i].path);
 
 		assert_true(text_equal(later, cases[i].later) || (!later && !cases[i].later));
 		free(later);

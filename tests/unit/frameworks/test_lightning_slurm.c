@@ -17,7 +17,7 @@
 static void test_where_it_is_sound(void **state)
 {
 	static const struct {
-		struct slurm_road_facts facts;
+		struct lightning_slurm_facts facts;
 		bool sound;
 	} cases[] = {
 		{{.script = ROOT ")"}, true},
@@ -44,7 +44,7 @@ static void test_where_it_is_sound(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (slurm_road_is_sound(&cases[i].facts) != cases[i].sound)
+		if (lightning_slurm_is_safe(&cases[i].facts) != cases[i].sound)
 			fail_msg("row %zu: %s", i, cases[i].facts.script);
 }
 
@@ -55,14 +55,14 @@ static void test_a_scontrol_that_says_yes(void **state)
 	struct err err;
 
 	(void)state;
-	file_nonce(nonce);
+	random_hex(nonce);
 	directory = text_format("/tmp/slurm-road-%s", nonce);
 	program = text_format("%s/scontrol requeue 1", directory);
-	assert_int_equal(slurm_road_make(directory, &err), 0);
-	assert_int_equal(slurm_road_make(directory, &err), 0);
+	assert_int_equal(lightning_slurm_create(directory, &err), 0);
+	assert_int_equal(lightning_slurm_create(directory, &err), 0);
 	assert_int_equal(system(program),
 		0); /* NOLINT(cert-env33-c): a program of our own, by its whole path */
-	pairs = slurm_road_environment(directory, 3);
+	pairs = lightning_slurm_environment(directory, 3);
 	assert_string_equal(pairs[0], "SLURM_NTASKS=1");
 	assert_string_equal(pairs[4], "SLURM_JOB_ID=3");
 	assert_true(text_starts(pairs[6] + 5, directory));
@@ -71,7 +71,7 @@ static void test_a_scontrol_that_says_yes(void **state)
 		free(*pair);
 	free(pairs);
 	assert_int_equal(file_remove_tree(directory, &err), 0);
-	assert_int_equal(slurm_road_make("/proc/none", &err), -1);
+	assert_int_equal(lightning_slurm_create("/proc/none", &err), -1);
 	free(program);
 	free(directory);
 }

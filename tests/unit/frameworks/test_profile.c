@@ -23,7 +23,7 @@ static void test_the_table(void **state)
 
 		assert_ptr_equal(profile_find(profile->name), profile);
 		assert_non_null(strstr(names, profile->name));
-		assert_true(profile->title && profile->ask_note && profile->commit_note &&
+		assert_true(profile->title && profile->ask_note && profile->completion_note &&
 			    profile->resume_note);
 		assert_int_equal(profile->ask == PROFILE_ASK_SIGNAL, profile->signal != 0);
 		/* Lists end within their room. */
@@ -165,15 +165,15 @@ static void test_names(void **state)
 	const struct profile *hf = profile_find("hf"), *torch = profile_find("torch");
 
 	(void)state;
-	assert_true(profile_is_temporary(NULL, "step-5/.metadata.tmp"));
-	assert_true(profile_is_temporary(torch, "5.orbax-checkpoint-tmp-12/a/b"));
-	assert_true(profile_is_temporary(profile_find("safetensors"), ".tmpAbc123"));
-	assert_false(profile_is_temporary(torch, ".tmpAbc123"));
-	assert_true(profile_is_temporary(NULL, "tmp-checkpoint-5/model"));
-	assert_false(profile_is_temporary(hf, "checkpoint-5/model.tmp"));
-	assert_true(profile_is_commit(hf, "checkpoint-5/trainer_state.json"));
-	assert_false(profile_is_commit(hf, "checkpoint-5/config.json"));
-	assert_false(profile_is_commit(NULL, "checkpoint-5/trainer_state.json"));
+	assert_true(profile_is_temporary_path(NULL, "step-5/.metadata.tmp"));
+	assert_true(profile_is_temporary_path(torch, "5.orbax-checkpoint-tmp-12/a/b"));
+	assert_true(profile_is_temporary_path(profile_find("safetensors"), ".tmpAbc123"));
+	assert_false(profile_is_temporary_path(torch, ".tmpAbc123"));
+	assert_true(profile_is_temporary_path(NULL, "tmp-checkpoint-5/model"));
+	assert_false(profile_is_temporary_path(hf, "checkpoint-5/model.tmp"));
+	assert_true(profile_is_completion_marker(hf, "checkpoint-5/trainer_state.json"));
+	assert_false(profile_is_completion_marker(hf, "checkpoint-5/config.json"));
+	assert_false(profile_is_completion_marker(NULL, "checkpoint-5/trainer_state.json"));
 	assert_true(profile_is_sentinel(hf, "checkpoint-5/checkpoint-is-incomplete.txt"));
 	assert_true(profile_is_sentinel(NULL, "checkpoint-5/checkpoint-is-incomplete.txt"));
 	assert_false(profile_is_sentinel(hf, "checkpoint-5/trainer_state.json"));
@@ -182,14 +182,14 @@ static void test_names(void **state)
 static void test_exit_codes(void **state)
 {
 	(void)state;
-	assert_true(profile_resumes(profile_find("hf"), 0));
-	assert_true(profile_resumes(profile_find("lightning"), 143));
-	assert_true(profile_resumes(profile_find("tf"), 42));
-	assert_true(profile_resumes(profile_find("submitit"), 255));
-	assert_true(profile_resumes(profile_find("torchrun"), 1));
-	assert_false(profile_resumes(profile_find("torch"), 1));
-	assert_false(profile_resumes(profile_find("torch"), 0));
-	assert_false(profile_resumes(NULL, 143));
+	assert_true(profile_is_resume_code(profile_find("hf"), 0));
+	assert_true(profile_is_resume_code(profile_find("lightning"), 143));
+	assert_true(profile_is_resume_code(profile_find("tf"), 42));
+	assert_true(profile_is_resume_code(profile_find("submitit"), 255));
+	assert_true(profile_is_resume_code(profile_find("torchrun"), 1));
+	assert_false(profile_is_resume_code(profile_find("torch"), 1));
+	assert_false(profile_is_resume_code(profile_find("torch"), 0));
+	assert_false(profile_is_resume_code(NULL, 143));
 }
 
 static void test_how_the_job_is_asked(void **state)
@@ -197,22 +197,22 @@ static void test_how_the_job_is_asked(void **state)
 	static const struct {
 		const char *profile;
 		bool can_be_asked, chosen;
-		enum ask_method ask;
+		enum request_method ask;
 		int signal;
 		bool ends;
 		const char *says;
 	} cases[] = {
-		{"hf", true, false, ASK_AUTO, 0, true,
+		{"hf", true, false, REQUEST_AUTO, 0, true,
 			"asked with SIGTERM; needs TrainingArguments"},
-		{"hf", false, false, ASK_AUTO, 0, false,
+		{"hf", false, false, REQUEST_AUTO, 0, false,
 			"it cannot be asked for a checkpoint, its periodic ones count"},
-		{"lightning", false, false, ASK_NONE, 0, false, "it cannot be asked"},
-		{"lightning", true, false, ASK_AUTO, 0, true, "asked with SIGTERM"},
-		{"submitit", true, false, ASK_SIGNAL, SIGUSR2, true, "asked with SIGUSR2"},
-		{"orbax", true, false, ASK_SIGNAL, SIGTERM, false, "asked with SIGTERM"},
-		{"submitit", true, true, ASK_SIGNAL, SIGUSR1, false,
+		{"lightning", false, false, REQUEST_NONE, 0, false, "it cannot be asked"},
+		{"lightning", true, false, REQUEST_AUTO, 0, true, "asked with SIGTERM"},
+		{"submitit", true, false, REQUEST_SIGNAL, SIGUSR2, true, "asked with SIGUSR2"},
+		{"orbax", true, false, REQUEST_SIGNAL, SIGTERM, false, "asked with SIGTERM"},
+		{"submitit", true, true, REQUEST_SIGNAL, SIGUSR1, false,
 			"asked with SIGUSR1, as --checkpoint-signal says"},
-		{"lightning", false, true, ASK_SIGNAL, SIGUSR1, false,
+		{"lightning", false, true, REQUEST_SIGNAL, SIGUSR1, false,
 			"asked with SIGUSR1, as --checkpoint-signal says"},
 	};
 
@@ -225,7 +225,7 @@ static void test_how_the_job_is_asked(void **state)
 		char text[512];
 
 		if (cases[i].chosen) {
-			options.ask = ASK_SIGNAL;
+			options.ask = REQUEST_SIGNAL;
 			options.checkpoint_signal = SIGUSR1;
 		}
 		profile_options_apply(&options, &choice);
@@ -250,7 +250,7 @@ static void test_a_job_that_polls(void **state)
 	profile_options_format(&options, &choice, text, sizeof(text));
 	assert_non_null(strstr(text, "asked by the flag"));
 	options.ask_chosen = true;
-	options.ask = ASK_NONE;
+	options.ask = REQUEST_NONE;
 	profile_options_format(&options, &choice, text, sizeof(text));
 	assert_non_null(strstr(text, "not asked, as --checkpoint-signal says"));
 }

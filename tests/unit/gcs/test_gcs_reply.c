@@ -15,35 +15,35 @@ static const struct {
 	const char *code;
 	bool if_absent, anonymous;
 	int64_t skew_ms;
-	enum remote_verdict verdict;
+	enum call_verdict verdict;
 	enum err_kind kind;
 } rows[] = {
-	{200, "", false, false, 0, REMOTE_DONE, ERR_NONE},
-	{206, "", false, false, HOUR, REMOTE_DONE, ERR_NONE},
-	{204, "", false, false, 0, REMOTE_DONE, ERR_NONE},
-	{412, "PreconditionFailed", true, false, 0, REMOTE_FAILED, ERR_EXISTS},
-	{412, "PreconditionFailed", false, false, 0, REMOTE_RETRY, ERR_RETRY},
-	{404, "NoSuchKey", false, false, 0, REMOTE_FAILED, ERR_NOT_FOUND},
-	{404, "NoSuchBucket", false, false, 0, REMOTE_FAILED, ERR_INVALID},
-	{404, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
-	{403, "AccessDenied", false, false, 0, REMOTE_FAILED, ERR_DENIED},
-	{403, "NoSuchKey", false, false, 0, REMOTE_FAILED, ERR_DENIED},
-	{401, "AuthenticationRequired", false, false, 0, REMOTE_REFRESH, ERR_DENIED},
-	{401, "", false, false, HOUR, REMOTE_SKEWED, ERR_DENIED},
-	{401, "", false, false, -HOUR, REMOTE_SKEWED, ERR_DENIED},
-	{401, "", false, true, HOUR, REMOTE_FAILED, ERR_DENIED},
-	{400, "UserProjectMissing", false, false, 0, REMOTE_FAILED, ERR_INVALID},
-	{400, "BadDigest", false, false, 0, REMOTE_RETRY, ERR_RETRY},
-	{400, "InvalidArgument", false, false, 0, REMOTE_FAILED, ERR_FAILED},
-	{408, "", false, false, 0, REMOTE_RETRY, ERR_RETRY},
-	{409, "OperationAborted", true, false, 0, REMOTE_RETRY, ERR_RETRY},
-	{416, "InvalidRange", false, false, 0, REMOTE_FAILED, ERR_CORRUPT},
-	{429, "SlowDown", false, false, 0, REMOTE_SLOW_DOWN, ERR_RETRY},
-	{500, "InternalError", true, false, 0, REMOTE_RETRY, ERR_RETRY},
-	{503, "SlowDown", false, false, 0, REMOTE_SLOW_DOWN, ERR_RETRY},
-	{503, "", false, false, 0, REMOTE_RETRY, ERR_RETRY},
-	{501, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
-	{307, "", false, false, 0, REMOTE_FAILED, ERR_FAILED},
+	{200, "", false, false, 0, CALL_DONE, ERR_NONE},
+	{206, "", false, false, HOUR, CALL_DONE, ERR_NONE},
+	{204, "", false, false, 0, CALL_DONE, ERR_NONE},
+	{412, "PreconditionFailed", true, false, 0, CALL_FAILED, ERR_EXISTS},
+	{412, "PreconditionFailed", false, false, 0, CALL_RETRY, ERR_RETRY},
+	{404, "NoSuchKey", false, false, 0, CALL_FAILED, ERR_NOT_FOUND},
+	{404, "NoSuchBucket", false, false, 0, CALL_FAILED, ERR_INVALID},
+	{404, "", false, false, 0, CALL_FAILED, ERR_FAILED},
+	{403, "AccessDenied", false, false, 0, CALL_FAILED, ERR_DENIED},
+	{403, "NoSuchKey", false, false, 0, CALL_FAILED, ERR_DENIED},
+	{401, "AuthenticationRequired", false, false, 0, CALL_REFRESH, ERR_DENIED},
+	{401, "", false, false, HOUR, CALL_SKEWED, ERR_DENIED},
+	{401, "", false, false, -HOUR, CALL_SKEWED, ERR_DENIED},
+	{401, "", false, true, HOUR, CALL_FAILED, ERR_DENIED},
+	{400, "UserProjectMissing", false, false, 0, CALL_FAILED, ERR_INVALID},
+	{400, "BadDigest", false, false, 0, CALL_RETRY, ERR_RETRY},
+	{400, "InvalidArgument", false, false, 0, CALL_FAILED, ERR_FAILED},
+	{408, "", false, false, 0, CALL_RETRY, ERR_RETRY},
+	{409, "OperationAborted", true, false, 0, CALL_RETRY, ERR_RETRY},
+	{416, "InvalidRange", false, false, 0, CALL_FAILED, ERR_CORRUPT},
+	{429, "SlowDown", false, false, 0, CALL_SLOW_DOWN, ERR_RETRY},
+	{500, "InternalError", true, false, 0, CALL_RETRY, ERR_RETRY},
+	{503, "SlowDown", false, false, 0, CALL_SLOW_DOWN, ERR_RETRY},
+	{503, "", false, false, 0, CALL_RETRY, ERR_RETRY},
+	{501, "", false, false, 0, CALL_FAILED, ERR_FAILED},
+	{307, "", false, false, 0, CALL_FAILED, ERR_FAILED},
 };
 // clang-format on
 
@@ -63,7 +63,7 @@ static void table(void **state)
 			.is_empty = true,
 		};
 		struct err err = {0};
-		enum remote_verdict verdict = gcs_reply_judge(&reply, &err);
+		enum call_verdict verdict = gcs_reply_judge(&reply, &err);
 
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
 			fail_msg("row %zu, %d %s: %d %s", i, rows[i].status, rows[i].code,
@@ -76,12 +76,12 @@ static void strangers(void **state)
 {
 	static const struct {
 		bool is_get, is_put, is_tagged, is_empty;
-		enum remote_verdict verdict;
+		enum call_verdict verdict;
 	} strange[] = {
-		{false, true, true, true, REMOTE_DONE}, {false, true, false, true, REMOTE_RETRY},
-		{false, true, true, false, REMOTE_RETRY}, {true, false, true, false, REMOTE_DONE},
-		{true, false, false, false, REMOTE_RETRY},
-		{false, false, false, false, REMOTE_DONE}, /* a list: whoever reads it finds out */
+		{false, true, true, true, CALL_DONE}, {false, true, false, true, CALL_RETRY},
+		{false, true, true, false, CALL_RETRY}, {true, false, true, false, CALL_DONE},
+		{true, false, false, false, CALL_RETRY},
+		{false, false, false, false, CALL_DONE}, /* a list: whoever reads it finds out */
 	};
 
 	(void)state;
@@ -100,7 +100,7 @@ static void strangers(void **state)
 		if (gcs_reply_judge(&reply, &err) != strange[i].verdict)
 			fail_msg("row %zu: %s", i, err.text);
 		assert_int_equal(
-			err.kind, strange[i].verdict == REMOTE_RETRY ? ERR_RETRY : ERR_NONE);
+			err.kind, strange[i].verdict == CALL_RETRY ? ERR_RETRY : ERR_NONE);
 	}
 }
 

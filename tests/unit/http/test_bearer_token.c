@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct bearer, bearer_release);
+AUTO(struct bearer_token_cache, bearer_token_cache_release);
 
 struct source {
 	atomic_int fetches;
@@ -41,49 +41,49 @@ static void plans(void **state)
 {
 	static const struct {
 		int64_t now, expires, ahead, retry;
-		enum bearer_plan plan;
+		enum bearer_token_plan plan;
 	} rows[] = {
-		{1000, 0, 300, 0, BEARER_FETCH},
-		{1000, 0, 300, 2000, BEARER_FETCH},
-		{1000, 2000, 300, 0, BEARER_USE},
-		{1699, 2000, 300, 0, BEARER_USE},
-		{1700, 2000, 300, 0, BEARER_AHEAD},
-		{1999, 2000, 300, 0, BEARER_AHEAD},
-		{2000, 2000, 300, 0, BEARER_FETCH},
-		{1700, 2000, 300, 1800, BEARER_USE},
-		{1800, 2000, 300, 1800, BEARER_AHEAD},
-		{2500, 2000, 300, 2600, BEARER_USE},
+		{1000, 0, 300, 0, BEARER_TOKEN_FETCH},
+		{1000, 0, 300, 2000, BEARER_TOKEN_FETCH},
+		{1000, 2000, 300, 0, BEARER_TOKEN_USE},
+		{1699, 2000, 300, 0, BEARER_TOKEN_USE},
+		{1700, 2000, 300, 0, BEARER_TOKEN_REFRESH},
+		{1999, 2000, 300, 0, BEARER_TOKEN_REFRESH},
+		{2000, 2000, 300, 0, BEARER_TOKEN_FETCH},
+		{1700, 2000, 300, 1800, BEARER_TOKEN_USE},
+		{1800, 2000, 300, 1800, BEARER_TOKEN_REFRESH},
+		{2500, 2000, 300, 2600, BEARER_TOKEN_USE},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (bearer_plan(rows[i].now, rows[i].expires, rows[i].ahead, rows[i].retry) !=
+		if (bearer_token_plan(rows[i].now, rows[i].expires, rows[i].ahead, rows[i].retry) !=
 			rows[i].plan)
 			fail_msg("row %zu", i);
 }
 
-static void expect(struct bearer *bearer, const char *wanted)
+static void expect(struct bearer_token_cache *bearer, const char *wanted)
 {
 	auto_free char *token = NULL;
 	struct err err = {0};
 
-	assert_int_equal(bearer_get(bearer, &token, NULL, &err), 0);
+	assert_int_equal(bearer_token_cache_get(bearer, &token, NULL, &err), 0);
 	assert_string_equal(token, wanted);
 }
 
 static void refused_is_replaced_once(void **state)
 {
 	struct source source = {.life_ms = 3600 * 1000};
-	auto_(bearer_release) struct bearer bearer;
+	auto_(bearer_token_cache_release) struct bearer_token_cache bearer;
 	struct err err = {0};
 
 	(void)state;
-	bearer_init(&bearer, fetch, &source, 1000);
+	bearer_token_cache_init(&bearer, fetch, &source, 1000);
 	expect(&bearer, "token-1");
 	expect(&bearer, "token-1");
-	assert_int_equal(bearer_refused(&bearer, "token-1", NULL, &err), 0);
+	assert_int_equal(bearer_token_cache_invalidate(&bearer, "token-1", NULL, &err), 0);
 	/* Another thread's answer came late: what it complains of is gone. */
-	assert_int_equal(bearer_refused(&bearer, "token-1", NULL, &err), 0);
+	assert_int_equal(bearer_token_cache_invalidate(&bearer, "token-1", NULL, &err), 0);
 	expect(&bearer, "token-2");
 	assert_int_equal(source.fetches, 2);
 }
@@ -91,11 +91,11 @@ static void refused_is_replaced_once(void **state)
 static void last_good_is_kept(void **state)
 {
 	struct source source = {.life_ms = 0};
-	auto_(bearer_release) struct bearer bearer;
+	auto_(bearer_token_cache_release) struct bearer_token_cache bearer;
 	struct err err = {0};
 
 	(void)state;
-	bearer_init(&bearer, fetch, &source, 300 * 1000);
+	bearer_token_cache_init(&bearer, fetch, &source, 300 * 1000);
 	expect(&bearer, "token-1");
 	source.down = true;
 	bearer.retry_ms = 0;
@@ -103,7 +103,7 @@ static void last_good_is_kept(void **state)
 	assert_int_equal(source.fetches, 2);
 	expect(&bearer, "token-1");
 	assert_int_equal(source.fetches, 2);
-	assert_int_equal(bearer_refused(&bearer, "token-1", NULL, &err), -1);
+	assert_int_equal(bearer_token_cache_invalidate(&bearer, "token-1", NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_RETRY);
 	expect(&bearer, "token-1");
 }
@@ -113,18 +113,18 @@ static void without_any_it_fails(void **state)
 	static const char *const bad[] = {"", "a b", "a\r\nX: y"};
 	struct source source = {.down = true};
 	auto_free char *token = NULL;
-	auto_(bearer_release) struct bearer bearer;
+	auto_(bearer_token_cache_release) struct bearer_token_cache bearer;
 	struct err err = {0};
 
 	(void)state;
-	bearer_init(&bearer, fetch, &source, 1000);
-	assert_int_equal(bearer_get(&bearer, &token, NULL, &err), -1);
+	bearer_token_cache_init(&bearer, fetch, &source, 1000);
+	assert_int_equal(bearer_token_cache_get(&bearer, &token, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_RETRY);
 	assert_null(token);
 	source.down = false;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		source.text = bad[i];
-		assert_int_equal(bearer_get(&bearer, &token, NULL, &err), -1);
+		assert_int_equal(bearer_token_cache_get(&bearer, &token, NULL, &err), -1);
 		assert_int_equal(err.kind, ERR_FAILED);
 	}
 }
@@ -134,10 +134,10 @@ static void *get_often(void *arg)
 	for (int i = 0; i < 200; i++) {
 		auto_free char *token = NULL;
 
-		if (bearer_get(arg, &token, NULL, NULL) < 0)
+		if (bearer_token_cache_get(arg, &token, NULL, NULL) < 0)
 			return arg;
 		if (i == 100)
-			bearer_refused(arg, "token-1", NULL, NULL);
+			bearer_token_cache_invalidate(arg, "token-1", NULL, NULL);
 	}
 	return NULL;
 }
@@ -145,12 +145,12 @@ static void *get_often(void *arg)
 static void many_threads_fetch_once(void **state)
 {
 	struct source source = {.life_ms = 3600 * 1000};
-	auto_(bearer_release) struct bearer bearer;
+	auto_(bearer_token_cache_release) struct bearer_token_cache bearer;
 	pthread_t threads[8];
 	void *failed;
 
 	(void)state;
-	bearer_init(&bearer, fetch, &source, 1000);
+	bearer_token_cache_init(&bearer, fetch, &source, 1000);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, get_often, &bearer), 0);
 	for (size_t i = 0; i < 8; i++) {

@@ -12,12 +12,12 @@
 
 #include <stdio.h>
 
-AUTO(struct pages, pages_release);
+AUTO(struct page_cycle, page_cycle_release);
 
 /* Pages turned until the circle is found: `lead` pages that come once, then `length` that come again and again. 0: not found. */
 static size_t find(size_t lead, size_t length, size_t most)
 {
-	auto_(pages_release) struct pages pages = {0};
+	auto_(page_cycle_release) struct page_cycle pages = {0};
 	struct err err = {0};
 
 	for (size_t i = 0; i < most; i++) {
@@ -25,7 +25,7 @@ static size_t find(size_t lead, size_t length, size_t most)
 
 		snprintf(token, sizeof(token), "token %zu",
 			i < lead || !length ? i : lead + (i - lead) % length);
-		if (pages_turn(&pages, token, &err) < 0) {
+		if (page_cycle_check(&pages, token, &err) < 0) {
 			assert_int_equal(err.kind, ERR_FAILED);
 			return i;
 		}

@@ -17,7 +17,7 @@ static void test_decisions(void **state)
 {
 	// clang-format off
 	static const struct {
-		struct retry_facts facts;
+		struct retry_policy_facts facts;
 		bool again;
 		int64_t after_ms;
 	} rows[] = {
@@ -51,7 +51,7 @@ static void test_decisions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct retry_choice choice = retry_decide(&rows[i].facts);
+		struct retry_policy_decision choice = retry_policy_decide(&rows[i].facts);
 
 		if (choice.again != rows[i].again || choice.after_ms != rows[i].after_ms)
 			fail_msg("row %zu: %d after %lld ms", i, choice.again,
@@ -62,8 +62,8 @@ static void test_decisions(void **state)
 static void test_stall(void **state)
 {
 	(void)state;
-	assert_true(retry_stall_ms(CLOCK_NEVER) > retry_stall_ms(30000));
-	assert_true(retry_stall_ms(30000) < 30000 / 2);
+	assert_true(retry_policy_stall_ms(CLOCK_NEVER) > retry_policy_stall_ms(30000));
+	assert_true(retry_policy_stall_ms(30000) < 30000 / 2);
 }
 
 int main(void)

@@ -35,7 +35,7 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 	if (server->old_date)
 		httpd_reply_header(reply, "Date", "%s", "Sat, 08 Sep 2001 00:00:00 GMT");
 	if (letter[0] == 'X')
-		reply->manner = HTTPD_RESET;
+		reply->delivery = HTTPD_RESET;
 	if (letter[0] == 'w')
 		httpd_reply_header(reply, "Retry-After", "%d", 1);
 }
@@ -47,7 +47,7 @@ struct client {
 	int64_t now_ms;       /* of the last try */
 };
 
-static int prepare(void *arg, const struct remote_try *attempt, struct remote_request *request,
+static int prepare(void *arg, const struct call_try *attempt, struct call_request *request,
 	struct cancel *cancel, struct err *err)
 {
 	struct client *client = arg;
@@ -61,12 +61,12 @@ static int prepare(void *arg, const struct remote_try *attempt, struct remote_re
 	if (client->prepared <= client->prepare_failures)
 		return err_set(err, ERR_RETRY, "no credentials now");
 	url = text_format("http://127.0.0.1:%u/", httpd_port(client->server->httpd));
-	remote_set_url(request, url);
-	remote_add_header(request, "X-Try: %u", attempt->number);
+	call_request_set_url(request, url);
+	call_request_add_header(request, "X-Try: %u", attempt->number);
 	return 0;
 }
 
-static enum remote_verdict judge(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge(void *arg, const struct http_response *response, struct err *err)
 {
 	char letter = (char)response->body.data[0];
 
@@ -74,20 +74,20 @@ static enum remote_verdict judge(void *arg, const struct http_response *response
 	err_set(err, letter == 'F' ? ERR_DENIED : ERR_RETRY, "letter %c", letter);
 	switch (letter) {
 	case 'D':
-		return REMOTE_DONE;
+		return CALL_DONE;
 	case 's':
 	case 'w':
-		return REMOTE_SLOW_DOWN;
+		return CALL_SLOW_DOWN;
 	case 'e':
-		return REMOTE_REFRESH;
+		return CALL_REFRESH;
 	case 't':
-		return REMOTE_SKEWED;
+		return CALL_SKEWED;
 	case 'm':
-		return REMOTE_MOVED;
+		return CALL_MOVED;
 	case 'F':
-		return REMOTE_FAILED;
+		return CALL_FAILED;
 	default:
-		return REMOTE_RETRY;
+		return CALL_RETRY;
 	}
 }
 
@@ -95,7 +95,7 @@ struct outcome {
 	int result;
 	struct err err;
 	struct client client;
-	struct remote_statistics statistics;
+	struct retrying_client_statistics statistics;
 };
 
 /* Long: how slow this machine is shall decide nothing. */
@@ -107,7 +107,7 @@ static struct outcome perform(
 	struct server server = {.script = script, .old_date = old_date};
 	struct outcome outcome = {
 		.client = {.server = &server, .prepare_failures = prepare_failures}};
-	const struct remote_call call = {
+	const struct retried_call call = {
 		.method = "PUT",
 		.body = "body",
 		.body_size = 4,
@@ -115,17 +115,17 @@ static struct outcome perform(
 		.prepare = prepare,
 		.judge = judge,
 	};
-	struct remote *remote = remote_new(&(struct remote_options){.patience_ms = patience_ms});
+	struct retrying_client *remote = retrying_client_new(&(struct retrying_client_options){.patience_ms = patience_ms});
 	struct http_response response = {0};
 	struct err err = {0};
 
 	if (httpd_start(&(struct httpd_options){.handler = answer, .arg = &server}, &server.httpd,
 		    &err) < 0)
 		fail_msg("%s", err.text);
-	outcome.result = remote_perform(remote, &call, &response, cancel, &outcome.err);
-	remote_statistics(remote, &outcome.statistics);
+	outcome.result = retrying_client_perform(remote, &call, &response, cancel, &outcome.err);
+	retrying_client_statistics(remote, &outcome.statistics);
 	http_response_release(&response);
-	remote_free(remote);
+	retrying_client_free(remote);
 	httpd_stop(server.httpd);
 	return outcome;
 }

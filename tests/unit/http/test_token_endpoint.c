@@ -44,7 +44,7 @@ static void tokens(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct bearer_token token = {0};
 		struct err err = {0};
-		int result = token_endpoint_read(
+		int result = token_endpoint_parse(
 			rows[i].body, strlen(rows[i].body), NOW, WALL, &token, &err);
 
 		if ((result == 0) != (rows[i].life_ms >= 0))
@@ -76,7 +76,7 @@ static void words(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char text[64];
 
-		token_endpoint_words(rows[i].body, strlen(rows[i].body), text, sizeof(text));
+		token_endpoint_error_text(rows[i].body, strlen(rows[i].body), text, sizeof(text));
 		assert_string_equal(text, rows[i].words);
 	}
 }

@@ -90,7 +90,7 @@ static void secrets(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (uri_keeps_secrets(rows[i].url) != rows[i].keeps)
+		if (uri_is_confidential(rows[i].url) != rows[i].keeps)
 			fail_msg("%s", rows[i].url);
 }
 

@@ -31,12 +31,12 @@ static bool can_happen(struct world world, enum job_event event)
 	case EV_RESTORE_FAILED:
 		return world.state == JOB_RESTORING;
 	case EV_CHILD_EXITED:
-	case EV_SEALED:
+	case EV_CHECKPOINT_COMPLETE:
 		return world.alive;
 	case EV_CANCELLED:
 		return world.noticed;
 	case EV_BUDGET_SPENT:
-		return world.noticed || world.state == JOB_DRAINING;
+		return world.noticed || world.state == JOB_STOPPING;
 	case EV_UPLOADED:
 		return world.state == JOB_UPLOADING;
 	case EV_NOTICE:
@@ -48,7 +48,7 @@ static bool can_happen(struct world world, enum job_event event)
 
 static struct world step(struct world world, enum job_event event)
 {
-	struct job_transition transition = job_machine_step(world.state, event);
+	struct lifecycle_transition transition = lifecycle_step(world.state, event);
 
 	if (event == EV_CHILD_EXITED)
 		world.alive = false;
@@ -115,8 +115,8 @@ static void test_over_is_final(void **state)
 {
 	(void)state;
 	for (int event = 0; event < JOB_EVENTS; event++) {
-		struct job_transition transition =
-			job_machine_step(JOB_OVER, (enum job_event)event);
+		struct lifecycle_transition transition =
+			lifecycle_step(JOB_OVER, (enum job_event)event);
 
 		assert_int_equal(transition.next, JOB_OVER);
 		assert_int_equal(transition.action, DO_NOTHING);
@@ -155,7 +155,7 @@ static void test_a_job_is_launched_once(void **state)
 	(void)state;
 	for (size_t i = 0; i < count; i++)
 		for (int event = 0; event < JOB_EVENTS; event++)
-			if (job_machine_step(worlds[i].state, (enum job_event)event).action ==
+			if (lifecycle_step(worlds[i].state, (enum job_event)event).action ==
 				DO_LAUNCH_CHILD)
 				assert_int_equal(worlds[i].state, JOB_RESTORING);
 }
@@ -169,7 +169,7 @@ static void test_the_childs_end_always_flushes(void **state)
 	(void)state;
 	for (size_t i = 0; i < count; i++)
 		if (worlds[i].alive)
-			assert_int_equal(job_machine_step(worlds[i].state, EV_CHILD_EXITED).action,
+			assert_int_equal(lifecycle_step(worlds[i].state, EV_CHILD_EXITED).action,
 				DO_FLUSH_SNAPSHOTS);
 }
 
@@ -185,14 +185,14 @@ static void test_cells(void **state)
 		{JOB_RESTORING, EV_NOTICE, DO_CANCEL_RESTORE, JOB_OVER},
 		{JOB_RESTORING, EV_RESTORE_FAILED, DO_NOTHING, JOB_OVER},
 		{JOB_RUNNING, EV_NOTICE, DO_REQUEST_CHECKPOINT, JOB_CHECKPOINTING},
-		{JOB_RUNNING, EV_SEALED, DO_NOTHING, JOB_RUNNING},
+		{JOB_RUNNING, EV_CHECKPOINT_COMPLETE, DO_NOTHING, JOB_RUNNING},
 		{JOB_RUNNING, EV_BUDGET_SPENT, DO_NOTHING, JOB_RUNNING},
-		{JOB_CHECKPOINTING, EV_SEALED, DO_STOP_CHILD, JOB_DRAINING},
-		{JOB_CHECKPOINTING, EV_BUDGET_SPENT, DO_STOP_CHILD, JOB_DRAINING},
+		{JOB_CHECKPOINTING, EV_CHECKPOINT_COMPLETE, DO_STOP_CHILD, JOB_STOPPING},
+		{JOB_CHECKPOINTING, EV_BUDGET_SPENT, DO_STOP_CHILD, JOB_STOPPING},
 		{JOB_CHECKPOINTING, EV_CANCELLED, DO_WITHDRAW_REQUEST, JOB_RUNNING},
 		{JOB_CHECKPOINTING, EV_NOTICE, DO_REPLAN, JOB_CHECKPOINTING},
-		{JOB_DRAINING, EV_BUDGET_SPENT, DO_KILL_CHILD, JOB_DRAINING},
-		{JOB_DRAINING, EV_CANCELLED, DO_REPLAN, JOB_DRAINING},
+		{JOB_STOPPING, EV_BUDGET_SPENT, DO_KILL_CHILD, JOB_STOPPING},
+		{JOB_STOPPING, EV_CANCELLED, DO_REPLAN, JOB_STOPPING},
 		{JOB_UPLOADING, EV_CANCELLED, DO_REPLAN, JOB_UPLOADING},
 		{JOB_UPLOADING, EV_UPLOADED, DO_NOTHING, JOB_OVER},
 		{JOB_UPLOADING, EV_BUDGET_SPENT, DO_CANCEL_SNAPSHOTS, JOB_OVER},
@@ -200,7 +200,7 @@ static void test_cells(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct job_transition transition = job_machine_step(rows[i].state, rows[i].event);
+		struct lifecycle_transition transition = lifecycle_step(rows[i].state, rows[i].event);
 
 		assert_int_equal(transition.action, rows[i].action);
 		assert_int_equal(transition.next, rows[i].next);

@@ -34,7 +34,7 @@ static const struct row rows[] = {
 	{"in directories", "a/b 1 1 1;a.b 1 1 1", "a/b 1 1 2;a.b 1 1 1;a 1 9 9", "a a/b "},
 };
 
-static void read_look(struct look *look, const char *text)
+static void read_look(struct scan *scan, const char *text)
 {
 	char *copy = text_copy(text), *rest;
 
@@ -43,9 +43,9 @@ static void read_look(struct look *look, const char *text)
 		char path[32];
 
 		assert_int_equal(sscanf(row, "%31s %lu %lu %lu", path, &size, &inode, &time), 4);
-		look_add(look, text_copy(path), size, inode, (int64_t)time);
+		directory_scan_add(scan, text_copy(path), size, inode, (int64_t)time);
 	}
-	look_sort(look);
+	directory_scan_sort(scan);
 	free(copy);
 }
 
@@ -60,27 +60,27 @@ static void test_what_is_different(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct look before = {0}, now = {0};
+		struct scan before = {0}, now = {0};
 		char told[512] = "";
 
 		read_look(&before, rows[i].before);
 		read_look(&now, rows[i].now);
-		look_compare(&before, &now, note, told);
+		directory_scan_compare(&before, &now, note, told);
 		if (strcmp(told, rows[i].changed) != 0)
 			fail_msg("%s: \"%s\"", rows[i].name, told);
-		look_release(&before);
-		look_release(&now);
+		directory_scan_release(&before);
+		directory_scan_release(&now);
 	}
 }
 
 static void test_when_to_look_again(void **state)
 {
 	(void)state;
-	assert_int_equal(look_interval_ms(1000, 0), 500);
-	assert_int_equal(look_interval_ms(0, 0), 100);
-	assert_int_equal(look_interval_ms(60000, 1), 5000);
-	assert_int_equal(look_interval_ms(1000, 25), 500);
-	assert_int_equal(look_interval_ms(1000, 2000), 40000);
+	assert_int_equal(directory_scan_interval_ms(1000, 0), 500);
+	assert_int_equal(directory_scan_interval_ms(0, 0), 100);
+	assert_int_equal(directory_scan_interval_ms(60000, 1), 5000);
+	assert_int_equal(directory_scan_interval_ms(1000, 25), 500);
+	assert_int_equal(directory_scan_interval_ms(1000, 2000), 40000);
 }
 
 static void test_file_systems(void **state)

@@ -23,7 +23,7 @@ static const char *const places[] = {"", "a", "a/b", "a/b/c", "ab"};
 
 struct tree {
 	char directory[64];
-	struct watch_table table;
+	struct inotify_table table;
 	int watches[PLACES];
 };
 
@@ -33,12 +33,12 @@ static int set_up(void **state)
 
 	text_set(tree->directory, sizeof(tree->directory), "/tmp/test_watch_table.XXXXXX");
 	assert_non_null(mkdtemp(tree->directory));
-	assert_int_equal(watch_table_open(&tree->table, tree->directory, NULL), 0);
+	assert_int_equal(inotify_table_open(&tree->table, tree->directory, NULL), 0);
 	for (size_t i = 0; i < PLACES; i++) {
-		auto_free char *full = watch_table_absolute(&tree->table, places[i]);
+		auto_free char *full = inotify_table_absolute(&tree->table, places[i]);
 
 		assert_int_equal(file_make_directories(full, 0700, NULL), 0);
-		tree->watches[i] = watch_table_add(&tree->table, places[i]);
+		tree->watches[i] = inotify_table_add(&tree->table, places[i]);
 		assert_true(tree->watches[i] > 0);
 	}
 	*state = tree;
@@ -49,7 +49,7 @@ static int tear_down(void **state)
 {
 	struct tree *tree = *state;
 
-	watch_table_close(&tree->table);
+	inotify_table_close(&tree->table);
 	file_remove_tree(tree->directory, NULL);
 	free(tree);
 	return 0;
@@ -59,7 +59,7 @@ static int tear_down(void **state)
 static void assert_paths(struct tree *tree, const char *const expected[PLACES])
 {
 	for (size_t i = 0; i < PLACES; i++) {
-		auto_free char *path = watch_table_path(&tree->table, tree->watches[i]);
+		auto_free char *path = inotify_table_path(&tree->table, tree->watches[i]);
 
 		assert_string_equal(path ? path : "-", expected[i]);
 	}
@@ -70,12 +70,12 @@ static void a_watch_has_one_number(void **state)
 	struct tree *tree = *state;
 
 	assert_paths(tree, places);
-	assert_int_equal(watch_table_add(&tree->table, "a/b"), tree->watches[2]);
+	assert_int_equal(inotify_table_add(&tree->table, "a/b"), tree->watches[2]);
 	assert_paths(tree, places);
-	assert_int_equal(watch_table_add(&tree->table, "nowhere"), -1);
+	assert_int_equal(inotify_table_add(&tree->table, "nowhere"), -1);
 	assert_int_equal(errno, ENOENT);
-	assert_null(watch_table_path(&tree->table, -1));
-	assert_null(watch_table_path(&tree->table, 12345));
+	assert_null(inotify_table_path(&tree->table, -1));
+	assert_null(inotify_table_path(&tree->table, 12345));
 }
 
 static void what_lies_below_is_renamed_with_it(void **state)
@@ -84,9 +84,9 @@ static void what_lies_below_is_renamed_with_it(void **state)
 	const char *const inwards[] = {"", "ab/x", "ab/x/b", "ab/x/b/c", "ab"};
 	const char *const onwards[] = {"", "ab/x", "y", "y/c", "ab"};
 
-	watch_table_rename_below(&tree->table, "a", "ab/x");
+	inotify_table_rename_below(&tree->table, "a", "ab/x");
 	assert_paths(tree, inwards);
-	watch_table_rename_below(&tree->table, "ab/x/b", "y");
+	inotify_table_rename_below(&tree->table, "ab/x/b", "y");
 	assert_paths(tree, onwards);
 }
 
@@ -96,27 +96,27 @@ static void what_lies_below_is_forgotten_with_it(void **state)
 	const char *const left[] = {"", "-", "-", "-", "ab"};
 	const char *const again[] = {"", "-", "-", "-", "-"};
 
-	watch_table_forget_below(&tree->table, "a");
+	inotify_table_forget_below(&tree->table, "a");
 	assert_paths(tree, left);
-	watch_table_removed(tree->watches[4]);
+	inotify_table_removed(tree->watches[4]);
 	assert_paths(tree, again);
-	tree->watches[1] = watch_table_add(&tree->table, "a");
-	watch_table_forget_below(&tree->table, "");
+	tree->watches[1] = inotify_table_add(&tree->table, "a");
+	inotify_table_forget_below(&tree->table, "");
 	for (size_t i = 0; i < PLACES; i++)
-		assert_null(watch_table_path(&tree->table, tree->watches[i]));
+		assert_null(inotify_table_path(&tree->table, tree->watches[i]));
 }
 
 static void there_is_one_and_it_stays_with_us(void **state)
 {
 	struct tree *tree = *state;
-	struct watch_table other = {0};
+	struct inotify_table other = {0};
 	struct err err;
 
 	assert_true(fcntl(tree->table.fd, F_GETFD) & FD_CLOEXEC);
 	assert_true(fcntl(tree->table.fd, F_GETFL) & O_NONBLOCK);
-	assert_int_equal(watch_table_open(&other, tree->directory, &err), -1);
+	assert_int_equal(inotify_table_open(&other, tree->directory, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
-	watch_table_close(&other);
+	inotify_table_close(&other);
 	assert_paths(tree, places);
 }
 

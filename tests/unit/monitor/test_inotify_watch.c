@@ -23,7 +23,7 @@
 struct place {
 	char directory[64];
 	struct loop loop;
-	struct dir_watch *watch;
+	struct inotify_watch *watch;
 	struct timer timeout;
 	bool rescanned;
 	char told[65536]; /* "created a\nmodified a\n" */
@@ -65,7 +65,7 @@ static int tear_down(void **state)
 	struct place *place = *state;
 
 	if (place->watch)
-		dir_watch_close(place->watch);
+		inotify_watch_close(place->watch);
 	loop_release(&place->loop);
 	file_remove_tree(place->directory, NULL);
 	free(place);
@@ -86,7 +86,7 @@ static void watch(struct place *place)
 {
 	struct err err = {0};
 
-	if (dir_watch_open(&place->loop, place->directory, changed, place, &place->watch, &err) < 0)
+	if (inotify_watch_open(&place->loop, place->directory, changed, place, &place->watch, &err) < 0)
 		fail_msg("%s", err.text);
 }
 
@@ -114,7 +114,7 @@ static const char *told(struct place *place)
 {
 	static char copy[sizeof(place->told)];
 
-	dir_watch_drain(place->watch);
+	inotify_watch_drain(place->watch);
 	memcpy(copy, place->told, sizeof(copy));
 	place->told[0] = '\0';
 	return copy;
@@ -298,7 +298,7 @@ static void test_overflow_says_rescan_and_watches_what_came_unseen(void **state)
 	for (int i = 0; i <= limit; i++)
 		write_file(place, i % 2 ? "a" : "b");
 	make_directory(place, "unseen");
-	dir_watch_drain(place->watch);
+	inotify_watch_drain(place->watch);
 	assert_true(place->rescanned);
 	place->told[0] = '\0';
 	write_file(place, "unseen/a");
@@ -330,14 +330,14 @@ static void test_descriptor_does_not_leak_into_the_job(void **state)
 static void test_one_at_a_time_and_again_after_it(void **state)
 {
 	struct place *place = *state;
-	struct dir_watch *second;
+	struct inotify_watch *second;
 	struct err err;
 
 	watch(place);
 	assert_int_equal(
-		dir_watch_open(&place->loop, place->directory, changed, place, &second, &err), -1);
+		inotify_watch_open(&place->loop, place->directory, changed, place, &second, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
-	dir_watch_close(place->watch);
+	inotify_watch_close(place->watch);
 	watch(place);
 	write_file(place, "a");
 	assert_told(place, "closed a");
@@ -348,7 +348,7 @@ static void test_directory_that_is_not_there(void **state)
 	struct place *place = *state;
 	struct err err;
 
-	assert_int_equal(dir_watch_open(&place->loop, "/tmp/test_dir_watch.none", changed, place,
+	assert_int_equal(inotify_watch_open(&place->loop, "/tmp/test_dir_watch.none", changed, place,
 				 &place->watch, &err),
 		-1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-static struct report_page *page;
+static struct progress_page *page;
 static char directory[64];
 static char *path;
 static struct {
@@ -67,8 +67,8 @@ static void note_saved(void *argument, pid_t pid, int64_t step)
 static size_t look(int64_t now_ms)
 {
 	told.count = 0;
-	report_page_look(page, now_ms);
-	report_page_tell(page, note_saved, NULL);
+	progress_page_scan(page, now_ms);
+	progress_page_deliver_saved(page, note_saved, NULL);
 	return told.count;
 }
 
@@ -80,7 +80,7 @@ static int set_up(void **state)
 	text_set(directory, sizeof(directory), "/tmp/test_report_page.XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	path = text_format("%s/report.page", directory);
-	assert_int_equal(report_page_open(path, "/nonexistent/bell", &page, &err), 0);
+	assert_int_equal(progress_page_open(path, "/nonexistent/bell", &page, &err), 0);
 	setenv("REPRIEVE_PAGE", path, 1);
 	return 0;
 }
@@ -88,7 +88,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	report_page_close(page);
+	progress_page_close(page);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(rmdir(directory), 0);
 	free(path);
@@ -97,20 +97,20 @@ static int tear_down(void **state)
 
 static void asks_and_answers(void)
 {
-	MUST(report_page_polling(page) == 0);
+	MUST(progress_page_count_polling(page) == 0);
 	MUST(!reprieve_requested());
-	MUST(report_page_polling(page) == 1 && report_page_unanswered(page) == 0);
-	report_page_request(page);
-	MUST(report_page_unanswered(page) == 1);
+	MUST(progress_page_count_polling(page) == 1 && progress_page_count_unanswered(page) == 0);
+	progress_page_request(page);
+	MUST(progress_page_count_unanswered(page) == 1);
 	MUST(reprieve_requested() && reprieve_requested());
 	reprieve_saved(7);
 	MUST(!reprieve_requested());
 	MUST(look(1) == 1 && told.pid == getpid() && told.step == 7);
 	MUST(look(2) == 0);
-	report_page_end_request(page, true, 3);
-	report_page_request(page);
+	progress_page_end_request(page, true, 3);
+	progress_page_request(page);
 	MUST(reprieve_requested());
-	report_page_end_request(page, false, 4);
+	progress_page_end_request(page, false, 4);
 	MUST(!reprieve_requested());
 }
 
@@ -118,9 +118,9 @@ static void saves_of_its_own_accord(void)
 {
 	reprieve_saved(-5);
 	MUST(look(1) == 1 && told.step == -1);
-	MUST(report_page_polling(page) == 0);
+	MUST(progress_page_count_polling(page) == 0);
 	/* A request that came while it was saving is not answered by that. */
-	report_page_request(page);
+	progress_page_request(page);
 	reprieve_saved(8);
 	MUST(reprieve_requested());
 }
@@ -128,9 +128,9 @@ static void saves_of_its_own_accord(void)
 static void a_stale_request_is_nobody_s(void)
 {
 	reprieve_progress(0);
-	report_page_request(page);
+	progress_page_request(page);
 	MUST(reprieve_requested());
-	report_page_end_request(page, true, 1000);
+	progress_page_end_request(page, true, 1000);
 	/* It stays up for this one, which may be in the middle of a step... */
 	MUST(reprieve_requested());
 	if (fork() == 0) {
@@ -150,14 +150,14 @@ static void a_forked_child_is_another(void)
 
 	MUST(!reprieve_requested());
 	reprieve_progress(3);
-	report_page_request(page);
+	progress_page_request(page);
 	child = fork();
 	if (child == 0) {
 		MUST(reprieve_requested());
 		reprieve_saved(4);
 		MUST(!reprieve_requested());
 		/* All wait for all. */
-		MUST(look(1) == 0 && report_page_unanswered(page) == 1);
+		MUST(look(1) == 0 && progress_page_count_unanswered(page) == 1);
 		_exit(0);
 	}
 	MUST(waitpid(child, &status, 0) == child && status == 0);
@@ -167,30 +167,30 @@ static void a_forked_child_is_another(void)
 	reprieve_saved(4);
 	MUST(look(3) == 2);
 	MUST(told.pid == parent || told.pid == child);
-	MUST(report_page_polling(page) == 1);
+	MUST(progress_page_count_polling(page) == 1);
 }
 
 static void steps_are_timed(void)
 {
-	struct report_progress progress;
+	struct training_progress progress;
 
-	MUST(!report_page_progress(page, &progress));
+	MUST(!progress_page_read_progress(page, &progress));
 	reprieve_progress(10);
 	look(1000);
-	MUST(report_page_progress(page, &progress) && progress.step == 10 && progress.steps == 1 &&
+	MUST(progress_page_read_progress(page, &progress) && progress.step == 10 && progress.steps == 1 &&
 		progress.step_ms == 1000);
 	MUST(!(progress.mean_ms > 0));
 	for (int step = 11; step <= 14; step++)
 		reprieve_progress(step);
 	look(3000);
-	MUST(report_page_progress(page, &progress) && progress.step == 14 && progress.steps == 5);
+	MUST(progress_page_read_progress(page, &progress) && progress.step == 14 && progress.steps == 5);
 	MUST(progress.mean_ms > 499 && progress.mean_ms < 501);
 	reprieve_progress(15);
 	look(7000);
 	look(9000);
-	MUST(report_page_progress(page, &progress) && progress.step_ms == 7000 &&
+	MUST(progress_page_read_progress(page, &progress) && progress.step_ms == 7000 &&
 		progress.mean_ms > 501 && progress.mean_ms < 4000);
-	MUST(report_page_polling(page) == 0);
+	MUST(progress_page_count_polling(page) == 0);
 }
 
 static void many_processes(void)
@@ -208,16 +208,16 @@ static void many_processes(void)
 			_exit(0);
 		}
 	}
-	while (report_page_polling(page) < 40)
+	while (progress_page_count_polling(page) < 40)
 		usleep(1000);
-	struct report_progress progress;
+	struct training_progress progress;
 	look(1);
-	MUST(report_page_progress(page, &progress) && progress.step == 0);
+	MUST(progress_page_read_progress(page, &progress) && progress.step == 0);
 	close(gate[1]);
 	for (int i = 0, status; i < 40; i++)
 		MUST(wait(&status) > 0 && status == 0);
 	look(2);
-	MUST(report_page_polling(page) == 0);
+	MUST(progress_page_count_polling(page) == 0);
 }
 
 static void *poll_in_thread(void *argument)
@@ -239,13 +239,13 @@ static void threads_at_once(void)
 	for (size_t i = 0; i < 4; i++)
 		MUST(pthread_create(&threads[i], NULL, poll_in_thread, &seen[i]) == 0);
 	for (int i = 0; i < 50; i++) {
-		report_page_request(page);
+		progress_page_request(page);
 		look(i);
-		report_page_end_request(page, false, i);
+		progress_page_end_request(page, false, i);
 	}
 	for (size_t i = 0; i < 4; i++)
 		MUST(pthread_join(threads[i], NULL) == 0);
-	MUST(report_page_polling(page) == 1);
+	MUST(progress_page_count_polling(page) == 1);
 }
 
 static void garbage_in_the_page(void)
@@ -255,7 +255,7 @@ static void garbage_in_the_page(void)
 	for (uint32_t seed = 1; seed <= 300; seed++) {
 		unsigned char *bytes = (unsigned char *)reprieve__mapped;
 		uint32_t word = seed;
-		struct report_progress progress;
+		struct training_progress progress;
 
 		for (size_t i = 0; i < 4096 + 512 * 64; i++) {
 			word = word * 1664525u + 1013904223u;
@@ -263,10 +263,10 @@ static void garbage_in_the_page(void)
 				bytes[i] = (unsigned char)(word >> 16);
 		}
 		look((int64_t)seed * 100);
-		report_page_progress(page, &progress);
-		MUST(report_page_polling(page) <= 512);
-		report_page_end_request(page, seed % 2, 0);
-		report_page_request(page);
+		progress_page_read_progress(page, &progress);
+		MUST(progress_page_count_polling(page) <= 512);
+		progress_page_end_request(page, seed % 2, 0);
+		progress_page_request(page);
 	}
 }
 
@@ -287,7 +287,7 @@ static void page_is_wrong(void)
 			MUST(!reprieve_requested());
 			reprieve_saved(1);
 			reprieve_progress(1);
-			MUST(report_page_polling(page) == 0);
+			MUST(progress_page_count_polling(page) == 0);
 			_exit(0);
 		}
 		int status;
@@ -344,11 +344,11 @@ IN_CHILD(no_variable)
 
 static void test_never_taken_over(void **state)
 {
-	struct report_page *second;
+	struct progress_page *second;
 	struct err err;
 
 	(void)state;
-	assert_int_equal(report_page_open(path, "bell", &second, &err), -1);
+	assert_int_equal(progress_page_open(path, "bell", &second, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
 	assert_int_equal(access(path, F_OK), 0);
 }

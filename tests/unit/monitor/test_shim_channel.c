@@ -27,12 +27,12 @@
 
 #include <cmocka.h>
 
-AUTO_POINTER(struct shim_link, shim_link_close);
+AUTO_POINTER(struct shim_channel, shim_channel_close);
 
 struct desk {
 	char directory[64];
 	struct loop loop;
-	struct shim_link *link;
+	struct shim_channel *link;
 	struct shim_header *header; /* as a job maps it */
 	struct shim_record *records;
 	struct timer timeout;
@@ -64,10 +64,10 @@ static int set_up(void **state)
 	text_set(desk->directory, sizeof(desk->directory), "/tmp/test_shim_link.XXXXXX");
 	assert_non_null(mkdtemp(desk->directory));
 	assert_int_equal(loop_init(&desk->loop, &err), 0);
-	if (shim_link_open(&desk->loop, desk->directory, "/data/ckpt", "/home/u/ckpt", received,
+	if (shim_channel_open(&desk->loop, desk->directory, "/data/ckpt", "/home/u/ckpt", received,
 		    desk, &desk->link, &err) < 0)
 		fail_msg("%s", err.text);
-	fd = open(shim_link_channel(desk->link), O_RDWR | O_CLOEXEC);
+	fd = open(shim_channel_path(desk->link), O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	desk->header = mmap(NULL, SHIM_CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(desk->header != MAP_FAILED);
@@ -81,7 +81,7 @@ static int tear_down(void **state)
 {
 	struct desk *desk = *state;
 
-	shim_link_close(desk->link);
+	shim_channel_close(desk->link);
 	munmap(desk->header, SHIM_CHANNEL_SIZE);
 	loop_release(&desk->loop);
 	assert_true(file_directory_is_empty(desk->directory));
@@ -132,7 +132,7 @@ static void test_header(void **state)
 	assert_int_equal(desk->header->directory_length, strlen("/data/ckpt"));
 	assert_string_equal(desk->header->alias, "/home/u/ckpt");
 	assert_int_equal(desk->header->sleeping, 1);
-	assert_int_equal(stat(shim_link_channel(desk->link), &status), 0);
+	assert_int_equal(stat(shim_channel_path(desk->link), &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
 	/* All blocks are there: a page that cannot be backed would kill the job with SIGBUS. */
 	assert_true((uint64_t)status.st_blocks * 512 >= SHIM_CHANNEL_SIZE);
@@ -148,7 +148,7 @@ static void test_messages_in_order_and_round_the_ring(void **state)
 		snprintf(path, sizeof(path), "f%d", i);
 		report(desk, path);
 		if (i % 100 == 99)
-			shim_link_poll(desk->link);
+			shim_channel_poll(desk->link);
 	}
 	assert_int_equal(desk->messages, 5000);
 	assert_int_equal(desk->lost, 0);
@@ -165,7 +165,7 @@ static void test_hello_is_handed_on(void **state)
 	fill(record, "/usr/bin/python3");
 	record->event = SHIM_HELLO;
 	publish(record, sequence);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_string_equal(desk->last, "1 77 3 /usr/bin/python3 ");
 }
 
@@ -179,7 +179,7 @@ static void test_two_paths(void **state)
 	record->event = SHIM_RENAMED;
 	record->path_length = record->path2_length = 3;
 	publish(record, sequence);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_string_equal(desk->last, "5 77 3 old new");
 }
 
@@ -192,7 +192,7 @@ static void test_cut_path_says_lost(void **state)
 	fill(record, "a");
 	record->flags = SHIM_FLAG_TRUNCATED_PATH;
 	publish(record, sequence);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 1);
 	assert_int_equal(desk->lost, 1);
 }
@@ -202,8 +202,8 @@ static void test_dropped_records_say_lost_once(void **state)
 	struct desk *desk = *state;
 
 	desk->header->dropped = 5;
-	shim_link_poll(desk->link);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->lost, 1);
 }
 
@@ -217,11 +217,11 @@ static void test_hole_is_waited_for_then_skipped(void **state)
 	report(desk, "a");
 	claim(desk, &sequence);
 	report(desk, "b");
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 1);
 	while (desk->lost == 0 && clock_monotonic_ms() - start < 10000) {
 		usleep(10000);
-		shim_link_poll(desk->link);
+		shim_channel_poll(desk->link);
 	}
 	assert_int_equal(desk->lost, 1);
 	assert_int_equal(desk->messages, 2);
@@ -234,10 +234,10 @@ static void test_slow_producer_is_no_hole(void **state)
 	uint64_t sequence;
 	struct shim_record *record = claim(desk, &sequence);
 
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	fill(record, "late");
 	publish(record, sequence);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 1);
 	assert_int_equal(desk->lost, 0);
 }
@@ -250,7 +250,7 @@ static void test_overwritten_record_is_lost_not_believed(void **state)
 	report(desk, "a");
 	desk->records[0].text[0] = 'b';
 	report(desk, "c");
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 1);
 	assert_int_equal(desk->lost, 1);
 	assert_string_equal(desk->last, "2 77 3 c ");
@@ -271,7 +271,7 @@ static void test_garbage(void **state)
 	record->text[1] = '\0';
 	publish(record, sequence);
 	lost++;
-	for (unsigned event = SHIM_HELD + 1; event < 70000; event += 9999, lost++) {
+	for (unsigned event = SHIM_SIGTERM_HELD + 1; event < 70000; event += 9999, lost++) {
 		record = claim(desk, &sequence);
 		fill(record, "a");
 		record->event = (uint16_t)event;
@@ -282,11 +282,11 @@ static void test_garbage(void **state)
 	record->pid = 0;
 	publish(record, sequence);
 	lost++;
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 0);
 	assert_int_equal(desk->lost, lost);
 	report(desk, "..a/b..");
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 1);
 }
 
@@ -301,7 +301,7 @@ static void test_lengths_out_of_the_record(void **state)
 	record->path_length = 0xffff;
 	record->path2_length = 0xffff;
 	record->published = sequence + 1;
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 0);
 	assert_int_equal(desk->lost, 1);
 }
@@ -311,10 +311,10 @@ static void test_header_overwritten(void **state)
 	struct desk *desk = *state;
 
 	memset(desk->header, 0xff, SHIM_HEADER_SIZE);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 0);
 	assert_true(desk->lost > 0);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 }
 
 static void test_random_channel(void **state)
@@ -331,7 +331,7 @@ static void test_random_channel(void **state)
 			desk->records[(desk->header->tail + i) % SHIM_RECORDS].published =
 				desk->header->tail + i + 1;
 		desk->header->head = desk->header->tail + 100;
-		shim_link_poll(desk->link);
+		shim_channel_poll(desk->link);
 	}
 	assert_true(desk->lost > 0);
 }
@@ -377,11 +377,11 @@ static void test_shield_is_shown(void **state)
 {
 	struct desk *desk = *state;
 
-	assert_int_equal(desk->header->shield, SHIM_SHIELD_OFF);
+	assert_int_equal(desk->header->sigterm_hold, SHIM_HOLD_OFF);
 	assert_int_equal(desk->header->supervisor_pid, getpid());
 	assert_true(desk->header->supervisor_start > 0 && desk->header->namespace_inode > 0);
-	shim_link_shield(desk->link, SHIM_SHIELD_STANDING);
-	assert_int_equal(desk->header->shield, SHIM_SHIELD_STANDING);
+	shim_channel_set_sigterm_hold(desk->link, SHIM_HOLD_ACTIVE);
+	assert_int_equal(desk->header->sigterm_hold, SHIM_HOLD_ACTIVE);
 }
 
 /* A process closes its file and says "saved": its records come first. */
@@ -394,15 +394,15 @@ static void test_saved_comes_after_what_was_reported_before(void **state)
 
 	assert_true(child >= 0);
 	if (child == 0) {
-		setenv("REPRIEVE_PAGE", report_page_path(shim_link_page(desk->link)), 1);
+		setenv("REPRIEVE_PAGE", progress_page_path(shim_channel_page(desk->link)), 1);
 		report(desk, "a");
 		reprieve_saved(12);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 2);
-	snprintf(wanted, sizeof(wanted), "%d %d -1  ", SHIM_LINK_SAVED, (int)child);
+	snprintf(wanted, sizeof(wanted), "%d %d -1  ", SHIM_CHANNEL_SAVED, (int)child);
 	assert_string_equal(desk->last, wanted);
 	assert_int_equal(desk->step, 12);
 }
@@ -410,28 +410,28 @@ static void test_saved_comes_after_what_was_reported_before(void **state)
 static void test_channel_is_never_taken_over(void **state)
 {
 	struct desk *desk = *state;
-	struct shim_link *second;
+	struct shim_channel *second;
 	struct err err;
 
-	assert_int_equal(shim_link_open(&desk->loop, desk->directory, "/data/ckpt", NULL, received,
+	assert_int_equal(shim_channel_open(&desk->loop, desk->directory, "/data/ckpt", NULL, received,
 				 desk, &second, &err),
 		-1);
 	assert_int_equal(err.kind, ERR_EXISTS);
 	report(desk, "a");
-	shim_link_poll(desk->link);
+	shim_channel_poll(desk->link);
 	assert_int_equal(desk->messages, 1);
 }
 
 static void test_session_directory_too_long(void **state)
 {
 	struct desk *desk = *state;
-	struct shim_link *second;
+	struct shim_channel *second;
 	struct err err;
 	char name[200];
 
 	snprintf(name, sizeof(name), "%s/%0100d", desk->directory, 0);
 	assert_int_equal(mkdir(name, 0700), 0);
-	assert_int_equal(shim_link_open(&desk->loop, name, "/data/ckpt", NULL, received, desk,
+	assert_int_equal(shim_channel_open(&desk->loop, name, "/data/ckpt", NULL, received, desk,
 				 &second, &err),
 		-1);
 	assert_int_equal(err.kind, ERR_INVALID);
@@ -442,7 +442,7 @@ static void test_session_directory_too_long(void **state)
 static void test_holds(void **state)
 {
 	struct desk *desk = *state;
-	auto_(shim_link_close) struct shim_link *link = NULL;
+	auto_(shim_channel_close) struct shim_channel *link = NULL;
 	char session[100], path[100];
 	auto_close int fd = -1;
 	pid_t child;
@@ -450,25 +450,25 @@ static void test_holds(void **state)
 	snprintf(session, sizeof(session), "%s/s", desk->directory);
 	snprintf(path, sizeof(path), "%s/file", desk->directory);
 	assert_int_equal(mkdir(session, 0700), 0);
-	assert_int_equal(shim_link_open(&desk->loop, session, desk->directory, NULL, received, desk,
+	assert_int_equal(shim_channel_open(&desk->loop, session, desk->directory, NULL, received, desk,
 				 &link, NULL),
 		0);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(shim_link_holds(link, getpid(), fd), SHIM_LINK_HELD);
-	assert_int_equal(shim_link_holds(link, getpid(), 0), SHIM_LINK_RELEASED);
-	assert_int_equal(shim_link_holds(link, getpid(), 999), SHIM_LINK_RELEASED);
+	assert_int_equal(shim_channel_query_fd(link, getpid(), fd), SHIM_CHANNEL_FD_OPEN);
+	assert_int_equal(shim_channel_query_fd(link, getpid(), 0), SHIM_CHANNEL_FD_CLOSED);
+	assert_int_equal(shim_channel_query_fd(link, getpid(), 999), SHIM_CHANNEL_FD_CLOSED);
 	child = fork();
 	if (child == 0)
 		_exit(0);
 	/* A zombie holds nothing, though its number is taken. */
 	siginfo_t info;
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(shim_link_holds(link, child, fd), SHIM_LINK_GONE);
+	assert_int_equal(shim_channel_query_fd(link, child, fd), SHIM_CHANNEL_FD_GONE);
 	waitpid(child, NULL, 0);
-	assert_int_equal(shim_link_holds(link, child, fd), SHIM_LINK_GONE);
+	assert_int_equal(shim_channel_query_fd(link, child, fd), SHIM_CHANNEL_FD_GONE);
 	unlink(path);
-	assert_int_equal(shim_link_holds(link, getpid(), fd), SHIM_LINK_HELD);
-	shim_link_close(take(&link));
+	assert_int_equal(shim_channel_query_fd(link, getpid(), fd), SHIM_CHANNEL_FD_OPEN);
+	shim_channel_close(steal(&link));
 	rmdir(session);
 }
 

@@ -12,7 +12,7 @@
 
 struct row {
 	const char *name;
-	struct interval_facts facts;
+	struct checkpoint_interval_facts facts;
 	int64_t every_ms; /* to a second */
 };
 
@@ -43,14 +43,14 @@ static const struct row rows[] = {
 	{"three after an hour each", {.past = {.save_ms = -1, .ran_ms = 3 * HOUR, .interruptions = 3}, .save_ms = 30000}, 614817},
 	{"the user knows better", {.past = {.save_ms = -1, .ran_ms = 3 * HOUR, .interruptions = 3}, .save_ms = 30000, .mtbf_ms = 4 * HOUR}, 929516},
 	/* C of the past, until this attempt has measured its own. */
-	{"not measured at all", {.past = NEVER, .save_ms = -1}, INTERVAL_FIRST_MS},
+	{"not measured at all", {.past = NEVER, .save_ms = -1}, CHECKPOINT_INTERVAL_FIRST_MS},
 	{"measured by an earlier attempt", {.past = {.save_ms = 30000}, .save_ms = -1}, 929516},
 	{"measured by both", {.past = {.save_ms = 90000}, .save_ms = 30000}, 929516},
 	/* The ends. */
-	{"costs nothing", {.past = NEVER, .save_ms = 0, .mtbf_ms = 4 * HOUR}, INTERVAL_LEAST_MS},
+	{"costs nothing", {.past = NEVER, .save_ms = 0, .mtbf_ms = 4 * HOUR}, CHECKPOINT_INTERVAL_LEAST_MS},
 	{"costs as much as machines last", {.past = NEVER, .save_ms = HOUR, .mtbf_ms = HOUR}, 2 * HOUR},
-	{"costs more than anybody has", {.past = NEVER, .save_ms = 3 * HOUR, .mtbf_ms = HOUR}, INTERVAL_MOST_MS},
-	{"machines last for weeks", {.past = NEVER, .save_ms = 120000, .mtbf_ms = 700 * HOUR}, INTERVAL_MOST_MS},
+	{"costs more than anybody has", {.past = NEVER, .save_ms = 3 * HOUR, .mtbf_ms = HOUR}, CHECKPOINT_INTERVAL_MOST_MS},
+	{"machines last for weeks", {.past = NEVER, .save_ms = 120000, .mtbf_ms = 700 * HOUR}, CHECKPOINT_INTERVAL_MOST_MS},
 };
 // clang-format on
 
@@ -58,7 +58,7 @@ static void test_table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct interval interval = interval_choose(&rows[i].facts);
+		struct checkpoint_interval interval = checkpoint_interval_choose(&rows[i].facts);
 
 		if (interval.every_ms < rows[i].every_ms - 1000 ||
 			interval.every_ms > rows[i].every_ms + 1000)
@@ -68,7 +68,7 @@ static void test_table(void **state)
 }
 
 /* No other interval wastes less, by the formula that the choice comes from. */
-static double waste(const struct interval *interval, double every)
+static double waste(const struct checkpoint_interval *interval, double every)
 {
 	double cost = (double)interval->save_ms, mean = (double)interval->mtbf_ms;
 
@@ -77,9 +77,9 @@ static double waste(const struct interval *interval, double every)
 
 static void test_it_is_the_least_waste(void **state)
 {
-	struct interval_facts facts = {
+	struct checkpoint_interval_facts facts = {
 		.past = MOSTLY, .save_ms = 45000, .mtbf_ms = 3 * HOUR, .fits = true};
-	struct interval best = interval_choose(&facts);
+	struct checkpoint_interval best = checkpoint_interval_choose(&facts);
 	double least = waste(&best, (double)best.every_ms);
 
 	(void)state;
@@ -89,18 +89,18 @@ static void test_it_is_the_least_waste(void **state)
 
 static void test_what_is_worth_a_line(void **state)
 {
-	struct interval old = {.every_ms = 900000}, now = old;
+	struct checkpoint_interval old = {.every_ms = 900000}, now = old;
 
 	(void)state;
-	assert_false(interval_differs(&old, &now));
+	assert_false(checkpoint_interval_differs(&old, &now));
 	now.every_ms = 1300000;
-	assert_false(interval_differs(&old, &now));
+	assert_false(checkpoint_interval_differs(&old, &now));
 	now.every_ms = 1400000;
-	assert_true(interval_differs(&old, &now));
+	assert_true(checkpoint_interval_differs(&old, &now));
 	now.every_ms = 590000;
-	assert_true(interval_differs(&old, &now));
-	assert_int_equal(interval_smooth(-1, 400), 400);
-	assert_int_equal(interval_smooth(400, 800), 500);
+	assert_true(checkpoint_interval_differs(&old, &now));
+	assert_int_equal(checkpoint_interval_smooth(-1, 400), 400);
+	assert_int_equal(checkpoint_interval_smooth(400, 800), 500);
 }
 
 int main(void)

@@ -14,10 +14,10 @@ static void test_order_holds_for_every_window(void **state)
 	(void)state;
 	for (int64_t window = -5000; window < 300000; window += 137) {
 		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
-			struct budget_facts facts = {.now_ms = 1000000,
+			struct deadline_budget_facts facts = {.now_ms = 1000000,
 				.deadline_ms = 1000000 + window,
 				.upload_ms = uploads[i]};
-			struct budget budget = budget_split(&facts);
+			struct deadline_budget budget = deadline_budget_split(&facts);
 			int64_t end = window > 0 ? facts.deadline_ms : facts.now_ms;
 
 			assert_true(facts.now_ms <= budget.ask_until_ms);
@@ -31,16 +31,16 @@ static void test_order_holds_for_every_window(void **state)
 /* A short upload leaves the job more of the notice than a long one; nothing measured is in between. */
 static void test_a_measured_upload_moves_the_plan(void **state)
 {
-	struct budget_facts facts = {.now_ms = 0, .deadline_ms = 120000};
-	struct budget quick, slow, unknown;
+	struct deadline_budget_facts facts = {.now_ms = 0, .deadline_ms = 120000};
+	struct deadline_budget quick, slow, unknown;
 
 	(void)state;
 	facts.upload_ms = 500;
-	quick = budget_split(&facts);
+	quick = deadline_budget_split(&facts);
 	facts.upload_ms = 40000;
-	slow = budget_split(&facts);
+	slow = deadline_budget_split(&facts);
 	facts.upload_ms = -1;
-	unknown = budget_split(&facts);
+	unknown = deadline_budget_split(&facts);
 	assert_true(quick.ask_until_ms > unknown.ask_until_ms);
 	assert_true(unknown.ask_until_ms > slow.ask_until_ms);
 	/* However slow, the job gets some of it. */
@@ -52,7 +52,7 @@ static void test_a_measured_upload_moves_the_plan(void **state)
 /* A complete checkpoint that is not durable wants the machine for itself; nothing else is won by killing. */
 static void test_when_a_job_that_was_told_to_end_is_killed(void **state)
 {
-	static const struct budget budget = {
+	static const struct deadline_budget budget = {
 		.ask_until_ms = 14000, .stop_until_ms = 15000, .commit_until_ms = 19000};
 	static const struct {
 		int64_t told_ms;
@@ -71,7 +71,7 @@ static void test_when_a_job_that_was_told_to_end_is_killed(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_int_equal(
-			budget_kill_ms(&budget, rows[i].told_ms, rows[i].pending), rows[i].kill_ms);
+			deadline_budget_kill_ms(&budget, rows[i].told_ms, rows[i].pending), rows[i].kill_ms);
 }
 
 /* Never in the same moment, while there is time. */
@@ -82,14 +82,14 @@ static void test_every_window_leaves_time_between_telling_and_killing(void **sta
 	(void)state;
 	for (int64_t window = 100; window < 300000; window += 137) {
 		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
-			struct budget_facts facts = {
+			struct deadline_budget_facts facts = {
 				.deadline_ms = window, .upload_ms = uploads[i]};
-			struct budget budget = budget_split(&facts);
+			struct deadline_budget budget = deadline_budget_split(&facts);
 			int64_t told_ms = budget.stop_until_ms;
 
-			assert_true(budget_kill_ms(&budget, told_ms, true) > told_ms);
+			assert_true(deadline_budget_kill_ms(&budget, told_ms, true) > told_ms);
 			assert_true(
-				budget_kill_ms(&budget, told_ms, false) >= told_ms + window / 10);
+				deadline_budget_kill_ms(&budget, told_ms, false) >= told_ms + window / 10);
 		}
 	}
 }

@@ -14,8 +14,8 @@
 
 struct row {
 	const char *name;
-	struct forecast_facts facts;
-	enum forecast_plan plan;
+	struct preemption_facts facts;
+	enum preemption_plan plan;
 	bool too_long;
 	const char *says; /* somewhere in the line of the plan */
 	const char *loses;
@@ -27,43 +27,43 @@ struct row {
 
 // clang-format off
 static const struct row rows[] = {
-	{"everything fits", {NO_SAVE, .window_ms = 120000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
+	{"everything fits", {NO_SAVE, .window_ms = 120000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, PREEMPTION_SAVE, false,
 		"a fresh checkpoint (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", LOSES " if nothing announced it"},
-	{"just so", {NO_SAVE, .window_ms = 42000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "fresh", LOSES " if nothing"},
-	{"a moment too long", {NO_SAVE, .window_ms = 41999, .save_ms = 12000, .upload_ms = 30000, .rest_ms = 20000, BEHIND, .can_ask = true, .pending = true}, FORECAST_FINISH, true,
+	{"just so", {NO_SAVE, .window_ms = 42000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true}, PREEMPTION_SAVE, false, "fresh", LOSES " if nothing"},
+	{"a moment too long", {NO_SAVE, .window_ms = 41999, .save_ms = 12000, .upload_ms = 30000, .rest_ms = 20000, BEHIND, .can_ask = true, .pending = true}, PREEMPTION_FINISH_UPLOAD, true,
 		"first make the newest complete checkpoint durable (20 s to go, of 41 s); then a fresh one", LOSES},
 	{"a fresh one has to wait for what is on its way", {NO_SAVE, .window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12001, BEHIND, .can_ask = true, .pending = true},
-		FORECAST_FINISH, false, "12 s to go", LOSES " if nothing announced it"},
+		PREEMPTION_FINISH_UPLOAD, false, "12 s to go", LOSES " if nothing announced it"},
 	{"and may do so", {NO_SAVE, .window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12000, BEHIND, .can_ask = true, .pending = true},
-		FORECAST_SAVE, false, "a fresh checkpoint", LOSES " if nothing announced it"},
-	{"too long, nothing pending", {NO_SAVE, .window_ms = 30000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .any_durable = true}, FORECAST_KEEP, true,
+		PREEMPTION_SAVE, false, "a fresh checkpoint", LOSES " if nothing announced it"},
+	{"too long, nothing pending", {NO_SAVE, .window_ms = 30000, .save_ms = 12000, .upload_ms = 30000, BEHIND, .can_ask = true, .any_durable = true}, PREEMPTION_NOTHING, true,
 		"what is durable counts; a fresh checkpoint is tried", LOSES},
 	{"too long for the upload alone", {NO_SAVE, .window_ms = 30000, .save_ms = 1000, .upload_ms = 90000, .rest_ms = 31000, BEHIND, .can_ask = true, .pending = true, .any_durable = true},
-		FORECAST_KEEP, true, "what is durable counts", LOSES},
-	{"cannot be asked", {NO_SAVE, .window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .any_durable = true}, FORECAST_KEEP, false, "cannot be asked", LOSES},
-	{"cannot be asked, one is pending", {NO_SAVE, .window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .pending = true}, FORECAST_FINISH, false,
+		PREEMPTION_NOTHING, true, "what is durable counts", LOSES},
+	{"cannot be asked", {NO_SAVE, .window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .any_durable = true}, PREEMPTION_NOTHING, false, "cannot be asked", LOSES},
+	{"cannot be asked, one is pending", {NO_SAVE, .window_ms = 120000, .save_ms = 1000, .upload_ms = 1000, BEHIND, .pending = true}, PREEMPTION_FINISH_UPLOAD, false,
 		"newest complete checkpoint", LOSES},
-	{"nothing is known", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "not known yet", LOSES},
-	{"half is known", {NO_SAVE, .window_ms = 30000, .save_ms = 1000, .upload_ms = -1, BEHIND, .can_ask = true}, FORECAST_SAVE, false, "a fresh checkpoint (to save takes 1.0 s, of 30 s; what making it durable takes is not known yet)", LOSES},
-	{"half is known, and it is too much", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 40000, BEHIND, .can_ask = true}, FORECAST_KEEP, true,
+	{"nothing is known", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = -1, BEHIND, .can_ask = true}, PREEMPTION_SAVE, false, "not known yet", LOSES},
+	{"half is known", {NO_SAVE, .window_ms = 30000, .save_ms = 1000, .upload_ms = -1, BEHIND, .can_ask = true}, PREEMPTION_SAVE, false, "a fresh checkpoint (to save takes 1.0 s, of 30 s; what making it durable takes is not known yet)", LOSES},
+	{"half is known, and it is too much", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 40000, BEHIND, .can_ask = true}, PREEMPTION_NOTHING, true,
 		"nothing is durable", LOSES},
-	{"the other half is known", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 1000, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
+	{"the other half is known", {NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 1000, BEHIND, .can_ask = true}, PREEMPTION_SAVE, false,
 		"a fresh checkpoint (to make it durable takes 1.0 s, of 30 s; what saving takes is not known yet)", LOSES},
-	{"cannot be asked, but is saving", {.saving_for_ms = 500, .window_ms = 19000, .save_ms = 3000, .upload_ms = 85, BEHIND, .any_durable = true}, FORECAST_AWAIT, false,
+	{"cannot be asked, but is saving", {.saving_for_ms = 500, .window_ms = 19000, .save_ms = 3000, .upload_ms = 85, BEHIND, .any_durable = true}, PREEMPTION_AWAIT_SAVE, false,
 		"plan: the checkpoint that the job is saving; it cannot be asked for another (to save takes 3.0 s, to make it durable 85 ms, of 19 s)", LOSES},
-	{"cannot be asked, is saving, and one is pending", {.saving_for_ms = 0, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND, .pending = true}, FORECAST_AWAIT, false,
+	{"cannot be asked, is saving, and one is pending", {.saving_for_ms = 0, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND, .pending = true}, PREEMPTION_AWAIT_SAVE, false,
 		"it cannot be asked for another; what saving and uploading take is not known yet", LOSES},
-	{"is asked although it is saving", {.saving_for_ms = 500, .window_ms = 19000, .save_ms = 3000, .upload_ms = 85, BEHIND, .can_ask = true}, FORECAST_SAVE, false,
+	{"is asked although it is saving", {.saving_for_ms = 500, .window_ms = 19000, .save_ms = 3000, .upload_ms = 85, BEHIND, .can_ask = true}, PREEMPTION_SAVE, false,
 		"a fresh checkpoint", LOSES " if nothing"},
-	{"a long first save", {.saving_for_ms = 60000, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND}, FORECAST_AWAIT, false, "is saving", LOSES},
-	{"is never quiet", {.saving_for_ms = 60001, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND}, FORECAST_KEEP, false,
+	{"a long first save", {.saving_for_ms = 60000, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND}, PREEMPTION_AWAIT_SAVE, false, "is saving", LOSES},
+	{"is never quiet", {.saving_for_ms = 60001, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND}, PREEMPTION_NOTHING, false,
 		"nothing is durable, and the job cannot be asked for a checkpoint", LOSES},
-	{"long saves are usual here", {.saving_for_ms = 660000, .window_ms = 19000, .save_ms = 300000, .upload_ms = 85, BEHIND}, FORECAST_AWAIT, true, "is saving", LOSES},
-	{"but not so long", {.saving_for_ms = 660001, .window_ms = 19000, .save_ms = 300000, .upload_ms = 85, BEHIND, .any_durable = true}, FORECAST_KEEP, true,
+	{"long saves are usual here", {.saving_for_ms = 660000, .window_ms = 19000, .save_ms = 300000, .upload_ms = 85, BEHIND}, PREEMPTION_AWAIT_SAVE, true, "is saving", LOSES},
+	{"but not so long", {.saving_for_ms = 660001, .window_ms = 19000, .save_ms = 300000, .upload_ms = 85, BEHIND, .any_durable = true}, PREEMPTION_NOTHING, true,
 		"what is durable counts: the job cannot be asked", LOSES},
 	{"cannot be asked, and how long the pending one takes is not known", {NO_SAVE, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, .rest_ms = -1, BEHIND, .pending = true},
-		FORECAST_FINISH, false, "plan: make the newest complete checkpoint durable (how long that takes is not known yet); the job cannot be asked for a fresh one", LOSES},
-	{"the deadline is unknown", {NO_SAVE, .window_ms = 0, .save_ms = 1000, .upload_ms = 1000, BEHIND, .can_ask = true}, FORECAST_KEEP, false, "nothing is durable", LOSES},
+		PREEMPTION_FINISH_UPLOAD, false, "plan: make the newest complete checkpoint durable (how long that takes is not known yet); the job cannot be asked for a fresh one", LOSES},
+	{"the deadline is unknown", {NO_SAVE, .window_ms = 0, .save_ms = 1000, .upload_ms = 1000, BEHIND, .can_ask = true}, PREEMPTION_NOTHING, false, "nothing is durable", LOSES},
 };
 // clang-format on
 
@@ -74,14 +74,14 @@ static void test_table(void **state)
 		const struct row *row = &rows[i];
 		char plan[256], loss[120];
 
-		forecast_format_plan(&row->facts, plan, sizeof(plan));
-		forecast_format_loss(&row->facts, loss, sizeof(loss));
-		if (forecast_choose(&row->facts) != row->plan ||
-			forecast_is_too_long(&row->facts) != row->too_long ||
+		preemption_forecast_format_plan(&row->facts, plan, sizeof(plan));
+		preemption_forecast_format_loss(&row->facts, loss, sizeof(loss));
+		if (preemption_forecast_choose(&row->facts) != row->plan ||
+			preemption_forecast_is_too_long(&row->facts) != row->too_long ||
 			!strstr(plan, row->says) ||
 			strncmp(loss, row->loses, strlen(row->loses)) != 0)
 			fail_msg("%s: plan %d, too long %d: \"%s\", \"%s\"", row->name,
-				forecast_choose(&row->facts), forecast_is_too_long(&row->facts),
+				preemption_forecast_choose(&row->facts), preemption_forecast_is_too_long(&row->facts),
 				plan, loss);
 		/* "if nothing announced it" only where it fits for certain. */
 		if (!strstr(row->loses, "if"))
@@ -93,34 +93,34 @@ static void test_the_rest_of_an_upload(void **state)
 {
 	(void)state;
 	/* too early to measure: what it usually takes */
-	assert_int_equal(forecast_rest_ms(400, 90, 100, 10000), 9600);
-	assert_int_equal(forecast_rest_ms(400, 90, 100, 300), 0);
-	assert_int_equal(forecast_rest_ms(400, 90, 100, -1), -1);
-	assert_int_equal(forecast_rest_ms(9000, 0, 100, -1), -1);
+	assert_int_equal(preemption_forecast_rest_ms(400, 90, 100, 10000), 9600);
+	assert_int_equal(preemption_forecast_rest_ms(400, 90, 100, 300), 0);
+	assert_int_equal(preemption_forecast_rest_ms(400, 90, 100, -1), -1);
+	assert_int_equal(preemption_forecast_rest_ms(9000, 0, 100, -1), -1);
 	/* measured, whatever it usually takes */
-	assert_int_equal(forecast_rest_ms(9000, 90, 100, -1), 1000);
-	assert_int_equal(forecast_rest_ms(9000, 90, 100, 500), 1000);
-	assert_int_equal(forecast_rest_ms(9000, 100, 100, 500), 0);
+	assert_int_equal(preemption_forecast_rest_ms(9000, 90, 100, -1), 1000);
+	assert_int_equal(preemption_forecast_rest_ms(9000, 90, 100, 500), 1000);
+	assert_int_equal(preemption_forecast_rest_ms(9000, 100, 100, 500), 0);
 }
 
 static void test_what_is_at_risk_is_said_at_each_doubling(void **state)
 {
 	(void)state;
-	assert_int_equal(forecast_worth_saying_ms(-1, 0), 600000);
-	assert_int_equal(forecast_worth_saying_ms(0, 1), 1200000);
-	assert_int_equal(forecast_worth_saying_ms(60000, 2), 2400000);
-	assert_int_equal(forecast_worth_saying_ms(3600000, 0), 7200000);
-	assert_true(forecast_worth_saying_ms(3600000, 100) == INT64_MAX);
+	assert_int_equal(preemption_forecast_warn_ms(-1, 0), 600000);
+	assert_int_equal(preemption_forecast_warn_ms(0, 1), 1200000);
+	assert_int_equal(preemption_forecast_warn_ms(60000, 2), 2400000);
+	assert_int_equal(preemption_forecast_warn_ms(3600000, 0), 7200000);
+	assert_true(preemption_forecast_warn_ms(3600000, 100) == INT64_MAX);
 }
 
 static void test_windows(void **state)
 {
 	(void)state;
-	assert_int_equal(forecast_window_of("aws"), 120000);
-	assert_int_equal(forecast_window_of("gcp"), 30000);
-	assert_int_equal(forecast_window_of("azure"), 30000);
-	assert_int_equal(forecast_window_of("file"), 0);
-	assert_int_equal(forecast_window_of(""), 0);
+	assert_int_equal(preemption_forecast_window_of("aws"), 120000);
+	assert_int_equal(preemption_forecast_window_of("gcp"), 30000);
+	assert_int_equal(preemption_forecast_window_of("azure"), 30000);
+	assert_int_equal(preemption_forecast_window_of("file"), 0);
+	assert_int_equal(preemption_forecast_window_of(""), 0);
 }
 
 int main(void)

@@ -48,9 +48,9 @@ static void test_rows(void **state)
 			const struct event *event = &rows[i].events[j];
 
 			if (event->what == 's')
-				recovery_point_sealed(&point, event->at * 1000LL);
+				recovery_point_note_complete(&point, event->at * 1000LL);
 			else
-				recovery_point_durable(&point, event->of * 1000LL,
+				recovery_point_note_durable(&point, event->of * 1000LL,
 					event->what == 'd', event->at * 1000LL);
 		}
 		due = recovery_point_due_ms(&point);
@@ -73,14 +73,14 @@ static void test_said_again_only_after_catching_up(void **state)
 	struct recovery_point point = {.usual_ms = -1};
 
 	(void)state;
-	recovery_point_sealed(&point, 1000);
-	recovery_point_sealed(&point, 2000);
+	recovery_point_note_complete(&point, 1000);
+	recovery_point_note_complete(&point, 2000);
 	point.said = true;
-	recovery_point_durable(&point, 1000, false, 900000);
+	recovery_point_note_durable(&point, 1000, false, 900000);
 	assert_true(point.waiting_ms == 2000);
 	point.usual_ms = 1000;
-	recovery_point_sealed(&point, 901000);
-	recovery_point_durable(&point, 2000, false, 902000);
+	recovery_point_note_complete(&point, 901000);
+	recovery_point_note_durable(&point, 2000, false, 902000);
 	assert_false(point.said);
 }
 

@@ -35,7 +35,7 @@ static void test_compose(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_free char *value = NULL;
 		struct err err = {0};
-		int result = preload_compose(rows[i].existing, rows[i].shim, &value, &err);
+		int result = ld_preload_compose(rows[i].existing, rows[i].shim, &value, &err);
 
 		assert_int_equal(result, rows[i].value ? 0 : -1);
 		if (rows[i].value)
@@ -56,7 +56,7 @@ static void test_sanitizer_options(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_free char *value = preload_sanitizer_options(rows[i][0]);
+		auto_free char *value = ld_preload_sanitizer_options(rows[i][0]);
 		assert_string_equal(value, rows[i][1]);
 	}
 }
@@ -68,11 +68,11 @@ static void test_find(void **state)
 
 	(void)state;
 	setenv("REPRIEVE_SHIM_PATH", "/nowhere/s.so", 1);
-	assert_int_equal(preload_find(&path, &err), -1);
+	assert_int_equal(ld_preload_find(&path, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "/nowhere/s.so"));
 	setenv("REPRIEVE_SHIM_PATH", "/proc/self/exe", 1);
-	assert_int_equal(preload_find(&path, &err), 0);
+	assert_int_equal(ld_preload_find(&path, &err), 0);
 	assert_true(path[0] == '/' && !text_starts(path, "/proc"));
 	unsetenv("REPRIEVE_SHIM_PATH");
 }

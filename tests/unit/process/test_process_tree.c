@@ -103,7 +103,7 @@ static void sees_parents_before_children(void **state)
 
 static void feels_the_pulse(void **state)
 {
-	struct process_pulse before, after = {0};
+	struct process_sample before, after = {0};
 	siginfo_t ended;
 	sigset_t blocked, old;
 	pid_t pid;
@@ -117,19 +117,19 @@ static void feels_the_pulse(void **state)
 		for (;;)
 			; /* until it is killed */
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	assert_true(process_read_pulse(pid, &before));
+	assert_true(process_read_sample(pid, &before));
 	assert_int_equal(before.parent, getpid());
 	assert_int_equal(before.start_time, process_start_time(pid));
 	assert_int_equal(before.pending & process_signal_bit(SIGUSR1), 0);
 	assert_int_equal(kill(pid, SIGUSR1), 0);
 	while (after.cpu_ticks <= before.cpu_ticks)
-		assert_true(process_read_pulse(pid, &after));
+		assert_true(process_read_sample(pid, &after));
 	assert_true(after.pending & process_signal_bit(SIGUSR1)); /* it blocks the signal */
 	kill(pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
-	assert_false(process_read_pulse(pid, &after)); /* a zombie */
+	assert_false(process_read_sample(pid, &after)); /* a zombie */
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_false(process_read_pulse(pid, &after));
+	assert_false(process_read_sample(pid, &after));
 }
 
 static void includes_another_root(void **state)

@@ -13,13 +13,13 @@
 
 static void every_signal_counts_as_itself(void **state)
 {
-	const struct relay relay = {0};
+	const struct signal_rules signal_rules = {0};
 
 	(void)state;
-	for (int number = 1; number < RELAY_SIGNALS; number++)
-		assert_int_equal(relay_signal(&relay, number), number);
+	for (int number = 1; number < SIGNAL_RULES_COUNT; number++)
+		assert_int_equal(signal_rules_map(&signal_rules, number), number);
 	for (int code = 0; code < 256; code++)
-		assert_int_equal(relay_wait_status(&relay, code << 8), code << 8);
+		assert_int_equal(signal_rules_map_wait_status(&signal_rules, code << 8), code << 8);
 }
 
 static void rewrites(void **state)
@@ -52,13 +52,13 @@ static void rewrites(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct relay relay = {0};
+		struct signal_rules signal_rules = {0};
 		struct err err = {0};
-		int result = relay_add_rewrite(&relay, rows[i].text, &err);
+		int result = signal_rules_add_rewrite(&signal_rules, rows[i].text, &err);
 
 		assert_int_equal(result, rows[i].from ? 0 : -1);
 		if (rows[i].from)
-			assert_int_equal(relay_signal(&relay, rows[i].from), rows[i].to);
+			assert_int_equal(signal_rules_map(&signal_rules, rows[i].from), rows[i].to);
 		else
 			assert_int_equal(err.kind, ERR_INVALID);
 	}
@@ -66,49 +66,49 @@ static void rewrites(void **state)
 
 static void rewrites_add_up_and_do_not_chain(void **state)
 {
-	struct relay relay = {0};
+	struct signal_rules signal_rules = {0};
 
 	(void)state;
-	assert_int_equal(relay_add_rewrite(&relay, "INT=TERM", NULL), 0);
-	assert_int_equal(relay_add_rewrite(&relay, "TERM=QUIT", NULL), 0);
-	assert_int_equal(relay_signal(&relay, SIGINT), SIGTERM);
-	assert_int_equal(relay_signal(&relay, SIGTERM), SIGQUIT);
-	assert_int_equal(relay_signal(&relay, SIGQUIT), SIGQUIT);
+	assert_int_equal(signal_rules_add_rewrite(&signal_rules, "INT=TERM", NULL), 0);
+	assert_int_equal(signal_rules_add_rewrite(&signal_rules, "TERM=QUIT", NULL), 0);
+	assert_int_equal(signal_rules_map(&signal_rules, SIGINT), SIGTERM);
+	assert_int_equal(signal_rules_map(&signal_rules, SIGTERM), SIGQUIT);
+	assert_int_equal(signal_rules_map(&signal_rules, SIGQUIT), SIGQUIT);
 }
 
 static void receivers_and_parents(void **state)
 {
-	struct relay relay = {0};
+	struct signal_rules signal_rules = {0};
 
 	(void)state;
-	assert_int_equal(relay_set_receiver(&relay, "group", NULL), 0);
-	assert_true(relay.to_group);
-	assert_int_equal(relay_set_receiver(&relay, "job", NULL), 0);
-	assert_false(relay.to_group);
-	assert_int_equal(relay_set_receiver(&relay, "session", NULL), -1);
-	assert_int_equal(relay_set_parent_death(&relay, "TERM", NULL), 0);
-	assert_int_equal(relay.parent_death, SIGTERM);
-	assert_int_equal(relay_set_parent_death(&relay, "none", NULL), 0);
-	assert_int_equal(relay.parent_death, 0);
-	assert_int_equal(relay_set_parent_death(&relay, "0", NULL), -1);
-	assert_int_equal(relay_set_parent_death(&relay, "NOPE", NULL), -1);
+	assert_int_equal(signal_rules_set_receiver(&signal_rules, "group", NULL), 0);
+	assert_true(signal_rules.to_group);
+	assert_int_equal(signal_rules_set_receiver(&signal_rules, "job", NULL), 0);
+	assert_false(signal_rules.to_group);
+	assert_int_equal(signal_rules_set_receiver(&signal_rules, "session", NULL), -1);
+	assert_int_equal(signal_rules_set_parent_death(&signal_rules, "TERM", NULL), 0);
+	assert_int_equal(signal_rules.parent_death, SIGTERM);
+	assert_int_equal(signal_rules_set_parent_death(&signal_rules, "none", NULL), 0);
+	assert_int_equal(signal_rules.parent_death, 0);
+	assert_int_equal(signal_rules_set_parent_death(&signal_rules, "0", NULL), -1);
+	assert_int_equal(signal_rules_set_parent_death(&signal_rules, "NOPE", NULL), -1);
 }
 
 static void success_codes(void **state)
 {
-	struct relay relay = {0};
+	struct signal_rules signal_rules = {0};
 
 	(void)state;
-	assert_int_equal(relay_add_success(&relay, "143", NULL), 0);
-	assert_int_equal(relay_add_success(&relay, "0,63,255", NULL), 0);
+	assert_int_equal(signal_rules_add_success(&signal_rules, "143", NULL), 0);
+	assert_int_equal(signal_rules_add_success(&signal_rules, "0,63,255", NULL), 0);
 	for (int code = 0; code < 256; code++) {
 		bool listed = code == 143 || code == 63 || code == 255;
 
-		assert_int_equal(relay_wait_status(&relay, code << 8), listed ? 0 : code << 8);
+		assert_int_equal(signal_rules_map_wait_status(&signal_rules, code << 8), listed ? 0 : code << 8);
 	}
-	assert_int_equal(relay_add_success(&relay, "256", NULL), -1);
-	assert_int_equal(relay_add_success(&relay, "143,", NULL), -1);
-	assert_int_equal(relay_add_success(&relay, "TERM", NULL), -1);
+	assert_int_equal(signal_rules_add_success(&signal_rules, "256", NULL), -1);
+	assert_int_equal(signal_rules_add_success(&signal_rules, "143,", NULL), -1);
+	assert_int_equal(signal_rules_add_success(&signal_rules, "TERM", NULL), -1);
 }
 
 int main(void)

@@ -78,9 +78,9 @@ static const struct scene scenes[] = {
 };
 // clang-format on
 
-static struct receipt_look look_of(char letter, int64_t now_ms)
+static struct rank_observation look_of(char letter, int64_t now_ms)
 {
-	struct receipt_look look = {.state = 'S',
+	struct rank_observation look = {.state = 'S',
 		.pending = letter == PENDING || letter == BLOCKED || letter == STOPPED ||
 			   letter == DISK,
 		.wrote = letter == SAVING,
@@ -99,35 +99,35 @@ static struct receipt_look look_of(char letter, int64_t now_ms)
 }
 
 static void add_asked(
-	struct receipts *receipts, const struct scene *scene, const char *ranks, int64_t now_ms)
+	struct rank_progress *rank_progress, const struct scene *scene, const char *ranks, int64_t now_ms)
 {
-	for (size_t i = receipts->count; ranks[i] && ranks[i] != NOT_ASKED; i++) {
+	for (size_t i = rank_progress->count; ranks[i] && ranks[i] != NOT_ASKED; i++) {
 		struct rank rank = {.pid = 100 + (pid_t)i,
 			.number = scene->unnumbered ? PROCESS_NO_RANK : (int64_t)i};
 
-		receipts_add(receipts, &rank, 1,
+		rank_progress_add(rank_progress, &rank, 1,
 			scene->expected ? scene->expected : strlen(scene->ranks[0]), now_ms);
 	}
 }
 
 static void play(const struct scene *scene)
 {
-	struct receipts receipts = {0};
-	char line[RECEIPTS_LINE_SIZE];
+	struct rank_progress rank_progress = {0};
+	char line[RANK_PROGRESS_LINE_SIZE];
 
 	print_message("%s\n", scene->name);
-	receipts_begin(&receipts, PATIENCE, 1000);
+	rank_progress_begin(&rank_progress, PATIENCE, 1000);
 	for (size_t step = 0; step < 6 && scene->ranks[step]; step++) {
 		int64_t now_ms = 1000 + scene->at_ms[step];
 		bool said;
 
-		add_asked(&receipts, scene, scene->ranks[step], now_ms);
-		for (size_t i = 0; i < receipts.count; i++) {
-			struct receipt_look look = look_of(scene->ranks[step][i], now_ms);
+		add_asked(&rank_progress, scene, scene->ranks[step], now_ms);
+		for (size_t i = 0; i < rank_progress.count; i++) {
+			struct rank_observation look = look_of(scene->ranks[step][i], now_ms);
 
-			receipts_look(&receipts, i, &look);
+			rank_progress_observe(&rank_progress, i, &look);
 		}
-		said = receipts_say(&receipts, now_ms, line, sizeof(line));
+		said = rank_progress_report(&rank_progress, now_ms, line, sizeof(line));
 		if (scene->lines[step]) {
 			assert_true(said);
 			assert_string_equal(line, scene->lines[step]);
@@ -135,7 +135,7 @@ static void play(const struct scene *scene)
 			assert_false(said);
 		}
 	}
-	receipts_release(&receipts);
+	rank_progress_release(&rank_progress);
 }
 
 static void plays_all_scenes(void **state)
@@ -149,32 +149,32 @@ static void plays_all_scenes(void **state)
 static void never_takes_a_receipt_back(void **state)
 {
 	static const char letters[] = "pbcwtdsxW";
-	struct receipts receipts = {0};
-	char line[RECEIPTS_LINE_SIZE];
+	struct rank_progress rank_progress = {0};
+	char line[RANK_PROGRESS_LINE_SIZE];
 	uint32_t seed = 7;
 
 	(void)state;
-	receipts_begin(&receipts, PATIENCE, 0);
+	rank_progress_begin(&rank_progress, PATIENCE, 0);
 	for (int64_t i = 0; i < RANKS; i++) {
 		struct rank rank = {.pid = 2000000000 + (pid_t)i, .number = INT32_MAX - i};
 
-		receipts_add(&receipts, &rank, 1, RANKS, 0);
+		rank_progress_add(&rank_progress, &rank, 1, RANKS, 0);
 	}
 	for (int64_t now_ms = 0; now_ms < 2000000; now_ms += 250) {
 		size_t index = (seed >> 8) % RANKS;
-		struct receipt_look look =
+		struct rank_observation look =
 			look_of(letters[(seed >> 16) % (sizeof(letters) - 1)], now_ms);
-		struct receipt before = receipts.items[index];
+		struct rank_progress_item before = rank_progress.items[index];
 
 		seed = seed * 1664525u + 1013904223u;
-		receipts_look(&receipts, index, &look);
-		assert_true(receipts.items[index].saving >= before.saving);
-		assert_true(receipts.items[index].delivered >= before.delivered);
-		receipts_say(&receipts, now_ms, line, sizeof(line));
-		receipts_format(&receipts, now_ms, line, sizeof(line));
+		rank_progress_observe(&rank_progress, index, &look);
+		assert_true(rank_progress.items[index].saving >= before.saving);
+		assert_true(rank_progress.items[index].delivered >= before.delivered);
+		rank_progress_report(&rank_progress, now_ms, line, sizeof(line));
+		rank_progress_format(&rank_progress, now_ms, line, sizeof(line));
 		assert_true(strlen(line) + 1 < sizeof(line));
 	}
-	receipts_release(&receipts);
+	rank_progress_release(&rank_progress);
 }
 
 int main(void)

@@ -44,7 +44,7 @@ struct scene {
 	pid_t writers[4];
 	pid_t chosen[4];
 	const char *reason; /* part of it, where nobody is chosen */
-	enum profile_whom whom;
+	enum profile_target whom;
 	size_t expected; /* 0: as many as are chosen */
 	struct rank asked[3];
 };
@@ -205,21 +205,21 @@ static const struct scene scenes[] = {
 		{P(10, 1, "torchrun t.py", TERM),
 			P(20, 10, "python t.py", TERM, .rank = 2, .local_rank = 2),
 			P(21, 10, "python t.py", TERM, .rank = 1, .local_rank = 1)},
-		SIGTERM, {0}, {21}, NULL, .whom = PROFILE_WHOM_RANK_0},
+		SIGTERM, {0}, {21}, NULL, .whom = PROFILE_TARGET_RANK_0},
 	{.name = "rank 0 alone, and it is not ready",
 		{P(10, 1, "torchrun t.py", TERM),
 			P(20, 10, "python t.py", TERM, .rank = 2, .local_rank = 2),
 			P(21, 10, "python t.py", 0, .rank = 1, .local_rank = 1)},
-		SIGTERM, {0}, {0}, "only rank 0", .whom = PROFILE_WHOM_RANK_0, .expected = 1},
+		SIGTERM, {0}, {0}, "only rank 0", .whom = PROFILE_TARGET_RANK_0, .expected = 1},
 	{.name = "any rank: the lowest that is here",
 		{P(10, 1, "torchrun t.py", TERM),
 			P(20, 10, "python t.py", TERM, .rank = 10, .local_rank = 2),
 			P(21, 10, "python t.py", TERM, .rank = 9, .local_rank = 1)},
-		SIGTERM, {0}, {21}, NULL, .whom = PROFILE_WHOM_ANY},
+		SIGTERM, {0}, {21}, NULL, .whom = PROFILE_TARGET_ANY},
 	{.name = "rank 0 alone, of a job without ranks",
 		{P(10, 1, "bash t.sh", 0),
 			P(11, 10, "python t.py", TERM)},
-		SIGTERM, {0}, {11}, NULL, .whom = PROFILE_WHOM_RANK_0},
+		SIGTERM, {0}, {11}, NULL, .whom = PROFILE_TARGET_RANK_0},
 	{.name = "mpirun, and workers",
 		{P(10, 1, "/usr/bin/mpirun -n 2 python t.py", TERM | USR1),
 			P(20, 10, "python t.py", USR1, .mpi_rank = 1),
@@ -336,8 +336,8 @@ static void play(const struct scene *scene)
 {
 	struct process processes[MOST];
 	struct process_tree tree = {.processes = processes};
-	auto_(rank_choice_release) struct rank_choice choice = {0};
-	struct rank_choice_wish wish = {.main_pid = MAIN,
+	auto_(rank_selection_release) struct rank_selection selection = {0};
+	struct rank_criteria criteria = {.main_pid = MAIN,
 		.signal = scene->signal,
 		.whom = scene->whom,
 		.writers = scene->writers,
@@ -348,23 +348,23 @@ static void play(const struct scene *scene)
 		fill(&scene->rows[tree.count], &processes[tree.count]);
 		tree.count++;
 	}
-	while (wish.writer_count < 4 && scene->writers[wish.writer_count])
-		wish.writer_count++;
-	while (wish.asked_count < 3 && scene->asked[wish.asked_count].pid)
-		wish.asked_count++;
+	while (criteria.writer_count < 4 && scene->writers[criteria.writer_count])
+		criteria.writer_count++;
+	while (criteria.asked_count < 3 && scene->asked[criteria.asked_count].pid)
+		criteria.asked_count++;
 	while (expected < 4 && scene->chosen[expected])
 		expected++;
-	rank_choice_make(&tree, &wish, &choice);
-	print_message("%s: %zu chosen (%s)\n", scene->name, choice.count, choice.reason);
-	assert_int_equal(choice.count, expected);
+	rank_selection_make(&tree, &criteria, &selection);
+	print_message("%s: %zu chosen (%s)\n", scene->name, selection.count, selection.reason);
+	assert_int_equal(selection.count, expected);
 	for (size_t i = 0; i < expected; i++)
-		assert_int_equal(choice.ranks[i].pid, scene->chosen[i]);
+		assert_int_equal(selection.ranks[i].pid, scene->chosen[i]);
 	if (scene->expected || expected)
-		assert_int_equal(choice.expected, scene->expected ? scene->expected : expected);
+		assert_int_equal(selection.expected, scene->expected ? scene->expected : expected);
 	if (expected == 0)
-		assert_non_null(strstr(choice.reason, scene->reason));
+		assert_non_null(strstr(selection.reason, scene->reason));
 	else
-		assert_string_equal(choice.reason, "");
+		assert_string_equal(selection.reason, "");
 }
 
 static void plays_all_scenes(void **state)
@@ -385,11 +385,11 @@ static void never_asks_one_that_would_die(void **state)
 	for (int run = 0; run < 20000; run++) {
 		struct process processes[MOST];
 		struct process_tree tree = {.processes = processes, .count = MOST};
-		auto_(rank_choice_release) struct rank_choice choice = {0};
+		auto_(rank_selection_release) struct rank_selection selection = {0};
 		pid_t writers[2];
-		struct rank_choice_wish wish = {.main_pid = MAIN,
+		struct rank_criteria criteria = {.main_pid = MAIN,
 			.signal = SIGUSR1,
-			.whom = (enum profile_whom)(run % 3),
+			.whom = (enum profile_target)(run % 3),
 			.writers = writers,
 			.writer_count = 2};
 
@@ -406,11 +406,11 @@ static void never_asks_one_that_would_die(void **state)
 		}
 		writers[0] = MAIN + (pid_t)(seed % MOST);
 		writers[1] = MAIN + (pid_t)((seed >> 16) % MOST);
-		rank_choice_make(&tree, &wish, &choice);
-		assert_true(wish.whom == PROFILE_WHOM_ALL || choice.count <= 1);
-		assert_true(choice.count > 0 || choice.reason[0]);
-		for (size_t i = 0; i < choice.count; i++) {
-			const struct process *process = &processes[choice.ranks[i].pid - MAIN];
+		rank_selection_make(&tree, &criteria, &selection);
+		assert_true(criteria.whom == PROFILE_TARGET_ALL || selection.count <= 1);
+		assert_true(selection.count > 0 || selection.reason[0]);
+		for (size_t i = 0; i < selection.count; i++) {
+			const struct process *process = &processes[selection.ranks[i].pid - MAIN];
 
 			assert_true(process->caught & USR1);
 			assert_false(process_is_dead(process));

@@ -10,28 +10,28 @@
 static void test_judge(void **state)
 {
 	static const struct {
-		struct shield_facts facts;
-		enum shield_verdict verdict;
+		struct sigterm_hold_facts facts;
+		enum sigterm_hold_verdict verdict;
 	} rows[] = {
 		/* The supervisor's own copy of the signal may come a moment later. */
-		{{.kept_ms = 0}, SHIELD_WAIT},
-		{{.kept_ms = SHIELD_PATIENCE_MS - 1}, SHIELD_WAIT},
+		{{.held_ms = 0}, SIGTERM_HOLD_WAIT},
+		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS - 1}, SIGTERM_HOLD_WAIT},
 		/* It did not come: somebody meant this process. */
-		{{.kept_ms = SHIELD_PATIENCE_MS}, SHIELD_HAND_ON},
-		{{.noticed = true, .kept_ms = 0}, SHIELD_KEEP},
-		{{.noticed = true, .kept_ms = 3600000}, SHIELD_KEEP},
+		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
+		{{.noticed = true, .held_ms = 0}, SIGTERM_HOLD_KEEP},
+		{{.noticed = true, .held_ms = 3600000}, SIGTERM_HOLD_KEEP},
 		/* What the job does to itself is its own affair, also during the notice. */
-		{{.sender_ours = true}, SHIELD_HAND_ON},
-		{{.sender_ours = true, .noticed = true}, SHIELD_HAND_ON},
+		{{.sender_ours = true}, SIGTERM_HOLD_RELEASE},
+		{{.sender_ours = true, .noticed = true}, SIGTERM_HOLD_RELEASE},
 		/* Ours, which the kernel took for the same. */
-		{{.for_ours = true, .noticed = true}, SHIELD_HAND_ON},
-		{{.let_go = true, .noticed = true}, SHIELD_HAND_ON},
-		{{.let_go = true}, SHIELD_HAND_ON},
+		{{.for_ours = true, .noticed = true}, SIGTERM_HOLD_RELEASE},
+		{{.ended = true, .noticed = true}, SIGTERM_HOLD_RELEASE},
+		{{.ended = true}, SIGTERM_HOLD_RELEASE},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (shield_judge(&rows[i].facts) != rows[i].verdict)
+		if (sigterm_hold_decide(&rows[i].facts) != rows[i].verdict)
 			fail_msg("row %zu", i);
 }
 

@@ -38,8 +38,8 @@ static void release(struct snapshot_files *files)
 
 struct row {
 	const char *what;
-	const char *local, *snapshot, *sealed; /* NULL: there is none */
-	struct snapshot_id start, sealed_id;
+	const char *local, *snapshot, *complete; /* NULL: there is none */
+	struct snapshot_id start, complete_id;
 	enum reconcile_action action;
 	bool newer;
 	const char *torn; /* joined by spaces */
@@ -98,9 +98,9 @@ static const struct row rows[] = {
 
 static void check(const struct row *row)
 {
-	struct snapshot_files local = parse(row->local), snapshot = {0}, sealed = {0};
+	struct snapshot_files local = parse(row->local), snapshot = {0}, complete = {0};
 	struct reconcile_facts facts = {
-		.local = &local, .start = row->start, .sealed_id = row->sealed_id};
+		.local = &local, .start = row->start, .complete_id = row->complete_id};
 	struct reconcile_plan plan;
 	char torn[256] = "";
 
@@ -108,9 +108,9 @@ static void check(const struct row *row)
 		snapshot = parse(row->snapshot);
 		facts.snapshot = &snapshot;
 	}
-	if (row->sealed) {
-		sealed = parse(row->sealed);
-		facts.sealed = &sealed;
+	if (row->complete) {
+		complete = parse(row->complete);
+		facts.complete = &complete;
 	}
 	reconcile_decide(&facts, &plan);
 	for (size_t i = 0; i < plan.torn_count; i++) {
@@ -124,7 +124,7 @@ static void check(const struct row *row)
 	reconcile_plan_release(&plan);
 	release(&local);
 	release(&snapshot);
-	release(&sealed);
+	release(&complete);
 }
 
 static void test_table(void **state)

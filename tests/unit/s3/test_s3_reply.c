@@ -20,63 +20,63 @@ static void test_verdicts(void **state)
 		enum s3_operation operation;
 		int status;
 		const char *code; /* NULL: no body; with a '<' in front: the body itself */
-		enum remote_verdict verdict;
+		enum call_verdict verdict;
 		enum err_kind kind;
 	} rows[] = {
-		{S3_PUT, 200, NULL, REMOTE_DONE, ERR_NONE},
-		{S3_GET, 206, "anything", REMOTE_DONE, ERR_NONE},
-		{S3_GET, 200, "SlowDown", REMOTE_DONE, ERR_NONE}, /* the object's own bytes */
-		{S3_REMOVE, 204, NULL, REMOTE_DONE, ERR_NONE},
-		{S3_REMOVE, 404, "NoSuchKey", REMOTE_DONE, ERR_NONE},
-		{S3_REMOVE, 404, "NoSuchBucket", REMOTE_FAILED, ERR_INVALID},
-		{S3_REMOVE, 404, NULL, REMOTE_FAILED, ERR_FAILED},
-		{S3_LIST, 200, "<ListBucketResult/>", REMOTE_DONE, ERR_NONE},
+		{S3_PUT, 200, NULL, CALL_DONE, ERR_NONE},
+		{S3_GET, 206, "anything", CALL_DONE, ERR_NONE},
+		{S3_GET, 200, "SlowDown", CALL_DONE, ERR_NONE}, /* the object's own bytes */
+		{S3_REMOVE, 204, NULL, CALL_DONE, ERR_NONE},
+		{S3_REMOVE, 404, "NoSuchKey", CALL_DONE, ERR_NONE},
+		{S3_REMOVE, 404, "NoSuchBucket", CALL_FAILED, ERR_INVALID},
+		{S3_REMOVE, 404, NULL, CALL_FAILED, ERR_FAILED},
+		{S3_LIST, 200, "<ListBucketResult/>", CALL_DONE, ERR_NONE},
 
 		/* 200, but no success */
-		{S3_PUT, 200, "InternalError", REMOTE_RETRY, ERR_RETRY},
-		{S3_PUT, 200, "SlowDown", REMOTE_SLOW_DOWN, ERR_RETRY},
-		{S3_LIST, 200, "AccessDenied", REMOTE_FAILED, ERR_DENIED},
-		{S3_PUT_IF_ABSENT, 200, "SomethingNew", REMOTE_FAILED, ERR_FAILED},
+		{S3_PUT, 200, "InternalError", CALL_RETRY, ERR_RETRY},
+		{S3_PUT, 200, "SlowDown", CALL_SLOW_DOWN, ERR_RETRY},
+		{S3_LIST, 200, "AccessDenied", CALL_FAILED, ERR_DENIED},
+		{S3_PUT_IF_ABSENT, 200, "SomethingNew", CALL_FAILED, ERR_FAILED},
 
-		{S3_PUT_IF_ABSENT, 412, "PreconditionFailed", REMOTE_FAILED, ERR_EXISTS},
-		{S3_PUT_IF_ABSENT, 412, NULL, REMOTE_FAILED, ERR_EXISTS},
-		{S3_PUT, 412, "PreconditionFailed", REMOTE_FAILED, ERR_FAILED},
-		{S3_PUT_IF_ABSENT, 409, "ConditionalRequestConflict", REMOTE_RETRY, ERR_RETRY},
-		{S3_PUT_IF_ABSENT, 409, NULL, REMOTE_RETRY, ERR_RETRY},
+		{S3_PUT_IF_ABSENT, 412, "PreconditionFailed", CALL_FAILED, ERR_EXISTS},
+		{S3_PUT_IF_ABSENT, 412, NULL, CALL_FAILED, ERR_EXISTS},
+		{S3_PUT, 412, "PreconditionFailed", CALL_FAILED, ERR_FAILED},
+		{S3_PUT_IF_ABSENT, 409, "ConditionalRequestConflict", CALL_RETRY, ERR_RETRY},
+		{S3_PUT_IF_ABSENT, 409, NULL, CALL_RETRY, ERR_RETRY},
 
-		{S3_GET, 404, "NoSuchKey", REMOTE_FAILED, ERR_NOT_FOUND},
-		{S3_GET, 404, "NoSuchBucket", REMOTE_FAILED, ERR_INVALID},
-		{S3_GET, 404, NULL, REMOTE_FAILED, ERR_FAILED},
-		{S3_GET, 404, "<html>not here</html>", REMOTE_FAILED, ERR_FAILED},
-		{S3_GET, 403, "AccessDenied", REMOTE_FAILED, ERR_DENIED},
-		{S3_GET, 403, NULL, REMOTE_FAILED, ERR_DENIED},
-		{S3_GET, 403, "SignatureDoesNotMatch", REMOTE_FAILED, ERR_DENIED},
-		{S3_GET, 416, "InvalidRange", REMOTE_FAILED, ERR_CORRUPT},
-		{S3_GET, 403, "InvalidObjectState", REMOTE_FAILED, ERR_DENIED},
+		{S3_GET, 404, "NoSuchKey", CALL_FAILED, ERR_NOT_FOUND},
+		{S3_GET, 404, "NoSuchBucket", CALL_FAILED, ERR_INVALID},
+		{S3_GET, 404, NULL, CALL_FAILED, ERR_FAILED},
+		{S3_GET, 404, "<html>not here</html>", CALL_FAILED, ERR_FAILED},
+		{S3_GET, 403, "AccessDenied", CALL_FAILED, ERR_DENIED},
+		{S3_GET, 403, NULL, CALL_FAILED, ERR_DENIED},
+		{S3_GET, 403, "SignatureDoesNotMatch", CALL_FAILED, ERR_DENIED},
+		{S3_GET, 416, "InvalidRange", CALL_FAILED, ERR_CORRUPT},
+		{S3_GET, 403, "InvalidObjectState", CALL_FAILED, ERR_DENIED},
 
-		{S3_PUT, 400, "ExpiredToken", REMOTE_REFRESH, ERR_DENIED},
-		{S3_PUT, 403, "ExpiredTokenException", REMOTE_REFRESH, ERR_DENIED},
-		{S3_PUT, 400, "InvalidToken", REMOTE_REFRESH, ERR_DENIED},
-		{S3_PUT, 403, "InvalidAccessKeyId", REMOTE_REFRESH, ERR_DENIED},
-		{S3_PUT, 403, "RequestTimeTooSkewed", REMOTE_SKEWED, ERR_DENIED},
+		{S3_PUT, 400, "ExpiredToken", CALL_REFRESH, ERR_DENIED},
+		{S3_PUT, 403, "ExpiredTokenException", CALL_REFRESH, ERR_DENIED},
+		{S3_PUT, 400, "InvalidToken", CALL_REFRESH, ERR_DENIED},
+		{S3_PUT, 403, "InvalidAccessKeyId", CALL_REFRESH, ERR_DENIED},
+		{S3_PUT, 403, "RequestTimeTooSkewed", CALL_SKEWED, ERR_DENIED},
 
-		{S3_PUT, 503, "SlowDown", REMOTE_SLOW_DOWN, ERR_RETRY},
-		{S3_PUT, 503, NULL, REMOTE_SLOW_DOWN, ERR_RETRY},
-		{S3_PUT, 429, NULL, REMOTE_SLOW_DOWN, ERR_RETRY},
-		{S3_PUT, 500, "InternalError", REMOTE_RETRY, ERR_RETRY},
-		{S3_PUT, 502, "<html>bad gateway", REMOTE_RETRY, ERR_RETRY},
-		{S3_PUT, 504, NULL, REMOTE_RETRY, ERR_RETRY},
-		{S3_PUT, 400, "RequestTimeout", REMOTE_RETRY, ERR_RETRY},
-		{S3_PUT, 400, "BadDigest", REMOTE_RETRY, ERR_RETRY},
-		{S3_PUT, 400, "InvalidArgument", REMOTE_FAILED, ERR_FAILED},
-		{S3_PUT, 400, NULL, REMOTE_FAILED, ERR_FAILED},
-		{S3_PUT, 501, "NotImplemented", REMOTE_FAILED, ERR_INVALID},
-		{S3_PUT, 507, "XMinioStorageFull", REMOTE_FAILED, ERR_NO_SPACE},
-		{S3_PUT, 403, "QuotaExceeded", REMOTE_FAILED, ERR_NO_SPACE},
+		{S3_PUT, 503, "SlowDown", CALL_SLOW_DOWN, ERR_RETRY},
+		{S3_PUT, 503, NULL, CALL_SLOW_DOWN, ERR_RETRY},
+		{S3_PUT, 429, NULL, CALL_SLOW_DOWN, ERR_RETRY},
+		{S3_PUT, 500, "InternalError", CALL_RETRY, ERR_RETRY},
+		{S3_PUT, 502, "<html>bad gateway", CALL_RETRY, ERR_RETRY},
+		{S3_PUT, 504, NULL, CALL_RETRY, ERR_RETRY},
+		{S3_PUT, 400, "RequestTimeout", CALL_RETRY, ERR_RETRY},
+		{S3_PUT, 400, "BadDigest", CALL_RETRY, ERR_RETRY},
+		{S3_PUT, 400, "InvalidArgument", CALL_FAILED, ERR_FAILED},
+		{S3_PUT, 400, NULL, CALL_FAILED, ERR_FAILED},
+		{S3_PUT, 501, "NotImplemented", CALL_FAILED, ERR_INVALID},
+		{S3_PUT, 507, "XMinioStorageFull", CALL_FAILED, ERR_NO_SPACE},
+		{S3_PUT, 403, "QuotaExceeded", CALL_FAILED, ERR_NO_SPACE},
 
 		/* moved, but nobody says where to */
-		{S3_PUT, 301, "PermanentRedirect", REMOTE_FAILED, ERR_INVALID},
-		{S3_PUT, 302, NULL, REMOTE_FAILED, ERR_INVALID},
+		{S3_PUT, 301, "PermanentRedirect", CALL_FAILED, ERR_INVALID},
+		{S3_PUT, 302, NULL, CALL_FAILED, ERR_INVALID},
 	};
 	// clang-format on
 
@@ -89,13 +89,13 @@ static void test_verdicts(void **state)
 				: text_format("<?xml version=\"1.0\"?><Error><Code>%s</Code>"
 					      "<Message>words\n</Message></Error>",
 					  rows[i].code);
-		const struct s3_answer answer = {.status = rows[i].status,
+		const struct s3_reply answer = {.status = rows[i].status,
 			.etag = "\"x\"",
 			.body = body,
 			.size = strlen(body)};
 		struct s3_move move;
 		struct err err = {0};
-		enum remote_verdict verdict =
+		enum call_verdict verdict =
 			s3_reply_judge(rows[i].operation, &answer, &move, &err);
 
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
@@ -114,26 +114,26 @@ static void test_strangers(void **state)
 	static const struct {
 		enum s3_operation operation;
 		const char *etag, *body;
-		enum remote_verdict verdict;
+		enum call_verdict verdict;
 	} rows[] = {
-		{S3_PUT, "\"x\"", "", REMOTE_DONE},
-		{S3_PUT, "\"x\"", " \n<?xml version=\"1.0\"?><PutObjectResult/>", REMOTE_DONE},
-		{S3_PUT, NULL, "", REMOTE_RETRY},
-		{S3_PUT, NULL, PAGE, REMOTE_RETRY},
-		{S3_PUT, "\"x\"", PAGE, REMOTE_RETRY},
-		{S3_PUT, "\"x\"", "<!DOCTYPE html><HTML>", REMOTE_RETRY},
-		{S3_PUT_IF_ABSENT, "\"x\"", "", REMOTE_DONE},
-		{S3_PUT_IF_ABSENT, NULL, "", REMOTE_RETRY},
-		{S3_PUT_IF_ABSENT, "\"x\"", "Log in", REMOTE_RETRY},
-		{S3_GET, "\"x\"", PAGE, REMOTE_DONE}, /* the object's own bytes */
-		{S3_GET, NULL, PAGE, REMOTE_RETRY},
-		{S3_REMOVE, NULL, "", REMOTE_DONE},
-		{S3_REMOVE, NULL, PAGE, REMOTE_RETRY},
+		{S3_PUT, "\"x\"", "", CALL_DONE},
+		{S3_PUT, "\"x\"", " \n<?xml version=\"1.0\"?><PutObjectResult/>", CALL_DONE},
+		{S3_PUT, NULL, "", CALL_RETRY},
+		{S3_PUT, NULL, PAGE, CALL_RETRY},
+		{S3_PUT, "\"x\"", PAGE, CALL_RETRY},
+		{S3_PUT, "\"x\"", "<!DOCTYPE html><HTML>", CALL_RETRY},
+		{S3_PUT_IF_ABSENT, "\"x\"", "", CALL_DONE},
+		{S3_PUT_IF_ABSENT, NULL, "", CALL_RETRY},
+		{S3_PUT_IF_ABSENT, "\"x\"", "Log in", CALL_RETRY},
+		{S3_GET, "\"x\"", PAGE, CALL_DONE}, /* the object's own bytes */
+		{S3_GET, NULL, PAGE, CALL_RETRY},
+		{S3_REMOVE, NULL, "", CALL_DONE},
+		{S3_REMOVE, NULL, PAGE, CALL_RETRY},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct s3_answer answer = {
+		const struct s3_reply answer = {
 			.status = 200,
 			.etag = rows[i].etag,
 			.body = rows[i].body,
@@ -141,12 +141,12 @@ static void test_strangers(void **state)
 		};
 		struct s3_move move;
 		struct err err = {0};
-		enum remote_verdict verdict =
+		enum call_verdict verdict =
 			s3_reply_judge(rows[i].operation, &answer, &move, &err);
 
 		if (verdict != rows[i].verdict)
 			fail_msg("row %zu: verdict %d: %s", i, verdict, err.text);
-		if (verdict == REMOTE_RETRY) {
+		if (verdict == CALL_RETRY) {
 			assert_int_equal(err.kind, ERR_RETRY);
 			assert_non_null(strstr(err.text, "not the store's answer"));
 		}
@@ -171,12 +171,12 @@ static void test_moves(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct s3_answer answer = {rows[i].status, rows[i].region, rows[i].location,
+		const struct s3_reply answer = {rows[i].status, rows[i].region, rows[i].location,
 			NULL, rows[i].body, strlen(rows[i].body)};
 		struct s3_move move;
 		struct err err = {0};
 
-		assert_int_equal(s3_reply_judge(S3_PUT, &answer, &move, &err), REMOTE_MOVED);
+		assert_int_equal(s3_reply_judge(S3_PUT, &answer, &move, &err), CALL_MOVED);
 		assert_string_equal(move.region, rows[i].to_region);
 		assert_string_equal(move.host, rows[i].to_host);
 	}
@@ -188,18 +188,18 @@ static void test_bad_location(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(locations) / sizeof(locations[0]); i++) {
-		const struct s3_answer answer = {.status = 307, .location = locations[i]};
+		const struct s3_reply answer = {.status = 307, .location = locations[i]};
 		struct s3_move move;
 		struct err err = {0};
 
-		assert_int_equal(s3_reply_judge(S3_PUT, &answer, &move, &err), REMOTE_FAILED);
+		assert_int_equal(s3_reply_judge(S3_PUT, &answer, &move, &err), CALL_FAILED);
 	}
 }
 
 static void test_hint(void **state)
 {
 	static const char body[] = "<Error><Code>AccessDenied</Code></Error>";
-	const struct s3_answer answer = {.status = 403, .body = body, .size = strlen(body)};
+	const struct s3_reply answer = {.status = 403, .body = body, .size = strlen(body)};
 	struct s3_move move;
 	struct err err = {0};
 

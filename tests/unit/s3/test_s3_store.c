@@ -240,7 +240,7 @@ static bool misbehave(const struct httpd_request *request, struct httpd_reply *r
 		httpd_reply_text(reply, 200, "<html>not what you think");
 		return true;
 	case 'X':
-		reply->manner = HTTPD_RESET;
+		reply->delivery = HTTPD_RESET;
 		return true;
 	default:
 		return false;
@@ -270,7 +270,7 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 	/* The answer is lost behind a deed that was done. */
 	if (bucket.faults && *bucket.faults == 'L') {
 		bucket.faults++;
-		reply->manner = HTTPD_RESET;
+		reply->delivery = HTTPD_RESET;
 	}
 	pthread_mutex_unlock(&bucket.mutex);
 }
@@ -430,7 +430,7 @@ static void check_race(const char *url)
 	int winner = -1;
 	struct err err;
 
-	file_nonce(nonce);
+	random_hex(nonce);
 	key = text_format("race/%s", nonce);
 	for (int i = 0; i < RACERS; i++) {
 		racers[i].store = store;
@@ -501,7 +501,7 @@ static void test_described(void **state)
 	assert_non_null(strstr(text, "us-east-1"));
 	assert_non_null(strstr(text, "environment"));
 	assert_null(strstr(text, "SK"));
-	store->ops->tell_health(store, &health);
+	store->ops->read_health(store, &health);
 	assert_false(health.if_absent_guessed);
 	assert_true(health.skew_known);
 	assert_true(llabs(health.skew_ms) < 60000);
@@ -768,7 +768,7 @@ static void test_real(void **state)
 	(void)state;
 	if (!real_url)
 		skip();
-	file_nonce(nonce);
+	random_hex(nonce);
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		auto_free char *url = text_format("%s/%s/%s", real_url, nonce, prefixes[i]);
 

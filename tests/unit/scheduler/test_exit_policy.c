@@ -50,7 +50,7 @@ static void test_no_row_hides_another_code(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < exit_policy_count; i++) {
-		const struct exit_policy *policy = &exit_policy_rows[i];
+		const struct exit_policy *policy = &exit_policy_table[i];
 		struct outcome preempted = {"preempted", EXIT_PREEMPTED},
 			       lost = {"lost", EXIT_NOT_DURABLE};
 		int codes[] = {
@@ -71,7 +71,7 @@ static void test_setup_names_the_codes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < exit_policy_count; i++) {
-		const struct exit_policy *policy = &exit_policy_rows[i];
+		const struct exit_policy *policy = &exit_policy_table[i];
 		auto_free char *preempted =
 			text_format("%d", policy->preempted ? policy->preempted : EXIT_PREEMPTED);
 		auto_free char *lost = text_format(
@@ -92,7 +92,7 @@ static void test_names(void **state)
 	(void)state;
 	assert_true(text_starts(names, "posix, k8s, "));
 	for (size_t i = 0; i < exit_policy_count; i++)
-		assert_non_null(strstr(names, exit_policy_rows[i].name));
+		assert_non_null(strstr(names, exit_policy_table[i].name));
 	assert_null(exit_policy_find("cron"));
 }
 

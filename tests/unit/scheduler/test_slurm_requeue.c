@@ -24,11 +24,11 @@ static void test_table(void **state)
 			SLURM_REQUEUE},
 		/* once per job: one task of a step */
 		{{.wanted = true, .preempted = true, .task = "3", .job = JOB("RUNNING")},
-			SLURM_LEAVE_NOTE},
-		{{.wanted = true, .task = "3", .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
+			SLURM_SKIP_NOTE},
+		{{.wanted = true, .task = "3", .job = JOB("RUNNING")}, SLURM_SKIP_SILENTLY},
 		/* its limit is meant */
 		{{.wanted = true, .preempted = true, .at_limit = true, .job = JOB("RUNNING")},
-			SLURM_LEAVE_NOTE},
+			SLURM_SKIP_NOTE},
 		/* its third start, and Slurm counts two restarts too */
 		{{.wanted = true,
 			 .preempted = true,
@@ -40,41 +40,41 @@ static void test_table(void **state)
 			 .preempted = true,
 			 .restarts = 2,
 			 .job = {"RUNNING", true, true, .restarts = 3}},
-			SLURM_LEAVE_NOTE},
+			SLURM_SKIP_NOTE},
 		{{.wanted = true,
 			 .preempted = true,
 			 .job = {"RUNNING", true, true, .restarts = -1}},
 			SLURM_REQUEUE},
-		{{.preempted = true, .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
+		{{.preempted = true, .job = JOB("RUNNING")}, SLURM_SKIP_SILENTLY},
 		/* it finished or failed by itself */
-		{{.wanted = true, .job = JOB("RUNNING")}, SLURM_LEAVE_SILENTLY},
-		{{.wanted = true, .lost = true, .job = JOB("RUNNING")}, SLURM_LEAVE_WARN},
-		{{.wanted = true, .lost = true, .task = "1"}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .job = JOB("RUNNING")}, SLURM_SKIP_SILENTLY},
+		{{.wanted = true, .lost = true, .job = JOB("RUNNING")}, SLURM_SKIP_WARN},
+		{{.wanted = true, .lost = true, .task = "1"}, SLURM_SKIP_NOTE},
 		/* it goes on from the one before, with a warning */
 		{{.wanted = true, .lost = true, .durable = true, .job = JOB("RUNNING")},
 			SLURM_REQUEUE},
 		{{.wanted = true, .lost = true, .durable = true, .job = JOB("CANCELLED")},
-			SLURM_LEAVE_NOTE},
+			SLURM_SKIP_NOTE},
 		/* scancel, as scontrol shows it at first and later; the time limit; node failure */
-		{{.wanted = true, .preempted = true, .job = JOB("COMPLETING")}, SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("CANCELLED")}, SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("TIMEOUT")}, SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("PREEMPTED")}, SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("NODE_FAIL")}, SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("SUSPENDED")}, SLURM_LEAVE_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("PENDING")}, SLURM_LEAVE_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("COMPLETING")}, SLURM_SKIP_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("CANCELLED")}, SLURM_SKIP_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("TIMEOUT")}, SLURM_SKIP_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("PREEMPTED")}, SLURM_SKIP_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("NODE_FAIL")}, SLURM_SKIP_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("SUSPENDED")}, SLURM_SKIP_NOTE},
+		{{.wanted = true, .preempted = true, .job = JOB("PENDING")}, SLURM_SKIP_NOTE},
 		/* salloc: there is no script to start again */
 		{{.wanted = true,
 			 .preempted = true,
 			 .job = {"RUNNING", true, false, .restarts = 0}},
-			SLURM_LEAVE_NOTE},
+			SLURM_SKIP_NOTE},
 		{{.wanted = true,
 			 .preempted = true,
 			 .job = {"RUNNING", false, true, .restarts = 0}},
-			SLURM_LEAVE_WARN},
+			SLURM_SKIP_WARN},
 		/* without an answer: was it cancelled? */
-		{{.wanted = true, .preempted = true, .asked = SLURM_NO_PROGRAM}, SLURM_LEAVE_WARN},
-		{{.wanted = true, .preempted = true, .asked = SLURM_NO_ANSWER}, SLURM_LEAVE_WARN},
+		{{.wanted = true, .preempted = true, .asked = SLURM_QUERY_NO_PROGRAM}, SLURM_SKIP_WARN},
+		{{.wanted = true, .preempted = true, .asked = SLURM_QUERY_FAILED}, SLURM_SKIP_WARN},
 	};
 
 	(void)state;
@@ -85,7 +85,7 @@ static void test_table(void **state)
 			fail_msg("row %zu: %d instead of %d", i, (int)got.verdict,
 				(int)rows[i].verdict);
 		assert_true((got.why != NULL) ==
-			    (got.verdict == SLURM_LEAVE_NOTE || got.verdict == SLURM_LEAVE_WARN ||
+			    (got.verdict == SLURM_SKIP_NOTE || got.verdict == SLURM_SKIP_WARN ||
 				    (got.verdict == SLURM_REQUEUE && rows[i].facts.lost)));
 	}
 }

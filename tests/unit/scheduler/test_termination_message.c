@@ -65,15 +65,15 @@ static void test_the_words_of_the_job_are_kept(void **state)
 
 static void test_too_much_is_cut_at_its_beginning(void **state)
 {
-	char held[3 * TERMINATION_MOST];
+	char held[3 * TERMINATION_TEXT_MOST];
 	auto_free char *text = NULL;
 
 	(void)state;
 	memset(held, 'x', sizeof(held));
 	strcpy(held + sizeof(held) - 5, "last");
 	text = termination_text("preempted", "", held);
-	assert_true(strlen(text) < TERMINATION_MOST);
-	assert_true(strlen(text) > TERMINATION_MOST / 2);
+	assert_true(strlen(text) < TERMINATION_TEXT_MOST);
+	assert_true(strlen(text) > TERMINATION_TEXT_MOST / 2);
 	assert_memory_equal(text, "preempted\n", 10);
 	assert_string_equal(text + strlen(text) - 4, "last");
 }

@@ -10,69 +10,69 @@
 static int set_up(void **state)
 {
 	(void)state;
-	tracked_clear();
+	fd_table_clear();
 	return 0;
 }
 
 static void test_each_number_has_its_own_bit(void **state)
 {
-	static const int numbers[] = {0, 1, 31, 32, 33, 1023, 1024, TRACKED_MOST - 1};
+	static const int numbers[] = {0, 1, 31, 32, 33, 1023, 1024, FD_TABLE_MOST - 1};
 	const size_t count = sizeof(numbers) / sizeof(numbers[0]);
 
 	(void)state;
 	for (size_t i = 0; i < count; i++) {
-		assert_true(tracked_add(numbers[i]));
+		assert_true(fd_table_add(numbers[i]));
 		for (size_t other = 0; other < count; other++)
-			assert_int_equal(tracked_has(numbers[other]), other <= i);
+			assert_int_equal(fd_table_has(numbers[other]), other <= i);
 	}
 	for (size_t i = 0; i < count; i++) {
-		assert_true(tracked_remove(numbers[i]));
-		assert_false(tracked_remove(numbers[i]));
-		assert_false(tracked_has(numbers[i]));
+		assert_true(fd_table_remove(numbers[i]));
+		assert_false(fd_table_remove(numbers[i]));
+		assert_false(fd_table_has(numbers[i]));
 	}
 }
 
 static void test_numbers_out_of_range(void **state)
 {
-	static const int numbers[] = {-1, INT32_MIN, TRACKED_MOST, INT32_MAX};
+	static const int numbers[] = {-1, INT32_MIN, FD_TABLE_MOST, INT32_MAX};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		assert_false(tracked_has(numbers[i]));
-		assert_false(tracked_add(numbers[i]));
-		assert_false(tracked_remove(numbers[i]));
-		assert_false(tracked_has(numbers[i]));
+		assert_false(fd_table_has(numbers[i]));
+		assert_false(fd_table_add(numbers[i]));
+		assert_false(fd_table_remove(numbers[i]));
+		assert_false(fd_table_has(numbers[i]));
 	}
-	assert_int_equal(tracked_next(0, UINT32_MAX), -1);
+	assert_int_equal(fd_table_next(0, UINT32_MAX), -1);
 }
 
 static void test_next(void **state)
 {
 	(void)state;
-	assert_int_equal(tracked_next(0, UINT32_MAX), -1);
-	tracked_add(5);
-	tracked_add(64);
-	tracked_add(TRACKED_MOST - 1);
-	assert_int_equal(tracked_next(0, UINT32_MAX), 5);
-	assert_int_equal(tracked_next(5, 5), 5);
-	assert_int_equal(tracked_next(0, 4), -1);
-	assert_int_equal(tracked_next(6, UINT32_MAX), 64);
-	assert_int_equal(tracked_next(6, 63), -1);
-	assert_int_equal(tracked_next(65, UINT32_MAX), TRACKED_MOST - 1);
-	assert_int_equal(tracked_next(TRACKED_MOST, UINT32_MAX), -1);
-	assert_int_equal(tracked_next(UINT32_MAX, UINT32_MAX), -1);
+	assert_int_equal(fd_table_next(0, UINT32_MAX), -1);
+	fd_table_add(5);
+	fd_table_add(64);
+	fd_table_add(FD_TABLE_MOST - 1);
+	assert_int_equal(fd_table_next(0, UINT32_MAX), 5);
+	assert_int_equal(fd_table_next(5, 5), 5);
+	assert_int_equal(fd_table_next(0, 4), -1);
+	assert_int_equal(fd_table_next(6, UINT32_MAX), 64);
+	assert_int_equal(fd_table_next(6, 63), -1);
+	assert_int_equal(fd_table_next(65, UINT32_MAX), FD_TABLE_MOST - 1);
+	assert_int_equal(fd_table_next(FD_TABLE_MOST, UINT32_MAX), -1);
+	assert_int_equal(fd_table_next(UINT32_MAX, UINT32_MAX), -1);
 }
 
 static void test_clear(void **state)
 {
 	(void)state;
-	tracked_add(3);
-	tracked_add(TRACKED_MOST - 1);
-	tracked_clear();
-	assert_false(tracked_has(3));
-	assert_int_equal(tracked_next(0, UINT32_MAX), -1);
-	tracked_add(40);
-	assert_int_equal(tracked_next(0, UINT32_MAX), 40);
+	fd_table_add(3);
+	fd_table_add(FD_TABLE_MOST - 1);
+	fd_table_clear();
+	assert_false(fd_table_has(3));
+	assert_int_equal(fd_table_next(0, UINT32_MAX), -1);
+	fd_table_add(40);
+	assert_int_equal(fd_table_next(0, UINT32_MAX), 40);
 }
 
 int main(void)

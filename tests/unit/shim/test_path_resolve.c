@@ -47,68 +47,68 @@ static void test_paths(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct place place;
+		struct resolved_path resolved_path;
 
-		place_of_path(&header, AT_FDCWD, rows[i].path, &place);
-		assert_int_equal(place.inside, rows[i].inside != NULL);
-		assert_int_equal(place.length, rows[i].inside ? strlen(rows[i].inside) : 0);
+		path_resolve_name(&header, AT_FDCWD, rows[i].path, &resolved_path);
+		assert_int_equal(resolved_path.inside, rows[i].inside != NULL);
+		assert_int_equal(resolved_path.length, rows[i].inside ? strlen(rows[i].inside) : 0);
 		if (rows[i].inside)
-			assert_memory_equal(place.path, rows[i].inside, place.length);
+			assert_memory_equal(resolved_path.path, rows[i].inside, resolved_path.length);
 	}
 }
 
 static void test_relative_paths(void **state)
 {
 	struct shim_header here = {0};
-	struct place place;
+	struct resolved_path resolved_path;
 	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	(void)state;
 	assert_int_equal(chdir("/usr/lib"), 0);
 	strcpy(here.directory, "/usr/lib");
-	place_of_path(&here, AT_FDCWD, "x/../a", &place);
-	assert_true(place.inside && place.length == 1 && place.path[0] == 'a');
-	place_of_path(&here, AT_FDCWD, "../a", &place);
-	assert_false(place.inside);
-	place_of_path(&here, root, "usr/lib/a", &place);
-	assert_true(place.inside && place.length == 1);
-	place_of_path(&here, 999, "a", &place);
-	assert_false(place.inside);
+	path_resolve_name(&here, AT_FDCWD, "x/../a", &resolved_path);
+	assert_true(resolved_path.inside && resolved_path.length == 1 && resolved_path.path[0] == 'a');
+	path_resolve_name(&here, AT_FDCWD, "../a", &resolved_path);
+	assert_false(resolved_path.inside);
+	path_resolve_name(&here, root, "usr/lib/a", &resolved_path);
+	assert_true(resolved_path.inside && resolved_path.length == 1);
+	path_resolve_name(&here, 999, "a", &resolved_path);
+	assert_false(resolved_path.inside);
 	close(root);
 	assert_int_equal(chdir("/"), 0);
-	place_of_path(&here, AT_FDCWD, "usr/lib/a", &place);
-	assert_true(place.inside && place.length == 1);
+	path_resolve_name(&here, AT_FDCWD, "usr/lib/a", &resolved_path);
+	assert_true(resolved_path.inside && resolved_path.length == 1);
 }
 
 static void test_long_paths(void **state)
 {
 	char path[8192];
-	struct place place;
+	struct resolved_path resolved_path;
 
 	(void)state;
 	for (size_t length = 1; length < sizeof(path) - 20; length += 97) {
 		strcpy(path, "/data/ckpt/");
 		memset(path + 11, 'a', length);
 		path[11 + length] = '\0';
-		place_of_path(&header, AT_FDCWD, path, &place);
+		path_resolve_name(&header, AT_FDCWD, path, &resolved_path);
 		if (length <= SHIM_PATH_MOST)
-			assert_true(place.inside && place.length == length && place.flags == 0);
-		else if (place.inside)
-			assert_true(place.length == SHIM_PATH_MOST &&
-				    place.flags == SHIM_FLAG_TRUNCATED_PATH);
+			assert_true(resolved_path.inside && resolved_path.length == length && resolved_path.flags == 0);
+		else if (resolved_path.inside)
+			assert_true(resolved_path.length == SHIM_PATH_MOST &&
+				    resolved_path.flags == SHIM_FLAG_TRUNCATED_PATH);
 	}
 }
 
 static void test_outside_is_remembered_by_the_whole_path(void **state)
 {
 	(void)state;
-	assert_false(place_known_outside("/dev/null"));
-	place_remember_outside("/dev/null");
-	assert_true(place_known_outside("/dev/null"));
-	assert_false(place_known_outside("/dev/nulk"));
-	assert_false(place_known_outside("/dev/null "));
-	assert_false(place_known_outside("/dev"));
-	assert_false(place_known_outside(""));
+	assert_false(path_is_known_outside("/dev/null"));
+	path_remember_outside("/dev/null");
+	assert_true(path_is_known_outside("/dev/null"));
+	assert_false(path_is_known_outside("/dev/nulk"));
+	assert_false(path_is_known_outside("/dev/null "));
+	assert_false(path_is_known_outside("/dev"));
+	assert_false(path_is_known_outside(""));
 }
 
 int main(void)

@@ -8,7 +8,7 @@ static void test_avoiding_one(void **state)
 	struct fixture f;
 	struct claim claim = {.policy = RESTORE_LATEST, .avoid = {1, 2}};
 	struct attempt attempt;
-	struct history history;
+	struct attempt_history history;
 
 	(void)state;
 	fixture_start(&f);
@@ -39,7 +39,7 @@ static void test_avoiding_one(void **state)
 	assert_int_equal(snapshot_id_compare(history.items[0].suspect, claim.avoid), 0);
 	assert_int_equal(history.items[0].snapshots, 0);
 	assert_int_equal(history.items[2].snapshots, 1);
-	history_release(&history);
+	attempt_history_release(&history);
 	fixture_stop(&f);
 }
 
@@ -47,7 +47,7 @@ static void test_how_earlier_ones_went(void **state)
 {
 	struct fixture f;
 	json_t *facts = json_pack("{s:i}", "exit_code", 3);
-	struct history history;
+	struct attempt_history history;
 	auto_free char *damaged = NULL;
 
 	(void)state;
@@ -71,7 +71,7 @@ static void test_how_earlier_ones_went(void **state)
 	assert_int_equal(history.items[2].snapshots, 2);
 	assert_int_equal(json_number_or(history.items[2].end_about, "exit_code", 0), 3);
 	assert_true(history.items[2].ended_at[0] != '\0');
-	history_release(&history);
+	attempt_history_release(&history);
 	json_decref(facts);
 	fixture_stop(&f);
 }

@@ -58,15 +58,15 @@ static void test_policies(void **state)
 	fixture_write(&f, "w", 1000, 1);
 	fixture_take(&f);
 	fixture_take(&f);
-	claim = (struct claim){.policy = RESTORE_THIS, .this_one = {1, 1}};
+	claim = (struct claim){.policy = RESTORE_SPECIFIC, .this_one = {1, 1}};
 	assert_works(storage_claim(f.storage, &claim, &attempt, NULL, &err));
 	assert_int_equal(snapshot_id_compare(attempt.start, (struct snapshot_id){1, 1}), 0);
 	attempt_release(&attempt);
 	claim.this_one.sequence = 9;
 	assert_fails(storage_claim(f.storage, &claim, &attempt, NULL, &err), ERR_NOT_FOUND);
-	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_int_equal(list.count, 2);
-	assert_int_equal(list.items[0].state, SNAPSHOT_ABANDONED);
+	assert_int_equal(list.items[0].state, SNAPSHOT_SUPERSEDED_BY_RESTORE);
 	assert_int_equal(list.items[1].state, SNAPSHOT_GOOD);
 	assert_true(list.items[1].newest);
 	snapshot_list_release(&list);
@@ -103,8 +103,8 @@ static void test_being_taken_over(void **state)
 	struct fixture f;
 	struct storage_options options = {.job = "job"};
 	struct storage *old;
-	struct take_request late = {.id = {1, 2}, .parent = {1, 1}, .reason = "notice", .step = 7};
-	struct take_result result;
+	struct save_request late = {.id = {1, 2}, .parent = {1, 1}, .reason = "notice", .step = 7};
+	struct save_result result;
 	struct snapshot_list list;
 	uint32_t newest;
 
@@ -120,9 +120,9 @@ static void test_being_taken_over(void **state)
 	fixture_claim(&f);
 	assert_works(storage_superseded(old, 1, &newest, NULL, &err));
 	assert_int_equal(newest, 2);
-	assert_fails(storage_take(old, &late, &result, NULL, &err), ERR_EXISTS);
+	assert_fails(storage_save(old, &late, &result, NULL, &err), ERR_EXISTS);
 	assert_non_null(strstr(err.text, "attempt 2 has taken over"));
-	assert_works(storage_list(old, &list, NULL, &err));
+	assert_works(storage_list_snapshots(old, &list, NULL, &err));
 	assert_int_equal(list.count, 1);
 	snapshot_list_release(&list);
 	storage_close(old);
@@ -153,9 +153,9 @@ static void test_a_late_commit_is_never_chosen(void **state)
 	fixture_claim(&f);
 	assert_int_equal(f.attempt.number, 3);
 	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 1}), 0);
-	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_int_equal(list.count, 2);
-	assert_int_equal(list.items[0].state, SNAPSHOT_LATE);
+	assert_int_equal(list.items[0].state, SNAPSHOT_FENCED);
 	assert_false(list.items[0].newest);
 	assert_true(list.items[1].newest);
 	snapshot_list_release(&list);
@@ -186,7 +186,7 @@ static void test_damaged_ones_are_passed_over_and_named(void **state)
 	assert_non_null(strstr(f.attempt.damaged[0].text, "digest"));
 	assert_int_equal(f.attempt.damaged[1].id.sequence, 3);
 	assert_non_null(strstr(f.attempt.damaged[1].text, "1000 bytes instead of"));
-	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_int_equal(list.items[0].state, SNAPSHOT_DAMAGED);
 	assert_int_equal(list.items[1].state, SNAPSHOT_DAMAGED);
 	assert_true(list.items[2].newest);
@@ -225,7 +225,7 @@ static void test_damaged_claims_are_survived(void **state)
 static void test_a_lost_claim_is_recovered_from_its_snapshots(void **state)
 {
 	struct fixture f;
-	struct claim claim = {.policy = RESTORE_THIS, .this_one = {1, 1}};
+	struct claim claim = {.policy = RESTORE_SPECIFIC, .this_one = {1, 1}};
 	auto_free char *path = NULL;
 
 	(void)state;
@@ -310,14 +310,14 @@ static void test_racing_claims_get_different_numbers(void **state)
 static void *commit_until_taken_over(void *arg)
 {
 	struct fixture *f = arg;
-	struct take_request request = {
+	struct save_request request = {
 		.id = {1, 0}, .directory = f->source, .reason = "interval", .step = -1};
-	struct take_result result;
+	struct save_result result;
 	struct err last = {0};
 
 	do
 		request.id.sequence++;
-	while (storage_take(f->storage, &request, &result, NULL, &last) == 0);
+	while (storage_save(f->storage, &request, &result, NULL, &last) == 0);
 	return last.kind == ERR_EXISTS ? f : NULL;
 }
 
@@ -328,7 +328,7 @@ static void wait_for_commits(struct storage *storage, size_t count)
 	for (int i = 0; there < count && i < 2000; i++) {
 		struct snapshot_list list;
 
-		assert_works(storage_list(storage, &list, NULL, &err));
+		assert_works(storage_list_snapshots(storage, &list, NULL, &err));
 		there = list.count;
 		snapshot_list_release(&list);
 		usleep(1000);
@@ -358,7 +358,7 @@ static void test_nothing_durable_before_the_claim_is_passed_over(void **state)
 		assert_works(storage_claim(next, &claim, &attempt, NULL, &err));
 		pthread_join(thread, &ended);
 		assert_ptr_equal(ended, &f);
-		assert_works(storage_list(next, &list, NULL, &err));
+		assert_works(storage_list_snapshots(next, &list, NULL, &err));
 		/* At most the one commit that was in flight at the claim may be late. */
 		assert_true(list.count > 0);
 		for (size_t i = 1; i < list.count; i++)

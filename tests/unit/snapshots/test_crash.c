@@ -21,8 +21,8 @@ static void run_and_die(struct fixture *f, const char *point, int time)
 {
 	struct storage_options options = {
 		.url = f->url, .job = "job", .create = true, .threads = 2};
-	struct take_request request = {.reason = "notice", .step = 2};
-	struct take_result result;
+	struct save_request request = {.reason = "notice", .step = 2};
+	struct save_result result;
 	struct claim claim = {0};
 	struct attempt attempt;
 	struct storage *storage;
@@ -36,7 +36,7 @@ static void run_and_die(struct fixture *f, const char *point, int time)
 		_exit(1);
 	request.id = (struct snapshot_id){attempt.number, 1};
 	request.parent = attempt.start;
-	_exit(storage_take(storage, &request, &result, NULL, NULL) < 0);
+	_exit(storage_save(storage, &request, &result, NULL, NULL) < 0);
 }
 
 /* Returns whether it was killed. */
@@ -75,7 +75,7 @@ static void check_aftermath(struct fixture *f, const char *point, int time, bool
 		&snapshots, &damages, NULL, &err));
 	if (found != 0)
 		fail_msg("damage after %s:%d", point, time);
-	assert_works(storage_list(f->storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f->storage, &list, NULL, &err));
 	committed = list.count == 2;
 	/* Nothing good is lost, and the newest commit is the one to go on from. */
 	assert_true(list.count == 1 || list.count == 2);

@@ -5,20 +5,20 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static void look(struct fixture *f, struct draining *seen)
+static void look(struct fixture *f, struct drain_state *seen)
 {
-	assert_works(storage_look_for_draining(f->storage, seen, NULL, &err));
+	assert_works(storage_poll_drain(f->storage, seen, NULL, &err));
 }
 
-static void say(struct fixture *f, uint32_t attempt, uint32_t word, int64_t left_ms)
+static void say(struct fixture *f, uint32_t attempt, uint32_t announcement, int64_t left_ms)
 {
-	assert_works(storage_say_draining(f->storage, attempt, word, left_ms, NULL, &err));
+	assert_works(storage_announce_drain(f->storage, attempt, announcement, left_ms, NULL, &err));
 }
 
 static void test_nobody_has_said_anything(void **state)
 {
 	struct fixture f;
-	struct draining seen = {.attempt = 7, .left_ms = 5};
+	struct drain_state seen = {.attempt = 7, .left_ms = 5};
 
 	(void)state;
 	fixture_start(&f);
@@ -33,34 +33,34 @@ static void test_nobody_has_said_anything(void **state)
 static void test_the_newest_word_counts(void **state)
 {
 	struct fixture f;
-	struct draining seen = {0};
+	struct drain_state seen = {0};
 
 	(void)state;
 	fixture_start(&f);
 	say(&f, 1, 1, 30000);
 	look(&f, &seen);
 	assert_int_equal(seen.attempt, 1);
-	assert_int_equal(seen.word, 1);
+	assert_int_equal(seen.announcement, 1);
 	assert_int_equal(seen.left_ms, 30000);
 	assert_false(seen.ended);
 	assert_true(seen.host[0] != '\0');
 	say(&f, 1, 2, 10000);
 	look(&f, &seen);
-	assert_int_equal(seen.word, 2);
+	assert_int_equal(seen.announcement, 2);
 	assert_int_equal(seen.left_ms, 10000);
 	say(&f, 1, 3, -1);
 	look(&f, &seen);
-	assert_int_equal(seen.word, 3);
+	assert_int_equal(seen.announcement, 3);
 	assert_true(seen.left_ms < 0);
 	/* Each is said once. */
-	assert_fails(storage_say_draining(f.storage, 1, 3, 5000, NULL, &err), ERR_EXISTS);
+	assert_fails(storage_announce_drain(f.storage, 1, 3, 5000, NULL, &err), ERR_EXISTS);
 	fixture_stop(&f);
 }
 
 static void test_the_end_is_the_last_word(void **state)
 {
 	struct fixture f;
-	struct draining seen = {0};
+	struct drain_state seen = {0};
 
 	(void)state;
 	fixture_start(&f);
@@ -71,7 +71,7 @@ static void test_the_end_is_the_last_word(void **state)
 	assert_int_equal(seen.attempt, 1);
 	assert_true(seen.ended);
 	/* Likewise for who comes later. */
-	seen = (struct draining){0};
+	seen = (struct drain_state){0};
 	look(&f, &seen);
 	assert_true(seen.ended);
 	fixture_stop(&f);
@@ -80,7 +80,7 @@ static void test_the_end_is_the_last_word(void **state)
 static void test_only_of_the_newest_attempt(void **state)
 {
 	struct fixture f;
-	struct draining seen = {0};
+	struct drain_state seen = {0};
 
 	(void)state;
 	fixture_start(&f);
@@ -99,7 +99,7 @@ static void test_only_of_the_newest_attempt(void **state)
 static void test_how_old_it_is(void **state)
 {
 	struct fixture f;
-	struct draining seen = {0};
+	struct drain_state seen = {0};
 	struct timespec times[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
 	auto_free char *path = NULL;
 
@@ -117,7 +117,7 @@ static void test_how_old_it_is(void **state)
 static void test_damage_says_nothing(void **state)
 {
 	struct fixture f;
-	struct draining seen = {0};
+	struct drain_state seen = {0};
 	auto_free char *path = NULL;
 
 	(void)state;

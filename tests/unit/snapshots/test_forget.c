@@ -45,7 +45,7 @@ static size_t snapshots_of(struct fixture *f)
 	struct snapshot_list list;
 	size_t count;
 
-	assert_works(storage_list(f->storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f->storage, &list, NULL, &err));
 	count = list.count;
 	snapshot_list_release(&list);
 	return count;
@@ -103,14 +103,14 @@ static void test_forgets_and_sweeps_later(void **state)
 	assert_int_equal(result.kept, 2);
 	assert_int_equal(snapshots_of(&f), 2);
 	/* The packs are too young. */
-	assert_int_equal(result.swept.packs_removed, 0);
-	assert_int_equal(result.swept.packs_waiting, 3);
+	assert_int_equal(result.collected.packs_removed, 0);
+	assert_int_equal(result.collected.packs_deferred, 3);
 	assert_int_equal(count_files(&f, "jobs/job/packs"), 5);
 	make_old(&f);
 	result = keep_last(&f, 2);
 	assert_int_equal(result.forgotten, 0);
-	assert_int_equal(result.swept.packs_removed, 3);
-	assert_true(result.swept.bytes_removed > 900000);
+	assert_int_equal(result.collected.packs_removed, 3);
+	assert_true(result.collected.bytes_removed > 900000);
 	assert_int_equal(count_files(&f, "jobs/job/packs"), 2);
 	assert_int_equal(count_files(&f, "tmp"), 0);
 	check_all_sound(&f);
@@ -141,8 +141,8 @@ static void test_dry_run_removes_nothing_and_says_the_same(void **state)
 	assert_int_equal(dry.forgotten, wet.forgotten);
 	assert_int_equal(dry.kept, wet.kept);
 	assert_int_equal(dry.bytes_before, wet.bytes_before);
-	assert_int_equal(dry.swept.packs_removed, wet.swept.packs_removed);
-	assert_int_equal(dry.swept.bytes_removed, wet.swept.bytes_removed);
+	assert_int_equal(dry.collected.packs_removed, wet.collected.packs_removed);
+	assert_int_equal(dry.collected.bytes_removed, wet.collected.bytes_removed);
 	assert_int_equal(snapshots_of(&f), 1);
 	fixture_stop(&f);
 }
@@ -231,7 +231,7 @@ static void test_what_a_snapshot_needs_alone(void **state)
 	fixture_take(&f);
 	fixture_write(&f, "w", 300000, 2);
 	fixture_take(&f);
-	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_works(storage_size(f.storage, &total, NULL, &err));
 	assert_int_equal(list.items[1].bytes_alone, 0);
 	assert_true(list.items[0].bytes_alone >= 300000 && list.items[0].bytes_alone < 400000);
@@ -245,7 +245,7 @@ static void test_leftovers_wait_for_the_next_commit(void **state)
 {
 	struct fixture f;
 	struct forget_result result;
-	struct take_result taken;
+	struct save_result taken;
 	char left[256];
 
 	(void)state;
@@ -258,8 +258,8 @@ static void test_leftovers_wait_for_the_next_commit(void **state)
 	make_old(&f);
 	fixture_claim(&f);
 	result = keep_last(&f, 9);
-	assert_int_equal(result.swept.packs_removed, 0);
-	assert_int_equal(result.swept.packs_waiting, 1);
+	assert_int_equal(result.collected.packs_removed, 0);
+	assert_int_equal(result.collected.packs_deferred, 1);
 	assert_works(fixture_try_take(&f, &taken));
 	fixture_write(&f, "w", 300000, 77);
 	fixture_take(&f);
@@ -283,7 +283,7 @@ static void test_packs_of_a_damaged_manifest_stay(void **state)
 	make_old(&f);
 	manifest = fixture_find(&f, "snapshots/000001-000001");
 	fixture_flip(manifest, 200);
-	assert_int_equal(keep_last(&f, 1).swept.packs_removed, 0);
+	assert_int_equal(keep_last(&f, 1).collected.packs_removed, 0);
 	assert_int_equal(count_files(&f, "jobs/job/packs"), 2);
 	/* Once it is forgotten, they go. */
 	assert_works(storage_unpin(f.storage, damaged, NULL, &err));

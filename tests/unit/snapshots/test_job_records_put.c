@@ -1,4 +1,4 @@
-/* What record_put() makes of a store's answers that do not fit together. */
+/* What job_record_put() makes of a store's answers that do not fit together. */
 #include "storage/snapshots/job_records.h"
 
 #include "base/cleanup.h"
@@ -75,7 +75,7 @@ static void table(void **state)
 
 		if (rows[i].taken)
 			assert_int_equal(bytes_append(&teller.object, "other", 5, NULL), 0);
-		if (record_put(&teller.store, "k", RECORD_FORMAT, body, NULL, NULL, &err) !=
+		if (job_record_put(&teller.store, "k", RECORD_FORMAT, body, NULL, NULL, &err) !=
 				(rows[i].kind == ERR_NONE ? 0 : -1) ||
 			err.kind != rows[i].kind || teller.puts != rows[i].puts)
 			fail_msg("row %zu: %s after %d puts: %s", i, err_kind_name(err.kind),

@@ -72,7 +72,7 @@ static struct lineage_attempt parse_claim(const char *text)
 	if (kind == '?')
 		return attempt;
 	attempt.known = true;
-	attempt.policy = kind == 'L' ? RESTORE_LATEST : kind == 'N' ? RESTORE_NONE : RESTORE_THIS;
+	attempt.policy = kind == 'L' ? RESTORE_LATEST : kind == 'N' ? RESTORE_NONE : RESTORE_SPECIFIC;
 	attempt.start = parse_id(strchr(text, kind) + 1);
 	if (strchr(text, '!'))
 		attempt.suspect = parse_id(strchr(text, '!') + 1);
@@ -98,8 +98,8 @@ static void check(const struct story *story)
 			chain[i].attempt, chain[i].sequence);
 	for (size_t i = 0; i < lineage.snapshot_count; i++) {
 		static const char letters[] = {[SNAPSHOT_GOOD] = 'G',
-			[SNAPSHOT_LATE] = 'L',
-			[SNAPSHOT_ABANDONED] = 'A',
+			[SNAPSHOT_FENCED] = 'L',
+			[SNAPSHOT_SUPERSEDED_BY_RESTORE] = 'A',
 			[SNAPSHOT_SUSPECT] = 'S'};
 
 		states[i] = letters[lineage_state(&lineage, snapshots[i])];

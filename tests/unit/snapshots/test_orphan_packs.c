@@ -8,22 +8,22 @@
 
 static int presend(struct fixture *f, const char *const *paths, size_t count)
 {
-	struct presend_request request = {
+	struct presave_request request = {
 		.id = {f->attempt.number, f->sequence + 1},
 		.parent = f->attempt.start,
 		.directory = f->source,
 		.paths = paths,
 		.path_count = count,
 	};
-	struct presend_result result;
+	struct presave_result result;
 
-	return storage_presend(f->storage, &request, &result, NULL, &err);
+	return storage_presave(f->storage, &request, &result, NULL, &err);
 }
 
 /* As a killed process would at best: all packs are there, nothing is committed. */
 static void wait_for_uploads(struct fixture *f)
 {
-	while (f->storage->transfer.uploader && !uploader_wait(f->storage->transfer.uploader, 50))
+	while (f->storage->transfer.uploader && !pack_uploader_wait(f->storage->transfer.uploader, 50))
 		;
 }
 
@@ -41,7 +41,7 @@ static void leave_packs(struct fixture *f)
 static void test_the_next_attempt_uses_what_was_left(void **state)
 {
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 	struct snapshot_list list;
 	uint32_t snapshots, damages;
 
@@ -55,7 +55,7 @@ static void test_the_next_attempt_uses_what_was_left(void **state)
 	assert_int_equal(result.chunks_kept, 4);
 	fixture_check(&f, (struct snapshot_id){2, 1});
 	/* They are this snapshot's now. */
-	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_true(list.items[0].bytes_stored > 3 * CHUNK_SIZE);
 	snapshot_list_release(&list);
 	assert_works(storage_verify(
@@ -74,7 +74,7 @@ static void test_damaged_leftovers_are_passed_over(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct fixture f;
-		struct take_result result;
+		struct save_result result;
 		struct stat status;
 		auto_free char *pack = NULL;
 
@@ -112,7 +112,7 @@ static void test_leftovers_that_are_swept_meanwhile(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	struct sweeping sweeping = {.listings = 1};
 	struct snapshot_list list;
 
@@ -126,7 +126,7 @@ static void test_leftovers_that_are_swept_meanwhile(void **state)
 	slow->before_list = sweep;
 	assert_fails(fixture_try_take(&f, &result), ERR_RETRY);
 	slow->before_list = NULL;
-	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_int_equal(list.count, 0);
 	snapshot_list_release(&list);
 	assert_works(fixture_try_take(&f, &result));
@@ -154,27 +154,27 @@ static void test_which_are_leftovers(void **state)
 	};
 	struct store_listing listing = {0};
 	const struct store_object *chosen[10];
-	struct index index;
+	struct chunk_index index;
 
 	(void)state;
-	index_init(&index);
-	index_open_pack(&index, "packs/000002/000004-known-0001.pack");
+	chunk_index_init(&index);
+	chunk_index_open_pack(&index, "packs/000002/000004-known-0001.pack");
 	for (size_t i = 0; i < sizeof(packs) / sizeof(packs[0]); i++)
 		store_listing_add(&listing, packs[i].key, packs[i].size);
 	store_listing_sort(&listing);
-	assert_int_equal(leftovers_choose(&listing, "jobs/j/", (struct snapshot_id){2, 3}, &index,
+	assert_int_equal(orphan_packs_select(&listing, "jobs/j/", (struct snapshot_id){2, 3}, &index,
 				 chosen, 10),
 		2);
 	assert_string_equal(chosen[0]->key, packs[5].key);
 	assert_string_equal(chosen[1]->key, packs[3].key);
-	assert_int_equal(leftovers_choose(&listing, "jobs/j/", (struct snapshot_id){0, 0}, &index,
+	assert_int_equal(orphan_packs_select(&listing, "jobs/j/", (struct snapshot_id){0, 0}, &index,
 				 chosen, 3),
 		3);
 	store_listing_release(&listing);
-	index_release(&index);
-	assert_int_equal(leftovers_patience_ms(CLOCK_NEVER), 5000);
-	assert_int_equal(leftovers_patience_ms(30000), 3000);
-	assert_int_equal(leftovers_patience_ms(0), 0);
+	chunk_index_release(&index);
+	assert_int_equal(orphan_packs_time_limit_ms(CLOCK_NEVER), 5000);
+	assert_int_equal(orphan_packs_time_limit_ms(30000), 3000);
+	assert_int_equal(orphan_packs_time_limit_ms(0), 0);
 }
 
 int main(void)

@@ -90,8 +90,8 @@ static struct snapshot_info parse_item(const char *text)
 	assert_true(sscanf(text, "%23s %c %23s %23s %31s", id, &state, step, age, flags) >= 4);
 	assert_true(snapshot_id_parse(id, &info.id));
 	info.state = state == 'G'   ? SNAPSHOT_GOOD
-		     : state == 'L' ? SNAPSHOT_LATE
-		     : state == 'A' ? SNAPSHOT_ABANDONED
+		     : state == 'L' ? SNAPSHOT_FENCED
+		     : state == 'A' ? SNAPSHOT_SUPERSEDED_BY_RESTORE
 				    : SNAPSHOT_DAMAGED;
 	info.newer = state == 'n';
 	if (step[0] != '-')
@@ -162,16 +162,16 @@ static void test_packs(void **state)
 		enum pack_verdict expected;
 	} rows[] = {
 		// clang-format off
-		{"old and unnamed", {{2, 3}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_GOES},
-		{"of the newest snapshot's number", {{2, 4}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_GOES},
+		{"old and unnamed", {{2, 3}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_COLLECT},
+		{"of the newest snapshot's number", {{2, 4}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_COLLECT},
 		{"named", {{2, 3}, true, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_NEEDED},
-		{"just young enough", {{2, 3}, false, now_ms - day + 1}, {2, 4}, now_ms, day, PACK_WAITS},
-		{"from the future", {{2, 3}, false, now_ms + day}, {2, 4}, now_ms, day, PACK_WAITS},
-		{"for the snapshot that is under way", {{2, 5}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_WAITS},
-		{"left by a killed attempt, nothing newer committed", {{3, 1}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_WAITS},
-		{"no good snapshot", {{1, 1}, false, now_ms - 9 * day}, {0, 0}, now_ms, day, PACK_WAITS},
-		{"of unknown age", {{2, 3}, false, 0}, {2, 4}, now_ms, day, PACK_WAITS},
-		{"the store does not tell the time", {{2, 3}, false, now_ms - 9 * day}, {2, 4}, 0, day, PACK_WAITS},
+		{"just young enough", {{2, 3}, false, now_ms - day + 1}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"from the future", {{2, 3}, false, now_ms + day}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"for the snapshot that is under way", {{2, 5}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"left by a killed attempt, nothing newer committed", {{3, 1}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"no good snapshot", {{1, 1}, false, now_ms - 9 * day}, {0, 0}, now_ms, day, PACK_DEFER},
+		{"of unknown age", {{2, 3}, false, 0}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"the store does not tell the time", {{2, 3}, false, now_ms - 9 * day}, {2, 4}, 0, day, PACK_DEFER},
 		{"not one of ours", {{0, 0}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_NEEDED},
 		// clang-format on
 	};

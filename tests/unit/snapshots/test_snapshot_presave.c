@@ -6,12 +6,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static struct presend_result presended;
+static struct presave_result presended;
 
 static int presend(struct fixture *f, const char *const *paths, size_t count,
 	bool (*enough)(void *arg), struct cancel *cancel)
 {
-	struct presend_request request = {
+	struct presave_request request = {
 		.id = {f->attempt.number, f->sequence + 1},
 		.parent = f->sequence ? (struct snapshot_id){f->attempt.number, f->sequence}
 				      : f->attempt.start,
@@ -21,13 +21,13 @@ static int presend(struct fixture *f, const char *const *paths, size_t count,
 		.enough = enough,
 	};
 
-	return storage_presend(f->storage, &request, &presended, cancel, &err);
+	return storage_presave(f->storage, &request, &presended, cancel, &err);
 }
 
 /* As a killed process would at best: all packs are there, nothing is committed. */
 static void wait_for_uploads(struct fixture *f)
 {
-	while (f->storage->transfer.uploader && !uploader_wait(f->storage->transfer.uploader, 50))
+	while (f->storage->transfer.uploader && !pack_uploader_wait(f->storage->transfer.uploader, 50))
 		;
 }
 
@@ -35,7 +35,7 @@ static void test_the_take_sends_the_rest(void **state)
 {
 	static const char *const paths[] = {"deep/b", "a", "not there"};
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
@@ -66,7 +66,7 @@ static void test_a_file_that_changed_since(void **state)
 {
 	static const char *const paths[] = {"a", "b"};
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
@@ -93,37 +93,37 @@ static void patch(struct fixture *f, const char *path, off_t offset, const char 
 static void test_what_a_file_grows_by(void **state)
 {
 	static const char *const paths[] = {"a"};
-	struct presend_request request = {.paths = paths, .path_count = 1, .growing = true};
+	struct presave_request request = {.paths = paths, .path_count = 1, .growing = true};
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
 	request.directory = f.source;
 	request.id = (struct snapshot_id){f.attempt.number, 1};
 	request.parent = f.attempt.start;
-	fixture_write(&f, "a", GROWTH_STEP * CHUNK_SIZE + 9, 1);
-	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
-	assert_int_equal(presended.chunks_sent, GROWTH_STEP);
+	fixture_write(&f, "a", APPEND_PROGRESS_STEP * CHUNK_SIZE + 9, 1);
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, APPEND_PROGRESS_STEP);
 	assert_int_equal(presended.files, 0); /* none is complete */
-	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
 	assert_int_equal(presended.chunks_sent + presended.chunks_kept, 0); /* not even read */
-	fixture_write(&f, "a", 2 * GROWTH_STEP * CHUNK_SIZE, 1);
-	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
-	assert_int_equal(presended.chunks_sent, GROWTH_STEP);
+	fixture_write(&f, "a", 2 * APPEND_PROGRESS_STEP * CHUNK_SIZE, 1);
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, APPEND_PROGRESS_STEP);
 	assert_int_equal(presended.chunks_kept, 0);
-	fixture_write(&f, "a", (2 * GROWTH_STEP + 1) * CHUNK_SIZE + 1, 1);
+	fixture_write(&f, "a", (2 * APPEND_PROGRESS_STEP + 1) * CHUNK_SIZE + 1, 1);
 	patch(&f, "a", CHUNK_SIZE + 5, "changed after it was sent");
 	assert_works(fixture_try_take(&f, &result));
 	assert_int_equal(result.chunks_sent, 3);
-	assert_int_equal(result.chunks_kept, 2 * GROWTH_STEP - 1);
+	assert_int_equal(result.chunks_kept, 2 * APPEND_PROGRESS_STEP - 1);
 	fixture_check(&f, (struct snapshot_id){1, 1});
 	/* The next checkpoint under the same name begins from nothing. */
-	fixture_write(&f, "a", (3 * GROWTH_STEP) * CHUNK_SIZE, 2);
+	fixture_write(&f, "a", (3 * APPEND_PROGRESS_STEP) * CHUNK_SIZE, 2);
 	request.id = (struct snapshot_id){f.attempt.number, 2};
 	request.parent = (struct snapshot_id){f.attempt.number, 1};
-	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
-	assert_int_equal(presended.chunks_sent, 3 * GROWTH_STEP);
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, 3 * APPEND_PROGRESS_STEP);
 	fixture_stop(&f);
 }
 
@@ -137,7 +137,7 @@ static void test_enough_and_cancelled(void **state)
 {
 	static const char *const paths[] = {"a"};
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 	struct cancel cancel;
 
 	(void)state;
@@ -180,9 +180,9 @@ static void test_the_take_waits_for_what_is_on_its_way(void **state)
 	static const char *const paths[] = {"a"};
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	atomic_bool begun = false;
-	struct take_request request = {.reason = "request", .step = -1, .frozen = take_has_begun};
+	struct save_request request = {.reason = "request", .step = -1, .frozen = take_has_begun};
 
 	(void)state;
 	fixture_start(&f);
@@ -195,7 +195,7 @@ static void test_the_take_waits_for_what_is_on_its_way(void **state)
 	request.id = fixture_next(&f);
 	request.directory = f.source;
 	request.arg = slow;
-	assert_works(storage_take(f.storage, &request, &result, NULL, &err));
+	assert_works(storage_save(f.storage, &request, &result, NULL, &err));
 	assert_int_equal(result.chunks_sent, 0);
 	assert_int_equal(result.bytes_sent_before, 0);
 	fixture_check(&f, (struct snapshot_id){1, 1});
@@ -213,13 +213,13 @@ static bool once_stuck(void *arg)
 static void test_enough_while_everything_is_stuck(void **state)
 {
 	static const char *const paths[] = {"a"};
-	struct transfer_facts facts = {
+	struct transfer_plan_facts facts = {
 		.processors = 1, .memory = 1, .connections = 1, .remote = true};
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	atomic_bool begun = false;
-	struct presend_request request = {
+	struct presave_request request = {
 		.paths = paths, .path_count = 1, .enough = once_stuck, .arg = &f};
 
 	(void)state;
@@ -230,7 +230,7 @@ static void test_enough_while_everything_is_stuck(void **state)
 	fixture_write(&f, "a", 16 * CHUNK_SIZE, 1);
 	request.id = (struct snapshot_id){f.attempt.number, 1};
 	request.directory = f.source;
-	assert_works(storage_presend(f.storage, &request, &presended, NULL, &err));
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
 	assert_int_equal(presended.files, 0);
 	atomic_store(&begun, true);
 	assert_works(fixture_try_take(&f, &result));
@@ -252,7 +252,7 @@ static void test_uploads_that_fail_behind_its_back(void **state)
 	static const char *const paths[] = {"a"};
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
@@ -273,7 +273,7 @@ static void test_packs_that_went_away_since(void **state)
 {
 	static const char *const paths[] = {"a"};
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 	auto_free char *pack = NULL;
 
 	(void)state;

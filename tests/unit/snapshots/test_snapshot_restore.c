@@ -202,7 +202,7 @@ static void forge(struct fixture *f, const char *member, json_t *value)
 	auto_(bytes_release) struct bytes record = {0};
 	json_t *body;
 
-	assert_works(storage_show(f->storage, (struct snapshot_id){1, 1}, &body, NULL, &err));
+	assert_works(storage_read_manifest(f->storage, (struct snapshot_id){1, 1}, &body, NULL, &err));
 	json_object_set_new(json_array_get(json_object_get(body, "entries"), 0), member, value);
 	assert_works(record_encode(RECORD_SNAPSHOT, body, &record, &err));
 	assert_works(file_write(path, record.data, record.size, &err));

@@ -72,7 +72,7 @@ static void test_everything_comes_back(void **state)
 	fixture_check(&f, fixture_take(&f));
 	assert_int_equal(stat(f.target, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0710);
-	free(take(&one));
+	free(steal(&one));
 	one = text_format("%s/sparse", f.target);
 	assert_int_equal(stat(one, &status), 0);
 	assert_true(status.st_blocks * 512 < 10 << 20);
@@ -122,10 +122,10 @@ static void test_absolute_links_into_the_directory_become_relative(void **state)
 	link = text_format("%s/latest", f.target);
 	assert_true(readlink(link, read, sizeof(read) - 1) > 0);
 	assert_string_equal(read, "step-1");
-	free(take(&link));
+	free(steal(&link));
 	link = text_format("%s/out", f.target);
 	assert_false(file_exists(link));
-	assert_works(storage_show(f.storage, id, &body, NULL, &err));
+	assert_works(storage_read_manifest(f.storage, id, &body, NULL, &err));
 	assert_int_equal(json_integer_value(json_object_get(body, "left_out")), 2);
 	json_decref(body);
 	fixture_stop(&f);
@@ -134,7 +134,7 @@ static void test_absolute_links_into_the_directory_become_relative(void **state)
 static void test_nothing_there(void **state)
 {
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 	auto_free char *directory = NULL;
 
 	(void)state;
@@ -152,7 +152,7 @@ static void test_nothing_there(void **state)
 static void test_nothing_is_sent_twice(void **state)
 {
 	struct fixture f;
-	struct take_result first, second, third, fourth;
+	struct save_result first, second, third, fourth;
 
 	(void)state;
 	fixture_start(&f);
@@ -217,7 +217,7 @@ static void test_unchanged_files_are_not_read_again(void **state)
 static void test_only_the_newest_snapshot_is_relied_on(void **state)
 {
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
@@ -235,7 +235,7 @@ static void test_only_the_newest_snapshot_is_relied_on(void **state)
 static void test_lost_packs_are_sent_again(void **state)
 {
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 	auto_free char *pack = NULL;
 
 	(void)state;
@@ -271,7 +271,7 @@ static bool frozen(void *arg)
 static int take_while(struct meddling *meddling)
 {
 	struct fixture *f = meddling->f;
-	struct take_request request = {
+	struct save_request request = {
 		.id = fixture_next(f),
 		.directory = f->source,
 		.reason = "request",
@@ -279,9 +279,9 @@ static int take_while(struct meddling *meddling)
 		.frozen = frozen,
 		.arg = meddling,
 	};
-	struct take_result result;
+	struct save_result result;
 
-	return storage_take(f->storage, &request, &result, NULL, &err);
+	return storage_save(f->storage, &request, &result, NULL, &err);
 }
 
 static void unlink_it(struct meddling *meddling)
@@ -354,7 +354,7 @@ static void test_a_file_written_to_after_the_freeze_is_not_committed(void **stat
 		fixture_start(&f);
 		fixture_write(&f, "w", 3 * CHUNK_SIZE, 1);
 		assert_fails(take_while(&meddling), ERR_RETRY);
-		assert_works(storage_list(f.storage, &list, NULL, &err));
+		assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 		assert_int_equal(list.count, 0);
 		snapshot_list_release(&list);
 		fixture_stop(&f);
@@ -371,7 +371,7 @@ static void test_not_one_complete_checkpoint(void **state)
 	fixture_start(&f);
 	fixture_write(&f, "w", 100, 1);
 	assert_fails(take_while(&meddling), ERR_RETRY);
-	assert_works(storage_list(f.storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_int_equal(list.count, 0);
 	snapshot_list_release(&list);
 	fixture_stop(&f);
@@ -433,7 +433,7 @@ static void test_a_file_being_written_is_never_a_mixture(void **state)
 	}
 	assert_int_equal(pthread_create(&thread, NULL, keep_writing, &writer), 0);
 	for (int i = 0; i < 15; i++) {
-		struct take_result result;
+		struct save_result result;
 		struct snapshot_id id = {1, f.sequence + 1};
 
 		if (fixture_try_take(&f, &result) == 0) {
@@ -488,9 +488,9 @@ static bool exclude_logs(void *arg, const char *path)
 static void test_exclude(void **state)
 {
 	struct fixture f;
-	struct take_request request = {
+	struct save_request request = {
 		.id = {1, 1}, .reason = "request", .step = -1, .exclude = exclude_logs};
-	struct take_result result;
+	struct save_result result;
 	struct snapshot_files files;
 
 	(void)state;
@@ -499,9 +499,9 @@ static void test_exclude(void **state)
 	fixture_write(&f, "a.log", 10, 1);
 	fixture_write(&f, "tmp/x", 10, 1);
 	request.directory = f.source;
-	assert_works(storage_take(f.storage, &request, &result, NULL, &err));
+	assert_works(storage_save(f.storage, &request, &result, NULL, &err));
 	assert_int_equal(result.files, 1);
-	assert_works(storage_files(f.storage, request.id, &files, NULL, &err));
+	assert_works(storage_list_files(f.storage, request.id, &files, NULL, &err));
 	assert_int_equal(files.count, 1);
 	assert_string_equal(files.items[0].path, "w");
 	assert_int_equal(files.items[0].size, 10);
@@ -523,7 +523,7 @@ static void test_more_files_than_descriptors(void **state)
 {
 	struct fixture f;
 	struct rlimit before, low;
-	struct take_result result;
+	struct save_result result;
 	size_t open_before;
 
 	(void)state;
@@ -551,7 +551,7 @@ static void test_more_files_than_descriptors(void **state)
 static void test_the_same_sequence_twice(void **state)
 {
 	struct fixture f;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
@@ -568,8 +568,8 @@ static void test_the_same_sequence_twice(void **state)
 static void test_cancelled(void **state)
 {
 	struct fixture f;
-	struct take_request request = {.id = {1, 1}, .reason = "notice", .step = -1};
-	struct take_result result;
+	struct save_request request = {.id = {1, 1}, .reason = "notice", .step = -1};
+	struct save_result result;
 	struct cancel cancel;
 
 	(void)state;
@@ -578,7 +578,7 @@ static void test_cancelled(void **state)
 	fixture_write(&f, "w", 10, 1);
 	assert_works(cancel_init(&cancel, &err));
 	cancel_raise(&cancel);
-	assert_fails(storage_take(f.storage, &request, &result, &cancel, &err), ERR_CANCELLED);
+	assert_fails(storage_save(f.storage, &request, &result, &cancel, &err), ERR_CANCELLED);
 	cancel_release(&cancel);
 	fixture_stop(&f);
 }
@@ -589,8 +589,8 @@ static void test_full_disk_and_the_last_commit_stands(void **state)
 	struct storage_options options = {.job = "full", .create = true, .threads = 2};
 	struct claim claim = {.policy = RESTORE_NONE};
 	struct attempt attempt;
-	struct take_request request = {.id = {1, 1}, .reason = "request", .step = -1};
-	struct take_result result;
+	struct save_request request = {.id = {1, 1}, .reason = "request", .step = -1};
+	struct save_result result;
 	struct storage *storage;
 	struct restore_request back = {.id = {1, 1}};
 	struct restore_result restored;
@@ -611,16 +611,16 @@ static void test_full_disk_and_the_last_commit_stands(void **state)
 	assert_works(storage_claim(storage, &claim, &attempt, NULL, &err));
 	attempt_release(&attempt);
 	fixture_write(&f, "w", 1 << 20, 1);
-	assert_works(storage_take(storage, &request, &result, NULL, &err));
+	assert_works(storage_save(storage, &request, &result, NULL, &err));
 	fixture_write(&f, "more", 20 << 20, 2);
 	request.id.sequence = 2;
-	assert_fails(storage_take(storage, &request, &result, NULL, &err), ERR_NO_SPACE);
+	assert_fails(storage_save(storage, &request, &result, NULL, &err), ERR_NO_SPACE);
 	back.directory = f.target;
 	assert_works(storage_restore(storage, &back, &restored, NULL, &err));
 	/* Once there is room again, the next one works. */
 	fixture_write(&f, "more", 1 << 20, 2);
 	request.id.sequence = 3;
-	assert_works(storage_take(storage, &request, &result, NULL, &err));
+	assert_works(storage_save(storage, &request, &result, NULL, &err));
 	storage_close(storage);
 	assert_int_equal(umount(small), 0);
 	fixture_stop(&f);
@@ -631,7 +631,7 @@ struct seen {
 	_Atomic uint64_t total;
 };
 
-static void note_progress(void *arg, const struct take_progress *progress)
+static void note_progress(void *arg, const struct save_progress *progress)
 {
 	struct seen *seen = arg;
 
@@ -645,18 +645,18 @@ static void test_progress_is_told(void **state)
 {
 	struct fixture f;
 	struct seen seen = {0};
-	struct take_request request = {.id = {1, 1},
+	struct save_request request = {.id = {1, 1},
 		.reason = "request",
 		.step = -1,
 		.progress = note_progress,
 		.arg = &seen};
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
 	request.directory = f.source;
 	fixture_write(&f, "w", 2 * CHUNK_SIZE, 1);
-	assert_works(storage_take(f.storage, &request, &result, NULL, &err));
+	assert_works(storage_save(f.storage, &request, &result, NULL, &err));
 	assert_true(seen.calls > 0);
 	assert_int_equal(seen.total, 2 * CHUNK_SIZE);
 	fixture_stop(&f);

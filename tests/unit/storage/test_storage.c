@@ -116,7 +116,7 @@ static void test_unwritable_store(void **state)
 static void test_jobs(void **state)
 {
 	struct fixture f;
-	struct storage_jobs jobs;
+	struct storage_job_names jobs;
 	struct storage_options options = {.job = "another.one", .create = true};
 	struct claim claim = {0};
 	struct attempt attempt;
@@ -129,11 +129,11 @@ static void test_jobs(void **state)
 	assert_works(storage_claim(storage, &claim, &attempt, NULL, &err));
 	attempt_release(&attempt);
 	storage_close(storage);
-	assert_works(storage_jobs(f.url, &jobs, NULL, &err));
+	assert_works(storage_list_jobs(f.url, &jobs, NULL, &err));
 	assert_int_equal(jobs.count, 2);
 	assert_string_equal(jobs.names[0], "another.one");
 	assert_string_equal(jobs.names[1], "job");
-	storage_jobs_release(&jobs);
+	storage_job_names_release(&jobs);
 	fixture_stop(&f);
 }
 

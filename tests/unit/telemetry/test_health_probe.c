@@ -10,36 +10,36 @@
 static void test_table(void **state)
 {
 	static const struct {
-		enum liveness_kind kind;
-		struct liveness_facts facts;
+		enum health_probe_kind kind;
+		struct health_probe_facts facts;
 		bool passed;
 		const char *phase;
 	} rows[] = {
-		{LIVENESS_LIVE, {"running", false, 5}, true, "training"},
-		{LIVENESS_LIVE, {"restoring", false, -1}, true, "restoring"},
-		{LIVENESS_LIVE, {"uploading", true, 999999}, true, "draining"},
-		{LIVENESS_LIVE, {"", false, -1}, true, "unknown"},
-		{LIVENESS_READY, {"", false, -1}, false, "unknown"},
-		{LIVENESS_READY, {"running", false, 5}, true, "training"},
-		{LIVENESS_READY, {"running", true, 5}, true, "saving"},
-		{LIVENESS_READY, {"restoring", false, -1}, false, "restoring"},
-		{LIVENESS_READY, {"checkpointing", false, 5}, false, "saving"},
-		{LIVENESS_READY, {"draining", false, 5}, false, "draining"},
-		{LIVENESS_READY, {"over", false, 5}, false, "over"},
-		{LIVENESS_FRESH, {"running", false, 60000}, true, "training"},
-		{LIVENESS_FRESH, {"running", false, 60001}, false, "training"},
-		{LIVENESS_FRESH, {"running", false, -1}, true, "training"},
+		{HEALTH_PROBE_LIVE, {"running", false, 5}, true, "training"},
+		{HEALTH_PROBE_LIVE, {"restoring", false, -1}, true, "restoring"},
+		{HEALTH_PROBE_LIVE, {"uploading", true, 999999}, true, "draining"},
+		{HEALTH_PROBE_LIVE, {"", false, -1}, true, "unknown"},
+		{HEALTH_PROBE_READY, {"", false, -1}, false, "unknown"},
+		{HEALTH_PROBE_READY, {"running", false, 5}, true, "training"},
+		{HEALTH_PROBE_READY, {"running", true, 5}, true, "saving"},
+		{HEALTH_PROBE_READY, {"restoring", false, -1}, false, "restoring"},
+		{HEALTH_PROBE_READY, {"checkpointing", false, 5}, false, "saving"},
+		{HEALTH_PROBE_READY, {"draining", false, 5}, false, "draining"},
+		{HEALTH_PROBE_READY, {"over", false, 5}, false, "over"},
+		{HEALTH_PROBE_FRESH, {"running", false, 60000}, true, "training"},
+		{HEALTH_PROBE_FRESH, {"running", false, 60001}, false, "training"},
+		{HEALTH_PROBE_FRESH, {"running", false, -1}, true, "training"},
 		/* whatever takes its time is not interrupted */
-		{LIVENESS_FRESH, {"running", true, 9999999}, true, "saving"},
-		{LIVENESS_FRESH, {"restoring", false, 9999999}, true, "restoring"},
-		{LIVENESS_FRESH, {"checkpointing", false, 9999999}, true, "saving"},
-		{LIVENESS_FRESH, {"draining", false, 9999999}, true, "draining"},
-		{LIVENESS_FRESH, {"uploading", true, 9999999}, true, "draining"},
+		{HEALTH_PROBE_FRESH, {"running", true, 9999999}, true, "saving"},
+		{HEALTH_PROBE_FRESH, {"restoring", false, 9999999}, true, "restoring"},
+		{HEALTH_PROBE_FRESH, {"checkpointing", false, 9999999}, true, "saving"},
+		{HEALTH_PROBE_FRESH, {"draining", false, 9999999}, true, "draining"},
+		{HEALTH_PROBE_FRESH, {"uploading", true, 9999999}, true, "draining"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct liveness_answer answer = liveness_judge(rows[i].kind, 60000, &rows[i].facts);
+		struct health_probe_result answer = health_probe_decide(rows[i].kind, 60000, &rows[i].facts);
 
 		assert_int_equal(answer.passed, rows[i].passed);
 		assert_string_equal(answer.phase, rows[i].phase);

@@ -23,46 +23,46 @@ static void test_due(void **state)
 		size_t first;
 	} rows[] = {
 		{"empty", 0, false, 0},
-		{"not enough", GROWTH_STEP - 1, false, 0},
-		{"enough", GROWTH_STEP, true, 0},
-		{"nothing new", GROWTH_STEP, false, GROWTH_STEP},
-		{"little new", 2 * GROWTH_STEP - 1, false, GROWTH_STEP},
-		{"more", 2 * GROWTH_STEP + 3, true, GROWTH_STEP},
-		{"truncated, and begun anew", GROWTH_STEP + 1, true, 0},
+		{"not enough", APPEND_PROGRESS_STEP - 1, false, 0},
+		{"enough", APPEND_PROGRESS_STEP, true, 0},
+		{"nothing new", APPEND_PROGRESS_STEP, false, APPEND_PROGRESS_STEP},
+		{"little new", 2 * APPEND_PROGRESS_STEP - 1, false, APPEND_PROGRESS_STEP},
+		{"more", 2 * APPEND_PROGRESS_STEP + 3, true, APPEND_PROGRESS_STEP},
+		{"truncated, and begun anew", APPEND_PROGRESS_STEP + 1, true, 0},
 	};
-	struct growth growth = {0};
+	struct append_progress growth = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct file_stamp now = stamp(7, rows[i].chunks);
 		size_t first, end;
-		bool due = growth_due(&growth, &now, &first, &end);
+		bool due = append_progress_next(&growth, &now, &first, &end);
 
 		if (due != rows[i].due || first != rows[i].first || end != rows[i].chunks)
 			fail_msg("%s: %d, from %zu to %zu", rows[i].name, due, first, end);
 		if (due)
-			growth_note(&growth, &now, end);
+			append_progress_set(&growth, &now, end);
 	}
 }
 
 static void test_many_files(void **state)
 {
-	struct growth growth = {0};
+	struct append_progress growth = {0};
 
 	(void)state;
-	for (size_t i = 1; i <= GROWTH_FILES + 1; i++) {
+	for (size_t i = 1; i <= APPEND_PROGRESS_FILES + 1; i++) {
 		struct file_stamp file = stamp(i, 100);
 
-		growth_note(&growth, &file, i);
-		growth_note(&growth, &file, 2 * i);
+		append_progress_set(&growth, &file, i);
+		append_progress_set(&growth, &file, 2 * i);
 	}
-	for (size_t i = 1; i <= GROWTH_FILES + 1; i++) {
+	for (size_t i = 1; i <= APPEND_PROGRESS_FILES + 1; i++) {
 		struct file_stamp file = stamp(i, 100);
 
 		/* The first has made room for the last. */
-		assert_int_equal(growth_end(&growth, &file), i == 1 ? 0 : 2 * i);
-		growth_note(&growth, &file, 0);
-		assert_int_equal(growth_end(&growth, &file), 0);
+		assert_int_equal(append_progress_sent(&growth, &file), i == 1 ? 0 : 2 * i);
+		append_progress_set(&growth, &file, 0);
+		assert_int_equal(append_progress_sent(&growth, &file), 0);
 	}
 }
 

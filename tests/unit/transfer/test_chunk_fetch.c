@@ -59,7 +59,7 @@ static int read_manifest(struct fixture *fixture, struct manifest *manifest)
 	struct snapshot_id id = {fixture->attempt.number, 1};
 
 	err = (struct err){0};
-	return record_get_manifest(fixture->storage, id, manifest, NULL, &err);
+	return job_record_get_manifest(fixture->storage, id, manifest, NULL, &err);
 }
 
 static void chunks(void **state)
@@ -69,21 +69,21 @@ static void chunks(void **state)
 	for (unsigned flips = 0; flips < 4; flips++) {
 		struct noisy noisy = noisy_new(fixture, "packs/", flips);
 		struct manifest manifest = {0};
-		struct fetch fetch;
+		struct chunk_fetch fetch;
 		const uint8_t *raw;
 		int result;
 
 		assert_works(read_manifest(fixture, &manifest));
 		fixture->storage->transfer.store = &noisy.store;
-		assert_works(fetch_init(&fetch, &fixture->storage->transfer, &manifest, &err));
-		result = fetch_chunk(
+		assert_works(chunk_fetch_init(&fetch, &fixture->storage->transfer, &manifest, &err));
+		result = chunk_fetch_one(
 			&fetch, &manifest.entries[0].chunks[0], 100000, &raw, NULL, &err);
 		fixture->storage->transfer.store = noisy.behind;
 		assert_int_equal(result, flips < 2 ? 0 : -1);
 		assert_int_equal(noisy.gets, flips ? 2 : 1);
 		if (result < 0)
 			assert_int_equal(err.kind, ERR_CORRUPT);
-		fetch_release(&fetch);
+		chunk_fetch_release(&fetch);
 		manifest_release(&manifest);
 	}
 }

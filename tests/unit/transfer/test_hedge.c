@@ -32,7 +32,7 @@ static void test_late(void **state)
 		struct hedge hedge = {0};
 
 		for (unsigned j = 0; j < rows[i].count; j++)
-			hedge_note(&hedge, rows[i].took_ms[j]);
+			hedge_add_sample(&hedge, rows[i].took_ms[j]);
 		if (hedge_late_ms(&hedge) != rows[i].late_ms)
 			fail_msg("%s: %lld", rows[i].name, (long long)hedge_late_ms(&hedge));
 	}
@@ -44,9 +44,9 @@ static void test_only_the_last_ones_count(void **state)
 
 	(void)state;
 	for (int i = 0; i < HEDGE_SAMPLES; i++)
-		hedge_note(&hedge, 60000);
+		hedge_add_sample(&hedge, 60000);
 	for (int i = 0; i < HEDGE_SAMPLES; i++)
-		hedge_note(&hedge, 400);
+		hedge_add_sample(&hedge, 400);
 	assert_int_equal(hedge_late_ms(&hedge), 1100);
 }
 
@@ -69,7 +69,7 @@ static void test_due(void **state)
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
-		hedge_note(&hedge, 400);
+		hedge_add_sample(&hedge, 400);
 	for (size_t i = 0; i < COUNT(rows); i++)
 		if (hedge_is_due(&hedge, &rows[i].facts) != rows[i].due)
 			fail_msg("row %zu", i);

@@ -20,7 +20,7 @@ static void test_plans(void **state)
 {
 	static const struct {
 		const char *name;
-		struct transfer_facts facts;
+		struct transfer_plan_facts facts;
 		unsigned readers, uploaders, fetchers;
 		size_t pack_mib, span_mib;
 	} rows[] = {
@@ -82,40 +82,40 @@ static void test_the_reserve(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_int_equal(
-			transfer_reserve_ms(rows[i].left_ms, rows[i].remote), rows[i].reserve_ms);
+			transfer_plan_reserve_ms(rows[i].left_ms, rows[i].remote), rows[i].reserve_ms);
 }
 
 static void test_a_limit(void **state)
 {
-	struct rate none = {0}, rate = {.bytes_per_second = 1000};
+	struct rate_limit none = {0}, rate = {.bytes_per_second = 1000};
 	int64_t now = 5000000;
 
 	(void)state;
-	assert_int_equal(rate_take(&none, UINT32_MAX, now), 0);
+	assert_int_equal(rate_limit_consume(&none, UINT32_MAX, now), 0);
 	/* A second's worth was saved up; what goes beyond is waited for by the next. */
-	assert_int_equal(rate_take(&rate, 500, now), 0);
-	assert_int_equal(rate_take(&rate, 2500, now), 0);
-	assert_int_equal(rate_take(&rate, 1000, now), 2000);
-	assert_int_equal(rate_take(&rate, 1, now + 1000), 2000);
+	assert_int_equal(rate_limit_consume(&rate, 500, now), 0);
+	assert_int_equal(rate_limit_consume(&rate, 2500, now), 0);
+	assert_int_equal(rate_limit_consume(&rate, 1000, now), 2000);
+	assert_int_equal(rate_limit_consume(&rate, 1, now + 1000), 2000);
 	/* A long pause saves up no more than a second. */
-	assert_int_equal(rate_take(&rate, 3000, now + 3600000), 0);
-	assert_int_equal(rate_take(&rate, 1, now + 3600000), 2000);
+	assert_int_equal(rate_limit_consume(&rate, 3000, now + 3600000), 0);
+	assert_int_equal(rate_limit_consume(&rate, 1, now + 3600000), 2000);
 }
 
 static void test_spans(void **state)
 {
 	static const struct {
 		const char *name;
-		struct extent extents[4];
+		struct pack_range extents[4];
 		size_t count, most, reach, size;
 	} rows[] = {
 		{"one", {{0, 8, 100}}, 1, 10, 1, 100},
 		{"neighbours", {{0, 8, 100}, {0, 108, 100}, {0, 208, 50}}, 3, 1000, 3, 250},
 		{"up to the limit", {{0, 8, 100}, {0, 108, 100}, {0, 208, 50}}, 3, 249, 2, 200},
 		{"another pack", {{0, 8, 100}, {1, 108, 100}}, 2, 1000, 1, 100},
-		{"a small gap", {{0, 8, 100}, {0, 108 + SPAN_GAP_MOST, 10}}, 2, 1 << 20, 2,
-			110 + SPAN_GAP_MOST},
-		{"a large gap", {{0, 8, 100}, {0, 109 + SPAN_GAP_MOST, 10}}, 2, 1 << 20, 1, 100},
+		{"a small gap", {{0, 8, 100}, {0, 108 + RANGE_GAP_MOST, 10}}, 2, 1 << 20, 2,
+			110 + RANGE_GAP_MOST},
+		{"a large gap", {{0, 8, 100}, {0, 109 + RANGE_GAP_MOST, 10}}, 2, 1 << 20, 1, 100},
 		{"the same place twice", {{0, 8, 100}, {0, 8, 100}, {0, 108, 1}}, 3, 1000, 3, 101},
 		{"a large one alone", {{0, 8, 100}, {0, 8, 200}}, 2, 50, 1, 100},
 		{"at the end of all numbers", {{0, UINT32_MAX - 1, 100}, {0, UINT32_MAX, 1}}, 2,
@@ -124,11 +124,11 @@ static void test_spans(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		size_t reach = span_reach(rows[i].extents, rows[i].count, rows[i].most);
+		size_t reach = range_coalesce_count(rows[i].extents, rows[i].count, rows[i].most);
 
-		if (reach != rows[i].reach || span_size(rows[i].extents, reach) != rows[i].size)
+		if (reach != rows[i].reach || range_coalesce_size(rows[i].extents, reach) != rows[i].size)
 			fail_msg("%s: %zu, %zu bytes", rows[i].name, reach,
-				span_size(rows[i].extents, reach));
+				range_coalesce_size(rows[i].extents, reach));
 	}
 }
 

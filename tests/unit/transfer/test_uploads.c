@@ -9,28 +9,28 @@
 #define PATIENCE_MS 20000
 
 /* Packs of two chunks; a hash per thread, as many connections as a test wants. */
-static const struct transfer_facts small_packs = {
+static const struct transfer_plan_facts small_packs = {
 	.processors = 3, .connections = 8, .memory = 128 << 20, .remote = true};
 
-static void start(struct fixture *f, const struct transfer_facts *facts, struct slow_store **slow)
+static void start(struct fixture *f, const struct transfer_plan_facts *facts, struct slow_store **slow)
 {
 	fixture_start(f);
 	*slow = slow_store_install(f, facts);
 }
 
-static int take_it(struct fixture *f, struct take_result *result, struct cancel *cancel)
+static int take_it(struct fixture *f, struct save_result *result, struct cancel *cancel)
 {
-	struct take_request request = {
+	struct save_request request = {
 		.id = fixture_next(f), .directory = f->source, .reason = "request", .step = -1};
 
-	return storage_take(f->storage, &request, result, cancel, &err);
+	return storage_save(f->storage, &request, result, cancel, &err);
 }
 
 static void assert_nothing_committed(struct fixture *f)
 {
 	struct snapshot_list list;
 
-	assert_works(storage_list(f->storage, &list, NULL, &err));
+	assert_works(storage_list_snapshots(f->storage, &list, NULL, &err));
 	assert_int_equal(list.count, 0);
 	snapshot_list_release(&list);
 }
@@ -57,7 +57,7 @@ static void test_packs_are_sent_side_by_side(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	start(&f, &small_packs, &slow);
@@ -78,11 +78,11 @@ static int linger(struct slow_store *slow, unsigned number, unsigned again, stru
 
 static void test_no_more_buffers_than_allowed(void **state)
 {
-	struct transfer_facts facts = {
+	struct transfer_plan_facts facts = {
 		.processors = 3, .connections = 8, .memory = 1, .remote = true};
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	start(&f, &facts, &slow);
@@ -113,7 +113,7 @@ static void test_a_late_pack_is_sent_twice(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	atomic_uint given_up = 0;
 
 	(void)state;
@@ -146,7 +146,7 @@ static void test_the_first_one_may_win_after_all(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	atomic_uint failed = 0;
 
 	(void)state;
@@ -174,7 +174,7 @@ static void test_a_refused_pack_ends_it_and_the_next_sends_the_rest(void **state
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 
 	(void)state;
 	start(&f, &small_packs, &slow);
@@ -212,7 +212,7 @@ static void test_packs_leave_time_for_the_commit(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	struct cancel cancel;
 	struct deadline deadline = {.whole_ms = clock_monotonic_ms() + 1500};
 
@@ -241,7 +241,7 @@ static void test_cancelled_while_sending(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	struct cancel cancel;
 	pthread_t thread;
 
@@ -263,7 +263,7 @@ static void test_cancelled_while_sending(void **state)
 
 /* --- a good neighbour --- */
 
-static const struct transfer_facts a_byte_per_second = {
+static const struct transfer_plan_facts a_byte_per_second = {
 	.processors = 3, .connections = 2, .bandwidth = 1, .remote = true};
 
 /* The first one is free; now the rest has so long. */
@@ -279,7 +279,7 @@ static void test_a_limit_is_kept(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	struct cancel cancel;
 
 	(void)state;
@@ -310,23 +310,23 @@ static int hurry_then(struct slow_store *slow, unsigned number, unsigned again,
 	atomic_fetch_add(
 		getpriority(PRIO_PROCESS, 0) > nice->usual ? &nice->low : &nice->normal, 1);
 	if (number == 1)
-		storage_hurry(nice->f->storage);
+		storage_set_urgent(nice->f->storage);
 	return 0;
 }
 
 static void test_hurry_lifts_the_limit_and_the_low_priority(void **state)
 {
-	struct transfer_facts facts = a_byte_per_second;
+	struct transfer_plan_facts facts = a_byte_per_second;
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	int before = getpriority(PRIO_PROCESS, 0);
 	struct nice nice = {.f = &f, .usual = before};
 
 	(void)state;
 	facts.connections = 1;
 	start(&f, &facts, &slow);
-	f.storage->transfer.gentle = true;
+	f.storage->transfer.background = true;
 	slow->put_pack = hurry_then;
 	slow->arg = &nice;
 	fixture_write(&f, "w", 12 * CHUNK_SIZE, 1);
@@ -344,7 +344,7 @@ static void test_neighbours_are_fetched_together(void **state)
 {
 	struct fixture f;
 	struct slow_store *slow;
-	struct take_result result;
+	struct save_result result;
 	unsigned gets;
 
 	(void)state;

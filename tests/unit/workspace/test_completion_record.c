@@ -22,13 +22,13 @@ static void it_comes_back(void **state)
 			.mtime_ns = INT64_C(1700000000123456789)},
 		{.path = second, .size = 0, .mtime_ns = -1},
 	};
-	struct seal_record record = {
+	struct completion_record record = {
 		.job = train, .id = {3, 7}, .files = {.items = files, .count = 2}};
-	auto_free char *text = seal_record_format(&record, NULL);
-	auto_(seal_record_release) struct seal_record back = {0};
+	auto_free char *text = completion_record_format(&record, NULL);
+	auto_(completion_record_release) struct completion_record back = {0};
 
 	(void)state;
-	assert_int_equal(seal_record_parse(text, strlen(text), &back, NULL), 0);
+	assert_int_equal(completion_record_parse(text, strlen(text), &back, NULL), 0);
 	assert_string_equal(back.job, "train");
 	assert_int_equal(back.id.attempt, 3);
 	assert_int_equal(back.id.sequence, 7);
@@ -44,18 +44,18 @@ static void a_name_that_json_cannot_hold_is_not_trusted(void **state)
 {
 	char good[] = "good", bad[] = "bad\xff";
 	struct snapshot_file files[] = {{.path = bad}, {.path = good}};
-	struct seal_record record = {
+	struct completion_record record = {
 		.job = train, .id = {1, 1}, .files = {.items = files, .count = 2}};
-	auto_free char *text = seal_record_format(&record, NULL);
-	auto_(seal_record_release) struct seal_record back = {0};
+	auto_free char *text = completion_record_format(&record, NULL);
+	auto_(completion_record_release) struct completion_record back = {0};
 	struct err err;
 
 	(void)state;
-	assert_int_equal(seal_record_parse(text, strlen(text), &back, NULL), 0);
+	assert_int_equal(completion_record_parse(text, strlen(text), &back, NULL), 0);
 	assert_int_equal(back.files.count, 1);
 	assert_string_equal(back.files.items[0].path, "good");
 	record.job = bad;
-	assert_null(seal_record_format(&record, &err));
+	assert_null(completion_record_format(&record, &err));
 	assert_int_equal(err.kind, ERR_FAILED);
 }
 
@@ -85,15 +85,15 @@ static void only_a_whole_one_is_believed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct seal_record record;
+		struct completion_record record;
 		struct err err = {0};
-		int status = seal_record_parse(rows[i].text, strlen(rows[i].text), &record, &err);
+		int status = completion_record_parse(rows[i].text, strlen(rows[i].text), &record, &err);
 
 		if (status != rows[i].status || record.files.count != rows[i].files ||
 			(status < 0 && (err.kind != ERR_CORRUPT || record.job)))
 			fail_msg("%s: %d, %zu files: %s", rows[i].text, status, record.files.count,
 				err.text);
-		seal_record_release(&record);
+		completion_record_release(&record);
 	}
 }
 

@@ -18,7 +18,7 @@
 static void test_what_lies_where_it_must_not(void **state)
 {
 	static const struct {
-		struct own_directory_facts facts;
+		struct directory_check_facts facts;
 		const char *said; /* NULL: all is well */
 	} rows[] = {
 		{{.directory = "/w/ck"}, NULL},
@@ -51,7 +51,7 @@ static void test_what_lies_where_it_must_not(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct err err = {0};
-		int status = own_directory_judge(&rows[i].facts, &err);
+		int status = directory_check_judge(&rows[i].facts, &err);
 
 		if ((status < 0) != (rows[i].said != NULL) ||
 			(rows[i].said &&
@@ -107,11 +107,11 @@ static void test_which_word_is_the_program(void **state)
 	put("ck/last.pt");
 	put("ck/package/__main__.py");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct own_directory own = {.directory = "ck",
+		const struct directory_check own = {.directory = "ck",
 			.store = "s3://bucket/runs",
 			.command = (char *const *)rows[i].command};
 		struct err err = {0};
-		int status = own_directory_check(&own, &err);
+		int status = directory_check_run(&own, &err);
 
 		if ((status < 0) != rows[i].refused)
 			fail_msg("row %zu: %d, %s", i, status, err.text);
@@ -137,15 +137,15 @@ static void test_links_are_followed(void **state)
 	missing = text_format("%s/no/such/ck", root);
 	assert_int_equal(mkdir(directory, 0777), 0);
 	assert_int_equal(symlink("ck", link), 0);
-	struct own_directory own = {.directory = directory, .store = store, .command = command};
-	assert_int_equal(own_directory_check(&own, NULL), -1);
-	assert_int_equal(own_directory_check_store(directory, store, NULL), -1);
+	struct directory_check own = {.directory = directory, .store = store, .command = command};
+	assert_int_equal(directory_check_run(&own, NULL), -1);
+	assert_int_equal(directory_check_store(directory, store, NULL), -1);
 	own.directory = missing;
-	assert_int_equal(own_directory_check(&own, NULL), 0);
-	assert_int_equal(own_directory_check_store(missing, store, NULL), 0);
+	assert_int_equal(directory_check_run(&own, NULL), 0);
+	assert_int_equal(directory_check_store(missing, store, NULL), 0);
 	/* Without a store nothing is touched. */
-	own = (struct own_directory){.directory = "..", .command = command};
-	assert_int_equal(own_directory_check(&own, NULL), 0);
+	own = (struct directory_check){.directory = "..", .command = command};
+	assert_int_equal(directory_check_run(&own, NULL), 0);
 	file_remove_tree(root, NULL);
 }
 

@@ -76,8 +76,8 @@ static void test_a_job_that_outlives_its_run(void **state)
 
 	(void)state;
 	assert_true(first >= 0);
-	directory_lock_tell(first, job);
-	close(take_fd(&first));
+	directory_lock_note_job(first, job);
+	close(steal_fd(&first));
 	/* Nor may the first refusal lose what keeps out the next one. */
 	for (int round = 0; round < 2; round++) {
 		assert_int_equal(directory_lock(root, "second", NULL, &err), -1);

@@ -70,7 +70,7 @@ static void test_lists_regular_files_sorted(void **state)
 	put(place, NULL, "b/2", "22");
 	put(place, NULL, "a", "1");
 	put(place, NULL, ".reprieve/x", "ours");
-	assert_int_equal(directory_files(place->workspace.directory, &files, NULL), 0);
+	assert_int_equal(file_list_read(place->workspace.directory, &files, NULL), 0);
 	assert_int_equal(files.count, 2);
 	assert_string_equal(files.items[0].path, "a");
 	assert_string_equal(files.items[1].path, "b/2");
@@ -81,14 +81,14 @@ static void test_a_record_comes_back(void **state)
 {
 	struct place *place = *state;
 	char job[] = "train";
-	struct seal_record record = {.job = job, .id = {3, 7}};
-	struct seal_record back = {0};
+	struct completion_record record = {.job = job, .id = {3, 7}};
+	struct completion_record back = {0};
 	struct err err;
 
 	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	put(place, NULL, "step_1/w", "abc");
-	assert_int_equal(directory_files(place->workspace.directory, &record.files, NULL), 0);
+	assert_int_equal(file_list_read(place->workspace.directory, &record.files, NULL), 0);
 	assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
 	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), 0);
 	assert_string_equal(back.job, "train");
@@ -97,14 +97,14 @@ static void test_a_record_comes_back(void **state)
 	assert_int_equal(back.files.count, 1);
 	assert_string_equal(back.files.items[0].path, "step_1/w");
 	assert_int_equal(back.files.items[0].mtime_ns, record.files.items[0].mtime_ns);
-	seal_record_release(&back);
+	completion_record_release(&back);
 	snapshot_files_release(&record.files);
 }
 
 static void test_a_record_that_was_cut_off_is_not_believed(void **state)
 {
 	struct place *place = *state;
-	struct seal_record back;
+	struct completion_record back;
 	struct err err;
 	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
 
@@ -173,12 +173,12 @@ static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(voi
 	};
 	struct place *place = *state;
 	char job[] = "train";
-	struct seal_record record = {.job = job, .id = {1, 1}};
+	struct completion_record record = {.job = job, .id = {1, 1}};
 	auto_free char *sealed = text_format("%s/best/weights/state", place->workspace.directory);
 
 	put(place, NULL, "step_1/state", "good");
 	put(place, NULL, "best/weights/state", "good");
-	assert_int_equal(directory_files(place->workspace.directory, &record.files, NULL), 0);
+	assert_int_equal(file_list_read(place->workspace.directory, &record.files, NULL), 0);
 	assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
 	snapshot_files_release(&record.files);
 	assert_int_equal(unlink(sealed), 0);
@@ -200,13 +200,13 @@ static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(voi
 static void test_install_replaces_and_keeps_strangers(void **state)
 {
 	struct place *place = *state;
-	auto_free char *staging = workspace_staging(&place->workspace, NULL);
+	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
 	auto_free char *where = NULL;
 	auto_free char *stranger = NULL;
 
 	put(place, NULL, "same", "1");
-	assert_int_equal(directory_files(place->workspace.directory, &snapshot, NULL), 0);
+	assert_int_equal(file_list_read(place->workspace.directory, &snapshot, NULL), 0);
 	put(place, NULL, "stranger", "mine");
 	put(place, staging, "same", "1");
 	put(place, staging, "deep/new", "2");
