@@ -1,6 +1,7 @@
 /*
- * EC2: a token (IMDSv2), then spot/instance-action each second. What is not urgent has a thread and a session of its own, so that a slow
- * answer there delays nothing: the rebalance recommendation, the Auto Scaling group's target state and scheduled maintenance.
+ * EC2: a token (IMDSv2), then spot/instance-action each second. What is not urgent has a thread and
+ * a session of its own, so that a slow answer there delays nothing: the rebalance recommendation,
+ * the Auto Scaling group's target state and scheduled maintenance.
  */
 #include "aws_session.h"
 #include "metadata_request.h"
@@ -22,7 +23,8 @@ enum {
 	UNAVAILABLE_RETRY_MS = 10000,
 	/* So many unusable answers in a row about what is not urgent are said. */
 	NOTE_AFTER = 6,
-	/* After so many unusable answers in a row the way in is found anew: the VM may have been restored elsewhere. */
+	/* After so many unusable answers in a row the way in is found anew: the VM may have been
+	 * restored elsewhere. */
 	UNKNOWN_MOST = 30,
 	PROBE_TIMEOUT_MS = 300,
 };
@@ -59,19 +61,24 @@ static void withdraw_notice(struct watcher *watcher, const struct notice *notice
 	watcher_notice(watcher, &gone);
 }
 
-/* Tells what is there, and withdraws what has gone: a machine that was hibernated and resumed, a maintenance that was cancelled. Twice
- * absent, because one answer may come from a server that has not heard of it yet. */
-static void announce_events(struct watcher *watcher, struct announced *announced, const struct aws_events *events)
+/*
+ * Tells what is there, and withdraws what has gone: a machine that was hibernated and resumed, a
+ * maintenance that was cancelled. Twice absent, because one answer may come from a server that has
+ * not heard of it yet.
+ */
+static void announce_events(struct watcher *watcher, struct announced *announced,
+			    const struct aws_events *events)
 {
 	size_t kept = 0;
 	bool missing = false;
 
 	for (size_t i = 0; i < announced->count; i++)
-		missing |= !has_identity(events->notices, events->count, announced->items[i].identity);
+		missing |=
+			!has_identity(events->notices, events->count, announced->items[i].identity);
 	announced->absent = missing ? announced->absent + 1 : 0;
 	for (size_t i = 0; i < announced->count; i++) {
 		if (announced->absent < 2 ||
-			has_identity(events->notices, events->count, announced->items[i].identity))
+		    has_identity(events->notices, events->count, announced->items[i].identity))
 			announced->items[kept++] = announced->items[i];
 		else
 			withdraw_notice(watcher, &announced->items[i]);
@@ -80,12 +87,13 @@ static void announce_events(struct watcher *watcher, struct announced *announced
 	for (size_t i = 0; i < events->count; i++) {
 		watcher_notice(watcher, &events->notices[i]);
 		if (announced->count < AWS_EVENTS_MOST &&
-			!has_identity(announced->items, announced->count, events->notices[i].identity))
+		    !has_identity(announced->items, announced->count, events->notices[i].identity))
 			announced->items[announced->count++] = events->notices[i];
 	}
 }
 
-static void announce_verdict(struct watcher *watcher, struct announced *announced, const struct verdict *verdict)
+static void announce_verdict(struct watcher *watcher, struct announced *announced,
+			     const struct verdict *verdict)
 {
 	struct aws_events events = {.kind = verdict->kind};
 
@@ -98,11 +106,12 @@ static void announce_verdict(struct watcher *watcher, struct announced *announce
 
 /* --- what is urgent --- */
 
-/* A 404 takes a hibernation back, that is over. It takes no end back: it is also what is answered as soon as somebody ends the instance
- * himself, because of the notice. */
+/* A 404 takes a hibernation back, that is over. It takes no end back: it is also what is answered
+ * as soon as somebody ends the instance himself, because of the notice. */
 static bool may_withdraw_action(const struct announced *announced, const struct reply *reply)
 {
-	return reply->status != 404 || announced->count == 0 || announced->items[0].kind == NOTICE_ADVICE;
+	return reply->status != 404 || announced->count == 0 ||
+	       announced->items[0].kind == NOTICE_ADVICE;
 }
 
 static bool poll_action(struct aws_session *session, struct announced *announced)
@@ -180,9 +189,11 @@ static void follow_action(struct watcher *watcher)
 	aws_session_release(&session);
 }
 
-/* --- what is not: the health of the source does not depend on it, but what cannot be read is said --- */
+/* --- what is not: the health of the source does not depend on it, but what cannot
+ * be read is said --- */
 
-static void count_reply(struct watcher *watcher, struct announced *announced, const char *what, bool usable)
+static void count_reply(struct watcher *watcher, struct announced *announced, const char *what,
+			bool usable)
 {
 	char text[120];
 
@@ -195,7 +206,8 @@ static void count_reply(struct watcher *watcher, struct announced *announced, co
 }
 
 static void poll_resource(struct aws_session *session, const char *path, const char *what,
-	struct announced *announced, void (*judge_reply)(const struct reply *reply, struct verdict *verdict))
+			  struct announced *announced,
+			  void (*judge_reply)(const struct reply *reply, struct verdict *verdict))
 {
 	struct verdict verdict = {.kind = VERDICT_UNKNOWN};
 	struct reply reply;
@@ -213,8 +225,8 @@ static void poll_maintenance(struct aws_session *session, struct announced *anno
 
 	if (aws_session_get(session, MAINTENANCE_PATH, &reply, NULL) == 0)
 		aws_maintenance_reply(&reply, &events);
-	count_reply(
-		session->watcher, announced, "scheduled maintenance", events.kind != VERDICT_UNKNOWN);
+	count_reply(session->watcher, announced, "scheduled maintenance",
+		    events.kind != VERDICT_UNKNOWN);
 	if (events.kind != VERDICT_UNKNOWN)
 		announce_events(session->watcher, announced, &events);
 }
@@ -232,15 +244,15 @@ static void *follow_slow_resources(void *arg)
 		while (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS) {
 			access = aws_session_open(&session);
 			if (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS &&
-				!watcher_sleep(watcher, access_retry_ms(access)))
+			    !watcher_sleep(watcher, access_retry_ms(access)))
 				break;
 		}
 		if (watcher_stopping(watcher))
 			break;
 		poll_resource(&session, REBALANCE_PATH, "the rebalance recommendation", &rebalance,
-			aws_rebalance_reply);
+			      aws_rebalance_reply);
 		poll_resource(&session, STATE_PATH, "the Auto Scaling group's state", &state,
-			aws_state_reply);
+			      aws_state_reply);
 		if (polls % MAINTENANCE_EVERY == 0 || maintenance.count > 0)
 			poll_maintenance(&session, &maintenance);
 		if (!watcher_sleep(watcher, SLOW_POLL_MS))
@@ -271,9 +283,11 @@ static void run_aws(struct watcher *watcher)
 /* Where tokens do not reach this container, the refusal of a request without one does. */
 static bool refuses_without_token(const char *endpoint, struct cancel *cancel)
 {
-	const struct metadata_request fetch = {.endpoint = endpoint,
+	const struct metadata_request fetch = {
+		.endpoint = endpoint,
 		.path = "/latest/meta-data/instance-id",
-		.timeout_ms = PROBE_TIMEOUT_MS};
+		.timeout_ms = PROBE_TIMEOUT_MS,
+	};
 	auto_(http_response_release) struct http_response response = {0};
 	struct reply reply;
 

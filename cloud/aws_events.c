@@ -2,9 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/datetime.h"
 
 #include <string.h>
 
@@ -19,7 +19,8 @@ enum state_effect {
 
 static enum state_effect effect_of_state(const char *state)
 {
-	/* "Retrieving the target lifecycle state through instance metadata", EC2 Auto Scaling user guide. */
+	/* "Retrieving the target lifecycle state through instance metadata", EC2
+	 * Auto Scaling user guide. */
 	static const struct {
 		const char *state;
 		enum state_effect effect;
@@ -59,12 +60,13 @@ void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 		return;
 	case STATE_FREEZES:
 		verdict_notice(verdict, NOTICE_ADVICE, "aws", "autoscaling", CLOCK_NEVER,
-			reply->arrived_ms, "the Auto Scaling group hibernates this instance");
+			       reply->arrived_ms,
+			       "the Auto Scaling group hibernates this instance");
 		return;
 	case STATE_ENDS:
 		verdict_notice(verdict, NOTICE_STOP, "aws", "autoscaling",
-			reply->arrived_ms + AWS_STATE_GUESSED_MS, reply->arrived_ms,
-			"the Auto Scaling group takes this instance out (%s)", state);
+			       reply->arrived_ms + AWS_STATE_GUESSED_MS, reply->arrived_ms,
+			       "the Auto Scaling group takes this instance out (%s)", state);
 		verdict->notice.guessed = true;
 		return;
 	case STATE_UNKNOWN:
@@ -75,11 +77,12 @@ void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 
 /* --- scheduled maintenance --- */
 
-/* Does the machine's run end with it? system-maintenance is of the network or the power, and need not. */
+/* Does the machine's run end with it? system-maintenance is of the network or the
+ * power, and need not. */
 static bool ends_the_instance(const char *code)
 {
-	static const char *const codes[] = {
-		"instance-stop", "instance-retirement", "instance-reboot", "system-reboot"};
+	static const char *const codes[] = {"instance-stop", "instance-retirement",
+					    "instance-reboot", "system-reboot"};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (strcmp(codes[i], code) == 0)
@@ -97,19 +100,20 @@ static bool event_is_ahead(json_t *event)
 }
 
 static void add_advice(struct aws_events *events, const struct reply *reply, const char *identity,
-	const char *reason)
+		       const char *reason)
 {
 	struct verdict verdict;
 
 	if (events->count == AWS_EVENTS_MOST)
 		return;
 	verdict_notice(&verdict, NOTICE_ADVICE, "aws", identity, CLOCK_NEVER, reply->arrived_ms,
-		"%s", reason);
+		       "%s", reason);
 	events->notices[events->count++] = verdict.notice;
 	events->kind = VERDICT_POSITIVE;
 }
 
-/* Advice, and once more when it is near: the window may be hours long, and nothing is gained by leaving before the machine does. */
+/* Advice, and once more when it is near: the window may be hours long, and nothing is gained by
+ * leaving before the machine does. */
 static void add_maintenance(struct aws_events *events, const struct reply *reply, json_t *event)
 {
 	const char *code = json_text_or(event, "Code", "");
@@ -161,8 +165,10 @@ void aws_maintenance_reply(const struct reply *reply, struct aws_events *events)
 	json_array_foreach(list, i, event)
 	{
 		if (!json_is_object(event) || !json_text_or(event, "Code", "")[0]) {
-			*events = (struct aws_events){.kind = VERDICT_UNKNOWN,
-				.why = "answered a list that is none of events"};
+			*events = (struct aws_events){
+				.kind = VERDICT_UNKNOWN,
+				.why = "answered a list that is none of events",
+			};
 			return;
 		}
 		if (event_is_ahead(event))

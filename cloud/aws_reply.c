@@ -1,15 +1,15 @@
 #include "aws_reply.h"
 
 #include "base/clock.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/datetime.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum aws_access aws_access_decide(
-	const struct aws_attempt *put, const struct aws_attempt *get, bool tokenless_allowed)
+enum aws_access aws_access_decide(const struct aws_attempt *put, const struct aws_attempt *get,
+				  bool tokenless_allowed)
 {
 	bool refused = put->status == 400 || put->status == 403 || put->status == 404 ||
 		       put->status == 405;
@@ -68,9 +68,8 @@ bool aws_token_reply(const struct reply *reply, char token[AWS_TOKEN_MOST], int6
 {
 	uint64_t ttl;
 
-	if (reply->status != 200 || reply->flavor ||
-		!reply_text(reply, token, AWS_TOKEN_MOST) || !token[0] || token[0] == '<' ||
-		token[0] == '{')
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, token, AWS_TOKEN_MOST) ||
+	    !token[0] || token[0] == '<' || token[0] == '{')
 		return false;
 	/* It goes into a header line. */
 	for (const char *at = token; *at; at++)
@@ -143,8 +142,8 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 		left = when - reply->arrived_wall_ms;
 		datetime_iso(when, at);
 		if (left < -AWS_STALE_MS) {
-			verdict_set(
-				verdict, VERDICT_NEGATIVE, "an old notice for %s is left over", at);
+			verdict_set(verdict, VERDICT_NEGATIVE, "an old notice for %s is left over",
+				    at);
 			return;
 		}
 		if (left < 0)
@@ -152,18 +151,21 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 		if (left > AWS_NOTICE_MOST_MS)
 			left = AWS_NOTICE_MOST_MS;
 	}
-	/* Freezing begins with the notice (EC2 user guide, "hibernation"): nothing can be made durable before it, and to end the job would lose
-	 * what is frozen with it. A checkpoint that is begun is finished after the resumption. */
+	/*
+	 * Freezing begins with the notice (EC2 user guide, "hibernation"): nothing can be made
+	 * durable before it, and to end the job would lose what is frozen with it. A checkpoint
+	 * that is begun is finished after the resumption.
+	 */
 	if (strcmp(action, "hibernate") == 0) {
-		verdict_notice(verdict, NOTICE_ADVICE, "aws", action, CLOCK_NEVER,
-			reply->arrived_ms,
+		verdict_notice(
+			verdict, NOTICE_ADVICE, "aws", action, CLOCK_NEVER, reply->arrived_ms,
 			"spot hibernate at %s: the machine is being frozen with the job in its "
 			"memory",
 			at);
 		return;
 	}
 	verdict_notice(verdict, NOTICE_STOP, "aws", action, reply->arrived_ms + left,
-		reply->arrived_ms, "spot %s at %s", action, at);
+		       reply->arrived_ms, "spot %s at %s", action, at);
 	verdict->notice.guessed = guessed;
 }
 
@@ -185,5 +187,5 @@ void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict)
 		return;
 	}
 	verdict_notice(verdict, NOTICE_ADVICE, "aws", "rebalance", CLOCK_NEVER, reply->arrived_ms,
-		"rebalance recommended at %s", datetime_iso(when, at));
+		       "rebalance recommended at %s", datetime_iso(when, at));
 }

@@ -17,7 +17,7 @@ enum {
 #define INSTANCE_PATH "/latest/meta-data/instance-id"
 
 static int send_request(struct aws_session *session, const char *method, const char *path,
-	const char *header, struct reply *reply, struct err *err)
+			const char *header, struct reply *reply, struct err *err)
 {
 	const char *const headers[] = {header, NULL};
 	const struct metadata_request fetch = {
@@ -29,17 +29,19 @@ static int send_request(struct aws_session *session, const char *method, const c
 	};
 
 	return metadata_request_send(session->http, &fetch, &session->response, reply,
-		watcher_cancel(session->watcher), err);
+				     watcher_cancel(session->watcher), err);
 }
 
-static struct aws_attempt attempt_from_reply(int result, const struct reply *reply, const struct err *err)
+static struct aws_attempt attempt_from_reply(int result, const struct reply *reply,
+					     const struct err *err)
 {
 	if (result < 0)
 		return (struct aws_attempt){.timed_out = err->os == ETIMEDOUT};
 	return (struct aws_attempt){.status = reply->status, .foreign = reply->flavor != NULL};
 }
 
-/* Fills `attempt`; keeps the new token where there is one. An old one stays otherwise: it may still be good. */
+/* Fills `attempt`; keeps the new token where there is one. An old one stays
+ * otherwise: it may still be good. */
 static bool renew_token(struct aws_session *session, struct aws_attempt *attempt)
 {
 	struct reply reply;
@@ -47,7 +49,7 @@ static bool renew_token(struct aws_session *session, struct aws_attempt *attempt
 	char token[AWS_TOKEN_MOST];
 	int64_t ttl = 0;
 	int asked = send_request(session, "PUT", AWS_TOKEN_PATH,
-		"X-aws-ec2-metadata-token-ttl-seconds: 21600", &reply, &err);
+				 "X-aws-ec2-metadata-token-ttl-seconds: 21600", &reply, &err);
 
 	*attempt = attempt_from_reply(asked, &reply, &err);
 	/* On a failure: again in a while, not at each poll. */
@@ -57,14 +59,14 @@ static bool renew_token(struct aws_session *session, struct aws_attempt *attempt
 	attempt->shaped = true;
 	session->has_token = true;
 	snprintf(session->token_header, sizeof(session->token_header),
-		"X-aws-ec2-metadata-token: %s", token);
+		 "X-aws-ec2-metadata-token: %s", token);
 	/* At half-life: long before its end, and there is time for failures. */
 	session->refresh_ms = reply.arrived_ms + ttl * 500;
 	return true;
 }
 
-int aws_session_get(
-	struct aws_session *session, const char *path, struct reply *reply, struct err *err)
+int aws_session_get(struct aws_session *session, const char *path, struct reply *reply,
+		    struct err *err)
 {
 	struct aws_attempt attempt;
 	const char *header;
@@ -77,8 +79,8 @@ int aws_session_get(
 	if (reply->status != 401)
 		return 0;
 	if (!renew_token(session, &attempt))
-		return err_set(
-			err, ERR_RETRY, "the token was refused (401), and no new one is given");
+		return err_set(err, ERR_RETRY,
+			       "the token was refused (401), and no new one is given");
 	return send_request(session, "GET", path, session->token_header, reply, err);
 }
 
@@ -103,7 +105,8 @@ int aws_session_init(struct aws_session *session, struct watcher *watcher, struc
 {
 	const struct environment *environment = watcher_environment(watcher);
 
-	*session = (struct aws_session){.watcher = watcher, .timeout_ms = environment->aws_timeout_ms};
+	*session =
+		(struct aws_session){.watcher = watcher, .timeout_ms = environment->aws_timeout_ms};
 	detect_aws_endpoint(environment, session->endpoint, sizeof(session->endpoint));
 	return http_new(&session->http, err);
 }

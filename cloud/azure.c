@@ -1,4 +1,5 @@
-/* Azure: the VM's own name, then the scheduled events each second. The first call switches them on, which may take two minutes. */
+/* Azure: the VM's own name, then the scheduled events each second. The first call switches them on,
+ * which may take two minutes. */
 #include "azure_reply.h"
 #include "azure_share.h"
 #include "metadata_request.h"
@@ -17,7 +18,8 @@ enum {
 	NAME_TIMEOUT_MS = 2000,
 	PROBE_TIMEOUT_MS = 300,
 	APPROVE_TIMEOUT_MS = 2000,
-	/* The name is asked no more often than that: every request counts against the VM's limit. */
+	/* The name is asked no more often than that: every request
+	 * counts against the VM's limit. */
 	DOUBT_MS = 5000,
 	NAMELESS_MS = 1000,
 	/* While another supervisor asks: often, then less so, for its first call may take long. */
@@ -38,7 +40,8 @@ struct session {
 	struct http_response response;
 	char endpoint[160];
 	char name[AZURE_NAME_MOST];
-	int64_t doubtful_ms; /* monotonic: from then on the name is asked anew; CLOCK_NEVER: it is not in doubt */
+	/* monotonic: from then on the name is asked anew; CLOCK_NEVER: it is not in doubt */
+	int64_t doubtful_ms;
 	bool must_ask; /* even if nothing looks wrong: the VM may have been restored elsewhere */
 	int64_t name_asked_ms; /* monotonic */
 	bool enabled;          /* an answer came: from now on they come fast */
@@ -51,8 +54,8 @@ struct session {
 	unsigned absent; /* so many lists in a row were without one of them */
 };
 
-static int send_request(struct session *session, const char *path, int64_t timeout_ms, struct reply *reply,
-	struct err *err)
+static int send_request(struct session *session, const char *path, int64_t timeout_ms,
+			struct reply *reply, struct err *err)
 {
 	const struct metadata_request fetch = {
 		.endpoint = session->endpoint,
@@ -62,7 +65,7 @@ static int send_request(struct session *session, const char *path, int64_t timeo
 	};
 
 	return metadata_request_send(session->http, &fetch, &session->response, reply,
-		watcher_cancel(session->watcher), err);
+				     watcher_cancel(session->watcher), err);
 }
 
 /* An old name stays until there is another: better than none, under which nothing can be told. */
@@ -74,7 +77,7 @@ static void fetch_vm_name(struct session *session)
 	session->name_asked_ms = clock_monotonic_ms();
 	session->doubtful_ms = session->name_asked_ms + (session->name[0] ? DOUBT_MS : NAMELESS_MS);
 	if (send_request(session, NAME_PATH, NAME_TIMEOUT_MS, &reply, NULL) < 0 ||
-		!azure_name_reply(&reply, name))
+	    !azure_name_reply(&reply, name))
 		return;
 	text_set(session->name, sizeof(session->name), name);
 	session->doubtful_ms = CLOCK_NEVER;
@@ -100,25 +103,27 @@ static bool has_identity(const struct notice *notices, size_t count, const char 
 static void remember_announced(struct session *session, const struct azure_events *events)
 {
 	for (size_t i = 0; i < events->count && session->announced_count < AZURE_EVENTS_MOST; i++)
-		if (!has_identity(session->announced, session->announced_count, events->notices[i].identity))
+		if (!has_identity(session->announced, session->announced_count,
+				  events->notices[i].identity))
 			session->announced[session->announced_count++] = events->notices[i];
 }
 
-/* An event that is over or cancelled is simply no longer in the list. Twice, because one list may come from a host that has just been
- * started again. */
+/* An event that is over or cancelled is simply no longer in the list. Twice, because one list may
+ * come from a host that has just been started again. */
 static void withdraw_vanished(struct session *session, const struct azure_events *events)
 {
 	bool missing = false;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < session->announced_count; i++)
-		missing |= !has_identity(events->notices, events->count, session->announced[i].identity);
+		missing |= !has_identity(events->notices, events->count,
+					 session->announced[i].identity);
 	session->absent = missing ? session->absent + 1 : 0;
 	for (size_t i = 0; i < session->announced_count; i++) {
 		struct notice gone = session->announced[i];
 
 		if (session->absent < 2 ||
-			has_identity(events->notices, events->count, gone.identity)) {
+		    has_identity(events->notices, events->count, gone.identity)) {
 			session->announced[kept++] = gone;
 			continue;
 		}
@@ -171,10 +176,12 @@ static int64_t handle_events_reply(struct session *session, const struct reply *
 
 static void share(struct session *session, const struct reply *reply, int64_t asked_ms)
 {
-	struct azure_shared shared = {.asked_ms = asked_ms,
+	struct azure_shared shared = {
+		.asked_ms = asked_ms,
 		.arrived_ms = reply->arrived_ms,
 		.arrived_wall_ms = reply->arrived_wall_ms,
-		.status = reply->status};
+		.status = reply->status,
+	};
 
 	/* The body stays the response's. */
 	if (reply->status != 0)
@@ -259,8 +266,8 @@ static void run_azure(struct watcher *watcher)
 		watcher_unavailable(watcher, err.text);
 		return;
 	}
-	detect_azure_endpoint(
-		watcher_environment(watcher), session.endpoint, sizeof(session.endpoint));
+	detect_azure_endpoint(watcher_environment(watcher), session.endpoint,
+			      sizeof(session.endpoint));
 	watcher_set_endpoint(watcher, session.endpoint);
 	azure_share_open(&session.share, watcher_shared_directory(watcher), session.endpoint);
 	watcher_starting(watcher, "the first call switches scheduled events on: up to 2 minutes");
@@ -272,8 +279,8 @@ static void run_azure(struct watcher *watcher)
 	http_free(session.http);
 }
 
-static int approve_event(const struct environment *environment, const char *identity, struct cancel *cancel,
-	struct err *err)
+static int approve_event(const struct environment *environment, const char *identity,
+			 struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 	auto_(http_free) struct http *http = NULL;
@@ -294,7 +301,7 @@ static int approve_event(const struct environment *environment, const char *iden
 		return err_set(err, ERR_INVALID, "the event's id is none");
 	detect_azure_endpoint(environment, endpoint, sizeof(endpoint));
 	if (http_new(&http, err) < 0 ||
-		metadata_request_send(http, &fetch, &response, &reply, cancel, err) < 0)
+	    metadata_request_send(http, &fetch, &response, &reply, cancel, err) < 0)
 		return -1;
 	if (reply.status != 200)
 		return err_set(err, ERR_FAILED, "the metadata service answered %d", reply.status);
@@ -313,8 +320,13 @@ static bool probe_azure(const char *endpoint, struct cancel *cancel)
 	struct reply reply;
 	char name[AZURE_NAME_MOST];
 
-	return metadata_request_once(&fetch, &response, &reply, cancel) && azure_name_reply(&reply, name);
+	return metadata_request_once(&fetch, &response, &reply, cancel) &&
+	       azure_name_reply(&reply, name);
 }
 
 const struct provider provider_azure = {
-	.name = "azure", .run = run_azure, .probe = probe_azure, .approve = approve_event};
+	.name = "azure",
+	.run = run_azure,
+	.probe = probe_azure,
+	.approve = approve_event,
+};

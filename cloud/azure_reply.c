@@ -1,9 +1,9 @@
 #include "azure_reply.h"
 
 #include "base/clock.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/datetime.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -23,10 +23,8 @@ static enum effect effect_of_type(const char *type)
 		enum effect effect;
 	} rows[] = {
 		{"Freeze", EFFECT_NONE}, /* a pause of seconds: training does not notice */
-		{"Reboot", EFFECT_STOP},
-		{"Redeploy", EFFECT_STOP},
-		{"Preempt", EFFECT_STOP},
-		{"Terminate", EFFECT_STOP},
+		{"Reboot", EFFECT_STOP},  {"Redeploy", EFFECT_STOP},
+		{"Preempt", EFFECT_STOP}, {"Terminate", EFFECT_STOP},
 	};
 
 	for (size_t i = 0; type && i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -37,8 +35,8 @@ static enum effect effect_of_type(const char *type)
 
 bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST])
 {
-	if (reply->status != 200 || reply->flavor ||
-		!reply_text(reply, name, AZURE_NAME_MOST) || !name[0])
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, name, AZURE_NAME_MOST) ||
+	    !name[0])
 		return false;
 	for (const char *at = name; *at; at++)
 		if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
@@ -51,9 +49,9 @@ static bool event_concerns_vm(json_t *event, const char *name)
 	json_t *resources = json_object_get(event, "Resources"), *resource;
 	size_t i;
 
-	json_array_foreach(resources, i,
-		resource) if (json_is_string(resource) &&
-			      strcasecmp(json_string_value(resource), name) == 0) return true;
+	json_array_foreach(resources, i, resource) if (json_is_string(resource) &&
+						       strcasecmp(json_string_value(resource),
+								  name) == 0) return true;
 	return false;
 }
 
@@ -84,8 +82,9 @@ static void add_event_notice(struct azure_events *events, const struct reply *re
 	}
 	is_far = left > AZURE_FAR_MS;
 	verdict_notice(&verdict, is_far ? NOTICE_ADVICE : NOTICE_STOP, "azure", id,
-		is_far ? CLOCK_NEVER : reply->arrived_ms + left, reply->arrived_ms,
-		"%s %s, at %s", type, strcmp(status, "Started") == 0 ? "started" : "scheduled", at);
+		       is_far ? CLOCK_NEVER : reply->arrived_ms + left, reply->arrived_ms,
+		       "%s %s, at %s", type,
+		       strcmp(status, "Started") == 0 ? "started" : "scheduled", at);
 	verdict.notice.guessed = strcmp(at, "once") == 0;
 	/* An approval is for all of the event's machines: never for others'. */
 	verdict.notice.approvable = strcmp(status, "Scheduled") == 0 &&
@@ -102,8 +101,8 @@ static void set_unknown(struct azure_events *events, const char *why)
 	text_set(events->why, sizeof(events->why), why);
 }
 
-static void read_event(
-	struct azure_events *events, const struct reply *reply, json_t *event, const char *name)
+static void read_event(struct azure_events *events, const struct reply *reply, json_t *event,
+		       const char *name)
 {
 	const char *id = json_text_or(event, "EventId", "");
 	const char *status = json_text_or(event, "EventStatus", "");
@@ -127,7 +126,7 @@ static void read_event(
 	}
 	/* Completed and Canceled are no longer ahead: as if they had vanished. */
 	if (effect == EFFECT_NONE ||
-		(strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
+	    (strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
 		return;
 	if (events->count < AZURE_EVENTS_MOST)
 		add_event_notice(events, reply, event);

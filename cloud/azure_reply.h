@@ -7,9 +7,11 @@
 enum {
 	AZURE_NAME_MOST = 128,
 	AZURE_EVENTS_MOST = 8,
-	/* NotBefore is empty once the event has started: what is left then is what the guest's shutdown takes. */
+	/* NotBefore is empty once the event has started: what is left then is what
+	 * the guest's shutdown takes. */
 	AZURE_STARTED_MS = 5 * 1000,
-	/* Degraded hardware is announced days ahead: that far off an event is advice, and becomes a stop later. */
+	/* Degraded hardware is announced days ahead: that far off an event is advice, and
+	 * becomes a stop later. */
 	AZURE_FAR_MS = 30 * 60 * 1000,
 };
 

@@ -41,8 +41,8 @@ void azure_share_open(struct azure_share *share, const char *directory, const ch
 	*share = (struct azure_share){.lock = -1, .opened_ms = clock_monotonic_ms()};
 	if (!directory)
 		return;
-	share->path =
-		text_format("%s/azure-%016llx", directory, (unsigned long long)hash_endpoint(endpoint));
+	share->path = text_format("%s/azure-%016llx", directory,
+				  (unsigned long long)hash_endpoint(endpoint));
 	auto_free char *lock = text_format("%s.lock", share->path);
 	read_boot_id(share->boot);
 	share->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -59,8 +59,8 @@ void azure_share_close(struct azure_share *share)
 	free(share->path);
 }
 
-static bool parse_shared(
-	const struct azure_share *share, const struct bytes *content, struct azure_shared *shared)
+static bool parse_shared(const struct azure_share *share, const struct bytes *content,
+			 struct azure_shared *shared)
 {
 	auto_json json_t *object = json_parse(content->data, content->size, NULL);
 	const char *body = json_text_or(object, "body", NULL);
@@ -74,7 +74,7 @@ static bool parse_shared(
 	shared->status = (int)json_number_or(object, "status", 0);
 	text_set(shared->name, sizeof(shared->name), json_text_or(object, "name", ""));
 	if (shared->arrived_ms > now || now - shared->arrived_ms > AZURE_SHARE_STALE_MS ||
-		shared->asked_ms > shared->arrived_ms)
+	    shared->asked_ms > shared->arrived_ms)
 		return false;
 	shared->is_early = shared->arrived_ms < share->opened_ms;
 	shared->body.size = 0;
@@ -89,7 +89,7 @@ bool azure_share_read(struct azure_share *share, struct azure_shared *shared)
 	if (!share->path || stat(share->path, &status) < 0)
 		return false;
 	if (status.st_ino == share->seen_inode && status.st_mtim.tv_sec == share->seen.tv_sec &&
-		status.st_mtim.tv_nsec == share->seen.tv_nsec)
+	    status.st_mtim.tv_nsec == share->seen.tv_nsec)
 		return false;
 	share->seen = status.st_mtim;
 	share->seen_inode = status.st_ino;
@@ -113,10 +113,12 @@ void azure_share_write(struct azure_share *share, const struct azure_shared *sha
 	if (!share->path)
 		return;
 	object = json_pack("{s:s, s:I, s:I, s:I, s:i, s:s, s:s%}", "boot", share->boot, "asked_ms",
-		(json_int_t)shared->asked_ms, "arrived_ms", (json_int_t)shared->arrived_ms,
-		"arrived_wall_ms", (json_int_t)shared->arrived_wall_ms, "status", shared->status,
-		"name", shared->name, "body",
-		shared->body.data ? (const char *)shared->body.data : "", shared->body.size);
+			   (json_int_t)shared->asked_ms, "arrived_ms",
+			   (json_int_t)shared->arrived_ms, "arrived_wall_ms",
+			   (json_int_t)shared->arrived_wall_ms, "status", shared->status, "name",
+			   shared->name, "body",
+			   shared->body.data ? (const char *)shared->body.data : "",
+			   shared->body.size);
 	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	if (!text)
 		return;
@@ -126,7 +128,7 @@ void azure_share_write(struct azure_share *share, const struct azure_shared *sha
 		return;
 	/* Not durable: it is worth something for a second. */
 	if (file_write_all(fd, text, strlen(text), NULL) < 0 || fstat(fd, &status) < 0 ||
-		rename(hidden, share->path) < 0) {
+	    rename(hidden, share->path) < 0) {
 		unlink(hidden);
 		return;
 	}

@@ -1,13 +1,14 @@
 /*
- * PRIVATE. Azure's metadata service takes 5 requests per second and VM, from all programs together, and a supervisor per rank would
- * be more. So those of one user on one machine ask in turn: whoever finds the last answer old enough and the lock free asks, and leaves
- * the answer in a file for the others. A holder that is stopped or hangs delays nobody for long: then each asks by itself.
+ * PRIVATE. Azure's metadata service takes 5 requests per second and VM, from all programs together,
+ * and a supervisor per rank would be more. So those of one user on one machine ask in turn: whoever
+ * finds the last answer old enough and the lock free asks, and leaves the answer in a file for the
+ * others. A holder that is stopped or hangs delays nobody for long: then each asks by itself.
  */
 #ifndef CLOUD_AZURE_SHARE_H
 #define CLOUD_AZURE_SHARE_H
 
-#include "reply.h"
 #include "azure_reply.h"
+#include "reply.h"
 
 #include "base/text.h"
 
@@ -26,17 +27,21 @@ struct azure_share {
 struct azure_shared {
 	int64_t asked_ms, arrived_ms, arrived_wall_ms;
 	int status;
-	char name[AZURE_NAME_MOST]; /* of the VM; "" where it is not known */
+	/* of the VM; "" where it is not known */
+	char name[AZURE_NAME_MOST];
 	struct bytes body;
-	bool is_early; /* answered before this share was opened: what it says may have been withdrawn since */
+	/* answered before this share was opened: what it says may have been withdrawn since */
+	bool is_early;
 };
 
 enum {
-	/* An answer that is older is not believed, and who waits for a new one any longer asks by itself. */
+	/* An answer that is older is not believed, and who waits for a new one any
+	 * longer asks by itself. */
 	AZURE_SHARE_STALE_MS = 3000,
 };
 
-/* `directory` NULL: nothing is shared, and every function does the harmless thing. It must belong to this user alone. */
+/* `directory` NULL: nothing is shared, and every function does the harmless thing. It must belong
+ * to this user alone. */
 void azure_share_open(struct azure_share *share, const char *directory, const char *endpoint);
 void azure_share_close(struct azure_share *share);
 

@@ -1,14 +1,15 @@
-/* One thread per source, so that a source that hangs delays no other; what they tell goes out through here. */
+/* One thread per source, so that a source that hangs delays no other; what they
+ * tell goes out through here. */
 #include "cloud.h"
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "source_table.h"
 #include "detect.h"
 #include "health.h"
 #include "provider.h"
+#include "source_table.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -202,7 +203,8 @@ static bool find_provider(struct watcher *watcher)
 	detect_azure_endpoint(watcher_environment(watcher), endpoint, sizeof(endpoint));
 	found = detect_probe(endpoint, watcher_cancel(watcher));
 	if (!found) {
-		watcher_unavailable(watcher,
+		watcher_unavailable(
+			watcher,
 			"no cloud's metadata service answers (it is asked again and again): name "
 			"it with --notice aws, gcp, azure, alibaba or tencent if this is one");
 		return false;
@@ -226,12 +228,13 @@ static void *watch_source(void *arg)
 	return NULL;
 }
 
-static int choose_sources(struct cloud_watch *watch, const struct cloud_options *options, struct err *err)
+static int choose_sources(struct cloud_watch *watch, const struct cloud_options *options,
+			  struct err *err)
 {
 	int64_t now = clock_monotonic_ms();
 
 	if (source_table_select(options->sources, options->deadline, &watch->environment,
-		    &watch->chosen, err) < 0)
+				&watch->chosen, err) < 0)
 		return -1;
 	for (size_t i = 0; i < watch->chosen.count; i++) {
 		struct watcher *watcher = &watch->watchers[i];
@@ -240,7 +243,7 @@ static int choose_sources(struct cloud_watch *watch, const struct cloud_options 
 		watcher->chosen = &watch->chosen.items[i];
 		watcher->provider = watcher->chosen->provider;
 		text_set(watcher->locked.state.name, sizeof(watcher->locked.state.name),
-			source_entry_name(watcher->chosen));
+			 source_entry_name(watcher->chosen));
 		health_init(&watcher->locked.health, now);
 	}
 	return 0;
@@ -267,8 +270,8 @@ static int start_threads(struct cloud_watch *watch, struct err *err)
 	return failed ? err_os(err, failed, "thread for a notice source") : 0;
 }
 
-int cloud_watch_start(
-	const struct cloud_options *options, struct cloud_watch **result, struct err *err)
+int cloud_watch_start(const struct cloud_options *options, struct cloud_watch **result,
+		      struct err *err)
 {
 	struct cloud_watch *watch = memory_new(sizeof(*watch));
 
@@ -291,7 +294,8 @@ int cloud_watch_start(
 	return 0;
 }
 
-/* One that hangs in the kernel (a file server that is gone) is left to the process's end, and so is what it uses. */
+/* One that hangs in the kernel (a file server that is gone) is left to the process's end, and so
+ * is what it uses. */
 static bool join_threads(struct cloud_watch *watch)
 {
 	const struct timespec moment = {.tv_nsec = 1000 * 1000};
@@ -301,9 +305,10 @@ static bool join_threads(struct cloud_watch *watch)
 	for (size_t i = 0; i < watch->started; i++) {
 		int result;
 
-		/* Not pthread_clockjoin_np(), which ThreadSanitizer does not know (gcc 12), and no waiting by a clock that can be set. */
+		/* Not pthread_clockjoin_np(), which ThreadSanitizer does not know (gcc 12), and no
+		 * waiting by a clock that can be set. */
 		while ((result = pthread_tryjoin_np(watch->watchers[i].thread, NULL)) == EBUSY &&
-			clock_monotonic_ms() < until_ms)
+		       clock_monotonic_ms() < until_ms)
 			nanosleep(&moment, NULL);
 		if (result != 0) {
 			pthread_detach(watch->watchers[i].thread);
@@ -336,16 +341,16 @@ size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states
 	return watch->chosen.count;
 }
 
-int cloud_watch_approve(
-	struct cloud_watch *watch, const struct notice *notice, int64_t until_ms, struct err *err)
+int cloud_watch_approve(struct cloud_watch *watch, const struct notice *notice, int64_t until_ms,
+			struct err *err)
 {
 	const struct provider *provider = provider_by_name(notice->source);
 	struct cancel cancel;
 	int result;
 
 	if (!notice->approvable || !provider || !provider->approve)
-		return err_set(
-			err, ERR_INVALID, "a notice from %s cannot be approved", notice->source);
+		return err_set(err, ERR_INVALID, "a notice from %s cannot be approved",
+			       notice->source);
 	if (cancel_init(&cancel, err) < 0)
 		return -1;
 	cancel_set_deadline(&cancel, until_ms);

@@ -48,16 +48,17 @@ void command_result_judge(const struct command_result *end, struct verdict *verd
 	set_hashed_identity(end->command, identity);
 	if (!end->ended)
 		verdict_set(verdict, VERDICT_UNKNOWN,
-			"the command did not end by itself within its time: make it quick");
+			    "the command did not end by itself within its time: make it quick");
 	else if (end->code == COMMAND_NONE)
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (end->code == 126 || end->code == 127)
 		verdict_set(verdict, VERDICT_UNKNOWN,
-			"the command cannot be run (exit %d): see that it is there and executable",
-			end->code);
+			    "the command cannot be run (exit %d): see that it is there and "
+			    "executable",
+			    end->code);
 	else if (end->code != COMMAND_NOTICE)
 		verdict_set(verdict, VERDICT_UNKNOWN,
-			"the command ended with %d: 0 is a notice, 1 is none", end->code);
+			    "the command ended with %d: 0 is a notice, 1 is none", end->code);
 	else
 		file_reply(&content, verdict);
 	if (verdict->kind == VERDICT_POSITIVE)

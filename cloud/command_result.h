@@ -20,8 +20,8 @@ struct command_result {
 };
 
 /*
- * 0: a notice, described by stdout as a notice file is (file_reply.h); "id" in JSON is its identity, else the command is. 1: none. Anything
- * else, and broken JSON, is UNKNOWN.
+ * 0: a notice, described by stdout as a notice file is (file_reply.h); "id" in JSON is its
+ * identity, else the command is. 1: none. Anything else, and broken JSON, is UNKNOWN.
  */
 void command_result_judge(const struct command_result *end, struct verdict *verdict);
 

@@ -1,4 +1,5 @@
-/* A notice is a command that says so: for clouds and schedulers that nobody here knows. It is run every few seconds. */
+/* A notice is a command that says so: for clouds and schedulers that nobody here knows. It is run
+ * every few seconds. */
 #include "command_result.h"
 #include "provider.h"
 
@@ -35,16 +36,17 @@ struct session {
 };
 
 /*
- * The exit status comes through a pipe: the supervisor is an init, and its loop reaps whatever ends, this too. What the command leaves in the
- * background may keep its stdout open, but not that pipe.
+ * The exit status comes through a pipe: the supervisor is an init, and its loop reaps whatever
+ * ends, this too. What the command leaves in the background may keep its stdout open, but not that
+ * pipe.
  */
 static const char script[] = "(eval \"$1\") 3>&-; echo $? >&3";
 
 /* Without the names by which the ranks of a job are known: the command is none of them. */
 static char **environment_without_ranks(void)
 {
-	static const char *const ranks[] = {"RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
-		"PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
+	static const char *const ranks[] = {"RANK=",      "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
+					    "PMIX_RANK=", "PMI_RANK=",   "SLURM_PROCID="};
 	size_t count = 0, kept = 0;
 	char **environment;
 
@@ -64,8 +66,8 @@ static char **environment_without_ranks(void)
 
 static int spawn_in_group(struct session *session, int output, int status)
 {
-	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"sh",
-		(char *)session->command, NULL};
+	char *const argv[] = {(char *)"/bin/sh",        (char *)"-c", (char *)script, (char *)"sh",
+			      (char *)session->command, NULL};
 	auto_free char **environment = environment_without_ranks();
 	const struct program_file files[] = {{output, STDOUT_FILENO}, {status, STATUS_FD}};
 
@@ -109,8 +111,8 @@ static int start_command(struct session *session, struct err *err)
 	return 0;
 }
 
-/* What it has left in the background ends with it, else there would be one more of that every few seconds. The shell is reaped by whoever is
- * first: the supervisor's loop, or this. */
+/* What it has left in the background ends with it, else there would be one more of that every few
+ * seconds. The shell is reaped by whoever is first: the supervisor's loop, or this. */
 static void kill_command(struct session *session)
 {
 	kill(-session->pid, SIGKILL);
@@ -129,8 +131,8 @@ static bool drain_output(int fd, struct bytes *text)
 	/* Not for as long as there is something: some commands never stop talking. */
 	for (int reads = 0; reads < DRAIN_READS && count > 0; reads++)
 		if ((count = read(fd, piece, sizeof(piece))) > 0)
-			bytes_append(
-				text, piece, (size_t)count, NULL); /* what is too long is cut */
+			bytes_append(text, piece, (size_t)count,
+				     NULL); /* what is too long is cut */
 	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -241,8 +243,13 @@ static int check_argument(const char *argument, struct err *err)
 {
 	if (!argument[0])
 		return err_set(err, ERR_INVALID,
-			"\"command\" needs one: write command:COMMAND, as the last of the list");
+			       "\"command\" needs one: write command:COMMAND, as the last of the "
+			       "list");
 	return 0;
 }
 
-const struct provider provider_command = {.name = "command", .run = run_command_source, .check = check_argument};
+const struct provider provider_command = {
+	.name = "command",
+	.run = run_command_source,
+	.check = check_argument,
+};

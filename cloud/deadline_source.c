@@ -1,10 +1,11 @@
-/* Ends that nobody announces because they are known: --deadline (capacity blocks, maximum run times), and a Slurm job's time limit. */
+/* Ends that nobody announces because they are known: --deadline (capacity blocks, maximum run
+ * times), and a Slurm job's time limit. */
 #include "deadline_time.h"
 #include "provider.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "base/datetime.h"
+#include "base/text.h"
 
 #include <stdio.h>
 
@@ -23,25 +24,28 @@ struct deadline {
 static int64_t time_left_ms(const struct deadline *deadline)
 {
 	return deadline->is_span ? deadline->monotonic_ms - clock_monotonic_ms()
-			    : deadline->wall_ms - clock_wall_ms();
+				 : deadline->wall_ms - clock_wall_ms();
 }
 
 static void give_notice(struct watcher *watcher, const struct deadline *deadline, int64_t left_ms)
 {
 	int64_t now = clock_monotonic_ms();
-	struct notice notice = {.kind = NOTICE_STOP,
+	struct notice notice = {
+		.kind = NOTICE_STOP,
 		.deadline_ms = now + (left_ms > 0 ? left_ms : 0),
-		.seen_ms = now};
+		.seen_ms = now,
+	};
 	char at[32];
 
 	text_set(notice.source, sizeof(notice.source), deadline->source);
 	text_set(notice.identity, sizeof(notice.identity), "end");
 	snprintf(notice.reason, sizeof(notice.reason), "%s at %s", deadline->what,
-		datetime_iso(deadline->wall_ms, at));
+		 datetime_iso(deadline->wall_ms, at));
 	watcher_notice(watcher, &notice);
 }
 
-static void follow_deadline(struct watcher *watcher, const struct deadline *deadline, int64_t notice_ms)
+static void follow_deadline(struct watcher *watcher, const struct deadline *deadline,
+			    int64_t notice_ms)
 {
 	int64_t wait_ms, left_ms;
 	char why[120], at[32];
@@ -51,7 +55,7 @@ static void follow_deadline(struct watcher *watcher, const struct deadline *dead
 		switch (deadline_decide(left_ms, notice_ms, &wait_ms)) {
 		case DEADLINE_STALE:
 			snprintf(why, sizeof(why), "%s was over at %s already: say a later one",
-				deadline->what, datetime_iso(deadline->wall_ms, at));
+				 deadline->what, datetime_iso(deadline->wall_ms, at));
 			watcher_unavailable(watcher, why);
 			return;
 		case DEADLINE_NEAR:
@@ -74,7 +78,10 @@ static void follow_deadline(struct watcher *watcher, const struct deadline *dead
 static void run_deadline(struct watcher *watcher)
 {
 	struct deadline deadline = {
-		.source = "deadline", .text = watcher_argument(watcher), .what = "the deadline"};
+		.source = "deadline",
+		.text = watcher_argument(watcher),
+		.what = "the deadline",
+	};
 	int64_t now = clock_wall_ms();
 
 	deadline_parse(deadline.text, now, &deadline.wall_ms, &deadline.is_span);
@@ -90,9 +97,9 @@ static int check_deadline(const char *argument, struct err *err)
 
 	if (!deadline_parse(argument, 0, &ignored, &is_span))
 		return err_set(err, ERR_INVALID,
-			"deadline \"%s\" is no time: write 2h, 2026-04-11T22:05:00Z, or seconds "
-			"since 1970",
-			argument);
+			       "deadline \"%s\" is no time: write 2h, 2026-04-11T22:05:00Z, or "
+			       "seconds since 1970",
+			       argument);
 	return 0;
 }
 
@@ -100,23 +107,31 @@ static void run_slurm(struct watcher *watcher)
 {
 	const struct environment *environment = watcher_environment(watcher);
 	struct deadline deadline = {
-		.source = "slurm", .text = environment->slurm_end, .what = "the job's time limit"};
+		.source = "slurm",
+		.text = environment->slurm_end,
+		.what = "the job's time limit",
+	};
 
 	watcher_set_endpoint(watcher, "SLURM_JOB_END_TIME");
 	if (!environment->slurm_end[0])
 		watcher_unavailable(watcher,
-			environment->slurm_job[0]
-				? "SLURM_JOB_END_TIME is not set: pass it on to this process, or "
-				  "give --deadline"
-				: "this is no Slurm job (SLURM_JOB_ID is not set)");
-	else if (!deadline_parse(deadline.text, 0, &deadline.wall_ms, &deadline.is_span) || deadline.is_span)
-		watcher_unavailable(watcher,
-			"SLURM_JOB_END_TIME is no time in seconds since 1970: give --deadline");
+				    environment->slurm_job[0]
+					    ? "SLURM_JOB_END_TIME is not set: pass it on to this "
+					      "process, or give --deadline"
+					    : "this is no Slurm job (SLURM_JOB_ID is not set)");
+	else if (!deadline_parse(deadline.text, 0, &deadline.wall_ms, &deadline.is_span) ||
+		 deadline.is_span)
+		watcher_unavailable(watcher, "SLURM_JOB_END_TIME is no time in seconds since 1970: "
+					     "give --deadline");
 	else
 		follow_deadline(watcher, &deadline,
-			deadline_fit_notice_ms(time_left_ms(&deadline), watcher_deadline_notice_ms(watcher)));
+				deadline_fit_notice_ms(time_left_ms(&deadline),
+						       watcher_deadline_notice_ms(watcher)));
 }
 
 const struct provider provider_deadline = {
-	.name = "deadline", .run = run_deadline, .check = check_deadline};
+	.name = "deadline",
+	.run = run_deadline,
+	.check = check_deadline,
+};
 const struct provider provider_slurm = {.name = "slurm", .run = run_slurm};

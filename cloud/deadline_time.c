@@ -1,7 +1,7 @@
 #include "deadline_time.h"
 
-#include "base/text.h"
 #include "base/datetime.h"
+#include "base/text.h"
 
 /* As a duration it would be 31 years: it is a moment. */
 #define EPOCH_LEAST_SECONDS 1000000000u

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the environment and the firmware say, read once, by the caller's thread: getenv() on others would race with setenv(). */
+/* What the environment and the firmware say, read once, by the caller's thread: getenv() on others
+ * would race with setenv(). */
 struct environment {
 	char aws_endpoint[160]; /* "" where not set, here and below */
 	char gcp_host[160];
@@ -34,18 +35,18 @@ enum {
 	DETECT_SLURM = 64, /* beside any of them: a job whose end is known */
 };
 
-/* PURE. Overrides first (each that is set), then the firmware; 0 for a machine that is none of them. */
+/* PURE. Overrides first (each that is set), then the firmware; 0 for a machine
+ * that is none of them. */
 unsigned detect_sources(const struct environment *environment);
 
 /* PURE. Where each service is: an override without trailing slashes, or the well-known address. */
 void detect_aws_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
 void detect_gcp_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
-void detect_azure_endpoint(
-	const struct environment *environment, char *endpoint, size_t capacity);
-void detect_alibaba_endpoint(
-	const struct environment *environment, char *endpoint, size_t capacity);
-void detect_tencent_endpoint(
-	const struct environment *environment, char *endpoint, size_t capacity);
+void detect_azure_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
+void detect_alibaba_endpoint(const struct environment *environment, char *endpoint,
+			     size_t capacity);
+void detect_tencent_endpoint(const struct environment *environment, char *endpoint,
+			     size_t capacity);
 
 /* The first provider whose service answers there, or NULL; blocks for at most a second. */
 struct provider;

@@ -2,9 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/datetime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int64_t read_deadline(const struct file_content *content, json_t *object,
 	if (datetime_parse(json_text_or(object, "deadline", ""), &when))
 		return when;
 	if (json_is_number(seconds) && json_number_value(seconds) >= 0 &&
-		json_number_value(seconds) < 1e9)
+	    json_number_value(seconds) < 1e9)
 		return content->appeared_wall_ms + (int64_t)(json_number_value(seconds) * 1000);
 	*guessed = true;
 	return content->appeared_wall_ms + FILE_NOTICE_MS;
@@ -64,7 +64,7 @@ static void add_unknown_kind(char *reason, size_t capacity, const char *kind)
 	auto_free char *before = text_copy(reason);
 
 	snprintf(reason, capacity, "%.80s (its kind \"%.24s\" is not known: taken for a stop)",
-		before, kind);
+		 before, kind);
 }
 
 void file_reply(const struct file_content *content, struct verdict *verdict)
@@ -80,7 +80,7 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 		object = json_parse(content->text, content->size, NULL);
 		if (!object && !content->settled) {
 			verdict_set(verdict, VERDICT_UNKNOWN, "the %s's text is broken JSON",
-				content->source);
+				    content->source);
 			return;
 		}
 		unreadable = !object;
@@ -90,7 +90,7 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	}
 	if (!reason[0] && text_equal(content->source, "file"))
 		snprintf(reason, sizeof(reason), "%.90s is there%s", identity,
-			unreadable ? ", but its JSON cannot be read" : "");
+			 unreadable ? ", but its JSON cannot be read" : "");
 	else if (!reason[0])
 		text_set(reason, sizeof(reason), "the notice command says so");
 	kind = json_text_or(object, "kind", "stop");
@@ -101,7 +101,7 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	}
 	if (text_equal(kind, "advice")) {
 		verdict_notice(verdict, NOTICE_ADVICE, content->source, identity, CLOCK_NEVER,
-			content->seen_ms, "%s", reason);
+			       content->seen_ms, "%s", reason);
 		return;
 	}
 	if (!text_equal(kind, "stop"))
@@ -109,10 +109,10 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	left = read_deadline(content, object, &guessed) - content->seen_wall_ms;
 	if (left < -FILE_STALE_MS) {
 		verdict_set(verdict, VERDICT_NEGATIVE,
-			"the %s is left over: its deadline is long over", content->source);
+			    "the %s is left over: its deadline is long over", content->source);
 		return;
 	}
 	verdict_notice(verdict, NOTICE_STOP, content->source, identity,
-		content->seen_ms + (left < 0 ? 0 : left), content->seen_ms, "%s", reason);
+		       content->seen_ms + (left < 0 ? 0 : left), content->seen_ms, "%s", reason);
 	verdict->notice.guessed = guessed;
 }

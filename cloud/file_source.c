@@ -1,4 +1,5 @@
-/* A notice is a file that appears: for schedulers without a metadata service, for operators, and for tests. */
+/* A notice is a file that appears: for schedulers without a metadata service, for
+ * operators, and for tests. */
 #include "file_reply.h"
 #include "provider.h"
 
@@ -10,7 +11,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* Not inotify: the path may lie on NFS or in a directory that does not exist yet, and one stat() costs nothing. */
+/* Not inotify: the path may lie on NFS or in a directory that does not exist yet,
+ * and one stat() costs nothing. */
 enum {
 	POLL_MS = 200,
 	SETTLED_MS = 1000,
@@ -80,7 +82,8 @@ static void handle_file(struct session *session, const struct stat *status)
 	};
 
 	session->is_there = true;
-	/* Whoever writes it has made it, perhaps, and its words are still to come: the next look tells. */
+	/* Whoever writes it has made it, perhaps, and its words are still to come:
+	 * the next look tells. */
 	if (text.size == 0 && content.seen_wall_ms - appeared_ms < POLL_MS / 2)
 		return;
 	file_reply(&content, &verdict);
@@ -146,4 +149,8 @@ static int check_argument(const char *argument, struct err *err)
 	return 0;
 }
 
-const struct provider provider_file = {.name = "file", .run = run_file_source, .check = check_argument};
+const struct provider provider_file = {
+	.name = "file",
+	.run = run_file_source,
+	.check = check_argument,
+};

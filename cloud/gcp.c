@@ -1,9 +1,9 @@
 /*
- * Compute Engine: a plain GET (its ETag, and what is TRUE already), then GETs that hang until the value changes. Each key has a thread of
- * its own, because a hanging GET holds one.
+ * Compute Engine: a plain GET (its ETag, and what is TRUE already), then GETs that hang until the
+ * value changes. Each key has a thread of its own, because a hanging GET holds one.
  */
-#include "metadata_request.h"
 #include "gcp_reply.h"
+#include "metadata_request.h"
 #include "provider.h"
 
 #include "base/cleanup.h"
@@ -32,7 +32,7 @@ struct subscription {
 	struct watcher *watcher;
 	const char *key, *query; /* "" or "alt=json" */
 	void (*judge_reply)(const struct reply *reply, const struct gcp_context *context,
-		struct verdict *verdict);
+			    struct verdict *verdict);
 	char endpoint[160];
 	struct http *http;
 	struct http_response response;
@@ -40,8 +40,8 @@ struct subscription {
 	struct gcp_context context;
 	unsigned failures;
 	struct notice announced; /* advice: a negative withdraws it; kind NONE: nothing was told */
-	bool served;        /* the key has been answered for */
-	bool answered;      /* a negative was seen: what is positive now has just begun */
+	bool served;             /* the key has been answered for */
+	bool answered;           /* a negative was seen: what is positive now has just begun */
 	bool decides_health;
 };
 
@@ -59,25 +59,25 @@ static int send_request(struct subscription *subscription, struct reply *reply, 
 
 	if (hangs)
 		snprintf(path, sizeof(path),
-			KEY_BASE "%s?wait_for_change=true&last_etag=%s&timeout_sec=%d%s%s",
-			subscription->key, subscription->etag, HANG_SECONDS,
-			subscription->query[0] ? "&" : "", subscription->query);
+			 KEY_BASE "%s?wait_for_change=true&last_etag=%s&timeout_sec=%d%s%s",
+			 subscription->key, subscription->etag, HANG_SECONDS,
+			 subscription->query[0] ? "&" : "", subscription->query);
 	else
 		snprintf(path, sizeof(path), KEY_BASE "%s%s%s", subscription->key,
-			subscription->query[0] ? "?" : "", subscription->query);
+			 subscription->query[0] ? "?" : "", subscription->query);
 	return metadata_request_send(subscription->http, &fetch, &subscription->response, reply,
-		watcher_cancel(subscription->watcher), err);
+				     watcher_cancel(subscription->watcher), err);
 }
 
 /* Tells what the answer means; returns how long to wait before the next request. */
-static int64_t handle_failure(
-	struct subscription *subscription, enum verdict_kind kind, const char *why)
+static int64_t handle_failure(struct subscription *subscription, enum verdict_kind kind,
+			      const char *why)
 {
 	subscription->etag[0] = '\0';
 	subscription->failures++;
 	/* Where the key was served, a 404 is a fault that passes. */
 	if (kind == VERDICT_ABSENT &&
-		(!subscription->served || subscription->failures > ABSENT_MOST)) {
+	    (!subscription->served || subscription->failures > ABSENT_MOST)) {
 		if (subscription->decides_health)
 			watcher_unavailable(subscription->watcher, why);
 		return ABSENT_RETRY_MS;
@@ -122,8 +122,8 @@ static void handle_verdict(struct subscription *subscription, const struct verdi
 		withdraw_announced(subscription);
 }
 
-static int64_t handle_reply(
-	struct subscription *subscription, const struct reply *reply, int64_t asked_ms)
+static int64_t handle_reply(struct subscription *subscription, const struct reply *reply,
+			    int64_t asked_ms)
 {
 	struct verdict verdict;
 	bool hung = subscription->etag[0], same;
@@ -181,7 +181,7 @@ static int64_t notice_length_ms(struct watcher *watcher)
 	int64_t notice_ms;
 
 	if (gcp_notice_parse(watcher_argument(watcher), &notice_ms) ||
-		gcp_notice_parse(watcher_environment(watcher)->gcp_notice, &notice_ms))
+	    gcp_notice_parse(watcher_environment(watcher)->gcp_notice, &notice_ms))
 		return notice_ms;
 	return GCP_NOTICE_MS;
 }
@@ -191,7 +191,11 @@ static void run_gcp(struct watcher *watcher)
 	struct subscription keys[] = {
 		{.key = "preempted", .judge_reply = gcp_preempted_reply, .decides_health = true},
 		{.key = "maintenance-event", .judge_reply = gcp_maintenance_reply},
-		{.key = "upcoming-maintenance", .query = "alt=json", .judge_reply = gcp_upcoming_reply},
+		{
+			.key = "upcoming-maintenance",
+			.query = "alt=json",
+			.judge_reply = gcp_upcoming_reply,
+		},
 	};
 	enum {
 		KEYS = sizeof(keys) / sizeof(keys[0])
@@ -203,12 +207,15 @@ static void run_gcp(struct watcher *watcher)
 		keys[i].watcher = watcher;
 		keys[i].query = keys[i].query ? keys[i].query : "";
 		keys[i].context = (struct gcp_context){
-			.notice_ms = notice_length_ms(watcher), .since_ms = CLOCK_NEVER};
-		detect_gcp_endpoint(
-			watcher_environment(watcher), keys[i].endpoint, sizeof(keys[i].endpoint));
+			.notice_ms = notice_length_ms(watcher),
+			.since_ms = CLOCK_NEVER,
+		};
+		detect_gcp_endpoint(watcher_environment(watcher), keys[i].endpoint,
+				    sizeof(keys[i].endpoint));
 	}
 	watcher_set_endpoint(watcher, keys[0].endpoint);
-	/* They inherit this thread's signal mask, which blocks all. Without a thread to be had, advice is what is lost. */
+	/* They inherit this thread's signal mask, which blocks all. Without a thread to be had,
+	 * advice is what is lost. */
 	for (size_t i = 1; i < KEYS; i++)
 		has_thread[i] = pthread_create(&threads[i], NULL, follow_key_thread, &keys[i]) == 0;
 	follow_key(&keys[0]);
@@ -223,9 +230,9 @@ static int check_argument(const char *argument, struct err *err)
 
 	if (argument[0] && !gcp_notice_parse(argument, &ignored))
 		return err_set(err, ERR_INVALID,
-			"gcp:%s is no preemption notice: write gcp, or gcp:120s on a VM that was "
-			"given one",
-			argument);
+			       "gcp:%s is no preemption notice: write gcp, or gcp:120s on a VM "
+			       "that was given one",
+			       argument);
 	return 0;
 }
 
@@ -245,4 +252,5 @@ static bool probe_gcp(const char *endpoint, struct cancel *cancel)
 	       text_equal(reply.flavor, "Google");
 }
 
-const struct provider provider_gcp = {.name = "gcp", .run = run_gcp, .probe = probe_gcp, .check = check_argument};
+const struct provider provider_gcp =
+	{.name = "gcp", .run = run_gcp, .probe = probe_gcp, .check = check_argument};

@@ -1,29 +1,28 @@
 #include "gcp_reply.h"
 
 #include "base/clock.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/datetime.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 /* False where `verdict` is set: not an answer of this server that holds a value. */
-static bool read_value(
-	const struct reply *reply, char *value, size_t capacity, struct verdict *verdict)
+static bool read_value(const struct reply *reply, char *value, size_t capacity,
+		       struct verdict *verdict)
 {
 	bool is_google = reply->flavor && text_equal(reply->flavor, "Google");
 	bool is_gke = reply->server && strstr(reply->server, "GKE");
 
 	if (is_google && reply->status == 404) {
 		verdict_set(verdict, VERDICT_ABSENT, "%s",
-			is_gke ? "GKE's metadata server does not serve this key: use hostNetwork, "
-				 "or "
-				 "rely on SIGTERM (about 15 s)"
-			       : "the metadata server does not serve this key here (GKE's does "
-				 "not): "
-				 "use hostNetwork, or rely on SIGTERM");
+			    is_gke ? "GKE's metadata server does not serve this key: use "
+				     "hostNetwork, or rely on SIGTERM (about 15 s)"
+				   : "the metadata server does not serve this key here (GKE's does "
+				     "not): "
+				     "use hostNetwork, or rely on SIGTERM");
 		return false;
 	}
 	if (reply->status != 200) {
@@ -32,8 +31,8 @@ static bool read_value(
 	}
 	if (!is_google) {
 		verdict_set(verdict, VERDICT_UNKNOWN,
-			"answered 200 without Metadata-Flavor: this is not Google's metadata "
-			"server");
+			    "answered 200 without Metadata-Flavor: this is not Google's metadata "
+			    "server");
 		return false;
 	}
 	if (!reply_text(reply, value, capacity) || !value[0]) {
@@ -49,8 +48,8 @@ bool gcp_notice_parse(const char *text, int64_t *milliseconds)
 	       *milliseconds <= GCP_NOTICE_MOST_MS;
 }
 
-void gcp_preempted_reply(
-	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
+void gcp_preempted_reply(const struct reply *reply, const struct gcp_context *context,
+			 struct verdict *verdict)
 {
 	char value[64];
 
@@ -60,15 +59,15 @@ void gcp_preempted_reply(
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (strcmp(value, "TRUE") == 0)
 		verdict_notice(verdict, NOTICE_STOP, "gcp", "preempted",
-			reply->arrived_ms + context->notice_ms, reply->arrived_ms,
-			"spot VM preempted");
+			       reply->arrived_ms + context->notice_ms, reply->arrived_ms,
+			       "spot VM preempted");
 	else
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered neither TRUE nor FALSE");
 	verdict->notice.guessed = verdict->kind == VERDICT_POSITIVE;
 }
 
-static void judge_termination(
-	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
+static void judge_termination(const struct reply *reply, const struct gcp_context *context,
+			      struct verdict *verdict)
 {
 	int64_t end_ms = CLOCK_NEVER;
 
@@ -76,18 +75,18 @@ static void judge_termination(
 		end_ms = context->since_ms + GCP_MAINTENANCE_MS;
 	if (end_ms == CLOCK_NEVER || end_ms - reply->arrived_ms > GCP_MAINTENANCE_NEAR_MS) {
 		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "maintenance", CLOCK_NEVER,
-			reply->arrived_ms,
-			"the VM will be stopped for host maintenance within the hour");
+			       reply->arrived_ms,
+			       "the VM will be stopped for host maintenance within the hour");
 		return;
 	}
 	verdict_notice(verdict, NOTICE_STOP, "gcp", "maintenance",
-		end_ms > reply->arrived_ms ? end_ms : reply->arrived_ms, reply->arrived_ms,
-		"the VM is stopped for host maintenance");
+		       end_ms > reply->arrived_ms ? end_ms : reply->arrived_ms, reply->arrived_ms,
+		       "the VM is stopped for host maintenance");
 	verdict->notice.guessed = true;
 }
 
-void gcp_maintenance_reply(
-	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
+void gcp_maintenance_reply(const struct reply *reply, const struct gcp_context *context,
+			   struct verdict *verdict)
 {
 	char value[64];
 
@@ -97,7 +96,7 @@ void gcp_maintenance_reply(
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 	else if (strcmp(value, "MIGRATE_ON_HOST_MAINTENANCE") == 0)
 		verdict_notice(verdict, NOTICE_ADVICE, "gcp", "migration", CLOCK_NEVER,
-			reply->arrived_ms, "the VM will be migrated for host maintenance");
+			       reply->arrived_ms, "the VM will be migrated for host maintenance");
 	else if (strcmp(value, "TERMINATE_ON_HOST_MAINTENANCE") == 0)
 		judge_termination(reply, context, verdict);
 	else
@@ -105,8 +104,8 @@ void gcp_maintenance_reply(
 }
 
 /* The name in the API, in the documentation's sample, and as one consumer has it. */
-static const char *window_time(
-	json_t *object, const char *camel, const char *snake, const char *other, char buffer[32])
+static const char *window_time(json_t *object, const char *camel, const char *snake,
+			       const char *other, char buffer[32])
 {
 	const char *text = json_text_or(object, camel, NULL);
 	int64_t when;
@@ -126,17 +125,18 @@ static void judge_upcoming(const struct reply *reply, json_t *object, struct ver
 	const char *at =
 		window_time(object, "windowStartTime", "window_start_time", "startTime", start);
 	const char *over = window_time(object, "windowEndTime", "window_end_time", NULL, end);
-	const char *status = json_text_or(
-		object, "maintenanceStatus", json_text_or(object, "maintenance_status", ""));
+	const char *status = json_text_or(object, "maintenanceStatus",
+					  json_text_or(object, "maintenance_status", ""));
 
-	/* {} and {"error": "no notifications have been received yet, try again later"} are how it says that there is none. */
+	/* {} and {"error": "no notifications have been received yet, try again later"} are how it
+	 * says that there is none. */
 	if (json_object_size(object) == 0 || json_object_get(object, "error")) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
 	if (!at) {
 		verdict_set(verdict, VERDICT_UNKNOWN,
-			"answered an upcoming maintenance without a time");
+			    "answered an upcoming maintenance without a time");
 		return;
 	}
 	if (over) {
@@ -145,14 +145,15 @@ static void judge_upcoming(const struct reply *reply, json_t *object, struct ver
 	}
 	/* Another hour, and its beginning, are news. */
 	snprintf(identity, sizeof(identity), "upcoming-maintenance %s%s", at,
-		text_equal(status, "ONGOING") ? " ongoing" : "");
+		 text_equal(status, "ONGOING") ? " ongoing" : "");
 	verdict_notice(verdict, NOTICE_ADVICE, "gcp", identity, CLOCK_NEVER, reply->arrived_ms,
-		"host maintenance %s %s%s",
-		text_equal(status, "ONGOING") ? "goes on since" : "is planned for", at, until);
+		       "host maintenance %s %s%s",
+		       text_equal(status, "ONGOING") ? "goes on since" : "is planned for", at,
+		       until);
 }
 
-void gcp_upcoming_reply(
-	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict)
+void gcp_upcoming_reply(const struct reply *reply, const struct gcp_context *context,
+			struct verdict *verdict)
 {
 	auto_json json_t *object = NULL;
 	char value[4096];
@@ -183,7 +184,8 @@ bool gcp_etag_is_usable(const char *etag)
 
 int64_t gcp_backoff_ms(unsigned failures)
 {
-	/* The server is away for less than a second just when a maintenance event begins: never wait longer than that. */
+	/* The server is away for less than a second just when a maintenance event begins: never
+	 * wait longer than that. */
 	if (failures <= 1)
 		return 200;
 	return failures == 2 ? 400 : failures == 3 ? 800 : 1000;

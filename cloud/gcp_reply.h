@@ -16,24 +16,30 @@ enum {
 
 /* What a reply is judged by beside itself. */
 struct gcp_context {
-	int64_t notice_ms; /* from TRUE to the end, on this VM */
-	int64_t since_ms; /* monotonic: when this subscription first saw its positive; CLOCK_NEVER: not yet, or it was there at the start */
+	/* from TRUE to the end, on this VM */
+	int64_t notice_ms;
+	/* monotonic: when this subscription first saw its positive; CLOCK_NEVER: not yet, or it was
+	 * there at the start */
+	int64_t since_ms;
 };
 /* "120s"; false for what is no duration up to GCP_NOTICE_MOST_MS. */
 bool gcp_notice_parse(const char *text, int64_t *milliseconds);
 
 /* instance/preempted: STOP. */
-void gcp_preempted_reply(
-	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict);
-/* instance/maintenance-event: ADVICE, and STOP when the hour of a termination is nearly over; NONE is NEGATIVE. */
-void gcp_maintenance_reply(
-	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict);
-/* instance/upcoming-maintenance?alt=json, in the shapes that were seen: ADVICE with the window's times. */
-void gcp_upcoming_reply(
-	const struct reply *reply, const struct gcp_context *context, struct verdict *verdict);
+void gcp_preempted_reply(const struct reply *reply, const struct gcp_context *context,
+			 struct verdict *verdict);
+/* instance/maintenance-event: ADVICE, and STOP when the hour of a termination is nearly over;
+ * NONE is NEGATIVE. */
+void gcp_maintenance_reply(const struct reply *reply, const struct gcp_context *context,
+			   struct verdict *verdict);
+/* instance/upcoming-maintenance?alt=json, in the shapes that were seen: ADVICE
+ * with the window's times. */
+void gcp_upcoming_reply(const struct reply *reply, const struct gcp_context *context,
+			struct verdict *verdict);
 /* An ETag that may be sent back in a query: 1 to 64 letters and digits. */
 bool gcp_etag_is_usable(const char *etag);
-/* How long to wait before the next plain request after `failures` failed ones in a row (1, 2, ...). */
+/* How long to wait before the next plain request after `failures` failed ones in a
+ * row (1, 2, ...). */
 int64_t gcp_backoff_ms(unsigned failures);
 
 #endif

@@ -11,8 +11,9 @@ enum {
 	CONNECT_TIMEOUT_MS = 1000
 };
 
-int metadata_request_send(struct http *http, const struct metadata_request *fetch, struct http_response *response,
-	struct reply *reply, struct cancel *cancel, struct err *err)
+int metadata_request_send(struct http *http, const struct metadata_request *fetch,
+			  struct http_response *response, struct reply *reply,
+			  struct cancel *cancel, struct err *err)
 {
 	auto_free char *url = text_format("%s%s", fetch->endpoint, fetch->path);
 	const struct http_request request = {
@@ -44,8 +45,8 @@ int metadata_request_send(struct http *http, const struct metadata_request *fetc
 	return 0;
 }
 
-bool metadata_request_once(const struct metadata_request *fetch, struct http_response *response, struct reply *reply,
-	struct cancel *cancel)
+bool metadata_request_once(const struct metadata_request *fetch, struct http_response *response,
+			   struct reply *reply, struct cancel *cancel)
 {
 	auto_(http_free) struct http *http = NULL;
 

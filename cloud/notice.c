@@ -7,9 +7,8 @@ static size_t find_notice(const struct notices *notices, const struct notice *no
 {
 	size_t at = 0;
 
-	while (at < notices->count &&
-		(!text_equal(notices->items[at].source, notice->source) ||
-			!text_equal(notices->items[at].identity, notice->identity)))
+	while (at < notices->count && (!text_equal(notices->items[at].source, notice->source) ||
+				       !text_equal(notices->items[at].identity, notice->identity)))
 		at++;
 	return at;
 }
@@ -29,7 +28,7 @@ const struct notice *notices_stop(const struct notices *notices)
 		const struct notice *item = &notices->items[i];
 
 		if (item->kind == NOTICE_STOP &&
-			(!soonest || item->deadline_ms < soonest->deadline_ms))
+		    (!soonest || item->deadline_ms < soonest->deadline_ms))
 			soonest = item;
 	}
 	return soonest;
@@ -68,8 +67,8 @@ static bool merge_notice(struct notices *notices, size_t at, const struct notice
 		size_t victim = least_important(notices);
 
 		if (notice->kind == NOTICE_ADVICE ||
-			(notices->items[victim].kind == NOTICE_STOP &&
-				notices->items[victim].deadline_ms <= notice->deadline_ms))
+		    (notices->items[victim].kind == NOTICE_STOP &&
+		     notices->items[victim].deadline_ms <= notice->deadline_ms))
 			return false;
 		drop_notice(notices, victim);
 	}
@@ -77,7 +76,8 @@ static bool merge_notice(struct notices *notices, size_t at, const struct notice
 	return true;
 }
 
-/* The clocks of the service and of this machine are read at each poll: a deadline that differs by less is the same. */
+/* The clocks of the service and of this machine are read at each poll: a deadline that differs by
+ * less is the same. */
 bool notices_is_news(const struct notices *announced, const struct notice *notice)
 {
 	size_t at = find_notice(announced, notice);

@@ -1,4 +1,5 @@
-/* PRIVATE. What a source is, and what its thread may tell. One file and one row in source_table.c each. */
+/* PRIVATE. What a source is, and what its thread may tell. One file and one row in
+ * source_table.c each. */
 #ifndef CLOUD_PROVIDER_H
 #define CLOUD_PROVIDER_H
 
@@ -16,13 +17,16 @@ struct provider {
 	const char *name;
 	/* Straight blocking code on the source's own thread, until watcher_cancel() is raised. */
 	void (*run)(struct watcher *watcher);
-	/* Does this cloud's metadata service answer at `endpoint`? Told by its headers and shape, not by being reachable. NULL: never. */
+	/* Does this cloud's metadata service answer at `endpoint`? Told by its headers and shape,
+	 * not by being reachable. NULL: never. */
 	bool (*probe)(const char *endpoint, struct cancel *cancel);
-	/* Is what stands behind the colon ("" for nothing) all right? ERR_INVALID says what to write. NULL: nothing may stand there. */
+	/* Is what stands behind the colon ("" for nothing) all right? ERR_INVALID says what to
+	 * write. NULL: nothing may stand there. */
 	int (*check)(const char *argument, struct err *err);
-	/* cloud_watch_approve(), with what is known of the surroundings. NULL: there is no such thing. */
+	/* cloud_watch_approve(), with what is known of the surroundings. NULL:
+	 * there is no such thing. */
 	int (*approve)(const struct environment *environment, const char *identity,
-		struct cancel *cancel, struct err *err);
+		       struct cancel *cancel, struct err *err);
 };
 
 extern const struct provider provider_aws, provider_gcp, provider_azure, provider_alibaba,
@@ -46,8 +50,11 @@ void watcher_unavailable(struct watcher *watcher, const char *why);
 /* Tells why it will take a while until the first answer. */
 void watcher_starting(struct watcher *watcher, const char *why);
 
-/* May be called with the same notice at each poll: only what is new is told (a new identity or kind, a deadline more than a
- * second earlier). CANCELLED needs source and identity alone, and is told when that notice was. */
+/*
+ * May be called with the same notice at each poll: only what is new is told (a new identity or
+ * kind, a deadline more than a second earlier). CANCELLED needs source and identity alone, and is
+ * told when that notice was.
+ */
 void watcher_notice(struct watcher *watcher, const struct notice *notice);
 
 /* Sleeps; false when it is time to end. */

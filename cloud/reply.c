@@ -1,7 +1,7 @@
 #include "reply.h"
 
-#include "base/text.h"
 #include "base/datetime.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -29,13 +29,13 @@ void verdict_unexpected(struct verdict *verdict, const struct reply *reply)
 	switch (reply->status) {
 	case 403:
 		verdict_set(verdict, VERDICT_UNKNOWN,
-			"answered 403: the metadata service is turned off, or something between "
-			"adds "
-			"X-Forwarded-For");
+			    "answered 403: the metadata service is turned off, or something "
+			    "between adds X-Forwarded-For");
 		break;
 	case 429:
 		verdict_set(verdict, VERDICT_UNKNOWN,
-			"answered 429: too many programs on this machine ask the metadata service");
+			    "answered 429: too many programs on this machine ask the metadata "
+			    "service");
 		break;
 	default:
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered %d%s", reply->status, what);
@@ -43,7 +43,8 @@ void verdict_unexpected(struct verdict *verdict, const struct reply *reply)
 }
 
 void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *source,
-	const char *identity, int64_t deadline_ms, int64_t seen_ms, const char *format, ...)
+		    const char *identity, int64_t deadline_ms, int64_t seen_ms, const char *format,
+		    ...)
 {
 	va_list args;
 
@@ -56,7 +57,8 @@ void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *
 	va_start(args, format);
 	vsnprintf(verdict->notice.reason, sizeof(verdict->notice.reason), format, args);
 	va_end(args);
-	/* What a file, a command or a service says goes to terminals, and as JSON to webhooks and ledgers. */
+	/* What a file, a command or a service says goes to terminals, and as JSON
+	 * to webhooks and ledgers. */
 	text_to_line(verdict->notice.identity);
 	text_to_line(verdict->notice.reason);
 }
@@ -94,7 +96,7 @@ int64_t reply_wall_clock(const char *date, int64_t our_wall_ms)
 
 	/* Date has whole seconds and is written before the answer travels. */
 	if (!date || !datetime_parse(date, &theirs) ||
-		(our_wall_ms - theirs > -2000 && our_wall_ms - theirs < 3000))
+	    (our_wall_ms - theirs > -2000 && our_wall_ms - theirs < 3000))
 		return our_wall_ms;
 	return theirs + 500;
 }

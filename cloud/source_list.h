@@ -10,8 +10,8 @@ struct source_choice {
 };
 
 /*
- * Takes the next source off `*list`, which is written into; false at its end. A command may hold commas, so that command: takes the rest
- * of the list. Both strings point into the list.
+ * Takes the next source off `*list`, which is written into; false at its end. A command may hold
+ * commas, so that command: takes the rest of the list. Both strings point into the list.
  */
 bool source_list_next(char **list, struct source_choice *choice);
 

@@ -7,15 +7,8 @@
 #include <stdlib.h>
 
 static const struct provider *const providers[] = {
-	&provider_aws,
-	&provider_gcp,
-	&provider_azure,
-	&provider_alibaba,
-	&provider_tencent,
-	&provider_slurm,
-	&provider_deadline,
-	&provider_file,
-	&provider_command,
+	&provider_aws,   &provider_gcp,      &provider_azure, &provider_alibaba, &provider_tencent,
+	&provider_slurm, &provider_deadline, &provider_file,  &provider_command,
 };
 
 const struct provider *provider_by_name(const char *name)
@@ -31,12 +24,12 @@ const char *source_entry_name(const struct source_entry *source)
 	return source->provider ? source->provider->name : "auto";
 }
 
-static int add_source(struct source_table *table, const struct provider *provider, const char *argument,
-	struct err *err)
+static int add_source(struct source_table *table, const struct provider *provider,
+		      const char *argument, struct err *err)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (table->items[i].provider == provider &&
-			text_equal(table->items[i].argument, argument))
+		    text_equal(table->items[i].argument, argument))
 			return 0;
 	if (table->count == CLOUD_SOURCES_MOST)
 		return err_set(err, ERR_INVALID, "more than %d notice sources", CLOUD_SOURCES_MOST);
@@ -45,8 +38,8 @@ static int add_source(struct source_table *table, const struct provider *provide
 	return 0;
 }
 
-static int add_detected_sources(
-	const struct environment *environment, struct source_table *table, struct err *err)
+static int add_detected_sources(const struct environment *environment, struct source_table *table,
+				struct err *err)
 {
 	static const struct {
 		unsigned bit;
@@ -68,30 +61,32 @@ static int add_detected_sources(
 	return 0;
 }
 
-static int add_named_source(const struct source_choice *choice, const struct environment *environment,
-	struct source_table *table, struct err *err)
+static int add_named_source(const struct source_choice *choice,
+			    const struct environment *environment, struct source_table *table,
+			    struct err *err)
 {
 	const struct provider *provider = provider_by_name(choice->name);
 	bool has_argument = choice->argument[0];
 
 	if (text_equal(choice->name, "none"))
 		return err_set(err, ERR_INVALID,
-			"\"none\" is none: leave out either that or the other sources");
+			       "\"none\" is none: leave out either that or the other sources");
 	if (text_equal(choice->name, "auto") && !has_argument)
 		return add_detected_sources(environment, table, err);
 	if (!provider || (has_argument && !provider->check))
 		return err_set(err, ERR_INVALID,
-			"notice source \"%s%s%s\" is not known: use auto, none, or a list of aws, "
-			"gcp, azure, alibaba, tencent, slurm, file:PATH, deadline:TIME, "
-			"command:COMMAND",
-			choice->name, has_argument ? ":" : "", choice->argument);
+			       "notice source \"%s%s%s\" is not known: use auto, none, or a list "
+			       "of aws, gcp, azure, alibaba, tencent, slurm, file:PATH, "
+			       "deadline:TIME, command:COMMAND",
+			       choice->name, has_argument ? ":" : "", choice->argument);
 	if (provider->check && provider->check(choice->argument, err) < 0)
 		return -1;
 	return add_source(table, provider, choice->argument, err);
 }
 
 int source_table_select(const char *sources, const char *deadline,
-	const struct environment *environment, struct source_table *table, struct err *err)
+			const struct environment *environment, struct source_table *table,
+			struct err *err)
 {
 	auto_free char *list = text_copy(sources && sources[0] ? sources : "auto");
 	char *at = text_equal(list, "none") ? NULL : list;

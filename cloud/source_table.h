@@ -1,4 +1,5 @@
-/* PRIVATE. Which sources are watched: those that are named, and those that the surroundings tell of. Asks nobody, and does not block. */
+/* PRIVATE. Which sources are watched: those that are named, and those that the surroundings tell
+ * of. Asks nobody, and does not block. */
 #ifndef CLOUD_SOURCE_TABLE_H
 #define CLOUD_SOURCE_TABLE_H
 
@@ -19,10 +20,13 @@ struct source_table {
 	size_t count;
 };
 
-/* `sources` and `deadline` are cloud_options'; each source counts once. ERR_INVALID names the one that is not known, or says what to write;
- * what was chosen up to it has to be released then, too. */
+/*
+ * `sources` and `deadline` are cloud_options'; each source counts once. ERR_INVALID names the one
+ * that is not known, or says what to write; what was chosen up to it has to be released then, too.
+ */
 int source_table_select(const char *sources, const char *deadline,
-	const struct environment *environment, struct source_table *table, struct err *err);
+			const struct environment *environment, struct source_table *table,
+			struct err *err);
 void source_table_release(struct source_table *table);
 
 /* "auto" while it is to be found. */

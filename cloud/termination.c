@@ -30,8 +30,8 @@ struct session {
 	bool is_known; /* the instance's id was answered: it is this cloud */
 };
 
-static int send_request(struct session *session, const char *method, const char *path, const char *header,
-	struct reply *reply, struct err *err)
+static int send_request(struct session *session, const char *method, const char *path,
+			const char *header, struct reply *reply, struct err *err)
 {
 	const char *const headers[] = {header, NULL};
 	const struct metadata_request fetch = {
@@ -43,7 +43,7 @@ static int send_request(struct session *session, const char *method, const char 
 	};
 
 	return metadata_request_send(session->http, &fetch, &session->response, reply,
-		watcher_cancel(session->watcher), err);
+				     watcher_cancel(session->watcher), err);
 }
 
 /* Alibaba's hardened mode is a mirror of IMDSv2. */
@@ -55,15 +55,16 @@ static bool renew_token(struct session *session)
 
 	session->token_header[0] = '\0';
 	if (send_request(session, "PUT", "/latest/api/token",
-		    "X-aliyun-ecs-metadata-token-ttl-seconds: 21600", &reply, NULL) < 0 ||
-		!aws_token_reply(&reply, token, &ttl))
+			 "X-aliyun-ecs-metadata-token-ttl-seconds: 21600", &reply, NULL) < 0 ||
+	    !aws_token_reply(&reply, token, &ttl))
 		return false;
 	snprintf(session->token_header, sizeof(session->token_header),
-		"X-aliyun-ecs-metadata-token: %s", token);
+		 "X-aliyun-ecs-metadata-token: %s", token);
 	return true;
 }
 
-static int get_with_token(struct session *session, const char *path, struct reply *reply, struct err *err)
+static int get_with_token(struct session *session, const char *path, struct reply *reply,
+			  struct err *err)
 {
 	for (int tries = 0;; tries++) {
 		const char *token = session->token_header[0] ? session->token_header : NULL;
@@ -71,7 +72,7 @@ static int get_with_token(struct session *session, const char *path, struct repl
 		if (send_request(session, "GET", path, token, reply, err) < 0)
 			return -1;
 		if ((reply->status != 401 && reply->status != 403) || tries > 0 ||
-			!session->has_tokens)
+		    !session->has_tokens)
 			return 0;
 		/* From here on the answer is gone: it was the response's. */
 		if (!renew_token(session))
@@ -90,8 +91,8 @@ static bool check_instance_id(struct session *session)
 	}
 	if (reply.status == 200 && !termination_instance_reply(session->form, &reply)) {
 		watcher_unknown(session->watcher,
-			"something else than this cloud's metadata service answers: name the right "
-			"cloud with --notice");
+				"something else than this cloud's metadata service answers: name "
+				"the right cloud with --notice");
 		return false;
 	}
 	if (reply.status != 200) {
@@ -152,8 +153,8 @@ static void run_alibaba(struct watcher *watcher)
 		.has_tokens = true,
 	};
 
-	detect_alibaba_endpoint(
-		watcher_environment(watcher), session.endpoint, sizeof(session.endpoint));
+	detect_alibaba_endpoint(watcher_environment(watcher), session.endpoint,
+				sizeof(session.endpoint));
 	run_service(&session);
 }
 
@@ -165,8 +166,8 @@ static void run_tencent(struct watcher *watcher)
 		.path = "/latest/meta-data/spot/termination-time",
 	};
 
-	detect_tencent_endpoint(
-		watcher_environment(watcher), session.endpoint, sizeof(session.endpoint));
+	detect_tencent_endpoint(watcher_environment(watcher), session.endpoint,
+				sizeof(session.endpoint));
 	run_service(&session);
 }
 

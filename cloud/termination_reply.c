@@ -1,7 +1,7 @@
 #include "termination_reply.h"
 
-#include "base/text.h"
 #include "base/datetime.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -9,14 +9,17 @@
 const struct termination_form termination_alibaba = {.source = "alibaba", .id_prefix = "i-"};
 /* "2018-08-18 12:05:33", in Beijing's time and without saying so. */
 const struct termination_form termination_tencent = {
-	.source = "tencent", .id_prefix = "ins-", .zone_ms = 8 * 3600 * 1000};
+	.source = "tencent",
+	.id_prefix = "ins-",
+	.zone_ms = 8 * 3600 * 1000,
+};
 
 bool termination_instance_reply(const struct termination_form *form, const struct reply *reply)
 {
 	char id[64];
 
 	if (reply->status != 200 || reply->flavor || !reply_text(reply, id, sizeof(id)) ||
-		!text_starts(id, form->id_prefix) || !id[strlen(form->id_prefix)])
+	    !text_starts(id, form->id_prefix) || !id[strlen(form->id_prefix)])
 		return false;
 	for (const char *at = id + strlen(form->id_prefix); *at; at++)
 		if (!isalnum((unsigned char)*at))
@@ -30,8 +33,8 @@ static bool has_zone(const char *text)
 	       (strlen(text) > 10 && strchr(text + 10, '-'));
 }
 
-void termination_reply(
-	const struct termination_form *form, const struct reply *reply, struct verdict *verdict)
+void termination_reply(const struct termination_form *form, const struct reply *reply,
+		       struct verdict *verdict)
 {
 	char text[64], at[32];
 	int64_t when, left;
@@ -65,5 +68,5 @@ void termination_reply(
 	if (left > TERMINATION_MOST_MS)
 		left = TERMINATION_MOST_MS;
 	verdict_notice(verdict, NOTICE_STOP, form->source, "termination", reply->arrived_ms + left,
-		reply->arrived_ms, "spot instance reclaimed at %s", at);
+		       reply->arrived_ms, "spot instance reclaimed at %s", at);
 }

@@ -1,4 +1,5 @@
-/* PRIVATE. PURE. What Alibaba's and Tencent's metadata services answer under spot/termination-time. */
+/* PRIVATE. PURE. What Alibaba's and Tencent's metadata services answer under
+ * spot/termination-time. */
 #ifndef CLOUD_TERMINATION_REPLY_H
 #define CLOUD_TERMINATION_REPLY_H
 
@@ -20,7 +21,7 @@ extern const struct termination_form termination_alibaba, termination_tencent;
 /* instance-id: is it this cloud's? */
 bool termination_instance_reply(const struct termination_form *form, const struct reply *reply);
 /* A time is STOP at it; 404, and 200 without a body, are NEGATIVE. */
-void termination_reply(
-	const struct termination_form *form, const struct reply *reply, struct verdict *verdict);
+void termination_reply(const struct termination_form *form, const struct reply *reply,
+		       struct verdict *verdict);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "channel_writer.h"
 
-#include "mapping_table.h"
-#include "sigterm_handler.h"
-#include "peer.h"
 #include "fd_table.h"
+#include "mapping_table.h"
+#include "peer.h"
+#include "sigterm_handler.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +24,14 @@ _Atomic int channel_state = CHANNEL_UNTRIED;
 static struct shim_header *header;
 static struct shim_record *records;
 static _Atomic int owner_pid;
-/* SHIM_FLAG_FOREIGN_PIDNS or 0; -1 until this process has looked: a child may be born into a namespace of its own. */
+/* SHIM_FLAG_FOREIGN_PIDNS or 0; -1 until this process has looked: a child may be born into a
+ * namespace of its own. */
 static _Atomic int foreign_pidns = -1;
 static atomic_bool said_exiting;
 static bool on_exit_gives_code; /* exit() tells us its code */
 
-/* pthread_atfork() itself is linked in from a static part of glibc that asks for this symbol; musl has only the former. */
+/* pthread_atfork() itself is linked in from a static part of glibc that asks for this symbol; musl
+ * has only the former. */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
 	__attribute__((weak));
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* musl has none */
@@ -41,7 +43,8 @@ static int current_pid(void)
 	return (int)syscall(SYS_getpid);
 }
 
-/* A forked child has memory of its own from here on. What it inherited is its parent's to report. */
+/* A forked child has memory of its own from here on. What it inherited is its
+ * parent's to report. */
 static void after_fork(void)
 {
 	fd_table_clear();
@@ -62,8 +65,11 @@ static bool header_is_sound(const struct shim_header *found)
 	       memchr(found->doorbell, 0, sizeof(found->doorbell));
 }
 
-/* Not by mmap() and munmap(): those names are ours here (hooks_mappings.c), and would take the channel for the job's own mapping. On
- * 32-bit machines they are not hooked, and the system call is another for each libc. */
+/*
+ * Not by mmap() and munmap(): those names are ours here (hooks_mappings.c), and would take the
+ * channel for the job's own mapping. On 32-bit machines they are not hooked, and the system call is
+ * another for each libc.
+ */
 #ifdef __LP64__
 static void *map_file(int fd, size_t size)
 {
@@ -128,7 +134,7 @@ bool channel_ready(void)
 	int saved = errno;
 
 	if (state == CHANNEL_UNTRIED &&
-		atomic_compare_exchange_strong(&channel_state, &state, CHANNEL_STARTING)) {
+	    atomic_compare_exchange_strong(&channel_state, &state, CHANNEL_STARTING)) {
 		state = open_channel() ? CHANNEL_ACTIVE : CHANNEL_OFF;
 		atomic_store_explicit(&channel_state, state, memory_order_release);
 	}
@@ -151,8 +157,8 @@ static bool claim_slot(uint64_t *sequence)
 
 		if (head - tail >= SHIM_RECORDS)
 			return false;
-	} while (!__atomic_compare_exchange_n(
-		&header->head, &head, head + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&header->head, &head, head + 1, true,
+					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	*sequence = head;
 	return true;
 }
@@ -170,8 +176,8 @@ static void wake_supervisor(void)
 	syscall(SYS_close, fd);
 }
 
-/* The record is finished on the stack before a place in the ring is taken: then only a copy lies between claiming and
- * publishing, and a process killed there is rare. */
+/* The record is finished on the stack before a place in the ring is taken: then only a copy lies
+ * between claiming and publishing, and a process killed there is rare. */
 static void publish_record(struct shim_record *record)
 {
 	uint64_t sequence;
@@ -182,8 +188,8 @@ static void publish_record(struct shim_record *record)
 		target = &records[sequence % SHIM_RECORDS];
 		record->checksum = shim_checksum(record, sequence);
 		memcpy(&target->pid, &record->pid,
-			offsetof(struct shim_record, text) - offsetof(struct shim_record, pid) +
-				text);
+		       offsetof(struct shim_record, text) - offsetof(struct shim_record, pid) +
+			       text);
 		__atomic_store_n(&target->published, sequence + 1, __ATOMIC_RELEASE);
 	} else {
 		__atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED);
@@ -194,7 +200,8 @@ static void publish_record(struct shim_record *record)
 		wake_supervisor();
 }
 
-static uint16_t put_path(struct shim_record *record, size_t at, const struct resolved_path *resolved_path)
+static uint16_t put_path(struct shim_record *record, size_t at,
+			 const struct resolved_path *resolved_path)
 {
 	if (!resolved_path || !resolved_path->inside)
 		return 0;
@@ -214,8 +221,8 @@ static unsigned foreign_pidns_flag(void)
 	return (unsigned)flag;
 }
 
-void channel_send(enum shim_event event, int descriptor, unsigned flags, const struct resolved_path *path,
-	const struct resolved_path *path2)
+void channel_send(enum shim_event event, int descriptor, unsigned flags,
+		  const struct resolved_path *path, const struct resolved_path *path2)
 {
 	struct shim_record record;
 	int saved = errno;
@@ -255,8 +262,11 @@ static void send_hello(void)
 	channel_send(SHIM_HELLO, -1, 0, &image, NULL);
 }
 
-/* What a shell opened for us ("tool > checkpoints/file") is ours to close. Higher descriptors that came through exec are
- * more likely leaked than meant, and a daemon that holds one would keep the supervisor waiting forever. */
+/*
+ * What a shell opened for us ("tool > checkpoints/file") is ours to close. Higher descriptors that
+ * came through exec are more likely leaked than meant, and a daemon that holds one would keep the
+ * supervisor waiting forever.
+ */
 static void adopt_output(void)
 {
 	for (int fd = 1; fd <= 2; fd++) {
@@ -271,7 +281,8 @@ static void adopt_output(void)
 	}
 }
 
-/* Set first, so it is called last: after the destructors of all libraries, and before the streams are flushed. */
+/* Set first, so it is called last: after the destructors of all libraries, and before the
+ * streams are flushed. */
 static void on_process_exit(int code, void *argument)
 {
 	(void)argument;

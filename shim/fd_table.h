@@ -1,9 +1,10 @@
 /*
- * Which descriptors of this process are files below the checkpoint directory, open for writing. One bit each, so that the
- * question that every close() asks costs one load. Descriptors from FD_TABLE_MOST on are never tracked.
+ * Which descriptors of this process are files below the checkpoint directory, open for writing. One
+ * bit each, so that the question that every close() asks costs one load. Descriptors from
+ * FD_TABLE_MOST on are never tracked.
  *
- * Bits may be stale: a descriptor closed by a raw system call keeps its bit. Records carry the descriptor's number, so that
- * the next OPENED or CLOSED of that number puts it right.
+ * Bits may be stale: a descriptor closed by a raw system call keeps its bit. Records carry the
+ * descriptor's number, so that the next OPENED or CLOSED of that number puts it right.
  */
 #ifndef FD_TABLE_H
 #define FD_TABLE_H
@@ -20,7 +21,8 @@ static inline bool fd_table_has(int fd)
 {
 	if ((unsigned)fd >= FD_TABLE_MOST)
 		return false;
-	return atomic_load_explicit(&fd_table_words[fd / FD_TABLE_WORD_BITS], memory_order_relaxed) >>
+	return atomic_load_explicit(&fd_table_words[fd / FD_TABLE_WORD_BITS],
+				    memory_order_relaxed) >>
 		       (fd % FD_TABLE_WORD_BITS) &
 	       1;
 }

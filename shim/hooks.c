@@ -1,9 +1,9 @@
 /* Descriptors: open, duplicate, close. */
 #include "hooks.h"
 
-#include "libc_symbols.h"
 #include "channel_writer.h"
 #include "fd_table.h"
+#include "libc_symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,8 +56,8 @@ static void report_opened(int fd, int flags, int directory_fd, const char *path)
 		channel_send(SHIM_OPENED, fd, resolved_path.flags, &resolved_path, NULL);
 }
 
-static __attribute__((noinline)) void report_opened_slowly(
-	int fd, int flags, int directory_fd, const char *path)
+static __attribute__((noinline)) void report_opened_slowly(int fd, int flags, int directory_fd,
+							   const char *path)
 {
 	int saved = errno;
 
@@ -85,7 +85,8 @@ int hooks_duplicated(int fd, int copy)
 		return copy;
 	path_resolve_fd(channel_header(), copy, AT_FDCWD, NULL, &resolved_path);
 	if (fd_table_add(copy))
-		channel_send(SHIM_DUPLICATED, copy, resolved_path.flags & SHIM_FLAG_DELETED, &resolved_path, NULL);
+		channel_send(SHIM_DUPLICATED, copy, resolved_path.flags & SHIM_FLAG_DELETED,
+			     &resolved_path, NULL);
 	errno = saved;
 	return copy;
 }
@@ -107,8 +108,9 @@ void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed)
 	unsigned flags = failed ? SHIM_FLAG_FAILED : 0;
 
 	if (closing->tracked)
-		channel_send(SHIM_CLOSED, fd, flags | (closing->resolved_path.flags & SHIM_FLAG_DELETED),
-			&closing->resolved_path, NULL);
+		channel_send(SHIM_CLOSED, fd,
+			     flags | (closing->resolved_path.flags & SHIM_FLAG_DELETED),
+			     &closing->resolved_path, NULL);
 }
 
 /* The fourth argument is there only where a file may be made. */
@@ -134,7 +136,7 @@ EXPORT int open(const char *path, int flags, ...)
 
 	MODE_ARGUMENT(flags, mode);
 	return hooks_opened(next ? next(path, flags, mode) : raw_open(AT_FDCWD, path, flags, mode),
-		flags, AT_FDCWD, path);
+			    flags, AT_FDCWD, path);
 }
 
 EXPORT int open64(const char *path, int flags, ...)
@@ -145,7 +147,7 @@ EXPORT int open64(const char *path, int flags, ...)
 	MODE_ARGUMENT(flags, mode);
 	return hooks_opened(next ? next(path, flags, mode)
 				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
-		flags, AT_FDCWD, path);
+			    flags, AT_FDCWD, path);
 }
 
 EXPORT int openat(int directory_fd, const char *path, int flags, ...)
@@ -156,7 +158,7 @@ EXPORT int openat(int directory_fd, const char *path, int flags, ...)
 	MODE_ARGUMENT(flags, mode);
 	return hooks_opened(next ? next(directory_fd, path, flags, mode)
 				 : raw_open(directory_fd, path, flags, mode),
-		flags, directory_fd, path);
+			    flags, directory_fd, path);
 }
 
 EXPORT int openat64(int directory_fd, const char *path, int flags, ...)
@@ -167,7 +169,7 @@ EXPORT int openat64(int directory_fd, const char *path, int flags, ...)
 	MODE_ARGUMENT(flags, mode);
 	return hooks_opened(next ? next(directory_fd, path, flags, mode)
 				 : raw_open(directory_fd, path, flags | O_LARGEFILE, mode),
-		flags, directory_fd, path);
+			    flags, directory_fd, path);
 }
 
 EXPORT int creat(const char *path, mode_t mode)
@@ -176,7 +178,7 @@ EXPORT int creat(const char *path, mode_t mode)
 	__typeof__(&creat) next = LIBC(creat);
 
 	return hooks_opened(next ? next(path, mode) : raw_open(AT_FDCWD, path, flags, mode), flags,
-		AT_FDCWD, path);
+			    AT_FDCWD, path);
 }
 
 EXPORT int creat64(const char *path, mode_t mode)
@@ -184,9 +186,9 @@ EXPORT int creat64(const char *path, mode_t mode)
 	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
 	__typeof__(&creat64) next = LIBC(creat64);
 
-	return hooks_opened(
-		next ? next(path, mode) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
-		flags, AT_FDCWD, path);
+	return hooks_opened(next ? next(path, mode)
+				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
+			    flags, AT_FDCWD, path);
 }
 
 /* What open() becomes in a fortified program that gives no mode. */
@@ -195,25 +197,25 @@ EXPORT int __open_2(const char *path, int flags)
 	__typeof__(&__open_2) next = LIBC(__open_2);
 
 	return hooks_opened(next ? next(path, flags) : raw_open(AT_FDCWD, path, flags, 0), flags,
-		AT_FDCWD, path);
+			    AT_FDCWD, path);
 }
 
 EXPORT int __open64_2(const char *path, int flags)
 {
 	__typeof__(&__open64_2) next = LIBC(__open64_2);
 
-	return hooks_opened(
-		next ? next(path, flags) : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, 0), flags,
-		AT_FDCWD, path);
+	return hooks_opened(next ? next(path, flags)
+				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, 0),
+			    flags, AT_FDCWD, path);
 }
 
 EXPORT int __openat_2(int directory_fd, const char *path, int flags)
 {
 	__typeof__(&__openat_2) next = LIBC(__openat_2);
 
-	return hooks_opened(
-		next ? next(directory_fd, path, flags) : raw_open(directory_fd, path, flags, 0),
-		flags, directory_fd, path);
+	return hooks_opened(next ? next(directory_fd, path, flags)
+				 : raw_open(directory_fd, path, flags, 0),
+			    flags, directory_fd, path);
 }
 
 EXPORT int __openat64_2(int directory_fd, const char *path, int flags)
@@ -222,7 +224,7 @@ EXPORT int __openat64_2(int directory_fd, const char *path, int flags)
 
 	return hooks_opened(next ? next(directory_fd, path, flags)
 				 : raw_open(directory_fd, path, flags | O_LARGEFILE, 0),
-		flags, directory_fd, path);
+			    flags, directory_fd, path);
 }
 
 static int next_close(int fd)
@@ -239,7 +241,8 @@ static __attribute__((noinline)) int close_tracked(int fd)
 
 	hooks_close_begin(fd, &closing);
 	result = next_close(fd);
-	/* Linux has closed it also when it says EINTR. EBADF: somebody had closed it behind our back, which went well. */
+	/* Linux has closed it also when it says EINTR. EBADF: somebody had closed it behind our
+	 * back, which went well. */
 	hooks_close_end(fd, &closing, result < 0 && errno != EINTR && errno != EBADF);
 	return result;
 }
@@ -252,15 +255,18 @@ EXPORT int close(int fd)
 static void close_tracked_range(unsigned first, unsigned last)
 {
 	for (int fd = fd_table_next(first, last); fd >= 0 && channel_ready();
-		fd = fd_table_next((unsigned)fd + 1, last))
+	     fd = fd_table_next((unsigned)fd + 1, last))
 		close_tracked(fd);
 }
 
-/* Not looked up: older than the functions, the system call says ENOSYS and callers know what that means. */
+/* Not looked up: older than the functions, the system call says ENOSYS and callers
+ * know what that means. */
 EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
-	/* A child of vfork() comes here with the parent's table in view: close_tracked_range() leaves it alone. With UNSHARE only
-	 * this thread's descriptors go; with CLOEXEC none does. */
+	/*
+	 * A child of vfork() comes here with the parent's table in view: close_tracked_range()
+	 * leaves it alone. With UNSHARE only this thread's descriptors go; with CLOEXEC none does.
+	 */
 	if (flags == 0 && first <= last)
 		close_tracked_range(first, last);
 	return (int)syscall(SYS_close_range, first, last, flags);

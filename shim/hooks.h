@@ -1,8 +1,9 @@
 /*
- * What the interposed functions have in common. Each calls libc first and reports afterwards; results and errno are libc's.
+ * What the interposed functions have in common. Each calls libc first and reports afterwards;
+ * results and errno are libc's.
  *
- * This header comes before any other: with 64-bit offsets libc's headers would rename `open` to `open64` under us, and with
- * fortification they would define it.
+ * This header comes before any other: with 64-bit offsets libc's headers would rename `open` to
+ * `open64` under us, and with fortification they would define it.
  */
 #ifndef HOOKS_H
 #define HOOKS_H
@@ -29,8 +30,8 @@ int hooks_opened(int fd, int flags, int directory_fd, const char *path);
 /* `copy` refers to what `fd` refers to; returns copy. */
 int hooks_duplicated(int fd, int copy);
 
-/* Before and after closing fd. In between nothing else may be called: after the real close its number may be another file's.
- * `failed` when the application learns that content was lost. */
+/* Before and after closing fd. In between nothing else may be called: after the real close its
+ * number may be another file's. `failed` when the application learns that content was lost. */
 void hooks_close_begin(int fd, struct hooks_closing *closing);
 void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed);
 

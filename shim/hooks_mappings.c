@@ -1,10 +1,11 @@
-/* Files that are written through memory (numpy.memmap, LMDB, Arrow): a mapping counts as one more descriptor of its file. */
+/* Files that are written through memory (numpy.memmap, LMDB, Arrow): a mapping counts as one more
+ * descriptor of its file. */
 #include "hooks.h"
 
-#include "mapping_table.h"
-#include "libc_symbols.h"
 #include "channel_writer.h"
 #include "fd_table.h"
+#include "libc_symbols.h"
+#include "mapping_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Allocators come here before the first constructor, and dlsym() itself may allocate: nothing is looked up here. */
+/* Allocators come here before the first constructor, and dlsym() itself may
+ * allocate: nothing is looked up here. */
 #define LIBC_KNOWN(name) ((__typeof__(&name))libc_symbol_known(LIBC_##name))
 
 static void close_mappings(const void *start, size_t length)
@@ -36,7 +38,7 @@ static __attribute__((noinline)) void report_mapping(void *start, size_t length,
 		number = resolved_path.inside ? mapping_table_add(start, length) : MAPPING_NONE;
 		if (number != MAPPING_NONE)
 			channel_send(SHIM_DUPLICATED, SHIM_MAPPING_FIRST + number,
-				resolved_path.flags & SHIM_FLAG_DELETED, &resolved_path, NULL);
+				     resolved_path.flags & SHIM_FLAG_DELETED, &resolved_path, NULL);
 	}
 	errno = saved;
 }
@@ -53,15 +55,17 @@ static void *after_mmap(void *result, size_t length, int protection, int flags, 
 	return result;
 }
 
-/* On 32-bit machines the system call is another for each libc: there the kernel's events have to do. */
+/* On 32-bit machines the system call is another for each libc: there the kernel's
+ * events have to do. */
 #ifdef __LP64__
 EXPORT void *mmap(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	__typeof__(&mmap) next = LIBC_KNOWN(mmap);
 
 	return after_mmap(next ? next(hint, length, protection, flags, fd, offset)
-			   : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd, offset),
-		length, protection, flags, fd);
+			       : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd,
+						 offset),
+			  length, protection, flags, fd);
 }
 
 EXPORT void *mmap64(void *hint, size_t length, int protection, int flags, int fd, off64_t offset)
@@ -69,8 +73,9 @@ EXPORT void *mmap64(void *hint, size_t length, int protection, int flags, int fd
 	__typeof__(&mmap64) next = LIBC_KNOWN(mmap64);
 
 	return after_mmap(next ? next(hint, length, protection, flags, fd, offset)
-			   : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd, offset),
-		length, protection, flags, fd);
+			       : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd,
+						 offset),
+			  length, protection, flags, fd);
 }
 
 EXPORT int munmap(void *start, size_t length)
@@ -78,7 +83,8 @@ EXPORT int munmap(void *start, size_t length)
 	__typeof__(&munmap) next = LIBC_KNOWN(munmap);
 	int result;
 
-	/* Before: afterwards the place may be another mapping's. Whoever gives a wrong length has other troubles. */
+	/* Before: afterwards the place may be another mapping's. Whoever gives a wrong length
+	 * has other troubles. */
 	close_mappings(start, length);
 	result = next ? next(start, length) : (int)syscall(SYS_munmap, start, length);
 	return result;
@@ -100,7 +106,8 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	result = next ? next(old, old_length, length, flags, hint)
 		      : (void *)syscall(SYS_mremap, old, old_length, length, flags, hint);
 	if (result != MAP_FAILED && old_length > 0 &&
-		atomic_load_explicit(&mapping_table_count, memory_order_relaxed) > 0 && channel_is_possible())
+	    atomic_load_explicit(&mapping_table_count, memory_order_relaxed) > 0 &&
+	    channel_is_possible())
 		mapping_table_move(old, result, length);
 	return result;
 }

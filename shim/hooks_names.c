@@ -1,9 +1,9 @@
 /* Names: rename, link, unlink; and the end of a process that skips destructors. */
 #include "hooks.h"
 
-#include "libc_symbols.h"
 #include "channel_writer.h"
 #include "fd_table.h"
+#include "libc_symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,8 @@
 int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags);
 
 static __attribute__((noinline)) void report_paths(enum shim_event event, int descriptor,
-	unsigned flags, int old_fd, const char *old, int new_fd, const char *new)
+						   unsigned flags, int old_fd, const char *old,
+						   int new_fd, const char *new)
 {
 	int saved = errno;
 
@@ -36,12 +37,12 @@ static __attribute__((noinline)) void report_paths(enum shim_event event, int de
 	errno = saved;
 }
 
-static int after_rename(
-	int result, int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
+static int after_rename(int result, int old_fd, const char *old, int new_fd, const char *new,
+			unsigned flags)
 {
 	if (result == 0 && channel_is_possible())
 		report_paths(SHIM_RENAMED, -1, flags & RENAME_EXCHANGE ? SHIM_FLAG_EXCHANGED : 0,
-			old_fd, old, new_fd, new);
+			     old_fd, old, new_fd, new);
 	return result;
 }
 
@@ -56,25 +57,26 @@ EXPORT int rename(const char *old, const char *new)
 	__typeof__(&rename) next = LIBC(rename);
 
 	return after_rename(next ? next(old, new) : raw_renameat2(AT_FDCWD, old, AT_FDCWD, new, 0),
-		AT_FDCWD, old, AT_FDCWD, new, 0);
+			    AT_FDCWD, old, AT_FDCWD, new, 0);
 }
 
 EXPORT int renameat(int old_fd, const char *old, int new_fd, const char *new)
 {
 	__typeof__(&renameat) next = LIBC(renameat);
 
-	return after_rename(
-		next ? next(old_fd, old, new_fd, new) : raw_renameat2(old_fd, old, new_fd, new, 0),
-		old_fd, old, new_fd, new, 0);
+	return after_rename(next ? next(old_fd, old, new_fd, new)
+				 : raw_renameat2(old_fd, old, new_fd, new, 0),
+			    old_fd, old, new_fd, new, 0);
 }
 
 EXPORT int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
 {
-	return after_rename(
-		raw_renameat2(old_fd, old, new_fd, new, flags), old_fd, old, new_fd, new, flags);
+	return after_rename(raw_renameat2(old_fd, old, new_fd, new, flags), old_fd, old, new_fd,
+			    new, flags);
 }
 
-/* The descriptor that a nameless file is linked by: linkat(fd, "", AT_EMPTY_PATH) or linkat("/proc/self/fd/N"). */
+/* The descriptor that a nameless file is linked by: linkat(fd, "", AT_EMPTY_PATH) or
+ * linkat("/proc/self/fd/N"). */
 static int linked_descriptor(int old_fd, const char *old, int flags)
 {
 	const char *prefix = "/proc/self/fd/";
@@ -90,7 +92,8 @@ static int linked_descriptor(int old_fd, const char *old, int flags)
 	return *old ? -1 : fd;
 }
 
-static int after_link(int result, int old_fd, const char *old, int new_fd, const char *new, int flags)
+static int after_link(int result, int old_fd, const char *old, int new_fd, const char *new,
+		      int flags)
 {
 	if (result == 0 && channel_is_possible()) {
 		int fd = linked_descriptor(old_fd, old, flags);
@@ -128,8 +131,8 @@ EXPORT int unlink(const char *path)
 {
 	__typeof__(&unlink) next = LIBC(unlink);
 
-	return after_unlink(
-		next ? next(path) : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0), AT_FDCWD, path);
+	return after_unlink(next ? next(path) : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0),
+			    AT_FDCWD, path);
 }
 
 EXPORT int unlinkat(int directory_fd, const char *path, int flags)
@@ -137,8 +140,8 @@ EXPORT int unlinkat(int directory_fd, const char *path, int flags)
 	__typeof__(&unlinkat) next = LIBC(unlinkat);
 
 	return after_unlink(next ? next(directory_fd, path, flags)
-			     : (int)syscall(SYS_unlinkat, directory_fd, path, flags),
-		directory_fd, path);
+				 : (int)syscall(SYS_unlinkat, directory_fd, path, flags),
+			    directory_fd, path);
 }
 
 /* Children of a forking pool end like this. */

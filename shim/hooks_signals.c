@@ -2,8 +2,8 @@
 #include "hooks.h"
 
 #include "libc_symbols.h"
-#include "sigterm_handler.h"
 #include "shim.h"
+#include "sigterm_handler.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,10 @@
-/* Streams and temporary files. fdopen needs no hook: the descriptor is tracked already, and fclose reports it. */
+/* Streams and temporary files. fdopen needs no hook: the descriptor is tracked already, and
+ * fclose reports it. */
 #include "hooks.h"
 
-#include "libc_symbols.h"
 #include "channel_writer.h"
 #include "fd_table.h"
+#include "libc_symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,8 @@ EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
 	return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
 }
 
-static FILE *reopen_stream(const char *path, const char *mode, FILE *stream, __typeof__(&freopen) next)
+static FILE *reopen_stream(const char *path, const char *mode, FILE *stream,
+			   __typeof__(&freopen) next)
 {
 	struct hooks_closing closing;
 	int fd = fileno(stream);
@@ -101,7 +103,8 @@ static __attribute__((noinline)) int fclose_tracked(FILE *stream, int fd)
 	int result;
 
 	hooks_close_begin(fd, &closing);
-	/* An earlier write that failed stays with the stream; fclose itself says nothing about it. */
+	/* An earlier write that failed stays with the stream; fclose itself says
+	 * nothing about it. */
 	bool failed = closing.tracked && ferror(stream);
 	result = next_fclose(stream);
 	hooks_close_end(fd, &closing, failed || result != 0);
@@ -116,7 +119,7 @@ EXPORT int fclose(FILE *stream)
 	/* Streams without a descriptor (fmemopen) say so in errno. */
 	errno = saved;
 	return __builtin_expect(fd_table_has(fd), 0) ? fclose_tracked(stream, fd)
-						    : next_fclose(stream);
+						     : next_fclose(stream);
 }
 
 static int after_mkstemp(int fd)
@@ -183,5 +186,6 @@ EXPORT int mkostemps64(char *pattern, int suffix, int flags)
 {
 	__typeof__(&mkostemps64) next = LIBC(mkostemps64);
 
-	return next ? after_mkstemp(next(pattern, suffix, flags)) : mkostemps(pattern, suffix, flags);
+	return next ? after_mkstemp(next(pattern, suffix, flags))
+		    : mkostemps(pattern, suffix, flags);
 }

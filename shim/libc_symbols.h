@@ -1,7 +1,8 @@
 /*
- * The next definition of each function that we interpose. All are looked up by our constructor; a call that comes before it looks
- * up its own. Where the lookup itself led to the call (dlsym may allocate, and an allocator may open files), or libc has no such
- * function, the answer is NULL and the hook makes the system call itself.
+ * The next definition of each function that we interpose. All are looked up by our constructor; a
+ * call that comes before it looks up its own. Where the lookup itself led to the call (dlsym may
+ * allocate, and an allocator may open files), or libc has no such function, the answer is NULL and
+ * the hook makes the system call itself.
  */
 #ifndef LIBC_SYMBOLS_H
 #define LIBC_SYMBOLS_H
@@ -15,10 +16,12 @@
 	X(open) X(open64) X(openat) X(openat64) X(creat) X(creat64) \
 	X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) \
 	X(fopen) X(fopen64) X(freopen) X(freopen64) X(fclose) \
-	X(mkstemp) X(mkstemp64) X(mkostemp) X(mkostemp64) X(mkstemps) X(mkstemps64) X(mkostemps) X(mkostemps64) \
+	X(mkstemp) X(mkstemp64) X(mkostemp) X(mkostemp64) X(mkstemps) X(mkstemps64) X(mkostemps) \
+	X(mkostemps64) \
 	X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) \
 	X(rename) X(renameat) X(link) X(linkat) X(unlink) X(unlinkat) X(_exit) X(_Exit) \
-	X(sigaction) X(signal) X(bsd_signal) X(ssignal) X(sysv_signal) X(__sysv_signal) X(sigset) X(sigignore) X(siginterrupt) \
+	X(sigaction) X(signal) X(bsd_signal) X(ssignal) X(sysv_signal) X(__sysv_signal) X(sigset) \
+	X(sigignore) X(siginterrupt) \
 	X(mmap) X(mmap64) X(munmap) X(mremap)
 // clang-format on
 
@@ -39,7 +42,9 @@ static inline void *libc_symbol_get(enum libc_symbol index)
 {
 	uintptr_t found = atomic_load_explicit(&libc_symbol_table[index], memory_order_relaxed);
 
-	return __builtin_expect(found > LIBC_SYMBOL_MISSING, 1) ? (void *)found : libc_symbol_find(index);
+	return __builtin_expect(found > LIBC_SYMBOL_MISSING, 1)
+		       ? (void *)found
+		       : libc_symbol_find(index);
 }
 
 /* NULL also before our constructor. */

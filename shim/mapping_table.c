@@ -61,7 +61,8 @@ int mapping_table_add(const void *start, size_t length)
 	begin();
 	while (number < MAPPING_TABLE_MOST && number_is_used(number))
 		number++;
-	if (number == MAPPING_TABLE_MOST || !add_part((uintptr_t)start, (uintptr_t)start + length, number))
+	if (number == MAPPING_TABLE_MOST ||
+	    !add_part((uintptr_t)start, (uintptr_t)start + length, number))
 		number = MAPPING_NONE;
 	end();
 	return number;
@@ -80,7 +81,8 @@ static bool cut_part(struct part *part, uintptr_t start, uintptr_t stop)
 		part->start = stop;
 	else
 		part->end = start;
-	/* A hole: where there is no room for the second half, the first alone stands for the mapping. */
+	/* A hole: where there is no room for the second half, the first alone
+	 * stands for the mapping. */
 	if (start > part->start && stop < old_end)
 		add_part(stop, old_end, part->number);
 	return false;

@@ -12,18 +12,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Longest path that can lie inside: directory, slash, name; one longer still is seen to be inside, and cut off. */
+/* Longest path that can lie inside: directory, slash, name; one longer still is seen to be
+ * inside, and cut off. */
 #define WORK_SIZE (1024 + SHIM_PATH_MOST + 64)
 
 #define DELETED " (deleted)"
 
 /* Takes a normalised absolute path of `length` bytes apart. */
-static bool match_directory(const char *directory, const char *path, size_t length, struct resolved_path *resolved_path)
+static bool match_directory(const char *directory, const char *path, size_t length,
+			    struct resolved_path *resolved_path)
 {
 	size_t prefix = strlen(directory);
 
 	if (prefix == 0 || length <= prefix + 1 || memcmp(path, directory, prefix) != 0 ||
-		path[prefix] != '/')
+	    path[prefix] != '/')
 		return false;
 	path += prefix + 1;
 	length -= prefix + 1;
@@ -37,8 +39,8 @@ static bool match_directory(const char *directory, const char *path, size_t leng
 	return true;
 }
 
-static void set_relative_path(
-	const struct shim_header *header, const char *path, size_t length, struct resolved_path *resolved_path)
+static void set_relative_path(const struct shim_header *header, const char *path, size_t length,
+			      struct resolved_path *resolved_path)
 {
 	if (!match_directory(header->directory, path, length, resolved_path))
 		match_directory(header->alias, path, length, resolved_path);
@@ -61,7 +63,8 @@ static ssize_t read_proc_link(const char *directory, unsigned number, char *targ
 	return syscall(SYS_readlinkat, AT_FDCWD, name, target, capacity);
 }
 
-/* Appends `path` to the normalised `text`, following "." and ".." by their words. False when it does not fit. */
+/* Appends `path` to the normalised `text`, following "." and ".." by their words.
+ * False when it does not fit. */
 static bool append_normalised(char *text, size_t *length, const char *path)
 {
 	while (*path) {
@@ -83,8 +86,8 @@ static bool append_normalised(char *text, size_t *length, const char *path)
 	return true;
 }
 
-void path_resolve_name(
-	const struct shim_header *header, int directory_fd, const char *path, struct resolved_path *resolved_path)
+void path_resolve_name(const struct shim_header *header, int directory_fd, const char *path,
+		       struct resolved_path *resolved_path)
 {
 	char text[WORK_SIZE];
 	size_t length = 0;
@@ -94,11 +97,11 @@ void path_resolve_name(
 	if (!path || !*path)
 		return;
 	if (path[0] != '/') {
+		/* counts the final zero */
 		ssize_t got = directory_fd == AT_FDCWD
-				      ? syscall(SYS_getcwd, text, sizeof(text)) -
-						1 /* counts the final zero */
-				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd, text,
-						sizeof(text));
+				      ? syscall(SYS_getcwd, text, sizeof(text)) - 1
+				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd,
+						       text, sizeof(text));
 
 		/* Too long, gone or out of reach from our root. */
 		if (got <= 0 || (size_t)got >= sizeof(text) || text[0] != '/')
@@ -109,8 +112,8 @@ void path_resolve_name(
 		set_relative_path(header, text, length, resolved_path);
 }
 
-/* On 32-bit machines SYS_fstat has another structure than libc's, and fstat() itself needs glibc 2.33: there the name decides
- * alone. */
+/* On 32-bit machines SYS_fstat has another structure than libc's, and fstat() itself needs glibc
+ * 2.33: there the name decides alone. */
 static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *named)
 {
 #if defined(__LP64__) && defined(SYS_fstat)
@@ -135,8 +138,8 @@ static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *n
 #endif
 }
 
-void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
-	const char *path, struct resolved_path *resolved_path)
+void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd, const char *path,
+		     struct resolved_path *resolved_path)
 {
 	char text[WORK_SIZE];
 	bool named = true;
@@ -152,14 +155,14 @@ void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
 	if (!resolved_path->inside || !stat_descriptor(fd, resolved_path, &named))
 		return;
 	if (!named && resolved_path->length > strlen(DELETED) &&
-		!(resolved_path->flags & SHIM_FLAG_TRUNCATED_PATH) &&
-		memcmp(resolved_path->path + resolved_path->length - strlen(DELETED), DELETED, strlen(DELETED)) ==
-			0)
+	    !(resolved_path->flags & SHIM_FLAG_TRUNCATED_PATH) &&
+	    memcmp(resolved_path->path + resolved_path->length - strlen(DELETED), DELETED,
+		   strlen(DELETED)) == 0)
 		resolved_path->length = (uint16_t)(resolved_path->length - strlen(DELETED));
 }
 
-/* Sixteen paths by hash. After a collision, or when a link of that name is turned to point inside, the shim misses an open; the
- * kernel's events still show it. */
+/* Sixteen paths by hash. After a collision, or when a link of that name is turned to point inside,
+ * the shim misses an open; the kernel's events still show it. */
 static _Atomic uint64_t outside_hashes[16];
 
 static uint64_t hash_path(const char *path)

@@ -21,7 +21,8 @@ static uint64_t parse_number(const char *text)
 	return number;
 }
 
-/* State and start time: fields 3 and 22 of /proc/PID/stat. Where it cannot be read, kill() alone has to do. */
+/* State and start time: fields 3 and 22 of /proc/PID/stat. Where it cannot be
+ * read, kill() alone has to do. */
 static bool stat_shows_start(const char *line, size_t length, uint64_t start)
 {
 	const char *at = memrchr(line, ')', length);

@@ -1,4 +1,5 @@
-/* Who keeps a SIGTERM for whom: the supervisor as a process, seen from a signal handler. System calls only; errno may change. */
+/* Who keeps a SIGTERM for whom: the supervisor as a process, seen from a signal handler. System
+ * calls only; errno may change. */
 #ifndef PEER_H
 #define PEER_H
 
@@ -6,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* By its pid and its start time; a zombie is dead. Where /proc does not say, the pid alone has to do. */
+/* By its pid and its start time; a zombie is dead. Where /proc does not say, the
+ * pid alone has to do. */
 bool peer_is_alive(const struct shim_header *header);
 
 /* False in another PID namespace, where it cannot be told from others. */

@@ -1,6 +1,6 @@
 /*
- * Reprieve for a training job in C or C++: copy this one file. Nothing to link, nothing to start; without Reprieve every function
- * does nothing and says no.
+ * Reprieve for a training job in C or C++: copy this one file. Nothing to link, nothing to start;
+ * without Reprieve every function does nothing and says no.
  *
  *	for (step = ...; step < last; step++) {
  *		train(step);
@@ -11,11 +11,13 @@
  *		}
  *	}
  *
- * reprieve_requested() costs a few nanoseconds: ask in every step. It stays true until this process says reprieve_saved(), or the
- * request is withdrawn. Processes that save together must agree on the step: let one of them ask, and tell the others.
+ * reprieve_requested() costs a few nanoseconds: ask in every step. It stays true until this process
+ * says reprieve_saved(), or the request is withdrawn. Processes that save together must agree on
+ * the step: let one of them ask, and tell the others.
  *
- * C99 and C++, gcc and clang, Linux. Any thread; not in signal handlers. After fork() the child counts as a process of its own.
- * `gnu99` rather than `c99`, or _DEFAULT_SOURCE: otherwise each question costs a system call.
+ * C99 and C++, gcc and clang, Linux. Any thread; not in signal handlers. After fork() the child
+ * counts as a process of its own. `gnu99` rather than `c99`, or _DEFAULT_SOURCE: otherwise each
+ * question costs a system call.
  */
 #ifndef REPRIEVE_H
 #define REPRIEVE_H
@@ -40,19 +42,24 @@ extern "C" {
 /* 1 when a checkpoint is wanted as soon as possible. */
 static inline int reprieve_requested(void);
 
-/* A checkpoint of `step` (-1: no number) is complete: all its files are closed and have their names. Call it in every process that
- * wrote a part. Answers the request that reprieve_requested() told of. */
+/*
+ * A checkpoint of `step` (-1: no number) is complete: all its files are closed and have their
+ * names. Call it in every process that wrote a part. Answers the request that reprieve_requested()
+ * told of.
+ */
 static inline void reprieve_saved(int64_t step);
 
-/* `step` is done. Two stores to memory: `reprieve status` says how far the job is, and how long a step takes. */
+/* `step` is done. Two stores to memory: `reprieve status` says how far the job is,
+ * and how long a step takes. */
 static inline void reprieve_progress(int64_t step);
 
 /* 1 when this run continues from a checkpoint of an earlier one. */
 static inline int reprieve_resuming(void);
 
 /*
- * --- from here on: how. Between the job and the supervisor lies the file that REPRIEVE_PAGE names: a page that all read, and one slot
- * of 64 bytes for each process that reports. The layout of a version never changes, because this file is compiled into programs. ---
+ * --- from here on: how. Between the job and the supervisor lies the file that REPRIEVE_PAGE names:
+ * a page that all read, and one slot of 64 bytes for each process that reports. The layout of a
+ * version never changes, because this file is compiled into programs. ---
  */
 
 #define REPRIEVE__MAGIC 0x47505652u /* "RVPG" */
@@ -69,11 +76,13 @@ struct reprieve__page {
 	uint32_t slot_size;
 	uint32_t slot_count;
 	uint32_t reserved[9];
-	char doorbell[128];   /* path of a datagram socket: a byte that is sent there says "look at the slots" */
+	/* path of a datagram socket: a byte that is sent there says "look at the slots" */
+	char doorbell[128];
 };
 
 struct reprieve__slot {
-	uint32_t pid;         /* whose; 0: free. Taken under a lock on the file, freed by the supervisor */
+	/* whose; 0: free. Taken under a lock on the file, freed by the supervisor */
+	uint32_t pid;
 	uint32_t polls;       /* 1: it has asked whether a checkpoint is wanted */
 	uint32_t seen;        /* the newest request that it was told of */
 	uint32_t answered;    /* the newest request that it has answered */
@@ -84,7 +93,8 @@ struct reprieve__slot {
 	uint32_t reserved[6];
 };
 
-/* Of this process. Lies in memory that the kernel clears in a forked child, which so begins anew. */
+/* Of this process. Lies in memory that the kernel clears in a forked
+ * child, which so begins anew. */
 struct reprieve__state {
 	const uint32_t *requested; /* once it has polled */
 	struct reprieve__slot *slot;
@@ -129,10 +139,10 @@ static inline int reprieve__map(int fd)
 		return 0;
 	page = (struct reprieve__page *)memory;
 	if (__atomic_load_n(&page->magic, __ATOMIC_ACQUIRE) != REPRIEVE__MAGIC ||
-		page->version != REPRIEVE__VERSION ||
-		page->slot_size < sizeof(struct reprieve__slot) || page->slot_size % 8 ||
-		page->slot_offset % 64 || page->slot_count > REPRIEVE__SLOTS_MOST ||
-		page->slot_offset + (uint64_t)page->slot_count * page->slot_size > (uint64_t)size) {
+	    page->version != REPRIEVE__VERSION || page->slot_size < sizeof(struct reprieve__slot) ||
+	    page->slot_size % 8 || page->slot_offset % 64 ||
+	    page->slot_count > REPRIEVE__SLOTS_MOST ||
+	    page->slot_offset + (uint64_t)page->slot_count * page->slot_size > (uint64_t)size) {
 		munmap(memory, (size_t)size);
 		return 0;
 	}
@@ -140,8 +150,8 @@ static inline int reprieve__map(int fd)
 	return 1;
 }
 
-/* A lock of the file, which the kernel drops when it is closed. Whoever has it needs microseconds; one that was stopped just then is
- * not waited for. */
+/* A lock of the file, which the kernel drops when it is closed. Whoever has it needs microseconds;
+ * one that was stopped just then is not waited for. */
 static inline int reprieve__lock(int fd)
 {
 	struct flock lock;
@@ -185,7 +195,7 @@ static inline struct reprieve__slot *reprieve__claim(int fd)
 	__atomic_store_n(&found->polls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&found->seen, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&found->answered, __atomic_load_n(&page->ended, __ATOMIC_RELAXED),
-		__ATOMIC_RELAXED);
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&found->saved_count, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&found->step_count, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&found->pid, mine, __ATOMIC_RELEASE);
@@ -201,7 +211,7 @@ static inline struct reprieve__state *reprieve__memory(void)
 #if REPRIEVE__WIPES
 	{
 		void *memory = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (memory == MAP_FAILED)
 			return NULL;
@@ -224,7 +234,7 @@ static inline struct reprieve__state *reprieve__begin(void)
 
 	/* The one that was at it may be a thread of our parent, which does not exist here. */
 	if (busy == mine || !__atomic_compare_exchange_n(&reprieve__busy, &busy, mine, 0,
-				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return NULL;
 	fd = reprieve__open();
 	if (fd >= 0 && reprieve__map(fd))
@@ -274,10 +284,10 @@ static inline void reprieve__forget_parent(void)
 	struct reprieve__slot *slot = __atomic_load_n(&reprieve__only.slot, __ATOMIC_ACQUIRE);
 
 	if (slot && __atomic_load_n(&slot->pid, __ATOMIC_RELAXED) != (uint32_t)getpid()) {
-		__atomic_store_n(
-			&reprieve__only.requested, (const uint32_t *)NULL, __ATOMIC_RELEASE);
-		__atomic_store_n(
-			&reprieve__only.slot, (struct reprieve__slot *)NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&reprieve__only.requested, (const uint32_t *)NULL,
+				 __ATOMIC_RELEASE);
+		__atomic_store_n(&reprieve__only.slot, (struct reprieve__slot *)NULL,
+				 __ATOMIC_RELEASE);
 	}
 }
 #define REPRIEVE__FORGET_PARENT() reprieve__forget_parent()
@@ -305,7 +315,7 @@ static inline int reprieve_requested(void)
 	}
 	number = __atomic_load_n(word, __ATOMIC_RELAXED);
 	if (__builtin_expect(number == 0, 1) ||
-		number == __atomic_load_n(&state->slot->answered, __ATOMIC_RELAXED))
+	    number == __atomic_load_n(&state->slot->answered, __ATOMIC_RELAXED))
 		return 0;
 	__atomic_store_n(&state->slot->seen, number, __ATOMIC_RELAXED);
 	return 1;
@@ -323,7 +333,7 @@ static inline void reprieve__ring(void)
 	if (fd < 0)
 		return;
 	(void)sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
-		(const struct sockaddr *)(const void *)&address, sizeof(address));
+		     (const struct sockaddr *)(const void *)&address, sizeof(address));
 	close(fd);
 }
 
@@ -336,9 +346,10 @@ static inline void reprieve_saved(int64_t step)
 	if (!slot)
 		return;
 	__atomic_store_n(&slot->saved_step, step, __ATOMIC_RELAXED);
-	/* What came in while it was saving is another request, which this checkpoint is too old for. */
-	__atomic_store_n(
-		&slot->answered, __atomic_load_n(&slot->seen, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	/* What came in while it was saving is another request, which this
+	 * checkpoint is too old for. */
+	__atomic_store_n(&slot->answered, __atomic_load_n(&slot->seen, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
 	__atomic_add_fetch(&slot->saved_count, 1, __ATOMIC_RELEASE);
 	reprieve__ring();
 }
@@ -353,7 +364,8 @@ static inline void reprieve_progress(int64_t step)
 		return;
 	__atomic_store_n(&slot->step, step, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->step_count,
-		__atomic_load_n(&slot->step_count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+			 __atomic_load_n(&slot->step_count, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELEASE);
 }
 
 static inline int reprieve_resuming(void)

@@ -1,7 +1,7 @@
 #include "sigterm_handler.h"
 
-#include "libc_symbols.h"
 #include "channel_writer.h"
+#include "libc_symbols.h"
 #include "peer.h"
 
 #include <errno.h>
@@ -16,14 +16,15 @@
 
 atomic_bool sigterm_handler_installed;
 
-/* What the application has set for SIGTERM. `handler` is what on_sigterm() reads; the rest is for those who ask. */
+/* What the application has set for SIGTERM. `handler` is what on_sigterm() reads; the rest is
+ * for those who ask. */
 static _Atomic uintptr_t application_handler;
 static struct sigaction application_action;
 static atomic_bool action_busy; /* somebody changes both */
 
 static atomic_bool held; /* a SIGTERM waits */
 static siginfo_t held_info;
-static int held_sender;     /* 0: unknown */
+static int held_sender;        /* 0: unknown */
 static int recheck_timer = -1; /* a timer of the kernel's */
 
 /* When the supervisor's last one came: in `device`, because a record has room for that. */
@@ -39,8 +40,8 @@ static int libc_sigaction(int signal, const struct sigaction *action, struct sig
 	return -1;
 }
 
-/* Waits for another thread, but not for ever: the one that is at it may be this one, interrupted. Then one of two changes wins, as
- * it would without us. */
+/* Waits for another thread, but not for ever: the one that is at it may be this one, interrupted.
+ * Then one of two changes wins, as it would without us. */
 static void lock_action(void)
 {
 	for (int spin = 0; spin < SPINS && atomic_exchange(&action_busy, true); spin++) {
@@ -61,8 +62,8 @@ static void stop_recheck_timer(void)
 	recheck_timer = -1;
 }
 
-/* Once a second: the supervisor may die, or have lost our report; and of two SIGTERM that are pending at a time the kernel keeps one, so that
- * the one by which it hands ours on may be lost. */
+/* Once a second: the supervisor may die, or have lost our report; and of two SIGTERM that are
+ * pending at a time the kernel keeps one, so that the one by which it hands ours on may be lost. */
 static void start_recheck_timer(void)
 {
 	struct sigevent event;
@@ -115,7 +116,7 @@ static void set_mark(bool on)
 	wanted.sa_handler = on ? on_mark_signal : SIG_DFL;
 	wanted.sa_flags = SA_RESTART | SA_ONSTACK;
 	if (libc_sigaction(SHIM_MARK_SIGNAL, NULL, &now) == 0 &&
-		now.sa_handler == (on ? SIG_DFL : on_mark_signal))
+	    now.sa_handler == (on ? SIG_DFL : on_mark_signal))
 		libc_sigaction(SHIM_MARK_SIGNAL, &wanted, NULL);
 }
 
@@ -168,7 +169,8 @@ static void note_from_supervisor(void)
 	last_from_supervisor.device = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static enum decision decide_signal(const struct shim_header *header, const siginfo_t *info, int *sender)
+static enum decision decide_signal(const struct shim_header *header, const siginfo_t *info,
+				   int *sender)
 {
 	bool by_process =
 		info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;
@@ -177,19 +179,20 @@ static enum decision decide_signal(const struct shim_header *header, const sigin
 	*sender = by_process ? info->si_pid : 0;
 	if (by_process && *sender == (int)header->supervisor_pid) {
 		if (info->si_code == SI_QUEUE && info->si_value.sival_int == SHIM_RELEASE_VALUE &&
-			!atomic_load(&held))
+		    !atomic_load(&held))
 			return DECIDE_IGNORE;
 		note_from_supervisor();
 		return DECIDE_RELEASE;
 	}
 	if (by_timer && !atomic_load(&held))
 		return DECIDE_IGNORE;
-	/* One's own doing, or the parent's: multiprocessing, torchrun and timeout(1) end their children so. */
+	/* One's own doing, or the parent's: multiprocessing, torchrun and
+	 * timeout(1) end their children so. */
 	if (by_process &&
-		(*sender == (int)syscall(SYS_getpid) || *sender == (int)syscall(SYS_getppid)))
+	    (*sender == (int)syscall(SYS_getpid) || *sender == (int)syscall(SYS_getppid)))
 		return DECIDE_RELEASE;
 	if (__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE) != SHIM_HOLD_ACTIVE ||
-		!peer_is_alive(header))
+	    !peer_is_alive(header))
 		return DECIDE_RELEASE;
 	return DECIDE_HOLD;
 }
@@ -251,7 +254,8 @@ static void adopt_current_action(void)
 	if (!is_our_handler(&now))
 		install_action(&now);
 	else if (atomic_load(&application_handler) > (uintptr_t)SIG_IGN) /* siginterrupt() */
-		application_action.sa_flags = (application_action.sa_flags & ~SA_RESTART) | (now.sa_flags & SA_RESTART);
+		application_action.sa_flags =
+			(application_action.sa_flags & ~SA_RESTART) | (now.sa_flags & SA_RESTART);
 }
 
 static int set_sigterm_action(const struct sigaction *action, struct sigaction *old)
@@ -286,7 +290,7 @@ static int set_mark_action(const struct sigaction *action, struct sigaction *old
 	struct sigaction before;
 
 	if (libc_sigaction(SHIM_MARK_SIGNAL, NULL, &before) < 0 ||
-		(action && libc_sigaction(SHIM_MARK_SIGNAL, action, NULL) < 0))
+	    (action && libc_sigaction(SHIM_MARK_SIGNAL, action, NULL) < 0))
 		return -1;
 	if (before.sa_handler == on_mark_signal) {
 		memset(&before, 0, sizeof(before));
@@ -335,7 +339,7 @@ void sigterm_handler_install(void)
 	const struct shim_header *header = channel_header();
 
 	if (__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE) == SHIM_HOLD_OFF ||
-		!peer_shares_pidns(header))
+	    !peer_shares_pidns(header))
 		return;
 	lock_action();
 	adopt_current_action();

@@ -1,12 +1,13 @@
-/* What others have written, into a directory: archives, and plain objects of a store. All of it is hostile input. */
+/* What others have written, into a directory: archives, and plain objects of a store. All of it
+ * is hostile input. */
 #include "storage.h"
 
-#include "scheme_table.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "storage/format/format.h"
+#include "scheme_table.h"
 #include "storage/backend/backend.h"
+#include "storage/format/format.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -38,7 +39,8 @@ static int set_archive_error(struct archive *archive, const char *what, struct e
 	return err_set(err, ERR_CORRUPT, "%s: %s", what, words ? words : "unknown reason");
 }
 
-/* "./a/b/" -> "a/b"; NULL for what is not to be in a directory. "" is the directory itself. The caller frees. */
+/* "./a/b/" -> "a/b"; NULL for what is not to be in a directory. "" is the
+ * directory itself. The caller frees. */
 static char *normalise_path(const char *path)
 {
 	auto_free char *plain = NULL;
@@ -53,7 +55,8 @@ static char *normalise_path(const char *path)
 	return steal(&plain);
 }
 
-/* Only user.* are of use to others, and trusted.* or security.* are none of an archive's business. */
+/* Only user.* are of use to others, and trusted.* or security.* are none of an
+ * archive's business. */
 static void keep_user_attributes(struct archive_entry *entry)
 {
 	struct archive_entry *copy = archive_entry_clone(entry);
@@ -76,7 +79,8 @@ enum entry_verdict {
 };
 
 /* Puts the entry below the directory. */
-static enum entry_verdict place_entry(struct archive_entry *entry, const char *directory, struct err *err)
+static enum entry_verdict place_entry(struct archive_entry *entry, const char *directory,
+				      struct err *err)
 {
 	const char *path = archive_entry_pathname(entry);
 	const char *target = archive_entry_hardlink(entry);
@@ -107,7 +111,7 @@ static enum entry_verdict place_entry(struct archive_entry *entry, const char *d
 }
 
 static int copy_content(struct archive *from, struct archive *to, uint64_t *bytes,
-	struct cancel *cancel, struct err *err)
+			struct cancel *cancel, struct err *err)
 {
 	const void *block;
 	size_t size;
@@ -129,14 +133,14 @@ static int copy_content(struct archive *from, struct archive *to, uint64_t *byte
 }
 
 static int unpack_entry(struct archive *from, struct archive *to, struct archive_entry *entry,
-	struct import_result *result, struct cancel *cancel, struct err *err)
+			struct import_result *result, struct cancel *cancel, struct err *err)
 {
 	bool is_file = archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
 
 	if (archive_write_header(to, entry) < ARCHIVE_OK)
 		return set_archive_error(to, "cannot unpack", err);
 	if (archive_entry_size(entry) > 0 &&
-		copy_content(from, to, &result->bytes, cancel, err) < 0)
+	    copy_content(from, to, &result->bytes, cancel, err) < 0)
 		return -1;
 	if (archive_write_finish_entry(to) < ARCHIVE_WARN)
 		return set_archive_error(to, "cannot unpack", err);
@@ -145,7 +149,7 @@ static int unpack_entry(struct archive *from, struct archive *to, struct archive
 }
 
 static int unpack_all(struct archive *from, struct archive *to, const char *directory,
-	struct import_result *result, struct cancel *cancel, struct err *err)
+		      struct import_result *result, struct cancel *cancel, struct err *err)
 {
 	struct archive_entry *entry;
 	int status;
@@ -169,7 +173,7 @@ static int unpack_all(struct archive *from, struct archive *to, const char *dire
 }
 
 int storage_import_archive(int fd, const char *directory, struct import_result *result,
-	struct cancel *cancel, struct err *err)
+			   struct cancel *cancel, struct err *err)
 {
 	auto_(archive_read_free) struct archive *from = archive_read_new();
 	auto_(archive_write_free) struct archive *to = archive_write_disk_new();
@@ -182,11 +186,12 @@ int storage_import_archive(int fd, const char *directory, struct import_result *
 	if (!realpath(directory, root))
 		return err_os(err, errno, "%s", directory);
 	if (archive_read_support_format_tar(from) < ARCHIVE_WARN ||
-		archive_read_support_filter_all(from) < ARCHIVE_WARN ||
-		archive_write_disk_set_options(to,
-			ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_XATTR |
-				ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT) <
-			ARCHIVE_OK)
+	    archive_read_support_filter_all(from) < ARCHIVE_WARN ||
+	    archive_write_disk_set_options(to, ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM |
+						       ARCHIVE_EXTRACT_XATTR |
+						       ARCHIVE_EXTRACT_SECURE_SYMLINKS |
+						       ARCHIVE_EXTRACT_SECURE_NODOTDOT) <
+		    ARCHIVE_OK)
 		return set_archive_error(from, "archive", err);
 	if (archive_read_open_fd(from, fd, BLOCK_SIZE) < ARCHIVE_OK)
 		return set_archive_error(from, "this is no tar archive", err);
@@ -220,8 +225,8 @@ struct import_job {
 AUTO(struct store_listing, store_listing_release);
 AUTO_POINTER(struct store, store_close);
 
-static int make_file(
-	const struct import_job *import_job, const struct store_object *object, struct err *err)
+static int make_file(const struct import_job *import_job, const struct store_object *object,
+		     struct err *err)
 {
 	auto_free char *path = text_format("%s/%s", import_job->directory, object->key);
 	auto_free char *parent = text_copy_n(path, (size_t)(strrchr(path, '/') - path));
@@ -236,7 +241,7 @@ static int make_file(
 }
 
 static int create_object_files(struct import_job *import_job, const struct store_listing *found,
-	struct import_result *result, struct err *err)
+			       struct import_result *result, struct err *err)
 {
 	size_t most = 0;
 
@@ -254,7 +259,8 @@ static int create_object_files(struct import_job *import_job, const struct store
 		if (make_file(import_job, object, err) < 0)
 			return -1;
 		for (uint64_t at = 0; at < object->size; at += RANGE_SIZE)
-			import_job->pieces[import_job->piece_count++] = (struct object_range){object, at};
+			import_job->pieces[import_job->piece_count++] =
+				(struct object_range){object, at};
 		result->files++;
 		result->bytes += object->size;
 	}
@@ -262,8 +268,8 @@ static int create_object_files(struct import_job *import_job, const struct store
 	return 0;
 }
 
-static int copy_range(struct import_job *import_job, const struct object_range *piece, struct bytes *space,
-	struct err *err)
+static int copy_range(struct import_job *import_job, const struct object_range *piece,
+		      struct bytes *space, struct err *err)
 {
 	auto_free char *path = text_format("%s/%s", import_job->directory, piece->object->key);
 	auto_close int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -274,7 +280,7 @@ static int copy_range(struct import_job *import_job, const struct object_range *
 		return err_os(err, errno, "%s", path);
 	space->size = 0;
 	if (import_job->store->ops->get(import_job->store, piece->object->key, piece->offset, size,
-		    space, import_job->cancel, err) < 0)
+					space, import_job->cancel, err) < 0)
 		return -1;
 	while (at < size) {
 		ssize_t wrote =
@@ -303,7 +309,7 @@ static void copy_worker(void *arg, size_t index)
 
 			if (import_job->progress)
 				import_job->progress(import_job->arg, done + space.size,
-					import_job->bytes_total);
+						     import_job->bytes_total);
 			continue;
 		}
 		atomic_store(&import_job->next, import_job->piece_count);
@@ -322,7 +328,8 @@ static int copy_objects(struct import_job *import_job, struct err *err)
 
 	pthread_mutex_init(&import_job->mutex, NULL);
 	if (threads > 0)
-		parallel_run(threads < CONNECTIONS ? threads : CONNECTIONS, copy_worker, import_job);
+		parallel_run(threads < CONNECTIONS ? threads : CONNECTIONS, copy_worker,
+			     import_job);
 	pthread_mutex_destroy(&import_job->mutex);
 	if (!import_job->failed)
 		return 0;
@@ -332,23 +339,29 @@ static int copy_objects(struct import_job *import_job, struct err *err)
 }
 
 int storage_import_objects(const char *url, const char *directory,
-	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg,
-	struct import_result *result, struct cancel *cancel, struct err *err)
+			   void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total),
+			   void *arg, struct import_result *result, struct cancel *cancel,
+			   struct err *err)
 {
 	auto_(store_close) struct store *store = NULL;
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct import_job import_job = {
-		.directory = directory, .cancel = cancel, .progress = progress, .arg = arg};
+		.directory = directory,
+		.cancel = cancel,
+		.progress = progress,
+		.arg = arg,
+	};
 	int failed;
 
 	*result = (struct import_result){0};
 	if (store_open(url, false, true, &store, cancel, err) < 0 ||
-		store->ops->list(store, "", STORE_ALL, &found, cancel, err) < 0)
+	    store->ops->list(store, "", STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	if (found.count == 0)
 		return err_set(err, ERR_NOT_FOUND, "%s: there is nothing below it", url);
 	import_job.store = store;
-	failed = create_object_files(&import_job, &found, result, err) < 0 || copy_objects(&import_job, err) < 0;
+	failed = create_object_files(&import_job, &found, result, err) < 0 ||
+		 copy_objects(&import_job, err) < 0;
 	free(import_job.pieces);
 	return failed ? -1 : 0;
 }

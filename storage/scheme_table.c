@@ -22,7 +22,7 @@ static bool has_scheme(const char *url, const char *scheme)
 }
 
 int store_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err)
+	       struct cancel *cancel, struct err *err)
 {
 	if (retrying_client_patience_ms(err) < 0)
 		return err_wrap(err, "store %s", url);
@@ -30,7 +30,7 @@ int store_open(const char *url, bool create, bool read_only, struct store **stor
 		if (has_scheme(url, backends[i]->scheme))
 			return backends[i]->open(url, create, read_only, store, cancel, err);
 	return err_set(err, ERR_INVALID,
-		"store %s: no such kind of store; there are file:///DIR, s3://BUCKET/PREFIX, "
-		"gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
-		url);
+		       "store %s: no such kind of store; there are file:///DIR, "
+		       "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
+		       url);
 }

@@ -1,14 +1,16 @@
-/* PRIVATE to storage/: which store is behind a URL. A new store is one folder and one row of the table in scheme_table.c. */
+/* PRIVATE to storage/: which store is behind a URL. A new store is one folder and one row of the
+ * table in scheme_table.c. */
 #ifndef SCHEME_TABLE_H
 #define SCHEME_TABLE_H
 
 #include "storage/backend/backend.h"
 
 /*
- * Picks the store by the URL's scheme and opens it. Blocks. `create` makes what is missing; `read_only` leaves everything as it is.
- * ERR_INVALID names the URL and the schemes that there are. The caller closes *store with store_close().
+ * Picks the store by the URL's scheme and opens it. Blocks. `create` makes what is missing;
+ * `read_only` leaves everything as it is. ERR_INVALID names the URL and the schemes that there are.
+ * The caller closes *store with store_close().
  */
 int store_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err);
+	       struct cancel *cancel, struct err *err);
 
 #endif

@@ -39,10 +39,10 @@ bool storage_is_reserved_name(const char *name)
 	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");
 }
 
-/* With `create` the marker is always put, although it is mostly there already: the answer "exists" comes only from a store that
- * can be written to. */
-static int check_marker(
-	struct store *store, const char *url, bool create, struct cancel *cancel, struct err *err)
+/* With `create` the marker is always put, although it is mostly there already: the answer "exists"
+ * comes only from a store that can be written to. */
+static int check_marker(struct store *store, const char *url, bool create, struct cancel *cancel,
+			struct err *err)
 {
 	struct err own = {0};
 	auto_json json_t *body = NULL;
@@ -56,14 +56,14 @@ static int check_marker(
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND, "store %s: there is no store: it has no %s", url,
-			FORMAT_KEY);
+			       FORMAT_KEY);
 	if (err)
 		*err = own;
 	return err_wrap(err, "store %s", url);
 }
 
 static int open_store(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err)
+		      struct cancel *cancel, struct err *err)
 {
 	if (store_open(url, create, read_only, store, cancel, err) < 0)
 		return -1;
@@ -91,15 +91,16 @@ static void plan_transfers(struct storage *storage, const struct storage_options
 }
 
 int storage_open(const struct storage_options *options, struct storage **result,
-	struct cancel *cancel, struct err *err)
+		 struct cancel *cancel, struct err *err)
 {
 	struct storage *storage;
 	struct store *store = NULL;
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
-			"job name \"%s\": use 1 to %d of A-Z a-z 0-9 . _ - and no dot in front",
-			options->job ? options->job : "", JOB_MOST);
+			       "job name \"%s\": use 1 to %d of A-Z a-z 0-9 . _ - and no dot in "
+			       "front",
+			       options->job ? options->job : "", JOB_MOST);
 	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
 		return -1;
 	storage = memory_new(sizeof(*storage));
@@ -146,7 +147,8 @@ void storage_clear_urgent(struct storage *storage)
 }
 
 void storage_set_progress(struct storage *storage,
-	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total), void *arg)
+			  void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total),
+			  void *arg)
 {
 	storage->progress = progress;
 	storage->progress_arg = arg;
@@ -156,7 +158,8 @@ void storage_set_progress(struct storage *storage,
 
 AUTO(struct store_listing, store_listing_release);
 
-int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct cancel *cancel, struct err *err)
+int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct cancel *cancel,
+		      struct err *err)
 {
 	static const char prefix[] = "jobs/";
 	auto_(store_listing_release) struct store_listing found = {0};

@@ -1,11 +1,12 @@
-/* Tries a store, one thing after the other, and measures it: for `reprieve doctor`. Facts only; what they mean is decided elsewhere. */
+/* Tries a store, one thing after the other, and measures it: for `reprieve doctor`. Facts only;
+ * what they mean is decided elsewhere. */
 #include "storage.h"
 
-#include "scheme_table.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/workers.h"
+#include "scheme_table.h"
 #include "storage/backend/backend.h"
 
 #include <errno.h>
@@ -35,14 +36,15 @@ struct probing {
 	struct probe_result *answer; /* under mutex while it is measured */
 };
 
-/* Below tmp/, where a store keeps what nobody misses: what a killed doctor leaves is removed with the next sweep. */
+/* Below tmp/, where a store keeps what nobody misses: what a killed doctor leaves is removed
+ * with the next sweep. */
 static char *probe_key(const struct probing *probing, const char *name)
 {
 	return text_format("tmp/doctor-%s-%s", probing->nonce, name);
 }
 
 static void note_result(struct probing *probing, enum probe_step step, int64_t began_ms, int result,
-	const struct err *err)
+			const struct err *err)
 {
 	struct probe_result *answer = &probing->probe->steps[step];
 
@@ -62,8 +64,9 @@ static void try_put(struct probing *probing)
 	auto_free char *key = probe_key(probing, "a");
 	int64_t began = clock_monotonic_ms();
 	struct err err = {0};
-	int result = probing->store->ops->put(probing->store, key, probe_content, sizeof(probe_content) - 1,
-		STORE_UNIQUE, probing->cancel, &err);
+	int result = probing->store->ops->put(probing->store, key, probe_content,
+					      sizeof(probe_content) - 1, STORE_UNIQUE,
+					      probing->cancel, &err);
 
 	note_result(probing, PROBE_PUT, began, result, &err);
 }
@@ -74,11 +77,11 @@ static void try_get(struct probing *probing)
 	struct bytes there = {0};
 	int64_t began = clock_monotonic_ms();
 	struct err err = {0};
-	int result = probing->store->ops->get(
-		probing->store, key, 0, STORE_TO_END, &there, probing->cancel, &err);
+	int result = probing->store->ops->get(probing->store, key, 0, STORE_TO_END, &there,
+					      probing->cancel, &err);
 
-	if (result == 0 &&
-		(there.size != sizeof(probe_content) - 1 || memcmp(there.data, probe_content, there.size) != 0))
+	if (result == 0 && (there.size != sizeof(probe_content) - 1 ||
+			    memcmp(there.data, probe_content, there.size) != 0))
 		result = err_set(&err, ERR_CORRUPT, "what came back is not what was put");
 	note_result(probing, PROBE_GET, began, result, &err);
 	bytes_release(&there);
@@ -86,8 +89,9 @@ static void try_get(struct probing *probing)
 
 static int put_if_absent(struct probing *probing, const char *key, struct err *err)
 {
-	return probing->store->ops->put(probing->store, key, probe_content, sizeof(probe_content) - 1,
-		STORE_IF_ABSENT, probing->cancel, err);
+	return probing->store->ops->put(probing->store, key, probe_content,
+					sizeof(probe_content) - 1, STORE_IF_ABSENT, probing->cancel,
+					err);
 }
 
 static void try_if_absent(struct probing *probing)
@@ -111,8 +115,8 @@ static void try_list(struct probing *probing)
 	auto_(store_listing_release) struct store_listing found = {0};
 	int64_t began = clock_monotonic_ms();
 	struct err err = {0};
-	int result = probing->store->ops->list(
-		probing->store, prefix, STORE_ALL, &found, probing->cancel, &err);
+	int result = probing->store->ops->list(probing->store, prefix, STORE_ALL, &found,
+					       probing->cancel, &err);
 	const struct store_object *object = store_listing_find(&found, key);
 
 	if (result == 0 && !object && probing->probe->steps[PROBE_PUT].worked)
@@ -134,8 +138,8 @@ static void try_remove(struct probing *probing)
 
 		result = probing->store->ops->remove(probing->store, key, probing->cancel, &err);
 		if (result == 0 && probing->probe->steps[PROBE_GET].worked &&
-			probing->store->ops->get(probing->store, key, 0, STORE_TO_END, &there,
-				probing->cancel, NULL) == 0)
+		    probing->store->ops->get(probing->store, key, 0, STORE_TO_END, &there,
+					     probing->cancel, NULL) == 0)
 			result = err_set(&err, ERR_FAILED, "it is still there afterwards");
 		bytes_release(&there);
 	}
@@ -154,14 +158,14 @@ static void fill_incompressible(uint8_t *data)
 	}
 }
 
-static int transfer_piece(
-	struct probing *probing, const char *key, struct bytes *space, struct err *err)
+static int transfer_piece(struct probing *probing, const char *key, struct bytes *space,
+			  struct err *err)
 {
 	struct store *store = probing->store;
 
 	if (probing->measured == PROBE_UPLOAD)
-		return store->ops->put(
-			store, key, probing->data, PIECE_SIZE, STORE_UNIQUE, probing->cancel, err);
+		return store->ops->put(store, key, probing->data, PIECE_SIZE, STORE_UNIQUE,
+				       probing->cancel, err);
 	space->size = 0;
 	if (store->ops->get(store, key, 0, PIECE_SIZE, space, probing->cancel, err) < 0)
 		return -1;
@@ -274,8 +278,8 @@ static void read_backend_facts(struct probing *probing)
 {
 	struct store_health health = {0};
 
-	store_describe(
-		probing->store, probing->probe->description, sizeof(probing->probe->description));
+	store_describe(probing->store, probing->probe->description,
+		       sizeof(probing->probe->description));
 	if (probing->store->ops->read_health)
 		probing->store->ops->read_health(probing->store, &health);
 	probing->probe->if_absent_guessed = health.if_absent_guessed;
@@ -284,7 +288,7 @@ static void read_backend_facts(struct probing *probing)
 }
 
 static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
-	struct cancel *cancel, struct err *err)
+		     struct cancel *cancel, struct err *err)
 {
 	auto_(store_close) struct store *store = NULL;
 	struct probing probing = {.probe = probe, .cancel = cancel};
@@ -299,7 +303,8 @@ static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
 		return cancel_check(cancel, err);
 	random_hex(probing.nonce);
 	try_put(&probing);
-	/* Even where nothing can be put, what lies there already may be readable: that is worth knowing. */
+	/* Even where nothing can be put, what lies there already may be readable:
+	 * that is worth knowing. */
 	if (probe->steps[PROBE_PUT].worked)
 		try_get(&probing);
 	try_list(&probing);
@@ -314,7 +319,7 @@ static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
 }
 
 int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, struct cancel *cancel,
-	struct err *err)
+		  struct err *err)
 {
 	auto_free char *temporaries = NULL;
 	size_t before;

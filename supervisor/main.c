@@ -1,10 +1,11 @@
-/* The verb table. Signals are blocked before anything else: one that comes earlier would be lost, or would kill PID 1. */
+/* The verb table. Signals are blocked before anything else: one that comes earlier would be lost,
+ * or would kill PID 1. */
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
-#include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,19 +30,29 @@ static const struct command {
 	{"verify",     cmd_verify,     "read every byte of the snapshots and check it", true},
 	{"export",     cmd_export,     "write a snapshot as a standard tar.lz4", true},
 	{"save",       cmd_save,       "take one snapshot of a directory, without a job", false},
-	{"import",     cmd_import,     "make a snapshot of a tar, a directory or plain objects", false},
+	{"import",     cmd_import,
+		"make a snapshot of a tar, a directory or plain objects", false},
 	{"forget",     cmd_forget,     "remove the snapshots that a policy does not keep", false},
 	{"pin",        cmd_pin,        "keep a snapshot, whatever the policy", false},
 	{"unpin",      cmd_unpin,      "let a pinned snapshot be forgotten again", false},
-	{"status",     cmd_status,     "see what a running job is doing, and what is durable", true},
+	{"status",     cmd_status,
+		"see what a running job is doing, and what is durable", true},
 	{"checkpoint", cmd_checkpoint, "ask a running job for a checkpoint now", false},
-	{"probe",      cmd_probe,      "say by the exit status whether a running job is well", false},
-	{"doctor",     cmd_doctor,     "try a store: permissions, clock, speed, and what fits in a notice", true},
-	{"report",     cmd_report,     "say what the attempts of a job have done, lost and cost", true},
-	{"explain",    cmd_explain,    "say what is known of a framework's checkpoints, or what exit codes mean to a scheduler", true},
-	{"watch",      cmd_watch,      "print preemption notices, or run a command on each, without a job", false},
-	{"drill",      cmd_drill,      "preempt a job on this machine and see what it costs", false},
-	{"mock",       cmd_mock,       "be the metadata server of a cloud, and announce a preemption on demand", false},
+	{"probe",      cmd_probe,
+		"say by the exit status whether a running job is well", false},
+	{"doctor",     cmd_doctor,
+		"try a store: permissions, clock, speed, and what fits in a notice", true},
+	{"report",     cmd_report,
+		"say what the attempts of a job have done, lost and cost", true},
+	{"explain",    cmd_explain,
+		"say what is known of a framework's checkpoints, or what exit codes mean to a "
+		"scheduler", true},
+	{"watch",      cmd_watch,
+		"print preemption notices, or run a command on each, without a job", false},
+	{"drill",      cmd_drill,
+		"preempt a job on this machine and see what it costs", false},
+	{"mock",       cmd_mock,
+		"be the metadata server of a cloud, and announce a preemption on demand", false},
 };
 // clang-format on
 
@@ -69,7 +80,8 @@ static int print_help(void)
 	return 0;
 }
 
-/* Who reads no further (`| head -1`) has what he wants. Not by errno, which an earlier write may have had. */
+/* Who reads no further (`| head -1`) has what he wants. Not by errno, which an
+ * earlier write may have had. */
 static bool output_has_no_reader(void)
 {
 	struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -77,7 +89,8 @@ static bool output_has_no_reader(void)
 	return poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP));
 }
 
-/* What was said to a full disk is lost, and whoever reads it later must not take the rest for all. Where something was done, done it is. */
+/* What was said to a full disk is lost, and whoever reads it later must not take the rest for all.
+ * Where something was done, done it is. */
 static int check_output_written(bool tells, int code)
 {
 	errno = 0;
@@ -85,7 +98,7 @@ static int check_output_written(bool tells, int code)
 		return code;
 	log_error("standard output cannot be written%s%s: what stands there is not whole, write it "
 		  "to another place",
-		errno ? ": " : "", errno ? strerror(errno) : "");
+		  errno ? ": " : "", errno ? strerror(errno) : "");
 	return tells && !code ? EXIT_FAILURE : code;
 }
 
@@ -130,7 +143,7 @@ static int dispatch_command(int argc, char **argv)
 	bool help = text_equal(word, "help");
 
 	if (is_help(word) ||
-		(help && (argc == 2 || is_help(argv[2]) || text_equal(argv[2], "help")))) {
+	    (help && (argc == 2 || is_help(argv[2]) || text_equal(argv[2], "help")))) {
 		open_missing_stdout();
 		return check_output_written(true, print_help());
 	}
@@ -143,7 +156,8 @@ static int dispatch_command(int argc, char **argv)
 	}
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (text_equal(commands[i].name, word))
-			return help ? run_help(&commands[i]) : run_command(&commands[i], argc - 1, argv + 1);
+			return help ? run_help(&commands[i])
+				    : run_command(&commands[i], argc - 1, argv + 1);
 	log_error("unknown command '%s': see `reprieve --help`", word);
 	return EXIT_USAGE;
 }
@@ -153,7 +167,8 @@ int main(int argc, char **argv)
 	const char *word = argc > 1 ? argv[1] : "";
 
 	stdout_was_closed = fcntl(STDOUT_FILENO, F_GETFD) < 0;
-	/* Its exit code is the job's. All that it prints itself is its help, or what a dry run finds. */
+	/* Its exit code is the job's. All that it prints itself is its help, or
+	 * what a dry run finds. */
 	if (text_equal(word, "--"))
 		return check_output_written(true, cmd_run(argc, argv));
 	if (text_equal(word, "run"))

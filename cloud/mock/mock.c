@@ -14,17 +14,17 @@ static const struct {
 	const char *variable;
 	bool is_host; /* the variable holds host:port, not a URL */
 	int64_t notice_ms;
-	void (*fill_reply)(
-		struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+	void (*fill_reply)(struct mock *mock, const struct httpd_request *request,
+			   struct httpd_reply *reply);
 } clouds[] = {
 	[MOCK_AWS] = {"aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT", false, 120000, mock_aws_reply},
 	[MOCK_GCP] = {"gcp", "GCE_METADATA_HOST", true, 30000, mock_gcp_reply},
 	[MOCK_AZURE] = {"azure", "REPRIEVE_AZURE_METADATA_ENDPOINT", false, 30000,
-		mock_azure_reply},
+			mock_azure_reply},
 	[MOCK_ALIBABA] = {"alibaba", "REPRIEVE_ALIBABA_METADATA_ENDPOINT", false, 300000,
-		mock_alibaba_reply},
+			  mock_alibaba_reply},
 	[MOCK_TENCENT] = {"tencent", "REPRIEVE_TENCENT_METADATA_ENDPOINT", false, 120000,
-		mock_tencent_reply},
+			  mock_tencent_reply},
 };
 
 bool mock_cloud_by_name(const char *name, enum mock_cloud *cloud)
@@ -79,7 +79,7 @@ void mock_fire_due(struct mock *mock)
 		mock->locked.fire_at_ms = CLOCK_NEVER;
 	}
 	if (mock->cloud == MOCK_AZURE && stop->is_on && !stop->is_started &&
-		clock_left_ms(stop->at_ms + mock->notice_ms) == 0) {
+	    clock_left_ms(stop->at_ms + mock->notice_ms) == 0) {
 		stop->is_started = true;
 		mock->locked.changes++;
 	}
@@ -102,7 +102,8 @@ static bool is_over_the_limit(struct mock *mock)
 	return true;
 }
 
-static void handle_request(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
+static void handle_request(void *arg, const struct httpd_request *request,
+			   struct httpd_reply *reply)
 {
 	struct mock *mock = arg;
 	enum mock_cloud cloud = mock->cloud;
@@ -159,12 +160,13 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 
 	if (!action_is_known(action))
 		return err_set(err, ERR_INVALID,
-			"action \"%s\" is not known: use terminate, stop or hibernate", action);
+			       "action \"%s\" is not known: use terminate, stop or hibernate",
+			       action);
 	mock = memory_new(sizeof(*mock));
 	mock->cloud = options->cloud;
 	mock->notice_ms = options->notice_ms ? options->notice_ms : clouds[mock->cloud].notice_ms;
 	text_set(mock->vm_name, sizeof(mock->vm_name),
-		options->vm_name ? options->vm_name : "reprieve-mock_0");
+		 options->vm_name ? options->vm_name : "reprieve-mock_0");
 	text_set(mock->action, sizeof(mock->action), action);
 	mock->limit = options->limit;
 	mock->is_gke = options->is_gke;
@@ -172,11 +174,15 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 	random_hex(mock->nonce);
 	init_lock(mock);
 	mock->locked.changes = 1;
-	mock->locked.fire_at_ms = options->notice_after_ms
-					  ? clock_monotonic_ms() + options->notice_after_ms
-					  : CLOCK_NEVER;
+	mock->locked.fire_at_ms =
+		options->notice_after_ms ? clock_monotonic_ms() + options->notice_after_ms
+					 : CLOCK_NEVER;
 	if (httpd_start(
-		    &(struct httpd_options){.port = options->port, .handler = handle_request, .arg = mock},
+		    &(struct httpd_options){
+			    .port = options->port,
+			    .handler = handle_request,
+			    .arg = mock,
+		    },
 		    &mock->httpd, err) < 0) {
 		mock_stop(mock);
 		return -1;
@@ -219,10 +225,10 @@ int mock_fire(struct mock *mock, enum mock_event event, struct err *err)
 		return err_set(err, ERR_INVALID, "only Azure tells of other machines' events");
 	pthread_mutex_lock(&mock->mutex);
 	mock_set_fired(mock,
-		event == MOCK_STOP     ? &mock->locked.stop
-		: event == MOCK_ADVICE ? &mock->locked.advice
-				       : &mock->locked.foreign,
-		clock_monotonic_ms());
+		       event == MOCK_STOP     ? &mock->locked.stop
+		       : event == MOCK_ADVICE ? &mock->locked.advice
+					      : &mock->locked.foreign,
+		       clock_monotonic_ms());
 	pthread_mutex_unlock(&mock->mutex);
 	return 0;
 }
@@ -230,8 +236,8 @@ int mock_fire(struct mock *mock, enum mock_event event, struct err *err)
 int mock_cancel(struct mock *mock, struct err *err)
 {
 	if (mock->cloud != MOCK_AZURE)
-		return err_set(
-			err, ERR_INVALID, "%s never takes a notice back", clouds[mock->cloud].name);
+		return err_set(err, ERR_INVALID, "%s never takes a notice back",
+			       clouds[mock->cloud].name);
 	pthread_mutex_lock(&mock->mutex);
 	mock->locked.stop = mock->locked.advice = (struct mock_fired){0};
 	mock->locked.fire_at_ms = CLOCK_NEVER;
@@ -279,7 +285,7 @@ const char *mock_override_at(const struct mock *mock, const char *path)
 {
 	for (size_t i = 0; i < MOCK_VALUES_MOST; i++)
 		if (mock->locked.values[i].path[0] &&
-			strcmp(mock->locked.values[i].path, path) == 0)
+		    strcmp(mock->locked.values[i].path, path) == 0)
 			return mock->locked.values[i].body;
 	return NULL;
 }
@@ -308,10 +314,10 @@ int mock_set_value(struct mock *mock, const char *path, const char *body, struct
 	int result;
 
 	if (!path || path[0] != '/' || strlen(path) >= sizeof(mock->locked.values[0].path) ||
-		(body && strlen(body) >= MOCK_BODY_MOST))
+	    (body && strlen(body) >= MOCK_BODY_MOST))
 		return err_set(err, ERR_INVALID,
-			"a path that begins with / and a body of up to %d bytes are needed",
-			MOCK_BODY_MOST - 1);
+			       "a path that begins with / and a body of up to %d bytes are needed",
+			       MOCK_BODY_MOST - 1);
 	pthread_mutex_lock(&mock->mutex);
 	result = put_override(mock, path, body);
 	pthread_mutex_unlock(&mock->mutex);

@@ -2,8 +2,8 @@
 #include "mock_state.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/datetime.h"
+#include "base/file.h"
 
 #include <string.h>
 
@@ -14,13 +14,13 @@
 static void reply_with_error(struct httpd_reply *reply, int status, const char *title)
 {
 	mock_reply(reply, status, "text/html",
-		"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n"
-		"<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\"\n"
-		"\t\"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n"
-		"<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n"
-		" <head>\n  <title>%d - %s</title>\n </head>\n <body>\n  <h1>%d - %s</h1>\n "
-		"</body>\n</html>\n",
-		status, title, status, title);
+		   "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n"
+		   "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\"\n"
+		   "\t\"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n"
+		   "<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n"
+		   " <head>\n  <title>%d - %s</title>\n </head>\n <body>\n  <h1>%d - %s</h1>\n "
+		   "</body>\n</html>\n",
+		   status, title, status, title);
 }
 
 void mock_issue_token(struct mock *mock, const char *asked, struct httpd_reply *reply)
@@ -36,8 +36,8 @@ void mock_issue_token(struct mock *mock, const char *asked, struct httpd_reply *
 	token->expires_ms = clock_monotonic_ms() + (int64_t)ttl * 1000;
 	mock->locked.next_token = (mock->locked.next_token + 1) % MOCK_TOKENS_MOST;
 	mock_reply(reply, 200, TEXT, "%s", token->text);
-	httpd_reply_header(
-		reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%llu", (unsigned long long)ttl);
+	httpd_reply_header(reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%llu",
+			   (unsigned long long)ttl);
 }
 
 const struct mock_token *mock_find_token(const struct mock *mock, const char *text)
@@ -55,6 +55,7 @@ static bool reply_with_static(const struct mock *mock, const char *key, struct h
 	static const struct {
 		const char *key, *value;
 	} rows[] = {
+		// clang-format off
 		{"meta-data/", "ami-id\nautoscaling/\nevents/\ninstance-id\ninstance-life-cycle\n"
 			       "instance-type\nlocal-ipv4\nplacement/\nspot/"},
 		{"meta-data/ami-id", "ami-0123456789abcdef0"},
@@ -76,6 +77,7 @@ static bool reply_with_static(const struct mock *mock, const char *key, struct h
 			"  \"pendingTime\" : \"2026-01-01T00:00:00Z\",\n"
 			"  \"privateIp\" : \"172.16.34.43\",\n  \"region\" : \"us-east-1\",\n"
 			"  \"version\" : \"2017-09-30\"\n}"},
+		// clang-format on
 	};
 
 	if (strcmp(key, "meta-data/tags/instance/Name") == 0) {
@@ -99,7 +101,7 @@ static bool reply_with_notice(const struct mock *mock, const char *key, struct h
 
 	if (advice->is_on && strcmp(key, "meta-data/events/recommendations/rebalance") == 0) {
 		mock_reply(reply, 200, TEXT, "{\"noticeTime\":\"%s\"}",
-			datetime_iso(advice->at_wall_ms, at));
+			   datetime_iso(advice->at_wall_ms, at));
 		return true;
 	}
 	if (!stop->is_on)
@@ -107,7 +109,7 @@ static bool reply_with_notice(const struct mock *mock, const char *key, struct h
 	datetime_iso(stop->at_wall_ms + mock->notice_ms, at);
 	if (strcmp(key, "meta-data/spot/instance-action") == 0)
 		mock_reply(reply, 200, TEXT, "{\"action\": \"%s\", \"time\": \"%s\"}", mock->action,
-			at);
+			   at);
 	/* The old name knows of terminations alone. */
 	else if (strcmp(key, "meta-data/spot/termination-time") == 0 &&
 		 strcmp(mock->action, "terminate") == 0)
@@ -119,8 +121,8 @@ static bool reply_with_notice(const struct mock *mock, const char *key, struct h
 	return true;
 }
 
-static void reply_to_get(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+static void reply_to_get(struct mock *mock, const struct httpd_request *request,
+			 struct httpd_reply *reply)
 {
 	const struct mock_token *token =
 		mock_find_token(mock, httpd_request_header(request, "X-aws-ec2-metadata-token"));
@@ -136,11 +138,11 @@ static void reply_to_get(
 		 (!reply_with_notice(mock, key, reply) && !reply_with_static(mock, key, reply)))
 		reply_with_error(reply, 404, "Not Found");
 	httpd_reply_header(reply, "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "%lld",
-		(long long)(clock_left_ms(token->expires_ms) / 1000));
+			   (long long)(clock_left_ms(token->expires_ms) / 1000));
 }
 
-void mock_aws_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+void mock_aws_reply(struct mock *mock, const struct httpd_request *request,
+		    struct httpd_reply *reply)
 {
 	bool is_put = strcmp(request->method, "PUT") == 0;
 	bool is_token = strcmp(request->path, TOKEN_PATH) == 0;
@@ -149,7 +151,8 @@ void mock_aws_reply(
 	httpd_reply_header(reply, "Server", "EC2ws");
 	if (is_put && is_token && !httpd_request_header(request, "X-Forwarded-For"))
 		mock_issue_token(mock, httpd_request_header(request, TTL_HEADER), reply);
-	/* Forwarded by a proxy, with a trailing slash, or under a versioned path: no words, as the real one does it. */
+	/* Forwarded by a proxy, with a trailing slash, or under a versioned path: no words, as the
+	 * real one does it. */
 	else if (is_put)
 		mock_reply(reply, 403, TEXT, "%s", "");
 	else if (!is_read || is_token)

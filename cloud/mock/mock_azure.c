@@ -2,8 +2,8 @@
 #include "mock_state.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/datetime.h"
+#include "base/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,19 +17,19 @@ static void reply_bad_request(struct httpd_reply *reply, const char *why)
 }
 
 /* Stable for the life of the event, in the form of the real one. */
-static void format_event_id(
-	const struct mock *mock, const struct mock_fired *fired, char kind, char id[37])
+static void format_event_id(const struct mock *mock, const struct mock_fired *fired, char kind,
+			    char id[37])
 {
 	snprintf(id, 37, "%.8s-%.4s-4%.3s-8%.3s-%c%011llX", mock->nonce, mock->nonce + 8,
-		mock->nonce + 12, mock->nonce + 15, kind,
-		(unsigned long long)fired->at_ms & 0xfffffffffffull);
+		 mock->nonce + 12, mock->nonce + 15, kind,
+		 (unsigned long long)fired->at_ms & 0xfffffffffffull);
 	for (char *at = id; *at; at++)
 		if (*at >= 'a' && *at <= 'f')
 			*at = (char)(*at - 'a' + 'A');
 }
 
 static void add_event(const struct mock *mock, json_t *events, const struct mock_fired *fired,
-	const char *type, char kind, const char *resource)
+		      const char *type, char kind, const char *resource)
 {
 	char id[37], at[32] = "";
 	int seconds = strcmp(type, "Freeze") == 0 ? 5 : -1;
@@ -41,12 +41,13 @@ static void add_event(const struct mock *mock, json_t *events, const struct mock
 	format_event_id(mock, fired, kind, id);
 	if (!fired->is_started)
 		datetime_rfc1123(fired->at_wall_ms + notice, at);
-	json_array_append_new(
-		events, json_pack("{s:s, s:s, s:s, s:s, s:[s], s:s, s:s, s:s, s:i}", "EventId", id,
-				"EventStatus", fired->is_started ? "Started" : "Scheduled",
-				"EventType", type, "ResourceType", "VirtualMachine", "Resources",
-				resource, "NotBefore", at, "Description", "", "EventSource",
-				"Platform", "DurationInSeconds", seconds));
+	json_array_append_new(events,
+			      json_pack("{s:s, s:s, s:s, s:s, s:[s], s:s, s:s, s:s, s:i}",
+					"EventId", id, "EventStatus",
+					fired->is_started ? "Started" : "Scheduled", "EventType",
+					type, "ResourceType", "VirtualMachine", "Resources",
+					resource, "NotBefore", at, "Description", "", "EventSource",
+					"Platform", "DurationInSeconds", seconds));
 }
 
 static void reply_with_json(struct httpd_reply *reply, json_t *document)
@@ -74,7 +75,7 @@ static void reply_with_events(const struct mock *mock, struct httpd_reply *reply
 	add_event(mock, events, &mock->locked.advice, "Freeze", 'A', mock->vm_name);
 	add_event(mock, events, &mock->locked.stop, "Preempt", 'E', mock->vm_name);
 	reply_with_json(reply, json_pack("{s:I, s:o}", "DocumentIncarnation",
-				  (json_int_t)mock->locked.changes, "Events", events));
+					 (json_int_t)mock->locked.changes, "Events", events));
 }
 
 static void approve_event(struct mock *mock, struct mock_fired *fired, char kind, const char *asked)
@@ -88,8 +89,8 @@ static void approve_event(struct mock *mock, struct mock_fired *fired, char kind
 	mock->locked.changes++;
 }
 
-static void handle_start_requests(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+static void handle_start_requests(struct mock *mock, const struct httpd_request *request,
+				  struct httpd_reply *reply)
 {
 	auto_json json_t *document =
 		json_parse(request->body ? request->body : "", request->body_size, NULL);
@@ -118,9 +119,10 @@ static void handle_start_requests(
 static bool version_is_known(const char *version, bool is_events)
 {
 	static const char *const events[] = {"2020-07-01", "2019-08-01", "2019-04-01", "2019-01-01",
-		"2017-11-01", "2017-08-01", NULL};
+					     "2017-11-01", "2017-08-01", NULL};
 	static const char *const instance[] = {"2021-02-01", "2021-12-13", "2020-09-01",
-		"2019-03-11", "2018-10-01", "2017-08-01", NULL};
+					       "2019-03-11", "2018-10-01", "2017-08-01",
+					       NULL};
 
 	for (const char *const *known = is_events ? events : instance; *known; known++)
 		if (strcmp(*known, version) == 0)
@@ -131,12 +133,13 @@ static bool version_is_known(const char *version, bool is_events)
 static json_t *describe_vm(const struct mock *mock)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", mock->vm_name, "location",
-		"westeurope", "osType", "Linux", "priority", "Spot", "evictionPolicy", "Deallocate",
-		"vmId", "13f56399-bd52-4150-9748-7190aae1ff21", "vmSize", "Standard_ND96asr_v4");
+			 "westeurope", "osType", "Linux", "priority", "Spot", "evictionPolicy",
+			 "Deallocate", "vmId", "13f56399-bd52-4150-9748-7190aae1ff21", "vmSize",
+			 "Standard_ND96asr_v4");
 }
 
-static void reply_with_instance(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+static void reply_with_instance(struct mock *mock, const struct httpd_request *request,
+				struct httpd_reply *reply)
 {
 	const char *leaf = request->path + strlen("/metadata/instance");
 	json_t *compute, *value;
@@ -162,8 +165,8 @@ static void reply_with_instance(
 	json_decref(compute);
 }
 
-void mock_azure_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+void mock_azure_reply(struct mock *mock, const struct httpd_request *request,
+		      struct httpd_reply *reply)
 {
 	const char *header = httpd_request_header(request, "Metadata");
 	const char *version = httpd_request_query(request, "api-version");
@@ -178,11 +181,10 @@ void mock_azure_reply(
 		mock_reply(reply, 404, JSON, "{ \"error\": \"Not found\" }");
 	else if (!version || !version_is_known(version, is_events))
 		mock_reply(reply, 400, JSON,
-			"{ \"error\": \"Bad request. api-version is invalid or was not specified "
-			"in the "
-			"request. For more information refer to aka.ms/azureimds\", "
-			"\"newest-versions\": "
-			"[\"2025-04-07\", \"2024-07-17\", \"2024-03-15\"] }");
+			   "{ \"error\": \"Bad request. api-version is invalid or was not "
+			   "specified in the request. For more information refer to "
+			   "aka.ms/azureimds\", \"newest-versions\": [\"2025-04-07\", "
+			   "\"2024-07-17\", \"2024-03-15\"] }");
 	else if (is_events && strcmp(request->method, "POST") == 0)
 		handle_start_requests(mock, request, reply);
 	else if (strcmp(request->method, "GET") != 0)

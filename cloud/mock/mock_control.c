@@ -37,8 +37,11 @@ static int expire_tokens(struct mock *mock, const struct httpd_request *request,
 	return 0;
 }
 
-/* {"method": M, "path": PREFIX, "count": N, "at_fire": true, "after_ms": N, and one of "name": "503x3@fire", "status": S, "hang": true,
- * "reset": true, "html": true, "truncate": true, "slow_ms": N, "delay_ms": N, "as": CLOUD} */
+/*
+ * {"method": M, "path": PREFIX, "count": N, "at_fire": true, "after_ms": N, and one of "name":
+ * "503x3@fire", "status": S, "hang": true, "reset": true, "html": true, "truncate": true,
+ * "slow_ms": N, "delay_ms": N, "as": CLOUD}
+ */
 static int parse_fault(json_t *object, struct mock_fault *fault, struct err *err)
 {
 	const char *name = json_text_or(object, "name", NULL);
@@ -100,8 +103,8 @@ static int set_value(struct mock *mock, const struct httpd_request *request, str
 
 	if (!object)
 		return -1;
-	return mock_set_value(
-		mock, json_text_or(object, "path", NULL), json_text_or(object, "body", NULL), err);
+	return mock_set_value(mock, json_text_or(object, "path", NULL),
+			      json_text_or(object, "body", NULL), err);
 }
 
 static void reply_with_state(struct mock *mock, struct httpd_reply *reply)
@@ -109,29 +112,26 @@ static void reply_with_state(struct mock *mock, struct httpd_reply *reply)
 	int64_t deadline = mock_deadline_ms(mock);
 
 	mock_reply(reply, 200, "application/json",
-		"{\"cloud\": \"%s\", \"fired\": %s, \"seconds_left\": %.3f, \"requests\": %llu, "
-		"\"throttled\": %llu}\n",
-		mock_cloud_name(mock->cloud), deadline == CLOCK_NEVER ? "false" : "true",
-		deadline == CLOCK_NEVER ? -1.0 : (double)clock_left_ms(deadline) / 1000,
-		(unsigned long long)mock_requests(mock), (unsigned long long)mock_throttled(mock));
+		   "{\"cloud\": \"%s\", \"fired\": %s, \"seconds_left\": %.3f, \"requests\": %llu, "
+		   "\"throttled\": %llu}\n",
+		   mock_cloud_name(mock->cloud), deadline == CLOCK_NEVER ? "false" : "true",
+		   deadline == CLOCK_NEVER ? -1.0 : (double)clock_left_ms(deadline) / 1000,
+		   (unsigned long long)mock_requests(mock),
+		   (unsigned long long)mock_throttled(mock));
 }
 
 static const struct {
 	const char *path;
 	int (*act)(struct mock *mock, const struct httpd_request *request, struct err *err);
 } controls[] = {
-	{"/mock/fire", fire_stop},
-	{"/mock/advice", fire_advice},
-	{"/mock/rebalance", fire_advice},
-	{"/mock/foreign", fire_foreign},
-	{"/mock/cancel", cancel_notice},
-	{"/mock/expire", expire_tokens},
-	{"/mock/fault", set_faults},
-	{"/mock/set", set_value},
+	{"/mock/fire", fire_stop},        {"/mock/advice", fire_advice},
+	{"/mock/rebalance", fire_advice}, {"/mock/foreign", fire_foreign},
+	{"/mock/cancel", cancel_notice},  {"/mock/expire", expire_tokens},
+	{"/mock/fault", set_faults},      {"/mock/set", set_value},
 };
 
-void mock_control_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+void mock_control_reply(struct mock *mock, const struct httpd_request *request,
+			struct httpd_reply *reply)
 {
 	struct err err;
 
@@ -151,7 +151,6 @@ void mock_control_reply(
 		return;
 	}
 	mock_reply(reply, 404, "text/plain",
-		"no such control: use fire, advice, rebalance, foreign, cancel, expire, fault, set "
-		"or "
-		"state\n");
+		   "no such control: use fire, advice, rebalance, foreign, cancel, expire, fault, "
+		   "set or state\n");
 }

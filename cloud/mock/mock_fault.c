@@ -43,7 +43,8 @@ static int parse_name(const char *name, struct mock_fault *fault, struct err *er
 		fault->is_other = true;
 	else if (!text_starts(name, "delay:") ||
 		 !text_to_duration_ms(name + strlen("delay:"), &fault->delay_ms))
-		return err_set(err, ERR_INVALID,
+		return err_set(
+			err, ERR_INVALID,
 			"fault \"%s\" is not known: use a status (503), hang, reset, slow, html, "
 			"truncate, hop-limit, as:CLOUD or delay:TIME, with x3 for a count and "
 			"@fire or @10s for when",
@@ -64,8 +65,9 @@ int mock_fault_parse(const char *text, struct mock_fault *fault, struct err *err
 		fault->at_fire = true;
 	else if (when && !text_to_duration_ms(when, &fault->after_ms))
 		return err_set(err, ERR_INVALID,
-			"fault \"%s\" is not known: after @ comes fire, or a time such as 10s",
-			text);
+			       "fault \"%s\" is not known: after @ comes fire, or a time such as "
+			       "10s",
+			       text);
 	parse_count(name, &fault->count);
 	return parse_name(name, fault, err);
 }
@@ -109,15 +111,15 @@ static bool fault_is_due(const struct mock *mock, size_t index)
 	return fault->count != 0 && clock_left_ms(since + fault->after_ms) == 0;
 }
 
-bool mock_match_fault(
-	struct mock *mock, const struct httpd_request *request, struct mock_fault *fault)
+bool mock_match_fault(struct mock *mock, const struct httpd_request *request,
+		      struct mock_fault *fault)
 {
 	for (size_t i = 0; i < mock->locked.fault_count; i++) {
 		struct mock_fault *item = &mock->locked.faults[i];
 
 		if (!fault_is_due(mock, i) ||
-			(item->method[0] && strcmp(item->method, request->method) != 0) ||
-			!text_starts(request->path, item->path))
+		    (item->method[0] && strcmp(item->method, request->method) != 0) ||
+		    !text_starts(request->path, item->path))
 			continue;
 		*fault = *item;
 		if (item->count > 0)
@@ -130,7 +132,7 @@ bool mock_match_fault(
 /* --- how it looks --- */
 
 bool mock_reply_with_fault(const struct mock_fault *fault, const struct httpd_request *request,
-	struct httpd_reply *reply)
+			   struct httpd_reply *reply)
 {
 	if (fault->delay_ms > 0)
 		cancel_sleep(request->cancel, fault->delay_ms, NULL);
@@ -141,7 +143,7 @@ bool mock_reply_with_fault(const struct mock_fault *fault, const struct httpd_re
 		reply->delivery = HTTPD_RESET;
 	} else if (fault->html) {
 		mock_reply(reply, 200, "text/html", "%s",
-			"<!DOCTYPE html><html><body>Sign in to the network</body></html>\n");
+			   "<!DOCTYPE html><html><body>Sign in to the network</body></html>\n");
 	} else if (fault->status) {
 		mock_reply(reply, fault->status, "text/plain", "fault %d\n", fault->status);
 	} else {

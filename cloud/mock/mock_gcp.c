@@ -42,8 +42,8 @@ static const char *value_of_key(const struct mock *mock, const char *key)
 		return set;
 	/* What GKE's own server has, and nothing else (workload identity). */
 	if (mock->is_gke && text_starts(key, "instance/") && strcmp(key, "instance/") != 0 &&
-		strcmp(key, "instance/id") != 0 && strcmp(key, "instance/zone") != 0 &&
-		strcmp(key, "instance/hostname") != 0)
+	    strcmp(key, "instance/id") != 0 && strcmp(key, "instance/zone") != 0 &&
+	    strcmp(key, "instance/hostname") != 0)
 		return NULL;
 	if (strcmp(key, "instance/preempted") == 0)
 		return mock->locked.stop.is_on ? "TRUE" : "FALSE";
@@ -85,7 +85,7 @@ static void wait_for_change(struct mock *mock, const char *key, const char *last
 			return; /* it was taken away */
 		format_etag(key, value, etag);
 		if (strcmp(etag, last) != 0 || clock_left_ms(until_ms) == 0 ||
-			mock->locked.stopping)
+		    mock->locked.stopping)
 			return;
 		/* A client that is gone is noticed only when the answer is written. */
 		if (at == CLOCK_NEVER)
@@ -95,18 +95,18 @@ static void wait_for_change(struct mock *mock, const char *key, const char *last
 	}
 }
 
-static void reply_with_error(
-	struct httpd_reply *reply, int status, const char *title, const char *path, const char *why)
+static void reply_with_error(struct httpd_reply *reply, int status, const char *title,
+			     const char *path, const char *why)
 {
 	mock_reply(reply, status, "text/html; charset=UTF-8",
-		"<!DOCTYPE html>\n<html lang=en>\n  <meta charset=utf-8>\n  <title>Error %d "
-		"(%s)!!1</title>\n"
-		"  <p><b>%d.</b> <ins>That's an error.</ins>\n  <p>%s <code>%s</code>\n",
-		status, title, status, why, path);
+		   "<!DOCTYPE html>\n<html lang=en>\n  <meta charset=utf-8>\n  <title>Error %d "
+		   "(%s)!!1</title>\n"
+		   "  <p><b>%d.</b> <ins>That's an error.</ins>\n  <p>%s <code>%s</code>\n",
+		   status, title, status, why, path);
 }
 
-static void reply_with_key(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+static void reply_with_key(struct mock *mock, const struct httpd_request *request,
+			   struct httpd_reply *reply)
 {
 	const char *key = request->path + strlen(BASE);
 	const char *wait = httpd_request_query(request, "wait_for_change");
@@ -117,20 +117,22 @@ static void reply_with_key(
 	char etag[17];
 
 	if (!value) {
-		reply_with_error(
-			reply, 404, "Not Found", request->path, "The requested URL was not found:");
+		reply_with_error(reply, 404, "Not Found", request->path,
+				 "The requested URL was not found:");
 		return;
 	}
 	if (timeout && !text_to_u64(timeout, 86400, &seconds)) {
-		reply_with_error(
-			reply, 400, "Bad Request", request->path, "timeout_sec is not a number:");
+		reply_with_error(reply, 400, "Bad Request", request->path,
+				 "timeout_sec is not a number:");
 		return;
 	}
 	format_etag(key, value, etag);
-	/* Without last_etag it waits for what comes after now: a change between two requests is lost, as with the real one. */
+	/* Without last_etag it waits for what comes after now: a change between two requests is
+	 * lost, as with the real one. */
 	if (text_equal(wait, "true"))
 		wait_for_change(mock, key, last ? last : etag,
-			timeout ? clock_monotonic_ms() + (int64_t)seconds * 1000 : CLOCK_NEVER);
+				timeout ? clock_monotonic_ms() + (int64_t)seconds * 1000
+					: CLOCK_NEVER);
 	value = value_of_key(mock, key);
 	if (!value) {
 		reply_with_error(reply, 404, "Not Found", request->path, "It was taken away:");
@@ -141,22 +143,22 @@ static void reply_with_key(
 	httpd_reply_header(reply, "ETag", "%s", etag);
 }
 
-void mock_gcp_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+void mock_gcp_reply(struct mock *mock, const struct httpd_request *request,
+		    struct httpd_reply *reply)
 {
 	const char *path = request->path;
 
 	httpd_reply_header(reply, "Metadata-Flavor", "Google");
 	httpd_reply_header(reply, "Server", "%s",
-		mock->is_gke ? "GKE Metadata Server" : "Metadata Server for VM");
+			   mock->is_gke ? "GKE Metadata Server" : "Metadata Server for VM");
 	httpd_reply_header(reply, "X-XSS-Protection", "0");
 	httpd_reply_header(reply, "X-Frame-Options", "SAMEORIGIN");
 	if (httpd_request_header(request, "X-Forwarded-For"))
 		reply_with_error(reply, 403, "Forbidden", path, "X-Forwarded-For is not allowed:");
 	else if (!text_equal(httpd_request_header(request, "Metadata-Flavor"), "Google"))
 		reply_with_error(reply, 403, "Forbidden", path,
-			"Your client does not have permission. Missing Metadata-Flavor:Google "
-			"header:");
+				 "Your client does not have permission. Missing "
+				 "Metadata-Flavor:Google header:");
 	else if (strcmp(request->method, "GET") != 0)
 		reply_with_error(reply, 405, "Method Not Allowed", path, "Only GET:");
 	else if (strcmp(path, "/") == 0)

@@ -63,19 +63,19 @@ struct mock {
 };
 
 /* Each fills the reply; called with the mutex held, which GCP's lets go of while it waits. */
-void mock_aws_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
-void mock_gcp_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
-void mock_azure_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
-void mock_alibaba_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
-void mock_tencent_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+void mock_aws_reply(struct mock *mock, const struct httpd_request *request,
+		    struct httpd_reply *reply);
+void mock_gcp_reply(struct mock *mock, const struct httpd_request *request,
+		    struct httpd_reply *reply);
+void mock_azure_reply(struct mock *mock, const struct httpd_request *request,
+		      struct httpd_reply *reply);
+void mock_alibaba_reply(struct mock *mock, const struct httpd_request *request,
+			struct httpd_reply *reply);
+void mock_tencent_reply(struct mock *mock, const struct httpd_request *request,
+			struct httpd_reply *reply);
 /* Without the mutex. */
-void mock_control_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply);
+void mock_control_reply(struct mock *mock, const struct httpd_request *request,
+			struct httpd_reply *reply);
 
 /* With the mutex held: fires what is due by time. */
 void mock_fire_due(struct mock *mock);
@@ -84,16 +84,17 @@ void mock_set_fired(struct mock *mock, struct mock_fired *fired, int64_t at_ms);
 /* With the mutex held: what was set for this path, or NULL. */
 const char *mock_override_at(const struct mock *mock, const char *path);
 
-/* With the mutex held (mock_aws.c): a new token for as many seconds as `ttl` says, or 400; a token that is good still, or NULL. */
+/* With the mutex held (mock_aws.c): a new token for as many seconds as `ttl` says, or 400; a token
+ * that is good still, or NULL. */
 void mock_issue_token(struct mock *mock, const char *ttl, struct httpd_reply *reply);
 const struct mock_token *mock_find_token(const struct mock *mock, const char *text);
 
 /* mock_fault.c. With the mutex held: the fault that this request meets, counted. */
-bool mock_match_fault(
-	struct mock *mock, const struct httpd_request *request, struct mock_fault *fault);
+bool mock_match_fault(struct mock *mock, const struct httpd_request *request,
+		      struct mock_fault *fault);
 /* Without it, for it may block. True where the fault is the whole answer. */
 bool mock_reply_with_fault(const struct mock_fault *fault, const struct httpd_request *request,
-	struct httpd_reply *reply);
+			   struct httpd_reply *reply);
 /* Spoils a true answer. */
 void mock_corrupt(const struct mock_fault *fault, struct httpd_reply *reply);
 

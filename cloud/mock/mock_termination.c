@@ -1,4 +1,5 @@
-/* Alibaba's and Tencent's metadata services: a time under spot/termination-time once the instance is reclaimed. */
+/* Alibaba's and Tencent's metadata services: a time under spot/termination-time once the
+ * instance is reclaimed. */
 #include "mock_state.h"
 
 #include "base/clock.h"
@@ -12,12 +13,12 @@
 static void reply_not_found(struct httpd_reply *reply)
 {
 	mock_reply(reply, 404, "text/html",
-		"<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<html><head><title>404 - Not "
-		"Found</title></head></html>\n");
+		   "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<html><head><title>404 - Not "
+		   "Found</title></head></html>\n");
 }
 
 static void reply_with_key(const struct mock *mock, const char *path, const char *termination,
-	const char *at, const char *id, struct httpd_reply *reply)
+			   const char *at, const char *id, struct httpd_reply *reply)
 {
 	const char *set = mock_override_at(mock, path);
 
@@ -31,31 +32,32 @@ static void reply_with_key(const struct mock *mock, const char *path, const char
 		reply_not_found(reply);
 }
 
-void mock_alibaba_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+void mock_alibaba_reply(struct mock *mock, const struct httpd_request *request,
+			struct httpd_reply *reply)
 {
 	char at[32];
 
 	if (strcmp(request->method, "PUT") == 0 &&
-		strcmp(request->path, "/latest/api/token") == 0) {
+	    strcmp(request->path, "/latest/api/token") == 0) {
 		mock_issue_token(mock,
-			httpd_request_header(request, "X-aliyun-ecs-metadata-token-ttl-seconds"),
-			reply);
+				 httpd_request_header(request,
+						      "X-aliyun-ecs-metadata-token-ttl-seconds"),
+				 reply);
 		return;
 	}
 	/* In its hardened mode, no answer without a token. */
-	if (mock->is_hardened && !mock_find_token(mock, httpd_request_header(request,
-								"X-aliyun-ecs-metadata-token"))) {
+	if (mock->is_hardened &&
+	    !mock_find_token(mock, httpd_request_header(request, "X-aliyun-ecs-metadata-token"))) {
 		mock_reply(reply, 403, TEXT, "%s", "");
 		return;
 	}
 	datetime_iso(mock->locked.stop.at_wall_ms + mock->notice_ms, at);
 	reply_with_key(mock, request->path, "/latest/meta-data/instance/spot/termination-time", at,
-		"i-bp67acfmxazb4ph0mock", reply);
+		       "i-bp67acfmxazb4ph0mock", reply);
 }
 
-void mock_tencent_reply(
-	struct mock *mock, const struct httpd_request *request, struct httpd_reply *reply)
+void mock_tencent_reply(struct mock *mock, const struct httpd_request *request,
+			struct httpd_reply *reply)
 {
 	/* Beijing's time, eight hours ahead, and not said. */
 	time_t seconds = (time_t)(mock->locked.stop.at_wall_ms + mock->notice_ms) / 1000 + 8 * 3600;
@@ -65,5 +67,5 @@ void mock_tencent_reply(
 	gmtime_r(&seconds, &parts);
 	strftime(at, sizeof(at), "%Y-%m-%d %H:%M:%S", &parts);
 	reply_with_key(mock, request->path, "/latest/meta-data/spot/termination-time", at,
-		"ins-0mock123", reply);
+		       "ins-0mock123", reply);
 }

@@ -10,8 +10,10 @@
 #include <string.h>
 
 enum {
-	REFRESH_AHEAD_MS = 15 * 60 * 1000, /* a metadata service has the next ones some minutes before */
-	RETRY_AFTER_MS = 60 * 1000,       /* between two fetches while there are any */
+	/* a metadata service has the next ones some minutes before */
+	REFRESH_AHEAD_MS = 15 * 60 * 1000,
+	/* between two fetches while there are any */
+	RETRY_AFTER_MS = 60 * 1000,
 	WAIT_MS = 10,
 };
 
@@ -26,11 +28,8 @@ struct aws_chain {
 };
 
 static const struct aws_source *const source_chain[] = {
-	&aws_source_environment,
-	&aws_source_profile,
-	&aws_source_web_identity,
-	&aws_source_container,
-	&aws_source_instance,
+	&aws_source_environment, &aws_source_profile,  &aws_source_web_identity,
+	&aws_source_container,   &aws_source_instance,
 };
 
 /* --- one set --- */
@@ -73,9 +72,10 @@ enum aws_plan aws_credentials_plan(const struct aws_age *age)
 		return AWS_PLAN_FETCH;
 	if (age->expires_ms == CLOCK_NEVER || age->now_ms < age->expires_ms - REFRESH_AHEAD_MS)
 		return AWS_PLAN_USE;
-	/* Also past their time, and also when our clock is hours ahead: the other side is the judge. */
+	/* Also past their time, and also when our clock is hours ahead: the other
+	 * side is the judge. */
 	if (age->fetched_ms && age->now_ms >= age->fetched_ms &&
-		age->now_ms < age->fetched_ms + RETRY_AFTER_MS)
+	    age->now_ms < age->fetched_ms + RETRY_AFTER_MS)
 		return AWS_PLAN_USE;
 	return age->now_ms < age->expires_ms ? AWS_PLAN_REFRESH : AWS_PLAN_FETCH;
 }
@@ -126,17 +126,19 @@ static enum aws_plan copy_credentials(struct aws_chain *chain, struct aws_creden
 }
 
 static int fetch_first(const struct aws_settings *settings, const struct aws_source **source,
-	struct aws_credentials *credentials, char *source_text, size_t size, struct cancel *cancel,
-	struct err *err)
+		       struct aws_credentials *credentials, char *source_text, size_t size,
+		       struct cancel *cancel, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(source_chain) / sizeof(*source_chain); i++) {
 		if (!source_chain[i]->is_set_up(settings))
 			continue;
 		*source = source_chain[i];
-		return source_chain[i]->fetch(settings, credentials, source_text, size, cancel, err);
+		return source_chain[i]->fetch(settings, credentials, source_text, size, cancel,
+					      err);
 	}
 	return err_set(err, ERR_DENIED,
-		"there are none: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile");
+		       "there are none: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a "
+		       "profile");
 }
 
 /* With `fetching` held. */
@@ -150,9 +152,10 @@ static int fetch_credentials(struct aws_chain *chain, struct cancel *cancel, str
 	pthread_mutex_lock(&chain->mutex);
 	source = chain->source;
 	pthread_mutex_unlock(&chain->mutex);
-	result = source ? source->fetch(chain->settings, &fresh, source_text, sizeof(source_text), cancel, err)
-			: fetch_first(chain->settings, &source, &fresh, source_text, sizeof(source_text), cancel,
-				  err);
+	result = source ? source->fetch(chain->settings, &fresh, source_text, sizeof(source_text),
+					cancel, err)
+			: fetch_first(chain->settings, &source, &fresh, source_text,
+				      sizeof(source_text), cancel, err);
 	pthread_mutex_lock(&chain->mutex);
 	chain->fetched_ms = clock_wall_ms();
 	if (result == 0) {
@@ -176,7 +179,7 @@ static int lock_for_fetch(struct aws_chain *chain, struct cancel *cancel, struct
 
 /* There are none, or they were refused: somebody has to fetch before anybody goes on. */
 static int fetch_or_wait(struct aws_chain *chain, const struct aws_credentials *refused,
-	struct cancel *cancel, struct err *err)
+			 struct cancel *cancel, struct err *err)
 {
 	auto_(aws_credentials_release) struct aws_credentials there = {0};
 	enum aws_plan plan;
@@ -186,14 +189,15 @@ static int fetch_or_wait(struct aws_chain *chain, const struct aws_credentials *
 		return -1;
 	plan = copy_credentials(chain, &there);
 	/* Another thread may have fetched while we waited. */
-	if (refused ? !there.access_key || credentials_equal(&there, refused) : plan == AWS_PLAN_FETCH)
+	if (refused ? !there.access_key || credentials_equal(&there, refused)
+		    : plan == AWS_PLAN_FETCH)
 		result = fetch_credentials(chain, cancel, err);
 	pthread_mutex_unlock(&chain->fetching);
 	return result;
 }
 
 int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused,
-	struct aws_credentials *credentials, struct cancel *cancel, struct err *err)
+		  struct aws_credentials *credentials, struct cancel *cancel, struct err *err)
 {
 	enum aws_plan plan;
 	struct err own = {0};

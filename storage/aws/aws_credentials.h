@@ -1,9 +1,11 @@
 /*
- * Credentials of AWS, by the chain that its own tools follow: environment; the profile (keys, an assumed role, web identity, a
- * process); web identity of the environment; the container's endpoint; the instance's metadata. The first that is set up is the
- * source, for good. Shared by all threads of a store: fetched ahead of their expiry, by one thread while the others go on with what
- * there is; when that fails, the last good ones are kept, even past their time, for the other side is the judge.
- * Nothing here puts a secret into an error or a log, and freed memory is cleared.
+ * Credentials of AWS, by the chain that its own tools follow: environment; the profile (keys, an
+ * assumed role, web identity, a process); web identity of the environment; the container's
+ * endpoint; the instance's metadata. The first that is set up is the source, for good. Shared by
+ * all threads of a store: fetched ahead of their expiry, by one thread while the others go on with
+ * what there is; when that fails, the last good ones are kept, even past their time, for the other
+ * side is the judge. Nothing here puts a secret into an error or a log, and freed memory is
+ * cleared.
  */
 #ifndef AWS_CREDENTIALS_H
 #define AWS_CREDENTIALS_H
@@ -36,28 +38,31 @@ struct aws_chain *aws_chain_new(const struct aws_settings *settings);
 void aws_chain_free(struct aws_chain *chain); /* NULL is fine */
 
 /*
- * Fills `credentials`; the caller releases them. `refused`: the access key whose credentials the other side just called expired, or
- * NULL: others are then fetched whatever their expiry says, if another thread has not done so yet. ERR_DENIED: there are none, with what
- * was looked for; ERR_RETRY: the source does not answer now.
+ * Fills `credentials`; the caller releases them. `refused`: the access key whose credentials the
+ * other side just called expired, or NULL: others are then fetched whatever their expiry says, if
+ * another thread has not done so yet. ERR_DENIED: there are none, with what was looked for;
+ * ERR_RETRY: the source does not answer now.
  */
 int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused,
-	struct aws_credentials *credentials, struct cancel *cancel, struct err *err);
+		  struct aws_credentials *credentials, struct cancel *cancel, struct err *err);
 
-/* Which source it is, "environment", "profile ml (role arn:aws:iam::1:role/x)"; "none yet" before the first success. Returns `text`. */
+/* Which source it is, "environment", "profile ml (role arn:aws:iam::1:role/x)"; "none yet" before
+ * the first success. Returns `text`. */
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity);
 
 /* --- PURE --- */
 
 enum aws_plan {
-	AWS_PLAN_USE,   /* as they are */
+	AWS_PLAN_USE,     /* as they are */
 	AWS_PLAN_REFRESH, /* good, but fetch others if nobody does */
-	AWS_PLAN_FETCH, /* there are none, or their time is over */
+	AWS_PLAN_FETCH,   /* there are none, or their time is over */
 };
 
 struct aws_age {
 	bool there_are;
 	int64_t now_ms, expires_ms;
-	int64_t fetched_ms; /* when the last fetch was tried; 0: never. After a failure there is a rest. */
+	/* when the last fetch was tried; 0: never. After a failure there is a rest. */
+	int64_t fetched_ms;
 };
 enum aws_plan aws_credentials_plan(const struct aws_age *age);
 

@@ -41,7 +41,7 @@ static char *section_name(enum aws_ini_kind kind, const char *line)
 		return NULL;
 	name = copy_trimmed(inner + word, strlen(inner + word));
 	if (strlen(name) >= 2 && (name[0] == '"' || name[0] == '\'') &&
-		name[strlen(name) - 1] == name[0]) {
+	    name[strlen(name) - 1] == name[0]) {
 		name[strlen(name) - 1] = '\0';
 		return text_format("%.*s %s", (int)word, inner, name + 1);
 	}
@@ -53,7 +53,7 @@ static size_t value_length(const char *value)
 {
 	for (size_t i = 0; value[i]; i++)
 		if (i && (value[i] == '#' || value[i] == ';') &&
-			isspace((unsigned char)value[i - 1]))
+		    isspace((unsigned char)value[i - 1]))
 			return i;
 	return strlen(value);
 }
@@ -127,8 +127,8 @@ void aws_ini_release(struct aws_ini *profiles)
 	*profiles = (struct aws_ini){0};
 }
 
-const char *aws_ini_get(const struct aws_ini *profiles, const char *kind,
-	const char *section, const char *name)
+const char *aws_ini_get(const struct aws_ini *profiles, const char *kind, const char *section,
+			const char *name)
 {
 	auto_free char *full = text_format("%s %s", kind, section);
 

@@ -6,8 +6,11 @@
 #include <stddef.h>
 
 enum aws_ini_kind {
-	AWS_INI_CONFIG, /* [default], [profile NAME], [services NAME]; other sections are kept under their own name */
-	AWS_INI_CREDENTIALS, /* [NAME] */
+	/* [default], [profile NAME], [services NAME]; other sections are kept
+	 * under their own name */
+	AWS_INI_CONFIG,
+	/* [NAME] */
+	AWS_INI_CREDENTIALS,
 };
 
 struct aws_ini_setting {
@@ -21,14 +24,17 @@ struct aws_ini {
 	size_t count;
 };
 
-/* Adds what a file says. Lines that make no sense are passed over, as AWS's own tools do. Of two equal settings the later one is
- * valid, so read the config first: the credentials file goes before it. */
+/*
+ * Adds what a file says. Lines that make no sense are passed over, as AWS's own tools do. Of two
+ * equal settings the later one is valid, so read the config first: the credentials file goes before
+ * it.
+ */
 void aws_ini_parse(struct aws_ini *profiles, enum aws_ini_kind kind, const char *text);
 void aws_ini_release(struct aws_ini *profiles); /* clears the secrets */
 
 /* Borrowed; NULL: not there, or empty. `kind` is "profile" or "services". */
-const char *aws_ini_get(const struct aws_ini *profiles, const char *kind,
-	const char *section, const char *name);
+const char *aws_ini_get(const struct aws_ini *profiles, const char *kind, const char *section,
+			const char *name);
 bool aws_ini_has_profile(const struct aws_ini *profiles, const char *profile);
 
 #endif

@@ -1,9 +1,9 @@
 #include "aws_reply_credentials.h"
 
 #include "base/cleanup.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/datetime.h"
 #include "storage/http/http.h"
 
 #include <arpa/inet.h>
@@ -25,8 +25,9 @@ static bool is_header_safe(const char *text)
 	return text[0] != '\0';
 }
 
-static int fill_credentials(const char *access, const char *secret, const char *token, const char *expiration,
-	struct aws_credentials *credentials, struct err *err)
+static int fill_credentials(const char *access, const char *secret, const char *token,
+			    const char *expiration, struct aws_credentials *credentials,
+			    struct err *err)
 {
 	int64_t expires_ms = CLOCK_NEVER;
 
@@ -45,8 +46,8 @@ static int fill_credentials(const char *access, const char *secret, const char *
 	return 0;
 }
 
-int aws_reply_json(
-	const void *body, size_t size, struct aws_credentials *credentials, struct err *err)
+int aws_reply_json(const void *body, size_t size, struct aws_credentials *credentials,
+		   struct err *err)
 {
 	auto_json json_t *object = json_parse(body, size, NULL);
 	const char *code, *token;
@@ -62,9 +63,9 @@ int aws_reply_json(
 	}
 	token = json_text_or(object, "SessionToken", NULL);
 	return fill_credentials(json_text_or(object, "AccessKeyId", NULL),
-		json_text_or(object, "SecretAccessKey", NULL),
-		token ? token : json_text_or(object, "Token", NULL),
-		json_text_or(object, "Expiration", NULL), credentials, err);
+				json_text_or(object, "SecretAccessKey", NULL),
+				token ? token : json_text_or(object, "Token", NULL),
+				json_text_or(object, "Expiration", NULL), credentials, err);
 }
 
 /* --- STS --- */
@@ -115,20 +116,21 @@ static void read_element(void *arg, const char *path, const char *text)
 		set_printable(sts->message, sizeof(sts->message), text);
 }
 
-int aws_reply_sts(
-	const void *body, size_t size, struct aws_credentials *credentials, struct err *err)
+int aws_reply_sts(const void *body, size_t size, struct aws_credentials *credentials,
+		  struct err *err)
 {
 	auto_(sts_reply_release) struct sts_reply sts = {0};
 
 	if (xml_read(body, size, read_element, &sts, err) < 0)
 		return -1;
-	return fill_credentials(sts.access, sts.secret, sts.token, sts.expiration, credentials, err);
+	return fill_credentials(sts.access, sts.secret, sts.token, sts.expiration, credentials,
+				err);
 }
 
 enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size, struct err *err)
 {
-	static const char *const passing[] = {
-		"IDPCommunicationError", "InternalFailure", "InternalError", "ServiceUnavailable"};
+	static const char *const passing[] = {"IDPCommunicationError", "InternalFailure",
+					      "InternalError", "ServiceUnavailable"};
 	static const char *const skewed[] = {"RequestExpired", "RequestTimeTooSkewed"};
 	auto_(sts_reply_release) struct sts_reply sts = {0};
 	bool again = status >= 500 || status == 408;
@@ -144,9 +146,10 @@ enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size,
 	for (size_t i = 0; i < sizeof(skewed) / sizeof(*skewed); i++)
 		if (strcmp(sts.code, skewed[i]) == 0)
 			return CALL_SKEWED;
-	/* "Signature expired", "Signature not yet current": STS has no code of its own for a wrong clock. */
+	/* "Signature expired", "Signature not yet current": STS has no code of its
+	 * own for a wrong clock. */
 	if (strcmp(sts.code, "SignatureDoesNotMatch") == 0 &&
-		strncmp(sts.message, "Signature ", 10) == 0)
+	    strncmp(sts.message, "Signature ", 10) == 0)
 		return CALL_SKEWED;
 	if (status == 429 || strcmp(sts.code, "Throttling") == 0) {
 		if (err)
@@ -160,8 +163,8 @@ enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size,
 
 bool aws_reply_uri_is_allowed(const char *uri)
 {
-	static const char *const fixed[] = {
-		"localhost", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
+	static const char *const fixed[] = {"localhost", "[::1]", "169.254.170.2", "169.254.170.23",
+					    "[fd00:ec2::23]"};
 	const char *host;
 	size_t length;
 	struct in_addr address;

@@ -25,7 +25,7 @@ static const char *environment_variable(const char *name)
 /* --- the files --- */
 
 static int read_file(struct aws_settings *settings, enum aws_ini_kind kind, const char *name,
-	const char *below_home, struct err *err)
+		     const char *below_home, struct err *err)
 {
 	const char *asked = environment_variable(name), *home = environment_variable("HOME");
 	auto_free char *path = asked  ? text_copy(asked)
@@ -89,9 +89,9 @@ static int read_address_style(struct aws_settings *settings, struct err *err)
 		settings->style = S3_STYLE_VIRTUAL;
 	else
 		return err_set(err, ERR_INVALID,
-			"REPRIEVE_S3_ADDRESSING (or addressing_style) is \"%.60s\": it is auto, "
-			"path or virtual",
-			asked);
+			       "REPRIEVE_S3_ADDRESSING (or addressing_style) is \"%.60s\": it is "
+			       "auto, path or virtual",
+			       asked);
 	return 0;
 }
 
@@ -145,10 +145,22 @@ AUTO_POINTER(char *, headers_free);
 /* Set by us; another value would break the signature or the if-absent. */
 static bool is_reserved_header(const char *name)
 {
-	static const char *const ours[] = {"host", "authorization", "content-length", "range",
-		"if-none-match", "if-match", "expect", "x-amz-date", "x-amz-content-sha256",
-		"x-amz-security-token", "x-amz-checksum-crc32c", "x-amz-request-payer",
-		"transfer-encoding", "connection"};
+	static const char *const ours[] = {
+		"host",
+		"authorization",
+		"content-length",
+		"range",
+		"if-none-match",
+		"if-match",
+		"expect",
+		"x-amz-date",
+		"x-amz-content-sha256",
+		"x-amz-security-token",
+		"x-amz-checksum-crc32c",
+		"x-amz-request-payer",
+		"transfer-encoding",
+		"connection",
+	};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		if (strcmp(ours[i], name) == 0)
@@ -171,15 +183,15 @@ static bool is_header_name(const char *name)
 	return name[0] && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")];
 }
 
-static int add_header(
-	char **headers, size_t count, const char *item, size_t length, struct err *err)
+static int add_header(char **headers, size_t count, const char *item, size_t length,
+		      struct err *err)
 {
 	auto_free char *text = text_copy_n(item, length);
 	char *colon = strchr(text, ':'), *name, *value;
 
 	if (!colon)
 		return err_set(err, ERR_INVALID,
-			"REPRIEVE_S3_HEADERS: \"%.60s\" is not NAME: VALUE", text);
+			       "REPRIEVE_S3_HEADERS: \"%.60s\" is not NAME: VALUE", text);
 	*colon = '\0';
 	name = trim_blanks(text);
 	value = trim_blanks(colon + 1);
@@ -187,12 +199,13 @@ static int add_header(
 		*at = (char)tolower((unsigned char)*at);
 	if (!is_header_name(name) || is_reserved_header(name))
 		return err_set(err, ERR_INVALID,
-			"REPRIEVE_S3_HEADERS: \"%.60s\" cannot be set there", name);
+			       "REPRIEVE_S3_HEADERS: \"%.60s\" cannot be set there", name);
 	for (const char *at = value; *at; at++)
 		if (iscntrl((unsigned char)*at))
 			return err_set(err, ERR_INVALID,
-				"REPRIEVE_S3_HEADERS: a control character in the value of %.60s",
-				name);
+				       "REPRIEVE_S3_HEADERS: a control character in the value of "
+				       "%.60s",
+				       name);
 	headers[count] = text_copy(name);
 	headers[count + 1] = text_copy(value);
 	return 0;
@@ -209,7 +222,7 @@ int aws_settings_headers(const char *text, char ***result, struct err *err)
 		if (strspn(text, " \t") < length) {
 			if (count == 2 * HEADERS_MOST)
 				return err_set(err, ERR_INVALID,
-					"REPRIEVE_S3_HEADERS: more than %d", HEADERS_MOST);
+					       "REPRIEVE_S3_HEADERS: more than %d", HEADERS_MOST);
 			if (add_header(headers, count, text, length, err) < 0)
 				return -1;
 			count += 2;
@@ -238,7 +251,8 @@ static void read_profile_name(struct aws_settings *settings)
 
 static void read_endpoints(struct aws_settings *settings)
 {
-	const char *region = environment_variable("AWS_REGION"), *bundle = environment_variable("AWS_CA_BUNDLE");
+	const char *region = environment_variable("AWS_REGION"),
+		   *bundle = environment_variable("AWS_CA_BUNDLE");
 
 	if (!region)
 		region = environment_variable("AWS_DEFAULT_REGION");
@@ -255,13 +269,13 @@ int aws_settings_load(struct aws_settings *settings, struct err *err)
 	*settings = (struct aws_settings){0};
 	read_profile_name(settings);
 	if (read_file(settings, AWS_INI_CONFIG, "AWS_CONFIG_FILE", "config", err) == 0 &&
-		read_file(settings, AWS_INI_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE",
-			"credentials", err) == 0 &&
-		read_address_style(settings, err) == 0 && read_checksums(settings, err) == 0 &&
-		read_switch("REPRIEVE_S3_CONDITIONAL", &settings->conditional, err) == 0 &&
-		read_requester_pays(settings, err) == 0 &&
-		aws_settings_headers(environment_variable("REPRIEVE_S3_HEADERS"), &settings->headers, err) ==
-			0) {
+	    read_file(settings, AWS_INI_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE", "credentials",
+		      err) == 0 &&
+	    read_address_style(settings, err) == 0 && read_checksums(settings, err) == 0 &&
+	    read_switch("REPRIEVE_S3_CONDITIONAL", &settings->conditional, err) == 0 &&
+	    read_requester_pays(settings, err) == 0 &&
+	    aws_settings_headers(environment_variable("REPRIEVE_S3_HEADERS"), &settings->headers,
+				 err) == 0) {
 		read_endpoints(settings);
 		return 0;
 	}

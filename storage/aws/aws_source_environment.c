@@ -15,12 +15,13 @@ static const char *environment_variable(const char *name)
 static bool environment_is_set_up(const struct aws_settings *settings)
 {
 	(void)settings;
-	return environment_variable("AWS_ACCESS_KEY_ID") || environment_variable("AWS_SECRET_ACCESS_KEY");
+	return environment_variable("AWS_ACCESS_KEY_ID") ||
+	       environment_variable("AWS_SECRET_ACCESS_KEY");
 }
 
 static int environment_fetch(const struct aws_settings *settings,
-	struct aws_credentials *credentials, char *source_text, size_t source_text_size, struct cancel *cancel,
-	struct err *err)
+			     struct aws_credentials *credentials, char *source_text,
+			     size_t source_text_size, struct cancel *cancel, struct err *err)
 {
 	const char *access = environment_variable("AWS_ACCESS_KEY_ID");
 	const char *secret = environment_variable("AWS_SECRET_ACCESS_KEY");
@@ -29,8 +30,8 @@ static int environment_fetch(const struct aws_settings *settings,
 	(void)settings, (void)cancel;
 	if (!access || !secret)
 		return err_set(err, ERR_INVALID, "%s is set, but not %s",
-			access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
-			access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
+			       access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
+			       access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
 	if (!token)
 		token = environment_variable("AWS_SECURITY_TOKEN"); /* the older name */
 	*credentials = (struct aws_credentials){

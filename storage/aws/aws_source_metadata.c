@@ -1,4 +1,5 @@
-/* Credentials that the platform has ready: the container's endpoint (ECS, EKS Pod Identity), the instance's metadata (IMDSv2). */
+/* Credentials that the platform has ready: the container's endpoint (ECS, EKS Pod Identity), the
+ * instance's metadata (IMDSv2). */
 #include "aws_source.h"
 
 #include "aws_reply_credentials.h"
@@ -28,7 +29,7 @@ static const char *environment_variable(const char *name)
 
 /* An answer with any status but 5xx and 429, which are tried again; `header` may be NULL. */
 static int ask_service(struct http *http, const char *method, const char *url, const char *header,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+		       struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	const char *const headers[] = {header, NULL};
 	const struct http_request request = {
@@ -56,8 +57,8 @@ static int ask_service(struct http *http, const char *method, const char *url, c
 	return -1;
 }
 
-static int read_credentials(
-	const struct http_response *response, struct aws_credentials *credentials, struct err *err)
+static int read_credentials(const struct http_response *response,
+			    struct aws_credentials *credentials, struct err *err)
 {
 	if (response->status != 200)
 		return err_set(err, ERR_DENIED, "it answers %d", response->status);
@@ -73,7 +74,8 @@ static bool container_is_set_up(const struct aws_settings *settings)
 	       environment_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
 }
 
-/* *header stays NULL where there is no token; the file is read anew each time, for it is replaced while we run. */
+/* *header stays NULL where there is no token; the file is read anew each time, for it is
+ * replaced while we run. */
 static int container_authorization(char **header, struct err *err)
 {
 	const char *path = environment_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -95,11 +97,13 @@ static int container_authorization(char **header, struct err *err)
 }
 
 static int container_fetch(const struct aws_settings *settings, struct aws_credentials *credentials,
-	char *source_text, size_t source_text_size, struct cancel *cancel, struct err *err)
+			   char *source_text, size_t source_text_size, struct cancel *cancel,
+			   struct err *err)
 {
 	const char *relative = environment_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-	auto_free char *url = relative ? text_format("http://169.254.170.2%s", relative)
-				       : text_copy(environment_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
+	auto_free char *url =
+		relative ? text_format("http://169.254.170.2%s", relative)
+			 : text_copy(environment_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
 	auto_free char *header = NULL;
 	auto_(http_free) struct http *http = NULL;
 	auto_(http_response_release) struct http_response response = {0};
@@ -108,11 +112,11 @@ static int container_fetch(const struct aws_settings *settings, struct aws_crede
 	text_set(source_text, source_text_size, "container");
 	if (!aws_reply_uri_is_allowed(url))
 		return err_set(err, ERR_INVALID,
-			"AWS_CONTAINER_CREDENTIALS_FULL_URI: https, or http to this machine or "
-			"container platform only");
+			       "AWS_CONTAINER_CREDENTIALS_FULL_URI: https, or http to this machine "
+			       "or container platform only");
 	if (container_authorization(&header, err) < 0 || http_new(&http, err) < 0 ||
-		ask_service(http, "GET", url, header, &response, cancel, err) < 0 ||
-		read_credentials(&response, credentials, err) < 0)
+	    ask_service(http, "GET", url, header, &response, cancel, err) < 0 ||
+	    read_credentials(&response, credentials, err) < 0)
 		return err_wrap(err, "the container's credentials endpoint");
 	return 0;
 }
@@ -162,26 +166,27 @@ static int read_line(struct http_response *response, struct err *err)
 
 /* *header stays NULL on a machine that still allows asking without a token, and knows none. */
 static int instance_token(struct http *http, const char *endpoint, char **header,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+			  struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	auto_free char *url = text_format("%s/latest/api/token", endpoint);
 
-	if (ask_service(http, "PUT", url, "X-aws-ec2-metadata-token-ttl-seconds: 21600", response, cancel,
-		    err) < 0)
+	if (ask_service(http, "PUT", url, "X-aws-ec2-metadata-token-ttl-seconds: 21600", response,
+			cancel, err) < 0)
 		return -1;
 	if (response->status == 403 || response->status == 404 || response->status == 405)
 		return 0;
 	if (response->status != 200)
 		return err_set(err, ERR_DENIED, "it answers %d to a request for a token",
-			response->status);
+			       response->status);
 	if (read_line(response, err) < 0)
 		return -1;
 	*header = text_format("X-aws-ec2-metadata-token: %s", (const char *)response->body.data);
 	return 0;
 }
 
-static int fetch_from_instance(struct http *http, struct aws_credentials *credentials, char *source_text,
-	size_t source_text_size, struct cancel *cancel, struct err *err)
+static int fetch_from_instance(struct http *http, struct aws_credentials *credentials,
+			       char *source_text, size_t source_text_size, struct cancel *cancel,
+			       struct err *err)
 {
 	auto_free char *endpoint = instance_endpoint();
 	auto_free char *header = NULL, *roles = text_format("%s" ROLES_PATH, endpoint);
@@ -189,7 +194,7 @@ static int fetch_from_instance(struct http *http, struct aws_credentials *creden
 	auto_(http_response_release) struct http_response response = {0};
 
 	if (instance_token(http, endpoint, &header, &response, cancel, err) < 0 ||
-		ask_service(http, "GET", roles, header, &response, cancel, err) < 0)
+	    ask_service(http, "GET", roles, header, &response, cancel, err) < 0)
 		return -1;
 	if (response.status == 404)
 		return err_set(err, ERR_DENIED, "the instance has no role");
@@ -207,7 +212,8 @@ static int fetch_from_instance(struct http *http, struct aws_credentials *creden
 }
 
 static int instance_fetch(const struct aws_settings *settings, struct aws_credentials *credentials,
-	char *source_text, size_t source_text_size, struct cancel *cancel, struct err *err)
+			  char *source_text, size_t source_text_size, struct cancel *cancel,
+			  struct err *err)
 {
 	auto_(http_free) struct http *http = NULL;
 
@@ -215,9 +221,8 @@ static int instance_fetch(const struct aws_settings *settings, struct aws_creden
 	if (http_new(&http, err) < 0)
 		return -1;
 	if (fetch_from_instance(http, credentials, source_text, source_text_size, cancel, err) < 0)
-		return err_wrap(err,
-			"none in the environment, the profile, the container; the instance's "
-			"metadata service");
+		return err_wrap(err, "none in the environment, the profile, the container; the "
+				     "instance's metadata service");
 	return 0;
 }
 
@@ -231,12 +236,12 @@ int aws_instance_region(char **region, struct cancel *cancel, struct err *err)
 	if (!instance_is_set_up(NULL))
 		return err_set(err, ERR_DENIED, "AWS_EC2_METADATA_DISABLED is true");
 	if (http_new(&http, err) < 0 ||
-		instance_token(http, endpoint, &header, &response, cancel, err) < 0 ||
-		ask_service(http, "GET", url, header, &response, cancel, err) < 0)
+	    instance_token(http, endpoint, &header, &response, cancel, err) < 0 ||
+	    ask_service(http, "GET", url, header, &response, cancel, err) < 0)
 		return err_wrap(err, "the instance's metadata service");
 	if (response.status != 200)
 		return err_set(err, ERR_DENIED, "the instance's metadata service answers %d",
-			response.status);
+			       response.status);
 	if (read_line(&response, err) < 0)
 		return err_wrap(err, "the instance's metadata service");
 	*region = text_copy((const char *)response.body.data);

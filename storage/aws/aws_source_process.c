@@ -1,4 +1,5 @@
-/* credential_process: a command that prints credentials. With it, single sign-on and any vault can be a source. */
+/* credential_process: a command that prints credentials. With it, single sign-on and any vault
+ * can be a source. */
 #include "aws_source.h"
 
 #include "aws_reply_credentials.h"
@@ -13,7 +14,8 @@ enum {
 	TIMEOUT_MS = 60 * 1000
 };
 
-static int run_command(const char *command, struct bytes *output, struct cancel *cancel, struct err *err)
+static int run_command(const char *command, struct bytes *output, struct cancel *cancel,
+		       struct err *err)
 {
 	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
 	const struct program program = {.argv = argv, .timeout_ms = TIMEOUT_MS, .cancel = cancel};
@@ -24,12 +26,12 @@ static int run_command(const char *command, struct bytes *output, struct cancel 
 	if (status == 0)
 		return 0;
 	return err_set(err, ERR_DENIED, "it failed (%s %d)",
-		WIFEXITED(status) ? "exit code" : "signal",
-		WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+		       WIFEXITED(status) ? "exit code" : "signal",
+		       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-int aws_source_process_run(const char *command, struct aws_credentials *credentials, struct cancel *cancel,
-	struct err *err)
+int aws_source_process_run(const char *command, struct aws_credentials *credentials,
+			   struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes output = {.limit = OUTPUT_MOST};
 	int result = run_command(command, &output, cancel, err);

@@ -1,4 +1,5 @@
-/* The profile as a source: keys, a role on top of another profile or of another source, web identity, a process. */
+/* The profile as a source: keys, a role on top of another profile or of another source, web
+ * identity, a process. */
 #include "aws_source.h"
 
 #include "base/cleanup.h"
@@ -23,7 +24,7 @@ static const char *profile_value(const struct lookup *lookup, const char *profil
 }
 
 static int credentials_from_keys(const struct lookup *lookup, const char *profile,
-	struct aws_credentials *credentials, struct err *err)
+				 struct aws_credentials *credentials, struct err *err)
 {
 	const char *access = profile_value(lookup, profile, "aws_access_key_id");
 	const char *secret = profile_value(lookup, profile, "aws_secret_access_key");
@@ -31,7 +32,7 @@ static int credentials_from_keys(const struct lookup *lookup, const char *profil
 
 	if (!access || !secret)
 		return err_set(err, ERR_INVALID, "%s is missing",
-			access ? "aws_secret_access_key" : "aws_access_key_id");
+			       access ? "aws_secret_access_key" : "aws_access_key_id");
 	*credentials = (struct aws_credentials){
 		.access_key = text_copy(access),
 		.secret_key = text_copy(secret),
@@ -42,10 +43,10 @@ static int credentials_from_keys(const struct lookup *lookup, const char *profil
 }
 
 static int credentials_from_profile(struct lookup *lookup, const char *profile,
-	struct aws_credentials *credentials, struct err *err);
+				    struct aws_credentials *credentials, struct err *err);
 
 static int credentials_from_source(const struct lookup *lookup, const char *name,
-	struct aws_credentials *credentials, struct err *err)
+				   struct aws_credentials *credentials, struct err *err)
 {
 	static const struct {
 		const char *name;
@@ -61,16 +62,16 @@ static int credentials_from_source(const struct lookup *lookup, const char *name
 		if (strcmp(others[i].name, name) != 0)
 			continue;
 		if (!others[i].source->is_set_up(lookup->settings))
-			return err_set(
-				err, ERR_INVALID, "credential_source %s is not set up", name);
-		return others[i].source->fetch(
-			lookup->settings, credentials, source_text, sizeof(source_text), lookup->cancel, err);
+			return err_set(err, ERR_INVALID, "credential_source %s is not set up",
+				       name);
+		return others[i].source->fetch(lookup->settings, credentials, source_text,
+					       sizeof(source_text), lookup->cancel, err);
 	}
 	return err_set(err, ERR_INVALID, "credential_source %.60s is unknown", name);
 }
 
 static int credentials_from_role(struct lookup *lookup, const char *profile,
-	struct aws_credentials *credentials, struct err *err)
+				 struct aws_credentials *credentials, struct err *err)
 {
 	const struct aws_role role = {
 		.arn = profile_value(lookup, profile, "role_arn"),
@@ -85,8 +86,8 @@ static int credentials_from_role(struct lookup *lookup, const char *profile,
 	int result;
 
 	if (role.token_file)
-		return aws_sts_web_identity(
-			lookup->settings, &role, credentials, lookup->cancel, err);
+		return aws_sts_web_identity(lookup->settings, &role, credentials, lookup->cancel,
+					    err);
 	/* A profile may name itself: then its own keys are meant. */
 	if (by_profile && strcmp(by_profile, profile) == 0)
 		result = credentials_from_keys(lookup, profile, &by, err);
@@ -96,22 +97,22 @@ static int credentials_from_role(struct lookup *lookup, const char *profile,
 		result = credentials_from_source(lookup, by_source, &by, err);
 	else
 		result = err_set(err, ERR_INVALID,
-			"role_arn needs a source_profile, a credential_source or a "
-			"web_identity_token_file");
+				 "role_arn needs a source_profile, a credential_source or a "
+				 "web_identity_token_file");
 	if (result < 0)
 		return -1;
 	return aws_sts_assume(lookup->settings, &role, &by, credentials, lookup->cancel, err);
 }
 
 static int credentials_from_profile(struct lookup *lookup, const char *profile,
-	struct aws_credentials *credentials, struct err *err)
+				    struct aws_credentials *credentials, struct err *err)
 {
 	const char *process = profile_value(lookup, profile, "credential_process");
 	int result;
 
 	if (lookup->depth++ == DEPTH_MOST)
-		return err_set(
-			err, ERR_INVALID, "profile %s: source_profile goes in circles", profile);
+		return err_set(err, ERR_INVALID, "profile %s: source_profile goes in circles",
+			       profile);
 	if (!aws_ini_has_profile(&lookup->settings->profiles, profile))
 		return err_set(err, ERR_INVALID, "there is no profile \"%.100s\"", profile);
 	if (profile_value(lookup, profile, "role_arn"))
@@ -120,11 +121,12 @@ static int credentials_from_profile(struct lookup *lookup, const char *profile,
 		result = credentials_from_keys(lookup, profile, credentials, err);
 	else if (process)
 		result = aws_source_process_run(process, credentials, lookup->cancel, err);
-	else if (profile_value(lookup, profile, "sso_account_id") || profile_value(lookup, profile, "login_session"))
+	else if (profile_value(lookup, profile, "sso_account_id") ||
+		 profile_value(lookup, profile, "login_session"))
 		result = err_set(err, ERR_INVALID,
-			"single sign-on works by way of: credential_process = aws configure "
-			"export-credentials --profile %.60s --format process",
-			profile);
+				 "single sign-on works by way of: credential_process = aws "
+				 "configure export-credentials --profile %.60s --format process",
+				 profile);
 	else
 		result = err_set(err, ERR_INVALID, "it holds no credentials");
 	return result < 0 ? err_wrap(err, "profile %.100s", profile) : 0;
@@ -135,7 +137,7 @@ static int credentials_from_profile(struct lookup *lookup, const char *profile,
 static bool profile_is_set_up(const struct aws_settings *settings)
 {
 	static const char *const any[] = {"role_arn", "aws_access_key_id", "credential_process",
-		"sso_account_id", "login_session"};
+					  "sso_account_id", "login_session"};
 
 	if (settings->profile_is_named)
 		return true;
@@ -146,7 +148,8 @@ static bool profile_is_set_up(const struct aws_settings *settings)
 }
 
 static int profile_fetch(const struct aws_settings *settings, struct aws_credentials *credentials,
-	char *source_text, size_t source_text_size, struct cancel *cancel, struct err *err)
+			 char *source_text, size_t source_text_size, struct cancel *cancel,
+			 struct err *err)
 {
 	/* Others write these files while we run: with a new session, a rotated key. */
 	struct aws_settings now;

@@ -1,12 +1,13 @@
-/* Roles, from the Security Token Service: for other credentials, or for the token of a cluster or another identity provider. */
+/* Roles, from the Security Token Service: for other credentials, or for the token of a cluster or
+ * another identity provider. */
 #include "aws_source.h"
 
 #include "aws_reply_credentials.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/http/http.h"
 #include "sigv4.h"
+#include "storage/http/http.h"
 
 #include "base/digest.h"
 
@@ -43,8 +44,8 @@ static void sign_request(const struct sts_call *call, int64_t now_ms, struct cal
 {
 	const char *host = strstr(call->endpoint, "://") + 3;
 	auto_free char *authority = text_copy_n(host, strcspn(host, "/"));
-	const struct sigv4_identity identity = {
-		call->by->access_key, call->by->secret_key, call->region, "sts"};
+	const struct sigv4_identity identity = {call->by->access_key, call->by->secret_key,
+						call->region, "sts"};
 	const struct sigv4_header headers[] = {
 		{"host", authority},
 		{"content-type", CONTENT_TYPE},
@@ -57,18 +58,19 @@ static void sign_request(const struct sts_call *call, int64_t now_ms, struct cal
 	digest_sha256(call->form->data, call->form->size, digest);
 	text_hex(digest, sizeof(digest), hash);
 	sigv4_sign(&(struct sigv4_request){"POST", "/", "", hash, headers,
-			   call->by->session_token ? 3 : 2},
-		&identity, now_ms, &result);
+					   call->by->session_token ? 3 : 2},
+		   &identity, now_ms, &result);
 	call_request_add_header(request, "Host: %s", authority);
 	call_request_add_header(request, "x-amz-date: %s", result.date);
 	call_request_add_header(request, "Authorization: %s", result.authorization);
 	if (call->by->session_token)
-		call_request_add_header(request, "x-amz-security-token: %s", call->by->session_token);
+		call_request_add_header(request, "x-amz-security-token: %s",
+					call->by->session_token);
 	sigv4_signed_release(&result);
 }
 
 static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
-	struct cancel *cancel, struct err *err)
+			   struct cancel *cancel, struct err *err)
 {
 	const struct sts_call *call = arg;
 
@@ -80,11 +82,11 @@ static int prepare_request(void *arg, const struct call_try *attempt, struct cal
 	return 0;
 }
 
-static enum call_verdict judge_response(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge_response(void *arg, const struct http_response *response,
+					struct err *err)
 {
 	(void)arg;
-	return aws_reply_judge_sts(
-		response->status, response->body.data, response->body.size, err);
+	return aws_reply_judge_sts(response->status, response->body.data, response->body.size, err);
 }
 
 static char *sts_endpoint_url(const struct aws_settings *settings, const char *region)
@@ -93,7 +95,7 @@ static char *sts_endpoint_url(const struct aws_settings *settings, const char *r
 
 	if (!settings->sts_endpoint)
 		return text_format("https://sts.%s.amazonaws.com%s/", region,
-			text_starts(region, "cn-") ? ".cn" : "");
+				   text_starts(region, "cn-") ? ".cn" : "");
 	endpoint = text_copy(settings->sts_endpoint);
 	while (text_ends(endpoint, "/"))
 		endpoint[strlen(endpoint) - 1] = '\0';
@@ -101,8 +103,8 @@ static char *sts_endpoint_url(const struct aws_settings *settings, const char *r
 }
 
 static int call_sts(const struct aws_settings *settings, const struct bytes *form,
-	const struct aws_credentials *by, struct aws_credentials *credentials,
-	struct cancel *cancel, struct err *err)
+		    const struct aws_credentials *by, struct aws_credentials *credentials,
+		    struct cancel *cancel, struct err *err)
 {
 	const char *region = settings->region ? settings->region : "us-east-1";
 	auto_free char *endpoint = sts_endpoint_url(settings, region);
@@ -116,17 +118,19 @@ static int call_sts(const struct aws_settings *settings, const struct bytes *for
 		.judge = judge_response,
 	};
 	auto_(retrying_client_free) struct retrying_client *remote =
-		retrying_client_new(&(struct retrying_client_options){.patience_ms = TIME_LIMIT_MS,
+		retrying_client_new(&(struct retrying_client_options){
+			.patience_ms = TIME_LIMIT_MS,
 			.ca_file = settings->ca_file,
-			.ca_variable = "AWS_CA_BUNDLE"});
+			.ca_variable = "AWS_CA_BUNDLE",
+		});
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
 	int result;
 
 	if (!s3_address_is_region(region) || !strstr(endpoint, "://") ||
-		!uri_is_confidential(endpoint))
+	    !uri_is_confidential(endpoint))
 		return err_set(err, ERR_INVALID,
-			"STS: a region and an endpoint that is https:// (or on this machine) are "
-			"needed");
+			       "STS: a region and an endpoint that is https:// (or on this "
+			       "machine) are needed");
 	if (retrying_client_perform(remote, &call, &response, cancel, err) < 0)
 		return err_wrap(err, "STS at %s", endpoint);
 	result = aws_reply_sts(response.body.data, response.body.size, credentials, err);
@@ -164,8 +168,8 @@ static void begin_form(struct bytes *form, const char *action, const struct aws_
 }
 
 int aws_sts_assume(const struct aws_settings *settings, const struct aws_role *role,
-	const struct aws_credentials *by, struct aws_credentials *credentials,
-	struct cancel *cancel, struct err *err)
+		   const struct aws_credentials *by, struct aws_credentials *credentials,
+		   struct cancel *cancel, struct err *err)
 {
 	auto_(form_release) struct bytes form = {0};
 
@@ -192,7 +196,8 @@ static int read_token_file(const char *path, struct bytes *token, struct err *er
 }
 
 int aws_sts_web_identity(const struct aws_settings *settings, const struct aws_role *role,
-	struct aws_credentials *credentials, struct cancel *cancel, struct err *err)
+			 struct aws_credentials *credentials, struct cancel *cancel,
+			 struct err *err)
 {
 	auto_(form_release) struct bytes token = {0}, form = {0};
 
@@ -217,12 +222,13 @@ static const char *environment_variable(const char *name)
 static bool web_identity_is_set_up(const struct aws_settings *settings)
 {
 	(void)settings;
-	return environment_variable("AWS_WEB_IDENTITY_TOKEN_FILE") && environment_variable("AWS_ROLE_ARN");
+	return environment_variable("AWS_WEB_IDENTITY_TOKEN_FILE") &&
+	       environment_variable("AWS_ROLE_ARN");
 }
 
 static int web_identity_fetch(const struct aws_settings *settings,
-	struct aws_credentials *credentials, char *source_text, size_t source_text_size, struct cancel *cancel,
-	struct err *err)
+			      struct aws_credentials *credentials, char *source_text,
+			      size_t source_text_size, struct cancel *cancel, struct err *err)
 {
 	const struct aws_role role = {
 		.arn = environment_variable("AWS_ROLE_ARN"),

@@ -37,7 +37,8 @@ static bool bucket_is_valid(const char *bucket)
 	return true;
 }
 
-/* "." and ".." would be taken for directories by proxies, and a control character cannot be listed. */
+/* "." and ".." would be taken for directories by proxies, and a control character
+ * cannot be listed. */
 static const char *check_prefix(const char *prefix)
 {
 	for (const char *at = prefix; *at; at++)
@@ -67,7 +68,8 @@ static int parse_url(struct s3_address *address, const char *url, struct err *er
 	address->bucket = text_copy_n(bucket, length);
 	if (!bucket_is_valid(address->bucket))
 		return err_set(err, ERR_INVALID,
-			"\"%s\" is no bucket's name; it is s3://BUCKET/PREFIX", address->bucket);
+			       "\"%s\" is no bucket's name; it is s3://BUCKET/PREFIX",
+			       address->bucket);
 	fault = check_prefix(prefix);
 	if (fault)
 		return err_set(err, ERR_INVALID, "the prefix %s", fault);
@@ -83,14 +85,14 @@ static int parse_endpoint(struct s3_address *address, const char *endpoint, stru
 	address->tls = strncasecmp(endpoint, "https://", 8) == 0;
 	if (!address->tls && strncasecmp(endpoint, "http://", 7) != 0)
 		return err_set(err, ERR_INVALID,
-			"endpoint %.200s: it begins with https:// or http://", endpoint);
+			       "endpoint %.200s: it begins with https:// or http://", endpoint);
 	host = endpoint + (address->tls ? 8 : 7);
 	length = strcspn(host, "/?#");
 	/* A user's name and password would go into logs. */
 	if (!uri_is_absolute(endpoint) || memchr(host, '@', length) ||
-		host[length + strcspn(host + length, "?#")])
+	    host[length + strcspn(host + length, "?#")])
 		return err_set(err, ERR_INVALID,
-			"the endpoint is https://HOST[:PORT][/PATH], without blanks");
+			       "the endpoint is https://HOST[:PORT][/PATH], without blanks");
 	address->endpoint_host = text_copy_n(host, length);
 	/* The default port does not appear in Host, which is signed. */
 	port = address->tls ? ":443" : ":80";
@@ -103,14 +105,14 @@ static int parse_endpoint(struct s3_address *address, const char *endpoint, stru
 }
 
 int s3_address_init(struct s3_address *address, const char *url, const char *endpoint,
-	const char *region, enum s3_style style, struct err *err)
+		    const char *region, enum s3_style style, struct err *err)
 {
 	*address = (struct s3_address){.tls = true, .style = style};
 	if (!s3_address_is_region(region))
 		return err_set(err, ERR_INVALID, "\"%s\" is no region", region);
 	address->region = text_copy(region);
 	if (parse_url(address, url, err) == 0 &&
-		(!endpoint || parse_endpoint(address, endpoint, err) == 0))
+	    (!endpoint || parse_endpoint(address, endpoint, err) == 0))
 		return 0;
 	s3_address_release(address);
 	return -1;
@@ -141,10 +143,11 @@ static bool is_virtual(const struct s3_address *address)
 
 char *s3_address_host(const struct s3_address *address)
 {
-	auto_free char *host = address->endpoint_host
-				       ? text_copy(address->endpoint_host)
-				       : text_format("s3.%s.amazonaws.com%s", address->region,
-						 text_starts(address->region, "cn-") ? ".cn" : "");
+	auto_free char *host =
+		address->endpoint_host
+			? text_copy(address->endpoint_host)
+			: text_format("s3.%s.amazonaws.com%s", address->region,
+				      text_starts(address->region, "cn-") ? ".cn" : "");
 
 	if (!is_virtual(address))
 		return steal(&host);

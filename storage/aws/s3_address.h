@@ -7,9 +7,13 @@
 #include <stdbool.h>
 
 enum s3_style {
-	S3_STYLE_AUTO, /* virtual host at AWS unless the bucket's name has dots; path style at any other endpoint */
-	S3_STYLE_PATH,    /* https://HOST/BUCKET/KEY */
-	S3_STYLE_VIRTUAL, /* https://BUCKET.HOST/KEY */
+	/* virtual host at AWS unless the bucket's name has dots; path
+	 * style at any other endpoint */
+	S3_STYLE_AUTO,
+	/* https://HOST/BUCKET/KEY */
+	S3_STYLE_PATH,
+	/* https://BUCKET.HOST/KEY */
+	S3_STYLE_VIRTUAL,
 };
 
 struct s3_address {
@@ -24,11 +28,12 @@ struct s3_address {
 };
 
 /*
- * From "s3://bucket/pre fix", an endpoint ("https://host:port", NULL for AWS) and a region. The prefix may hold any characters
- * but control characters; slashes at both ends are dropped. ERR_INVALID says what is wrong with which of them.
+ * From "s3://bucket/pre fix", an endpoint ("https://host:port", NULL for AWS) and a region. The
+ * prefix may hold any characters but control characters; slashes at both ends are dropped.
+ * ERR_INVALID says what is wrong with which of them.
  */
 int s3_address_init(struct s3_address *address, const char *url, const char *endpoint,
-	const char *region, enum s3_style style, struct err *err);
+		    const char *region, enum s3_style style, struct err *err);
 void s3_address_release(struct s3_address *address);
 
 /* "bucket.s3.eu-west-1.amazonaws.com": what Host says. The caller frees. */

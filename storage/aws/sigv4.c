@@ -1,8 +1,8 @@
 #include "sigv4.h"
 
 #include "base/cleanup.h"
-#include "base/digest.h"
 #include "base/datetime.h"
+#include "base/digest.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -81,15 +81,15 @@ static void add_query(struct bytes *out, const char *query)
 
 		if (length)
 			pairs_add(&pairs, text_copy_n(query, name),
-				name < length ? text_copy_n(query + name + 1, length - name - 1)
-					      : text_copy(""));
+				  name < length ? text_copy_n(query + name + 1, length - name - 1)
+						: text_copy(""));
 		query += length;
 		query += *query == '&';
 	}
 	sort_pairs(&pairs, compare_pairs);
 	for (size_t i = 0; i < pairs.count; i++)
 		bytes_format(out, NULL, "%s%s=%s", i ? "&" : "", pairs.items[i].name,
-			pairs.items[i].value);
+			     pairs.items[i].value);
 }
 
 static char *lower_case(const char *text)
@@ -116,15 +116,16 @@ static char *single_blanks(const char *text)
 	return result;
 }
 
-/* The headers' block, and the list of their names in `names`. Sorted by name alone: "x-amz-meta-a" stands before "x-amz-meta-a-b". */
+/* The headers' block, and the list of their names in `names`. Sorted by name alone: "x-amz-meta-a"
+ * stands before "x-amz-meta-a-b". */
 static void add_headers(struct bytes *out, const struct sigv4_request *request, const char *date,
-	struct bytes *names)
+			struct bytes *names)
 {
 	auto_(pairs_release) struct pairs pairs = {0};
 
 	for (size_t i = 0; i < request->header_count; i++)
 		pairs_add(&pairs, lower_case(request->headers[i].name),
-			single_blanks(request->headers[i].value));
+			  single_blanks(request->headers[i].value));
 	pairs_add(&pairs, text_copy("x-amz-date"), text_copy(date));
 	sort_pairs(&pairs, compare_names);
 	for (size_t i = 0; i < pairs.count; i++) {
@@ -133,14 +134,14 @@ static void add_headers(struct bytes *out, const struct sigv4_request *request, 
 			continue;
 		}
 		bytes_format(out, NULL, "%s%s:%s", i ? "\n" : "", pairs.items[i].name,
-			pairs.items[i].value);
+			     pairs.items[i].value);
 		bytes_format(names, NULL, "%s%s", i ? ";" : "", pairs.items[i].name);
 	}
 	add_text(out, "\n");
 }
 
 static void make_canonical(const struct sigv4_request *request, const char *date,
-	struct bytes *canonical, struct bytes *names)
+			   struct bytes *canonical, struct bytes *names)
 {
 	bytes_format(canonical, NULL, "%s\n%s\n", request->method, request->path);
 	add_query(canonical, request->query);
@@ -153,15 +154,15 @@ static void make_canonical(const struct sigv4_request *request, const char *date
 /* --- the signature --- */
 
 static void hmac_sha256(const uint8_t *key, size_t key_size, const void *text, size_t size,
-	uint8_t result[DIGEST_SIZE])
+			uint8_t result[DIGEST_SIZE])
 {
 	/* Fails only without SHA-256 in the library, and then nothing else works either. */
 	if (!HMAC(EVP_sha256(), key, (int)key_size, text, size, result, NULL))
 		abort();
 }
 
-static void derive_key(
-	const struct sigv4_identity *identity, const char *day, uint8_t key[DIGEST_SIZE])
+static void derive_key(const struct sigv4_identity *identity, const char *day,
+		       uint8_t key[DIGEST_SIZE])
 {
 	char *secret = text_format("AWS4%s", identity->secret_key);
 	uint8_t next[DIGEST_SIZE];
@@ -187,7 +188,7 @@ static void add_hex_digest(struct bytes *out, const struct bytes *of)
 }
 
 void sigv4_sign(const struct sigv4_request *request, const struct sigv4_identity *identity,
-	int64_t now_ms, struct sigv4_signed *result)
+		int64_t now_ms, struct sigv4_signed *result)
 {
 	auto_(bytes_release) struct bytes names = {0};
 	auto_free char *day = NULL, *scope = NULL;
@@ -209,7 +210,8 @@ void sigv4_sign(const struct sigv4_request *request, const struct sigv4_identity
 	text_hex(signature, sizeof(signature), result->signature);
 	result->authorization =
 		text_format(ALGORITHM " Credential=%s/%s, SignedHeaders=%s, Signature=%s",
-			identity->access_key, scope, (const char *)names.data, result->signature);
+			    identity->access_key, scope, (const char *)names.data,
+			    result->signature);
 }
 
 void sigv4_signed_release(struct sigv4_signed *result)

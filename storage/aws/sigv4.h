@@ -1,7 +1,8 @@
 /*
- * PURE. AWS Signature Version 4, by header, as S3 wants it: the path is signed exactly as it is sent (encoded once, never
- * normalised), the query in sorted order whatever order it is sent in. A session token is a header like any other: add it
- * before signing. The rules: "Signature Version 4 signing process" in the AWS General Reference.
+ * PURE. AWS Signature Version 4, by header, as S3 wants it: the path is signed exactly as it is
+ * sent (encoded once, never normalised), the query in sorted order whatever order it is sent in. A
+ * session token is a header like any other: add it before signing. The rules: "Signature Version 4
+ * signing process" in the AWS General Reference.
  */
 #ifndef SIGV4_H
 #define SIGV4_H
@@ -33,12 +34,14 @@ struct sigv4_identity {
 };
 
 #define SIGV4_UNSIGNED "UNSIGNED-PAYLOAD"
-#define SIGV4_EMPTY \
-	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" /* SHA-256 of nothing */
+/* SHA-256 of nothing */
+#define SIGV4_EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 struct sigv4_signed {
-	char date[32];       /* the value of x-amz-date, to be sent along */
-	char *authorization; /* the value of Authorization; no secret, but as good as one for minutes */
+	/* the value of x-amz-date, to be sent along */
+	char date[32];
+	/* the value of Authorization; no secret, but as good as one for minutes */
+	char *authorization;
 	char signature[65];
 	/* How it came about, for tests and for comparing with what a server says it expected. */
 	struct bytes canonical, to_sign;
@@ -46,7 +49,7 @@ struct sigv4_signed {
 
 /* Fills `result`; the caller releases it. */
 void sigv4_sign(const struct sigv4_request *request, const struct sigv4_identity *identity,
-	int64_t now_ms, struct sigv4_signed *result);
+		int64_t now_ms, struct sigv4_signed *result);
 void sigv4_signed_release(struct sigv4_signed *result);
 
 #endif

@@ -69,11 +69,11 @@ static int read_url(const char *url, struct azure_account *account, struct err *
 		free(bare);
 	}
 	if (!consists_of(account->name, letters, 3, 63) ||
-		!consists_of(account->container, letters, 3, 63))
+	    !consists_of(account->container, letters, 3, 63))
 		return err_set(err, ERR_INVALID,
-			"store %s: an Azure store is named az://ACCOUNT/CONTAINER/PREFIX, with "
-			"3 to 63 of a-z 0-9 - for the first two",
-			url);
+			       "store %s: an Azure store is named az://ACCOUNT/CONTAINER/PREFIX, "
+			       "with 3 to 63 of a-z 0-9 - for the first two",
+			       url);
 	if (strpbrk(account->prefix, "?#\\") || strstr(account->prefix, "//"))
 		return err_set(err, ERR_INVALID, "store %s: no ? # \\ or // in the prefix", url);
 	return 0;
@@ -100,11 +100,11 @@ static int read_connection(const char *text, struct connection *connection, stru
 		size_t length = strcspn(text, ";"), name = strcspn(text, "=");
 
 		if (name >= length)
-			return err_set(
-				err, ERR_INVALID, CONNECTION ": a part of it is not NAME=VALUE");
+			return err_set(err, ERR_INVALID,
+				       CONNECTION ": a part of it is not NAME=VALUE");
 		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 			if (strlen(members[i].name) != name ||
-				strncasecmp(text, members[i].name, name) != 0)
+			    strncasecmp(text, members[i].name, name) != 0)
 				continue;
 			free(*members[i].value);
 			*members[i].value = text_copy_n(text + name + 1, length - name - 1);
@@ -118,8 +118,8 @@ static int read_connection(const char *text, struct connection *connection, stru
 
 /* --- what follows --- */
 
-static int set_key(
-	struct azure_account *account, const char *key, const char *source, struct err *err)
+static int set_key(struct azure_account *account, const char *key, const char *source,
+		   struct err *err)
 {
 	if (!base64_decode(key, &account->key) || account->key.size == 0)
 		return err_set(err, ERR_INVALID, "%s: the account key is not base64", source);
@@ -127,17 +127,18 @@ static int set_key(
 	return 0;
 }
 
-static int set_sas(
-	struct azure_account *account, const char *sas, const char *source, struct err *err)
+static int set_sas(struct azure_account *account, const char *sas, const char *source,
+		   struct err *err)
 {
 	sas += strspn(sas, "?&");
 	for (const char *at = sas; *at; at++)
 		if (*at <= ' ' || *at > '~' || *at == '#')
 			return err_set(err, ERR_INVALID,
-				"%s: the shared access signature is not a URL's query", source);
+				       "%s: the shared access signature is not a URL's query",
+				       source);
 	if (!strstr(sas, "sig="))
-		return err_set(
-			err, ERR_INVALID, "%s: the shared access signature has no sig=", source);
+		return err_set(err, ERR_INVALID,
+			       "%s: the shared access signature has no sig=", source);
 	account->sas = text_copy(sas);
 	account->source = source;
 	return 0;
@@ -148,8 +149,8 @@ static int set_endpoint(struct azure_account *account, const char *endpoint, str
 	size_t length = strlen(endpoint);
 
 	if ((strncasecmp(endpoint, "https://", 8) != 0 &&
-		    strncasecmp(endpoint, "http://", 7) != 0) ||
-		!uri_is_absolute(endpoint) || strpbrk(endpoint, "?#@"))
+	     strncasecmp(endpoint, "http://", 7) != 0) ||
+	    !uri_is_absolute(endpoint) || strpbrk(endpoint, "?#@"))
 		return err_set(err, ERR_INVALID, "the blob endpoint is no http or https URL");
 	while (endpoint[length - 1] == '/')
 		length--;
@@ -158,7 +159,7 @@ static int set_endpoint(struct azure_account *account, const char *endpoint, str
 }
 
 static int choose_endpoint(struct azure_account *account, const struct connection *connection,
-	const struct azure_environment *environment, struct err *err)
+			   const struct azure_environment *environment, struct err *err)
 {
 	auto_free char *built = NULL;
 
@@ -169,13 +170,15 @@ static int choose_endpoint(struct azure_account *account, const struct connectio
 	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0 && !text_is_set(connection->suffix))
 		return set_endpoint(account, EMULATOR_ENDPOINT, err);
 	built = text_format("%s://%s.blob.%s",
-		text_equal(connection->protocol, "http") ? "http" : "https", account->name,
-		text_is_set(connection->suffix) ? connection->suffix : "core.windows.net");
+			    text_equal(connection->protocol, "http") ? "http" : "https",
+			    account->name,
+			    text_is_set(connection->suffix) ? connection->suffix
+							    : "core.windows.net");
 	return set_endpoint(account, built, err);
 }
 
 static int choose_secret(struct azure_account *account, const struct connection *connection,
-	const struct azure_environment *environment, struct err *err)
+			 const struct azure_environment *environment, struct err *err)
 {
 	if (text_is_set(connection->key))
 		return set_key(account, connection->key, CONNECTION, err);
@@ -192,16 +195,16 @@ static int choose_secret(struct azure_account *account, const struct connection 
 
 /* A secret of another account would only be refused, and with words that do not say why. */
 static int check_name(const struct azure_account *account, const char *name, const char *variable,
-	struct err *err)
+		      struct err *err)
 {
 	if (!text_is_set(name) || strcmp(name, account->name) == 0)
 		return 0;
 	return err_set(err, ERR_INVALID, "%s is for the account %s, but the store's account is %s",
-		variable, name, account->name);
+		       variable, name, account->name);
 }
 
 int azure_account_read(const char *url, const struct azure_environment *environment,
-	struct azure_account *account, struct err *err)
+		       struct azure_account *account, struct err *err)
 {
 	auto_(connection_release) struct connection connection = {0};
 
@@ -209,10 +212,10 @@ int azure_account_read(const char *url, const struct azure_environment *environm
 	if (read_url(url, account, err) < 0)
 		return -1;
 	if (text_is_set(environment->connection) &&
-		read_connection(environment->connection, &connection, err) < 0)
+	    read_connection(environment->connection, &connection, err) < 0)
 		return -1;
 	if (check_name(account, connection.account, CONNECTION, err) < 0 ||
-		check_name(account, environment->account, "AZURE_STORAGE_ACCOUNT", err) < 0)
+	    check_name(account, environment->account, "AZURE_STORAGE_ACCOUNT", err) < 0)
 		return -1;
 	if (choose_endpoint(account, &connection, environment, err) < 0)
 		return -1;

@@ -1,5 +1,6 @@
 /*
- * PURE. Which account, container and endpoint, and which of the secrets that the environment holds is for it.
+ * PURE. Which account, container and endpoint, and which of the secrets that the environment holds
+ * is for it.
  *
  *	az://ACCOUNT/CONTAINER[/PREFIX]
  */
@@ -27,9 +28,10 @@ struct azure_account {
 	const char *source; /* where key or sas come from, in words; NULL for neither */
 };
 
-/* ERR_INVALID says what is wrong with the URL or a variable; never a secret. Release it in any case. */
+/* ERR_INVALID says what is wrong with the URL or a variable; never a secret.
+ * Release it in any case. */
 int azure_account_read(const char *url, const struct azure_environment *environment,
-	struct azure_account *account, struct err *err);
+		       struct azure_account *account, struct err *err);
 void azure_account_release(struct azure_account *account);
 
 #endif

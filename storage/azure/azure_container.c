@@ -1,10 +1,10 @@
 #include "azure_container.h"
 
+#include "azure_reply_error.h"
 #include "azure_shared_key.h"
 #include "base/cleanup.h"
-#include "azure_reply_error.h"
-#include "storage/http/http.h"
 #include "base/datetime.h"
+#include "storage/http/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +43,15 @@ static int renew_token(struct call_attempt *call_attempt, struct cancel *cancel,
 	struct azure_credentials *credentials = call_attempt->container->credentials;
 
 	if (call_attempt->refused &&
-		azure_credentials_invalidate(credentials, call_attempt->token, cancel, err) < 0)
+	    azure_credentials_invalidate(credentials, call_attempt->token, cancel, err) < 0)
 		return -1;
 	call_attempt->refused = false;
 	free(steal(&call_attempt->token));
 	return azure_credentials_get(credentials, &call_attempt->token, cancel, err);
 }
 
-static void sign_request(struct call_attempt *call_attempt, const char *const *headers, struct call_request *request)
+static void sign_request(struct call_attempt *call_attempt, const char *const *headers,
+			 struct call_request *request)
 {
 	const struct azure_shared_key_request signable = {
 		.method = call_attempt->call->method,
@@ -60,7 +61,8 @@ static void sign_request(struct call_attempt *call_attempt, const char *const *h
 		.headers = headers,
 		.content_length = call_attempt->call->body_size,
 	};
-	auto_free char *authorization = azure_shared_key_sign(&signable, &call_attempt->container->account.key);
+	auto_free char *authorization =
+		azure_shared_key_sign(&signable, &call_attempt->container->account.key);
 
 	call_request_add_header(request, "Authorization: %s", authorization);
 }
@@ -70,15 +72,16 @@ static void set_request_url(struct call_attempt *call_attempt, struct call_reque
 	const struct azure_account *account = &call_attempt->container->account;
 	int origin = (int)(call_attempt->container->path - account->endpoint);
 	const char *sas = account->sas ? account->sas : "";
-	auto_free char *url = text_format("%.*s%s%s%s%s%s", origin, account->endpoint, call_attempt->path,
-		call_attempt->query[0] || sas[0] ? "?" : "", call_attempt->query,
-		call_attempt->query[0] && sas[0] ? "&" : "", sas);
+	auto_free char *url =
+		text_format("%.*s%s%s%s%s%s", origin, account->endpoint, call_attempt->path,
+			    call_attempt->query[0] || sas[0] ? "?" : "", call_attempt->query,
+			    call_attempt->query[0] && sas[0] ? "&" : "", sas);
 
 	call_request_set_url(request, url);
 }
 
 static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
-	struct cancel *cancel, struct err *err)
+			   struct cancel *cancel, struct err *err)
 {
 	struct call_attempt *call_attempt = arg;
 	char date[DATETIME_SIZE], date_header[DATETIME_SIZE + 16];
@@ -89,7 +92,7 @@ static int prepare_request(void *arg, const struct call_try *attempt, struct cal
 		return -1;
 	call_attempt->sent_ms = attempt->now_ms;
 	snprintf(date_header, sizeof(date_header), "x-ms-date: %s",
-		datetime_rfc1123(attempt->now_ms, date));
+		 datetime_rfc1123(attempt->now_ms, date));
 	for (size_t i = 0; call_attempt->call->headers[i]; i++)
 		headers[count++] = call_attempt->call->headers[i];
 	for (size_t i = 0; headers[i]; i++)
@@ -102,7 +105,8 @@ static int prepare_request(void *arg, const struct call_try *attempt, struct cal
 	return 0;
 }
 
-static enum call_verdict judge_response(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge_response(void *arg, const struct http_response *response,
+					struct err *err)
 {
 	struct call_attempt *call_attempt = arg;
 	struct error_body error;
@@ -131,7 +135,7 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 	call_attempt->refused = verdict == CALL_REFRESH;
 	/* What makes no sense is asked for again. */
 	if (verdict == CALL_DONE && call_attempt->call->read &&
-		call_attempt->call->read(call_attempt->call->arg, response, err) < 0) {
+	    call_attempt->call->read(call_attempt->call->arg, response, err) < 0) {
 		if (err)
 			err->kind = ERR_RETRY;
 		return CALL_RETRY;
@@ -140,7 +144,7 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 }
 
 int azure_container_perform(struct azure_container *container, const struct azure_call *call,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+			    struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = call->key ? text_format("%s%s", container->account.prefix, call->key)
 					: text_copy("");
@@ -149,7 +153,7 @@ int azure_container_perform(struct azure_container *container, const struct azur
 		.container = container,
 		.call = call,
 		.path = text_format("%s/%s%s%s", container->path, container->account.container,
-			call->key ? "/" : "", encoded),
+				    call->key ? "/" : "", encoded),
 		.query = call->query ? call->query : "",
 	};
 	const struct retried_call remote = {
@@ -163,8 +167,8 @@ int azure_container_perform(struct azure_container *container, const struct azur
 
 	if (retrying_client_perform(container->remote, &remote, response, cancel, err) == 0)
 		return 0;
-	return err_wrap(
-		err, "%s %s", container->account.name, call_attempt.path + strlen(container->path) + 1);
+	return err_wrap(err, "%s %s", container->account.name,
+			call_attempt.path + strlen(container->path) + 1);
 }
 
 /* --- the whole of it --- */
@@ -188,8 +192,9 @@ static int init_account(struct azure_container *container, const char *url, stru
 		return 0;
 	if (!uri_is_confidential(account->endpoint))
 		return err_set(err, ERR_INVALID,
-			"store %s: no token is sent over plain http; let the endpoint be https",
-			url);
+			       "store %s: no token is sent over plain http; let the endpoint be "
+			       "https",
+			       url);
 	return azure_credentials_new(&container->credentials, err);
 }
 

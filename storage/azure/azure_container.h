@@ -1,5 +1,6 @@
 /*
- * A container as calls see it: account, credentials, connections. A call is signed, or given its token, anew at each try.
+ * A container as calls see it: account, credentials, connections. A call is signed, or given its
+ * token, anew at each try.
  */
 #ifndef AZURE_CONTAINER_H
 #define AZURE_CONTAINER_H
@@ -29,12 +30,14 @@ struct azure_call {
 	void *arg;
 };
 
-/* By the URL and the environment's variables, which azure_account.h and azure_credentials.h tell. ERR_INVALID. */
+/* By the URL and the environment's variables, which azure_account.h and azure_credentials.h
+ * tell. ERR_INVALID. */
 int azure_container_init(struct azure_container *container, const char *url, struct err *err);
 void azure_container_release(struct azure_container *container); /* when no call is under way */
 
-/* Thread-safe. The kinds of errors are those of azure_reply_error.h; the sentence begins with the account and the path in it. */
+/* Thread-safe. The kinds of errors are those of azure_reply_error.h; the sentence begins with the
+ * account and the path in it. */
 int azure_container_perform(struct azure_container *container, const struct azure_call *call,
-	struct http_response *response, struct cancel *cancel, struct err *err);
+			    struct http_response *response, struct cancel *cancel, struct err *err);
 
 #endif

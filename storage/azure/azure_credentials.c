@@ -19,7 +19,7 @@ enum {
 
 struct azure_credentials {
 	int (*ask)(struct azure_credentials *credentials, struct bearer_token *token,
-		struct cancel *cancel, struct err *err);
+		   struct cancel *cancel, struct err *err);
 	const char *source;
 	/* Copies: the environment may change under other threads. NULL where not set. */
 	char *tenant, *client, *secret, *token_file, *authority;
@@ -37,10 +37,12 @@ static char *copy_variable(const char *name)
 /* --- Entra: a secret, or another issuer's token --- */
 
 static int request_entra_token(struct azure_credentials *credentials, struct bytes *form,
-	struct bearer_token *token, struct cancel *cancel, struct err *err)
+			       struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	static const char *const headers[] = {
-		"Content-Type: application/x-www-form-urlencoded", NULL};
+		"Content-Type: application/x-www-form-urlencoded",
+		NULL,
+	};
 	const char *authority = credentials->authority ? credentials->authority : AUTHORITY;
 	size_t length = strlen(authority);
 	auto_free char *tenant = uri_encode(credentials->tenant, false);
@@ -52,16 +54,19 @@ static int request_entra_token(struct azure_credentials *credentials, struct byt
 	uri_add(form, "client_id", credentials->client);
 	uri_add(form, "grant_type", "client_credentials");
 	uri_add(form, "scope", RESOURCE ".default");
-	return token_endpoint_get(&(struct token_endpoint){.name = "Microsoft Entra",
-					  .method = "POST",
-					  .url = url,
-					  .headers = headers,
-					  .body = uri_text(form)},
+	return token_endpoint_get(
+		&(struct token_endpoint){
+			.name = "Microsoft Entra",
+			.method = "POST",
+			.url = url,
+			.headers = headers,
+			.body = uri_text(form),
+		},
 		token, cancel, err);
 }
 
 static int fetch_with_secret(struct azure_credentials *credentials, struct bearer_token *token,
-	struct cancel *cancel, struct err *err)
+			     struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 
@@ -86,7 +91,7 @@ static int read_token_file(const char *path, char **assertion, struct err *err)
 }
 
 static int fetch_with_workload(struct azure_credentials *credentials, struct bearer_token *token,
-	struct cancel *cancel, struct err *err)
+			       struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 	auto_free char *assertion = NULL;
@@ -101,8 +106,9 @@ static int fetch_with_workload(struct azure_credentials *credentials, struct bea
 
 /* --- managed identities --- */
 
-static int request_managed_token(const char *url, const char *header, const char *version, const char *client,
-	const char *name, struct bearer_token *token, struct cancel *cancel, struct err *err)
+static int request_managed_token(const char *url, const char *header, const char *version,
+				 const char *client, const char *name, struct bearer_token *token,
+				 struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes query = {0};
 	auto_free char *whole = NULL;
@@ -115,27 +121,32 @@ static int request_managed_token(const char *url, const char *header, const char
 	whole = text_format("%s%c%s", url, strchr(url, '?') ? '&' : '?', uri_text(&query));
 	return token_endpoint_get(
 		&(struct token_endpoint){
-			.name = name, .url = whole, .headers = headers, .metadata = true},
+			.name = name,
+			.url = whole,
+			.headers = headers,
+			.metadata = true,
+		},
 		token, cancel, err);
 }
 
 static int fetch_from_app_service(struct azure_credentials *credentials, struct bearer_token *token,
-	struct cancel *cancel, struct err *err)
+				  struct cancel *cancel, struct err *err)
 {
 	auto_free char *header = text_format("X-IDENTITY-HEADER: %s", credentials->identity_header);
 
 	return request_managed_token(credentials->identity_endpoint, header, "2019-08-01",
-		credentials->client, "App Service's identity endpoint", token, cancel, err);
+				     credentials->client, "App Service's identity endpoint", token,
+				     cancel, err);
 }
 
 static int fetch_from_metadata(struct azure_credentials *credentials, struct bearer_token *token,
-	struct cancel *cancel, struct err *err)
+			       struct cancel *cancel, struct err *err)
 {
-	auto_free char *url = text_format(
-		"%s/metadata/identity/oauth2/token", credentials->imds ? credentials->imds : IMDS);
+	auto_free char *url = text_format("%s/metadata/identity/oauth2/token",
+					  credentials->imds ? credentials->imds : IMDS);
 
 	return request_managed_token(url, "Metadata: true", "2018-02-01", credentials->client,
-		"Azure's metadata service", token, cancel, err);
+				     "Azure's metadata service", token, cancel, err);
 }
 
 /* --- which --- */
@@ -159,7 +170,8 @@ static void select_source(struct azure_credentials *credentials)
 	}
 }
 
-static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel, struct err *err)
+static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel,
+		       struct err *err)
 {
 	struct azure_credentials *credentials = arg;
 	struct err why = {0};
@@ -170,8 +182,8 @@ static int fetch_token(void *arg, struct bearer_token *token, struct cancel *can
 	if (why.kind == ERR_NOT_FOUND)
 		why.kind = ERR_DENIED;
 	if (credentials->ask == fetch_from_metadata && why.kind == ERR_DENIED)
-		err_wrap(
-			&why, "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, and");
+		err_wrap(&why,
+			 "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, and");
 	return err_set(err, why.kind, "Azure credentials (%s): %s", credentials->source, why.text);
 }
 
@@ -220,14 +232,14 @@ const char *azure_credentials_source(const struct azure_credentials *credentials
 	return credentials->source;
 }
 
-int azure_credentials_get(
-	struct azure_credentials *credentials, char **token, struct cancel *cancel, struct err *err)
+int azure_credentials_get(struct azure_credentials *credentials, char **token,
+			  struct cancel *cancel, struct err *err)
 {
 	return bearer_token_cache_get(&credentials->bearer, token, cancel, err);
 }
 
 int azure_credentials_invalidate(struct azure_credentials *credentials, const char *token,
-	struct cancel *cancel, struct err *err)
+				 struct cancel *cancel, struct err *err)
 {
 	return bearer_token_cache_invalidate(&credentials->bearer, token, cancel, err);
 }

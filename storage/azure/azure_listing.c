@@ -36,8 +36,8 @@ static void replace_text(char **target, const char *text)
 	*target = text_copy(text);
 }
 
-static void add_name(
-	struct listing_page *page, const char *name, uint64_t size, int64_t modified_ms, bool folded)
+static void add_name(struct listing_page *page, const char *name, uint64_t size,
+		     int64_t modified_ms, bool folded)
 {
 	if (!text_starts(name, page->prefix)) {
 		if (!page->wrong.kind)
@@ -54,8 +54,8 @@ static void end_blob(struct listing_page *page)
 {
 	uint64_t size;
 
-	if (!page->name || (!page->is_directory &&
-				   (!page->size || !text_to_u64(page->size, INT64_MAX, &size)))) {
+	if (!page->name ||
+	    (!page->is_directory && (!page->size || !text_to_u64(page->size, INT64_MAX, &size)))) {
 		if (!page->wrong.kind)
 			err_set(&page->wrong, ERR_CORRUPT,
 				"the list holds a blob without a name or a size");
@@ -95,7 +95,7 @@ static void read_element(void *arg, const char *path, const char *text)
 }
 
 int azure_listing_read(const void *body, size_t size, const char *prefix,
-	struct store_listing *listing, char **next, struct err *err)
+		       struct store_listing *listing, char **next, struct err *err)
 {
 	auto_(listing_page_release) struct listing_page page = {.prefix = prefix};
 
@@ -108,7 +108,7 @@ int azure_listing_read(const void *body, size_t size, const char *prefix,
 		return err_set(err, page.wrong.kind, "%s", page.wrong.text);
 	for (size_t i = 0; i < page.found.count; i++)
 		store_listing_add_dated(listing, page.found.items[i].key, page.found.items[i].size,
-			page.found.items[i].modified_ms);
+					page.found.items[i].modified_ms);
 	*next = steal(&page.next);
 	return 0;
 }

@@ -14,7 +14,8 @@ struct reply_rule {
 	const char *words; /* NULL: the service's */
 };
 
-/* The first that fits. Codes: "Blob service error codes" and "Common REST API error codes" of Microsoft's manual. */
+/* The first that fits. Codes: "Blob service error codes" and "Common REST API error codes" of
+ * Microsoft's manual. */
 // clang-format off
 static const struct reply_rule rules[] = {
 	{404, "BlobNotFound", CALL_FAILED, ERR_NOT_FOUND, "there is no such blob"},
@@ -38,8 +39,8 @@ static const struct reply_rule rules[] = {
 };
 // clang-format on
 
-static enum call_verdict apply_rule(
-	const struct azure_reply *reply, const struct reply_rule *rule, struct err *err)
+static enum call_verdict apply_rule(const struct azure_reply *reply, const struct reply_rule *rule,
+				    struct err *err)
 {
 	const char *words = rule->words ? rule->words : reply->message;
 
@@ -48,7 +49,8 @@ static enum call_verdict apply_rule(
 	return rule->verdict;
 }
 
-/* If-None-Match: * is answered with 409; 412 is what other conditions get, and there was no other. */
+/* If-None-Match: * is answered with 409; 412 is what other conditions get, and
+ * there was no other. */
 static bool name_is_taken(const struct azure_reply *reply)
 {
 	if (!reply->if_absent)
@@ -73,14 +75,22 @@ static bool is_foreign_reply(const struct azure_reply *reply)
 enum call_verdict azure_reply_judge(const struct azure_reply *reply, struct err *err)
 {
 	const struct reply_rule taken = {
-		.verdict = CALL_FAILED, .kind = ERR_EXISTS, .words = "it exists already"};
+		.verdict = CALL_FAILED,
+		.kind = ERR_EXISTS,
+		.words = "it exists already",
+	};
 	const struct reply_rule skewed = {.verdict = CALL_SKEWED, .kind = ERR_DENIED};
 	const struct reply_rule unauthorized = {
-		.verdict = reply->bearer ? CALL_REFRESH : CALL_FAILED, .kind = ERR_DENIED};
+		.verdict = reply->bearer ? CALL_REFRESH : CALL_FAILED,
+		.kind = ERR_DENIED,
+	};
 	const struct reply_rule busy = {.verdict = CALL_RETRY, .kind = ERR_RETRY};
 	const struct reply_rule unknown = {.verdict = CALL_FAILED, .kind = ERR_FAILED};
 	const struct reply_rule strange = {
-		.verdict = CALL_RETRY, .kind = ERR_RETRY, .words = CALL_FOREIGN_REPLY};
+		.verdict = CALL_RETRY,
+		.kind = ERR_RETRY,
+		.words = CALL_FOREIGN_REPLY,
+	};
 
 	if (reply->status >= 200 && reply->status < 300)
 		return is_foreign_reply(reply) ? apply_rule(reply, &strange, err) : CALL_DONE;
@@ -92,7 +102,8 @@ enum call_verdict azure_reply_judge(const struct azure_reply *reply, struct err 
 		return apply_rule(reply, &unauthorized, err);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].status == reply->status &&
-			(!rules[i].code || strcmp(rules[i].code, reply->code) == 0))
+		    (!rules[i].code || strcmp(rules[i].code, reply->code) == 0))
 			return apply_rule(reply, &rules[i], err);
-	return apply_rule(reply, reply->status >= 500 && reply->status != 501 ? &busy : &unknown, err);
+	return apply_rule(reply, reply->status >= 500 && reply->status != 501 ? &busy : &unknown,
+			  err);
 }

@@ -16,10 +16,12 @@ struct azure_reply {
 	bool bearer;         /* sent with a token that can be renewed */
 	bool is_put;
 	bool is_identified; /* has an x-ms-request-id, as all of the service's answers */
-	int64_t skew_ms; /* the answer's Date minus the clock it was signed with; 0 where it has none */
+	/* the answer's Date minus the clock it was signed with; 0 where it has none */
+	int64_t skew_ms;
 };
 
-/* Fills `err` for everything but CALL_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
+/* Fills `err` for everything but CALL_DONE. A good status of somebody else's (a
+ * login page's) is ERR_RETRY. */
 enum call_verdict azure_reply_judge(const struct azure_reply *reply, struct err *err);
 
 #endif

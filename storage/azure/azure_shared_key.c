@@ -77,13 +77,14 @@ static void add_headers(struct bytes *text, const struct azure_shared_key_reques
 	for (const char *const *header = request->headers; *header; header++)
 		if (strncasecmp(*header, "x-ms-", 5) == 0)
 			pairs_add(&pairs, text_copy_n(*header, strcspn(*header, ":")),
-				text_copy(header_line_value(*header)));
+				  text_copy(header_line_value(*header)));
 	pairs_sort(&pairs);
 	for (size_t i = 0; i < pairs.count; i++)
 		bytes_format(text, NULL, "%s:%s\n", pairs.items[i].name, pairs.items[i].value);
 }
 
-/* "/account" and the path as sent, so that the account is there twice where the endpoint's path begins with it; then the query. */
+/* "/account" and the path as sent, so that the account is there twice where the endpoint's path
+ * begins with it; then the query. */
 static void add_resource(struct bytes *text, const struct azure_shared_key_request *request)
 {
 	auto_(pairs_release) struct pairs pairs = {0};
@@ -103,20 +104,21 @@ static void add_resource(struct bytes *text, const struct azure_shared_key_reque
 		if (again)
 			bytes_format(text, NULL, ",%s", pairs.items[i].value);
 		else
-			bytes_format(
-				text, NULL, "\n%s:%s", pairs.items[i].name, pairs.items[i].value);
+			bytes_format(text, NULL, "\n%s:%s", pairs.items[i].name,
+				     pairs.items[i].value);
 	}
 }
 
 char *azure_shared_key_text(const struct azure_shared_key_request *request)
 {
-	static const char *const standard[] = {"Content-MD5", "Content-Type", "Date",
-		"If-Modified-Since", "If-Match", "If-None-Match", "If-Unmodified-Since", "Range"};
+	static const char *const standard[] =
+		{"Content-MD5",   "Content-Type",        "Date", "If-Modified-Since", "If-Match",
+		 "If-None-Match", "If-Unmodified-Since", "Range"};
 	struct bytes text = {0};
 
 	bytes_format(&text, NULL, "%s\n%s\n%s\n", request->method,
-		header_value(request, "Content-Encoding"),
-		header_value(request, "Content-Language"));
+		     header_value(request, "Content-Encoding"),
+		     header_value(request, "Content-Language"));
 	/* Since 2015-02-21 a length of 0 is signed as nothing. */
 	if (request->content_length)
 		bytes_format(&text, NULL, "%zu\n", request->content_length);
@@ -138,7 +140,7 @@ char *azure_shared_key_sign(const struct azure_shared_key_request *request, cons
 	unsigned int size = 0;
 
 	HMAC(EVP_sha256(), key->data, (int)key->size, (const uint8_t *)text, strlen(text), digest,
-		&size);
+	     &size);
 	signature = base64_encode(digest, size);
 	return text_format("SharedKey %s:%s", request->account, signature);
 }

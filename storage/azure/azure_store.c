@@ -1,14 +1,14 @@
 /*
- * az://ACCOUNT/CONTAINER[/PREFIX]: block blobs, each put by one request; "if absent" is If-None-Match: *. The container is there
- * already: to make one is for whoever owns the account.
+ * az://ACCOUNT/CONTAINER[/PREFIX]: block blobs, each put by one request; "if absent" is
+ * If-None-Match: *. The container is there already: to make one is for whoever owns the account.
  */
 #include "azure_store.h"
 
 #include "azure_container.h"
-#include "base/cleanup.h"
 #include "azure_listing.h"
-#include "storage/http/http.h"
+#include "base/cleanup.h"
 #include "storage/backend/backend.h"
+#include "storage/http/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct azure_container *container_of(struct store *store)
 /* --- the operations --- */
 
 static int azure_put(struct store *store, const char *key, const void *data, size_t size,
-	enum store_put_mode mode, struct cancel *cancel, struct err *err)
+		     enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
 	bool if_absent = mode == STORE_IF_ABSENT;
@@ -50,12 +50,15 @@ static int azure_put(struct store *store, const char *key, const void *data, siz
 }
 
 static int azure_get(struct store *store, const char *key, uint64_t offset, size_t size,
-	struct bytes *out, struct cancel *cancel, struct err *err)
+		     struct bytes *out, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = out->limit};
 	auto_free char *range = NULL, *header = NULL;
 	struct azure_call call = {
-		.method = "GET", .key = key, .past_end_is_empty = size == STORE_TO_END};
+		.method = "GET",
+		.key = key,
+		.past_end_is_empty = size == STORE_TO_END,
+	};
 
 	if (size == 0)
 		return cancel_check(cancel, err);
@@ -75,15 +78,15 @@ static int azure_get(struct store *store, const char *key, uint64_t offset, size
 	return 0;
 }
 
-static int azure_remove(
-	struct store *store, const char *key, struct cancel *cancel, struct err *err)
+static int azure_remove(struct store *store, const char *key, struct cancel *cancel,
+			struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
 	const struct azure_call call = {.method = "DELETE", .key = key};
 	struct err own = {0};
 
 	if (azure_container_perform(container_of(store), &call, &response, cancel, &own) == 0 ||
-		own.kind == ERR_NOT_FOUND)
+	    own.kind == ERR_NOT_FOUND)
 		return 0;
 	if (err)
 		*err = own;
@@ -103,12 +106,13 @@ static int read_page(void *arg, const struct http_response *response, struct err
 	const struct page *page = arg;
 
 	return azure_listing_read(response->body.data, response->body.size, page->prefix,
-		page->listing, page->next, err);
+				  page->listing, page->next, err);
 }
 
 /* One page; `marker` becomes that of the next, NULL after the last. */
 static int list_page(struct azure_container *container, const char *prefix, enum store_depth depth,
-	char **marker, struct store_listing *listing, struct cancel *cancel, struct err *err)
+		     char **marker, struct store_listing *listing, struct cancel *cancel,
+		     struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = PAGE_LIMIT};
 	auto_(bytes_release) struct bytes query = {0};
@@ -129,15 +133,15 @@ static int list_page(struct azure_container *container, const char *prefix, enum
 }
 
 static int azure_list(struct store *store, const char *prefix, enum store_depth depth,
-	struct store_listing *listing, struct cancel *cancel, struct err *err)
+		      struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	auto_(page_cycle_release) struct page_cycle pages = {0};
 	auto_free char *marker = NULL;
 
 	do {
 		if (list_page(container_of(store), prefix, depth, &marker, listing, cancel, err) <
-				0 ||
-			(marker && page_cycle_check(&pages, marker, err) < 0)) {
+			    0 ||
+		    (marker && page_cycle_check(&pages, marker, err) < 0)) {
 			store_listing_release(listing);
 			return err_wrap(err, "list of %s", prefix);
 		}
@@ -155,7 +159,7 @@ static void azure_close(struct store *store)
 }
 
 static int azure_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err)
+		      struct cancel *cancel, struct err *err)
 {
 	struct azure_store *azure;
 
@@ -179,8 +183,8 @@ static void azure_describe(struct store *store, char *text, size_t capacity)
 	const struct azure_container *container = container_of(store);
 
 	snprintf(text, capacity, "%s, credentials: %s", container->account.endpoint,
-		container->credentials ? azure_credentials_source(container->credentials)
-				       : container->account.source);
+		 container->credentials ? azure_credentials_source(container->credentials)
+					: container->account.source);
 }
 
 static void azure_read_health(struct store *store, struct store_health *health)

@@ -1,4 +1,5 @@
-/* Azure Blob Storage: az://ACCOUNT/CONTAINER/PREFIX. What each operation promises is said in object_store.h. */
+/* Azure Blob Storage: az://ACCOUNT/CONTAINER/PREFIX. What each operation promises
+ * is said in object_store.h. */
 #ifndef AZURE_STORE_H
 #define AZURE_STORE_H
 

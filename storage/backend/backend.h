@@ -6,7 +6,8 @@
  *	bucket_listing.h	PURE: One page of ListObjectsV2
  *	file_store.h	A directory: file:///DIR
  *	object_store.h	* PRIVATE: what a backend does
- *	range_request.h	PURE: Reading a part of an object over HTTP: what is asked for, and whether the answer is that
+ *	range_request.h PURE: Reading a part of an object over HTTP: what is asked for, and whether
+ *	the answer is that
  *
  * Of this folder only:
  *

@@ -76,7 +76,8 @@ static void read_element(void *arg, const char *path, const char *text)
 		replace_text(&page->next, text);
 }
 
-/* Makers differ on what '+' stands for in an encoded key: itself or a blank. The prefix, which we know, tells. */
+/* Makers differ on what '+' stands for in an encoded key: itself or a blank. The
+ * prefix, which we know, tells. */
 static char *decode_key(const struct listing_page *page, const char *key)
 {
 	char *plain;
@@ -96,7 +97,8 @@ static char *decode_key(const struct listing_page *page, const char *key)
 	return plain;
 }
 
-static int decode_keys(const struct listing_page *page, struct store_listing *found, struct err *err)
+static int decode_keys(const struct listing_page *page, struct store_listing *found,
+		       struct err *err)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		char *key = decode_key(page, found->items[i].key);
@@ -105,7 +107,7 @@ static int decode_keys(const struct listing_page *page, struct store_listing *fo
 		found->items[i].key = key;
 		if (!text_starts(key, page->prefix))
 			return err_set(err, ERR_CORRUPT,
-				"the list holds a key that was not asked for: %.200s", key);
+				       "the list holds a key that was not asked for: %.200s", key);
 	}
 	return 0;
 }
@@ -117,14 +119,17 @@ static void add_listed(struct listing_page *page, const struct store_listing *fo
 
 		if (text_ends(key, "/") == folded && key[0])
 			store_listing_add_dated(page->listing, key, found->items[i].size,
-				found->items[i].modified_ms);
+						found->items[i].modified_ms);
 	}
 }
 
-int bucket_listing_read(const void *body, size_t size, const char *prefix, struct store_listing *listing,
-	char **next, struct err *err)
+int bucket_listing_read(const void *body, size_t size, const char *prefix,
+			struct store_listing *listing, char **next, struct err *err)
 {
-	auto_(listing_page_release) struct listing_page page = {.prefix = prefix, .listing = listing};
+	auto_(listing_page_release) struct listing_page page = {
+		.prefix = prefix,
+		.listing = listing,
+	};
 
 	*next = NULL;
 	if (xml_read(body, size, read_element, &page, err) < 0)

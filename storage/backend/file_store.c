@@ -1,6 +1,7 @@
 /*
- * file://: objects are files below a directory, local or shared. An object appears whole or not at all: written and synced under
- * tmp/, then linked to its name, which link(2) refuses if the name is taken: that is the if-absent, also over NFS.
+ * file://: objects are files below a directory, local or shared. An object appears whole or not at
+ * all: written and synced under tmp/, then linked to its name, which link(2) refuses if the name is
+ * taken: that is the if-absent, also over NFS.
  */
 #include "file_store.h"
 
@@ -37,7 +38,8 @@ static char *parent_of(const char *path)
 	return text_copy_n(path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* A writer that was killed leaves its temporary file; a day later nobody can still be writing it. */
+/* A writer that was killed leaves its temporary file; a day later nobody
+ * can still be writing it. */
 static void remove_stale_temporaries(const char *root)
 {
 	auto_free char *temporaries = text_format("%s/tmp", root);
@@ -49,7 +51,7 @@ static void remove_stale_temporaries(const char *root)
 		struct stat status;
 
 		if (fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-			S_ISREG(status.st_mode) && (int64_t)status.st_mtime * 1000 < oldest_ms)
+		    S_ISREG(status.st_mode) && (int64_t)status.st_mtime * 1000 < oldest_ms)
 			unlinkat(dirfd(directory), entry->d_name, 0);
 	}
 }
@@ -90,7 +92,7 @@ static char *root_of_url(const char *url, struct err *err)
 }
 
 static int file_store_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err)
+			   struct cancel *cancel, struct err *err)
 {
 	auto_free char *root = root_of_url(url, err);
 	struct file_store *dir;
@@ -99,11 +101,11 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 		return -1;
 	if (!file_is_directory(root)) {
 		if (file_exists(root))
-			return err_set(
-				err, ERR_INVALID, "store %s: %s is not a directory", url, root);
+			return err_set(err, ERR_INVALID, "store %s: %s is not a directory", url,
+				       root);
 		if (!create || read_only)
 			return err_set(err, ERR_NOT_FOUND, "store %s: there is no directory %s",
-				url, root);
+				       url, root);
 		if (make_durable_directory(root, err) < 0)
 			return err_wrap(err, "store %s", url);
 	}
@@ -157,8 +159,8 @@ static int link_or_rename(const char *temporary, const char *path, enum store_pu
 	return -1;
 }
 
-static int publish_temporary(
-	const char *temporary, const char *path, enum store_put_mode mode, struct err *err)
+static int publish_temporary(const char *temporary, const char *path, enum store_put_mode mode,
+			     struct err *err)
 {
 	auto_free char *parent = parent_of(path);
 
@@ -181,7 +183,7 @@ static int publish_temporary(
 }
 
 static int file_store_put(struct store *store, const char *key, const void *data, size_t size,
-	enum store_put_mode mode, struct cancel *cancel, struct err *err)
+			  enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = path_of(store, key);
 	auto_free char *temporary = NULL;
@@ -203,7 +205,7 @@ static int file_store_put(struct store *store, const char *key, const void *data
 }
 
 static int file_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
-	struct bytes *out, struct cancel *cancel, struct err *err)
+			  struct bytes *out, struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = path_of(store, key);
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -228,7 +230,7 @@ static int file_store_get(struct store *store, const char *key, uint64_t offset,
 			return err_os(err, errno, "%s", path);
 		if (got == 0)
 			return err_set(err, ERR_CORRUPT, "%s is too short: %lld bytes", path,
-				(long long)status.st_size);
+				       (long long)status.st_size);
 		out->size += (size_t)got;
 		offset += (uint64_t)got;
 		size -= (size_t)got;
@@ -237,12 +239,12 @@ static int file_store_get(struct store *store, const char *key, uint64_t offset,
 }
 
 static int list_directory(const char *root, const char *directory, const char *prefix,
-	enum store_depth depth, struct store_listing *listing, struct cancel *cancel,
-	struct err *err);
+			  enum store_depth depth, struct store_listing *listing,
+			  struct cancel *cancel, struct err *err);
 
 static int list_entry(int directory_fd, const char *root, const char *key, const char *name,
-	const char *prefix, enum store_depth depth, struct store_listing *listing,
-	struct cancel *cancel, struct err *err)
+		      const char *prefix, enum store_depth depth, struct store_listing *listing,
+		      struct cancel *cancel, struct err *err)
 {
 	struct stat status;
 
@@ -250,7 +252,8 @@ static int list_entry(int directory_fd, const char *root, const char *key, const
 		return errno == ENOENT ? 0 : err_os(err, errno, "%s/%s", root, key);
 	if (S_ISREG(status.st_mode) && text_starts(key, prefix))
 		store_listing_add_dated(listing, key, (uint64_t)status.st_size,
-			(int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000);
+					(int64_t)status.st_mtim.tv_sec * 1000 +
+						status.st_mtim.tv_nsec / 1000000);
 	if (!S_ISDIR(status.st_mode))
 		return 0;
 	if (depth == STORE_LEVEL && text_starts(key, prefix)) {
@@ -263,8 +266,8 @@ static int list_entry(int directory_fd, const char *root, const char *key, const
 }
 
 static int list_directory(const char *root, const char *directory, const char *prefix,
-	enum store_depth depth, struct store_listing *listing, struct cancel *cancel,
-	struct err *err)
+			  enum store_depth depth, struct store_listing *listing,
+			  struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = text_format("%s/%s", root, directory);
 	auto_closedir DIR *stream = opendir(path);
@@ -281,19 +284,20 @@ static int list_directory(const char *root, const char *directory, const char *p
 		if (entry->d_name[0] == '.')
 			continue;
 		if (list_entry(dirfd(stream), root, key, entry->d_name, prefix, depth, listing,
-			    cancel, err) < 0)
+			       cancel, err) < 0)
 			return -1;
 	}
 	return errno ? err_os(err, errno, "%s", path) : 0;
 }
 
 static int file_store_list(struct store *store, const char *prefix, enum store_depth depth,
-	struct store_listing *listing, struct cancel *cancel, struct err *err)
+			   struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	const char *slash = strrchr(prefix, '/');
 	auto_free char *directory = text_copy_n(prefix, slash ? (size_t)(slash - prefix) : 0);
 
-	if (list_directory(file_store_of(store)->root, directory, prefix, depth, listing, cancel, err) < 0) {
+	if (list_directory(file_store_of(store)->root, directory, prefix, depth, listing, cancel,
+			   err) < 0) {
 		store_listing_release(listing);
 		return -1;
 	}
@@ -301,7 +305,8 @@ static int file_store_list(struct store *store, const char *prefix, enum store_d
 	return 0;
 }
 
-static int file_store_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
+static int file_store_remove(struct store *store, const char *key, struct cancel *cancel,
+			     struct err *err)
 {
 	auto_free char *path = path_of(store, key);
 
@@ -315,7 +320,7 @@ static int file_store_remove(struct store *store, const char *key, struct cancel
 static void file_store_describe(struct store *store, char *text, size_t capacity)
 {
 	snprintf(text, capacity, "directory %s, as user %u", file_store_of(store)->root,
-		(unsigned)geteuid());
+		 (unsigned)geteuid());
 }
 
 const struct store_ops file_store_ops = {

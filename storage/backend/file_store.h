@@ -1,4 +1,5 @@
-/* A directory: file:///DIR. The model for the other stores. What each operation promises is said in object_store.h. */
+/* A directory: file:///DIR. The model for the other stores. What each operation promises is said
+ * in object_store.h. */
 #ifndef FILE_STORE_H
 #define FILE_STORE_H
 

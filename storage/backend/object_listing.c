@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void store_listing_add_dated(
-	struct store_listing *listing, const char *key, uint64_t size, int64_t modified_ms)
+void store_listing_add_dated(struct store_listing *listing, const char *key, uint64_t size,
+			     int64_t modified_ms)
 {
 	/* Doubling without a capacity member: grow whenever the count is a power of two. */
 	if ((listing->count & (listing->count - 1)) == 0)
-		listing->items = memory_grow(listing->items,
-			listing->count ? 2 * listing->count : 1, sizeof(*listing->items));
+		listing->items =
+			memory_grow(listing->items, listing->count ? 2 * listing->count : 1,
+				    sizeof(*listing->items));
 	listing->items[listing->count++] = (struct store_object){text_copy(key), size, modified_ms};
 }
 

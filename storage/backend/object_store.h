@@ -1,10 +1,12 @@
 /*
- * PRIVATE: what a backend does. Objects are immutable byte strings under keys of [A-Za-z0-9._/-], never starting or ending with '/'.
- * All calls block, honour `cancel` and may be made from many threads at once. file_store.c is file:// and the model for the others.
+ * PRIVATE: what a backend does. Objects are immutable byte strings under keys of [A-Za-z0-9._/-],
+ * never starting or ending with '/'. All calls block, honour `cancel` and may be made from many
+ * threads at once. file_store.c is file:// and the model for the others.
  *
- * Error kinds are part of the contract: ERR_EXISTS only from STORE_IF_ABSENT; ERR_NOT_FOUND only when the other side said clearly
- * that the object is not there; ERR_DENIED and ERR_NO_SPACE mean that nothing was written. After any other error a put may or may
- * not have happened: job_records.c reads back.
+ * Error kinds are part of the contract: ERR_EXISTS only from STORE_IF_ABSENT; ERR_NOT_FOUND only
+ * when the other side said clearly that the object is not there; ERR_DENIED and ERR_NO_SPACE mean
+ * that nothing was written. After any other error a put may or may not have happened: job_records.c
+ * reads back.
  */
 #ifndef OBJECT_STORE_H
 #define OBJECT_STORE_H
@@ -24,8 +26,10 @@ enum store_put_mode {
 };
 
 enum store_depth {
-	STORE_ALL, /* every object whose key starts with the prefix */
-	STORE_LEVEL, /* up to the next '/': what lies deeper is folded into one key that ends in '/' */
+	/* every object whose key starts with the prefix */
+	STORE_ALL,
+	/* up to the next '/': what lies deeper is folded into one key that ends in '/' */
+	STORE_LEVEL,
 };
 
 #define STORE_TO_END SIZE_MAX
@@ -44,25 +48,29 @@ struct store_health {
 struct store_ops {
 	const char *scheme; /* "file" */
 
-	/* `create`: make what is missing; else ERR_NOT_FOUND. `read_only`: leave everything as it is. */
+	/* `create`: make what is missing; else ERR_NOT_FOUND. `read_only`: leave
+	 * everything as it is. */
 	int (*open)(const char *url, bool create, bool read_only, struct store **store,
-		struct cancel *cancel, struct err *err);
+		    struct cancel *cancel, struct err *err);
 	void (*close)(struct store *store);
 
 	/* Durable when it returns 0. */
 	int (*put)(struct store *store, const char *key, const void *data, size_t size,
-		enum store_put_mode mode, struct cancel *cancel, struct err *err);
-	/* Appends the bytes from `offset` to `out`: exactly `size` of them (ERR_CORRUPT if the object is shorter), or all to its end. */
+		   enum store_put_mode mode, struct cancel *cancel, struct err *err);
+	/* Appends the bytes from `offset` to `out`: exactly `size` of them (ERR_CORRUPT if the
+	 * object is shorter), or all to its end. */
 	int (*get)(struct store *store, const char *key, uint64_t offset, size_t size,
-		struct bytes *out, struct cancel *cancel, struct err *err);
+		   struct bytes *out, struct cancel *cancel, struct err *err);
 	/* Complete, or an error: never a part. No object at all is an empty listing. */
 	int (*list)(struct store *store, const char *prefix, enum store_depth depth,
-		struct store_listing *listing, struct cancel *cancel, struct err *err);
+		    struct store_listing *listing, struct cancel *cancel, struct err *err);
 	/* An object that is not there is fine. */
 	int (*remove)(struct store *store, const char *key, struct cancel *cancel, struct err *err);
-	/* NULL where there is nothing to say. Where requests go and where the credentials come from, for a person; never a secret. */
+	/* NULL where there is nothing to say. Where requests go and where the credentials come
+	 * from, for a person; never a secret. */
 	void (*describe)(struct store *store, char *text, size_t capacity);
-	/* May be NULL. Fills what it knows of a zeroed `health`; asked after the other calls were tried, and does not block. */
+	/* May be NULL. Fills what it knows of a zeroed `health`; asked after the other calls were
+	 * tried, and does not block. */
 	void (*read_health)(struct store *store, struct store_health *health);
 };
 

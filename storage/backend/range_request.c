@@ -9,7 +9,7 @@ char *range_request_header(uint64_t offset, size_t size)
 {
 	if (size != STORE_TO_END)
 		return text_format("bytes=%llu-%llu", (unsigned long long)offset,
-			(unsigned long long)(offset + size - 1));
+				   (unsigned long long)(offset + size - 1));
 	return offset ? text_format("bytes=%llu-", (unsigned long long)offset) : NULL;
 }
 
@@ -30,28 +30,28 @@ static bool content_range_begins_at(const char *content_range, uint64_t offset)
 	return text_to_u64(digits, UINT64_MAX, &first) && first == offset;
 }
 
-static int check_range(
-	const struct http_response *response, uint64_t offset, size_t size, struct err *err)
+static int check_range(const struct http_response *response, uint64_t offset, size_t size,
+		       struct err *err)
 {
 	if (offset == 0 && size == STORE_TO_END)
 		return 0;
 	if (response->status != 206)
 		return err_set(err, ERR_FAILED,
-			"the answer is %d instead of 206: ranges are not "
-			"understood",
-			response->status);
+			       "the answer is %d instead of 206: ranges are not "
+			       "understood",
+			       response->status);
 	if (!content_range_begins_at(http_header(response, "Content-Range"), offset))
 		return err_set(err, ERR_FAILED, "the answer is another range than asked for");
 	if (size != STORE_TO_END && response->body.size < size)
 		return err_set(err, ERR_CORRUPT, "too short: %zu bytes from %llu on, not %zu",
-			response->body.size, (unsigned long long)offset, size);
+			       response->body.size, (unsigned long long)offset, size);
 	if (size != STORE_TO_END && response->body.size > size)
 		return err_set(err, ERR_FAILED, "the answer is longer than asked for");
 	return 0;
 }
 
-int range_request_read(struct http_response *response, uint64_t offset, size_t size, struct bytes *out,
-	struct err *err)
+int range_request_read(struct http_response *response, uint64_t offset, size_t size,
+		       struct bytes *out, struct err *err)
 {
 	struct bytes *body = &response->body;
 	size_t limit = out->limit;

@@ -45,7 +45,8 @@ bool chunk_is_zero(const void *data, size_t size)
 {
 	const uint8_t *bytes = data;
 
-	/* Zero at the start, and each byte equal to the next: memcmp does the rest at memory speed. */
+	/* Zero at the start, and each byte equal to the next: memcmp does the rest
+	 * at memory speed. */
 	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
@@ -64,13 +65,13 @@ size_t chunk_compress(const void *data, size_t size, void *target)
 	if (size < 32)
 		return 0;
 	if (size > 4 * SAMPLE_SIZE &&
-		compressed_within(bytes + size / 2 - SAMPLE_SIZE / 2, SAMPLE_SIZE, target) == 0)
+	    compressed_within(bytes + size / 2 - SAMPLE_SIZE / 2, SAMPLE_SIZE, target) == 0)
 		return 0;
 	return compressed_within(bytes, size, target);
 }
 
 static int decompress(enum chunk_codec codec, const void *payload, size_t stored, void *space,
-	size_t raw_size, const uint8_t **raw, struct err *err)
+		      size_t raw_size, const uint8_t **raw, struct err *err)
 {
 	int got;
 
@@ -79,7 +80,7 @@ static int decompress(enum chunk_codec codec, const void *payload, size_t stored
 		*raw = payload;
 		if (stored != raw_size)
 			return err_set(err, ERR_CORRUPT, "%zu bytes where there should be %zu",
-				stored, raw_size);
+				       stored, raw_size);
 		return 0;
 	case CHUNK_LZ4:
 		*raw = space;
@@ -94,7 +95,7 @@ static int decompress(enum chunk_codec codec, const void *payload, size_t stored
 }
 
 int chunk_unpack(enum chunk_codec codec, const uint8_t digest[DIGEST_SIZE], const void *payload,
-	size_t stored, void *space, size_t raw_size, const uint8_t **raw, struct err *err)
+		 size_t stored, void *space, size_t raw_size, const uint8_t **raw, struct err *err)
 {
 	uint8_t found[DIGEST_SIZE];
 

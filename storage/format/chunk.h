@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Chunks are cut at multiples of this from the start of each file; only the last one of a file is shorter. */
+/* Chunks are cut at multiples of this from the start of each file; only the last
+ * one of a file is shorter. */
 #define CHUNK_SIZE ((size_t)4 << 20)
 
 enum chunk_codec {
@@ -35,15 +36,19 @@ size_t chunk_length(uint64_t file_size, size_t number);
 
 bool chunk_is_zero(const void *data, size_t size);
 
-/* Bytes put into `target` (of at least `size` bytes), or 0 where compression does not gain a sixteenth. A sample from the middle is
- * tried first: weights do not compress, and finding that out must cost next to nothing. */
+/*
+ * Bytes put into `target` (of at least `size` bytes), or 0 where compression does not gain a
+ * sixteenth. A sample from the middle is tried first: weights do not compress, and finding that out
+ * must cost next to nothing.
+ */
 size_t chunk_compress(const void *data, size_t size, void *target);
 
 /*
- * Payload -> raw bytes, digest checked. *raw is `payload` itself for CHUNK_RAW (no copy), else `space` (of raw_size bytes).
- * ERR_CORRUPT if it cannot be decompressed, has another length or another digest.
+ * Payload -> raw bytes, digest checked. *raw is `payload` itself for CHUNK_RAW (no copy), else
+ * `space` (of raw_size bytes). ERR_CORRUPT if it cannot be decompressed, has another length or
+ * another digest.
  */
 int chunk_unpack(enum chunk_codec codec, const uint8_t digest[DIGEST_SIZE], const void *payload,
-	size_t stored, void *space, size_t raw_size, const uint8_t **raw, struct err *err);
+		 size_t stored, void *space, size_t raw_size, const uint8_t **raw, struct err *err);
 
 #endif

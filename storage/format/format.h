@@ -6,8 +6,10 @@
  *	manifest.h	* PURE
  *	pack.h	* PURE
  *	record.h	* PURE
- *	safe_path.h	PURE: Which names and link targets may be in a snapshot: those that cannot lead out of the directory
- *	snapshot_id.h	PURE: The name of a snapshot: which attempt took it, and which of that attempt's snapshots it is
+ *	safe_path.h     PURE: Which names and link targets may be in a snapshot: those that cannot
+ *	                lead out of the directory
+ *	snapshot_id.h   PURE: The name of a snapshot: which attempt took it, and which of that
+ *	                attempt's snapshots it is
  *
  * Of this folder only:
  *

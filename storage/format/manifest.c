@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "safe_path.h"
 #include "manifest_entry.h"
+#include "safe_path.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ const struct entry *manifest_find(const struct manifest *manifest, const char *p
 
 	if (manifest->entry_count == 0)
 		return NULL;
-	return bsearch(
-		&wanted, manifest->entries, manifest->entry_count, sizeof(wanted), compare_paths);
+	return bsearch(&wanted, manifest->entries, manifest->entry_count, sizeof(wanted),
+		       compare_paths);
 }
 
 /* --- encode --- */
@@ -68,9 +68,9 @@ static json_t *encode_packs(const struct manifest *manifest)
 	json_t *packs = json_array();
 
 	for (size_t i = 0; i < manifest->pack_count; i++)
-		json_array_append_new(
-			packs, json_pack("{s:s, s:I}", "key", manifest->packs[i].key, "bytes",
-				       (json_int_t)manifest->packs[i].bytes));
+		json_array_append_new(packs,
+				      json_pack("{s:s, s:I}", "key", manifest->packs[i].key,
+						"bytes", (json_int_t)manifest->packs[i].bytes));
 	return packs;
 }
 
@@ -84,15 +84,17 @@ json_t *manifest_encode(const struct manifest *manifest, struct err *err)
 		json_array_append_new(entries, manifest_entry_encode(&manifest->entries[i]));
 	body = json_pack("{s:o, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s, s:o, s:I, s:I, s:I, s:I, "
 			 "s:I, s:o, s:o, s:O}",
-		"id", encode_id(manifest->id), "job", manifest->job, "attempt",
-		(json_int_t)manifest->id.attempt, "sequence", (json_int_t)manifest->id.sequence,
-		"nonce", manifest->nonce, "created", manifest->created, "host", manifest->host,
-		"parent", encode_id(manifest->parent), "reason", manifest->reason, "step",
-		manifest->step < 0 ? json_null() : json_integer(manifest->step), "directory_mode",
-		(json_int_t)manifest->directory_mode, "files", (json_int_t)manifest->files,
-		"left_out", (json_int_t)manifest->left_out, "bytes", (json_int_t)manifest->bytes,
-		"bytes_stored", (json_int_t)manifest->bytes_stored, "about", about, "packs",
-		encode_packs(manifest), "entries", entries);
+			 "id", encode_id(manifest->id), "job", manifest->job, "attempt",
+			 (json_int_t)manifest->id.attempt, "sequence",
+			 (json_int_t)manifest->id.sequence, "nonce", manifest->nonce, "created",
+			 manifest->created, "host", manifest->host, "parent",
+			 encode_id(manifest->parent), "reason", manifest->reason, "step",
+			 manifest->step < 0 ? json_null() : json_integer(manifest->step),
+			 "directory_mode", (json_int_t)manifest->directory_mode, "files",
+			 (json_int_t)manifest->files, "left_out", (json_int_t)manifest->left_out,
+			 "bytes", (json_int_t)manifest->bytes, "bytes_stored",
+			 (json_int_t)manifest->bytes_stored, "about", about, "packs",
+			 encode_packs(manifest), "entries", entries);
 	if (!body)
 		err_set(err, ERR_FAILED, "cannot write the manifest as JSON");
 	return body;
@@ -123,11 +125,11 @@ static int decode_packs(json_t *body, struct manifest *manifest, struct err *err
 		const char *key;
 
 		if (json_get_text(item, "key", &key, err) < 0 ||
-			json_get_u64(item, "bytes", UINT32_MAX, &pack->bytes, err) < 0)
+		    json_get_u64(item, "bytes", UINT32_MAX, &pack->bytes, err) < 0)
 			return err_wrap(err, "pack %zu", i);
 		if (!pack_key_is_safe(key))
-			return err_set(
-				err, ERR_CORRUPT, "pack %zu: \"%s\" is not a pack's key", i, key);
+			return err_set(err, ERR_CORRUPT, "pack %zu: \"%s\" is not a pack's key", i,
+				       key);
 		pack->key = text_copy(key);
 		manifest->pack_count = i + 1;
 	}
@@ -147,25 +149,25 @@ static int decode_id(json_t *body, const char *name, struct snapshot_id *id, str
 }
 
 static int decode_header(json_t *body, const char *job, struct snapshot_id id,
-	struct manifest *manifest, struct err *err)
+			 struct manifest *manifest, struct err *err)
 {
 	const char *name, *nonce;
 	uint64_t attempt, sequence, files, left_out, mode;
 
 	if (decode_id(body, "id", &manifest->id, err) < 0 ||
-		decode_id(body, "parent", &manifest->parent, err) < 0 ||
-		json_get_text(body, "job", &name, err) < 0 ||
-		json_get_text(body, "nonce", &nonce, err) < 0 ||
-		json_get_u64(body, "attempt", UINT32_MAX, &attempt, err) < 0 ||
-		json_get_u64(body, "sequence", UINT32_MAX, &sequence, err) < 0 ||
-		json_get_u64(body, "files", UINT32_MAX, &files, err) < 0 ||
-		json_get_u64(body, "left_out", UINT32_MAX, &left_out, err) < 0 ||
-		json_get_u64(body, "directory_mode", 07777, &mode, err) < 0 ||
-		json_get_u64(body, "bytes", SIZE_MOST, &manifest->bytes, err) < 0 ||
-		json_get_u64(body, "bytes_stored", SIZE_MOST, &manifest->bytes_stored, err) < 0)
+	    decode_id(body, "parent", &manifest->parent, err) < 0 ||
+	    json_get_text(body, "job", &name, err) < 0 ||
+	    json_get_text(body, "nonce", &nonce, err) < 0 ||
+	    json_get_u64(body, "attempt", UINT32_MAX, &attempt, err) < 0 ||
+	    json_get_u64(body, "sequence", UINT32_MAX, &sequence, err) < 0 ||
+	    json_get_u64(body, "files", UINT32_MAX, &files, err) < 0 ||
+	    json_get_u64(body, "left_out", UINT32_MAX, &left_out, err) < 0 ||
+	    json_get_u64(body, "directory_mode", 07777, &mode, err) < 0 ||
+	    json_get_u64(body, "bytes", SIZE_MOST, &manifest->bytes, err) < 0 ||
+	    json_get_u64(body, "bytes_stored", SIZE_MOST, &manifest->bytes_stored, err) < 0)
 		return -1;
 	if (snapshot_id_compare(manifest->id, id) != 0 || attempt != id.attempt ||
-		sequence != id.sequence)
+	    sequence != id.sequence)
 		return err_set(err, ERR_CORRUPT, "it says that it is another snapshot");
 	if (strcmp(name, job) != 0)
 		return err_set(err, ERR_CORRUPT, "it says that it is of another job");
@@ -183,8 +185,8 @@ static int decode_header(json_t *body, const char *job, struct snapshot_id id,
 }
 
 /* Everything above an entry must be a directory, if it is there at all. */
-static int check_parents(
-	const struct manifest *manifest, const struct entry *entry, struct err *err)
+static int check_parents(const struct manifest *manifest, const struct entry *entry,
+			 struct err *err)
 {
 	auto_free char *path = text_copy(entry->path);
 
@@ -195,23 +197,25 @@ static int check_parents(
 		parent = manifest_find(manifest, path);
 		if (parent && parent->type != ENTRY_DIRECTORY)
 			return err_set(err, ERR_CORRUPT,
-				"it lies below \"%s\", which is not a directory", path);
+				       "it lies below \"%s\", which is not a directory", path);
 	}
 	return 0;
 }
 
-static int check_hardlink(
-	const struct manifest *manifest, const struct entry *entry, struct err *err)
+static int check_hardlink(const struct manifest *manifest, const struct entry *entry,
+			  struct err *err)
 {
 	const struct entry *file = manifest_find(manifest, entry->target);
 
 	if (!file || file->type != ENTRY_FILE || strcmp(file->path, entry->path) >= 0)
 		return err_set(err, ERR_CORRUPT,
-			"a hard link to \"%s\", which is not an earlier file", entry->target);
+			       "a hard link to \"%s\", which is not an earlier file",
+			       entry->target);
 	return 0;
 }
 
-/* What can only be seen with all entries at hand; they are known to be sorted, so that manifest_find() works. */
+/* What can only be seen with all entries at hand; they are known to be sorted, so that
+ * manifest_find() works. */
 static int check_entries(const struct manifest *manifest, struct err *err)
 {
 	uint64_t bytes = 0;
@@ -221,7 +225,7 @@ static int check_entries(const struct manifest *manifest, struct err *err)
 		const struct entry *entry = &manifest->entries[i];
 
 		if (check_parents(manifest, entry, err) < 0 ||
-			(entry->type == ENTRY_HARDLINK && check_hardlink(manifest, entry, err) < 0))
+		    (entry->type == ENTRY_HARDLINK && check_hardlink(manifest, entry, err) < 0))
 			return err_wrap(err, "\"%s\"", entry->path);
 		if (entry->type != ENTRY_FILE)
 			continue;
@@ -247,22 +251,22 @@ static int decode_entries(json_t *body, struct manifest *manifest, struct err *e
 	{
 		manifest->entry_count = i + 1;
 		if (manifest_entry_decode(item, manifest->packs, manifest->pack_count,
-			    &manifest->entries[i], err) < 0)
+					  &manifest->entries[i], err) < 0)
 			return err_wrap(err, "entry %zu", i);
 		if (i > 0 && compare_paths(&manifest->entries[i - 1], &manifest->entries[i]) >= 0)
 			return err_set(err, ERR_CORRUPT,
-				"entry %zu: \"%s\" is there twice or out of order", i,
-				manifest->entries[i].path);
+				       "entry %zu: \"%s\" is there twice or out of order", i,
+				       manifest->entries[i].path);
 	}
 	return check_entries(manifest, err);
 }
 
 int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
-	struct err *err)
+		    struct err *err)
 {
 	*manifest = (struct manifest){0};
 	if (decode_header(body, job, id, manifest, err) == 0 &&
-		decode_packs(body, manifest, err) == 0 && decode_entries(body, manifest, err) == 0)
+	    decode_packs(body, manifest, err) == 0 && decode_entries(body, manifest, err) == 0)
 		return 0;
 	manifest_release(manifest);
 	return -1;

@@ -1,6 +1,7 @@
 /*
- * PURE. What a snapshot consists of. A manifest that is in the store is a commit; it is checked as hostile input when read,
- * because whoever can write to a bucket must not be able to write outside the restored directory.
+ * PURE. What a snapshot consists of. A manifest that is in the store is a commit; it is checked as
+ * hostile input when read, because whoever can write to a bucket must not be able to write outside
+ * the restored directory.
  */
 #ifndef MANIFEST_H
 #define MANIFEST_H
@@ -31,9 +32,9 @@ struct entry {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint64_t size; /* files */
-	struct chunk *
-		chunks; /* files: chunk_count(size) of them; `pack` counts in the manifest's packs */
-	char *target;   /* symlinks: as readlink says; hard links: path of the file */
+	/* files: chunk_count(size) of them; `pack` counts in the manifest's packs */
+	struct chunk *chunks;
+	char *target; /* symlinks: as readlink says; hard links: path of the file */
 	struct entry_xattr *xattrs;
 	size_t xattr_count;
 };
@@ -56,8 +57,8 @@ struct manifest {
 	json_t *about; /* owned; may be NULL */
 	struct manifest_pack *packs;
 	size_t pack_count;
-	struct entry
-		*entries; /* sorted by path, byte by byte: parents come before what is in them */
+	/* sorted by path, byte by byte: parents come before what is in them */
+	struct entry *entries;
 	size_t entry_count;
 };
 
@@ -67,9 +68,10 @@ void manifest_release(struct manifest *manifest);
 /* NULL with ERR_FAILED if it cannot be written. The caller decrefs. */
 json_t *manifest_encode(const struct manifest *manifest, struct err *err);
 
-/* Decodes and checks everything. ERR_CORRUPT says what and where. `job` and `id` come from the key that it was read from. */
+/* Decodes and checks everything. ERR_CORRUPT says what and where. `job` and `id` come from the key
+ * that it was read from. */
 int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
-	struct err *err);
+		    struct err *err);
 
 /* NULL if there is none. */
 const struct entry *manifest_find(const struct manifest *manifest, const char *path);

@@ -44,7 +44,7 @@ static json_t *encode_chunk(const struct chunk *chunk)
 		return json_pack("[s]", chunk_codec_name(CHUNK_ZERO));
 	text_hex(chunk->digest, DIGEST_SIZE, hex);
 	return json_pack("[I, I, I, s, s]", (json_int_t)chunk->pack, (json_int_t)chunk->offset,
-		(json_int_t)chunk->stored, chunk_codec_name(chunk->codec), hex);
+			 (json_int_t)chunk->stored, chunk_codec_name(chunk->codec), hex);
 }
 
 static void encode_content(json_t *item, const struct entry *entry)
@@ -83,7 +83,8 @@ json_t *manifest_entry_encode(const struct entry *entry)
 		return item;
 	json_object_set_new(item, "mode", json_integer(entry->mode));
 	json_object_set_new(item, "mtime",
-		json_pack("[I, I]", (json_int_t)entry->mtime_s, (json_int_t)entry->mtime_ns));
+			    json_pack("[I, I]", (json_int_t)entry->mtime_s,
+				      (json_int_t)entry->mtime_ns));
 	if (entry->type == ENTRY_FILE)
 		encode_content(item, entry);
 	if (entry->xattr_count)
@@ -107,7 +108,7 @@ static int get_bytes(json_t *item, const char *name, char **value, struct err *e
 		return 0;
 	}
 	if (!json_is_string(encoded) || !base64_decode(json_string_value(encoded), &decoded) ||
-		memchr(decoded.data, '\0', decoded.size))
+	    memchr(decoded.data, '\0', decoded.size))
 		return err_set(err, ERR_CORRUPT, "\"%s\" is not the base64 of a name", other);
 	*value = text_copy((char *)decoded.data);
 	return 0;
@@ -131,21 +132,21 @@ static bool payload_fits(const struct chunk *chunk, size_t raw_size)
 }
 
 static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pack *packs,
-	size_t pack_count, struct chunk *chunk, struct err *err)
+			size_t pack_count, struct chunk *chunk, struct err *err)
 {
 	const char *digest = json_string_value(json_array_get(item, 4));
 
 	if (json_array_size(item) == 1 &&
-		text_equal(json_string_value(json_array_get(item, 0)), "zero")) {
+	    text_equal(json_string_value(json_array_get(item, 0)), "zero")) {
 		chunk->codec = CHUNK_ZERO;
 		return 0;
 	}
 	if (json_array_size(item) != CHUNK_FIELDS || !get_u32(item, 0, UINT32_MAX, &chunk->pack) ||
-		!get_u32(item, 1, UINT32_MAX, &chunk->offset) ||
-		!get_u32(item, 2, UINT32_MAX, &chunk->stored) ||
-		!chunk_codec_parse(json_string_value(json_array_get(item, 3)), &chunk->codec) ||
-		chunk->codec == CHUNK_ZERO || !digest ||
-		!text_unhex(digest, chunk->digest, DIGEST_SIZE))
+	    !get_u32(item, 1, UINT32_MAX, &chunk->offset) ||
+	    !get_u32(item, 2, UINT32_MAX, &chunk->stored) ||
+	    !chunk_codec_parse(json_string_value(json_array_get(item, 3)), &chunk->codec) ||
+	    chunk->codec == CHUNK_ZERO || !digest ||
+	    !text_unhex(digest, chunk->digest, DIGEST_SIZE))
 		return err_set(err, ERR_CORRUPT, "malformed");
 	if (chunk->pack >= pack_count)
 		return err_set(err, ERR_CORRUPT, "in pack %u of %zu", chunk->pack, pack_count);
@@ -157,22 +158,22 @@ static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pac
 }
 
 static int decode_content(json_t *item, const struct manifest_pack *packs, size_t pack_count,
-	struct entry *entry, struct err *err)
+			  struct entry *entry, struct err *err)
 {
 	json_t *chunks, *chunk;
 	size_t i;
 
 	if (json_get_u64(item, "size", SIZE_MOST, &entry->size, err) < 0 ||
-		json_get_array(item, "chunks", &chunks, err) < 0)
+	    json_get_array(item, "chunks", &chunks, err) < 0)
 		return -1;
 	if (json_array_size(chunks) != chunk_count(entry->size))
 		return err_set(err, ERR_CORRUPT, "%zu chunks for %llu bytes",
-			json_array_size(chunks), (unsigned long long)entry->size);
+			       json_array_size(chunks), (unsigned long long)entry->size);
 	entry->chunks = memory_new(json_array_size(chunks) * sizeof(*entry->chunks));
 	json_array_foreach(chunks, i,
-		chunk) if (decode_chunk(chunk, chunk_length(entry->size, i), packs, pack_count,
-				   &entry->chunks[i], err) < 0) return err_wrap(err, "chunk %zu",
-		i);
+			   chunk) if (decode_chunk(chunk, chunk_length(entry->size, i), packs,
+						   pack_count, &entry->chunks[i], err) <
+				      0) return err_wrap(err, "chunk %zu", i);
 	return 0;
 }
 
@@ -193,7 +194,7 @@ static int decode_xattrs(json_t *item, struct entry *entry, struct err *err)
 		xattr->name = text_copy(name);
 		/* Only these may be set by anyone; the others carry privileges. */
 		if (!text_starts(name, "user.") || !json_is_string(value) ||
-			!base64_decode(json_string_value(value), &xattr->value))
+		    !base64_decode(json_string_value(value), &xattr->value))
 			return err_set(err, ERR_CORRUPT, "malformed attribute \"%s\"", name);
 	}
 	return 0;
@@ -207,7 +208,7 @@ static int decode_metadata(json_t *item, struct entry *entry, struct err *err)
 	if (json_get_u64(item, "mode", 07777, &mode, err) < 0)
 		return -1;
 	if (json_array_size(mtime) != 2 || !json_is_integer(seconds) ||
-		!get_u32(mtime, 1, 999999999, &entry->mtime_ns))
+	    !get_u32(mtime, 1, 999999999, &entry->mtime_ns))
 		return err_set(err, ERR_CORRUPT, "\"mtime\" is not a time");
 	entry->mode = (uint32_t)mode;
 	entry->mtime_s = json_integer_value(seconds);
@@ -235,12 +236,12 @@ static int decode_target(json_t *item, struct entry *entry, struct err *err)
 		return -1;
 	if (entry->type == ENTRY_SYMLINK && !safe_path_target_is_valid(entry->path, entry->target))
 		return err_set(err, ERR_CORRUPT, "the link leads out of the directory, to \"%s\"",
-			entry->target);
+			       entry->target);
 	return 0;
 }
 
 static int decode_by_type(json_t *item, const struct manifest_pack *packs, size_t pack_count,
-	struct entry *entry, struct err *err)
+			  struct entry *entry, struct err *err)
 {
 	switch (entry->type) {
 	case ENTRY_HARDLINK:
@@ -258,15 +259,15 @@ static int decode_by_type(json_t *item, const struct manifest_pack *packs, size_
 }
 
 int manifest_entry_decode(json_t *item, const struct manifest_pack *packs, size_t pack_count,
-	struct entry *entry, struct err *err)
+			  struct entry *entry, struct err *err)
 {
 	if (get_bytes(item, "path", &entry->path, err) < 0)
 		return -1;
 	if (!safe_path_is_valid(entry->path))
-		return err_set(
-			err, ERR_CORRUPT, "\"%s\" is not a path inside the directory", entry->path);
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not a path inside the directory",
+			       entry->path);
 	if (decode_type(item, &entry->type, err) < 0 ||
-		decode_by_type(item, packs, pack_count, entry, err) < 0)
+	    decode_by_type(item, packs, pack_count, entry, err) < 0)
 		return err_wrap(err, "\"%s\"", entry->path);
 	return 0;
 }

@@ -44,7 +44,7 @@ void pack_begin(struct pack_builder *builder)
 uint8_t *pack_reserve(struct pack_builder *builder, size_t size)
 {
 	if (builder->count == PACK_RECORDS_MOST ||
-		builder->used + size > PACK_MAGIC_SIZE + builder->target)
+	    builder->used + size > PACK_MAGIC_SIZE + builder->target)
 		return NULL;
 	return builder->data + builder->used;
 }
@@ -77,12 +77,12 @@ size_t pack_finish(struct pack_builder *builder)
 }
 
 int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
-	struct err *err)
+		     struct err *err)
 {
 	*count = get_u32(footer);
 	if (memcmp(footer + 4 + DIGEST_SIZE, tail_magic, PACK_MAGIC_SIZE) != 0)
-		return err_set(
-			err, ERR_CORRUPT, "the pack has no end mark: truncated or overwritten");
+		return err_set(err, ERR_CORRUPT,
+			       "the pack has no end mark: truncated or overwritten");
 	if (PACK_MAGIC_SIZE + (uint64_t)*count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE > pack_size)
 		return err_set(err, ERR_CORRUPT, "the pack's index does not fit into it");
 	return 0;
@@ -91,7 +91,7 @@ int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size,
 static bool record_is_sane(const struct pack_record *record, uint64_t end)
 {
 	if (record->raw == 0 || record->raw > CHUNK_SIZE || record->stored == 0 ||
-		record->offset < PACK_MAGIC_SIZE || (uint64_t)record->offset + record->stored > end)
+	    record->offset < PACK_MAGIC_SIZE || (uint64_t)record->offset + record->stored > end)
 		return false;
 	if (record->codec == CHUNK_RAW)
 		return record->stored == record->raw;
@@ -99,7 +99,7 @@ static bool record_is_sane(const struct pack_record *record, uint64_t end)
 }
 
 int pack_read_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
-	struct pack_record *records, struct err *err)
+		    struct pack_record *records, struct err *err)
 {
 	size_t size = (size_t)count * PACK_RECORD_SIZE;
 	uint64_t end = pack_size - size - PACK_FOOTER_SIZE;
@@ -118,7 +118,7 @@ int pack_read_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
 		record->codec = (enum chunk_codec)index[44];
 		if (!record_is_sane(record, end))
 			return err_set(err, ERR_CORRUPT,
-				"record %u of the pack's index makes no sense", i);
+				       "record %u of the pack's index makes no sense", i);
 	}
 	return 0;
 }

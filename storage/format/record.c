@@ -11,12 +11,8 @@
 #define HEADER_MOST 512
 
 static const char *const kind_names[] = {
-	[RECORD_FORMAT] = "format",
-	[RECORD_ATTEMPT] = "attempt",
-	[RECORD_END] = "end",
-	[RECORD_SNAPSHOT] = "snapshot",
-	[RECORD_PIN] = "pin",
-	[RECORD_DRAIN] = "draining",
+	[RECORD_FORMAT] = "format",     [RECORD_ATTEMPT] = "attempt", [RECORD_END] = "end",
+	[RECORD_SNAPSHOT] = "snapshot", [RECORD_PIN] = "pin",         [RECORD_DRAIN] = "draining",
 };
 
 static void sha256_hex(const void *data, size_t size, char *hex)
@@ -34,50 +30,50 @@ int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct
 	size_t size;
 
 	if (!text)
-		return err_set(
-			err, ERR_FAILED, "cannot write the %s record as JSON", kind_names[kind]);
+		return err_set(err, ERR_FAILED, "cannot write the %s record as JSON",
+			       kind_names[kind]);
 	size = strlen(text);
 	sha256_hex(text, size, hex);
 	if (bytes_format(out, err,
-		    "{\"reprieve\":\"%s\",\"version\":%d,\"bytes\":%zu,\"sha256\":\"%s\"}\n",
-		    kind_names[kind], RECORD_VERSION, size, hex) < 0)
+			 "{\"reprieve\":\"%s\",\"version\":%d,\"bytes\":%zu,\"sha256\":\"%s\"}\n",
+			 kind_names[kind], RECORD_VERSION, size, hex) < 0)
 		return -1;
 	return bytes_append(out, text, size, err);
 }
 
-static int check_header(
-	json_t *header, const char *kind, const char *body, size_t body_size, struct err *err)
+static int check_header(json_t *header, const char *kind, const char *body, size_t body_size,
+			struct err *err)
 {
 	const char *name, *digest;
 	uint64_t version, size;
 	char hex[2 * DIGEST_SIZE + 1];
 
 	if (json_get_text(header, "reprieve", &name, err) < 0 ||
-		json_get_u64(header, "version", INT_MAX, &version, err) < 0)
+	    json_get_u64(header, "version", INT_MAX, &version, err) < 0)
 		return -1;
 	if (version > RECORD_VERSION)
 		return err_set(err, ERR_NEWER,
-			"written by a newer version of Reprieve (format %llu, this one reads up to "
-			"%d): upgrade Reprieve here",
-			(unsigned long long)version, RECORD_VERSION);
+			       "written by a newer version of Reprieve (format %llu, this one "
+			       "reads up to %d): upgrade Reprieve here",
+			       (unsigned long long)version, RECORD_VERSION);
 	if (version == 0 || strcmp(name, kind) != 0)
 		return err_set(err, ERR_CORRUPT,
-			"a \"%s\" record of version %llu where \"%s\" belongs", name,
-			(unsigned long long)version, kind);
+			       "a \"%s\" record of version %llu where \"%s\" belongs", name,
+			       (unsigned long long)version, kind);
 	if (json_get_u64(header, "bytes", INT64_MAX, &size, err) < 0 ||
-		json_get_text(header, "sha256", &digest, err) < 0)
+	    json_get_text(header, "sha256", &digest, err) < 0)
 		return -1;
 	if (size != body_size)
 		return err_set(err, ERR_CORRUPT, "%zu bytes where there should be %llu", body_size,
-			(unsigned long long)size);
+			       (unsigned long long)size);
 	sha256_hex(body, body_size, hex);
 	if (strcmp(hex, digest) != 0)
 		return err_set(err, ERR_CORRUPT, "the digest does not match");
 	return 0;
 }
 
-int record_decode(
-	enum record_kind kind, const void *data, size_t size, json_t **body, struct err *err)
+int record_decode(enum record_kind kind, const void *data, size_t size, json_t **body,
+		  struct err *err)
 {
 	const char *text = data;
 	const char *end = size ? memchr(text, '\n', size < HEADER_MOST ? size : HEADER_MOST) : NULL;

@@ -27,7 +27,8 @@ bool safe_path_is_valid(const char *path)
 	size_t length;
 
 	while (next_component(&rest, &name, &length))
-		if (length == 0 || component_is_dots(name, length, 1) || component_is_dots(name, length, 2))
+		if (length == 0 || component_is_dots(name, length, 1) ||
+		    component_is_dots(name, length, 2))
 			return false;
 	return true;
 }

@@ -34,7 +34,7 @@ bool snapshot_id_parse(const char *text, struct snapshot_id *id)
 	memcpy(first, text, (size_t)(dash - text));
 	first[dash - text] = '\0';
 	if (!text_to_u64(first, UINT32_MAX, &attempt) ||
-		!text_to_u64(dash + 1, UINT32_MAX, &sequence) || attempt == 0 || sequence == 0)
+	    !text_to_u64(dash + 1, UINT32_MAX, &sequence) || attempt == 0 || sequence == 0)
 		return false;
 	*id = (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
 	return true;

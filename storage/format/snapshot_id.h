@@ -1,11 +1,13 @@
-/* PURE. The name of a snapshot: which attempt took it, and which of that attempt's snapshots it is. */
+/* PURE. The name of a snapshot: which attempt took it, and which of that attempt's
+ * snapshots it is. */
 #ifndef SNAPSHOT_ID_H
 #define SNAPSHOT_ID_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Both count from 1; 0.0 is "no snapshot". As text "000003-000012": it sorts by age within a job. */
+/* Both count from 1; 0.0 is "no snapshot". As text "000003-000012": it sorts by
+ * age within a job. */
 struct snapshot_id {
 	uint32_t attempt;
 	uint32_t sequence;

@@ -30,16 +30,17 @@ static int read_url(const char *url, struct gcs_address *address, struct err *er
 		bare[end - 1] = '\0';
 	address->prefix = text_format("%s%s", bare, bare[0] ? "/" : "");
 	if (length < 3 || length > 222 || strspn(address->bucket, letters) != length ||
-		!strchr(letters, address->bucket[0]) || address->bucket[0] == '.')
+	    !strchr(letters, address->bucket[0]) || address->bucket[0] == '.')
 		return err_set(err, ERR_INVALID,
-			"store %s: a Google Cloud Storage store is named gs://BUCKET/PREFIX", url);
+			       "store %s: a Google Cloud Storage store is named gs://BUCKET/PREFIX",
+			       url);
 	if (strpbrk(address->prefix, "?#\\") || strstr(address->prefix, "//"))
 		return err_set(err, ERR_INVALID, "store %s: no ? # \\ or // in the prefix", url);
 	return 0;
 }
 
-static int set_endpoint(
-	struct gcs_address *address, const char *endpoint, const char *variable, struct err *err)
+static int set_endpoint(struct gcs_address *address, const char *endpoint, const char *variable,
+			struct err *err)
 {
 	bool has_scheme = strncasecmp(endpoint, "http://", 7) == 0 ||
 			  strncasecmp(endpoint, "https://", 8) == 0;
@@ -51,13 +52,13 @@ static int set_endpoint(
 	address->endpoint =
 		text_format("%s%.*s", has_scheme ? "" : "http://", (int)length, endpoint);
 	if (!uri_is_absolute(address->endpoint) || strpbrk(endpoint, "?#@") ||
-		(!has_scheme && strstr(endpoint, "://")))
+	    (!has_scheme && strstr(endpoint, "://")))
 		return err_set(err, ERR_INVALID, "%s is no http or https URL", variable);
 	return 0;
 }
 
 int gcs_address_read(const char *url, const struct gcs_environment *environment,
-	struct gcs_address *address, struct err *err)
+		     struct gcs_address *address, struct err *err)
 {
 	*address = (struct gcs_address){0};
 	if (read_url(url, address, err) < 0)
@@ -71,12 +72,12 @@ int gcs_address_read(const char *url, const struct gcs_environment *environment,
 		return 0;
 	}
 	if (set_endpoint(address, environment->endpoint, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE",
-		    err) < 0)
+			 err) < 0)
 		return -1;
 	if (!uri_is_confidential(address->endpoint))
 		return err_set(err, ERR_INVALID,
-			"CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: no token is sent over plain "
-			"http");
+			       "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: no token is sent over "
+			       "plain http");
 	return 0;
 }
 

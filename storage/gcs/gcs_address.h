@@ -21,7 +21,7 @@ struct gcs_address {
 
 /* ERR_INVALID says what is wrong. Release it in any case. */
 int gcs_address_read(const char *url, const struct gcs_environment *environment,
-	struct gcs_address *address, struct err *err);
+		     struct gcs_address *address, struct err *err);
 void gcs_address_release(struct gcs_address *address);
 
 #endif

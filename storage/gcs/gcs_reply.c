@@ -19,7 +19,8 @@ struct reply_rule {
 static const struct reply_rule rules[] = {
 	{404, "NoSuchKey", CALL_FAILED, ERR_NOT_FOUND, "there is no such object"},
 	{404, "NoSuchBucket", CALL_FAILED, ERR_INVALID, "there is no such bucket"},
-	{400, "UserProjectMissing", CALL_FAILED, ERR_INVALID, "the bucket is requester-pays: name a project in GOOGLE_CLOUD_QUOTA_PROJECT"},
+	{400, "UserProjectMissing", CALL_FAILED, ERR_INVALID,
+		"the bucket is requester-pays: name a project in GOOGLE_CLOUD_QUOTA_PROJECT"},
 	/* What arrived is not what was sent: damaged on the way. */
 	{400, "BadDigest", CALL_RETRY, ERR_RETRY, NULL},
 	{400, "InvalidDigest", CALL_RETRY, ERR_RETRY, NULL},
@@ -37,8 +38,8 @@ static const struct reply_rule rules[] = {
 };
 // clang-format on
 
-static enum call_verdict apply_rule(
-	const struct gcs_reply *reply, const struct reply_rule *rule, struct err *err)
+static enum call_verdict apply_rule(const struct gcs_reply *reply, const struct reply_rule *rule,
+				    struct err *err)
 {
 	const char *words = rule->words ? rule->words : reply->message;
 
@@ -50,7 +51,10 @@ static enum call_verdict apply_rule(
 static enum call_verdict judge_precondition(const struct gcs_reply *reply, struct err *err)
 {
 	const struct reply_rule exists = {
-		.verdict = CALL_FAILED, .kind = ERR_EXISTS, .words = "it exists already"};
+		.verdict = CALL_FAILED,
+		.kind = ERR_EXISTS,
+		.words = "it exists already",
+	};
 	const struct reply_rule changed = {.verdict = CALL_RETRY, .kind = ERR_RETRY};
 
 	return apply_rule(reply, reply->if_absent ? &exists : &changed, err);
@@ -80,7 +84,10 @@ enum call_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err
 	const struct reply_rule busy = {.verdict = CALL_RETRY, .kind = ERR_RETRY};
 	const struct reply_rule unknown = {.verdict = CALL_FAILED, .kind = ERR_FAILED};
 	const struct reply_rule strange = {
-		.verdict = CALL_RETRY, .kind = ERR_RETRY, .words = CALL_FOREIGN_REPLY};
+		.verdict = CALL_RETRY,
+		.kind = ERR_RETRY,
+		.words = CALL_FOREIGN_REPLY,
+	};
 
 	if (reply->status >= 200 && reply->status < 300)
 		return is_foreign_reply(reply) ? apply_rule(reply, &strange, err) : CALL_DONE;
@@ -90,7 +97,8 @@ enum call_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err
 		return judge_precondition(reply, err);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].status == reply->status &&
-			(!rules[i].code || strcmp(rules[i].code, reply->code) == 0))
+		    (!rules[i].code || strcmp(rules[i].code, reply->code) == 0))
 			return apply_rule(reply, &rules[i], err);
-	return apply_rule(reply, reply->status >= 500 && reply->status != 501 ? &busy : &unknown, err);
+	return apply_rule(reply, reply->status >= 500 && reply->status != 501 ? &busy : &unknown,
+			  err);
 }

@@ -17,10 +17,12 @@ struct gcs_reply {
 	bool is_get, is_put; /* of an object: a good answer has a generation or an ETag */
 	bool is_tagged;      /* and this one has */
 	bool is_empty;       /* without a body, as the answer to a put is */
-	int64_t skew_ms; /* the answer's Date minus the clock it was sent with; 0 where it has none */
+	/* the answer's Date minus the clock it was sent with; 0 where it has none */
+	int64_t skew_ms;
 };
 
-/* Fills `err` for everything but CALL_DONE. A good status of somebody else's (a login page's) is ERR_RETRY. */
+/* Fills `err` for everything but CALL_DONE. A good status of somebody else's (a
+ * login page's) is ERR_RETRY. */
 enum call_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err);
 
 #endif

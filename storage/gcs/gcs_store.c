@@ -1,17 +1,18 @@
 /*
- * gs://BUCKET[/PREFIX] by the XML API, which is S3's shape with a bearer token: one PUT for an object; "if absent" is
- * x-goog-if-generation-match: 0. The bucket is there already: to make one is for whoever pays for it.
+ * gs://BUCKET[/PREFIX] by the XML API, which is S3's shape with a bearer token: one PUT for an
+ * object; "if absent" is x-goog-if-generation-match: 0. The bucket is there already: to make one is
+ * for whoever pays for it.
  */
 #include "gcs_store.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "storage/http/http.h"
+#include "base/datetime.h"
 #include "gcs_address.h"
 #include "gcs_reply.h"
 #include "google_credentials.h"
 #include "storage/backend/backend.h"
-#include "base/datetime.h"
+#include "storage/http/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,13 +78,14 @@ static void add_header(struct gcs_call *call, char *header)
 
 /* --- one try --- */
 
-static int authorize_call(struct gcs_call *call, int64_t skew_ms, struct cancel *cancel, struct err *err)
+static int authorize_call(struct gcs_call *call, int64_t skew_ms, struct cancel *cancel,
+			  struct err *err)
 {
 	struct google_credentials *credentials = call->store->credentials;
 
 	google_credentials_set_skew(credentials, skew_ms);
 	if (call->refused &&
-		google_credentials_invalidate(credentials, call->authorization, cancel, err) < 0)
+	    google_credentials_invalidate(credentials, call->authorization, cancel, err) < 0)
 		return -1;
 	call->refused = false;
 	free(steal(&call->authorization));
@@ -91,13 +93,14 @@ static int authorize_call(struct gcs_call *call, int64_t skew_ms, struct cancel 
 }
 
 static int prepare_call(void *arg, const struct call_try *attempt, struct call_request *request,
-	struct cancel *cancel, struct err *err)
+			struct cancel *cancel, struct err *err)
 {
 	struct gcs_call *call = arg;
 	const struct gcs_address *address = &call->store->address;
 	auto_free char *key = uri_encode(call->key ? call->key : "", true);
 	auto_free char *url = text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
-		call->key ? "/" : "", key, call->query ? "?" : "", call->query ? call->query : "");
+					  call->key ? "/" : "", key, call->query ? "?" : "",
+					  call->query ? call->query : "");
 
 	if (call->store->credentials) {
 		if (authorize_call(call, attempt->now_ms - clock_wall_ms(), cancel, err) < 0)
@@ -113,13 +116,16 @@ static int prepare_call(void *arg, const struct call_try *attempt, struct call_r
 	return 0;
 }
 
-static int read_page(const struct gcs_call *call, const struct http_response *response, struct err *err)
+static int read_page(const struct gcs_call *call, const struct http_response *response,
+		     struct err *err)
 {
-	return bucket_listing_read(response->body.data, response->body.size, call->store->address.prefix,
-		call->page->listing, call->page->next, err);
+	return bucket_listing_read(response->body.data, response->body.size,
+				   call->store->address.prefix, call->page->listing,
+				   call->page->next, err);
 }
 
-static enum call_verdict judge_response(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge_response(void *arg, const struct http_response *response,
+					struct err *err)
 {
 	struct gcs_call *call = arg;
 	const char *date = http_header(response, "Date");
@@ -158,7 +164,7 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 /* --- calls --- */
 
 static int perform_call(struct gcs_call *call, const void *body, struct http_response *response,
-	struct cancel *cancel, struct err *err)
+			struct cancel *cancel, struct err *err)
 {
 	const struct retried_call retried_call = {
 		.method = call->method,
@@ -186,11 +192,11 @@ static struct gcs_call gcs_call_new(struct store *store, const char *method, con
 static int wrap_error(const struct gcs_call *call, struct err *err)
 {
 	return err_wrap(err, "gs://%s%s%s", call->store->address.bucket, call->key ? "/" : "",
-		call->key ? call->key : "");
+			call->key ? call->key : "");
 }
 
 static int gcs_put(struct store *store, const char *key, const void *data, size_t size,
-	enum store_put_mode mode, struct cancel *cancel, struct err *err)
+		   enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "PUT", key);
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
@@ -198,8 +204,8 @@ static int gcs_put(struct store *store, const char *key, const void *data, size_
 
 	call.body_size = size;
 	call.if_absent = mode == STORE_IF_ABSENT;
-	add_header(
-		&call, text_format("x-goog-hash: crc32c=%s", crc32c_text(crc32c(data, size), crc)));
+	add_header(&call,
+		   text_format("x-goog-hash: crc32c=%s", crc32c_text(crc32c(data, size), crc)));
 	add_header(&call, text_copy("Content-Type: application/octet-stream"));
 	if (call.if_absent)
 		add_header(&call, text_copy("x-goog-if-generation-match: 0"));
@@ -209,7 +215,7 @@ static int gcs_put(struct store *store, const char *key, const void *data, size_
 }
 
 static int gcs_get(struct store *store, const char *key, uint64_t offset, size_t size,
-	struct bytes *out, struct cancel *cancel, struct err *err)
+		   struct bytes *out, struct cancel *cancel, struct err *err)
 {
 	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "GET", key);
 	auto_(http_response_release) struct http_response response = {.body.limit = out->limit};
@@ -246,8 +252,8 @@ static int gcs_remove(struct store *store, const char *key, struct cancel *cance
 
 /* --- listing --- */
 
-static char *list_query(
-	const struct gcs_store *gcs, const char *prefix, enum store_depth depth, const char *token)
+static char *list_query(const struct gcs_store *gcs, const char *prefix, enum store_depth depth,
+			const char *token)
 {
 	struct bytes query = {0};
 	auto_free char *whole = text_format("%s%s", gcs->address.prefix, prefix);
@@ -264,7 +270,8 @@ static char *list_query(
 
 /* One page; `token` becomes that of the next, NULL after the last. */
 static int list_page(struct gcs_store *gcs, const char *prefix, enum store_depth depth,
-	char **token, struct store_listing *listing, struct cancel *cancel, struct err *err)
+		     char **token, struct store_listing *listing, struct cancel *cancel,
+		     struct err *err)
 {
 	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(&gcs->store, "GET", NULL);
 	auto_(http_response_release) struct http_response response = {.body.limit = PAGE_LIMIT};
@@ -279,14 +286,14 @@ static int list_page(struct gcs_store *gcs, const char *prefix, enum store_depth
 }
 
 static int gcs_list(struct store *store, const char *prefix, enum store_depth depth,
-	struct store_listing *listing, struct cancel *cancel, struct err *err)
+		    struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	auto_(page_cycle_release) struct page_cycle pages = {0};
 	auto_free char *token = NULL;
 
 	do {
 		if (list_page(gcs_of(store), prefix, depth, &token, listing, cancel, err) < 0 ||
-			(token && page_cycle_check(&pages, token, err) < 0)) {
+		    (token && page_cycle_check(&pages, token, err) < 0)) {
 			store_listing_release(listing);
 			return err_wrap(err, "list of %s", prefix);
 		}
@@ -324,7 +331,7 @@ static int init_store(struct gcs_store *gcs, const char *url, struct err *err)
 }
 
 static int gcs_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err)
+		    struct cancel *cancel, struct err *err)
 {
 	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
@@ -344,8 +351,8 @@ static void gcs_describe(struct store *store, char *text, size_t capacity)
 	const struct gcs_store *gcs = gcs_of(store);
 
 	snprintf(text, capacity, "%s, credentials: %s", gcs->address.endpoint,
-		gcs->credentials ? google_credentials_source(gcs->credentials)
-				 : "none, because STORAGE_EMULATOR_HOST is set");
+		 gcs->credentials ? google_credentials_source(gcs->credentials)
+				  : "none, because STORAGE_EMULATOR_HOST is set");
 }
 
 static void gcs_read_health(struct store *store, struct store_health *health)

@@ -1,4 +1,5 @@
-/* Google Cloud Storage: gs://BUCKET/PREFIX. What each operation promises is said in object_store.h. */
+/* Google Cloud Storage: gs://BUCKET/PREFIX. What each operation promises is said
+ * in object_store.h. */
 #ifndef GCS_STORE_H
 #define GCS_STORE_H
 

@@ -34,7 +34,7 @@ static int read_user(json_t *object, struct google_account *account, struct err 
 {
 	account->token_url = json_text_or(object, "token_uri", TOKEN_URL);
 	if (require_text(object, "client_id", &account->client_id, err) < 0 ||
-		require_text(object, "client_secret", &account->client_secret, err) < 0)
+	    require_text(object, "client_secret", &account->client_secret, err) < 0)
 		return -1;
 	return require_text(object, "refresh_token", &account->refresh_token, err);
 }
@@ -55,7 +55,7 @@ static int read_aws(json_t *source, struct google_account *account, struct err *
 {
 	if (strcmp(json_text_or(source, "environment_id", ""), "aws1") != 0)
 		return err_set(err, ERR_INVALID,
-			"its credential_source has an \"environment_id\" that is not aws1");
+			       "its credential_source has an \"environment_id\" that is not aws1");
 	return require_text(source, "regional_cred_verification_url", &account->aws_url, err);
 }
 
@@ -75,13 +75,13 @@ static int read_subject_source(json_t *source, struct google_account *account, s
 		return read_program(json_object_get(source, "executable"), account, err);
 	if (json_object_get(source, "certificate"))
 		return err_set(err, ERR_INVALID,
-			"its credential_source is a certificate, which is not supported; let it "
-			"be a file, a URL, a program or AWS");
+			       "its credential_source is a certificate, which is not supported; "
+			       "let it be a file, a URL, a program or AWS");
 	account->file = json_text_or(source, "file", NULL);
 	account->url = json_text_or(source, "url", NULL);
 	if (!account->file == !account->url)
 		return err_set(err, ERR_INVALID,
-			"its credential_source has neither \"file\" nor \"url\", or both");
+			       "its credential_source has neither \"file\" nor \"url\", or both");
 	account->url_headers = json_object_get(source, "headers");
 	return read_subject_format(source, account, err);
 }
@@ -103,8 +103,8 @@ static int read_external(json_t *object, struct google_account *account, struct 
 	account->client_secret = json_text_or(object, "client_secret", NULL);
 	read_impersonation(object, account);
 	if (require_text(object, "audience", &account->audience, err) < 0 ||
-		require_text(object, "subject_token_type", &account->subject_type, err) < 0 ||
-		require_text(object, "token_url", &account->token_url, err) < 0)
+	    require_text(object, "subject_token_type", &account->subject_type, err) < 0 ||
+	    require_text(object, "token_url", &account->token_url, err) < 0)
 		return -1;
 	return read_subject_source(json_object_get(object, "credential_source"), account, err);
 }
@@ -142,12 +142,12 @@ int google_account_read(json_t *object, struct google_account *account, struct e
 		return kinds[i].read(object, account, err);
 	}
 	return err_set(err, ERR_INVALID,
-		"its \"type\" is none of service_account, authorized_user, external_account, "
-		"impersonated_service_account");
+		       "its \"type\" is none of service_account, authorized_user, "
+		       "external_account, impersonated_service_account");
 }
 
 int google_account_subject(const struct google_account *account, const void *text, size_t size,
-	char **token, struct err *err)
+			   char **token, struct err *err)
 {
 	auto_json json_t *object = NULL;
 	const char *start = text;

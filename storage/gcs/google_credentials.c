@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "storage/http/http.h"
 #include "google_token_exchange.h"
+#include "storage/http/http.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,15 +28,16 @@ struct google_credentials {
 	struct bearer_token_cache bearer;
 };
 
-static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel, struct err *err)
+static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel,
+		       struct err *err)
 {
 	struct google_credentials *credentials = arg;
 	int64_t wall_ms = clock_wall_ms() + atomic_load(&credentials->skew_ms);
 	int result;
 
 	if (credentials->file)
-		result = google_token_exchange_account(
-			&credentials->account, wall_ms, token, cancel, err);
+		result = google_token_exchange_account(&credentials->account, wall_ms, token,
+						       cancel, err);
 	else
 		result = google_token_exchange_machine(credentials->host, token, cancel, err);
 	if (result == 0)
@@ -48,7 +49,8 @@ static int fetch_token(void *arg, struct bearer_token *token, struct cancel *can
 }
 
 /* Never quotes the file: it holds a secret. */
-static int read_credentials_file(struct google_credentials *credentials, const char *path, struct err *err)
+static int read_credentials_file(struct google_credentials *credentials, const char *path,
+				 struct err *err)
 {
 	auto_(bytes_release) struct bytes text = {.limit = FILE_LIMIT};
 
@@ -114,8 +116,8 @@ int google_credentials_new(struct google_credentials **result, struct err *err)
 	if (select_source(credentials, &own) < 0) {
 		google_credentials_free(credentials);
 		/* A file that is not there must not read as a snapshot that is not there. */
-		return err_set(
-			err, own.kind == ERR_NOT_FOUND ? ERR_INVALID : own.kind, "%s", own.text);
+		return err_set(err, own.kind == ERR_NOT_FOUND ? ERR_INVALID : own.kind, "%s",
+			       own.text);
 	}
 	*result = credentials;
 	return 0;
@@ -138,7 +140,7 @@ const char *google_credentials_source(const struct google_credentials *credentia
 }
 
 int google_credentials_get(struct google_credentials *credentials, char **authorization,
-	struct cancel *cancel, struct err *err)
+			   struct cancel *cancel, struct err *err)
 {
 	auto_free char *token = NULL;
 
@@ -154,7 +156,8 @@ void google_credentials_set_skew(struct google_credentials *credentials, int64_t
 }
 
 int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
-	struct cancel *cancel, struct err *err)
+				  struct cancel *cancel, struct err *err)
 {
-	return bearer_token_cache_invalidate(&credentials->bearer, authorization + strlen(PREFIX), cancel, err);
+	return bearer_token_cache_invalidate(&credentials->bearer, authorization + strlen(PREFIX),
+					     cancel, err);
 }

@@ -1,8 +1,8 @@
 #include "google_source_aws.h"
 
-#include "storage/aws/aws.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "storage/aws/aws.h"
 #include "storage/http/http.h"
 
 #include <jansson.h>
@@ -28,12 +28,13 @@ static void add_header(json_t *list, const char *name, const char *value)
 		json_array_append_new(list, json_pack("{s:s, s:s}", "key", name, "value", value));
 }
 
-/* Google refuses a request that was signed for another audience, so that one that is intercepted is of no use elsewhere. */
+/* Google refuses a request that was signed for another audience, so that one that is intercepted is
+ * of no use elsewhere. */
 #define AUDIENCE_HEADER "x-goog-cloud-target-resource"
 #define TOKEN_HEADER "x-amz-security-token"
 
 char *google_source_aws_sign(const char *template, const char *audience, const char *region,
-	const struct aws_credentials *credentials, int64_t wall_ms)
+			     const struct aws_credentials *credentials, int64_t wall_ms)
 {
 	auto_free char *url = regional_url(template, region);
 	const char *host = text_starts(url, SCHEME) ? url + strlen(SCHEME) : "";
@@ -47,8 +48,8 @@ char *google_source_aws_sign(const char *template, const char *audience, const c
 		{AUDIENCE_HEADER, audience},
 		{TOKEN_HEADER, credentials->session_token},
 	};
-	const struct sigv4_identity identity = {
-		credentials->access_key, credentials->secret_key, region, "sts"};
+	const struct sigv4_identity identity = {credentials->access_key, credentials->secret_key,
+						region, "sts"};
 	auto_json json_t *list = json_array(), *request = NULL;
 	auto_free char *text = NULL;
 	struct sigv4_signed result;
@@ -57,8 +58,8 @@ char *google_source_aws_sign(const char *template, const char *audience, const c
 	if (!s3_address_is_region(region) || !*authority || !uri_is_absolute(url))
 		return NULL;
 	sigv4_sign(&(struct sigv4_request){"POST", own_path, *query ? query + 1 : "", SIGV4_EMPTY,
-			   headers, credentials->session_token ? 3 : 2},
-		&identity, wall_ms, &result);
+					   headers, credentials->session_token ? 3 : 2},
+		   &identity, wall_ms, &result);
 	add_header(list, "Authorization", result.authorization);
 	add_header(list, "host", authority);
 	add_header(list, "x-amz-date", result.date);
@@ -77,7 +78,7 @@ AUTO(struct aws_settings, aws_settings_release);
 AUTO_POINTER(struct aws_chain, aws_chain_free);
 
 int google_source_aws_subject(const char *url, const char *audience, int64_t wall_ms, char **token,
-	struct cancel *cancel, struct err *err)
+			      struct cancel *cancel, struct err *err)
 {
 	auto_(aws_settings_release) struct aws_settings settings = {0};
 	auto_(aws_credentials_release) struct aws_credentials credentials = {0};
@@ -97,7 +98,7 @@ int google_source_aws_subject(const char *url, const char *audience, int64_t wal
 	if (*token)
 		return 0;
 	return err_set(err, ERR_INVALID,
-		"\"regional_cred_verification_url\" is no https:// address, or the region "
-		"\"%.40s\" none",
-		region);
+		       "\"regional_cred_verification_url\" is no https:// address, or the region "
+		       "\"%.40s\" none",
+		       region);
 }

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/program.h"
-#include "storage/http/http.h"
 #include "google_source_aws.h"
+#include "storage/http/http.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static int subject_from_file(const struct google_account *account, char **subjec
 	return 0;
 }
 
-static int subject_from_url(const struct google_account *account, char **subject, struct cancel *cancel,
-	struct err *err)
+static int subject_from_url(const struct google_account *account, char **subject,
+			    struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 	char *headers[HEADERS_MOST + 1] = {NULL};
@@ -38,26 +38,28 @@ static int subject_from_url(const struct google_account *account, char **subject
 	int result;
 
 	json_object_foreach(account->url_headers, name,
-		value) if (count < HEADERS_MOST && json_is_string(value)) headers[count++] =
-		text_format("%s: %s", name, json_string_value(value));
+			    value) if (count < HEADERS_MOST && json_is_string(value))
+		headers[count++] = text_format("%s: %s", name, json_string_value(value));
 	result = token_endpoint_perform(
-		&(struct token_endpoint){.name = "the source of the subject token",
+		&(struct token_endpoint){
+			.name = "the source of the subject token",
 			.url = account->url,
 			.headers = (const char *const *)headers,
-			.metadata = strncasecmp(account->url, "http://", 7) == 0},
+			.metadata = strncasecmp(account->url, "http://", 7) == 0,
+		},
 		&response, cancel, err);
 	for (size_t i = 0; i < count; i++)
 		free(headers[i]);
 	if (result < 0)
 		return -1;
-	return google_account_subject(
-		account, response.body.data, response.body.size, subject, err);
+	return google_account_subject(account, response.body.data, response.body.size, subject,
+				      err);
 }
 
 /* --- a program --- */
 
-int google_subject_token_parse(
-	const void *text, size_t size, int64_t wall_ms, char **subject, struct err *err)
+int google_subject_token_parse(const void *text, size_t size, int64_t wall_ms, char **subject,
+			       struct err *err)
 {
 	auto_json json_t *object = json_parse(text, size, NULL);
 	const char *type = json_text_or(object, "token_type", "");
@@ -81,21 +83,31 @@ int google_subject_token_parse(
 	return 0;
 }
 
-static int run_program(const struct google_account *account, struct bytes *output, struct cancel *cancel,
-	struct err *err)
+static int run_program(const struct google_account *account, struct bytes *output,
+		       struct cancel *cancel, struct err *err)
 {
 	auto_free char *audience =
 		text_format("GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE=%s", account->audience);
 	auto_free char *type =
 		text_format("GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE=%s", account->subject_type);
-	char *const argv[] = {(char *)"/usr/bin/env", audience, type,
-		(char *)"GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0", (char *)"/bin/sh", (char *)"-c",
-		(char *)account->command, NULL};
+	char *const argv[] = {
+		(char *)"/usr/bin/env",
+		audience,
+		type,
+		(char *)"GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0",
+		(char *)"/bin/sh",
+		(char *)"-c",
+		(char *)account->command,
+		NULL,
+	};
 	int status;
 
 	if (program_run(
 		    &(struct program){
-			    .argv = argv, .timeout_ms = account->command_ms, .cancel = cancel},
+			    .argv = argv,
+			    .timeout_ms = account->command_ms,
+			    .cancel = cancel,
+		    },
 		    output, &status, err) < 0)
 		return -1;
 	/* One that fails may say why, in the same form. */
@@ -104,11 +116,12 @@ static int run_program(const struct google_account *account, struct bytes *outpu
 	return 0;
 }
 
-/* Google's own libraries ask for this as well: whoever can write the file could otherwise run anything. */
+/* Google's own libraries ask for this as well: whoever can write the file could
+ * otherwise run anything. */
 #define ALLOW_VARIABLE "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"
 
-static int subject_from_program(const struct google_account *account, int64_t wall_ms, char **subject,
-	struct cancel *cancel, struct err *err)
+static int subject_from_program(const struct google_account *account, int64_t wall_ms,
+				char **subject, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes output = {.limit = SUBJECT_LIMIT};
 	const char *allowed = getenv(ALLOW_VARIABLE);
@@ -116,10 +129,12 @@ static int subject_from_program(const struct google_account *account, int64_t wa
 
 	if (!text_equal(allowed, "1"))
 		return err_set(err, ERR_DENIED,
-			"its credential_source is a program, which is run only with " ALLOW_VARIABLE "=1");
+			       "its credential_source is a program, which is run only "
+			       "with " ALLOW_VARIABLE "=1");
 	result = run_program(account, &output, cancel, err);
 	if (result == 0)
-		result = google_subject_token_parse(output.data, output.size, wall_ms, subject, err);
+		result =
+			google_subject_token_parse(output.data, output.size, wall_ms, subject, err);
 	if (output.data)
 		explicit_bzero(output.data, output.size);
 	/* The command itself may hold a secret. */
@@ -127,11 +142,11 @@ static int subject_from_program(const struct google_account *account, int64_t wa
 }
 
 int google_subject_token_get(const struct google_account *account, int64_t wall_ms, char **subject,
-	struct cancel *cancel, struct err *err)
+			     struct cancel *cancel, struct err *err)
 {
 	if (account->aws_url)
-		return google_source_aws_subject(
-			account->aws_url, account->audience, wall_ms, subject, cancel, err);
+		return google_source_aws_subject(account->aws_url, account->audience, wall_ms,
+						 subject, cancel, err);
 	if (account->command)
 		return subject_from_program(account, wall_ms, subject, cancel, err);
 	if (account->url)

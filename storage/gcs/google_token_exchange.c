@@ -3,10 +3,10 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "google_subject_token.h"
 #include "jwt.h"
-#include "base/datetime.h"
 #include "storage/http/http.h"
 
 #include <stdlib.h>
@@ -32,12 +32,12 @@ static int check_confidential(const char *url, const char *name, struct err *err
 /* --- a key --- */
 
 static int get_service_token(const struct google_account *account, int64_t wall_ms,
-	struct bearer_token *token, struct err *err)
+			     struct bearer_token *token, struct err *err)
 {
 	json_int_t now = wall_ms / 1000;
 	auto_json json_t *claims =
 		json_pack("{s:s, s:s, s:s, s:I, s:I}", "iss", account->email, "sub", account->email,
-			"scope", SCOPE_STORAGE, "iat", now, "exp", now + JWT_SECONDS);
+			  "scope", SCOPE_STORAGE, "iat", now, "exp", now + JWT_SECONDS);
 
 	token->expires_ms = clock_monotonic_ms() + JWT_SECONDS * 1000LL;
 	return jwt_sign(account->key_pem, account->key_id, claims, &token->text, err);
@@ -46,7 +46,7 @@ static int get_service_token(const struct google_account *account, int64_t wall_
 /* --- a person --- */
 
 static int refresh_user_token(const struct google_account *account, struct bearer_token *token,
-	struct cancel *cancel, struct err *err)
+			      struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 	const char *name = "Google's token service";
@@ -57,11 +57,14 @@ static int refresh_user_token(const struct google_account *account, struct beare
 	uri_add(&form, "refresh_token", account->refresh_token);
 	if (check_confidential(account->token_url, name, err) < 0)
 		return -1;
-	return token_endpoint_get(&(struct token_endpoint){.name = name,
-					  .method = "POST",
-					  .url = account->token_url,
-					  .headers = form_headers,
-					  .body = uri_text(&form)},
+	return token_endpoint_get(
+		&(struct token_endpoint){
+			.name = name,
+			.method = "POST",
+			.url = account->token_url,
+			.headers = form_headers,
+			.body = uri_text(&form),
+		},
 		token, cancel, err);
 }
 
@@ -79,7 +82,8 @@ static char *basic_authorization(const struct google_account *account)
 }
 
 static int exchange_subject_token(const struct google_account *account, int64_t wall_ms,
-	struct bearer_token *token, struct cancel *cancel, struct err *err)
+				  struct bearer_token *token, struct cancel *cancel,
+				  struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 	auto_free char *subject = NULL, *basic = basic_authorization(account);
@@ -87,7 +91,7 @@ static int exchange_subject_token(const struct google_account *account, int64_t 
 	const char *name = "Google's token exchange";
 
 	if (check_confidential(account->token_url, name, err) < 0 ||
-		google_subject_token_get(account, wall_ms, &subject, cancel, err) < 0)
+	    google_subject_token_get(account, wall_ms, &subject, cancel, err) < 0)
 		return -1;
 	uri_add(&form, "grant_type", "urn:ietf:params:oauth:grant-type:token-exchange");
 	uri_add(&form, "requested_token_type", "urn:ietf:params:oauth:token-type:access_token");
@@ -95,25 +99,28 @@ static int exchange_subject_token(const struct google_account *account, int64_t 
 	uri_add(&form, "scope", account->impersonation_url ? SCOPE_ALL : SCOPE_STORAGE);
 	uri_add(&form, "subject_token_type", account->subject_type);
 	uri_add(&form, "subject_token", subject);
-	return token_endpoint_get(&(struct token_endpoint){.name = name,
-					  .method = "POST",
-					  .url = account->token_url,
-					  .headers = headers,
-					  .body = uri_text(&form)},
+	return token_endpoint_get(
+		&(struct token_endpoint){
+			.name = name,
+			.method = "POST",
+			.url = account->token_url,
+			.headers = headers,
+			.body = uri_text(&form),
+		},
 		token, cancel, err);
 }
 
 /* --- acting as a service account --- */
 
-static int read_impersonated(
-	const struct http_response *response, struct bearer_token *token, struct err *err)
+static int read_impersonated(const struct http_response *response, struct bearer_token *token,
+			     struct err *err)
 {
 	auto_json json_t *object = json_parse(response->body.data, response->body.size, NULL);
 	const char *text = json_text_or(object, "accessToken", "");
 	int64_t expires_ms;
 
 	if (!bearer_token_is_valid(text) ||
-		!datetime_parse(json_text_or(object, "expireTime", ""), &expires_ms))
+	    !datetime_parse(json_text_or(object, "expireTime", ""), &expires_ms))
 		return err_set(err, ERR_FAILED, "impersonation: no token in the answer");
 	token->text = text_copy(text);
 	token->expires_ms = clock_from_wall_ms(expires_ms);
@@ -121,7 +128,7 @@ static int read_impersonated(
 }
 
 static int impersonate_account(const struct google_account *account, const char *own,
-	struct bearer_token *token, struct cancel *cancel, struct err *err)
+			       struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 	auto_free char *life = text_format("%llds", (long long)account->impersonation_life);
@@ -136,18 +143,21 @@ static int impersonate_account(const struct google_account *account, const char 
 		json_object_set(object, "delegates", account->delegates);
 	body = json_dumps(object, JSON_COMPACT);
 	if (check_confidential(account->impersonation_url, name, err) < 0 ||
-		token_endpoint_perform(&(struct token_endpoint){.name = name,
-					   .method = "POST",
-					   .url = account->impersonation_url,
-					   .headers = headers,
-					   .body = body},
-			&response, cancel, err) < 0)
+	    token_endpoint_perform(
+		    &(struct token_endpoint){
+			    .name = name,
+			    .method = "POST",
+			    .url = account->impersonation_url,
+			    .headers = headers,
+			    .body = body,
+		    },
+		    &response, cancel, err) < 0)
 		return -1;
 	return read_impersonated(&response, token, err);
 }
 
 static int get_source_token(const struct google_account *account, int64_t wall_ms,
-	struct bearer_token *token, struct cancel *cancel, struct err *err)
+			    struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	struct google_account source;
 
@@ -169,7 +179,8 @@ static int get_source_token(const struct google_account *account, int64_t wall_m
 }
 
 int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
-	struct bearer_token *token, struct cancel *cancel, struct err *err)
+				  struct bearer_token *token, struct cancel *cancel,
+				  struct err *err)
 {
 	struct bearer_token own = {0};
 	int result;
@@ -185,30 +196,33 @@ int google_token_exchange_account(const struct google_account *account, int64_t 
 
 /* --- a machine --- */
 
-static int ask_metadata_server(
-	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err)
+static int ask_metadata_server(const char *host, struct bearer_token *token, struct cancel *cancel,
+			       struct err *err)
 {
 	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
 	auto_(http_response_release) struct http_response response = {0};
-	auto_free char *url = text_format(
-		"http://%s/computeMetadata/v1/instance/service-accounts/default/token", host);
-	const struct token_endpoint endpoint = {.name = "the Google metadata server",
+	auto_free char *url =
+		text_format("http://%s/computeMetadata/v1/instance/service-accounts/default/token",
+			    host);
+	const struct token_endpoint endpoint = {
+		.name = "the Google metadata server",
 		.url = url,
 		.headers = headers,
-		.metadata = true};
+		.metadata = true,
+	};
 
 	if (token_endpoint_perform(&endpoint, &response, cancel, err) < 0)
 		return -1;
 	/* Some other service at this address says 200 to everything. */
 	if (!text_equal(http_header(&response, "Metadata-Flavor"), "Google"))
-		return err_set(
-			err, ERR_DENIED, "what answers at %s is no Google metadata server", host);
+		return err_set(err, ERR_DENIED, "what answers at %s is no Google metadata server",
+			       host);
 	return token_endpoint_parse(response.body.data, response.body.size, clock_monotonic_ms(),
-		clock_wall_ms(), token, err);
+				    clock_wall_ms(), token, err);
 }
 
-int google_token_exchange_machine(
-	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err)
+int google_token_exchange_machine(const char *host, struct bearer_token *token,
+				  struct cancel *cancel, struct err *err)
 {
 	if (host)
 		return ask_metadata_server(host, token, cancel, err);

@@ -1,18 +1,20 @@
-/* One request for a token for each kind of Google account. All block; errors as token_endpoint.h says, without secrets. */
+/* One request for a token for each kind of Google account. All block; errors as token_endpoint.h
+ * says, without secrets. */
 #ifndef GOOGLE_TOKEN_EXCHANGE_H
 #define GOOGLE_TOKEN_EXCHANGE_H
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "storage/http/http.h"
 #include "google_account.h"
+#include "storage/http/http.h"
 
 /* `wall_ms`: Google's clock as far as known, for what is signed. */
 int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
-	struct bearer_token *token, struct cancel *cancel, struct err *err);
+				  struct bearer_token *token, struct cancel *cancel,
+				  struct err *err);
 
 /* The account of the machine, pod or function. `host` may be NULL for the usual one. */
-int google_token_exchange_machine(
-	const char *host, struct bearer_token *token, struct cancel *cancel, struct err *err);
+int google_token_exchange_machine(const char *host, struct bearer_token *token,
+				  struct cancel *cancel, struct err *err);
 
 #endif

@@ -60,10 +60,10 @@ static int sign_rs256(EVP_PKEY *key, const char *text, struct bytes *signature, 
 	size_t size = 0;
 
 	if (!context || EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key) != 1 ||
-		EVP_DigestSign(context, NULL, &size, (const uint8_t *)text, strlen(text)) != 1 ||
-		bytes_reserve(signature, size, NULL) < 0 ||
-		EVP_DigestSign(
-			context, signature->data, &size, (const uint8_t *)text, strlen(text)) != 1)
+	    EVP_DigestSign(context, NULL, &size, (const uint8_t *)text, strlen(text)) != 1 ||
+	    bytes_reserve(signature, size, NULL) < 0 ||
+	    EVP_DigestSign(context, signature->data, &size, (const uint8_t *)text, strlen(text)) !=
+		    1)
 		return err_set(err, ERR_FAILED, "cannot sign with the private key");
 	signature->size = size;
 	return 0;

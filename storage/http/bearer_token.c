@@ -12,11 +12,13 @@ enum {
 	WAIT_MS = 10,
 };
 
-enum bearer_token_plan bearer_token_plan(int64_t now_ms, int64_t expires_ms, int64_t refresh_ahead_ms, int64_t retry_ms)
+enum bearer_token_plan bearer_token_plan(int64_t now_ms, int64_t expires_ms,
+					 int64_t refresh_ahead_ms, int64_t retry_ms)
 {
 	if (expires_ms == 0)
 		return BEARER_TOKEN_FETCH;
-	/* After a failure even a token past its time is used: clocks differ, and the other side is the judge. */
+	/* After a failure even a token past its time is used: clocks differ, and
+	 * the other side is the judge. */
 	if (now_ms < expires_ms - refresh_ahead_ms || now_ms < retry_ms)
 		return BEARER_TOKEN_USE;
 	return now_ms < expires_ms ? BEARER_TOKEN_REFRESH : BEARER_TOKEN_FETCH;
@@ -32,9 +34,14 @@ bool bearer_token_is_valid(const char *text)
 	return true;
 }
 
-void bearer_token_cache_init(struct bearer_token_cache *bearer, bearer_token_fetch_fn fetch_token, void *arg, int64_t refresh_ahead_ms)
+void bearer_token_cache_init(struct bearer_token_cache *bearer, bearer_token_fetch_fn fetch_token,
+			     void *arg, int64_t refresh_ahead_ms)
 {
-	*bearer = (struct bearer_token_cache){.fetch = fetch_token, .arg = arg, .refresh_ahead_ms = refresh_ahead_ms};
+	*bearer = (struct bearer_token_cache){
+		.fetch = fetch_token,
+		.arg = arg,
+		.refresh_ahead_ms = refresh_ahead_ms,
+	};
 	pthread_mutex_init(&bearer->mutex, NULL);
 	pthread_mutex_init(&bearer->fetching, NULL);
 }
@@ -59,8 +66,8 @@ static enum bearer_token_plan copy_token(struct bearer_token_cache *bearer, char
 	enum bearer_token_plan plan;
 
 	pthread_mutex_lock(&bearer->mutex);
-	plan = bearer_token_plan(
-		clock_monotonic_ms(), bearer->token.expires_ms, bearer->refresh_ahead_ms, bearer->retry_ms);
+	plan = bearer_token_plan(clock_monotonic_ms(), bearer->token.expires_ms,
+				 bearer->refresh_ahead_ms, bearer->retry_ms);
 	if (bearer->token.text)
 		*token = text_copy(bearer->token.text);
 	pthread_mutex_unlock(&bearer->mutex);
@@ -82,13 +89,15 @@ static int fetch_token(struct bearer_token_cache *bearer, struct cancel *cancel,
 	} else {
 		token_free(token.text);
 	}
-	/* Also after success: a metadata server hands out the token it has, even one that is about to expire. */
+	/* Also after success: a metadata server hands out the token it has, even one that is
+	 * about to expire. */
 	bearer->retry_ms = clock_monotonic_ms() + RETRY_MS;
 	pthread_mutex_unlock(&bearer->mutex);
 	return result;
 }
 
-/* Waits for the thread that fetches, in slices, because a mutex knows nothing of the cancel object. */
+/* Waits for the thread that fetches, in slices, because a mutex knows nothing of
+ * the cancel object. */
 static int lock_for_fetch(struct bearer_token_cache *bearer, struct cancel *cancel, struct err *err)
 {
 	while (pthread_mutex_trylock(&bearer->fetching) != 0)
@@ -97,7 +106,8 @@ static int lock_for_fetch(struct bearer_token_cache *bearer, struct cancel *canc
 	return 0;
 }
 
-static int get_or_fetch(struct bearer_token_cache *bearer, char **token, struct cancel *cancel, struct err *err)
+static int get_or_fetch(struct bearer_token_cache *bearer, char **token, struct cancel *cancel,
+			struct err *err)
 {
 	/* Another thread may have fetched it while this one waited. */
 	if (copy_token(bearer, token) == BEARER_TOKEN_USE)
@@ -109,7 +119,8 @@ static int get_or_fetch(struct bearer_token_cache *bearer, char **token, struct 
 	return 0;
 }
 
-int bearer_token_cache_get(struct bearer_token_cache *bearer, char **token, struct cancel *cancel, struct err *err)
+int bearer_token_cache_get(struct bearer_token_cache *bearer, char **token, struct cancel *cancel,
+			   struct err *err)
 {
 	enum bearer_token_plan plan;
 	int result;
@@ -131,7 +142,8 @@ int bearer_token_cache_get(struct bearer_token_cache *bearer, char **token, stru
 	return result;
 }
 
-int bearer_token_cache_invalidate(struct bearer_token_cache *bearer, const char *token, struct cancel *cancel, struct err *err)
+int bearer_token_cache_invalidate(struct bearer_token_cache *bearer, const char *token,
+				  struct cancel *cancel, struct err *err)
 {
 	auto_free char *current = NULL;
 	int result = 0;

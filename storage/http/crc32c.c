@@ -28,7 +28,7 @@ static void make_table(void)
 	for (int slice = 1; slice < 8; slice++)
 		for (int byte = 0; byte < 256; byte++)
 			crc_table[slice][byte] = crc_table[slice - 1][byte] >> 8 ^
-					     crc_table[0][crc_table[slice - 1][byte] & 0xff];
+						 crc_table[0][crc_table[slice - 1][byte] & 0xff];
 }
 
 static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size)
@@ -36,11 +36,12 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size)
 	pthread_once(&table_once, make_table);
 	for (; size >= 8; data += 8, size -= 8) {
 		uint32_t low = crc ^ ((uint32_t)data[0] | (uint32_t)data[1] << 8 |
-					     (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24);
+				      (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24);
 
 		crc = crc_table[7][low & 0xff] ^ crc_table[6][low >> 8 & 0xff] ^
-		      crc_table[5][low >> 16 & 0xff] ^ crc_table[4][low >> 24] ^ crc_table[3][data[4]] ^
-		      crc_table[2][data[5]] ^ crc_table[1][data[6]] ^ crc_table[0][data[7]];
+		      crc_table[5][low >> 16 & 0xff] ^ crc_table[4][low >> 24] ^
+		      crc_table[3][data[4]] ^ crc_table[2][data[5]] ^ crc_table[1][data[6]] ^
+		      crc_table[0][data[7]];
 	}
 	while (size--)
 		crc = crc >> 8 ^ crc_table[0][(crc ^ *data++) & 0xff];
@@ -82,8 +83,8 @@ uint32_t crc32c(const void *data, size_t size)
 
 const char *crc32c_text(uint32_t crc, char text[CRC32C_TEXT])
 {
-	const uint8_t bytes[] = {
-		(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8), (uint8_t)crc};
+	const uint8_t bytes[] = {(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8),
+				 (uint8_t)crc};
 	char *encoded = base64_encode(bytes, sizeof(bytes));
 
 	memcpy(text, encoded, CRC32C_TEXT);

@@ -1,4 +1,5 @@
-/* PURE. The <Error> document that Google Cloud Storage and Azure Blob Storage send with a refusal. */
+/* PURE. The <Error> document that Google Cloud Storage and Azure Blob
+ * Storage send with a refusal. */
 #ifndef ERROR_BODY_H
 #define ERROR_BODY_H
 

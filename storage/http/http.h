@@ -4,8 +4,10 @@
  * For other folders, through this header alone:
  *
  *	bearer_token.h	* A bearer token that the threads of one store share
- *	crc32c.h	PURE: CRC-32C (Castagnoli), which S3 and Google check on arrival: by the processor's own instruction where it has one
- *	error_body.h	PURE: The <Error> document that Google Cloud Storage and Azure Blob Storage send with a refusal
+ *	crc32c.h        PURE: CRC-32C (Castagnoli), which S3 and Google check on arrival: by the
+ *	                processor's own instruction where it has one
+ *	error_body.h    PURE: The <Error> document that Google Cloud Storage and Azure Blob Storage
+ *	                send with a refusal
  *	page_cycle.h	* PURE
  *	retrying_client.h	* PRIVATE
  *	token_endpoint.h	Asking a token service or a metadata server for a bearer token

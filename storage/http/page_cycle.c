@@ -9,9 +9,9 @@ int page_cycle_check(struct page_cycle *pages, const char *token, struct err *er
 {
 	if (pages->kept && strcmp(pages->kept, token) == 0)
 		return err_set(err, ERR_FAILED,
-			"the list does not end: after %zu pages it begins again. Is something "
-			"(a cache, a proxy) between here and the store?",
-			pages->turned);
+			       "the list does not end: after %zu pages it begins again. Is "
+			       "something (a cache, a proxy) between here and the store?",
+			       pages->turned);
 	if (pages->turned++ == pages->due) {
 		free(pages->kept);
 		pages->kept = text_copy(token);

@@ -1,7 +1,8 @@
 /*
- * PURE. Whether a list that comes page by page goes in circles: a server or a proxy that does not mind the token sends the same page
- * for ever. Any circle is found, within three times its length, by keeping one token (R. P. Brent, An improved Monte Carlo
- * factorization algorithm, BIT 20, 1980, section 2).
+ * PURE. Whether a list that comes page by page goes in circles: a server or a proxy that does not
+ * mind the token sends the same page for ever. Any circle is found, within three times its length,
+ * by keeping one token (R. P. Brent, An improved Monte Carlo factorization algorithm, BIT 20, 1980,
+ * section 2).
  */
 #ifndef PAGE_CYCLE_H
 #define PAGE_CYCLE_H

@@ -43,7 +43,8 @@ struct retry_policy_decision retry_policy_decide(const struct retry_policy_facts
 		asked_ms = minimum_ms(facts->asked_ms, RETRY_AFTER_MOST_MS);
 	if (asked_ms > patience_left_ms || patience_left_ms < 0)
 		return (struct retry_policy_decision){false, 0};
-	/* A long pause is cut, not the last try: patience of 30 s is 30 s, whatever the dice say. */
+	/* A long pause is cut, not the last try: patience of 30 s is 30 s,
+	 * whatever the dice say. */
 	return (struct retry_policy_decision){true, minimum_ms(pause + asked_ms, patience_left_ms)};
 }
 

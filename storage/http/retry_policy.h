@@ -1,6 +1,7 @@
 /*
- * PURE. Again, and when? Exponential pauses with full jitter (each between 0 and the bound), so that a thousand ranks that were
- * refused together do not come back together. In the last window before a deadline pauses are short and only the deadline ends it.
+ * PURE. Again, and when? Exponential pauses with full jitter (each between 0 and the bound), so
+ * that a thousand ranks that were refused together do not come back together. In the last window
+ * before a deadline pauses are short and only the deadline ends it.
  */
 #ifndef RETRY_POLICY_H
 #define RETRY_POLICY_H
@@ -28,7 +29,8 @@ struct retry_policy_decision {
 	int64_t after_ms;
 };
 
-/* Patience ends with a last try: a pause that would outlast it is cut, unless the server asked for more (Retry-After). */
+/* Patience ends with a last try: a pause that would outlast it is cut, unless the server asked for
+ * more (Retry-After). */
 struct retry_policy_decision retry_policy_decide(const struct retry_policy_facts *facts);
 
 /* After how long without a byte a transfer is taken for dead. */

@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "retry_policy.h"
 #include "base/datetime.h"
+#include "retry_policy.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -29,11 +29,13 @@ struct retrying_client {
 	int64_t idle_ms, patience_ms;
 	char *ca_file;
 	const char *ca_variable;
-	pthread_mutex_t mutex; /* holds what follows */
-	struct http **
-		resting; /* the one used last is taken first, so that in a lull the others grow old and close */
+	/* holds what follows */
+	pthread_mutex_t mutex;
+	/* the one used last is taken first, so that in a lull the others grow old and close */
+	struct http **resting;
 	size_t resting_count;
-	size_t made_count; /* also the capacity of `resting` */
+	/* also the capacity of `resting` */
+	size_t made_count;
 	struct retrying_client_statistics statistics;
 };
 
@@ -91,7 +93,8 @@ int64_t retrying_client_patience_ms(struct err *err)
 
 	if (value && value[0] && (!text_to_duration_ms(value, &patience_ms) || patience_ms <= 0))
 		return err_set(err, ERR_INVALID,
-			"REPRIEVE_STORE_PATIENCE is \"%.60s\": it is a time such as 30s", value);
+			       "REPRIEVE_STORE_PATIENCE is \"%.60s\": it is a time such as 30s",
+			       value);
 	return patience_ms;
 }
 
@@ -100,8 +103,8 @@ struct retrying_client *retrying_client_new(const struct retrying_client_options
 	struct retrying_client *remote = memory_new(sizeof(*remote));
 
 	remote->idle_ms = options && options->idle_ms ? options->idle_ms : IDLE_MS;
-	remote->patience_ms =
-		options && options->patience_ms ? options->patience_ms : retrying_client_patience_ms(NULL);
+	remote->patience_ms = options && options->patience_ms ? options->patience_ms
+							      : retrying_client_patience_ms(NULL);
 	if (remote->patience_ms < 0)
 		remote->patience_ms = PATIENCE_MS;
 	if (options && options->ca_file)
@@ -149,7 +152,8 @@ static void return_connection(struct retrying_client *remote, struct http *http)
 	pthread_mutex_unlock(&remote->mutex);
 }
 
-void retrying_client_statistics(struct retrying_client *remote, struct retrying_client_statistics *statistics)
+void retrying_client_statistics(struct retrying_client *remote,
+				struct retrying_client_statistics *statistics)
 {
 	pthread_mutex_lock(&remote->mutex);
 	*statistics = remote->statistics;
@@ -204,7 +208,7 @@ static void count_throttled(struct retrying_client *remote)
 }
 
 static int send_request(struct call_state *progress, const struct call_request *prepared,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+			struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	const struct retried_call *call = progress->call;
 	struct http_request request = {
@@ -265,8 +269,8 @@ static bool correct_clock(struct retrying_client *remote)
 /* --- from one try to the next --- */
 
 /* Sleeps if there is to be another try; -1 with the last try's error if not. */
-static int pause_before_next(
-	struct call_state *progress, enum retry_cause cause, struct cancel *cancel, struct err *err)
+static int pause_before_next(struct call_state *progress, enum retry_cause cause,
+			     struct cancel *cancel, struct err *err)
 {
 	struct retry_policy_facts facts = {
 		.cause = cause,
@@ -283,11 +287,11 @@ static int pause_before_next(
 		facts.random = UINT32_MAX / 2;
 	choice = retry_policy_decide(&facts);
 	if (!choice.again)
-		return err_wrap(
-			err, "after %u %s", facts.tries, facts.tries == 1 ? "try" : "tries");
+		return err_wrap(err, "after %u %s", facts.tries,
+				facts.tries == 1 ? "try" : "tries");
 	if (cancel_sleep(cancel, choice.after_ms, &stopped) < 0)
-		return err_set(
-			err, stopped.kind, "%s (last: %.400s)", stopped.text, err ? err->text : "");
+		return err_set(err, stopped.kind, "%s (last: %.400s)", stopped.text,
+			       err ? err->text : "");
 	progress->attempt.number++;
 	progress->asked_ms = -1;
 	return 0;
@@ -301,11 +305,13 @@ static int retry_at_once(struct call_state *progress)
 
 /* What follows from a verdict: 0 for another try, -1 with `err` (judge's) for the end. */
 static int apply_verdict(struct call_state *progress, enum call_verdict verdict,
-	const struct http_response *response, struct cancel *cancel, struct err *err)
+			 const struct http_response *response, struct cancel *cancel,
+			 struct err *err)
 {
 	switch (verdict) {
 	case CALL_RETRY:
-		/* A front end that is in trouble stays so for this connection: the next one may lead to another. */
+		/* A front end that is in trouble stays so for this connection: the next one may
+		 * lead to another. */
 		progress->fresh = true;
 		progress->asked_ms = retry_after_ms(response, progress->attempt.now_ms);
 		return pause_before_next(progress, RETRY_FAULT, cancel, err);
@@ -335,8 +341,8 @@ static int apply_verdict(struct call_state *progress, enum call_verdict verdict,
 }
 
 /* 1: done; 0: another try; -1: the end. */
-static int perform_try(struct call_state *progress, struct http_response *response, struct cancel *cancel,
-	struct err *err)
+static int perform_try(struct call_state *progress, struct http_response *response,
+		       struct cancel *cancel, struct err *err)
 {
 	auto_(call_request_release) struct call_request request = {0};
 	const struct retried_call *call = progress->call;
@@ -344,7 +350,7 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 
 	progress->attempt.now_ms = clock_wall_ms() + skew_of(progress->remote);
 	if (call->prepare(call->arg, &progress->attempt, &request, cancel, err) < 0 ||
-		send_request(progress, &request, response, cancel, err) < 0) {
+	    send_request(progress, &request, response, cancel, err) < 0) {
 		if (err->kind != ERR_RETRY)
 			return -1;
 		progress->fresh = true;
@@ -358,7 +364,7 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 }
 
 int retrying_client_perform(struct retrying_client *remote, const struct retried_call *call,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+			    struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	struct call_state progress = {
 		.remote = remote,

@@ -1,10 +1,12 @@
 /*
- * PRIVATE. What all stores over HTTP share: a pool of connections and the loop of one call: prepare (sign, at the time of
- * sending), perform, judge, and then done, again or given up. Thread-safe: as many calls at once as there are threads.
+ * PRIVATE. What all stores over HTTP share: a pool of connections and the loop of one call: prepare
+ * (sign, at the time of sending), perform, judge, and then done, again or given up. Thread-safe: as
+ * many calls at once as there are threads.
  *
- * The loop knows the deadline in the cancel object (retry_policy.h): far from it a call is patient for a while; in the last window it
- * goes on until the deadline, with short pauses and an early eye for stalls. It corrects the clock once when the server calls it
- * skewed, has credentials renewed once when they expired, and follows a move (region, redirect) a few times at most.
+ * The loop knows the deadline in the cancel object (retry_policy.h): far from it a call is patient
+ * for a while; in the last window it goes on until the deadline, with short pauses and an early eye
+ * for stalls. It corrects the clock once when the server calls it skewed, has credentials renewed
+ * once when they expired, and follows a move (region, redirect) a few times at most.
  */
 #ifndef RETRYING_CLIENT_H
 #define RETRYING_CLIENT_H
@@ -23,17 +25,25 @@ struct retrying_client;
 	"that is not the store's answer: is a proxy or a login page between here and it?"
 
 struct retrying_client_options {
-	int64_t idle_ms; /* how long an unused connection may be kept; 0: 4 s (S3 closes after 5) */
-	int64_t patience_ms; /* how long a call goes on without success while no deadline is near; 0: retrying_client_patience_ms() */
-	const char *ca_file; /* as in struct http_request; stays the caller's */
+	/* how long an unused connection may be kept; 0: 4 s (S3 closes after 5) */
+	int64_t idle_ms;
+	/* how long a call goes on without success while no deadline is near; 0:
+	 * retrying_client_patience_ms() */
+	int64_t patience_ms;
+	/* as in struct http_request; stays the caller's */
+	const char *ca_file;
 	const char *ca_variable;
 };
 
 /* What prepare() is told. */
 struct call_try {
-	unsigned number; /* from 0 */
-	int64_t now_ms;  /* wall clock as the server has it: sign with this */
-	bool refresh; /* the credentials used last were refused as expired: get others, whatever their expiry says */
+	/* from 0 */
+	unsigned number;
+	/* wall clock as the server has it: sign with this */
+	int64_t now_ms;
+	/* the credentials used last were refused as expired: get others, whatever
+	 * their expiry says */
+	bool refresh;
 };
 
 /* What prepare() fills; empty at each try. Everything is copied. */
@@ -43,13 +53,20 @@ void call_request_add_header(struct call_request *request, const char *format, .
 	__attribute__((format(printf, 2, 3))); /* "Name: value" */
 
 enum call_verdict {
-	CALL_DONE, /* the answer is what was asked for */
-	CALL_RETRY, /* 5xx, a conflict that passes, an answer that makes no sense: again after a pause */
-	CALL_SLOW_DOWN, /* throttled: again after a longer one, or what Retry-After says */
-	CALL_REFRESH,   /* expired credentials: again at once with try.refresh, but only once */
-	CALL_SKEWED, /* our clock is wrong: the answer's Date is taken, again at once, but only once */
-	CALL_MOVED, /* judge() has noted a new address or region: again at once, three times at most */
-	CALL_FAILED, /* final: `err` says what */
+	/* the answer is what was asked for */
+	CALL_DONE,
+	/* 5xx, a conflict that passes, an answer that makes no sense: again after a pause */
+	CALL_RETRY,
+	/* throttled: again after a longer one, or what Retry-After says */
+	CALL_SLOW_DOWN,
+	/* expired credentials: again at once with try.refresh, but only once */
+	CALL_REFRESH,
+	/* our clock is wrong: the answer's Date is taken, again at once, but only once */
+	CALL_SKEWED,
+	/* judge() has noted a new address or region: again at once, three times at most */
+	CALL_MOVED,
+	/* final: `err` says what */
+	CALL_FAILED,
 };
 
 struct retried_call {
@@ -58,39 +75,50 @@ struct retried_call {
 	size_t body_size;
 	void *arg;
 
-	/* Adds URL and headers; may block (credentials). A failure with ERR_RETRY is tried again, any other ends the call. */
+	/* Adds URL and headers; may block (credentials). A failure with ERR_RETRY is tried again,
+	 * any other ends the call. */
 	int (*prepare)(void *arg, const struct call_try *attempt, struct call_request *request,
-		struct cancel *cancel, struct err *err);
-	/* For everything but CALL_DONE it fills `err`, which is what the caller gets if this was the last try. */
-	enum call_verdict (*judge)(
-		void *arg, const struct http_response *response, struct err *err);
+		       struct cancel *cancel, struct err *err);
+	/* For everything but CALL_DONE it fills `err`, which is what the caller
+	 * gets if this was the last try. */
+	enum call_verdict (*judge)(void *arg, const struct http_response *response,
+				   struct err *err);
 };
 
 struct retrying_client_statistics {
-	uint64_t requests; /* sent, again ones included */
+	/* sent, again ones included */
+	uint64_t requests;
 	uint64_t retries;
 	uint64_t throttled;
-	uint64_t bytes_sent; /* bodies of requests that were answered */
+	/* bodies of requests that were answered */
+	uint64_t bytes_sent;
 	uint64_t bytes_received;
-	int64_t skew_ms; /* what is added to our clock for signing: not 0 once a server has complained */
+	/* what is added to our clock for signing: not 0 once a server has complained */
+	int64_t skew_ms;
 	bool clock_seen;
-	int64_t clock_ms; /* server's clock minus ours, from the last answer's Date: to the second, plus the way */
+	/* server's clock minus ours, from the last answer's Date: to the second, plus the way */
+	int64_t clock_ms;
 };
 
-/* What REPRIEVE_STORE_PATIENCE says ("90s"), else 30 s; -1, ERR_INVALID, where it says something else. */
+/* What REPRIEVE_STORE_PATIENCE says ("90s"), else 30 s; -1, ERR_INVALID, where it
+ * says something else. */
 int64_t retrying_client_patience_ms(struct err *err);
 
-struct retrying_client *retrying_client_new(const struct retrying_client_options *options); /* NULL: defaults */
-void retrying_client_free(struct retrying_client *remote); /* when no call is under way; NULL is fine */
+/* NULL: defaults */
+struct retrying_client *retrying_client_new(const struct retrying_client_options *options);
+/* when no call is under way; NULL is fine */
+void retrying_client_free(struct retrying_client *remote);
 
 /*
- * 0 when judge() said CALL_DONE; `response` then holds the answer (set response->body.limit before). Otherwise the error of the
- * last try: judge()'s, or http_perform()'s, or ERR_CANCELLED ("... (last: ...)" when the deadline came between tries).
- * A request whose answer was lost may have been carried out, and is sent again: a call must bear that.
+ * 0 when judge() said CALL_DONE; `response` then holds the answer (set response->body.limit
+ * before). Otherwise the error of the last try: judge()'s, or http_perform()'s, or ERR_CANCELLED
+ * ("... (last: ...)" when the deadline came between tries). A request whose answer was lost may
+ * have been carried out, and is sent again: a call must bear that.
  */
 int retrying_client_perform(struct retrying_client *remote, const struct retried_call *call,
-	struct http_response *response, struct cancel *cancel, struct err *err);
+			    struct http_response *response, struct cancel *cancel, struct err *err);
 
-void retrying_client_statistics(struct retrying_client *remote, struct retrying_client_statistics *statistics);
+void retrying_client_statistics(struct retrying_client *remote,
+				struct retrying_client_statistics *statistics);
 
 #endif

@@ -34,7 +34,8 @@ static int64_t number_member(json_t *object, const char *name)
 
 static int64_t token_lifetime_s(json_t *object, int64_t wall_ms)
 {
-	int64_t life = number_member(object, "expires_in"), until = number_member(object, "expires_on");
+	int64_t life = number_member(object, "expires_in"),
+		until = number_member(object, "expires_on");
 
 	if (life < 0)
 		life = until < 0 ? LIFETIME_DEFAULT_SECONDS : until - wall_ms / 1000;
@@ -44,7 +45,7 @@ static int64_t token_lifetime_s(json_t *object, int64_t wall_ms)
 }
 
 int token_endpoint_parse(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
-	struct bearer_token *token, struct err *err)
+			 struct bearer_token *token, struct err *err)
 {
 	struct err why = {0};
 	auto_json json_t *object = json_parse(body, size, &why);
@@ -89,11 +90,11 @@ static int check_status(const struct http_response *response, const char *name, 
 		return 0;
 	token_endpoint_error_text(response->body.data, response->body.size, words, sizeof(words));
 	return err_set(err, passing ? ERR_RETRY : ERR_DENIED, "%s says %d%s%s", name, status,
-		words[0] ? ": " : "", words);
+		       words[0] ? ": " : "", words);
 }
 
 static int ask_once(struct http *http, const struct token_endpoint *endpoint,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+		    struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	const struct http_request request = {
 		.method = endpoint->method,
@@ -113,7 +114,7 @@ static int ask_once(struct http *http, const struct token_endpoint *endpoint,
 }
 
 int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_response *response,
-	struct cancel *cancel, struct err *err)
+			   struct cancel *cancel, struct err *err)
 {
 	__attribute__((cleanup(cleanup_http_free))) struct http *http = NULL;
 	struct err why = {0};
@@ -137,14 +138,14 @@ int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_re
 }
 
 int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_token *token,
-	struct cancel *cancel, struct err *err)
+		       struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 
 	if (token_endpoint_perform(endpoint, &response, cancel, err) < 0)
 		return -1;
 	if (token_endpoint_parse(response.body.data, response.body.size, clock_monotonic_ms(),
-		    clock_wall_ms(), token, err) < 0)
+				 clock_wall_ms(), token, err) < 0)
 		return err_wrap(err, "%s", endpoint->name);
 	return 0;
 }

@@ -1,4 +1,5 @@
-/* Asking a token service or a metadata server for a bearer token. Errors carry no secret: neither what was sent nor a token. */
+/* Asking a token service or a metadata server for a bearer token. Errors carry no secret: neither
+ * what was sent nor a token. */
 #ifndef TOKEN_ENDPOINT_H
 #define TOKEN_ENDPOINT_H
 
@@ -16,31 +17,34 @@ struct token_endpoint {
 	const char *url;
 	const char *const *headers; /* ended by NULL; NULL for none */
 	const char *body;           /* NULL for none */
-	bool metadata; /* no proxy, and short time-outs: on another kind of machine nobody answers */
+	/* no proxy, and short time-outs: on another kind of machine nobody answers */
+	bool metadata;
 };
 
 /*
- * Three tries for what the network or a busy service does. Fills the response where the answer is 200; else ERR_RETRY for what
- * may pass, ERR_DENIED for a refusal, with the service's own words, and
- * where a metadata service is not there at all.
+ * Three tries for what the network or a busy service does. Fills the response where the answer is
+ * 200; else ERR_RETRY for what may pass, ERR_DENIED for a refusal, with the service's own words,
+ * and where a metadata service is not there at all.
  */
 int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_response *response,
-	struct cancel *cancel, struct err *err);
+			   struct cancel *cancel, struct err *err);
 
 /* Asks, and reads the token from the answer. */
 int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_token *token,
-	struct cancel *cancel, struct err *err);
+		       struct cancel *cancel, struct err *err);
 
 /* --- PURE --- */
 
 /*
- * OAuth 2.0's answer (RFC 6749): "access_token" and how long it is good, as "expires_in", or as Azure's "expires_on" (seconds since
- * 1970); both may be numbers or text. Without either it is taken for good for five minutes. ERR_FAILED for an answer that is none.
+ * OAuth 2.0's answer (RFC 6749): "access_token" and how long it is good, as "expires_in", or as
+ * Azure's "expires_on" (seconds since 1970); both may be numbers or text. Without either it is
+ * taken for good for five minutes. ERR_FAILED for an answer that is none.
  */
 int token_endpoint_parse(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
-	struct bearer_token *token, struct err *err);
+			 struct bearer_token *token, struct err *err);
 
-/* What an answer that is not 200 says of its reason, in one line: OAuth's "error_description", Google's "error.message". */
+/* What an answer that is not 200 says of its reason, in one line: OAuth's "error_description",
+ * Google's "error.message". */
 void token_endpoint_error_text(const void *body, size_t size, char *words, size_t capacity);
 
 #endif

@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All but A-Z a-z 0-9 - . _ ~ (and '/', if it is kept) becomes %XX in upper case: what is sent is then what every signer signs. */
+/* All but A-Z a-z 0-9 - . _ ~ (and '/', if it is kept) becomes %XX in upper case: what is sent is
+ * then what every signer signs. */
 char *uri_encode(const char *text, bool keep_slash);
 /* %XX -> byte, '+' stays; a '%' without two hex digits behind it stays too. */
 char *uri_decode(const char *text, size_t length);
 
-/* Appends "name=value" to a query (or a form), both encoded, with '&' in front where it is not the first. */
+/* Appends "name=value" to a query (or a form), both encoded, with '&' in front
+ * where it is not the first. */
 void uri_add(struct bytes *query, const char *name, const char *value);
 /* The query as text; borrowed until the next change. */
 const char *uri_text(struct bytes *query);

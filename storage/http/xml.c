@@ -57,7 +57,7 @@ static void on_characters(void *arg, const char *text, int length)
 		return;
 	/* One byte is kept for the end mark. */
 	if (bytes_append(&reading->texts[reading->depth - 1], text, (size_t)length, NULL) < 0 ||
-		bytes_reserve(&reading->texts[reading->depth - 1], 1, NULL) < 0)
+	    bytes_reserve(&reading->texts[reading->depth - 1], 1, NULL) < 0)
 		stop_parsing(reading, "a text too long");
 }
 
@@ -83,26 +83,27 @@ static void on_element_end(void *arg, const char *name)
 	*(slash ? slash : reading->path) = '\0';
 }
 
-static void refuse_doctype(
-	void *arg, const char *name, const char *system_id, const char *public_id, int internal)
+static void refuse_doctype(void *arg, const char *name, const char *system_id,
+			   const char *public_id, int internal)
 {
 	(void)name, (void)system_id, (void)public_id, (void)internal;
 	stop_parsing(arg, "a document type declaration");
 }
 
-static int parse_document(struct xml_reading *reading, const char *document, size_t size, struct err *err)
+static int parse_document(struct xml_reading *reading, const char *document, size_t size,
+			  struct err *err)
 {
 	XML_SetUserData(reading->parser, reading);
 	XML_SetElementHandler(reading->parser, on_element_begin, on_element_end);
 	XML_SetCharacterDataHandler(reading->parser, on_characters);
 	XML_SetStartDoctypeDeclHandler(reading->parser, refuse_doctype);
 	if (XML_Parse(reading->parser, document, (int)size, XML_TRUE) == XML_STATUS_OK &&
-		!reading->wrong)
+	    !reading->wrong)
 		return 0;
 	return err_set(err, ERR_CORRUPT, "not the XML that was expected: %s (line %lu)",
-		reading->wrong ? reading->wrong
-			       : XML_ErrorString(XML_GetErrorCode(reading->parser)),
-		(unsigned long)XML_GetCurrentLineNumber(reading->parser));
+		       reading->wrong ? reading->wrong
+				      : XML_ErrorString(XML_GetErrorCode(reading->parser)),
+		       (unsigned long)XML_GetCurrentLineNumber(reading->parser));
 }
 
 int xml_read(const void *document, size_t size, xml_element_fn element, void *arg, struct err *err)

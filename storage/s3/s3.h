@@ -8,7 +8,8 @@
  * Of this folder only:
  *
  *	s3_bucket.h	* A bucket as calls see it: address, credentials, connections
- *	s3_reply.h	PURE: What an S3 answer means: status, headers and body -> verdict, kind of error and a sentence
+ *	s3_reply.h      PURE: What an S3 answer means: status, headers and body -> verdict, kind of
+ *	                error and a sentence
  */
 #ifndef STORAGE_S3_H
 #define STORAGE_S3_H

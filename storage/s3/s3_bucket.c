@@ -38,7 +38,8 @@ static bool is_put(const struct s3_call *call)
 	return call->operation == S3_PUT || call->operation == S3_PUT_IF_ABSENT;
 }
 
-/* Encryption with the customer's own key and the expected owner concern every request; the others what is put. */
+/* Encryption with the customer's own key and the expected owner concern every request; the
+ * others what is put. */
 static bool header_applies(const struct call_attempt *call_attempt, const char *name)
 {
 	return is_put(call_attempt->call) ||
@@ -46,7 +47,8 @@ static bool header_applies(const struct call_attempt *call_attempt, const char *
 	       strcmp(name, "x-amz-expected-bucket-owner") == 0;
 }
 
-static void collect_headers(const struct call_attempt *call_attempt, const char *host, struct headers *headers)
+static void collect_headers(const struct call_attempt *call_attempt, const char *host,
+			    struct headers *headers)
 {
 	const struct aws_settings *settings = &call_attempt->bucket->settings;
 
@@ -67,8 +69,9 @@ static void collect_headers(const struct call_attempt *call_attempt, const char 
 			add_header(headers, at[0], at[1]);
 }
 
-static void sign_request(const struct call_attempt *call_attempt, const char *host, const char *path,
-	const char *region, int64_t now_ms, struct call_request *request)
+static void sign_request(const struct call_attempt *call_attempt, const char *host,
+			 const char *path, const char *region, int64_t now_ms,
+			 struct call_request *request)
 {
 	const struct sigv4_identity identity = {
 		.access_key = call_attempt->used.access_key,
@@ -91,14 +94,15 @@ static void sign_request(const struct call_attempt *call_attempt, const char *ho
 		},
 		&identity, now_ms, &result);
 	for (size_t i = 0; i < headers.count; i++)
-		call_request_add_header(request, "%s: %s", headers.items[i].name, headers.items[i].value);
+		call_request_add_header(request, "%s: %s", headers.items[i].name,
+					headers.items[i].value);
 	call_request_add_header(request, "x-amz-date: %s", result.date);
 	call_request_add_header(request, "Authorization: %s", result.authorization);
 	sigv4_signed_release(&result);
 }
 
 static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
-	struct cancel *cancel, struct err *err)
+			   struct cancel *cancel, struct err *err)
 {
 	struct call_attempt *call_attempt = arg;
 	struct s3_bucket *bucket = call_attempt->bucket;
@@ -116,7 +120,7 @@ static int prepare_request(void *arg, const struct call_try *attempt, struct cal
 	region = text_copy(bucket->address.region);
 	pthread_mutex_unlock(&bucket->mutex);
 	url = text_format("%s://%s%s%s%s", bucket->address.tls ? "https" : "http", host, path,
-		call_attempt->call->query[0] ? "?" : "", call_attempt->call->query);
+			  call_attempt->call->query[0] ? "?" : "", call_attempt->call->query);
 	call_request_set_url(request, url);
 	if (is_put(call_attempt->call))
 		call_request_add_header(request, "Content-Type: application/octet-stream");
@@ -141,7 +145,8 @@ static void note_move(struct s3_bucket *bucket, const struct s3_move *move)
 	pthread_mutex_unlock(&bucket->mutex);
 }
 
-static enum call_verdict judge_response(void *arg, const struct http_response *response, struct err *err)
+static enum call_verdict judge_response(void *arg, const struct http_response *response,
+					struct err *err)
 {
 	struct call_attempt *call_attempt = arg;
 	const struct s3_reply answer = {
@@ -153,13 +158,14 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 		.size = response->body.size,
 	};
 	struct s3_move move;
-	enum call_verdict verdict = s3_reply_judge(call_attempt->call->operation, &answer, &move, err);
+	enum call_verdict verdict =
+		s3_reply_judge(call_attempt->call->operation, &answer, &move, err);
 
 	if (verdict == CALL_MOVED)
 		note_move(call_attempt->bucket, &move);
 	/* What makes no sense is asked for again. */
 	if (verdict == CALL_DONE && call_attempt->call->read &&
-		call_attempt->call->read(call_attempt->call->arg, response, err) < 0) {
+	    call_attempt->call->read(call_attempt->call->arg, response, err) < 0) {
 		if (err)
 			err->kind = ERR_RETRY;
 		return CALL_RETRY;
@@ -168,7 +174,7 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 }
 
 int s3_bucket_perform(struct s3_bucket *bucket, const struct s3_call *call,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+		      struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	struct call_attempt call_attempt = {.bucket = bucket, .call = call};
 	const struct retried_call remote = {
@@ -185,7 +191,7 @@ int s3_bucket_perform(struct s3_bucket *bucket, const struct s3_call *call,
 	if (result == 0)
 		return 0;
 	return err_wrap(err, "%s s3://%s/%s%s", call->method, bucket->address.bucket,
-		call->key ? bucket->address.prefix : "", call->key ? call->key : "");
+			call->key ? bucket->address.prefix : "", call->key ? call->key : "");
 }
 
 /* --- the whole of it --- */
@@ -195,15 +201,17 @@ int s3_bucket_init(struct s3_bucket *bucket, const char *url, struct err *err)
 	*bucket = (struct s3_bucket){0};
 	pthread_mutex_init(&bucket->mutex, NULL);
 	if (aws_settings_load(&bucket->settings, err) < 0 ||
-		s3_address_init(&bucket->address, url, bucket->settings.endpoint,
-			bucket->settings.region ? bucket->settings.region : "us-east-1",
-			bucket->settings.style, err) < 0) {
+	    s3_address_init(&bucket->address, url, bucket->settings.endpoint,
+			    bucket->settings.region ? bucket->settings.region : "us-east-1",
+			    bucket->settings.style, err) < 0) {
 		s3_bucket_release(bucket);
 		return -1;
 	}
 	bucket->chain = aws_chain_new(&bucket->settings);
 	bucket->remote = retrying_client_new(&(struct retrying_client_options){
-		.ca_file = bucket->settings.ca_file, .ca_variable = "AWS_CA_BUNDLE"});
+		.ca_file = bucket->settings.ca_file,
+		.ca_variable = "AWS_CA_BUNDLE",
+	});
 	return 0;
 }
 
@@ -224,6 +232,6 @@ void s3_bucket_describe(struct s3_bucket *bucket, char *text, size_t capacity)
 	pthread_mutex_lock(&bucket->mutex);
 	host = bucket->host ? text_copy(bucket->host) : s3_address_host(&bucket->address);
 	snprintf(text, capacity, "%s://%s, region %s", bucket->address.tls ? "https" : "http", host,
-		bucket->address.region);
+		 bucket->address.region);
 	pthread_mutex_unlock(&bucket->mutex);
 }

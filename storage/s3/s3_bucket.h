@@ -1,14 +1,14 @@
 /*
- * A bucket as calls see it: address, credentials, connections. A call is signed anew at each try, and follows where the bucket
- * turns out to be: region and host are then remembered for all later ones. Without a region anywhere it begins with us-east-1,
- * whose answer names the right one.
+ * A bucket as calls see it: address, credentials, connections. A call is signed anew at each try,
+ * and follows where the bucket turns out to be: region and host are then remembered for all later
+ * ones. Without a region anywhere it begins with us-east-1, whose answer names the right one.
  */
 #ifndef S3_BUCKET_H
 #define S3_BUCKET_H
 
+#include "s3_reply.h"
 #include "storage/aws/aws.h"
 #include "storage/http/http.h"
-#include "s3_reply.h"
 
 #include <pthread.h>
 
@@ -39,9 +39,10 @@ struct s3_call {
 int s3_bucket_init(struct s3_bucket *bucket, const char *url, struct err *err);
 void s3_bucket_release(struct s3_bucket *bucket); /* when no call is under way */
 
-/* Thread-safe. The kinds of errors are those of s3_reply.h; the sentence begins with method and object. */
+/* Thread-safe. The kinds of errors are those of s3_reply.h; the sentence begins
+ * with method and object. */
 int s3_bucket_perform(struct s3_bucket *bucket, const struct s3_call *call,
-	struct http_response *response, struct cancel *cancel, struct err *err);
+		      struct http_response *response, struct cancel *cancel, struct err *err);
 
 /* "https://bucket.s3.eu-west-1.amazonaws.com, region eu-west-1": where requests go now. */
 void s3_bucket_describe(struct s3_bucket *bucket, char *text, size_t capacity);

@@ -17,7 +17,8 @@ struct s3_error_body {
 	char endpoint[256];
 };
 
-/* What one code means. Codes are listed in "Error responses" of the Amazon S3 API Reference; some are other makers'. */
+/* What one code means. Codes are listed in "Error responses" of the Amazon S3 API Reference; some
+ * are other makers'. */
 struct error_meaning {
 	const char *code;
 	enum call_verdict verdict;
@@ -28,19 +29,28 @@ struct error_meaning {
 // clang-format off
 static const struct error_meaning meanings[] = {
 	{"NoSuchKey",                   CALL_FAILED,    ERR_NOT_FOUND, NULL},
-	{"NoSuchBucket",                CALL_FAILED,    ERR_INVALID,   "make the bucket, or correct its name"},
+	{"NoSuchBucket",                CALL_FAILED,    ERR_INVALID,
+		"make the bucket, or correct its name"},
 	{"PreconditionFailed",          CALL_FAILED,    ERR_FAILED,    NULL},
 	{"ConditionalRequestConflict",  CALL_RETRY,     ERR_RETRY,     NULL},
 	{"OperationAborted",            CALL_RETRY,     ERR_RETRY,     NULL},
-	{"AccessDenied",                CALL_FAILED,    ERR_DENIED,    "check the policies of the identity and of the bucket"},
-	{"SignatureDoesNotMatch",       CALL_FAILED,    ERR_DENIED,    "the secret key does not belong to the access key, or a proxy changes requests"},
-	{"ExpiredToken",                CALL_REFRESH,   ERR_DENIED,    "the credentials have expired"},
-	{"ExpiredTokenException",       CALL_REFRESH,   ERR_DENIED,    "the credentials have expired"},
-	{"TokenRefreshRequired",        CALL_REFRESH,   ERR_DENIED,    "the credentials have expired"},
+	{"AccessDenied",                CALL_FAILED,    ERR_DENIED,
+		"check the policies of the identity and of the bucket"},
+	{"SignatureDoesNotMatch",       CALL_FAILED,    ERR_DENIED,
+		"the secret key does not belong to the access key, or a proxy changes requests"},
+	{"ExpiredToken",                CALL_REFRESH,   ERR_DENIED,
+		"the credentials have expired"},
+	{"ExpiredTokenException",       CALL_REFRESH,   ERR_DENIED,
+		"the credentials have expired"},
+	{"TokenRefreshRequired",        CALL_REFRESH,   ERR_DENIED,
+		"the credentials have expired"},
 	{"InvalidToken",                CALL_REFRESH,   ERR_DENIED,    NULL},
-	{"InvalidAccessKeyId",          CALL_REFRESH,   ERR_DENIED,    "there is no such access key here"},
-	{"RequestTimeTooSkewed",        CALL_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
-	{"RequestExpired",              CALL_SKEWED,    ERR_DENIED,    "set the clock of this machine"},
+	{"InvalidAccessKeyId",          CALL_REFRESH,   ERR_DENIED,
+		"there is no such access key here"},
+	{"RequestTimeTooSkewed",        CALL_SKEWED,    ERR_DENIED,
+		"set the clock of this machine"},
+	{"RequestExpired",              CALL_SKEWED,    ERR_DENIED,
+		"set the clock of this machine"},
 	{"SlowDown",                    CALL_SLOW_DOWN, ERR_RETRY,     NULL},
 	{"ServiceUnavailable",          CALL_SLOW_DOWN, ERR_RETRY,     NULL},
 	{"TooManyRequests",             CALL_SLOW_DOWN, ERR_RETRY,     NULL},
@@ -51,25 +61,34 @@ static const struct error_meaning meanings[] = {
 	{"InternalErrors",              CALL_RETRY,     ERR_RETRY,     NULL},
 	{"RequestTimeout",              CALL_RETRY,     ERR_RETRY,     NULL},
 	{"PriorRequestNotComplete",     CALL_RETRY,     ERR_RETRY,     NULL},
-	{"BadDigest",                   CALL_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
-	{"XAmzContentChecksumMismatch", CALL_RETRY,     ERR_RETRY,     "the bytes were changed on their way"},
+	{"BadDigest",                   CALL_RETRY,     ERR_RETRY,
+		"the bytes were changed on their way"},
+	{"XAmzContentChecksumMismatch", CALL_RETRY,     ERR_RETRY,
+		"the bytes were changed on their way"},
 	{"IncompleteBody",              CALL_RETRY,     ERR_RETRY,     NULL},
-	{"PermanentRedirect",           CALL_MOVED,     ERR_INVALID,   "the bucket is in another region"},
+	{"PermanentRedirect",           CALL_MOVED,     ERR_INVALID,
+		"the bucket is in another region"},
 	{"TemporaryRedirect",           CALL_MOVED,     ERR_RETRY,     NULL},
-	{"AuthorizationHeaderMalformed",       CALL_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
-	{"IllegalLocationConstraintException", CALL_MOVED, ERR_INVALID, "set AWS_REGION to the bucket's region"},
-	{"InvalidRange",                CALL_FAILED,    ERR_CORRUPT,   "the object is shorter than it was"},
+	{"AuthorizationHeaderMalformed",       CALL_MOVED, ERR_INVALID,
+		"set AWS_REGION to the bucket's region"},
+	{"IllegalLocationConstraintException", CALL_MOVED, ERR_INVALID,
+		"set AWS_REGION to the bucket's region"},
+	{"InvalidRange",                CALL_FAILED,    ERR_CORRUPT,
+		"the object is shorter than it was"},
 	{"QuotaExceeded",               CALL_FAILED,    ERR_NO_SPACE,  NULL},
 	{"XMinioStorageFull",           CALL_FAILED,    ERR_NO_SPACE,  NULL},
-	{"InvalidObjectState",          CALL_FAILED,    ERR_DENIED,    "the object lies in an archive class: restore it there first"},
-	{"NotImplemented",              CALL_FAILED,    ERR_INVALID,   "this store lacks something that is needed"},
+	{"InvalidObjectState",          CALL_FAILED,    ERR_DENIED,
+		"the object lies in an archive class: restore it there first"},
+	{"NotImplemented",              CALL_FAILED,    ERR_INVALID,
+		"this store lacks something that is needed"},
 };
 
 static const struct error_meaning by_status[] = {
 	{"400", CALL_FAILED,    ERR_FAILED,   NULL},
 	{"401", CALL_REFRESH,   ERR_DENIED,   NULL},
 	{"403", CALL_FAILED,    ERR_DENIED,   NULL},
-	{"404", CALL_FAILED,    ERR_FAILED,   "it does not say what is missing: is the endpoint right?"},
+	{"404", CALL_FAILED,    ERR_FAILED,
+		"it does not say what is missing: is the endpoint right?"},
 	{"408", CALL_RETRY,     ERR_RETRY,    NULL},
 	{"409", CALL_RETRY,     ERR_RETRY,    NULL},
 	{"416", CALL_FAILED,    ERR_CORRUPT,  "the object is shorter than it was"},
@@ -80,7 +99,8 @@ static const struct error_meaning by_status[] = {
 };
 // clang-format on
 
-static const struct error_meaning *find_meaning(const struct error_meaning *table, size_t count, const char *code)
+static const struct error_meaning *find_meaning(const struct error_meaning *table, size_t count,
+						const char *code)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(table[i].code, code) == 0)
@@ -93,7 +113,8 @@ static const struct error_meaning *meaning_of(int status, const char *code)
 	static const struct error_meaning fault = {"", CALL_RETRY, ERR_RETRY, NULL};
 	static const struct error_meaning redirect = {"", CALL_MOVED, ERR_INVALID, NULL};
 	static const struct error_meaning other = {"", CALL_FAILED, ERR_FAILED, NULL};
-	const struct error_meaning *meaning = find_meaning(meanings, sizeof(meanings) / sizeof(*meanings), code);
+	const struct error_meaning *meaning =
+		find_meaning(meanings, sizeof(meanings) / sizeof(*meanings), code);
 	char digits[16];
 
 	if (meaning)
@@ -162,14 +183,15 @@ static void parse_location(const char *location, struct s3_move *move)
 }
 
 /* False where the answer does not say where to. */
-static bool read_move(
-	const struct s3_reply *answer, const struct s3_error_body *body, struct s3_move *move)
+static bool read_move(const struct s3_reply *answer, const struct s3_error_body *body,
+		      struct s3_move *move)
 {
 	if (answer->region && s3_address_is_region(answer->region))
 		text_set(move->region, sizeof(move->region), answer->region);
 	else if (s3_address_is_region(body->region))
 		text_set(move->region, sizeof(move->region), body->region);
-	/* A new bucket, whose name the DNS does not know yet everywhere: to another host with the same request. */
+	/* A new bucket, whose name the DNS does not know yet everywhere: to another host with
+	 * the same request. */
 	if (answer->status == 307 && answer->location)
 		parse_location(answer->location, move);
 	return move->region[0] || move->host[0];
@@ -178,7 +200,8 @@ static bool read_move(
 /* --- the verdict --- */
 
 static enum call_verdict set_error(const struct s3_reply *answer, const struct s3_error_body *body,
-	const struct error_meaning *meaning, const char *more, struct err *err)
+				   const struct error_meaning *meaning, const char *more,
+				   struct err *err)
 {
 	err_set(err, meaning->kind, "%d%s%s%s%s%s%s%s", answer->status, body->code[0] ? " " : "",
 		body->code, body->message[0] ? ": " : "", body->message,
@@ -190,9 +213,10 @@ static enum call_verdict set_error(const struct s3_reply *answer, const struct s
 	return meaning->verdict;
 }
 
-/* What S3 sends has an ETag with each object ("PutObject" and "GetObject" of the API Reference), and nothing for people to read. */
-static bool is_foreign_reply(
-	enum s3_operation operation, const struct s3_reply *answer, const struct s3_error_body *body)
+/* What S3 sends has an ETag with each object ("PutObject" and "GetObject" of the API Reference),
+ * and nothing for people to read. */
+static bool is_foreign_reply(enum s3_operation operation, const struct s3_reply *answer,
+			     const struct s3_error_body *body)
 {
 	switch (operation) {
 	case S3_PUT:
@@ -209,7 +233,7 @@ static bool is_foreign_reply(
 }
 
 static enum call_verdict judge_good(enum s3_operation operation, const struct s3_reply *answer,
-	const struct s3_error_body *body, struct err *err)
+				    const struct s3_error_body *body, struct err *err)
 {
 	if (!is_foreign_reply(operation, answer, body))
 		return CALL_DONE;
@@ -232,7 +256,7 @@ static const char *explain_denial(enum s3_operation operation, const struct s3_e
 }
 
 enum call_verdict s3_reply_judge(enum s3_operation operation, const struct s3_reply *answer,
-	struct s3_move *move, struct err *err)
+				 struct s3_move *move, struct err *err)
 {
 	bool is_good = answer->status == 200 || answer->status == 204 || answer->status == 206;
 	const struct error_meaning *meaning;

@@ -1,4 +1,5 @@
-/* PURE. What an S3 answer means: status, headers and body -> verdict, kind of error and a sentence. */
+/* PURE. What an S3 answer means: status, headers and body -> verdict, kind of
+ * error and a sentence. */
 #ifndef S3_REPLY_H
 #define S3_REPLY_H
 
@@ -29,11 +30,12 @@ struct s3_move {
 };
 
 /*
- * ERR_NOT_FOUND only for S3's own NoSuchKey; ERR_EXISTS only for S3_PUT_IF_ABSENT. A missing bucket is ERR_INVALID, and a 403 always
- * ERR_DENIED: without s3:ListBucket S3 says 403 where an object is missing, and that must never pass for "nothing there". A 200
- * without what S3's own has (an ETag with an object, and to what is put or removed no page) is ERR_RETRY, to be tried again.
+ * ERR_NOT_FOUND only for S3's own NoSuchKey; ERR_EXISTS only for S3_PUT_IF_ABSENT. A missing bucket
+ * is ERR_INVALID, and a 403 always ERR_DENIED: without s3:ListBucket S3 says 403 where an object is
+ * missing, and that must never pass for "nothing there". A 200 without what S3's own has (an ETag
+ * with an object, and to what is put or removed no page) is ERR_RETRY, to be tried again.
  */
 enum call_verdict s3_reply_judge(enum s3_operation operation, const struct s3_reply *answer,
-	struct s3_move *move, struct err *err);
+				 struct s3_move *move, struct err *err);
 
 #endif

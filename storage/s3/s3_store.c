@@ -1,22 +1,22 @@
 /*
- * s3://: Amazon S3 and what speaks its protocol. An object is one PUT; the if-absent is "If-None-Match: *".
+ * s3://: Amazon S3 and what speaks its protocol. An object is one PUT; the if-absent is
+ * "If-None-Match: *".
  */
 #include "s3_store.h"
 
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "storage/http/http.h"
 #include "s3_bucket.h"
 #include "storage/backend/backend.h"
+#include "storage/http/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	ANSWER_MOST =
-		16
-		<< 20, /* a page of a list has 1000 keys of 1 KiB at most; an error a few hundred bytes */
+	/* a page of a list has 1000 keys of 1 KiB at most; an error a few hundred bytes */
+	ANSWER_MOST = 16 << 20,
 	ERROR_BODY_SIZE = 64 * 1024,
 };
 
@@ -37,7 +37,7 @@ static struct s3_store *s3_of(struct store *store)
 /* --- the operations --- */
 
 static int put_object(struct s3_store *s3, const char *key, const void *data, size_t size,
-	enum s3_operation operation, struct cancel *cancel, struct err *err)
+		      enum s3_operation operation, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
 	struct s3_call call = {
@@ -57,16 +57,17 @@ static int put_object(struct s3_store *s3, const char *key, const void *data, si
 }
 
 static int set_no_ranges_error(const struct http_response *response, const struct s3_bucket *bucket,
-	const struct s3_call *call, struct err *err)
+			       const struct s3_call *call, struct err *err)
 {
 	return err_set(err, ERR_FAILED,
-		"s3://%s/%s%s: the store answers a part with %d: it knows no ranges",
-		bucket->address.bucket, bucket->address.prefix, call->key, response->status);
+		       "s3://%s/%s%s: the store answers a part with %d: it knows no ranges",
+		       bucket->address.bucket, bucket->address.prefix, call->key, response->status);
 }
 
-/* "bytes 5-9/100": whether that is what was asked for. A server that knows no ranges sends the whole object with 200. */
+/* "bytes 5-9/100": whether that is what was asked for. A server that knows no ranges sends the
+ * whole object with 200. */
 static int check_range(const struct http_response *response, const struct s3_bucket *bucket,
-	const struct s3_call *call, uint64_t offset, size_t size, struct err *err)
+		       const struct s3_call *call, uint64_t offset, size_t size, struct err *err)
 {
 	const char *range = http_header(response, "content-range");
 	unsigned long long first, last;
@@ -76,19 +77,19 @@ static int check_range(const struct http_response *response, const struct s3_buc
 	if (!call->range)
 		return 0;
 	if (!range || sscanf(range, "bytes %llu-%llu/", &first, &last) != 2 || first != offset ||
-		last < first || last - first + 1 != response->body.size)
+	    last < first || last - first + 1 != response->body.size)
 		return err_set(err, ERR_FAILED, "s3://%s/%s%s: another part than was asked for: %s",
-			bucket->address.bucket, bucket->address.prefix, call->key,
-			range ? range : "no Content-Range");
+			       bucket->address.bucket, bucket->address.prefix, call->key,
+			       range ? range : "no Content-Range");
 	if (size != STORE_TO_END && response->body.size != size)
 		return err_set(err, ERR_CORRUPT, "s3://%s/%s%s is too short: %llu bytes",
-			bucket->address.bucket, bucket->address.prefix, call->key,
-			(unsigned long long)last + 1);
+			       bucket->address.bucket, bucket->address.prefix, call->key,
+			       (unsigned long long)last + 1);
 	return 0;
 }
 
 static int get_object(struct s3_store *s3, const char *key, uint64_t offset, size_t size,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+		      struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	auto_free char *range = NULL;
 	struct s3_call call = {.operation = S3_GET, .method = "GET", .key = key, .query = ""};
@@ -96,7 +97,7 @@ static int get_object(struct s3_store *s3, const char *key, uint64_t offset, siz
 
 	if (size != STORE_TO_END)
 		range = text_format("bytes=%llu-%llu", (unsigned long long)offset,
-			(unsigned long long)(offset + size - 1));
+				    (unsigned long long)(offset + size - 1));
 	else if (offset > 0)
 		range = text_format("bytes=%llu-", (unsigned long long)offset);
 	call.range = range;
@@ -118,7 +119,7 @@ static int get_object(struct s3_store *s3, const char *key, uint64_t offset, siz
 
 /* Empty `out` lends its space to the answer, so that a chunk is received where it is wanted. */
 static int s3_get(struct store *store, const char *key, uint64_t offset, size_t size,
-	struct bytes *out, struct cancel *cancel, struct err *err)
+		  struct bytes *out, struct cancel *cancel, struct err *err)
 {
 	bool lent = out->size == 0;
 	auto_(http_response_release) struct http_response response = {0};
@@ -149,9 +150,10 @@ static int s3_get(struct store *store, const char *key, uint64_t offset, size_t 
 	return result;
 }
 
-/* For a store without if-absent, when the user has accepted that: whoever looks and puts at the same instant as another also wins. */
+/* For a store without if-absent, when the user has accepted that: whoever looks and puts at the
+ * same instant as another also wins. */
 static int put_after_looking(struct s3_store *s3, const char *key, const void *data, size_t size,
-	struct cancel *cancel, struct err *err)
+			     struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes there = {0};
 	struct err seen = {0};
@@ -166,7 +168,7 @@ static int put_after_looking(struct s3_store *s3, const char *key, const void *d
 }
 
 static int s3_put(struct store *store, const char *key, const void *data, size_t size,
-	enum store_put_mode mode, struct cancel *cancel, struct err *err)
+		  enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	struct s3_store *s3 = s3_of(store);
 	int result;
@@ -192,19 +194,23 @@ static int read_page(void *arg, const struct http_response *response, struct err
 {
 	const struct page *page = arg;
 
-	return bucket_listing_read(response->body.data, response->body.size, page->prefix, page->listing,
-		page->next, err);
+	return bucket_listing_read(response->body.data, response->body.size, page->prefix,
+				   page->listing, page->next, err);
 }
 
 static int list_page(struct s3_store *s3, const char *prefix, enum store_depth depth, char **token,
-	struct store_listing *listing, struct cancel *cancel, struct err *err)
+		     struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
 	auto_(bytes_release) struct bytes query = {0};
 	auto_free char *full = text_format("%s%s", s3->bucket.address.prefix, prefix);
 	struct page page = {s3->bucket.address.prefix, listing, token};
 	struct s3_call call = {
-		.operation = S3_LIST, .method = "GET", .read = read_page, .arg = &page};
+		.operation = S3_LIST,
+		.method = "GET",
+		.read = read_page,
+		.arg = &page,
+	};
 
 	/* In sorted order, which is how it is signed. */
 	if (*token)
@@ -220,7 +226,7 @@ static int list_page(struct s3_store *s3, const char *prefix, enum store_depth d
 }
 
 static int s3_list(struct store *store, const char *prefix, enum store_depth depth,
-	struct store_listing *listing, struct cancel *cancel, struct err *err)
+		   struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	struct s3_store *s3 = s3_of(store);
 	auto_(page_cycle_release) struct page_cycle pages = {0};
@@ -228,10 +234,10 @@ static int s3_list(struct store *store, const char *prefix, enum store_depth dep
 
 	do {
 		if (list_page(s3, prefix, depth, &token, listing, cancel, err) < 0 ||
-			(token && page_cycle_check(&pages, token, err) < 0)) {
+		    (token && page_cycle_check(&pages, token, err) < 0)) {
 			store_listing_release(listing);
 			return err_wrap(err, "list of s3://%s/%s%s", s3->bucket.address.bucket,
-				s3->bucket.address.prefix, prefix);
+					s3->bucket.address.prefix, prefix);
 		}
 	} while (token);
 	store_listing_sort(listing);
@@ -249,9 +255,10 @@ static int s3_remove(struct store *store, const char *key, struct cancel *cancel
 
 /* --- opening --- */
 
-/* The same name each time: from the second start on it is one request, and nothing is left behind that would have to be removed. */
-static int check_if_absent_works(
-	struct s3_store *s3, const char *url, struct cancel *cancel, struct err *err)
+/* The same name each time: from the second start on it is one request, and nothing is left behind
+ * that would have to be removed. */
+static int check_if_absent_works(struct s3_store *s3, const char *url, struct cancel *cancel,
+				 struct err *err)
 {
 	static const char text[] = "Shows that this store keeps an object from being put twice.\n";
 
@@ -259,7 +266,7 @@ static int check_if_absent_works(
 		struct err own = {0};
 
 		if (put_object(s3, PROBE_KEY, text, sizeof(text) - 1, S3_PUT_IF_ABSENT, cancel,
-			    &own) == 0)
+			       &own) == 0)
 			continue;
 		if (own.kind == ERR_EXISTS)
 			return 0;
@@ -267,7 +274,8 @@ static int check_if_absent_works(
 			*err = own;
 		return err_wrap(err, "store %s: cannot write to it", url);
 	}
-	return err_set(err, ERR_INVALID,
+	return err_set(
+		err, ERR_INVALID,
 		"store %s: it ignores \"If-None-Match: *\": two machines that run the same job at "
 		"the same time could overwrite each other's claims and snapshots. Use another "
 		"store, or accept that with REPRIEVE_S3_CONDITIONAL=off",
@@ -283,7 +291,7 @@ static void s3_close(struct store *store)
 }
 
 static int s3_open(const char *url, bool create, bool read_only, struct store **store,
-	struct cancel *cancel, struct err *err)
+		   struct cancel *cancel, struct err *err)
 {
 	struct s3_store *s3;
 
@@ -296,7 +304,7 @@ static int s3_open(const char *url, bool create, bool read_only, struct store **
 		return err_wrap(err, "store %s", url);
 	}
 	if (create && !read_only && s3->bucket.settings.conditional &&
-		check_if_absent_works(s3, url, cancel, err) < 0) {
+	    check_if_absent_works(s3, url, cancel, err) < 0) {
 		s3_close(&s3->store);
 		return -1;
 	}

@@ -1,4 +1,5 @@
-/* Amazon S3 and what speaks its protocol: s3://BUCKET/PREFIX. What each operation promises is said in object_store.h. */
+/* Amazon S3 and what speaks its protocol: s3://BUCKET/PREFIX. What each operation promises is said
+ * in object_store.h. */
 #ifndef S3_STORE_H
 #define S3_STORE_H
 

@@ -1,4 +1,5 @@
-/* How the newest attempts of a job went: claims, end records, and how many snapshots each has committed. */
+/* How the newest attempts of a job went: claims, end records, and how many
+ * snapshots each has committed. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -22,23 +23,25 @@ struct history_read {
 };
 
 /* What is lost or damaged says nothing; every other failure is one. */
-static int get_record(struct storage *storage, const char *key, enum record_kind kind, json_t **body,
-	struct cancel *cancel, struct err *err)
+static int get_record(struct storage *storage, const char *key, enum record_kind kind,
+		      json_t **body, struct cancel *cancel, struct err *err)
 {
 	*body = NULL;
 	if (job_record_get(storage->transfer.store, key, kind, body, cancel, err) == 0 ||
-		err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND)
+	    err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND)
 		return 0;
 	return -1;
 }
 
-static int read_claim(struct history_read *history_read, struct attempt_summary *past, struct err *err)
+static int read_claim(struct history_read *history_read, struct attempt_summary *past,
+		      struct err *err)
 {
 	auto_free char *key = job_record_key_attempt(history_read->storage, past->number);
 	struct lineage_attempt claim = {.number = past->number};
 	auto_json json_t *body = NULL;
 
-	if (get_record(history_read->storage, key, RECORD_ATTEMPT, &body, history_read->cancel, err) < 0)
+	if (get_record(history_read->storage, key, RECORD_ATTEMPT, &body, history_read->cancel,
+		       err) < 0)
 		return -1;
 	past->known = body && job_record_decode_claim(body, &claim);
 	if (!past->known)
@@ -50,12 +53,14 @@ static int read_claim(struct history_read *history_read, struct attempt_summary 
 	return 0;
 }
 
-static int read_end(struct history_read *history_read, struct attempt_summary *past, struct err *err)
+static int read_end(struct history_read *history_read, struct attempt_summary *past,
+		    struct err *err)
 {
 	auto_free char *key = job_record_key_end(history_read->storage, past->number);
 	auto_json json_t *body = NULL;
 
-	if (get_record(history_read->storage, key, RECORD_END, &body, history_read->cancel, err) < 0)
+	if (get_record(history_read->storage, key, RECORD_END, &body, history_read->cancel, err) <
+	    0)
 		return -1;
 	past->ended = body != NULL;
 	if (!past->ended)
@@ -75,25 +80,31 @@ static void read_worker(void *arg, size_t index)
 	while ((i = atomic_fetch_add(&history_read->next, 1)) < history_read->history->count) {
 		struct attempt_summary *past = &history_read->history->items[i];
 
-		if (read_claim(history_read, past, &history_read->errs[i]) == 0 && history_read->has_end[i])
+		if (read_claim(history_read, past, &history_read->errs[i]) == 0 &&
+		    history_read->has_end[i])
 			(void)read_end(history_read, past, &history_read->errs[i]);
-		/* Without its kind it was no failure, or one that only says that nothing is known. */
-		if (history_read->errs[i].kind == ERR_CORRUPT || history_read->errs[i].kind == ERR_NOT_FOUND)
+		/* Without its kind it was no failure, or one that only says that
+		 * nothing is known. */
+		if (history_read->errs[i].kind == ERR_CORRUPT ||
+		    history_read->errs[i].kind == ERR_NOT_FOUND)
 			history_read->errs[i] = (struct err){0};
 	}
 }
 
-static int read_attempts(struct storage *storage, struct attempt_history *history, const bool *has_end,
-	struct cancel *cancel, struct err *err)
+static int read_attempts(struct storage *storage, struct attempt_history *history,
+			 const bool *has_end, struct cancel *cancel, struct err *err)
 {
 	auto_free struct err *errs = memory_new(history->count * sizeof(*errs));
-	struct history_read history_read = {.storage = storage,
+	struct history_read history_read = {
+		.storage = storage,
 		.history = history,
 		.has_end = has_end,
 		.cancel = cancel,
-		.errs = errs};
+		.errs = errs,
+	};
 
-	parallel_run(history->count < THREADS_MOST ? history->count : THREADS_MOST, read_worker, &history_read);
+	parallel_run(history->count < THREADS_MOST ? history->count : THREADS_MOST, read_worker,
+		     &history_read);
 	for (size_t i = 0; i < history->count; i++) {
 		if (errs[i].kind == 0)
 			continue;
@@ -114,16 +125,16 @@ static uint32_t count_snapshots(const struct lineage *lineage, uint32_t number)
 }
 
 int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
-	struct cancel *cancel, struct err *err)
+		    struct cancel *cancel, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct lineage *lineage = &listing.lineage;
 	auto_free bool *has_end = NULL;
 
 	*history = (struct attempt_history){0};
-	if (job_records_list_ids(storage, "snapshots", &lineage->snapshots, &lineage->snapshot_count,
-		    cancel, err) < 0 ||
-		job_records_list_attempts(storage, &listing, cancel, err) < 0)
+	if (job_records_list_ids(storage, "snapshots", &lineage->snapshots,
+				 &lineage->snapshot_count, cancel, err) < 0 ||
+	    job_records_list_attempts(storage, &listing, cancel, err) < 0)
 		return -1;
 	history->count = lineage->attempt_count < most ? lineage->attempt_count : most;
 	if (history->count == 0)
@@ -134,13 +145,15 @@ int storage_history(struct storage *storage, size_t most, struct attempt_history
 		size_t at = lineage->attempt_count - 1 - i;
 
 		history->items[i].number = lineage->attempts[at].number;
-		history->items[i].snapshots = count_snapshots(lineage, lineage->attempts[at].number);
+		history->items[i].snapshots =
+			count_snapshots(lineage, lineage->attempts[at].number);
 		has_end[i] = listing.ended[at];
 	}
 	if (read_attempts(storage, history, has_end, cancel, err) == 0)
 		return 0;
 	attempt_history_release(history);
-	return err_wrap(err, "cannot read how earlier attempts of job %s went", storage->transfer.job);
+	return err_wrap(err, "cannot read how earlier attempts of job %s went",
+			storage->transfer.job);
 }
 
 void attempt_history_release(struct attempt_history *history)

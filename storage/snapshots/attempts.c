@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHAIN_MOST \
-	8 /* how many good snapshots are looked for: to fall back to when one turns out damaged inside */
-#define CLAIM_TRIES_MOST 100 /* lost races before giving up */
+/* how many good snapshots are looked for: to fall back to when one turns out damaged inside */
+#define CHAIN_MOST 8
+/* lost races before giving up */
+#define CLAIM_TRIES_MOST 100
 #define RECHECKS_MOST 4
 
 AUTO(struct job_listing, job_listing_release);
@@ -28,7 +29,7 @@ void attempt_release(struct attempt *attempt)
 
 /* 0 sound, 1 damaged with the reason in err, -1 cannot tell. */
 static int check_soundness(struct storage *storage, const struct job_listing *listing,
-	struct snapshot_id id, struct cancel *cancel, struct err *err)
+			   struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
 	struct manifest manifest = {0};
 	int result = job_record_get_manifest(storage, id, &manifest, cancel, err);
@@ -46,17 +47,18 @@ static void add_damage(struct attempt *attempt, struct snapshot_id id, const cha
 {
 	struct damaged_snapshot *damage;
 
-	attempt->damaged = memory_grow(
-		attempt->damaged, attempt->damaged_count + 1, sizeof(*attempt->damaged));
+	attempt->damaged = memory_grow(attempt->damaged, attempt->damaged_count + 1,
+				       sizeof(*attempt->damaged));
 	damage = &attempt->damaged[attempt->damaged_count++];
 	damage->id = id;
 	text_set(damage->text, sizeof(damage->text), text);
 }
 
-/* Keeps the first sound ones of a chain. Damage is told only while nothing sound has been found: later ones are not passed over. */
+/* Keeps the first sound ones of a chain. Damage is told only while nothing sound has been found:
+ * later ones are not passed over. */
 static int keep_sound(struct storage *storage, const struct job_listing *listing,
-	const struct snapshot_id *candidates, size_t count, struct attempt *attempt,
-	struct cancel *cancel, struct err *err)
+		      const struct snapshot_id *candidates, size_t count, struct attempt *attempt,
+		      struct cancel *cancel, struct err *err)
 {
 	attempt->chain = memory_new(CHAIN_MOST * sizeof(*attempt->chain));
 	for (size_t i = 0; i < count && attempt->chain_count < CHAIN_MOST; i++) {
@@ -79,7 +81,8 @@ static int keep_sound(struct storage *storage, const struct job_listing *listing
 }
 
 static int choose_specific(struct storage *storage, const struct job_listing *listing,
-	struct snapshot_id wanted, struct attempt *attempt, struct cancel *cancel, struct err *err)
+			   struct snapshot_id wanted, struct attempt *attempt,
+			   struct cancel *cancel, struct err *err)
 {
 	auto_free struct snapshot_id *candidates =
 		memory_new(listing->lineage.snapshot_count * sizeof(*candidates));
@@ -88,19 +91,20 @@ static int choose_specific(struct storage *storage, const struct job_listing *li
 
 	snapshot_id_format(wanted, text);
 	if (count == 0 || snapshot_id_compare(candidates[0], wanted) != 0)
-		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->transfer.job, text);
+		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s",
+			       storage->transfer.job, text);
 	if (keep_sound(storage, listing, candidates, count, attempt, cancel, err) < 0)
 		return -1;
 	if (attempt->damaged_count)
 		return err_set(err, ERR_CORRUPT, "snapshot %s is damaged: %s", text,
-			attempt->damaged[0].text);
+			       attempt->damaged[0].text);
 	return 0;
 }
 
 /* What an attempt would start from, as all attempts up to `newest` leave it. */
 static int choose_start(struct storage *storage, const struct job_listing *listing,
-	const struct claim *claim, uint32_t newest, struct attempt *attempt, struct cancel *cancel,
-	struct err *err)
+			const struct claim *claim, uint32_t newest, struct attempt *attempt,
+			struct cancel *cancel, struct err *err)
 {
 	auto_free struct snapshot_id *candidates = NULL;
 	size_t count;
@@ -117,8 +121,9 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 	candidates = memory_new(listing->lineage.snapshot_count * sizeof(*candidates));
 	count = lineage_chain(&listing->lineage, newest, candidates);
 	if (count > 1 && !snapshot_id_is_none(claim->avoid) &&
-		snapshot_id_compare(candidates[0], claim->avoid) == 0) {
-		if (keep_sound(storage, listing, candidates + 1, count - 1, attempt, cancel, err) < 0)
+	    snapshot_id_compare(candidates[0], claim->avoid) == 0) {
+		if (keep_sound(storage, listing, candidates + 1, count - 1, attempt, cancel, err) <
+		    0)
 			return -1;
 		attempt->suspect = claim->avoid;
 		if (attempt->chain_count > 0)
@@ -129,30 +134,30 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 	return keep_sound(storage, listing, candidates, count, attempt, cancel, err);
 }
 
-static json_t *claim_body(
-	struct storage *storage, const struct claim *claim, const struct attempt *attempt)
+static json_t *claim_body(struct storage *storage, const struct claim *claim,
+			  const struct attempt *attempt)
 {
-	static const char *const policies[] = {
-		[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_SPECIFIC] = "this"};
+	static const char *const policies[] =
+		{[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_SPECIFIC] = "this"};
 	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
 	random_hex(nonce);
 	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
-		(json_int_t)attempt->number, "nonce", nonce, "created",
-		clock_format(clock_wall_ms(), created, sizeof(created)), "host", storage->host,
-		"policy", policies[claim->policy], "start",
-		snapshot_id_is_none(attempt->start)
-			? json_null()
-			: json_string(snapshot_id_format(attempt->start, start)),
-		"suspect",
-		snapshot_id_is_none(attempt->suspect)
-			? NULL
-			: json_string(snapshot_id_format(attempt->suspect, suspect)),
-		"about", claim->about ? json_incref(claim->about) : json_object());
+			 (json_int_t)attempt->number, "nonce", nonce, "created",
+			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
+			 storage->host, "policy", policies[claim->policy], "start",
+			 snapshot_id_is_none(attempt->start)
+				 ? json_null()
+				 : json_string(snapshot_id_format(attempt->start, start)),
+			 "suspect",
+			 snapshot_id_is_none(attempt->suspect)
+				 ? NULL
+				 : json_string(snapshot_id_format(attempt->suspect, suspect)),
+			 "about", claim->about ? json_incref(claim->about) : json_object());
 }
 
 static int put_claim(struct storage *storage, const struct claim *claim,
-	const struct attempt *attempt, struct cancel *cancel, struct err *err)
+		     const struct attempt *attempt, struct cancel *cancel, struct err *err)
 {
 	auto_json json_t *body = claim_body(storage, claim, attempt);
 	auto_free char *key = job_record_key_attempt(storage, attempt->number);
@@ -160,15 +165,18 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	fault_point("before_claim_put");
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the claim as JSON");
-	if (job_record_put(storage->transfer.store, key, RECORD_ATTEMPT, body, NULL, cancel, err) < 0)
+	if (job_record_put(storage->transfer.store, key, RECORD_ATTEMPT, body, NULL, cancel, err) <
+	    0)
 		return -1;
 	fault_point("after_claim_put");
 	return 0;
 }
 
-/* One round: look, choose, claim. *before: the newest attempt before our own. ERR_EXISTS: somebody else was faster. */
+/* One round: look, choose, claim. *before: the newest attempt before our own. ERR_EXISTS: somebody
+ * else was faster. */
 static int claim_once(struct storage *storage, const struct claim *claim, uint32_t as_of,
-	uint32_t *before, struct attempt *attempt, struct cancel *cancel, struct err *err)
+		      uint32_t *before, struct attempt *attempt, struct cancel *cancel,
+		      struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	uint32_t newest;
@@ -176,18 +184,21 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	if (job_records_list(storage, &listing, cancel, err) < 0)
 		return -1;
 	newest = lineage_newest_attempt(&listing.lineage);
-	/* An own claim of a moment ago is not to be asked what to continue from; a foreign one behind it is. */
+	/* An own claim of a moment ago is not to be asked what to continue from; a
+	 * foreign one behind it is. */
 	*before = as_of && newest == as_of ? *before : newest;
 	if (choose_start(storage, &listing, claim, *before, attempt, cancel, err) < 0)
 		return -1;
 	if (newest == UINT32_MAX)
-		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left", storage->transfer.job);
+		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left",
+			       storage->transfer.job);
 	attempt->number = newest + 1;
 	return put_claim(storage, claim, attempt, cancel, err);
 }
 
 static int claim_next_number(struct storage *storage, const struct claim *claim, uint32_t as_of,
-	uint32_t *before, struct attempt *attempt, struct cancel *cancel, struct err *err)
+			     uint32_t *before, struct attempt *attempt, struct cancel *cancel,
+			     struct err *err)
 {
 	struct err own = {0};
 
@@ -202,9 +213,11 @@ static int claim_next_number(struct storage *storage, const struct claim *claim,
 	return -1;
 }
 
-/* Whether a commit slipped in between our look and our claim: what we would choose now is another one. */
+/* Whether a commit slipped in between our look and our claim: what we would choose
+ * now is another one. */
 static int check_choice_stands(struct storage *storage, const struct claim *claim, uint32_t before,
-	const struct attempt *claimed, bool *slipped, struct cancel *cancel, struct err *err)
+			       const struct attempt *claimed, bool *slipped, struct cancel *cancel,
+			       struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct attempt now = {0};
@@ -225,7 +238,7 @@ static int check_choice_stands(struct storage *storage, const struct claim *clai
 }
 
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
-	struct cancel *cancel, struct err *err)
+		  struct cancel *cancel, struct err *err)
 {
 	uint32_t before = 0, as_of = 0;
 	bool slipped = true;
@@ -233,9 +246,11 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	*attempt = (struct attempt){0};
 	for (int i = 0; slipped && i < RECHECKS_MOST; i++) {
 		if (claim_next_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
-			check_choice_stands(storage, claim, before, attempt, &slipped, cancel, err) < 0) {
+		    check_choice_stands(storage, claim, before, attempt, &slipped, cancel, err) <
+			    0) {
 			attempt_release(attempt);
-			return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
+			return err_wrap(err, "cannot claim an attempt of job %s",
+					storage->transfer.job);
 		}
 		as_of = attempt->number;
 	}
@@ -244,14 +259,15 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 }
 
 /*
- * Not even our own claim is left: somebody has emptied the store under a running job. What the next take relies on is gone too, so
- * it sends everything, and the store is marked as one again.
+ * Not even our own claim is left: somebody has emptied the store under a running job. What the next
+ * take relies on is gone too, so it sends everything, and the store is marked as one again.
  */
 static int mark_emptied_store(struct storage *storage, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
-	if (record_put_format(storage->transfer.store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+	if (record_put_format(storage->transfer.store, cancel, &own) < 0 &&
+	    own.kind != ERR_EXISTS) {
 		if (err)
 			*err = own;
 		return -1;
@@ -265,14 +281,15 @@ static int mark_emptied_store(struct storage *storage, struct cancel *cancel, st
 }
 
 int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
-	struct cancel *cancel, struct err *err)
+		       struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing found = {0};
 	bool claim_is_there = number == 0;
 
 	*newest = number;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		unsigned long claimed = strtoul(found.items[i].key + strlen(prefix), NULL, 10);
@@ -287,7 +304,7 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 }
 
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
-	json_t *about, struct cancel *cancel, struct err *err)
+			json_t *about, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_end(storage, number);
 	char nonce[33], created[32];
@@ -295,9 +312,9 @@ int storage_end_attempt(struct storage *storage, uint32_t number, const char *ou
 
 	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "attempt", (json_int_t)number, "nonce",
-		nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
-		storage->host, "outcome", outcome, "about",
-		about ? json_incref(about) : json_object());
+			 nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)),
+			 "host", storage->host, "outcome", outcome, "about",
+			 about ? json_incref(about) : json_object());
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the end record as JSON");
 	return job_record_put(storage->transfer.store, key, RECORD_END, body, NULL, cancel, err);

@@ -1,7 +1,7 @@
 /*
- * What an attempt that is being preempted says of its time, for the next one: a claim keeps it from publishing, so whoever claims early
- * throws away what it is just saving. Each word is an object of its own, and the newest counts: a deadline that moves, a notice that is
- * withdrawn.
+ * What an attempt that is being preempted says of its time, for the next one: a claim keeps it from
+ * publishing, so whoever claims early throws away what it is just saving. Each word is an object of
+ * its own, and the newest counts: a deadline that moves, a notice that is withdrawn.
  */
 #include "storage/storage.h"
 
@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "job_records.h"
 #include "garbage_collect.h"
+#include "job_records.h"
 
 #include <string.h>
 
@@ -20,14 +20,15 @@ AUTO(struct store_listing, store_listing_release);
 /* The word is the second number. */
 static char *drain_record_key(const struct storage *storage, struct snapshot_id id)
 {
-	return text_format(
-		"jobs/%s/draining/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
+	return text_format("jobs/%s/draining/%06u-%06u.json", storage->transfer.job, id.attempt,
+			   id.sequence);
 }
 
-int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t announcement, int64_t left_ms,
-	struct cancel *cancel, struct err *err)
+int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t announcement,
+			   int64_t left_ms, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = drain_record_key(storage, (struct snapshot_id){attempt, announcement});
+	auto_free char *key =
+		drain_record_key(storage, (struct snapshot_id){attempt, announcement});
 	int64_t now_ms = clock_wall_ms();
 	char nonce[33], created[32], until[32];
 	auto_json json_t *body = NULL;
@@ -35,10 +36,10 @@ int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t a
 
 	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s, s:s, s:s?, s:o}", "attempt", (json_int_t)attempt, "nonce",
-		nonce, "created", clock_format(now_ms, created, sizeof(created)), "host",
-		storage->host, "until",
-		stands ? clock_format(now_ms + left_ms, until, sizeof(until)) : NULL, "left_ms",
-		stands ? json_integer(left_ms) : json_null());
+			 nonce, "created", clock_format(now_ms, created, sizeof(created)), "host",
+			 storage->host, "until",
+			 stands ? clock_format(now_ms + left_ms, until, sizeof(until)) : NULL,
+			 "left_ms", stands ? json_integer(left_ms) : json_null());
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the draining record as JSON");
 	return job_record_put(storage->transfer.store, key, RECORD_DRAIN, body, NULL, cancel, err);
@@ -50,27 +51,28 @@ struct announcement {
 };
 
 /* id none: nobody has ever said any. */
-static int find_newest_announcement(
-	struct storage *storage, struct announcement *newest, struct cancel *cancel, struct err *err)
+static int find_newest_announcement(struct storage *storage, struct announcement *newest,
+				    struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/draining/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*newest = (struct announcement){0};
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		struct snapshot_id id;
 
 		if (job_record_parse_id(found.items[i].key + strlen(prefix), &id) &&
-			snapshot_id_compare(id, newest->id) > 0)
+		    snapshot_id_compare(id, newest->id) > 0)
 			*newest = (struct announcement){id, found.items[i].modified_ms};
 	}
 	return 0;
 }
 
 static int find_newest_attempt(struct storage *storage, uint32_t *number, bool *ended,
-	struct cancel *cancel, struct err *err)
+			       struct cancel *cancel, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	size_t count;
@@ -83,18 +85,20 @@ static int find_newest_attempt(struct storage *storage, uint32_t *number, bool *
 	return 0;
 }
 
-static int64_t announcement_age_ms(struct storage *storage, const struct announcement *announcement, struct cancel *cancel)
+static int64_t announcement_age_ms(struct storage *storage, const struct announcement *announcement,
+				   struct cancel *cancel)
 {
 	int64_t now_ms = 0;
 
-	if (announcement->put_ms <= 0 || garbage_collect_store_time(storage, &now_ms, cancel, NULL) < 0 ||
-		now_ms < announcement->put_ms)
+	if (announcement->put_ms <= 0 ||
+	    garbage_collect_store_time(storage, &now_ms, cancel, NULL) < 0 ||
+	    now_ms < announcement->put_ms)
 		return 0;
 	return now_ms - announcement->put_ms;
 }
 
-static int read_announcement(struct storage *storage, const struct announcement *announcement, struct drain_state *draining,
-	struct cancel *cancel, struct err *err)
+static int read_announcement(struct storage *storage, const struct announcement *announcement,
+			     struct drain_state *draining, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = drain_record_key(storage, announcement->id);
 	auto_json json_t *body = NULL;
@@ -102,14 +106,16 @@ static int read_announcement(struct storage *storage, const struct announcement 
 
 	/* What cannot be read says nothing: then it is as if nothing had been said. */
 	if (job_record_get(storage->transfer.store, key, RECORD_DRAIN, &body, cancel, &own) < 0 &&
-		own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
+	    own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
 		if (err)
 			*err = own;
 		return -1;
 	}
-	*draining = (struct drain_state){.attempt = announcement->id.attempt,
+	*draining = (struct drain_state){
+		.attempt = announcement->id.attempt,
 		.announcement = announcement->id.sequence,
-		.left_ms = body ? json_number_or(body, "left_ms", -1) : -1};
+		.left_ms = body ? json_number_or(body, "left_ms", -1) : -1,
+	};
 	if (body)
 		text_set(draining->host, sizeof(draining->host), json_text_or(body, "host", ""));
 	if (draining->left_ms > 0)
@@ -117,8 +123,8 @@ static int read_announcement(struct storage *storage, const struct announcement 
 	return 0;
 }
 
-int storage_poll_drain(
-	struct storage *storage, struct drain_state *draining, struct cancel *cancel, struct err *err)
+int storage_poll_drain(struct storage *storage, struct drain_state *draining, struct cancel *cancel,
+		       struct err *err)
 {
 	struct announcement newest;
 	uint32_t attempt = 0;
@@ -127,15 +133,16 @@ int storage_poll_drain(
 	if (find_newest_announcement(storage, &newest, cancel, err) < 0)
 		return -1;
 	if (!snapshot_id_is_none(newest.id) &&
-		find_newest_attempt(storage, &attempt, &ended, cancel, err) < 0)
+	    find_newest_attempt(storage, &attempt, &ended, cancel, err) < 0)
 		return -1;
 	if (attempt == 0 || attempt != newest.id.attempt) {
 		*draining = (struct drain_state){0};
 		return 0;
 	}
 	if (!ended &&
-		(draining->attempt != newest.id.attempt || draining->announcement != newest.id.sequence) &&
-		read_announcement(storage, &newest, draining, cancel, err) < 0)
+	    (draining->attempt != newest.id.attempt ||
+	     draining->announcement != newest.id.sequence) &&
+	    read_announcement(storage, &newest, draining, cancel, err) < 0)
 		return -1;
 	draining->attempt = attempt;
 	draining->ended = ended;

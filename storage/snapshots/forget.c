@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "retention.h"
 #include "garbage_collect.h"
+#include "retention.h"
 
 #include <stdlib.h>
 
@@ -42,13 +42,14 @@ static int apply_policy(struct forgetting *forgetting, struct err *err)
 	forgetting->reasons = memory_new(inventory->list.count * sizeof(*forgetting->reasons));
 	forgetting->gone = memory_new(inventory->list.count * sizeof(*forgetting->gone));
 	retention_decide(&forgetting->request->policy, inventory->list.items, inventory->list.count,
-		clock_wall_ms(), forgetting->reasons);
+			 clock_wall_ms(), forgetting->reasons);
 	for (size_t i = 0; i < inventory->list.count; i++)
 		forgetting->gone[i] = forgetting->reasons[i] == 0;
 	return 0;
 }
 
-/* Whether an attempt was claimed or a snapshot pinned since we looked: either may hold one that is about to go. */
+/* Whether an attempt was claimed or a snapshot pinned since we looked: either may
+ * hold one that is about to go. */
 static int check_inventory_stands(struct forgetting *forgetting, bool *moved, struct err *err)
 {
 	const struct inventory *inventory = &forgetting->inventory;
@@ -57,14 +58,14 @@ static int check_inventory_stands(struct forgetting *forgetting, bool *moved, st
 	size_t count;
 
 	if (storage_superseded(forgetting->storage, known, &newest, forgetting->cancel, err) < 0 ||
-		job_records_list_ids(
-			forgetting->storage, "pins", &pins, &count, forgetting->cancel, err) < 0)
+	    job_records_list_ids(forgetting->storage, "pins", &pins, &count, forgetting->cancel,
+				 err) < 0)
 		return -1;
 	*moved = newest != known;
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < inventory->list.count; j++)
 			if (forgetting->gone[j] &&
-				snapshot_id_compare(inventory->list.items[j].id, pins[i]) == 0)
+			    snapshot_id_compare(inventory->list.items[j].id, pins[i]) == 0)
 				*moved = true;
 	return 0;
 }
@@ -76,9 +77,10 @@ static int decide_until_stable(struct forgetting *forgetting, struct err *err)
 	for (int i = 0; moved; i++) {
 		if (i == ROUNDS_MOST)
 			return err_set(err, ERR_RETRY,
-				"attempts of job %s come and go; nothing was forgotten",
-				forgetting->storage->transfer.job);
-		if (apply_policy(forgetting, err) < 0 || check_inventory_stands(forgetting, &moved, err) < 0)
+				       "attempts of job %s come and go; nothing was forgotten",
+				       forgetting->storage->transfer.job);
+		if (apply_policy(forgetting, err) < 0 ||
+		    check_inventory_stands(forgetting, &moved, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -94,14 +96,14 @@ static void report_decisions(struct forgetting *forgetting, struct forget_result
 	for (size_t i = 0; i < inventory->list.count; i++) {
 		result->kept += !forgetting->gone[i];
 		if (request->decided)
-			request->decided(
-				request->arg, &inventory->list.items[i], forgetting->reasons[i]);
+			request->decided(request->arg, &inventory->list.items[i],
+					 forgetting->reasons[i]);
 	}
 }
 
 /* Oldest first. */
-static int remove_manifests(
-	struct forgetting *forgetting, struct forget_result *result, struct err *err)
+static int remove_manifests(struct forgetting *forgetting, struct forget_result *result,
+			    struct err *err)
 {
 	const struct inventory *inventory = &forgetting->inventory;
 	struct store *store = forgetting->storage->transfer.store;
@@ -126,10 +128,13 @@ static int remove_manifests(
 }
 
 int storage_forget(struct storage *storage, const struct forget_request *request,
-	struct forget_result *result, struct cancel *cancel, struct err *err)
+		   struct forget_result *result, struct cancel *cancel, struct err *err)
 {
 	auto_(forgetting_release) struct forgetting forgetting = {
-		.storage = storage, .request = request, .cancel = cancel};
+		.storage = storage,
+		.request = request,
+		.cancel = cancel,
+	};
 	int64_t age_ms = request->garbage_age_ms > 0 ? request->garbage_age_ms : GARBAGE_AGE_MS;
 
 	*result = (struct forget_result){0};
@@ -138,6 +143,6 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	report_decisions(&forgetting, result);
 	if (remove_manifests(&forgetting, result, err) < 0)
 		return -1;
-	return garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, age_ms, request->dry_run,
-		&result->collected, cancel, err);
+	return garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, age_ms,
+				     request->dry_run, &result->collected, cancel, err);
 }

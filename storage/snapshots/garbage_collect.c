@@ -18,7 +18,7 @@ struct collection {
 	const bool *gone;
 	struct cancel *cancel;
 	struct store_listing packs;
-	bool *named;   /* per pack */
+	bool *named;       /* per pack */
 	size_t *condemned; /* numbers of packs */
 	size_t condemned_count;
 	atomic_size_t next;
@@ -42,7 +42,8 @@ AUTO(struct store_listing, store_listing_release);
 /* --- the store's clock --- */
 
 /* Of the store alone is it known when a pack was put, so its clock says what is old. */
-int garbage_collect_store_time(struct storage *storage, int64_t *now_ms, struct cancel *cancel, struct err *err)
+int garbage_collect_store_time(struct storage *storage, int64_t *now_ms, struct cancel *cancel,
+			       struct err *err)
 {
 	struct store *store = storage->transfer.store;
 	auto_(store_listing_release) struct store_listing found = {0};
@@ -71,7 +72,7 @@ static void remove_temporaries(struct storage *storage, int64_t now_ms, struct c
 		return;
 	for (size_t i = 0; i < found.count; i++)
 		if (found.items[i].modified_ms > 0 &&
-			found.items[i].modified_ms < now_ms - GARBAGE_AGE_MS)
+		    found.items[i].modified_ms < now_ms - GARBAGE_AGE_MS)
 			store->ops->remove(store, found.items[i].key, cancel, NULL);
 }
 
@@ -92,8 +93,8 @@ static void mark_packs_written_for(struct collection *collection, struct snapsho
 	size_t prefix = strlen("jobs//") + strlen(collection->storage->transfer.job);
 
 	for (size_t i = 0; i < collection->packs.count; i++)
-		if (snapshot_id_compare(
-			    retention_pack_id(collection->packs.items[i].key + prefix), id) == 0)
+		if (snapshot_id_compare(retention_pack_id(collection->packs.items[i].key + prefix),
+					id) == 0)
 			collection->named[i] = true;
 }
 
@@ -108,7 +109,8 @@ static void mark_known_packs(struct collection *collection, const struct invento
 	}
 }
 
-static int mark_packs_of_snapshot(struct collection *collection, struct snapshot_id id, struct err *err)
+static int mark_packs_of_snapshot(struct collection *collection, struct snapshot_id id,
+				  struct err *err)
 {
 	int64_t known = find_snapshot(collection->inventory, id);
 	auto_(inventory_packs_release) struct inventory_packs names = {0};
@@ -116,13 +118,14 @@ static int mark_packs_of_snapshot(struct collection *collection, struct snapshot
 	if (known >= 0 && collection->gone[known])
 		return 0;
 	if (known >= 0 && collection->inventory->list.items[known].newer)
-		return err_set(err, ERR_NEWER, "%s", collection->inventory->list.items[known].damage);
+		return err_set(err, ERR_NEWER, "%s",
+			       collection->inventory->list.items[known].damage);
 	if (known >= 0 && !collection->inventory->names[known].unknown) {
 		mark_known_packs(collection, &collection->inventory->names[known]);
 		return 0;
 	}
-	if (inventory_read_packs(
-		    collection->storage, id, &collection->packs, &names, collection->cancel, err) < 0)
+	if (inventory_read_packs(collection->storage, id, &collection->packs, &names,
+				 collection->cancel, err) < 0)
 		return -1;
 	if (names.unknown)
 		mark_packs_written_for(collection, id);
@@ -136,11 +139,12 @@ static int mark_named_packs(struct collection *collection, struct err *err)
 	auto_free struct snapshot_id *ids = NULL;
 	size_t count;
 
-	if (job_records_list_packs(collection->storage, &collection->packs, collection->cancel, err) < 0)
+	if (job_records_list_packs(collection->storage, &collection->packs, collection->cancel,
+				   err) < 0)
 		return -1;
 	collection->named = memory_new((collection->packs.count + 1) * sizeof(*collection->named));
-	if (job_records_list_ids(collection->storage, "snapshots", &ids, &count, collection->cancel, err) <
-		0)
+	if (job_records_list_ids(collection->storage, "snapshots", &ids, &count, collection->cancel,
+				 err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (mark_packs_of_snapshot(collection, ids[i], err) < 0)
@@ -163,7 +167,8 @@ static void select_packs(struct collection *collection, int64_t now_ms, int64_t 
 	struct snapshot_id newest = newest_good_snapshot(collection->inventory);
 	size_t prefix = strlen("jobs//") + strlen(collection->storage->transfer.job);
 
-	collection->condemned = memory_new((collection->packs.count + 1) * sizeof(*collection->condemned));
+	collection->condemned =
+		memory_new((collection->packs.count + 1) * sizeof(*collection->condemned));
 	for (size_t i = 0; i < collection->packs.count; i++) {
 		const struct store_object *object = &collection->packs.items[i];
 		struct retention_pack pack = {
@@ -182,7 +187,8 @@ static void select_packs(struct collection *collection, int64_t now_ms, int64_t 
 	}
 }
 
-/* A claim made meanwhile may go on from an older snapshot, so that what was not newer than the newest good one now is. */
+/* A claim made meanwhile may go on from an older snapshot, so that what was not newer than the
+ * newest good one now is. */
 static int check_no_new_claim(struct collection *collection, struct err *err)
 {
 	uint32_t known = lineage_newest_attempt(&collection->inventory->listing.lineage), newest;
@@ -192,13 +198,15 @@ static int check_no_new_claim(struct collection *collection, struct err *err)
 	if (newest == known)
 		return 0;
 	for (size_t i = 0; i < collection->condemned_count; i++)
-		collection->result->bytes_deferred += collection->packs.items[collection->condemned[i]].size;
+		collection->result->bytes_deferred +=
+			collection->packs.items[collection->condemned[i]].size;
 	collection->result->packs_deferred += (uint32_t)collection->condemned_count;
 	collection->condemned_count = 0;
 	return 0;
 }
 
-static int remove_pack(struct collection *collection, const struct store_object *pack, struct err *err)
+static int remove_pack(struct collection *collection, const struct store_object *pack,
+		       struct err *err)
 {
 	struct store *store = collection->storage->transfer.store;
 
@@ -217,7 +225,8 @@ static void remove_worker(void *arg, size_t index)
 
 	(void)index;
 	while ((i = atomic_fetch_add(&collection->next, 1)) < collection->condemned_count) {
-		const struct store_object *pack = &collection->packs.items[collection->condemned[i]];
+		const struct store_object *pack =
+			&collection->packs.items[collection->condemned[i]];
 		int result = remove_pack(collection, pack, &err);
 
 		pthread_mutex_lock(&collection->mutex);
@@ -238,7 +247,8 @@ static int remove_packs(struct collection *collection, struct err *err)
 	size_t threads = collection->condemned_count;
 
 	if (threads > 0)
-		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, remove_worker, collection);
+		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, remove_worker,
+			     collection);
 	if (!collection->failed)
 		return 0;
 	if (err)
@@ -249,13 +259,14 @@ static int remove_packs(struct collection *collection, struct err *err)
 static void count_packs(struct collection *collection)
 {
 	for (size_t i = 0; i < collection->condemned_count; i++)
-		collection->result->bytes_removed += collection->packs.items[collection->condemned[i]].size;
+		collection->result->bytes_removed +=
+			collection->packs.items[collection->condemned[i]].size;
 	collection->result->packs_removed = (uint32_t)collection->condemned_count;
 }
 
-int garbage_collect_packs(struct storage *storage, const struct inventory *inventory, const bool *gone,
-	int64_t age_ms, bool dry_run, struct garbage_result *result, struct cancel *cancel,
-	struct err *err)
+int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,
+			  const bool *gone, int64_t age_ms, bool dry_run,
+			  struct garbage_result *result, struct cancel *cancel, struct err *err)
 {
 	auto_(collection_release) struct collection collection = {
 		.storage = storage,
@@ -269,7 +280,7 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 	*result = (struct garbage_result){0};
 	pthread_mutex_init(&collection.mutex, NULL);
 	if ((!dry_run && garbage_collect_store_time(storage, &now_ms, cancel, err) < 0) ||
-		mark_named_packs(&collection, err) < 0)
+	    mark_named_packs(&collection, err) < 0)
 		return -1;
 	select_packs(&collection, now_ms, age_ms);
 	if (dry_run) {

@@ -8,8 +8,8 @@
 AUTO(struct manifest, manifest_release);
 AUTO(struct store_listing, store_listing_release);
 
-static int load_parent(
-	struct storage *storage, struct snapshot_id parent, struct cancel *cancel, struct err *err)
+static int load_parent(struct storage *storage, struct snapshot_id parent, struct cancel *cancel,
+		       struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	struct err own = {0};
@@ -23,9 +23,10 @@ static int load_parent(
 	return 0;
 }
 
-/* Deduplicates only against packs that are there right now, so that one lost object does not spoil every later snapshot. */
-int index_warmup(struct storage *storage, struct snapshot_id parent, bool look, struct cancel *cancel,
-	struct err *err)
+/* Deduplicates only against packs that are there right now, so that one lost object does not spoil
+ * every later snapshot. */
+int index_warmup(struct storage *storage, struct snapshot_id parent, bool look,
+		 struct cancel *cancel, struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};
 	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);

@@ -38,7 +38,7 @@ static void fill_snapshot_info(const struct manifest *manifest, struct snapshot_
 }
 
 static void find_named_packs(struct storage *storage, const struct manifest *manifest,
-	const struct store_listing *packs, struct inventory_packs *names)
+			     const struct store_listing *packs, struct inventory_packs *names)
 {
 	names->packs = memory_new(manifest->pack_count * sizeof(*names->packs));
 	for (size_t i = 0; i < manifest->pack_count; i++) {
@@ -57,8 +57,8 @@ static bool is_damage(const struct err *err)
 }
 
 static int inspect_snapshot(struct storage *storage, const struct job_listing *listing,
-	struct snapshot_info *info, struct inventory_packs *names, struct cancel *cancel,
-	struct err *err)
+			    struct snapshot_info *info, struct inventory_packs *names,
+			    struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	struct err own = {0};
@@ -85,8 +85,8 @@ static int inspect_snapshot(struct storage *storage, const struct job_listing *l
 }
 
 int inventory_read_packs(struct storage *storage, struct snapshot_id id,
-	const struct store_listing *packs, struct inventory_packs *names, struct cancel *cancel,
-	struct err *err)
+			 const struct store_listing *packs, struct inventory_packs *names,
+			 struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	struct err own = {0};
@@ -116,7 +116,7 @@ static void inspect_worker(void *arg, size_t index)
 	(void)index;
 	while ((i = atomic_fetch_add(&scan->next, 1)) < inventory->list.count) {
 		if (inspect_snapshot(scan->storage, &inventory->listing, &inventory->list.items[i],
-			    &inventory->names[i], scan->cancel, &err) == 0)
+				     &inventory->names[i], scan->cancel, &err) == 0)
 			continue;
 		/* The others need not go on. */
 		atomic_store(&scan->next, inventory->list.count);
@@ -129,15 +129,16 @@ static void inspect_worker(void *arg, size_t index)
 	}
 }
 
-static int inspect_snapshots(
-	struct storage *storage, struct inventory *inventory, struct cancel *cancel, struct err *err)
+static int inspect_snapshots(struct storage *storage, struct inventory *inventory,
+			     struct cancel *cancel, struct err *err)
 {
 	struct scan scan = {.storage = storage, .inventory = inventory, .cancel = cancel};
 	size_t threads = inventory->list.count;
 
 	pthread_mutex_init(&scan.mutex, NULL);
 	if (threads > 0)
-		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, inspect_worker, &scan);
+		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, inspect_worker,
+			     &scan);
 	pthread_mutex_destroy(&scan.mutex);
 	if (!scan.failed)
 		return 0;
@@ -154,8 +155,8 @@ static struct snapshot_info *find_snapshot(struct inventory *inventory, struct s
 	return NULL;
 }
 
-static int mark_pins(
-	struct storage *storage, struct inventory *inventory, struct cancel *cancel, struct err *err)
+static int mark_pins(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
+		     struct err *err)
 {
 	auto_free struct snapshot_id *pins = NULL;
 	size_t count;
@@ -171,7 +172,8 @@ static int mark_pins(
 	return 0;
 }
 
-/* An attempt that has ended needs its start no more, but for the newest one: what went on from there may turn out to be bad. */
+/* An attempt that has ended needs its start no more, but for the newest one: what went on from
+ * there may turn out to be bad. */
 static void mark_started_from(struct inventory *inventory)
 {
 	const struct lineage *lineage = &inventory->listing.lineage;
@@ -210,8 +212,8 @@ static void count_pack_uses(struct inventory *inventory)
 					packs->items[inventory->names[i].packs[j]].size;
 }
 
-int inventory_read(
-	struct storage *storage, struct inventory *inventory, struct cancel *cancel, struct err *err)
+int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
+		   struct err *err)
 {
 	struct lineage *lineage;
 
@@ -220,12 +222,13 @@ int inventory_read(
 		return -1;
 	lineage = &inventory->listing.lineage;
 	inventory->list.count = lineage->snapshot_count;
-	inventory->list.items = memory_new(lineage->snapshot_count * sizeof(*inventory->list.items));
+	inventory->list.items =
+		memory_new(lineage->snapshot_count * sizeof(*inventory->list.items));
 	inventory->names = memory_new(lineage->snapshot_count * sizeof(*inventory->names));
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
 		inventory->list.items[i].id = lineage->snapshots[lineage->snapshot_count - 1 - i];
 	if (inspect_snapshots(storage, inventory, cancel, err) < 0 ||
-		mark_pins(storage, inventory, cancel, err) < 0) {
+	    mark_pins(storage, inventory, cancel, err) < 0) {
 		inventory_release(inventory);
 		return -1;
 	}

@@ -26,13 +26,14 @@ char *job_record_key_end(struct storage *storage, uint32_t number)
 
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id)
 {
-	return text_format(
-		"jobs/%s/snapshots/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
+	return text_format("jobs/%s/snapshots/%06u-%06u.json", storage->transfer.job, id.attempt,
+			   id.sequence);
 }
 
 char *job_record_key_pin(struct storage *storage, struct snapshot_id id)
 {
-	return text_format("jobs/%s/pins/%06u-%06u.json", storage->transfer.job, id.attempt, id.sequence);
+	return text_format("jobs/%s/pins/%06u-%06u.json", storage->transfer.job, id.attempt,
+			   id.sequence);
 }
 
 enum {
@@ -40,17 +41,19 @@ enum {
 	GET_TRIES = 2,
 };
 
-/* After a put that failed with `put_err`: 0 where what is there is ours after all, else -1. *absent: the store took it for there, and
- * nothing is: somebody's answer was about another moment. */
+/*
+ * After a put that failed with `put_err`: 0 where what is there is ours after all, else -1.
+ * *absent: the store took it for there, and nothing is: somebody's answer was about another moment.
+ */
 static int settle_failed_put(struct store *store, const char *key, const struct bytes *record,
-	const struct err *put_err, bool *absent, struct cancel *cancel)
+			     const struct err *put_err, bool *absent, struct cancel *cancel)
 {
 	auto_(bytes_release) struct bytes there = {0};
 	struct err err = {0};
 
 	*absent = false;
 	if (put_err->kind == ERR_DENIED || put_err->kind == ERR_NO_SPACE ||
-		put_err->kind == ERR_CANCELLED)
+	    put_err->kind == ERR_CANCELLED)
 		return -1;
 	if (store->ops->get(store, key, 0, STORE_TO_END, &there, cancel, &err) == 0)
 		return there.size == record->size &&
@@ -62,7 +65,7 @@ static int settle_failed_put(struct store *store, const char *key, const struct 
 }
 
 int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
-	uint64_t *bytes, struct cancel *cancel, struct err *err)
+		   uint64_t *bytes, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes record = {0};
 	struct err put_err = {0};
@@ -75,20 +78,20 @@ int job_record_put(struct store *store, const char *key, enum record_kind kind, 
 	for (int i = 0; absent && i < PUT_TRIES; i++) {
 		put_err = (struct err){0};
 		if (store->ops->put(store, key, record.data, record.size, STORE_IF_ABSENT, cancel,
-			    &put_err) == 0 ||
-			settle_failed_put(store, key, &record, &put_err, &absent, cancel) == 0)
+				    &put_err) == 0 ||
+		    settle_failed_put(store, key, &record, &put_err, &absent, cancel) == 0)
 			return 0;
 	}
 	if (absent)
 		return err_set(err, ERR_RETRY,
-			"the store says that %s exists, and then that it does not", key);
+			       "the store says that %s exists, and then that it does not", key);
 	if (err)
 		*err = put_err;
 	return -1;
 }
 
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
-	struct cancel *cancel, struct err *err)
+		   struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes record = {0};
 	struct err own = {0};
@@ -109,8 +112,8 @@ int job_record_get(struct store *store, const char *key, enum record_kind kind, 
 	return err_wrap(err, "%s", key);
 }
 
-int job_record_get_manifest(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
-	struct cancel *cancel, struct err *err)
+int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
+			    struct manifest *manifest, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(storage, id);
 	auto_json json_t *body = NULL;
@@ -122,16 +125,17 @@ int job_record_get_manifest(struct storage *storage, struct snapshot_id id, stru
 	return 0;
 }
 
-int job_records_list_packs(struct storage *storage, struct store_listing *packs, struct cancel *cancel,
-	struct err *err)
+int job_records_list_packs(struct storage *storage, struct store_listing *packs,
+			   struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/packs/", storage->transfer.job);
 
-	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, packs, cancel, err);
+	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, packs,
+						  cancel, err);
 }
 
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
-	const struct store_listing *packs, struct err *err)
+			    const struct store_listing *packs, struct err *err)
 {
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
@@ -141,8 +145,8 @@ int job_records_check_packs(struct storage *storage, const struct manifest *mani
 			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
 		if (object->size != manifest->packs[i].bytes)
 			return err_set(err, ERR_CORRUPT, "pack %s has %llu bytes instead of %llu",
-				key, (unsigned long long)object->size,
-				(unsigned long long)manifest->packs[i].bytes);
+				       key, (unsigned long long)object->size,
+				       (unsigned long long)manifest->packs[i].bytes);
 	}
 	return 0;
 }
@@ -156,19 +160,21 @@ bool job_record_parse_id(const char *name, struct snapshot_id *id)
 	if (!text_ends(text, ".json"))
 		return false;
 	text[strlen(text) - strlen(".json")] = '\0';
-	/* Keys sort by text; numbers past six digits would not, and no other form is ever written. */
+	/* Keys sort by text; numbers past six digits would not, and no other form
+	 * is ever written. */
 	return snapshot_id_parse(text, id);
 }
 
 int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
-	size_t *count, struct cancel *cancel, struct err *err)
+			 size_t *count, struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/%s/", storage->transfer.job, kind);
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*ids = NULL;
 	*count = 0;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
 		return -1;
 	*ids = memory_new(found.count * sizeof(**ids));
 	for (size_t i = 0; i < found.count; i++) {
@@ -194,9 +200,9 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 	if (json_number_or(body, "attempt", 0) != attempt->number)
 		return false;
 	if (!json_is_null(start) &&
-		(!json_is_string(start) ||
-			!snapshot_id_parse(json_string_value(start), &attempt->start) ||
-			attempt->start.attempt >= attempt->number))
+	    (!json_is_string(start) ||
+	     !snapshot_id_parse(json_string_value(start), &attempt->start) ||
+	     attempt->start.attempt >= attempt->number))
 		return false;
 	(void)snapshot_id_parse(json_text_or(body, "suspect", ""), &attempt->suspect);
 	for (size_t i = 0; i < sizeof(policy_names) / sizeof(policy_names[0]); i++) {
@@ -208,21 +214,24 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 	return false;
 }
 
-/* A damaged or lost claim: the parent of the attempt's first readable snapshot says what it started from. */
+/* A damaged or lost claim: the parent of the attempt's first readable snapshot
+ * says what it started from. */
 static int recover_claim_from_parent(struct storage *storage, const struct lineage *lineage,
-	struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
+				     struct lineage_attempt *attempt, struct cancel *cancel,
+				     struct err *err)
 {
 	for (size_t i = 0; i < lineage->snapshot_count && !attempt->known; i++) {
 		struct manifest manifest = {0};
 
 		if (lineage->snapshots[i].attempt != attempt->number)
 			continue;
-		if (job_record_get_manifest(storage, lineage->snapshots[i], &manifest, cancel, err) ==
-			0) {
+		if (job_record_get_manifest(storage, lineage->snapshots[i], &manifest, cancel,
+					    err) == 0) {
 			attempt->start = manifest.parent;
 			attempt->known = manifest.parent.attempt < attempt->number;
 			manifest_release(&manifest);
-			/* The parent is the attempt's own when its first snapshots are gone: then go on from what is before it. */
+			/* The parent is the attempt's own when its first snapshots are gone: then
+			 * go on from what is before it. */
 			return 0;
 		}
 		if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
@@ -232,13 +241,14 @@ static int recover_claim_from_parent(struct storage *storage, const struct linea
 }
 
 static int read_claim(struct storage *storage, const struct lineage *lineage,
-	struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
+		      struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_attempt(storage, attempt->number);
 	auto_json json_t *body = NULL;
 	struct err own = {0};
 
-	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &own) == 0) {
+	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &own) ==
+	    0) {
 		attempt->known = job_record_decode_claim(body, attempt);
 	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
 		if (err)
@@ -275,7 +285,7 @@ static void read_claims_worker(void *arg, size_t index)
 	(void)index;
 	while ((i = atomic_fetch_add(&reading->next, 1)) < reading->lineage->attempt_count) {
 		if (read_claim(reading->storage, reading->lineage, &reading->lineage->attempts[i],
-			    reading->cancel, &err) == 0)
+			       reading->cancel, &err) == 0)
 			continue;
 		/* The others need not go on. */
 		atomic_store(&reading->next, reading->lineage->attempt_count);
@@ -289,8 +299,8 @@ static void read_claims_worker(void *arg, size_t index)
 }
 
 /* Many at once: each is one small request, and a job that was preempted often has hundreds. */
-static int read_claims(
-	struct storage *storage, struct lineage *lineage, struct cancel *cancel, struct err *err)
+static int read_claims(struct storage *storage, struct lineage *lineage, struct cancel *cancel,
+		       struct err *err)
 {
 	struct claims_read reading = {.storage = storage, .lineage = lineage, .cancel = cancel};
 	size_t threads = lineage->attempt_count;
@@ -333,8 +343,8 @@ static void add_attempt(struct job_listing *listing, uint32_t number, bool ended
 	if (i == 0 || lineage->attempts[i - 1].number != number) {
 		size_t behind = lineage->attempt_count - i;
 
-		lineage->attempts = memory_grow(
-			lineage->attempts, lineage->attempt_count + 1, sizeof(*lineage->attempts));
+		lineage->attempts = memory_grow(lineage->attempts, lineage->attempt_count + 1,
+						sizeof(*lineage->attempts));
 		listing->ended =
 			memory_grow(listing->ended, lineage->attempt_count + 1, sizeof(bool));
 		memmove(&lineage->attempts[i + 1], &lineage->attempts[i],
@@ -349,13 +359,14 @@ static void add_attempt(struct job_listing *listing, uint32_t number, bool ended
 }
 
 int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
-	struct cancel *cancel, struct err *err)
+			      struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct lineage *lineage = &listing->lineage;
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		uint64_t number;
@@ -371,15 +382,15 @@ int job_records_list_attempts(struct storage *storage, struct job_listing *listi
 }
 
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
-	struct err *err)
+		     struct err *err)
 {
 	*listing = (struct job_listing){0};
 	/* Manifests first, then packs: every pack of a manifest seen here was there before it. */
 	if (job_records_list_ids(storage, "snapshots", &listing->lineage.snapshots,
-		    &listing->lineage.snapshot_count, cancel, err) == 0 &&
-		job_records_list_attempts(storage, listing, cancel, err) == 0 &&
-		read_claims(storage, &listing->lineage, cancel, err) == 0 &&
-		job_records_list_packs(storage, &listing->packs, cancel, err) == 0)
+				 &listing->lineage.snapshot_count, cancel, err) == 0 &&
+	    job_records_list_attempts(storage, listing, cancel, err) == 0 &&
+	    read_claims(storage, &listing->lineage, cancel, err) == 0 &&
+	    job_records_list_packs(storage, &listing->packs, cancel, err) == 0)
 		return 0;
 	job_listing_release(listing);
 	return -1;
@@ -405,7 +416,7 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 {
 	char created[32];
 	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
-		clock_format(clock_wall_ms(), created, sizeof(created)));
+					   clock_format(clock_wall_ms(), created, sizeof(created)));
 
 	return job_record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
 }

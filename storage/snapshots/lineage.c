@@ -15,12 +15,13 @@ uint32_t lineage_newest_attempt(const struct lineage *lineage)
 	if (lineage->attempt_count)
 		newest = lineage->attempts[lineage->attempt_count - 1].number;
 	if (lineage->snapshot_count &&
-		lineage->snapshots[lineage->snapshot_count - 1].attempt > newest)
+	    lineage->snapshots[lineage->snapshot_count - 1].attempt > newest)
 		newest = lineage->snapshots[lineage->snapshot_count - 1].attempt;
 	return newest;
 }
 
-/* Where the chain goes on behind an attempt's own snapshots. Always an older attempt, so that every walk ends. */
+/* Where the chain goes on behind an attempt's own snapshots. Always an older attempt, so that
+ * every walk ends. */
 static struct snapshot_id chain_predecessor(const struct lineage *lineage, uint32_t number)
 {
 	const struct lineage_attempt *attempt = find_attempt(lineage, number);
@@ -32,8 +33,8 @@ static struct snapshot_id chain_predecessor(const struct lineage *lineage, uint3
 	return (struct snapshot_id){.attempt = number - 1, .sequence = UINT32_MAX};
 }
 
-size_t lineage_chain_from(
-	const struct lineage *lineage, struct snapshot_id head, struct snapshot_id *chain)
+size_t lineage_chain_from(const struct lineage *lineage, struct snapshot_id head,
+			  struct snapshot_id *chain)
 {
 	size_t count = 0, left = lineage->snapshot_count;
 
@@ -75,11 +76,12 @@ enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot
 		const struct lineage_attempt *claim = &lineage->attempts[i];
 
 		if (claim->number <= id.attempt || !claim->known ||
-			is_behind(lineage, claim->start, id))
+		    is_behind(lineage, claim->start, id))
 			continue;
 		if (snapshot_id_compare(claim->suspect, id) == 0)
 			return SNAPSHOT_SUSPECT;
-		return claim->policy == RESTORE_LATEST ? SNAPSHOT_FENCED : SNAPSHOT_SUPERSEDED_BY_RESTORE;
+		return claim->policy == RESTORE_LATEST ? SNAPSHOT_FENCED
+						       : SNAPSHOT_SUPERSEDED_BY_RESTORE;
 	}
 	return SNAPSHOT_FENCED;
 }

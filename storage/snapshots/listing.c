@@ -25,8 +25,8 @@ const char *snapshot_state_name(enum snapshot_state state)
 	return names[state];
 }
 
-int storage_list_snapshots(
-	struct storage *storage, struct snapshot_list *list, struct cancel *cancel, struct err *err)
+int storage_list_snapshots(struct storage *storage, struct snapshot_list *list,
+			   struct cancel *cancel, struct err *err)
 {
 	auto_(inventory_release) struct inventory inventory = {0};
 
@@ -60,7 +60,7 @@ int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel
 }
 
 int storage_read_manifest(struct storage *storage, struct snapshot_id id, json_t **body,
-	struct cancel *cancel, struct err *err)
+			  struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_free char *key = job_record_key_snapshot(storage, id);
@@ -80,13 +80,13 @@ static int64_t total_nanoseconds(int64_t seconds, uint32_t rest)
 
 	/* Beyond the year 2262 no file system of ours agrees on what a time is. */
 	if (__builtin_mul_overflow(seconds, (int64_t)1000000000, &result) ||
-		__builtin_add_overflow(result, (int64_t)rest, &result))
+	    __builtin_add_overflow(result, (int64_t)rest, &result))
 		return seconds < 0 ? INT64_MIN : INT64_MAX;
 	return result;
 }
 
 int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
-	struct cancel *cancel, struct err *err)
+		       struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 

@@ -32,11 +32,11 @@ static bool parse_key(const char *key, const char *prefix, struct snapshot_id *i
 	uint64_t attempt, sequence;
 	char numbers[2][16];
 
-	if (!text_starts(key, prefix) || sscanf(key + strlen(prefix), "packs/%15[0-9]/%15[0-9]-",
-						 numbers[0], numbers[1]) != 2)
+	if (!text_starts(key, prefix) ||
+	    sscanf(key + strlen(prefix), "packs/%15[0-9]/%15[0-9]-", numbers[0], numbers[1]) != 2)
 		return false;
 	if (!text_to_u64(numbers[0], UINT32_MAX, &attempt) ||
-		!text_to_u64(numbers[1], UINT32_MAX, &sequence))
+	    !text_to_u64(numbers[1], UINT32_MAX, &sequence))
 		return false;
 	*id = (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
 	return true;
@@ -48,8 +48,8 @@ static int compare_texts(const void *a, const void *b)
 }
 
 size_t orphan_packs_select(const struct store_listing *packs, const char *prefix,
-	struct snapshot_id parent, struct chunk_index *index, const struct store_object **chosen,
-	size_t most)
+			   struct snapshot_id parent, struct chunk_index *index,
+			   const struct store_object **chosen, size_t most)
 {
 	auto_free const char **known = memory_new((index->pack_count + 1) * sizeof(*known));
 	size_t count = 0;
@@ -68,8 +68,8 @@ size_t orphan_packs_select(const struct store_listing *packs, const char *prefix
 		if (snapshot_id_compare(id, parent) <= 0)
 			break;
 		if (pack->size > PACK_MAGIC_SIZE + PACK_FOOTER_SIZE &&
-			pack->size <= PACK_CAPACITY &&
-			!bsearch(&key, known, index->pack_count, sizeof(*known), compare_texts))
+		    pack->size <= PACK_CAPACITY &&
+		    !bsearch(&key, known, index->pack_count, sizeof(*known), compare_texts))
 			chosen[count++] = pack;
 	}
 	return count;
@@ -77,26 +77,29 @@ size_t orphan_packs_select(const struct store_listing *packs, const char *prefix
 
 int64_t orphan_packs_time_limit_ms(int64_t left_ms)
 {
-	return left_ms == CLOCK_NEVER || left_ms / 10 > TIME_LIMIT_MS ? TIME_LIMIT_MS : left_ms / 10;
+	return left_ms == CLOCK_NEVER || left_ms / 10 > TIME_LIMIT_MS
+		       ? TIME_LIMIT_MS
+		       : left_ms / 10;
 }
 
 /* --- reading --- */
 
-static int read_tail(
-	struct search *search, const struct store_object *pack, uint64_t size, struct bytes *tail)
+static int read_tail(struct search *search, const struct store_object *pack, uint64_t size,
+		     struct bytes *tail)
 {
 	struct store *store = search->storage->transfer.store;
 
 	tail->size = 0;
-	return store->ops->get(
-		store, pack->key, pack->size - size, (size_t)size, tail, search->cancel, NULL);
+	return store->ops->get(store, pack->key, pack->size - size, (size_t)size, tail,
+			       search->cancel, NULL);
 }
 
 static void add_to_index(struct search *search, const struct store_object *pack,
-	const struct pack_record *records, uint32_t count)
+			 const struct pack_record *records, uint32_t count)
 {
 	struct chunk_index *index = &search->storage->transfer.index;
-	uint32_t number = chunk_index_add_orphan(index, pack->key + search->prefix_length, pack->size);
+	uint32_t number =
+		chunk_index_add_orphan(index, pack->key + search->prefix_length, pack->size);
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct chunk chunk = {
@@ -119,7 +122,7 @@ static void load_pack_index(struct search *search, const struct store_object *pa
 	uint32_t count;
 
 	if (read_tail(search, pack, size, &tail) < 0 ||
-		pack_read_footer(tail.data + size - PACK_FOOTER_SIZE, pack->size, &count, NULL) < 0)
+	    pack_read_footer(tail.data + size - PACK_FOOTER_SIZE, pack->size, &count, NULL) < 0)
 		return;
 	needed = (uint64_t)count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE;
 	if (needed > size && read_tail(search, pack, size = needed, &tail) < 0)
@@ -136,12 +139,12 @@ static void load_worker(void *arg, size_t index)
 
 	(void)index;
 	while ((i = atomic_fetch_add(&search->next, 1)) < search->count &&
-		!cancel_raised(search->cancel) && clock_monotonic_ms() < search->until_ms)
+	       !cancel_raised(search->cancel) && clock_monotonic_ms() < search->until_ms)
 		load_pack_index(search, search->chosen[i]);
 }
 
 int orphan_packs_load(struct storage *storage, const struct store_listing *packs,
-	struct snapshot_id parent, struct cancel *cancel, struct err *err)
+		      struct snapshot_id parent, struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
 	auto_free const struct store_object **chosen = memory_new(ORPHANS_MOST * sizeof(*chosen));
@@ -150,14 +153,14 @@ int orphan_packs_load(struct storage *storage, const struct store_listing *packs
 		.storage = storage,
 		.cancel = cancel,
 		.chosen = chosen,
-		.count = orphan_packs_select(
-			packs, prefix, parent, &storage->transfer.index, chosen, ORPHANS_MOST),
+		.count = orphan_packs_select(packs, prefix, parent, &storage->transfer.index,
+					     chosen, ORPHANS_MOST),
 		.prefix_length = strlen(prefix),
 		.until_ms = clock_monotonic_ms() + orphan_packs_time_limit_ms(left_ms),
 	};
 
 	if (search.count > 0)
 		parallel_run(search.count < THREADS_MOST ? search.count : THREADS_MOST, load_worker,
-			&search);
+			     &search);
 	return cancel_check(cancel, err);
 }

@@ -7,19 +7,20 @@
 #include "base/json.h"
 #include "job_records.h"
 
-static int check_snapshot(
-	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err)
+static int check_snapshot(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+			  struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(storage, id);
 	auto_(bytes_release) struct bytes first = {0};
 	char text[SNAPSHOT_ID_TEXT];
 	struct err own = {0};
 
-	if (storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first, cancel, &own) == 0)
+	if (storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first, cancel,
+					      &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->transfer.job,
-			snapshot_id_format(id, text));
+		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s",
+			       storage->transfer.job, snapshot_id_format(id, text));
 	if (err)
 		*err = own;
 	return -1;
@@ -31,12 +32,12 @@ static json_t *pin_body(struct storage *storage, struct snapshot_id id)
 
 	random_hex(nonce);
 	return json_pack("{s:s, s:s, s:s, s:s}", "id", snapshot_id_format(id, text), "nonce", nonce,
-		"created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
-		storage->host);
+			 "created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
+			 storage->host);
 }
 
-int storage_pin(
-	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err)
+int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+		struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
 	auto_json json_t *body = pin_body(storage, id);
@@ -44,8 +45,9 @@ int storage_pin(
 
 	if (check_snapshot(storage, id, cancel, err) < 0)
 		return -1;
-	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) < 0 &&
-		own.kind != ERR_EXISTS) {
+	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) <
+		    0 &&
+	    own.kind != ERR_EXISTS) {
 		if (err)
 			*err = own;
 		return err_wrap(err, "cannot pin");
@@ -60,8 +62,8 @@ int storage_pin(
 	return -1;
 }
 
-int storage_unpin(
-	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err)
+int storage_unpin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+		  struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
 	auto_free struct snapshot_id *pins = NULL;
@@ -74,6 +76,6 @@ int storage_unpin(
 		;
 	if (i == count)
 		return err_set(err, ERR_NOT_FOUND, "snapshot %s of job %s is not pinned",
-			snapshot_id_format(id, text), storage->transfer.job);
+			       snapshot_id_format(id, text), storage->transfer.job);
 	return storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, err);
 }

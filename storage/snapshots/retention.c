@@ -1,7 +1,7 @@
 #include "retention.h"
 
-#include "base/text.h"
 #include "base/datetime.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,8 @@ static void apply_always(const struct snapshot_info *items, size_t count, unsign
 		if (items[i].newest)
 			add_reason(&reasons[i], KEEP_NEWEST);
 		seen_newest = seen_newest || items[i].newest;
-		/* Damage may be of the moment: a listing that lags, a mount that is gone. What is newest is never judged by it. */
+		/* Damage may be of the moment: a listing that lags, a mount that is gone. What is
+		 * newest is never judged by it. */
 		if (!seen_newest)
 			add_reason(&reasons[i], KEEP_NEWER);
 		if (items[i].started_from)
@@ -54,7 +55,7 @@ static void apply_always(const struct snapshot_info *items, size_t count, unsign
 
 /* Damaged and late ones do not use up a place. */
 static void apply_last(uint32_t most, enum snapshot_state line, const struct snapshot_info *items,
-	size_t count, unsigned *reasons)
+		       size_t count, unsigned *reasons)
 {
 	uint32_t kept = 0;
 
@@ -66,10 +67,10 @@ static void apply_last(uint32_t most, enum snapshot_state line, const struct sna
 	}
 }
 
-/* Seen from the newest snapshot, so that a job that rested for a month does not lose its history at its next start; and from now, so
- * that one clock in the future does not make all others old. */
+/* Seen from the newest snapshot, so that a job that rested for a month does not lose its history at
+ * its next start; and from now, so that one clock in the future does not make all others old. */
 static void apply_within(int64_t within_ms, int64_t now_ms, const struct snapshot_info *items,
-	size_t count, unsigned *reasons)
+			 size_t count, unsigned *reasons)
 {
 	int64_t newest_ms = 0, created_ms;
 
@@ -80,13 +81,14 @@ static void apply_within(int64_t within_ms, int64_t now_ms, const struct snapsho
 		newest_ms = now_ms;
 	for (size_t i = 0; i < count; i++)
 		if (!datetime_parse(items[i].created, &created_ms) ||
-			created_ms >= newest_ms - within_ms)
+		    created_ms >= newest_ms - within_ms)
 			add_reason(&reasons[i], KEEP_WITHIN);
 }
 
-/* The first of each stretch of so many steps, so that what was kept once is kept again at the next look. */
+/* The first of each stretch of so many steps, so that what was kept once is kept
+ * again at the next look. */
 static void apply_every(int64_t steps, enum snapshot_state line, const struct snapshot_info *items,
-	size_t count, unsigned *reasons)
+			size_t count, unsigned *reasons)
 {
 	int64_t stretch = -1;
 
@@ -101,7 +103,7 @@ static void apply_every(int64_t steps, enum snapshot_state line, const struct sn
 }
 
 static void apply_tags(const struct forget_policy *policy, const struct snapshot_info *items,
-	size_t count, unsigned *reasons)
+		       size_t count, unsigned *reasons)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = 0; j < policy->keep_tag_count; j++)
@@ -110,9 +112,10 @@ static void apply_tags(const struct forget_policy *policy, const struct snapshot
 }
 
 void retention_decide(const struct forget_policy *policy, const struct snapshot_info *items,
-	size_t count, int64_t now_ms, unsigned *reasons)
+		      size_t count, int64_t now_ms, unsigned *reasons)
 {
-	/* What the user has turned away from is counted by itself: the first commit of a new line must not be the end of the whole old one. */
+	/* What the user has turned away from is counted by itself: the first commit of a new line
+	 * must not be the end of the whole old one. */
 	static const enum snapshot_state lines[] = {SNAPSHOT_GOOD, SNAPSHOT_SUPERSEDED_BY_RESTORE};
 
 	memset(reasons, 0, count * sizeof(*reasons));
@@ -131,12 +134,13 @@ void retention_decide(const struct forget_policy *policy, const struct snapshot_
 /* --- packs --- */
 
 enum pack_verdict retention_judge_pack(const struct retention_pack *pack,
-	struct snapshot_id newest_good, int64_t now_ms, int64_t age_ms)
+				       struct snapshot_id newest_good, int64_t now_ms,
+				       int64_t age_ms)
 {
 	if (pack->named || snapshot_id_is_none(pack->written_for))
 		return PACK_NEEDED;
 	if (snapshot_id_compare(pack->written_for, newest_good) > 0 || pack->modified_ms <= 0 ||
-		now_ms <= 0 || pack->modified_ms > now_ms - age_ms)
+	    now_ms <= 0 || pack->modified_ms > now_ms - age_ms)
 		return PACK_DEFER;
 	return PACK_COLLECT;
 }
@@ -148,9 +152,9 @@ struct snapshot_id retention_pack_id(const char *key)
 	int end = 0;
 
 	if (sscanf(key, "packs/%15[0-9]/%15[0-9]-%n", numbers[0], numbers[1], &end) != 2 ||
-		end == 0 || !text_ends(key, ".pack") ||
-		!text_to_u64(numbers[0], UINT32_MAX, &attempt) ||
-		!text_to_u64(numbers[1], UINT32_MAX, &sequence) || attempt == 0 || sequence == 0)
+	    end == 0 || !text_ends(key, ".pack") ||
+	    !text_to_u64(numbers[0], UINT32_MAX, &attempt) ||
+	    !text_to_u64(numbers[1], UINT32_MAX, &sequence) || attempt == 0 || sequence == 0)
 		return (struct snapshot_id){0};
 	return (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
 }

@@ -2,8 +2,8 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "job_records.h"
 #include "base/file.h"
+#include "job_records.h"
 #include "storage/transfer/transfer.h"
 
 #include <archive.h>
@@ -15,8 +15,8 @@ AUTO(struct manifest, manifest_release);
 AUTO_POINTER(struct archive, archive_write_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
 
-/* Where the archive goes. `broken`: half an archive must not get a proper end, so nothing more is written. archive_write_fail()
- * would do, but libarchive 3.6 then leaks its buffers. */
+/* Where the archive goes. `broken`: half an archive must not get a proper end, so nothing more is
+ * written. archive_write_fail() would do, but libarchive 3.6 then leaks its buffers. */
 struct archive_sink {
 	int fd;
 	bool broken;
@@ -41,8 +41,8 @@ static int set_archive_error(struct archive *tar, struct err *err)
 
 	if (reason > 0)
 		return err_os(err, reason, "cannot write the archive");
-	return err_set(
-		err, ERR_FAILED, "cannot write the archive: %s", words ? words : "unknown reason");
+	return err_set(err, ERR_FAILED, "cannot write the archive: %s",
+		       words ? words : "unknown reason");
 }
 
 static void fill_entry_header(struct archive_entry *header, const struct entry *entry)
@@ -67,7 +67,8 @@ static void fill_entry_header(struct archive_entry *header, const struct entry *
 		archive_entry_set_size(header, (la_int64_t)entry->size);
 	for (size_t i = 0; i < entry->xattr_count; i++)
 		archive_entry_xattr_add_entry(header, entry->xattrs[i].name,
-			entry->xattrs[i].value.data, entry->xattrs[i].value.size);
+					      entry->xattrs[i].value.data,
+					      entry->xattrs[i].value.size);
 }
 
 static int write_all(struct archive *tar, const uint8_t *data, size_t size, struct err *err)
@@ -84,7 +85,8 @@ static int write_all(struct archive *tar, const uint8_t *data, size_t size, stru
 }
 
 /* One export: what it writes to, reads from, and how far it is. */
-struct export {
+struct export
+{
 	struct storage *storage;
 	struct archive *tar;
 	struct chunk_fetch fetch;
@@ -103,19 +105,20 @@ static void report_progress(const struct export *export)
 
 	if (storage->progress)
 		storage->progress(storage->progress_arg, export->bytes_done,
-			export->fetch.manifest->bytes);
+				  export->fetch.manifest->bytes);
 }
 
 static int write_content(struct export *export, const struct entry *entry, struct cancel *cancel,
-	struct err *err)
+			 struct err *err)
 {
 	for (size_t i = 0; i < chunk_count(entry->size); i++) {
 		size_t size = chunk_length(entry->size, i);
 		const uint8_t *raw;
 
 		if (cancel_check(cancel, err) < 0 ||
-			chunk_fetch_one(&export->fetch, &entry->chunks[i], size, &raw, cancel, err) < 0 ||
-			write_all(export->tar, raw, size, err) < 0)
+		    chunk_fetch_one(&export->fetch, &entry->chunks[i], size, &raw, cancel, err) <
+			    0 ||
+		    write_all(export->tar, raw, size, err) < 0)
 			return err_wrap(err, "%s", entry->path);
 		export->bytes_done += size;
 		report_progress(export);
@@ -143,7 +146,7 @@ static int write_entries(struct export *export, struct cancel *cancel, struct er
 }
 
 int storage_export(struct storage *storage, struct snapshot_id id, int fd, struct cancel *cancel,
-	struct err *err)
+		   struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(export_release) struct export export = {.storage = storage};
@@ -152,15 +155,16 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 	auto_(archive_write_free) struct archive *tar = NULL;
 
 	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
-		chunk_fetch_init(&export.fetch, &storage->transfer, &manifest, err) < 0)
+	    chunk_fetch_init(&export.fetch, &storage->transfer, &manifest, err) < 0)
 		return -1;
 	tar = archive_write_new();
 	if (!tar)
 		return err_os(err, ENOMEM, "archive");
-	/* Names that are not ASCII are written as the bytes that they are, marked hdrcharset=BINARY: libarchive's way in the C locale. */
+	/* Names that are not ASCII are written as the bytes that they are, marked
+	 * hdrcharset=BINARY: libarchive's way in the C locale. */
 	if (archive_write_set_format_pax(tar) != ARCHIVE_OK ||
-		archive_write_add_filter_lz4(tar) != ARCHIVE_OK ||
-		archive_write_open(tar, &sink, NULL, write_to_sink, NULL) != ARCHIVE_OK)
+	    archive_write_add_filter_lz4(tar) != ARCHIVE_OK ||
+	    archive_write_open(tar, &sink, NULL, write_to_sink, NULL) != ARCHIVE_OK)
 		return set_archive_error(tar, err);
 	/* The last block is not padded: a pipe is as good as a file. */
 	archive_write_set_bytes_in_last_block(tar, 1);

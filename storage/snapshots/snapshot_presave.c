@@ -1,10 +1,11 @@
-/* Sends what is complete for itself of a checkpoint that is still being written. Nothing is committed. */
+/* Sends what is complete for itself of a checkpoint that is still being written.
+ * Nothing is committed. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "storage/transfer/transfer.h"
 #include "index_warmup.h"
+#include "storage/transfer/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +73,8 @@ static void ignore_progress(void *arg, uint64_t bytes_done)
 }
 
 /* So that the take need not even read what it finds unchanged. */
-static void add_read_files(
-	struct presaving *presaving, const struct file_tree *tree, struct presave_result *result)
+static void add_read_files(struct presaving *presaving, const struct file_tree *tree,
+			   struct presave_result *result)
 {
 	auto_free const struct entry **entries = memory_new((tree->count + 1) * sizeof(*entries));
 	auto_free const struct file_stamp **stamps =
@@ -91,31 +92,34 @@ static void add_read_files(
 	chunk_index_add_files(&presaving->storage->transfer.index, entries, stamps, count);
 }
 
-static int presave_files(struct presaving *presaving, struct presave_result *result, struct err *err)
+static int presave_files(struct presaving *presaving, struct presave_result *result,
+			 struct err *err)
 {
 	const struct presave_request *request = presaving->request;
 	struct packing *packing = &presaving->packing;
 	int (*open_tree)(const char *directory, bool (*exclude)(void *arg, const char *path),
-		void *arg, struct file_tree *tree, struct cancel *cancel, struct err *err) =
+			 void *arg, struct file_tree *tree, struct cancel *cancel,
+			 struct err *err) =
 		request->growing ? file_tree_open_changing : file_tree_open;
 	auto_(file_tree_release) struct file_tree tree = {.root_fd = -1};
 	struct file_reader_request reading = {
 		.tree = &tree,
 		.packing = packing,
 		.lenient = true,
-		.append_progress = request->growing ? &presaving->storage->transfer.append_progress : NULL,
+		.append_progress =
+			request->growing ? &presaving->storage->transfer.append_progress : NULL,
 		.enough = is_interrupted,
 		.on_progress = ignore_progress,
 		.arg = presaving,
 	};
 
 	if (open_tree(request->directory, is_excluded, presaving, &tree, packing->cancel, err) <
-			0 ||
-		index_warmup(presaving->storage, request->parent, false, packing->cancel, err) < 0)
+		    0 ||
+	    index_warmup(presaving->storage, request->parent, false, packing->cancel, err) < 0)
 		return -1;
 	/* Interrupted, because it is enough: what was read counts all the same. */
 	if (file_reader_run(&reading, err) < 0 &&
-		(!is_interrupted(presaving) || pack_uploader_check(packing->uploader, NULL) < 0))
+	    (!is_interrupted(presaving) || pack_uploader_check(packing->uploader, NULL) < 0))
 		return -1;
 	add_read_files(presaving, &tree, result);
 	result->chunks_sent = atomic_load(&packing->chunks_sent);
@@ -124,7 +128,7 @@ static int presave_files(struct presaving *presaving, struct presave_result *res
 }
 
 int storage_presave(struct storage *storage, const struct presave_request *request,
-	struct presave_result *result, struct cancel *cancel, struct err *err)
+		    struct presave_result *result, struct cancel *cancel, struct err *err)
 {
 	auto_free const char **paths = memory_new((request->path_count + 1) * sizeof(*paths));
 	struct presaving presaving = {

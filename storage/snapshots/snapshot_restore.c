@@ -1,13 +1,13 @@
 /*
- * Brings a snapshot back: every chunk from the local seed or its pack, checked, into preallocated files. As many requests at once as
- * there are threads, each for neighbouring chunks of one pack.
+ * Brings a snapshot back: every chunk from the local seed or its pack, checked, into preallocated
+ * files. As many requests at once as there are threads, each for neighbouring chunks of one pack.
  */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "job_records.h"
 #include "base/clock.h"
 #include "base/workers.h"
+#include "job_records.h"
 #include "storage/transfer/transfer.h"
 
 #include <errno.h>
@@ -34,19 +34,21 @@ struct restoring {
 	struct manifest manifest;
 	struct tree tree;
 	int seed_fd;
-	struct restore_piece
-		*pieces; /* by pack and offset: equal chunks side by side, packs read in order */
-	struct pack_range *extents; /* where each lies */
+	/* by pack and offset: equal chunks side by side, packs read in order */
+	struct restore_piece *pieces;
+	/* where each lies */
+	struct pack_range *extents;
 	size_t piece_count;
 	uint64_t bytes_total;
 	_Atomic uint64_t bytes_done, bytes_seeded, bytes_fetched;
 	_Atomic int64_t next_progress_ms;
 	pthread_mutex_t mutex;
+	/* under mutex */
 	struct {
 		size_t next;
 		bool failed;
 		struct err err;
-	} locked; /* under mutex */
+	} locked;
 };
 
 static void report_progress(struct restoring *restoring, uint64_t bytes)
@@ -55,8 +57,8 @@ static void report_progress(struct restoring *restoring, uint64_t bytes)
 	int64_t now = clock_monotonic_ms(), due = atomic_load(&restoring->next_progress_ms);
 
 	if (!restoring->request->progress || now < due ||
-		!atomic_compare_exchange_strong(
-			&restoring->next_progress_ms, &due, now + PROGRESS_EVERY_MS))
+	    !atomic_compare_exchange_strong(&restoring->next_progress_ms, &due,
+					    now + PROGRESS_EVERY_MS))
 		return;
 	restoring->request->progress(restoring->request->arg, done, restoring->bytes_total);
 }
@@ -73,8 +75,8 @@ static int compare_pieces(const void *a, const void *b)
 	       (first->chunk->offset < second->chunk->offset);
 }
 
-static void plan_file_pieces(
-	struct restoring *restoring, const struct entry *name, const struct entry *content)
+static void plan_file_pieces(struct restoring *restoring, const struct entry *name,
+			     const struct entry *content)
 {
 	restoring->bytes_total += content->size;
 	for (size_t i = 0; i < chunk_count(content->size); i++) {
@@ -102,12 +104,13 @@ static void plan_pieces(struct restoring *restoring)
 			plan_file_pieces(restoring, &manifest->entries[i], content[i]);
 	if (restoring->piece_count)
 		qsort(restoring->pieces, restoring->piece_count, sizeof(struct restore_piece),
-			compare_pieces);
+		      compare_pieces);
 	restoring->extents = memory_new(restoring->piece_count * sizeof(*restoring->extents));
 	for (size_t i = 0; i < restoring->piece_count; i++) {
 		const struct chunk *chunk = restoring->pieces[i].chunk;
 
-		restoring->extents[i] = (struct pack_range){chunk->pack, chunk->offset, chunk->stored};
+		restoring->extents[i] =
+			(struct pack_range){chunk->pack, chunk->offset, chunk->stored};
 	}
 }
 
@@ -154,27 +157,28 @@ static bool read_exactly(int fd, uint8_t *target, size_t size, uint64_t offset)
 	return true;
 }
 
-/* The same place of the same file in the seed directory, if it holds the same bytes. Anything odd just means no. */
-static bool find_in_seed(
-	struct restoring *restoring, const struct restore_piece *piece, size_t size, uint8_t *space)
+/* The same place of the same file in the seed directory, if it holds the same bytes. Anything
+ * odd just means no. */
+static bool find_in_seed(struct restoring *restoring, const struct restore_piece *piece,
+			 size_t size, uint8_t *space)
 {
 	uint8_t digest[DIGEST_SIZE];
 	struct stat status;
-	auto_close int fd = restoring->seed_fd < 0
-				    ? -1
-				    : openat(restoring->seed_fd, piece->entry->path,
-					      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	auto_close int fd =
+		restoring->seed_fd < 0 ? -1
+				       : openat(restoring->seed_fd, piece->entry->path,
+						O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-		(uint64_t)status.st_size != piece->file_size ||
-		!read_exactly(fd, space, size, piece->number * CHUNK_SIZE))
+	    (uint64_t)status.st_size != piece->file_size ||
+	    !read_exactly(fd, space, size, piece->number * CHUNK_SIZE))
 		return false;
 	digest_sha256(space, size, digest);
 	return memcmp(digest, piece->chunk->digest, DIGEST_SIZE) == 0;
 }
 
-static int write_piece(struct restoring *restoring, const struct restore_piece *piece, const uint8_t *raw,
-	size_t size, struct err *err)
+static int write_piece(struct restoring *restoring, const struct restore_piece *piece,
+		       const uint8_t *raw, size_t size, struct err *err)
 {
 	auto_close int fd = restore_tree_open_file(&restoring->tree, piece->entry->path, err);
 	off_t offset = (off_t)(piece->number * CHUNK_SIZE);
@@ -194,17 +198,17 @@ static int write_piece(struct restoring *restoring, const struct restore_piece *
 	return 0;
 }
 
-static int write_same_chunks(struct restoring *restoring, const struct restore_piece *group, size_t count,
-	const uint8_t *raw, struct err *err)
+static int write_same_chunks(struct restoring *restoring, const struct restore_piece *group,
+			     size_t count, const uint8_t *raw, struct err *err)
 {
 	size_t size = chunk_length(group->file_size, group->number);
 
 	for (size_t i = 0; i < count; i++) {
 		/* Same place in a pack, other length: only in a forged manifest. */
 		if (chunk_length(group[i].file_size, group[i].number) != size ||
-			memcmp(group[i].chunk->digest, group->chunk->digest, DIGEST_SIZE) != 0)
+		    memcmp(group[i].chunk->digest, group->chunk->digest, DIGEST_SIZE) != 0)
 			return err_set(err, ERR_CORRUPT, "%s: its chunks contradict each other",
-				group[i].entry->path);
+				       group[i].entry->path);
 		if (write_piece(restoring, &group[i], raw, size, err) < 0)
 			return -1;
 		report_progress(restoring, size);
@@ -214,7 +218,8 @@ static int write_same_chunks(struct restoring *restoring, const struct restore_p
 
 /* --- a span --- */
 
-/* One thread's. The arrays are for the pieces of a span that the seed does not have, one entry per group. */
+/* One thread's. The arrays are for the pieces of a span that the seed does not
+ * have, one entry per group. */
 struct worker {
 	struct restoring *restoring;
 	struct chunk_fetch fetch;
@@ -227,8 +232,10 @@ static void add_missing(struct worker *worker, size_t first)
 {
 	if (worker->missing == worker->capacity) {
 		worker->capacity = worker->capacity ? 2 * worker->capacity : 64;
-		worker->extents = memory_grow(worker->extents, worker->capacity, sizeof(*worker->extents));
-		worker->firsts = memory_grow(worker->firsts, worker->capacity, sizeof(*worker->firsts));
+		worker->extents =
+			memory_grow(worker->extents, worker->capacity, sizeof(*worker->extents));
+		worker->firsts =
+			memory_grow(worker->firsts, worker->capacity, sizeof(*worker->firsts));
 	}
 	worker->extents[worker->missing] = worker->restoring->extents[first];
 	worker->firsts[worker->missing++] = first;
@@ -248,7 +255,8 @@ static int restore_from_seed(struct worker *worker, size_t first, size_t end, st
 			add_missing(worker, first);
 		} else {
 			atomic_fetch_add(&restoring->bytes_seeded, size);
-			if (write_same_chunks(restoring, group, count, worker->fetch.space, err) < 0)
+			if (write_same_chunks(restoring, group, count, worker->fetch.space, err) <
+			    0)
 				return -1;
 		}
 		first += count;
@@ -256,8 +264,8 @@ static int restore_from_seed(struct worker *worker, size_t first, size_t end, st
 	return 0;
 }
 
-static int fetch_missing(
-	struct worker *worker, size_t missing, size_t reach, size_t end, struct err *err)
+static int fetch_missing(struct worker *worker, size_t missing, size_t reach, size_t end,
+			 struct err *err)
 {
 	struct restoring *restoring = worker->restoring;
 	struct pack_range span = worker->extents[missing];
@@ -273,7 +281,8 @@ static int fetch_missing(
 
 		if (chunk_fetch_unpack(&worker->fetch, group->chunk, size, &raw, err) < 0)
 			return err_wrap(err, "%s", group->entry->path);
-		if (write_same_chunks(restoring, group, same_chunk_count(group, end - first), raw, err) < 0)
+		if (write_same_chunks(restoring, group, same_chunk_count(group, end - first), raw,
+				      err) < 0)
 			return -1;
 	}
 	return 0;
@@ -284,7 +293,7 @@ static int restore_range(struct worker *worker, size_t first, size_t count, stru
 	size_t most = worker->restoring->storage->transfer.plan.span, reach;
 
 	if (cancel_check(worker->restoring->cancel, err) < 0 ||
-		restore_from_seed(worker, first, first + count, err) < 0)
+	    restore_from_seed(worker, first, first + count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < worker->missing; i += reach) {
 		reach = range_coalesce_count(&worker->extents[i], worker->missing - i, most);
@@ -303,7 +312,8 @@ static void restore_worker_main(void *arg, size_t index)
 	int result;
 
 	(void)index;
-	result = chunk_fetch_init(&worker.fetch, &restoring->storage->transfer, &restoring->manifest, &err);
+	result = chunk_fetch_init(&worker.fetch, &restoring->storage->transfer,
+				  &restoring->manifest, &err);
 	while (result == 0 && (count = next_range(restoring, &first)) > 0)
 		result = restore_range(&worker, first, count, &err);
 	atomic_fetch_add(&restoring->bytes_fetched, worker.fetch.bytes_fetched);
@@ -337,18 +347,19 @@ static int restore_content(struct restoring *restoring, struct err *err)
 	return -1;
 }
 
-static int restore_snapshot(struct restoring *restoring, struct restore_result *result, struct err *err)
+static int restore_snapshot(struct restoring *restoring, struct restore_result *result,
+			    struct err *err)
 {
 	const struct restore_request *request = restoring->request;
 	struct manifest *manifest = &restoring->manifest;
 
-	if (job_record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel, err) <
-			0 ||
-		restore_tree_create(&restoring->tree, manifest, request->directory, request->include,
-			request->arg, err) < 0 ||
-		restore_content(restoring, err) < 0 ||
-		restore_tree_finish(&restoring->tree, restoring->storage->threads, restoring->cancel,
-			err) < 0)
+	if (job_record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel,
+				    err) < 0 ||
+	    restore_tree_create(&restoring->tree, manifest, request->directory, request->include,
+				request->arg, err) < 0 ||
+	    restore_content(restoring, err) < 0 ||
+	    restore_tree_finish(&restoring->tree, restoring->storage->threads, restoring->cancel,
+				err) < 0)
 		return -1;
 	*result = (struct restore_result){
 		.bytes = restoring->bytes_total,
@@ -362,7 +373,7 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 }
 
 int storage_restore(struct storage *storage, const struct restore_request *request,
-	struct restore_result *result, struct cancel *cancel, struct err *err)
+		    struct restore_result *result, struct cancel *cancel, struct err *err)
 {
 	struct restoring restoring = {
 		.storage = storage,

@@ -6,8 +6,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "storage/transfer/transfer.h"
 #include "index_warmup.h"
+#include "storage/transfer/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct saving {
 	struct packing packing;
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by a presend */
-	bool orphans;        /* the manifest names packs that no other one names */
+	bool orphans;          /* the manifest names packs that no other one names */
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -46,16 +46,16 @@ static void report_progress(void *arg, uint64_t bytes_done)
 	};
 
 	if (!saving->request->progress || now < due ||
-		!atomic_compare_exchange_strong(
-			&saving->next_progress_ms, &due, now + PROGRESS_EVERY_MS))
+	    !atomic_compare_exchange_strong(&saving->next_progress_ms, &due,
+					    now + PROGRESS_EVERY_MS))
 		return;
 	saving->request->progress(saving->request->arg, &progress);
 }
 
 /* --- the manifest --- */
 
-static void fill_manifest_header(
-	const struct saving *saving, const struct file_tree *tree, struct manifest *manifest)
+static void fill_manifest_header(const struct saving *saving, const struct file_tree *tree,
+				 struct manifest *manifest)
 {
 	const struct save_request *request = saving->request;
 
@@ -72,7 +72,8 @@ static void fill_manifest_header(
 	manifest->left_out = tree->left_out;
 }
 
-/* From the index's table of packs, which also knows others, to one with just those that are needed. */
+/* From the index's table of packs, which also knows others, to one with just those
+ * that are needed. */
 static void number_packs(struct saving *saving, struct manifest *manifest)
 {
 	const struct chunk_index *index = &saving->storage->transfer.index;
@@ -126,15 +127,17 @@ static int check_not_superseded(struct saving *saving, struct err *err)
 	uint32_t newest;
 
 	if (storage_superseded(saving->storage, saving->request->id.attempt, &newest,
-		    saving->packing.cancel, err) < 0)
+			       saving->packing.cancel, err) < 0)
 		return -1;
 	if (newest > saving->request->id.attempt)
 		return err_set(err, ERR_EXISTS, "attempt %u has taken over", newest);
 	return 0;
 }
 
-/* Until the commit nothing but their age keeps leftovers from being swept (FORMAT.md): so, once more, are they there? */
-static int check_orphan_packs(struct saving *saving, const struct manifest *manifest, struct err *err)
+/* Until the commit nothing but their age keeps leftovers from being swept (FORMAT.md): so, once
+ * more, are they there? */
+static int check_orphan_packs(struct saving *saving, const struct manifest *manifest,
+			      struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};
 
@@ -145,29 +148,29 @@ static int check_orphan_packs(struct saving *saving, const struct manifest *mani
 	if (job_records_check_packs(saving->storage, manifest, &packs, err) == 0)
 		return 0;
 	/* The next one looks them all up again. */
-	return err_set(
-		err, ERR_RETRY, "a pack that an earlier attempt had left was swept meanwhile");
+	return err_set(err, ERR_RETRY,
+		       "a pack that an earlier attempt had left was swept meanwhile");
 }
 
-static int commit_manifest(
-	struct saving *saving, const struct manifest *manifest, uint64_t *bytes, struct err *err)
+static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
+			   struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(saving->storage, manifest->id);
 	auto_json json_t *body = manifest_encode(manifest, err);
 
 	if (!body || check_orphan_packs(saving, manifest, err) < 0 ||
-		check_not_superseded(saving, err) < 0)
+	    check_not_superseded(saving, err) < 0)
 		return -1;
 	fault_point("before_manifest_put");
 	if (job_record_put(saving->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
-		    saving->packing.cancel, err) < 0)
+			   saving->packing.cancel, err) < 0)
 		return -1;
 	fault_point("after_manifest_put");
 	return 0;
 }
 
-static int commit_snapshot(
-	struct saving *saving, struct file_tree *tree, struct save_result *result, struct err *err)
+static int commit_snapshot(struct saving *saving, struct file_tree *tree,
+			   struct save_result *result, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_free struct file_stamp *stamps = memory_new(tree->count * sizeof(*stamps));
@@ -208,7 +211,7 @@ static int check_has_file(const struct file_tree *tree, struct err *err)
 			return 0;
 	if (tree->left_out_path)
 		return err_set(err, ERR_NOT_FOUND, "there is no file in %s: %s is %s", tree->root,
-			tree->left_out_path, tree->left_out_what);
+			       tree->left_out_path, tree->left_out_what);
 	return err_set(err, ERR_NOT_FOUND, "there is no file in %s", tree->root);
 }
 
@@ -226,7 +229,7 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct err *
 	const struct save_request *request = saving->request;
 
 	if (file_tree_open(request->directory, request->exclude, request->arg, tree,
-		    saving->packing.cancel, err) < 0)
+			   saving->packing.cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < tree->count; i++)
 		saving->bytes_total += tree->items[i].entry.size;
@@ -241,7 +244,11 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 {
 	struct pack_uploader *uploader = saving->packing.uploader;
 	struct file_reader_request request = {
-		.tree = tree, .packing = &saving->packing, .on_progress = report_progress, .arg = saving};
+		.tree = tree,
+		.packing = &saving->packing,
+		.on_progress = report_progress,
+		.arg = saving,
+	};
 
 	if (file_reader_run(&request, err) < 0)
 		return -1;
@@ -260,13 +267,14 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	if (open_tree(saving, &tree, err) < 0)
 		return -1;
 	if (index_warmup(saving->storage, saving->request->parent, true, saving->packing.cancel,
-		    err) < 0 ||
-		send_changed_files(saving, &tree, err) < 0)
+			 err) < 0 ||
+	    send_changed_files(saving, &tree, err) < 0)
 		return -1;
 	return commit_snapshot(saving, &tree, result, err);
 }
 
-/* A store that is full must not stay full of what we could not commit. Whoever has taken over may rely on it by now. */
+/* A store that is full must not stay full of what we could not commit. Whoever has taken over may
+ * rely on it by now. */
 static void remove_unnamed_packs(struct saving *saving)
 {
 	struct chunk_index *index = &saving->storage->transfer.index;
@@ -286,7 +294,7 @@ static void remove_unnamed_packs(struct saving *saving)
 }
 
 int storage_save(struct storage *storage, const struct save_request *request,
-	struct save_result *result, struct cancel *cancel, struct err *err)
+		 struct save_result *result, struct cancel *cancel, struct err *err)
 {
 	struct saving saving = {
 		.storage = storage,
@@ -302,8 +310,10 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = save_snapshot(&saving, result, &own);
-	/* What is on its way still serves the next try; not when time or the store is what is missing. */
-	if (failed && own.kind == ERR_RETRY && pack_uploader_check(storage->transfer.uploader, NULL) == 0)
+	/* What is on its way still serves the next try; not when time or the store
+	 * is what is missing. */
+	if (failed && own.kind == ERR_RETRY &&
+	    pack_uploader_check(storage->transfer.uploader, NULL) == 0)
 		pack_uploader_trim(storage->transfer.uploader);
 	else if (failed)
 		pack_uploader_free(steal(&storage->transfer.uploader));

@@ -1,13 +1,13 @@
 /*
- * Reads everything that snapshots consist of and checks it: every pack once, its index, every chunk in it, and that each manifest
- * means the chunks that are there.
+ * Reads everything that snapshots consist of and checks it: every pack once, its index, every chunk
+ * in it, and that each manifest means the chunks that are there.
  */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "storage/format/format.h"
 #include "job_records.h"
+#include "storage/format/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -83,13 +83,13 @@ static int compare_references(const void *a, const void *b)
 }
 
 static void add_reference(struct verifying *verifying, const struct manifest *manifest, size_t pack,
-	const struct entry *entry, size_t number)
+			  const struct entry *entry, size_t number)
 {
 	size_t count = verifying->reference_count;
 
 	if ((count & (count - 1)) == 0)
 		verifying->references = memory_grow(verifying->references, count ? 2 * count : 1,
-			sizeof(*verifying->references));
+						    sizeof(*verifying->references));
 	verifying->references[verifying->reference_count++] =
 		(struct reference){manifest->packs[pack].key, manifest, pack, entry, number};
 }
@@ -112,7 +112,8 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 	struct manifest *manifest = &verifying->manifests[verifying->manifest_count];
 	struct err own = {0};
 
-	if (job_record_get_manifest(verifying->storage, id, manifest, verifying->cancel, &own) == 0) {
+	if (job_record_get_manifest(verifying->storage, id, manifest, verifying->cancel, &own) ==
+	    0) {
 		verifying->manifest_count++;
 		return 0;
 	}
@@ -137,7 +138,7 @@ static void check_records(struct pack_check *pack)
 		struct err err = {0};
 
 		if (chunk_unpack(record->codec, record->digest, pack->data.data + record->offset,
-			    record->stored, pack->space, record->raw, &raw, &err) < 0)
+				 record->stored, pack->space, record->raw, &raw, &err) < 0)
 			text_set(pack->faults[i], sizeof(pack->faults[i]), err.text);
 	}
 }
@@ -153,7 +154,7 @@ static int check_index(struct pack_check *pack, struct err *err)
 		return -1;
 	pack->records = memory_new(count * sizeof(*pack->records));
 	if (pack_read_index(end - PACK_FOOTER_SIZE - (size_t)count * PACK_RECORD_SIZE, count,
-		    pack->data.size, pack->records, err) < 0) {
+			    pack->data.size, pack->records, err) < 0) {
 		free(steal(&pack->records));
 		return -1;
 	}
@@ -161,7 +162,8 @@ static int check_index(struct pack_check *pack, struct err *err)
 	return 0;
 }
 
-static bool record_matches_chunk(const struct pack_record *record, const struct chunk *chunk, size_t raw)
+static bool record_matches_chunk(const struct pack_record *record, const struct chunk *chunk,
+				 size_t raw)
 {
 	return record->offset == chunk->offset && record->stored == chunk->stored &&
 	       record->raw == raw && record->codec == chunk->codec &&
@@ -169,8 +171,8 @@ static bool record_matches_chunk(const struct pack_record *record, const struct 
 }
 
 /* The chunk as the manifest has it. What the index says as well has been checked already. */
-static int check_chunk(
-	struct pack_check *pack, const struct chunk *chunk, size_t raw_size, struct err *err)
+static int check_chunk(struct pack_check *pack, const struct chunk *chunk, size_t raw_size,
+		       struct err *err)
 {
 	const uint8_t *raw;
 
@@ -183,11 +185,11 @@ static int check_chunk(
 	if ((uint64_t)chunk->offset + chunk->stored > pack->data.size)
 		return err_set(err, ERR_CORRUPT, "lies beyond the end of the pack");
 	return chunk_unpack(chunk->codec, chunk->digest, pack->data.data + chunk->offset,
-		chunk->stored, pack->space, raw_size, &raw, err);
+			    chunk->stored, pack->space, raw_size, &raw, err);
 }
 
-static void check_reference(
-	struct verifying *verifying, struct pack_check *pack, const struct reference *reference)
+static void check_reference(struct verifying *verifying, struct pack_check *pack,
+			    const struct reference *reference)
 {
 	const struct chunk *chunk = referenced_chunk(reference);
 	size_t raw_size = chunk_length(reference->entry->size, reference->number);
@@ -198,14 +200,15 @@ static void check_reference(
 	if (check_chunk(pack, chunk, raw_size, &err) == 0)
 		return;
 	sentence = text_format("%s: pack %s, chunk at %u (bytes %llu to %llu of the file): %s",
-		reference->entry->path, reference->key, chunk->offset, (unsigned long long)from,
-		(unsigned long long)(from + raw_size), err.text);
+			       reference->entry->path, reference->key, chunk->offset,
+			       (unsigned long long)from, (unsigned long long)(from + raw_size),
+			       err.text);
 	report_damage(verifying, reference->manifest->id, sentence);
 }
 
 /* Tells every snapshot that names the pack. */
 static void report_to_snapshots(struct verifying *verifying, const struct reference *references,
-	size_t count, const char *said)
+				size_t count, const char *said)
 {
 	auto_free char *sentence = text_format("pack %s: %s", references->key, said);
 
@@ -215,7 +218,7 @@ static void report_to_snapshots(struct verifying *verifying, const struct refere
 }
 
 static void check_sizes(struct verifying *verifying, const struct pack_check *pack,
-	const struct reference *references, size_t count)
+			const struct reference *references, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint64_t size = references[i].manifest->packs[references[i].pack].bytes;
@@ -224,13 +227,13 @@ static void check_sizes(struct verifying *verifying, const struct pack_check *pa
 		if (references[i].entry || size == pack->data.size)
 			continue;
 		sentence = text_format("pack %s has %zu bytes instead of %llu", pack->key,
-			pack->data.size, (unsigned long long)size);
+				       pack->data.size, (unsigned long long)size);
 		report_damage(verifying, references[i].manifest->id, sentence);
 	}
 }
 
 static void check_contents(struct verifying *verifying, struct pack_check *pack,
-	const struct reference *references, size_t count)
+			   const struct reference *references, size_t count)
 {
 	struct err err = {0};
 
@@ -244,7 +247,7 @@ static void check_contents(struct verifying *verifying, struct pack_check *pack,
 	for (uint32_t i = 0; i < pack->record_count; i++)
 		if (!pack->used[i] && pack->faults[i][0])
 			report_to_snapshots(verifying, references, count,
-				"a chunk that no snapshot looked at needs is damaged");
+					    "a chunk that no snapshot looked at needs is damaged");
 }
 
 static void report_progress(struct verifying *verifying, uint64_t bytes)
@@ -257,7 +260,7 @@ static void report_progress(struct verifying *verifying, uint64_t bytes)
 }
 
 static int check_pack(struct verifying *verifying, const struct reference *references, size_t count,
-	struct pack_check *pack, struct err *err)
+		      struct pack_check *pack, struct err *err)
 {
 	auto_free char *key = transfer_pack_key(&verifying->storage->transfer, references->key);
 	struct store *store = verifying->storage->transfer.store;
@@ -266,7 +269,7 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 	pack->key = references->key;
 	pack->data.size = 0;
 	if (store->ops->get(store, key, 0, STORE_TO_END, &pack->data, verifying->cancel, &own) ==
-		0) {
+	    0) {
 		check_contents(verifying, pack, references, count);
 	} else if (own.kind == ERR_NOT_FOUND) {
 		report_to_snapshots(verifying, references, count, "is missing");
@@ -335,8 +338,8 @@ static void verify_worker(void *arg, size_t index)
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
-static int verify_snapshots(
-	struct verifying *verifying, struct snapshot_id id, uint32_t *snapshots, struct err *err)
+static int verify_snapshots(struct verifying *verifying, struct snapshot_id id, uint32_t *snapshots,
+			    struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	const struct lineage *lineage = &listing.lineage;
@@ -359,7 +362,7 @@ static int verify_snapshots(
 	if (verifying->reference_count == 0)
 		return 0;
 	qsort(verifying->references, verifying->reference_count, sizeof(struct reference),
-		compare_references);
+	      compare_references);
 	sum_pack_bytes(verifying);
 	parallel_run(verifying->storage->threads, verify_worker, verifying);
 	if (!verifying->locked.failed)
@@ -370,11 +373,15 @@ static int verify_snapshots(
 }
 
 int storage_verify(struct storage *storage, struct snapshot_id id,
-	void (*found)(void *arg, struct snapshot_id id, const char *sentence), void *arg,
-	uint32_t *snapshots, uint32_t *damages, struct cancel *cancel, struct err *err)
+		   void (*found)(void *arg, struct snapshot_id id, const char *sentence), void *arg,
+		   uint32_t *snapshots, uint32_t *damages, struct cancel *cancel, struct err *err)
 {
 	struct verifying verifying = {
-		.storage = storage, .cancel = cancel, .found = found, .arg = arg};
+		.storage = storage,
+		.cancel = cancel,
+		.found = found,
+		.arg = arg,
+	};
 	int result;
 
 	*snapshots = 0;

@@ -9,9 +9,11 @@
  *
  *	garbage_collect.h	packs that no manifest names
  *	index_warmup.h	before anything is sent: what is there already
- *	inventory.h	all that a job consists of, read at once: snapshots with their state, pins, and which packs each manifest names
+ *	inventory.h     all that a job consists of, read at once: snapshots with their state, pins,
+ *	                and which packs each manifest names
  *	lineage.h	* PURE
- *	orphan_packs.h	* PRIVATE: packs that no manifest names because whoever wrote them was killed before the commit
+ *	orphan_packs.h  * PRIVATE: packs that no manifest names because whoever wrote them was
+ *	                killed before the commit
  *	retention.h	* PURE
  *	storage_handle.h	an open store and the job in it
  */

@@ -1,4 +1,5 @@
-/* PRIVATE to storage/: an open store and the job in it. Callers know it as the opaque struct storage of storage.h. */
+/* PRIVATE to storage/: an open store and the job in it. Callers know it as the opaque struct
+ * storage of storage.h. */
 #ifndef STORAGE_HANDLE_H
 #define STORAGE_HANDLE_H
 

@@ -1,4 +1,5 @@
-/* Who of several processes has come to its end: an object each, since a store has nothing else that several may add to. */
+/* Who of several processes has come to its end: an object each, since a store has nothing else that
+ * several may add to. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -9,21 +10,24 @@
 
 AUTO(struct store_listing, store_listing_release);
 
-int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name, struct cancel *cancel,
-	struct err *err)
+int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name,
+			   struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = text_format("tmp/roll-%s-%s", barrier, name);
 
-	return storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1, STORE_UNIQUE, cancel, err);
+	return storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1,
+						 STORE_UNIQUE, cancel, err);
 }
 
-int storage_barrier_read(struct storage *storage, const char *barrier, struct storage_barrier_arrivals *arrivals,
-	struct cancel *cancel, struct err *err)
+int storage_barrier_read(struct storage *storage, const char *barrier,
+			 struct storage_barrier_arrivals *arrivals, struct cancel *cancel,
+			 struct err *err)
 {
 	auto_free char *prefix = text_format("tmp/roll-%s-", barrier);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing,
+					       cancel, err) < 0)
 		return -1;
 	arrivals->names = memory_grow(NULL, listing.count + 1, sizeof(*arrivals->names));
 	for (size_t i = 0; i < listing.count; i++)

@@ -1,26 +1,28 @@
 #include "append_progress.h"
 
 /* Its place, or APPEND_PROGRESS_FILES. */
-static size_t find_file_slot(const struct append_progress *append_progress, const struct file_stamp *stamp)
+static size_t find_file_slot(const struct append_progress *append_progress,
+			     const struct file_stamp *stamp)
 {
 	size_t i = 0;
 
-	while (i < APPEND_PROGRESS_FILES &&
-		(append_progress->files[i].chunks == 0 || append_progress->files[i].device != stamp->device ||
-			append_progress->files[i].inode != stamp->inode))
+	while (i < APPEND_PROGRESS_FILES && (append_progress->files[i].chunks == 0 ||
+					     append_progress->files[i].device != stamp->device ||
+					     append_progress->files[i].inode != stamp->inode))
 		i++;
 	return i;
 }
 
-size_t append_progress_sent(const struct append_progress *append_progress, const struct file_stamp *stamp)
+size_t append_progress_sent(const struct append_progress *append_progress,
+			    const struct file_stamp *stamp)
 {
 	size_t at = find_file_slot(append_progress, stamp);
 
 	return at < APPEND_PROGRESS_FILES ? append_progress->files[at].chunks : 0;
 }
 
-bool append_progress_next(
-	const struct append_progress *append_progress, const struct file_stamp *stamp, size_t *first, size_t *end)
+bool append_progress_next(const struct append_progress *append_progress,
+			  const struct file_stamp *stamp, size_t *first, size_t *end)
 {
 	*first = append_progress_sent(append_progress, stamp);
 	*end = (size_t)(stamp->size / CHUNK_SIZE);
@@ -30,7 +32,8 @@ bool append_progress_next(
 	return *end - *first >= APPEND_PROGRESS_STEP;
 }
 
-void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp, size_t end)
+void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp,
+			 size_t end)
 {
 	size_t at = find_file_slot(append_progress, stamp);
 
@@ -38,5 +41,6 @@ void append_progress_set(struct append_progress *append_progress, const struct f
 		return;
 	if (at == APPEND_PROGRESS_FILES)
 		at = append_progress->next++ % APPEND_PROGRESS_FILES;
-	append_progress->files[at] = (struct append_progress_file){stamp->device, stamp->inode, end};
+	append_progress->files[at] =
+		(struct append_progress_file){stamp->device, stamp->inode, end};
 }

@@ -1,5 +1,5 @@
-/* PURE. How far files that are still being written have been sent ahead. It is only a hint: the take reads all of a file again, and what
- * it finds sent counts. */
+/* PURE. How far files that are still being written have been sent ahead. It is only a hint: the
+ * take reads all of a file again, and what it finds sent counts. */
 #ifndef APPEND_PROGRESS_H
 #define APPEND_PROGRESS_H
 
@@ -18,12 +18,15 @@ struct append_progress {
 	size_t next;
 };
 
-/* Which chunks to send now, of a file whose stamp is that: from *first up to *end; false where there are too few for the trouble. */
-bool append_progress_next(
-	const struct append_progress *append_progress, const struct file_stamp *stamp, size_t *first, size_t *end);
+/* Which chunks to send now, of a file whose stamp is that: from *first up to *end; false where
+ * there are too few for the trouble. */
+bool append_progress_next(const struct append_progress *append_progress,
+			  const struct file_stamp *stamp, size_t *first, size_t *end);
 /* How many of its chunks have been sent. */
-size_t append_progress_sent(const struct append_progress *append_progress, const struct file_stamp *stamp);
+size_t append_progress_sent(const struct append_progress *append_progress,
+			    const struct file_stamp *stamp);
 /* Its chunks up to there have been sent; 0 forgets it. */
-void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp, size_t end);
+void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp,
+			 size_t end);
 
 #endif

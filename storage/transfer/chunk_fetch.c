@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int chunk_fetch_init(struct chunk_fetch *fetch, struct transfer *transfer, const struct manifest *manifest,
-	struct err *err)
+int chunk_fetch_init(struct chunk_fetch *fetch, struct transfer *transfer,
+		     const struct manifest *manifest, struct err *err)
 {
 	*fetch = (struct chunk_fetch){
-		.transfer = transfer, .manifest = manifest, .space = malloc(CHUNK_SIZE)};
+		.transfer = transfer,
+		.manifest = manifest,
+		.space = malloc(CHUNK_SIZE),
+	};
 	return fetch->space ? 0 : err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 }
 
@@ -21,8 +24,8 @@ void chunk_fetch_release(struct chunk_fetch *fetch)
 	*fetch = (struct chunk_fetch){0};
 }
 
-int chunk_fetch_range(
-	struct chunk_fetch *fetch, const struct pack_range *span, struct cancel *cancel, struct err *err)
+int chunk_fetch_range(struct chunk_fetch *fetch, const struct pack_range *span,
+		      struct cancel *cancel, struct err *err)
 {
 	struct store *store = fetch->transfer->store;
 	auto_free char *key =
@@ -32,7 +35,7 @@ int chunk_fetch_range(
 	fetch->at = (struct pack_range){0};
 	fetch->cancel = cancel;
 	if (store->ops->get(store, key, span->offset, span->size, &fetch->payload, cancel, err) <
-		0) {
+	    0) {
 		/* A manifest names it: that it is not there is damage, not a question. */
 		if (err && err->kind == ERR_NOT_FOUND)
 			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
@@ -49,21 +52,21 @@ static uint8_t *chunk_payload(const struct chunk_fetch *fetch, const struct chun
 }
 
 static int unpack_chunk(struct chunk_fetch *fetch, const struct chunk *chunk, size_t raw_size,
-	const uint8_t **raw, struct err *err)
+			const uint8_t **raw, struct err *err)
 {
 	return chunk_unpack(chunk->codec, chunk->digest, chunk_payload(fetch, chunk), chunk->stored,
-		fetch->space, raw_size, raw, err);
+			    fetch->space, raw_size, raw, err);
 }
 
 /* Over what was received, which is right for the chunks beside it. */
-static int refetch_chunk(
-	struct chunk_fetch *fetch, const struct chunk *chunk, const char *key, struct err *err)
+static int refetch_chunk(struct chunk_fetch *fetch, const struct chunk *chunk, const char *key,
+			 struct err *err)
 {
 	struct store *store = fetch->transfer->store;
 	auto_(bytes_release) struct bytes again = {0};
 
 	if (store->ops->get(store, key, chunk->offset, chunk->stored, &again, fetch->cancel, err) <
-		0)
+	    0)
 		return -1;
 	memcpy(chunk_payload(fetch, chunk), again.data, chunk->stored);
 	fetch->bytes_fetched += chunk->stored;
@@ -71,7 +74,7 @@ static int refetch_chunk(
 }
 
 int chunk_fetch_unpack(struct chunk_fetch *fetch, const struct chunk *chunk, size_t raw_size,
-	const uint8_t **raw, struct err *err)
+		       const uint8_t **raw, struct err *err)
 {
 	auto_free char *key = NULL;
 	struct err own = {0};
@@ -80,7 +83,7 @@ int chunk_fetch_unpack(struct chunk_fetch *fetch, const struct chunk *chunk, siz
 		return 0;
 	key = transfer_pack_key(fetch->transfer, fetch->manifest->packs[chunk->pack].key);
 	if (own.kind == ERR_CORRUPT && refetch_chunk(fetch, chunk, key, &own) == 0 &&
-		unpack_chunk(fetch, chunk, raw_size, raw, &own) == 0)
+	    unpack_chunk(fetch, chunk, raw_size, raw, &own) == 0)
 		return 0;
 	if (err)
 		*err = own;
@@ -88,7 +91,7 @@ int chunk_fetch_unpack(struct chunk_fetch *fetch, const struct chunk *chunk, siz
 }
 
 int chunk_fetch_one(struct chunk_fetch *fetch, const struct chunk *chunk, size_t raw_size,
-	const uint8_t **raw, struct cancel *cancel, struct err *err)
+		    const uint8_t **raw, struct cancel *cancel, struct err *err)
 {
 	struct pack_range span = {chunk->pack, chunk->offset, chunk->stored};
 

@@ -65,12 +65,13 @@ bool chunk_index_is_empty(const struct chunk_index *index)
 	return index->pack_count == 0;
 }
 
-static struct chunk_index_pack *add_pack(
-	struct chunk_index *index, const char *key, uint64_t bytes, enum chunk_index_pack_state state)
+static struct chunk_index_pack *add_pack(struct chunk_index *index, const char *key, uint64_t bytes,
+					 enum chunk_index_pack_state state)
 {
 	if ((index->pack_count & (index->pack_count - 1)) == 0)
-		index->packs = memory_grow(index->packs,
-			index->pack_count ? 2 * index->pack_count : 1, sizeof(*index->packs));
+		index->packs =
+			memory_grow(index->packs, index->pack_count ? 2 * index->pack_count : 1,
+				    sizeof(*index->packs));
 	index->packs[index->pack_count] =
 		(struct chunk_index_pack){.key = text_copy(key), .bytes = bytes, .state = state};
 	return &index->packs[index->pack_count++];
@@ -114,7 +115,8 @@ uint32_t chunk_index_add_orphan(struct chunk_index *index, const char *key, uint
 	return number;
 }
 
-/* The slot that holds the digest, or the free one where it belongs. A digest is as good as random: no further hashing. */
+/* The slot that holds the digest, or the free one where it belongs. A digest is as good as random:
+ * no further hashing. */
 static uint32_t *slot_of(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE])
 {
 	size_t at;
@@ -152,7 +154,8 @@ static void add_chunk(struct chunk_index *index, const struct chunk *chunk)
 	*slot = (uint32_t)index->chunk_count;
 }
 
-bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE], struct chunk *chunk)
+bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE],
+		      struct chunk *chunk)
 {
 	uint32_t slot = 0;
 
@@ -179,8 +182,8 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(first->path, second->path);
 }
 
-bool chunk_index_find_file(struct chunk_index *index, const char *path, const struct file_stamp *stamp,
-	struct chunk *chunks, size_t count)
+bool chunk_index_find_file(struct chunk_index *index, const char *path,
+			   const struct file_stamp *stamp, struct chunk *chunks, size_t count)
 {
 	static const struct file_stamp none;
 	struct chunk_index_file wanted = {.path = (char *)path};
@@ -188,8 +191,8 @@ bool chunk_index_find_file(struct chunk_index *index, const char *path, const st
 	bool there = true;
 
 	if (index->file_count && !file_stamp_equal(stamp, &none))
-		file = bsearch(
-			&wanted, index->files, index->file_count, sizeof(wanted), compare_files);
+		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
+			       compare_files);
 	if (!file || file->chunk_count != count || !file_stamp_equal(&file->stamp, stamp))
 		return false;
 	pthread_mutex_lock(&index->mutex);
@@ -210,7 +213,8 @@ void chunk_index_begin_listing(struct chunk_index *index)
 	pthread_mutex_unlock(&index->mutex);
 }
 
-static void check_pack_listed(struct chunk_index_pack *pack, const char *prefix, const struct store_listing *packs)
+static void check_pack_listed(struct chunk_index_pack *pack, const char *prefix,
+			      const struct store_listing *packs)
 {
 	auto_free char *key = text_format("%s%s", prefix, pack->key);
 	const struct store_object *object = store_listing_find(packs, key);
@@ -219,7 +223,8 @@ static void check_pack_listed(struct chunk_index_pack *pack, const char *prefix,
 		pack->state = CHUNK_INDEX_PACK_LOST;
 }
 
-void chunk_index_apply_listing(struct chunk_index *index, const char *prefix, const struct store_listing *packs)
+void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
+			       const struct store_listing *packs)
 {
 	struct chunk *old;
 	size_t count;
@@ -240,7 +245,8 @@ void chunk_index_apply_listing(struct chunk_index *index, const char *prefix, co
 	pthread_mutex_unlock(&index->mutex);
 }
 
-static void add_file(struct chunk_index *index, const struct entry *entry, const struct file_stamp *stamp)
+static void add_file(struct chunk_index *index, const struct entry *entry,
+		     const struct file_stamp *stamp)
 {
 	size_t count = chunk_count(entry->size);
 	struct chunk_index_file *file = &index->files[index->file_count++];
@@ -261,8 +267,8 @@ static void forget_file(struct chunk_index *index, const char *path)
 	struct chunk_index_file *file = NULL;
 
 	if (index->file_count)
-		file = bsearch(
-			&wanted, index->files, index->file_count, sizeof(wanted), compare_files);
+		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
+			       compare_files);
 	/* Stays in its place without a stamp: it is found no more. */
 	if (file)
 		file->stamp = (struct file_stamp){0};
@@ -287,7 +293,7 @@ static void drop_unstamped_files(struct chunk_index *index)
 }
 
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
-	const struct file_stamp *const *stamps, size_t count)
+			   const struct file_stamp *const *stamps, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		forget_file(index, entries[i]->path);
@@ -301,12 +307,13 @@ void chunk_index_add_files(struct chunk_index *index, const struct entry *const 
 		qsort(index->files, index->file_count, sizeof(*index->files), compare_files);
 }
 
-void chunk_index_replace(
-	struct chunk_index *index, const struct manifest *manifest, const struct file_stamp *stamps)
+void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest,
+			 const struct file_stamp *stamps)
 {
 	clear_index(index);
 	for (size_t i = 0; i < manifest->pack_count; i++)
-		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes, CHUNK_INDEX_PACK_STORED)
+		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes,
+			 CHUNK_INDEX_PACK_STORED)
 			->named = true;
 	index->files = memory_new(manifest->entry_count * sizeof(*index->files));
 	for (size_t i = 0; i < manifest->entry_count; i++) {

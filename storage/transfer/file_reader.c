@@ -84,7 +84,7 @@ static int next_piece(struct read_job *reading, struct piece *piece, struct err 
 	pthread_mutex_lock(&reading->mutex);
 	file = reading->locked.failed || is_enough(reading) ? NULL : next_file(reading);
 	if (file && file->item->fd < 0 &&
-		file_tree_open_file(reading->request->tree, file->item, err) < 0)
+	    file_tree_open_file(reading->request->tree, file->item, err) < 0)
 		result = -1;
 	if (file && result == 0) {
 		if (file->next == 0)
@@ -139,8 +139,9 @@ static void digest_content(const struct entry *entry, uint8_t digest[DIGEST_SIZE
 }
 
 /*
- * Stamps change when a write begins, not while it goes on: one that began before the freeze may still be under way. It cannot be
- * where nobody had the file open for writing, neither when this pass began nor now; elsewhere two passes must find the same bytes.
+ * Stamps change when a write begins, not while it goes on: one that began before the freeze may
+ * still be under way. It cannot be where nobody had the file open for writing, neither when this
+ * pass began nor now; elsewhere two passes must find the same bytes.
  */
 static bool read_is_consistent(struct file_reading *file)
 {
@@ -168,14 +169,16 @@ static void requeue_file(struct read_job *reading, struct file_reading *file)
 static void save_append_progress(struct read_job *reading, const struct file_reading *file)
 {
 	pthread_mutex_lock(&reading->mutex);
-	append_progress_set(reading->request->append_progress, &file->item->stamp, file->torn ? 0 : file->count);
+	append_progress_set(reading->request->append_progress, &file->item->stamp,
+			    file->torn ? 0 : file->count);
 	pthread_mutex_unlock(&reading->mutex);
 }
 
 /*
- * All of a file has been read, by this and other threads, none of which touches it now. Is it still the same? What was frozen was
- * one complete checkpoint: a file that was written to since belongs to another, and reading that would commit a mixture. Where only
- * the ctime moved, the name was deleted or renamed, most likely; reading once more makes sure.
+ * All of a file has been read, by this and other threads, none of which touches it now. Is it still
+ * the same? What was frozen was one complete checkpoint: a file that was written to since belongs
+ * to another, and reading that would commit a mixture. Where only the ctime moved, the name was
+ * deleted or renamed, most likely; reading once more makes sure.
  */
 static int finish_file(struct read_job *reading, struct file_reading *file, struct err *err)
 {
@@ -198,21 +201,21 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 	if (reading->request->lenient)
 		return 0;
 	if (++file->passes == PASSES_MOST)
-		return err_set(
-			err, ERR_RETRY, "%s keeps changing while it is read", item->entry.path);
+		return err_set(err, ERR_RETRY, "%s keeps changing while it is read",
+			       item->entry.path);
 	if (cancel_sleep(cancel, PAUSE_MS, err) < 0 ||
-		file_tree_stamp(item->fd, true, &now, cancel, err) < 0)
+	    file_tree_stamp(item->fd, true, &now, cancel, err) < 0)
 		return err_wrap(err, "%s", item->entry.path);
 	if (file->torn || !file_stamp_same_content(&now, &item->stamp))
-		return err_set(
-			err, ERR_RETRY, "%s was written to while it was read", item->entry.path);
+		return err_set(err, ERR_RETRY, "%s was written to while it was read",
+			       item->entry.path);
 	item->stamp = now;
 	requeue_file(reading, file);
 	return 0;
 }
 
-static int finish_piece(
-	struct read_job *reading, const struct piece *piece, bool torn, struct err *err)
+static int finish_piece(struct read_job *reading, const struct piece *piece, bool torn,
+			struct err *err)
 {
 	uint64_t bytes_done;
 	bool last;
@@ -227,8 +230,8 @@ static int finish_piece(
 	return last ? finish_file(reading, piece->file, err) : 0;
 }
 
-static int read_pieces(
-	struct read_job *reading, struct packer *packer, struct priority_pool_worker *worker, struct err *err)
+static int read_pieces(struct read_job *reading, struct packer *packer,
+		       struct priority_pool_worker *worker, struct err *err)
 {
 	struct piece piece;
 	int got = 0;
@@ -238,8 +241,8 @@ static int read_pieces(
 		uint8_t *room;
 
 		if (cancel_check(reading->packing->cancel, err) < 0 ||
-			packer_reserve(packer, piece.size, &room, err) < 0 ||
-			read_piece(&piece, room, &torn, err) < 0)
+		    packer_reserve(packer, piece.size, &room, err) < 0 ||
+		    read_piece(&piece, room, &torn, err) < 0)
 			return -1;
 		packer_add(packer, piece.size, &piece.file->item->entry.chunks[piece.number]);
 		if (finish_piece(reading, &piece, torn, err) < 0)
@@ -270,8 +273,8 @@ static void read_worker(void *arg, struct priority_pool_worker *worker)
 /* A file that is as the last committed snapshot has it is not read at all. */
 static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *item, size_t count)
 {
-	if (!chunk_index_find_file(&reading->packing->transfer->index, item->entry.path, &item->stamp,
-		    item->entry.chunks, count))
+	if (!chunk_index_find_file(&reading->packing->transfer->index, item->entry.path,
+				   &item->stamp, item->entry.chunks, count))
 		return false;
 	atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
 	reading->locked.bytes_done += item->entry.size;
@@ -295,16 +298,20 @@ static uint64_t plan_files(struct read_job *reading)
 		if (item->entry.type != ENTRY_FILE)
 			continue;
 		item->entry.chunks = memory_new(end * sizeof(*item->entry.chunks));
-		if (request->append_progress ? !append_progress_next(request->append_progress, &item->stamp, &first, &end)
-				    : copy_known_chunks(reading, item, end) || end == 0)
+		if (request->append_progress ? !append_progress_next(request->append_progress,
+								     &item->stamp, &first, &end)
+					     : copy_known_chunks(reading, item, end) || end == 0)
 			continue;
-		/* What was not sent ahead goes first, so that the rest is digested while it is on its way. */
+		/* What was not sent ahead goes first, so that the rest is digested
+		 * while it is on its way. */
 		reading->locked.files[reading->locked.file_count++] = (struct file_reading){
 			.item = item,
 			.count = end,
 			.next = first,
 			.left = end - first,
-			.start = request->append_progress ? 0 : append_progress_sent(sent, &item->stamp) % end,
+			.start = request->append_progress
+					 ? 0
+					 : append_progress_sent(sent, &item->stamp) % end,
 		};
 		pieces += end - first;
 	}
@@ -317,7 +324,8 @@ static void read_on_threads(struct read_job *reading, size_t threads)
 	struct transfer *transfer = reading->packing->transfer;
 	struct pool pool;
 
-	priority_pool_init(&pool, read_worker, reading, transfer->background ? &transfer->urgent : NULL);
+	priority_pool_init(&pool, read_worker, reading,
+			   transfer->background ? &transfer->urgent : NULL);
 	for (size_t i = 0; i < threads; i++)
 		priority_pool_add_worker(&pool);
 	/* No thread to be had (pids limit): slow is better than never. */

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-/* Kernels stamp files with a clock that ticks every 1 to 10 ms: two writes within a tick look like one. */
+/* Kernels stamp files with a clock that ticks every 1 to 10 ms: two writes within
+ * a tick look like one. */
 #define TICK_MS 20
 #define SETTLE_ROUNDS_MOST 5
 #define XATTR_MOST 65536
@@ -57,8 +58,8 @@ static bool stamp_is_fresh(const struct file_stamp *stamp)
 	return age_ms < TICK_MS && age_ms > -TICK_MS;
 }
 
-int file_tree_stamp(
-	int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel, struct err *err)
+int file_tree_stamp(int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel,
+		    struct err *err)
 {
 	struct stat status;
 
@@ -75,8 +76,9 @@ int file_tree_stamp(
 }
 
 /*
- * The kernel grants a read lease only on a file that nobody has open for writing. It is given back at once: should somebody open
- * the file in between, that open waits these microseconds, and the signal that we get for it is one that is ignored.
+ * The kernel grants a read lease only on a file that nobody has open for writing. It is given back
+ * at once: should somebody open the file in between, that open waits these microseconds, and the
+ * signal that we get for it is one that is ignored.
  */
 bool file_tree_has_writers(int fd)
 {
@@ -173,8 +175,8 @@ int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *ite
 		return err_os(err, errno, "%s", item->entry.path);
 	item->stamp = stamp_of(&status);
 	if (!file_stamp_equal(&before, &item->stamp))
-		return err_set(
-			err, ERR_RETRY, "%s changed before it could be opened", item->entry.path);
+		return err_set(err, ERR_RETRY, "%s changed before it could be opened",
+			       item->entry.path);
 	return 0;
 }
 
@@ -195,7 +197,8 @@ static int compare_inodes(const void *a, const void *b)
 
 static void find_hardlinks(struct file_tree *tree)
 {
-	auto_free struct file_tree_item **linked = memory_new(tree->count * sizeof(struct file_tree_item *));
+	auto_free struct file_tree_item **linked =
+		memory_new(tree->count * sizeof(struct file_tree_item *));
 	const struct file_tree_item *file = NULL;
 	size_t count = 0;
 
@@ -208,7 +211,7 @@ static void find_hardlinks(struct file_tree *tree)
 		struct file_tree_item *item = linked[i];
 
 		if (!file || file->stamp.device != item->stamp.device ||
-			file->stamp.inode != item->stamp.inode) {
+		    file->stamp.inode != item->stamp.inode) {
 			file = item;
 			continue;
 		}
@@ -221,7 +224,8 @@ static void find_hardlinks(struct file_tree *tree)
 	}
 }
 
-/* Out of descriptors: the rest is stamped now, closed again, and opened once more when its turn comes. */
+/* Out of descriptors: the rest is stamped now, closed again, and opened once more
+ * when its turn comes. */
 static int open_files(struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	bool keep = true;
@@ -237,7 +241,8 @@ static int open_files(struct file_tree *tree, struct cancel *cancel, struct err 
 			if (!keep || !err || (err->os != EMFILE && err->os != ENFILE))
 				return -1;
 			keep = false;
-			/* Room for what else this process must open meanwhile: packs, directories, sockets. */
+			/* Room for what else this process must open meanwhile: packs,
+			 * directories, sockets. */
 			for (size_t j = i, freed = 0; j > 0 && freed < 64; j--) {
 				if (tree->items[j - 1].fd < 0)
 					continue;
@@ -259,12 +264,14 @@ static int open_files(struct file_tree *tree, struct cancel *cancel, struct err 
 static const struct file_tree_item *find_fresh_file(const struct file_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++)
-		if (tree->items[i].entry.type == ENTRY_FILE && stamp_is_fresh(&tree->items[i].stamp))
+		if (tree->items[i].entry.type == ENTRY_FILE &&
+		    stamp_is_fresh(&tree->items[i].stamp))
 			return &tree->items[i];
 	return NULL;
 }
 
-/* While anything was written in the current tick of the kernel's clock, waits for the next and looks again. */
+/* While anything was written in the current tick of the kernel's clock, waits for
+ * the next and looks again. */
 static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	const struct file_tree_item *fresh = find_fresh_file(tree);
@@ -272,7 +279,7 @@ static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, str
 	for (int looks = 1; fresh; looks++) {
 		if (looks == SETTLE_ROUNDS_MOST)
 			return err_set(err, ERR_RETRY, "%s is being written all the time",
-				fresh->entry.path);
+				       fresh->entry.path);
 		if (cancel_sleep(cancel, TICK_MS, err) < 0)
 			return -1;
 		for (size_t i = 0; i < tree->count; i++)
@@ -297,7 +304,7 @@ static void read_directory_xattrs(struct file_tree *tree)
 }
 
 static int open_tree(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	bool settled, struct file_tree *tree, struct cancel *cancel, struct err *err)
+		     bool settled, struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
@@ -322,13 +329,14 @@ static int open_tree(const char *directory, bool (*exclude)(void *arg, const cha
 }
 
 int file_tree_open(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct file_tree *tree, struct cancel *cancel, struct err *err)
+		   struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	return open_tree(directory, exclude, arg, true, tree, cancel, err);
 }
 
-int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct file_tree *tree, struct cancel *cancel, struct err *err)
+int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, const char *path),
+			    void *arg, struct file_tree *tree, struct cancel *cancel,
+			    struct err *err)
 {
 	return open_tree(directory, exclude, arg, false, tree, cancel, err);
 }
@@ -346,10 +354,10 @@ int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
 
 	for (size_t i = 0; i < entry->xattr_count; i++)
 		if (fsetxattr(fd, entry->xattrs[i].name, entry->xattrs[i].value.data,
-			    entry->xattrs[i].value.size, 0) < 0 &&
-			errno == ENOSPC)
-			return err_os(
-				err, errno, "%s: attribute %s", entry->path, entry->xattrs[i].name);
+			      entry->xattrs[i].value.size, 0) < 0 &&
+		    errno == ENOSPC)
+			return err_os(err, errno, "%s: attribute %s", entry->path,
+				      entry->xattrs[i].name);
 	if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0 || fsync(fd) < 0)
 		return err_os(err, errno, "%s", entry->path);
 	return 0;

@@ -22,13 +22,14 @@ struct walk {
 AUTO_POINTER(struct archive, archive_read_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
 
-static struct file_tree_item *add_item(struct file_tree *tree, const char *path, enum entry_type type)
+static struct file_tree_item *add_item(struct file_tree *tree, const char *path,
+				       enum entry_type type)
 {
 	struct file_tree_item *item;
 
 	if ((tree->count & (tree->count - 1)) == 0)
-		tree->items = memory_grow(
-			tree->items, tree->count ? 2 * tree->count : 1, sizeof(*tree->items));
+		tree->items = memory_grow(tree->items, tree->count ? 2 * tree->count : 1,
+					  sizeof(*tree->items));
 	item = &tree->items[tree->count++];
 	*item = (struct file_tree_item){.fd = -1};
 	item->entry.path = text_copy(path);
@@ -37,8 +38,9 @@ static struct file_tree_item *add_item(struct file_tree *tree, const char *path,
 }
 
 /*
- * A target that stays in the directory wherever that lies: as it is, if it is relative and only climbs in front; else where it
- * really leads, seen from the link. NULL if that is outside. The caller frees.
+ * A target that stays in the directory wherever that lies: as it is, if it is relative and only
+ * climbs in front; else where it really leads, seen from the link. NULL if that is outside. The
+ * caller frees.
  */
 static char *portable_target(const struct walk *walk, const char *path, const char *target)
 {
@@ -62,7 +64,7 @@ static char *portable_target(const struct walk *walk, const char *path, const ch
 	if (strcmp(resolved, root) == 0)
 		return safe_path_target_between(path, "");
 	if (!text_starts(resolved, root) || resolved[length] != '/' ||
-		!safe_path_is_valid(resolved + length + 1))
+	    !safe_path_is_valid(resolved + length + 1))
 		return NULL;
 	return safe_path_target_between(path, resolved + length + 1);
 }
@@ -103,8 +105,8 @@ static void add_directory(struct walk *walk, const char *path, struct archive_en
 	item->entry.mtime_ns = (uint32_t)archive_entry_mtime_nsec(entry);
 }
 
-static int add_entry(
-	struct walk *walk, struct archive *disk, struct archive_entry *entry, struct err *err)
+static int add_entry(struct walk *walk, struct archive *disk, struct archive_entry *entry,
+		     struct err *err)
 {
 	const char *full = archive_entry_pathname(entry);
 	const char *path = full && strlen(full) > walk->root_length ? full + walk->root_length : "";
@@ -157,7 +159,7 @@ static int compare_items(const void *a, const void *b)
 }
 
 int file_tree_walk(struct file_tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct cancel *cancel, struct err *err)
+		   struct cancel *cancel, struct err *err)
 {
 	struct walk walk = {tree, exclude, arg, strlen(tree->root)};
 	auto_(archive_read_free) struct archive *disk = archive_read_disk_new();

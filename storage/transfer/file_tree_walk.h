@@ -6,6 +6,6 @@
 
 /* Fills tree->items with paths, types and link targets, sorted; tree->root is set. */
 int file_tree_walk(struct file_tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
-	struct cancel *cancel, struct err *err);
+		   struct cancel *cancel, struct err *err);
 
 #endif

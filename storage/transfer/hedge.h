@@ -1,6 +1,7 @@
 /*
- * PURE. Which upload is late compared with the others, so that it is sent a second time: about one in a thousand puts to S3 is
- * acknowledged after 5 s instead of 0.2 s (awslabs/aws-c-s3, its upload straggler timeout), and a window of 30 s cannot wait for it.
+ * PURE. Which upload is late compared with the others, so that it is sent a second time: about one
+ * in a thousand puts to S3 is acknowledged after 5 s instead of 0.2 s (awslabs/aws-c-s3, its upload
+ * straggler timeout), and a window of 30 s cannot wait for it.
  */
 #ifndef HEDGE_H
 #define HEDGE_H
@@ -19,7 +20,8 @@ struct hedge {
 
 void hedge_add_sample(struct hedge *hedge, int64_t took_ms);
 
-/* From what age on an upload is late: max(1 s, P90 + 0.7 s); CLOCK_NEVER while too little is known. */
+/* From what age on an upload is late: max(1 s, P90 + 0.7 s); CLOCK_NEVER while too
+ * little is known. */
 int64_t hedge_late_ms(const struct hedge *hedge);
 
 struct hedge_facts {
@@ -29,7 +31,8 @@ struct hedge_facts {
 	unsigned connections;
 };
 
-/* Only once each, and never for more than a quarter of the connections: when all are slow, sending twice makes it worse. */
+/* Only once each, and never for more than a quarter of the connections: when all are slow, sending
+ * twice makes it worse. */
 bool hedge_is_due(const struct hedge *hedge, const struct hedge_facts *facts);
 
 #endif

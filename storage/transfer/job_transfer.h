@@ -1,6 +1,7 @@
 /*
- * PRIVATE to storage/: the content of one job on its way to and from a store. A snapshot's save, an early upload and a restore share
- * one struct transfer, so that what one has sent or measured serves the next.
+ * PRIVATE to storage/: the content of one job on its way to and from a store. A snapshot's save, an
+ * early upload and a restore share one struct transfer, so that what one has sent or measured
+ * serves the next.
  */
 #ifndef JOB_TRANSFER_H
 #define JOB_TRANSFER_H
@@ -39,7 +40,8 @@ struct transfer {
 	struct append_progress append_progress;
 };
 
-/* The key in the store of a pack whose key in a manifest is `key`, "packs/...". The caller frees. */
+/* The key in the store of a pack whose key in a manifest is `key`, "packs/...".
+ * The caller frees. */
 char *transfer_pack_key(const struct transfer *transfer, const char *key);
 
 #endif

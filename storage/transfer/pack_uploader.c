@@ -37,11 +37,12 @@ static struct pack_uploader *pack_uploader_new(struct transfer *transfer)
 
 	uploader->transfer = transfer;
 	upload_queue_init(&uploader->locked.uploads, plan->buffers,
-		plan->pack_target + PACK_CAPACITY - PACK_TARGET);
+			  plan->pack_target + PACK_CAPACITY - PACK_TARGET);
 	uploader->locked.promised_ms = uploader->locked.deadline_ms = CLOCK_NEVER;
 	pthread_mutex_init(&uploader->mutex, NULL);
 	priority_pool_condition_init(&uploader->changed);
-	priority_pool_init(&uploader->pool, upload_worker, uploader, transfer->background ? &transfer->urgent : NULL);
+	priority_pool_init(&uploader->pool, upload_worker, uploader,
+			   transfer->background ? &transfer->urgent : NULL);
 	return uploader;
 }
 
@@ -150,8 +151,8 @@ static void fail_uploads(struct pack_uploader *uploader, const struct err *err)
 
 /* --- sending: the mutex is let go for the put itself --- */
 
-static int wait_for_bandwidth(
-	struct pack_uploader *uploader, struct upload_put *sending, size_t size, struct err *err)
+static int wait_for_bandwidth(struct pack_uploader *uploader, struct upload_put *sending,
+			      size_t size, struct err *err)
 {
 	struct transfer *transfer = uploader->transfer;
 	int64_t wait_ms = rate_limit_consume(&transfer->rate, size, clock_monotonic_ms());
@@ -168,8 +169,8 @@ static int wait_for_bandwidth(
 	return result;
 }
 
-static int put_pack(
-	struct pack_uploader *uploader, struct pack_upload *upload, struct upload_put *sending, struct err *err)
+static int put_pack(struct pack_uploader *uploader, struct pack_upload *upload,
+		    struct upload_put *sending, struct err *err)
 {
 	struct store *store = uploader->transfer->store;
 	int result;
@@ -180,14 +181,15 @@ static int put_pack(
 	pthread_mutex_unlock(&uploader->mutex);
 	fault_point("before_pack_put");
 	result = store->ops->put(store, upload->key, upload->data, upload->size, STORE_UNIQUE,
-		&sending->cancel, err);
+				 &sending->cancel, err);
 	if (result == 0)
 		fault_point("after_pack_put");
 	pthread_mutex_lock(&uploader->mutex);
 	return result;
 }
 
-static void on_pack_stored(struct pack_uploader *uploader, struct pack_upload *upload, int64_t took_ms)
+static void on_pack_stored(struct pack_uploader *uploader, struct pack_upload *upload,
+			   int64_t took_ms)
 {
 	if (upload->stored)
 		return;
@@ -247,7 +249,8 @@ static void upload_worker(void *arg, struct priority_pool_worker *worker)
 	pthread_mutex_unlock(&uploader->mutex);
 }
 
-/* One thread more if all have something to do. Without any thread at all the caller works himself. */
+/* One thread more if all have something to do. Without any thread at all the
+ * caller works himself. */
 static void add_worker_if_busy(struct pack_uploader *uploader)
 {
 	bool wanted;
@@ -256,11 +259,13 @@ static void add_worker_if_busy(struct pack_uploader *uploader)
 	wanted = upload_queue_waiting(&uploader->locked.uploads) > uploader->locked.idle;
 	pthread_mutex_unlock(&uploader->mutex);
 	if (wanted && priority_pool_running(&uploader->pool) < uploader->transfer->plan.uploaders &&
-		priority_pool_add_worker(&uploader->pool) < 0 && priority_pool_running(&uploader->pool) == 0)
+	    priority_pool_add_worker(&uploader->pool) < 0 &&
+	    priority_pool_running(&uploader->pool) == 0)
 		upload_worker(uploader, NULL);
 }
 
-void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *upload, uint32_t pack, size_t size)
+void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *upload, uint32_t pack,
+			size_t size)
 {
 	struct chunk_index *index = &uploader->transfer->index;
 
@@ -297,13 +302,14 @@ static void hedge_upload(struct pack_uploader *uploader, struct pack_upload *upl
 	};
 
 	if (upload->state != UPLOAD_BUSY || upload->queued || !first ||
-		!hedge_is_due(&uploader->transfer->hedge, &facts))
+	    !hedge_is_due(&uploader->transfer->hedge, &facts))
 		return;
 	upload_queue_prepend(&uploader->locked.uploads, upload);
 	pthread_cond_broadcast(&uploader->changed);
 }
 
-/* Once for each deadline: the reserve is a share of what is left, and what was promised to the commit must not shrink with it. */
+/* Once for each deadline: the reserve is a share of what is left, and what was promised to the
+ * commit must not shrink with it. */
 static void adopt_deadline(struct pack_uploader *uploader, struct cancel *cancel)
 {
 	int64_t deadline = cancel ? atomic_load(&cancel->deadline_ms) : CLOCK_NEVER;
@@ -312,7 +318,8 @@ static void adopt_deadline(struct pack_uploader *uploader, struct cancel *cancel
 		return;
 	uploader->locked.promised_ms = deadline;
 	if (deadline != CLOCK_NEVER)
-		deadline -= transfer_plan_reserve_ms(clock_left_ms(deadline), uploader->transfer->remote);
+		deadline -= transfer_plan_reserve_ms(clock_left_ms(deadline),
+						     uploader->transfer->remote);
 	uploader->locked.deadline_ms = deadline;
 	upload_queue_set_deadline(&uploader->locked.uploads, deadline);
 }

@@ -1,9 +1,9 @@
 /*
- * PRIVATE: filled packs on their way into the store, on threads of their own, in a bounded number of buffers. Hashing goes on
- * meanwhile, until the buffers are used up.
+ * PRIVATE: filled packs on their way into the store, on threads of their own, in a bounded number
+ * of buffers. Hashing goes on meanwhile, until the buffers are used up.
  *
- * It outlives a presend: what is on its way then goes on, and the take that follows waits for it. Once an upload has finally failed
- * everything it holds is given up, and every call says why.
+ * It outlives a presend: what is on its way then goes on, and the take that follows waits for it.
+ * Once an upload has finally failed everything it holds is given up, and every call says why.
  */
 #ifndef PACK_UPLOADER_H
 #define PACK_UPLOADER_H
@@ -25,17 +25,19 @@ void pack_uploader_free(struct pack_uploader *uploader);
 /* Waits for a free buffer: NULL with the error once an upload has failed. */
 struct pack_upload *pack_uploader_borrow_buffer(struct pack_uploader *uploader, struct err *err);
 uint8_t *pack_uploader_buffer_data(struct pack_upload *upload);
-/* Whoever waits for a buffer, or asks for one from now on until pack_uploader_get(), gets ERR_RETRY. What is on its way goes on. */
+/* Whoever waits for a buffer, or asks for one from now on until pack_uploader_get(), gets
+ * ERR_RETRY. What is on its way goes on. */
 void pack_uploader_interrupt(struct pack_uploader *uploader);
 /* Not needed after all. */
 void pack_uploader_return_buffer(struct pack_uploader *uploader, struct pack_upload *upload);
 /* Hands it over: these bytes are pack number `pack` of the index. */
-void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *upload, uint32_t pack, size_t size);
+void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *upload, uint32_t pack,
+			size_t size);
 
 /* --- for the one call that is using the storage; it does nothing else meanwhile --- */
 
-/* To be called every few ms: passes the cancel object's word on (less the time that belongs to the commit), sends again what is
- * late, and fills places. */
+/* To be called every few ms: passes the cancel object's word on (less the time that belongs to the
+ * commit), sends again what is late, and fills places. */
 void pack_uploader_poll(struct pack_uploader *uploader, struct cancel *cancel);
 /* Waits up to `milliseconds`; true when nothing is on its way any more. */
 bool pack_uploader_wait(struct pack_uploader *uploader, int64_t milliseconds);
@@ -44,7 +46,8 @@ int pack_uploader_check(struct pack_uploader *uploader, struct err *err);
 /* Nobody uses it for now: free buffers go back to the system. */
 void pack_uploader_trim(struct pack_uploader *uploader);
 
-uint64_t pack_uploader_bytes_sent(const struct pack_uploader *uploader); /* stored since it was made */
+/* stored since it was made */
+uint64_t pack_uploader_bytes_sent(const struct pack_uploader *uploader);
 uint64_t pack_uploader_bytes_waiting(const struct pack_uploader *uploader);
 
 #endif

@@ -31,7 +31,8 @@ static void open_pack(struct packer *packer)
 {
 	struct packing *packing = packer->packing;
 	auto_free char *key = text_format("packs/%06u/%06u-%s-%04u.pack", packing->id.attempt,
-		packing->id.sequence, packing->nonce, atomic_fetch_add(&packing->packs, 1) + 1);
+					  packing->id.sequence, packing->nonce,
+					  atomic_fetch_add(&packing->packs, 1) + 1);
 
 	packer->pack = chunk_index_open_pack(&packing->transfer->index, key);
 }

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define BACKGROUND_NICE 10
-/* linux/ioprio.h is too new for some systems: who = this thread, class best effort, the lowest of its levels. */
+/* linux/ioprio.h is too new for some systems: who = this thread, class best
+ * effort, the lowest of its levels. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_BEST_EFFORT_LOWEST ((2 << 13) | 7)
 
@@ -34,7 +35,8 @@ void priority_pool_condition_init(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
-void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds)
+void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+				  int64_t milliseconds)
 {
 	struct timespec until;
 
@@ -48,8 +50,9 @@ void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mu
 	pthread_cond_timedwait(condition, mutex, &until);
 }
 
-void priority_pool_init(struct pool *pool, void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
-	const atomic_bool *urgent)
+void priority_pool_init(struct pool *pool,
+			void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
+			const atomic_bool *urgent)
 {
 	*pool = (struct pool){.work = work, .arg = arg, .urgent = urgent};
 	pthread_mutex_init(&pool->mutex, NULL);
@@ -69,7 +72,8 @@ void priority_pool_release(struct pool *pool)
 	pthread_cond_destroy(&pool->changed);
 }
 
-/* Each of these is for the calling thread alone (on Linux setpriority() is, too), and best effort. */
+/* Each of these is for the calling thread alone (on Linux setpriority() is, too),
+ * and best effort. */
 static void lower_thread_priority(void)
 {
 	static const struct sched_param none;

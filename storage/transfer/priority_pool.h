@@ -1,7 +1,8 @@
 /*
- * PRIVATE. Threads that share one piece of work, and are a good neighbour to the job: while it trains they run at low CPU and IO
- * priority. Only root may take a low priority back, so when there is hurry those threads leave at the next opportunity, and
- * others at the normal priority take their places.
+ * PRIVATE. Threads that share one piece of work, and are a good neighbour to the job: while it
+ * trains they run at low CPU and IO priority. Only root may take a low priority back, so when there
+ * is hurry those threads leave at the next opportunity, and others at the normal priority take
+ * their places.
  */
 #ifndef PRIORITY_POOL_H
 #define PRIORITY_POOL_H
@@ -24,11 +25,12 @@ struct pool {
 		struct priority_pool_worker *workers; /* ever; joined at release */
 		unsigned running;
 		unsigned vacant; /* places that nobody has taken yet */
-	} locked;                  /* under mutex */
+	} locked;                /* under mutex */
 };
 
-void priority_pool_init(struct pool *pool, void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
-	const atomic_bool *urgent);
+void priority_pool_init(struct pool *pool,
+			void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
+			const atomic_bool *urgent);
 /* Waits for all. */
 void priority_pool_release(struct pool *pool);
 
@@ -39,13 +41,16 @@ unsigned priority_pool_running(struct pool *pool);
 /* For `work`, between pieces: false means to leave now, because another one will go on. */
 bool priority_pool_may_continue(struct priority_pool_worker *worker);
 
-/* Has the places taken of those that left early. Somebody at normal priority calls it now and then; -1 as priority_pool_add_worker(). */
+/* Has the places taken of those that left early. Somebody at normal priority calls it now and then;
+ * -1 as priority_pool_add_worker(). */
 int priority_pool_fill_vacancies(struct pool *pool);
 /* True when all are gone and no place is to be refilled; false after `milliseconds`. */
 bool priority_pool_wait(struct pool *pool, int64_t milliseconds);
 
-/* Waits on a condition that was made by priority_pool_condition_init() (monotonic clock), with its mutex held. */
+/* Waits on a condition that was made by priority_pool_condition_init() (monotonic
+ * clock), with its mutex held. */
 void priority_pool_condition_init(pthread_cond_t *condition);
-void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds);
+void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+				  int64_t milliseconds);
 
 #endif

@@ -15,7 +15,7 @@ size_t range_coalesce_count(const struct pack_range *extents, size_t count, size
 		uint64_t after = end_of(next) > end ? end_of(next) : end;
 
 		if (next->pack != extents[0].pack || next->offset > end + RANGE_GAP_MOST ||
-			after - extents[0].offset > most)
+		    after - extents[0].offset > most)
 			break;
 		end = after;
 		reach++;

@@ -14,8 +14,9 @@ struct pack_range {
 #define RANGE_GAP_MOST ((uint32_t)128 << 10)
 
 /*
- * How many of the first extents one request may bring, at least 1 of `count`: same pack, no larger gap than that, not more than
- * `most` bytes together. They are sorted by pack and offset; the same place may come several times.
+ * How many of the first extents one request may bring, at least 1 of `count`: same pack, no larger
+ * gap than that, not more than `most` bytes together. They are sorted by pack and offset; the same
+ * place may come several times.
  */
 size_t range_coalesce_count(const struct pack_range *extents, size_t count, size_t most);
 

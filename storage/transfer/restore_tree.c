@@ -43,7 +43,8 @@ static void select_parents(struct tree *tree, const char *path)
 	}
 }
 
-static void select_entries(struct tree *tree, bool (*include)(void *arg, const char *path), void *arg)
+static void select_entries(struct tree *tree, bool (*include)(void *arg, const char *path),
+			   void *arg)
 {
 	const struct manifest *manifest = tree->manifest;
 
@@ -97,18 +98,18 @@ static int allocate_content(int fd, const struct entry *content)
 	return 0;
 }
 
-static int make_file(
-	const struct tree *tree, const char *path, const struct entry *content, struct err *err)
+static int make_file(const struct tree *tree, const char *path, const struct entry *content,
+		     struct err *err)
 {
 	char text[24];
-	auto_close int fd = openat(
-		tree->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_close int fd = openat(tree->root_fd, path,
+				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
 		return err_os(err, errno, "%s", path);
 	if (allocate_content(fd, content) < 0)
 		return err_os(err, errno, "%s: making room for %s", path,
-			text_bytes(content->size, text, sizeof(text)));
+			      text_bytes(content->size, text, sizeof(text)));
 	return 0;
 }
 
@@ -134,11 +135,11 @@ static int make_entry(const struct tree *tree, size_t i, struct err *err)
 		text_copy_n(entry->path, slash ? (size_t)(slash - entry->path) : 0);
 
 	if (slash && !manifest_find(tree->manifest, parent) &&
-		make_parents(tree, entry->path, err) < 0)
+	    make_parents(tree, entry->path, err) < 0)
 		return -1;
 	/* Ours alone while it is being filled; the real mode comes last. */
 	if (entry->type == ENTRY_DIRECTORY && mkdirat(tree->root_fd, entry->path, 0700) < 0 &&
-		errno != EEXIST)
+	    errno != EEXIST)
 		return err_os(err, errno, "%s", entry->path);
 	if (tree->content[i])
 		return make_file(tree, entry->path, tree->content[i], err);
@@ -146,7 +147,7 @@ static int make_entry(const struct tree *tree, size_t i, struct err *err)
 }
 
 int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
-	bool (*include)(void *arg, const char *path), void *arg, struct err *err)
+			bool (*include)(void *arg, const char *path), void *arg, struct err *err)
 {
 	*tree = (struct tree){.manifest = manifest, .root_fd = -1};
 	if (file_make_directories(directory, 0777, err) < 0)
@@ -189,8 +190,7 @@ struct finish_work {
 	struct err err; /* under mutex */
 };
 
-static int finish_file(
-	const struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
+static int finish_file(const struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
 {
 	const struct entry *entry = &tree->manifest->entries[i];
 	auto_close int fd = -1;
@@ -251,13 +251,14 @@ static int make_links(const struct tree *tree, enum entry_type type, struct err 
 		const struct entry *entry = &tree->manifest->entries[i];
 
 		if (entry->type == type && tree->selected[i] && !tree->content[i] &&
-			make_link(tree, entry, err) < 0)
+		    make_link(tree, entry, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Deepest first: whatever is made in a directory changes its time, and some may not be writable in the end. */
+/* Deepest first: whatever is made in a directory changes its time, and some may
+ * not be writable in the end. */
 static int finish_directories(const struct tree *tree, struct err *err)
 {
 	const struct manifest *manifest = tree->manifest;
@@ -269,7 +270,7 @@ static int finish_directories(const struct tree *tree, struct err *err)
 		if (entry->type != ENTRY_DIRECTORY || !tree->selected[i - 1])
 			continue;
 		fd = openat(tree->root_fd, entry->path,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0)
 			return err_os(err, errno, "%s", entry->path);
 		if (file_tree_apply_metadata(fd, entry, err) < 0)
@@ -292,8 +293,7 @@ int restore_tree_finish(struct tree *tree, unsigned threads, struct cancel *canc
 			*err = finish_work.err;
 		return -1;
 	}
-	if (make_links(tree, ENTRY_HARDLINK, err) < 0 ||
-		make_links(tree, ENTRY_SYMLINK, err) < 0)
+	if (make_links(tree, ENTRY_HARDLINK, err) < 0 || make_links(tree, ENTRY_SYMLINK, err) < 0)
 		return -1;
 	return finish_directories(tree, err);
 }

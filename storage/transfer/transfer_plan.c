@@ -31,19 +31,22 @@ static unsigned connection_count(const struct transfer_plan_facts *facts, unsign
 	return (unsigned)clamp_value(chosen, 1, CONNECTIONS_MOST);
 }
 
-/* Half of the memory is for packs that are being filled, if need be small ones; each reader also has room to compress in. */
-static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory, struct transfer_plan *plan)
+/* Half of the memory is for packs that are being filled, if need be small ones; each reader also
+ * has room to compress in. */
+static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory,
+		    struct transfer_plan *plan)
 {
 	uint64_t per_reader = PACK_LEAST + PACK_EXTRA + CHUNK_SIZE, rest, share, target, most;
 
 	plan->uploaders = connection_count(facts, UPLOADERS_REMOTE);
-	plan->readers =
-		(unsigned)clamp_value(facts->processors, 1, clamp_value(memory / 2 / per_reader, 1, 64));
+	plan->readers = (unsigned)clamp_value(facts->processors, 1,
+					      clamp_value(memory / 2 / per_reader, 1, 64));
 	rest = memory - plan->readers * CHUNK_SIZE;
 	share = rest / (plan->readers + plan->uploaders);
-	/* A remote store wants few requests, a local one buffers that stay in the cache; a limit is kept by pauses between packs. */
+	/* A remote store wants few requests, a local one buffers that stay in the cache; a limit is
+	 * kept by pauses between packs. */
 	target = clamp_value(share > PACK_EXTRA ? share - PACK_EXTRA : 0, PACK_LEAST,
-		facts->remote ? PACK_TARGET : PACK_LOCAL);
+			     facts->remote ? PACK_TARGET : PACK_LOCAL);
 	if (facts->bandwidth)
 		target = PACK_LEAST;
 	plan->pack_target = (size_t)(target - target % CHUNK_SIZE);
@@ -52,14 +55,14 @@ static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory, st
 	plan->buffers = (unsigned)clamp_value(rest / (plan->pack_target + PACK_EXTRA), 2, most);
 }
 
-static void plan_down(
-	const struct transfer_plan_facts *facts, uint64_t memory, struct transfer_plan *plan)
+static void plan_down(const struct transfer_plan_facts *facts, uint64_t memory,
+		      struct transfer_plan *plan)
 {
-	plan->fetchers = (unsigned)clamp_value(
-		connection_count(facts, FETCHERS_REMOTE), 1, memory / (2 * CHUNK_SIZE));
+	plan->fetchers = (unsigned)clamp_value(connection_count(facts, FETCHERS_REMOTE), 1,
+					       memory / (2 * CHUNK_SIZE));
 	/* A local store answers at once: one chunk at a time stays in the processor's cache. */
 	plan->span = facts->remote ? (size_t)clamp_value(memory / plan->fetchers - CHUNK_SIZE,
-					     CHUNK_SIZE, SPAN_MOST)
+							 CHUNK_SIZE, SPAN_MOST)
 				   : CHUNK_SIZE;
 }
 

@@ -22,10 +22,11 @@ void upload_queue_release(struct upload_queue *uploads)
 /* --- buffers --- */
 
 /* Mapped, not allocated: what is not touched costs nothing, and all of it goes back. */
-static int map_buffer(const struct upload_queue *uploads, struct pack_upload *upload, struct err *err)
+static int map_buffer(const struct upload_queue *uploads, struct pack_upload *upload,
+		      struct err *err)
 {
 	void *data = mmap(NULL, uploads->capacity, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (data == MAP_FAILED)
 		return err_os(err, errno, "buffer of %zu bytes", uploads->capacity);
@@ -35,7 +36,8 @@ static int map_buffer(const struct upload_queue *uploads, struct pack_upload *up
 	return 0;
 }
 
-int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **found, struct err *err)
+int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **found,
+			   struct err *err)
 {
 	*found = NULL;
 	for (size_t i = 0; i < uploads->count; i++) {
@@ -141,6 +143,6 @@ void upload_queue_set_deadline(struct upload_queue *uploads, int64_t deadline_ms
 	for (size_t i = 0; i < uploads->count; i++)
 		for (size_t j = 0; j < UPLOAD_PUTS_MOST; j++)
 			if (uploads->items[i].puts[j])
-				cancel_set_deadline(
-					&uploads->items[i].puts[j]->cancel, deadline_ms);
+				cancel_set_deadline(&uploads->items[i].puts[j]->cancel,
+						    deadline_ms);
 }

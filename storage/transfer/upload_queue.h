@@ -1,5 +1,5 @@
-/* PRIVATE to pack_uploader.c: the buffers of packs, which of them wait to be sent and which are being sent. No locks: the uploader's mutex is
- * held around every call. */
+/* PRIVATE to pack_uploader.c: the buffers of packs, which of them wait to be sent and which are
+ * being sent. No locks: the uploader's mutex is held around every call. */
 #ifndef UPLOAD_QUEUE_H
 #define UPLOAD_QUEUE_H
 
@@ -47,7 +47,8 @@ void upload_queue_init(struct upload_queue *uploads, size_t count, size_t capaci
 void upload_queue_release(struct upload_queue *uploads); /* when none is in use */
 
 /* A free one, with memory: *found is NULL while all are used. -1: no memory. */
-int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **found, struct err *err);
+int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **found,
+			   struct err *err);
 /* Makes it a free one; its memory is kept. */
 void upload_queue_recycle(struct pack_upload *upload);
 /* Memory of free ones goes back to the system. */

@@ -21,7 +21,7 @@ bool base64_decode(const char *text, struct bytes *out)
 
 	bytes_release(out);
 	if (length % 4 != 0 || length > TEXT_MOST ||
-		bytes_reserve(out, length / 4 * 3 + 1, NULL) < 0)
+	    bytes_reserve(out, length / 4 * 3 + 1, NULL) < 0)
 		return false;
 	while (padding < length && padding < 2 && text[length - 1 - padding] == '=')
 		padding++;

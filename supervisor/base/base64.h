@@ -10,7 +10,8 @@
 /* The caller frees. */
 char *base64_encode(const void *data, size_t size);
 
-/* False for anything that is not well-formed base64 with padding. `out` is replaced; one NUL (not counted) follows the bytes. */
+/* False for anything that is not well-formed base64 with padding. `out` is replaced; one NUL (not
+ * counted) follows the bytes. */
 bool base64_decode(const char *text, struct bytes *out);
 
 #endif

@@ -57,8 +57,8 @@ int cancel_check(struct cancel *cancel, struct err *err)
 {
 	if (!cancel_raised(cancel))
 		return 0;
-	return err_set(
-		err, ERR_CANCELLED, atomic_load(&cancel->raised) ? "stopped" : "out of time");
+	return err_set(err, ERR_CANCELLED,
+		       atomic_load(&cancel->raised) ? "stopped" : "out of time");
 }
 
 int cancel_sleep(struct cancel *cancel, int64_t milliseconds, struct err *err)

@@ -1,6 +1,7 @@
 /*
- * The one way to end blocking work early: a flag with an eventfd and a deadline. Every blocking function of storage, cloud and
- * base/http takes one. Raising wakes all waiters at once, because nobody reads the eventfd. NULL means "never cancelled".
+ * The one way to end blocking work early: a flag with an eventfd and a deadline. Every blocking
+ * function of storage, cloud and base/http takes one. Raising wakes all waiters at once, because
+ * nobody reads the eventfd. NULL means "never cancelled".
  */
 #ifndef BASE_CANCEL_H
 #define BASE_CANCEL_H

@@ -1,13 +1,14 @@
 /*
- * The one ownership idiom: a resource is released where its variable goes out of scope, unless it was handed on.
+ * The one ownership idiom: a resource is released where its variable goes out of scope, unless it
+ * was handed on.
  *
  *	auto_free char *path = text_format("%s/%s", directory, name);
  *	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
  *	...
  *	return take(&path);        the caller owns it now, and `path` is NULL
  *
- * A type with its own release function gets one line beside its declaration: AUTO(struct manifest, manifest_release)
- * and is then declared as auto_(manifest_release) struct manifest m = {0};
+ * A type with its own release function gets one line beside its declaration: AUTO(struct manifest,
+ * manifest_release) and is then declared as auto_(manifest_release) struct manifest m = {0};
  */
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Defines cleanup_<release>(type *): for use through auto_(release). `release` takes a pointer to the type. */
+/* Defines cleanup_<release>(type *): for use through auto_(release). `release`
+ * takes a pointer to the type. */
 #define AUTO(type, release)                               \
 	static inline void cleanup_##release(type *value) \
 	{                                                 \
@@ -25,7 +27,8 @@
 	}                                                 \
 	struct cleanup_semicolon_##release
 
-/* The same for a heap object freed by release(pointer); NULL is skipped. Declares for variables of `type *`. */
+/* The same for a heap object freed by release(pointer); NULL is skipped. Declares
+ * for variables of `type *`. */
 #define AUTO_POINTER(type, release)                        \
 	static inline void cleanup_##release(type **value) \
 	{                                                  \
@@ -65,7 +68,7 @@ static inline void cleanup_directory(DIR **directory)
 #define auto_closedir __attribute__((cleanup(cleanup_directory)))
 
 /* Hands the pointer on: evaluates to it, and leaves NULL behind. */
-#define steal(pointer)                                      \
+#define steal(pointer)                                     \
 	(__extension__({                                   \
 		__typeof__(*(pointer)) taken = *(pointer); \
 		*(pointer) = NULL;                         \

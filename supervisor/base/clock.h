@@ -1,4 +1,5 @@
-/* Time. Deadlines are CLOCK_MONOTONIC milliseconds; CLOCK_NEVER means none. Wall time is for people and for other machines. */
+/* Time. Deadlines are CLOCK_MONOTONIC milliseconds; CLOCK_NEVER means none. Wall time is for people
+ * and for other machines. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -16,7 +17,8 @@ int64_t clock_left_ms(int64_t deadline_ms);
 /* Converts a wall time to the monotonic clock, by the difference of both now. */
 int64_t clock_from_wall_ms(int64_t wall_ms);
 
-/* RFC 3339 in UTC with milliseconds, "2026-08-22T10:15:00.123Z"; returns `buffer` (at least 32 bytes). */
+/* RFC 3339 in UTC with milliseconds, "2026-08-22T10:15:00.123Z"; returns `buffer`
+ * (at least 32 bytes). */
 const char *clock_format(int64_t wall_ms, char *buffer, size_t capacity);
 
 #endif

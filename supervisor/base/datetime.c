@@ -15,10 +15,9 @@ static bool time_to_ms(const struct tm *parts, int64_t *wall_ms)
 	struct tm copy = *parts;
 
 	if (parts->tm_year < 70 || parts->tm_year > 8099 || parts->tm_mon < 0 ||
-		parts->tm_mon > 11 || parts->tm_mday < 1 ||
-		parts->tm_mday > lengths[parts->tm_mon] || parts->tm_hour < 0 ||
-		parts->tm_hour > 23 || parts->tm_min < 0 || parts->tm_min > 59 ||
-		parts->tm_sec < 0 || parts->tm_sec > 60)
+	    parts->tm_mon > 11 || parts->tm_mday < 1 || parts->tm_mday > lengths[parts->tm_mon] ||
+	    parts->tm_hour < 0 || parts->tm_hour > 23 || parts->tm_min < 0 || parts->tm_min > 59 ||
+	    parts->tm_sec < 0 || parts->tm_sec > 60)
 		return false;
 	*wall_ms = (int64_t)timegm(&copy) * 1000;
 	return true;
@@ -37,8 +36,8 @@ static bool parse_zone(const char *text, int64_t *offset_ms)
 	if (!east && text[0] != '-')
 		return false;
 	if ((sscanf(text + 1, "%2u:%2u%n", &hours, &minutes, &used) != 2 &&
-		    sscanf(text + 1, "%2u%2u%n", &hours, &minutes, &used) != 2) ||
-		text[1 + used] != '\0' || hours > 23 || minutes > 59)
+	     sscanf(text + 1, "%2u%2u%n", &hours, &minutes, &used) != 2) ||
+	    text[1 + used] != '\0' || hours > 23 || minutes > 59)
 		return false;
 	*offset_ms = (int64_t)(hours * 60 + minutes) * 60000 * (east ? 1 : -1);
 	return true;
@@ -51,8 +50,8 @@ static bool parse_iso(const char *text, int64_t *wall_ms)
 	int64_t offset, fraction = 0;
 
 	if (!isdigit((unsigned char)text[0]) ||
-		sscanf(text, "%4d-%2d-%2d%*[Tt ]%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
-			&parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
+	    sscanf(text, "%4d-%2d-%2d%*[Tt ]%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
+		   &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
 		return false;
 	text += used;
 	if (text[0] == '.') {
@@ -80,7 +79,7 @@ static bool parse_rfc1123(const char *text, int64_t *wall_ms)
 	if (comma)
 		text = comma + 1;
 	if (sscanf(text, " %2d %3s %4d %2d:%2d:%2d%n", &parts.tm_mday, month, &parts.tm_year,
-		    &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
+		   &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
 		return false;
 	if (strcmp(text + used, " GMT") != 0 && strcmp(text + used, " UTC") != 0)
 		return false;
@@ -127,7 +126,7 @@ const char *datetime_rfc1123(int64_t wall_ms, char buffer[DATETIME_SIZE])
 	struct tm parts = split_utc(wall_ms);
 
 	snprintf(buffer, DATETIME_SIZE, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
-		days + 3 * parts.tm_wday, parts.tm_mday, months + 3 * parts.tm_mon,
-		(parts.tm_year + 1900) % 10000, parts.tm_hour, parts.tm_min, parts.tm_sec);
+		 days + 3 * parts.tm_wday, parts.tm_mday, months + 3 * parts.tm_mon,
+		 (parts.tm_year + 1900) % 10000, parts.tm_hour, parts.tm_min, parts.tm_sec);
 	return buffer;
 }

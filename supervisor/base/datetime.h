@@ -7,13 +7,15 @@
 #include <stdint.h>
 
 /*
- * Reads "2026-04-11T22:26:58Z" (RFC 3339; also with a fraction, with an offset, or with no zone, which means UTC) and
- * "Sat, 11 Apr 2026 22:26:58 GMT" (RFC 9110's date; also without the weekday). False for anything else.
+ * Reads "2026-04-11T22:26:58Z" (RFC 3339; also with a fraction, with an offset, or with no zone,
+ * which means UTC) and "Sat, 11 Apr 2026 22:26:58 GMT" (RFC 9110's date; also without the weekday).
+ * False for anything else.
  */
 bool datetime_parse(const char *text, int64_t *wall_ms);
 
 #define DATETIME_SIZE 32
-/* Each returns `buffer`: "2026-04-11T22:26:58Z", "20260411T222658Z", "Sat, 11 Apr 2026 22:26:58 GMT". */
+/* Each returns `buffer`: "2026-04-11T22:26:58Z", "20260411T222658Z", "Sat, 11 Apr
+ * 2026 22:26:58 GMT". */
 const char *datetime_iso(int64_t wall_ms, char buffer[DATETIME_SIZE]);
 const char *datetime_compact(int64_t wall_ms, char buffer[DATETIME_SIZE]);
 const char *datetime_rfc1123(int64_t wall_ms, char buffer[DATETIME_SIZE]);

@@ -23,7 +23,8 @@ int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
 	text_elide(err->text, sizeof(err->text), whole);
-	/* It may name a file, or repeat what a server says, and goes into ledgers and answers, which are JSON. */
+	/* It may name a file, or repeat what a server says, and goes into ledgers
+	 * and answers, which are JSON. */
 	text_to_utf8(err->text);
 	return -1;
 }
@@ -83,7 +84,8 @@ int err_wrap(struct err *err, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
-	/* The cause is what people need: it gets half of the room, if it takes so much, and keeps its end. */
+	/* The cause is what people need: it gets half of the room, if it takes so
+	 * much, and keeps its end. */
 	taken = strlen(err->text) < half ? strlen(err->text) : half;
 	text_elide(outer, sizeof(outer) - taken - 2, whole);
 	strcat(outer, ": ");
@@ -97,16 +99,11 @@ int err_wrap(struct err *err, const char *format, ...)
 const char *err_kind_name(enum err_kind kind)
 {
 	static const char *const names[] = {
-		[ERR_NONE] = "none",
-		[ERR_RETRY] = "retry",
-		[ERR_NOT_FOUND] = "not_found",
-		[ERR_EXISTS] = "exists",
-		[ERR_DENIED] = "denied",
-		[ERR_NO_SPACE] = "no_space",
-		[ERR_CORRUPT] = "corrupt",
-		[ERR_CANCELLED] = "cancelled",
-		[ERR_INVALID] = "invalid",
-		[ERR_NEWER] = "newer",
+		[ERR_NONE] = "none",           [ERR_RETRY] = "retry",
+		[ERR_NOT_FOUND] = "not_found", [ERR_EXISTS] = "exists",
+		[ERR_DENIED] = "denied",       [ERR_NO_SPACE] = "no_space",
+		[ERR_CORRUPT] = "corrupt",     [ERR_CANCELLED] = "cancelled",
+		[ERR_INVALID] = "invalid",     [ERR_NEWER] = "newer",
 		[ERR_FAILED] = "failed",
 	};
 	return names[kind];

@@ -1,9 +1,10 @@
 /*
  * The one error type: a kind for the caller to act on, a sentence for the person to read.
  *
- * A function that can fail takes `struct err *err` last and returns 0 or -1. It fills `err` only when it
- * returns -1. The caller either handles the kind, or adds its own words with err_wrap() and passes it up;
- * whoever decides prints it, once. Nothing here allocates, so it works when memory is short.
+ * A function that can fail takes `struct err *err` last and returns 0 or -1. It fills `err` only
+ * when it returns -1. The caller either handles the kind, or adds its own words with err_wrap() and
+ * passes it up; whoever decides prints it, once. Nothing here allocates, so it works when memory is
+ * short.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -29,12 +30,13 @@ struct err {
 	char text[512];
 };
 
-/* Each returns -1, so that failing is one line: return err_set(err, ERR_INVALID, "..."). `err` may be NULL. */
+/* Each returns -1, so that failing is one line: return err_set(err, ERR_INVALID,
+ * "..."). `err` may be NULL. */
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* From errno: picks the kind (ENOENT -> NOT_FOUND, EACCES -> DENIED, ENOSPC -> NO_SPACE, ...) and appends
- * ": " and the system's words. */
+/* From errno: picks the kind (ENOENT -> NOT_FOUND, EACCES -> DENIED, ENOSPC -> NO_SPACE, ...) and
+ * appends ": " and the system's words. */
 int err_os(struct err *err, int errno_value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

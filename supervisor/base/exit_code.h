@@ -1,4 +1,5 @@
-/* The exit codes of every verb. The contract with schedulers and scripts: README and reprieve(1), "Exit status". */
+/* The exit codes of every verb. The contract with schedulers and scripts: README and
+ * reprieve(1), "Exit status". */
 #ifndef EXIT_CODE_H
 #define EXIT_CODE_H
 
@@ -15,7 +16,8 @@ enum exit_code {
 	EXIT_PREEMPTED = 75,
 	/* EX_CONFIG: the configuration is wrong. */
 	EXIT_CONFIGURATION = 78,
-	/* --max-no-progress: do not start it again. The code that NVRx's ft_launcher uses for this. */
+	/* --max-no-progress: do not start it again. The code that NVRx's
+	 * ft_launcher uses for this. */
 	EXIT_NO_PROGRESS = 93,
 };
 

@@ -25,15 +25,16 @@ int file_open(const char *path, int flags, mode_t mode, struct err *err)
 	/* Also a device that is not there, and a socket: open(2) says the same of them. */
 	if (fd < 0 && reason == ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
 		return err_set(err, ERR_FAILED,
-			"%s is a pipe that nobody reads: start the reader first, or name a file",
-			path);
+			       "%s is a pipe that nobody reads: start the reader first, or name a "
+			       "file",
+			       path);
 	if (fd < 0)
 		return err_os(err, reason, "%s", path);
 	if (fstat(fd, &status) < 0)
 		return err_os(err, errno, "%s", path);
 	if (!is_usable_type(status.st_mode, writing))
 		return err_set(err, ERR_FAILED, "%s is %s, not a file: name a file", path,
-			S_ISFIFO(status.st_mode) ? "a pipe" : "a device for blocks");
+			       S_ISFIFO(status.st_mode) ? "a pipe" : "a device for blocks");
 	/* What can make nobody wait for ever is read and written as ever. */
 	if (S_ISREG(status.st_mode) && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
 		return err_os(err, errno, "%s", path);
@@ -51,7 +52,8 @@ int file_read(const char *path, struct bytes *out, struct err *err)
 		size_t room = limit > out->size ? limit - out->size : 0;
 		ssize_t got;
 
-		/* With the last byte of the limit in place, asking for one more tells a full buffer from a file that is too long. */
+		/* With the last byte of the limit in place, asking for one more tells a full buffer
+		 * from a file that is too long. */
 		if (room > 0 && bytes_reserve(out, room < 4096 ? room : 4096, err) < 0)
 			return err_wrap(err, "%s", path);
 		got = room > 0 ? read(fd, out->data + out->size, room < 4096 ? room : 4096)
@@ -102,13 +104,15 @@ int file_sync_directory(const char *path, struct err *err)
 
 	if (fd < 0)
 		return err_os(err, errno, "%s", path);
-	/* Some file systems (FUSE, 9p) have no fsync for directories and say EINVAL: nothing more can be done there. */
+	/* Some file systems (FUSE, 9p) have no fsync for directories and say EINVAL: nothing more
+	 * can be done there. */
 	if (fsync(fd) < 0 && errno != EINVAL && errno != ENOTSUP)
 		return err_os(err, errno, "fsync %s", path);
 	return 0;
 }
 
-static int write_and_rename(const char *path, const void *data, size_t size, bool durable, struct err *err)
+static int write_and_rename(const char *path, const void *data, size_t size, bool durable,
+			    struct err *err)
 {
 	char nonce[33];
 	auto_free char *temporary = NULL;

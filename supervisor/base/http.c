@@ -18,7 +18,8 @@ enum {
 	IDLE_CONNECTIONS = 4,
 	FIELDS_LIMIT = 64 * 1024,
 	STALL_BYTES_PER_SECOND = 1024,
-	/* With 16 and 64 KiB, which are curl's own, most time goes into system calls (curl issue 2888). */
+	/* With 16 and 64 KiB, which are curl's own, most time goes into system
+	 * calls (curl issue 2888). */
 	BUFFER_SIZE = 512 * 1024,
 };
 
@@ -50,7 +51,8 @@ int http_new(struct http **result, struct err *err)
 
 	pthread_once(&curl_set_up, set_up_curl);
 	if (curl_set_up_result != CURLE_OK)
-		return err_set(err, ERR_FAILED, "libcurl: %s", curl_easy_strerror(curl_set_up_result));
+		return err_set(err, ERR_FAILED, "libcurl: %s",
+			       curl_easy_strerror(curl_set_up_result));
 	http = memory_new(sizeof(*http));
 	http->multi = curl_multi_init();
 	http->easy = curl_easy_init();
@@ -122,9 +124,9 @@ static size_t receive_field(char *data, size_t size, size_t count, void *arg)
 	if (memchr(data, '\0', length))
 		return length;
 	if (bytes_append(fields, data, name, exchange->err) < 0 ||
-		bytes_append(fields, "", 1, exchange->err) < 0 ||
-		bytes_append(fields, data + value, end - value, exchange->err) < 0 ||
-		bytes_append(fields, "", 1, exchange->err) < 0)
+	    bytes_append(fields, "", 1, exchange->err) < 0 ||
+	    bytes_append(fields, data + value, end - value, exchange->err) < 0 ||
+	    bytes_append(fields, "", 1, exchange->err) < 0)
 		return abort_transfer(exchange);
 	return length;
 }
@@ -173,7 +175,7 @@ static void set_limits(CURL *easy, const struct http_request *request)
 	if (request->stall_timeout_ms) {
 		curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES_PER_SECOND);
 		curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME,
-			(long)((request->stall_timeout_ms + 999) / 1000));
+				 (long)((request->stall_timeout_ms + 999) / 1000));
 	}
 }
 
@@ -182,8 +184,8 @@ static void set_connection(CURL *easy, const struct http_request *request)
 	/* A service behind many addresses is one bottleneck if all threads take the first. */
 	curl_easy_setopt(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
 	if (request->idle_timeout_ms)
-		curl_easy_setopt(
-			easy, CURLOPT_MAXAGE_CONN, (long)((request->idle_timeout_ms + 999) / 1000));
+		curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN,
+				 (long)((request->idle_timeout_ms + 999) / 1000));
 	if (request->fresh) {
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
@@ -228,7 +230,8 @@ static void set_method(CURL *easy, const struct http_request *request)
 		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
 		return;
 	}
-	/* An upload of 0 bytes says "Content-Length: 0", which a PUT or POST without a body must. */
+	/* An upload of 0 bytes says "Content-Length: 0", which a PUT or POST
+	 * without a body must. */
 	if (request->body_size || strcmp(method, "PUT") == 0 || strcmp(method, "POST") == 0) {
 		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
 		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->body_size);
@@ -248,7 +251,8 @@ static int set_headers(CURL *easy, const struct http_request *request, struct cu
 		*list = longer;
 		expects = expects || strncasecmp(*header, "Expect:", 7) == 0;
 	}
-	/* curl would ask with "Expect: 100-continue" and wait up to a second for servers that never answer it. */
+	/* curl would ask with "Expect: 100-continue" and wait up to a second for servers that
+	 * never answer it. */
 	if (!expects) {
 		struct curl_slist *longer = curl_slist_append(*list, "Expect:");
 
@@ -281,12 +285,15 @@ static int poll_timeout(struct cancel *cancel)
 }
 
 /* Runs the transfer to its end; *result is curl's verdict. */
-static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *result, struct err *err)
+static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *result,
+			  struct err *err)
 {
 	for (;;) {
 		int running = 0, queued;
 		struct curl_waitfd wake = {
-			.fd = cancel ? cancel->fd : -1, .events = CURL_WAIT_POLLIN};
+			.fd = cancel ? cancel->fd : -1,
+			.events = CURL_WAIT_POLLIN,
+		};
 		CURLMcode code = curl_multi_perform(http->multi, &running);
 		CURLMsg *message;
 
@@ -304,8 +311,8 @@ static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *re
 	}
 }
 
-static int set_transfer_error(struct http *http, const struct http_request *request, CURLcode result,
-	const char *said, struct err *err)
+static int set_transfer_error(struct http *http, const struct http_request *request,
+			      CURLcode result, const char *said, struct err *err)
 {
 	const char *words = said[0] ? said : curl_easy_strerror(result);
 	enum err_kind kind = ERR_RETRY;
@@ -337,8 +344,8 @@ static int run_transfer(struct http *http, struct exchange *exchange, struct can
 	curl_easy_setopt(http->easy, CURLOPT_ERRORBUFFER, said);
 	added = curl_multi_add_handle(http->multi, http->easy);
 	if (added != CURLM_OK)
-		return err_set(
-			exchange->err, ERR_FAILED, "libcurl: %s", curl_multi_strerror(added));
+		return err_set(exchange->err, ERR_FAILED, "libcurl: %s",
+			       curl_multi_strerror(added));
 	driven = drive_transfer(http, cancel, &result, exchange->err);
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* Do not wait for a resolver thread that hangs in getaddrinfo(). */
@@ -354,7 +361,8 @@ static int run_transfer(struct http *http, struct exchange *exchange, struct can
 		if (exchange->failed)
 			driven = -1;
 		else if (result != CURLE_OK)
-			driven = set_transfer_error(http, exchange->request, result, said, exchange->err);
+			driven = set_transfer_error(http, exchange->request, result, said,
+						    exchange->err);
 	}
 	curl_multi_remove_handle(http->multi, http->easy);
 	curl_easy_setopt(http->easy, CURLOPT_ERRORBUFFER, NULL);
@@ -362,7 +370,7 @@ static int run_transfer(struct http *http, struct exchange *exchange, struct can
 }
 
 int http_perform(struct http *http, const struct http_request *request,
-	struct http_response *response, struct cancel *cancel, struct err *err)
+		 struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	struct exchange exchange = {.request = request, .response = response, .err = err};
 	struct curl_slist *headers = NULL;

@@ -11,7 +11,8 @@ static const char *environment_value(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
-/* libcurl itself looks at no variable; these are its command line's, in its order (ENVIRONMENT in curl's manual page). */
+/* libcurl itself looks at no variable; these are its command line's, in its order (ENVIRONMENT in
+ * curl's manual page). */
 void http_trust_set(CURL *easy, const struct http_request *request)
 {
 	const char *file = request->ca_file, *directory = NULL;
@@ -47,18 +48,18 @@ static bool is_unknown_issuer(CURL *easy)
 }
 
 int http_trust_fail(CURL *easy, const struct http_request *request, CURLcode result,
-	const char *words, struct err *err)
+		    const char *words, struct err *err)
 {
 	const char *own = request->ca_variable ? request->ca_variable : "";
 	const char *comma = request->ca_variable ? ", " : "";
 
 	if (result == CURLE_SSL_CACERT_BADFILE)
 		return err_set(err, ERR_DENIED, "%s (%s%sCURL_CA_BUNDLE or SSL_CERT_FILE names it)",
-			words, own, comma);
+			       words, own, comma);
 	if (is_unknown_issuer(easy))
 		return err_set(err, ERR_DENIED,
-			"%s (if the CA is your own, name its file in %s%sCURL_CA_BUNDLE or "
-			"SSL_CERT_FILE)",
-			words, own, comma);
+			       "%s (if the CA is your own, name its file in %s%sCURL_CA_BUNDLE or "
+			       "SSL_CERT_FILE)",
+			       words, own, comma);
 	return err_set(err, ERR_DENIED, "%s", words);
 }

@@ -44,7 +44,7 @@ const char *httpd_request_query(const struct httpd_request *request, const char 
 	size_t size;
 
 	if (MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name,
-		    strlen(name), &value, &size) == MHD_NO)
+					  strlen(name), &value, &size) == MHD_NO)
 		return NULL;
 	return value ? value : "";
 }
@@ -100,9 +100,12 @@ static struct MHD_Response *make_response(struct httpd *httpd, struct httpd_repl
 		struct slow_body *slow_body = memory_new(sizeof(*slow_body));
 
 		*slow_body = (struct slow_body){
-			.body = body, .pause_ms = reply->pause_ms, .cancel = &httpd->cancel};
-		return MHD_create_response_from_callback(
-			body.size, 16, slow_body_read, slow_body, slow_body_free);
+			.body = body,
+			.pause_ms = reply->pause_ms,
+			.cancel = &httpd->cancel,
+		};
+		return MHD_create_response_from_callback(body.size, 16, slow_body_read, slow_body,
+							 slow_body_free);
 	}
 	if (body.size == 0) {
 		bytes_release(&body);
@@ -111,8 +114,8 @@ static struct MHD_Response *make_response(struct httpd *httpd, struct httpd_repl
 	return MHD_create_response_from_buffer(body.size, body.data, MHD_RESPMEM_MUST_FREE);
 }
 
-static enum MHD_Result send_reply(
-	struct httpd *httpd, struct MHD_Connection *connection, struct httpd_reply *reply)
+static enum MHD_Result send_reply(struct httpd *httpd, struct MHD_Connection *connection,
+				  struct httpd_reply *reply)
 {
 	struct MHD_Response *response;
 	enum MHD_Result queued;
@@ -123,8 +126,8 @@ static enum MHD_Result send_reply(
 		const struct linger at_once = {.l_onoff = 1};
 
 		if (info)
-			setsockopt(
-				info->connect_fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+			setsockopt(info->connect_fd, SOL_SOCKET, SO_LINGER, &at_once,
+				   sizeof(at_once));
 		return MHD_NO;
 	}
 	response = make_response(httpd, reply);
@@ -137,15 +140,21 @@ static enum MHD_Result send_reply(
 	return queued;
 }
 
-/* libmicrohttpd calls this once with the head, for each piece of the body, and once more at its end. */
+/* libmicrohttpd calls this once with the head, for each piece of the body, and
+ * once more at its end. */
 static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
-	const char *method, const char *version, const char *data, size_t *size, void **context)
+				      const char *method, const char *version, const char *data,
+				      size_t *size, void **context)
 {
 	struct httpd *httpd = arg;
 	struct bytes *body = *context;
 	struct httpd_reply reply = {.status = 200};
 	struct httpd_request request = {
-		.method = method, .path = url, .cancel = &httpd->cancel, .connection = connection};
+		.method = method,
+		.path = url,
+		.cancel = &httpd->cancel,
+		.connection = connection,
+	};
 	enum MHD_Result sent;
 
 	(void)version;
@@ -170,7 +179,7 @@ static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connecti
 }
 
 static void on_request_completed(void *arg, struct MHD_Connection *connection, void **context,
-	enum MHD_RequestTerminationCode code)
+				 enum MHD_RequestTerminationCode code)
 {
 	struct bytes *body = *context;
 
@@ -203,8 +212,10 @@ static int open_socket(const struct addrinfo *info)
 
 static int listen_at(const char *address, uint16_t port, struct err *err)
 {
-	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-		.ai_socktype = SOCK_STREAM};
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+		.ai_socktype = SOCK_STREAM,
+	};
 	struct addrinfo *info;
 	char digits[8];
 	int fd;
@@ -215,8 +226,8 @@ static int listen_at(const char *address, uint16_t port, struct err *err)
 	fd = open_socket(info);
 	freeaddrinfo(info);
 	if (fd < 0 && errno == EADDRINUSE)
-		return err_set(
-			err, ERR_EXISTS, "port %u of %s is in use: choose another", port, address);
+		return err_set(err, ERR_EXISTS, "port %u of %s is in use: choose another", port,
+			       address);
 	return fd < 0 ? err_os(err, errno, "listen on %s port %u", address, port) : fd;
 }
 
@@ -248,8 +259,8 @@ static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct
 }
 
 /* Its threads take no signals: those are the owner's. */
-static struct MHD_Daemon *start_daemon(
-	struct httpd *httpd, const struct httpd_options *options, int fd)
+static struct MHD_Daemon *start_daemon(struct httpd *httpd, const struct httpd_options *options,
+				       int fd)
 {
 	const unsigned idle_seconds =
 		options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS;
@@ -263,9 +274,10 @@ static struct MHD_Daemon *start_daemon(
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
 					  MHD_USE_POLL | MHD_USE_ITC,
-		0, NULL, NULL, handle_request, httpd, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_NOTIFY_COMPLETED, on_request_completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
-		idle_seconds, limit, options->connections_most, MHD_OPTION_END);
+				  0, NULL, NULL, handle_request, httpd, MHD_OPTION_LISTEN_SOCKET,
+				  fd, MHD_OPTION_NOTIFY_COMPLETED, on_request_completed, NULL,
+				  MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, limit,
+				  options->connections_most, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return daemon;
 }

@@ -1,6 +1,6 @@
 /*
- * A small HTTP server on threads; libmicrohttpd is behind it and nowhere else. For metadata mocks, metrics and probes: answers
- * are built in memory, and requests have bodies of at most 1 MiB.
+ * A small HTTP server on threads; libmicrohttpd is behind it and nowhere else. For metadata mocks,
+ * metrics and probes: answers are built in memory, and requests have bodies of at most 1 MiB.
  */
 #ifndef BASE_HTTPD_H
 #define BASE_HTTPD_H
@@ -44,13 +44,13 @@ struct httpd_reply {
 };
 
 /* Called on the connection's own thread; it may block. */
-typedef void httpd_handler_fn(
-	void *arg, const struct httpd_request *request, struct httpd_reply *reply);
+typedef void httpd_handler_fn(void *arg, const struct httpd_request *request,
+			      struct httpd_reply *reply);
 
 struct httpd_options {
-	const char
-		*address; /* of IPv4 or IPv6; NULL: 127.0.0.1; "": every address of this machine */
-	uint16_t port;    /* 0: any that is free */
+	/* of IPv4 or IPv6; NULL: 127.0.0.1; "": every address of this machine */
+	const char *address;
+	uint16_t port; /* 0: any that is free */
 	httpd_handler_fn *handler;
 	void *arg;
 	unsigned connections_most; /* at a time, each a thread; 0: as many as there are */

@@ -28,7 +28,7 @@ int json_get_u64(json_t *object, const char *name, uint64_t most, uint64_t *valu
 
 	if (!json_is_integer(member) || number < 0 || (uint64_t)number > most)
 		return err_set(err, ERR_CORRUPT, "\"%s\" is not a number from 0 to %llu", name,
-			(unsigned long long)most);
+			       (unsigned long long)most);
 	*value = (uint64_t)number;
 	return 0;
 }

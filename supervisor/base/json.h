@@ -1,6 +1,6 @@
 /*
- * Reading JSON that comes from outside: each getter checks the type and says which member is wrong. jansson itself is used
- * directly for building. Values returned are borrowed from the object.
+ * Reading JSON that comes from outside: each getter checks the type and says which member is wrong.
+ * jansson itself is used directly for building. Values returned are borrowed from the object.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H

@@ -16,8 +16,8 @@ void log_set_level(enum log_level chosen)
 	atomic_store(&level, (int)chosen);
 }
 
-/* Whoever reads it may stand still: a full pipe, a terminal that is held. Nobody here has time to wait for that. A pipe that says that it
- * has room takes so short a line at once (pipe(7)). */
+/* Whoever reads it may stand still: a full pipe, a terminal that is held. Nobody here has time to
+ * wait for that. A pipe that says that it has room takes so short a line at once (pipe(7)). */
 static void write_line(const char *line, size_t length)
 {
 	static atomic_uint missing;
@@ -33,7 +33,7 @@ static void write_line(const char *line, size_t length)
 	lines = atomic_exchange(&missing, 0);
 	if (lines > 0) {
 		snprintf(text, sizeof(text),
-			"reprieve: %u lines are missing here: nobody read them\n", lines);
+			 "reprieve: %u lines are missing here: nobody read them\n", lines);
 		if (write(STDERR_FILENO, text, strlen(text)) < 0)
 			return;
 	}
@@ -41,8 +41,8 @@ static void write_line(const char *line, size_t length)
 	(void)ignored;
 }
 
-__attribute__((format(printf, 2, 0))) static void format_line(
-	const char *kind, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void format_line(const char *kind, const char *format,
+							      va_list args)
 {
 	char whole[8192], line[1024];
 	int used = snprintf(whole, sizeof(whole), "reprieve: %s", kind);
@@ -50,7 +50,8 @@ __attribute__((format(printf, 2, 0))) static void format_line(
 
 	vsnprintf(whole + used, sizeof(whole) - (size_t)used, format, args);
 	text_elide(line, sizeof(line) - 1, whole);
-	/* One line each, whatever the text holds: a path may have a newline in it, or what moves a terminal. */
+	/* One line each, whatever the text holds: a path may have a newline in it,
+	 * or what moves a terminal. */
 	text_to_printable(line);
 	length = strlen(line);
 	line[length++] = '\n';
@@ -63,7 +64,7 @@ __attribute__((format(printf, 2, 0))) static void format_line(
 		if (atomic_load(&level) < (least)) \
 			return;                    \
 		va_start(args, format);            \
-		format_line(kind, format, args);         \
+		format_line(kind, format, args);   \
 		va_end(args);                      \
 	} while (0)
 

@@ -1,6 +1,7 @@
 /*
- * Lines for people, on stderr, each with one prefix: "reprieve: saved ...". Nothing of ours ever goes to stdout of a job.
- * Code that returns an error never logs it; whoever decides logs it, once. Thread-safe: a line is one write().
+ * Lines for people, on stderr, each with one prefix: "reprieve: saved ...". Nothing of ours ever
+ * goes to stdout of a job. Code that returns an error never logs it; whoever decides logs it, once.
+ * Thread-safe: a line is one write().
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

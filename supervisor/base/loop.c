@@ -22,8 +22,8 @@ void loop_release(struct loop *loop)
 	loop->epoll_fd = -1;
 }
 
-static int control_epoll(
-	struct loop *loop, int operation, struct source *source, uint32_t events, struct err *err)
+static int control_epoll(struct loop *loop, int operation, struct source *source, uint32_t events,
+			 struct err *err)
 {
 	struct epoll_event event = {.events = events, .data.ptr = source};
 
@@ -68,7 +68,7 @@ void loop_arm(struct loop *loop, struct timer *timer, int64_t at_ms)
 void loop_disarm(struct loop *loop, struct timer *timer)
 {
 	for (struct timer **place = &loop->timers; timer->armed && *place;
-		place = &(*place)->next) {
+	     place = &(*place)->next) {
 		if (*place != timer)
 			continue;
 		*place = timer->next;
@@ -89,8 +89,8 @@ static void fire_due_timer(struct loop *loop)
 	timer->fired(timer);
 }
 
-/* -1: what epoll_wait() says; else how many were ready, of which one was heard. One event a round: a callback may remove any source, and
- * then no stale pointer to it is left in a batch. */
+/* -1: what epoll_wait() says; else how many were ready, of which one was heard. One event a round:
+ * a callback may remove any source, and then no stale pointer to it is left in a batch. */
 static int dispatch_one_event(struct loop *loop, int left_ms)
 {
 	struct epoll_event event;
@@ -103,11 +103,12 @@ static int dispatch_one_event(struct loop *loop, int left_ms)
 	return count;
 }
 
-/* Who has stood still finds both due timers and what came in before they were due: that is heard first, each source once, for epoll
- * takes them in turn. */
+/* Who has stood still finds both due timers and what came in before they were due: that is heard
+ * first, each source once, for epoll takes them in turn. */
 static void dispatch_pending_events(struct loop *loop)
 {
-	for (int i = 0; i < SOURCES_FIRST && !loop->stopped && dispatch_one_event(loop, 0) == 1; i++) {
+	for (int i = 0; i < SOURCES_FIRST && !loop->stopped && dispatch_one_event(loop, 0) == 1;
+	     i++) {
 	}
 }
 
@@ -116,7 +117,8 @@ int loop_run(struct loop *loop, struct err *err)
 	while (!loop->stopped) {
 		int64_t left = loop->timers ? clock_left_ms(loop->timers->at_ms) : -1;
 
-		if (dispatch_one_event(loop, left > INT_MAX ? INT_MAX : (int)left) < 0 && errno != EINTR)
+		if (dispatch_one_event(loop, left > INT_MAX ? INT_MAX : (int)left) < 0 &&
+		    errno != EINTR)
 			return err_os(err, errno, "epoll_wait");
 		if (loop->timers && loop->timers->at_ms <= clock_monotonic_ms())
 			dispatch_pending_events(loop);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 int program_start(char *const *argv, char *const *environment, const struct program_file *files,
-	size_t count, pid_t *pid)
+		  size_t count, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -26,14 +26,14 @@ int program_start(char *const *argv, char *const *environment, const struct prog
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes,
-		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETPGROUP);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	for (size_t i = 0; i < count; i++)
 		posix_spawn_file_actions_adddup2(&actions, files[i].ours, files[i].its);
-	failed = posix_spawnp(
-		pid, argv[0], &actions, &attributes, argv, environment ? environment : environ);
+	failed = posix_spawnp(pid, argv[0], &actions, &attributes, argv,
+			      environment ? environment : environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return failed;
@@ -43,7 +43,10 @@ static int read_output(int fd, const struct program *program, struct bytes *outp
 {
 	int64_t deadline_ms = clock_monotonic_ms() + program->timeout_ms;
 	struct pollfd waits[] = {{.fd = fd, .events = POLLIN},
-		{.fd = program->cancel ? program->cancel->fd : -1, .events = POLLIN}};
+				 {
+					 .fd = program->cancel ? program->cancel->fd : -1,
+					 .events = POLLIN,
+				 }};
 
 	for (;;) {
 		int64_t left = clock_left_ms(deadline_ms), until = cancel_left_ms(program->cancel);
@@ -55,7 +58,7 @@ static int read_output(int fd, const struct program *program, struct bytes *outp
 			return -1;
 		if (left == 0)
 			return err_set(err, ERR_RETRY, "no answer within %lld s",
-				(long long)program->timeout_ms / 1000);
+				       (long long)program->timeout_ms / 1000);
 		if (poll(waits, 2, (int)(left < until ? left : until)) <= 0 || !waits[0].revents)
 			continue;
 		got = read(fd, piece, sizeof(piece));
@@ -92,12 +95,12 @@ int program_run(const struct program *program, struct bytes *output, int *status
 		return err_os(err, errno, "pipe");
 	input = ends[0];
 	const struct program_file files[] = {{ends[1], STDOUT_FILENO}, {ends[1], STDERR_FILENO}};
-	failed = program_start(
-		program->argv, program->environment, files, program->with_errors ? 2 : 1, &pid);
+	failed = program_start(program->argv, program->environment, files,
+			       program->with_errors ? 2 : 1, &pid);
 	close(ends[1]);
 	if (failed)
-		return err_set(
-			err, failed == ENOENT ? ERR_NOT_FOUND : ERR_FAILED, "%s", strerror(failed));
+		return err_set(err, failed == ENOENT ? ERR_NOT_FOUND : ERR_FAILED, "%s",
+			       strerror(failed));
 	result = read_output(input, program, output, err);
 	if (result < 0)
 		kill(-pid, SIGKILL);

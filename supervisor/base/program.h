@@ -1,6 +1,7 @@
 /*
- * Programs that work for us: scontrol, credential_process, a notice command. Each starts with all signals unblocked and at their
- * defaults, because our threads block them; in a process group of its own, to be ended with; and with nothing on its stdin.
+ * Programs that work for us: scontrol, credential_process, a notice command. Each starts with all
+ * signals unblocked and at their defaults, because our threads block them; in a process group of
+ * its own, to be ended with; and with nothing on its stdin.
  */
 #ifndef BASE_PROGRAM_H
 #define BASE_PROGRAM_H
@@ -19,9 +20,10 @@ struct program_file {
 	int ours, its;
 };
 
-/* argv[0] is looked for in PATH; `environment` NULL is ours. Does not block. Returns 0, or the number of the error (errno(3)). */
+/* argv[0] is looked for in PATH; `environment` NULL is ours. Does not block. Returns 0, or the
+ * number of the error (errno(3)). */
 int program_start(char *const *argv, char *const *environment, const struct program_file *files,
-	size_t count, pid_t *pid);
+		  size_t count, pid_t *pid);
 
 struct program {
 	char *const *argv;
@@ -32,9 +34,10 @@ struct program {
 };
 
 /*
- * Runs it to its end and appends what it prints to `output`, as far as that one's limit lets. Blocks. `status` is waitpid()'s; 0 also
- * where somebody else has reaped it, as a supervisor's loop does: then the output alone counts. No copy of the output is left behind,
- * which may be a secret. ERR_NOT_FOUND: no such program; ERR_RETRY: took too long; ERR_CANCELLED.
+ * Runs it to its end and appends what it prints to `output`, as far as that one's limit lets.
+ * Blocks. `status` is waitpid()'s; 0 also where somebody else has reaped it, as a supervisor's loop
+ * does: then the output alone counts. No copy of the output is left behind, which may be a secret.
+ * ERR_NOT_FOUND: no such program; ERR_RETRY: took too long; ERR_CANCELLED.
  */
 int program_run(const struct program *program, struct bytes *output, int *status, struct err *err);
 

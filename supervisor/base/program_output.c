@@ -14,12 +14,14 @@ int program_output(char *const *argv, int64_t timeout_ms, char **output, struct 
 }
 
 int program_output_with(char *const *argv, char *const *environment, int64_t timeout_ms,
-	char **output, struct err *err)
+			char **output, struct err *err)
 {
-	const struct program program = {.argv = argv,
+	const struct program program = {
+		.argv = argv,
 		.environment = environment,
 		.with_errors = true,
-		.timeout_ms = timeout_ms};
+		.timeout_ms = timeout_ms,
+	};
 	auto_(bytes_release) struct bytes bytes = {.limit = OUTPUT_MOST};
 	int status, result = program_run(&program, &bytes, &status, err);
 
@@ -27,7 +29,7 @@ int program_output_with(char *const *argv, char *const *environment, int64_t tim
 	if (result < 0)
 		return err_wrap(err, "%s", argv[0]);
 	if (status != 0)
-		return err_set(
-			err, ERR_FAILED, "%s: %.*s", argv[0], (int)strcspn(*output, "\n"), *output);
+		return err_set(err, ERR_FAILED, "%s: %.*s", argv[0], (int)strcspn(*output, "\n"),
+			       *output);
 	return 0;
 }

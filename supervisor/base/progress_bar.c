@@ -45,31 +45,32 @@ static const char *format_left(int64_t left_ms, char *buffer, size_t capacity)
 	return text_duration((left_ms + 999) / 1000 * 1000, buffer, capacity);
 }
 
-const char *progress_bar_format_line(const struct progress_bar_facts *facts, char *buffer, size_t capacity)
+const char *progress_bar_format_line(const struct progress_bar_facts *facts, char *buffer,
+				     size_t capacity)
 {
 	char done[24], total[24], rate[24], left[32];
 	int64_t left_ms = progress_bar_left_ms(facts);
 	int used = snprintf(buffer, capacity, "%s: %s of %s (%u %%)", facts->what,
-		text_bytes(facts->done, done, sizeof(done)),
-		text_bytes(facts->total, total, sizeof(total)), percent(facts));
+			    text_bytes(facts->done, done, sizeof(done)),
+			    text_bytes(facts->total, total, sizeof(total)), percent(facts));
 
 	/* The rate of a moment ago would be a promise that nobody keeps. */
 	if (facts->still_ms >= STILL_MS && used > 0 && (size_t)used < capacity) {
 		snprintf(buffer + used, capacity - (size_t)used, ", nothing moved for %s",
-			format_left(facts->still_ms, left, sizeof(left)));
+			 format_left(facts->still_ms, left, sizeof(left)));
 		return buffer;
 	}
 	if (facts->rate > 0 && used > 0 && (size_t)used < capacity)
 		used += snprintf(buffer + used, capacity - (size_t)used, ", %s/s",
-			text_bytes(facts->rate, rate, sizeof(rate)));
+				 text_bytes(facts->rate, rate, sizeof(rate)));
 	if (left_ms >= 0 && used > 0 && (size_t)used < capacity)
 		snprintf(buffer + used, capacity - (size_t)used, ", %s left",
-			format_left(left_ms, left, sizeof(left)));
+			 format_left(left_ms, left, sizeof(left)));
 	return buffer;
 }
 
-const char *progress_bar_format_bar(
-	const struct progress_bar_facts *facts, unsigned columns, char *buffer, size_t capacity)
+const char *progress_bar_format_bar(const struct progress_bar_facts *facts, unsigned columns,
+				    char *buffer, size_t capacity)
 {
 	char words[160], bar[BAR_MOST + 1];
 	size_t length, width;
@@ -152,8 +153,9 @@ static void take_sample(struct progress_bar *progress, int64_t now)
 
 	if (past < SAMPLE_MS)
 		return;
-	progress->locked.rate = progress_bar_rate(
-		progress->locked.rate, progress->locked.done - progress->locked.sample_done, past);
+	progress->locked.rate =
+		progress_bar_rate(progress->locked.rate,
+				  progress->locked.done - progress->locked.sample_done, past);
 	progress->locked.sample_ms = now;
 	progress->locked.sample_done = progress->locked.done;
 }
@@ -174,11 +176,13 @@ void progress_bar_update(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 	}
 	take_sample(progress, now);
 	if (now >= progress->locked.next_ms) {
-		struct progress_bar_facts facts = {progress->what, progress->locked.done, bytes_total,
-			progress->locked.rate, now - progress->locked.moved_ms};
+		struct progress_bar_facts facts = {progress->what, progress->locked.done,
+						   bytes_total, progress->locked.rate,
+						   now - progress->locked.moved_ms};
 
 		progress->locked.next_ms =
-			now + (progress->bar ? BAR_EVERY_MS : progress_bar_pause_ms(facts.still_ms));
+			now +
+			(progress->bar ? BAR_EVERY_MS : progress_bar_pause_ms(facts.still_ms));
 		print_progress(progress, &facts);
 	}
 	pthread_mutex_unlock(&progress->mutex);

@@ -1,6 +1,6 @@
 /*
- * How far something has come, for people: a bar on a terminal, elsewhere a line every few seconds; and nothing at all for what is
- * done before anyone would ask. The formatting is PURE.
+ * How far something has come, for people: a bar on a terminal, elsewhere a line every few seconds;
+ * and nothing at all for what is done before anyone would ask. The formatting is PURE.
  */
 #ifndef PROGRESS_BAR_H
 #define PROGRESS_BAR_H
@@ -17,11 +17,13 @@ struct progress_bar_facts {
 	int64_t still_ms; /* for so long nothing has moved */
 };
 
-/* "restoring: 1.2 GiB of 40.0 GiB (3 %), 410.0 MiB/s, 1 min 34 s left", or how long nothing has moved; returns `buffer`. */
-const char *progress_bar_format_line(const struct progress_bar_facts *facts, char *buffer, size_t capacity);
+/* "restoring: 1.2 GiB of 40.0 GiB (3 %), 410.0 MiB/s, 1 min 34 s left", or how long nothing has
+ * moved; returns `buffer`. */
+const char *progress_bar_format_line(const struct progress_bar_facts *facts, char *buffer,
+				     size_t capacity);
 /* The same with a bar, at most `columns` wide; without the bar where there is no room for one. */
-const char *progress_bar_format_bar(
-	const struct progress_bar_facts *facts, unsigned columns, char *buffer, size_t capacity);
+const char *progress_bar_format_bar(const struct progress_bar_facts *facts, unsigned columns,
+				    char *buffer, size_t capacity);
 /* -1: cannot be told, or would be more than a day and so says nothing. */
 int64_t progress_bar_left_ms(const struct progress_bar_facts *facts);
 /* A smoothed rate from the last one (0: none) and what was done since. */

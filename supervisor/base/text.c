@@ -134,7 +134,7 @@ static size_t utf8_size(const char *text)
 	second = size > 1 ? (unsigned char)text[1] : 0;
 	/* Longer than it need be, half of a pair of UTF-16, beyond the last. */
 	if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-		(first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+	    (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
 		return 0;
 	return size;
 }
@@ -191,14 +191,8 @@ bool text_to_duration_ms(const char *text, int64_t *milliseconds)
 		const char *unit;
 		double factor;
 	} units[] = {
-		{"", 1000},
-		{"ms", 1},
-		{"s", 1000},
-		{"sec", 1000},
-		{"m", 60000},
-		{"min", 60000},
-		{"h", 3600000},
-		{"d", 86400000},
+		{"", 1000},   {"ms", 1},      {"s", 1000},    {"sec", 1000},
+		{"m", 60000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000},
 	};
 	char *end;
 	double number;
@@ -250,10 +244,10 @@ const char *text_duration(int64_t milliseconds, char *buffer, size_t capacity)
 		snprintf(buffer, capacity, "%" PRId64 " s", seconds);
 	else if (seconds < 3600)
 		snprintf(buffer, capacity, "%" PRId64 " min %" PRId64 " s", seconds / 60,
-			seconds % 60);
+			 seconds % 60);
 	else
 		snprintf(buffer, capacity, "%" PRId64 " h %" PRId64 " min", seconds / 3600,
-			seconds / 60 % 60);
+			 seconds / 60 % 60);
 	return buffer;
 }
 

@@ -1,6 +1,7 @@
 /*
- * Strings and byte buffers on the heap. Small allocations that fail end the process with a message (Linux overcommits: it
- * does not happen before the kernel kills somebody anyway); buffers whose size comes from outside have a limit instead.
+ * Strings and byte buffers on the heap. Small allocations that fail end the process with a message
+ * (Linux overcommits: it does not happen before the kernel kills somebody anyway); buffers whose
+ * size comes from outside have a limit instead.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -30,21 +31,24 @@ bool text_ends(const char *text, const char *suffix);
 /* Copies with truncation, between characters, and always terminates. */
 void text_set(char *target, size_t capacity, const char *source);
 
-/* Copies, leaving out the middle ("...") of what is too long: a path is known by both its ends, and a reason stands behind it.
- * `capacity` is at least 8. */
+/* Copies, leaving out the middle ("...") of what is too long: a path is known by both its ends, and
+ * a reason stands behind it. `capacity` is at least 8. */
 void text_elide(char *target, size_t capacity, const char *source);
 
 /* In place: each byte that is no UTF-8, which JSON cannot carry, becomes '?'. */
 void text_to_utf8(char *text);
 /* The same, and each control character a blank: for words of others that a person is shown. */
 void text_to_line(char *text);
-/* In place: each control character, those of Latin-1 too, and each byte that is no UTF-8 becomes '?': no terminal obeys it. */
+/* In place: each control character, those of Latin-1 too, and each byte that is no UTF-8 becomes
+ * '?': no terminal obeys it. */
 void text_to_printable(char *text);
 
-/* Whole text as an unsigned decimal number not above `most`; false for anything else (sign, space, empty, overflow). */
+/* Whole text as an unsigned decimal number not above `most`; false for anything else (sign, space,
+ * empty, overflow). */
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value);
 
-/* "90", "90s", "15m", "2h", "1d", "500ms" -> milliseconds; a bare number is seconds; fractions allowed ("1.5s"). */
+/* "90", "90s", "15m", "2h", "1d", "500ms" -> milliseconds; a bare number is seconds; fractions
+ * allowed ("1.5s"). */
 bool text_to_duration_ms(const char *text, int64_t *milliseconds);
 
 /* "40GB", "1.5 GiB", "512M" (as MB), "4096" -> bytes; false for anything else. */
@@ -66,7 +70,8 @@ struct bytes {
 	size_t limit;
 };
 
-/* Makes room for `more` bytes behind the ones there. ERR_FAILED past the limit or without memory. */
+/* Makes room for `more` bytes behind the ones there. ERR_FAILED past the
+ * limit or without memory. */
 int bytes_reserve(struct bytes *bytes, size_t more, struct err *err);
 int bytes_append(struct bytes *bytes, const void *data, size_t size, struct err *err);
 int bytes_format(struct bytes *bytes, struct err *err, const char *format, ...)

@@ -155,19 +155,20 @@ static int start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 	return failed ? -1 : 0;
 }
 
-void workers_run(
-	struct workers *workers, void (*work)(void *arg), void (*done)(void *arg), void *arg)
+void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(void *arg),
+		 void *arg)
 {
 	struct work_item *work_item = memory_new(sizeof(*work_item));
 	bool must_run_here = false;
 
 	*work_item = (struct work_item){.work = work, .done = done, .arg = arg};
 	pthread_mutex_lock(&workers->mutex);
-	/* A thread that was signalled but has not woken yet still counts as idle: each is good for one waiting piece only. */
+	/* A thread that was signalled but has not woken yet still counts as idle: each is good for
+	 * one waiting piece only. */
 	if (workers->locked.idle <= workers->locked.unclaimed &&
-		workers->locked.started < workers->limit) {
-		if (start_thread(
-			    &workers->threads[workers->locked.started], worker_main, workers) == 0)
+	    workers->locked.started < workers->limit) {
+		if (start_thread(&workers->threads[workers->locked.started], worker_main,
+				 workers) == 0)
 			workers->locked.started++;
 		else
 			/* No thread to be had (pids limit): slow is better than never. */

@@ -1,6 +1,7 @@
 /*
- * Blocking work on threads, its result back on the loop; and a plain fork-join for work that is already on a thread.
- * An `arg` handed to workers_run() belongs to the worker until `done` is called.
+ * Blocking work on threads, its result back on the loop; and a plain fork-join for work that is
+ * already on a thread. An `arg` handed to workers_run() belongs to the worker until `done` is
+ * called.
  */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
@@ -13,25 +14,29 @@
 
 struct workers;
 
-/* `threads` threads (started when first needed) that take pieces of work in order. All signals are blocked in them. */
+/* `threads` threads (started when first needed) that take pieces of work in order. All signals are
+ * blocked in them. */
 int workers_new(struct loop *loop, size_t threads, struct workers **workers, struct err *err);
 
 /* `work(arg)` runs on a thread, then `done(arg)` on the loop. */
-void workers_run(
-	struct workers *workers, void (*work)(void *arg), void (*done)(void *arg), void *arg);
+void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(void *arg),
+		 void *arg);
 
-/* Any thread: has `call(arg)` made on the loop soon. For workers that tell of progress, and for watchers. */
+/* Any thread: has `call(arg)` made on the loop soon. For workers that tell of
+ * progress, and for watchers. */
 void workers_post(struct workers *workers, void (*call)(void *arg), void *arg);
 /* Likewise; `arg` is from malloc(), and freed after the call, or without one when it is dropped. */
 void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *arg);
 
-/* Waits for what is running (cancel it first); from then on nothing is run, and what is posted is dropped. */
+/* Waits for what is running (cancel it first); from then on nothing is run, and
+ * what is posted is dropped. */
 void workers_end(struct workers *workers);
 
 /* Ends them, if that was not done. Nobody may post any more. NULL is fine. */
 void workers_free(struct workers *workers);
 
-/* Runs work(arg, 0..threads-1) at once on that many threads, one of them the caller's, and waits for all. */
+/* Runs work(arg, 0..threads-1) at once on that many threads, one of them the
+ * caller's, and waits for all. */
 void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg);
 
 /* One thread, with all signals blocked; the caller joins it. -1 if there is none to be had. */

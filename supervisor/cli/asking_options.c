@@ -1,8 +1,8 @@
 #include "asking_options.h"
 
 #include "base/text.h"
-#include "run_option_table.h"
 #include "process/process.h"
+#include "run_option_table.h"
 
 #include <signal.h>
 
@@ -35,11 +35,11 @@ int run_option_set_signal(struct job_config *options, const char *value, struct 
 	number = signal_name_parse(value);
 	if (number <= 0)
 		return err_set(err, ERR_INVALID,
-			"'%s' is no signal: write auto, none, flag, USR1, TERM, ...", value);
+			       "'%s' is no signal: write auto, none, flag, USR1, TERM, ...", value);
 	if (number == SIGKILL || number == SIGSTOP)
 		return err_set(err, ERR_INVALID,
-			"no job can catch SIG%s: write auto, none, USR1, TERM, ...",
-			number == SIGKILL ? "KILL" : "STOP");
+			       "no job can catch SIG%s: write auto, none, USR1, TERM, ...",
+			       number == SIGKILL ? "KILL" : "STOP");
 	options->ask = REQUEST_SIGNAL;
 	options->checkpoint_signal = number;
 	return 0;

@@ -1,4 +1,5 @@
-/* Rows of run_option_table.c for how, and how often, the job is asked for a checkpoint. Each as run_option_table.h says of `set`. */
+/* Rows of run_option_table.c for how, and how often, the job is asked for a checkpoint. Each as
+ * run_option_table.h says of `set`. */
 #ifndef ASKING_OPTIONS_H
 #define ASKING_OPTIONS_H
 

@@ -12,7 +12,8 @@ struct event_times {
 	int64_t written_ms; /* the last write to the newest checkpoint that is durable */
 };
 
-static void read_event(struct attempt_costs *attempt_costs, struct event_times *event_times, json_t *line)
+static void read_event(struct attempt_costs *attempt_costs, struct event_times *event_times,
+		       json_t *line)
 {
 	const char *event = json_text_or(line, "event", "");
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
@@ -32,13 +33,16 @@ static void read_event(struct attempt_costs *attempt_costs, struct event_times *
 		attempt_costs->restore_ms = (int64_t)(seconds * 1000);
 	if (!text_equal(event, "notice") || !text_equal(json_text_or(line, "kind", ""), "stop"))
 		return;
-	text_set(attempt_costs->source, sizeof(attempt_costs->source), json_text_or(line, "source", ""));
-	attempt_costs->notice_seconds = json_is_number(json_object_get(line, "seconds_left"))
-					  ? json_number_value(json_object_get(line, "seconds_left"))
-					  : -1;
+	text_set(attempt_costs->source, sizeof(attempt_costs->source),
+		 json_text_or(line, "source", ""));
+	attempt_costs->notice_seconds =
+		json_is_number(json_object_get(line, "seconds_left"))
+			? json_number_value(json_object_get(line, "seconds_left"))
+			: -1;
 }
 
-static void read_events(struct attempt_costs *attempt_costs, struct event_times *event_times, const struct bytes *ledger)
+static void read_events(struct attempt_costs *attempt_costs, struct event_times *event_times,
+			const struct bytes *ledger)
 {
 	const char *at = (const char *)ledger->data, *end = at + ledger->size;
 
@@ -61,20 +65,24 @@ static bool was_interrupted(const struct attempt_summary *past, bool newest)
 	return text_equal(past->outcome, "preempted") || text_equal(past->outcome, "lost");
 }
 
-static void compute_times(struct attempt_costs *attempt_costs, const struct event_times *event_times)
+static void compute_times(struct attempt_costs *attempt_costs,
+			  const struct event_times *event_times)
 {
-	int64_t end_ms = event_times->exited_ms >= 0 ? event_times->exited_ms : event_times->last_ms;
+	int64_t end_ms =
+		event_times->exited_ms >= 0 ? event_times->exited_ms : event_times->last_ms;
 	int64_t from_ms;
 
 	if (event_times->launched_ms < 0)
 		return;
 	if (attempt_costs->ran_ms < 0)
 		attempt_costs->ran_ms = end_ms - event_times->launched_ms;
-	from_ms = event_times->written_ms >= event_times->launched_ms ? event_times->written_ms
-							      : event_times->launched_ms;
+	from_ms = event_times->written_ms >= event_times->launched_ms
+			  ? event_times->written_ms
+			  : event_times->launched_ms;
 	/* Where it may still run, nothing is lost yet. */
 	if (attempt_costs->interrupted || !attempt_costs->at_least)
-		attempt_costs->lost_ms = attempt_costs->interrupted && end_ms > from_ms ? end_ms - from_ms : 0;
+		attempt_costs->lost_ms =
+			attempt_costs->interrupted && end_ms > from_ms ? end_ms - from_ms : 0;
 	/* All of it, also by the clock of the end record. */
 	if (attempt_costs->interrupted && event_times->written_ms < event_times->launched_ms)
 		attempt_costs->lost_ms = attempt_costs->ran_ms;
@@ -87,20 +95,24 @@ static const char *attempt_outcome(const struct attempt_summary *past, bool newe
 	return newest ? "running or vanished" : "lost without a word";
 }
 
-void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past, bool newest,
-	const struct bytes *ledger)
+void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
+			bool newest, const struct bytes *ledger)
 {
 	struct event_times event_times = {-1, -1, -1, -1};
 
-	*attempt_costs = (struct attempt_costs){.number = past->number,
+	*attempt_costs = (struct attempt_costs){
+		.number = past->number,
 		.snapshots = past->snapshots,
 		.notice_seconds = -1,
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
 		.lost_ms = -1,
-		.interrupted = was_interrupted(past, newest)};
+		.interrupted = was_interrupted(past, newest),
+	};
 	text_set(attempt_costs->started, sizeof(attempt_costs->started), past->created);
-	text_set(attempt_costs->host, sizeof(attempt_costs->host), json_text_or(past->about, "host", ""));
-	text_set(attempt_costs->outcome, sizeof(attempt_costs->outcome), attempt_outcome(past, newest));
+	text_set(attempt_costs->host, sizeof(attempt_costs->host),
+		 json_text_or(past->about, "host", ""));
+	text_set(attempt_costs->outcome, sizeof(attempt_costs->outcome),
+		 attempt_outcome(past, newest));
 	read_events(attempt_costs, &event_times, ledger);
 	attempt_costs->at_least = !past->ended;
 	compute_times(attempt_costs, &event_times);
@@ -145,8 +157,8 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 	sum->saved_ms += more->saved_ms;
 }
 
-struct attempt_costs_price attempt_costs_price(
-	const struct attempt_costs_sum *sum, double spot_per_hour, double on_demand_per_hour)
+struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,
+					       double spot_per_hour, double on_demand_per_hour)
 {
 	const double hour_ms = 3600000;
 	struct attempt_costs_price cost;

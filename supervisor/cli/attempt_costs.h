@@ -1,6 +1,6 @@
 /*
- * PURE. What an attempt has done and what its end cost, from its ledger (event_log.h) and its records, and the sum over attempts.
- * Milliseconds; -1 unknown.
+ * PURE. What an attempt has done and what its end cost, from its ledger (event_log.h) and its
+ * records, and the sum over attempts. Milliseconds; -1 unknown.
  */
 #ifndef ATTEMPT_COSTS_H
 #define ATTEMPT_COSTS_H
@@ -16,31 +16,37 @@ struct attempt_costs {
 	uint32_t snapshots;
 	char started[32]; /* RFC 3339; "" unknown */
 	char host[65];
-	/* outcome.h; where there is no end record, "lost without a word" or "running or vanished" */
+	/* outcome.h; where there is no end record, "lost without a word" or
+	 * "running or vanished" */
 	char outcome[32];
 	char source[32];       /* of the notice; "" there was none */
 	double notice_seconds; /* what it left; negative: unknown */
 	int64_t ran_ms;        /* from the launch to the job's end, as far as it is known */
-	/* of that, what is not in its newest snapshot; 0 where the job ended by itself, -1 where it may still run */
+	/* of that, what is not in its newest snapshot; 0 where the job ended by itself, -1 where
+	 * it may still run */
 	int64_t lost_ms;
 	int64_t restore_ms; /* before the launch */
 	bool interrupted;   /* by the machine, not by the job itself */
 	bool at_least;      /* nobody saw its end: ran and lost are what is known of it */
 };
 
-/* `ledger` is JSON lines; lines that are none are passed over. The newest attempt of a job may still run: without an end record, it
- * counts as interrupted only once a later one follows. */
-void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past, bool newest,
-	const struct bytes *ledger);
+/* `ledger` is JSON lines; lines that are none are passed over. The newest attempt of a job may
+ * still run: without an end record, it counts as interrupted only once a later one follows. */
+void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
+			bool newest, const struct bytes *ledger);
 
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;
 	int64_t ran_ms, lost_ms, restore_ms;
-	bool ran_at_least, lost_at_least; /* of some attempts nobody knows how long */
-	int64_t saved_ms; /* work that would have been done again if every interruption had meant a start from nothing */
+	/* of some attempts nobody knows how long */
+	bool ran_at_least, lost_at_least;
+	/* work that would have been done again if every interruption had meant a
+	 * start from nothing */
+	int64_t saved_ms;
 };
 
-/* One job's attempts, in their order, oldest first. Sums of jobs are added member by member: attempt_costs_add(). */
+/* One job's attempts, in their order, oldest first. Sums of jobs are added member by member:
+ * attempt_costs_add(). */
 struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, size_t count);
 void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs_sum *more);
 
@@ -48,7 +54,7 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 struct attempt_costs_price {
 	double spot, on_demand, saved;
 };
-struct attempt_costs_price attempt_costs_price(
-	const struct attempt_costs_sum *sum, double spot_per_hour, double on_demand_per_hour);
+struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,
+					       double spot_per_hour, double on_demand_per_hour);
 
 #endif

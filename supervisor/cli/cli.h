@@ -1,4 +1,5 @@
-/* The verbs of the command line: one cmd_<verb>.c each, one row in main.c. argv[0] is the verb; the result is the exit code. */
+/* The verbs of the command line: one cmd_<verb>.c each, one row in main.c. argv[0] is the verb; the
+ * result is the exit code. */
 #ifndef CLI_H
 #define CLI_H
 

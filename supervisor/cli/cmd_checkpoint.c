@@ -1,12 +1,13 @@
-/* reprieve checkpoint: asks a running supervisor for a checkpoint, and waits until it is durable. */
+/* reprieve checkpoint: asks a running supervisor for a checkpoint, and
+ * waits until it is durable. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli.h"
 #include "control/control.h"
 #include "terminal_line.h"
-#include "cli.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -65,7 +66,8 @@ static int set_option(struct options *options, int option, struct err *err)
 	case OPTION_TIMEOUT:
 		if (!text_to_duration_ms(optarg, &options->timeout_ms))
 			return err_set(err, ERR_INVALID,
-				"--timeout: '%s' is no duration: write 30s, 10m, ...", optarg);
+				       "--timeout: '%s' is no duration: write 30s, 10m, ...",
+				       optarg);
 		return 0;
 	case OPTION_JSON:
 		options->json = true;
@@ -96,8 +98,8 @@ static int parse_arguments(int argc, char **argv, struct options *options, struc
 	while ((option = getopt_long(argc, argv, ":j:h", known, NULL)) != -1) {
 		if (option == '?')
 			return err_set(err, ERR_INVALID,
-				"there is no option '%s'; see `reprieve checkpoint --help`",
-				argv[optind - 1]);
+				       "there is no option '%s'; see `reprieve checkpoint --help`",
+				       argv[optind - 1]);
 		if (option == ':')
 			return err_set(err, ERR_INVALID, "%s needs a value", argv[optind - 1]);
 		if (set_option(options, option, err) < 0)
@@ -117,13 +119,15 @@ struct session_search {
 	size_t count;
 };
 
-static bool matches_pid(const struct session_search *session_search, const struct session_info *info)
+static bool matches_pid(const struct session_search *session_search,
+			const struct session_info *info)
 {
 	auto_json json_t *answer = NULL;
 
 	if (!session_search->by_job)
 		return session_search->options->pid == info->pid;
-	return control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, NULL) == 0 &&
+	return control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, NULL) ==
+		       0 &&
 	       json_number_or(answer, "pid", 0) == session_search->options->pid;
 }
 
@@ -139,8 +143,8 @@ static bool consider_session(void *arg, const struct session_info *info)
 	session_search->count++;
 	free(session_search->directory);
 	session_search->directory = text_copy(info->directory);
-	bytes_format(&session_search->names, NULL, "%s%s (pid %d)", session_search->count > 1 ? ", " : "",
-		info->job, (int)info->pid);
+	bytes_format(&session_search->names, NULL, "%s%s (pid %d)",
+		     session_search->count > 1 ? ", " : "", info->job, (int)info->pid);
 	return true;
 }
 
@@ -183,13 +187,13 @@ static void print_durable(json_t *reply)
 	char text[24];
 
 	printf("saved: %s, %s", json_text_or(reply, "id", "?"),
-		text_bytes((uint64_t)json_number_or(reply, "bytes", 0), text, sizeof(text)));
+	       text_bytes((uint64_t)json_number_or(reply, "bytes", 0), text, sizeof(text)));
 	if (json_number_or(reply, "step", -1) >= 0)
 		printf(", step %lld", (long long)json_number_or(reply, "step", -1));
 	printf(", durable");
 	if (json_is_number(seconds))
 		printf(" in %s", text_duration((int64_t)(json_number_value(seconds) * 1000), text,
-					 sizeof(text)));
+					       sizeof(text)));
 	putchar('\n');
 }
 
@@ -199,11 +203,12 @@ static void print_requested(json_t *reply)
 	json_t *pid;
 
 	printf("asked");
-	json_array_foreach(json_object_get(reply, "pids"), i, pid) printf("%s %lld",
-		i                                                     ? ","
-		: json_array_size(json_object_get(reply, "pids")) > 1 ? " pids"
-								      : " pid",
-		(long long)json_integer_value(pid));
+	json_array_foreach(json_object_get(reply, "pids"), i, pid)
+		printf("%s %lld",
+		       i                                                     ? ","
+		       : json_array_size(json_object_get(reply, "pids")) > 1 ? " pids"
+									     : " pid",
+		       (long long)json_integer_value(pid));
 	putchar('\n');
 }
 
@@ -219,7 +224,7 @@ static void print_reply(void *arg, json_t *reply)
 		request_result->settled = request_result->failed = true;
 		if (!options->json)
 			log_error("no checkpoint: %s",
-				json_text_or(reply, "error", "no reason given"));
+				  json_text_or(reply, "error", "no reason given"));
 	} else if (text_equal(event, "durable")) {
 		request_result->settled = true;
 		if (!options->json)

@@ -1,13 +1,14 @@
-/* reprieve doctor: looks at this machine and tries a store, before a job depends on them, and says what to mend. */
+/* reprieve doctor: looks at this machine and tries a store, before a job depends on them, and
+ * says what to mend. */
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli.h"
 #include "doctor/doctor.h"
-#include "workspace/workspace.h"
 #include "run_option_table.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "cli.h"
+#include "workspace/workspace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int set_measure(void *arg, const char *value, struct err *err)
 
 	if (!text_to_bytes(value, &options->measure) || options->measure > MEASURE_MOST)
 		return err_set(err, ERR_INVALID, "'%s' is no size up to 512MiB (0: do not measure)",
-			value);
+			       value);
 	return 0;
 }
 
@@ -90,8 +91,8 @@ static void print_rows(const struct check_list *check_list)
 	for (size_t i = 0; i < check_list->count; i++) {
 		const struct check_result *row = &check_list->rows[i];
 
-		terminal_line_print(
-			"%-4s  %-9s  %s", check_level_name(row->level), row->check, row->text);
+		terminal_line_print("%-4s  %-9s  %s", check_level_name(row->level), row->check,
+				    row->text);
 		if (row->fix[0])
 			printf("%-4s  %-9s  %s\n", "", "", row->fix);
 	}
@@ -114,10 +115,11 @@ static json_t *rows_json(const struct check_list *check_list)
 	for (size_t i = 0; i < check_list->count; i++) {
 		const struct check_result *row = &check_list->rows[i];
 
-		json_array_append_new(
-			rows, json_pack("{s:s, s:s, s:s, s:o}", "check", row->check, "level",
-				      check_level_name(row->level), "text", row->text, "fix",
-				      row->fix[0] ? json_string(row->fix) : json_null()));
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:s, s:s, s:o}", "check", row->check,
+						"level", check_level_name(row->level), "text",
+						row->text, "fix",
+						row->fix[0] ? json_string(row->fix) : json_null()));
 	}
 	return rows;
 }
@@ -138,14 +140,14 @@ static enum check_level worst_of(const struct doctor_findings *findings)
 	return worst;
 }
 
-static void print_json(
-	const char *store, const struct store_probe *probe, const struct doctor_findings *findings)
+static void print_json(const char *store, const struct store_probe *probe,
+		       const struct doctor_findings *findings)
 {
 	json_t *all = json_pack("{s:s?, s:s, s:o, s:o, s:o, s:o}", "store", store, "level",
-		check_level_name(worst_of(findings)), "up_bytes_per_second",
-		rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
-		rate_json(probe, PROBE_DOWNLOAD), "machine", rows_json(findings->machine), "checks",
-		rows_json(findings->store));
+				check_level_name(worst_of(findings)), "up_bytes_per_second",
+				rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
+				rate_json(probe, PROBE_DOWNLOAD), "machine",
+				rows_json(findings->machine), "checks", rows_json(findings->store));
 
 	if (findings->slurm)
 		json_object_set_new(all, "slurm", rows_json(findings->slurm));
@@ -165,7 +167,7 @@ static void print_findings(const struct doctor_findings *findings)
 }
 
 static int examine_store(const struct store_command *store_command, const struct options *options,
-	struct store_probe *probe, struct check_list *check_list, struct err *err)
+			 struct store_probe *probe, struct check_list *check_list, struct err *err)
 {
 	*probe = (struct store_probe){0};
 	/* The rest is worth knowing all the same: an init needs no store. */
@@ -178,17 +180,20 @@ static int examine_store(const struct store_command *store_command, const struct
 	check_store(probe, store_command->store, options->size, check_list);
 	if (store_command->owned_store && network_fs_is_own_disk(store_command->store))
 		check_list_add(check_list, "place", CHECK_WARN,
-			"name one that outlives the machine with --store or REPRIEVE_STORE",
-			"this store is on this machine's own disk, and may go with the machine");
+			       "name one that outlives the machine with --store or REPRIEVE_STORE",
+			       "this store is on this machine's own disk, and may go with the "
+			       "machine");
 	return 0;
 }
 
 int cmd_doctor(int argc, char **argv)
 {
 	auto_(store_command_end) struct store_command store_command = {0};
-	struct options options = {.size = SIZE_DEFAULT,
+	struct options options = {
+		.size = SIZE_DEFAULT,
 		.measure = MEASURE_DEFAULT,
-		.machine = {.notice = getenv("REPRIEVE_NOTICE"), .grace_ms = GRACE_DEFAULT_MS}};
+		.machine = {.notice = getenv("REPRIEVE_NOTICE"), .grace_ms = GRACE_DEFAULT_MS},
+	};
 	struct check_list machine, store, slurm;
 	struct doctor_findings findings = {.machine = &machine, .store = &store};
 	const char *grace = getenv("REPRIEVE_GRACE");

@@ -4,12 +4,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process/process.h"
+#include "cli.h"
 #include "drill/drill.h"
+#include "process/process.h"
 #include "run_options.h"
 #include "scheduler/scheduler.h"
 #include "workspace/workspace.h"
-#include "cli.h"
 
 #include <ctype.h>
 #include <getopt.h>
@@ -65,7 +65,8 @@ static void drill_options_release(struct drill_options *options)
 
 AUTO(struct drill_options, drill_options_release);
 
-static int invalid_value(struct err *err, const char *option, const char *value, const char *expected)
+static int invalid_value(struct err *err, const char *option, const char *value,
+			 const char *expected)
 {
 	return err_set(err, ERR_INVALID, "%s: '%s' is not %s", option, value, expected);
 }
@@ -89,11 +90,13 @@ static const struct option long_options[] = {
 static int set_cloud(struct drill_options *options, const char *name, struct err *err)
 {
 	if (!mock_cloud_by_name(name, &options->scenario.cloud))
-		return invalid_value(err, "--cloud", name, "one of aws, gcp, azure, alibaba, tencent");
+		return invalid_value(err, "--cloud", name,
+				     "one of aws, gcp, azure, alibaba, tencent");
 	return 0;
 }
 
-/* What each announces: two minutes on AWS and Tencent; 30 s on GCP; at least 30 s on Azure; five minutes on Alibaba. */
+/* What each announces: two minutes on AWS and Tencent; 30 s on GCP; at least 30 s on Azure; five
+ * minutes on Alibaba. */
 static int64_t usual_notice_ms(enum mock_cloud cloud)
 {
 	if (cloud == MOCK_ALIBABA)
@@ -111,11 +114,13 @@ static int set_rounds(struct drill_options *options, const char *text, struct er
 	return 0;
 }
 
-/* As from linked_directory_relative(), also of an absolute path that lies below the current directory. */
+/* As from linked_directory_relative(), also of an absolute path that lies below
+ * the current directory. */
 static char *relative_to_here(const char *path)
 {
 	auto_free char *here = getcwd(NULL, 0);
-	char *relative = here ? linked_directory_below(path, here) : linked_directory_relative(path);
+	char *relative =
+		here ? linked_directory_below(path, here) : linked_directory_relative(path);
 
 	if (relative || !here || *path != '/')
 		return relative;
@@ -130,7 +135,8 @@ static int set_compare(struct drill_options *options, const char *path, struct e
 	options->compare = relative_to_here(path);
 	if (!options->compare)
 		return invalid_value(err, "--compare", path,
-			"a path below the current directory: each machine writes its own");
+				     "a path below the current directory: each machine writes its "
+				     "own");
 	options->scenario.compare = options->compare;
 	return 0;
 }
@@ -146,12 +152,13 @@ static int set_option(struct drill_options *options, int letter, struct err *err
 		return set_rounds(options, optarg, err);
 	case 'a':
 		if (!text_to_duration_ms(optarg, &scenario->notice_after_ms))
-			return invalid_value(
-				err, "--notice-after", optarg, "a duration: write 5, 500ms, 2m");
+			return invalid_value(err, "--notice-after", optarg,
+					     "a duration: write 5, 500ms, 2m");
 		return 0;
 	case 'n':
 		if (!text_to_duration_ms(optarg, &scenario->notice_ms) || scenario->notice_ms < 1)
-			return invalid_value(err, "--notice", optarg, "a duration: write 30, 120s, 2m");
+			return invalid_value(err, "--notice", optarg,
+					     "a duration: write 30, 120s, 2m");
 		return 0;
 	case 'c':
 		return set_compare(options, optarg, err);
@@ -179,12 +186,13 @@ static bool is_chosen(char **options, size_t count, const char *name)
 
 	for (size_t i = 0; i < count; i++)
 		if (text_starts(options[i], name) &&
-			(options[i][length] == '\0' || options[i][length] == '='))
+		    (options[i][length] == '\0' || options[i][length] == '='))
 			return true;
 	return false;
 }
 
-/* A machine shows the current directory at another place: what is found from here by "../" is not found from there. */
+/* A machine shows the current directory at another place: what is found from here by "../" is not
+ * found from there. */
 static int check_command(char *const *command, struct err *err)
 {
 	for (; *command; command++) {
@@ -194,14 +202,15 @@ static int check_command(char *const *command, struct err *err)
 			continue;
 		whole = file_absolute(*command);
 		return err_set(err, ERR_INVALID,
-			"'%s' leads out of the current directory, which the machines of a drill "
-			"see at another place: write %s",
-			*command, whole);
+			       "'%s' leads out of the current directory, which the machines of a "
+			       "drill see at another place: write %s",
+			       *command, whole);
 	}
 	return 0;
 }
 
-/* Whether the word has this path in it: not one below, which may be a file that is only read, nor one that merely begins so. */
+/* Whether the word has this path in it: not one below, which may be a file that is only read, nor
+ * one that merely begins so. */
 static bool names_path(const char *word, const char *path)
 {
 	for (const char *at = word; (at = strstr(at, path)); at++) {
@@ -217,36 +226,38 @@ static bool names_path(const char *word, const char *path)
 	return false;
 }
 
-/* A job that is told of them by an absolute path would save into the user's own checkpoints, and the machine's stay empty. */
-static int check_checkpoints(
-	char *const *command, const char *written, const char *relative, struct err *err)
+/* A job that is told of them by an absolute path would save into the user's own checkpoints, and
+ * the machine's stay empty. */
+static int check_checkpoints(char *const *command, const char *written, const char *relative,
+			     struct err *err)
 {
 	auto_free char *here = getcwd(NULL, 0);
 	auto_free char *whole = text_format("%s/%s", here ? here : "", relative);
 
 	for (; *command; command++)
 		if (names_path(*command, whole) ||
-			(*written == '/' && names_path(*command, written)))
+		    (*written == '/' && names_path(*command, written)))
 			return err_set(err, ERR_INVALID,
-				"'%s' names your own checkpoints, and each machine of a drill has "
-				"its own: write %s there, relative to the current directory",
-				*command, relative);
+				       "'%s' names your own checkpoints, and each machine of a "
+				       "drill has its own: write %s there, relative to the current "
+				       "directory",
+				       *command, relative);
 	return 0;
 }
 
 /* Of the environment they are left out (sandbox.c). */
 static int check_options(char **argv, struct err *err)
 {
-	static const char *const real[] = {"--notify", "--metrics", "--metrics-file", "--deadline",
-		"--restore", "--exit-policy"};
+	static const char *const real[] = {"--notify",   "--metrics", "--metrics-file",
+					   "--deadline", "--restore", "--exit-policy"};
 
 	for (; *argv && !text_equal(*argv, "--"); argv++)
 		for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
 			if (text_starts(*argv, real[i]) && strchr("=", (*argv)[strlen(real[i])]))
 				return err_set(err, ERR_INVALID,
-					"run: %s has no place in a drill, whose preemptions are "
-					"not real: leave it out",
-					real[i]);
+					       "run: %s has no place in a drill, whose preemptions "
+					       "are not real: leave it out",
+					       real[i]);
 	return 0;
 }
 
@@ -258,31 +269,34 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 
 	if (argc == 0 || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,
-			"behind `--` comes what is to be drilled, and it begins with `run`: "
-			"reprieve drill -- run -- python train.py");
+			       "behind `--` comes what is to be drilled, and it begins with `run`: "
+			       "reprieve drill -- run -- python train.py");
 	if (run_options_parse(argc, argv, &run, &options->help, err) < 0)
 		return err_wrap(err, "run");
 	if (options->help)
 		return 0;
 	if (run.dry_run)
 		return err_set(err, ERR_INVALID,
-			"run: --dry-run starts nothing: there is nothing to drill");
+			       "run: --dry-run starts nothing: there is nothing to drill");
 	if (check_options(argv, err) < 0)
 		return -1;
 	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
 	if (!options->checkpoint_dir)
 		return err_set(err, ERR_INVALID,
-			"run: --checkpoint-dir %s: for a drill it has to be below the current "
-			"directory, because each machine gets an empty one of its own",
-			run.checkpoint_dir);
+			       "run: --checkpoint-dir %s: for a drill it has to be below the "
+			       "current directory, because each machine gets an empty one of its "
+			       "own",
+			       run.checkpoint_dir);
 	/* A store of its own lies elsewhere. */
-	if (directory_check_run(&(struct directory_check){.store = run.store ? run.store : "",
-					.directory = options->checkpoint_dir,
-					.command = run.command},
+	if (directory_check_run(
+		    &(struct directory_check){
+			    .store = run.store ? run.store : "",
+			    .directory = options->checkpoint_dir,
+			    .command = run.command,
+		    },
 		    err) < 0 ||
-		check_command(run.command, err) < 0 ||
-		check_checkpoints(run.command, run.checkpoint_dir, options->checkpoint_dir, err) <
-			0)
+	    check_command(run.command, err) < 0 ||
+	    check_checkpoints(run.command, run.checkpoint_dir, options->checkpoint_dir, err) < 0)
 		return -1;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
@@ -305,12 +319,12 @@ static int parse_arguments(int argc, char **argv, struct drill_options *options,
 	while ((letter = getopt_long(argc, argv, "+:vh", long_options, NULL)) != -1) {
 		if (run_options_missing_value(letter, argv))
 			return err_set(err, ERR_INVALID,
-				"option '%s' needs a value: see `reprieve drill --help`",
-				run_options_missing_value(letter, argv));
+				       "option '%s' needs a value: see `reprieve drill --help`",
+				       run_options_missing_value(letter, argv));
 		if (letter == '?')
 			return err_set(err, ERR_INVALID,
-				"unknown option '%s': see `reprieve drill --help`",
-				argv[optind - 1]);
+				       "unknown option '%s': see `reprieve drill --help`",
+				       argv[optind - 1]);
 		if (set_option(options, letter, err) < 0)
 			return -1;
 		if (options->help) {
@@ -325,17 +339,19 @@ static int parse_arguments(int argc, char **argv, struct drill_options *options,
 
 static void print_plan(const struct scenario_options *options, const struct console *console)
 {
-	static const char *const names[] = {[MOCK_AWS] = "AWS",
+	static const char *const names[] = {
+		[MOCK_AWS] = "AWS",
 		[MOCK_GCP] = "Google Cloud",
 		[MOCK_AZURE] = "Azure",
 		[MOCK_ALIBABA] = "Alibaba Cloud",
-		[MOCK_TENCENT] = "Tencent Cloud"};
+		[MOCK_TENCENT] = "Tencent Cloud",
+	};
 
 	if (console->silent)
 		return;
 	printf("Drill: %u preemption%s as on %s, announced %g s ahead.\n\n", options->rounds,
-		options->rounds == 1 ? "" : "s", names[options->cloud],
-		(double)options->notice_ms / 1000);
+	       options->rounds == 1 ? "" : "s", names[options->cloud],
+	       (double)options->notice_ms / 1000);
 	fflush(stdout);
 }
 
@@ -373,15 +389,19 @@ int cmd_drill(int argc, char **argv)
 	struct signals_inherited inherited;
 	struct console console = {.colour = console_wants_colour()};
 	auto_(drill_options_release) struct drill_options options = {
-		.scenario = {.cloud = MOCK_AWS,
-			.rounds = 1,
-			.notice_after_ms = 5000,
-			.inherited = &inherited,
-			.console = &console},
+		.scenario =
+			{
+				.cloud = MOCK_AWS,
+				.rounds = 1,
+				.notice_after_ms = 5000,
+				.inherited = &inherited,
+				.console = &console,
+			},
 	};
 	struct err err = {0};
 
-	/* Before the metadata server's threads: none of them may take a signal that is meant for us. */
+	/* Before the metadata server's threads: none of them may take a signal
+	 * that is meant for us. */
 	signals_block(&inherited);
 	if (parse_arguments(argc, argv, &options, &err) < 0)
 		return report_failure(&err, NULL);

@@ -3,10 +3,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "embedded_clients.h"
-#include "scheduler/scheduler.h"
-#include "frameworks/frameworks.h"
 #include "cli.h"
+#include "embedded_clients.h"
+#include "frameworks/frameworks.h"
+#include "scheduler/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +37,9 @@ static int print_all(bool json)
 			json_array_append_new(all, profile_print_json(profile));
 		else
 			printf("%-12s %-46s %s\n", profile->name, profile->title,
-				profile->ask == PROFILE_ASK_NONE ? "periodic only"
-				: profile->enables[0]            ? "asked, if enabled"
-								 : "asked");
+			       profile->ask == PROFILE_ASK_NONE ? "periodic only"
+			       : profile->enables[0]            ? "asked, if enabled"
+								: "asked");
 	}
 	if (json)
 		json_print(all, true);
@@ -80,13 +80,13 @@ static const struct {
 } codes[] = {
 	{EXIT_PREEMPTED, true, "preempted, and the work is durable: run it again"},
 	{EXIT_NOT_DURABLE, true,
-		"preempted, and the newest work is not durable: run it again, from what is"},
+	 "preempted, and the newest work is not durable: run it again, from what is"},
 	{EXIT_NO_PROGRESS, false, "not started: the last attempts made no progress"},
 	{EXIT_CONFIGURATION, false,
-		"not started: the store or the checkpoint directory cannot be used"},
+	 "not started: the store or the checkpoint directory cannot be used"},
 	{EXIT_OWN_FAILURE, true,
-		"not started: a failure of ours, no space, or the checkpoint directory is in use; "
-		"another start may help"},
+	 "not started: a failure of ours, no space, or the checkpoint directory is in use; "
+	 "another start may help"},
 	{EXIT_USAGE, false, "not started: a mistake in the options"},
 	{126, false, "not started: the command cannot be executed"},
 	{127, false, "not started: the command is not found"},
@@ -95,9 +95,10 @@ static const struct {
 static json_t *policy_json(const struct exit_policy *policy)
 {
 	return json_pack("{s:s, s:s, s:i, s:i, s:s, s:s}", "name", policy->name, "title",
-		policy->title, "preempted", policy->preempted ? policy->preempted : EXIT_PREEMPTED,
-		"not_durable", policy->not_durable ? policy->not_durable : EXIT_NOT_DURABLE, "why",
-		policy->why, "setup", policy->setup);
+			 policy->title, "preempted",
+			 policy->preempted ? policy->preempted : EXIT_PREEMPTED, "not_durable",
+			 policy->not_durable ? policy->not_durable : EXIT_NOT_DURABLE, "why",
+			 policy->why, "setup", policy->setup);
 }
 
 static void print_codes(const struct exit_policy *policy)
@@ -110,7 +111,7 @@ static void print_codes(const struct exit_policy *policy)
 		if (policy && code == EXIT_NOT_DURABLE && policy->not_durable)
 			code = policy->not_durable;
 		printf("  %-4d %s%s\n", code, codes[i].meaning,
-			codes[i].again ? "" : "; another start would not help");
+		       codes[i].again ? "" : "; another start would not help");
 	}
 	printf("  else the job's own: its code, or 128 + n when signal n ended it; 0: it has "
 	       "finished\n");

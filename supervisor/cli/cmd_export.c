@@ -1,11 +1,11 @@
 /* reprieve export: a snapshot as a tar.lz4 that GNU tar and lz4 read. */
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "scheduler/scheduler.h"
 #include "base/progress_bar.h"
-#include "store_command.h"
+#include "base/text.h"
 #include "cli.h"
+#include "scheduler/scheduler.h"
+#include "store_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ static int open_target(const char *name)
 	return dup(STDOUT_FILENO);
 }
 
-static int export_snapshot(struct store_command *store_command, struct snapshot_id id, int fd, struct err *err)
+static int export_snapshot(struct store_command *store_command, struct snapshot_id id, int fd,
+			   struct err *err)
 {
 	struct progress_bar progress;
 	int status;

@@ -3,11 +3,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli.h"
+#include "retention_options.h"
 #include "scheduler/scheduler.h"
 #include "storage_price.h"
 #include "store_command.h"
-#include "retention_options.h"
-#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,9 @@ static int set_sweep_age(void *arg, const char *value, struct err *err)
 		return err_set(err, ERR_INVALID, "'%s' is no duration: write 6h or 2d", value);
 	if (options->garbage_age_ms <= 0)
 		return err_set(err, ERR_INVALID,
-			"'%s' is too short: write more than the longest upload takes, as 6h or 2d",
-			value);
+			       "'%s' is too short: write more than the longest upload takes, as 6h "
+			       "or 2d",
+			       value);
 	return 0;
 }
 
@@ -56,7 +57,7 @@ static int set_price(void *arg, const char *value, struct err *err)
 {
 	if (!storage_price_parse(value, &((struct options *)arg)->price))
 		return err_set(err, ERR_INVALID,
-			"'%s' is no price: write USD per GB and month, as 0.023", value);
+			       "'%s' is no price: write USD per GB and month, as 0.023", value);
 	return 0;
 }
 
@@ -68,14 +69,10 @@ static int set_dry_run(void *arg, const char *value, struct err *err)
 }
 
 static const struct store_command_option own_options[] = {
-	{"keep-last", false, set_last},
-	{"keep-within", false, set_within},
-	{"keep-every", false, set_every},
-	{"keep-tag", false, add_tag},
-	{"sweep-age", false, set_sweep_age},
-	{"price", false, set_price},
-	{"dry-run", true, set_dry_run},
-	{0},
+	{"keep-last", false, set_last},      {"keep-within", false, set_within},
+	{"keep-every", false, set_every},    {"keep-tag", false, add_tag},
+	{"sweep-age", false, set_sweep_age}, {"price", false, set_price},
+	{"dry-run", true, set_dry_run},      {0},
 };
 
 static const struct store_command_usage usage = {
@@ -118,8 +115,8 @@ static json_t *reasons_json(unsigned reasons)
 
 	for (int reason = 0; reason < KEEP_REASONS; reason++)
 		if (reasons & 1u << reason)
-			json_array_append_new(
-				list, json_string(keep_reason_name((enum keep_reason)reason)));
+			json_array_append_new(list, json_string(keep_reason_name(
+							    (enum keep_reason)reason)));
 	return list;
 }
 
@@ -131,45 +128,49 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 	snapshot_id_format(info->id, id);
 	if (listing->store_command->json) {
 		json_array_append_new(listing->rows,
-			json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id", id, "kept",
-				reasons != 0, "reasons", reasons_json(reasons), "state",
-				snapshot_state_name(info->state), "step",
-				info->step >= 0 ? json_integer(info->step) : json_null(), "created",
-				info->created, "bytes", (json_int_t)info->bytes, "bytes_alone",
-				(json_int_t)info->bytes_alone));
+				      json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id",
+						id, "kept", reasons != 0, "reasons",
+						reasons_json(reasons), "state",
+						snapshot_state_name(info->state), "step",
+						info->step >= 0 ? json_integer(info->step)
+								: json_null(),
+						"created", info->created, "bytes",
+						(json_int_t)info->bytes, "bytes_alone",
+						(json_int_t)info->bytes_alone));
 		return;
 	}
 	if (info->step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)info->step);
 	printf("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s\n",
-		reasons                     ? "keep"
-		: listing->options->dry_run ? "would go"
-					    : "forget",
-		id, snapshot_state_name(info->state), step,
-		text_bytes(info->bytes, size, sizeof(size)),
-		text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
-		reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");
+	       reasons                     ? "keep"
+	       : listing->options->dry_run ? "would go"
+					   : "forget",
+	       id, snapshot_state_name(info->state), step,
+	       text_bytes(info->bytes, size, sizeof(size)),
+	       text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
+	       reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");
 }
 
 static void print_cost(const struct store_command *store_command, const struct options *options,
-	const struct forget_result *result)
+		       const struct forget_result *result)
 {
-	double price = options->price >= 0 ? options->price : storage_price_of(store_command->store);
+	double price =
+		options->price >= 0 ? options->price : storage_price_of(store_command->store);
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 	char before_text[24], after_text[24], before_price[24], after_price[24];
 
 	printf("stored: %s, %s %s",
-		text_bytes(result->bytes_before, before_text, sizeof(before_text)),
-		options->dry_run ? "then" : "now",
-		text_bytes(after, after_text, sizeof(after_text)));
+	       text_bytes(result->bytes_before, before_text, sizeof(before_text)),
+	       options->dry_run ? "then" : "now",
+	       text_bytes(after, after_text, sizeof(after_text)));
 	if (price > 0)
 		printf("; about %s, %s %s a month (an estimate: storage alone, at $%g per GB)",
-			storage_price_format(storage_price_per_month(result->bytes_before, price), before_price,
-				sizeof(before_price)),
-			options->dry_run ? "then" : "now",
-			storage_price_format(
-				storage_price_per_month(after, price), after_price, sizeof(after_price)),
-			price);
+		       storage_price_format(storage_price_per_month(result->bytes_before, price),
+					    before_price, sizeof(before_price)),
+		       options->dry_run ? "then" : "now",
+		       storage_price_format(storage_price_per_month(after, price), after_price,
+					    sizeof(after_price)),
+		       price);
 	printf("\n");
 }
 
@@ -180,15 +181,15 @@ static void print_summary(const struct listing *listing, const struct forget_res
 	char freed[24], waiting[24];
 
 	printf("%s %u snapshot%s, %s %u; %s %s in %u pack%s\n",
-		options->dry_run ? "would keep" : "kept", result->kept,
-		result->kept == 1 ? "" : "s", options->dry_run ? "forget" : "forgot",
-		result->forgotten, options->dry_run ? "free" : "freed",
-		text_bytes(collected->bytes_removed, freed, sizeof(freed)), collected->packs_removed,
-		collected->packs_removed == 1 ? "" : "s");
+	       options->dry_run ? "would keep" : "kept", result->kept, result->kept == 1 ? "" : "s",
+	       options->dry_run ? "forget" : "forgot", result->forgotten,
+	       options->dry_run ? "free" : "freed",
+	       text_bytes(collected->bytes_removed, freed, sizeof(freed)), collected->packs_removed,
+	       collected->packs_removed == 1 ? "" : "s");
 	if (collected->packs_deferred > 0)
 		printf("%s more that no snapshot needs stay for now: too young (--sweep-age), or "
 		       "newer than the newest good snapshot\n",
-			text_bytes(collected->bytes_deferred, waiting, sizeof(waiting)));
+		       text_bytes(collected->bytes_deferred, waiting, sizeof(waiting)));
 	print_cost(listing->store_command, options, result);
 }
 
@@ -196,19 +197,22 @@ static void print_summary_json(const struct listing *listing, const struct forge
 {
 	const struct store_command *store_command = listing->store_command;
 	const struct options *options = listing->options;
-	double price = options->price >= 0 ? options->price : storage_price_of(store_command->store);
+	double price =
+		options->price >= 0 ? options->price : storage_price_of(store_command->store);
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 
 	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:O}",
-			   "store", store_command->store, "job", store_command->job, "dry_run", options->dry_run,
-			   "kept", (int)result->kept, "forgotten", (int)result->forgotten,
-			   "bytes_before", (json_int_t)result->bytes_before, "bytes_freed",
-			   (json_int_t)result->collected.bytes_removed, "packs_removed",
-			   (int)result->collected.packs_removed, "bytes_waiting",
-			   (json_int_t)result->collected.bytes_deferred, "price", price, "cost_before",
-			   storage_price_per_month(result->bytes_before, price), "cost_after",
-			   storage_price_per_month(after, price), "snapshots", listing->rows),
-		true);
+			     "store", store_command->store, "job", store_command->job, "dry_run",
+			     options->dry_run, "kept", (int)result->kept, "forgotten",
+			     (int)result->forgotten, "bytes_before",
+			     (json_int_t)result->bytes_before, "bytes_freed",
+			     (json_int_t)result->collected.bytes_removed, "packs_removed",
+			     (int)result->collected.packs_removed, "bytes_waiting",
+			     (json_int_t)result->collected.bytes_deferred, "price", price,
+			     "cost_before", storage_price_per_month(result->bytes_before, price),
+			     "cost_after", storage_price_per_month(after, price), "snapshots",
+			     listing->rows),
+		   true);
 }
 
 int cmd_forget(int argc, char **argv)
@@ -216,7 +220,11 @@ int cmd_forget(int argc, char **argv)
 	auto_(store_command_end) struct store_command store_command = {0};
 	struct options options = {.price = -1};
 	auto_json json_t *rows = json_array();
-	struct listing listing = {.store_command = &store_command, .options = &options, .rows = rows};
+	struct listing listing = {
+		.store_command = &store_command,
+		.options = &options,
+		.rows = rows,
+	};
 	struct forget_request request = {.decided = print_decision, .arg = &listing};
 	struct forget_result result;
 	struct err err;

@@ -1,16 +1,17 @@
-/* reprieve import: makes a snapshot of what others have written: a tar, a directory, plain objects of a store. */
+/* reprieve import: makes a snapshot of what others have written: a tar, a directory, plain
+ * objects of a store. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "scheduler/scheduler.h"
 #include "base/progress_bar.h"
-#include "store_command.h"
-#include "retention_options.h"
-#include "manual_snapshot.h"
+#include "base/text.h"
 #include "cli.h"
+#include "manual_snapshot.h"
+#include "retention_options.h"
+#include "scheduler/scheduler.h"
+#include "store_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,8 +92,8 @@ static char *make_scratch(const struct options *options, struct err *err)
 	return NULL;
 }
 
-static int unpack_archive(
-	const char *name, const char *directory, struct import_result *result, struct err *err)
+static int unpack_archive(const char *name, const char *directory, struct import_result *result,
+			  struct err *err)
 {
 	bool standard = text_equal(name, "-");
 	auto_close int fd = standard ? dup(STDIN_FILENO) : open(name, O_RDONLY | O_CLOEXEC);
@@ -104,31 +105,35 @@ static int unpack_archive(
 	return 0;
 }
 
-static int collect_objects(
-	const char *url, const char *directory, struct import_result *result, struct err *err)
+static int collect_objects(const char *url, const char *directory, struct import_result *result,
+			   struct err *err)
 {
 	struct progress_bar progress;
 	int status;
 
 	progress_bar_start(&progress, "fetching", true);
-	status = storage_import_objects(url, directory, progress_bar_update, &progress, result, NULL, err);
+	status = storage_import_objects(url, directory, progress_bar_update, &progress, result,
+					NULL, err);
 	progress_bar_stop(&progress);
 	return status;
 }
 
-static int import_directory(struct store_command *store_command, const struct options *options, const char *directory)
+static int import_directory(struct store_command *store_command, const struct options *options,
+			    const char *directory)
 {
-	struct manual_snapshot manual_snapshot = {.directory = directory,
+	struct manual_snapshot manual_snapshot = {
+		.directory = directory,
 		.reason = "import",
 		.outcome = "imported",
 		.step = options->step,
-		.tag = options->tag};
+		.tag = options->tag,
+	};
 
 	return manual_snapshot_save(store_command, &manual_snapshot, "imported");
 }
 
-static int import_through_scratch(
-	struct store_command *store_command, const struct options *options, const char *source)
+static int import_through_scratch(struct store_command *store_command,
+				  const struct options *options, const char *source)
 {
 	struct import_result result = {0};
 	struct err err;
@@ -141,8 +146,9 @@ static int import_through_scratch(
 				       : unpack_archive(source, scratch, &result, &err);
 	if (status == 0 && result.left_out > 0)
 		log_warn("%u thing%s in %s left out: devices, sockets, names that lead out",
-			result.left_out, result.left_out == 1 ? "" : "s", source);
-	code = status < 0 ? store_command_fail(store_command, &err) : import_directory(store_command, options, scratch);
+			 result.left_out, result.left_out == 1 ? "" : "s", source);
+	code = status < 0 ? store_command_fail(store_command, &err)
+			  : import_directory(store_command, options, scratch);
 	if (file_remove_tree(scratch, &err) < 0)
 		log_warn("%s", err.text);
 	return code;

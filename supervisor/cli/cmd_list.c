@@ -2,10 +2,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli.h"
 #include "storage_price.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int set_price(void *arg, const char *value, struct err *err)
 {
 	if (!storage_price_parse(value, arg))
 		return err_set(err, ERR_INVALID,
-			"'%s' is no price: write USD per GB and month, as 0.023", value);
+			       "'%s' is no price: write USD per GB and month, as 0.023", value);
 	return 0;
 }
 
@@ -55,7 +55,8 @@ static int list_jobs(const struct store_command *store_command)
 
 		for (size_t i = 0; i < jobs.count; i++)
 			json_array_append_new(names, json_string(jobs.names[i]));
-		json_print(json_pack("{s:s, s:o}", "store", store_command->store, "jobs", names), true);
+		json_print(json_pack("{s:s, s:o}", "store", store_command->store, "jobs", names),
+			   true);
 	} else {
 		for (size_t i = 0; i < jobs.count; i++)
 			printf("%s\n", jobs.names[i]);
@@ -87,7 +88,7 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 static void print_table(const struct snapshot_list *list)
 {
 	printf("  %-13s  %-9s  %-8s  %5s  %9s  %9s  %-19s  %s\n", "ID", "STATE", "STEP", "FILES",
-		"SIZE", "STORED", "CREATED (UTC)", "HOST");
+	       "SIZE", "STORED", "CREATED (UTC)", "HOST");
 	for (size_t i = 0; i < list->count; i++) {
 		const struct snapshot_info *info = &list->items[i];
 		char id[SNAPSHOT_ID_TEXT], step[24] = "-", size[24], stored[24];
@@ -95,12 +96,12 @@ static void print_table(const struct snapshot_list *list)
 		if (info->step >= 0)
 			snprintf(step, sizeof(step), "%lld", (long long)info->step);
 		terminal_line_print("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s",
-			info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
-			snapshot_state_name(info->state), step, info->files,
-			text_bytes(info->bytes, size, sizeof(size)),
-			text_bytes(info->bytes_stored, stored, sizeof(stored)), info->created,
-			info->host, info->pinned ? "  pinned" : "", info->tag[0] ? "  tag " : "",
-			info->tag);
+				    info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
+				    snapshot_state_name(info->state), step, info->files,
+				    text_bytes(info->bytes, size, sizeof(size)),
+				    text_bytes(info->bytes_stored, stored, sizeof(stored)),
+				    info->created, info->host, info->pinned ? "  pinned" : "",
+				    info->tag[0] ? "  tag " : "", info->tag);
 		if (info->damage[0])
 			terminal_line_print("  %13s  %s", "", info->damage);
 	}
@@ -113,21 +114,23 @@ static void print_total(uint64_t bytes, double price)
 	printf("stored: %s", text_bytes(bytes, size, sizeof(size)));
 	if (price > 0)
 		printf(", about %s a month (an estimate: storage alone, at $%g per GB)",
-			storage_price_format(storage_price_per_month(bytes, price), cost, sizeof(cost)), price);
+		       storage_price_format(storage_price_per_month(bytes, price), cost,
+					    sizeof(cost)),
+		       price);
 	printf("\n");
 }
 
-static void print_json(
-	const struct store_command *store_command, const struct snapshot_list *list, uint64_t bytes, double price)
+static void print_json(const struct store_command *store_command, const struct snapshot_list *list,
+		       uint64_t bytes, double price)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < list->count; i++)
 		json_array_append_new(rows, snapshot_json(&list->items[i]));
 	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", store_command->store, "job",
-			   store_command->job, "bytes_stored", (json_int_t)bytes, "price", price, "cost",
-			   storage_price_per_month(bytes, price), "snapshots", rows),
-		true);
+			     store_command->job, "bytes_stored", (json_int_t)bytes, "price", price,
+			     "cost", storage_price_per_month(bytes, price), "snapshots", rows),
+		   true);
 }
 
 int cmd_list(int argc, char **argv)
@@ -144,7 +147,7 @@ int cmd_list(int argc, char **argv)
 	if (!store_command.storage)
 		return list_jobs(&store_command);
 	if (storage_list_snapshots(store_command.storage, &list, NULL, &err) < 0 ||
-		storage_size(store_command.storage, &bytes, NULL, &err) < 0)
+	    storage_size(store_command.storage, &bytes, NULL, &err) < 0)
 		return store_command_fail(&store_command, &err);
 	code = list.count == 0 ? store_command_check_job(&store_command) : -1;
 	if (code >= 0)

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
-#include "cli.h"
 
 #include <getopt.h>
 #include <signal.h>
@@ -120,8 +120,8 @@ static bool read_fault(const char *text, struct mock_settings *mock_settings)
 static bool read_value(char *text, struct mock_settings *mock_settings)
 {
 	if (mock_settings->value_count == SETTINGS_MOST || text[0] != '/' || !strchr(text, '=')) {
-		log_error(
-			"mock: --set \"%s\": write PATH=BODY, at most %d times", text, SETTINGS_MOST);
+		log_error("mock: --set \"%s\": write PATH=BODY, at most %d times", text,
+			  SETTINGS_MOST);
 		return false;
 	}
 	mock_settings->values[mock_settings->value_count++] = text;
@@ -171,11 +171,11 @@ static bool read_option(int option, struct mock_line *line)
 		return true;
 	case ':':
 		log_error("mock: %s needs a value: see reprieve mock --help",
-			command_line[optind - 1]);
+			  command_line[optind - 1]);
 		return false;
 	default:
 		log_error("mock: option \"%s\" is not known: see reprieve mock --help",
-			command_line[optind - 1]);
+			  command_line[optind - 1]);
 		return false;
 	}
 }
@@ -212,19 +212,20 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 	}
 	if (optind + 1 != argc) {
 		log_error("mock: %s: say reprieve mock aws, gcp, azure, alibaba or tencent",
-			optind == argc ? "no cloud is named" : "more than one cloud is named");
+			  optind == argc ? "no cloud is named" : "more than one cloud is named");
 		return -1;
 	}
 	if (!mock_cloud_by_name(argv[optind], &line->options.cloud)) {
-		log_error(
-			"mock: cloud \"%s\" is not known: use aws, gcp, azure, alibaba or tencent",
-			argv[optind]);
+		log_error("mock: cloud \"%s\" is not known: use aws, gcp, azure, alibaba or "
+			  "tencent",
+			  argv[optind]);
 		return -1;
 	}
 	return 0;
 }
 
-static int apply_settings(struct mock *mock, const struct mock_settings *mock_settings, struct err *err)
+static int apply_settings(struct mock *mock, const struct mock_settings *mock_settings,
+			  struct err *err)
 {
 	for (size_t i = 0; i < mock_settings->fault_count; i++)
 		if (mock_add_fault(mock, &mock_settings->faults[i], err) < 0)
@@ -247,7 +248,7 @@ static void print_address(struct mock *mock)
 	printf("%s\nexport %s=%s\n", mock_url(mock), name, value);
 	fflush(stdout);
 	log_note("mock: fire with: kill -USR1 %d  or  curl -X POST %s/mock/fire", (int)getpid(),
-		mock_url(mock));
+		 mock_url(mock));
 }
 
 /* Until a signal that ends it. Says once that the notice is out, whoever fired it. */
@@ -266,15 +267,15 @@ static void serve_until_signal(struct mock *mock, const sigset_t *signals)
 			return;
 		if (!said && mock_fired_ms(mock) != CLOCK_NEVER) {
 			log_note("mock: the notice is out, the end is in %s",
-				text_duration(
-					clock_left_ms(mock_deadline_ms(mock)), left, sizeof(left)));
+				 text_duration(clock_left_ms(mock_deadline_ms(mock)), left,
+					       sizeof(left)));
 			said = true;
 		}
 	}
 }
 
-/* SIGUSR1 fires; of those that end it not the ones that were ignored at its start, such as SIGHUP under nohup: the kernel drops these as
- * long as nobody blocks them. */
+/* SIGUSR1 fires; of those that end it not the ones that were ignored at its start, such as SIGHUP
+ * under nohup: the kernel drops these as long as nobody blocks them. */
 static void fill_awaited_signals(sigset_t *signals)
 {
 	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
@@ -305,8 +306,9 @@ int cmd_mock(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	if (mock_start(&line.options, &mock, &err) < 0) {
 		log_error("mock: %s", err.text);
-		return err.kind == ERR_INVALID || err.kind == ERR_EXISTS ? EXIT_USAGE
-									 : EXIT_OWN_FAILURE;
+		return err.kind == ERR_INVALID || err.kind == ERR_EXISTS
+			       ? EXIT_USAGE
+			       : EXIT_OWN_FAILURE;
 	}
 	if (apply_settings(mock, &line.mock_settings, &err) < 0) {
 		log_error("mock: %s", err.text);

@@ -1,8 +1,8 @@
 /* reprieve pin, reprieve unpin: a snapshot that no policy may forget. */
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "store_command.h"
 #include "cli.h"
+#include "store_command.h"
 
 #include <stdio.h>
 
@@ -25,10 +25,11 @@ static const struct store_command_usage unpin_usage = {
 	.changes = true,
 };
 
-typedef int pin_fn(
-	struct storage *storage, struct snapshot_id id, struct cancel *cancel, struct err *err);
+typedef int pin_fn(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+		   struct err *err);
 
-static int change_pin(int argc, char **argv, const struct store_command_usage *usage, pin_fn *call, bool pinned)
+static int change_pin(int argc, char **argv, const struct store_command_usage *usage, pin_fn *call,
+		      bool pinned)
 {
 	auto_(store_command_end) struct store_command store_command = {0};
 	char text[SNAPSHOT_ID_TEXT];

@@ -3,10 +3,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "telemetry/telemetry.h"
-#include "scheduler/scheduler.h"
-#include "control/control.h"
 #include "cli.h"
+#include "control/control.h"
+#include "scheduler/scheduler.h"
+#include "telemetry/telemetry.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -45,26 +45,29 @@ static int64_t milliseconds_of(json_t *answer, const char *name)
 
 static void print_probe_result(struct probe_run *probe_run, const char *job, json_t *status)
 {
-	struct health_probe_facts facts = {.state = json_text_or(status, "state", ""),
+	struct health_probe_facts facts = {
+		.state = json_text_or(status, "state", ""),
 		.sending = json_is_object(json_object_get(status, "saving")),
-		.at_risk_ms = milliseconds_of(status, "at_risk_seconds")};
-	struct health_probe_result answer = health_probe_decide(probe_run->kind, probe_run->fresh_ms, &facts);
+		.at_risk_ms = milliseconds_of(status, "at_risk_seconds"),
+	};
+	struct health_probe_result answer =
+		health_probe_decide(probe_run->kind, probe_run->fresh_ms, &facts);
 	char age[32];
 
 	probe_run->failed |= !answer.passed;
 	if (probe_run->json) {
-		json_print(
-			json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed, "phase",
-				answer.phase, "at_risk_seconds",
-				facts.at_risk_ms < 0 ? json_null()
-						     : json_real((double)facts.at_risk_ms / 1000)),
-			false);
+		json_print(json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed,
+				     "phase", answer.phase, "at_risk_seconds",
+				     facts.at_risk_ms < 0
+					     ? json_null()
+					     : json_real((double)facts.at_risk_ms / 1000)),
+			   false);
 		return;
 	}
 	printf("%s %s: %s", answer.passed ? "ok" : "fail", job, answer.phase);
 	if (facts.at_risk_ms >= 0)
 		printf(", %s of work not durable",
-			text_duration(facts.at_risk_ms, age, sizeof(age)));
+		       text_duration(facts.at_risk_ms, age, sizeof(age)));
 	printf("\n");
 }
 
@@ -131,7 +134,8 @@ static int parse_arguments(int argc, char **argv, struct probe_run *probe_run)
 			return 0;
 		case 'l':
 		case 'r':
-			code = choose_kind(probe_run, option == 'l' ? HEALTH_PROBE_LIVE : HEALTH_PROBE_READY);
+			code = choose_kind(probe_run,
+					   option == 'l' ? HEALTH_PROBE_LIVE : HEALTH_PROBE_READY);
 			if (code >= 0)
 				return code;
 			break;
@@ -148,8 +152,8 @@ static int parse_arguments(int argc, char **argv, struct probe_run *probe_run)
 			break;
 		default:
 			log_error("probe: %s '%s': see `reprieve probe --help`",
-				option == '?' ? "unknown option" : "a value is missing for",
-				argv[optind - 1]);
+				  option == '?' ? "unknown option" : "a value is missing for",
+				  argv[optind - 1]);
 			return EXIT_USAGE;
 		}
 	}
@@ -169,7 +173,7 @@ int cmd_probe(int argc, char **argv)
 	session_each(probe_session, &probe_run);
 	if (probe_run.found == 0) {
 		log_error("probe: no %s running under this user here",
-			probe_run.job ? "such job is" : "`reprieve run` is");
+			  probe_run.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;
 	}
 	return probe_run.failed ? EXIT_FAILURE : 0;

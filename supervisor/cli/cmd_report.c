@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "cli.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static const struct store_command_usage usage = {
 /* --- reading --- */
 
 static int read_accounts(struct storage *storage, const struct attempt_history *history,
-	struct attempt_costs *accounts, struct err *err)
+			 struct attempt_costs *accounts, struct err *err)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		/* The history is newest first. */
@@ -129,7 +129,8 @@ static int read_accounts(struct storage *storage, const struct attempt_history *
 }
 
 /* The value of the label in the newest attempt that has one. */
-static const char *group_name(const struct report_options *report_options, const struct attempt_history *history)
+static const char *group_name(const struct report_options *report_options,
+			      const struct attempt_history *history)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		json_t *labels = json_object_get(history->items[i].about, "labels");
@@ -164,46 +165,53 @@ static void print_account(const struct attempt_costs *attempt_costs)
 
 	if (attempt_costs->source[0] && attempt_costs->notice_seconds >= 0)
 		snprintf(notice, sizeof(notice), "%s, %.0f s", attempt_costs->source,
-			attempt_costs->notice_seconds);
+			 attempt_costs->notice_seconds);
 	else if (attempt_costs->source[0])
 		text_set(notice, sizeof(notice), attempt_costs->source);
-	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s", attempt_costs->number,
-		attempt_costs->started, attempt_costs->host, attempt_costs->at_least ? ">" : " ",
-		format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome, notice, attempt_costs->snapshots,
-		attempt_costs->at_least && attempt_costs->interrupted ? ">" : "",
-		attempt_costs->interrupted ? format_duration(attempt_costs->lost_ms, lost) : "-");
+	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s",
+			    attempt_costs->number, attempt_costs->started, attempt_costs->host,
+			    attempt_costs->at_least ? ">" : " ",
+			    format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome,
+			    notice, attempt_costs->snapshots,
+			    attempt_costs->at_least && attempt_costs->interrupted ? ">" : "",
+			    attempt_costs->interrupted
+				    ? format_duration(attempt_costs->lost_ms, lost)
+				    : "-");
 }
 
-static void print_cost(const struct report_options *report_options, const struct attempt_costs_sum *sum)
+static void print_cost(const struct report_options *report_options,
+		       const struct attempt_costs_sum *sum)
 {
-	struct attempt_costs_price cost = attempt_costs_price(sum, report_options->spot, report_options->on_demand);
+	struct attempt_costs_price cost =
+		attempt_costs_price(sum, report_options->spot, report_options->on_demand);
 
 	if (report_options->spot > 0)
 		printf("  cost   $%.2f at $%.2f an hour\n", cost.spot, report_options->spot);
 	if (report_options->spot > 0 && report_options->on_demand > 0)
 		printf("         $%.2f for the same work on demand, at $%.2f: saved $%.2f (%.0f "
 		       "%%)\n",
-			cost.on_demand, report_options->on_demand, cost.saved,
-			cost.on_demand > 0 ? 100 * cost.saved / cost.on_demand : 0);
+		       cost.on_demand, report_options->on_demand, cost.saved,
+		       cost.on_demand > 0 ? 100 * cost.saved / cost.on_demand : 0);
 }
 
-static void print_sum(const struct report_options *report_options, const char *name, const struct attempt_costs_sum *sum)
+static void print_sum(const struct report_options *report_options, const char *name,
+		      const struct attempt_costs_sum *sum)
 {
 	char ran[32], lost[32], restore[32], saved[32], share[16] = "";
 
 	printf("%s: %u attempt%s, %u preemption%s (%u announced)\n", name, sum->attempts,
-		sum->attempts == 1 ? "" : "s", sum->interruptions,
-		sum->interruptions == 1 ? "" : "s", sum->announced);
+	       sum->attempts == 1 ? "" : "s", sum->interruptions,
+	       sum->interruptions == 1 ? "" : "s", sum->announced);
 	/* Of two numbers that may be larger there is no share. */
 	if (!sum->lost_at_least)
 		snprintf(share, sizeof(share), " (%.1f %%)",
-			sum->ran_ms > 0 ? 100.0 * (double)sum->lost_ms / (double)sum->ran_ms : 0);
+			 sum->ran_ms > 0 ? 100.0 * (double)sum->lost_ms / (double)sum->ran_ms : 0);
 	printf("  ran    %s%s, of that lost %s%s%s; restoring took %s\n",
-		sum->ran_at_least ? ">" : "", format_duration(sum->ran_ms, ran),
-		sum->lost_at_least ? ">" : "", format_duration(sum->lost_ms, lost), share,
-		format_duration(sum->restore_ms, restore));
+	       sum->ran_at_least ? ">" : "", format_duration(sum->ran_ms, ran),
+	       sum->lost_at_least ? ">" : "", format_duration(sum->lost_ms, lost), share,
+	       format_duration(sum->restore_ms, restore));
 	printf("  saved  %s of work that would have been done again\n",
-		format_duration(sum->saved_ms, saved));
+	       format_duration(sum->saved_ms, saved));
 	print_cost(report_options, sum);
 }
 
@@ -215,23 +223,31 @@ static json_t *milliseconds_json(int64_t ms)
 static json_t *account_json(const struct attempt_costs *attempt_costs)
 {
 	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:b, s:b}", "attempt",
-		(int)attempt_costs->number, "started", attempt_costs->started, "host", attempt_costs->host, "outcome",
-		attempt_costs->outcome, "source", attempt_costs->source, "notice_seconds",
-		attempt_costs->notice_seconds < 0 ? json_null() : json_real(attempt_costs->notice_seconds),
-		"ran_seconds", milliseconds_json(attempt_costs->ran_ms), "lost_seconds",
-		milliseconds_json(attempt_costs->lost_ms), "restore_seconds",
-		milliseconds_json(attempt_costs->restore_ms), "snapshots", (int)attempt_costs->snapshots,
-		"interrupted", attempt_costs->interrupted, "at_least", attempt_costs->at_least);
+			 (int)attempt_costs->number, "started", attempt_costs->started, "host",
+			 attempt_costs->host, "outcome", attempt_costs->outcome, "source",
+			 attempt_costs->source, "notice_seconds",
+			 attempt_costs->notice_seconds < 0
+				 ? json_null()
+				 : json_real(attempt_costs->notice_seconds),
+			 "ran_seconds", milliseconds_json(attempt_costs->ran_ms), "lost_seconds",
+			 milliseconds_json(attempt_costs->lost_ms), "restore_seconds",
+			 milliseconds_json(attempt_costs->restore_ms), "snapshots",
+			 (int)attempt_costs->snapshots, "interrupted", attempt_costs->interrupted,
+			 "at_least", attempt_costs->at_least);
 }
 
-static json_t *sum_json(const struct report_options *report_options, const struct attempt_costs_sum *sum)
+static json_t *sum_json(const struct report_options *report_options,
+			const struct attempt_costs_sum *sum)
 {
-	struct attempt_costs_price cost = attempt_costs_price(sum, report_options->spot, report_options->on_demand);
-	json_t *json = json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "attempts",
-		(int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
-		(int)sum->announced, "ran_seconds", milliseconds_json(sum->ran_ms), "lost_seconds",
-		milliseconds_json(sum->lost_ms), "restore_seconds", milliseconds_json(sum->restore_ms),
-		"saved_seconds", milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least);
+	struct attempt_costs_price cost =
+		attempt_costs_price(sum, report_options->spot, report_options->on_demand);
+	json_t *json =
+		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "attempts",
+			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
+			  (int)sum->announced, "ran_seconds", milliseconds_json(sum->ran_ms),
+			  "lost_seconds", milliseconds_json(sum->lost_ms), "restore_seconds",
+			  milliseconds_json(sum->restore_ms), "saved_seconds",
+			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least);
 
 	if (report_options->spot > 0)
 		json_object_set_new(json, "spot_cost", json_real(cost.spot));
@@ -245,7 +261,7 @@ static json_t *sum_json(const struct report_options *report_options, const struc
 /* --- one job --- */
 
 static void print_job(struct report *report, const char *job, const struct attempt_costs *accounts,
-	size_t count, const struct attempt_costs_sum *sum)
+		      size_t count, const struct attempt_costs_sum *sum)
 {
 	json_t *attempts = json_array(), *json = sum_json(report->report_options, sum);
 
@@ -257,15 +273,15 @@ static void print_job(struct report *report, const char *job, const struct attem
 	if (report->store_command->json || report->report_options->all)
 		return;
 	printf("%7s  %-24s  %-12s   %-12s  %-20s  %-16s  %9s  %s\n", "ATTEMPT", "STARTED", "HOST",
-		"RAN", "OUTCOME", "NOTICE", "SNAPSHOTS", "LOST");
+	       "RAN", "OUTCOME", "NOTICE", "SNAPSHOTS", "LOST");
 	for (size_t i = 0; i < count; i++)
 		print_account(&accounts[i]);
 	printf("\n");
 }
 
 /* 0, or the exit code, -1 with err. */
-static int report_job(
-	struct report *report, struct storage *storage, const char *job, struct err *err)
+static int report_job(struct report *report, struct storage *storage, const char *job,
+		      struct err *err)
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_costs *accounts = NULL;
@@ -301,10 +317,13 @@ static int report_all(struct report *report, struct err *err)
 	for (size_t i = 0; i < jobs.count; i++) {
 		auto_(storage_close) struct storage *storage = NULL;
 		struct storage_options options = {
-			.url = report->store_command->store, .job = jobs.names[i], .read_only = true};
+			.url = report->store_command->store,
+			.job = jobs.names[i],
+			.read_only = true,
+		};
 
 		if (storage_open(&options, &storage, NULL, err) < 0 ||
-			report_job(report, storage, jobs.names[i], err) < 0)
+		    report_job(report, storage, jobs.names[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -316,15 +335,16 @@ static void print_totals(struct report *report)
 
 	for (size_t i = 0; i < report->count; i++)
 		json_object_set_new(groups, report->groups[i].name,
-			sum_json(report->report_options, &report->groups[i].sum));
+				    sum_json(report->report_options, &report->groups[i].sum));
 	if (report->store_command->json) {
 		json_print(json_pack("{s:O, s:o, s:o*}", "jobs", report->jobs, "total",
-				   sum_json(report->report_options, &report->sum), "groups",
-				   report->report_options->by ? json_incref(groups) : NULL),
-			true);
+				     sum_json(report->report_options, &report->sum), "groups",
+				     report->report_options->by ? json_incref(groups) : NULL),
+			   true);
 	} else {
 		for (size_t i = 0; i < report->count; i++)
-			print_sum(report->report_options, report->groups[i].name, &report->groups[i].sum);
+			print_sum(report->report_options, report->groups[i].name,
+				  &report->groups[i].sum);
 		if (report->count > 1)
 			print_sum(report->report_options, "all", &report->sum);
 	}
@@ -336,15 +356,21 @@ int cmd_report(int argc, char **argv)
 	auto_(store_command_end) struct store_command store_command = {0};
 	auto_json json_t *jobs = json_array();
 	struct report_options report_options = {0};
-	struct report report = {.store_command = &store_command, .report_options = &report_options, .jobs = jobs};
+	struct report report = {
+		.store_command = &store_command,
+		.report_options = &report_options,
+		.jobs = jobs,
+	};
 	struct err err;
-	int code = store_command_begin_with(argc, argv, &usage, &report_options, &store_command), result;
+	int code = store_command_begin_with(argc, argv, &usage, &report_options, &store_command),
+	    result;
 
 	if (code >= 0)
 		return code;
 	report_options.all |= !store_command.storage;
-	result = report_options.all ? report_all(&report, &err)
-			    : report_job(&report, store_command.storage, store_command.job, &err);
+	result = report_options.all
+			 ? report_all(&report, &err)
+			 : report_job(&report, store_command.storage, store_command.job, &err);
 	if (result < 0)
 		result = store_command_fail(&store_command, &err);
 	else if (result == 0)

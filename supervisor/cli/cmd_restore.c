@@ -4,13 +4,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "scheduler/scheduler.h"
-#include "workspace/workspace.h"
 #include "base/progress_bar.h"
-#include "store_command.h"
-#include "path_filter.h"
+#include "base/text.h"
 #include "cli.h"
+#include "path_filter.h"
+#include "scheduler/scheduler.h"
+#include "store_command.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -72,8 +72,9 @@ static void show_progress(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 	progress_bar_update(&((struct options *)arg)->progress, bytes_done, bytes_total);
 }
 
-static int restore_to_staging(struct store_command *store_command, struct options *options, struct restore_request *request,
-	struct restore_result *result, struct err *err)
+static int restore_to_staging(struct store_command *store_command, struct options *options,
+			      struct restore_request *request, struct restore_result *result,
+			      struct err *err)
 {
 	int status;
 
@@ -85,7 +86,7 @@ static int restore_to_staging(struct store_command *store_command, struct option
 	progress_bar_stop(&options->progress);
 	if (status == 0 && request->include && result->files == 0)
 		return err_set(err, ERR_NOT_FOUND,
-			"no file of the snapshot is meant by these --include and --exclude");
+			       "no file of the snapshot is meant by these --include and --exclude");
 	return status;
 }
 
@@ -97,25 +98,27 @@ static int put_in_place(const char *staging, const char *directory, struct err *
 	return 0;
 }
 
-static void print_restored(const struct store_command *store_command, struct snapshot_id id, const char *directory,
-	const struct restore_result *result, int64_t milliseconds)
+static void print_restored(const struct store_command *store_command, struct snapshot_id id,
+			   const char *directory, const struct restore_result *result,
+			   int64_t milliseconds)
 {
 	char text[SNAPSHOT_ID_TEXT], size[24], time[32];
 
 	snapshot_id_format(id, text);
 	if (store_command->json) {
 		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
-				   directory, "step",
-				   result->step >= 0 ? json_integer(result->step) : json_null(),
-				   "files", (int)result->files, "bytes", (json_int_t)result->bytes,
-				   "bytes_fetched", (json_int_t)result->bytes_fetched, "seconds",
-				   (double)milliseconds / 1000),
-			true);
+				     directory, "step",
+				     result->step >= 0 ? json_integer(result->step) : json_null(),
+				     "files", (int)result->files, "bytes",
+				     (json_int_t)result->bytes, "bytes_fetched",
+				     (json_int_t)result->bytes_fetched, "seconds",
+				     (double)milliseconds / 1000),
+			   true);
 		return;
 	}
 	printf("restored %s into %s: %u file%s, %s in %s\n", text, directory, result->files,
-		result->files == 1 ? "" : "s", text_bytes(result->bytes, size, sizeof(size)),
-		text_duration(milliseconds, time, sizeof(time)));
+	       result->files == 1 ? "" : "s", text_bytes(result->bytes, size, sizeof(size)),
+	       text_duration(milliseconds, time, sizeof(time)));
 }
 
 /* -1 to go on. */
@@ -131,12 +134,12 @@ static int check_target(const struct store_command *store_command, const char *d
 		return -1;
 	else
 		log_error("%s %s: choose a directory that is empty or not there", directory,
-			state ? state : "is not empty");
+			  state ? state : "is not empty");
 	return EXIT_CONFIGURATION;
 }
 
-static int restore_into(
-	struct store_command *store_command, struct options *options, struct snapshot_id id, const char *directory)
+static int restore_into(struct store_command *store_command, struct options *options,
+			struct snapshot_id id, const char *directory)
 {
 	auto_free char *staging = NULL;
 	struct restore_request request = {.id = id};
@@ -149,7 +152,7 @@ static int restore_into(
 	staging = text_format("%s.restore-%.8s", directory, nonce);
 	request.directory = staging;
 	if (restore_to_staging(store_command, options, &request, &result, &err) < 0 ||
-		put_in_place(staging, directory, &err) < 0) {
+	    put_in_place(staging, directory, &err) < 0) {
 		file_remove_tree(staging, NULL);
 		return store_command_fail_snapshot(store_command, id, &err);
 	}

@@ -2,12 +2,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli.h"
 #include "job/job.h"
-#include "workspace/workspace.h"
 #include "profile_options.h"
 #include "telemetry/telemetry.h"
 #include "terminal_line.h"
-#include "cli.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -31,17 +31,22 @@ static int find_job_name(const struct job_config *options, struct job_name *name
 	if (!getcwd(directory, sizeof(directory)))
 		directory[0] = '\0';
 	return job_name_find(by_variable ? NULL : options->job, environment_value, NULL, directory,
-		(const char *const *)options->command, name, err);
+			     (const char *const *)options->command, name, err);
 }
 
 /* What the job would go on from, and what is there. */
 static void print_restore(const struct job *job)
 {
-	static const char *const restores[] = {[RESTORE_LATEST] = "the newest good snapshot",
+	static const char *const restores[] = {
+		[RESTORE_LATEST] = "the newest good snapshot",
 		[RESTORE_NONE] = "none",
-		[RESTORE_SPECIFIC] = "the one chosen"};
+		[RESTORE_SPECIFIC] = "the one chosen",
+	};
 	struct storage_options options = {
-		.url = job->store, .job = job->name.text, .read_only = true};
+		.url = job->store,
+		.job = job->name.text,
+		.read_only = true,
+	};
 	struct storage *storage = NULL;
 	struct snapshot_list list = {0};
 	struct err err = {0};
@@ -51,7 +56,7 @@ static void print_restore(const struct job *job)
 	if (opened)
 		why_not = job_explain_restart_decision(job, storage);
 	terminal_line_print("restore         %s%s", why_not ? "none: " : "",
-		why_not ? why_not : restores[job->options->restore]);
+			    why_not ? why_not : restores[job->options->restore]);
 	if (opened && storage_list_snapshots(storage, &list, NULL, &err) == 0) {
 		for (size_t i = 0; i < list.count; i++) {
 			char id[SNAPSHOT_ID_TEXT];
@@ -59,9 +64,10 @@ static void print_restore(const struct job *job)
 			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
 				continue;
 			terminal_line_print("                %s %s%s%s",
-				snapshot_id_format(list.items[i].id, id),
-				snapshot_state_name(list.items[i].state),
-				list.items[i].damage[0] ? ": " : "", list.items[i].damage);
+					    snapshot_id_format(list.items[i].id, id),
+					    snapshot_state_name(list.items[i].state),
+					    list.items[i].damage[0] ? ": " : "",
+					    list.items[i].damage);
 		}
 	} else if (err.kind == ERR_NOT_FOUND) {
 		printf("                nothing is there yet\n");
@@ -74,9 +80,11 @@ static void print_restore(const struct job *job)
 
 static int print_dry_run(const struct job *job, const char *origin)
 {
-	struct directory_check own = {.directory = job->options->checkpoint_dir,
+	struct directory_check own = {
+		.directory = job->options->checkpoint_dir,
 		.store = job->store,
-		.command = job->options->command};
+		.command = job->options->command,
+	};
 	struct err err = {0};
 	char text[512];
 
@@ -86,14 +94,14 @@ static int print_dry_run(const struct job *job, const char *origin)
 	}
 	printf("job             %s (from %s)\n", job->name.text, origin);
 	printf("store           %s%s\n", job->store ? job->store : "none",
-		job->store_is_needed ? "" : " (the default; choose with --store)");
+	       job->store_is_needed ? "" : " (the default; choose with --store)");
 	printf("checkpoints in  %s\n", job->options->checkpoint_dir);
 	printf("profile         %s\n",
-		profile_options_format(job->options, &job->profile, text, sizeof(text))[0]
-			? text
-			: "none was recognised");
+	       profile_options_format(job->options, &job->profile, text, sizeof(text))[0]
+		       ? text
+		       : "none was recognised");
 	printf("notices from    %s, SIGTERM (grace %lld s)\n", job->options->notice,
-		(long long)job->options->grace_ms / 1000);
+	       (long long)job->options->grace_ms / 1000);
 	print_restore(job);
 	printf("command        ");
 	for (char **word = job->options->command; *word; word++) {
@@ -116,7 +124,7 @@ static int report_failure(int code, const struct err *err)
 static void arm_parent_death_signal(const struct job_config *options)
 {
 	if (options->signal_rules.parent_death &&
-		prctl(PR_SET_PDEATHSIG, (unsigned long)options->signal_rules.parent_death) < 0)
+	    prctl(PR_SET_PDEATHSIG, (unsigned long)options->signal_rules.parent_death) < 0)
 		log_warn("--parent-death: %s", strerror(errno));
 }
 
@@ -142,7 +150,7 @@ int cmd_run(int argc, char **argv)
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
 	if (find_job_name(&options, &name, &err) < 0 ||
-		profile_options_resolve(&options, &profile, &err) < 0)
+	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
 	if (!options.store)
 		embedded = run_options_default_store(&err);

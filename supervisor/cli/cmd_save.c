@@ -2,11 +2,11 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cli.h"
+#include "manual_snapshot.h"
+#include "retention_options.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
-#include "retention_options.h"
-#include "manual_snapshot.h"
-#include "cli.h"
 
 static int set_tag(void *arg, const char *value, struct err *err)
 {
@@ -38,15 +38,19 @@ static const struct store_command_usage usage = {
 int cmd_save(int argc, char **argv)
 {
 	auto_(store_command_end) struct store_command store_command = {0};
-	struct manual_snapshot manual_snapshot = {.reason = "request", .outcome = "saved", .step = -1};
+	struct manual_snapshot manual_snapshot = {
+		.reason = "request",
+		.outcome = "saved",
+		.step = -1,
+	};
 	int code = store_command_begin_with(argc, argv, &usage, &manual_snapshot, &store_command);
 
 	if (code >= 0)
 		return code;
 	/* Before anything is claimed: a mistyped name must not take the running job's place. */
 	if (file_directory_state(store_command.words[0])) {
-		log_error("save: %s %s: name a directory with a checkpoint in it", store_command.words[0],
-			file_directory_state(store_command.words[0]));
+		log_error("save: %s %s: name a directory with a checkpoint in it",
+			  store_command.words[0], file_directory_state(store_command.words[0]));
 		return EXIT_CONFIGURATION;
 	}
 	manual_snapshot.directory = store_command.words[0];

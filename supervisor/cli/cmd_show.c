@@ -2,9 +2,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "cli.h"
 
 #include <stdio.h>
 
@@ -27,9 +27,9 @@ static void print_entry(json_t *entry)
 	if (text_equal(type, "file"))
 		text_bytes((uint64_t)json_number_or(entry, "size", 0), size, sizeof(size));
 	terminal_line_print("  %-9s  %04o  %9s  %s%s%s", type,
-		(unsigned)json_number_or(entry, "mode", 0) & 07777, size,
-		path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
-		target ? target : "");
+			    (unsigned)json_number_or(entry, "mode", 0) & 07777, size,
+			    path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
+			    target ? target : "");
 }
 
 int cmd_show(int argc, char **argv)
@@ -44,7 +44,10 @@ int cmd_show(int argc, char **argv)
 	int code = store_command_begin(argc, argv, &usage, &store_command);
 
 	if (code < 0)
-		code = store_command_find_snapshot(&store_command, store_command.word_count ? store_command.words[0] : "latest", &id);
+		code = store_command_find_snapshot(&store_command,
+						   store_command.word_count ? store_command.words[0]
+									    : "latest",
+						   &id);
 	if (code >= 0)
 		return code;
 	if (storage_read_manifest(store_command.storage, id, &body, NULL, &err) < 0)
@@ -53,17 +56,18 @@ int cmd_show(int argc, char **argv)
 		json_print(steal(&body), true);
 		return 0;
 	}
-	terminal_line_print("snapshot  %s of job %s", json_text_or(body, "id", "?"), store_command.job);
+	terminal_line_print("snapshot  %s of job %s", json_text_or(body, "id", "?"),
+			    store_command.job);
 	terminal_line_print("created   %s on %s", json_text_or(body, "created", "?"),
-		json_text_or(body, "host", "?"));
+			    json_text_or(body, "host", "?"));
 	terminal_line_print("reason    %s", json_text_or(body, "reason", "?"));
 	if (json_number_or(body, "step", -1) >= 0)
 		printf("step      %lld\n", (long long)json_number_or(body, "step", -1));
 	terminal_line_print("follows   %s", json_text_or(body, "parent", "nothing"));
 	printf("size      %s in %lld file%s\n",
-		text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
-		(long long)json_number_or(body, "files", 0),
-		json_number_or(body, "files", 0) == 1 ? "" : "s");
+	       text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
+	       (long long)json_number_or(body, "files", 0),
+	       json_number_or(body, "files", 0) == 1 ? "" : "s");
 	json_array_foreach(json_object_get(body, "entries"), i, entry) print_entry(entry);
 	return 0;
 }

@@ -1,13 +1,14 @@
-/* reprieve status: what the jobs that run here under this user are doing, and what of their work is durable. */
+/* reprieve status: what the jobs that run here under this user are doing, and what
+ * of their work is durable. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/scheduler.h"
-#include "control/control.h"
-#include "terminal_line.h"
 #include "cli.h"
+#include "control/control.h"
+#include "scheduler/scheduler.h"
+#include "terminal_line.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ static bool query_session(void *arg, const struct session_info *info)
 
 	if (status_run->job && !text_equal(status_run->job, info->job))
 		return true;
-	if (control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, &err) == 0) {
+	if (control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, &err) ==
+	    0) {
 		json_array_append(status_run->answers, answer);
 	} else if (has_just_ended(info->directory)) {
 		return true;
@@ -75,22 +77,22 @@ static const char *format_ago(json_t *answer, const char *name, char *buffer, si
 	buffer[0] = '\0';
 	if (json_is_number(seconds))
 		snprintf(buffer, capacity, ", %s ago",
-			text_duration(
-				(int64_t)(json_number_value(seconds) * 1000), time, sizeof(time)));
+			 text_duration((int64_t)(json_number_value(seconds) * 1000), time,
+				       sizeof(time)));
 	return buffer;
 }
 
-static void print_recovery_point(json_t *answer, const char *what, const char *id, const char *step_name,
-	const char *age_name)
+static void print_recovery_point(json_t *answer, const char *what, const char *id,
+				 const char *step_name, const char *age_name)
 {
 	int64_t step = json_number_or(answer, step_name, -1);
 	char ago[48], step_text[40] = "";
 
 	if (step >= 0)
 		snprintf(step_text, sizeof(step_text), "%sstep %lld", id[0] ? ", " : "",
-			(long long)step);
+			 (long long)step);
 	printf("  %-9s %s%s%s\n", what, id, step_text,
-		format_ago(answer, age_name, ago, sizeof(ago)));
+	       format_ago(answer, age_name, ago, sizeof(ago)));
 }
 
 static void print_sources(json_t *answer)
@@ -101,16 +103,19 @@ static void print_sources(json_t *answer)
 
 	if (json_is_object(notice))
 		terminal_line_print("  %-9s %s from %s: %s; the end is at %s", "notice",
-			json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
-			json_text_or(notice, "reason", ""), json_text_or(notice, "deadline", "?"));
+				    json_text_or(notice, "kind", ""),
+				    json_text_or(notice, "source", ""),
+				    json_text_or(notice, "reason", ""),
+				    json_text_or(notice, "deadline", "?"));
 	if (json_array_size(sources) == 0)
 		printf("  %-9s SIGTERM alone\n", "notices");
 	json_array_foreach(sources, i, source)
 	{
 		const char *why = json_text_or(source, "why", "");
 
-		terminal_line_print("  %-9s %s: %s%s%s", "notices", json_text_or(source, "name", "?"),
-			json_text_or(source, "health", "?"), why[0] ? ": " : "", why);
+		terminal_line_print("  %-9s %s: %s%s%s", "notices",
+				    json_text_or(source, "name", "?"),
+				    json_text_or(source, "health", "?"), why[0] ? ": " : "", why);
 	}
 }
 
@@ -132,11 +137,11 @@ static void print_answer(json_t *answer)
 	json_t *receipts = json_object_get(answer, "receipts");
 
 	terminal_line_print("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s",
-		json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
-		(long long)json_number_or(answer, "attempt", 0),
-		(long long)json_number_or(answer, "pid", 0),
-		(long long)json_number_or(answer, "supervisor_pid", 0),
-		json_text_or(answer, "store", "none"));
+			    json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
+			    (long long)json_number_or(answer, "attempt", 0),
+			    (long long)json_number_or(answer, "pid", 0),
+			    (long long)json_number_or(answer, "supervisor_pid", 0),
+			    json_text_or(answer, "store", "none"));
 	if (json_is_object(json_object_get(answer, "training")))
 		print_training(json_object_get(answer, "training"));
 	if (durable[0])
@@ -144,18 +149,18 @@ static void print_answer(json_t *answer)
 	else
 		printf("  %-9s nothing yet\n", "durable");
 	if (json_is_true(json_object_get(answer, "waiting")))
-		print_recovery_point(
-			answer, "waiting", "a newer checkpoint", "newest_step", "newest_seconds");
+		print_recovery_point(answer, "waiting", "a newer checkpoint", "newest_step",
+				     "newest_seconds");
 	if (json_is_true(json_object_get(receipts, "active")))
 		terminal_line_print("  %-9s %s", "request", json_text_or(receipts, "text", ""));
 	if (json_is_object(saving)) {
 		char done[24], total[24];
 
 		printf("  %-9s %s of %s\n", "sending",
-			text_bytes((uint64_t)json_number_or(saving, "bytes_done", 0), done,
-				sizeof(done)),
-			text_bytes((uint64_t)json_number_or(saving, "bytes_total", 0), total,
-				sizeof(total)));
+		       text_bytes((uint64_t)json_number_or(saving, "bytes_done", 0), done,
+				  sizeof(done)),
+		       text_bytes((uint64_t)json_number_or(saving, "bytes_total", 0), total,
+				  sizeof(total)));
 	}
 	if (json_text_or(answer, "loss", "")[0])
 		printf("  %-9s %s\n", "at risk", json_text_or(answer, "loss", ""));
@@ -168,7 +173,8 @@ struct status_view {
 	bool json, watch;
 };
 
-static int parse_arguments(int argc, char **argv, struct status_run *status_run, struct status_view *status_view)
+static int parse_arguments(int argc, char **argv, struct status_run *status_run,
+			   struct status_view *status_view)
 {
 	static const struct option known[] = {
 		{"job", required_argument, NULL, 'j'},
@@ -188,8 +194,8 @@ static int parse_arguments(int argc, char **argv, struct status_run *status_run,
 		}
 		if (option == '?' || option == ':') {
 			log_error("status: %s '%s': see `reprieve status --help`",
-				option == '?' ? "unknown option" : "a value is missing for",
-				argv[optind - 1]);
+				  option == '?' ? "unknown option" : "a value is missing for",
+				  argv[optind - 1]);
 			return EXIT_USAGE;
 		}
 		if (option == 'j')
@@ -235,7 +241,7 @@ int cmd_status(int argc, char **argv)
 		return code;
 	if (print_status(&status_run, &status_view) != 0) {
 		log_error("status: no %s running under this user here",
-			status_run.job ? "such job is" : "`reprieve run` is");
+			  status_run.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;
 	}
 	while (status_view.watch) {

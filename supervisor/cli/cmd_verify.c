@@ -2,9 +2,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/progress_bar.h"
+#include "cli.h"
 #include "store_command.h"
 #include "terminal_line.h"
-#include "cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,21 +31,23 @@ static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 
 	snapshot_id_format(id, text);
 	if (findings->json)
-		json_array_append_new(
-			findings->list, json_pack("{s:s, s:s}", "id", text, "damage", sentence));
+		json_array_append_new(findings->list,
+				      json_pack("{s:s, s:s}", "id", text, "damage", sentence));
 	else
 		terminal_line_print("damaged  %s  %s", text, sentence);
 }
 
-static int verify_snapshots(struct store_command *store_command, struct snapshot_id id, struct findings *findings,
-	uint32_t *snapshots, uint32_t *damages, struct err *err)
+static int verify_snapshots(struct store_command *store_command, struct snapshot_id id,
+			    struct findings *findings, uint32_t *snapshots, uint32_t *damages,
+			    struct err *err)
 {
 	struct progress_bar progress;
 	int status;
 
 	progress_bar_start(&progress, "reading", true);
 	storage_set_progress(store_command->storage, progress_bar_update, &progress);
-	status = storage_verify(store_command->storage, id, print_damage, findings, snapshots, damages, NULL, err);
+	status = storage_verify(store_command->storage, id, print_damage, findings, snapshots,
+				damages, NULL, err);
 	progress_bar_stop(&progress);
 	return status;
 }
@@ -75,18 +77,19 @@ int cmd_verify(int argc, char **argv)
 		return code;
 	}
 	if (store_command.json)
-		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", store_command.store, "job", store_command.job,
-				   "snapshots", (int)snapshots, "damages", findings.list),
-			true);
+		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", store_command.store, "job",
+				     store_command.job, "snapshots", (int)snapshots, "damages",
+				     findings.list),
+			   true);
 	else {
 		json_decref(findings.list);
 		if (snapshots == 0)
 			printf("job %s has no snapshots in %s: there is nothing to verify\n",
-				store_command.job, store_command.store);
+			       store_command.job, store_command.store);
 		else
 			printf("%u snapshot%s of job %s read: %s\n", snapshots,
-				snapshots == 1 ? "" : "s", store_command.job,
-				damages ? "damage was found" : "every byte is what was saved");
+			       snapshots == 1 ? "" : "s", store_command.job,
+			       damages ? "damage was found" : "every byte is what was saved");
 	}
 	return damages ? EXIT_FAILURE : 0;
 }

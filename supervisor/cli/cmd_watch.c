@@ -2,11 +2,11 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli.h"
+#include "notice_runner.h"
 #include "process/process.h"
 #include "run_options.h"
 #include "scheduler/scheduler.h"
-#include "cli.h"
-#include "notice_runner.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -118,8 +118,8 @@ static int parse_arguments(int argc, char **argv, struct watch_line *line)
 		lacking = run_options_missing_value(option, argv);
 		if (option == '?' || lacking) {
 			log_error("watch: %s '%s': see `reprieve watch --help`",
-				lacking ? "a value is missing for" : "unknown option",
-				lacking ? lacking : argv[optind - 1]);
+				  lacking ? "a value is missing for" : "unknown option",
+				  lacking ? lacking : argv[optind - 1]);
 			return EXIT_USAGE;
 		}
 		code = set_option(option, line);
@@ -147,9 +147,12 @@ int cmd_watch(int argc, char **argv)
 	char shell[] = "/bin/sh", flag[] = "-c";
 	struct signals_inherited inherited;
 	struct watch_line line = {
-		.options = {.sources = environment_value("REPRIEVE_NOTICE"),
-			.deadline = environment_value("REPRIEVE_DEADLINE"),
-			.inherited = &inherited},
+		.options =
+			{
+				.sources = environment_value("REPRIEVE_NOTICE"),
+				.deadline = environment_value("REPRIEVE_DEADLINE"),
+				.inherited = &inherited,
+			},
 		.shell = {shell, flag},
 	};
 	const char *notice = environment_value("REPRIEVE_DEADLINE_NOTICE");

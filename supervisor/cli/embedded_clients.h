@@ -1,4 +1,5 @@
-/* The files that jobs copy to be asked by a flag (shim/reprieve.h, shim/reprieve.py), as they were when this program was built. */
+/* The files that jobs copy to be asked by a flag (shim/reprieve.h, shim/reprieve.py), as they were
+ * when this program was built. */
 #ifndef EMBEDDED_CLIENTS_H
 #define EMBEDDED_CLIENTS_H
 

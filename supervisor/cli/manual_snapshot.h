@@ -12,8 +12,9 @@ struct manual_snapshot {
 	const char *tag;     /* NULL: none */
 };
 
-/* Looks whether there is something to take, claims an attempt, takes, ends it, and prints what was done ("saved ...", or JSON). Returns
- * the exit code. */
-int manual_snapshot_save(struct store_command *store_command, const struct manual_snapshot *manual_snapshot, const char *word);
+/* Looks whether there is something to take, claims an attempt, takes, ends it, and prints what was
+ * done ("saved ...", or JSON). Returns the exit code. */
+int manual_snapshot_save(struct store_command *store_command,
+			 const struct manual_snapshot *manual_snapshot, const char *word);
 
 #endif

@@ -1,15 +1,15 @@
 #include "notice_runner.h"
 
-#include "process/process.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/workers.h"
-#include "telemetry/telemetry.h"
-#include "scheduler/scheduler.h"
 #include "control/control.h"
+#include "process/process.h"
+#include "scheduler/scheduler.h"
+#include "telemetry/telemetry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ struct notice_runner {
 	size_t queued;
 	pid_t pid; /* of the command and of its group; 0: none runs */
 	int command_code;
-	bool stopped; /* a stop was announced */
+	bool stopped;       /* a stop was announced */
 	bool output_failed; /* what is printed goes nowhere, which was said */
 	bool ending;
 	int code;
@@ -65,7 +65,7 @@ static void print_line(struct notice_runner *notice_runner, const char *text)
 		if (!notice_runner->output_failed)
 			log_warn("watch: standard output cannot be written: %s; the command is "
 				 "run all the same",
-				strerror(errno));
+				 strerror(errno));
 		notice_runner->output_failed = true;
 		return;
 	}
@@ -78,8 +78,9 @@ static void print_line(struct notice_runner *notice_runner, const char *text)
 static void print_event(struct notice_runner *notice_runner, const char *event, json_t *about)
 {
 	char time[32];
-	auto_json json_t *line = json_pack("{s:s, s:s}", "time",
-		clock_format(clock_wall_ms(), time, sizeof(time)), "event", event);
+	auto_json json_t *line =
+		json_pack("{s:s, s:s}", "time", clock_format(clock_wall_ms(), time, sizeof(time)),
+			  "event", event);
 	auto_json json_t *more = about;
 	auto_free char *text = NULL;
 
@@ -99,7 +100,7 @@ static void print_notice(struct notice_runner *notice_runner, const struct notic
 	}
 	auto_free char *line =
 		text_format("%s %s", clock_format(clock_wall_ms(), time, sizeof(time)),
-			notice_format(notice, text, sizeof(text)));
+			    notice_format(notice, text, sizeof(text)));
 	print_line(notice_runner, line);
 }
 
@@ -114,7 +115,8 @@ static char *notice_variable(json_t *about, const char *name, const char *member
 	return text_format("REPRIEVE_NOTICE_%s=%s", name, json_text_or(about, member, ""));
 }
 
-/* Ours first: getenv() and shells take the first of two. The first NOTICE_VARIABLES are the caller's to free. */
+/* Ours first: getenv() and shells take the first of two. The first NOTICE_VARIABLES are the
+ * caller's to free. */
 static char **command_environment(const struct notice *notice)
 {
 	auto_json json_t *about = notice_format_json(notice);
@@ -147,14 +149,14 @@ static int spawn(struct notice_runner *notice_runner, char **environment)
 		if (sigismember(&inherited->ignored, signal) == 1)
 			sigdelset(&defaults, signal);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes,
-		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setsigmask(&attributes, &inherited->mask);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	failed = posix_spawnp(&notice_runner->pid, notice_runner->options->command[0], &files, &attributes,
-		notice_runner->options->command, environment);
+	failed = posix_spawnp(&notice_runner->pid, notice_runner->options->command[0], &files,
+			      &attributes, notice_runner->options->command, environment);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
 	return failed;
@@ -185,7 +187,8 @@ static void run_next_command(struct notice_runner *notice_runner)
 	}
 	environment = command_environment(&notice_runner->queue[0]);
 	notice_runner->queued--;
-	memmove(notice_runner->queue, notice_runner->queue + 1, notice_runner->queued * sizeof(*notice_runner->queue));
+	memmove(notice_runner->queue, notice_runner->queue + 1,
+		notice_runner->queued * sizeof(*notice_runner->queue));
 	failed = spawn(notice_runner, environment);
 	for (size_t i = 0; i < NOTICE_VARIABLES; i++)
 		free(environment[i]);
@@ -219,8 +222,9 @@ static void handle_notice(struct notice_runner *notice_runner, const struct noti
 	if (notice_runner->options->command)
 		queue_command(notice_runner, notice);
 	print_notice(notice_runner, notice);
+	/* no command to wait for: this may be the end */
 	if (!notice_runner->options->command)
-		run_next_command(notice_runner); /* no command to wait for: this may be the end */
+		run_next_command(notice_runner);
 }
 
 struct posted_notice {
@@ -253,7 +257,8 @@ static void deliver_health(void *arg)
 
 	notice_format_source(&posted_notice->state, text, sizeof(text));
 	if (posted_notice->notice_runner->options->json)
-		print_event(posted_notice->notice_runner, "source", notice_format_source_json(&posted_notice->state));
+		print_event(posted_notice->notice_runner, "source",
+			    notice_format_source_json(&posted_notice->state));
 	else if (posted_notice->state.health == SOURCE_ARMED)
 		log_note("%s", text);
 	else if (posted_notice->state.health != SOURCE_STARTING)
@@ -318,31 +323,34 @@ static int start_watch(struct notice_runner *notice_runner, struct err *err)
 {
 	const struct notice_runner_options *options = notice_runner->options;
 	auto_free char *shared = session_shared_directory();
-	const struct cloud_options sources = {.sources = options->sources,
+	const struct cloud_options sources = {
+		.sources = options->sources,
 		.deadline = options->deadline,
 		.deadline_notice_ms = options->deadline_notice_ms,
 		.shared_directory = shared,
 		.notice = post_notice,
 		.health = post_health,
-		.arg = notice_runner};
+		.arg = notice_runner,
+	};
 
 	if (loop_init(&notice_runner->loop, err) < 0 ||
-		signals_open(&notice_runner->signals, &notice_runner->loop, signal_received, notice_runner, err) <
-			0 ||
-		workers_new(&notice_runner->loop, 1, &notice_runner->workers, err) < 0 ||
-		cloud_watch_start(&sources, &notice_runner->watch, err) < 0)
+	    signals_open(&notice_runner->signals, &notice_runner->loop, signal_received,
+			 notice_runner, err) < 0 ||
+	    workers_new(&notice_runner->loop, 1, &notice_runner->workers, err) < 0 ||
+	    cloud_watch_start(&sources, &notice_runner->watch, err) < 0)
 		return -1;
 	if (cloud_watch_states(notice_runner->watch, NULL, 0) == 0)
 		return err_set(err, ERR_NOT_FOUND,
-			"there is no source to watch: %s; name one with --notice, or give "
-			"--deadline",
-			options->sources && text_equal(options->sources, "none")
-				? "they are switched off (none, from --notice or REPRIEVE_NOTICE)"
-				: "this machine is no known cloud's");
+			       "there is no source to watch: %s; name one with --notice, or give "
+			       "--deadline",
+			       options->sources && text_equal(options->sources, "none")
+				       ? "they are switched off (none, from --notice or "
+					 "REPRIEVE_NOTICE)"
+				       : "this machine is no known cloud's");
 	notice_runner->timer.fired = on_timeout;
 	if (options->timeout_ms > 0)
 		loop_arm(&notice_runner->loop, &notice_runner->timer,
-			clock_monotonic_ms() + options->timeout_ms);
+			 clock_monotonic_ms() + options->timeout_ms);
 	return 0;
 }
 

@@ -23,9 +23,10 @@ enum {
 };
 
 /*
- * Until SIGTERM, SIGINT or SIGHUP (0), a failure (70, said), or what the options say: 0 after the stop and a command that worked, the
- * command's own code as shells have it, NOTICE_RUNNER_TIMED_OUT. -1 with ERR_INVALID for sources that make no sense, and with ERR_NOT_FOUND where
- * there is none to watch.
+ * Until SIGTERM, SIGINT or SIGHUP (0), a failure (70, said), or what the options say: 0 after the
+ * stop and a command that worked, the command's own code as shells have it,
+ * NOTICE_RUNNER_TIMED_OUT. -1 with ERR_INVALID for sources that make no sense, and with
+ * ERR_NOT_FOUND where there is none to watch.
  */
 int notice_runner_run(const struct notice_runner_options *options, struct err *err);
 

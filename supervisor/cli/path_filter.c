@@ -71,6 +71,6 @@ static bool matches_any(const char *const *patterns, size_t count, const char *p
 bool path_filter_accepts(const struct path_filter *path_filter, const char *path)
 {
 	return (path_filter->include_count == 0 ||
-		       matches_any(path_filter->includes, path_filter->include_count, path)) &&
+		matches_any(path_filter->includes, path_filter->include_count, path)) &&
 	       !matches_any(path_filter->excludes, path_filter->exclude_count, path);
 }

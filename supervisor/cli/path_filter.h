@@ -1,6 +1,7 @@
 /*
- * PURE. Which files of a snapshot are meant: --include and --exclude with shell patterns. A pattern without '/' is compared with every
- * component of the path, one with '/' with the path from its beginning; both also take what lies below what they match.
+ * PURE. Which files of a snapshot are meant: --include and --exclude with shell patterns. A pattern
+ * without '/' is compared with every component of the path, one with '/' with the path from its
+ * beginning; both also take what lies below what they match.
  */
 #ifndef PATH_FILTER_H
 #define PATH_FILTER_H

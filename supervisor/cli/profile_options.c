@@ -26,28 +26,29 @@ void profile_options_apply(struct job_config *options, const struct profile_choi
 		return;
 	}
 	options->ask_ends_job = profile->after == PROFILE_AFTER_ENDS;
-	/* SIGTERM is what `auto` sends, and where nobody catches it, it is forwarded as any init would. */
+	/* SIGTERM is what `auto` sends, and where nobody catches it, it is
+	 * forwarded as any init would. */
 	if (profile->signal == SIGTERM && options->ask_ends_job)
 		return;
 	options->ask = REQUEST_SIGNAL;
 	options->checkpoint_signal = profile->signal;
 }
 
-int profile_options_resolve(
-	struct job_config *options, struct profile_choice *choice, struct err *err)
+int profile_options_resolve(struct job_config *options, struct profile_choice *choice,
+			    struct err *err)
 {
 	*choice = (struct profile_choice){0};
 	if (text_equal(options->profile, "none"))
 		return 0;
-	if (profile_detect(
-		    options->profile, options->command, options->checkpoint_dir, choice, err) < 0)
+	if (profile_detect(options->profile, options->command, options->checkpoint_dir, choice,
+			   err) < 0)
 		return err_wrap(err, "--profile");
 	profile_options_apply(options, choice);
 	return 0;
 }
 
 const char *profile_options_format(const struct job_config *options,
-	const struct profile_choice *choice, char *text, size_t size)
+				   const struct profile_choice *choice, char *text, size_t size)
 {
 	const struct profile *profile = choice->profile;
 	char name[SIGNAL_NAME_SIZE];
@@ -57,30 +58,30 @@ const char *profile_options_format(const struct job_config *options,
 		return text;
 	if (options->ask == REQUEST_COMMAND)
 		snprintf(text, size, "profile %s (%s): asked by --checkpoint-command",
-			profile->name, choice->why);
+			 profile->name, choice->why);
 	else if (options->ask_chosen && options->ask == REQUEST_SIGNAL)
 		snprintf(text, size, "profile %s (%s): asked with %s, as --checkpoint-signal says",
-			profile->name, choice->why,
-			signal_name_format(options->checkpoint_signal, name));
+			 profile->name, choice->why,
+			 signal_name_format(options->checkpoint_signal, name));
 	else if (options->ask_chosen && options->ask == REQUEST_NONE)
 		snprintf(text, size, "profile %s (%s): not asked, as --checkpoint-signal says",
-			profile->name, choice->why);
+			 profile->name, choice->why);
 	else if (choice->polls)
 		snprintf(text, size,
-			"profile %s (%s): asked by the flag that its reprieve.py polls",
-			profile->name, choice->why);
+			 "profile %s (%s): asked by the flag that its reprieve.py polls",
+			 profile->name, choice->why);
 	else if (options->ask_like_slurm)
 		snprintf(text, size,
-			"profile %s (%s): asked with SIGUSR1, as Slurm would; it saves "
-			"hpc_ckpt_N.ckpt, goes on, and resumes from it",
-			profile->name, choice->why);
+			 "profile %s (%s): asked with SIGUSR1, as Slurm would; it saves "
+			 "hpc_ckpt_N.ckpt, goes on, and resumes from it",
+			 profile->name, choice->why);
 	else if (!choice->can_be_asked)
 		snprintf(text, size,
-			"profile %s (%s): it cannot be asked for a checkpoint, its periodic ones "
-			"count; %s",
-			profile->name, choice->why, profile->ask_note);
+			 "profile %s (%s): it cannot be asked for a checkpoint, its periodic ones "
+			 "count; %s",
+			 profile->name, choice->why, profile->ask_note);
 	else
 		snprintf(text, size, "profile %s (%s): asked with %s; %s", profile->name,
-			choice->why, signal_name_format(profile->signal, name), profile->ask_note);
+			 choice->why, signal_name_format(profile->signal, name), profile->ask_note);
 	return text;
 }

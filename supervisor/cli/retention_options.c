@@ -27,8 +27,8 @@ int retention_set_within(struct retention_rules *rules, const char *value, struc
 	int64_t within_ms;
 
 	if (!text_to_duration_ms(value, &within_ms) || within_ms <= 0)
-		return err_set(
-			err, ERR_INVALID, "'%s' is no duration: write 90m, 12h or 7d", value);
+		return err_set(err, ERR_INVALID, "'%s' is no duration: write 90m, 12h or 7d",
+			       value);
 	rules->policy.keep_within_ms = within_ms;
 	return 0;
 }
@@ -50,7 +50,7 @@ int retention_check_tag(const char *value, struct err *err)
 
 	if (!value[0] || strlen(value) > 64 || value[strspn(value, allowed)])
 		return err_set(err, ERR_INVALID, "'%s' is no tag: use 1 to 64 of A-Z a-z 0-9 . _ -",
-			value);
+			       value);
 	return 0;
 }
 
@@ -73,7 +73,7 @@ const char *retention_format_reasons(unsigned reasons, char *buffer, size_t capa
 		if (!(reasons & 1u << reason) || used >= capacity)
 			continue;
 		snprintf(buffer + used, capacity - used, "%s%s", used ? ", " : "",
-			keep_reason_name((enum keep_reason)reason));
+			 keep_reason_name((enum keep_reason)reason));
 		used += strlen(buffer + used);
 	}
 	return buffer;

@@ -14,8 +14,8 @@
 int run_option_parse_duration(const char *value, int64_t *milliseconds, struct err *err)
 {
 	if (!text_to_duration_ms(value, milliseconds))
-		return err_set(
-			err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h", value);
+		return err_set(err, ERR_INVALID, "'%s' is no duration: write 30, 90s, 15m or 2h",
+			       value);
 	return 0;
 }
 
@@ -23,8 +23,8 @@ static int set_store(struct job_config *options, const char *value, struct err *
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID,
-			"it is empty: write file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
-			"az://ACCOUNT/CONTAINER/PREFIX");
+			       "it is empty: write file:///DIR, s3://BUCKET/PREFIX, "
+			       "gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX");
 	options->store = value;
 	options->store_chosen = true;
 	return 0;
@@ -75,8 +75,8 @@ static int set_flush_time(struct job_config *options, const char *value, struct 
 	if (run_option_parse_duration(value, &options->flush_ms, err) < 0)
 		return -1;
 	if (options->flush_ms < FLUSH_LEAST_MS)
-		return err_set(
-			err, ERR_INVALID, "'%s' is too short: give the store 1s or more", value);
+		return err_set(err, ERR_INVALID, "'%s' is too short: give the store 1s or more",
+			       value);
 	return 0;
 }
 
@@ -90,9 +90,9 @@ static int set_restore(struct job_config *options, const char *value, struct err
 		options->restore = RESTORE_SPECIFIC;
 	else
 		return err_set(err, ERR_INVALID,
-			"'%s' is no snapshot: write latest, none, or an ID that `reprieve list` "
-			"shows",
-			value);
+			       "'%s' is no snapshot: write latest, none, or an ID that `reprieve "
+			       "list` shows",
+			       value);
 	return 0;
 }
 
@@ -201,11 +201,12 @@ static int add_success_code(struct job_config *options, const char *value, struc
 	return signal_rules_add_success(&options->signal_rules, value, err);
 }
 
-/* A flag's value is "1" on the command line; in the environment it may be written as people write it. */
+/* A flag's value is "1" on the command line; in the environment it may be written
+ * as people write it. */
 static int set_flag(const char *value, bool *flag, struct err *err)
 {
-	static const char *const words[][2] = {
-		{"0", "1"}, {"no", "yes"}, {"false", "true"}, {"off", "on"}};
+	static const char *const words[][2] =
+		{{"0", "1"}, {"no", "yes"}, {"false", "true"}, {"off", "on"}};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		for (int on = 0; on < 2; on++)
@@ -232,8 +233,8 @@ static int set_max_no_progress(struct job_config *options, const char *value, st
 
 	if (!text_to_u64(value, NO_PROGRESS_MOST, &number))
 		return err_set(err, ERR_INVALID,
-			"'%s' is no number of attempts: write 0 (no limit) to %d", value,
-			NO_PROGRESS_MOST);
+			       "'%s' is no number of attempts: write 0 (no limit) to %d", value,
+			       NO_PROGRESS_MOST);
 	options->max_no_progress = (uint32_t)number;
 	return 0;
 }
@@ -279,17 +280,21 @@ static int set_verbose(struct job_config *options, const char *value, struct err
 // clang-format off
 const struct run_option run_option_table[] = {
 	{"store", 's', "URL", "REPRIEVE_STORE", set_store,
-		"where snapshots go: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX\n"
+		"where snapshots go: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+			"az://ACCOUNT/CONTAINER/PREFIX\n"
 		"(default: file://$XDG_STATE_HOME/reprieve)"},
 	{"checkpoint-dir", 'c', "DIR", "REPRIEVE_CHECKPOINT_DIR", set_directory,
 		"where the job writes its checkpoints (default: checkpoints)"},
 	{"job", 'j', "NAME", "REPRIEVE_JOB", set_job,
-		"the name that one job keeps across machines (default: the scheduler's id, else from the command)"},
+		"the name that one job keeps across machines (default: the scheduler's id, else "
+		"from the command)"},
 	{"notice", 0, "LIST", "REPRIEVE_NOTICE", set_notice,
-		"who announces a preemption: auto, none, or some of aws,gcp,azure,alibaba,tencent,slurm,file:PATH,command:COMMAND\n"
+		"who announces a preemption: auto, none, or some of "
+			"aws,gcp,azure,alibaba,tencent,slurm,file:PATH,command:COMMAND\n"
 		"(SIGTERM always does)"},
 	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE", set_deadline,
-		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or seconds since 1970"},
+		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or "
+		"seconds since 1970"},
 	{"deadline-notice", 0, "DURATION", "REPRIEVE_DEADLINE_NOTICE", set_deadline_notice,
 		"so long before a known end the job is asked to save (default: 120s)"},
 	{"acknowledge", 0, NULL, "REPRIEVE_ACKNOWLEDGE", set_acknowledge,
@@ -297,19 +302,23 @@ const struct run_option run_option_table[] = {
 	{"grace", 0, "SECONDS", "REPRIEVE_GRACE", set_grace,
 		"time from SIGTERM to SIGKILL here (default: 30)"},
 	{"profile", 0, "NAME", "REPRIEVE_PROFILE", run_option_set_profile,
-		"the framework that saves: auto (default), none, or a name that `reprieve explain profile` lists"},
+		"the framework that saves: auto (default), none, or a name that `reprieve explain "
+		"profile` lists"},
 	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL", run_option_set_signal,
-		"what makes the job save: USR1, TERM, ..., flag, none, or auto: the flag where the job polls it, else SIGTERM (default)"},
+		"what makes the job save: USR1, TERM, ..., flag, none, or auto: the flag where the "
+		"job polls it, else SIGTERM (default)"},
 	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND", run_option_set_command,
 		"a shell command that makes the job save"},
 	{"every", 0, "DURATION", "REPRIEVE_EVERY", run_option_set_every,
 		"also ask for a checkpoint regularly; auto: as often as it pays"},
 	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF", run_option_set_mtbf,
-		"for --every auto: a machine is lost so often (default: as earlier attempts were, at first 4h)"},
+		"for --every auto: a machine is lost so often (default: as earlier attempts were, "
+		"at first 4h)"},
 	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME", run_option_set_quiet_time,
 		"a checkpoint is complete when nothing was written for so long (default: 1s)"},
 	{"flush-time", 0, "DURATION", "REPRIEVE_FLUSH_TIME", set_flush_time,
-		"when the job has ended, give up on a store that has taken nothing for so long (default: 60s)"},
+		"when the job has ended, give up on a store that has taken nothing for so long "
+		"(default: 60s)"},
 	{"memory", 0, "SIZE", "REPRIEVE_MEMORY", set_memory,
 		"at most so much for the content on its way (default: 256MiB)"},
 	{"bandwidth", 0, "RATE", "REPRIEVE_BANDWIDTH", set_bandwidth,
@@ -317,7 +326,8 @@ const struct run_option run_option_table[] = {
 	{"connections", 0, "N", "REPRIEVE_CONNECTIONS", set_connections,
 		"at once (default: 8 to send and 16 to restore; file://: one per processor)"},
 	{"restore", 0, "WHICH", "REPRIEVE_RESTORE", set_restore,
-		"latest (default); none: nothing, and what lies in the checkpoint directory stays; or the ID of a snapshot"},
+		"latest (default); none: nothing, and what lies in the checkpoint directory stays; "
+		"or the ID of a snapshot"},
 	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST", set_keep_last,
 		"forget old snapshots after each commit, but keep the newest N good ones"},
 	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN", set_keep_within,
@@ -331,39 +341,51 @@ const struct run_option run_option_table[] = {
 	{"shim", 0, "USE", "REPRIEVE_SHIM", set_shim,
 		"auto, on (refuse to start without it), off (default: auto)"},
 	{"watch", 0, "HOW", "REPRIEVE_WATCH", set_watch,
-		"auto (default): by the kernel's events, on network file systems by looking too; poll: always both"},
+		"auto (default): by the kernel's events, on network file systems by looking too; "
+		"poll: always both"},
 	{"shield", 0, "USE", "REPRIEVE_SHIELD", set_shield,
-		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; off: at once"},
+		"on (default): SIGTERM from outside reaches the job when its checkpoint is taken; "
+		"off: at once"},
 	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY", run_option_set_exit_policy,
-		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, ...; see `reprieve explain exit`"},
+		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, ...; "
+		"see `reprieve explain exit`"},
 	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS", run_option_add_label,
 		"for reports and metrics, as team=nlp; may be given several times"},
 	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS", run_option_set_metrics,
-		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from everywhere) or HOST:PORT"},
+		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from "
+		"everywhere) or HOST:PORT"},
 	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE", run_option_set_metrics_file,
 		"write the same for a textfile collector, whenever something happens"},
 	{"notify", 0, "URL", "REPRIEVE_NOTIFY", run_option_set_notify,
-		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for what speaks as Slack does"},
+		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for "
+		"what speaks as Slack does"},
 	{"log", 0, "FILE", "REPRIEVE_LOG", run_option_set_log,
-		"where the job's log goes: its last 256 KiB are kept in the store unless the job finishes"},
+		"where the job's log goes: its last 256 KiB are kept in the store unless the job "
+		"finishes"},
 	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG", run_option_set_termination_log,
-		"why the run ended, for Kubernetes to show (default: /dev/termination-log where there is one; '': none)"},
+		"why the run ended, for Kubernetes to show (default: /dev/termination-log where "
+		"there is one; '': none)"},
 	{"max-no-progress", 0, "N", "REPRIEVE_MAX_NO_PROGRESS", set_max_no_progress,
-		"do not start (exit 93) when the last N attempts have added no durable snapshot (default: 0, no limit)"},
+		"do not start (exit 93) when the last N attempts have added no durable snapshot "
+		"(default: 0, no limit)"},
 	{"rerun", 0, NULL, "REPRIEVE_RERUN", set_rerun,
 		"start a named job also when this command has finished it"},
 	{"run-identity", 0, "USE", "REPRIEVE_RUN_IDENTITY", set_run_identity,
 		"on (default): one W&B run for all attempts, where its variables are unset; off"},
 	{"rewrite", 0, "FROM=TO", "REPRIEVE_REWRITE", add_rewrite,
-		"a signal that comes counts as another one: INT=TERM, HUP=none; may be given several times"},
+		"a signal that comes counts as another one: INT=TERM, HUP=none; may be given "
+		"several times"},
 	{"forward", 0, "WHOM", "REPRIEVE_FORWARD", set_forward,
-		"signals are passed on to the job's main process: job (default), or to its process group: group"},
+		"signals are passed on to the job's main process: job (default), or to its process "
+		"group: group"},
 	{"parent-death", 0, "SIGNAL", "REPRIEVE_PARENT_DEATH", set_parent_death,
-		"the signal that counts as received when the process that started us dies: TERM, ... (default: none)"},
+		"the signal that counts as received when the process that started us dies: TERM, "
+		"... (default: none)"},
 	{"success-code", 0, "CODE", "REPRIEVE_SUCCESS_CODE", add_success_code,
 		"an exit code of the job that is success, as 143; may be given several times"},
 	{"requeue", 0, "USE", "REPRIEVE_REQUEUE", set_requeue,
-		"auto (default): when a batch job of Slurm's is preempted and its work is durable, scontrol requeues it; off"},
+		"auto (default): when a batch job of Slurm's is preempted and its work is durable, "
+		"scontrol requeues it; off"},
 	{"strict", 0, NULL, "REPRIEVE_STRICT", set_strict,
 		"a failure of ours is an error: do not start (78), or end with 74 instead of 0"},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS", set_events,
@@ -380,4 +402,4 @@ const struct run_option run_option_table[] = {
 const size_t run_option_count = sizeof(run_option_table) / sizeof(run_option_table[0]);
 
 _Static_assert(sizeof(run_option_table) / sizeof(run_option_table[0]) <= RUN_OPTIONS_MOST,
-	"more options than OPTION_ROWS_MOST");
+	       "more options than OPTION_ROWS_MOST");

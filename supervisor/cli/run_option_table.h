@@ -1,4 +1,5 @@
-/* PRIVATE to run_options.c and the files of such rows: the options of `reprieve run`, one row each. */
+/* PRIVATE to run_options.c and the files of such rows: the options of `reprieve
+ * run`, one row each. */
 #ifndef RUN_OPTION_TABLE_H
 #define RUN_OPTION_TABLE_H
 
@@ -6,7 +7,8 @@
 
 #include <stddef.h>
 
-/* `value` may be from the command line or from the environment; it is borrowed. ERR_INVALID says what to write instead. */
+/* `value` may be from the command line or from the environment; it is borrowed. ERR_INVALID says
+ * what to write instead. */
 typedef int run_option_set_fn(struct job_config *options, const char *value, struct err *err);
 
 struct run_option {

@@ -30,10 +30,11 @@ static void print_help(void)
 	for (size_t i = 0; i < run_option_count; i++) {
 		char left[64];
 
-		snprintf(left, sizeof(left), "%c%c --%s%s%s", run_option_table[i].letter ? '-' : ' ',
-			run_option_table[i].letter ? run_option_table[i].letter : ' ', run_option_table[i].name,
-			run_option_table[i].value ? " " : "",
-			run_option_table[i].value ? run_option_table[i].value : "");
+		snprintf(left, sizeof(left), "%c%c --%s%s%s",
+			 run_option_table[i].letter ? '-' : ' ',
+			 run_option_table[i].letter ? run_option_table[i].letter : ' ',
+			 run_option_table[i].name, run_option_table[i].value ? " " : "",
+			 run_option_table[i].value ? run_option_table[i].value : "");
 		print_indented(left, run_option_table[i].help);
 	}
 	printf("\nEvery option but --dry-run has an environment variable: --store is "
@@ -46,20 +47,20 @@ static void print_help(void)
 }
 
 static int set_option(const struct run_option *row, struct job_config *options, const char *value,
-	const char *spelled, struct err *err)
+		      const char *spelled, struct err *err)
 {
 	if (row->set(options, value, err) < 0)
 		return err_wrap(err, "%s", spelled);
 	return 0;
 }
 
-static int check_request_options(
-	struct job_config *options, const char *signal, const char *command, struct err *err)
+static int check_request_options(struct job_config *options, const char *signal,
+				 const char *command, struct err *err)
 {
 	if (options->signal_chosen && options->command_chosen)
 		return err_set(err, ERR_INVALID,
-			"%s and %s: the job is asked in one way; leave one of them out", signal,
-			command);
+			       "%s and %s: the job is asked in one way; leave one of them out",
+			       signal, command);
 	/* What the environment says, the command line may replace by the other. */
 	options->signal_chosen = options->command_chosen = false;
 	return 0;
@@ -72,11 +73,12 @@ static int read_environment(struct job_config *options, struct err *err)
 			run_option_table[i].variable ? getenv(run_option_table[i].variable) : NULL;
 
 		if (value && *value &&
-			set_option(&run_option_table[i], options, value, run_option_table[i].variable, err) < 0)
+		    set_option(&run_option_table[i], options, value, run_option_table[i].variable,
+			       err) < 0)
 			return -1;
 	}
-	return check_request_options(
-		options, "REPRIEVE_CHECKPOINT_SIGNAL", "REPRIEVE_CHECKPOINT_COMMAND", err);
+	return check_request_options(options, "REPRIEVE_CHECKPOINT_SIGNAL",
+				     "REPRIEVE_CHECKPOINT_COMMAND", err);
 }
 
 static void fill_getopt(struct option *longs, char *shorts)
@@ -86,9 +88,11 @@ static void fill_getopt(struct option *longs, char *shorts)
 	*at++ = '+'; /* stop at the first word that is no option: it is the command */
 	*at++ = ':';
 	for (size_t i = 0; i < run_option_count; i++) {
-		longs[i] = (struct option){.name = run_option_table[i].name,
+		longs[i] = (struct option){
+			.name = run_option_table[i].name,
 			.has_arg = run_option_table[i].value ? required_argument : no_argument,
-			.val = 1000 + (int)i};
+			.val = 1000 + (int)i,
+		};
 		if (!run_option_table[i].letter)
 			continue;
 		*at++ = run_option_table[i].letter;
@@ -115,12 +119,13 @@ const char *run_options_missing_value(int found, char *const *argv)
 {
 	if (found == ':')
 		return argv[optind - 1];
-	return optarg && optarg == argv[optind - 1] && text_equal(optarg, "--") ? argv[optind - 2]
-										: NULL;
+	return optarg && optarg == argv[optind - 1] && text_equal(optarg, "--")
+		       ? argv[optind - 2]
+		       : NULL;
 }
 
-static int read_arguments(
-	int argc, char **argv, struct job_config *options, bool *help, struct err *err)
+static int read_arguments(int argc, char **argv, struct job_config *options, bool *help,
+			  struct err *err)
 {
 	struct option longs[RUN_OPTIONS_MOST + 2];
 	char shorts[2 * RUN_OPTIONS_MOST + 4];
@@ -141,13 +146,13 @@ static int read_arguments(
 		}
 		if (run_options_missing_value(found, argv))
 			return err_set(err, ERR_INVALID,
-				"option '%s' needs a value: see `reprieve run --help`",
-				run_options_missing_value(found, argv));
+				       "option '%s' needs a value: see `reprieve run --help`",
+				       run_options_missing_value(found, argv));
 		if (!row)
 			return err_set(err, ERR_INVALID,
-				"unknown option '%s': see `reprieve run --help`",
-				optopt && optopt < 1000 ? (char[3]){'-', (char)optopt, '\0'}
-							: spelled);
+				       "unknown option '%s': see `reprieve run --help`",
+				       optopt && optopt < 1000 ? (char[3]){'-', (char)optopt, '\0'}
+							       : spelled);
 		snprintf(name, sizeof(name), "--%s", row->name);
 		if (set_option(row, options, row->value ? optarg : "1", name, err) < 0)
 			return -1;
@@ -155,12 +160,13 @@ static int read_arguments(
 	options->command = argv + optind;
 	if (!options->command[0])
 		return err_set(err, ERR_INVALID,
-			"no command: write it last, as in `reprieve run -- python train.py`");
+			       "no command: write it last, as in `reprieve run -- python "
+			       "train.py`");
 	return check_request_options(options, "--checkpoint-signal", "--checkpoint-command", err);
 }
 
-int run_options_parse(
-	int argc, char **argv, struct job_config *options, bool *help, struct err *err)
+int run_options_parse(int argc, char **argv, struct job_config *options, bool *help,
+		      struct err *err)
 {
 	*help = false;
 	*options = (struct job_config){

@@ -15,7 +15,7 @@
 static int usage_error(const char *verb, const char *what, const char *word)
 {
 	log_error("%s: %s%s%s%s: see `reprieve %s --help`", verb, what, word ? " '" : "",
-		word ? word : "", word ? "'" : "", verb);
+		  word ? word : "", word ? "'" : "", verb);
 	return EXIT_USAGE;
 }
 
@@ -46,7 +46,8 @@ static void fill_getopt(const struct store_command_usage *usage, struct option *
 	memcpy(longs, common_options, sizeof(common_options));
 	for (size_t i = 0; usage->moves && i < TRANSFER_OPTIONS - !usage->writes; i++)
 		longs[count++] = transfer[i];
-	for (size_t i = 0; usage->options && usage->options[i].name && i < COMMAND_OPTIONS_MOST; i++)
+	for (size_t i = 0; usage->options && usage->options[i].name && i < COMMAND_OPTIONS_MOST;
+	     i++)
 		longs[count++] = (struct option){
 			.name = usage->options[i].name,
 			.has_arg = usage->options[i].flag ? no_argument : required_argument,
@@ -64,7 +65,8 @@ static int check_set(const char *verb, const char *name, int status, const struc
 	return EXIT_USAGE;
 }
 
-static int set_command_option(const char *verb, const struct store_command_option *option, void *arg)
+static int set_command_option(const char *verb, const struct store_command_option *option,
+			      void *arg)
 {
 	struct err err;
 	int status = option->set(arg, option->flag ? "1" : optarg, &err);
@@ -112,8 +114,8 @@ static void print_help(const struct store_command_usage *usage)
 }
 
 /* -1 to go on. */
-static int set_option(
-	char **argv, int found, const struct store_command_usage *usage, void *arg, struct store_command *store_command)
+static int set_option(char **argv, int found, const struct store_command_usage *usage, void *arg,
+		      struct store_command *store_command)
 {
 	switch (found) {
 	case 's':
@@ -138,8 +140,8 @@ static int set_option(
 	}
 }
 
-static int parse_arguments(
-	int argc, char **argv, const struct store_command_usage *usage, void *arg, struct store_command *store_command)
+static int parse_arguments(int argc, char **argv, const struct store_command_usage *usage,
+			   void *arg, struct store_command *store_command)
 {
 	struct option longs[COMMON_OPTIONS + TRANSFER_OPTIONS + COMMAND_OPTIONS_MOST + 1];
 	const char *lacking;
@@ -160,11 +162,12 @@ static int parse_arguments(
 	store_command->word_count = argc - optind;
 	if (usage->words && store_command->word_count < usage->words_most) {
 		log_error("%s: a word is missing: write `reprieve %s %s`; see `reprieve %s --help`",
-			argv[0], argv[0], usage->words, argv[0]);
+			  argv[0], argv[0], usage->words, argv[0]);
 		return EXIT_USAGE;
 	}
 	if (store_command->word_count > usage->words_most)
-		return usage_error(argv[0], "one word too many:", store_command->words[usage->words_most]);
+		return usage_error(argv[0],
+				   "one word too many:", store_command->words[usage->words_most]);
 	return -1;
 }
 
@@ -191,8 +194,8 @@ int store_command_check_job(const struct store_command *store_command)
 		if (text_equal(jobs.names[i], store_command->job))
 			code = -1;
 		if (i < NAMES_MOST) {
-			char *more = text_format(
-				"%s%s%s", names, i > 0 ? ", " : ": it has ", jobs.names[i]);
+			char *more = text_format("%s%s%s", names, i > 0 ? ", " : ": it has ",
+						 jobs.names[i]);
 
 			free(names);
 			names = more;
@@ -200,15 +203,16 @@ int store_command_check_job(const struct store_command *store_command)
 	}
 	if (code >= 0)
 		log_error("%s has no job %s%s%s", store_command->store, store_command->job,
-			jobs.count > 0 ? names : ", nor any other yet",
-			jobs.count > NAMES_MOST ? ", ..." : "");
+			  jobs.count > 0 ? names : ", nor any other yet",
+			  jobs.count > NAMES_MOST ? ", ..." : "");
 	storage_job_names_release(&jobs);
 	return code;
 }
 
-/* A list only sees what is missing or cut short: the damaged one may be the latest again when this is tried once more. "" if there is
- * none. The caller frees. */
-static char *good_snapshot_before(const struct store_command *store_command, struct snapshot_id damaged)
+/* A list only sees what is missing or cut short: the damaged one may be the latest again when this
+ * is tried once more. "" if there is none. The caller frees. */
+static char *good_snapshot_before(const struct store_command *store_command,
+				  struct snapshot_id damaged)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	const char *target = store_command->word_count > 1 ? store_command->words[1] : "";
@@ -218,15 +222,18 @@ static char *good_snapshot_before(const struct store_command *store_command, str
 		return text_copy("");
 	for (size_t i = 0; i < list.count; i++)
 		if (list.items[i].state == SNAPSHOT_GOOD &&
-			snapshot_id_compare(list.items[i].id, damaged) < 0)
+		    snapshot_id_compare(list.items[i].id, damaged) < 0)
 			return text_format("; the good one before it: `reprieve %s %s%s%s --store "
 					   "%s --job %s`",
-				store_command->verb, snapshot_id_format(list.items[i].id, id),
-				target[0] ? " " : "", target, store_command->store, store_command->job);
+					   store_command->verb,
+					   snapshot_id_format(list.items[i].id, id),
+					   target[0] ? " " : "", target, store_command->store,
+					   store_command->job);
 	return text_copy("");
 }
 
-int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id, const struct err *err)
+int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id,
+				const struct err *err)
 {
 	auto_json json_t *body = NULL;
 	char text[SNAPSHOT_ID_TEXT];
@@ -241,14 +248,14 @@ int store_command_fail_snapshot(const struct store_command *store_command, struc
 	}
 	/* Not found may also be something else that the call needed. */
 	if (err->kind != ERR_NOT_FOUND ||
-		storage_read_manifest(store_command->storage, id, &body, NULL, &second) == 0 ||
-		second.kind != ERR_NOT_FOUND)
+	    storage_read_manifest(store_command->storage, id, &body, NULL, &second) == 0 ||
+	    second.kind != ERR_NOT_FOUND)
 		return store_command_fail(store_command, err);
 	code = store_command_check_job(store_command);
 	if (code >= 0)
 		return code;
 	log_error("job %s has no snapshot %s in %s: `reprieve list` shows those that there are",
-		store_command->job, snapshot_id_format(id, text), store_command->store);
+		  store_command->job, snapshot_id_format(id, text), store_command->store);
 	return EXIT_FAILURE;
 }
 
@@ -269,7 +276,8 @@ static const char *environment_value(const char *name)
 }
 
 /* Without --job: the only one there is. Several: their names are the help. */
-static int choose_only_job(const struct store_command_usage *usage, struct store_command *store_command)
+static int choose_only_job(const struct store_command_usage *usage,
+			   struct store_command *store_command)
 {
 	struct storage_job_names jobs = {0};
 	struct err err;
@@ -290,30 +298,36 @@ static int choose_only_job(const struct store_command_usage *usage, struct store
 		log_error("%s holds no jobs yet", store_command->store);
 		status = EXIT_FAILURE;
 	} else if (!usage->all_jobs) {
-		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job", store_command->store,
-			jobs.count, jobs.names[0], jobs.names[1], jobs.count > 2 ? ", ..." : "");
+		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job",
+			  store_command->store, jobs.count, jobs.names[0], jobs.names[1],
+			  jobs.count > 2 ? ", ..." : "");
 		status = EXIT_USAGE;
 	}
 	storage_job_names_release(&jobs);
 	return status;
 }
 
-int store_command_begin(int argc, char **argv, const struct store_command_usage *usage, struct store_command *store_command)
+int store_command_begin(int argc, char **argv, const struct store_command_usage *usage,
+			struct store_command *store_command)
 {
 	return store_command_begin_with(argc, argv, usage, NULL, store_command);
 }
 
-int store_command_begin_with(
-	int argc, char **argv, const struct store_command_usage *usage, void *arg, struct store_command *store_command)
+int store_command_begin_with(int argc, char **argv, const struct store_command_usage *usage,
+			     void *arg, struct store_command *store_command)
 {
 	struct storage_options options = {
-		.create = usage->writes, .read_only = !usage->writes && !usage->changes};
+		.create = usage->writes,
+		.read_only = !usage->writes && !usage->changes,
+	};
 	struct err err;
 	int code;
 
-	*store_command = (struct store_command){.verb = argv[0],
+	*store_command = (struct store_command){
+		.verb = argv[0],
 		.store = environment_value("REPRIEVE_STORE"),
-		.job = environment_value("REPRIEVE_JOB")};
+		.job = environment_value("REPRIEVE_JOB"),
+	};
 	if (usage->moves && transfer_read_environment(&store_command->transfer, &err) < 0)
 		return store_command_fail(store_command, &err);
 	code = parse_arguments(argc, argv, usage, arg, store_command);
@@ -346,7 +360,8 @@ void store_command_end(struct store_command *store_command)
 	*store_command = (struct store_command){0};
 }
 
-int store_command_find_snapshot(struct store_command *store_command, const char *word, struct snapshot_id *id)
+int store_command_find_snapshot(struct store_command *store_command, const char *word,
+				struct snapshot_id *id)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	struct err err;
@@ -356,7 +371,7 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
 		return -1;
 	if (!text_equal(word, "latest")) {
 		log_error("'%s' is no snapshot: write latest, or an ID that `reprieve list` shows",
-			word);
+			  word);
 		return EXIT_USAGE;
 	}
 	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0)

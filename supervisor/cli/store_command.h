@@ -1,4 +1,5 @@
-/* What the verbs that look into a store have in common: --store, --job, --json, and how they fail. */
+/* What the verbs that look into a store have in common: --store, --job, --json,
+ * and how they fail. */
 #ifndef STORE_COMMAND_H
 #define STORE_COMMAND_H
 
@@ -41,26 +42,32 @@ struct store_command_usage {
 };
 
 /*
- * Parses, opens, and says in one line on stderr what is wrong. Returns -1 to go on; otherwise the exit code to leave with (0 after
- * --help, 64, 78, or 1 when the store holds nothing).
+ * Parses, opens, and says in one line on stderr what is wrong. Returns -1 to go on; otherwise the
+ * exit code to leave with (0 after --help, 64, 78, or 1 when the store holds nothing).
  */
-int store_command_begin(int argc, char **argv, const struct store_command_usage *usage, struct store_command *store_command);
+int store_command_begin(int argc, char **argv, const struct store_command_usage *usage,
+			struct store_command *store_command);
 /* The same with the verb's own options: `arg` is what their set() gets. */
-int store_command_begin_with(
-	int argc, char **argv, const struct store_command_usage *usage, void *arg, struct store_command *store_command);
+int store_command_begin_with(int argc, char **argv, const struct store_command_usage *usage,
+			     void *arg, struct store_command *store_command);
 void store_command_end(struct store_command *store_command);
 
-/* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in the configuration, 1 otherwise. */
+/* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in
+ * the configuration, 1 otherwise. */
 int store_command_fail(const struct store_command *store_command, const struct err *err);
 
-/* The same for a call about one snapshot: one that is not there is said as such, and of a damaged one the good one before it. */
-int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id, const struct err *err);
+/* The same for a call about one snapshot: one that is not there is said as such, and of a damaged
+ * one the good one before it. */
+int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id,
+				const struct err *err);
 
-/* Of a job of which nothing was found: is it in the store at all? Says which there are if not. Returns -1 to go on, else the exit code. */
+/* Of a job of which nothing was found: is it in the store at all? Says which there are if not.
+ * Returns -1 to go on, else the exit code. */
 int store_command_check_job(const struct store_command *store_command);
 
 /* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
-int store_command_find_snapshot(struct store_command *store_command, const char *word, struct snapshot_id *id);
+int store_command_find_snapshot(struct store_command *store_command, const char *word,
+				struct snapshot_id *id);
 
 static inline void cleanup_store_command_end(struct store_command *store_command)
 {

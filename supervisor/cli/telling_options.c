@@ -27,8 +27,7 @@ int run_option_set_metrics(struct job_config *options, const char *value, struct
 	return metrics_server_parse_address(value, &host, &port, err);
 }
 
-int run_option_set_metrics_file(
-	struct job_config *options, const char *value, struct err *err)
+int run_option_set_metrics_file(struct job_config *options, const char *value, struct err *err)
 {
 	if (!*value)
 		return err_set(err, ERR_INVALID, "it is empty: name a file");
@@ -42,8 +41,8 @@ int run_option_set_notify(struct job_config *options, const char *value, struct 
 
 	if (!text_starts(url, "http://") && !text_starts(url, "https://"))
 		return err_set(err, ERR_INVALID,
-			"it is no URL of a webhook: write https://HOST/PATH, or "
-			"slack:https://HOST/PATH");
+			       "it is no URL of a webhook: write https://HOST/PATH, or "
+			       "slack:https://HOST/PATH");
 	options->notify = value;
 	return 0;
 }
@@ -62,13 +61,12 @@ int run_option_add_label(struct job_config *options, const char *value, struct e
 		return -1;
 	if (options->label_count == LABELS_MOST)
 		return err_set(err, ERR_INVALID, "more than %d: put several into one, a=1,b=2",
-			LABELS_MOST);
+			       LABELS_MOST);
 	options->labels[options->label_count++] = value;
 	return 0;
 }
 
-int run_option_set_termination_log(
-	struct job_config *options, const char *value, struct err *err)
+int run_option_set_termination_log(struct job_config *options, const char *value, struct err *err)
 {
 	(void)err;
 	options->termination_log = value;

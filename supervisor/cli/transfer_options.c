@@ -25,11 +25,12 @@ int transfer_set_bandwidth(struct storage_transfer *transfer, const char *value,
 		text_ends(value, "/s") ? text_copy_n(value, strlen(value) - 2) : text_copy(value);
 
 	if (!text_to_bytes(size, &transfer->bandwidth_bytes_per_second))
-		return err_set(
-			err, ERR_INVALID, "'%s' is no rate: write 100MB/s or 12.5MB/s", value);
+		return err_set(err, ERR_INVALID, "'%s' is no rate: write 100MB/s or 12.5MB/s",
+			       value);
 	if (transfer->bandwidth_bytes_per_second < BANDWIDTH_LEAST)
 		return err_set(err, ERR_INVALID,
-			"'%s' is less than 1 kB/s: is the unit missing? Write 100MB/s", value);
+			       "'%s' is less than 1 kB/s: is the unit missing? Write 100MB/s",
+			       value);
 	return 0;
 }
 
@@ -39,7 +40,7 @@ int transfer_set_connections(struct storage_transfer *transfer, const char *valu
 
 	if (!text_to_u64(value, CONNECTIONS_MOST, &count) || count == 0)
 		return err_set(err, ERR_INVALID, "'%s' is no number from 1 to %d", value,
-			CONNECTIONS_MOST);
+			       CONNECTIONS_MOST);
 	transfer->connections = (unsigned)count;
 	return 0;
 }

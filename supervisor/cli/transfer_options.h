@@ -1,4 +1,5 @@
-/* --memory, --bandwidth and --connections: the same for `run` and for every verb that moves content. */
+/* --memory, --bandwidth and --connections: the same for `run` and for every verb
+ * that moves content. */
 #ifndef TRANSFER_OPTIONS_H
 #define TRANSFER_OPTIONS_H
 
@@ -11,7 +12,8 @@ int transfer_set_memory(struct storage_transfer *transfer, const char *value, st
 int transfer_set_bandwidth(struct storage_transfer *transfer, const char *value, struct err *err);
 int transfer_set_connections(struct storage_transfer *transfer, const char *value, struct err *err);
 
-/* From REPRIEVE_MEMORY, REPRIEVE_BANDWIDTH and REPRIEVE_CONNECTIONS, where they are set; the error names the variable. */
+/* From REPRIEVE_MEMORY, REPRIEVE_BANDWIDTH and REPRIEVE_CONNECTIONS, where they are set; the error
+ * names the variable. */
 int transfer_read_environment(struct storage_transfer *transfer, struct err *err);
 
 #endif

@@ -6,8 +6,10 @@ bool completion_marker_by_shim(const struct profile *profile, const struct shim_
 		return false;
 	if (message->event == SHIM_UNLINKED)
 		return profile_is_sentinel(profile, message->path);
-	return (message->event == SHIM_CLOSED && profile_is_completion_marker(profile, message->path)) ||
-	       (message->event == SHIM_RENAMED && profile_is_completion_marker(profile, message->path2));
+	return (message->event == SHIM_CLOSED &&
+		profile_is_completion_marker(profile, message->path)) ||
+	       (message->event == SHIM_RENAMED &&
+		profile_is_completion_marker(profile, message->path2));
 }
 
 bool completion_marker_by_kernel(const struct profile *profile, const struct dir_event *event)

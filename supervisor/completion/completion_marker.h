@@ -1,9 +1,10 @@
-/* PURE. Was an event the last thing that a save of this framework does? The marker closed or renamed, the sentinel removed. */
+/* PURE. Was an event the last thing that a save of this framework does? The marker closed or
+ * renamed, the sentinel removed. */
 #ifndef COMPLETION_MARKER_H
 #define COMPLETION_MARKER_H
 
-#include "monitor/monitor.h"
 #include "frameworks/frameworks.h"
+#include "monitor/monitor.h"
 
 #include <stdbool.h>
 

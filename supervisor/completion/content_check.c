@@ -58,8 +58,8 @@ static size_t read_at(int fd, void *target, size_t wanted, uint64_t offset)
 /* Never waits for a FIFO's other end, nor follows a link out of the directory. */
 static int open_file(const struct state *state, const char *path, uint64_t *size)
 {
-	auto_close int fd = openat(
-		state->directory, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	auto_close int fd = openat(state->directory, path,
+				   O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
@@ -83,7 +83,8 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static enum file_format_verdict check_file(struct state *state, const char *path, char *why, size_t why_size)
+static enum file_format_verdict check_file(struct state *state, const char *path, char *why,
+					   size_t why_size)
 {
 	struct file_format_sample sample = {.name = name_of(path)};
 	auto_close int fd = open_file(state, path, &sample.size);
@@ -103,7 +104,7 @@ static enum file_format_verdict check_file(struct state *state, const char *path
 	sample.tail = state->tail;
 	/* It has shrunk, or cannot be read: then nothing can be said. */
 	if (read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
-		sample.tail_size)
+	    sample.tail_size)
 		return FILE_FORMAT_UNKNOWN;
 	return file_format_check(&sample, why, why_size);
 }
@@ -135,7 +136,7 @@ static int64_t unchanged_ms(const struct state *state, const char *path)
 
 	for (size_t i = 0; i < state->files.count; i++)
 		if (path_set_is_below(state->files.items[i].path, path) &&
-			state->files.items[i].mtime_ns > newest)
+		    state->files.items[i].mtime_ns > newest)
 			newest = state->files.items[i].mtime_ns;
 	newest = clock_wall_ms() - newest / 1000000;
 	return newest > 0 ? newest : 0;
@@ -153,7 +154,10 @@ static struct finding *add_finding(struct state *state, const char *path, const 
 		memory_grow(findings->items, findings->count + 1, sizeof(findings->items[0]));
 	finding = &findings->items[findings->count++];
 	*finding = (struct finding){
-		.path = text_copy(path), .why = text_copy(why), .unchanged_ms = unchanged_ms(state, path)};
+		.path = text_copy(path),
+		.why = text_copy(why),
+		.unchanged_ms = unchanged_ms(state, path),
+	};
 	return finding;
 }
 
@@ -179,7 +183,7 @@ static void check_files(struct state *state)
 		char why[128];
 
 		if (!is_to_be_read(state, path) ||
-			check_file(state, path, why, sizeof(why)) != FILE_FORMAT_TORN)
+		    check_file(state, path, why, sizeof(why)) != FILE_FORMAT_TORN)
 			continue;
 		sentence = text_format("%s %s", path, why);
 		add_finding(state, *unit ? unit : path, sentence);
@@ -206,10 +210,12 @@ static void find_abandoned(struct state *state)
 int content_check_run(const struct check *check, struct findings *findings, struct err *err)
 {
 	struct state state = {.check = check, .findings = findings};
-	struct layout_view view = {.files = &state.files,
+	struct layout_view view = {
+		.files = &state.files,
 		.text = pointer_text,
 		.fresh = check->fresh ? is_fresh : NULL,
-		.arg = &state};
+		.arg = &state,
+	};
 	auto_close int directory = -1;
 
 	*findings = (struct findings){0};

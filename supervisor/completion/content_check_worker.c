@@ -28,15 +28,18 @@ struct checker {
 };
 
 struct checker *content_check_worker_new(struct loop *loop, const char *directory,
-	const struct profile *profile, void (*ready)(void *arg), void *arg)
+					 const struct profile *profile, void (*ready)(void *arg),
+					 void *arg)
 {
 	struct checker *checker = memory_new(sizeof(*checker));
 
-	*checker = (struct checker){.loop = loop,
+	*checker = (struct checker){
+		.loop = loop,
 		.directory = directory,
 		.profile = profile,
 		.ready = ready,
-		.arg = arg};
+		.arg = arg,
+	};
 	return checker;
 }
 
@@ -51,11 +54,14 @@ void content_check_worker_free(struct checker *checker)
 }
 
 /* A directory that cannot be read has no word in it: the other witnesses decide. */
-static void check_fresh_files(
-	struct checker *checker, const struct path_set *fresh, struct findings *findings)
+static void check_fresh_files(struct checker *checker, const struct path_set *fresh,
+			      struct findings *findings)
 {
 	struct check check = {
-		.directory = checker->directory, .profile = checker->profile, .fresh = fresh};
+		.directory = checker->directory,
+		.profile = checker->profile,
+		.fresh = fresh,
+	};
 	struct err err;
 
 	if (content_check_run(&check, findings, &err) < 0)
@@ -92,11 +98,11 @@ static bool start_checker(struct checker *checker, struct path_set *fresh, uint6
 }
 
 /*
- * What of `fresh` (emptied) is not whole, as of `generation`. True: *refusals is the answer, the caller's from then on. False: it is
- * being looked into.
+ * What of `fresh` (emptied) is not whole, as of `generation`. True: *refusals is the answer, the
+ * caller's from then on. False: it is being looked into.
  */
-static bool take_or_start_check(struct checker *checker, struct path_set *fresh, uint64_t generation,
-	bool at_once, struct findings *findings)
+static bool take_or_start_check(struct checker *checker, struct path_set *fresh,
+				uint64_t generation, bool at_once, struct findings *findings)
 {
 	if (checker->answered) {
 		checker->answered = false;
@@ -108,7 +114,8 @@ static bool take_or_start_check(struct checker *checker, struct path_set *fresh,
 	}
 	if (!at_once && checker->running)
 		return false;
-	if (!at_once && fresh->count > CHECK_AT_ONCE_MOST && start_checker(checker, fresh, generation))
+	if (!at_once && fresh->count > CHECK_AT_ONCE_MOST &&
+	    start_checker(checker, fresh, generation))
 		return false;
 	check_fresh_files(checker, fresh, findings);
 	return true;
@@ -119,8 +126,8 @@ static void add_fresh(void *arg, const char *path)
 	path_set_mark(arg, path, 1);
 }
 
-static void log_findings(
-	struct checker *checker, const struct findings *findings, enum detector_verdict verdict)
+static void log_findings(struct checker *checker, const struct findings *findings,
+			 enum detector_verdict verdict)
 {
 	for (size_t i = 0; i < findings->count; i++) {
 		const char *why = findings->items[i].why;
@@ -135,8 +142,8 @@ static void log_findings(
 	}
 }
 
-enum detector_verdict content_check_worker_poll(
-	struct checker *checker, struct detector *detector, bool at_once, int64_t *at_ms)
+enum detector_verdict content_check_worker_poll(struct checker *checker, struct detector *detector,
+						bool at_once, int64_t *at_ms)
 {
 	auto_(findings_release) struct findings findings = {0};
 	struct path_set fresh = {0};
@@ -144,7 +151,8 @@ enum detector_verdict content_check_worker_poll(
 
 	*at_ms = DETECTOR_NEVER;
 	detector_each_unchecked(detector, add_fresh, &fresh);
-	if (take_or_start_check(checker, &fresh, detector_generation(detector), at_once, &findings)) {
+	if (take_or_start_check(checker, &fresh, detector_generation(detector), at_once,
+				&findings)) {
 		verdict = detector_apply_findings(detector, &findings, clock_monotonic_ms(), at_ms);
 		log_findings(checker, &findings, verdict);
 	}

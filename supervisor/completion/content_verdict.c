@@ -18,7 +18,8 @@ int64_t content_verdict_wait_ms(const struct findings *findings)
 	int64_t longest = 0;
 
 	for (size_t i = 0; i < findings->count; i++) {
-		int64_t left = finding_patience_ms(&findings->items[i]) - findings->items[i].unchanged_ms;
+		int64_t left =
+			finding_patience_ms(&findings->items[i]) - findings->items[i].unchanged_ms;
 
 		longest = left > longest ? left : longest;
 	}

@@ -25,8 +25,8 @@ void detector_release(struct detector *detector)
 
 void detector_ignore(struct detector *detector, const char *pattern)
 {
-	detector->ignored = memory_grow(
-		detector->ignored, detector->ignored_count + 1, sizeof(detector->ignored[0]));
+	detector->ignored = memory_grow(detector->ignored, detector->ignored_count + 1,
+					sizeof(detector->ignored[0]));
 	detector->ignored[detector->ignored_count++] = text_copy(pattern);
 }
 
@@ -36,14 +36,14 @@ bool detector_ignores(const struct detector *detector, const char *path)
 
 	for (size_t i = 0; i < detector->ignored_count; i++) {
 		if (fnmatch(detector->ignored[i], path, 0) == 0 ||
-			(slash && fnmatch(detector->ignored[i], slash + 1, 0) == 0))
+		    (slash && fnmatch(detector->ignored[i], slash + 1, 0) == 0))
 			return true;
 	}
 	return false;
 }
 
-/* What was renamed away and has not come back below the directory is no longer part of it. What has that name by now may be
- * another file, so that descriptors stay until they are closed. */
+/* What was renamed away and has not come back below the directory is no longer part of it. What has
+ * that name by now may be another file, so that descriptors stay until they are closed. */
 static void forget_moved_path(struct detector *detector)
 {
 	if (detector->moved_path)
@@ -56,7 +56,8 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 {
 	if (detector->moved_path && detector->moved_cookie == event->cookie) {
 		path_set_rename(&detector->burst.paths, detector->moved_path, event->path);
-		writer_table_rename_below(&detector->burst.writers, detector->moved_path, event->path);
+		writer_table_rename_below(&detector->burst.writers, detector->moved_path,
+					  event->path);
 		free(detector->moved_path);
 		detector->moved_path = NULL;
 	} else {
@@ -71,8 +72,10 @@ static void kernel_closed(struct detector *detector, const char *path, int64_t n
 
 	write_burst_touch(&detector->burst, path, 0, now_ms);
 	path_set_unmark(&detector->burst.paths, path, WRITE_BURST_WRITTEN);
-	if ((marks & (WRITE_BURST_TORN | WRITE_BURST_SEEN | WRITE_BURST_REWRITTEN)) == (WRITE_BURST_TORN | WRITE_BURST_REWRITTEN))
-		path_set_unmark(&detector->burst.paths, path, WRITE_BURST_TORN | WRITE_BURST_REWRITTEN);
+	if ((marks & (WRITE_BURST_TORN | WRITE_BURST_SEEN | WRITE_BURST_REWRITTEN)) ==
+	    (WRITE_BURST_TORN | WRITE_BURST_REWRITTEN))
+		path_set_unmark(&detector->burst.paths, path,
+				WRITE_BURST_TORN | WRITE_BURST_REWRITTEN);
 	/* By a raw system call, perhaps; or another descriptor of two. */
 	if (writer_table_has_open(&detector->burst.writers, path))
 		detector->needs_verify = true;
@@ -80,16 +83,20 @@ static void kernel_closed(struct detector *detector, const char *path, int64_t n
 }
 
 /* By whoever has it open by the shim's word; or unseen, so that only the kernel's word ends it. */
-static void kernel_modified(
-	struct detector *detector, const char *path, unsigned marks, int64_t now_ms)
+static void kernel_modified(struct detector *detector, const char *path, unsigned marks,
+			    int64_t now_ms)
 {
-	bool seen = (marks & WRITE_BURST_SEEN) && writer_table_has_open(&detector->burst.writers, path);
+	bool seen =
+		(marks & WRITE_BURST_SEEN) && writer_table_has_open(&detector->burst.writers, path);
 
 	write_burst_touch(&detector->burst, path,
-		(seen ? 0 : WRITE_BURST_WRITTEN) | (marks & WRITE_BURST_TORN ? WRITE_BURST_REWRITTEN : 0), now_ms);
+			  (seen ? 0 : WRITE_BURST_WRITTEN) |
+				  (marks & WRITE_BURST_TORN ? WRITE_BURST_REWRITTEN : 0),
+			  now_ms);
 }
 
-void detector_handle_kernel(struct detector *detector, const struct dir_event *event, int64_t now_ms)
+void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
+			    int64_t now_ms)
 {
 	unsigned marks;
 
@@ -97,23 +104,24 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		return;
 	write_burst_before_event(&detector->burst, now_ms);
 	if (detector->moved_path && event->change != DIR_MOVED_TO &&
-		(event->change == DIR_MOVED_FROM ||
-			path_set_is_below(event->path, detector->moved_path)))
+	    (event->change == DIR_MOVED_FROM ||
+	     path_set_is_below(event->path, detector->moved_path)))
 		forget_moved_path(detector);
 	marks = path_set_marks(&detector->burst.paths, event->path);
 	switch (event->change) {
 	case DIR_CREATED:
 		/* Perhaps open, with all that it will have still in a buffer; or a link. */
-		write_burst_touch(&detector->burst, event->path, marks & WRITE_BURST_SEEN ? 0 : WRITE_BURST_WRITTEN,
-			now_ms);
+		write_burst_touch(&detector->burst, event->path,
+				  marks & WRITE_BURST_SEEN ? 0 : WRITE_BURST_WRITTEN, now_ms);
 		break;
 	case DIR_MODIFIED:
 		kernel_modified(detector, event->path, marks, now_ms);
 		break;
 	case DIR_CHANGED:
-		/* By whom, and whether it is open, a look cannot see. And it is late: what is torn by now stays so. */
-		write_burst_touch(
-			&detector->burst, event->path, detector->events_lost ? WRITE_BURST_WRITTEN : 0, now_ms);
+		/* By whom, and whether it is open, a look cannot see. And it is late: what is torn
+		 * by now stays so. */
+		write_burst_touch(&detector->burst, event->path,
+				  detector->events_lost ? WRITE_BURST_WRITTEN : 0, now_ms);
 		break;
 	case DIR_CLOSED_WRITE:
 		kernel_closed(detector, event->path, now_ms);
@@ -134,18 +142,19 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		write_burst_change(&detector->burst, now_ms);
 		break;
 	case DIR_RESCAN:
-		/* The close of what was being written may be among what was lost, or a write to what was closed: that nobody writes
-		 * any more has to be found out by looking. */
+		/* The close of what was being written may be among what was lost, or a write to
+		 * what was closed: that nobody writes any more has to be found out by looking. */
 		write_burst_write(&detector->burst, now_ms);
-		path_set_change_all(&detector->burst.paths, WRITE_BURST_DIRTY, 0, WRITE_BURST_WRITTEN);
+		path_set_change_all(&detector->burst.paths, WRITE_BURST_DIRTY, 0,
+				    WRITE_BURST_WRITTEN);
 		detector->events_lost = true;
 		detector->needs_verify = true;
 		break;
 	}
 }
 
-static enum writer_end how_it_ended(
-	const struct detector *detector, const struct writer *writer, enum writer_end end)
+static enum writer_end how_it_ended(const struct detector *detector, const struct writer *writer,
+				    enum writer_end end)
 {
 	if (end == WRITER_END_UNKNOWN && writer->failed)
 		end = WRITER_END_FAILED;
@@ -199,7 +208,8 @@ void detector_job_ended(struct detector *detector, bool clean, int64_t now_ms)
 	detector->burst.over = true;
 }
 
-static enum detector_verdict report_verdict(struct detector *detector, enum detector_verdict verdict)
+static enum detector_verdict report_verdict(struct detector *detector,
+					    enum detector_verdict verdict)
 {
 	detector->reported_verdict = verdict;
 	detector->reported_generation = detector->burst.generation;
@@ -255,19 +265,22 @@ enum detector_verdict detector_apply_findings(
 		write_burst_postpone(&detector->burst, *at_ms);
 		return report_verdict(detector, DETECTOR_BUSY);
 	}
-	return report_verdict(detector,
-		content_verdict_apply(&detector->burst, findings) ? DETECTOR_COMPLETE : DETECTOR_TORN);
+	return report_verdict(detector, content_verdict_apply(&detector->burst, findings)
+						? DETECTOR_COMPLETE
+						: DETECTOR_TORN);
 }
 
 bool detector_is_postponed(const struct detector *detector)
 {
-	return detector->burst.active && detector->burst.postponed_generation == detector->burst.generation;
+	return detector->burst.active &&
+	       detector->burst.postponed_generation == detector->burst.generation;
 }
 
 void detector_acknowledge(struct detector *detector)
 {
-	if ((detector->reported_verdict != DETECTOR_COMPLETE && detector->reported_verdict != DETECTOR_TORN) ||
-		detector->reported_generation != detector->burst.generation)
+	if ((detector->reported_verdict != DETECTOR_COMPLETE &&
+	     detector->reported_verdict != DETECTOR_TORN) ||
+	    detector->reported_generation != detector->burst.generation)
 		return;
 	write_burst_end(&detector->burst);
 	detector->events_lost = false;
@@ -291,7 +304,8 @@ bool detector_is_torn(const struct detector *detector, const char *path)
 
 void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	path_set_each(&detector->burst.paths, WRITE_BURST_TORN | WRITE_BURST_REJECTED, act, argument);
+	path_set_each(&detector->burst.paths, WRITE_BURST_TORN | WRITE_BURST_REJECTED, act,
+		      argument);
 }
 
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument)
@@ -313,8 +327,8 @@ static void act_if_closed(void *argument, const char *path)
 	const struct write_burst *burst = &search->detector->burst;
 
 	if (!(path_set_marks(&burst->paths, path) & WRITE_BURST_WRITTEN) &&
-		!detector_is_torn(search->detector, path) &&
-		!writer_table_has_open(&burst->writers, path))
+	    !detector_is_torn(search->detector, path) &&
+	    !writer_table_has_open(&burst->writers, path))
 		search->act(search->argument, path);
 }
 
@@ -347,7 +361,8 @@ static bool confirm_gone(struct detector *detector, int pid)
 	return confirmed;
 }
 
-void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument, int64_t now_ms)
+void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,
+		     int64_t now_ms)
 {
 	struct writer_table *writers = &detector->burst.writers;
 
@@ -359,7 +374,8 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 		const struct writer *writer = writer_table_find(writers, pid);
 		enum shim_channel_fd answer;
 
-		/* What the kernel has closed and the shim has not was closed by the end of the process. */
+		/* What the kernel has closed and the shim has not was closed by
+		 * the end of the process. */
 		if (writer && writer->elsewhere)
 			answer = open->closed ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_OPEN;
 		else

@@ -8,9 +8,11 @@ static void note_speaking_process(struct detector *detector, const struct shim_m
 	writer_table_add(&detector->burst.writers, message->pid)->speaks = true;
 }
 
-static void shim_opened(struct detector *detector, const struct shim_message *message, int64_t now_ms)
+static void shim_opened(struct detector *detector, const struct shim_message *message,
+			int64_t now_ms)
 {
-	unsigned marks = WRITE_BURST_SEEN | (message->flags & SHIM_FLAG_EMPTY ? WRITE_BURST_CREATED : 0);
+	unsigned marks =
+		WRITE_BURST_SEEN | (message->flags & SHIM_FLAG_EMPTY ? WRITE_BURST_CREATED : 0);
 
 	if (detector_ignores(detector, message->path))
 		return;
@@ -18,16 +20,18 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 	path_set_unmark(&detector->burst.paths, message->path, WRITE_BURST_WRITTEN);
 	*writer_table_add(&detector->burst.writers, message->pid) =
 		(struct writer){.pid = message->pid, .speaks = true};
-	writer_table_open(&detector->burst.writers, message->pid, message->descriptor, message->path);
+	writer_table_open(&detector->burst.writers, message->pid, message->descriptor,
+			  message->path);
 }
 
-static void shim_closed(struct detector *detector, const struct shim_message *message, int64_t now_ms)
+static void shim_closed(struct detector *detector, const struct shim_message *message,
+			int64_t now_ms)
 {
 	struct write_burst *burst = &detector->burst;
 	struct writer_descriptor *open =
 		writer_table_find_open(&burst->writers, message->pid, message->descriptor);
-	/* Where /proc is not mounted, only the name at the opening is known; and what was renamed since, says the kernel, which is heard
-	 * first, may be reported under the name before. */
+	/* Where /proc is not mounted, only the name at the opening is known; and what was renamed
+	 * since, says the kernel, which is heard first, may be reported under the name before. */
 	bool named = *message->path && !(open && open->renamed);
 	auto_free char *path = text_copy(open && !named ? open->path : message->path);
 
@@ -46,11 +50,13 @@ static void shim_closed(struct detector *detector, const struct shim_message *me
 	write_burst_close_path(burst, path, !(message->flags & SHIM_FLAG_FAILED));
 }
 
-static void shim_linked(struct detector *detector, const struct shim_message *message, int64_t now_ms)
+static void shim_linked(struct detector *detector, const struct shim_message *message,
+			int64_t now_ms)
 {
 	struct writer_descriptor *open =
 		writer_table_find_open(&detector->burst.writers, message->pid, message->descriptor);
-	unsigned inherited = path_set_marks(&detector->burst.paths, message->path) & WRITE_BURST_TORN;
+	unsigned inherited =
+		path_set_marks(&detector->burst.paths, message->path) & WRITE_BURST_TORN;
 
 	if (!*message->path2 || detector_ignores(detector, message->path2))
 		return;
@@ -64,8 +70,8 @@ static void shim_linked(struct detector *detector, const struct shim_message *me
 	path_set_unmark(&detector->burst.paths, message->path2, WRITE_BURST_WRITTEN);
 }
 
-static void shim_exiting(
-	struct detector *detector, const struct shim_message *message, int64_t now_ms)
+static void shim_exiting(struct detector *detector, const struct shim_message *message,
+			 int64_t now_ms)
 {
 	bool flushed = !(message->flags & SHIM_FLAG_UNFLUSHED);
 	struct writer *writer = writer_table_find(&detector->burst.writers, message->pid);
@@ -85,8 +91,8 @@ static void shim_exiting(
 		detector_process_ended(detector, message->pid, WRITER_END_UNKNOWN, now_ms);
 }
 
-static void shim_duplicated(
-	struct detector *detector, const struct shim_message *message, int64_t now_ms)
+static void shim_duplicated(struct detector *detector, const struct shim_message *message,
+			    int64_t now_ms)
 {
 	bool named = !(message->flags & SHIM_FLAG_DELETED);
 
@@ -94,20 +100,23 @@ static void shim_duplicated(
 		return;
 	write_burst_touch(&detector->burst, named ? message->path : "", WRITE_BURST_SEEN, now_ms);
 	note_speaking_process(detector, message);
-	writer_table_open(&detector->burst.writers, message->pid, message->descriptor, message->path);
+	writer_table_open(&detector->burst.writers, message->pid, message->descriptor,
+			  message->path);
 }
 
-static void shim_renamed(
-	struct detector *detector, const struct shim_message *message, int64_t now_ms)
+static void shim_renamed(struct detector *detector, const struct shim_message *message,
+			 int64_t now_ms)
 {
-	/* Marks are moved by the kernel's two events: it sees every rename, and moving them twice would undo it. */
+	/* Marks are moved by the kernel's two events: it sees every rename, and moving them
+	 * twice would undo it. */
 	if (detector_ignores(detector, *message->path2 ? message->path2 : message->path))
 		return;
 	write_burst_touch(&detector->burst, message->path2, 0, now_ms);
 	note_speaking_process(detector, message);
 }
 
-void detector_handle_shim(struct detector *detector, const struct shim_message *message, int64_t now_ms)
+void detector_handle_shim(struct detector *detector, const struct shim_message *message,
+			  int64_t now_ms)
 {
 	struct writer *writer;
 
@@ -119,7 +128,8 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 	}
 	switch (message->event) {
 	case SHIM_HELLO:
-		/* An exec has closed what was not inherited; what was, and is meant for writing, is reported next. */
+		/* An exec has closed what was not inherited; what was, and is meant for writing,
+		 * is reported next. */
 		if (write_burst_close_all(&detector->burst, message->pid, true))
 			write_burst_write(&detector->burst, now_ms);
 		break;

@@ -1,7 +1,7 @@
 #include "latest_checkpoint.h"
 
-#include "workspace/workspace.h"
 #include "save_signature.h"
+#include "workspace/workspace.h"
 
 void latest_checkpoint_init(struct latest_checkpoint *latest)
 {
@@ -29,10 +29,14 @@ static void note_path_step(void *argument, const char *path)
 		numbering->step = step;
 }
 
-void latest_checkpoint_update(struct latest_checkpoint *latest, const struct detector *detector, bool complete,
-	latest_checkpoint_is_there_fn *is_there, void *arg)
+void latest_checkpoint_update(struct latest_checkpoint *latest, const struct detector *detector,
+			      bool complete, latest_checkpoint_is_there_fn *is_there, void *arg)
 {
-	struct step_search numbering = {.step = latest->next_step, .is_there = is_there, .arg = arg};
+	struct step_search numbering = {
+		.step = latest->next_step,
+		.is_there = is_there,
+		.arg = arg,
+	};
 
 	/* Of the numbered ones in it the last is torn: it gives no number to the rest. */
 	if (detector_accepted_previous(detector))
@@ -47,9 +51,11 @@ void latest_checkpoint_update(struct latest_checkpoint *latest, const struct det
 		latest->signature = save_signature_of(detector);
 }
 
-bool latest_checkpoint_is_like(const struct latest_checkpoint *latest, const struct detector *detector)
+bool latest_checkpoint_is_like(const struct latest_checkpoint *latest,
+			       const struct detector *detector)
 {
-	/* Numbers may be those of one save's parts: what is left out now must not have counted then. */
+	/* Numbers may be those of one save's parts: what is left out now must not
+	 * have counted then. */
 	return latest->signature != 0 && (save_signature_of(detector) == latest->signature ||
-					     save_signature_of_newest(detector) == latest->signature);
+					  save_signature_of_newest(detector) == latest->signature);
 }

@@ -12,7 +12,8 @@ static void name_one(void *arg, const char *path)
 }
 
 void stuck_save_update(struct stuck_save *stuck, const struct detector *detector,
-	enum detector_verdict verdict, const char *directory, int64_t quiet_ms, int64_t now_ms)
+		       enum detector_verdict verdict, const char *directory, int64_t quiet_ms,
+		       int64_t now_ms)
 {
 	const char *open = NULL;
 
@@ -29,10 +30,10 @@ void stuck_save_update(struct stuck_save *stuck, const struct detector *detector
 	if (open)
 		log_warn("no checkpoint has become complete for %lld s, because %s is open for "
 			 "writing; if it is a log, keep it elsewhere or call it *.log",
-			(long long)(now_ms - stuck->since_ms) / 1000, open);
+			 (long long)(now_ms - stuck->since_ms) / 1000, open);
 	else
 		log_warn("no checkpoint has become complete for %lld s, because %s is never still "
 			 "for %.1f s; see --quiet-time",
-			(long long)(now_ms - stuck->since_ms) / 1000, directory,
-			(double)quiet_ms / 1000);
+			 (long long)(now_ms - stuck->since_ms) / 1000, directory,
+			 (double)quiet_ms / 1000);
 }

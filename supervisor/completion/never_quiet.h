@@ -1,4 +1,5 @@
-/* A file that stays open, or saves that follow each other too closely: then nothing is ever complete, and that must be known. */
+/* A file that stays open, or saves that follow each other too closely: then nothing is ever
+ * complete, and that must be known. */
 #ifndef STUCK_SAVE_H
 #define STUCK_SAVE_H
 
@@ -11,6 +12,7 @@ struct stuck_save {
 
 /* After each decision. Warns once. `directory` is named. */
 void stuck_save_update(struct stuck_save *stuck, const struct detector *detector,
-	enum detector_verdict verdict, const char *directory, int64_t quiet_ms, int64_t now_ms);
+		       enum detector_verdict verdict, const char *directory, int64_t quiet_ms,
+		       int64_t now_ms);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * PURE. What a save looks like from outside: how many files, and their names without the numbers in them. Two saves of one job have
- * the same shape; one that was broken off between two files has another.
+ * PURE. What a save looks like from outside: how many files, and their names without the numbers in
+ * them. Two saves of one job have the same shape; one that was broken off between two files has
+ * another.
  */
 #ifndef SAVE_SIGNATURE_H
 #define SAVE_SIGNATURE_H

@@ -1,11 +1,13 @@
-/* What is written by processes that do not speak: only the kernel tells of it, and who they are has to be found. */
+/* What is written by processes that do not speak: only the kernel tells of it, and who they are
+ * has to be found. */
 #include "detector.h"
 
 bool detector_has_untracked(const struct detector *detector)
 {
 	const struct writer_table *writers = &detector->burst.writers;
 
-	/* Who has a number of another namespace, and a file open, has spoken; but who it is has to be found. */
+	/* Who has a number of another namespace, and a file open, has spoken; but
+	 * who it is has to be found. */
 	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
 		if (writers->processes[i].elsewhere)
 			return true;
@@ -22,8 +24,8 @@ bool detector_waits_for_untracked(const struct detector *detector, int64_t now_m
 {
 	const struct write_burst *burst = &detector->burst;
 
-	return burst->active && burst->writers.open_count == 0 && detector_has_untracked(detector) &&
-	       now_ms >= write_burst_over_at_ms(burst);
+	return burst->active && burst->writers.open_count == 0 &&
+	       detector_has_untracked(detector) && now_ms >= write_burst_over_at_ms(burst);
 }
 
 void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument)

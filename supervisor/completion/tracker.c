@@ -1,14 +1,14 @@
 #include "tracker.h"
 
-#include "monitor/monitor.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "completion_marker.h"
-#include "workspace/workspace.h"
 #include "content_check_worker.h"
-#include "never_quiet.h"
 #include "detector.h"
+#include "monitor/monitor.h"
+#include "never_quiet.h"
 #include "tracker_timing.h"
+#include "workspace/workspace.h"
 #include "writer_monitor.h"
 
 #include <stdio.h>
@@ -28,13 +28,14 @@ struct tracker {
 	struct tracker_timing timing;
 	struct stuck_save stuck_save;
 	char missing_evidence[400]; /* without the shim */
-	bool saving;         /* told for this burst */
-	bool polling;        /* `sealed` may lead back here */
-	bool started;        /* the job may be writing */
-	bool lost;           /* events of the kernel */
+	bool saving;                /* told for this burst */
+	bool polling;               /* `sealed` may lead back here */
+	bool started;               /* the job may be writing */
+	bool lost;                  /* events of the kernel */
 };
 
-/* What we have slept through is no quiet time: the job may have stood still with us, or gone on and died. */
+/* What we have slept through is no quiet time: the job may have stood still with
+ * us, or gone on and died. */
 static void account_for_stall(struct tracker *tracker)
 {
 	detector_add_stall(&tracker->detector, stall_clock_read_and_reset(&tracker->stall_clock));
@@ -60,7 +61,8 @@ static void poll_soon(void *arg)
 		loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
 }
 
-/* Before the rest, because its files are closed and the kernel has told of them by now: see drain_evidence(). */
+/* Before the rest, because its files are closed and the kernel has told of them by now: see
+ * drain_evidence(). */
 static void process_saved(struct tracker *tracker, const struct shim_message *message)
 {
 	directory_monitor_drain(tracker->directory);
@@ -81,10 +83,11 @@ static void handle_shim_message(void *arg, const struct shim_message *message)
 	if (message->event == SHIM_SIGTERM_HELD) {
 		if (tracker->options.held)
 			tracker->options.held(tracker->options.arg, message->pid,
-				message->descriptor, (int64_t)message->device);
+					      message->descriptor, (int64_t)message->device);
 		return;
 	}
-	/* What the kernel told until a file was closed is handed in before: what it tells later was written by somebody else. */
+	/* What the kernel told until a file was closed is handed in before: what it tells later was
+	 * written by somebody else. */
 	if (message->event != SHIM_OPENED)
 		directory_monitor_drain(tracker->directory);
 	detector_handle_shim(&tracker->detector, message, clock_monotonic_ms());
@@ -92,11 +95,12 @@ static void handle_shim_message(void *arg, const struct shim_message *message)
 		detector_note_completion_marker(&tracker->detector);
 	poll_soon(tracker);
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING ||
-		message->event == SHIM_UNLINKED)
+	    message->event == SHIM_UNLINKED)
 		return;
 	if (!(message->flags & SHIM_FLAG_FOREIGN_PIDNS))
 		writer_monitor_add(tracker->writers, message->pid);
-	note_touched_path(tracker, message->path2 && message->path2[0] ? message->path2 : message->path);
+	note_touched_path(tracker,
+			  message->path2 && message->path2[0] ? message->path2 : message->path);
 }
 
 static void handle_directory_event(void *arg, const struct dir_event *event)
@@ -115,7 +119,7 @@ static void handle_directory_event(void *arg, const struct dir_event *event)
 	poll_soon(tracker);
 	tracker->lost |= event->change == DIR_RESCAN;
 	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
-		event->change != DIR_MOVED_FROM)
+	    event->change != DIR_MOVED_FROM)
 		note_touched_path(tracker, event->path);
 }
 
@@ -145,7 +149,7 @@ static void apply_verdict(struct tracker *tracker, enum detector_verdict verdict
 		return;
 	tracker->saving = false;
 	latest_checkpoint_update(&tracker->latest, &tracker->detector, verdict == DETECTOR_COMPLETE,
-		file_list_path_exists, tracker->options.workspace->directory);
+				 file_list_path_exists, tracker->options.workspace->directory);
 	detector_acknowledge(&tracker->detector);
 	if (verdict == DETECTOR_COMPLETE)
 		tracker->options.sealed(tracker->options.arg);
@@ -156,17 +160,19 @@ static void report_closed_files(struct tracker *tracker)
 	uint64_t generation = detector_generation(&tracker->detector);
 
 	if (tracker_timing_reports_due(&tracker->timing, generation, clock_monotonic_ms()) &&
-		(!tracker->options.closed || tracker->options.closed(tracker->options.arg)))
+	    (!tracker->options.closed || tracker->options.closed(tracker->options.arg)))
 		tracker_timing_set_done(&tracker->timing, generation);
 }
 
 static void rearm(struct tracker *tracker, enum detector_verdict verdict, int64_t at_ms)
 {
 	int64_t next_ms = tracker_timing_next(&tracker->timing, verdict, at_ms,
-		detector_generation(&tracker->detector),
-		directory_monitor_is_open(tracker->directory), clock_monotonic_ms());
+					      detector_generation(&tracker->detector),
+					      directory_monitor_is_open(tracker->directory),
+					      clock_monotonic_ms());
 
-	stall_clock_enable(&tracker->stall_clock, verdict == DETECTOR_BUSY && at_ms != DETECTOR_NEVER);
+	stall_clock_enable(&tracker->stall_clock,
+			   verdict == DETECTOR_BUSY && at_ms != DETECTOR_NEVER);
 	if (next_ms == CLOCK_NEVER)
 		loop_disarm(tracker->options.loop, &tracker->timer);
 	else
@@ -185,7 +191,8 @@ bool tracker_is_saving(struct tracker *tracker)
 static bool is_scan_current(struct tracker *tracker)
 {
 	return directory_monitor_is_current(tracker->directory,
-		detector_last_ms(&tracker->detector) + tracker->options.quiet_ms / 2);
+					    detector_last_ms(&tracker->detector) +
+						    tracker->options.quiet_ms / 2);
 }
 
 static void decide_completeness(struct tracker *tracker, bool at_once)
@@ -205,21 +212,24 @@ static void decide_completeness(struct tracker *tracker, bool at_once)
 	verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
 	if (verdict != DETECTOR_NOTHING)
 		writer_monitor_scan_dead(tracker->writers);
-	if (tracker->shim_channel && (verdict == DETECTOR_BUSY || detector_needs_verify(&tracker->detector)))
-		detector_verify(&tracker->detector, query_descriptor, tracker, clock_monotonic_ms());
+	if (tracker->shim_channel &&
+	    (verdict == DETECTOR_BUSY || detector_needs_verify(&tracker->detector)))
+		detector_verify(&tracker->detector, query_descriptor, tracker,
+				clock_monotonic_ms());
 	verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
 	if (verdict == DETECTOR_COMPLETE && !at_once && !is_scan_current(tracker))
 		verdict = DETECTOR_BUSY;
 	if (verdict == DETECTOR_COMPLETE && tracker->checker)
-		verdict = content_check_worker_poll(tracker->checker, &tracker->detector, at_once, &at_ms);
+		verdict = content_check_worker_poll(tracker->checker, &tracker->detector, at_once,
+						    &at_ms);
 	apply_verdict(tracker, verdict);
 	if (verdict == DETECTOR_COMPLETE || verdict == DETECTOR_TORN)
 		verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
 	if (verdict == DETECTOR_BUSY)
 		report_closed_files(tracker);
 	stuck_save_update(&tracker->stuck_save, &tracker->detector, verdict,
-		tracker->options.workspace->directory, tracker->options.quiet_ms,
-		clock_monotonic_ms());
+			  tracker->options.workspace->directory, tracker->options.quiet_ms,
+			  clock_monotonic_ms());
 	rearm(tracker, verdict, at_ms);
 	tracker->polling = false;
 }
@@ -246,33 +256,36 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 	stall_clock_init(&tracker->stall_clock, options->loop, options->quiet_ms);
 	latest_checkpoint_init(&tracker->latest);
 	detector_init(&tracker->detector, options->quiet_ms);
-	tracker->directory =
-		directory_monitor_new(&(struct directory_monitor_options){.loop = options->loop,
-			.directory = options->workspace->directory,
-			.quiet_ms = options->quiet_ms,
-			.polls = options->polls,
-			.said = handle_directory_event,
-			.on_scanned = poll_soon,
-			.arg = tracker});
-	tracker->writers =
-		writer_monitor_new(&(struct writer_monitor_options){.loop = options->loop,
-			.directory = options->workspace->directory,
-			.detector = &tracker->detector,
-			.drain = drain_evidence,
-			.told = poll_soon,
-			.arg = tracker});
+	tracker->directory = directory_monitor_new(&(struct directory_monitor_options){
+		.loop = options->loop,
+		.directory = options->workspace->directory,
+		.quiet_ms = options->quiet_ms,
+		.polls = options->polls,
+		.said = handle_directory_event,
+		.on_scanned = poll_soon,
+		.arg = tracker,
+	});
+	tracker->writers = writer_monitor_new(&(struct writer_monitor_options){
+		.loop = options->loop,
+		.directory = options->workspace->directory,
+		.detector = &tracker->detector,
+		.drain = drain_evidence,
+		.told = poll_soon,
+		.arg = tracker,
+	});
 	if (options->looks)
-		tracker->checker = content_check_worker_new(options->loop, options->workspace->directory,
-			options->profile, poll_soon, tracker);
+		tracker->checker =
+			content_check_worker_new(options->loop, options->workspace->directory,
+						 options->profile, poll_soon, tracker);
 	for (size_t i = 0; log_files_patterns[i]; i++)
 		detector_ignore(&tracker->detector, log_files_patterns[i]);
 	if (options->session_directory &&
-		shim_channel_open(options->loop, options->session_directory,
-			options->workspace->directory,
-			options->workspace->alias[0] ? options->workspace->alias : NULL, handle_shim_message,
-			tracker, &tracker->shim_channel, &why) < 0)
+	    shim_channel_open(options->loop, options->session_directory,
+			      options->workspace->directory,
+			      options->workspace->alias[0] ? options->workspace->alias : NULL,
+			      handle_shim_message, tracker, &tracker->shim_channel, &why) < 0)
 		snprintf(tracker->missing_evidence, sizeof(tracker->missing_evidence),
-			"the shim is not used: %.300s", why.text);
+			 "the shim is not used: %.300s", why.text);
 	*result = tracker;
 	tracker_poll(tracker);
 	tracker->latest.generation = detector_generation(&tracker->detector);
@@ -327,8 +340,8 @@ void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
 	enum writer_end end = WEXITSTATUS(wait_status) == 0 ? WRITER_END_EXITED : WRITER_END_FAILED;
 
-	writer_monitor_process_ended(
-		tracker->writers, pid, WIFSIGNALED(wait_status) ? WRITER_END_KILLED : end);
+	writer_monitor_process_ended(tracker->writers, pid,
+				     WIFSIGNALED(wait_status) ? WRITER_END_KILLED : end);
 	tracker_poll(tracker);
 }
 

@@ -37,8 +37,10 @@ static struct untracked_writer *find_writer(struct untracked *untracked, pid_t p
 	return NULL;
 }
 
-/* Nobody says how it ended. What a process has closed itself is taken for whole; what its end has closed is not. */
-static enum writer_end guess_writer_end(struct untracked *untracked, const struct untracked_writer *untracked_writer)
+/* Nobody says how it ended. What a process has closed itself is taken for whole; what its end
+ * has closed is not. */
+static enum writer_end guess_writer_end(struct untracked *untracked,
+					const struct untracked_writer *untracked_writer)
 {
 	if (!untracked_writer || untracked_writer->speaks)
 		return WRITER_END_UNKNOWN;
@@ -49,7 +51,7 @@ static enum writer_end guess_writer_end(struct untracked *untracked, const struc
 			 "it "
 			 "wrote does not count as complete; its program cannot be seen by the "
 			 "preload library",
-			(int)untracked_writer->pid, untracked->options.directory);
+			 (int)untracked_writer->pid, untracked->options.directory);
 	untracked->warned = true;
 	return WRITER_END_UNKNOWN;
 }
@@ -98,8 +100,8 @@ static struct untracked_writer *add_writer(struct untracked *untracked, pid_t pi
 		return untracked_writer;
 	if (!exit_watch_add(untracked->exit_watch, pid))
 		return NULL;
-	untracked->writers =
-		memory_grow(untracked->writers, untracked->count + 1, sizeof(untracked->writers[0]));
+	untracked->writers = memory_grow(untracked->writers, untracked->count + 1,
+					 sizeof(untracked->writers[0]));
 	untracked_writer = &untracked->writers[untracked->count++];
 	*untracked_writer = (struct untracked_writer){.pid = pid};
 	return untracked_writer;
@@ -149,7 +151,8 @@ void untracked_writers_file_closed(struct untracked *untracked)
 
 		if (!untracked_writer->speaks && !untracked_writer->closed)
 			untracked_writer->closed =
-				!open_files_is_holder(untracked->options.directory, untracked_writer->pid) &&
+				!open_files_is_holder(untracked->options.directory,
+						      untracked_writer->pid) &&
 				open_files_is_running(untracked_writer->pid);
 	}
 }

@@ -1,7 +1,9 @@
 /*
- * Writers that the shim does not report on: static programs, raw system calls, processes without LD_PRELOAD, forked ones that write
- * through what they inherited. The kernel tells what is written, not by whom. So while something is being written of which nobody has
- * spoken, our descendants are looked through for who holds it; and how a writer ends, seen this way or by the shim, is watched for.
+ * Writers that the shim does not report on: static programs, raw system calls, processes without
+ * LD_PRELOAD, forked ones that write through what they inherited. The kernel tells what is written,
+ * not by whom. So while something is being written of which nobody has spoken, our descendants are
+ * looked through for who holds it; and how a writer ends, seen this way or by the shim, is watched
+ * for.
  *
  * One that writes and is gone before it can be looked for, some milliseconds, stays unknown.
  */
@@ -33,13 +35,15 @@ void untracked_writers_add(struct untracked *untracked, pid_t pid);
 
 /* Something is being written, and nobody has said by whom: looks, but not all the time. */
 void untracked_writers_scan(struct untracked *untracked, int64_t now_ms);
-/* A save has begun, or somebody unknown holds a file: the next look is not put off, however long the last one took. */
+/* A save has begun, or somebody unknown holds a file: the next look is not put off, however long
+ * the last one took. */
 void untracked_writers_scan_soon(struct untracked *untracked);
 
 /* A file that was written unseen has no writer any more, says the kernel. */
 void untracked_writers_file_closed(struct untracked *untracked);
 
-/* False when all of `paths` (relative; NULL-terminated) are held by nobody; where the file system does not say, by none of ours. */
+/* False when all of `paths` (relative; NULL-terminated) are held by nobody; where the file system
+ * does not say, by none of ours. */
 bool untracked_writers_may_hold(struct untracked *untracked, char *const *paths);
 
 #endif

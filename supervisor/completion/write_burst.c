@@ -9,10 +9,12 @@
 
 void write_burst_init(struct write_burst *burst, int64_t quiet_ms)
 {
-	*burst = (struct write_burst){.quiet_ms = quiet_ms,
+	*burst = (struct write_burst){
+		.quiet_ms = quiet_ms,
 		.request_ms = WRITE_BURST_NEVER,
 		.first_write_ms = WRITE_BURST_NEVER,
-		.unit = -1};
+		.unit = -1,
+	};
 }
 
 void write_burst_release(struct write_burst *burst)
@@ -44,7 +46,8 @@ void write_burst_write(struct write_burst *burst, int64_t now_ms)
 		burst->first_write_ms = now_ms;
 }
 
-/* Of the numbered checkpoint that the path is, or lies in; -1. A number alone may be a rank's, or a part's. */
+/* Of the numbered checkpoint that the path is, or lies in; -1. A number alone may
+ * be a rank's, or a part's. */
 static int64_t checkpoint_number_of_path(const char *path)
 {
 	auto_free char *unit = text_copy_n(path, checkpoint_directory_length(path));
@@ -89,7 +92,7 @@ static void note_checkpoint_number(struct write_burst *burst, const char *path)
 	int64_t unit = checkpoint_number_of_path(path);
 
 	if (unit > burst->unit && burst->unit >= 0 && one_writes(burst) &&
-		!is_another_being_written(burst, path))
+	    !is_another_being_written(burst, path))
 		path_set_change_all(&burst->paths, WRITE_BURST_DIRTY, 0, WRITE_BURST_PREVIOUS);
 	/* Somebody is not done with the one before. */
 	if (unit >= 0 && unit < burst->unit)
@@ -142,7 +145,8 @@ bool write_burst_close_all(struct write_burst *burst, int pid, bool complete)
 void write_burst_mark_torn(struct write_burst *burst, int64_t now_ms)
 {
 	write_burst_write(burst, now_ms);
-	path_set_change_all(&burst->paths, WRITE_BURST_DIRTY, WRITE_BURST_CREATED | WRITE_BURST_REWRITTEN, WRITE_BURST_TORN);
+	path_set_change_all(&burst->paths, WRITE_BURST_DIRTY,
+			    WRITE_BURST_CREATED | WRITE_BURST_REWRITTEN, WRITE_BURST_TORN);
 	burst->torn = true;
 }
 
@@ -158,7 +162,8 @@ static void find_previous(void *argument, const char *path)
 	if (path_set_marks(&later->burst->paths, path) & WRITE_BURST_PREVIOUS)
 		later->any_earlier = true;
 	else if (checkpoint_number_of_path(path) < 0)
-		later->any_without_number = true; /* of both, perhaps, or it names the newer one */
+		later->any_without_number = true;
+	/* of both, perhaps, or it names the newer one */
 }
 
 bool write_burst_accept_previous(struct write_burst *burst)
@@ -167,7 +172,7 @@ bool write_burst_accept_previous(struct write_burst *burst)
 
 	path_set_each(&burst->paths, WRITE_BURST_DIRTY, find_previous, &later);
 	if (!burst->torn || !later.any_earlier || later.any_without_number ||
-		burst->writers.process_count > 1)
+	    burst->writers.process_count > 1)
 		return false;
 	path_set_change_all(&burst->paths, WRITE_BURST_PREVIOUS, WRITE_BURST_TORN, 0);
 	burst->torn = false;
@@ -237,9 +242,12 @@ void write_burst_end(struct write_burst *burst)
 {
 	if (burst->torn)
 		path_set_change_all(&burst->paths, WRITE_BURST_DIRTY, 0, WRITE_BURST_TORN);
-	path_set_change_all(
-		&burst->paths, ~0u, ~(unsigned)(WRITE_BURST_TORN | WRITE_BURST_REJECTED | WRITE_BURST_UNCHECKED), 0);
-	burst->active = burst->torn = burst->over = burst->settled = burst->previous_accepted = false;
+	path_set_change_all(&burst->paths, ~0u,
+			    ~(unsigned)(WRITE_BURST_TORN | WRITE_BURST_REJECTED |
+					WRITE_BURST_UNCHECKED),
+			    0);
+	burst->active = burst->torn = burst->over = burst->settled = burst->previous_accepted =
+		false;
 	burst->unit = -1;
 	writer_table_forget_all(&burst->writers);
 }
@@ -251,7 +259,8 @@ bool write_burst_is_torn(const struct write_burst *burst, const char *path)
 	for (;;) {
 		char *slash = strrchr(prefix, '/');
 
-		if (path_set_marks(&burst->paths, prefix) & (WRITE_BURST_TORN | WRITE_BURST_REJECTED))
+		if (path_set_marks(&burst->paths, prefix) &
+		    (WRITE_BURST_TORN | WRITE_BURST_REJECTED))
 			return true;
 		if (!slash)
 			return false;

@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "workspace/workspace.h"
 #include "untracked_writers.h"
+#include "workspace/workspace.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,8 @@ struct writer_monitor {
 	struct writer_monitor_options options;
 	struct untracked *untracked;
 	struct recent_writers recent;
-	uint64_t unknown_holder_generation; /* a file was held at that one by nobody who has spoken */
+	/* a file was held at that one by nobody who has spoken */
+	uint64_t unknown_holder_generation;
 };
 
 static void drain_events(struct writer_monitor *monitor)
@@ -44,11 +45,13 @@ struct writer_monitor *writer_monitor_new(const struct writer_monitor_options *o
 	struct writer_monitor *monitor = memory_new(sizeof(*monitor));
 
 	monitor->options = *options;
-	monitor->untracked = untracked_writers_new(&(struct untracked_writers_options){.loop = options->loop,
+	monitor->untracked = untracked_writers_new(&(struct untracked_writers_options){
+		.loop = options->loop,
 		.directory = options->directory,
 		.on_writer_seen = on_writer_seen,
 		.ended = untracked_writer_ended,
-		.arg = monitor});
+		.arg = monitor,
+	});
 	return monitor;
 }
 
@@ -76,7 +79,8 @@ void writer_monitor_file_closed(struct writer_monitor *monitor)
 	untracked_writers_file_closed(monitor->untracked);
 }
 
-/* All that was written unseen is still, by the kernel's word: does somebody hold it all the same? */
+/* All that was written unseen is still, by the kernel's word: does somebody hold
+ * it all the same? */
 static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 {
 	struct detector *detector = monitor->options.detector;
@@ -85,8 +89,8 @@ static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 
 	detector_each_untracked(detector, path_list_add, &list);
 	if (!untracked_writers_may_hold(monitor->untracked, list.paths)) {
-		/* The kernel tells of a close before it lets go of the file: whoever ended just now has said so by now, and how he ended
-		 * is still to come. */
+		/* The kernel tells of a close before it lets go of the file: whoever ended just now
+		 * has said so by now, and how he ended is still to come. */
 		drain_events(monitor);
 		if (detector_generation(detector) == generation)
 			detector_all_closed(detector);
@@ -114,8 +118,8 @@ void writer_monitor_scan_dead(struct writer_monitor *monitor)
 {
 	for (pid_t pid; (pid = recent_writers_take_gone(&monitor->recent)) > 0;) {
 		drain_events(monitor); /* its last reports were queued before it ended */
-		detector_process_ended(
-			monitor->options.detector, pid, WRITER_END_UNKNOWN, clock_monotonic_ms());
+		detector_process_ended(monitor->options.detector, pid, WRITER_END_UNKNOWN,
+				       clock_monotonic_ms());
 	}
 }
 

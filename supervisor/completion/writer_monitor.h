@@ -1,14 +1,14 @@
 /*
- * Who writes to the checkpoint directory, and how each of them ends: by the shim's word, by a look at who holds the files where nobody
- * has spoken (untracked_writers.h), and by /proc for those whom nobody waits for. What it finds, the decision (detector.h) is told. Lives on the
- * loop.
+ * Who writes to the checkpoint directory, and how each of them ends: by the shim's word, by a look
+ * at who holds the files where nobody has spoken (untracked_writers.h), and by /proc for those whom
+ * nobody waits for. What it finds, the decision (detector.h) is told. Lives on the loop.
  */
 #ifndef WRITER_MONITOR_H
 #define WRITER_MONITOR_H
 
 #include "base/loop.h"
-#include "monitor/monitor.h"
 #include "detector.h"
+#include "monitor/monitor.h"
 
 #include <sys/types.h>
 
@@ -16,9 +16,10 @@ struct writer_monitor;
 
 struct writer_monitor_options {
 	struct loop *loop;
-	const char *directory;   /* canonical; borrowed */
+	const char *directory;     /* canonical; borrowed */
 	struct detector *detector; /* borrowed */
-	/* Hands `sealing` what the shim and the kernel have queued: called before it is told of an end, or that nobody writes. */
+	/* Hands `sealing` what the shim and the kernel have queued: called before it is told of an
+	 * end, or that nobody writes. */
 	void (*drain)(void *arg);
 	/* `sealing` was told of an end: decide soon. */
 	void (*told)(void *arg);
@@ -37,9 +38,11 @@ void writer_monitor_file_closed(struct writer_monitor *monitor);
 /* Any process that we reaped. */
 void writer_monitor_process_ended(struct writer_monitor *monitor, pid_t pid, enum writer_end end);
 
-/* Before a decision: is something being written of which no process has spoken, and by whom? Reads /proc, but not all the time. */
+/* Before a decision: is something being written of which no process has spoken, and by whom? Reads
+ * /proc, but not all the time. */
 void writer_monitor_scan(struct writer_monitor *monitor);
-/* While something was written and not acknowledged: finds those who have ended, and nobody said so. Reads /proc. */
+/* While something was written and not acknowledged: finds those who have ended, and nobody said
+ * so. Reads /proc. */
 void writer_monitor_scan_dead(struct writer_monitor *monitor);
 
 /* Borrowed. */

@@ -32,8 +32,8 @@ struct writer *writer_table_add(struct writer_table *writers, int pid)
 		return writer;
 	if (writers->process_count == writers->process_capacity) {
 		writers->process_capacity = 2 * writers->process_capacity + 8;
-		writers->processes = memory_grow(
-			writers->processes, writers->process_capacity, sizeof(*writers->processes));
+		writers->processes = memory_grow(writers->processes, writers->process_capacity,
+						 sizeof(*writers->processes));
 	}
 	writer = &writers->processes[writers->process_count++];
 	*writer = (struct writer){.pid = pid};
@@ -53,7 +53,8 @@ void writer_table_forget_all(struct writer_table *writers)
 	writers->process_count = 0;
 }
 
-struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid, int descriptor)
+struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid,
+						 int descriptor)
 {
 	for (size_t i = 0; i < writers->open_count; i++) {
 		if (writers->opens[i].pid == pid && writers->opens[i].descriptor == descriptor)
@@ -73,11 +74,14 @@ void writer_table_open(struct writer_table *writers, int pid, int descriptor, co
 	}
 	if (writers->open_count == writers->open_capacity) {
 		writers->open_capacity = 2 * writers->open_capacity + 8;
-		writers->opens = memory_grow(
-			writers->opens, writers->open_capacity, sizeof(*writers->opens));
+		writers->opens = memory_grow(writers->opens, writers->open_capacity,
+					     sizeof(*writers->opens));
 	}
-	writers->opens[writers->open_count++] =
-		(struct writer_descriptor){.pid = pid, .descriptor = descriptor, .path = text_copy(path)};
+	writers->opens[writers->open_count++] = (struct writer_descriptor){
+		.pid = pid,
+		.descriptor = descriptor,
+		.path = text_copy(path),
+	};
 }
 
 void writer_table_rename_open(struct writer_descriptor *open, const char *path)

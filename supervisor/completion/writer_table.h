@@ -1,4 +1,5 @@
-/* PURE. Which processes write, and which descriptors they hold: the shim's view, by the numbers that it reports. */
+/* PURE. Which processes write, and which descriptors they hold: the shim's view, by the numbers
+ * that it reports. */
 #ifndef WRITER_TABLE_H
 #define WRITER_TABLE_H
 
@@ -34,17 +35,20 @@ void writer_table_release(struct writer_table *writers);
 
 /* Pointers are valid until the next call that adds or removes. */
 struct writer *writer_table_find(struct writer_table *writers, int pid);
-struct writer *writer_table_add(struct writer_table *writers, int pid); /* the one there is, or a new one */
-void writer_table_forget(struct writer_table *writers, int pid);        /* not what it has open */
+/* the one there is, or a new one */
+struct writer *writer_table_add(struct writer_table *writers, int pid);
+void writer_table_forget(struct writer_table *writers, int pid); /* not what it has open */
 void writer_table_forget_all(struct writer_table *writers);
 
-struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid, int descriptor);
+struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid,
+						 int descriptor);
 /* Replaces what had this number before: its close went unreported. */
 void writer_table_open(struct writer_table *writers, int pid, int descriptor, const char *path);
 void writer_table_rename_open(struct writer_descriptor *open, const char *path);
 void writer_table_close(struct writer_table *writers, struct writer_descriptor *open);
 
-/* Closes one of those that the process has open and returns its path, which the caller frees; NULL when there is none. */
+/* Closes one of those that the process has open and returns its path, which the caller frees; NULL
+ * when there is none. */
 char *writer_table_close_next(struct writer_table *writers, int pid);
 
 /* The kernel's word on all that are open under that name. */

@@ -18,8 +18,8 @@ static void keep_reply(void *arg, json_t *reply)
 	*answer = json_incref(reply);
 }
 
-int control_client_query(const char *directory, const char *what, int64_t patience_ms, json_t **answer,
-	struct err *err)
+int control_client_query(const char *directory, const char *what, int64_t patience_ms,
+			 json_t **answer, struct err *err)
 {
 	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
 	auto_json json_t *request = json_pack("{s:s}", "do", what);
@@ -36,7 +36,7 @@ int control_client_query(const char *directory, const char *what, int64_t patien
 		return err_set(err, ERR_FAILED, "it went away before it answered");
 	if (result == 0 && text_equal(json_text_or(*answer, "event", ""), "failed")) {
 		result = err_set(err, ERR_RETRY, "it does not say: %s",
-			json_text_or(*answer, "error", "no reason is given"));
+				 json_text_or(*answer, "error", "no reason is given"));
 		json_decref(*answer);
 		*answer = NULL;
 	}

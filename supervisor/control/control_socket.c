@@ -28,8 +28,8 @@ struct control_request {
 	char input[REQUEST_MOST];
 	size_t input_size;
 	struct bytes output;
-	bool in_progress;  /* the handler has it */
-	bool ended;   /* the client sends no more */
+	bool in_progress; /* the handler has it */
+	bool ended;       /* the client sends no more */
 	bool in_callback; /* inside `asked`: nothing may be freed under it */
 };
 
@@ -69,7 +69,7 @@ static bool send_output(struct control_request *request)
 
 	while (output->size > 0) {
 		ssize_t sent = send(request->source.fd, output->data, output->size,
-			MSG_NOSIGNAL | MSG_DONTWAIT);
+				    MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -99,7 +99,7 @@ void control_request_reply(struct control_request *request, json_t *reply)
 
 	json_decref(reply);
 	if (!text || bytes_append(&request->output, text, strlen(text), NULL) < 0 ||
-		bytes_append(&request->output, "\n", 1, NULL) < 0 || !send_output(request))
+	    bytes_append(&request->output, "\n", 1, NULL) < 0 || !send_output(request))
 		shutdown(request->source.fd, SHUT_RDWR); /* the loop sees the hang-up */
 	free(text);
 	update_poll_events(request);
@@ -117,7 +117,8 @@ static void handle_request(struct control_request *request, size_t length)
 	auto_json json_t *message = json_parse(request->input, length, &err);
 
 	if (!message || !json_is_object(message)) {
-		control_request_reply(request, failure_reply(message ? "a request is a JSON object" : err.text));
+		control_request_reply(request, failure_reply(message ? "a request is a JSON object"
+								     : err.text));
 		return;
 	}
 	request->in_progress = true;
@@ -160,7 +161,7 @@ void control_request_finish(struct control_request *request)
 static bool receive_input(struct control_request *request)
 {
 	ssize_t got = recv(request->source.fd, request->input + request->input_size,
-		sizeof(request->input) - request->input_size, MSG_DONTWAIT);
+			   sizeof(request->input) - request->input_size, MSG_DONTWAIT);
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -173,13 +174,15 @@ static void connection_ready(struct source *source, uint32_t events)
 {
 	struct control_request *request = container_of(source, struct control_request, source);
 
-	/* A hang-up may come together with a last request, whose effect somebody may want: then it is read first. */
-	if ((events & EPOLLIN) && !request->ended && !request->in_progress && !receive_input(request)) {
+	/* A hang-up may come together with a last request, whose effect somebody may want: then
+	 * it is read first. */
+	if ((events & EPOLLIN) && !request->ended && !request->in_progress &&
+	    !receive_input(request)) {
 		abort_connection(request);
 		return;
 	}
 	if ((events & (EPOLLHUP | EPOLLERR)) &&
-		(request->in_progress || !(events & EPOLLIN) || request->ended)) {
+	    (request->in_progress || !(events & EPOLLIN) || request->ended)) {
 		abort_connection(request);
 		return;
 	}
@@ -238,7 +241,7 @@ static int fill_socket_address(const char *path, struct sockaddr_un *address, st
 }
 
 int control_socket_open(struct loop *loop, const char *path, const struct control_handler *handler,
-	struct control_socket **control_socket, struct err *err)
+			struct control_socket **control_socket, struct err *err)
 {
 	struct sockaddr_un address;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -249,7 +252,7 @@ int control_socket_open(struct loop *loop, const char *path, const struct contro
 	if (fill_socket_address(path, &address, err) < 0)
 		return -1;
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-		listen(fd, CONNECTIONS_MOST) < 0)
+	    listen(fd, CONNECTIONS_MOST) < 0)
 		return err_os(err, errno, "%s", path);
 	made = memory_new(sizeof(*made));
 	*made = (struct control_socket){.loop = loop, .handler = *handler, .path = text_copy(path)};
@@ -296,8 +299,8 @@ static int wait_for_reply(int fd, struct cancel *cancel, struct err *err)
 }
 
 /* Hands on the whole lines, and keeps what is left. */
-static int deliver_replies(
-	struct bytes *input, void (*replied)(void *arg, json_t *reply), void *arg, struct err *err)
+static int deliver_replies(struct bytes *input, void (*replied)(void *arg, json_t *reply),
+			   void *arg, struct err *err)
 {
 	uint8_t *end;
 
@@ -314,7 +317,8 @@ static int deliver_replies(
 	return 0;
 }
 
-/* One that is stopped accepts nobody: once as many wait as it lets wait, connect(2) would wait as well, for good. */
+/* One that is stopped accepts nobody: once as many wait as it lets wait, connect(2) would wait
+ * as well, for good. */
 static int connect_socket(const char *path, struct cancel *cancel, struct err *err)
 {
 	struct sockaddr_un address;
@@ -348,8 +352,9 @@ static void send_request(int fd, json_t *request)
 	shutdown(fd, SHUT_WR); /* nothing more: the server closes once it has answered */
 }
 
-int control_socket_call(const char *path, json_t *request, void (*replied)(void *arg, json_t *reply),
-	void *arg, struct cancel *cancel, struct err *err)
+int control_socket_call(const char *path, json_t *request,
+			void (*replied)(void *arg, json_t *reply), void *arg, struct cancel *cancel,
+			struct err *err)
 {
 	auto_close int fd = connect_socket(path, cancel, err);
 	auto_(bytes_release) struct bytes input = {.limit = 1 << 20};

@@ -16,7 +16,8 @@
 #define PARENT_DIRECTORIES 3
 #define NAME_MOST 24 /* the longest name in a session, for the limit of a socket's address */
 
-/* Where sessions may be, best first; NULL for one that this process does not have. The caller frees. */
+/* Where sessions may be, best first; NULL for one that this process does not have.
+ * The caller frees. */
 static char *parent_directory(int index)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -35,7 +36,7 @@ static int check_private_directory(const char *path, struct err *err)
 		return err_os(err, errno, "%s", path);
 	if (!S_ISDIR(status.st_mode) || status.st_uid != getuid() || (status.st_mode & 077) != 0)
 		return err_set(err, ERR_DENIED,
-			"%s is not a directory that only this user may enter", path);
+			       "%s is not a directory that only this user may enter", path);
 	return 0;
 }
 
@@ -105,7 +106,8 @@ static int fill_new_session(const char *path, const char *job, struct err *err)
 	return steal_fd(&lock);
 }
 
-static int open_session_in(const char *above, const char *job, struct session *session, struct err *err)
+static int open_session_in(const char *above, const char *job, struct session *session,
+			   struct err *err)
 {
 	char nonce[33];
 
@@ -114,7 +116,8 @@ static int open_session_in(const char *above, const char *job, struct session *s
 	remove_dead_sessions(above);
 	random_hex(nonce);
 	auto_free char *path = text_format("%s/%d-%.8s", above, (int)getpid(), nonce);
-	/* Under its own name only once it is locked: before that, a clean-up would take it for dead. */
+	/* Under its own name only once it is locked: before that, a clean-up would
+	 * take it for dead. */
 	auto_free char *hidden = text_format("%s/.%.8s", above, nonce);
 	if (strlen(path) + 1 + NAME_MOST >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
 		return err_set(err, ERR_DENIED, "%s is too long for a socket's address", path);
@@ -183,16 +186,16 @@ bool session_is_alive(const char *directory)
 }
 
 static bool report_session(const char *path, pid_t pid,
-	bool (*each)(void *arg, const struct session_info *info), void *arg)
+			   bool (*each)(void *arg, const struct session_info *info), void *arg)
 {
 	auto_(bytes_release) struct bytes job = {.limit = 4096 + 4096};
 	auto_free char *file = text_format("%s/job", path);
 
 	if (!session_is_alive(path) || file_read(file, &job, NULL) < 0 ||
-		bytes_append(&job, "", 1, NULL) < 0)
+	    bytes_append(&job, "", 1, NULL) < 0)
 		return true;
 	return each(arg,
-		&(struct session_info){.pid = pid, .job = (char *)job.data, .directory = path});
+		    &(struct session_info){.pid = pid, .job = (char *)job.data, .directory = path});
 }
 
 void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg)
@@ -207,7 +210,8 @@ void session_each(bool (*each)(void *arg, const struct session_info *info), void
 		while (directory && (entry = readdir(directory))) {
 			auto_free char *path = text_format("%s/%s", above, entry->d_name);
 
-			if (is_session_name(entry->d_name, &pid) && !report_session(path, pid, each, arg))
+			if (is_session_name(entry->d_name, &pid) &&
+			    !report_session(path, pid, each, arg))
 				return;
 		}
 	}

@@ -1,7 +1,8 @@
 /*
- * The runtime directory of one supervisor, where its clients find it: control socket, notice file, the shim's channel. It
- * lives as long as its process; one whose process was killed is removed by the next supervisor. Alive means that a lock in it is
- * held, which the kernel drops with the process and which holds across PID namespaces that share a /tmp.
+ * The runtime directory of one supervisor, where its clients find it: control socket, notice file,
+ * the shim's channel. It lives as long as its process; one whose process was killed is removed by
+ * the next supervisor. Alive means that a lock in it is held, which the kernel drops with the
+ * process and which holds across PID namespaces that share a /tmp.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -17,9 +18,10 @@ struct session {
 };
 
 /*
- * Makes it below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else /dev/shm/reprieve-UID, each only if it is ours alone
- * (owner, mode 0700, no link), and removes dead ones there. On failure `session` is empty and every function here does nothing
- * with it: ERR_DENIED when no place is writable or safe; the caller may go on without.
+ * Makes it below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else /dev/shm/reprieve-UID,
+ * each only if it is ours alone (owner, mode 0700, no link), and removes dead ones there. On
+ * failure `session` is empty and every function here does nothing with it: ERR_DENIED when no place
+ * is writable or safe; the caller may go on without.
  */
 int session_open(const char *job, struct session *session, struct err *err);
 
@@ -35,12 +37,13 @@ static inline void cleanup_session_close(struct session *session)
 #define SESSION_CONTROL "control.sock" /* control_socket.h */
 #define SESSION_NOTICE "notice"        /* REPRIEVE_NOTICE_FILE: appears on a notice */
 #define SESSION_CHANNEL "channel"      /* shim.h */
-#define SESSION_WAKEUP "doorbell"    /* shim.h */
+#define SESSION_WAKEUP "doorbell"      /* shim.h */
 
 /* "DIRECTORY/name"; NULL without a session. The caller frees. */
 char *session_path(const struct session *session, const char *name);
 
-/* The directory that the sessions of this user are in, made where it is missing; NULL where there is none. The caller frees. */
+/* The directory that the sessions of this user are in, made where it is missing; NULL where there
+ * is none. The caller frees. */
 char *session_shared_directory(void);
 
 /* Whether its supervisor still lives. */

@@ -28,20 +28,20 @@ static bool is_chosen(const char *notice)
 	return notice && !text_equal(notice, "") && !text_starts(notice, "auto");
 }
 
-static void starting_row(const struct source_state *source, enum check_level bad,
-	const char *fix, struct check_list *check_list)
+static void starting_row(const struct source_state *source, enum check_level bad, const char *fix,
+			 struct check_list *check_list)
 {
 	bool asked = source->polls > 0;
 
 	/* Its silence is as it should be, for now. */
 	if (!asked && text_equal(source->name, "azure"))
 		check_list_add(check_list, "notice", CHECK_WARN,
-			"try again: the first answer of Azure's may take two minutes",
-			"notices from %s: no answer yet", source->name);
+			       "try again: the first answer of Azure's may take two minutes",
+			       "notices from %s: no answer yet", source->name);
 	else
 		check_list_add(check_list, "notice", bad, fix, "notices from %s: no %s%s",
-			source->name, asked ? "answer that tells anything: " : "answer yet",
-			asked ? source->why : "");
+			       source->name, asked ? "answer that tells anything: " : "answer yet",
+			       asked ? source->why : "");
 }
 
 static const char *fix_of_source(const struct source_state *source)
@@ -55,7 +55,8 @@ static const char *fix_of_source(const struct source_state *source)
 }
 
 /* One that was asked for by name has to work, as these are always; auto takes what there is. */
-static void source_row(const struct source_state *source, bool chosen, struct check_list *check_list)
+static void source_row(const struct source_state *source, bool chosen,
+		       struct check_list *check_list)
 {
 	bool named = chosen || is_command(source) || text_equal(source->name, "file");
 	enum check_level bad = named ? CHECK_FAIL : CHECK_WARN;
@@ -82,15 +83,16 @@ static void notice_rows(const struct host_facts *facts, struct check_list *check
 
 	if (facts->notice_error)
 		check_list_add(check_list, "notice", CHECK_FAIL, "mend --notice", "%s",
-			facts->notice_error);
+			       facts->notice_error);
 	else if (facts->source_count == 0 && chosen)
 		check_list_add(check_list, "notice", CHECK_OK, "",
-			"nothing is watched (--notice %s): SIGTERM alone announces a preemption",
-			facts->notice);
+			       "nothing is watched (--notice %s): SIGTERM alone announces a "
+			       "preemption",
+			       facts->notice);
 	else if (facts->source_count == 0)
 		check_list_add(check_list, "notice", CHECK_OK, "",
-			"this is no machine of a cloud that is known: SIGTERM alone announces a "
-			"preemption");
+			       "this is no machine of a cloud that is known: SIGTERM alone "
+			       "announces a preemption");
 	for (size_t i = 0; i < facts->source_count; i++)
 		source_row(&facts->sources[i], chosen, check_list);
 }
@@ -99,14 +101,14 @@ static void shim_row(const struct host_facts *facts, struct check_list *check_li
 {
 	if (!facts->shim)
 		check_list_add(check_list, "shim", CHECK_WARN,
-			"install libreprieve-shim.so beside reprieve, or name it in "
-			"REPRIEVE_SHIM_PATH",
-			"the preload library is not found: what is complete is judged by the "
-			"kernel's word alone");
+			       "install libreprieve-shim.so beside reprieve, or name it in "
+			       "REPRIEVE_SHIM_PATH",
+			       "the preload library is not found: what is complete is judged by "
+			       "the kernel's word alone");
 	else if (facts->shim_error)
 		check_list_add(check_list, "shim", CHECK_WARN,
-			"use the one that was built for this system's C library",
-			"%s does not load: %s", facts->shim, facts->shim_error);
+			       "use the one that was built for this system's C library",
+			       "%s does not load: %s", facts->shim, facts->shim_error);
 	else
 		check_list_add(check_list, "shim", CHECK_OK, "", "%s loads", facts->shim);
 }
@@ -125,9 +127,11 @@ static void init_row(const struct host_facts *facts, struct check_list *check_li
 {
 	if (facts->subreaper_error)
 		check_list_add(check_list, "init", CHECK_WARN, "make it PID 1 of the container",
-			"orphans of the job do not come to reprieve: %s", facts->subreaper_error);
+			       "orphans of the job do not come to reprieve: %s",
+			       facts->subreaper_error);
 	else if (facts->init && is_shell(facts->init))
-		check_list_add(check_list, "init", CHECK_WARN,
+		check_list_add(
+			check_list, "init", CHECK_WARN,
 			"write the entrypoint as a list, [\"reprieve\", \"run\", \"--\", ...], or "
 			"`exec reprieve run` in the script",
 			"process 1 is %s: a shell passes no SIGTERM on, so that stopping the "
@@ -135,18 +139,18 @@ static void init_row(const struct host_facts *facts, struct check_list *check_li
 			facts->init);
 	else
 		check_list_add(check_list, "init", CHECK_OK, "",
-			"orphans come to reprieve; process 1 is %s",
-			facts->init ? facts->init : "not known");
+			       "orphans come to reprieve; process 1 is %s",
+			       facts->init ? facts->init : "not known");
 }
 
 static void watches_row(const struct host_facts *facts, struct check_list *check_list)
 {
 	if (facts->watches >= 0 && facts->watches < WATCHES_FEW)
 		check_list_add(check_list, "inotify", CHECK_WARN,
-			"sysctl fs.inotify.max_user_watches=65536",
-			"%lld directories can be watched: bigger trees are looked through again "
-			"and again",
-			(long long)facts->watches);
+			       "sysctl fs.inotify.max_user_watches=65536",
+			       "%lld directories can be watched: bigger trees are looked through "
+			       "again and again",
+			       (long long)facts->watches);
 }
 
 static void grace_row(const struct host_facts *facts, struct check_list *check_list)
@@ -156,7 +160,8 @@ static void grace_row(const struct host_facts *facts, struct check_list *check_l
 
 	text_duration(facts->grace_ms, grace, sizeof(grace));
 	if (!fits)
-		check_list_add(check_list, "grace", CHECK_WARN,
+		check_list_add(
+			check_list, "grace", CHECK_WARN,
 			facts->kubernetes ? "raise terminationGracePeriodSeconds, and --grace with "
 					    "it; or save often (--every)"
 					  : "raise --grace, and with it what sends the SIGKILL; or "
@@ -166,10 +171,11 @@ static void grace_row(const struct host_facts *facts, struct check_list *check_l
 			grace, text_duration(facts->transfer_ms, need, sizeof(need)));
 	else
 		check_list_add(check_list, "grace", CHECK_OK, "",
-			"%s from SIGTERM to SIGKILL (--grace)%s", grace,
-			facts->kubernetes ? "; terminationGracePeriodSeconds, which cannot be seen "
-					    "from here, has to be longer"
-					  : "");
+			       "%s from SIGTERM to SIGKILL (--grace)%s", grace,
+			       facts->kubernetes
+				       ? "; terminationGracePeriodSeconds, which cannot be seen "
+					 "from here, has to be longer"
+				       : "");
 }
 
 void check_host(const struct host_facts *facts, struct check_list *check_list)

@@ -1,10 +1,10 @@
-/* PURE. What this machine means for a job that wants to be warned, asked and ended well: one line per source of notices, and for the
- * shim, the init, and the time from SIGTERM to SIGKILL. */
+/* PURE. What this machine means for a job that wants to be warned, asked and ended well: one line
+ * per source of notices, and for the shim, the init, and the time from SIGTERM to SIGKILL. */
 #ifndef CHECK_HOST_H
 #define CHECK_HOST_H
 
-#include "cloud/cloud.h"
 #include "check_store.h"
+#include "cloud/cloud.h"
 
 #include <sys/types.h>
 
@@ -23,7 +23,8 @@ struct host_facts {
 	int64_t transfer_ms; /* that a whole checkpoint needs, measured; -1: not known */
 };
 
-/* How long, from its start, to wait for a word of this source; 0: it can be judged by what it has said. */
+/* How long, from its start, to wait for a word of this source; 0: it can be judged
+ * by what it has said. */
 int64_t check_host_source_wait_ms(const struct source_state *source);
 
 void check_host(const struct host_facts *facts, struct check_list *check_list);

@@ -14,7 +14,8 @@
 #define REQUEUE_LIMIT_LOW 5
 
 /*
- * "KEY=VALUE" between blanks, and "KEY   = VALUE to the end of the line" of show config. False, and "", where it is not there.
+ * "KEY=VALUE" between blanks, and "KEY   = VALUE to the end of the line" of show config. False, and
+ *                                        "", where it is not there.
  */
 static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
 {
@@ -57,18 +58,19 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *ch
 
 	if (batch == 0)
 		check_list_add(check_list, "requeue", CHECK_WARN, "submit a script with sbatch",
-			"this job has no batch script (srun, salloc): it cannot be requeued");
+			       "this job has no batch script (srun, salloc): it cannot be "
+			       "requeued");
 	else if (of_job == 0)
-		check_list_add(check_list, "requeue", CHECK_FAIL,
-			"submit it with sbatch --requeue", "this job may not be requeued");
+		check_list_add(check_list, "requeue", CHECK_FAIL, "submit it with sbatch --requeue",
+			       "this job may not be requeued");
 	else if (of_job > 0)
 		check_list_add(check_list, "requeue", CHECK_OK, "", "this job may be requeued");
 	else if (number_of(texts->config, "JobRequeue") == 0)
 		check_list_add(check_list, "requeue", CHECK_WARN, "submit with sbatch --requeue",
-			"jobs are not requeued unless they ask for it (JobRequeue=0)");
+			       "jobs are not requeued unless they ask for it (JobRequeue=0)");
 	else
 		check_list_add(check_list, "requeue", CHECK_OK, "",
-			"jobs may be requeued (JobRequeue=1)");
+			       "jobs may be requeued (JobRequeue=1)");
 }
 
 static void limit_row(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -77,12 +79,13 @@ static void limit_row(const struct slurm_outputs *texts, struct check_list *chec
 
 	if (limit >= 0)
 		check_list_add(check_list, "requeues",
-			limit < REQUEUE_LIMIT_LOW ? CHECK_WARN : CHECK_OK,
-			limit < REQUEUE_LIMIT_LOW ? "raise MaxBatchRequeue; scontrol release JOB"
-						  : "",
-			"Slurm holds a job that it has requeued %ld times by itself "
-			"(MaxBatchRequeue)",
-			limit);
+			       limit < REQUEUE_LIMIT_LOW ? CHECK_WARN : CHECK_OK,
+			       limit < REQUEUE_LIMIT_LOW
+				       ? "raise MaxBatchRequeue; scontrol release JOB"
+				       : "",
+			       "Slurm holds a job that it has requeued %ld times by itself "
+			       "(MaxBatchRequeue)",
+			       limit);
 }
 
 static bool has_code_75(const char *list)
@@ -110,16 +113,17 @@ static void exit_code_row(const struct slurm_outputs *texts, struct check_list *
 	value_of(texts->config, "RequeueExitHold", hold);
 	if (has_code_75(hold))
 		check_list_add(check_list, "exit code", CHECK_FAIL,
-			"take 75 out of RequeueExitHold",
-			"exit code 75 (preempted, durable) holds the job for an administrator");
+			       "take 75 out of RequeueExitHold",
+			       "exit code 75 (preempted, durable) holds the job for an "
+			       "administrator");
 	else if (has_code_75(value))
 		check_list_add(check_list, "exit code", CHECK_OK, "",
-			"exit code 75 requeues a job (RequeueExit), also where there is no "
-			"scontrol");
+			       "exit code 75 requeues a job (RequeueExit), also where there is no "
+			       "scontrol");
 	else
 		check_list_add(check_list, "exit code", CHECK_OK, "",
-			"exit code 75 requeues nothing (RequeueExit): in a container without "
-			"scontrol a job is not requeued");
+			       "exit code 75 requeues nothing (RequeueExit): in a container "
+			       "without scontrol a job is not requeued");
 }
 
 /* Tasks that are preempted leave with 75 one after the other, each when its own work is durable. */
@@ -129,11 +133,12 @@ static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *c
 
 	if (kills > 0)
 		check_list_add(check_list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
-			"srun ends all tasks of a step as soon as one ends with a code but 0, as "
-			"the first preempted one does with 75 (KillOnBadExit=1)");
+			       "srun ends all tasks of a step as soon as one ends with a code but "
+			       "0, as the first preempted one does with 75 (KillOnBadExit=1)");
 	else if (kills == 0)
 		check_list_add(check_list, "bad exit", CHECK_OK, "",
-			"srun lets the other tasks of a step end by themselves (KillOnBadExit=0)");
+			       "srun lets the other tasks of a step end by themselves "
+			       "(KillOnBadExit=0)");
 }
 
 static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -142,11 +147,12 @@ static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *
 
 	if (wait >= 0)
 		check_list_add(check_list, "kill wait",
-			wait < KILL_WAIT_SHORT ? CHECK_WARN : CHECK_OK,
-			wait < KILL_WAIT_SHORT ? "get the notice earlier (--signal=B:TERM@120), or "
-						 "give run a --grace below that"
-					       : "",
-			"from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
+			       wait < KILL_WAIT_SHORT ? CHECK_WARN : CHECK_OK,
+			       wait < KILL_WAIT_SHORT
+				       ? "get the notice earlier (--signal=B:TERM@120), or "
+					 "give run a --grace below that"
+				       : "",
+			       "from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
 }
 
 static void grace_row(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -159,24 +165,23 @@ static void grace_row(const struct slurm_outputs *texts, struct check_list *chec
 	value_of(texts->config, "SlurmctldParameters", of_old);
 	if (grace == 0)
 		check_list_add(check_list, "grace", CHECK_WARN,
-			"set GraceTime of the partition or QOS",
-			"preemption gives no time but KillWait (GraceTime=0)");
+			       "set GraceTime of the partition or QOS",
+			       "preemption gives no time but KillWait (GraceTime=0)");
 	else if (grace > 0)
-		check_list_add(check_list, "grace",
-			grace < GRACE_SHORT ? CHECK_WARN : CHECK_OK,
-			grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
-			"preemption gives %ld s (GraceTime)", grace);
+		check_list_add(check_list, "grace", grace < GRACE_SHORT ? CHECK_WARN : CHECK_OK,
+			       grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
+			       "preemption gives %ld s (GraceTime)", grace);
 	if (strstr(parameters, "send_user_signal") || strstr(of_old, "preempt_send_user_signal"))
 		check_list_add(check_list, "notice", CHECK_OK, "",
-			"the signal of --signal is sent when a job is preempted, to the batch "
-			"script too");
+			       "the signal of --signal is sent when a job is preempted, to the "
+			       "batch script too");
 	else
 		check_list_add(check_list, "notice", CHECK_WARN,
-			"start it with srun reprieve run, or set send_user_signal "
-			"(PreemptParameters; before 23.02 preempt_send_user_signal in "
-			"SlurmctldParameters) and use --signal=B:TERM@120",
-			"a preempted batch script hears nothing until its grace time is over: only "
-			"what srun started gets SIGTERM before");
+			       "start it with srun reprieve run, or set send_user_signal "
+			       "(PreemptParameters; before 23.02 preempt_send_user_signal in "
+			       "SlurmctldParameters) and use --signal=B:TERM@120",
+			       "a preempted batch script hears nothing until its grace time is "
+			       "over: only what srun started gets SIGTERM before");
 }
 
 static void preemption_rows(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -186,26 +191,25 @@ static void preemption_rows(const struct slurm_outputs *texts, struct check_list
 	if (!value_of(texts->config, "PreemptType", type))
 		return;
 	if (strstr(type, "none")) {
-		check_list_add(check_list, "preempt", CHECK_OK, "",
-			"no job preempts another (%s)", type);
+		check_list_add(check_list, "preempt", CHECK_OK, "", "no job preempts another (%s)",
+			       type);
 		return;
 	}
 	if (!value_of(texts->partition, "PreemptMode", mode))
 		value_of(texts->config, "PreemptMode", mode);
 	if (strstr(mode, "REQUEUE"))
-		check_list_add(
-			check_list, "preempt", CHECK_OK, "", "what is preempted is requeued");
+		check_list_add(check_list, "preempt", CHECK_OK, "",
+			       "what is preempted is requeued");
 	else if (strstr(mode, "OFF")) {
-		check_list_add(
-			check_list, "preempt", CHECK_OK, "", "jobs are not preempted here");
+		check_list_add(check_list, "preempt", CHECK_OK, "", "jobs are not preempted here");
 		return;
 	} else
 		check_list_add(check_list, "preempt", CHECK_WARN, "PreemptMode=REQUEUE",
-			strstr(mode, "SUSPEND")
-				? "what is preempted is stopped where it is, not moved (%s)"
-				: "what is preempted is cancelled (%s): it comes back only if run "
-				  "has its notice, and requeues it in time",
-			mode);
+			       strstr(mode, "SUSPEND")
+				       ? "what is preempted is stopped where it is, not moved (%s)"
+				       : "what is preempted is cancelled (%s): it comes back only "
+					 "if run has its notice, and requeues it in time",
+			       mode);
 	grace_row(texts, check_list);
 }
 
@@ -227,12 +231,12 @@ static void signal_row(const struct slurm_outputs *texts, struct check_list *che
 	if (!texts->script)
 		return;
 	if (script_asks_for_signal(texts->script))
-		check_list_add(
-			check_list, "signal", CHECK_OK, "", "the script asks for a --signal");
+		check_list_add(check_list, "signal", CHECK_OK, "",
+			       "the script asks for a --signal");
 	else
 		check_list_add(check_list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",
-			"the script asks for no signal ahead of the time limit (on sbatch's "
-			"command line, perhaps)");
+			       "the script asks for no signal ahead of the time limit (on sbatch's "
+			       "command line, perhaps)");
 }
 
 static void log_row(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -242,9 +246,10 @@ static void log_row(const struct slurm_outputs *texts, struct check_list *check_
 	if (texts->log_appends < 0)
 		appends = number_of(texts->config, "JobFileAppend") > 0;
 	check_list_add(check_list, "log", appends ? CHECK_OK : CHECK_WARN,
-		appends ? "" : "#SBATCH --open-mode=append",
-		appends ? "a requeued job goes on writing behind its log"
-			: "a requeued job overwrites its log, unless it says --open-mode=append");
+		       appends ? "" : "#SBATCH --open-mode=append",
+		       appends ? "a requeued job goes on writing behind its log"
+			       : "a requeued job overwrites its log, unless it says "
+				 "--open-mode=append");
 }
 
 static void no_reply_row(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -252,7 +257,8 @@ static void no_reply_row(const struct slurm_outputs *texts, struct check_list *c
 	const char *why = texts->error_text;
 
 	if (texts->asked == SLURM_QUERY_NO_PROGRAM) {
-		check_list_add(check_list, "scontrol", CHECK_WARN,
+		check_list_add(
+			check_list, "scontrol", CHECK_WARN,
 			"run doctor on the node too, outside the container; without scontrol a "
 			"requeue needs RequeueExit=75 in slurm.conf",
 			"this is a Slurm job, and there is no scontrol here: nothing is known of "
@@ -263,10 +269,10 @@ static void no_reply_row(const struct slurm_outputs *texts, struct check_list *c
 	if (text_starts(why, "scontrol: scontrol: "))
 		why += strlen("scontrol: ");
 	check_list_add(check_list, "scontrol", CHECK_WARN,
-		"see whether slurmctld answers (scontrol ping), and try again",
-		"scontrol show config did not answer, so nothing is known of requeueing and grace: "
-		"%s",
-		why);
+		       "see whether slurmctld answers (scontrol ping), and try again",
+		       "scontrol show config did not answer, so nothing is known of requeueing and "
+		       "grace: %s",
+		       why);
 }
 
 void check_slurm(const struct slurm_outputs *texts, struct check_list *check_list)

@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* S3 refuses what is signed more than 15 minutes off (RequestTimeTooSkewed); so do Azure and Google's tokens. */
+/* S3 refuses what is signed more than 15 minutes off (RequestTimeTooSkewed); so do Azure and
+ * Google's tokens. */
 #define SKEW_FAIL_MS (15 * 60000LL)
 #define SKEW_WARN_MS 60000LL
 /* The notices there are: AWS 120 s; Google and Azure 30 s. */
 #define NOTICE_LONG_MS 120000
 #define NOTICE_SHORT_MS 30000
 
-static struct check_result *add_result(
-	struct check_list *check_list, const char *check, enum check_level level)
+static struct check_result *add_result(struct check_list *check_list, const char *check,
+				       enum check_level level)
 {
 	struct check_result *row = &check_list->rows[check_list->count];
 
@@ -25,8 +26,8 @@ static struct check_result *add_result(
 	return row;
 }
 
-__attribute__((format(printf, 2, 3))) static void set_result_text(
-	struct check_result *row, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void set_result_text(struct check_result *row,
+								  const char *format, ...)
 {
 	va_list args;
 
@@ -86,20 +87,22 @@ static const char *fix_of_step(enum probe_step step, const struct err *err, cons
 	return fix_of_open(err, url);
 }
 
-static void check_open(
-	const struct store_probe *probe, const char *url, struct check_list *check_list)
+static void check_open(const struct store_probe *probe, const char *url,
+		       struct check_list *check_list)
 {
 	const struct probe_result *answer = &probe->steps[PROBE_OPEN];
 	struct check_result *row =
 		add_result(check_list, "store", answer->worked ? CHECK_OK : CHECK_FAIL);
 
 	if (answer->worked) {
-		set_result_text(row, "%s%s%s", url, probe->description[0] ? ": " : "", probe->description);
+		set_result_text(row, "%s%s%s", url, probe->description[0] ? ": " : "",
+				probe->description);
 		if (!probe->made)
 			return;
 		row->level = CHECK_WARN;
 		set_result_text(row, "%s: there is no such directory yet; a run makes it", url);
-		set_result_fix(row, "see that this is the right place, and that a share is mounted there");
+		set_result_fix(row, "see that this is the right place, and that a share is mounted "
+				    "there");
 		return;
 	}
 	set_result_text(row, "%s", answer->err.text);
@@ -107,7 +110,7 @@ static void check_open(
 }
 
 static void check_step(const struct store_probe *probe, const char *url, enum probe_step step,
-	const char *check, const char *works, struct check_list *check_list)
+		       const char *check, const char *works, struct check_list *check_list)
 {
 	const struct probe_result *answer = &probe->steps[step];
 	struct check_result *row;
@@ -132,14 +135,16 @@ static void check_existing_data(const struct store_probe *probe, struct check_li
 
 	if (probe->steps[PROBE_IF_ABSENT].worked && probe->if_absent_guessed) {
 		row = add_result(check_list, "race", CHECK_WARN);
-		set_result_text(row, "the store has no if-absent of its own: it is looked first, then put");
-		set_result_fix(row, "never run one job on two machines at the same time, or use a store "
-			    "that has it");
+		set_result_text(row, "the store has no if-absent of its own: it is looked first, "
+				     "then put");
+		set_result_fix(row,
+			       "never run one job on two machines at the same time, or use a store "
+			       "that has it");
 	}
 	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated) {
 		row = add_result(check_list, "age", CHECK_WARN);
-		set_result_text(row, "lists do not say when an object was put: `reprieve forget` frees no "
-			 "space here");
+		set_result_text(row, "lists do not say when an object was put: `reprieve forget` "
+				     "frees no space here");
 	}
 }
 
@@ -152,15 +157,16 @@ static void check_clock(const struct store_probe *probe, struct check_list *chec
 	if (!probe->skew_known)
 		return;
 	row = add_result(check_list, "clock",
-		off >= SKEW_FAIL_MS   ? CHECK_FAIL
-		: off >= SKEW_WARN_MS ? CHECK_WARN
-				      : CHECK_OK);
+			 off >= SKEW_FAIL_MS   ? CHECK_FAIL
+			 : off >= SKEW_WARN_MS ? CHECK_WARN
+					       : CHECK_OK);
 	if (off < 2000) {
 		set_result_text(row, "as the server's");
 		return;
 	}
 	set_result_text(row, "this machine's clock is %s %s the server's",
-		text_duration(off, text, sizeof(text)), probe->skew_ms > 0 ? "behind" : "ahead of");
+			text_duration(off, text, sizeof(text)),
+			probe->skew_ms > 0 ? "behind" : "ahead of");
 	if (row->level != CHECK_OK)
 		set_result_fix(row, "set the clock (chrony, systemd-timesyncd)");
 }
@@ -168,7 +174,7 @@ static void check_clock(const struct store_probe *probe, struct check_list *chec
 /* --- how fast --- */
 
 static void check_speed(const struct store_probe *probe, enum probe_step step, const char *check,
-	struct check_list *check_list)
+			struct check_list *check_list)
 {
 	const struct probe_result *answer = &probe->steps[step];
 	struct check_result *row;
@@ -182,11 +188,11 @@ static void check_speed(const struct store_probe *probe, enum probe_step step, c
 		return;
 	}
 	set_result_text(row, "%s/s (%s on %u connection%s)",
-		text_bytes(
-			probe->bytes * 1000 / (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1),
-			rate, sizeof(rate)),
-		text_bytes(probe->bytes, amount, sizeof(amount)), probe->at_once,
-		probe->at_once == 1 ? "" : "s");
+			text_bytes(probe->bytes * 1000 /
+					   (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1),
+				   rate, sizeof(rate)),
+			text_bytes(probe->bytes, amount, sizeof(amount)), probe->at_once,
+			probe->at_once == 1 ? "" : "s");
 }
 
 /* Decimal, as people say it: "40 GB". */
@@ -213,7 +219,8 @@ int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size)
 	return need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12;
 }
 
-static void check_transfer_time(const struct store_probe *probe, uint64_t size, struct check_list *check_list)
+static void check_transfer_time(const struct store_probe *probe, uint64_t size,
+				struct check_list *check_list)
 {
 	int64_t need_ms = check_store_transfer_ms(probe, size);
 	struct check_result *row;
@@ -223,24 +230,25 @@ static void check_transfer_time(const struct store_probe *probe, uint64_t size, 
 		return;
 	row = add_result(check_list, "fit", need_ms <= NOTICE_SHORT_MS ? CHECK_OK : CHECK_WARN);
 	set_result_text(row, "%s fit in %d s: %s, in %d s: %s (they need about %s)",
-		format_size(size, text, sizeof(text)), NOTICE_LONG_MS / 1000,
-		need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
-		need_ms <= NOTICE_SHORT_MS ? "yes" : "no",
-		text_duration(need_ms, time, sizeof(time)));
+			format_size(size, text, sizeof(text)), NOTICE_LONG_MS / 1000,
+			need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
+			need_ms <= NOTICE_SHORT_MS ? "yes" : "no",
+			text_duration(need_ms, time, sizeof(time)));
 	if (row->level != CHECK_OK)
-		set_result_fix(row, "let the job save more often (--every): complete checkpoints are sent "
-			    "while it trains, and unchanged parts are not sent again");
+		set_result_fix(row,
+			       "let the job save more often (--every): complete checkpoints are "
+			       "sent while it trains, and unchanged parts are not sent again");
 }
 
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
-	struct check_list *check_list)
+		 struct check_list *check_list)
 {
 	*check_list = (struct check_list){0};
 	check_open(probe, url, check_list);
 	check_step(probe, url, PROBE_PUT, "put", "an object can be written", check_list);
 	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", check_list);
 	check_step(probe, url, PROBE_IF_ABSENT, "if-absent", "of two writers of one name, one wins",
-		check_list);
+		   check_list);
 	check_step(probe, url, PROBE_LIST, "list", "it is listed at once", check_list);
 	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", check_list);
 	check_existing_data(probe, check_list);
@@ -254,12 +262,12 @@ void check_no_store(struct check_list *check_list)
 {
 	*check_list = (struct check_list){0};
 	check_list_add(check_list, "store", CHECK_FAIL, "choose a place with --store",
-		"there is none: neither HOME nor XDG_STATE_HOME is set, so that nothing would be "
-		"saved");
+		       "there is none: neither HOME nor XDG_STATE_HOME is set, so that nothing "
+		       "would be saved");
 }
 
 void check_list_add(struct check_list *check_list, const char *check, enum check_level level,
-	const char *fix, const char *format, ...)
+		    const char *fix, const char *format, ...)
 {
 	struct check_result *row = &check_list->rows[check_list->count];
 	va_list args;
@@ -287,8 +295,8 @@ enum check_level check_list_worst(const struct check_list *check_list)
 
 const char *check_level_name(enum check_level level)
 {
-	static const char *const names[] = {
-		[CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail"};
+	static const char *const names[] =
+		{[CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail"};
 
 	return names[level];
 }

@@ -26,7 +26,7 @@ struct check_list {
 
 /* `size`: of a checkpoint, in bytes; 0: not asked. */
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
-	struct check_list *check_list);
+		 struct check_list *check_list);
 
 /* No store was named, and there is no place for the default one. */
 void check_no_store(struct check_list *check_list);
@@ -36,7 +36,8 @@ int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size);
 
 /* One more row; past CHECK_LIST_MOST nothing happens. */
 __attribute__((format(printf, 5, 6))) void check_list_add(struct check_list *check_list,
-	const char *check, enum check_level level, const char *fix, const char *format, ...);
+							  const char *check, enum check_level level,
+							  const char *fix, const char *format, ...);
 
 enum check_level check_list_worst(const struct check_list *check_list);
 const char *check_level_name(enum check_level level); /* "ok", "warn", "fail" */

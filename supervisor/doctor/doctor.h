@@ -1,5 +1,5 @@
-/* Looks at what diagnosis_*.h judges. Both run small programs, and block for seconds, or for half a minute where a
- * notice command does. */
+/* Looks at what diagnosis_*.h judges. Both run small programs, and block for seconds, or for half a
+ * minute where a notice command does. */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
@@ -11,10 +11,12 @@ struct doctor_options {
 	int64_t transfer_ms; /* that a whole checkpoint needs; -1: not known */
 };
 
-/* Watches for notices until each source can be judged (check_host_source_wait_ms()), and starts this program with the shim. */
+/* Watches for notices until each source can be judged (check_host_source_wait_ms()), and starts
+ * this program with the shim. */
 void inspect_host(const struct doctor_options *options, struct check_list *check_list);
 
-/* False where there is no Slurm: no scontrol, and not in a job. Where it does not answer, that is the diagnosis. */
+/* False where there is no Slurm: no scontrol, and not in a job. Where it does not answer, that
+ * is the diagnosis. */
 bool inspect_slurm(struct check_list *check_list);
 
 #endif

@@ -1,13 +1,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
-#include "process/process.h"
-#include "cloud/cloud.h"
-#include "check_host.h"
-#include "doctor.h"
 #include "base/program_output.h"
+#include "base/text.h"
+#include "check_host.h"
+#include "cloud/cloud.h"
 #include "control/control.h"
+#include "doctor.h"
+#include "process/process.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,14 +35,16 @@ static bool is_worth_waiting(const struct source_state *states, size_t count, in
 }
 
 /* Until each can be judged, or for long enough. */
-static size_t wait_for_sources(
-	const char *notice, struct source_state states[CLOUD_SOURCES_MOST], struct err *err)
+static size_t wait_for_sources(const char *notice, struct source_state states[CLOUD_SOURCES_MOST],
+			       struct err *err)
 {
 	auto_free char *shared = session_shared_directory();
-	struct cloud_options options = {.sources = notice,
+	struct cloud_options options = {
+		.sources = notice,
 		.shared_directory = shared,
 		.notice = ignore_notice,
-		.health = ignore_health};
+		.health = ignore_health,
+	};
 	int64_t began_ms = clock_monotonic_ms();
 	struct cloud_watch *watch;
 	size_t count;
@@ -73,7 +75,7 @@ static char **environment_with(char *preload, char *sanitizer)
 	environment = memory_new((count + 3) * sizeof(*environment));
 	for (size_t i = 0; i < count; i++)
 		if (!text_starts(environ[i], "LD_PRELOAD=") &&
-			!text_starts(environ[i], "ASAN_OPTIONS="))
+		    !text_starts(environ[i], "ASAN_OPTIONS="))
 			environment[kept++] = environ[i];
 	environment[kept++] = preload;
 	environment[kept++] = sanitizer;
@@ -81,8 +83,8 @@ static char **environment_with(char *preload, char *sanitizer)
 	return environment;
 }
 
-/* What the loader says when a program starts with it; NULL: nothing. The program is this one: an image need have no other. The caller
- * frees. */
+/* What the loader says when a program starts with it; NULL: nothing. The program is this one: an
+ * image need have no other. The caller frees. */
 static char *shim_error(const char *shim)
 {
 	char *const argv[] = {(char *)"/proc/self/exe", (char *)"--version", NULL};
@@ -123,13 +125,15 @@ void inspect_host(const struct doctor_options *options, struct check_list *check
 	auto_free char *init = read_first_line("/proc/1/comm");
 	auto_free char *watches = read_first_line("/proc/sys/fs/inotify/max_user_watches");
 	auto_free char *shim = NULL, *shim_said = NULL;
-	struct host_facts facts = {.notice = options->notice,
+	struct host_facts facts = {
+		.notice = options->notice,
 		.sources = sources,
 		.init = init,
 		.kubernetes = getenv("KUBERNETES_SERVICE_HOST") != NULL,
 		.grace_ms = options->grace_ms,
 		.watches = watches ? strtoll(watches, NULL, 10) : -1,
-		.transfer_ms = options->transfer_ms};
+		.transfer_ms = options->transfer_ms,
+	};
 
 	facts.source_count = wait_for_sources(options->notice, sources, &notice_error);
 	facts.notice_error = notice_error.text[0] ? notice_error.text : NULL;

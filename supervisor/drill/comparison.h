@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* `bytes`: the size where they are equal. What cannot be read is missing. */
-enum comparison comparison_of_files(
-	const char *undisturbed, const char *preempted, uint64_t *bytes);
+enum comparison comparison_of_files(const char *undisturbed, const char *preempted,
+				    uint64_t *bytes);
 
 #endif

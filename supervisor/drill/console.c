@@ -16,19 +16,21 @@ bool console_wants_colour(void)
 	       !text_equal(getenv("TERM"), "dumb");
 }
 
-__attribute__((format(printf, 4, 0))) static void print_line(const struct console *console,
-	const struct instance *instance, const char *colour, const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void print_line(
+	const struct console *console, const struct instance *instance, const char *colour,
+	const char *format, va_list args)
 {
 	if (console->silent)
 		return;
 	printf("%6.1f s  machine %u  %s", (double)(clock_monotonic_ms() - console->began_ms) / 1000,
-		instance->number, console->colour ? colour : "");
+	       instance->number, console->colour ? colour : "");
 	vprintf(format, args);
 	printf("%s\n", console->colour && *colour ? "\033[0m" : "");
 	fflush(stdout);
 }
 
-void console_print(const struct console *console, const struct instance *instance, const char *format, ...)
+void console_print(const struct console *console, const struct instance *instance,
+		   const char *format, ...)
 {
 	va_list args;
 
@@ -37,7 +39,8 @@ void console_print(const struct console *console, const struct instance *instanc
 	va_end(args);
 }
 
-void console_warn(const struct console *console, const struct instance *instance, const char *format, ...)
+void console_warn(const struct console *console, const struct instance *instance,
+		  const char *format, ...)
 {
 	va_list args;
 
@@ -63,7 +66,7 @@ static void print_launched(const struct console *console, const struct instance 
 		console_print(console, instance, "the job begins from nothing");
 	else
 		console_print(console, instance, "the job goes on from snapshot %s",
-			snapshot_id_format(events->restored, id));
+			      snapshot_id_format(events->restored, id));
 }
 
 static void print_commit(const struct console *console, const struct instance *instance)
@@ -71,12 +74,15 @@ static void print_commit(const struct console *console, const struct instance *i
 	const struct run_commit *commit = &instance->events.commit;
 	char id[SNAPSHOT_ID_TEXT], step[48], bytes[32];
 
-	console_print(console, instance, "the checkpoint%s is durable in the store: snapshot %s, %s",
-		format_step(commit->step, step, sizeof(step)), snapshot_id_format(commit->id, id),
-		text_bytes(commit->bytes, bytes, sizeof(bytes)));
+	console_print(console, instance,
+		      "the checkpoint%s is durable in the store: snapshot %s, %s",
+		      format_step(commit->step, step, sizeof(step)),
+		      snapshot_id_format(commit->id, id),
+		      text_bytes(commit->bytes, bytes, sizeof(bytes)));
 }
 
-void console_print_event(const struct console *console, const struct instance *instance, enum run_event event)
+void console_print_event(const struct console *console, const struct instance *instance,
+			 enum run_event event)
 {
 	const struct run_events *events = &instance->events;
 	char step[48];
@@ -86,11 +92,12 @@ void console_print_event(const struct console *console, const struct instance *i
 		print_launched(console, instance);
 		return;
 	case RUN_SNAPSHOT_SKIPPED:
-		console_warn(console, instance, "a snapshot is passed over: %s", events->passed_over);
+		console_warn(console, instance, "a snapshot is passed over: %s",
+			     events->passed_over);
 		return;
 	case RUN_RESTORED:
 		console_print(console, instance, "the checkpoint%s is back from the store",
-			format_step(events->restored_step, step, sizeof(step)));
+			      format_step(events->restored_step, step, sizeof(step)));
 		return;
 	case RUN_NOTICED:
 		if (events->noticed_ms == events->at_ms)
@@ -98,15 +105,16 @@ void console_print_event(const struct console *console, const struct instance *i
 		return;
 	case RUN_ASKED:
 		if (events->asked_ms == events->at_ms)
-			console_print(
-				console, instance, "the job is asked to save (%s)", events->asked_how);
+			console_print(console, instance, "the job is asked to save (%s)",
+				      events->asked_how);
 		return;
 	case RUN_CHECKPOINT_COMPLETE:
 		/* A job may save often by itself: what counts is told from the notice on. */
 		if (events->noticed_ms >= 0)
 			console_print(console, instance, "its checkpoint%s is complete on the disk",
-				format_step(events->checkpoints[events->checkpoint_count - 1].step, step,
-					sizeof(step)));
+				      format_step(events->checkpoints[events->checkpoint_count - 1]
+							  .step,
+						  step, sizeof(step)));
 		return;
 	case RUN_DURABLE:
 		if (events->noticed_ms >= 0)

@@ -10,13 +10,15 @@
 
 void event_log_reader_init(struct run_events *events)
 {
-	*events = (struct run_events){.launched_ms = -1,
+	*events = (struct run_events){
+		.launched_ms = -1,
 		.noticed_ms = -1,
 		.asked_ms = -1,
 		.saving_ms = -1,
 		.restored_step = -1,
 		.commit = {.step = -1},
-		.child_exited_ms = -1};
+		.child_exited_ms = -1,
+	};
 }
 
 static struct snapshot_id read_id(json_t *line, const char *name)
@@ -65,7 +67,7 @@ static void on_asked(struct run_events *events, json_t *line)
 		return;
 	events->asked_ms = events->at_ms;
 	text_set(events->asked_how, sizeof(events->asked_how),
-		json_text_or(line, "signal", json_text_or(line, "how", "?")));
+		 json_text_or(line, "signal", json_text_or(line, "how", "?")));
 }
 
 static void on_saving(struct run_events *events, json_t *line)
@@ -80,15 +82,18 @@ static void on_checkpoint_complete(struct run_events *events, json_t *line)
 	if (events->checkpoint_count == RUN_CHECKPOINTS_MOST)
 		memmove(events->checkpoints, events->checkpoints + 1,
 			--events->checkpoint_count * sizeof(events->checkpoints[0]));
-	events->checkpoints[events->checkpoint_count++] = (struct run_checkpoint){.at_ms = events->at_ms,
+	events->checkpoints[events->checkpoint_count++] = (struct run_checkpoint){
+		.at_ms = events->at_ms,
 		.captured_ms = events->saving_ms >= 0 ? events->saving_ms : events->at_ms,
-		.step = json_number_or(line, "step", -1)};
+		.step = json_number_or(line, "step", -1),
+	};
 	events->saving_ms = -1;
 }
 
-/* The one that a commit holds: by its step where both tell it, else the newest from before the snapshot was begun. Without any, the
- * commit itself is the only time known. */
-static struct run_checkpoint find_checkpoint(const struct run_events *events, int64_t step, int64_t begun_ms)
+/* The one that a commit holds: by its step where both tell it, else the newest from before the
+ * snapshot was begun. Without any, the commit itself is the only time known. */
+static struct run_checkpoint find_checkpoint(const struct run_events *events, int64_t step,
+					     int64_t begun_ms)
 {
 	for (size_t i = events->checkpoint_count; step >= 0 && i-- > 0;)
 		if (events->checkpoints[i].step == step)
@@ -96,7 +101,11 @@ static struct run_checkpoint find_checkpoint(const struct run_events *events, in
 	for (size_t i = events->checkpoint_count; i-- > 0;)
 		if (events->checkpoints[i].at_ms <= begun_ms + ROUNDING_MS)
 			return events->checkpoints[i];
-	return (struct run_checkpoint){.at_ms = events->at_ms, .captured_ms = events->at_ms, .step = -1};
+	return (struct run_checkpoint){
+		.at_ms = events->at_ms,
+		.captured_ms = events->at_ms,
+		.step = -1,
+	};
 }
 
 static void on_durable(struct run_events *events, json_t *line)
@@ -104,11 +113,14 @@ static void on_durable(struct run_events *events, json_t *line)
 	double seconds = json_number_value(json_object_get(line, "seconds"));
 	int64_t step = json_number_or(line, "step", -1);
 
-	events->commit = (struct run_commit){.id = read_id(line, "id"),
+	events->commit = (struct run_commit){
+		.id = read_id(line, "id"),
 		.at_ms = events->at_ms,
-		.checkpoint = find_checkpoint(events, step, events->at_ms - (int64_t)(seconds * 1000)),
+		.checkpoint =
+			find_checkpoint(events, step, events->at_ms - (int64_t)(seconds * 1000)),
 		.step = step,
-		.bytes = read_count(line, "bytes")};
+		.bytes = read_count(line, "bytes"),
+	};
 	events->failed[0] = '\0';
 }
 

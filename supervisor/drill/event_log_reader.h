@@ -1,6 +1,7 @@
 /*
- * PURE. The event ledger that `reprieve run --events FILE` writes -> what happened on one machine. Lines are added one by one, as they
- * appear; what a line does not say stays unknown. Times are the ledger's own "monotonic_ms".
+ * PURE. The event ledger that `reprieve run --events FILE` writes -> what happened on one machine.
+ * Lines are added one by one, as they appear; what a line does not say stays unknown. Times are the
+ * ledger's own "monotonic_ms".
  */
 #ifndef EVENT_LOG_READER_H
 #define EVENT_LOG_READER_H

@@ -67,18 +67,21 @@ static char **environment_with(const char *const *variables)
 	return environment;
 }
 
-/* Between fork and exec, beside the threads of the metadata server: async-signal-safe calls only. */
+/* Between fork and exec, beside the threads of the metadata server:
+ * async-signal-safe calls only. */
 static _Noreturn void exec_run(const struct instance *instance, char *const *argv,
-	char **environment, const struct signals_inherited *inherited, int input, int output)
+			       char **environment, const struct signals_inherited *inherited,
+			       int input, int output)
 {
 	static const char said[] = "reprieve: error: the drill cannot start its machine\n";
 
-	/* Away from the terminal: Ctrl-C is for the drill, which takes the machines down with it. */
+	/* Away from the terminal: Ctrl-C is for the drill, which takes the
+	 * machines down with it. */
 	setsid();
 	/* If the drill is killed itself, the run ends its job as on any SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0 &&
-		chdir(instance->directory) == 0) {
+	    chdir(instance->directory) == 0) {
 		signals_restore(inherited);
 		execve("/proc/self/exe", argv, environment);
 	}
@@ -87,7 +90,7 @@ static _Noreturn void exec_run(const struct instance *instance, char *const *arg
 }
 
 int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
-	const struct signals_inherited *inherited, struct err *err)
+		   const struct signals_inherited *inherited, struct err *err)
 {
 	auto_free char **environment = environment_with(variables);
 	auto_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);

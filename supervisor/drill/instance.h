@@ -1,6 +1,7 @@
 /*
- * A machine of the drill: a directory of its own, `reprieve run` in it, a log and an event ledger. It dies as real ones do: everything
- * at once. This process must be a subreaper (child_prepare()), and have no other children.
+ * A machine of the drill: a directory of its own, `reprieve run` in it, a log and an event ledger.
+ * It dies as real ones do: everything at once. This process must be a subreaper (child_prepare()),
+ * and have no other children.
  */
 #ifndef INSTANCE_H
 #define INSTANCE_H
@@ -17,13 +18,13 @@ struct instance {
 	unsigned number;
 	char *directory; /* <scratch>/machine-<number> */
 	char *log;       /* <scratch>/machine-<number>.log: what the run and the job print */
-	char *event_log;    /* <scratch>/machine-<number>.events */
+	char *event_log; /* <scratch>/machine-<number>.events */
 	pid_t pid;       /* of `reprieve run` */
 	bool running;
 	int exit_code; /* of `reprieve run`; 128 + signal */
 
 	struct run_events events;
-	struct bytes line; /* the ledger's last line, as far as it is there */
+	struct bytes line;    /* the ledger's last line, as far as it is there */
 	off_t event_log_read; /* up to here */
 	off_t log_shown;
 };
@@ -38,9 +39,10 @@ static inline void cleanup_instance_release(struct instance *instance)
 	instance_release(instance);
 }
 
-/* `argv` and `variables` ("NAME=value"; those replace what the environment has) end in NULL. The directory must be there. */
+/* `argv` and `variables` ("NAME=value"; those replace what the environment has) end in NULL. The
+ * directory must be there. */
 int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
-	const struct signals_inherited *inherited, struct err *err);
+		   const struct signals_inherited *inherited, struct err *err);
 
 /* Notes whether the run has ended. Does not block. */
 void instance_poll(struct instance *instance);
@@ -51,7 +53,8 @@ bool instance_next_event(struct instance *instance, enum run_event *event);
 /* Copies to stderr what the log has more than at the last call. */
 void instance_show_log(struct instance *instance);
 
-/* SIGKILL to all that runs on it, until nothing is left. `exit_code` stays if the run has ended by itself. */
+/* SIGKILL to all that runs on it, until nothing is left. `exit_code` stays if the
+ * run has ended by itself. */
 void instance_kill(struct instance *instance);
 
 /* From the whole log. */

@@ -44,7 +44,7 @@ static int64_t step_of_line(const char *line, size_t length)
 		const char *number = at + 4;
 
 		if (strncasecmp(at, "step", 4) != 0 ||
-			(at > line && isalnum((unsigned char)at[-1])))
+		    (at > line && isalnum((unsigned char)at[-1])))
 			continue;
 		if (number < end && (*number == 's' || *number == 'S'))
 			number++;
@@ -75,7 +75,8 @@ struct job_steps job_log_steps(const char *text, size_t size)
 		int64_t step;
 
 		next = at + length + 1;
-		/* The machine may have died in the middle of a line: "step 12" was going to be 120. */
+		/* The machine may have died in the middle of a line: "step 12" was
+		 * going to be 120. */
 		if (at + length == size)
 			break;
 		if (length >= sizeof(ours) - 1 && memcmp(text + at, ours, sizeof(ours) - 1) == 0)

@@ -1,4 +1,5 @@
-/* PURE. The first and the last training step that a job printed: "step 120 loss 0.3", "Step: 120", "steps=120". */
+/* PURE. The first and the last training step that a job printed: "step 120 loss 0.3", "Step:
+ * 120", "steps=120". */
 #ifndef JOB_LOG_H
 #define JOB_LOG_H
 
@@ -10,7 +11,8 @@ struct job_steps {
 	int64_t last;
 };
 
-/* Lines that begin with "reprieve: " are not the job's, and "resumed from step 118" is no step of this machine: both are passed over. */
+/* Lines that begin with "reprieve: " are not the job's, and "resumed from step 118" is no step of
+ * this machine: both are passed over. */
 struct job_steps job_log_steps(const char *text, size_t size);
 
 /* The end of a log for people: where its last `lines` lines begin. */

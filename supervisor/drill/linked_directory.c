@@ -57,7 +57,8 @@ enum entry_kind {
 	ENTRY_PARENT
 };
 
-static enum entry_kind kind_of_entry(const struct linked_directory *linked_directory, const char *relative)
+static enum entry_kind kind_of_entry(const struct linked_directory *linked_directory,
+				     const char *relative)
 {
 	enum entry_kind entry_kind = ENTRY_LINKED;
 	size_t length = strlen(relative);
@@ -66,17 +67,17 @@ static enum entry_kind kind_of_entry(const struct linked_directory *linked_direc
 		if (text_equal(linked_directory->excluded[i], relative))
 			return ENTRY_EXCLUDED;
 		if (text_starts(linked_directory->excluded[i], relative) &&
-			linked_directory->excluded[i][length] == '/')
+		    linked_directory->excluded[i][length] == '/')
 			entry_kind = ENTRY_PARENT;
 	}
 	return entry_kind;
 }
 
-static int link_directory(const struct linked_directory *linked_directory, const char *from, const char *to,
-	const char *relative, struct err *err);
+static int link_directory(const struct linked_directory *linked_directory, const char *from,
+			  const char *to, const char *relative, struct err *err);
 
-static int link_entry(const struct linked_directory *linked_directory, const char *from, const char *to,
-	const char *relative, struct err *err)
+static int link_entry(const struct linked_directory *linked_directory, const char *from,
+		      const char *to, const char *relative, struct err *err)
 {
 	enum entry_kind entry_kind = kind_of_entry(linked_directory, relative);
 	struct stat about;
@@ -85,7 +86,7 @@ static int link_entry(const struct linked_directory *linked_directory, const cha
 		return 0;
 	if (stat(from, &about) == 0) {
 		if (about.st_dev == linked_directory->scratch.st_dev &&
-			about.st_ino == linked_directory->scratch.st_ino)
+		    about.st_ino == linked_directory->scratch.st_ino)
 			return 0;
 		if (entry_kind == ENTRY_PARENT && S_ISDIR(about.st_mode))
 			return link_directory(linked_directory, from, to, relative, err);
@@ -95,8 +96,8 @@ static int link_entry(const struct linked_directory *linked_directory, const cha
 	return 0;
 }
 
-static int link_directory(const struct linked_directory *linked_directory, const char *from, const char *to,
-	const char *relative, struct err *err)
+static int link_directory(const struct linked_directory *linked_directory, const char *from,
+			  const char *to, const char *relative, struct err *err)
 {
 	auto_closedir DIR *directory = opendir(from);
 	const struct dirent *entry;
@@ -119,8 +120,8 @@ static int link_directory(const struct linked_directory *linked_directory, const
 	return 0;
 }
 
-int linked_directory_make(const char *from, const char *to, const char *scratch, const char *const *excluded,
-	size_t count, struct err *err)
+int linked_directory_make(const char *from, const char *to, const char *scratch,
+			  const char *const *excluded, size_t count, struct err *err)
 {
 	struct linked_directory linked_directory = {.excluded = excluded, .count = count};
 

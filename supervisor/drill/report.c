@@ -31,7 +31,7 @@ static const char *lost_cell(const struct round_verdict *verdict, char cell[CELL
 	if (verdict->lost_steps == VERDICT_UNKNOWN)
 		return time_cell(verdict->lost_ms, cell);
 	snprintf(whole, sizeof(whole), "%s, %" PRId64 " step%s", length, verdict->lost_steps,
-		verdict->lost_steps == 1 ? "" : "s");
+		 verdict->lost_steps == 1 ? "" : "s");
 	text_set(cell, CELL, whole);
 	return cell;
 }
@@ -57,16 +57,16 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], resumed[CELL];
 
 	printf("%5u  %8s  %8s  %8s  %9s  %-16s  %-13s %s%s%s\n", index + 1,
-		time_cell(verdict->noticed_ms, noticed), time_cell(verdict->saved_ms, saved),
-		time_cell(verdict->durable_ms, durable), time_cell(verdict->margin_ms, margin),
-		lost_cell(verdict, lost), resumed_cell(&scenario->rounds[index], resumed),
-		colour ? verdict->passed ? GREEN : RED : "", verdict->passed ? "PASS" : "FAIL",
-		colour ? PLAIN : "");
+	       time_cell(verdict->noticed_ms, noticed), time_cell(verdict->saved_ms, saved),
+	       time_cell(verdict->durable_ms, durable), time_cell(verdict->margin_ms, margin),
+	       lost_cell(verdict, lost), resumed_cell(&scenario->rounds[index], resumed),
+	       colour ? verdict->passed ? GREEN : RED : "", verdict->passed ? "PASS" : "FAIL",
+	       colour ? PLAIN : "");
 	if (verdict->reason[0])
 		printf("       %s\n", verdict->reason);
 	if (verdict->remark[0])
 		printf("       %snote: %s%s\n", colour ? YELLOW : "", verdict->remark,
-			colour ? PLAIN : "");
+		       colour ? PLAIN : "");
 }
 
 static void print_table(const struct scenario *scenario, bool colour)
@@ -74,7 +74,7 @@ static void print_table(const struct scenario *scenario, bool colour)
 	if (scenario->facts.rounds_done == 0)
 		return;
 	printf("%5s  %8s  %8s  %8s  %9s  %-16s  %s\n", "round", "noticed", "saved", "durable",
-		"margin", "work lost", "resumed from");
+	       "margin", "work lost", "resumed from");
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
 		print_round(scenario, i, colour);
 	printf("\nnoticed, saved, durable: seconds from the notice until it was noticed, until the "
@@ -116,11 +116,11 @@ static void print_comparison(const struct scenario *scenario)
 	case COMPARISON_EQUAL:
 		printf("  result      %s equals that of the run that nobody disturbed, byte for "
 		       "byte (%s)\n",
-			path, text_bytes(scenario->compared_bytes, bytes, sizeof(bytes)));
+		       path, text_bytes(scenario->compared_bytes, bytes, sizeof(bytes)));
 		return;
 	case COMPARISON_DIFFERENT:
 		printf("  result      %s DIFFERS from that of the run that nobody disturbed\n",
-			path);
+		       path);
 		return;
 	case COMPARISON_MISSING_UNDISTURBED:
 		printf("  result      the undisturbed run has not written %s\n", path);
@@ -143,13 +143,13 @@ static void print_sums(const struct scenario *scenario)
 	printf("  survived    %u of %u preemptions\n", facts->rounds_passed, facts->rounds_wanted);
 	if (totals.lost_steps != VERDICT_UNKNOWN)
 		snprintf(steps, sizeof(steps), ", %" PRId64 " step%s", totals.lost_steps,
-			totals.lost_steps == 1 ? "" : "s");
+			 totals.lost_steps == 1 ? "" : "s");
 	if (facts->rounds_done > 0)
 		printf("  lost        %s of work%s in all\n",
-			text_duration(totals.lost_ms, length, sizeof(length)), steps);
+		       text_duration(totals.lost_ms, length, sizeof(length)), steps);
 	if (facts->last_ran)
 		printf("  last run    ended with %d on machine %u\n", facts->last_exit,
-			scenario->last_machine);
+		       scenario->last_machine);
 	print_comparison(scenario);
 }
 
@@ -181,7 +181,7 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	if (kept)
 		printf("  logs        %s/machine-*.log\n", scenario->sandbox.scratch);
 	printf("\n%s%s%s%s%s\n", colour ? passed ? GREEN : RED : "", passed ? "PASS" : "FAIL",
-		colour ? PLAIN : "", passed ? "" : ": ", reason);
+	       colour ? PLAIN : "", passed ? "" : ": ", reason);
 	fflush(stdout);
 }
 
@@ -214,26 +214,28 @@ static json_t *round_json(const struct scenario *scenario, unsigned index)
 	const struct round_facts *facts = &scenario->rounds[index];
 	const struct run_events *events = &facts->events;
 	json_t *round = json_pack("{s:i, s:b, s:o, s:o}", "round", (int)index + 1, "passed",
-		verdict->passed, "reason", text_json(verdict->reason), "remark",
-		text_json(verdict->remark));
+				  verdict->passed, "reason", text_json(verdict->reason), "remark",
+				  text_json(verdict->remark));
 
-	json_object_update_new(round, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-					      "noticed_seconds", seconds_json(verdict->noticed_ms),
-					      "asked_seconds", seconds_json(verdict->asked_ms),
-					      "saved_seconds", seconds_json(verdict->saved_ms),
-					      "durable_seconds", seconds_json(verdict->durable_ms),
-					      "margin_seconds", seconds_json(verdict->margin_ms),
-					      "lost_seconds", seconds_json(verdict->lost_ms),
-					      "lost_steps", number_json(verdict->lost_steps)));
 	json_object_update_new(round,
-		json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}", "snapshot",
-			id_json(events->commit.id), "snapshot_step",
-			number_json(events->commit.step), "snapshot_bytes",
-			(json_int_t)events->commit.bytes, "last_step",
-			number_json(facts->steps.last), "killed_at_deadline", facts->killed,
-			"exit_code", facts->killed ? json_null() : json_integer(facts->exit_code),
-			"resumed_from", id_json(facts->next_restored), "outcome",
-			text_json(events->outcome)));
+			       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "noticed_seconds",
+					 seconds_json(verdict->noticed_ms), "asked_seconds",
+					 seconds_json(verdict->asked_ms), "saved_seconds",
+					 seconds_json(verdict->saved_ms), "durable_seconds",
+					 seconds_json(verdict->durable_ms), "margin_seconds",
+					 seconds_json(verdict->margin_ms), "lost_seconds",
+					 seconds_json(verdict->lost_ms), "lost_steps",
+					 number_json(verdict->lost_steps)));
+	json_object_update_new(round, json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}",
+						"snapshot", id_json(events->commit.id),
+						"snapshot_step", number_json(events->commit.step),
+						"snapshot_bytes", (json_int_t)events->commit.bytes,
+						"last_step", number_json(facts->steps.last),
+						"killed_at_deadline", facts->killed, "exit_code",
+						facts->killed ? json_null()
+							      : json_integer(facts->exit_code),
+						"resumed_from", id_json(facts->next_restored),
+						"outcome", text_json(events->outcome)));
 	return round;
 }
 
@@ -250,7 +252,8 @@ static json_t *comparison_json(const struct scenario *scenario)
 	if (scenario->facts.comparison == COMPARISON_NOT_ASKED)
 		return json_null();
 	return json_pack("{s:s, s:s, s:I}", "path", scenario->options->compare, "result",
-		names[scenario->facts.comparison], "bytes", (json_int_t)scenario->compared_bytes);
+			 names[scenario->facts.comparison], "bytes",
+			 (json_int_t)scenario->compared_bytes);
 }
 
 void report_json(const struct scenario *scenario, bool kept)
@@ -266,16 +269,19 @@ void report_json(const struct scenario *scenario, bool kept)
 	for (unsigned i = 0; i < facts->rounds_done; i++)
 		json_array_append_new(rounds, round_json(scenario, i));
 	whole = json_pack("{s:b, s:o, s:s, s:I, s:o, s:s, s:s}", "passed", passed, "reason",
-		text_json(reason), "cloud", mock_cloud_name(options->cloud), "rounds_wanted",
-		(json_int_t)facts->rounds_wanted, "notice_seconds",
-		seconds_json(options->notice_ms), "store", scenario->sandbox.store, "job",
-		scenario->sandbox.job);
+			  text_json(reason), "cloud", mock_cloud_name(options->cloud),
+			  "rounds_wanted", (json_int_t)facts->rounds_wanted, "notice_seconds",
+			  seconds_json(options->notice_ms), "store", scenario->sandbox.store, "job",
+			  scenario->sandbox.job);
 	json_object_update_new(whole,
-		json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rounds_passed",
-			(json_int_t)facts->rounds_passed, "rounds", rounds, "lost_seconds",
-			seconds_json(totals.lost_ms), "lost_steps", number_json(totals.lost_steps),
-			"last_exit", facts->last_ran ? json_integer(facts->last_exit) : json_null(),
-			"comparison", comparison_json(scenario), "directory",
-			kept ? json_string(scenario->sandbox.scratch) : json_null()));
+			       json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rounds_passed",
+					 (json_int_t)facts->rounds_passed, "rounds", rounds,
+					 "lost_seconds", seconds_json(totals.lost_ms), "lost_steps",
+					 number_json(totals.lost_steps), "last_exit",
+					 facts->last_ran ? json_integer(facts->last_exit)
+							 : json_null(),
+					 "comparison", comparison_json(scenario), "directory",
+					 kept ? json_string(scenario->sandbox.scratch)
+					      : json_null()));
 	json_print(whole, true);
 }

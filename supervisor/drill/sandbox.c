@@ -16,15 +16,15 @@ static int make_scratch(struct sandbox *sandbox, const char *directory, struct e
 	if (directory) {
 		if (!file_directory_is_empty(directory))
 			return err_set(err, ERR_EXISTS,
-				"--directory %s is not an empty directory: name a new one",
-				directory);
+				       "--directory %s is not an empty directory: name a new one",
+				       directory);
 		if (file_make_directories(directory, 0777, err) < 0)
 			return err_wrap(err, "--directory %s", directory);
 		sandbox->scratch = file_absolute(directory);
 		return 0;
 	}
-	auto_free char *name = text_format(
-		"%s/reprieve-drill-XXXXXX", temporary && *temporary == '/' ? temporary : "/tmp");
+	auto_free char *name = text_format("%s/reprieve-drill-XXXXXX",
+					   temporary && *temporary == '/' ? temporary : "/tmp");
 	if (!mkdtemp(name))
 		return err_os(err, errno, "cannot make %s", name);
 	sandbox->scratch = file_absolute(name);
@@ -39,8 +39,9 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 	if (make_scratch(sandbox, options->directory, err) < 0)
 		return -1;
 	sandbox->store = options->store ? text_copy(options->store)
-				      : text_format("file://%s/store", sandbox->scratch);
-	/* Also where the store is the user's own, the drill must not claim attempts of a job that counts. */
+					: text_format("file://%s/store", sandbox->scratch);
+	/* Also where the store is the user's own, the drill must not claim
+	 * attempts of a job that counts. */
 	sandbox->job =
 		text_format("drill-%lld-%d", (long long)(clock_wall_ms() / 1000), (int)getpid());
 	return 0;
@@ -55,9 +56,10 @@ void sandbox_release(struct sandbox *sandbox)
 	*sandbox = (struct sandbox){0};
 }
 
-/* Ours come behind the user's, so that they win. The texts are borrowed; the caller frees the array. */
-static char **run_arguments(
-	const struct scenario_options *options, const char *const *ours, size_t count)
+/* Ours come behind the user's, so that they win. The texts are borrowed; the
+ * caller frees the array. */
+static char **run_arguments(const struct scenario_options *options, const char *const *ours,
+			    size_t count)
 {
 	size_t most = 3 + options->run_option_count + count, used = 0;
 	char **arguments;
@@ -79,26 +81,43 @@ static char **run_arguments(
 }
 
 int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
-	struct instance *instance, const char *job, const char *notice, const char *variable,
-	struct err *err)
+		  struct instance *instance, const char *job, const char *notice,
+		  const char *variable, struct err *err)
 {
 	const char *left_out[] = {options->checkpoint_dir, options->compare};
-	/* A drill in a batch job or a pod must not pass for its end: no requeue, no reason for who watches it. */
-	const char *ours[] = {"--store", sandbox->store, "--job", job, "--events", instance->event_log,
-		"--checkpoint-dir", options->checkpoint_dir, "--requeue", "off",
-		"--termination-log", "", "--notice", notice};
+	/* A drill in a batch job or a pod must not pass for its end: no requeue,
+	 * no reason for who watches it. */
+	const char *ours[] = {
+		"--store",
+		sandbox->store,
+		"--job",
+		job,
+		"--events",
+		instance->event_log,
+		"--checkpoint-dir",
+		options->checkpoint_dir,
+		"--requeue",
+		"off",
+		"--termination-log",
+		"",
+		"--notice",
+		notice,
+	};
 	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
 	auto_free char **arguments = run_arguments(options, ours, count);
 	auto_free char *where = text_format("PWD=%s", instance->directory);
-	/* A laptop may have the latter set, so that tools do not wait for a server that is not there. Here there is one. */
+	/* A laptop may have the latter set, so that tools do not wait for a server that is not
+	 * there. Here there is one. */
 	const char *variables[] = {where, "AWS_EC2_METADATA_DISABLED=false",
-		/* What holds for the real run, and would reach others, or decide how this one ends. */
-		"REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=", "REPRIEVE_METRICS_FILE=",
-		"REPRIEVE_DEADLINE=", "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=", variable, NULL};
+				   /* What holds for the real run, and would reach others, or decide
+				    * how this one ends. */
+				   "REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=",
+				   "REPRIEVE_METRICS_FILE=", "REPRIEVE_DEADLINE=",
+				   "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=", variable, NULL};
 
 	if (linked_directory_make(sandbox->from, instance->directory, sandbox->scratch, left_out,
-		    options->compare ? 2 : 1, err) < 0 ||
-		instance_start(instance, arguments, variables, options->inherited, err) < 0)
+				  options->compare ? 2 : 1, err) < 0 ||
+	    instance_start(instance, arguments, variables, options->inherited, err) < 0)
 		return err_wrap(err, "machine %u", instance->number);
 	return 0;
 }

@@ -1,11 +1,12 @@
-/* What the machines of one drill share: where they lie, what they run, and the store between them. */
+/* What the machines of one drill share: where they lie, what they run, and the
+ * store between them. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
 #include "base/err.h"
 #include "cloud/mock/mock.h"
-#include "instance.h"
 #include "console.h"
+#include "instance.h"
 #include "process/process.h"
 
 #include <stdbool.h>
@@ -17,8 +18,9 @@ struct scenario_options {
 	unsigned rounds;
 	int64_t notice_after_ms; /* from the job's launch */
 	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
-	const char *
-		compare; /* relative to the working directory, as from linked_directory_relative(); NULL: nothing is compared */
+	/* relative to the working directory, as from linked_directory_relative();
+	 * NULL: nothing is compared */
+	const char *compare;
 	const char *directory; /* scratch; NULL: a new one under $TMPDIR or /tmp */
 	bool verbose;          /* the machines' logs go to stderr too */
 
@@ -46,10 +48,13 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 /* Forgets the names; the files stay. */
 void sandbox_release(struct sandbox *sandbox);
 
-/* Starts `reprieve run` on a fresh machine. `notice`: where it is to look for notices; NULL: as the user's options say. `variable`: where
- * the machine finds its metadata server, "NAME=value"; NULL for none. */
+/*
+ * Starts `reprieve run` on a fresh machine. `notice`: where it is to look for notices; NULL: as the
+ * user's options say. `variable`: where the machine finds its metadata server, "NAME=value"; NULL
+ * for none.
+ */
 int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
-	struct instance *instance, const char *job, const char *notice, const char *variable,
-	struct err *err);
+		  struct instance *instance, const char *job, const char *notice,
+		  const char *variable, struct err *err);
 
 #endif

@@ -19,7 +19,8 @@ AUTO(struct snapshot_list, snapshot_list_release);
 
 /* --- time --- */
 
-/* Sleeps one turn, or until something happens to a process. ERR_CANCELLED when the user wants it to end. */
+/* Sleeps one turn, or until something happens to a process. ERR_CANCELLED when the
+ * user wants it to end. */
 static int wait_turn(struct scenario *scenario, struct err *err)
 {
 	const struct timespec turn = {.tv_nsec = POLL_MS * 1000000};
@@ -90,12 +91,13 @@ static void keep_last_lines(struct scenario *scenario, const struct instance *in
 /* --- the machines --- */
 
 static int play_left_alone(struct scenario *scenario, struct instance *instance, const char *job,
-	const char *notice, const char *variable, int *exit_code, struct err *err)
+			   const char *notice, const char *variable, int *exit_code,
+			   struct err *err)
 {
 	const struct console *console = scenario->options->console;
 
-	if (sandbox_start(&scenario->sandbox, scenario->options, instance, job, notice, variable, err) <
-		0)
+	if (sandbox_start(&scenario->sandbox, scenario->options, instance, job, notice, variable,
+			  err) < 0)
 		return -1;
 	while (turn(scenario, instance, err))
 		continue;
@@ -119,16 +121,16 @@ static int play_undisturbed(struct scenario *scenario, struct err *err)
 
 	instance_init(&instance, scenario->sandbox.scratch, 0);
 	console_print(scenario->options->console, &instance,
-		"first one run that nobody disturbs, to compare with");
+		      "first one run that nobody disturbs, to compare with");
 	if (play_left_alone(scenario, &instance, job, "none", NULL,
-		    &scenario->facts.undisturbed_exit, err) < 0)
+			    &scenario->facts.undisturbed_exit, err) < 0)
 		return -1;
 	scenario->undisturbed_ms = clock_monotonic_ms() - began_ms;
 	return 0;
 }
 
 static int fire_notice(struct scenario *scenario, struct instance *instance, struct mock *mock,
-	struct round_facts *facts, struct err *err)
+		       struct round_facts *facts, struct err *err)
 {
 	int64_t fired_ms = clock_monotonic_ms();
 
@@ -137,8 +139,8 @@ static int fire_notice(struct scenario *scenario, struct instance *instance, str
 	facts->fired_ms = fired_ms;
 	facts->deadline_ms = mock_deadline_ms(mock);
 	console_warn(scenario->options->console, instance,
-		"NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
-		(double)(facts->deadline_ms - fired_ms) / 1000);
+		     "NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
+		     (double)(facts->deadline_ms - fired_ms) / 1000);
 	return 0;
 }
 
@@ -148,8 +150,8 @@ static bool ended_by_itself(const struct round_facts *facts)
 	return facts->fired_ms < 0 || (!facts->killed && facts->exit_code == 0);
 }
 
-static void print_end(
-	struct scenario *scenario, const struct instance *instance, const struct round_facts *facts)
+static void print_end(struct scenario *scenario, const struct instance *instance,
+		      const struct round_facts *facts)
 {
 	const struct console *console = scenario->options->console;
 
@@ -157,15 +159,16 @@ static void print_end(
 		console_warn(console, instance, "the deadline: everything on it is killed");
 	else if (ended_by_itself(facts))
 		console_warn(console, instance, "`reprieve run` ended by itself, with %d",
-			facts->exit_code);
+			     facts->exit_code);
 	else
 		console_print(console, instance,
-			"`reprieve run` ended with %d; the machine is gone, and its disk with it",
-			facts->exit_code);
+			      "`reprieve run` ended with %d; the machine is gone, and its disk "
+			      "with it",
+			      facts->exit_code);
 }
 
 static int watch_preempted(struct scenario *scenario, struct instance *instance, struct mock *mock,
-	struct round_facts *facts, struct err *err)
+			   struct round_facts *facts, struct err *err)
 {
 	while (clock_monotonic_ms() < notice_due_ms(scenario, instance))
 		if (!turn(scenario, instance, err))
@@ -179,11 +182,13 @@ static int watch_preempted(struct scenario *scenario, struct instance *instance,
 	return 0;
 }
 
-static int start_mock(
-	struct scenario *scenario, struct mock **mock, char **variable, struct err *err)
+static int start_mock(struct scenario *scenario, struct mock **mock, char **variable,
+		      struct err *err)
 {
 	const struct mock_options options = {
-		.cloud = scenario->options->cloud, .notice_ms = scenario->options->notice_ms};
+		.cloud = scenario->options->cloud,
+		.notice_ms = scenario->options->notice_ms,
+	};
 	const char *name, *value;
 
 	if (mock_start(&options, mock, err) < 0)
@@ -204,7 +209,7 @@ static int plain_exit_code(const struct instance *instance)
 }
 
 static int play_preempted(struct scenario *scenario, struct instance *instance,
-	struct round_facts *facts, struct err *err)
+			  struct round_facts *facts, struct err *err)
 {
 	auto_(mock_stop) struct mock *mock = NULL;
 	auto_free char *variable = NULL;
@@ -215,9 +220,10 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 
 	if (start_mock(scenario, &mock, &variable, err) < 0)
 		return -1;
-	console_print(scenario->options->console, instance, "starts with no checkpoint on its disk");
-	if (sandbox_start(&scenario->sandbox, scenario->options, instance, scenario->sandbox.job, notice,
-		    variable, err) < 0)
+	console_print(scenario->options->console, instance,
+		      "starts with no checkpoint on its disk");
+	if (sandbox_start(&scenario->sandbox, scenario->options, instance, scenario->sandbox.job,
+			  notice, variable, err) < 0)
 		return -1;
 	facts->fired_ms = -1;
 	watched = watch_preempted(scenario, instance, mock, facts, &watch_err);
@@ -240,13 +246,16 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 static void read_store_facts(struct scenario *scenario, struct round_facts *facts)
 {
 	const struct storage_options options = {
-		.url = scenario->sandbox.store, .job = scenario->sandbox.job, .read_only = true};
+		.url = scenario->sandbox.store,
+		.job = scenario->sandbox.job,
+		.read_only = true,
+	};
 	auto_(storage_close) struct storage *storage = NULL;
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	struct err err = {0};
 
 	if (storage_open(&options, &storage, NULL, &err) < 0 ||
-		storage_list_snapshots(storage, &list, NULL, &err) < 0) {
+	    storage_list_snapshots(storage, &list, NULL, &err) < 0) {
 		text_set(facts->store_error, sizeof(facts->store_error), err.text);
 		return;
 	}
@@ -257,7 +266,7 @@ static void read_store_facts(struct scenario *scenario, struct round_facts *fact
 		if (info->newest)
 			facts->store_newest = info->id;
 		if (info->state == SNAPSHOT_GOOD &&
-			snapshot_id_compare(info->id, facts->events.commit.id) == 0)
+		    snapshot_id_compare(info->id, facts->events.commit.id) == 0)
 			facts->commit_good = true;
 	}
 }
@@ -305,9 +314,9 @@ static int play_last(struct scenario *scenario, struct err *err)
 	if (start_mock(scenario, &mock, &variable, err) < 0)
 		return -1;
 	console_print(scenario->options->console, &instance,
-		"starts with no checkpoint on its disk; this one is left alone");
+		      "starts with no checkpoint on its disk; this one is left alone");
 	if (play_left_alone(scenario, &instance, scenario->sandbox.job, notice, variable,
-		    &scenario->facts.last_exit, err) < 0)
+			    &scenario->facts.last_exit, err) < 0)
 		return -1;
 	scenario->facts.last_ran = true;
 	note_next_start(scenario, &instance);
@@ -321,9 +330,10 @@ static void compare_files(struct scenario *scenario)
 	scenario->facts.comparison = COMPARISON_NOT_MADE;
 	if (!scenario->facts.last_ran)
 		return;
-	auto_free char *undisturbed = text_format("%s/machine-0/%s", scenario->sandbox.scratch, path);
-	auto_free char *preempted = text_format(
-		"%s/machine-%u/%s", scenario->sandbox.scratch, scenario->last_machine, path);
+	auto_free char *undisturbed =
+		text_format("%s/machine-0/%s", scenario->sandbox.scratch, path);
+	auto_free char *preempted = text_format("%s/machine-%u/%s", scenario->sandbox.scratch,
+						scenario->last_machine, path);
 
 	scenario->facts.comparison =
 		comparison_of_files(undisturbed, preempted, &scenario->compared_bytes);
@@ -337,8 +347,8 @@ static void judge_drill(struct scenario *scenario)
 	}
 }
 
-int scenario_play(
-	const struct scenario_options *options, struct scenario *scenario, struct err *err)
+int scenario_play(const struct scenario_options *options, struct scenario *scenario,
+		  struct err *err)
 {
 	bool over = false;
 

@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-__attribute__((format(printf, 2, 3))) static bool fail_round(
-	struct round_verdict *verdict, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool fail_round(struct round_verdict *verdict,
+							     const char *format, ...)
 {
 	va_list args;
 
@@ -33,15 +33,16 @@ static int64_t since_notice(int64_t at_ms, int64_t fired_ms)
 	return at_ms < 0 || fired_ms < 0 ? VERDICT_UNKNOWN : at_ms - fired_ms;
 }
 
-/* After the restore, the job began earlier than its checkpoint. Or it counts its steps anew in every epoch, or names its checkpoints by
- * epochs: then the two numbers mean different things. */
+/* After the restore, the job began earlier than its checkpoint. Or it counts its steps anew in
+ * every epoch, or names its checkpoints by epochs: then the two numbers mean different things. */
 static bool began_earlier(const struct round_facts *facts)
 {
 	return facts->events.commit.step >= 0 && facts->next_steps.first >= 0 &&
 	       facts->next_steps.first < facts->events.commit.step;
 }
 
-/* They mean the same where the checkpoint lies in what was printed, and nearer to its end than to its beginning. */
+/* They mean the same where the checkpoint lies in what was printed, and nearer to its end than
+ * to its beginning. */
 static bool numbers_agree(const struct round_facts *facts)
 {
 	int64_t step = facts->events.commit.step;
@@ -91,19 +92,19 @@ static bool was_preempted(const struct round_facts *facts, struct round_verdict 
 
 	if (events->launched_ms < 0)
 		return fail_round(verdict, "the job was not started: `reprieve run` ended with %d",
-			facts->exit_code);
+				  facts->exit_code);
 	if (facts->fired_ms < 0 && facts->exit_code == 0)
 		return fail_round(verdict, "the job finished before the notice: give a smaller "
-				       "--notice-after, or more work");
+					   "--notice-after, or more work");
 	if (facts->fired_ms < 0)
 		return fail_round(verdict, "the job ended by itself before the notice, with %d",
-			facts->exit_code);
+				  facts->exit_code);
 	if (!facts->killed && facts->exit_code == 0)
 		return fail_round(verdict, "the job finished during the notice: give a smaller "
-				       "--notice-after, or more work");
+					   "--notice-after, or more work");
 	if (events->noticed_ms < 0)
 		return fail_round(verdict, "the notice was not noticed in %" PRId64 " s",
-			(facts->gone_ms - facts->fired_ms) / 1000);
+				  (facts->gone_ms - facts->fired_ms) / 1000);
 	return true;
 }
 
@@ -115,32 +116,37 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 	if (!has_commit(facts) && events->failed[0])
 		return fail_round(verdict, "nothing is durable: %s", events->failed);
 	if (!has_commit(facts) && events->checkpoint_count > 0)
-		return fail_round(verdict, "nothing is durable: there was a complete checkpoint, but "
-				       "it was not in the store in time");
+		return fail_round(verdict,
+				  "nothing is durable: there was a complete checkpoint, but "
+				  "it was not in the store in time");
 	if (!has_commit(facts) && events->asked_ms >= 0)
 		return fail_round(verdict,
-			"nothing is durable: the job was asked (%s) and no complete checkpoint "
-			"appeared. Does it save into the checkpoint directory?",
-			events->asked_how);
+				  "nothing is durable: the job was asked (%s) and no complete "
+				  "checkpoint appeared. Does it save into the checkpoint "
+				  "directory?",
+				  events->asked_how);
 	if (!has_commit(facts))
-		return fail_round(verdict, "nothing is durable: the job was not asked to save, and had "
-				       "saved nothing by itself. Give --checkpoint-signal");
+		return fail_round(verdict,
+				  "nothing is durable: the job was not asked to save, and had "
+				  "saved nothing by itself. Give --checkpoint-signal");
 	if (events->commit.at_ms > facts->deadline_ms)
 		return fail_round(verdict, "the checkpoint was durable only after the deadline");
 	text_duration(verdict->lost_ms, age, sizeof(age));
 	if (!saved_after_notice(facts) && events->asked_ms >= 0)
 		return fail_round(verdict,
-			"the job was asked (%s) and saved nothing: what survives is %s old",
-			events->asked_how, age);
+				  "the job was asked (%s) and saved nothing: what survives is %s "
+				  "old",
+				  events->asked_how, age);
 	if (facts->killed && !saved_after_notice(facts))
 		return fail_round(verdict,
-			"nothing was saved after the notice: what survives is %s old", age);
+				  "nothing was saved after the notice: what survives is %s old",
+				  age);
 	if (!facts->killed && facts->exit_code == EXIT_NOT_DURABLE)
-		return fail_round(
-			verdict, "the newest work is not durable: what survives is %s old", age);
+		return fail_round(verdict,
+				  "the newest work is not durable: what survives is %s old", age);
 	if (!facts->killed && facts->exit_code != EXIT_PREEMPTED)
 		return fail_round(verdict, "`reprieve run` ended with %d instead of %d",
-			facts->exit_code, EXIT_PREEMPTED);
+				  facts->exit_code, EXIT_PREEMPTED);
 	return true;
 }
 
@@ -154,14 +160,16 @@ static bool is_in_store(const struct round_facts *facts, struct round_verdict *v
 		return fail_round(verdict, "the store cannot be read: %s", facts->store_error);
 	if (!facts->commit_good)
 		return fail_round(verdict,
-			"%s was said to be durable, but the store does not hold it in good order",
-			text);
+				  "%s was said to be durable, but the store does not hold it in "
+				  "good order",
+				  text);
 	if (snapshot_id_compare(facts->store_newest, said) != 0)
-		return fail_round(verdict, "the store would go on from %s, but %s is the newest commit",
-			snapshot_id_is_none(facts->store_newest)
-				? "nothing"
-				: snapshot_id_format(facts->store_newest, newest),
-			text);
+		return fail_round(verdict,
+				  "the store would go on from %s, but %s is the newest commit",
+				  snapshot_id_is_none(facts->store_newest)
+					  ? "nothing"
+					  : snapshot_id_format(facts->store_newest, newest),
+				  text);
 	return true;
 }
 
@@ -174,15 +182,17 @@ static bool was_resumed(const struct round_facts *facts, struct round_verdict *v
 	if (!facts->next_launched)
 		return fail_round(verdict, "the next machine did not start the job");
 	if (snapshot_id_is_none(facts->next_restored))
-		return fail_round(verdict, "the next machine began afresh instead of from %s", text);
+		return fail_round(verdict, "the next machine began afresh instead of from %s",
+				  text);
 	if (snapshot_id_compare(facts->next_restored, said) != 0)
 		return fail_round(verdict, "the next machine began from %s instead of %s",
-			snapshot_id_format(facts->next_restored, other), text);
+				  snapshot_id_format(facts->next_restored, other), text);
 	if (began_earlier(facts) && numbers_agree(facts))
 		return fail_round(verdict,
-			"step %" PRId64 " was restored, but the job went on with step %" PRId64
-			": it does not load its checkpoint",
-			facts->events.commit.step, facts->next_steps.first);
+				  "step %" PRId64
+				  " was restored, but the job went on with step %" PRId64
+				  ": it does not load its checkpoint",
+				  facts->events.commit.step, facts->next_steps.first);
 	return true;
 }
 
@@ -190,18 +200,18 @@ static void add_remark(const struct round_facts *facts, struct round_verdict *ve
 {
 	if (began_earlier(facts))
 		snprintf(verdict->remark, sizeof(verdict->remark),
-			"step %" PRId64
-			" was restored, but the first step that the job printed then was %" PRId64
-			": does it load its checkpoint, or count anew?",
-			facts->events.commit.step, facts->next_steps.first);
+			 "step %" PRId64
+			 " was restored, but the first step that the job printed then was %" PRId64
+			 ": does it load its checkpoint, or count anew?",
+			 facts->events.commit.step, facts->next_steps.first);
 	else if (facts->killed)
 		snprintf(verdict->remark, sizeof(verdict->remark),
-			"the job had not ended at the deadline and was killed with its machine; "
-			"its work was safe");
+			 "the job had not ended at the deadline and was killed with its machine; "
+			 "its work was safe");
 	else if (facts->events.asked_ms < 0)
 		snprintf(verdict->remark, sizeof(verdict->remark),
-			"the job was not asked to save: what survives is its own last checkpoint. "
-			"--checkpoint-signal would lose less");
+			 "the job was not asked to save: what survives is its own last checkpoint. "
+			 "--checkpoint-signal would lose less");
 }
 
 void verdict_round(const struct round_facts *facts, struct round_verdict *verdict)
@@ -243,13 +253,13 @@ bool verdict_drill(const struct drill_facts *facts, char *reason, size_t capacit
 	reason[0] = '\0';
 	if (facts->undisturbed_exit != 0)
 		snprintf(reason, capacity, "the undisturbed run failed with %d",
-			facts->undisturbed_exit);
+			 facts->undisturbed_exit);
 	else if (facts->rounds_passed < facts->rounds_done)
 		snprintf(reason, capacity, "%u of %u preemptions failed",
-			facts->rounds_done - facts->rounds_passed, facts->rounds_wanted);
+			 facts->rounds_done - facts->rounds_passed, facts->rounds_wanted);
 	else if (facts->rounds_done < facts->rounds_wanted)
 		snprintf(reason, capacity, "only %u of %u preemptions took place",
-			facts->rounds_done, facts->rounds_wanted);
+			 facts->rounds_done, facts->rounds_wanted);
 	else if (!facts->last_ran)
 		snprintf(reason, capacity, "the job was not run to its end");
 	else if (facts->last_exit != 0)

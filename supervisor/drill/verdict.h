@@ -1,12 +1,13 @@
 /*
- * PURE. Did the preemption cost work? Computed once from facts: what `reprieve run` wrote in its ledger, what the store held after
- * the machine was gone, what the job printed, and what the next machine began with. The ledger alone is never believed.
+ * PURE. Did the preemption cost work? Computed once from facts: what `reprieve run` wrote in its
+ * ledger, what the store held after the machine was gone, what the job printed, and what the next
+ * machine began with. The ledger alone is never believed.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
 
-#include "event_log_reader.h"
 #include "drill/job_log.h"
+#include "event_log_reader.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@
 /* One machine that was taken away, and the one after it. All times are on the monotonic clock. */
 struct round_facts {
 	struct run_events events;
-	int64_t fired_ms; /* the notice could be seen from here on; -1: the run had ended before it was due */
+	/* the notice could be seen from here on; -1: the run had ended before it was due */
+	int64_t fired_ms;
 	int64_t deadline_ms;
 	int64_t gone_ms; /* nothing of the machine was left */
 	bool killed;     /* `reprieve run` was still there at the deadline */
@@ -35,7 +37,8 @@ struct round_facts {
 
 #define VERDICT_UNKNOWN INT64_MIN
 
-/* Times in milliseconds since the notice; VERDICT_UNKNOWN where it did not happen. What was saved before the notice is negative. */
+/* Times in milliseconds since the notice; VERDICT_UNKNOWN where it did not happen. What was saved
+ * before the notice is negative. */
 struct round_verdict {
 	bool passed;
 	char reason[400]; /* why not; "" */

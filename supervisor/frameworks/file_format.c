@@ -1,6 +1,7 @@
 /*
- * Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy), safetensors README "Format", HDF5 File Format Specification 3.0
- * section II.A, ubjson.org. Sizes come from the file, and may be anything: no sum or product here may wrap.
+ * Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy), safetensors README "Format", HDF5
+ * File Format Specification 3.0 section II.A, ubjson.org. Sizes come from the file, and may be
+ * anything: no sum or product here may wrap.
  */
 #include "file_format.h"
 
@@ -24,11 +25,11 @@ static enum file_format_verdict report_torn(const struct reason_buffer *why, con
 	return FILE_FORMAT_TORN;
 }
 
-static enum file_format_verdict report_too_short(
-	const struct reason_buffer *why, uint64_t size, uint64_t expected, const char *says)
+static enum file_format_verdict report_too_short(const struct reason_buffer *why, uint64_t size,
+						 uint64_t expected, const char *says)
 {
 	snprintf(why->text, why->size, "has %llu bytes, its %s says %llu", (unsigned long long)size,
-		says, (unsigned long long)expected);
+		 says, (unsigned long long)expected);
 	return FILE_FORMAT_TORN;
 }
 
@@ -46,7 +47,8 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static bool begins_with_magic(const struct file_format_sample *sample, const char *magic, size_t length)
+static bool begins_with_magic(const struct file_format_sample *sample, const char *magic,
+			      size_t length)
 {
 	return sample->head_size >= length && memcmp(sample->head, magic, length) == 0;
 }
@@ -65,7 +67,8 @@ static bool has_file_name(const struct file_format_sample *sample, const char *c
 #define ZIP64_LOCATOR 20
 #define ZIP64_END 56
 
-/* The central directory ends where the end record begins, or the records of zip64 between them; the comment is all there. */
+/* The central directory ends where the end record begins, or the records of zip64 between them; the
+ * comment is all there. */
 static bool is_zip_end(const struct file_format_sample *sample, size_t at)
 {
 	const uint8_t *record = sample->tail + at;
@@ -74,10 +77,10 @@ static bool is_zip_end(const struct file_format_sample *sample, size_t at)
 	uint64_t directory = little_endian(record + 16, 4);
 
 	if (memcmp(record, "PK\5\6", 4) != 0 ||
-		sample->tail_size - at - ZIP_END < little_endian(record + 20, 2))
+	    sample->tail_size - at - ZIP_END < little_endian(record + 20, 2))
 		return false;
 	if (at >= ZIP64_LOCATOR + ZIP64_END && memcmp(record - ZIP64_LOCATOR, "PK\6\7", 4) == 0 &&
-		memcmp(record - ZIP64_LOCATOR - ZIP64_END, "PK\6\6", 4) == 0) {
+	    memcmp(record - ZIP64_LOCATOR - ZIP64_END, "PK\6\6", 4) == 0) {
 		record -= ZIP64_LOCATOR + ZIP64_END;
 		position -= ZIP64_LOCATOR + ZIP64_END;
 		directory_size = little_endian(record + 40, 8);
@@ -86,7 +89,8 @@ static bool is_zip_end(const struct file_format_sample *sample, size_t at)
 	return add_saturating(directory, directory_size) == position;
 }
 
-static enum file_format_verdict judge_zip(const struct file_format_sample *sample, const struct reason_buffer *why)
+static enum file_format_verdict judge_zip(const struct file_format_sample *sample,
+					  const struct reason_buffer *why)
 {
 	for (size_t at = sample->tail_size; at-- > 0;)
 		if (sample->tail_size - at >= ZIP_END && is_zip_end(sample, at))
@@ -120,7 +124,7 @@ static uint64_t npy_item_size(const char *descr)
 	unsigned long long count;
 
 	if (descr[0] != '\'' || !descr[1] || !strchr("<>|=", descr[1]) || !descr[2] ||
-		!strchr("biufcSUVmM?", descr[2]))
+	    !strchr("biufcSUVmM?", descr[2]))
 		return 0;
 	count = strtoull(descr + 3, &end, 10);
 	if (end == descr + 3 || (*end != '\'' && *end != '[') || count > UINT32_MAX)
@@ -157,7 +161,8 @@ static const char *npy_value(const char *header, const char *key)
 	return at + strspn(at, ": ");
 }
 
-static enum file_format_verdict judge_npy(const struct file_format_sample *sample, const struct reason_buffer *why)
+static enum file_format_verdict judge_npy(const struct file_format_sample *sample,
+					  const struct reason_buffer *why)
 {
 	uint64_t header_size = npy_header_size(sample), item, count, expected;
 	size_t at = npy_text_at(sample);
@@ -168,7 +173,7 @@ static enum file_format_verdict judge_npy(const struct file_format_sample *sampl
 		return report_torn(why, "ends in its npy header");
 	/* Structured types have long headers, and are not understood anyway. */
 	if (header_size == 0 || header_size > sample->head_size ||
-		header_size - at >= sizeof(header))
+	    header_size - at >= sizeof(header))
 		return FILE_FORMAT_UNKNOWN;
 	memcpy(header, sample->head + at, header_size - at);
 	header[header_size - at] = '\0';
@@ -177,7 +182,8 @@ static enum file_format_verdict judge_npy(const struct file_format_sample *sampl
 	item = descr ? npy_item_size(descr) : 0;
 	if (item == 0 || !shape || !npy_item_count(shape, &count))
 		return FILE_FORMAT_UNKNOWN;
-	expected = add_saturating(header_size, count > UINT64_MAX / item ? UINT64_MAX : count * item);
+	expected =
+		add_saturating(header_size, count > UINT64_MAX / item ? UINT64_MAX : count * item);
 	/* More is fine: several arrays may follow each other in one file. */
 	return sample->size < expected ? report_too_short(why, sample->size, expected, "npy header")
 				       : FILE_FORMAT_VALID;
@@ -187,7 +193,8 @@ static enum file_format_verdict judge_npy(const struct file_format_sample *sampl
 
 static uint64_t safetensors_header_size(const struct file_format_sample *sample)
 {
-	return sample->head_size < 8 ? UINT64_MAX : add_saturating(8, little_endian(sample->head, 8));
+	return sample->head_size < 8 ? UINT64_MAX
+				     : add_saturating(8, little_endian(sample->head, 8));
 }
 
 /* The closing quote of the string that begins at `at`. */
@@ -209,7 +216,8 @@ static const uint8_t *number_end(const uint8_t *at, const uint8_t *end, uint64_t
 	return at;
 }
 
-/* The end of the last tensor. Only the one key matters; what looks like it inside a string is stepped over with the string. */
+/* The end of the last tensor. Only the one key matters; what looks like it inside a string is
+ * stepped over with the string. */
 static uint64_t safetensors_data_end(const uint8_t *at, const uint8_t *end)
 {
 	static const char key[] = "\"data_offsets\"";
@@ -220,7 +228,7 @@ static uint64_t safetensors_data_end(const uint8_t *at, const uint8_t *end)
 		const uint8_t *value_at = next + 1;
 
 		if (*at == '"' && next < end && (size_t)(value_at - at) == sizeof(key) - 1 &&
-			memcmp(at, key, sizeof(key) - 1) == 0) {
+		    memcmp(at, key, sizeof(key) - 1) == 0) {
 			value_at = number_end(value_at, end, &value);
 			value_at = number_end(value_at, end, &value);
 			most = value > most ? value : most;
@@ -230,8 +238,8 @@ static uint64_t safetensors_data_end(const uint8_t *at, const uint8_t *end)
 	return most;
 }
 
-static enum file_format_verdict judge_safetensors(
-	const struct file_format_sample *sample, const struct reason_buffer *why)
+static enum file_format_verdict judge_safetensors(const struct file_format_sample *sample,
+						  const struct reason_buffer *why)
 {
 	uint64_t header_size = safetensors_header_size(sample), expected;
 
@@ -241,8 +249,9 @@ static enum file_format_verdict judge_safetensors(
 		return report_torn(why, "has no safetensors header");
 	if (header_size > sample->head_size)
 		return FILE_FORMAT_UNKNOWN;
-	expected = add_saturating(
-		header_size, safetensors_data_end(sample->head + 8, sample->head + header_size));
+	expected =
+		add_saturating(header_size,
+			       safetensors_data_end(sample->head + 8, sample->head + header_size));
 	return sample->size < expected
 		       ? report_too_short(why, sample->size, expected, "safetensors header")
 		       : FILE_FORMAT_VALID;
@@ -253,7 +262,8 @@ static enum file_format_verdict judge_safetensors(
 #define HDF5_MAGIC "\x89HDF\r\n\x1a\n"
 #define HDF5_OPEN_FOR_WRITING 1
 
-static enum file_format_verdict judge_hdf5(const struct file_format_sample *sample, const struct reason_buffer *why)
+static enum file_format_verdict judge_hdf5(const struct file_format_sample *sample,
+					   const struct reason_buffer *why)
 {
 	uint8_t version = sample->head_size > 15 ? sample->head[8] : 255;
 	bool old = version <= 1;
@@ -277,12 +287,14 @@ static enum file_format_verdict judge_hdf5(const struct file_format_sample *samp
 				  : FILE_FORMAT_VALID;
 }
 
-/* --- XGBoost's models, and the JSON that the frameworks write beside their files: one object in braces --- */
+/* --- XGBoost's models, and the JSON that the frameworks write beside their files:
+ * one object in braces --- */
 
 /* The last member of a model is its version. */
 #define UBJSON_VERSION 40
 
-static enum file_format_verdict judge_ubjson(const struct file_format_sample *sample, const struct reason_buffer *why)
+static enum file_format_verdict judge_ubjson(const struct file_format_sample *sample,
+					     const struct reason_buffer *why)
 {
 	size_t last = sample->tail_size < UBJSON_VERSION ? sample->tail_size : UBJSON_VERSION;
 	const uint8_t *end = sample->tail + sample->tail_size;
@@ -294,7 +306,8 @@ static enum file_format_verdict judge_ubjson(const struct file_format_sample *sa
 		       : report_torn(why, "does not end as an XGBoost model does");
 }
 
-static enum file_format_verdict judge_json(const struct file_format_sample *sample, const struct reason_buffer *why)
+static enum file_format_verdict judge_json(const struct file_format_sample *sample,
+					   const struct reason_buffer *why)
 {
 	size_t last = sample->tail_size;
 
@@ -309,14 +322,16 @@ static enum file_format_verdict judge_json(const struct file_format_sample *samp
 /* --- which one --- */
 
 /* What is never empty when it is finished. */
-static const char *const never_empty_names[] = {".pt", ".pth", ".npz", ".npy", ".safetensors", ".h5",
-	".hdf5", ".keras", ".ubj", ".distcp", NULL};
+static const char *const never_empty_names[] = {".pt",          ".pth",    ".npz",  ".npy",
+						".safetensors", ".h5",     ".hdf5", ".keras",
+						".ubj",         ".distcp", NULL};
 /* Not every .json: logs are written as lists that nobody closes. */
 static const char *const json_names[] = {"trainer_state.json", "training_metadata.json",
-	".safetensors.index.json", ".bin.index.json", NULL};
+					 ".safetensors.index.json", ".bin.index.json", NULL};
 static const char *const ubjson_names[] = {".ubj", NULL};
 static const char *const safetensors_names[] = {".safetensors", NULL};
-/* PyTorch DCP: a row of zip archives, or of anything else. Its .metadata says whether all is there. */
+/* PyTorch DCP: a row of zip archives, or of anything else. Its .metadata says
+ * whether all is there. */
 static const char *const archive_names[] = {".distcp", NULL};
 
 size_t file_format_head_wanted(const struct file_format_sample *sample)
@@ -330,13 +345,15 @@ size_t file_format_head_wanted(const struct file_format_sample *sample)
 	return wanted > FILE_FORMAT_HEAD_MOST ? FILE_FORMAT_HEAD_MOST : (size_t)wanted;
 }
 
-enum file_format_verdict file_format_check(const struct file_format_sample *sample, char *text, size_t size)
+enum file_format_verdict file_format_check(const struct file_format_sample *sample, char *text,
+					   size_t size)
 {
 	const struct reason_buffer why = {text, size};
 
 	text_set(text, size, "");
 	if (sample->size == 0)
-		return has_file_name(sample, never_empty_names) ? report_torn(&why, "is empty") : FILE_FORMAT_UNKNOWN;
+		return has_file_name(sample, never_empty_names) ? report_torn(&why, "is empty")
+								: FILE_FORMAT_UNKNOWN;
 	if (has_file_name(sample, archive_names))
 		return FILE_FORMAT_UNKNOWN;
 	if (begins_with_magic(sample, "PK\3\4", 4) || begins_with_magic(sample, "PK\5\6", 4))

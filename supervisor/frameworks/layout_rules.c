@@ -43,19 +43,20 @@ static size_t lower_bound(const struct check *check, const char *text)
 	return low;
 }
 
-/* A file directly in `directory` ("" or "x/y/") whose name matches; `fresh`: written in this save, where that is known. */
-static bool directory_holds(
-	const struct check *check, const char *directory, const char *pattern, bool fresh)
+/* A file directly in `directory` ("" or "x/y/") whose name matches; `fresh`: written in this save,
+ * where that is known. */
+static bool directory_holds(const struct check *check, const char *directory, const char *pattern,
+			    bool fresh)
 {
 	const struct layout_view *view = check->view;
 	size_t length = strlen(directory);
 
 	for (size_t i = lower_bound(check, directory);
-		i < view->files->count && text_starts(path_of(check, i), directory); i++) {
+	     i < view->files->count && text_starts(path_of(check, i), directory); i++) {
 		const char *name = path_of(check, i) + length;
 
 		if (!strchr(name, '/') && fnmatch(pattern, name, FNM_PERIOD) == 0 &&
-			(!fresh || !view->fresh || view->fresh(view->arg, path_of(check, i))))
+		    (!fresh || !view->fresh || view->fresh(view->arg, path_of(check, i))))
 			return true;
 	}
 	return false;
@@ -100,7 +101,7 @@ static char *find_rule_directory(const struct check *check, const char *path)
 		auto_free char *part = text_copy_n(name, (size_t)(slash - name));
 
 		if (fnmatch(check->rule->checkpoint, part, FNM_PERIOD) == 0 &&
-			strpbrk(part, "0123456789"))
+		    strpbrk(part, "0123456789"))
 			return text_copy_n(path, (size_t)(slash + 1 - path));
 	}
 	return NULL;
@@ -127,19 +128,21 @@ static void report_checkpoint(const struct check *check, const char *checkpoint,
 static void apply_needs(struct check *check, const char *path)
 {
 	const struct profile_rule *rule = check->rule;
-	auto_free char *checkpoint = rule->checkpoint ? find_rule_directory(check, path) : directory_of(path);
+	auto_free char *checkpoint =
+		rule->checkpoint ? find_rule_directory(check, path) : directory_of(path);
 	auto_free char *why = NULL;
 	bool fresh;
 
 	if (!checkpoint)
 		return;
 	if (!rule->member) {
-		if (is_new_checkpoint(check, checkpoint) && !directory_holds(check, checkpoint, rule->marker, false))
+		if (is_new_checkpoint(check, checkpoint) &&
+		    !directory_holds(check, checkpoint, rule->marker, false))
 			report_checkpoint(check, checkpoint, "has no");
 		return;
 	}
 	if (strchr(path + strlen(checkpoint), '/') ||
-		fnmatch(rule->member, name_of(path), FNM_PERIOD) != 0)
+	    fnmatch(rule->member, name_of(path), FNM_PERIOD) != 0)
 		return;
 	fresh = check->view->fresh && check->view->fresh(check->view->arg, path);
 	if (directory_holds(check, checkpoint, rule->marker, fresh))
@@ -155,11 +158,13 @@ static void apply_forbids(struct check *check, const char *path)
 {
 	auto_free char *checkpoint = find_rule_directory(check, path);
 
-	if (checkpoint && is_new_checkpoint(check, checkpoint) && directory_holds(check, checkpoint, check->rule->marker, false))
+	if (checkpoint && is_new_checkpoint(check, checkpoint) &&
+	    directory_holds(check, checkpoint, check->rule->marker, false))
 		report_checkpoint(check, checkpoint, "still holds");
 }
 
-/* The stem's length when the name ends in the pattern, which begins with the literal character of its kind; 0. */
+/* The stem's length when the name ends in the pattern, which begins with the
+ * literal character of its kind; 0. */
 static size_t stem_of(const char *name, const char *pattern)
 {
 	for (const char *at = strchr(name, *pattern); at; at = strchr(at + 1, *pattern))
@@ -203,7 +208,7 @@ static void apply_pair(struct check *check, const char *path)
 	if (directory_holds(check, directory, partner, false))
 		return;
 	why = text_format("%s has no %.*s%s with it", path, (int)stem, name,
-		is_member ? rule->marker : ".data");
+			  is_member ? rule->marker : ".data");
 	report_file(check, path, why);
 }
 
@@ -254,7 +259,7 @@ static void apply_pointer(struct check *check, const char *path)
 		return;
 	why = reached < 0 ? text_format("no %s names %s", pointer, bare)
 			  : text_format("%s names number %lld, not yet %s", pointer,
-				    (long long)reached, bare);
+					(long long)reached, bare);
 	report_once(check, bare, why);
 }
 
@@ -285,17 +290,19 @@ static void apply_rule(struct check *check)
 }
 
 void layout_rules_find_incomplete(const struct profile *profile, const struct layout_view *view,
-	layout_rules_fn *tell, void *arg)
+				  layout_rules_fn *tell, void *arg)
 {
 	struct path_set told = {0};
 
 	for (size_t i = 0; i < profile_count; i++) {
-		struct check check = {.profile = &profile_rows[i],
+		struct check check = {
+			.profile = &profile_rows[i],
 			.own = profile == &profile_rows[i],
 			.view = view,
 			.tell = tell,
 			.arg = arg,
-			.told = &told};
+			.told = &told,
+		};
 
 		for (size_t j = 0; j < PROFILE_RULES; j++) {
 			check.rule = &profile_rows[i].rules[j];
@@ -314,15 +321,15 @@ static bool is_marker(const struct profile *profile, const char *name)
 
 		for (size_t j = 0; j < PROFILE_RULES; j++)
 			if (rule[j].kind == PROFILE_RULE_NEEDS &&
-				(rule[j].anywhere || profile == &profile_rows[i]) &&
-				fnmatch(rule[j].marker, name, FNM_PERIOD) == 0)
+			    (rule[j].anywhere || profile == &profile_rows[i]) &&
+			    fnmatch(rule[j].marker, name, FNM_PERIOD) == 0)
 				return true;
 	}
 	return false;
 }
 
-char *layout_rules_later_checkpoint(
-	const struct profile *profile, const struct layout_view *view, const char *path)
+char *layout_rules_later_checkpoint(const struct profile *profile, const struct layout_view *view,
+				    const char *path)
 {
 	auto_free char *directory = directory_of(path);
 	const char *name = name_of(path);
@@ -336,8 +343,8 @@ char *layout_rules_later_checkpoint(
 		size_t length = text_starts(other, directory) ? strcspn(other + above, "/") : 0;
 
 		if (length > 0 && other[above + length] == '/' &&
-			checkpoint_number_of_name(other + above, length) > number &&
-			is_marker(profile, name_of(other)))
+		    checkpoint_number_of_name(other + above, length) > number &&
+		    is_marker(profile, name_of(other)))
 			return text_copy_n(other, above + length);
 	}
 	return NULL;

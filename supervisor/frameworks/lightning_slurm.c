@@ -51,7 +51,7 @@ bool lightning_slurm_is_safe(const struct lightning_slurm_facts *facts)
 	if (!facts->script || facts->in_environment || facts->launched)
 		return false;
 	if (!says_only_one(facts->script, "devices", &devices_said) ||
-		!says_only_one(facts->script, "num_nodes", &nodes_said))
+	    !says_only_one(facts->script, "num_nodes", &nodes_said))
 		return false;
 	if (facts->many_devices && !devices_said)
 		return false;
@@ -66,8 +66,9 @@ bool lightning_slurm_is_safe(const struct lightning_slurm_facts *facts)
 
 static bool is_cluster_environment(void)
 {
-	static const char *const starts[] = {"SLURM_", "OMPI_", "PMI_", "PMIX_", "TORCHELASTIC_",
-		"RANK=", "LOCAL_RANK=", "WORLD_SIZE=", "GROUP_RANK=", "LSB_", "JSM_"};
+	static const char *const starts[] = {"SLURM_",        "OMPI_", "PMI_",        "PMIX_",
+					     "TORCHELASTIC_", "RANK=", "LOCAL_RANK=", "WORLD_SIZE=",
+					     "GROUP_RANK=",   "LSB_",  "JSM_"};
 
 	for (char **pair = environ; *pair; pair++)
 		for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
@@ -81,11 +82,13 @@ bool lightning_slurm_is_available(const char *script, bool launched, const char 
 	char here[PATH_MAX];
 	auto_free char *root = getcwd(here, sizeof(here)) ? file_absolute(here) : text_copy("");
 	auto_free char *checkpoints = file_absolute(checkpoint_dir);
-	struct lightning_slurm_facts facts = {.script = script,
+	struct lightning_slurm_facts facts = {
+		.script = script,
 		.in_environment = is_cluster_environment(),
 		.launched = launched,
 		.many_devices = file_exists("/dev/nvidia1") || file_exists("/dev/dri/renderD129"),
-		.directory_is_root = text_equal(root, checkpoints)};
+		.directory_is_root = text_equal(root, checkpoints),
+	};
 
 	return lightning_slurm_is_safe(&facts);
 }

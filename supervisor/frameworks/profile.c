@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* Of what is not finished, whoever wrote it: no final name looks like this. */
-static const char *const temporary_anywhere[] = {
-	".metadata.tmp", "*.orbax-checkpoint-tmp*", "tmp-checkpoint-[0-9]*", NULL};
+static const char *const temporary_anywhere[] = {".metadata.tmp", "*.orbax-checkpoint-tmp*",
+						 "tmp-checkpoint-[0-9]*", NULL};
 
 /* --- the table --- */
 
@@ -70,7 +70,7 @@ static bool is_word(const char **text, const char *word)
 	size_t length = strlen(word);
 
 	if (strncmp(*text, word, length) != 0 ||
-		((*text)[length] != ' ' && (*text)[length] != '\t'))
+	    ((*text)[length] != ' ' && (*text)[length] != '\t'))
 		return false;
 	*text = past_blanks(*text + length);
 	return true;
@@ -86,7 +86,7 @@ static bool from_imports(const char *text, const char *module)
 	if (names_module(text, module))
 		return true;
 	if (!dot || length != (size_t)(dot - module) || strncmp(text, module, length) != 0 ||
-		!is_word(&rest, "import"))
+	    !is_word(&rest, "import"))
 		return false;
 	for (; *rest && *rest != '\n'; rest++)
 		if (names_module(rest, dot + 1) && !is_name_character(rest[-1]))
@@ -155,9 +155,20 @@ static bool has_word(const struct profile_evidence *evidence, const char *wanted
 
 bool profile_is_launched(const struct profile_evidence *evidence)
 {
-	static const char *const launchers[] = {"torchrun", "torch.distributed.run",
-		"torch.distributed.launch", "accelerate", "deepspeed", "mpirun", "mpiexec",
-		"horovodrun", "srun", "fabric", "lightning", NULL};
+	static const char *const launchers[] = {
+		"torchrun",
+		"torch.distributed.run",
+		"torch.distributed.launch",
+		"accelerate",
+		"deepspeed",
+		"mpirun",
+		"mpiexec",
+		"horovodrun",
+		"srun",
+		"fabric",
+		"lightning",
+		NULL,
+	};
 
 	for (const char *const *launcher = launchers; *launcher; launcher++)
 		if (has_word(evidence, *launcher))
@@ -195,7 +206,7 @@ static const char *first_file(const struct profile_evidence *evidence, const cha
 }
 
 static bool is_recognised(const struct profile *profile, const struct profile_evidence *evidence,
-	char *why, size_t size)
+			  char *why, size_t size)
 {
 	const char *script = evidence->script_name ? evidence->script_name : "the script";
 	const char *found = first_text(evidence, profile->texts);
@@ -227,7 +238,7 @@ bool profile_can_be_asked(const struct profile *profile, const struct profile_ev
 		return true;
 	for (const char *const *text = profile->enables; *text; text++) {
 		if (strstr(evidence->script, *text) ||
-			(evidence->shell && strstr(evidence->shell, *text)))
+		    (evidence->shell && strstr(evidence->shell, *text)))
 			return true;
 		for (char *const *word = evidence->command; word && *word; word++)
 			if (strstr(*word, *text))
@@ -251,7 +262,7 @@ void profile_choose(const struct profile_evidence *evidence, struct profile_choi
 			continue;
 		choice->profile = &profile_rows[i];
 		snprintf(choice->why, sizeof(choice->why),
-			"%.100s lies in the checkpoint directory", path);
+			 "%.100s lies in the checkpoint directory", path);
 	}
 	if (choice->profile)
 		choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);
@@ -275,7 +286,7 @@ bool profile_is_temporary_path(const struct profile *profile, const char *path)
 
 	while ((part = strsep(&rest, "/")))
 		if (matches_one(part, temporary_anywhere) ||
-			(profile && matches_one(part, profile->temporary)))
+		    (profile && matches_one(part, profile->temporary)))
 			return true;
 	return false;
 }
@@ -292,8 +303,8 @@ bool profile_is_sentinel(const struct profile *profile, const char *path)
 
 		for (; rule < profile_rows[i].rules + PROFILE_RULES && rule->kind; rule++)
 			if (rule->kind == PROFILE_RULE_FORBIDS &&
-				(rule->anywhere || profile == &profile_rows[i]) &&
-				fnmatch(rule->marker, last_part(path), 0) == 0)
+			    (rule->anywhere || profile == &profile_rows[i]) &&
+			    fnmatch(rule->marker, last_part(path), 0) == 0)
 				return true;
 	}
 	return false;

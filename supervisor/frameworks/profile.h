@@ -1,7 +1,8 @@
 /*
- * PURE. What is known of a framework's checkpoints: how a job of it is recognised, how it is asked to save, what a finished save looks
- * like and what a torn one, and what its exit codes mean after a request. One row for each framework in profile_table.c; profile_detect.h
- * reads the files that a row is recognised by, content_check.h those that it judges.
+ * PURE. What is known of a framework's checkpoints: how a job of it is recognised, how it is asked
+ * to save, what a finished save looks like and what a torn one, and what its exit codes mean after
+ * a request. One row for each framework in profile_table.c; profile_detect.h reads the files that a
+ * row is recognised by, content_check.h those that it judges.
  */
 #ifndef PROFILE_H
 #define PROFILE_H
@@ -29,35 +30,44 @@ enum profile_target {
 
 /* What follows a request that was heard. */
 enum profile_after {
-	PROFILE_AFTER_ENDS,    /* it saves and ends: only to be asked when it has to end anyway */
+	PROFILE_AFTER_ENDS,      /* it saves and ends: only to be asked when it has to end anyway */
 	PROFILE_AFTER_CONTINUES, /* it saves and trains on: may be asked at any time */
 };
 
 enum profile_rule_kind {
-	PROFILE_RULE_NONE,  /* ends the list */
-	PROFILE_RULE_NEEDS, /* a directory that holds `member` (NULL: anything) must hold `marker` */
-	PROFILE_RULE_FORBIDS, /* a directory that holds `marker` is not complete */
-	PROFILE_RULE_PAIR,    /* STEM`member`... must have STEM`marker`, and the other way round */
-	PROFILE_RULE_POINTER, /* directories beside the file `marker` that have a higher number than it names are not complete */
+	/* ends the list */
+	PROFILE_RULE_NONE,
+	/* a directory that holds `member` (NULL: anything) must hold `marker` */
+	PROFILE_RULE_NEEDS,
+	/* a directory that holds `marker` is not complete */
+	PROFILE_RULE_FORBIDS,
+	/* STEM`member`... must have STEM`marker`, and the other way round */
+	PROFILE_RULE_PAIR,
+	/* directories beside the file `marker` that have a higher number than it
+	 * names are not complete */
+	PROFILE_RULE_POINTER,
 };
 
 /* fnmatch(3) patterns of names, without slashes. */
 struct profile_rule {
 	enum profile_rule_kind kind;
-	bool anywhere;      /* unmistakable: holds for jobs of other profiles as well */
-	const char *checkpoint;   /* of the directory; NULL: any */
-	const char *member; /* of a file in it */
-	const char *marker; /* likewise */
+	bool anywhere;          /* unmistakable: holds for jobs of other profiles as well */
+	const char *checkpoint; /* of the directory; NULL: any */
+	const char *member;     /* of a file in it */
+	const char *marker;     /* likewise */
 };
 
 struct profile {
-	const char *name;  /* for --profile */
-	const char *title; /* for people */
+	/* for --profile */
+	const char *name;
+	/* for people */
+	const char *title;
 
 	/*
-	 * How it is found. Each list ends in NULL, and one hit is enough: a word of the command line (program, module behind -m,
-	 * option); a module that the script imports, where, if `with` is not empty, one of those stands in the script as well; a text
-	 * in the script; a name in the checkpoint directory.
+	 * How it is found. Each list ends in NULL, and one hit is enough: a word of the command
+	 * line (program, module behind -m, option); a module that the script imports, where, if
+	 * `with` is not empty, one of those stands in the script as well; a text in the script; a
+	 * name in the checkpoint directory.
 	 */
 	const char *words[PROFILE_NAMES];
 	const char *imports[PROFILE_NAMES], *with[PROFILE_NAMES];
@@ -68,27 +78,35 @@ struct profile {
 	int signal;
 	enum profile_target whom;
 	enum profile_after after;
-	int32_t patience_ms; /* that passes by itself from the request to the first write */
-	/* Without one of these in the script or the command, asking has no effect; empty: it always has. */
+	/* that passes by itself from the request to the first write */
+	int32_t patience_ms;
+	/* Without one of these in the script or the command, asking has no effect;
+	 * empty: it always has. */
 	const char *enables[PROFILE_NAMES];
-	const char
-		*ask_note; /* what the user must do for it, or why it cannot be asked; a clause */
+	/* what the user must do for it, or why it cannot be asked; a clause */
+	const char *ask_note;
 
-	/* Names whose rename or close is the last thing that a save does, where one process writes it all; empty: a checkpoint is
-	 * complete when nothing has happened for the quiet time. */
+	/* Names whose rename or close is the last thing that a save does, where one process writes
+	 * it all; empty: a checkpoint is complete when nothing has happened for the quiet time. */
 	const char *completion_markers[PROFILE_NAMES];
-	const char *completion_note; /* how a finished save is seen; a clause */
+	/* how a finished save is seen; a clause */
+	const char *completion_note;
 	struct profile_rule rules[PROFILE_RULES];
-	const char *
-		temporary[PROFILE_NAMES]; /* names of files or directories that no snapshot holds */
+	/* names of files or directories that no snapshot holds */
+	const char *temporary[PROFILE_NAMES];
 
-	const char *resume_note; /* what makes it resume; a clause */
+	/* what makes it resume; a clause */
+	const char *resume_note;
 	/* Exit codes other than 0 that after a request mean "saved, run me again"; ended by 0. */
 	int resume_codes[PROFILE_CODES];
-	bool zero_is_asked; /* 0 after a request does not mean that the training is finished */
-	bool ends_unsaved;  /* where it cannot be asked, SIGTERM ends it and nothing is saved */
-	bool lightning_slurm; /* saves on SIGUSR1 and goes on under Slurm, or what looks like it: lightning_slurm.h */
-	bool local_tmpdir; /* renames out of $TMPDIR, which must be on the checkpoints' file system */
+	/* 0 after a request does not mean that the training is finished */
+	bool zero_is_asked;
+	/* where it cannot be asked, SIGTERM ends it and nothing is saved */
+	bool ends_unsaved;
+	/* saves on SIGUSR1 and goes on under Slurm, or what looks like it: lightning_slurm.h */
+	bool lightning_slurm;
+	/* renames out of $TMPDIR, which must be on the checkpoints' file system */
+	bool local_tmpdir;
 };
 
 /* --- the table (profile_table.c) --- */
@@ -133,8 +151,11 @@ bool profile_imports(const char *script, const char *module);
 
 /* --- names --- */
 
-/* A name that the framework gives to what is not finished; the path itself, or a directory above it. Of `profile`, and of every
- * profile where the name is unmistakable. `profile` may be NULL, as everywhere below. */
+/*
+ * A name that the framework gives to what is not finished; the path itself, or a directory above
+ * it. Of `profile`, and of every profile where the name is unmistakable. `profile` may be NULL, as
+ * everywhere below.
+ */
 bool profile_is_temporary_path(const struct profile *profile, const char *path);
 
 /* A save ends with this name: by its rename or close, or by its removal. */

@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "workspace/workspace.h"
 #include "lightning_slurm.h"
+#include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static char *read_text(const char *path)
 	struct stat status;
 
 	if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > SCRIPT_MOST ||
-		file_read(path, &text, NULL) < 0 || text.size == 0)
+	    file_read(path, &text, NULL) < 0 || text.size == 0)
 		return NULL;
 	return text_copy_n((const char *)text.data, text.size);
 }
@@ -113,7 +113,7 @@ static void scan_command(struct scan *scan, char *const *command)
 }
 
 static int find_by_name(const char *name, const struct profile_evidence *evidence,
-	struct profile_choice *choice, struct err *err)
+			struct profile_choice *choice, struct err *err)
 {
 	auto_free char *names = NULL;
 
@@ -121,7 +121,8 @@ static int find_by_name(const char *name, const struct profile_evidence *evidenc
 	if (!choice->profile) {
 		names = profile_names();
 		return err_set(err, ERR_INVALID,
-			"there is no profile '%s': write auto, none, or one of %s", name, names);
+			       "there is no profile '%s': write auto, none, or one of %s", name,
+			       names);
 	}
 	text_set(choice->why, sizeof(choice->why), "chosen");
 	choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);
@@ -129,7 +130,7 @@ static int find_by_name(const char *name, const struct profile_evidence *evidenc
 }
 
 int profile_detect(const char *name, char *const *command, const char *directory,
-	struct profile_choice *choice, struct err *err)
+		   struct profile_choice *choice, struct err *err)
 {
 	struct scan scan = {0};
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -152,7 +153,8 @@ int profile_detect(const char *name, char *const *command, const char *directory
 	choice->like_slurm =
 		choice->profile && choice->profile->lightning_slurm && !choice->can_be_asked &&
 		!choice->polls &&
-		lightning_slurm_is_available(scan.script, profile_is_launched(&evidence), directory);
+		lightning_slurm_is_available(scan.script, profile_is_launched(&evidence),
+					     directory);
 	free(scan.script);
 	free(scan.shell);
 	free(scan.script_name);

@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const whom[] = {[PROFILE_TARGET_ALL] = "all ranks",
+static const char *const whom[] = {
+	[PROFILE_TARGET_ALL] = "all ranks",
 	[PROFILE_TARGET_ANY] = "one rank, which tells the others",
-	[PROFILE_TARGET_RANK_0] = "rank 0"};
-static const char *const after[] = {
-	[PROFILE_AFTER_ENDS] = "saves and ends", [PROFILE_AFTER_CONTINUES] = "saves and goes on"};
+	[PROFILE_TARGET_RANK_0] = "rank 0",
+};
+static const char *const after[] =
+	{[PROFILE_AFTER_ENDS] = "saves and ends", [PROFILE_AFTER_CONTINUES] = "saves and goes on"};
 
 static void print_list(const char *label, const char *const *list)
 {
@@ -30,17 +32,17 @@ static char *rule_text(const struct profile_rule *rule)
 
 	switch (rule->kind) {
 	case PROFILE_RULE_NEEDS:
-		return rule->member ? text_format("%s with %s but without %s", checkpoint, rule->member,
-					      rule->marker)
+		return rule->member ? text_format("%s with %s but without %s", checkpoint,
+						  rule->member, rule->marker)
 				    : text_format("%s without %s", checkpoint, rule->marker);
 	case PROFILE_RULE_FORBIDS:
 		return text_format("%s with %s", checkpoint, rule->marker);
 	case PROFILE_RULE_PAIR:
 		return text_format("NAME%s without NAME%s, or the other way round", rule->member,
-			rule->marker);
+				   rule->marker);
 	case PROFILE_RULE_POINTER:
-		return text_format(
-			"%s with a higher number than `%s` beside it names", checkpoint, rule->marker);
+		return text_format("%s with a higher number than `%s` beside it names", checkpoint,
+				   rule->marker);
 	case PROFILE_RULE_NONE:
 		break;
 	}
@@ -53,11 +55,11 @@ static void print_request(const struct profile *profile)
 
 	if (profile->ask == PROFILE_ASK_NONE) {
 		printf("  %-14s cannot be asked: %s; its periodic checkpoints count\n", "asking",
-			profile->ask_note);
+		       profile->ask_note);
 		return;
 	}
 	printf("  %-14s %s to %s, where it is caught; %s\n", "asking",
-		signal_name_format(profile->signal, name), whom[profile->whom], profile->ask_note);
+	       signal_name_format(profile->signal, name), whom[profile->whom], profile->ask_note);
 	printf("  %-14s it %s\n", "then", after[profile->after]);
 }
 
@@ -93,11 +95,11 @@ void profile_print_text(const struct profile *profile)
 		       "is "
 		       "the\n  %-14s checkpoint directory: then SIGUSR1 makes it save "
 		       "hpc_ckpt_N.ckpt and go on, and\n  %-14s it resumes from that by itself\n",
-			"environment", "", "");
+		       "environment", "", "");
 	if (profile->local_tmpdir)
 		printf("  %-14s TMPDIR on the checkpoints' file system, where it is unset and /tmp "
 		       "is another one\n",
-			"environment");
+		       "environment");
 	print_codes(profile);
 }
 
@@ -128,10 +130,11 @@ static json_t *request_json(const struct profile *profile)
 	bool can = profile->ask == PROFILE_ASK_SIGNAL;
 
 	return json_pack("{s:b, s:s?, s:s?, s:s?, s:i, s:o, s:s}", "possible", can, "signal",
-		can ? signal_name_format(profile->signal, name) : NULL, "whom",
-		can ? whom[profile->whom] : NULL, "then", can ? after[profile->after] : NULL,
-		"patience_ms", (int)profile->patience_ms, "needs_one_of",
-		list_json(profile->enables), "note", profile->ask_note);
+			 can ? signal_name_format(profile->signal, name) : NULL, "whom",
+			 can ? whom[profile->whom] : NULL, "then",
+			 can ? after[profile->after] : NULL, "patience_ms",
+			 (int)profile->patience_ms, "needs_one_of", list_json(profile->enables),
+			 "note", profile->ask_note);
 }
 
 json_t *profile_print_json(const struct profile *profile)
@@ -144,11 +147,12 @@ json_t *profile_print_json(const struct profile *profile)
 		json_array_append_new(codes, json_integer(*code));
 	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, s:o, "
 			 "s:s, s:b, s:o}",
-		"name", profile->name, "title", profile->title, "found_by", "words",
-		list_json(profile->words), "imports", list_json(profile->imports), "with",
-		list_json(profile->with), "texts", list_json(profile->texts), "files",
-		list_json(profile->files), "asking", request_json(profile), "complete", "commits",
-		list_json(profile->completion_markers), "note", profile->completion_note, "torn",
-		rules_json(profile), "temporary", list_json(profile->temporary), "resuming",
-		profile->resume_note, "local_tmpdir", profile->local_tmpdir, "exit_codes", codes);
+			 "name", profile->name, "title", profile->title, "found_by", "words",
+			 list_json(profile->words), "imports", list_json(profile->imports), "with",
+			 list_json(profile->with), "texts", list_json(profile->texts), "files",
+			 list_json(profile->files), "asking", request_json(profile), "complete",
+			 "commits", list_json(profile->completion_markers), "note",
+			 profile->completion_note, "torn", rules_json(profile), "temporary",
+			 list_json(profile->temporary), "resuming", profile->resume_note,
+			 "local_tmpdir", profile->local_tmpdir, "exit_codes", codes);
 }

@@ -1,6 +1,7 @@
 /*
- * The table of frameworks. What stands here was read in their sources or measured; "note" members are for people. Versions:
- * Lightning 2.6, transformers 5, Megatron-LM, DeepSpeed, Orbax, TensorFlow, Keras 3, submitit 1.5, as of summer 2026.
+ * The table of frameworks. What stands here was read in their sources or measured; "note" members
+ * are for people. Versions: Lightning 2.6, transformers 5, Megatron-LM, DeepSpeed, Orbax,
+ * TensorFlow, Keras 3, submitit 1.5, as of summer 2026.
  */
 #include "profile.h"
 
@@ -11,9 +12,12 @@ const struct profile profile_rows[] = {
 	{
 		.name = "submitit", .title = "submitit functions with a checkpoint() method",
 		.words = {"submitit.core._submit"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGUSR2, .whom = PROFILE_TARGET_RANK_0, .after = PROFILE_AFTER_ENDS,
-		.ask_note = "the function needs a checkpoint() method; submitit calls it inside its handler, on rank 0",
-		.completion_note = "its pickles are renamed into place; the function's own files count when they are still",
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGUSR2, .whom = PROFILE_TARGET_RANK_0,
+		.after = PROFILE_AFTER_ENDS,
+		.ask_note = "the function needs a checkpoint() method; submitit calls it inside "
+			"its handler, on rank 0",
+		.completion_note = "its pickles are renamed into place; the function's own files "
+			"count when they are still",
 		.temporary = {"*.save_tmp"},
 		.resume_note = "checkpoint() returns what is to be submitted again",
 		/* 144: of its local executor, which would submit again. */
@@ -21,16 +25,20 @@ const struct profile profile_rows[] = {
 	},
 	{
 		.name = "megatron", .title = "Megatron-LM",
-		.words = {"--exit-signal-handler", "pretrain_gpt.py", "pretrain_bert.py", "pretrain_t5.py"},
+		.words = {"--exit-signal-handler", "pretrain_gpt.py", "pretrain_bert.py",
+			"pretrain_t5.py"},
 		.imports = {"megatron"},
 		.files = {"latest_checkpointed_iteration.txt"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ANY, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ANY,
+		.after = PROFILE_AFTER_ENDS,
 		.enables = {"--exit-signal-handler", "exit_signal_handler"},
-		.ask_note = "needs --exit-signal-handler; all ranks agree at the end of the iteration",
+		.ask_note = "needs --exit-signal-handler; all ranks agree at the end of the "
+			"iteration",
 		.completion_markers = {"latest_checkpointed_iteration.txt"},
 		.completion_note = "latest_checkpointed_iteration.txt is written last",
 		.rules = {
-			{PROFILE_RULE_POINTER, true, "iter_*", NULL, "latest_checkpointed_iteration.txt"},
+			{PROFILE_RULE_POINTER, true, "iter_*", NULL,
+				"latest_checkpointed_iteration.txt"},
 			{PROFILE_RULE_NEEDS, true, NULL, "*.distcp", ".metadata"},
 		},
 		.temporary = {".metadata.tmp"},
@@ -42,29 +50,37 @@ const struct profile profile_rows[] = {
 		.imports = {"transformers", "trl"}, .with = {"Trainer", "TrainingArguments"},
 		.texts = {"enable_jit_checkpoint"},
 		.files = {"checkpoint-is-incomplete.txt"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS, .patience_ms = 3000,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS, .patience_ms = 3000,
 		.enables = {"enable_jit_checkpoint"},
-		.ask_note = "needs TrainingArguments(enable_jit_checkpoint=True); it waits 3 s, and then saves between a step's forward pass and its update",
+		.ask_note = "needs TrainingArguments(enable_jit_checkpoint=True); it waits 3 s, "
+			"and then saves between a step's forward pass and its update",
 		.completion_markers = {"trainer_state.json"},
-		.completion_note = "trainer_state.json is written last, and checkpoint-is-incomplete.txt removed where there was one",
+		.completion_note = "trainer_state.json is written last, and "
+			"checkpoint-is-incomplete.txt removed where there was one",
 		.rules = {
-			{PROFILE_RULE_FORBIDS, true, "checkpoint-*", NULL, "checkpoint-is-incomplete.txt"},
+			{PROFILE_RULE_FORBIDS, true, "checkpoint-*", NULL,
+				"checkpoint-is-incomplete.txt"},
 			{PROFILE_RULE_NEEDS, false, "checkpoint-*", NULL, "trainer_state.json"},
 		},
 		.temporary = {"tmp-checkpoint-*"},
-		.resume_note = "trainer.train(resume_from_checkpoint=True), which takes the highest number; the first start has none and must not say so",
+		.resume_note = "trainer.train(resume_from_checkpoint=True), which takes the "
+			"highest number; the first start has none and must not say so",
 		.resume_codes = {1, 143}, .zero_is_asked = true,
 	},
 	{
 		.name = "lightning", .title = "PyTorch Lightning",
 		.imports = {"lightning", "pytorch_lightning", "litgpt"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_RANK_0, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_RANK_0,
+		.after = PROFILE_AFTER_ENDS,
 		.ends_unsaved = true,
 		.enables = {"OnExceptionCheckpoint", "save_on_exception"},
-		.ask_note = "needs ModelCheckpoint(save_on_exception=True) or OnExceptionCheckpoint; saves after the batch, and ends",
+		.ask_note = "needs ModelCheckpoint(save_on_exception=True) or "
+			"OnExceptionCheckpoint; saves after the batch, and ends",
 		.completion_markers = {"*.ckpt"},
 		.completion_note = "each .ckpt is written elsewhere and renamed into place",
-		.resume_note = "trainer.fit(ckpt_path=...): \"last\" with ModelCheckpoint(save_last=True), or the file of OnExceptionCheckpoint",
+		.resume_note = "trainer.fit(ckpt_path=...): \"last\" with "
+			"ModelCheckpoint(save_last=True), or the file of OnExceptionCheckpoint",
 		.lightning_slurm = true, .local_tmpdir = true,
 		.resume_codes = {143, 1}, .zero_is_asked = true,
 	},
@@ -79,7 +95,8 @@ const struct profile profile_rows[] = {
 	},
 	{
 		.name = "deepspeed", .title = "DeepSpeed",
-		.words = {"deepspeed", "--deepspeed", "--deepspeed_config"}, .imports = {"deepspeed"},
+		.words = {"deepspeed", "--deepspeed", "--deepspeed_config"},
+		.imports = {"deepspeed"},
 		.files = {"zero_to_fp32.py"},
 		.ask = PROFILE_ASK_NONE, .whom = PROFILE_TARGET_ALL,
 		.ask_note = "the engine handles no signal, and save_checkpoint() needs all ranks",
@@ -99,7 +116,8 @@ const struct profile profile_rows[] = {
 		.completion_markers = {"random_states_0.pkl"},
 		.completion_note = "random_states_N.pkl is written last by rank N",
 		.rules = {
-			{PROFILE_RULE_NEEDS, false, "checkpoint_*", "optimizer*.bin", "random_states_*.pkl"},
+			{PROFILE_RULE_NEEDS, false, "checkpoint_*", "optimizer*.bin",
+				"random_states_*.pkl"},
 		},
 		.resume_note = "accelerator.load_state(dir)",
 		.resume_codes = {1, 143},
@@ -108,9 +126,11 @@ const struct profile profile_rows[] = {
 		.name = "orbax", .title = "JAX with Orbax",
 		.imports = {"orbax"},
 		.files = {"*.orbax-checkpoint-tmp*", "_CHECKPOINT_METADATA"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ANY, .after = PROFILE_AFTER_CONTINUES,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ANY,
+		.after = PROFILE_AFTER_CONTINUES,
 		.enables = {"jax.distributed.initialize", "reached_preemption"},
-		.ask_note = "needs jax.distributed.initialize() and save() called at each step; it saves at a step that all hosts share",
+		.ask_note = "needs jax.distributed.initialize() and save() called at each step; it "
+			"saves at a step that all hosts share",
 		.completion_note = "a directory STEP.orbax-checkpoint-tmp* is renamed to STEP",
 		.temporary = {"*.orbax-checkpoint-tmp*"},
 		.resume_note = "manager.restore(manager.latest_step())",
@@ -125,8 +145,10 @@ const struct profile profile_rows[] = {
 		.completion_markers = {"training_metadata.json"},
 		.completion_note = "training_metadata.json is written after latest.weights.h5",
 		.rules = {
-			{PROFILE_RULE_NEEDS, true, NULL, "latest.weights.h5", "training_metadata.json"},
-			{PROFILE_RULE_NEEDS, false, NULL, "training_metadata.json", "latest.weights.h5"},
+			{PROFILE_RULE_NEEDS, true, NULL, "latest.weights.h5",
+				"training_metadata.json"},
+			{PROFILE_RULE_NEEDS, false, NULL,
+				"training_metadata.json", "latest.weights.h5"},
 		},
 		.resume_note = "the same BackupAndRestore(backup_dir=...) in fit()",
 		.resume_codes = {143},
@@ -135,7 +157,8 @@ const struct profile profile_rows[] = {
 		.name = "tf", .title = "TensorFlow CheckpointManager",
 		.imports = {"tensorflow"},
 		.files = {"*.data-[0-9]*-of-[0-9]*"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ANY, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ANY,
+		.after = PROFILE_AFTER_ENDS,
 		.enables = {"PreemptionCheckpointHandler"},
 		.ask_note = "needs PreemptionCheckpointHandler",
 		.completion_markers = {"checkpoint"},
@@ -159,9 +182,11 @@ const struct profile profile_rows[] = {
 	},
 	{
 		.name = "dcp", .title = "PyTorch Distributed Checkpoint",
-		.imports = {"torch.distributed.checkpoint", "torchtitan"}, .texts = {"torch.distributed.checkpoint"},
+		.imports = {"torch.distributed.checkpoint", "torchtitan"},
+		.texts = {"torch.distributed.checkpoint"},
 		.files = {"*.distcp"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
 		.ask_note = "the script must handle the signal on every rank: a save is collective",
 		.completion_note = ".metadata is renamed into place last",
 		.rules = {
@@ -174,7 +199,8 @@ const struct profile profile_rows[] = {
 	{
 		.name = "torchrun", .title = "a PyTorch script under torchrun",
 		.words = {"torchrun", "torch.distributed.run", "torch.distributed.launch"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
 		.ask_note = "the script must handle the signal; the ranks get it, never the agent",
 		.completion_note = "each file by its zip end record",
 		.resume_note = "the script loads its newest checkpoint",
@@ -184,7 +210,8 @@ const struct profile profile_rows[] = {
 		.name = "safetensors", .title = "safetensors files",
 		.imports = {"safetensors"},
 		.files = {"*.safetensors"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
 		.ask_note = "the script must handle the signal",
 		.completion_note = "each file by the length that its header says",
 		.temporary = {".tmp??????"},
@@ -194,7 +221,8 @@ const struct profile profile_rows[] = {
 	{
 		.name = "hdf5", .title = "HDF5 files",
 		.imports = {"h5py", "tables"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
 		.ask_note = "the script must handle the signal",
 		.completion_note = "each file by the end that its superblock says",
 		.resume_note = "the script loads its newest checkpoint",
@@ -204,7 +232,8 @@ const struct profile profile_rows[] = {
 		.name = "torch", .title = "a PyTorch script with torch.save",
 		.imports = {"torch"},
 		.files = {"*.pt", "*.pth"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
 		.ask_note = "the script must handle the signal",
 		.completion_note = "each file by its zip end record",
 		.resume_note = "the script loads its newest checkpoint",
@@ -214,17 +243,21 @@ const struct profile profile_rows[] = {
 		.name = "numpy", .title = "NumPy files",
 		.imports = {"numpy"},
 		.files = {"*.npz", "*.npy"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
 		.ask_note = "the script must handle the signal",
-		.completion_note = "each file by the length that its header says, or its zip end record",
+		.completion_note = "each file by the length that its header says, or its zip end "
+			"record",
 		.resume_note = "the script loads its newest checkpoint",
 		.resume_codes = {143},
 	},
 	{
 		.name = "files", .title = "any files",
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, .after = PROFILE_AFTER_ENDS,
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
 		.ask_note = "the job must handle the signal",
-		.completion_note = "closed or renamed, still for the quiet time, and whole by content where the format is known",
+		.completion_note = "closed or renamed, still for the quiet time, and whole by "
+			"content where the format is known",
 		.resume_note = "the job loads its newest checkpoint",
 		.resume_codes = {143},
 	},

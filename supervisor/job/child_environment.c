@@ -34,7 +34,7 @@ void child_environment_build(struct job *job)
 	char attempt[16], step[24] = "";
 
 	snprintf(attempt, sizeof(attempt), "%u",
-		job->resume.attempt.number ? job->resume.attempt.number : 1);
+		 job->resume.attempt.number ? job->resume.attempt.number : 1);
 	if (job->resume.step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)job->resume.step);
 	job->environment = memory_new(sizeof(*job->environment));
@@ -59,7 +59,7 @@ int child_environment_add_shim(struct job *job, struct err *err)
 	if (!job->tracker || !tracker_channel(job->tracker))
 		return err_set(err, ERR_FAILED, "it has no channel to report on");
 	if (ld_preload_find(&path, err) < 0 ||
-		ld_preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
+	    ld_preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
 		return -1;
 	sanitizer = ld_preload_sanitizer_options(getenv("ASAN_OPTIONS"));
 	add_variable(job, "LD_PRELOAD", preload);

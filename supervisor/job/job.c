@@ -7,7 +7,8 @@
 
 #include <signal.h>
 
-/* After it was told to end, a job that has saved gets this long to leave by itself, whatever the notice would allow. */
+/* After it was told to end, a job that has saved gets this long to leave by itself, whatever the
+ * notice would allow. */
 #define STOP_PATIENCE_MS 10000
 #define KILL_AGAIN_MS 1000
 
@@ -21,9 +22,11 @@ void job_report_failure(struct job *job, const char *what, const struct err *err
 
 static void plan_deadline(struct job *job)
 {
-	struct deadline_budget_facts facts = {.now_ms = clock_monotonic_ms(),
+	struct deadline_budget_facts facts = {
+		.now_ms = clock_monotonic_ms(),
 		.deadline_ms = job_deadline_ms(job),
-		.upload_ms = job->upload_ms};
+		.upload_ms = job->upload_ms,
+	};
 
 	/* From here on every moment belongs to the checkpoint. */
 	if (job->snapshots)
@@ -40,7 +43,8 @@ static void plan_deadline(struct job *job)
 		snapshot_queue_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }
 
-/* Its checkpoint is safe, or nothing is announced any more; a job that we only forwarded SIGTERM to may still clean up. */
+/* Its checkpoint is safe, or nothing is announced any more; a job that we only forwarded SIGTERM to
+ * may still clean up. */
 static bool needs_no_more_time(const struct job *job)
 {
 	return job->options->ask != REQUEST_AUTO &&
@@ -65,10 +69,10 @@ static void arm_budget(struct job *job)
 		else if (job->state == JOB_UPLOADING)
 			at = job->budget.commit_until_ms;
 	}
-	if (job->state == JOB_STOPPING && needs_no_more_time(job) &&
-		at > now + STOP_PATIENCE_MS)
+	if (job->state == JOB_STOPPING && needs_no_more_time(job) && at > now + STOP_PATIENCE_MS)
 		at = now + STOP_PATIENCE_MS;
-	/* It dies of one SIGKILL, unless it hangs in the kernel; what it forked meanwhile gets another. */
+	/* It dies of one SIGKILL, unless it hangs in the kernel; what it forked
+	 * meanwhile gets another. */
 	if (job->killed && job->state == JOB_STOPPING)
 		at = now + KILL_AGAIN_MS;
 	if (at == CLOCK_NEVER)
@@ -83,13 +87,13 @@ static void on_budget_spent(struct timer *timer)
 
 	/* It is saving just now: the time that it would get to end in is better spent on that. */
 	if (job->state == JOB_CHECKPOINTING && job->tracker && tracker_is_saving(job->tracker) &&
-		clock_monotonic_ms() < job->budget.stop_until_ms) {
+	    clock_monotonic_ms() < job->budget.stop_until_ms) {
 		loop_arm(&job->loop, timer, job->budget.stop_until_ms);
 		return;
 	}
 	/* What was on its way when it was told to end is durable by now. */
 	if (job->state == JOB_STOPPING && !job->killed && !needs_no_more_time(job) &&
-		clock_monotonic_ms() < kill_time_ms(job)) {
+	    clock_monotonic_ms() < kill_time_ms(job)) {
 		loop_arm(&job->loop, timer, kill_time_ms(job));
 		return;
 	}
@@ -116,7 +120,7 @@ static bool was_asked_by_sigterm(const struct job *job)
 {
 	return job->request.sent_ms > 0 && !job->ask.by_flag &&
 	       (job->request.forwarded ||
-		       (job->ask.method == REQUEST_SIGNAL && job->ask.signal == SIGTERM));
+		(job->ask.method == REQUEST_SIGNAL && job->ask.signal == SIGTERM));
 }
 
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms)
@@ -135,7 +139,7 @@ void job_request_at_notice(struct job *job)
 	if (job_upload_before_asking(job))
 		return;
 	if (job->options->ask == REQUEST_NONE && !job_requests_by_flag(job) &&
-		text_equal(stop->source, "sigterm")) {
+	    text_equal(stop->source, "sigterm")) {
 		if (!job_defer_sigterm(job))
 			job_forward_sigterm(job);
 		return;
@@ -251,8 +255,9 @@ void job_post_event(struct job *job, enum job_event event)
 	if (event == EV_NOTICE)
 		job->facts.noticed = true;
 	perform_action(job, step.action);
+	/* the action itself led on (a command that cannot be executed) */
 	if (job->state != step.next)
-		return; /* the action itself led on (a command that cannot be executed) */
+		return;
 	if (moved || step.action == DO_REPLAN || event == EV_BUDGET_SPENT)
 		arm_budget(job);
 	if (moved && job->state == JOB_OVER)

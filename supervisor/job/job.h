@@ -1,11 +1,13 @@
 /*
- * One job from restore to exit: owns the parts, feeds events to the job machine (lifecycle.h) and carries its actions out.
+ * One job from restore to exit: owns the parts, feeds events to the job machine (lifecycle.h) and
+ * carries its actions out.
  *
  *	job.c            the machine's driver: actions and timers
  *	job_end.c        the end: nothing is left running, the exit code, who is told
  *	job_start.c      up to the launch: session, resume, child
  *	child_environment.c  what the job sees of us
- *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later ones
+ *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later
+ *	                 ones
  *	job_identity.c   one run for the trackers of experiments
  *	job_profile.c    what the profile adds to the environment
  *	job_notices.c    signals and watchers -> notices
@@ -26,22 +28,22 @@
 #ifndef JOB_H
 #define JOB_H
 
-#include "request/request.h"
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
+#include "cloud/cloud.h"
+#include "completion/completion.h"
+#include "control/control.h"
+#include "frameworks/frameworks.h"
+#include "job_config.h"
+#include "lifecycle.h"
 #include "planning/planning.h"
 #include "process/process.h"
-#include "cloud/cloud.h"
-#include "control/control.h"
-#include "telemetry/telemetry.h"
-#include "lifecycle.h"
-#include "scheduler/scheduler.h"
-#include "job_config.h"
-#include "frameworks/frameworks.h"
+#include "request/request.h"
 #include "restore/restore.h"
+#include "scheduler/scheduler.h"
+#include "telemetry/telemetry.h"
 #include "upload/upload.h"
-#include "completion/completion.h"
 #include "workspace/workspace.h"
 
 #define RESUME_POINT_TEXT 80
@@ -110,9 +112,9 @@ struct job {
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
-	struct snapshot_queue *snapshots; /* NULL until an attempt is claimed */
-	struct retention_worker *retention_worker;     /* likewise, and without --keep-* */
-	json_t *snapshot_about;      /* of every snapshot's manifest; NULL: nothing */
+	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
+	struct retention_worker *retention_worker; /* likewise, and without --keep-* */
+	json_t *snapshot_about;                    /* of every snapshot's manifest; NULL: nothing */
 
 	struct timer budget_timer;
 	struct timer sweep_timer; /* kills what is left of a preempted job */
@@ -136,7 +138,8 @@ struct job {
 		int64_t sent_ms; /* when the job was asked; 0: not yet */
 		bool forwarded;  /* it was SIGTERM as it comes, to whom it concerns */
 		bool answered;   /* some request was followed by a complete checkpoint */
-		int64_t first_answer_ms; /* the first time, also when it was withdrawn by then; 0: never */
+		/* the first time, also when it was withdrawn by then; 0: never */
+		int64_t first_answer_ms;
 		char reason[16];
 	} request;
 	struct {
@@ -148,35 +151,38 @@ struct job {
 	struct timer every_timer;
 	struct timer risk_timer;
 	struct {
-		struct checkpoint_interval interval; /* every_ms 0: nothing is asked for by itself */
-		int64_t save_ms;          /* what a save takes, smoothed; -1 */
-		int64_t saving_ms;        /* since when one is being written; 0: none is */
-		char cloud[16];           /* whose notices are watched; "" */
-		bool warned;              /* once, that a save does not fit its notice */
-		bool planned;             /* at this notice */
-		bool deferred;            /* the job is asked once what is on its way is durable */
+		/* every_ms 0: nothing is asked for by itself */
+		struct checkpoint_interval interval;
+		int64_t save_ms;   /* what a save takes, smoothed; -1 */
+		int64_t saving_ms; /* since when one is being written; 0: none is */
+		char cloud[16];    /* whose notices are watched; "" */
+		bool warned;       /* once, that a save does not fit its notice */
+		bool planned;      /* at this notice */
+		bool deferred;     /* the job is asked once what is on its way is durable */
 		enum preemption_plan plan;
-		int64_t point_ms,
-			gap_ms; /* the newest commit, and from the one before to it; 0 unknown */
+		/* the newest commit, and from the one before to it; 0 unknown */
+		int64_t point_ms, gap_ms;
 		unsigned risk_said; /* since then */
 	} pace;
 	struct timer retry_timer; /* a snapshot that the store refused is tried again */
 
 	struct checkpoint newest_complete; /* if any_complete */
-	uint64_t durable_generation; /* of the newest durable one */
+	uint64_t durable_generation;       /* of the newest durable one */
 	int64_t durable_step;
-	int64_t durable_ms; /* when what is durable was last written to, or the restored checkpoint was put in place; 0: nothing is */
+	/* when what is durable was last written to, or the restored checkpoint was
+	 * put in place; 0: nothing is */
+	int64_t durable_ms;
 	struct recovery_point point;
 	struct timer point_timer;
 	bool reported_removal, reported_skipped_files, reported_log_files;
 	int64_t upload_ms; /* from seal to commit, last time; -1 */
 	bool any_complete;
-	bool store_failing;  /* said once per outage */
+	bool store_failing;    /* said once per outage */
 	bool retention_failed; /* said once */
-	bool ours_failed;    /* anything that --strict turns into an error */
-	bool killed;         /* SIGKILL was sent */
-	int64_t told_ms;     /* when it got the SIGTERM that it is to end by */
-	bool superseded;     /* another attempt has taken over: publish no more */
+	bool ours_failed;      /* anything that --strict turns into an error */
+	bool killed;           /* SIGKILL was sent */
+	int64_t told_ms;       /* when it got the SIGTERM that it is to end by */
+	bool superseded;       /* another attempt has taken over: publish no more */
 
 	/* Clients of `reprieve checkpoint`. */
 	struct {
@@ -204,17 +210,20 @@ void job_forward_sigterm(struct job *job); /* at once */
 /* The newest request went to `pid` as a SIGTERM, and after `since_ms`. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 void job_request_at_notice(struct job *job);
-void job_report_failure(struct job *job, const char *what,
-	const struct err *err); /* says it once, counts for --strict */
+/* says it once, counts for --strict */
+void job_report_failure(struct job *job, const char *what, const struct err *err);
 
 /* job_end.c */
 /* When the machine will be gone by the notices that stand; CLOCK_NEVER. */
 int64_t job_deadline_ms(const struct job *job);
-/* A preempted job leaves nothing running: what goes on writing here would meet the next attempt. Otherwise orphans are none of our
- * business, as with any init. Stops the loop, at once or when they are gone. */
+/*
+ * A preempted job leaves nothing running: what goes on writing here would meet the next attempt.
+ * Otherwise orphans are none of our business, as with any init. Stops the loop, at once or when
+ * they are gone.
+ */
 void job_begin_shutdown(struct job *job);
-/* After the loop: the outcome, said to all who are to know; returns the exit code. Blocks for the snapshot that was given up, and as long as
- * each that is told may take. */
+/* After the loop: the outcome, said to all who are to know; returns the exit code. Blocks for the
+ * snapshot that was given up, and as long as each that is told may take. */
 int job_finish(struct job *job);
 
 /* job_directory.c */
@@ -228,7 +237,8 @@ void job_launch_child(struct job *job);
 void job_close(struct job *job);
 
 /* child_environment.c */
-/* REPRIEVE_*, and what the profile and the identity add; once it is known whether there is a tracker. */
+/* REPRIEVE_*, and what the profile and the identity add; once it is known whether
+ * there is a tracker. */
 void child_environment_build(struct job *job);
 void child_environment_add(struct job *job, char *pair); /* "NAME=value", taken over */
 /* Puts the shim into it; on -1 the job runs without. */
@@ -239,7 +249,8 @@ void child_environment_free(struct job *job);
 /* What earlier attempts mean for this one, said. True: the job is not started. */
 bool job_apply_restart_rules(struct job *job);
 struct restart_rules job_restart_rules(const struct job *job);
-/* Why it would not be started now, in the same words; NULL where it would, or nobody can say. The caller frees. Blocks. */
+/* Why it would not be started now, in the same words; NULL where it would, or nobody can say. The
+ * caller frees. Blocks. */
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
 json_t *job_command_json(const struct job *job); /* without secrets */
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
@@ -257,7 +268,8 @@ int job_start_notice_watch(struct job *job, struct err *err);
 void job_add_notice(struct job *job, const struct notice *notice);
 /* --acknowledge: after the last commit, the cloud need not wait any more. Blocks for a moment. */
 void job_acknowledge_notice(struct job *job, const struct outcome *outcome);
-/* What `reprieve status` shows of the sources and of the notice that stands. The caller releases. */
+/* What `reprieve status` shows of the sources and of the notice that stands. The
+ * caller releases. */
 json_t *job_sources_json(const struct job *job);
 json_t *job_notice_json(const struct job *job); /* NULL: none */
 
@@ -282,13 +294,14 @@ void job_note_save_ended(struct job *job);
 struct preemption_facts job_forecast(const struct job *job);
 /* Or has just done so, and it is not known yet whether that is all. */
 bool job_is_saving(const struct job *job);
-bool job_plans_to_await_save(const struct job *job); /* where nobody can be asked, that is the plan */
+/* where nobody can be asked, that is the plan */
+bool job_plans_to_await_save(const struct job *job);
 bool job_has_pending(const struct job *job); /* a complete checkpoint that is not durable */
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
-void job_update_plan(struct job *job);        /* at a notice; says it when it is another one than before */
+void job_update_plan(struct job *job); /* at a notice; says it when it is another one than before */
 bool job_upload_before_asking(struct job *job); /* the plan is to ask later: job_continue_plan() */
-void job_continue_plan(struct job *job); /* a snapshot has ended */
-void job_reset_plan(struct job *job);     /* the notice was withdrawn */
+void job_continue_plan(struct job *job);        /* a snapshot has ended */
+void job_reset_plan(struct job *job);           /* the notice was withdrawn */
 void job_arm_risk_warning(struct job *job);
 void job_note_durable(struct job *job); /* something became durable */
 void job_warn_if_window_too_short(struct job *job);
@@ -296,14 +309,16 @@ void job_warn_if_window_too_short(struct job *job);
 /* job_last_save.c */
 /* True: the SIGTERM that the job was to get now is forwarded later. */
 bool job_defer_sigterm(struct job *job);
-/* The save is complete, or is not to be waited for: forwards SIGTERM, if that was still to be done. */
+/* The save is complete, or is not to be waited for: forwards SIGTERM, if that was
+ * still to be done. */
 bool job_end_sigterm_deferral(struct job *job);
 void job_cancel_sigterm_deferral(struct job *job); /* it is not forwarded any more */
 
 /* job_receipts.c */
 void job_begin_rank_progress(struct job *job);
-void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count, size_t expected);
-void job_end_rank_progress(struct job *job);      /* looks no more; what was seen stays */
+void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count,
+			   size_t expected);
+void job_end_rank_progress(struct job *job);           /* looks no more; what was seen stays */
 json_t *job_rank_progress_json(const struct job *job); /* NULL: nobody was asked */
 
 /* job_snapshots.c */
@@ -327,16 +342,19 @@ json_t *observers_labels(const struct job *job); /* the caller owns it */
 /* "3-12, step 1200", what a start now would resume from; "" nothing. Returns `text`. */
 const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
 void job_write_notice_message(struct job *job);
-/* The notice was withdrawn, or the job has finished all the same: our line goes, the job's own words stay. */
+/* The notice was withdrawn, or the job has finished all the same: our line goes,
+ * the job's own words stay. */
 void job_withdraw_notice_message(struct job *job);
 void job_write_end_message(struct job *job, const struct outcome *outcome);
 /* job_requeue.c */
 bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */
-/* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what goes wrong is said. */
+/* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what
+ * goes wrong is said. */
 void job_requeue(struct job *job, const struct outcome *outcome);
 
 /* job_slurm_tasks.c */
-/* At the notice, on a worker: this task is there. Blocks for a put, at most 5 s. `storage` may be NULL. */
+/* At the notice, on a worker: this task is there. Blocks for a put, at most 5 s.
+ * `storage` may be NULL. */
 void job_join_slurm_barrier(struct storage *storage);
 /* At its end, likewise: it is through. Nothing where there was no notice. */
 void job_leave_slurm_barrier(struct job *job);
@@ -344,7 +362,8 @@ void job_leave_slurm_barrier(struct job *job);
 void job_await_slurm_barrier(struct job *job);
 
 /* job_slurm_end.c */
-/* After a signal of Slurm's: has scontrol asked, in the background, whether the job ends before `notice` says; then that is taken. */
+/* After a signal of Slurm's: has scontrol asked, in the background, whether the job ends before
+ * `notice` says; then that is taken. */
 void job_query_slurm_deadline(struct job *job, const struct notice *notice);
 
 /* job_handover.c */

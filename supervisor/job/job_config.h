@@ -1,6 +1,7 @@
 /*
- * What one run was told: from the command line, the environment and the profile. The command line fills it (cli/run_options.h); the
- * job reads it. The strings are borrowed from argv and the environment.
+ * What one run was told: from the command line, the environment and the profile. The command line
+ * fills it (cli/run_options.h); the job reads it. The strings are borrowed from argv and the
+ * environment.
  */
 #ifndef JOB_CONFIG_H
 #define JOB_CONFIG_H
@@ -48,8 +49,10 @@ struct job_config {
 	int checkpoint_signal;
 	const char *checkpoint_command;
 	bool ask_chosen; /* by the user; else the profile decides */
-	bool ask_ends_job; /* by the profile: it saves and ends, so that it is asked only when it has to end anyway */
-	bool ask_like_slurm; /* by the profile: the job's environment looks like Slurm's (lightning_slurm.h) */
+	/* by the profile: it saves and ends, so that it is asked only when it has to end anyway */
+	bool ask_ends_job;
+	/* by the profile: the job's environment looks like Slurm's (lightning_slurm.h) */
+	bool ask_like_slurm;
 	const char *profile; /* auto, none, or the name of one */
 	int64_t quiet_ms;
 	int64_t every_ms; /* 0: never by itself, or as often as it pays */
@@ -61,7 +64,8 @@ struct job_config {
 	enum shim_use shim;
 	bool every_auto;
 	bool polls; /* the checkpoint directory, wherever it is */
-	bool sigterm_hold; /* SIGTERM from outside is kept off the processes while the checkpoint is taken */
+	/* SIGTERM from outside is kept off the processes while the checkpoint is taken */
+	bool sigterm_hold;
 	bool run_identity; /* for W&B, where its variables are unset */
 	bool rerun;        /* also when an earlier attempt has finished it */
 	bool requeue;      /* a preempted job of Slurm's is requeued */
@@ -78,10 +82,10 @@ struct job_config {
 	size_t label_count;
 	const char *termination_log;           /* "": none; NULL: Kubernetes' own, where that is */
 	const struct exit_policy *exit_policy; /* NULL: the codes as they are */
-	struct retention_rules retention;    /* applied after each commit */
+	struct retention_rules retention;      /* applied after each commit */
 	const char *tag;                       /* of every snapshot of this run; NULL: none */
 	int verbosity;                         /* -1 quiet, 0, 1 verbose */
-	struct signal_rules signal_rules;                    /* of the signals that are received */
+	struct signal_rules signal_rules;      /* of the signals that are received */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 

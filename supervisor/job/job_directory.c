@@ -1,21 +1,24 @@
-/* Before anything is claimed: may the job begin in this checkpoint directory, and with what could be set up? */
+/* Before anything is claimed: may the job begin in this checkpoint directory, and with what
+ * could be set up? */
 #include "base/log.h"
 #include "job.h"
 #include "workspace/workspace.h"
 
 static int check_directory(struct job *job, struct err *err)
 {
-	const struct directory_check own = {.directory = job->options->checkpoint_dir,
+	const struct directory_check own = {
+		.directory = job->options->checkpoint_dir,
 		.store = job->store,
 		.runtime = job->session.directory,
-		.command = job->options->command};
+		.command = job->options->command,
+	};
 
 	if (directory_check_run(&own, err) < 0)
 		return -1;
 	if (job->store && directory_check_is_working_directory(job->options->checkpoint_dir))
 		log_warn("the checkpoint directory is the working directory: all that lies in %s "
 			 "is saved with the checkpoints, and replaced when one is put back",
-			job->workspace.directory);
+			 job->workspace.directory);
 	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
 }
 

@@ -1,12 +1,12 @@
 /* The end: nothing is left running, the exit code, and everyone who is to be told. */
 #include "base/cleanup.h"
-#include "process/process.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "scheduler/scheduler.h"
 #include "job.h"
+#include "process/process.h"
+#include "scheduler/scheduler.h"
 #include "workspace/workspace.h"
 
 #include <stdio.h>
@@ -66,23 +66,24 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	struct err err;
 	json_t *about;
 
-	/* Also of an attempt that was preempted while it restored: without a record it would look as if the machine had been lost. */
+	/* Also of an attempt that was preempted while it restored: without a record it would look
+	 * as if the machine had been lost. */
 	if (!job->snapshots && (job->facts.launched || !job->facts.noticed))
 		return;
 	if (!job->resume.storage || job->resume.attempt.number == 0 ||
-		cancel_init(&cancel, &err) < 0)
+	    cancel_init(&cancel, &err) < 0)
 		return;
 	cancel_set_deadline(&cancel, until_ms);
 	about = job_end_facts(job, outcome);
 	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name,
-		    about, &cancel, &err) < 0 &&
-		err.kind != ERR_EXISTS)
+				about, &cancel, &err) < 0 &&
+	    err.kind != ERR_EXISTS)
 		log_debug("the end of the attempt is not recorded: %s", err.text);
 	json_decref(about);
 }
 
-/* What it wrote last, and did not live to be known to have finished: how much of it still lies there, and the first of that, which
- * the caller frees; NULL: nothing. */
+/* What it wrote last, and did not live to be known to have finished: how much of it still lies
+ * there, and the first of that, which the caller frees; NULL: nothing. */
 static char *find_first_torn(const struct job *job, size_t *count)
 {
 	char **torn = job->tracker ? tracker_torn(job->tracker) : NULL;
@@ -102,10 +103,11 @@ static char *find_first_torn(const struct job *job, size_t *count)
 	return first;
 }
 
-static void log_not_durable(
-	const struct job *job, const struct outcome *outcome, const char *durable)
+static void log_not_durable(const struct job *job, const struct outcome *outcome,
+			    const char *durable)
 {
-	bool sealed = job->any_complete && job->durable_generation != job->newest_complete.generation;
+	bool sealed =
+		job->any_complete && job->durable_generation != job->newest_complete.generation;
 	size_t count;
 	auto_free char *torn = sealed ? NULL : find_first_torn(job, &count);
 	char step[40] = "", why[80] = "", patience[32];
@@ -114,10 +116,10 @@ static void log_not_durable(
 		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_complete.step);
 	if (job->flush.given_up)
 		snprintf(why, sizeof(why), ": the store has taken nothing for %s (--flush-time)",
-			text_duration(job->options->flush_ms, patience, sizeof(patience)));
+			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
 	log_warn("the job has ended, but %s%s in %s is NOT durable%s; durable: %s (exit %d)",
-		torn ? torn : "its newest checkpoint", step, job->workspace.directory, why, durable,
-		outcome->exit_code);
+		 torn ? torn : "its newest checkpoint", step, job->workspace.directory, why,
+		 durable, outcome->exit_code);
 }
 
 /* Exit 0, and no done marker all the same. */
@@ -127,12 +129,12 @@ static void log_restart_reason(const struct job *job, const struct outcome *outc
 		log_note("the job has ended without an error, but its last files are in no "
 			 "snapshot, so that it does not count as finished: the same command starts "
 			 "it again (exit %d)",
-			outcome->exit_code);
+			 outcome->exit_code);
 	else if (outcome_may_be_leaving(&job->facts))
 		log_note("the job has ended soon after it was asked for a checkpoint, so that "
 			 "nobody knows whether it had finished: the same command starts it again "
 			 "(exit %d)",
-			outcome->exit_code);
+			 outcome->exit_code);
 }
 
 static void log_torn_files(struct job *job)
@@ -141,22 +143,19 @@ static void log_torn_files(struct job *job)
 	auto_free char *first = find_first_torn(job, &count);
 
 	if (count > 1)
-		log_warn(
-			"%s and %zu more in %s are in no snapshot, because nothing says that the "
-			"save they belong to was complete when the job ended; the next start there "
-			"may move them aside",
-			first, count - 1, job->workspace.directory);
+		log_warn("%s and %zu more in %s are in no snapshot, because nothing says that the "
+			 "save they belong to was complete when the job ended; the next start "
+			 "there may move them aside",
+			 first, count - 1, job->workspace.directory);
 	else if (count == 1)
-		log_warn(
-			"%s in %s is in no snapshot, because nothing says that the save it belongs "
-			"to was complete when the job ended; the next start there may move it "
-			"aside",
-			first, job->workspace.directory);
+		log_warn("%s in %s is in no snapshot, because nothing says that the save it "
+			 "belongs to was complete when the job ended; the next start there may "
+			 "move it aside",
+			 first, job->workspace.directory);
 }
 
 /* `durable`: NULL for nothing. */
-static void log_lost_work(
-	const struct job *job, const struct outcome *outcome, const char *durable)
+static void log_lost_work(const struct job *job, const struct outcome *outcome, const char *durable)
 {
 	const char *end = job->facts.noticed ? "preempted" : "ended";
 	const char *directory = job->workspace.directory;
@@ -164,15 +163,15 @@ static void log_lost_work(
 	if (!job->facts.noticed && job->facts.all_durable)
 		log_error("the job has finished, but something of ours has failed, as said above, "
 			  "and --strict makes that an error; durable: %s (exit %d)",
-			durable ? durable : "nothing", outcome->exit_code);
+			  durable ? durable : "nothing", outcome->exit_code);
 	else if (!durable && !job->any_complete &&
 		 (!file_exists(directory) || file_directory_is_empty(directory)))
 		log_error("%s, and the newest work is NOT durable: nothing was written to %s; name "
 			  "where the job saves with --checkpoint-dir (exit %d)",
-			end, directory, outcome->exit_code);
+			  end, directory, outcome->exit_code);
 	else
 		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)", end,
-			durable ? durable : "nothing", outcome->exit_code);
+			  durable ? durable : "nothing", outcome->exit_code);
 }
 
 static void log_outcome(struct job *job, const struct outcome *outcome)
@@ -182,12 +181,12 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 
 	if (any)
 		snapshot_id_format(snapshot_queue_newest(job->snapshots), id);
-	event_log_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name, "exit_code",
-		outcome->exit_code, "durable", any ? id : NULL);
+	event_log_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name,
+		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
 	if (text_equal(outcome->name, "preempted"))
 		log_note("preempted; durable: %s. Run the same command again to go on from there "
 			 "(exit %d)",
-			id, outcome->exit_code);
+			 id, outcome->exit_code);
 	else if (text_equal(outcome->name, "lost"))
 		log_lost_work(job, outcome, any ? id : NULL);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
@@ -210,7 +209,8 @@ static void complete_outcome_facts(struct job *job)
 	facts->asked = job->request.sent_ms > 0 || first_answer_ms > 0;
 	facts->lived_on_ms = first_answer_ms > 0 ? job->flush.began_ms - first_answer_ms : 0;
 	facts->saved = job->request.answered;
-	facts->asked_to_save = job->request.sent_ms > 0 && (job->ask.by_flag || job_can_request(job));
+	facts->asked_to_save =
+		job->request.sent_ms > 0 && (job->ask.by_flag || job_can_request(job));
 	facts->resumes = profile_is_resume_code(profile, wait_status_exit_code(facts->wait_status));
 	facts->goes_on = profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
 			 profile->after == PROFILE_AFTER_CONTINUES;
@@ -239,12 +239,14 @@ int job_finish(struct job *job)
 	retention_worker_stop(job->retention_worker);
 	if (job->snapshots)
 		snapshot_queue_stop_early(job->snapshots);
-	/* First, because what follows may wait for a store that does not answer. How it ended is the last word. */
+	/* First, because what follows may wait for a store that does not answer.
+	 * How it ended is the last word. */
 	if (job->facts.launched)
 		log_torn_files(job);
 	log_outcome(job, &outcome);
 	job_write_end_message(job, &outcome);
-	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still post what they see. */
+	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still
+	 * post what they see. */
 	workers_end(job->workers);
 	observers_notify_end(job, &outcome, end_webhook_deadline(job));
 	until_ms = end_record_deadline(job);

@@ -1,4 +1,5 @@
-/* After the job's end: how long the store is waited for, until what the job left is durable or given up. */
+/* After the job's end: how long the store is waited for, until what the job left
+ * is durable or given up. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -23,7 +24,8 @@ static bool is_transient(enum err_kind kind)
 	return kind == ERR_RETRY || kind == ERR_FAILED;
 }
 
-/* Between tries, or in one that has been hanging: not the first, because a slow store is no dead one. */
+/* Between tries, or in one that has been hanging: not the first, because a slow
+ * store is no dead one. */
 static void on_flush_timeout(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, flush.timer);
@@ -71,7 +73,8 @@ static void begin_flush(struct job *job)
 /* Ends the uploading state once nothing more can be done for what the job left. */
 void job_flush(struct job *job)
 {
-	bool missing = job->any_complete && job->durable_generation != job->newest_complete.generation;
+	bool missing =
+		job->any_complete && job->durable_generation != job->newest_complete.generation;
 
 	begin_flush(job);
 	/* Nobody is left to be a good neighbour to. */

@@ -22,7 +22,8 @@ static int64_t upload_rest_ms(const struct job *job)
 	if (!job->snapshots || !snapshot_queue_progress(job->snapshots, &done, &total))
 		return job->upload_ms;
 	began_ms = snapshot_queue_began_ms(job->snapshots);
-	return preemption_forecast_rest_ms(clock_monotonic_ms() - began_ms, done, total, job->upload_ms);
+	return preemption_forecast_rest_ms(clock_monotonic_ms() - began_ms, done, total,
+					   job->upload_ms);
 }
 
 bool job_has_pending(const struct job *job)
@@ -47,11 +48,12 @@ struct preemption_facts job_forecast(const struct job *job)
 	};
 }
 
-/* Without a way that the user or the profile has named, it is asked by SIGTERM, if anybody handles that. */
+/* Without a way that the user or the profile has named, it is asked by SIGTERM, if
+ * anybody handles that. */
 static bool can_request_or_signal(const struct job *job)
 {
 	return job_can_request(job) || (job->options->ask == REQUEST_AUTO && job->ask.loop &&
-					   checkpoint_request_has_target(&job->ask, job->child.pid));
+					checkpoint_request_has_target(&job->ask, job->child.pid));
 }
 
 bool job_is_saving(const struct job *job)
@@ -103,7 +105,7 @@ void job_update_plan(struct job *job)
 
 	/* A command that has nothing to do with checkpoints has no plan. */
 	if (!job->snapshots || !job->facts.launched ||
-		(job->pace.planned && plan == job->pace.plan))
+	    (job->pace.planned && plan == job->pace.plan))
 		return;
 	job->pace.planned = true;
 	job->pace.plan = plan;
@@ -148,9 +150,9 @@ static void on_risk_due(struct timer *timer)
 
 	if (job->state == JOB_RUNNING && !job->superseded && job->facts.managed) {
 		log_warn("%s%s", job_forecast_loss(job, text, sizeof(text)),
-			job->durable_ms > 0 ? "" : ": nothing is durable yet");
+			 job->durable_ms > 0 ? "" : ": nothing is durable yet");
 		event_log_add(&job->events, "at_risk", "{s:f}", "seconds",
-			(double)job_forecast(job).behind_ms / 1000);
+			      (double)job_forecast(job).behind_ms / 1000);
 	}
 	job->pace.risk_said++;
 	job_arm_risk_warning(job);
@@ -183,16 +185,17 @@ void job_warn_if_window_too_short(struct job *job)
 	char save[32], upload[32], time[32];
 
 	if (job->pace.warned || notices_stop(&job->notices) || facts.save_ms < 0 ||
-		!preemption_forecast_is_too_long(&facts))
+	    !preemption_forecast_is_too_long(&facts))
 		return;
 	job->pace.warned = true;
 	log_warn("a checkpoint takes %s to save and %s to become durable, which does not fit the "
 		 "%s that %s: make it smaller or save often (--every auto)",
-		text_duration(facts.save_ms, save, sizeof(save)),
-		text_duration(facts.upload_ms, upload, sizeof(upload)),
-		text_duration(facts.window_ms, time, sizeof(time)),
-		job->pace.cloud[0] ? "this cloud's notice leaves" : "--grace leaves");
+		 text_duration(facts.save_ms, save, sizeof(save)),
+		 text_duration(facts.upload_ms, upload, sizeof(upload)),
+		 text_duration(facts.window_ms, time, sizeof(time)),
+		 job->pace.cloud[0] ? "this cloud's notice leaves" : "--grace leaves");
 	event_log_add(&job->events, "too_long", "{s:f, s:f, s:f}", "save_seconds",
-		(double)facts.save_ms / 1000, "upload_seconds", (double)facts.upload_ms / 1000,
-		"window_seconds", (double)facts.window_ms / 1000);
+		      (double)facts.save_ms / 1000, "upload_seconds",
+		      (double)facts.upload_ms / 1000, "window_seconds",
+		      (double)facts.window_ms / 1000);
 }

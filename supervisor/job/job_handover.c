@@ -1,11 +1,12 @@
 /*
- * At a notice: the next attempt is told, in the store, for how long this one may still commit, so that one which starts early waits instead
- * of taking over (predecessor_wait.h). On a thread of its own, because neither the save nor a webhook may wait for it or keep it waiting.
+ * At a notice: the next attempt is told, in the store, for how long this one may still commit, so
+ * that one which starts early waits instead of taking over (predecessor_wait.h). On a thread of its
+ * own, because neither the save nor a webhook may wait for it or keep it waiting.
  */
 #include "base/clock.h"
 #include "base/log.h"
-#include "restore/restore.h"
 #include "job.h"
+#include "restore/restore.h"
 
 /* What a store does not take by then was not worth more of the notice. */
 #define NOTIFY_MS 5000
@@ -15,10 +16,12 @@ static void notify_worker(void *arg)
 	struct job *job = arg;
 	struct next_attempt *next_attempt = &job->next_attempt;
 
-	next_attempt->failed = storage_announce_drain(job->resume.storage, job->resume.attempt.number,
-				    next_attempt->messages,
-				    next_attempt->told_ms ? clock_left_ms(next_attempt->told_ms) : -1,
-				    &next_attempt->cancel, &next_attempt->err) < 0;
+	next_attempt->failed =
+		storage_announce_drain(job->resume.storage, job->resume.attempt.number,
+				       next_attempt->messages,
+				       next_attempt->told_ms ? clock_left_ms(next_attempt->told_ms)
+							     : -1,
+				       &next_attempt->cancel, &next_attempt->err) < 0;
 }
 
 static void on_notified(void *arg)
@@ -29,9 +32,10 @@ static void on_notified(void *arg)
 	next_attempt->sending = false;
 	if (next_attempt->failed)
 		log_debug("the next attempt is not told of this one's notice: %s",
-			next_attempt->err.text);
+			  next_attempt->err.text);
 	if (next_attempt->told_ms > 0)
-		loop_arm(&job->loop, &next_attempt->again, clock_monotonic_ms() + PREDECESSOR_HEARTBEAT_MS);
+		loop_arm(&job->loop, &next_attempt->again,
+			 clock_monotonic_ms() + PREDECESSOR_HEARTBEAT_MS);
 	/* It may have changed meanwhile. */
 	job_notify_next_attempt(job);
 }
@@ -69,7 +73,7 @@ void job_notify_next_attempt(struct job *job)
 	if (until_ms == 0 && job->state != JOB_RUNNING)
 		return;
 	if ((until_ms == next_attempt->told_ms && !next_attempt->due) || next_attempt->sending ||
-		!job->snapshots || job->superseded || !prepare_notify_worker(job))
+	    !job->snapshots || job->superseded || !prepare_notify_worker(job))
 		return;
 	loop_disarm(&job->loop, &next_attempt->again);
 	next_attempt->again.fired = on_heartbeat_due;

@@ -1,7 +1,8 @@
 /*
- * One run for the trackers of experiments, however often the job is started again. W&B takes the name of a run from the environment
- * (docs.wandb.ai, "Environment variables": WANDB_RUN_ID, WANDB_RESUME). MLflow does too, but only of a run that its server
- * knows already, so that nothing can be set for it before the job has made one.
+ * One run for the trackers of experiments, however often the job is started again. W&B takes the
+ * name of a run from the environment (docs.wandb.ai, "Environment variables": WANDB_RUN_ID,
+ * WANDB_RESUME). MLflow does too, but only of a run that its server knows already, so that nothing
+ * can be set for it before the job has made one.
  */
 #include "base/text.h"
 #include "job.h"
@@ -21,7 +22,7 @@ void child_environment_add_run(struct job *job)
 
 	/* A sweep names its runs itself; a group means that this job makes several. */
 	if (!job->options->run_identity || !run[0] || is_variable_set("WANDB_SWEEP_ID") ||
-		is_variable_set("WANDB_RUN_GROUP"))
+	    is_variable_set("WANDB_RUN_GROUP"))
 		return;
 	if (!is_variable_set("WANDB_RUN_ID"))
 		child_environment_add(job, text_format("WANDB_RUN_ID=%s", run));

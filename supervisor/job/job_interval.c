@@ -1,4 +1,5 @@
-/* Checkpoints asked for regularly: every so often, or as often as it pays (checkpoint_interval.h). */
+/* Checkpoints asked for regularly: every so often, or as often as it pays
+ * (checkpoint_interval.h). */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -14,18 +15,20 @@ static void log_interval(struct job *job, const struct checkpoint_interval *inte
 	if (interval->save_ms < 0) {
 		log_note("--every auto: the first checkpoint is asked for after %s; what that "
 			 "takes decides the rest",
-			every);
+			 every);
 	} else {
 		text_duration(interval->save_ms, save, sizeof(save));
 		text_duration(interval->mtbf_ms, mtbf, sizeof(mtbf));
 		log_note("--every auto: a checkpoint every %s (a save takes %s, the machine is "
 			 "taken to be lost every %s, %.0f %% of that announced in time)",
-			every, save, mtbf, 100 * interval->announced);
+			 every, save, mtbf, 100 * interval->announced);
 	}
 	event_log_add(&job->events, "interval", "{s:f, s:o, s:f, s:f}", "seconds",
-		(double)interval->every_ms / 1000, "save_seconds",
-		interval->save_ms < 0 ? json_null() : json_real((double)interval->save_ms / 1000),
-		"mtbf_seconds", (double)interval->mtbf_ms / 1000, "announced", interval->announced);
+		      (double)interval->every_ms / 1000, "save_seconds",
+		      interval->save_ms < 0 ? json_null()
+					    : json_real((double)interval->save_ms / 1000),
+		      "mtbf_seconds", (double)interval->mtbf_ms / 1000, "announced",
+		      interval->announced);
 }
 
 static void arm_interval_timer(struct job *job, int64_t since_ms)
@@ -37,18 +40,21 @@ static void arm_interval_timer(struct job *job, int64_t since_ms)
 static void update_interval(struct job *job)
 {
 	struct preemption_facts forecast = job_forecast(job);
-	struct checkpoint_interval_facts facts = {.past = job->resume.attempt_outcomes.past,
+	struct checkpoint_interval_facts facts = {
+		.past = job->resume.attempt_outcomes.past,
 		.save_ms = job->pace.save_ms,
 		.mtbf_ms = job->options->mtbf_ms,
-		.fits = !preemption_forecast_is_too_long(&forecast)};
+		.fits = !preemption_forecast_is_too_long(&forecast),
+	};
 	struct checkpoint_interval now;
 
 	/* Nobody has looked at earlier attempts. */
 	if (facts.past.save_ms == 0)
 		facts.past.save_ms = -1;
 	now = checkpoint_interval_choose(&facts);
-	if (job->pace.interval.every_ms == 0 || checkpoint_interval_differs(&job->pace.interval, &now) ||
-		(job->pace.interval.save_ms < 0 && now.save_ms >= 0))
+	if (job->pace.interval.every_ms == 0 ||
+	    checkpoint_interval_differs(&job->pace.interval, &now) ||
+	    (job->pace.interval.save_ms < 0 && now.save_ms >= 0))
 		log_interval(job, &now);
 	else
 		now.every_ms = job->pace.interval.every_ms;
@@ -95,8 +101,9 @@ void job_note_save_ended(struct job *job)
 		return;
 	/* That long it was only looked at whether more would come. */
 	took_ms -= job->options->quiet_ms;
-	job->pace.save_ms = checkpoint_interval_smooth(
-		job->pace.save_ms, took_ms > SAVE_LEAST_MS ? took_ms : SAVE_LEAST_MS);
+	job->pace.save_ms =
+		checkpoint_interval_smooth(job->pace.save_ms,
+					   took_ms > SAVE_LEAST_MS ? took_ms : SAVE_LEAST_MS);
 	job->pace.saving_ms = 0;
 	if (!job->options->every_auto || job->state != JOB_RUNNING)
 		return;

@@ -1,4 +1,5 @@
-/* A SIGTERM that nobody in the job handles would only tear the save under way: it waits until that is complete. */
+/* A SIGTERM that nobody in the job handles would only tear the save under way: it waits until
+ * that is complete. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
@@ -32,7 +33,8 @@ bool job_defer_sigterm(struct job *job)
 	/* Nor has it been asked: what it does until then is its own doing. */
 	job->facts.told_to_end = false;
 	job->sigterm_deferral.timer.fired = on_deferral_check;
-	loop_arm(&job->loop, &job->sigterm_deferral.timer, clock_monotonic_ms() + DEFERRAL_CHECK_MS);
+	loop_arm(&job->loop, &job->sigterm_deferral.timer,
+		 clock_monotonic_ms() + DEFERRAL_CHECK_MS);
 	return true;
 }
 

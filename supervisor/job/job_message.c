@@ -49,18 +49,20 @@ const char *job_format_resume_point(const struct job *job, char text[RESUME_POIN
 		text_set(text, RESUME_POINT_TEXT, snapshot_id_format(newest, id));
 	else
 		snprintf(text, RESUME_POINT_TEXT, "%s, step %lld", snapshot_id_format(newest, id),
-			(long long)job->durable_step);
+			 (long long)job->durable_step);
 	return text;
 }
 
-static void fill_termination_facts(
-	const struct job *job, struct termination_facts *facts, char durable[RESUME_POINT_TEXT])
+static void fill_termination_facts(const struct job *job, struct termination_facts *facts,
+				   char durable[RESUME_POINT_TEXT])
 {
 	const struct notice *stop = notices_stop(&job->notices);
 
-	*facts = (struct termination_facts){.durable = job_format_resume_point(job, durable),
+	*facts = (struct termination_facts){
+		.durable = job_format_resume_point(job, durable),
 		.source = stop ? stop->source : NULL,
-		.reason = stop ? stop->reason : NULL};
+		.reason = stop ? stop->reason : NULL,
+	};
 }
 
 void job_write_notice_message(struct job *job)
@@ -100,7 +102,8 @@ void job_write_end_message(struct job *job, const struct outcome *outcome)
 	termination_line(&facts, line);
 	if (path)
 		write_message_line(job, path, line);
-	if (message_is_wanted(job) && getenv("TRAINING_JOB_NAME") && file_is_directory(SAGEMAKER_OUTPUT)) {
+	if (message_is_wanted(job) && getenv("TRAINING_JOB_NAME") &&
+	    file_is_directory(SAGEMAKER_OUTPUT)) {
 		job->message[0] = '\0';
 		write_message_line(job, SAGEMAKER_OUTPUT "/failure", line);
 	}

@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "telemetry/telemetry.h"
 #include "process/process.h"
+#include "telemetry/telemetry.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@
 
 /* --- telling --- */
 
-/* It is there while a stop stands, so that a job which leaves when it sees it never leaves for advice. */
+/* It is there while a stop stands, so that a job which leaves when it sees it
+ * never leaves for advice. */
 static void write_notice_file(struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
@@ -44,9 +45,9 @@ static void announce_notice(struct job *job, const struct notice *notice)
 	char text[320];
 
 	log_note("%s%s", notice_format(notice, text, sizeof(text)),
-		notice->kind == NOTICE_ADVICE && !notices_stop(&job->notices)
-			? "; an early checkpoint is taken, the job goes on"
-			: "");
+		 notice->kind == NOTICE_ADVICE && !notices_stop(&job->notices)
+			 ? "; an early checkpoint is taken, the job goes on"
+			 : "");
 	event_log_add(&job->events, "notice", "o", json_incref(about));
 	write_notice_file(job);
 }
@@ -120,8 +121,8 @@ static void deliver_health(void *arg)
 	const struct source_state *state = &posted->state;
 	char text[480];
 
-	event_log_add(&posted->job->events, "source", "{s:s, s:s, s:s}", "name", state->name, "health",
-		source_health_name(state->health), "why", state->why);
+	event_log_add(&posted->job->events, "source", "{s:s, s:s, s:s}", "name", state->name,
+		      "health", source_health_name(state->health), "why", state->why);
 	if (state->health == SOURCE_ARMED && preemption_forecast_window_of(state->name) > 0)
 		text_set(posted->job->pace.cloud, sizeof(posted->job->pace.cloud), state->name);
 	notice_format_source(state, text, sizeof(text));
@@ -144,13 +145,15 @@ static void post_health(void *arg, const struct source_state *state)
 int job_start_notice_watch(struct job *job, struct err *err)
 {
 	auto_free char *shared = session_shared_directory();
-	struct cloud_options options = {.sources = job->options->notice,
+	struct cloud_options options = {
+		.sources = job->options->notice,
 		.deadline = job->options->deadline,
 		.deadline_notice_ms = job->options->deadline_notice_ms,
 		.shared_directory = shared,
 		.notice = post_notice,
 		.health = post_health,
-		.arg = job};
+		.arg = job,
+	};
 	struct err why;
 
 	if (cloud_watch_start(&options, &job->watch, &why) == 0)
@@ -186,23 +189,23 @@ void job_acknowledge_notice(struct job *job, const struct outcome *outcome)
 	const struct notice *stop = notices_stop(&job->notices);
 	struct err err;
 
-	/* Only now: an approved event starts at once, and for a job that is not durable every second counts. */
+	/* Only now: an approved event starts at once, and for a job that is not
+	 * durable every second counts. */
 	if (!job->options->acknowledge || !stop || !job->watch ||
-		!text_equal(outcome->name, "preempted") || !job_is_durable(job))
+	    !text_equal(outcome->name, "preempted") || !job_is_durable(job))
 		return;
 	if (!stop->approvable)
-		log_note(
-			"%s's notice is not acknowledged: it is for other machines too, has begun, "
-			"or there is no such thing",
-			stop->source);
-	else if (cloud_watch_approve(
-			 job->watch, stop, clock_monotonic_ms() + ACKNOWLEDGE_MS, &err) < 0)
-		log_warn(
-			"%s is not told that it may take this machine: %s", stop->source, err.text);
+		log_note("%s's notice is not acknowledged: it is for other machines too, has "
+			 "begun, or there is no such thing",
+			 stop->source);
+	else if (cloud_watch_approve(job->watch, stop, clock_monotonic_ms() + ACKNOWLEDGE_MS,
+				     &err) < 0)
+		log_warn("%s is not told that it may take this machine: %s", stop->source,
+			 err.text);
 	else
 		log_note("%s may take this machine now (acknowledged)", stop->source);
-	event_log_add(&job->events, "acknowledged", "{s:s, s:b}", "source", stop->source, "approvable",
-		stop->approvable);
+	event_log_add(&job->events, "acknowledged", "{s:s, s:b}", "source", stop->source,
+		      "approvable", stop->approvable);
 }
 
 /* --- signals --- */
@@ -222,7 +225,8 @@ static void on_process_reaped(void *arg, pid_t pid, int status)
 		tracker_process_ended(job->tracker, pid, status);
 }
 
-/* Saving and leaving because it was asked to: what it wrote last is complete. A crash between two files is not. */
+/* Saving and leaving because it was asked to: what it wrote last is complete. A crash between
+ * two files is not. */
 static enum tracker_end classify_child_exit(const struct job *job)
 {
 	bool was_asked = job->facts.told_to_end || job->request.sent_ms > 0;
@@ -238,11 +242,13 @@ static enum tracker_end classify_child_exit(const struct job *job)
 		return TRACKER_ENDED_CRASHED;
 	/* 42: TensorFlow, 255: sys.exit(-1) of submitit. */
 	if (code == 128 + SIGTERM || code == 128 + job->ask.signal || code == 42 || code == 255 ||
-		profile_is_resume_code(job->profile.profile, code))
+	    profile_is_resume_code(job->profile.profile, code))
 		return TRACKER_ENDED_CLEAN;
-	/* 1 is what launchers and sys.exit(1) give after a save, and also what an exception in the midst of it gives. */
-	return outcome_is_crash(job->child.status) && code > 128 ? TRACKER_ENDED_CRASHED
-								 : TRACKER_ENDED_AMBIGUOUS;
+	/* 1 is what launchers and sys.exit(1) give after a save, and also what an exception in the
+	 * midst of it gives. */
+	return outcome_is_crash(job->child.status) && code > 128
+		       ? TRACKER_ENDED_CRASHED
+		       : TRACKER_ENDED_AMBIGUOUS;
 }
 
 static void on_child_exited(struct job *job)
@@ -252,15 +258,17 @@ static void on_child_exited(struct job *job)
 	char name[SIGNAL_NAME_SIZE];
 
 	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",
-		killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
-		killed ? json_string(signal_name_format(WTERMSIG(status), name)) : json_null());
+		      killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
+		      killed ? json_string(signal_name_format(WTERMSIG(status), name))
+			     : json_null());
 	job->facts.wait_status = signal_rules_map_wait_status(&job->options->signal_rules, status);
 	if (job->tracker)
 		tracker_job_ended(job->tracker, classify_child_exit(job));
 	job_post_event(job, EV_CHILD_EXITED);
 }
 
-/* SIGTERM; and under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends ahead of the end. */
+/* SIGTERM; and under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends
+ * ahead of the end. */
 static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *info)
 {
 	bool by_term = info->ssi_signo == SIGTERM;
@@ -284,7 +292,8 @@ static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *i
 	job_query_slurm_deadline(job, &notice);
 }
 
-/* Ctrl-C: there is nobody else to end. What nohup ignores stays ignored. The rest is for the job, when it is there. */
+/* Ctrl-C: there is nobody else to end. What nohup ignores stays ignored. The rest is for the job,
+ * when it is there. */
 static void signal_while_restoring(struct job *job, int signal)
 {
 	if (sigismember(&job->inherited->ignored, signal) == 1)

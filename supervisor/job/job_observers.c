@@ -1,6 +1,7 @@
 /*
- * Who else learns what happens: the ledger in the store, the counters behind metrics, a textfile, a webhook, the tail of the job's log. All of it
- * hears the events (event_log.h), works beside the job on a thread of its own, and is never waited for while a checkpoint is on its way.
+ * Who else learns what happens: the ledger in the store, the counters behind metrics, a textfile, a
+ * webhook, the tail of the job's log. All of it hears the events (event_log.h), works beside the
+ * job on a thread of its own, and is never waited for while a checkpoint is on its way.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -39,8 +40,8 @@ static void upload_events(void *arg)
 
 	observers->put_failed =
 		storage_put_note(job->resume.storage, job->resume.attempt.number, "ledger",
-			observers->parts + 1, observers->part.data, observers->part.size,
-			&observers->cancel, &observers->err) < 0;
+				 observers->parts + 1, observers->part.data, observers->part.size,
+				 &observers->cancel, &observers->err) < 0;
 }
 
 static void settle_event_upload(struct job *job)
@@ -86,12 +87,14 @@ static void get_host_name(char host[65])
 	host[64] = '\0';
 }
 
-static char *format_notification(const struct job *job, const char *event, const struct outcome *outcome)
+static char *format_notification(const struct job *job, const char *event,
+				 const struct outcome *outcome)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 	auto_json json_t *labels = observers_labels(job);
 	char durable[RESUME_POINT_TEXT], host[65];
-	struct notification notification = {.event = event,
+	struct notification notification = {
+		.event = event,
 		.job = job->name.text,
 		.host = host,
 		.attempt = job->resume.attempt.number,
@@ -101,7 +104,8 @@ static char *format_notification(const struct job *job, const char *event, const
 		.reason = stop ? stop->reason : NULL,
 		.seconds_left = -1,
 		.durable = job_format_resume_point(job, durable),
-		.labels = labels};
+		.labels = labels,
+	};
 
 	get_host_name(host);
 	if (stop && stop->deadline_ms != CLOCK_NEVER)
@@ -123,7 +127,9 @@ static void post_webhook(void *arg)
 	const char *url = notification_url(pending_webhook->job->options->notify);
 
 	pending_webhook->failed =
-		notification_post(url, pending_webhook->body, &pending_webhook->job->observers.cancel, &pending_webhook->err) < 0;
+		notification_post(url, pending_webhook->body,
+				  &pending_webhook->job->observers.cancel, &pending_webhook->err) <
+		0;
 }
 
 static void on_webhook_posted(void *arg)
@@ -177,8 +183,8 @@ static void write_textfile(struct job *job, const struct outcome *outcome)
 
 static bool changes_metrics(const char *event)
 {
-	static const char *const events[] = {
-		"launched", "restored", "durable", "snapshot_failed", "notice", "child_exited"};
+	static const char *const events[] = {"launched",        "restored", "durable",
+					     "snapshot_failed", "notice",   "child_exited"};
 
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		if (text_equal(event, events[i]))
@@ -207,7 +213,7 @@ int observers_open(struct job *job, struct err *err)
 	struct observers *observers = &job->observers;
 
 	if (cancel_init(&observers->cancel, err) < 0 ||
-		workers_new(&job->loop, 1, &observers->workers, err) < 0)
+	    workers_new(&job->loop, 1, &observers->workers, err) < 0)
 		return -1;
 	observers->timer.fired = on_event_upload_due;
 	loop_arm(&job->loop, &observers->timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
@@ -223,7 +229,7 @@ int observers_open_metrics(struct job *job, struct err *err)
 	if (!job->session.directory)
 		return err_set(err, ERR_FAILED, "there is no runtime directory to ask through");
 	return metrics_server_start(job->options->metrics, job->session.directory, job_state_names,
-		&job->observers.server, err);
+				    &job->observers.server, err);
 }
 
 /* --- the end --- */
@@ -238,7 +244,7 @@ static int read_tail(const char *path, struct bytes *tail, struct err *err)
 	if (fd < 0)
 		return -1;
 	if ((size = lseek(fd, 0, SEEK_END)) < 0 ||
-		lseek(fd, size > LOG_TAIL ? size - LOG_TAIL : 0, SEEK_SET) < 0)
+	    lseek(fd, size > LOG_TAIL ? size - LOG_TAIL : 0, SEEK_SET) < 0)
 		return err_os(err, errno, "%s", path);
 	while (tail->size < LOG_TAIL) {
 		if (bytes_reserve(tail, LOG_TAIL, err) < 0)
@@ -261,8 +267,8 @@ static void upload_log_tail(struct job *job)
 	if (!job->options->log)
 		return;
 	if (read_tail(job->options->log, &tail, &err) < 0 ||
-		storage_put_note(job->resume.storage, job->resume.attempt.number, "log", 1,
-			tail.data, tail.size, &job->observers.cancel, &err) < 0)
+	    storage_put_note(job->resume.storage, job->resume.attempt.number, "log", 1, tail.data,
+			     tail.size, &job->observers.cancel, &err) < 0)
 		log_warn("--log: the end of the log is not kept: %s", err.text);
 }
 
@@ -281,7 +287,7 @@ static void upload_end_notes(struct job *job, const struct outcome *outcome)
 	if (outcome->exit_code != 0)
 		upload_log_tail(job);
 	storage_put_note(job->resume.storage, job->resume.attempt.number, "metrics", 1, text,
-		strlen(text), &observers->cancel, &observers->err);
+			 strlen(text), &observers->cancel, &observers->err);
 }
 
 void observers_notify_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
@@ -289,7 +295,7 @@ void observers_notify_end(struct job *job, const struct outcome *outcome, int64_
 	struct pending_webhook pending_webhook = {.job = job};
 
 	if (!job->observers.workers || !job->options->notify ||
-		!(job->facts.noticed || outcome->exit_code != 0))
+	    !(job->facts.noticed || outcome->exit_code != 0))
 		return;
 	cancel_set_deadline(&job->observers.cancel, until_ms);
 	pending_webhook.body = format_notification(job, "over", outcome);

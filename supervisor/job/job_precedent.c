@@ -1,4 +1,5 @@
-/* What earlier attempts mean for this one, and what this one leaves for later ones (restart_rules.h). */
+/* What earlier attempts mean for this one, and what this one leaves for later ones
+ * (restart_rules.h). */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -27,27 +28,32 @@ struct restart_rules job_restart_rules(const struct job *job)
 {
 	const struct job_config *options = job->options;
 
-	return (struct restart_rules){.max_no_progress = options->max_no_progress,
+	return (struct restart_rules){
+		.max_no_progress = options->max_no_progress,
 		.done_counts = job->name.given && !options->rerun,
 		.may_roll_back = options->restore == RESTORE_LATEST,
-		.afresh = options->restore == RESTORE_NONE};
+		.afresh = options->restore == RESTORE_NONE,
+	};
 }
 
 /* NULL where it is. The caller frees. */
-static char *format_refusal_reason(const struct job *job, const struct attempt_outcomes *attempt_outcomes)
+static char *format_refusal_reason(const struct job *job,
+				   const struct attempt_outcomes *attempt_outcomes)
 {
 	if (attempt_outcomes->decision.action == RESTART_DONE)
 		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
 				   "starts it all the same",
-			job->name.text, attempt_outcomes->newest,
-			attempt_outcomes->ended_at[0] ? attempt_outcomes->ended_at : "no one knows when");
+				   job->name.text, attempt_outcomes->newest,
+				   attempt_outcomes->ended_at[0] ? attempt_outcomes->ended_at
+								 : "no one knows when");
 	if (attempt_outcomes->decision.action == RESTART_NO_PROGRESS)
 		return text_format("job %s: the last %u attempt%s added no durable snapshot "
 				   "(attempt %u %s): not started (exit %d); find out why, then run "
 				   "it once with --max-no-progress 0",
-			job->name.text, attempt_outcomes->decision.without_progress,
-			attempt_outcomes->decision.without_progress == 1 ? "" : "s", attempt_outcomes->newest,
-			attempt_outcomes->outcome, EXIT_NO_PROGRESS);
+				   job->name.text, attempt_outcomes->decision.without_progress,
+				   attempt_outcomes->decision.without_progress == 1 ? "" : "s",
+				   attempt_outcomes->newest, attempt_outcomes->outcome,
+				   EXIT_NO_PROGRESS);
 	return NULL;
 }
 
@@ -68,8 +74,8 @@ static void log_done(struct job *job)
 	auto_free char *why = format_refusal_reason(job, attempt_outcomes);
 
 	log_note("%s", why);
-	event_log_add(&job->events, "nothing_to_do", "{s:i, s:s}", "attempt", (int)attempt_outcomes->newest,
-		"finished", attempt_outcomes->ended_at);
+	event_log_add(&job->events, "nothing_to_do", "{s:i, s:s}", "attempt",
+		      (int)attempt_outcomes->newest, "finished", attempt_outcomes->ended_at);
 	job->done = true;
 }
 
@@ -80,7 +86,7 @@ static void log_no_progress(struct job *job)
 
 	log_error("%s", why);
 	event_log_add(&job->events, "no_progress", "{s:i}", "attempts",
-		(int)attempt_outcomes->decision.without_progress);
+		      (int)attempt_outcomes->decision.without_progress);
 	job->refusal = EXIT_NO_PROGRESS;
 }
 
@@ -94,14 +100,14 @@ static void log_start_decision(struct job *job)
 	if (decision->action == RESTART_REVERT) {
 		log_warn("the job dies of older checkpoints too, so that %s is not to blame: it "
 			 "starts from that one again",
-			suspect);
+			 suspect);
 		event_log_add(&job->events, "returned", "{s:s}", "id", suspect);
 	} else if (!snapshot_id_is_none(job->resume.attempt.suspect)) {
 		log_warn("the job died twice soon after it had been given %s: it starts from the "
 			 "one before, %s; --restore %s goes back",
-			suspect, from, suspect);
-		event_log_add(&job->events, "stepped_back", "{s:s, s:s}", "suspect", suspect, "from",
-			from);
+			 suspect, from, suspect);
+		event_log_add(&job->events, "stepped_back", "{s:s, s:s}", "suspect", suspect,
+			      "from", from);
 	}
 }
 
@@ -132,13 +138,15 @@ json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
 	char id[SNAPSHOT_ID_TEXT];
 
 	about = json_pack("{s:i, s:s?, s:b, s:b, s:b, s:b}", "exit_code", outcome->exit_code,
-		"newest", any ? snapshot_id_format(snapshot_queue_newest(job->snapshots), id) : NULL,
-		"done", outcome_is_done(&job->facts, outcome), "crashed", crashed, "sealed",
-		job->any_complete, "launched", job->facts.launched);
+			  "newest",
+			  any ? snapshot_id_format(snapshot_queue_newest(job->snapshots), id)
+			      : NULL,
+			  "done", outcome_is_done(&job->facts, outcome), "crashed", crashed,
+			  "sealed", job->any_complete, "launched", job->facts.launched);
 	if (job->pace.save_ms >= 0)
 		json_object_set_new(about, "save_ms", json_integer(job->pace.save_ms));
 	if (job->launched_ms > 0)
-		json_object_set_new(
-			about, "ran_ms", json_integer(clock_monotonic_ms() - job->launched_ms));
+		json_object_set_new(about, "ran_ms",
+				    json_integer(clock_monotonic_ms() - job->launched_ms));
 	return about;
 }

@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "job.h"
 #include "frameworks/frameworks.h"
+#include "job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +20,15 @@ static bool is_same_file_system(const char *a, const char *b)
 	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev;
 }
 
-/* A rename from another file system is a copy: the final name would hold half a file for a while. */
+/* A rename from another file system is a copy: the final name would hold half a
+ * file for a while. */
 static void add_tmpdir_variable(struct job *job)
 {
 	auto_free char *path = NULL;
 	struct err err;
 
 	if (getenv("TMPDIR") || !file_is_directory(job->workspace.directory) ||
-		is_same_file_system("/tmp", job->workspace.directory))
+	    is_same_file_system("/tmp", job->workspace.directory))
 		return;
 	path = workspace_path_beside(&job->workspace, "tmp", &err);
 	if (!path || strlen(path) > TMPDIR_MOST || file_make_directories(path, 0700, &err) < 0) {

@@ -1,4 +1,5 @@
-/* What came of a request, rank by rank: looks at the processes that were asked, and says what is worth it. */
+/* What came of a request, rank by rank: looks at the processes that were asked,
+ * and says what is worth it. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,13 +26,13 @@ static bool is_descendant(pid_t pid, pid_t above)
 
 /* A checkpoint may be written by a child of the rank, as asynchronous savers do. */
 static void observe_files(const struct job *job, const struct rank_progress_item *item,
-	const struct recent_writers *writers, struct rank_observation *look)
+			  const struct recent_writers *writers, struct rank_observation *look)
 {
 	for (size_t i = 0; i < writers->count; i++) {
 		bool since = writers->items[i].ms >= item->asked_ms;
 
 		if (writers->items[i].pid != item->rank.pid &&
-			(!since || !is_descendant(writers->items[i].pid, item->rank.pid)))
+		    (!since || !is_descendant(writers->items[i].pid, item->rank.pid)))
 			continue;
 		look->wrote |= since;
 		look->writes |= writers->items[i].ms < job->request.sent_ms;
@@ -70,8 +71,9 @@ static void publish_rank_progress(struct job *job)
 	rank_progress = job_rank_progress_json(job);
 	log_note("%s", line);
 	event_log_add(&job->events, "receipts", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
-		(json_int_t)job->rank_progress.count, "expected", (json_int_t)job->rank_progress.expected,
-		"saving", (json_int_t)rank_progress_saving(&job->rank_progress));
+		      (json_int_t)job->rank_progress.count, "expected",
+		      (json_int_t)job->rank_progress.expected, "saving",
+		      (json_int_t)rank_progress_saving(&job->rank_progress));
 	json_object_set_new(rank_progress, "event", json_string("receipts"));
 	job_reply_to_clients(job, rank_progress, false);
 }
@@ -89,8 +91,9 @@ void job_begin_rank_progress(struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
 
-	rank_progress_begin(&job->rank_progress, RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0),
-		clock_monotonic_ms());
+	rank_progress_begin(&job->rank_progress,
+			    RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0),
+			    clock_monotonic_ms());
 }
 
 void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count, size_t expected)
@@ -127,18 +130,21 @@ json_t *job_rank_progress_json(const struct job *job)
 		bool late = job->request.active && rank_progress_is_late(rank_progress, i, now);
 
 		json_array_append_new(ranks,
-			json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
-				numbered ? json_integer(item->rank.number) : json_null(), "pid",
-				(int)item->rank.pid, "delivered", item->delivered, "saving",
-				item->saving, "saved",
-				item->saving && job->request.answered && !job->request.active,
-				"gone", item->gone, "seconds",
-				(double)(now - item->asked_ms) / 1000, "late",
-				late ? rank_progress_late_reason(item) : NULL));
+				      json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
+						numbered ? json_integer(item->rank.number)
+							 : json_null(),
+						"pid", (int)item->rank.pid, "delivered",
+						item->delivered, "saving", item->saving, "saved",
+						item->saving && job->request.answered &&
+							!job->request.active,
+						"gone", item->gone, "seconds",
+						(double)(now - item->asked_ms) / 1000, "late",
+						late ? rank_progress_late_reason(item) : NULL));
 	}
 	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:o}", "text",
-		rank_progress_format(rank_progress, now, line, sizeof(line)), "asked",
-		(json_int_t)rank_progress->count, "expected", (json_int_t)rank_progress->expected, "saving",
-		(json_int_t)rank_progress_saving(rank_progress), "active", job->request.active, "ranks",
-		ranks);
+			 rank_progress_format(rank_progress, now, line, sizeof(line)), "asked",
+			 (json_int_t)rank_progress->count, "expected",
+			 (json_int_t)rank_progress->expected, "saving",
+			 (json_int_t)rank_progress_saving(rank_progress), "active",
+			 job->request.active, "ranks", ranks);
 }

@@ -5,14 +5,15 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "telemetry/telemetry.h"
 #include "process/process.h"
+#include "telemetry/telemetry.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The request before was withdrawn, but its save goes on: another signal now would run the handler inside the handler. */
+/* The request before was withdrawn, but its save goes on: another signal now would run the handler
+ * inside the handler. */
 static bool is_still_saving(const struct job *job)
 {
 	return job->request.sent_ms > 0 && !job->request.answered && job->rank_progress.count > 0 &&
@@ -87,8 +88,8 @@ static void handle_client_request(void *arg, struct control_request *request, js
 	} else if (!text_equal(what, "checkpoint")) {
 		refuse_client(request, "unknown request");
 	} else if (job->superseded) {
-		refuse_client(
-			request, "another attempt has taken over: this one publishes no more");
+		refuse_client(request,
+			      "another attempt has taken over: this one publishes no more");
 	} else if (job->state != JOB_RUNNING) {
 		refuse_client(request, "the job is not running");
 	} else if (ends_when_asked(job)) {
@@ -118,7 +119,11 @@ static void remove_client(void *arg, struct control_request *request)
 
 void job_open_control(struct job *job)
 {
-	struct control_handler handler = {.asked = handle_client_request, .gone = remove_client, .arg = job};
+	struct control_handler handler = {
+		.asked = handle_client_request,
+		.gone = remove_client,
+		.arg = job,
+	};
 	auto_free char *path = session_path(&job->session, SESSION_CONTROL);
 	struct err err;
 
@@ -142,14 +147,13 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 {
 	struct job *job = arg;
 	bool more = job->rank_progress.count > 0;
-	const char *how = job->ask.by_flag                 ? "flag"
+	const char *how = job->ask.by_flag                     ? "flag"
 			  : job->ask.method == REQUEST_COMMAND ? "command"
-							   : "signal";
+							       : "signal";
 	char buffer[SIGNAL_NAME_SIZE];
 	const char *name =
 		text_equal(how, "signal") ? signal_name_format(job->ask.signal, buffer) : NULL;
-	auto_free char *command =
-		job->ask.command ? redact_word("-c", job->ask.command) : NULL;
+	auto_free char *command = job->ask.command ? redact_word("-c", job->ask.command) : NULL;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
@@ -158,18 +162,19 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 		log_debug("asked %zu more", count);
 	else if (job->ask.by_flag)
 		log_note("asked for a checkpoint: raised the flag that %zu %s", expected,
-			expected == 1 ? "process polls" : "processes poll");
+			 expected == 1 ? "process polls" : "processes poll");
 	else if (!name)
 		log_note("asked for a checkpoint (%s)", command);
 	else if (count == 1)
 		log_note("asked process %d for a checkpoint (%s)", (int)ranks[0].pid, name);
 	else
 		log_note("asked %zu processes for a checkpoint (%s)", count, name);
-	event_log_add(&job->events, more ? "asked_more" : "asked", "{s:s, s:s?, s:O, s:s}", "how", how,
-		"signal", name, "pids", list, "reason", job->request.reason);
+	event_log_add(&job->events, more ? "asked_more" : "asked", "{s:s, s:s?, s:O, s:s}", "how",
+		      how, "signal", name, "pids", list, "reason", job->request.reason);
 	job_reply_to_clients(job,
-		json_pack("{s:s, s:o}", "event", more ? "asked_more" : "asked", "pids", list),
-		false);
+			     json_pack("{s:s, s:o}", "event", more ? "asked_more" : "asked", "pids",
+				       list),
+			     false);
 	job_add_rank_progress(job, ranks, count, expected);
 	release_clients_until_asked(job);
 }
@@ -187,11 +192,11 @@ static void on_request_failed(void *arg, const char *why)
 		return;
 	}
 	log_warn("the job cannot be asked for a checkpoint: %s%s", why,
-		job->ask.method == REQUEST_COMMAND ? "" : "; trying again");
+		 job->ask.method == REQUEST_COMMAND ? "" : "; trying again");
 	event_log_add(&job->events, "hindered", "{s:s}", "why", why);
 	if (job->state == JOB_RUNNING) {
-		job_reply_to_clients(
-			job, json_pack("{s:s, s:s}", "event", "failed", "error", why), true);
+		job_reply_to_clients(job, json_pack("{s:s, s:s}", "event", "failed", "error", why),
+				     true);
 		job_end_request(job);
 	}
 }
@@ -234,7 +239,8 @@ static void lower_request_flag(struct job *job, bool answered)
 		progress_page_end_request(page, answered, clock_monotonic_ms());
 }
 
-/* Who wrote reprieve_requested() into the job wants to be asked so, unless the user has said otherwise. */
+/* Who wrote reprieve_requested() into the job wants to be asked so, unless the
+ * user has said otherwise. */
 static bool may_use_flag(const struct job *job)
 {
 	return job->options->ask == REQUEST_AUTO || !job->options->ask_chosen;
@@ -260,7 +266,7 @@ static enum profile_target select_target(const struct job *job)
 	const struct profile *profile = job->profile.profile;
 	bool by_profile = profile && profile->ask == PROFILE_ASK_SIGNAL &&
 			  (job->options->ask != REQUEST_SIGNAL ||
-				  job->options->checkpoint_signal == profile->signal);
+			   job->options->checkpoint_signal == profile->signal);
 
 	return by_profile ? profile->whom : PROFILE_TARGET_ALL;
 }
@@ -272,20 +278,23 @@ void job_prepare_requests(struct job *job)
 		.method = job->options->ask == REQUEST_COMMAND || job->options->ask == REQUEST_FLAG
 				  ? job->options->ask
 				  : REQUEST_SIGNAL,
-		.signal =
-			job->options->ask == REQUEST_SIGNAL ? job->options->checkpoint_signal : SIGTERM,
+		.signal = job->options->ask == REQUEST_SIGNAL ? job->options->checkpoint_signal
+							      : SIGTERM,
 		.may_flag = may_use_flag(job),
 		.whom = select_target(job),
 		.command = job->options->checkpoint_command,
 		.environment = (const char *const *)job->environment,
 		.inherited = job->inherited,
-		.callbacks = {.on_request_sending = on_request_sending,
-			.asked = on_request_sent,
-			.on_request_failed = on_request_failed,
-			.writers = list_recent_writers,
-			.count_polling_processes = count_polling_processes,
-			.raise = raise_request_flag,
-			.arg = job},
+		.callbacks =
+			{
+				.on_request_sending = on_request_sending,
+				.asked = on_request_sent,
+				.on_request_failed = on_request_failed,
+				.writers = list_recent_writers,
+				.count_polling_processes = count_polling_processes,
+				.raise = raise_request_flag,
+				.arg = job,
+			},
 	};
 	job_begin_interval(job);
 }
@@ -293,7 +302,8 @@ void job_prepare_requests(struct job *job)
 void job_request_checkpoint(struct job *job, const char *reason)
 {
 	bool notice = text_equal(reason, "notice");
-	/* Without a profile the only common request is SIGTERM, and that may end the job: not for a mere advice. */
+	/* Without a profile the only common request is SIGTERM, and that may end the job: not
+	 * for a mere advice. */
 	bool may_ask = job_can_request(job) || (notice && job->options->ask == REQUEST_AUTO);
 
 	if (!may_ask || (!notice && ends_when_asked(job))) {
@@ -347,16 +357,19 @@ void job_on_checkpoint_complete(void *arg)
 
 	job->facts.managed = true;
 	job->any_complete = true;
-	job->newest_complete = (struct checkpoint){.generation = latest->generation,
+	job->newest_complete = (struct checkpoint){
+		.generation = latest->generation,
 		.step = latest->step,
 		.completed_ms = clock_monotonic_ms(),
-		.written_ms = latest->written_ms};
+		.written_ms = latest->written_ms,
+	};
 	text_set(job->newest_complete.reason, sizeof(job->newest_complete.reason),
-		fresh                         ? job->request.reason
-		: job->state == JOB_UPLOADING ? "exit"
-					      : "change");
+		 fresh                         ? job->request.reason
+		 : job->state == JOB_UPLOADING ? "exit"
+					       : "change");
 	event_log_add(&job->events, "sealed", "{s:o}", "step",
-		job->newest_complete.step >= 0 ? json_integer(job->newest_complete.step) : json_null());
+		      job->newest_complete.step >= 0 ? json_integer(job->newest_complete.step)
+						     : json_null());
 	job_note_save_ended(job);
 	job_note_complete(job);
 	job_queue_snapshot(job);
@@ -369,7 +382,7 @@ void job_on_checkpoint_complete(void *arg)
 	job_end_request(job);
 	job->request.answered = true;
 	log_note("the job has saved, %.1f s after it was asked",
-		(double)(clock_monotonic_ms() - job->request.sent_ms) / 1000);
+		 (double)(clock_monotonic_ms() - job->request.sent_ms) / 1000);
 	job_reply_to_clients(job, json_pack("{s:s}", "event", "saved"), false);
 	job_post_event(job, EV_CHECKPOINT_COMPLETE);
 }

@@ -1,14 +1,15 @@
 /* The last thing that a preempted job does under Slurm: it asks to be started again. */
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/program_output.h"
 #include "base/text.h"
 #include "job.h"
-#include "base/program_output.h"
 #include "scheduler/scheduler.h"
 
 #include <stdlib.h>
 
-/* A controller with many jobs to preempt at once is slow. What we wait for here is all that is left to do. */
+/* A controller with many jobs to preempt at once is slow. What we wait for here is
+ * all that is left to do. */
 #define SCONTROL_MS 20000
 
 bool job_is_requeued_by_us(const struct job *job)
@@ -56,13 +57,15 @@ void job_requeue(struct job *job, const struct outcome *outcome)
 {
 	const char *restarts = getenv("SLURM_RESTART_COUNT");
 	char durable[RESUME_POINT_TEXT];
-	struct slurm_requeue_facts facts = {.wanted = job_is_requeued_by_us(job),
+	struct slurm_requeue_facts facts = {
+		.wanted = job_is_requeued_by_us(job),
 		.preempted = text_equal(outcome->name, "preempted"),
 		.lost = text_equal(outcome->name, "lost") && job->facts.noticed,
 		.durable = job_format_resume_point(job, durable)[0] != '\0',
 		.at_limit = is_at_time_limit(job),
 		.task = getenv("SLURM_PROCID"),
-		.restarts = restarts ? strtol(restarts, NULL, 10) : 0};
+		.restarts = restarts ? strtol(restarts, NULL, 10) : 0,
+	};
 	struct slurm_requeue decision;
 	char id[SLURM_JOB_ID_SIZE] = "";
 

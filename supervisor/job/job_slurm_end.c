@@ -1,4 +1,5 @@
-/* Slurm's SIGTERM does not tell how much time is left, which is the partition's GraceTime or the --signal's affair; scontrol does. */
+/* Slurm's SIGTERM does not tell how much time is left, which is the partition's GraceTime or the
+ * --signal's affair; scontrol does. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -43,8 +44,8 @@ static void on_slurm_reply(void *arg)
 	if (notice.deadline_ms >= end->notice.deadline_ms)
 		return;
 	text_set(notice.reason, sizeof(notice.reason),
-		end->answer.preempted ? "the end of Slurm's grace time"
-				      : "the end that Slurm has set");
+		 end->answer.preempted ? "the end of Slurm's grace time"
+				       : "the end that Slurm has set");
 	job_add_notice(job, &notice);
 }
 
@@ -56,7 +57,8 @@ void job_query_slurm_deadline(struct job *job, const struct notice *notice)
 
 	if (!id || !*id || end->asking || job->state == JOB_OVER)
 		return;
-	/* Workers of its own: a checkpoint, a busy controller and a slow store must not wait for each other. */
+	/* Workers of its own: a checkpoint, a busy controller and a slow store
+	 * must not wait for each other. */
 	if (!end->workers && workers_new(&job->loop, 2, &end->workers, &err) < 0) {
 		log_debug("Slurm is not asked when the job ends: %s", err.text);
 		return;

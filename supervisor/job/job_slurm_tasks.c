@@ -1,7 +1,8 @@
 /*
- * Several tasks of one srun: a requeue ends them all, so the first, which asks for it, waits for those that save. They tell of themselves
- * in the store, which is all that they have in common: at the notice that they are there, at their end that they are through. Who
- * never was there (no supervisor, another store) is not waited for.
+ * Several tasks of one srun: a requeue ends them all, so the first, which asks for it, waits for
+ * those that save. They tell of themselves in the store, which is all that they have in common: at
+ * the notice that they are there, at their end that they are through. Who never was there (no
+ * supervisor, another store) is not waited for.
  */
 #include "base/cancel.h"
 #include "base/cleanup.h"
@@ -24,8 +25,8 @@ AUTO(struct storage_barrier_arrivals, storage_barrier_release);
 static bool read_task_barrier(struct slurm_task_barrier *tasks)
 {
 	return slurm_task_barrier_parse(getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
-		getenv("SLURM_JOB_ID"), getenv("SLURM_STEP_ID"), getenv("SLURM_RESTART_COUNT"),
-		tasks);
+					getenv("SLURM_JOB_ID"), getenv("SLURM_STEP_ID"),
+					getenv("SLURM_RESTART_COUNT"), tasks);
 }
 
 static void put_task_marker(struct storage *storage, enum slurm_task_state state)
@@ -36,11 +37,12 @@ static void put_task_marker(struct storage *storage, enum slurm_task_state state
 	struct err err;
 
 	if (!storage || !read_task_barrier(&tasks) || tasks.number == 0 ||
-		cancel_init(&cancel, &err) < 0)
+	    cancel_init(&cancel, &err) < 0)
 		return;
 	cancel_set_deadline(&cancel, clock_monotonic_ms() + MARKER_PUT_MS);
-	if (storage_barrier_arrive(
-		    storage, tasks.barrier, slurm_task_barrier_marker(&tasks, state, name), &cancel, &err) < 0)
+	if (storage_barrier_arrive(storage, tasks.barrier,
+				   slurm_task_barrier_marker(&tasks, state, name), &cancel, &err) <
+	    0)
 		log_debug("the first task of the job is not told of this one: %s", err.text);
 }
 
@@ -56,7 +58,8 @@ void job_leave_slurm_barrier(struct job *job)
 }
 
 /* How many are there and not through; -1: the store does not say. */
-static int count_missing(struct job *job, const struct slurm_task_barrier *tasks, struct cancel *cancel)
+static int count_missing(struct job *job, const struct slurm_task_barrier *tasks,
+			 struct cancel *cancel)
 {
 	auto_(storage_barrier_release) struct storage_barrier_arrivals barrier = {0};
 	struct err err;
@@ -79,13 +82,13 @@ void job_await_slurm_barrier(struct job *job)
 	struct err err;
 
 	if (!stop || !job->resume.storage || !read_task_barrier(&tasks) ||
-		cancel_init(&cancel, &err) < 0)
+	    cancel_init(&cancel, &err) < 0)
 		return;
-	cancel_set_deadline(
-		&cancel, slurm_task_barrier_wait_until(clock_monotonic_ms(), stop->deadline_ms));
+	cancel_set_deadline(&cancel,
+			    slurm_task_barrier_wait_until(clock_monotonic_ms(), stop->deadline_ms));
 	arrived_ms = stop->seen_ms + ARRIVAL_MS;
 	while ((missing = count_missing(job, &tasks, &cancel)) > 0 ||
-		(missing == 0 && clock_monotonic_ms() < arrived_ms)) {
+	       (missing == 0 && clock_monotonic_ms() < arrived_ms)) {
 		if (missing > 0 && !said)
 			log_note("waiting for the other tasks of this job, at most until shortly "
 				 "before the deadline: a requeue ends them");
@@ -95,5 +98,5 @@ void job_await_slurm_barrier(struct job *job)
 	}
 	if (missing > 0)
 		log_warn("%d of the other tasks %s not through yet: the requeue ends %s", missing,
-			missing == 1 ? "is" : "are", missing == 1 ? "it" : "them");
+			 missing == 1 ? "is" : "are", missing == 1 ? "it" : "them");
 }

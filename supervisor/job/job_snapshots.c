@@ -1,4 +1,5 @@
-/* What becomes of a complete checkpoint: snapshots, retention behind them, and how far durability is behind the work. */
+/* What becomes of a complete checkpoint: snapshots, retention behind them, and how far durability
+ * is behind the work. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,11 +24,11 @@ static void on_upload_behind(struct timer *timer)
 	if (job->superseded || !job->store || !recovery_point_is_behind(&job->point, now))
 		return;
 	job->point.said = true;
-	recovery_point_format(
-		&job->point, job->durable_step, job->durable_ms, now, text, sizeof(text));
+	recovery_point_format(&job->point, job->durable_step, job->durable_ms, now, text,
+			      sizeof(text));
 	log_warn("%s; %s", text, job_forecast_loss(job, loss, sizeof(loss)));
 	event_log_add(&job->events, "behind", "{s:f}", "seconds",
-		(double)(now - job->point.waiting_ms) / 1000);
+		      (double)(now - job->point.waiting_ms) / 1000);
 }
 
 static void arm_recovery_point_timer(struct job *job)
@@ -53,15 +54,16 @@ static void note_durable(struct job *job, const struct checkpoint *checkpoint)
 
 	job->durable_ms = checkpoint->written_ms;
 	job->durable_step = checkpoint->step;
-	recovery_point_note_durable(&job->point, checkpoint->completed_ms, newest, clock_monotonic_ms());
+	recovery_point_note_durable(&job->point, checkpoint->completed_ms, newest,
+				    clock_monotonic_ms());
 	arm_recovery_point_timer(job);
 }
 
 static void add_age(json_t *status, const char *name, int64_t since_ms)
 {
 	if (since_ms > 0)
-		json_object_set_new(
-			status, name, json_real((double)(clock_monotonic_ms() - since_ms) / 1000));
+		json_object_set_new(status, name,
+				    json_real((double)(clock_monotonic_ms() - since_ms) / 1000));
 }
 
 /* What the job reports by reprieve_progress(). */
@@ -93,20 +95,21 @@ json_t *job_status_json(const struct job *job)
 		newest = job->resume.from;
 	any = !snapshot_id_is_none(newest);
 	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job",
-		job->name.text, "state", job_state_name(job->state), "attempt",
-		(int)job->resume.attempt.number, "pid", (int)job->child.pid, "supervisor_pid",
-		(int)getpid(), "durable", any ? snapshot_id_format(newest, id) : NULL, "step",
-		(json_int_t)job->durable_step, "store", job->store ? job->store : "", "waiting",
-		job->point.waiting_ms > 0, "behind",
-		recovery_point_is_behind(&job->point, clock_monotonic_ms()));
+			   job->name.text, "state", job_state_name(job->state), "attempt",
+			   (int)job->resume.attempt.number, "pid", (int)job->child.pid,
+			   "supervisor_pid", (int)getpid(), "durable",
+			   any ? snapshot_id_format(newest, id) : NULL, "step",
+			   (json_int_t)job->durable_step, "store", job->store ? job->store : "",
+			   "waiting", job->point.waiting_ms > 0, "behind",
+			   recovery_point_is_behind(&job->point, clock_monotonic_ms()));
 	add_age(status, "durable_seconds", job->durable_ms);
 	json_object_set_new(status, "counters", counters_json(&job->observers.counters));
 	json_object_set_new(status, "labels", observers_labels(job));
 	if (job->snapshots && job->launched_ms > 0) {
 		json_object_set_new(status, "at_risk_seconds",
-			json_real((double)job_forecast(job).behind_ms / 1000));
-		json_object_set_new(
-			status, "loss", json_string(job_forecast_loss(job, loss, sizeof(loss))));
+				    json_real((double)job_forecast(job).behind_ms / 1000));
+		json_object_set_new(status, "loss",
+				    json_string(job_forecast_loss(job, loss, sizeof(loss))));
 	}
 	add_training(job, status);
 	json_object_set_new(status, "sources", job_sources_json(job));
@@ -120,8 +123,8 @@ json_t *job_status_json(const struct job *job)
 	}
 	if (job->snapshots && snapshot_queue_progress(job->snapshots, &bytes_done, &bytes_total))
 		json_object_set_new(status, "saving",
-			json_pack("{s:I, s:I}", "bytes_done", (json_int_t)bytes_done, "bytes_total",
-				(json_int_t)bytes_total));
+				    json_pack("{s:I, s:I}", "bytes_done", (json_int_t)bytes_done,
+					      "bytes_total", (json_int_t)bytes_total));
 	return status;
 }
 
@@ -134,25 +137,25 @@ static void log_removed_snapshots(struct job *job, const struct forget_result *r
 		return;
 	job->reported_removal = true;
 	log_note("forgot %u snapshot%s that no --keep rule keeps; %u %s left", result->forgotten,
-		result->forgotten == 1 ? "" : "s", result->kept, result->kept == 1 ? "is" : "are");
+		 result->forgotten == 1 ? "" : "s", result->kept, result->kept == 1 ? "is" : "are");
 }
 
-static void on_retention_finished(
-	void *arg, bool worked, const struct forget_result *result, const struct err *err)
+static void on_retention_finished(void *arg, bool worked, const struct forget_result *result,
+				  const struct err *err)
 {
 	struct job *job = arg;
 
 	if (worked && (result->forgotten > 0 || result->collected.packs_removed > 0)) {
 		log_debug("forgot %u snapshots, freed %llu bytes", result->forgotten,
-			(unsigned long long)result->collected.bytes_removed);
+			  (unsigned long long)result->collected.bytes_removed);
 		log_removed_snapshots(job, result);
 		event_log_add(&job->events, "forgot", "{s:i, s:i, s:I}", "snapshots",
-			(int)result->forgotten, "kept", (int)result->kept, "bytes_freed",
-			(json_int_t)result->collected.bytes_removed);
+			      (int)result->forgotten, "kept", (int)result->kept, "bytes_freed",
+			      (json_int_t)result->collected.bytes_removed);
 	}
 	/* Stopped for a save, or by attempts that come and go: the next commit begins it anew. */
 	if (!worked && err->kind != ERR_CANCELLED && err->kind != ERR_RETRY &&
-		!job->retention_failed) {
+	    !job->retention_failed) {
 		job->retention_failed = true;
 		job_report_failure(job, "old snapshots are not forgotten", err);
 	}
@@ -163,7 +166,7 @@ static void on_retention_finished(
 static void start_retention(struct job *job)
 {
 	if (!job->retention_worker || job->superseded || notices_stop(&job->notices) ||
-		snapshot_queue_is_busy(job->snapshots))
+	    snapshot_queue_is_busy(job->snapshots))
 		return;
 	retention_worker_start(job->retention_worker);
 }
@@ -181,8 +184,8 @@ static void report_missing_store(struct job *job)
 {
 	if (!job->no_store.kind)
 		return;
-	job_report_failure(
-		job, "the job has written a checkpoint, and it will not be saved", &job->no_store);
+	job_report_failure(job, "the job has written a checkpoint, and it will not be saved",
+			   &job->no_store);
 	job->no_store = (struct err){0};
 }
 
@@ -202,7 +205,7 @@ static void on_snapshot_retry_due(struct timer *timer)
 	struct job *job = container_of(timer, struct job, retry_timer);
 
 	if (!snapshot_queue_is_busy(job->snapshots) &&
-		tracker_is_settled(job->tracker, &job->newest_complete.generation))
+	    tracker_is_settled(job->tracker, &job->newest_complete.generation))
 		submit_newest_checkpoint(job);
 	else if (job->state == JOB_UPLOADING)
 		job_flush(job);
@@ -217,7 +220,7 @@ static void report_skipped_files(struct job *job, const struct snapshot_outcome 
 	if (report->log[0] && !job->reported_log_files)
 		log_note("logs like %s in %s are no part of the snapshots: they stay on this "
 			 "machine",
-			report->log, job->workspace.directory);
+			 report->log, job->workspace.directory);
 	job->reported_log_files |= report->log[0] != '\0';
 }
 
@@ -238,7 +241,7 @@ static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *
 		snprintf(step, sizeof(step), ", step %lld", (long long)report->checkpoint.step);
 	if (stop)
 		snprintf(spare, sizeof(spare), ", %.1f s before the deadline",
-			(double)clock_left_ms(stop->deadline_ms) / 1000);
+			 (double)clock_left_ms(stop->deadline_ms) / 1000);
 	text_bytes(report->result.bytes, size, sizeof(size));
 	text_bytes(report->result.bytes_sent, sent, sizeof(sent));
 	text_duration(job->upload_ms, time, sizeof(time));
@@ -248,17 +251,19 @@ static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *
 	log_note("durable: %s%s, %s (%s written) in %s%s", id, step, size, sent, time, spare);
 	report_skipped_files(job, report);
 	event_log_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:f, s:s}", "id", id,
-		"step", step_value, "files", (int)report->result.files, "bytes",
-		(json_int_t)report->result.bytes, "bytes_sent",
-		(json_int_t)report->result.bytes_sent, "seconds", (double)job->upload_ms / 1000,
-		"age", (double)(clock_monotonic_ms() - report->checkpoint.written_ms) / 1000, "reason",
-		report->checkpoint.reason);
+		      "step", step_value, "files", (int)report->result.files, "bytes",
+		      (json_int_t)report->result.bytes, "bytes_sent",
+		      (json_int_t)report->result.bytes_sent, "seconds",
+		      (double)job->upload_ms / 1000, "age",
+		      (double)(clock_monotonic_ms() - report->checkpoint.written_ms) / 1000,
+		      "reason", report->checkpoint.reason);
 	if (text_equal(report->checkpoint.reason, "request"))
 		job_reply_to_clients(job,
-			json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable", "id", id,
-				"bytes", (json_int_t)report->result.bytes, "step", step_value,
-				"seconds", (double)job->upload_ms / 1000),
-			true);
+				     json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable",
+					       "id", id, "bytes", (json_int_t)report->result.bytes,
+					       "step", step_value, "seconds",
+					       (double)job->upload_ms / 1000),
+				     true);
 	json_decref(step_value);
 	job_warn_if_window_too_short(job);
 	job_note_durable(job);
@@ -273,25 +278,29 @@ static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *r
 		job->durable_generation = report->checkpoint.generation;
 	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
 		return;
-	/* Written to again before it could be read: the next seal brings a newer one. Unless it was only a deletion. */
+	/* Written to again before it could be read: the next seal brings a newer one. Unless it was
+	 * only a deletion. */
 	if (err->kind == ERR_RETRY &&
-		!tracker_still_complete(job->tracker, report->checkpoint.generation)) {
+	    !tracker_still_complete(job->tracker, report->checkpoint.generation)) {
 		if (tracker_is_settled(job->tracker, &job->newest_complete.generation))
 			job_queue_snapshot(job);
 		return;
 	}
 	event_log_add(&job->events, "snapshot_failed", "{s:s}", "why", err->text);
 	if (text_equal(report->checkpoint.reason, "request"))
-		job_reply_to_clients(
-			job, json_pack("{s:s, s:s}", "event", "failed", "error", err->text), true);
+		job_reply_to_clients(job,
+				     json_pack("{s:s, s:s}", "event", "failed", "error", err->text),
+				     true);
 	if (err->kind == ERR_EXISTS) {
 		job->superseded = true;
-		job_report_failure(job, "this machine's checkpoints are not published any more", err);
+		job_report_failure(job, "this machine's checkpoints are not published any more",
+				   err);
 		return;
 	}
 	if (!job->store_failing)
-		job_report_failure(job,
-			"a checkpoint is not durable; the job goes on, and it is tried again", err);
+		job_report_failure(
+			job, "a checkpoint is not durable; the job goes on, and it is tried again",
+			err);
 	job->store_failing = true;
 	if (job->state == JOB_UPLOADING)
 		job_retry_flush(job, err->kind);
@@ -369,9 +378,9 @@ bool job_is_durable(const struct job *job)
 {
 	/* Whether a SIGTERM asks for a save only the job knows: it does where one was begun. */
 	bool by_term = job->facts.torn && job->rank_progress.count > 0;
-	bool asked_in_vain = job->facts.noticed && job->request.sent_ms > 0 &&
-			     !job->request.answered &&
-			     (job->ask.by_flag || job_can_request(job) || by_term);
+	bool asked_in_vain =
+		job->facts.noticed && job->request.sent_ms > 0 && !job->request.answered &&
+		(job->ask.by_flag || job_can_request(job) || by_term);
 
 	if (job->any_complete && job->durable_generation != job->newest_complete.generation)
 		return false;
@@ -380,14 +389,15 @@ bool job_is_durable(const struct job *job)
 	return !snapshot_id_is_none(snapshot_queue_newest(job->snapshots)) || !job->facts.noticed;
 }
 
-/* A checkpoint is being written: what is closed of it goes out meanwhile, and what open files have grown by. */
+/* A checkpoint is being written: what is closed of it goes out meanwhile, and what
+ * open files have grown by. */
 bool job_on_files_closed(void *arg)
 {
 	struct job *job = arg;
 
 	if (!job->snapshots || job->superseded || !snapshot_queue_is_idle(job->snapshots))
 		return false;
-	snapshot_queue_upload_early(
-		job->snapshots, tracker_closed(job->tracker), tracker_open(job->tracker));
+	snapshot_queue_upload_early(job->snapshots, tracker_closed(job->tracker),
+				    tracker_open(job->tracker));
 	return true;
 }

@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/workspace.h"
 #include "job.h"
 #include "restore/restore.h"
+#include "workspace/workspace.h"
 
 #include <unistd.h>
 
@@ -27,8 +27,9 @@ int job_open(struct job *job, struct err *err)
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
 		job_report_failure(job, "there will be no event ledger", &why);
 	if (session_open(job->name.text, &job->session, &why) < 0)
-		job_report_failure(
-			job, "no runtime directory, so no shim and no `reprieve checkpoint`", &why);
+		job_report_failure(job,
+				   "no runtime directory, so no shim and no `reprieve checkpoint`",
+				   &why);
 	job_open_control(job);
 	if (observers_open_metrics(job, &why) < 0)
 		job_report_failure(job, "no metrics are served", &why);
@@ -70,8 +71,8 @@ static json_t *attempt_record_json(const struct job *job)
 
 	gethostname(host, sizeof(host) - 1);
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command",
-		job_command_json(job), "directory", job->workspace.directory, "supervisor_pid",
-		(int)getpid(), "labels", observers_labels(job));
+			 job_command_json(job), "directory", job->workspace.directory,
+			 "supervisor_pid", (int)getpid(), "labels", observers_labels(job));
 }
 
 static void log_resume(struct job *job)
@@ -85,50 +86,52 @@ static void log_resume(struct job *job)
 	if (!job->name.given)
 		log_note("job %s: the name is made from this directory and command; --job NAME "
 			 "carries a job to another directory",
-			job->name.text);
+			 job->name.text);
 	if (resume->predecessor.attempt > 0)
 		event_log_add(&job->events, "waited", "{s:i, s:s, s:b, s:f}", "attempt",
-			(int)resume->predecessor.attempt, "host", resume->predecessor.host, "ended",
-			resume->predecessor.ended, "seconds", (double)resume->predecessor.waited_ms / 1000);
-	event_log_add(&job->events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number,
-		"start", has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
+			      (int)resume->predecessor.attempt, "host", resume->predecessor.host,
+			      "ended", resume->predecessor.ended, "seconds",
+			      (double)resume->predecessor.waited_ms / 1000);
+	event_log_add(&job->events, "claimed", "{s:i, s:s?}", "attempt",
+		      (int)resume->attempt.number, "start",
+		      has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
 	for (size_t i = 0; i < resume->passed_over_count; i++)
 		event_log_add(&job->events, "passed_over", "{s:s, s:s}", "id",
-			snapshot_id_format(resume->passed_over[i].id, from), "why",
-			resume->passed_over[i].text);
+			      snapshot_id_format(resume->passed_over[i].id, from), "why",
+			      resume->passed_over[i].text);
 	snapshot_id_format(resume->from, from);
 	if (resume->step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)resume->step);
 	if (resume->kind == RESUME_FRESH)
 		log_note("job %s, attempt %u: %s (store %s)", job->name.text,
-			resume->attempt.number,
-			job->options->restore == RESTORE_NONE
-				? "it begins afresh, as --restore none says"
-				: "nothing to resume from, it begins afresh",
-			job->store);
+			 resume->attempt.number,
+			 job->options->restore == RESTORE_NONE
+				 ? "it begins afresh, as --restore none says"
+				 : "nothing to resume from, it begins afresh",
+			 job->store);
 	else if (resume->kind == RESUME_KEPT && job->options->restore == RESTORE_NONE)
-		log_warn(
-			"job %s, attempt %u: --restore none takes nothing from the store, but what "
-			"lies in %s stays%s: empty it to begin afresh",
-			job->name.text, resume->attempt.number, job->workspace.directory, step);
+		log_warn("job %s, attempt %u: --restore none takes nothing from the store, but "
+			 "what lies in %s stays%s: empty it to begin afresh",
+			 job->name.text, resume->attempt.number, job->workspace.directory, step);
 	else if (resume->kind == RESUME_KEPT)
 		log_note("job %s, attempt %u: goes on from what lies in %s%s", job->name.text,
-			resume->attempt.number, job->workspace.directory, step);
+			 resume->attempt.number, job->workspace.directory, step);
 	else
 		log_note("job %s, attempt %u: restored %s%s, %s in %s", job->name.text,
-			resume->attempt.number, from, step,
-			text_bytes(resume->restored.bytes, size, sizeof(size)),
-			text_duration(resume->milliseconds, time, sizeof(time)));
+			 resume->attempt.number, from, step,
+			 text_bytes(resume->restored.bytes, size, sizeof(size)),
+			 text_duration(resume->milliseconds, time, sizeof(time)));
 	if (!job->options->store && network_fs_is_own_disk(job->store))
 		log_note("this store is on this machine's own disk, and may go with the machine: "
 			 "--store names another");
 	if (resume->kind == RESUME_RESTORED)
-		event_log_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id", from,
-			"step", resume->step >= 0 ? json_integer(resume->step) : json_null(),
-			"files", (int)resume->restored.files, "bytes",
-			(json_int_t)resume->restored.bytes, "bytes_fetched",
-			(json_int_t)resume->restored.bytes_fetched, "seconds",
-			(double)resume->milliseconds / 1000);
+		event_log_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
+			      from, "step",
+			      resume->step >= 0 ? json_integer(resume->step) : json_null(), "files",
+			      (int)resume->restored.files, "bytes",
+			      (json_int_t)resume->restored.bytes, "bytes_fetched",
+			      (json_int_t)resume->restored.bytes_fetched, "seconds",
+			      (double)resume->milliseconds / 1000);
 }
 
 static void resume_worker(void *arg)
@@ -147,7 +150,8 @@ static bool is_configuration_error(enum err_kind kind)
 	       kind == ERR_NEWER;
 }
 
-/* True when the job must not begin: the user named the store, or there is a checkpoint that could not be put back. */
+/* True when the job must not begin: the user named the store, or there is a checkpoint that could
+ * not be put back. */
 static bool refuse_start_without_resume(struct job *job)
 {
 	if (job->resume.in_use)
@@ -159,11 +163,12 @@ static bool refuse_start_without_resume(struct job *job)
 		return false;
 	}
 	log_error("%s%s", job->resume_err.text,
-		job->resume.in_use ? ": end that one, or choose another with --checkpoint-dir"
-				   : "");
-	/* A full disk or a directory in use is a matter of this machine and of now: another start may well succeed. */
-	job->refusal =
-		is_configuration_error(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
+		  job->resume.in_use ? ": end that one, or choose another with --checkpoint-dir"
+				     : "");
+	/* A full disk or a directory in use is a matter of this machine and of now: another start
+	 * may well succeed. */
+	job->refusal = is_configuration_error(job->resume_err.kind) ? EXIT_CONFIGURATION
+								    : EXIT_OWN_FAILURE;
 	return true;
 }
 
@@ -241,9 +246,9 @@ void job_begin_resume(struct job *job)
 		      options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST;
 
 	workspace_init(&job->workspace, options->checkpoint_dir);
-	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text, "store",
-		job->store, "checkpoint_dir", job->workspace.directory, "supervisor_pid",
-		(int)getpid());
+	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
+		      "store", job->store, "checkpoint_dir", job->workspace.directory,
+		      "supervisor_pid", (int)getpid());
 	if (!job_check_directory(job)) {
 		job_post_event(job, EV_RESTORE_FAILED);
 		return;
@@ -314,23 +319,26 @@ static void queue_existing_checkpoint(struct job *job)
 	if (!job->resume.newer_than_store || !job->snapshots || !job->tracker)
 		return;
 	job->any_complete = true;
-	job->newest_complete =
-		(struct checkpoint){.generation = tracker_latest_checkpoint(job->tracker)->generation,
-			.step = job->resume.step,
-			.reason = "change",
-			.completed_ms = clock_monotonic_ms(),
-			.written_ms = clock_monotonic_ms()};
-	job->durable_generation =
-		job->newest_complete.generation + 1; /* any other: not durable yet */
+	job->newest_complete = (struct checkpoint){
+		.generation = tracker_latest_checkpoint(job->tracker)->generation,
+		.step = job->resume.step,
+		.reason = "change",
+		.completed_ms = clock_monotonic_ms(),
+		.written_ms = clock_monotonic_ms(),
+	};
+	/* any other: not durable yet */
+	job->durable_generation = job->newest_complete.generation + 1;
 	job_note_complete(job);
 	job_queue_snapshot(job);
 }
 
 void job_launch_child(struct job *job)
 {
-	struct child_options options = {.argv = job->options->command,
+	struct child_options options = {
+		.argv = job->options->command,
 		.inherited = job->inherited,
-		.to_group = job->options->signal_rules.to_group};
+		.to_group = job->options->signal_rules.to_group,
+	};
 	struct err err;
 
 	start_tracker(job);
@@ -342,7 +350,7 @@ void job_launch_child(struct job *job)
 			return;
 		}
 		log_note("without the shim (%s): completeness is judged from the directory alone",
-			err.text);
+			 err.text);
 	}
 	if (job->options->sigterm_hold && job->options->shim != SHIM_USE_OFF)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);

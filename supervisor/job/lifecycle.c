@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-/* An entry must say something: `listed` tells an entry from an empty cell, whose action and state would also be 0. */
+/* An entry must say something: `listed` tells an entry from an empty cell, whose action and state
+ * would also be 0. */
 struct transition_cell {
 	bool listed;
 	struct lifecycle_transition transition;
@@ -54,12 +55,9 @@ struct lifecycle_transition lifecycle_step(enum job_state state, enum job_event 
 }
 
 const char *const job_state_names[JOB_STATES + 1] = {
-	[JOB_RESTORING] = "restoring",
-	[JOB_RUNNING] = "running",
-	[JOB_CHECKPOINTING] = "checkpointing",
-	[JOB_STOPPING] = "draining",
-	[JOB_UPLOADING] = "uploading",
-	[JOB_OVER] = "over",
+	[JOB_RESTORING] = "restoring",         [JOB_RUNNING] = "running",
+	[JOB_CHECKPOINTING] = "checkpointing", [JOB_STOPPING] = "draining",
+	[JOB_UPLOADING] = "uploading",         [JOB_OVER] = "over",
 };
 
 const char *job_state_name(enum job_state state)

@@ -1,9 +1,11 @@
 /*
- * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock; job.c feeds it and carries the
- * actions out. Snapshots are a second, small machine beside it (snapshot_queue.c), because a checkpoint that the job takes by itself
- * while it is running is shipped without any change of the job's state.
+ * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock; job.c
+ * feeds it and carries the actions out. Snapshots are a second, small machine beside it
+ * (snapshot_queue.c), because a checkpoint that the job takes by itself while it is running is
+ * shipped without any change of the job's state.
  *
- * Finished, preempted and requeued are no states but an outcome, computed once from facts (outcome.h).
+ * Finished, preempted and requeued are no states but an outcome, computed once from facts
+ * (outcome.h).
  */
 #ifndef LIFECYCLE_H
 #define LIFECYCLE_H
@@ -13,19 +15,20 @@
 enum job_state {
 	JOB_RESTORING, /* the newest good snapshot is being put back; the job has not begun */
 	JOB_RUNNING,
-	JOB_CHECKPOINTING, /* a stop is announced, the job has been asked, its checkpoint is awaited */
-	JOB_STOPPING,      /* the job has been told to end, or is being killed */
-	JOB_UPLOADING,     /* the job is gone; what is complete is being made durable */
+	/* a stop is announced, the job has been asked, its checkpoint is awaited */
+	JOB_CHECKPOINTING,
+	JOB_STOPPING,  /* the job has been told to end, or is being killed */
+	JOB_UPLOADING, /* the job is gone; what is complete is being made durable */
 	JOB_OVER,
 	JOB_STATES,
 };
 
 enum job_event {
-	EV_RESTORED,       /* or there was nothing to restore */
-	EV_RESTORE_FAILED, /* and the job must not begin without it */
-	EV_NOTICE,         /* a stop is announced, or a known one comes sooner */
-	EV_CANCELLED,      /* the last announced stop was withdrawn */
-	EV_CHECKPOINT_COMPLETE,         /* a checkpoint that began after the request is complete */
+	EV_RESTORED,            /* or there was nothing to restore */
+	EV_RESTORE_FAILED,      /* and the job must not begin without it */
+	EV_NOTICE,              /* a stop is announced, or a known one comes sooner */
+	EV_CANCELLED,           /* the last announced stop was withdrawn */
+	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
 	EV_CHILD_EXITED,
 	EV_UPLOADED,     /* no snapshot is running or waiting */
 	EV_BUDGET_SPENT, /* the time given to this state is over */

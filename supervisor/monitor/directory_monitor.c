@@ -4,16 +4,16 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/workspace.h"
 #include "directory_poller.h"
+#include "workspace/workspace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 struct directory_monitor {
 	struct directory_monitor_options options;
-	struct inotify_watch *watch; /* NULL: not there yet, or it cannot be watched */
-	struct directory_poller *poller;   /* NULL: the kernel tells of everything */
+	struct inotify_watch *watch;     /* NULL: not there yet, or it cannot be watched */
+	struct directory_poller *poller; /* NULL: the kernel tells of everything */
 	char missing_evidence[400];
 };
 
@@ -21,8 +21,8 @@ static void report_changed_path(void *arg, const char *path)
 {
 	struct directory_monitor *monitor = arg;
 
-	monitor->options.said(
-		monitor->options.arg, &(struct dir_event){.change = DIR_CHANGED, .path = path});
+	monitor->options.said(monitor->options.arg,
+			      &(struct dir_event){.change = DIR_CHANGED, .path = path});
 }
 
 static void on_scanned(void *arg)
@@ -35,13 +35,15 @@ static void on_scanned(void *arg)
 static void start_poller(struct directory_monitor *monitor, bool all)
 {
 	if (!monitor->poller)
-		monitor->poller = directory_poller_new(&(struct directory_poller_options){.loop = monitor->options.loop,
+		monitor->poller = directory_poller_new(&(struct directory_poller_options){
+			.loop = monitor->options.loop,
 			.directory = monitor->options.directory,
 			.quiet_ms = monitor->options.quiet_ms,
 			.all = all,
 			.changed = report_changed_path,
 			.on_scanned = on_scanned,
-			.arg = monitor});
+			.arg = monitor,
+		});
 }
 
 static void report_all_files(struct directory_monitor *monitor)
@@ -87,15 +89,15 @@ void directory_monitor_open(struct directory_monitor *monitor, bool job_runs)
 		return;
 	network = network_fs_of(directory);
 	if (inotify_watch_open(monitor->options.loop, directory, monitor->options.said,
-		    monitor->options.arg, &monitor->watch, &err) < 0)
+			       monitor->options.arg, &monitor->watch, &err) < 0)
 		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
-			"%.200s is looked through every %.1f s: %.150s", directory,
-			scan_interval_seconds(monitor), err.text);
+			 "%.200s is looked through every %.1f s: %.150s", directory,
+			 scan_interval_seconds(monitor), err.text);
 	else if (network)
 		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
-			"%.200s is on %s, where the kernel does not tell what other machines "
-			"write: it is looked through every %.1f s",
-			directory, network, scan_interval_seconds(monitor));
+			 "%.200s is on %s, where the kernel does not tell what other machines "
+			 "write: it is looked through every %.1f s",
+			 directory, network, scan_interval_seconds(monitor));
 	if (!monitor->watch || network || monitor->options.polls)
 		start_poller(monitor, job_runs);
 	else if (job_runs)
@@ -128,7 +130,7 @@ void directory_monitor_rescan(struct directory_monitor *monitor)
 	}
 	log_warn("not all directories below %s can be watched (limit: "
 		 "fs.inotify.max_user_watches): it is looked through every %.1f s",
-		monitor->options.directory, scan_interval_seconds(monitor));
+		 monitor->options.directory, scan_interval_seconds(monitor));
 	start_poller(monitor, true);
 }
 

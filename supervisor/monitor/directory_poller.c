@@ -29,15 +29,17 @@ struct directory_poller {
 	int64_t began_ms, took_ms;
 };
 
-/* The server's word, not what a client remembers of it: NFS keeps the size of a file for up to a minute. */
+/* The server's word, not what a client remembers of it: NFS keeps the size of a
+ * file for up to a minute. */
 static int stat_entry(int directory, const char *name, struct statx *status)
 {
 	return statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT,
-		STATX_TYPE | STATX_SIZE | STATX_MTIME | STATX_INO, status);
+		     STATX_TYPE | STATX_SIZE | STATX_MTIME | STATX_INO, status);
 }
 
 /* False when it could not be read to its end. What is gone meanwhile is no loss. */
-static bool scan_directory(int parent, const char *name, const char *prefix, struct scan *scan, int depth)
+static bool scan_directory(int parent, const char *name, const char *prefix, struct scan *scan,
+			   int depth)
 {
 	int fd = depth > DEEPEST
 			 ? -1
@@ -53,7 +55,7 @@ static bool scan_directory(int parent, const char *name, const char *prefix, str
 		struct statx status;
 
 		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
-			text_starts(path, ".reprieve"))
+		    text_starts(path, ".reprieve"))
 			continue;
 		if (stat_entry(dirfd(listing), entry->d_name, &status) < 0) {
 			complete &= errno == ENOENT;
@@ -62,11 +64,12 @@ static bool scan_directory(int parent, const char *name, const char *prefix, str
 		if (S_ISDIR(status.stx_mode)) {
 			auto_free char *below = text_format("%s/", path);
 
-			complete &= scan_directory(dirfd(listing), entry->d_name, below, scan, depth + 1);
+			complete &= scan_directory(dirfd(listing), entry->d_name, below, scan,
+						   depth + 1);
 		} else {
 			directory_scan_add(scan, steal(&path), status.stx_size, status.stx_ino,
-				(int64_t)status.stx_mtime.tv_sec * 1000000000 +
-					status.stx_mtime.tv_nsec);
+					   (int64_t)status.stx_mtime.tv_sec * 1000000000 +
+						   status.stx_mtime.tv_nsec);
 		}
 	}
 	return complete && errno == 0;
@@ -94,8 +97,8 @@ static void report_changes(struct directory_poller *poller)
 		return;
 	}
 	if (poller->any || poller->options.all)
-		directory_scan_compare(
-			&poller->last, &poller->now, poller->options.changed, poller->options.arg);
+		directory_scan_compare(&poller->last, &poller->now, poller->options.changed,
+				       poller->options.arg);
 	directory_scan_release(&poller->last);
 	poller->last = poller->now;
 	poller->now = (struct scan){0};
@@ -110,7 +113,8 @@ static void poller_worker_done(void *arg)
 	poller->running = false;
 	report_changes(poller);
 	loop_arm(poller->options.loop, &poller->timer,
-		clock_monotonic_ms() + directory_scan_interval_ms(poller->options.quiet_ms, poller->took_ms));
+		 clock_monotonic_ms() +
+			 directory_scan_interval_ms(poller->options.quiet_ms, poller->took_ms));
 	poller->options.on_scanned(poller->options.arg);
 }
 
@@ -137,11 +141,13 @@ struct directory_poller *directory_poller_new(const struct directory_poller_opti
 		free(poller);
 		return NULL;
 	}
-	/* What is there before the job writes; of a directory on this machine it is a matter of microseconds. */
+	/* What is there before the job writes; of a directory on this machine it
+	 * is a matter of microseconds. */
 	poller_worker(poller);
 	report_changes(poller);
 	loop_arm(options->loop, &poller->timer,
-		clock_monotonic_ms() + directory_scan_interval_ms(options->quiet_ms, poller->took_ms));
+		 clock_monotonic_ms() +
+			 directory_scan_interval_ms(options->quiet_ms, poller->took_ms));
 	return poller;
 }
 

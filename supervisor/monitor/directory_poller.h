@@ -1,7 +1,8 @@
 /*
- * Looks at the checkpoint directory again and again, where the kernel's events do not tell all: network file systems, and directories
- * that could not be watched. Reads names, sizes, times and numbers on a thread of its own, past the caches of NFS and FUSE; a
- * server that hangs holds up nothing but that thread.
+ * Looks at the checkpoint directory again and again, where the kernel's events do not tell all:
+ * network file systems, and directories that could not be watched. Reads names, sizes, times and
+ * numbers on a thread of its own, past the caches of NFS and FUSE; a server that hangs holds up
+ * nothing but that thread.
  */
 #ifndef DIRECTORY_POLLER_H
 #define DIRECTORY_POLLER_H
@@ -28,7 +29,8 @@ struct directory_poller *directory_poller_new(const struct directory_poller_opti
 /* Waits for a look that is under way. */
 void directory_poller_free(struct directory_poller *poller);
 
-/* True when a look that began at that time or later (monotonic) has been told. Otherwise one will be soon. */
+/* True when a look that began at that time or later (monotonic) has been told.
+ * Otherwise one will be soon. */
 bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t since_ms);
 
 /* Looks and tells, and blocks meanwhile. */

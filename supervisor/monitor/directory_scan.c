@@ -18,14 +18,19 @@ void directory_scan_release(struct scan *scan)
 	*scan = (struct scan){0};
 }
 
-void directory_scan_add(struct scan *scan, char *path, uint64_t size, uint64_t inode, int64_t mtime_ns)
+void directory_scan_add(struct scan *scan, char *path, uint64_t size, uint64_t inode,
+			int64_t mtime_ns)
 {
 	/* Grown when a power of two is reached. */
 	if ((scan->count & (scan->count - 1)) == 0)
-		scan->items = memory_grow(
-			scan->items, scan->count ? 2 * scan->count : 1, sizeof(scan->items[0]));
+		scan->items = memory_grow(scan->items, scan->count ? 2 * scan->count : 1,
+					  sizeof(scan->items[0]));
 	scan->items[scan->count++] = (struct scanned_file){
-		.path = path, .size = size, .inode = inode, .mtime_ns = mtime_ns};
+		.path = path,
+		.size = size,
+		.inode = inode,
+		.mtime_ns = mtime_ns,
+	};
 }
 
 static int by_path(const void *a, const void *b)
@@ -41,7 +46,8 @@ void directory_scan_sort(struct scan *scan)
 		qsort(scan->items, scan->count, sizeof(scan->items[0]), by_path);
 }
 
-void directory_scan_compare(const struct scan *before, const struct scan *now, directory_scan_fn *changed, void *arg)
+void directory_scan_compare(const struct scan *before, const struct scan *now,
+			    directory_scan_fn *changed, void *arg)
 {
 	size_t old = 0;
 
@@ -54,7 +60,7 @@ void directory_scan_compare(const struct scan *before, const struct scan *now, d
 		if (old < before->count && text_equal(before->items[old].path, file->path))
 			same = &before->items[old];
 		if (!same || same->size != file->size || same->inode != file->inode ||
-			same->mtime_ns != file->mtime_ns)
+		    same->mtime_ns != file->mtime_ns)
 			changed(arg, file->path);
 	}
 }

@@ -71,6 +71,7 @@ enum shim_channel_fd open_files_query_fd(const char *directory, int pid, int des
 		return is_process_alive(pid) ? SHIM_CHANNEL_FD_CLOSED : SHIM_CHANNEL_FD_GONE;
 	target[got] = '\0';
 	/* Not by its name, which a rename may have changed since it was reported. */
-	return text_starts(target, directory) && target[prefix] == '/' ? SHIM_CHANNEL_FD_OPEN
-								       : SHIM_CHANNEL_FD_CLOSED;
+	return text_starts(target, directory) && target[prefix] == '/'
+		       ? SHIM_CHANNEL_FD_OPEN
+		       : SHIM_CHANNEL_FD_CLOSED;
 }

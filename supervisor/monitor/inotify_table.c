@@ -1,17 +1,21 @@
 /*
- * The one door to libinotifytools. It makes the inotify instance and keeps the table of watches by path. The rest is done here, and
- * in inotify_watch.c, because of what libinotifytools 3.22.6 does not do, or does in a way that a supervisor cannot use:
+ * The one door to libinotifytools. It makes the inotify instance and keeps the table of watches by
+ * path. The rest is done here, and in inotify_watch.c, because of what libinotifytools 3.22.6 does
+ * not do, or does in a way that a supervisor cannot use:
  *
- * - Its descriptor has no CLOEXEC and would leak into the job; it is not handed out either, so that no epoll can wait for it. We
- *   find it in /proc/self/fd as the one that inotifytools_initialize() added, and read the events ourselves.
- * - inotifytools_watch_recursively() lists a directory before it watches it, and what is made in between is lost. inotify_watch.c watches first.
- *   New subdirectories are not watched at all.
- * - Renamed directories keep their old name. inotifytools_replace_filename() changes a tree while it walks it, so the
- *   entries are renamed one by one; the index by name is out of order then, and no function that uses it is called.
- * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the entry stays). They are given
- *   the empty name and stay until inotify_table_close(): some 150 bytes for each directory that was deleted.
- * - A queue that ran over is one event without a path, and nothing is looked for again. inotify_watch.c watches what
- *   has come, and says RESCAN.
+ * - Its descriptor has no CLOEXEC and would leak into the job; it is not handed out either, so that
+ *   no epoll can wait for it. We find it in /proc/self/fd as the one that inotifytools_initialize()
+ *   added, and read the events ourselves.
+ * - inotifytools_watch_recursively() lists a directory before it watches it, and what is made in
+ *   between is lost. inotify_watch.c watches first. New subdirectories are not watched at all.
+ * - Renamed directories keep their old name. inotifytools_replace_filename() changes a tree while
+ *   it walks it, so the entries are renamed one by one; the index by name is out of order then, and
+ *   no function that uses it is called.
+ * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the
+ *   entry stays). They are given the empty name and stay until inotify_table_close(): some 150
+ *   bytes for each directory that was deleted.
+ * - A queue that ran over is one event without a path, and nothing is looked for again.
+ *   inotify_watch.c watches what has come, and says RESCAN.
  * - All its state is global: one table in a process.
  */
 #include "inotify_table.h"
@@ -30,7 +34,7 @@
 
 #define EVENTS                                                                              \
 	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
-		IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+	 IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
 static bool in_use;
 
@@ -123,8 +127,10 @@ char *inotify_table_path(const struct inotify_table *table, int wd)
 				: text_copy_n(name + prefix + 1, length - prefix - 1);
 }
 
-/* The library would enter a watch that it has a second time, hence the look by number first; the kernel gives no number out twice, so
- * that an empty name here is not a watch that was forgotten. */
+/*
+ * The library would enter a watch that it has a second time, hence the look by number first; the
+ * kernel gives no number out twice, so that an empty name here is not a watch that was forgotten.
+ */
 int inotify_table_add(struct inotify_table *table, const char *path)
 {
 	auto_free char *full = inotify_table_absolute(table, path);
@@ -145,8 +151,9 @@ int inotify_table_add(struct inotify_table *table, const char *path)
 
 /* Calls for each watch at `path` and below. */
 static void each_below(struct inotify_table *table, const char *path,
-	void (*act)(struct inotify_table *table, int wd, const char *rest, const char *argument),
-	const char *argument)
+		       void (*act)(struct inotify_table *table, int wd, const char *rest,
+				   const char *argument),
+		       const char *argument)
 {
 	size_t length = strlen(path);
 
@@ -154,12 +161,13 @@ static void each_below(struct inotify_table *table, const char *path,
 		auto_free char *name = inotify_table_path(table, wd);
 
 		if (name && strncmp(name, path, length) == 0 &&
-			(length == 0 || name[length] == '\0' || name[length] == '/'))
+		    (length == 0 || name[length] == '\0' || name[length] == '/'))
 			act(table, wd, name + length, argument);
 	}
 }
 
-static void forget_watch(struct inotify_table *table, int wd, const char *rest, const char *argument)
+static void forget_watch(struct inotify_table *table, int wd, const char *rest,
+			 const char *argument)
 {
 	(void)rest;
 	(void)argument;

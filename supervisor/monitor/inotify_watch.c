@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The first event is read at once, those behind it this long after: the kernel merges the equal ones of a large write meanwhile. */
+/* The first event is read at once, those behind it this long after: the kernel merges the equal
+ * ones of a large write meanwhile. */
 #define GATHER_MS 20
 /* How often a directory that was removed is looked for. */
 #define RETURN_MS 250
@@ -27,25 +28,31 @@ struct inotify_watch {
 	struct timer look;
 	dir_event_fn *changed;
 	void *argument;
-	int root; /* watch descriptor of the directory; -1 while it is gone */
+	/* watch descriptor of the directory; -1 while it is gone */
+	int root;
 	bool complete;
-	uint32_t
-		cookie; /* of a directory that was renamed away and may turn up again; 0 for none */
-	char *moved;    /* its path */
+	/* of a directory that was renamed away and may turn up again; 0 for none */
+	uint32_t cookie;
+	/* its path */
+	char *moved;
 };
 
-static void emit_event(struct inotify_watch *watch, enum dir_change change, bool directory, uint32_t cookie,
-	const char *path)
+static void emit_event(struct inotify_watch *watch, enum dir_change change, bool directory,
+		       uint32_t cookie, const char *path)
 {
 	watch->changed(watch->argument,
-		&(struct dir_event){
-			.change = change, .directory = directory, .cookie = cookie, .path = path});
+		       &(struct dir_event){
+			       .change = change,
+			       .directory = directory,
+			       .cookie = cookie,
+			       .path = path,
+		       });
 }
 
 static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth);
 
 static void found_entry(struct inotify_watch *watch, const char *path, const struct dirent *entry,
-	bool silent, int depth)
+			bool silent, int depth)
 {
 	auto_free char *child =
 		*path ? text_format("%s/%s", path, entry->d_name) : text_copy(entry->d_name);
@@ -57,12 +64,14 @@ static void found_entry(struct inotify_watch *watch, const char *path, const str
 		directory = lstat(full, &status) == 0 && S_ISDIR(status.st_mode);
 	}
 	if (!silent)
-		emit_event(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED, directory, 0, child);
+		emit_event(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED, directory, 0,
+			   child);
 	if (directory)
 		scan_directory(watch, child, silent, depth + 1);
 }
 
-/* Watches the directory, then looks at what is in it: in this order nothing is missed, though some may be seen twice. */
+/* Watches the directory, then looks at what is in it: in this order nothing is missed, though some
+ * may be seen twice. */
 static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth)
 {
 	auto_free char *full = inotify_table_absolute(&watch->table, path);
@@ -70,9 +79,10 @@ static void scan_directory(struct inotify_watch *watch, const char *path, bool s
 	int wd = depth > DEEPEST ? -1 : inotify_table_add(&watch->table, path);
 
 	if (wd < 0) {
-		/* Gone again is no loss; nor is one that the job, as the same user, cannot enter either (lost+found). */
+		/* Gone again is no loss; nor is one that the job, as the same user, cannot enter
+		 * either (lost+found). */
 		if (depth <= DEEPEST &&
-			(errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
+		    (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
 			return;
 		watch->complete = false;
 		emit_event(watch, DIR_RESCAN, false, 0, "");
@@ -87,7 +97,8 @@ static void scan_directory(struct inotify_watch *watch, const char *path, bool s
 	}
 }
 
-/* A renamed directory did not turn up below ours: it left, and what happens in it is no business of ours. */
+/* A renamed directory did not turn up below ours: it left, and what happens in it
+ * is no business of ours. */
 static void forget_moved_directory(struct inotify_watch *watch)
 {
 	if (watch->moved)
@@ -109,8 +120,8 @@ static void directory_moved_to(struct inotify_watch *watch, const char *path, ui
 	scan_directory(watch, path, false, 1);
 }
 
-static void directory_event(
-	struct inotify_watch *watch, const struct inotify_event *event, const char *path)
+static void directory_event(struct inotify_watch *watch, const struct inotify_event *event,
+			    const char *path)
 {
 	if (event->mask & IN_CREATE) {
 		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, path);
@@ -127,7 +138,8 @@ static void directory_event(
 	}
 }
 
-static void file_event(struct inotify_watch *watch, const struct inotify_event *event, const char *path)
+static void file_event(struct inotify_watch *watch, const struct inotify_event *event,
+		       const char *path)
 {
 	if (event->mask & IN_CREATE)
 		emit_event(watch, DIR_CREATED, false, 0, path);
@@ -143,7 +155,8 @@ static void file_event(struct inotify_watch *watch, const struct inotify_event *
 		emit_event(watch, DIR_DELETED, false, 0, path);
 }
 
-/* The directory itself was removed or renamed. Whoever makes it anew makes it empty, or moves a whole one there. */
+/* The directory itself was removed or renamed. Whoever makes it anew makes it empty, or moves a
+ * whole one there. */
 static void root_gone(struct inotify_watch *watch)
 {
 	forget_moved_directory(watch);
@@ -235,20 +248,22 @@ static void ignore_event(void *argument, const struct dir_event *event)
 
 AUTO_POINTER(struct inotify_watch, inotify_watch_close);
 
-int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *changed, void *argument,
-	struct inotify_watch **watch, struct err *err)
+int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *changed,
+		       void *argument, struct inotify_watch **watch, struct err *err)
 {
 	auto_(inotify_watch_close) struct inotify_watch *made = NULL;
 
 	made = memory_new(sizeof(*made));
-	*made = (struct inotify_watch){.loop = loop,
+	*made = (struct inotify_watch){
+		.loop = loop,
 		.source.fd = -1,
 		.source.ready = became_readable,
 		.gather.fired = gather_timer_fired,
 		.look.fired = root_timer_fired,
 		.changed = ignore_event,
 		.root = -1,
-		.complete = true};
+		.complete = true,
+	};
 	if (inotify_table_open(&made->table, directory, err) < 0)
 		return -1;
 	made->source.fd = made->table.fd;
@@ -258,8 +273,9 @@ int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *c
 		return err_os(err, errno ? errno : ENOENT, "watch %s", directory);
 	if (made->root < 0 || !made->complete)
 		return err_set(err, ERR_NO_SPACE,
-			"watch %s: too many directories (limit: fs.inotify.max_user_watches)",
-			directory);
+			       "watch %s: too many directories (limit: "
+			       "fs.inotify.max_user_watches)",
+			       directory);
 	if (loop_add(loop, &made->source, EPOLLIN, err) < 0)
 		return -1;
 	made->changed = changed;

@@ -39,8 +39,8 @@ static bool holds_descriptor(const char *directory, pid_t pid)
 			continue;
 		target[got] = '\0';
 		if (lies_below(target, directory) &&
-			fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-			(status.st_mode & S_IWUSR))
+		    fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    (status.st_mode & S_IWUSR))
 			return true;
 	}
 	return false;
@@ -82,7 +82,7 @@ void open_files_find_holders(const char *directory, open_files_fn *found, void *
 		return;
 	for (size_t i = 0; i < tree.count; i++)
 		if (!process_is_dead(&tree.processes[i]) &&
-			open_files_is_holder(directory, tree.processes[i].pid))
+		    open_files_is_holder(directory, tree.processes[i].pid))
 			found(arg, tree.processes[i].pid);
 }
 
@@ -108,9 +108,10 @@ bool open_files_is_running(pid_t pid)
 }
 
 /*
- * The kernel grants a read lease only while nobody has the file open for writing, fcntl(2): in any process, through a mapping too. It is
- * given back at once. Whoever opens the file to write in between is held up until then, and the lease's holder gets a signal, for which
- * one is named that nobody minds.
+ * The kernel grants a read lease only while nobody has the file open for writing, fcntl(2): in any
+ * process, through a mapping too. It is given back at once. Whoever opens the file to write in
+ * between is held up until then, and the lease's holder gets a signal, for which one is named that
+ * nobody minds.
  */
 enum open_files_state open_files_query_file(const char *path)
 {

@@ -1,6 +1,6 @@
 /*
- * Who has files of a directory open for writing, or mapped for it: by /proc, for processes that do not say so themselves. And whether
- * anybody at all has, by the kernel's word.
+ * Who has files of a directory open for writing, or mapped for it: by /proc, for processes that do
+ * not say so themselves. And whether anybody at all has, by the kernel's word.
  */
 #ifndef OPEN_FILES_H
 #define OPEN_FILES_H
@@ -10,8 +10,11 @@
 
 typedef void open_files_fn(void *arg, pid_t pid);
 
-/* Each of our descendants that holds one, once. `directory` is canonical. Those whose /proc may not be read, and those that reach the
- * directory under another name (a bind mount of a container), are left out. Reads /proc: some 20 us for each process. */
+/*
+ * Each of our descendants that holds one, once. `directory` is canonical. Those whose /proc may not
+ * be read, and those that reach the directory under another name (a bind mount of a container), are
+ * left out. Reads /proc: some 20 us for each process.
+ */
 void open_files_find_holders(const char *directory, open_files_fn *found, void *arg);
 
 /* Is `pid` there, and has not begun to end? Then what it has closed, it has closed itself. */
@@ -26,9 +29,11 @@ enum open_files_state {
 	OPEN_FILES_OPEN,
 	OPEN_FILES_UNKNOWN, /* another user's file, or a file system that does not say: NFS, FUSE */
 };
-/* Has anybody on this machine got the file open for writing, or mapped, whatever process and container it is in? Does not block, does
- * not wait for others, and a process that opens it meanwhile waits for some microseconds. NONE too for what is
- * gone, or no regular file. */
+/*
+ * Has anybody on this machine got the file open for writing, or mapped, whatever process and
+ * container it is in? Does not block, does not wait for others, and a process that opens it
+ * meanwhile waits for some microseconds. NONE too for what is gone, or no regular file.
+ */
 enum open_files_state open_files_query_file(const char *path);
 
 #endif

@@ -79,8 +79,8 @@ static int map_page(struct progress_page *page, struct err *err)
 
 AUTO_POINTER(struct progress_page, progress_page_close);
 
-int progress_page_open(
-	const char *path, const char *doorbell, struct progress_page **result, struct err *err)
+int progress_page_open(const char *path, const char *doorbell, struct progress_page **result,
+		       struct err *err)
 {
 	auto_(progress_page_close) struct progress_page *page = memory_new(sizeof(*page));
 
@@ -184,9 +184,10 @@ static void scan_slot(struct progress_page *page, size_t index, int64_t now_ms)
 	uint32_t pid = load_word(&slot->pid), saved_count, step_count;
 
 	if (pid != 0 && (pid > INT32_MAX || !is_process_there((pid_t)pid)))
-		/* One that lives in a PID namespace of its own is taken for gone, and its reports are lost. */
-		__atomic_compare_exchange_n(
-			&slot->pid, &pid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		/* One that lives in a PID namespace of its own is taken for gone, and its
+		 * reports are lost. */
+		__atomic_compare_exchange_n(&slot->pid, &pid, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
 	if (pid == 0 || pid > INT32_MAX) {
 		/* Its last word may have to wait for that of the others. */
 		if (!history->saved)
@@ -214,7 +215,8 @@ void progress_page_scan(struct progress_page *page, int64_t now_ms)
 		lower_flag(page);
 }
 
-void progress_page_deliver_saved(struct progress_page *page, progress_page_saved_fn *saved, void *argument)
+void progress_page_deliver_saved(struct progress_page *page, progress_page_saved_fn *saved,
+				 void *argument)
 {
 	if (page->number != 0 && !page->over && progress_page_count_unanswered(page) > 0)
 		return;
@@ -259,7 +261,8 @@ size_t progress_page_count_unanswered(const struct progress_page *page)
 	return count;
 }
 
-bool progress_page_read_progress(const struct progress_page *page, struct training_progress *progress)
+bool progress_page_read_progress(const struct progress_page *page,
+				 struct training_progress *progress)
 {
 	*progress = (struct training_progress){.step = INT64_MAX};
 	for (size_t index = 0; index < SLOTS; index++) {

@@ -45,7 +45,8 @@ static bool is_gone(pid_t pid)
 	       state[2] == 'X';
 }
 
-/* A child of ours that exited: whoever waits for it tells more of it, and what the main process's code means is not for us to say. */
+/* A child of ours that exited: whoever waits for it tells more of it, and what the main process's
+ * code means is not for us to say. */
 static bool is_unreaped_child(pid_t pid)
 {
 	siginfo_t info = {0};

@@ -22,8 +22,8 @@ struct recent_writers {
 /* True for one that was not known. The oldest one gives way where there are too many. */
 bool recent_writers_note(struct recent_writers *writers, pid_t pid, int64_t now_ms);
 void recent_writers_forget(struct recent_writers *writers, pid_t pid);
-/* Forgets one that is gone or a zombie, and returns its pid; 0 when there is none. Reads /proc. A child of ours that exited is left to
- * whoever waits for it. */
+/* Forgets one that is gone or a zombie, and returns its pid; 0 when there is none. Reads /proc. A
+ * child of ours that exited is left to whoever waits for it. */
 pid_t recent_writers_take_gone(struct recent_writers *writers);
 
 #endif

@@ -22,7 +22,8 @@
 #define AWAKE_MS 20
 #define HOLE_MS 200
 
-/* Records handed out in one go; a process that reports faster than we read must not hold up the loop. */
+/* Records handed out in one go; a process that reports faster than we read must
+ * not hold up the loop. */
 #define MOST_AT_ONCE (2 * SHIM_RECORDS)
 
 struct shim_channel {
@@ -69,7 +70,7 @@ static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 	if (record->checksum != shim_checksum(record, sequence))
 		return false;
 	if (record->event < SHIM_HELLO || record->event > SHIM_SIGTERM_HELD || record->pid == 0 ||
-		record->pid > INT_MAX)
+	    record->pid > INT_MAX)
 		return false;
 	if (record->event == SHIM_HELLO)
 		return !memchr(record->text, '\0', record->path_length);
@@ -79,8 +80,8 @@ static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 
 static void report_lost(struct shim_channel *channel)
 {
-	channel->received(
-		channel->argument, &(struct shim_message){.lost = true, .path = "", .path2 = ""});
+	channel->received(channel->argument,
+			  &(struct shim_message){.lost = true, .path = "", .path2 = ""});
 }
 
 static void deliver_record(struct shim_channel *channel, const struct shim_record *record)
@@ -92,16 +93,17 @@ static void deliver_record(struct shim_channel *channel, const struct shim_recor
 	path[record->path_length] = '\0';
 	memcpy(path2, record->text + record->path_length, record->path2_length);
 	path2[record->path2_length] = '\0';
-	channel->received(channel->argument, &(struct shim_message){
-					       .event = record->event,
-					       .pid = (int)record->pid,
-					       .descriptor = record->descriptor,
-					       .flags = record->flags,
-					       .device = record->device,
-					       .inode = record->inode,
-					       .path = path,
-					       .path2 = path2,
-				       });
+	channel->received(channel->argument,
+			  &(struct shim_message){
+				  .event = record->event,
+				  .pid = (int)record->pid,
+				  .descriptor = record->descriptor,
+				  .flags = record->flags,
+				  .device = record->device,
+				  .inode = record->inode,
+				  .path = path,
+				  .path2 = path2,
+			  });
 	if ((record->flags & SHIM_FLAG_TRUNCATED_PATH) && record->event != SHIM_HELLO)
 		report_lost(channel);
 }
@@ -113,8 +115,8 @@ static void advance_tail(struct shim_channel *channel, uint64_t tail)
 	__atomic_store_n(&channel->header->tail, tail, __ATOMIC_RELEASE);
 }
 
-/* A place was taken and not filled. Its producer may be about to; a producer that was killed never will. True when we should
- * go on behind it. */
+/* A place was taken and not filled. Its producer may be about to; a producer that was killed never
+ * will. True when we should go on behind it. */
 static bool give_up_on_hole(struct shim_channel *channel)
 {
 	int64_t now = clock_monotonic_ms();
@@ -169,12 +171,15 @@ static void hand_out_saved(void *argument, pid_t pid, int64_t step)
 {
 	struct shim_channel *channel = argument;
 
-	channel->received(channel->argument, &(struct shim_message){.event = SHIM_CHANNEL_SAVED,
-					       .pid = pid,
-					       .descriptor = -1,
-					       .step = step,
-					       .path = "",
-					       .path2 = ""});
+	channel->received(channel->argument,
+			  &(struct shim_message){
+				  .event = SHIM_CHANNEL_SAVED,
+				  .pid = pid,
+				  .descriptor = -1,
+				  .step = step,
+				  .path = "",
+				  .path2 = "",
+			  });
 }
 
 void shim_channel_poll(struct shim_channel *channel)
@@ -187,9 +192,11 @@ void shim_channel_poll(struct shim_channel *channel)
 	while (count < MOST_AT_ONCE && read_one(channel))
 		count++;
 	/*
-	 * Where one came, more will: while a save goes on, a look every 20 ms spares its writer a doorbell for each file. Otherwise
-	 * we sleep, and then either we see a record that came in meanwhile, or its producer sees that we sleep and rings. One total
-	 * order of this store, the loads in read_one() and the producer's fence; no fence here, which ThreadSanitizer does not know.
+	 * Where one came, more will: while a save goes on, a look every 20 ms spares its writer a
+	 * doorbell for each file. Otherwise we sleep, and then either we see a record that came in
+	 * meanwhile, or its producer sees that we sleep and rings. One total order of this store,
+	 * the loads in read_one() and the producer's fence; no fence here, which ThreadSanitizer
+	 * does not know.
 	 */
 	if (count == 0) {
 		__atomic_store_n(&channel->header->sleeping, 1, __ATOMIC_SEQ_CST);
@@ -229,7 +236,7 @@ static int open_wakeup_socket(struct shim_channel *channel, struct err *err)
 
 	if (strlen(channel->wakeup_path) >= sizeof(address.sun_path))
 		return err_set(err, ERR_INVALID, "%s: too long for a socket's name (107 bytes)",
-			channel->wakeup_path);
+			       channel->wakeup_path);
 	text_set(address.sun_path, sizeof(address.sun_path), channel->wakeup_path);
 	channel->doorbell.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (channel->doorbell.fd < 0)
@@ -242,8 +249,8 @@ static int open_wakeup_socket(struct shim_channel *channel, struct err *err)
 
 static int map_channel(struct shim_channel *channel, struct err *err)
 {
-	auto_close int fd =
-		open(channel->channel_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	auto_close int fd = open(channel->channel_path,
+				 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	void *memory;
 	int failed;
 
@@ -268,8 +275,8 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 
 	if (strlen(channel->directory) >= sizeof(header->directory))
 		return err_set(err, ERR_INVALID,
-			"%s: longer than the %zu bytes that the shim has room for", channel->directory,
-			sizeof(header->directory) - 1);
+			       "%s: longer than the %zu bytes that the shim has room for",
+			       channel->directory, sizeof(header->directory) - 1);
 	header->version = SHIM_VERSION;
 	header->sleeping = 1;
 	header->supervisor_pid = (uint32_t)getpid();
@@ -280,8 +287,10 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 	}
 	header->directory_length = (uint32_t)strlen(channel->directory);
 	text_set(header->directory, sizeof(header->directory), channel->directory);
-	/* Too long or the same: then the shim knows one name, and the kernel tells it that anyway. */
-	if (alias && strlen(alias) < sizeof(header->alias) && !text_equal(alias, channel->directory))
+	/* Too long or the same: then the shim knows one name, and the
+	 * kernel tells it that anyway. */
+	if (alias && strlen(alias) < sizeof(header->alias) &&
+	    !text_equal(alias, channel->directory))
 		text_set(header->alias, sizeof(header->alias), alias);
 	text_set(header->doorbell, sizeof(header->doorbell), channel->wakeup_path);
 	__atomic_store_n(&header->magic, SHIM_MAGIC, __ATOMIC_RELEASE);
@@ -291,8 +300,9 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 AUTO_POINTER(struct shim_channel, shim_channel_close);
 
 int shim_channel_open(struct loop *loop, const char *session_directory,
-	const char *checkpoint_directory, const char *alias, shim_channel_fn *received, void *argument,
-	struct shim_channel **channel, struct err *err)
+		      const char *checkpoint_directory, const char *alias,
+		      shim_channel_fn *received, void *argument, struct shim_channel **channel,
+		      struct err *err)
 {
 	auto_(shim_channel_close) struct shim_channel *made = memory_new(sizeof(*made));
 	auto_free char *page_path = NULL;
@@ -308,8 +318,8 @@ int shim_channel_open(struct loop *loop, const char *session_directory,
 	made->wakeup_path = text_format("%s/shim.doorbell", session_directory);
 	page_path = text_format("%s/report.page", session_directory);
 	if (map_channel(made, err) < 0 || open_wakeup_socket(made, err) < 0 ||
-		progress_page_open(page_path, made->wakeup_path, &made->page, err) < 0 ||
-		fill_header(made, alias, err) < 0)
+	    progress_page_open(page_path, made->wakeup_path, &made->page, err) < 0 ||
+	    fill_header(made, alias, err) < 0)
 		return err_wrap(err, "shim channel");
 	loop_arm(loop, &made->tick, clock_monotonic_ms() + TICK_MS);
 	*channel = steal(&made);
@@ -327,7 +337,8 @@ void shim_channel_close(struct shim_channel *channel)
 	progress_page_close(channel->page);
 	if (channel->header) {
 		__atomic_store_n(&channel->header->sigterm_hold, SHIM_HOLD_OFF, __ATOMIC_RELEASE);
-		/* An image that starts from now on does nothing, and those that run ring no more. */
+		/* An image that starts from now on does nothing, and those that
+		 * run ring no more. */
 		__atomic_store_n(&channel->header->magic, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&channel->header->sleeping, 0, __ATOMIC_RELEASE);
 		munmap(channel->header, SHIM_CHANNEL_SIZE);
@@ -355,7 +366,8 @@ void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold 
 	__atomic_store_n(&channel->header->sigterm_hold, (uint32_t)state, __ATOMIC_RELEASE);
 }
 
-enum shim_channel_fd shim_channel_query_fd(const struct shim_channel *channel, int pid, int descriptor)
+enum shim_channel_fd shim_channel_query_fd(const struct shim_channel *channel, int pid,
+					   int descriptor)
 {
 	return open_files_query_fd(channel->directory, pid, descriptor);
 }

@@ -27,10 +27,12 @@ void stall_clock_init(struct stall_clock *stall_clock, struct loop *loop, int64_
 {
 	int64_t slice_ms = whole_ms / 4 < SLICE_MOST_MS ? whole_ms / 4 : SLICE_MOST_MS;
 
-	*stall_clock = (struct stall_clock){.loop = loop,
+	*stall_clock = (struct stall_clock){
+		.loop = loop,
 		.timer = {.fired = slice_timer_fired},
 		.slice_ms = slice_ms > 2 ? slice_ms : 2,
-		.seen_ms = CLOCK_NEVER};
+		.seen_ms = CLOCK_NEVER,
+	};
 }
 
 void stall_clock_release(struct stall_clock *stall_clock)

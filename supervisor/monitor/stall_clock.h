@@ -1,6 +1,7 @@
 /*
- * Time that counts only while we are there to see what happens in it. A machine that is paused, a disk that hangs or a SIGSTOP make
- * minutes pass in which nobody has looked; the kernel's clocks go on.
+ * Time that counts only while we are there to see what happens in it. A machine that is paused, a
+ * disk that hangs or a SIGSTOP make minutes pass in which nobody has looked; the kernel's clocks go
+ * on.
  */
 #ifndef SUPERVISOR_AWAKE_H
 #define SUPERVISOR_AWAKE_H
@@ -25,8 +26,8 @@ void stall_clock_release(struct stall_clock *stall_clock);
 /* Begins to count, or ends. While it counts, the loop wakes up some thirty times a second. */
 void stall_clock_enable(struct stall_clock *stall_clock, bool counts);
 
-/* How long we have stood still since this was asked the last time: 0 while nothing is counted. To be asked before anything is handed in
- * that was queued meanwhile. Does not block. */
+/* How long we have stood still since this was asked the last time: 0 while nothing is counted. To
+ * be asked before anything is handed in that was queued meanwhile. Does not block. */
 int64_t stall_clock_read_and_reset(struct stall_clock *stall_clock);
 
 #endif

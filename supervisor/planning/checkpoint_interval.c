@@ -10,7 +10,8 @@ static int64_t mean_time_to_loss(const struct checkpoint_interval_facts *facts)
 {
 	if (facts->mtbf_ms > 0)
 		return facts->mtbf_ms;
-	return (facts->past.ran_ms + CHECKPOINT_INTERVAL_MTBF_MS) / ((int64_t)facts->past.interruptions + 1);
+	return (facts->past.ran_ms + CHECKPOINT_INTERVAL_MTBF_MS) /
+	       ((int64_t)facts->past.interruptions + 1);
 }
 
 /* Laplace's rule: one half as long as nothing has happened. */
@@ -45,15 +46,17 @@ struct checkpoint_interval checkpoint_interval_choose(const struct checkpoint_in
 		interval.every_ms = CHECKPOINT_INTERVAL_FIRST_MS;
 		return interval;
 	}
-	/* Daly, FGCS 22(3), 2006: saves that cost more than twice the mean time are best made once in that. */
+	/* Daly, FGCS 22(3), 2006: saves that cost more than twice the mean time
+	 * are best made once in that. */
 	best = cost < 2 * mean ? sqrt(2 * cost * mean / (1 - interval.announced)) : mean;
 	/* To save for more than half of the time helps nobody. */
-	interval.every_ms =
-		clamp(best > 2 * cost ? best : 2 * cost, CHECKPOINT_INTERVAL_LEAST_MS, CHECKPOINT_INTERVAL_MOST_MS);
+	interval.every_ms = clamp(best > 2 * cost ? best : 2 * cost, CHECKPOINT_INTERVAL_LEAST_MS,
+				  CHECKPOINT_INTERVAL_MOST_MS);
 	return interval;
 }
 
-bool checkpoint_interval_differs(const struct checkpoint_interval *old, const struct checkpoint_interval *now)
+bool checkpoint_interval_differs(const struct checkpoint_interval *old,
+				 const struct checkpoint_interval *now)
 {
 	return 2 * now->every_ms > 3 * old->every_ms || 3 * now->every_ms < 2 * old->every_ms;
 }

@@ -15,8 +15,11 @@ struct deadline_budget deadline_budget_split(const struct deadline_budget_facts 
 		window = 0;
 	/* The notice is late by a poll, clocks differ, and clouds have been seen to come early. */
 	margin = clamp(window / 20, window < 400 ? window / 2 : 200, 2000);
-	/* Twice what it took so far: the network is never as free as when it was measured. Unmeasured: a fifth of all. At least a
-	 * tenth, because a job that was saving to the last ends in that time. */
+	/*
+	 * Twice what it took so far: the network is never as free as when it was measured.
+	 * Unmeasured: a fifth of all. At least a tenth, because a job that was saving to the last
+	 * ends in that time.
+	 */
 	upload = facts->upload_ms < 0 ? window / 5
 				      : clamp(2 * facts->upload_ms, window / 10, window / 2);
 	stop = clamp(window / 20, window < 1000 ? window / 20 : 50, 5000);

@@ -5,8 +5,10 @@
  *
  *	checkpoint_interval.h	* PURE
  *	deadline_budget.h	* PURE
- *	preemption_forecast.h	PURE: What a preemption would cost now, and what can be done with the notice that it comes with
- *	recovery_point.h	PURE: How much work is at risk because checkpoints that are complete are not durable yet
+ *	preemption_forecast.h   PURE: What a preemption would cost now, and what can be done with
+ *	                        the notice that it comes with
+ *	recovery_point.h        PURE: How much work is at risk because checkpoints that are complete
+ *	                        are not durable yet
  */
 #ifndef PLANNING_H
 #define PLANNING_H

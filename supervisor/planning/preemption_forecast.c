@@ -7,7 +7,8 @@
 /* A share that was measured in less time says little. */
 #define MEASURED_MS 500
 #define WARN_FIRST_MS (10 * 60 * 1000)
-/* What has been written for longer than that, and than two saves, is a directory that is never quiet, and no save that ends. */
+/* What has been written for longer than that, and than two saves, is a directory that is never
+ * quiet, and no save that ends. */
 #define SAVE_MOST_MS 60000
 
 static int64_t known_or_zero(int64_t duration_ms)
@@ -20,7 +21,8 @@ static int64_t save_and_upload_ms(const struct preemption_facts *facts)
 	return known_or_zero(facts->save_ms) + known_or_zero(facts->upload_ms);
 }
 
-/* One is sent at a time: what is on its way goes on while the job saves, and then it is the fresh one's turn. */
+/* One is sent at a time: what is on its way goes on while the job saves, and then it is the
+ * fresh one's turn. */
 static bool fresh_save_fits(const struct preemption_facts *facts)
 {
 	int64_t rest = facts->pending ? known_or_zero(facts->rest_ms) : 0;
@@ -29,7 +31,8 @@ static bool fresh_save_fits(const struct preemption_facts *facts)
 	return (rest > save ? rest : save) + known_or_zero(facts->upload_ms) <= facts->window_ms;
 }
 
-int64_t preemption_forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total, int64_t usual_ms)
+int64_t preemption_forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total,
+				    int64_t usual_ms)
 {
 	if (elapsed_ms >= MEASURED_MS && done > 0 && total >= done)
 		return (int64_t)((double)elapsed_ms * (double)(total - done) / (double)done);
@@ -67,9 +70,10 @@ enum preemption_plan preemption_forecast_choose(const struct preemption_facts *f
 	return PREEMPTION_NOTHING;
 }
 
-/* " (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", or what of that is not known. Returns `buffer`. */
-static const char *format_durations(
-	const struct preemption_facts *facts, char *buffer, size_t capacity)
+/* " (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", or what of that is not known.
+ * Returns `buffer`. */
+static const char *format_durations(const struct preemption_facts *facts, char *buffer,
+				    size_t capacity)
 {
 	char save[32], upload[32], window[32];
 
@@ -80,19 +84,22 @@ static const char *format_durations(
 		snprintf(buffer, capacity, "; what saving and uploading take is not known yet");
 	else if (facts->save_ms < 0)
 		snprintf(buffer, capacity,
-			" (to make it durable takes %s, of %s; what saving takes is not known yet)",
-			upload, window);
+			 " (to make it durable takes %s, of %s; what saving takes is not known "
+			 "yet)",
+			 upload, window);
 	else if (facts->upload_ms < 0)
 		snprintf(buffer, capacity,
-			" (to save takes %s, of %s; what making it durable takes is not known yet)",
-			save, window);
+			 " (to save takes %s, of %s; what making it durable takes is not known "
+			 "yet)",
+			 save, window);
 	else
 		snprintf(buffer, capacity, " (to save takes %s, to make it durable %s, of %s)",
-			save, upload, window);
+			 save, upload, window);
 	return buffer;
 }
 
-static const char *format_remaining(const struct preemption_facts *facts, char *buffer, size_t capacity)
+static const char *format_remaining(const struct preemption_facts *facts, char *buffer,
+				    size_t capacity)
 {
 	char rest[32], window[32];
 
@@ -119,27 +126,29 @@ static const char *why_nothing(const struct preemption_facts *facts)
 		       : "what is durable counts: the job cannot be asked for a checkpoint";
 }
 
-const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer, size_t capacity)
+const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer,
+					    size_t capacity)
 {
 	char detail[160];
 
 	switch (preemption_forecast_choose(facts)) {
 	case PREEMPTION_SAVE:
 		snprintf(buffer, capacity, "plan: a fresh checkpoint%s",
-			format_durations(facts, detail, sizeof(detail)));
+			 format_durations(facts, detail, sizeof(detail)));
 		break;
 	case PREEMPTION_AWAIT_SAVE:
 		snprintf(buffer, capacity,
-			"plan: the checkpoint that the job is saving; it cannot be asked for "
-			"another%s",
-			format_durations(facts, detail, sizeof(detail)));
+			 "plan: the checkpoint that the job is saving; it cannot be asked for "
+			 "another%s",
+			 format_durations(facts, detail, sizeof(detail)));
 		break;
 	case PREEMPTION_FINISH_UPLOAD:
 		snprintf(buffer, capacity,
-			"plan: %smake the newest complete checkpoint durable (%s); %s",
-			facts->can_ask ? "first " : "", format_remaining(facts, detail, sizeof(detail)),
-			facts->can_ask ? "then a fresh one is tried"
-				       : "the job cannot be asked for a fresh one");
+			 "plan: %smake the newest complete checkpoint durable (%s); %s",
+			 facts->can_ask ? "first " : "",
+			 format_remaining(facts, detail, sizeof(detail)),
+			 facts->can_ask ? "then a fresh one is tried"
+					: "the job cannot be asked for a fresh one");
 		break;
 	case PREEMPTION_NOTHING:
 		snprintf(buffer, capacity, "plan: %s", why_nothing(facts));
@@ -148,7 +157,8 @@ const char *preemption_forecast_format_plan(const struct preemption_facts *facts
 	return buffer;
 }
 
-const char *preemption_forecast_format_loss(const struct preemption_facts *facts, char *buffer, size_t capacity)
+const char *preemption_forecast_format_loss(const struct preemption_facts *facts, char *buffer,
+					    size_t capacity)
 {
 	bool fits = facts->can_ask && facts->save_ms >= 0 && facts->upload_ms >= 0 &&
 		    facts->window_ms > 0 && !preemption_forecast_is_too_long(facts);
@@ -156,7 +166,7 @@ const char *preemption_forecast_format_loss(const struct preemption_facts *facts
 
 	text_duration(facts->behind_ms, behind, sizeof(behind));
 	snprintf(buffer, capacity, "a preemption now would lose %s%s", behind,
-		fits ? " if nothing announced it" : "");
+		 fits ? " if nothing announced it" : "");
 	return buffer;
 }
 

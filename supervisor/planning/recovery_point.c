@@ -16,8 +16,8 @@ void recovery_point_note_complete(struct recovery_point *point, int64_t now_ms)
 		point->next_ms = now_ms;
 }
 
-void recovery_point_note_durable(
-	struct recovery_point *point, int64_t completed_ms, bool newest, int64_t now_ms)
+void recovery_point_note_durable(struct recovery_point *point, int64_t completed_ms, bool newest,
+				 int64_t now_ms)
 {
 	int64_t took_ms = now_ms - completed_ms;
 
@@ -43,7 +43,7 @@ bool recovery_point_is_behind(const struct recovery_point *point, int64_t now_ms
 }
 
 const char *recovery_point_format(const struct recovery_point *point, int64_t step,
-	int64_t durable_ms, int64_t now_ms, char *buffer, size_t capacity)
+				  int64_t durable_ms, int64_t now_ms, char *buffer, size_t capacity)
 {
 	char what[40] = "a checkpoint", ago[32];
 
@@ -51,12 +51,12 @@ const char *recovery_point_format(const struct recovery_point *point, int64_t st
 		snprintf(what, sizeof(what), "step %lld", (long long)step);
 	if (durable_ms > 0)
 		snprintf(buffer, capacity, "durable: %s, %s ago; the upload has fallen behind",
-			what, text_duration(now_ms - durable_ms, ago, sizeof(ago)));
+			 what, text_duration(now_ms - durable_ms, ago, sizeof(ago)));
 	else
 		snprintf(buffer, capacity,
-			"durable: nothing yet, with a checkpoint complete for %s; the upload has "
-			"fallen "
-			"behind",
-			text_duration(now_ms - point->waiting_ms, ago, sizeof(ago)));
+			 "durable: nothing yet, with a checkpoint complete for %s; the upload has "
+			 "fallen "
+			 "behind",
+			 text_duration(now_ms - point->waiting_ms, ago, sizeof(ago)));
 	return buffer;
 }

@@ -75,8 +75,8 @@ static bool is_inherited(int fd)
 	return false;
 }
 
-/* What libraries have opened here without close-on-exec (libcurl's sockets to wake it up) is none of the job's. From Linux 5.11 on;
- * async-signal-safe. */
+/* What libraries have opened here without close-on-exec (libcurl's sockets to wake it up) is none
+ * of the job's. From Linux 5.11 on; async-signal-safe. */
 static void hide_own_descriptors(void)
 {
 	unsigned first = STDERR_FILENO + 1;
@@ -156,17 +156,19 @@ static enum child_terminal choose_terminal(void)
 	return CHILD_TERMINAL_OWN;
 }
 
-/* SIGTTOU is blocked in us, and in the child until its mask is restored: so a background process may do this too. */
+/* SIGTTOU is blocked in us, and in the child until its mask is restored: so a background process
+ * may do this too. */
 static void pass_terminal(enum child_terminal terminal, pid_t from, pid_t to)
 {
-	/* Whoever else is in the foreground keeps it: then we run in the background of some shell. */
+	/* Whoever else is in the foreground keeps it: then we run in the
+	 * background of some shell. */
 	if (terminal == CHILD_TERMINAL_OWN && tcgetpgrp(STDIN_FILENO) == from)
 		(void)tcsetpgrp(STDIN_FILENO, to);
 }
 
 /* Between fork and exec: async-signal-safe calls only. */
 static _Noreturn void exec_child(const struct child_options *options, const struct child *child,
-	char **variables, int report_fd)
+				 char **variables, int report_fd)
 {
 	int reason;
 
@@ -183,8 +185,8 @@ static _Noreturn void exec_child(const struct child_options *options, const stru
 	_exit(127);
 }
 
-static int report_exec_failure(
-	struct child *child, const char *command, int reason, struct err *err)
+static int report_exec_failure(struct child *child, const char *command, int reason,
+			       struct err *err)
 {
 	bool missing = reason == ENOENT || reason == ENOTDIR;
 
@@ -195,11 +197,12 @@ static int report_exec_failure(
 	if (!*command)
 		return err_set(err, ERR_NOT_FOUND, "the command is an empty word: name a program");
 	if (missing && !strchr(command, '/'))
-		return err_set(
-			err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH", command);
+		return err_set(err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH",
+			       command);
 	if (missing && access(command, F_OK) == 0)
 		return err_set(err, ERR_NOT_FOUND,
-			"cannot run %s: the interpreter that it names does not exist", command);
+			       "cannot run %s: the interpreter that it names does not exist",
+			       command);
 	return err_os(err, reason, "cannot run %s", command);
 }
 
@@ -221,7 +224,10 @@ int child_spawn(const struct child_options *options, struct child *child, struct
 	int ends[2];
 
 	*child = (struct child){
-		.exit_code = 70, .our_group = getpgrp(), .to_group = options->to_group};
+		.exit_code = 70,
+		.our_group = getpgrp(),
+		.to_group = options->to_group,
+	};
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_os(err, errno, "pipe");
 	auto_close int reading = ends[0];
@@ -234,7 +240,8 @@ int child_spawn(const struct child_options *options, struct child *child, struct
 		exec_child(options, child, variables, writing);
 	close(steal_fd(&writing));
 	child->group = child->terminal == CHILD_TERMINAL_SHARED ? child->our_group : child->pid;
-	/* Both sides do this, because nobody knows who runs first; here it fails harmlessly once the child has done its exec. */
+	/* Both sides do this, because nobody knows who runs first; here it fails harmlessly once
+	 * the child has done its exec. */
 	if (child->terminal != CHILD_TERMINAL_SHARED)
 		setpgid(child->pid, child->pid);
 	int reason = read_report(reading);
@@ -298,12 +305,13 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info)
 		continue_group(child);
 	else if (info->ssi_code == SI_QUEUE && !child->to_group)
 		sigqueue(child->pid, signal,
-			(union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
+			 (union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
 	else
 		child_forward_signal(child, signal);
 }
 
-/* As sudo does: the shell that waits for us sees a stopped job only when we stop, and whoever else is in our group. */
+/* As sudo does: the shell that waits for us sees a stopped job only when we stop, and whoever else
+ * is in our group. */
 static void stop_with_child(struct child *child, int signal)
 {
 	bool for_terminal = signal == SIGTTIN || signal == SIGTTOU;
@@ -312,7 +320,7 @@ static void stop_with_child(struct child *child, int signal)
 		return;
 	/* The child wants the terminal: it gets it as soon as we have it. */
 	if (for_terminal && child->terminal == CHILD_TERMINAL_OWN &&
-		signals_take_foreground(child->group)) {
+	    signals_take_foreground(child->group)) {
 		kill(-child->group, SIGCONT);
 		return;
 	}
@@ -337,7 +345,8 @@ static void main_ended(struct child *child, int status)
 	child->running = false;
 	child->status = status;
 	child->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	/* A script that started us goes on reading the terminal: its group must be in the foreground again. */
+	/* A script that started us goes on reading the terminal: its group must be in the
+	 * foreground again. */
 	pass_terminal(child->terminal, child->group, child->our_group);
 }
 

@@ -17,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* linux/pidfd.h of 6.15; older headers do not have it. What the kernel knows more is not asked for. */
+/* linux/pidfd.h of 6.15; older headers do not have it. What the kernel knows more
+ * is not asked for. */
 struct exit_info {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -127,7 +128,7 @@ static void pidfd_became_readable(struct source *source, uint32_t events)
 		return;
 	}
 	if (!read_pidfd_status(source->fd, &status) && !read_zombie(pid, &status) &&
-		!read_pidfd_status(source->fd, &status)) /* waited for between the two */
+	    !read_pidfd_status(source->fd, &status)) /* waited for between the two */
 		status = -1;
 	drop_process(watch, watched);
 	watch->ended(watch->arg, pid, status);
@@ -148,7 +149,11 @@ bool exit_watch_add(struct exit_watch *watch, pid_t pid)
 		return false;
 	watched = memory_new(sizeof(*watched));
 	*watched = (struct watched_process){
-		.source = {.fd = fd, .ready = pidfd_became_readable}, .watch = watch, .next = watch->all, .pid = pid};
+		.source = {.fd = fd, .ready = pidfd_became_readable},
+		.watch = watch,
+		.next = watch->all,
+		.pid = pid,
+	};
 	if (loop_add(watch->loop, &watched->source, EPOLLIN, NULL) < 0) {
 		close(fd);
 		free(watched);

@@ -22,7 +22,8 @@ static bool was_killed(const struct killed *killed, size_t count, const struct p
 	return false;
 }
 
-/* One look at everything below us. Appends whom it kills to `*killed`; returns how many are alive. */
+/* One look at everything below us. Appends whom it kills to `*killed`;
+ * returns how many are alive. */
 static size_t kill_round(struct killed **killed, size_t *count)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
@@ -37,9 +38,10 @@ static size_t kill_round(struct killed **killed, size_t *count)
 		if (process_is_dead(process))
 			continue;
 		alive++;
-		/* Reaped by its own parent and its number given away since the look: then the start time differs. */
+		/* Reaped by its own parent and its number given away since the look: then the
+		 * start time differs. */
 		if (was_killed(*killed, before, process) ||
-			process_start_time(process->pid) != process->start_time)
+		    process_start_time(process->pid) != process->start_time)
 			continue;
 		if (kill(process->pid, SIGKILL) == 0)
 			(*killed)[(*count)++] = (struct killed){process->pid, process->start_time};
@@ -52,7 +54,8 @@ size_t kill_tree(void)
 	auto_free struct killed *killed = NULL;
 	size_t count = 0, alive = 0;
 
-	/* A fork that one look has missed is found by the next; two looks in a row without a new one leave nobody who could fork. */
+	/* A fork that one look has missed is found by the next; two looks in a row without a new
+	 * one leave nobody who could fork. */
 	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
 		size_t before = count;
 

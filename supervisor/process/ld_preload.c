@@ -42,17 +42,16 @@ int ld_preload_find(char **path, struct err *err)
 	if (slash) {
 		*slash = '\0';
 		if (take_if_readable(text_format("%s/" SHIM_NAME, program), path) ||
-			take_if_readable(text_format("%s/../shim/" SHIM_NAME, program), path) ||
-			take_if_readable(text_format("%s/../lib/reprieve/" SHIM_NAME, program), path))
+		    take_if_readable(text_format("%s/../shim/" SHIM_NAME, program), path) ||
+		    take_if_readable(text_format("%s/../lib/reprieve/" SHIM_NAME, program), path))
 			return 0;
 	}
 	if (take_if_readable(text_copy(REPRIEVE_SHIM_DIRECTORY "/" SHIM_NAME), path))
 		return 0;
 	return err_set(err, ERR_NOT_FOUND,
-		SHIM_NAME
-		" is neither in %s, %s/../shim, %s/../lib/reprieve nor " REPRIEVE_SHIM_DIRECTORY
-		"; REPRIEVE_SHIM_PATH names it",
-		program, program, program);
+		       SHIM_NAME " is neither in %s, %s/../shim, %s/../lib/reprieve "
+				 "nor " REPRIEVE_SHIM_DIRECTORY "; REPRIEVE_SHIM_PATH names it",
+		       program, program, program);
 }
 
 static bool contains(const char *list, const char *item)
@@ -70,12 +69,13 @@ int ld_preload_compose(const char *existing, const char *shim, char **value, str
 {
 	if (shim[0] != '/')
 		return err_set(err, ERR_INVALID, "shim path \"%s\" is not absolute", shim);
-	/* ld.so(8): the list is separated by spaces or colons, which cannot be escaped, and $ORIGIN and the like are expanded. */
+	/* ld.so(8): the list is separated by spaces or colons, which cannot be escaped, and $ORIGIN
+	 * and the like are expanded. */
 	if (strpbrk(shim, " :$"))
 		return err_set(err, ERR_INVALID,
-			"shim path \"%s\" has a space, a colon or a dollar sign, which LD_PRELOAD "
-			"cannot carry",
-			shim);
+			       "shim path \"%s\" has a space, a colon or a dollar sign, which "
+			       "LD_PRELOAD cannot carry",
+			       shim);
 	if (!existing || !*existing)
 		*value = text_copy(shim);
 	else if (contains(existing, shim))

@@ -3,9 +3,12 @@
  *
  * For other folders, through this header alone:
  *
- *	child.h	* The job's main process: started as if nobody stood between, told of signals, and waited for together with every orphan that falls to us as PID 1 or subreaper
- *	exit_watch.h	* How processes end that are not our children: through a descriptor of the process (pidfd), which tells when; and how, where the kernel remembers it (Linux 6.15), or where nobody has waited for the process yet
- *	kill_tree.h	
+ *	child.h * The job's main process: started as if nobody stood between, told of signals, and
+ *	waited for together with every orphan that falls to us as PID 1 or subreaper
+ *	exit_watch.h    * How processes end that are not our children: through a descriptor of the
+ *	                process (pidfd), which tells when; and how, where the kernel remembers it
+ *	                (Linux 6.15), or where nobody has waited for the process yet
+ *	kill_tree.h
  *	ld_preload.h	How the shim gets into the job: where it is, and what LD_PRELOAD becomes
  *	process_role.h	* PURE
  *	process_tree.h	* A look at the processes below one process, as /proc shows them

@@ -16,23 +16,30 @@ struct program {
 
 // clang-format off
 static const struct program programs[] = {
-	{"sh", ROLE_WRAPPER}, {"bash", ROLE_WRAPPER}, {"dash", ROLE_WRAPPER}, {"zsh", ROLE_WRAPPER}, {"ksh", ROLE_WRAPPER},
-	{"fish", ROLE_WRAPPER}, {"busybox", ROLE_WRAPPER}, {"tini", ROLE_WRAPPER}, {"tini-static", ROLE_WRAPPER},
-	{"docker-init", ROLE_WRAPPER}, {"dumb-init", ROLE_WRAPPER}, {"catatonit", ROLE_WRAPPER}, {"s6-supervise", ROLE_WRAPPER},
-	{"conda", ROLE_WRAPPER}, {"mamba", ROLE_WRAPPER}, {"micromamba", ROLE_WRAPPER}, {"pixi", ROLE_WRAPPER},
-	{"sudo", ROLE_WRAPPER}, {"su", ROLE_WRAPPER}, {"runuser", ROLE_WRAPPER}, {"timeout", ROLE_WRAPPER}, {"time", ROLE_WRAPPER},
-	{"make", ROLE_WRAPPER}, {"xargs", ROLE_WRAPPER}, {"parallel", ROLE_WRAPPER}, {"script", ROLE_WRAPPER},
-	{"uv", ROLE_WRAPPER}, {"poetry", ROLE_WRAPPER}, {"pipenv", ROLE_WRAPPER}, {"pdm", ROLE_WRAPPER}, {"hatch", ROLE_WRAPPER},
+	{"sh", ROLE_WRAPPER}, {"bash", ROLE_WRAPPER}, {"dash", ROLE_WRAPPER}, {"zsh", ROLE_WRAPPER},
+	{"ksh", ROLE_WRAPPER}, {"fish", ROLE_WRAPPER}, {"busybox", ROLE_WRAPPER},
+	{"tini", ROLE_WRAPPER}, {"tini-static", ROLE_WRAPPER}, {"docker-init", ROLE_WRAPPER},
+	{"dumb-init", ROLE_WRAPPER}, {"catatonit", ROLE_WRAPPER}, {"s6-supervise", ROLE_WRAPPER},
+	{"conda", ROLE_WRAPPER}, {"mamba", ROLE_WRAPPER}, {"micromamba", ROLE_WRAPPER},
+	{"pixi", ROLE_WRAPPER}, {"sudo", ROLE_WRAPPER}, {"su", ROLE_WRAPPER},
+	{"runuser", ROLE_WRAPPER}, {"timeout", ROLE_WRAPPER}, {"time", ROLE_WRAPPER},
+	{"make", ROLE_WRAPPER}, {"xargs", ROLE_WRAPPER}, {"parallel", ROLE_WRAPPER},
+	{"script", ROLE_WRAPPER}, {"uv", ROLE_WRAPPER}, {"poetry", ROLE_WRAPPER},
+	{"pipenv", ROLE_WRAPPER}, {"pdm", ROLE_WRAPPER}, {"hatch", ROLE_WRAPPER},
 	{"strace", ROLE_WRAPPER}, {"nsys", ROLE_WRAPPER}, {"ncu", ROLE_WRAPPER},
-	{"torchrun", ROLE_LAUNCHER}, {"torch.distributed.run", ROLE_LAUNCHER}, {"torch.distributed.launch", ROLE_LAUNCHER},
-	{"accelerate", ROLE_LAUNCHER}, {"accelerate-launch", ROLE_LAUNCHER}, {"accelerate.commands.launch", ROLE_LAUNCHER},
-	{"accelerate.commands.accelerate_cli", ROLE_LAUNCHER}, {"composer", ROLE_LAUNCHER}, {"composer.cli.launcher", ROLE_LAUNCHER},
-	{"deepspeed", ROLE_LAUNCHER}, {"deepspeed.launcher.runner", ROLE_LAUNCHER}, {"deepspeed.launcher.launch", ROLE_LAUNCHER},
-	{"ft_launcher", ROLE_LAUNCHER}, {"horovodrun", ROLE_LAUNCHER}, {"mpirun", ROLE_LAUNCHER}, {"mpiexec", ROLE_LAUNCHER},
-	{"mpirun.real", ROLE_LAUNCHER}, {"mpirun.openmpi", ROLE_LAUNCHER}, {"mpiexec.openmpi", ROLE_LAUNCHER},
-	{"orterun", ROLE_LAUNCHER}, {"orted", ROLE_LAUNCHER}, {"prterun", ROLE_LAUNCHER}, {"prted", ROLE_LAUNCHER},
-	{"prun", ROLE_LAUNCHER}, {"hydra_pmi_proxy", ROLE_LAUNCHER}, {"mpiexec.hydra", ROLE_LAUNCHER}, {"srun", ROLE_LAUNCHER},
-	{"ssh", ROLE_LAUNCHER}, {"docker", ROLE_LAUNCHER}, {"podman", ROLE_LAUNCHER},
+	{"torchrun", ROLE_LAUNCHER}, {"torch.distributed.run", ROLE_LAUNCHER},
+	{"torch.distributed.launch", ROLE_LAUNCHER}, {"accelerate", ROLE_LAUNCHER},
+	{"accelerate-launch", ROLE_LAUNCHER}, {"accelerate.commands.launch", ROLE_LAUNCHER},
+	{"accelerate.commands.accelerate_cli", ROLE_LAUNCHER}, {"composer", ROLE_LAUNCHER},
+	{"composer.cli.launcher", ROLE_LAUNCHER}, {"deepspeed", ROLE_LAUNCHER},
+	{"deepspeed.launcher.runner", ROLE_LAUNCHER}, {"deepspeed.launcher.launch", ROLE_LAUNCHER},
+	{"ft_launcher", ROLE_LAUNCHER}, {"horovodrun", ROLE_LAUNCHER}, {"mpirun", ROLE_LAUNCHER},
+	{"mpiexec", ROLE_LAUNCHER}, {"mpirun.real", ROLE_LAUNCHER},
+	{"mpirun.openmpi", ROLE_LAUNCHER}, {"mpiexec.openmpi", ROLE_LAUNCHER},
+	{"orterun", ROLE_LAUNCHER}, {"orted", ROLE_LAUNCHER}, {"prterun", ROLE_LAUNCHER},
+	{"prted", ROLE_LAUNCHER}, {"prun", ROLE_LAUNCHER}, {"hydra_pmi_proxy", ROLE_LAUNCHER},
+	{"mpiexec.hydra", ROLE_LAUNCHER}, {"srun", ROLE_LAUNCHER}, {"ssh", ROLE_LAUNCHER},
+	{"docker", ROLE_LAUNCHER}, {"podman", ROLE_LAUNCHER},
 };
 // clang-format on
 
@@ -149,7 +156,7 @@ bool process_role_is_spawned(const struct process *process)
 
 	for (; argument; argument = next_argument(process, argument))
 		if (text_starts(argument, "from multiprocessing.") ||
-			text_equal(argument, "--multiprocessing-fork"))
+		    text_equal(argument, "--multiprocessing-fork"))
 			return true;
 	return false;
 }
@@ -163,7 +170,8 @@ bool process_role_is_data_worker(const struct process *process, const struct pro
 		return true;
 	if (!parent || process_role_catches_every_signal(process) || (process->caught & its) != its)
 		return false;
-	/* A rank may have all four from elsewhere (faulthandler); a worker has them where its parent has not. */
+	/* A rank may have all four from elsewhere (faulthandler); a worker has
+	 * them where its parent has not. */
 	if ((parent->caught & its) == its)
 		return false;
 	return process_role_is_spawned(process) || is_fork_of(process, parent);

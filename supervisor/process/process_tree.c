@@ -23,7 +23,8 @@ uint64_t process_signal_bit(int signal)
 	return UINT64_C(1) << (signal - 1);
 }
 
-/* At most capacity - 1 bytes, and a NUL. Returns -1 when the process is gone or the file may not be read. */
+/* At most capacity - 1 bytes, and a NUL. Returns -1 when the process is gone or
+ * the file may not be read. */
 static ssize_t read_file_start(int proc, pid_t pid, const char *name, char *buffer, size_t capacity)
 {
 	char path[64];
@@ -56,7 +57,8 @@ struct process_line {
 	uint64_t start_time, cpu_ticks;
 };
 
-/* "pid (comm) state ppid ...": comm may hold anything, also ")". Fields 14 and 15 are the times, 22 is the start time (proc(5)). */
+/* "pid (comm) state ppid ...": comm may hold anything, also ")". Fields 14 and 15 are the times, 22
+ * is the start time (proc(5)). */
 static bool parse_stat(char *text, struct process_line *line)
 {
 	char *open = strchr(text, '('), *close = strrchr(text, ')');
@@ -98,8 +100,8 @@ static uint64_t mask_of(const char *status, const char *label)
 	return found ? strtoull(found + strlen(label), NULL, 16) : 0;
 }
 
-/* Without what the shield has caught (shim.h): SIGTERM then does with the process what it does without a handler. Programs that catch
- * everything catch these as well. */
+/* Without what the shield has caught (shim.h): SIGTERM then does with the process what it does
+ * without a handler. Programs that catch everything catch these as well. */
 static uint64_t without_shim_handlers(uint64_t caught)
 {
 	const uint64_t shield = process_signal_bit(SIGTERM) | process_signal_bit(SHIM_MARK_SIGNAL);
@@ -127,7 +129,7 @@ static int64_t rank_of(const char *variable, const char *name)
 	uint64_t value;
 
 	if (!text_starts(variable, name) ||
-		!text_to_u64(variable + strlen(name), INT32_MAX, &value))
+	    !text_to_u64(variable + strlen(name), INT32_MAX, &value))
 		return PROCESS_NO_RANK;
 	return (int64_t)value;
 }
@@ -159,7 +161,8 @@ static void read_environment(int proc, struct process *process, struct bytes *bu
 		buffer->size = 0;
 		if (bytes_reserve(buffer, capacity, NULL) < 0)
 			return;
-		size = read_file_start(proc, process->pid, "environ", (char *)buffer->data, capacity);
+		size = read_file_start(proc, process->pid, "environ", (char *)buffer->data,
+				       capacity);
 		if (size < 0)
 			return;
 		if ((size_t)size < capacity - 1 || capacity * 4 > ENVIRONMENT_MOST) {
@@ -172,8 +175,8 @@ static void read_environment(int proc, struct process *process, struct bytes *bu
 static void read_names(int proc, struct process *process)
 {
 	char link[64], target[4096];
-	ssize_t size = read_file_start(
-		proc, process->pid, "cmdline", process->command, sizeof(process->command));
+	ssize_t size = read_file_start(proc, process->pid, "cmdline", process->command,
+				       sizeof(process->command));
 
 	process->command_size = size > 0 ? (size_t)size : 0;
 	snprintf(link, sizeof(link), "%d/exe", (int)process->pid);
@@ -256,7 +259,8 @@ static void keep_process(struct process_tree *tree, size_t most, const struct pr
 }
 
 /* Breadth first, which puts parents before their children. */
-static void collect_tree(const struct process_line *lines, size_t count, pid_t root, struct process_tree *tree)
+static void collect_tree(const struct process_line *lines, size_t count, pid_t root,
+			 struct process_tree *tree)
 {
 	pid_t parent = root;
 
@@ -275,8 +279,8 @@ static void collect_tree(const struct process_line *lines, size_t count, pid_t r
 	}
 }
 
-int process_tree_read(
-	pid_t root, enum process_tree_detail detail, struct process_tree *tree, struct err *err)
+int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
+		      struct err *err)
 {
 	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_(bytes_release) struct bytes environment = {0};
@@ -333,13 +337,15 @@ bool process_read_sample(pid_t pid, struct process_sample *sample)
 
 	snprintf(name, sizeof(name), "task/%d/stat", (int)pid);
 	if (proc < 0 || !read_stat(proc, pid, &line) || !read_masks(proc, &process) ||
-		read_file_start(proc, pid, name, text, sizeof(text)) <= 0 || !parse_stat(text, &thread))
+	    read_file_start(proc, pid, name, text, sizeof(text)) <= 0 || !parse_stat(text, &thread))
 		return false;
-	*sample = (struct process_sample){.start_time = line.start_time,
+	*sample = (struct process_sample){
+		.start_time = line.start_time,
 		.cpu_ticks = thread.cpu_ticks,
 		.pending = process.pending,
 		.parent = line.parent,
-		.state = line.state};
+		.state = line.state,
+	};
 	process.state = line.state;
 	return !process_is_dead(&process);
 }

@@ -1,6 +1,7 @@
 /*
- * A look at the processes below one process, as /proc shows them. It is not a snapshot: processes that vanish while it is taken
- * are left out, and one that is born meanwhile may be missing. Decides nothing.
+ * A look at the processes below one process, as /proc shows them. It is not a snapshot: processes
+ * that vanish while it is taken are left out, and one that is born meanwhile may be missing.
+ * Decides nothing.
  */
 #ifndef PROCESS_TREE_H
 #define PROCESS_TREE_H
@@ -23,7 +24,8 @@ struct process {
 	uint64_t caught, ignored, blocked, pending;
 	int64_t rank;       /* RANK in its first environment, or PROCESS_NO_RANK */
 	int64_t local_rank; /* LOCAL_RANK */
-	int64_t mpi_rank; /* as an MPI launcher says it: OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK */
+	/* as an MPI launcher says it: OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK */
+	int64_t mpi_rank;
 	char comm[16];
 	char executable[64]; /* last part of /proc/PID/exe; "" where that cannot be read */
 	char command[256];   /* the beginning of its command line, arguments ended by NUL */
@@ -41,10 +43,10 @@ enum process_tree_detail {
 	PROCESS_TREE_FULL
 };
 
-/* All descendants of `root`, and `root` itself where `root` is not this process. With 2,000 of them on two busy cores it took 80 ms
- * (BRIEF) and 300 ms (FULL). */
-int process_tree_read(
-	pid_t root, enum process_tree_detail detail, struct process_tree *tree, struct err *err);
+/* All descendants of `root`, and `root` itself where `root` is not this process. With 2,000 of them
+ * on two busy cores it took 80 ms (BRIEF) and 300 ms (FULL). */
+int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
+		      struct err *err);
 void process_tree_release(struct process_tree *tree);
 
 static inline void cleanup_process_tree_release(struct process_tree *tree)
@@ -62,11 +64,13 @@ int process_read_caught(pid_t pid, uint64_t *caught, struct err *err);
 /* What changes while a process lives. */
 struct process_sample {
 	uint64_t start_time;
-	uint64_t
-		cpu_ticks; /* user and system time of its main thread, which is where CPython runs handlers */
-	uint64_t pending; /* signals, of the process or of its main thread */
+	/* user and system time of its main thread, which is where CPython runs handlers */
+	uint64_t cpu_ticks;
+	/* signals, of the process or of its main thread */
+	uint64_t pending;
 	pid_t parent;
-	char state; /* of the main thread */
+	/* of the main thread */
+	char state;
 };
 
 /* False when it is gone or dead. */

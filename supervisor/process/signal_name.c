@@ -16,12 +16,14 @@ struct row {
 /* The first name of a number is the one to print. */
 // clang-format off
 static const struct row rows[] = {
-	{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ILL", SIGILL}, {"TRAP", SIGTRAP}, {"ABRT", SIGABRT},
-	{"BUS", SIGBUS}, {"FPE", SIGFPE}, {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"SEGV", SIGSEGV}, {"USR2", SIGUSR2},
-	{"PIPE", SIGPIPE}, {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"STKFLT", SIGSTKFLT}, {"CHLD", SIGCHLD},
-	{"CONT", SIGCONT}, {"STOP", SIGSTOP}, {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"URG", SIGURG},
-	{"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ}, {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH},
-	{"IO", SIGIO}, {"PWR", SIGPWR}, {"SYS", SIGSYS}, {"IOT", SIGIOT}, {"CLD", SIGCHLD}, {"POLL", SIGPOLL},
+	{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ILL", SIGILL}, {"TRAP", SIGTRAP},
+	{"ABRT", SIGABRT}, {"BUS", SIGBUS}, {"FPE", SIGFPE}, {"KILL", SIGKILL}, {"USR1", SIGUSR1},
+	{"SEGV", SIGSEGV}, {"USR2", SIGUSR2}, {"PIPE", SIGPIPE}, {"ALRM", SIGALRM},
+	{"TERM", SIGTERM}, {"STKFLT", SIGSTKFLT}, {"CHLD", SIGCHLD}, {"CONT", SIGCONT},
+	{"STOP", SIGSTOP}, {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"URG", SIGURG},
+	{"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ}, {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF},
+	{"WINCH", SIGWINCH}, {"IO", SIGIO}, {"PWR", SIGPWR}, {"SYS", SIGSYS}, {"IOT", SIGIOT},
+	{"CLD", SIGCHLD}, {"POLL", SIGPOLL},
 };
 // clang-format on
 
@@ -37,7 +39,7 @@ static bool parse_real_time(const char *text, const char *base, char sign, uint6
 	*offset = 0;
 	return text[length] == '\0' ||
 	       (text[length] == sign &&
-		       text_to_u64(text + length + 1, (uint64_t)(SIGRTMAX - SIGRTMIN), offset));
+		text_to_u64(text + length + 1, (uint64_t)(SIGRTMAX - SIGRTMIN), offset));
 }
 
 static bool is_usable(int number)

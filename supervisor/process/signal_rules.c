@@ -1,9 +1,9 @@
 #include "signal_rules.h"
 
-#include "wait_status.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "signal_name.h"
+#include "wait_status.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 static bool is_received(int signal)
 {
-	return signal > 0 && signal < SIGNAL_RULES_COUNT && signal != SIGKILL && signal != SIGSTOP &&
-	       signal != SIGCHLD;
+	return signal > 0 && signal < SIGNAL_RULES_COUNT && signal != SIGKILL &&
+	       signal != SIGSTOP && signal != SIGCHLD;
 }
 
 static int add_one_rewrite(struct signal_rules *signal_rules, char *from, struct err *err)
@@ -22,20 +22,21 @@ static int add_one_rewrite(struct signal_rules *signal_rules, char *from, struct
 
 	if (!to)
 		return err_set(err, ERR_INVALID,
-			"'%s' is no rewrite: write FROM=TO, as INT=TERM or HUP=none", from);
+			       "'%s' is no rewrite: write FROM=TO, as INT=TERM or HUP=none", from);
 	*to++ = '\0';
 	left = signal_name_parse(from);
 	right = text_equal(to, "none") || text_equal(to, "0") ? SIGNAL_RULES_DROPPED
 							      : signal_name_parse(to);
 	if (left <= 0 || right <= 0)
 		return err_set(err, ERR_INVALID, "'%s' is no signal: write FROM=TO, as INT=TERM",
-			left <= 0 ? from : to);
+			       left <= 0 ? from : to);
 	if (!is_received(left))
 		return err_set(err, ERR_INVALID,
-			"SIG%s is none that can be received here: write another before the '='",
-			left == SIGKILL   ? "KILL"
-			: left == SIGSTOP ? "STOP"
-					  : "CHLD");
+			       "SIG%s is none that can be received here: write another before the "
+			       "'='",
+			       left == SIGKILL   ? "KILL"
+			       : left == SIGSTOP ? "STOP"
+						 : "CHLD");
 	signal_rules->counts_as[left] = (uint8_t)right;
 	return 0;
 }
@@ -59,13 +60,14 @@ int signal_rules_set_receiver(struct signal_rules *signal_rules, const char *tex
 	return 0;
 }
 
-int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char *text, struct err *err)
+int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char *text,
+				  struct err *err)
 {
 	int signal = text_equal(text, "none") ? 0 : signal_name_parse(text);
 
 	if (signal < 0 || (signal == 0 && !text_equal(text, "none")))
 		return err_set(err, ERR_INVALID,
-			"'%s' is no signal: write TERM, KILL, ..., or none", text);
+			       "'%s' is no signal: write TERM, KILL, ..., or none", text);
 	signal_rules->parent_death = (uint8_t)signal;
 	return 0;
 }
@@ -79,7 +81,8 @@ int signal_rules_add_success(struct signal_rules *signal_rules, const char *text
 	while ((word = strsep(&rest, ","))) {
 		if (!text_to_u64(word, 255, &code))
 			return err_set(err, ERR_INVALID,
-				"'%s' is no exit code: write 0 to 255, as 143 or 130,143", word);
+				       "'%s' is no exit code: write 0 to 255, as 143 or 130,143",
+				       word);
 		signal_rules->success[code / 64] |= UINT64_C(1) << code % 64;
 	}
 	return 0;

@@ -6,7 +6,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A fault must end us where it happens. Not SIGABRT: abort() unblocks it by itself, and one that is sent asks the job for its stacks. */
+/* A fault must end us where it happens. Not SIGABRT: abort() unblocks it by itself, and one that is
+ * sent asks the job for its stacks. */
 static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
 static void fill_blocked(sigset_t *blocked)
@@ -59,7 +60,8 @@ static void signalfd_became_readable(struct source *source, uint32_t events)
 	ssize_t got;
 
 	(void)events;
-	/* One at a time: `received` may close us, and what is left keeps the descriptor readable. */
+	/* One at a time: `received` may close us, and what is left keeps the
+	 * descriptor readable. */
 	do
 		got = read(source->fd, &info, sizeof(info));
 	while (got < 0 && errno == EINTR);
@@ -71,8 +73,8 @@ static void signalfd_became_readable(struct source *source, uint32_t events)
 }
 
 int signals_open(struct signals *signals, struct loop *loop,
-	void (*received)(void *arg, const struct signalfd_siginfo *info), void *arg,
-	struct err *err)
+		 void (*received)(void *arg, const struct signalfd_siginfo *info), void *arg,
+		 struct err *err)
 {
 	sigset_t blocked;
 
@@ -128,7 +130,8 @@ static void handle_sigcont(int signal)
 bool signals_take_foreground(pid_t group)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
-	/* A handler, and no SA_RESTART: or the kernel tries it again by itself, and stops us with a SIGTERM unread. */
+	/* A handler, and no SA_RESTART: or the kernel tries it again by itself, and stops us
+	 * with a SIGTERM unread. */
 	const struct sigaction interrupting = {.sa_handler = handle_sigcont};
 	sigset_t stop;
 	int result;

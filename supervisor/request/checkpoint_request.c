@@ -1,10 +1,10 @@
 #include "checkpoint_request.h"
 
-#include "process/process.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "process/process.h"
 #include "scheduler/scheduler.h"
 
 #include <errno.h>
@@ -26,14 +26,17 @@ static void report_failure(struct checkpoint_request *request, const char *why)
 	request->failure_reported = true;
 }
 
-static void record_asked_ranks(struct checkpoint_request *request, const struct rank *ranks, size_t count)
+static void record_asked_ranks(struct checkpoint_request *request, const struct rank *ranks,
+			       size_t count)
 {
-	request->asked = memory_grow(request->asked, request->asked_count + count, sizeof(*request->asked));
+	request->asked =
+		memory_grow(request->asked, request->asked_count + count, sizeof(*request->asked));
 	memcpy(request->asked + request->asked_count, ranks, count * sizeof(*ranks));
 	request->asked_count += count;
 }
 
-/* Sends it to those of the choice that are still there; returns how many, which are then the first. */
+/* Sends it to those of the choice that are still there; returns how many, which
+ * are then the first. */
 static size_t signal_ranks(struct checkpoint_request *request, struct rank_selection *selection)
 {
 	size_t sent = 0;
@@ -42,26 +45,31 @@ static size_t signal_ranks(struct checkpoint_request *request, struct rank_selec
 		const struct rank rank = selection->ranks[i];
 		uint64_t caught;
 
-		/* Once more: a Python that ends gives its handlers back, and then the signal would kill it. */
+		/* Once more: a Python that ends gives its handlers back, and then
+		 * the signal would kill it. */
 		if (process_read_caught(rank.pid, &caught, NULL) == 0 &&
-			(caught & process_signal_bit(request->signal)) &&
-			kill(rank.pid, request->signal) == 0)
+		    (caught & process_signal_bit(request->signal)) &&
+		    kill(rank.pid, request->signal) == 0)
 			selection->ranks[sent++] = rank;
 	}
 	return sent;
 }
 
-static int select_ranks(const struct checkpoint_request *request, pid_t child, struct rank_selection *selection, struct err *err)
+static int select_ranks(const struct checkpoint_request *request, pid_t child,
+			struct rank_selection *selection, struct err *err)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
 	pid_t writers[WRITERS_MOST];
-	struct rank_criteria criteria = {.main_pid = child,
+	struct rank_criteria criteria = {
+		.main_pid = child,
 		.signal = request->signal,
 		.whom = request->whom,
 		.writers = writers,
-		.writer_count = request->callbacks.writers(request->callbacks.arg, writers, WRITERS_MOST),
+		.writer_count =
+			request->callbacks.writers(request->callbacks.arg, writers, WRITERS_MOST),
 		.asked = request->asked,
-		.asked_count = request->asked_count};
+		.asked_count = request->asked_count,
+	};
 
 	/* From ourselves down: ranks whose launcher has died are our children now. */
 	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
@@ -75,7 +83,8 @@ bool checkpoint_request_has_target(const struct checkpoint_request *request, pid
 	auto_(rank_selection_release) struct rank_selection selection = {0};
 	struct err err;
 
-	return request->asked_count > 0 || (select_ranks(request, child, &selection, &err) == 0 && selection.count > 0);
+	return request->asked_count > 0 ||
+	       (select_ranks(request, child, &selection, &err) == 0 && selection.count > 0);
 }
 
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid)
@@ -102,9 +111,11 @@ static bool send_signal(struct checkpoint_request *request)
 	sent = signal_ranks(request, &selection);
 	if (sent > 0) {
 		record_asked_ranks(request, selection.ranks, sent);
-		request->callbacks.asked(request->callbacks.arg, selection.ranks, sent, selection.expected);
+		request->callbacks.asked(request->callbacks.arg, selection.ranks, sent,
+					 selection.expected);
 	} else if (request->asked_count == 0) {
-		report_failure(request, selection.count ? "the process to ask has just ended" : selection.reason);
+		report_failure(request, selection.count ? "the process to ask has just ended"
+							: selection.reason);
 	}
 	return request->asked_count > 0 && request->asked_count >= selection.expected;
 }
@@ -141,8 +152,8 @@ static void start_command(struct checkpoint_request *request)
 		if (sigismember(&request->inherited->ignored, signal) == 1)
 			sigdelset(&defaults, signal);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes,
-		POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setsigmask(&attributes, &request->inherited->mask);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	request->callbacks.on_request_sending(request->callbacks.arg);
@@ -159,7 +170,8 @@ static void start_command(struct checkpoint_request *request)
 /* True once somebody polls; until then it is up for whoever begins to. */
 static bool raise_flag(struct checkpoint_request *request)
 {
-	size_t count_polling_processes = request->callbacks.count_polling_processes(request->callbacks.arg);
+	size_t count_polling_processes =
+		request->callbacks.count_polling_processes(request->callbacks.arg);
 
 	if (!request->by_flag) {
 		request->by_flag = true;
@@ -179,20 +191,22 @@ static bool send_request(struct checkpoint_request *request)
 	if (request->method == REQUEST_FLAG || request->by_flag)
 		return raise_flag(request);
 	if (request->may_flag && request->asked_count == 0 &&
-		request->callbacks.count_polling_processes(request->callbacks.arg) > 0)
+	    request->callbacks.count_polling_processes(request->callbacks.arg) > 0)
 		return raise_flag(request);
 	return send_signal(request);
 }
 
 static void send_until_heard(struct timer *timer)
 {
-	struct checkpoint_request *request = container_of(timer, struct checkpoint_request, retry_timer);
+	struct checkpoint_request *request =
+		container_of(timer, struct checkpoint_request, retry_timer);
 
 	request->retrying = true;
 	/* The callback may have called checkpoint_request_stop(). */
 	if (!send_request(request) && request->retrying)
 		loop_arm(request->loop, &request->retry_timer,
-			clock_monotonic_ms() + (request->asked_count ? LATE_RANK_RETRY_MS : RETRY_MS));
+			 clock_monotonic_ms() +
+				 (request->asked_count ? LATE_RANK_RETRY_MS : RETRY_MS));
 }
 
 void checkpoint_request_start(struct checkpoint_request *request, pid_t child)
@@ -207,8 +221,8 @@ void checkpoint_request_start(struct checkpoint_request *request, pid_t child)
 		if (request->command_pid == 0)
 			start_command(request);
 		else
-			report_failure(request,
-				"the checkpoint command of the request before is still running");
+			report_failure(request, "the checkpoint command of the request before is "
+						"still running");
 		return;
 	}
 	send_until_heard(&request->retry_timer);

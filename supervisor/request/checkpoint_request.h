@@ -1,34 +1,41 @@
 /*
- * Asks the job for a checkpoint: a signal to its own process, checked against what that process handles before it is sent, a flag
- * that it polls (then no signal), or a command. A job or a rank that cannot be asked yet (it is still starting) is tried again until checkpoint_request_stop(). Nothing is ever sent
- * twice for one request, because handlers of trainers are not re-entrant.
+ * Asks the job for a checkpoint: a signal to its own process, checked against what that process
+ * handles before it is sent, a flag that it polls (then no signal), or a command. A job or a rank
+ * that cannot be asked yet (it is still starting) is tried again until checkpoint_request_stop().
+ * Nothing is ever sent twice for one request, because handlers of trainers are not re-entrant.
  */
 #ifndef CHECKPOINT_REQUEST_H
 #define CHECKPOINT_REQUEST_H
 
 #include "base/loop.h"
 #include "frameworks/frameworks.h"
-#include "rank_selection.h"
 #include "process/process.h"
+#include "rank_selection.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 enum request_method {
-	REQUEST_AUTO, /* forward SIGTERM where the job handles it */
-	REQUEST_NONE, /* the job's own checkpoints are what there is */
+	/* forward SIGTERM where the job handles it */
+	REQUEST_AUTO,
+	/* the job's own checkpoints are what there is */
+	REQUEST_NONE,
 	REQUEST_SIGNAL,
 	REQUEST_COMMAND,
-	REQUEST_FLAG, /* shim/reprieve.h; under AUTO, and where the profile decides, as well once a process polls */
+	/* shim/reprieve.h; under AUTO, and where the profile decides, as
+	 * well once a process polls */
+	REQUEST_FLAG,
 };
 
 struct checkpoint_request_callbacks {
-	/* The request goes out now: what the job writes from here on may be the answer to it. A fast job answers before `asked`. */
+	/* The request goes out now: what the job writes from here on may be the answer to it. A
+	 * fast job answers before `asked`. */
 	void (*on_request_sending)(void *arg);
-	/* The request is out; `ranks` is empty for a command. Again for ranks that were not ready the first time. So many are expected
-	 * to hear it in the end. */
+	/* The request is out; `ranks` is empty for a command. Again for ranks that were not ready
+	 * the first time. So many are expected to hear it in the end. */
 	void (*asked)(void *arg, const struct rank *ranks, size_t count, size_t expected);
-	/* It cannot be done, now or ever: one sentence. Told once a request; trying goes on where that makes sense. */
+	/* It cannot be done, now or ever: one sentence. Told once a request; trying goes on where
+	 * that makes sense. */
 	void (*on_request_failed)(void *arg, const char *why);
 	/* Pids that have written checkpoints, for the choice of whom to ask. Returns how many. */
 	size_t (*writers)(void *arg, pid_t *pids, size_t most);
@@ -40,8 +47,9 @@ struct checkpoint_request_callbacks {
 
 struct checkpoint_request {
 	struct loop *loop;
-	enum request_method method; /* never REQUEST_AUTO: that is REQUEST_SIGNAL with SIGTERM and `may_flag` */
-	bool may_flag;          /* a flag rather than a signal, once a process polls it */
+	/* never REQUEST_AUTO: that is REQUEST_SIGNAL with SIGTERM and `may_flag` */
+	enum request_method method;
+	bool may_flag; /* a flag rather than a signal, once a process polls it */
 	int signal;
 	enum profile_target whom;
 	const char *command;
@@ -60,14 +68,16 @@ struct checkpoint_request {
 
 /* `ask` is filled in by the caller down to `callbacks`; `child` is the job's main process. */
 void checkpoint_request_start(struct checkpoint_request *request, pid_t child);
-/* Whether a signal now would reach a process that handles it, or has done so in this request. Looks as asking does. */
+/* Whether a signal now would reach a process that handles it, or has done so in this request.
+ * Looks as asking does. */
 bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child);
 /* Whether this request went to that process, as a signal. */
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid);
 /* No further tries. What was asked stays asked. */
 void checkpoint_request_stop(struct checkpoint_request *request);
 void checkpoint_request_release(struct checkpoint_request *request);
-/* A process was reaped: if it was the command, its failure is told through `hindered`. True if it was. */
+/* A process was reaped: if it was the command, its failure is told through
+ * `hindered`. True if it was. */
 bool checkpoint_request_reaped(struct checkpoint_request *request, pid_t pid, int status);
 
 #endif

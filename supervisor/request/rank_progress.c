@@ -13,7 +13,10 @@ void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_m
 {
 	free(rank_progress->items);
 	*rank_progress = (struct rank_progress){
-		.begun_ms = now_ms, .asked_ms = now_ms, .patience_ms = patience_ms};
+		.begun_ms = now_ms,
+		.asked_ms = now_ms,
+		.patience_ms = patience_ms,
+	};
 }
 
 void rank_progress_release(struct rank_progress *rank_progress)
@@ -23,10 +26,10 @@ void rank_progress_release(struct rank_progress *rank_progress)
 }
 
 void rank_progress_add(struct rank_progress *rank_progress, const struct rank *ranks, size_t count,
-	size_t expected, int64_t now_ms)
+		       size_t expected, int64_t now_ms)
 {
-	rank_progress->items =
-		memory_grow(rank_progress->items, rank_progress->count + count + 1, sizeof(*rank_progress->items));
+	rank_progress->items = memory_grow(rank_progress->items, rank_progress->count + count + 1,
+					   sizeof(*rank_progress->items));
 	for (size_t i = 0; i < count; i++)
 		rank_progress->items[rank_progress->count++] =
 			(struct rank_progress_item){.rank = ranks[i], .asked_ms = now_ms};
@@ -34,7 +37,8 @@ void rank_progress_add(struct rank_progress *rank_progress, const struct rank *r
 	rank_progress->asked_ms = now_ms;
 }
 
-void rank_progress_observe(struct rank_progress *rank_progress, size_t index, const struct rank_observation *look)
+void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
+			   const struct rank_observation *look)
 {
 	struct rank_progress_item *item = &rank_progress->items[index];
 
@@ -119,8 +123,8 @@ static void format_rank_name(const struct rank_progress_item *item, char *name, 
 		snprintf(name, capacity, "process %d", (int)item->rank.pid);
 }
 
-static void format_late(
-	const struct rank_progress *rank_progress, int64_t now_ms, char *text, size_t capacity)
+static void format_late(const struct rank_progress *rank_progress, int64_t now_ms, char *text,
+			size_t capacity)
 {
 	size_t first = 0, late = count_late(rank_progress, now_ms, &first);
 	const struct rank_progress_item *item;
@@ -135,14 +139,14 @@ static void format_late(
 	seconds = (long long)(now_ms - item->asked_ms) / 1000;
 	if (late == 1)
 		snprintf(text, capacity, "%s has not reacted for %lld s (%s)", name, seconds,
-			rank_progress_late_reason(item));
+			 rank_progress_late_reason(item));
 	else
 		snprintf(text, capacity, "%zu have not reacted for %lld s (%s: %s)", late, seconds,
-			name, rank_progress_late_reason(item));
+			 name, rank_progress_late_reason(item));
 }
 
-const char *rank_progress_format(
-	const struct rank_progress *rank_progress, int64_t now_ms, char *line, size_t capacity)
+const char *rank_progress_format(const struct rank_progress *rank_progress, int64_t now_ms,
+				 char *line, size_t capacity)
 {
 	size_t saving = rank_progress_saving(rank_progress), gone = count_gone(rank_progress);
 	char late[192], saving_text[32] = "", gone_text[32] = "";
@@ -156,9 +160,10 @@ const char *rank_progress_format(
 		snprintf(line, capacity, "%s", late);
 	else
 		snprintf(line, capacity, "%zu/%zu %s asked in %.1f s%s%s%s%s", rank_progress->count,
-			rank_progress->expected, all_have_ranks(rank_progress) ? "ranks" : "processes",
-			(double)(rank_progress->asked_ms - rank_progress->begun_ms) / 1000, saving_text,
-			gone_text, late[0] ? ", " : "", late);
+			 rank_progress->expected,
+			 all_have_ranks(rank_progress) ? "ranks" : "processes",
+			 (double)(rank_progress->asked_ms - rank_progress->begun_ms) / 1000,
+			 saving_text, gone_text, late[0] ? ", " : "", late);
 	return line;
 }
 
@@ -173,15 +178,17 @@ static bool has_news(const struct rank_progress *rank_progress, size_t late, int
 	if (now_ms - rank_progress->said.ms < LINE_EVERY_MS)
 		return false;
 	if (rank_progress->said.count != rank_progress->count ||
-		rank_progress->said.expected != rank_progress->expected ||
-		rank_progress->said.saving != rank_progress_saving(rank_progress) ||
-		rank_progress->said.gone != count_gone(rank_progress) || rank_progress->said.late != late)
+	    rank_progress->said.expected != rank_progress->expected ||
+	    rank_progress->said.saving != rank_progress_saving(rank_progress) ||
+	    rank_progress->said.gone != count_gone(rank_progress) ||
+	    rank_progress->said.late != late)
 		return true;
 	/* The same again only when it has taken twice as long. */
 	return late > 0 && now_ms - rank_progress->begun_ms >= 2 * rank_progress->said.late_ms;
 }
 
-bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line, size_t capacity)
+bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line,
+			  size_t capacity)
 {
 	size_t first, late = count_late(rank_progress, now_ms, &first);
 

@@ -28,7 +28,8 @@ static int find_row(const struct process_tree *tree, pid_t pid)
 	return -1;
 }
 
-/* A Go program ends at these whatever its handlers look like, unless it has asked for them, which cannot be seen. */
+/* A Go program ends at these whatever its handlers look like, unless it has asked for them,
+ * which cannot be seen. */
 static bool ends_go_program(int signal)
 {
 	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGABRT ||
@@ -42,8 +43,8 @@ static bool catches_signal(const struct process *process, int signal)
 	return !process_role_catches_every_signal(process) || !ends_go_program(signal);
 }
 
-static void facts_init(
-	struct facts *facts, const struct process_tree *tree, const struct rank_criteria *criteria)
+static void facts_init(struct facts *facts, const struct process_tree *tree,
+		       const struct rank_criteria *criteria)
 {
 	size_t count = tree->count + 1; /* never nothing */
 
@@ -67,9 +68,10 @@ static void facts_init(
 		facts->roles[i] = process_role(process);
 		facts->below_main[i] = process->pid == criteria->main_pid ||
 				       (parent >= 0 && facts->below_main[parent]);
-		facts->is_helper[i] = process_role_is_data_worker(
-					  process, parent >= 0 ? &tree->processes[parent] : NULL) ||
-				  (parent >= 0 && facts->is_helper[parent]);
+		facts->is_helper[i] =
+			process_role_is_data_worker(process, parent >= 0 ? &tree->processes[parent]
+									 : NULL) ||
+			(parent >= 0 && facts->is_helper[parent]);
 	}
 }
 
@@ -85,7 +87,8 @@ static void facts_release(struct facts *facts)
 
 static bool may_be_asked(const struct facts *facts, size_t row)
 {
-	return facts->catches_signal[row] && facts->roles[row] == ROLE_JOB && !facts->is_helper[row];
+	return facts->catches_signal[row] && facts->roles[row] == ROLE_JOB &&
+	       !facts->is_helper[row];
 }
 
 static bool is_below(const struct facts *facts, size_t row, size_t above)
@@ -128,8 +131,8 @@ static bool same_rank(const struct process *a, const struct process *b)
 }
 
 /*
- * multiprocessing hands os.environ on: where the parent has put a RANK there after its own start, its workers show one and it does
- * not. But processes that it gave different ones are ranks.
+ * multiprocessing hands os.environ on: where the parent has put a RANK there after its own start,
+ * its workers show one and it does not. But processes that it gave different ones are ranks.
  */
 static bool inherits_rank(const struct facts *facts, size_t row)
 {
@@ -137,13 +140,13 @@ static bool inherits_rank(const struct facts *facts, size_t row)
 	int parent = facts->parents[row];
 
 	if (parent < 0 || !process_role_is_spawned(&processes[row]) ||
-		facts->roles[parent] != ROLE_JOB || !facts->catches_signal[parent])
+	    facts->roles[parent] != ROLE_JOB || !facts->catches_signal[parent])
 		return false;
 	if (rank_number(&processes[parent]) != PROCESS_NO_RANK)
 		return true;
 	for (size_t i = 0; i < facts->tree->count; i++)
 		if (facts->parents[i] == parent && process_role_is_spawned(&processes[i]) &&
-			!same_rank(&processes[i], &processes[row]))
+		    !same_rank(&processes[i], &processes[row]))
 			return false;
 	return true;
 }
@@ -156,14 +159,15 @@ static bool has_own_rank(const struct facts *facts, size_t row)
 	       !process_is_dead(process) && !facts->is_helper[row] && !inherits_rank(facts, row);
 }
 
-/* A launcher of the user's own, in a pod that has a RANK: those that it started have another one. */
+/* A launcher of the user's own, in a pod that has a RANK: those that it started
+ * have another one. */
 static bool launches_ranks(const struct facts *facts, size_t row)
 {
 	const struct process *processes = facts->tree->processes;
 
 	for (size_t i = row + 1; i < facts->tree->count; i++)
 		if (has_own_rank(facts, i) && is_below(facts, i, row) &&
-			!same_rank(&processes[i], &processes[row]))
+		    !same_rank(&processes[i], &processes[row]))
 			return true;
 	return false;
 }
@@ -178,7 +182,8 @@ static bool is_rank_chosen(const struct facts *facts, size_t row)
 	return false;
 }
 
-/* Ranks that launchers start by themselves have numbers from 1 on where the main process is number 0 (Lightning does it so). */
+/* Ranks that launchers start by themselves have numbers from 1 on where the main process is number
+ * 0 (Lightning does it so). */
 static void choose_unnumbered(struct facts *facts)
 {
 	const struct process *processes = facts->tree->processes;
@@ -192,19 +197,22 @@ static void choose_unnumbered(struct facts *facts)
 		parent = facts->parents[i];
 	}
 	if (parent >= 0 && may_be_asked(facts, (size_t)parent) &&
-		process_role_script(&processes[parent]))
+	    process_role_script(&processes[parent]))
 		facts->chosen[parent] = true;
 }
 
-/* Workers of a rank inherit its environment and its handler, so the first in the table (nearest to the top) is the rank. What has lost
- * its parents comes last: it may be a worker whose rank is gone, and started anew. */
+/*
+ * Workers of a rank inherit its environment and its handler, so the first in the table (nearest to
+ * the top) is the rank. What has lost its parents comes last: it may be a worker whose rank is
+ * gone, and started anew.
+ */
 static void choose_ranks(struct facts *facts)
 {
 	for (int orphans = 0; orphans <= 1; orphans++)
 		for (size_t i = 0; i < facts->tree->count; i++)
 			if (facts->below_main[i] == !orphans && may_be_asked(facts, i) &&
-				has_own_rank(facts, i) && !is_rank_chosen(facts, i) &&
-				!launches_ranks(facts, i))
+			    has_own_rank(facts, i) && !is_rank_chosen(facts, i) &&
+			    !launches_ranks(facts, i))
 				facts->chosen[i] = true;
 	choose_unnumbered(facts);
 }
@@ -219,7 +227,8 @@ static size_t count_ranks(const struct facts *facts)
 		bool counts = has_own_rank(facts, i) && !launches_ranks(facts, i);
 
 		for (size_t j = 0; j < i && counts; j++)
-			counts = !has_own_rank(facts, j) || !same_rank(&processes[i], &processes[j]);
+			counts =
+				!has_own_rank(facts, j) || !same_rank(&processes[i], &processes[j]);
 		count += counts;
 	}
 	return count;
@@ -241,7 +250,8 @@ static void choose_writers(struct facts *facts)
 	}
 }
 
-/* `xargs -P 4 python train.py`: that one of them has saved already does not make the others less. */
+/* `xargs -P 4 python train.py`: that one of them has saved already does not make
+ * the others less. */
 static void choose_beside_writers(struct facts *facts, size_t chosen)
 {
 	const struct process *processes = facts->tree->processes;
@@ -262,12 +272,13 @@ static void choose_topmost(struct facts *facts)
 				   !is_below_chosen(facts, i);
 }
 
-/* `trap 'kill -USR1 $pid' USR1` in a script, or a Go program: the nearest to the top, and only where nobody else would hear it. */
+/* `trap 'kill -USR1 $pid' USR1` in a script, or a Go program: the nearest to the top, and only
+ * where nobody else would hear it. */
 static void choose_wrapper(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		facts->chosen[i] = facts->below_main[i] && facts->catches_signal[i] && !facts->is_helper[i] &&
-				   facts->roles[i] != ROLE_LAUNCHER;
+		facts->chosen[i] = facts->below_main[i] && facts->catches_signal[i] &&
+				   !facts->is_helper[i] && facts->roles[i] != ROLE_LAUNCHER;
 		if (facts->chosen[i])
 			return;
 	}
@@ -298,7 +309,7 @@ static void keep_lowest_rank(struct facts *facts)
 			best = (int)i;
 	}
 	if (best < 0 ||
-		(facts->criteria->whom == PROFILE_TARGET_RANK_0 && rank_number(&processes[best]) > 0))
+	    (facts->criteria->whom == PROFILE_TARGET_RANK_0 && rank_number(&processes[best]) > 0))
 		return;
 	facts->chosen[best] = true;
 }
@@ -318,14 +329,15 @@ static bool was_asked(const struct rank_criteria *criteria, const struct process
 	return false;
 }
 
-static void explain_no_target(const struct facts *facts, bool others, struct rank_selection *selection)
+static void explain_no_target(const struct facts *facts, bool others,
+			      struct rank_selection *selection)
 {
 	char name[SIGNAL_NAME_SIZE];
 
 	signal_name_format(facts->criteria->signal, name);
 	if (others) {
 		snprintf(selection->reason, sizeof(selection->reason),
-			"only rank 0 may be asked, and none of this machine catches %s", name);
+			 "only rank 0 may be asked, and none of this machine catches %s", name);
 		return;
 	}
 	for (size_t i = 0; i < facts->tree->count; i++) {
@@ -334,12 +346,12 @@ static void explain_no_target(const struct facts *facts, bool others, struct ran
 		if (facts->roles[i] != ROLE_LAUNCHER || !facts->catches_signal[i])
 			continue;
 		snprintf(selection->reason, sizeof(selection->reason),
-			"only the launcher %s (pid %d) catches %s, and it must not be asked",
-			process->comm, (int)process->pid, name);
+			 "only the launcher %s (pid %d) catches %s, and it must not be asked",
+			 process->comm, (int)process->pid, name);
 		return;
 	}
-	snprintf(selection->reason, sizeof(selection->reason), "no process of the job catches %s yet",
-		name);
+	snprintf(selection->reason, sizeof(selection->reason),
+		 "no process of the job catches %s yet", name);
 }
 
 static void choose_processes(struct facts *facts)
@@ -356,7 +368,7 @@ static void choose_processes(struct facts *facts)
 }
 
 void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
-	struct rank_selection *selection)
+			 struct rank_selection *selection)
 {
 	bool all = criteria->whom == PROFILE_TARGET_ALL;
 	struct facts facts;
@@ -376,8 +388,9 @@ void rank_selection_make(const struct process_tree *tree, const struct rank_crit
 		const struct process *process = &tree->processes[i];
 
 		if (facts.chosen[i] && !was_asked(criteria, process))
-			selection->ranks[selection->count++] = (struct rank){
-				process->pid, process->start_time, rank_number(process)};
+			selection->ranks[selection->count++] =
+				(struct rank){process->pid, process->start_time,
+					      rank_number(process)};
 	}
 	selection->expected = all ? count_ranks(&facts) : 1;
 	if (selection->expected < selection->count + criteria->asked_count)

@@ -3,9 +3,13 @@
  *
  * For other folders, through this header alone:
  *
- *	checkpoint_request.h	* Asks the job for a checkpoint: a signal to its own process, checked against what that process handles before it is sent, a flag that it polls (then no signal), or a command
+ *	checkpoint_request.h    * Asks the job for a checkpoint: a signal to its own process,
+ *	                        checked against what that process handles before it is sent, a flag
+ *	                        that it polls (then no signal), or a command
  *	rank_progress.h	* PURE
- *	sigterm_hold.h	* The shield's other end (shim/sigterm_handler.c): processes of the job keep a SIGTERM that came from outside and say so; here it is decided when each gets it
+ *	sigterm_hold.h  * The shield's other end (shim/sigterm_handler.c): processes of the job keep
+ *	                a SIGTERM that came from outside and say so; here it is decided when each
+ *	                gets it
  *
  * Of this folder only:
  *

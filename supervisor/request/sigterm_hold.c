@@ -58,11 +58,13 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 
 	for (size_t i = 0; i < sigterm_hold->count; i++) {
 		struct held_process process = sigterm_hold->processes[i];
-		struct sigterm_hold_facts facts = {.ended = !sigterm_hold->active,
+		struct sigterm_hold_facts facts = {
+			.ended = !sigterm_hold->active,
 			.noticed = sigterm_hold->noticed,
 			.sender_ours = process.sender > 0 && is_below_us(process.sender),
 			.for_ours = process.for_ours,
-			.held_ms = process.held_ms += awake_ms};
+			.held_ms = process.held_ms += awake_ms,
+		};
 		enum sigterm_hold_verdict verdict = sigterm_hold_decide(&facts);
 
 		if (verdict == SIGTERM_HOLD_RELEASE) {
@@ -87,7 +89,8 @@ static void on_hold_timer(struct timer *timer)
 	decide_held_processes(container_of(timer, struct sigterm_hold, timer));
 }
 
-void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop, struct tracker *tracker)
+void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
+			struct tracker *tracker)
 {
 	sigterm_hold->loop = loop;
 	sigterm_hold->tracker = tracker;
@@ -99,23 +102,25 @@ void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop, st
 
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
 {
-	struct held_process process = {.pid = pid,
+	struct held_process process = {
+		.pid = pid,
 		.sender = sender,
 		.start_time = process_start_time(pid),
-		.for_ours = for_ours};
+		.for_ours = for_ours,
+	};
 
 	if (!sigterm_hold->tracker || process.start_time == 0)
 		return;
 	/* It says so again and again. */
 	for (size_t i = 0; i < sigterm_hold->count; i++)
 		if (sigterm_hold->processes[i].pid == pid &&
-			sigterm_hold->processes[i].start_time == process.start_time) {
+		    sigterm_hold->processes[i].start_time == process.start_time) {
 			sigterm_hold->processes[i].for_ours = for_ours;
 			decide_held_processes(sigterm_hold);
 			return;
 		}
-	sigterm_hold->processes =
-		memory_grow(sigterm_hold->processes, sigterm_hold->count + 1, sizeof(*sigterm_hold->processes));
+	sigterm_hold->processes = memory_grow(sigterm_hold->processes, sigterm_hold->count + 1,
+					      sizeof(*sigterm_hold->processes));
 	if (sigterm_hold->count == 0)
 		sigterm_hold->judged_ms = clock_monotonic_ms();
 	sigterm_hold->processes[sigterm_hold->count++] = process;

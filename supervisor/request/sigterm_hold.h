@@ -1,7 +1,8 @@
 /*
- * The shield's other end (shim/sigterm_handler.c): processes of the job keep a SIGTERM that came from outside and say so; here it is decided
- * when each gets it. Slurm, systemd and `docker stop` signal every process at once, the supervisor too: then they keep it until the
- * checkpoint is taken. One that somebody meant for that process alone is handed on.
+ * The shield's other end (shim/sigterm_handler.c): processes of the job keep a SIGTERM that came
+ * from outside and say so; here it is decided when each gets it. Slurm, systemd and `docker stop`
+ * signal every process at once, the supervisor too: then they keep it until the checkpoint is
+ * taken. One that somebody meant for that process alone is handed on.
  */
 #ifndef SUPERVISOR_SHIELD_H
 #define SUPERVISOR_SHIELD_H
@@ -14,11 +15,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SIGTERM_HOLD_PATIENCE_MS \
-	300 /* so much later than a process of its job may the supervisor get the same signal */
+/* so much later than a process of its job may the supervisor get the same signal */
+#define SIGTERM_HOLD_PATIENCE_MS 300
 
 struct sigterm_hold_facts {
-	bool ended;      /* nothing is kept any more */
+	bool ended;       /* nothing is kept any more */
 	bool noticed;     /* a stop notice stands */
 	bool sender_ours; /* the sender belongs to the job */
 	bool for_ours;    /* it came instead of one that we sent */
@@ -52,9 +53,13 @@ struct sigterm_hold {
 };
 
 /* Raises it: before the job is started. Does not block. */
-void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop, struct tracker *tracker);
-/* A process keeps a SIGTERM from `sender` (0: unknown). `for_ours`: we have sent it one as well, and it has not had that: of two that
- * are pending at a time the kernel keeps the first (signal(7)), so this one has to do for both. */
+void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
+			struct tracker *tracker);
+/*
+ * A process keeps a SIGTERM from `sender` (0: unknown). `for_ours`: we have sent it one as well,
+ * and it has not had that: of two that are pending at a time the kernel keeps the first
+ * (signal(7)), so this one has to do for both.
+ */
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours);
 /* A stop notice stands, or does not any more. */
 void sigterm_hold_set_notice(struct sigterm_hold *sigterm_hold, bool stands);

@@ -13,8 +13,10 @@
 
 AUTO(struct attempt_history, attempt_history_release);
 
-/* What the records of an attempt say beyond their form: written by about_this_attempt() and end_attempt() in job*.c. */
-static struct attempt_outcome read_attempt_outcome(const struct attempt_summary *past, const json_t *about)
+/* What the records of an attempt say beyond their form: written by about_this_attempt() and
+ * end_attempt() in job*.c. */
+static struct attempt_outcome read_attempt_outcome(const struct attempt_summary *past,
+						   const json_t *about)
 {
 	struct attempt_outcome item = {
 		.start = past->start,
@@ -23,13 +25,13 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 		.finished = json_true_or(past->end_about, "done", false),
 		.crashed = json_true_or(past->end_about, "crashed", false),
 		.sealed = json_true_or(past->end_about, "sealed", false),
-		.same_command = json_equal(
-			json_object_get(past->about, "command"), json_object_get(about, "command")),
+		.same_command = json_equal(json_object_get(past->about, "command"),
+					   json_object_get(about, "command")),
 		.had_no_effect = json_true_or(past->about, "stepped_back_in_vain", false),
 	};
 
-	(void)snapshot_id_parse(
-		json_text_or(past->about, "stepped_back_from", ""), &item.rolled_back_from);
+	(void)snapshot_id_parse(json_text_or(past->about, "stepped_back_from", ""),
+				&item.rolled_back_from);
 	return item;
 }
 
@@ -63,13 +65,15 @@ static void carry_rollback(const struct restart_decision *decision, json_t *abou
 
 	if (!snapshot_id_is_none(decision->rolled_back_from))
 		json_object_set_new(about, "stepped_back_from",
-			json_string(snapshot_id_format(decision->rolled_back_from, id)));
+				    json_string(
+					    snapshot_id_format(decision->rolled_back_from, id)));
 	if (decision->had_no_effect)
 		json_object_set_new(about, "stepped_back_in_vain", json_true());
 }
 
 /* Trackers of experiments take it for the run's name: letters and digits. */
-static void carry_run_identity(const struct attempt_history *history, bool afresh, json_t *about, char *run)
+static void carry_run_identity(const struct attempt_history *history, bool afresh, json_t *about,
+			       char *run)
 {
 	const struct attempt_summary *newest = history->count > 0 ? &history->items[0] : NULL;
 	const char *known = newest ? json_text_or(newest->about, "run", "") : "";
@@ -85,21 +89,26 @@ static void carry_run_identity(const struct attempt_history *history, bool afres
 	json_object_set_new(about, "run", json_string(run));
 }
 
-static void describe_newest_attempt(const struct attempt_summary *past, struct attempt_outcomes *attempt_outcomes)
+static void describe_newest_attempt(const struct attempt_summary *past,
+				    struct attempt_outcomes *attempt_outcomes)
 {
 	attempt_outcomes->newest = past->number;
 	text_set(attempt_outcomes->ended_at, sizeof(attempt_outcomes->ended_at), past->ended_at);
 	if (!past->ended)
-		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome), "ended without a word");
+		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
+			 "ended without a word");
 	else if (text_equal(past->outcome, "failed"))
-		snprintf(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome), "failed with exit %d",
-			(int)json_number_or(past->end_about, "exit_code", 1));
+		snprintf(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
+			 "failed with exit %d",
+			 (int)json_number_or(past->end_about, "exit_code", 1));
 	else
-		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome), past->outcome);
+		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
+			 past->outcome);
 }
 
 int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
-	struct attempt_outcomes *attempt_outcomes, struct cancel *cancel, struct err *err)
+			  struct attempt_outcomes *attempt_outcomes, struct cancel *cancel,
+			  struct err *err)
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_outcome *items = NULL;

@@ -25,20 +25,22 @@ static void log_waiting_for(const struct wait_state *waiting, struct predecessor
 	text_set(predecessor->host, sizeof(predecessor->host), seen->host);
 	log_note("attempt %u on %s is being preempted and still saves: waiting for its end, %s at "
 		 "most, to go on from that save (Ctrl-C ends this one)",
-		seen->attempt, seen->host[0] ? seen->host : "another machine",
-		text_duration(clock_left_ms(waiting->end_ms), time, sizeof(time)));
+		 seen->attempt, seen->host[0] ? seen->host : "another machine",
+		 text_duration(clock_left_ms(waiting->end_ms), time, sizeof(time)));
 }
 
-/* A new word counts from now: its age is known, and no other clock than ours is needed from here on. */
-static int poll_predecessor(
-	struct storage *storage, struct wait_state *waiting, struct cancel *cancel, struct err *err)
+/* A new word counts from now: its age is known, and no other clock than ours is
+ * needed from here on. */
+static int poll_predecessor(struct storage *storage, struct wait_state *waiting,
+			    struct cancel *cancel, struct err *err)
 {
 	struct drain_state now = waiting->seen;
 	bool news;
 
 	if (storage_poll_drain(storage, &now, cancel, err) < 0)
 		return -1;
-	news = now.attempt != waiting->seen.attempt || now.announcement != waiting->seen.announcement || now.ended;
+	news = now.attempt != waiting->seen.attempt ||
+	       now.announcement != waiting->seen.announcement || now.ended;
 	waiting->seen = now;
 	if (news) {
 		waiting->until_ms = clock_monotonic_ms() + predecessor_wait_ms(&now);
@@ -49,11 +51,13 @@ static int poll_predecessor(
 	return 0;
 }
 
-int predecessor_wait(
-	struct storage *storage, struct predecessor *predecessor, struct cancel *cancel, struct err *err)
+int predecessor_wait(struct storage *storage, struct predecessor *predecessor,
+		     struct cancel *cancel, struct err *err)
 {
 	int64_t began_ms = clock_monotonic_ms();
-	struct wait_state waiting = {.most_ms = began_ms + PREDECESSOR_WAIT_MOST_MS + PREDECESSOR_WAIT_MARGIN_MS};
+	struct wait_state waiting = {
+		.most_ms = began_ms + PREDECESSOR_WAIT_MOST_MS + PREDECESSOR_WAIT_MARGIN_MS,
+	};
 
 	*predecessor = (struct predecessor){0};
 	if (poll_predecessor(storage, &waiting, cancel, err) < 0)
@@ -74,6 +78,6 @@ int predecessor_wait(
 	if (!predecessor->ended)
 		log_warn("attempt %u has left no word of its end: going on from what it has "
 			 "committed by now",
-			predecessor->attempt);
+			 predecessor->attempt);
 	return 0;
 }

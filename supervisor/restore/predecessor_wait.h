@@ -1,4 +1,5 @@
-/* Waits for the attempt before this one where that is being preempted and still saves (handover.h). */
+/* Waits for the attempt before this one where that is being preempted and still
+ * saves (handover.h). */
 #ifndef PREDECESSOR_WAIT_H
 #define PREDECESSOR_WAIT_H
 
@@ -16,9 +17,12 @@ struct predecessor {
 	int64_t waited_ms;
 };
 
-/* To be called before the claim, which would keep the other one from publishing. Blocks; says for whom and how long at most. -1 only
- * where the store cannot be read before anybody is waited for, and with ERR_CANCELLED. */
-int predecessor_wait(
-	struct storage *storage, struct predecessor *predecessor, struct cancel *cancel, struct err *err);
+/*
+ * To be called before the claim, which would keep the other one from publishing. Blocks; says for
+ * whom and how long at most. -1 only where the store cannot be read before anybody is waited for,
+ * and with ERR_CANCELLED.
+ */
+int predecessor_wait(struct storage *storage, struct predecessor *predecessor,
+		     struct cancel *cancel, struct err *err);
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "workspace/workspace.h"
 #include "completion/completion.h"
+#include "workspace/workspace.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -17,7 +17,8 @@
 #define LOGGED_MOST 5
 #define SMALL_SIZE ((uint64_t)64 << 20)
 
-/* "last.ckpt -> epoch=3.ckpt" must not be left behind to point nowhere. Links beside what is moved, by its bare name. */
+/* "last.ckpt -> epoch=3.ckpt" must not be left behind to point nowhere. Links beside what is moved,
+ * by its bare name. */
 static void add_links(struct path_list *moves, const struct workspace *workspace, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -49,7 +50,7 @@ static void log_moved_files(const struct findings *findings, const char *where)
 {
 	for (size_t i = 0; i < findings->count && i < LOGGED_MOST; i++)
 		log_warn("%s: %s is not used, and was moved to %s", findings->items[i].why,
-			findings->items[i].path, where);
+			 findings->items[i].path, where);
 	if (findings->count > LOGGED_MOST)
 		log_warn("and %zu more like that", findings->count - LOGGED_MOST);
 }
@@ -113,5 +114,5 @@ void quarantine_warn_if_large(const struct workspace *workspace)
 	if (quarantine_is_large(held, directory_size(workspace->directory), available))
 		log_warn("%s holds %s that this start and earlier ones have moved aside; nothing "
 			 "removes it: keep what you need of it, then rm -r '%s'",
-			place, text_bytes(held, size, sizeof(size)), place);
+			 place, text_bytes(held, size, sizeof(size)), place);
 }

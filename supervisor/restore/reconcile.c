@@ -12,7 +12,7 @@ static bool same_file_set(const struct snapshot_files *a, const struct snapshot_
 		return false;
 	for (size_t i = 0; i < a->count; i++)
 		if (strcmp(a->items[i].path, b->items[i].path) != 0 ||
-			!file_list_same_file(&a->items[i], &b->items[i]))
+		    !file_list_same_file(&a->items[i], &b->items[i]))
 			return false;
 	return true;
 }
@@ -45,7 +45,8 @@ static void find_missing(const struct reconcile_facts *facts, struct missing *mi
 	}
 }
 
-/* A checkpoint of which some sealed files are gone was being deleted when everything ended: what is left of it is torn. */
+/* A checkpoint of which some sealed files are gone was being deleted when everything ended: what is
+ * left of it is torn. */
 static bool partly_deleted(const struct missing *missing, const char *path)
 {
 	for (size_t i = 0; i < missing->count; i++)
@@ -55,7 +56,8 @@ static bool partly_deleted(const struct missing *missing, const char *path)
 }
 
 /* Deleting old ones is the job's own affair. */
-static bool misses_newest_checkpoint(const struct reconcile_facts *facts, const struct missing *missing)
+static bool misses_newest_checkpoint(const struct reconcile_facts *facts,
+				     const struct missing *missing)
 {
 	int64_t newest = -1;
 
@@ -86,7 +88,7 @@ static bool overwritten_in_place(const struct reconcile_facts *facts)
 }
 
 static bool is_intact(const struct reconcile_facts *facts, const struct missing *missing,
-	const struct snapshot_file *local)
+		      const struct snapshot_file *local)
 {
 	return file_list_same_file(local, file_list_find(facts->complete, local->path)) &&
 	       !partly_deleted(missing, local->path);
@@ -96,13 +98,13 @@ static bool any_intact_left(const struct reconcile_facts *facts, const struct mi
 {
 	for (size_t i = 0; i < facts->local->count; i++)
 		if (!log_files_match(facts->local->items[i].path) &&
-			is_intact(facts, missing, &facts->local->items[i]))
+		    is_intact(facts, missing, &facts->local->items[i]))
 			return true;
 	return false;
 }
 
-static void keep_intact_files(
-	const struct reconcile_facts *facts, const struct missing *missing, struct reconcile_plan *plan)
+static void keep_intact_files(const struct reconcile_facts *facts, const struct missing *missing,
+			      struct reconcile_plan *plan)
 {
 	plan->action = RECONCILE_KEEP;
 	plan->torn = memory_new(facts->local->count * sizeof(char *));
@@ -115,8 +117,8 @@ static void keep_intact_files(
 }
 
 /* Why the snapshot is to take the place of what is here; NULL when what is here is as good. */
-static const char *why_restore(
-	const struct reconcile_facts *facts, const struct missing *missing, int age)
+static const char *why_restore(const struct reconcile_facts *facts, const struct missing *missing,
+			       int age)
 {
 	if (age < 0)
 		return "an older attempt left its checkpoints here";

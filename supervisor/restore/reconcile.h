@@ -1,7 +1,7 @@
 /*
- * PURE. What to do with a checkpoint directory that is not empty when a job starts: it may hold a newer complete checkpoint than
- * the store (a requeue on the same node), an older one (a machine that comes back), torn files (a kill in mid-save), or files
- * that have nothing to do with us.
+ * PURE. What to do with a checkpoint directory that is not empty when a job starts: it may hold a
+ * newer complete checkpoint than the store (a requeue on the same node), an older one (a machine
+ * that comes back), torn files (a kill in mid-save), or files that have nothing to do with us.
  */
 #ifndef RECONCILE_H
 #define RECONCILE_H
@@ -12,17 +12,20 @@
 #include <stddef.h>
 
 enum reconcile_action {
-	RECONCILE_FRESH, /* nothing here and nothing in the store */
-	RECONCILE_KEEP,  /* what is here is good; `torn` is moved aside */
-	RECONCILE_RESTORE, /* the snapshot takes its place; what is here is moved aside, or used as seed */
+	/* nothing here and nothing in the store */
+	RECONCILE_FRESH,
+	/* what is here is good; `torn` is moved aside */
+	RECONCILE_KEEP,
+	/* the snapshot takes its place; what is here is moved aside, or used as seed */
+	RECONCILE_RESTORE,
 };
 
 struct reconcile_facts {
 	const struct snapshot_files *local;
 	const struct snapshot_files *snapshot; /* of `start`; NULL when there is none */
 	struct snapshot_id start;              /* what the attempt starts from; none */
-	const struct snapshot_files *
-		complete; /* what the last supervisor here knew to be complete; NULL without a record */
+	/* what the last supervisor here knew to be complete; NULL without a record */
+	const struct snapshot_files *complete;
 	struct snapshot_id complete_id; /* attempt and sequence of that */
 };
 

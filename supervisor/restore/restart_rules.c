@@ -23,9 +23,10 @@ static bool died_twice_of_same_start(const struct attempt_outcome *items, size_t
 	       snapshot_id_compare(items[0].start, items[1].start) == 0;
 }
 
-/* Only one step: a job that dies of the one before as well dies of something else, and more steps would cost more work. */
-static void decide_start(
-	const struct attempt_outcome *items, size_t count, struct restart_decision *decision)
+/* Only one step: a job that dies of the one before as well dies of something else, and more steps
+ * would cost more work. */
+static void decide_start(const struct attempt_outcome *items, size_t count,
+			 struct restart_decision *decision)
 {
 	if (count == 0 || items[0].snapshots > 0)
 		return;
@@ -47,11 +48,13 @@ static void decide_start(
 	decision->had_no_effect = true;
 }
 
-struct restart_decision restart_rules_decide(
-	const struct attempt_outcome *items, size_t count, const struct restart_rules *rules)
+struct restart_decision restart_rules_decide(const struct attempt_outcome *items, size_t count,
+					     const struct restart_rules *rules)
 {
 	struct restart_decision decision = {
-		.action = RESTART_PROCEED, .without_progress = count_without_progress(items, count)};
+		.action = RESTART_PROCEED,
+		.without_progress = count_without_progress(items, count),
+	};
 
 	if (rules->done_counts && count > 0 && items[0].finished && items[0].same_command)
 		decision.action = RESTART_DONE;

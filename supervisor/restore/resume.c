@@ -4,24 +4,25 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "workspace/workspace.h"
 #include "base/progress_bar.h"
+#include "base/text.h"
 #include "quarantine.h"
 #include "reconcile.h"
+#include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PREDECESSOR_EXIT_MS 30000
 
-static void skip_damaged_snapshot(struct resume_result *result, struct snapshot_id id, const char *why)
+static void skip_damaged_snapshot(struct resume_result *result, struct snapshot_id id,
+				  const char *why)
 {
 	char text[SNAPSHOT_ID_TEXT];
 	struct damaged_snapshot *damage;
 
-	result->passed_over = memory_grow(
-		result->passed_over, result->passed_over_count + 1, sizeof(result->passed_over[0]));
+	result->passed_over = memory_grow(result->passed_over, result->passed_over_count + 1,
+					  sizeof(result->passed_over[0]));
 	damage = &result->passed_over[result->passed_over_count++];
 	damage->id = id;
 	text_set(damage->text, sizeof(damage->text), why);
@@ -29,8 +30,8 @@ static void skip_damaged_snapshot(struct resume_result *result, struct snapshot_
 }
 
 /* Everything that lies here, of which this attempt knows that it is complete. */
-static int write_completion_record(
-	const struct resume_request *request, const struct resume_result *result, struct err *err)
+static int write_completion_record(const struct resume_request *request,
+				   const struct resume_result *result, struct err *err)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
 
@@ -42,14 +43,17 @@ static int write_completion_record(
 }
 
 static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
-	struct snapshot_id id, struct cancel *cancel, struct err *err)
+			    struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
 	struct workspace *workspace = request->workspace;
 	auto_free char *staging = workspace_new_staging(workspace, err);
 	auto_free char *aside = NULL;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	struct restore_request restore = {
-		.id = id, .directory = staging, .seed = workspace->directory};
+		.id = id,
+		.directory = staging,
+		.seed = workspace->directory,
+	};
 	int64_t began = clock_monotonic_ms();
 	struct progress_bar progress;
 	int status;
@@ -69,11 +73,12 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 		return -1;
 	if (aside)
 		log_warn("%s held files that are not in the snapshot; they were moved to %s",
-			workspace->directory, aside);
+			 workspace->directory, aside);
 	/* It may have been taken before anybody looked into files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, err) < 0)
 		return -1;
-	/* It holds the directory of the next checkpoint as well, if that was there before the files that are to lie in it. */
+	/* It holds the directory of the next checkpoint as well, if that was there before the files
+	 * that are to lie in it. */
 	workspace_prune(workspace);
 	result->kind = RESUME_RESTORED;
 	result->from = id;
@@ -82,21 +87,22 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	return write_completion_record(request, result, err);
 }
 
-/* Worse than nothing to resume from would be to resume from this; and a job that does not start at all helps nobody. */
-static int begin_afresh_after_damage(
-	const struct resume_request *request, struct resume_result *result, struct err *err)
+/* Worse than nothing to resume from would be to resume from this; and a job that does not start at
+ * all helps nobody. */
+static int begin_afresh_after_damage(const struct resume_request *request,
+				     struct resume_result *result, struct err *err)
 {
 	result->kind = RESUME_FRESH;
 	if (request->strict)
-		return err_set(
-			err, ERR_CORRUPT, "every snapshot of job %s is damaged", request->job);
+		return err_set(err, ERR_CORRUPT, "every snapshot of job %s is damaged",
+			       request->job);
 	log_warn("every snapshot of job %s is damaged: the job begins afresh", request->job);
 	return 0;
 }
 
 /* Damage that only shows when every byte is read: one step back, and again. */
 static int restore_newest_good(const struct resume_request *request, struct resume_result *result,
-	struct cancel *cancel, struct err *err)
+			       struct cancel *cancel, struct err *err)
 {
 	for (size_t i = 0; i < result->attempt.chain_count; i++) {
 		struct snapshot_id id = result->attempt.chain[i];
@@ -136,31 +142,33 @@ static int64_t newest_step(const struct snapshot_files *files, const struct reco
 	return newest;
 }
 
-static bool plan_keeps_anything(const struct snapshot_files *local, const struct reconcile_plan *plan)
+static bool plan_keeps_anything(const struct snapshot_files *local,
+				const struct reconcile_plan *plan)
 {
 	for (size_t i = 0; i < local->count; i++)
 		if (!log_files_match(local->items[i].path) &&
-			!is_among(local->items[i].path, plan->torn, plan->torn_count))
+		    !is_among(local->items[i].path, plan->torn, plan->torn_count))
 			return true;
 	return false;
 }
 
 static int keep_local(const struct resume_request *request, struct resume_result *result,
-	const struct reconcile_plan *plan, const struct snapshot_files *local, struct err *err)
+		      const struct reconcile_plan *plan, const struct snapshot_files *local,
+		      struct err *err)
 {
 	auto_free char *aside = NULL;
 
 	if (plan->torn_count > 0) {
-		if (workspace_quarantine(
-			    request->workspace, plan->torn, plan->torn_count, &aside, err) < 0)
+		if (workspace_quarantine(request->workspace, plan->torn, plan->torn_count, &aside,
+					 err) < 0)
 			return -1;
 		log_warn("%zu file%s in %s (%s%s) may be torn, because no save that was completed "
 			 "is "
 			 "known to have written %s; moved to %s",
-			plan->torn_count, plan->torn_count == 1 ? "" : "s",
-			request->workspace->directory, plan->torn[0],
-			plan->torn_count == 1 ? "" : ", ...", plan->torn_count == 1 ? "it" : "them",
-			aside);
+			 plan->torn_count, plan->torn_count == 1 ? "" : "s",
+			 request->workspace->directory, plan->torn[0],
+			 plan->torn_count == 1 ? "" : ", ...",
+			 plan->torn_count == 1 ? "it" : "them", aside);
 	}
 	if (plan->prune)
 		workspace_prune(request->workspace);
@@ -182,7 +190,7 @@ static bool starts_elsewhere(const struct resume_result *result)
 }
 
 static int place_checkpoint(const struct resume_request *request, struct resume_result *result,
-	struct cancel *cancel, struct err *err)
+			    struct cancel *cancel, struct err *err)
 {
 	auto_(snapshot_files_release) struct snapshot_files local = {0};
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
@@ -198,11 +206,12 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 	if (file_list_read(request->workspace->directory, &local, err) < 0)
 		return -1;
 	if (has_start &&
-		storage_list_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
+	    storage_list_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
 		facts.snapshot = &snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
-	/* Another job's record tells what was complete here as well, but not how old that is for this job. */
+	/* Another job's record tells what was complete here as well, but not how
+	 * old that is for this job. */
 	facts.complete_id = (struct snapshot_id){0, 1};
 	if (local.count == 0) {
 		/* Nothing to judge. */
@@ -214,9 +223,10 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 		if (own)
 			facts.complete_id = record.id;
 	} else if (err->kind != ERR_NOT_FOUND) {
-		/* Somebody was here before us: what lies here is not the user's own, and nothing says that it is complete. */
+		/* Somebody was here before us: what lies here is not the user's own, and nothing
+		 * says that it is complete. */
 		log_warn("what was complete in %s is not known: %s", request->workspace->directory,
-			err->text);
+			 err->text);
 		facts.complete = &nothing;
 	}
 	reconcile_decide(&facts, &plan);
@@ -233,12 +243,14 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 }
 
 /*
- * What lies here before the job starts is complete as far as anyone can know; what it writes from now on is not, until it is sealed.
- * The first seal of this attempt has the same number, and replaces it. Without this, a job killed in its very first save would leave a torn file that looks like the user's own. Best effort: a
+ * What lies here before the job starts is complete as far as anyone can know; what it writes from
+ * now on is not, until it is sealed.
+ * The first seal of this attempt has the same number, and replaces it. Without this, a job killed
+ * in its very first save would leave a torn file that looks like the user's own. Best effort: a
  * directory that cannot take the record is said to be so by the first save.
  */
-static void record_existing_files(
-	const struct resume_request *request, const struct resume_result *result)
+static void record_existing_files(const struct resume_request *request,
+				  const struct resume_result *result)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
 	struct err err;
@@ -251,7 +263,7 @@ static void record_existing_files(
 			    ? result->from
 			    : (struct snapshot_id){result->attempt.number, 1};
 	if (file_list_read(request->workspace->directory, &record.files, &err) < 0 ||
-		workspace_write_record(request->workspace, &record, &err) < 0)
+	    workspace_write_record(request->workspace, &record, &err) < 0)
 		log_debug("no record of what lies in the checkpoint directory: %s", err.text);
 }
 
@@ -280,34 +292,40 @@ static bool store_has_job(const struct storage_options *wanted, struct cancel *c
 }
 
 /* False when the job is not to be started: nothing is claimed then. */
-static bool may_start_after_earlier(const struct resume_request *request, struct resume_result *result,
-	struct cancel *cancel, struct err *err, int *status)
+static bool may_start_after_earlier(const struct resume_request *request,
+				    struct resume_result *result, struct cancel *cancel,
+				    struct err *err, int *status)
 {
 	enum restart_action action;
 
 	*status = 0;
 	if (request->claim_only)
 		return true;
-	*status = attempt_outcomes_read(
-		result->storage, &request->rules, request->about, &result->attempt_outcomes, cancel, err);
+	*status = attempt_outcomes_read(result->storage, &request->rules, request->about,
+					&result->attempt_outcomes, cancel, err);
 	action = result->attempt_outcomes.decision.action;
 	return *status == 0 && action != RESTART_DONE && action != RESTART_NO_PROGRESS;
 }
 
 static int claim_attempt(const struct resume_request *request, struct resume_result *result,
-	struct cancel *cancel, struct err *err)
+			 struct cancel *cancel, struct err *err)
 {
 	const struct restart_decision *decision = &result->attempt_outcomes.decision;
 	struct claim claim = {
-		.policy = request->policy, .this_one = request->this_one, .about = request->about};
+		.policy = request->policy,
+		.this_one = request->this_one,
+		.about = request->about,
+	};
 	struct err own;
 
 	if (decision->action == RESTART_ROLL_BACK)
 		claim.avoid = decision->snapshot;
 	if (decision->action == RESTART_REVERT) {
-		struct claim again = {.policy = RESTORE_SPECIFIC,
+		struct claim again = {
+			.policy = RESTORE_SPECIFIC,
 			.this_one = decision->snapshot,
-			.about = request->about};
+			.about = request->about,
+		};
 
 		if (storage_claim(result->storage, &again, &result->attempt, cancel, &own) == 0)
 			return 0;
@@ -319,11 +337,13 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 	return 0;
 }
 
-/* The one that was waited for on this machine has left its end record, and is there until it has told everybody. */
+/* The one that was waited for on this machine has left its end record, and is
+ * there until it has told everybody. */
 static int lock_directory(const struct resume_request *request, struct resume_result *result,
-	struct cancel *cancel, struct err *err)
+			  struct cancel *cancel, struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + (result->predecessor.attempt > 0 ? PREDECESSOR_EXIT_MS : 0);
+	int64_t until_ms =
+		clock_monotonic_ms() + (result->predecessor.attempt > 0 ? PREDECESSOR_EXIT_MS : 0);
 
 	while (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
 		result->in_use = err->kind == ERR_EXISTS;
@@ -335,10 +355,14 @@ static int lock_directory(const struct resume_request *request, struct resume_re
 }
 
 int resume_run(const struct resume_request *request, struct resume_result *result,
-	struct cancel *cancel, struct err *err)
+	       struct cancel *cancel, struct err *err)
 {
 	struct storage_options options = {
-		.url = request->store, .job = request->job, .create = true, .background = true};
+		.url = request->store,
+		.job = request->job,
+		.create = true,
+		.background = true,
+	};
 	int status;
 
 	resume_result_release(result);
@@ -348,9 +372,10 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
-	/* Whatever the policy: the claim ends the other one's save, which --restore ID may want one day. */
+	/* Whatever the policy: the claim ends the other one's save, which
+	 * --restore ID may want one day. */
 	if (!request->claim_only &&
-		predecessor_wait(result->storage, &result->predecessor, cancel, err) < 0)
+	    predecessor_wait(result->storage, &result->predecessor, cancel, err) < 0)
 		return -1;
 	if (!may_start_after_earlier(request, result, cancel, err, &status))
 		return status;
@@ -361,14 +386,15 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return -1;
 	log_store(request->store, result->storage);
 	for (size_t i = 0; i < result->attempt.damaged_count; i++)
-		skip_damaged_snapshot(result, result->attempt.damaged[i].id, result->attempt.damaged[i].text);
+		skip_damaged_snapshot(result, result->attempt.damaged[i].id,
+				      result->attempt.damaged[i].text);
 	if (request->claim_only)
 		return 0;
 	if (place_checkpoint(request, result, cancel, err) < 0)
 		return -1;
 	if (result->kind == RESUME_FRESH && snapshot_id_is_none(result->attempt.start) &&
-		result->attempt.damaged_count > 0 &&
-		begin_afresh_after_damage(request, result, err) < 0)
+	    result->attempt.damaged_count > 0 &&
+	    begin_afresh_after_damage(request, result, err) < 0)
 		return -1;
 	record_existing_files(request, result);
 	return 0;

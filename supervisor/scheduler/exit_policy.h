@@ -1,6 +1,7 @@
 /*
- * PURE. Schedulers disagree on what an exit code means. A policy says which codes one of them is told, and how it is set up to act on
- * them. The facts behind each row stand in exit_policy_table.c.
+ * PURE. Schedulers disagree on what an exit code means. A policy says which codes one of them is
+ * told, and how it is set up to act on them. The facts behind each row stand in
+ * exit_policy_table.c.
  */
 #ifndef EXIT_POLICY_H
 #define EXIT_POLICY_H
@@ -24,8 +25,8 @@ extern const size_t exit_policy_count;
 /* NULL: there is none of that name. */
 const struct exit_policy *exit_policy_find(const char *name);
 
-/* The code for `outcome` under `policy` (NULL: the first row, which changes nothing). Only our own words are translated: a code that the
- * job ended with by itself stays. */
+/* The code for `outcome` under `policy` (NULL: the first row, which changes nothing). Only our own
+ * words are translated: a code that the job ended with by itself stays. */
 int exit_policy_code(const struct exit_policy *policy, const struct outcome *outcome);
 
 /* "posix, k8s, ..."; the caller frees. */

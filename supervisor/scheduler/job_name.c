@@ -10,8 +10,8 @@
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 /*
- * Variables whose values, joined, name the job. The first is what tells that this scheduler runs us; all of `needed` must be
- * there, `more` may be.
+ * Variables whose values, joined, name the job. The first is what tells that this scheduler runs
+ * us; all of `needed` must be there, `more` may be.
  */
 struct scheduler {
 	const char *origin;
@@ -26,11 +26,15 @@ static const struct scheduler schedulers[] = {
 	{"SKYPILOT_TASK_ID", "", {"SKYPILOT_TASK_ID"}, {NULL}, NULL},
 	/* torchrun without --rdzv-id says "none" (torch/distributed/run.py). */
 	{"TORCHELASTIC_RUN_ID", "", {"TORCHELASTIC_RUN_ID"}, {NULL}, "none"},
-	{"SLURM_ARRAY_JOB_ID", "slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {NULL}, NULL},
+	{"SLURM_ARRAY_JOB_ID",
+		"slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {NULL}, NULL},
 	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {NULL}, NULL},
-	{"JOBSET_NAME", "", {"JOBSET_NAME"}, {"REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}, NULL},
-	/* The index is Kubernetes' own (Indexed Jobs); the name comes from the pod's specification. */
-	{"JOB_NAME and JOB_COMPLETION_INDEX", "", {"JOB_NAME", "JOB_COMPLETION_INDEX"}, {NULL}, NULL},
+	{"JOBSET_NAME", "", {"JOBSET_NAME"},
+		{"REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}, NULL},
+	/* The index is Kubernetes' own (Indexed Jobs); the name comes from the
+	 * pod's specification. */
+	{"JOB_NAME and JOB_COMPLETION_INDEX",
+		"", {"JOB_NAME", "JOB_COMPLETION_INDEX"}, {NULL}, NULL},
 	{"TRAINING_JOB_NAME", "", {"TRAINING_JOB_NAME"}, {NULL}, NULL},
 	/* A child of an array job has its index in the id already: "id:3". */
 	{"AWS_BATCH_JOB_ID", "batch-", {"AWS_BATCH_JOB_ID"}, {NULL}, NULL},
@@ -45,13 +49,14 @@ static bool is_valid_name(const char *text)
 	       text[0] != '.' && text[0] != '-';
 }
 
-static int use_given_name(const char *given, const char *origin, struct job_name *name, struct err *err)
+static int use_given_name(const char *given, const char *origin, struct job_name *name,
+			  struct err *err)
 {
 	if (!is_valid_name(given))
 		return err_set(err, ERR_INVALID,
-			"%s: \"%s\" is not a job name: use letters, digits, '.', '_' and '-', at "
-			"most %d, not beginning with '.' or '-'",
-			origin, given, JOB_NAME_MOST);
+			       "%s: \"%s\" is not a job name: use letters, digits, '.', '_' and "
+			       "'-', at most %d, not beginning with '.' or '-'",
+			       origin, given, JOB_NAME_MOST);
 	text_set(name->text, sizeof(name->text), given);
 	name->origin = origin;
 	name->given = true;
@@ -78,7 +83,8 @@ static void sanitize_id(const char *id, struct job_name *name)
 		return;
 	}
 	for (const char *next = id; *next && kept < JOB_NAME_MOST - sizeof(digits); next++) {
-		bool fits = strchr(NAME_CHARACTERS, *next) && (kept > 0 || (*next != '.' && *next != '-'));
+		bool fits = strchr(NAME_CHARACTERS, *next) &&
+			    (kept > 0 || (*next != '.' && *next != '-'));
 		name->text[kept++] = fits ? *next : '_';
 	}
 	short_digest(id, strlen(id), digits);
@@ -103,8 +109,8 @@ static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn 
 		return NULL;
 	if (scheduler->not_value && text_equal(first, scheduler->not_value))
 		return NULL;
-	id = text_format(
-		"%s%s%s%s", scheduler->prefix, first, second ? "_" : "", second ? second : "");
+	id = text_format("%s%s%s%s", scheduler->prefix, first, second ? "_" : "",
+			 second ? second : "");
 	for (size_t i = 0; i < sizeof(scheduler->more) / sizeof(scheduler->more[0]); i++) {
 		const char *value = getenv_value(get, arg, scheduler->more[i]);
 
@@ -134,7 +140,8 @@ static bool is_script(const char *argument)
 	return false;
 }
 
-/* What a person would call the command: the script, else the module, else the program. Fits where ids are mapped. */
+/* What a person would call the command: the script, else the module, else the program. Fits
+ * where ids are mapped. */
 static void readable_prefix(const char *const *argv, char target[33])
 {
 	const char *found = argv[0] ? last_component(argv[0]) : "job";
@@ -160,7 +167,8 @@ static void readable_prefix(const char *const *argv, char target[33])
 	target[kept] = '\0';
 }
 
-static void name_by_fingerprint(const char *directory, const char *const *argv, struct job_name *name)
+static void name_by_fingerprint(const char *directory, const char *const *argv,
+				struct job_name *name)
 {
 	auto_(bytes_release) struct bytes all = {0};
 	char prefix[33], digits[13];
@@ -178,7 +186,7 @@ static void name_by_fingerprint(const char *directory, const char *const *argv, 
 }
 
 int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
-	const char *const *argv, struct job_name *name, struct err *err)
+		  const char *const *argv, struct job_name *name, struct err *err)
 {
 	const char *given = getenv_value(get, arg, "REPRIEVE_JOB");
 

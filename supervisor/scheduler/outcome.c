@@ -36,7 +36,8 @@ bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *ou
 	       (!facts->noticed || facts->noticed_late || continues_after_save(facts));
 }
 
-/* Asked, and then it crashed in or before its save: another start would not help, and must not look as if it could. */
+/* Asked, and then it crashed in or before its save: another start would not help, and must not
+ * look as if it could. */
 static bool crashed_when_asked(const struct outcome_facts *facts)
 {
 	return facts->asked_to_save && !facts->saved && !facts->stopped && !facts->resumes &&
@@ -56,13 +57,15 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 				      : (struct outcome){"refused", EXIT_OWN_FAILURE};
 	code = wait_status_exit_code(facts->wait_status);
 
-	/* A plain `docker stop` of a command that has nothing to do with checkpoints: what any init would answer. */
+	/* A plain `docker stop` of a command that has nothing to do with checkpoints: what any
+	 * init would answer. */
 	if (facts->noticed && facts->by_signal_only && !facts->managed)
 		return (struct outcome){code == 0 ? "finished" : "stopped", code};
 
 	/*
-	 * Once it was asked, exit 0 is ambiguous: some trainers save and leave with 0 when asked to. Calling that preempted costs a
-	 * finished job one more start, which ends at once; calling it finished would lose the rest of the training.
+	 * Once it was asked, exit 0 is ambiguous: some trainers save and leave with 0 when asked
+	 * to. Calling that preempted costs a finished job one more start, which ends at once;
+	 * calling it finished would lose the rest of the training.
 	 */
 	if (crashed_when_asked(facts))
 		return (struct outcome){"failed", code};

@@ -10,7 +10,11 @@
  *	slurm_job.h	* What scontrol tells of a job (scontrol(1), tried with 22.05)
  *	slurm_requeue.h	* PURE
  *	slurm_task_barrier.h	* PURE
- *	termination_message.h	* What a scheduler shows of an ended container: Kubernetes' terminationMessagePath (/dev/termination-log, 4096 bytes are read: kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure) and SageMaker's /opt/ml/output/failure (its first 1024 characters: DescribeTrainingJob, FailureReason)
+ *	termination_message.h   * What a scheduler shows of an ended container: Kubernetes'
+ *	                        terminationMessagePath (/dev/termination-log, 4096 bytes are read:
+ *	                        kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure)
+ *	                        and SageMaker's /opt/ml/output/failure (its first 1024 characters:
+ *	                        DescribeTrainingJob, FailureReason)
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H

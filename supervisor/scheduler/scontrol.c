@@ -6,15 +6,15 @@
 
 #include <stdlib.h>
 
-enum slurm_query_result slurm_job_query(
-	int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE], struct slurm_job *job)
+enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
+					struct slurm_job *job)
 {
 	char *const argv[] = {"scontrol", "--oneliner", "show", "job", id, NULL};
 	auto_free char *said = NULL;
 	struct err err;
 
 	if (!slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
-		    getenv("SLURM_ARRAY_TASK_ID"), id, SLURM_JOB_ID_SIZE)) {
+			  getenv("SLURM_ARRAY_TASK_ID"), id, SLURM_JOB_ID_SIZE)) {
 		id[0] = '\0';
 		return SLURM_QUERY_FAILED;
 	}

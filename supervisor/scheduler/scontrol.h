@@ -6,9 +6,10 @@
 
 #include <stdint.h>
 
-/* `scontrol show job`. Blocks for at most `timeout_ms`. `id` gets its name, "" where there is none. */
+/* `scontrol show job`. Blocks for at most `timeout_ms`. `id` gets its name, ""
+ * where there is none. */
 #define SLURM_JOB_ID_SIZE 48
-enum slurm_query_result slurm_job_query(
-	int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE], struct slurm_job *job);
+enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
+					struct slurm_job *job);
 
 #endif

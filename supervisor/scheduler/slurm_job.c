@@ -47,8 +47,8 @@ static bool is_all_digits(const char *text)
 	return text && *text && strspn(text, "0123456789") == strlen(text);
 }
 
-bool slurm_job_id(
-	const char *job, const char *array_job, const char *array_task, char *id, size_t capacity)
+bool slurm_job_id(const char *job, const char *array_job, const char *array_task, char *id,
+		  size_t capacity)
 {
 	int length;
 

@@ -23,27 +23,27 @@ static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *fact
 	const struct slurm_job *job = &facts->job;
 
 	if (!job->batch)
-		return skip_requeue(SLURM_SKIP_NOTE,
-			"not requeued: no batch script started this job (srun, salloc)");
+		return skip_requeue(SLURM_SKIP_NOTE, "not requeued: no batch script started this "
+						     "job (srun, salloc)");
 	/* Somebody was faster: this start belongs to the past. */
 	if (job->restarts > facts->restarts || text_equal(job->state, "PENDING") ||
-		text_equal(job->state, "REQUEUED"))
+	    text_equal(job->state, "REQUEUED"))
 		return skip_requeue(SLURM_SKIP_NOTE, "Slurm has requeued this job already");
 	/*
-	 * Cancelled, timed out or preempted to the end: scontrol says COMPLETING for all of them. Slurm requeues by itself what it
-	 * preempted; the others are meant to end.
+	 * Cancelled, timed out or preempted to the end: scontrol says COMPLETING for all of them.
+	 * Slurm requeues by itself what it preempted; the others are meant to end.
 	 */
 	if (!text_equal(job->state, "RUNNING"))
 		return skip_requeue(SLURM_SKIP_NOTE,
-			"not requeued: Slurm has ended this job (scancel, the time limit without "
-			"--signal), or requeues it itself (preemption)");
+				    "not requeued: Slurm has ended this job (scancel, the time "
+				    "limit without --signal), or requeues it itself (preemption)");
 	if (!job->requeueable)
-		return skip_requeue(SLURM_SKIP_WARN,
-			"not requeued: the job does not allow it: submit it with sbatch --requeue");
-	return skip_requeue(SLURM_REQUEUE, facts->lost
-					    ? "the newest work is not durable: the job will go on "
-					      "from the checkpoint before"
-					    : NULL);
+		return skip_requeue(SLURM_SKIP_WARN, "not requeued: the job does not allow it: "
+						     "submit it with sbatch --requeue");
+	return skip_requeue(SLURM_REQUEUE,
+			    facts->lost ? "the newest work is not durable: the job will go on "
+					  "from the checkpoint before"
+					: NULL);
 }
 
 struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts)
@@ -52,23 +52,25 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 		return skip_requeue(SLURM_SKIP_SILENTLY, NULL);
 	if (!is_first_task(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
-			"the job's first task asks for the requeue, not this one");
+				    "the job's first task asks for the requeue, not this one");
 	if (facts->at_limit)
 		return skip_requeue(SLURM_SKIP_NOTE,
-			"not requeued: this is the job's own time limit; submit it again to go on, "
-			"or with --signal=B:TERM@120, which asks for a requeue");
+				    "not requeued: this is the job's own time limit; submit it "
+				    "again to go on, or with --signal=B:TERM@120, which asks for a "
+				    "requeue");
 	if (facts->lost && !facts->durable)
 		return skip_requeue(SLURM_SKIP_WARN,
-			"not requeued, because nothing is durable: it would begin afresh; see why, "
-			"then `scontrol requeue`");
+				    "not requeued, because nothing is durable: it would begin "
+				    "afresh; see why, then `scontrol requeue`");
 	if (facts->asked == SLURM_QUERY_NO_PROGRAM)
 		return skip_requeue(SLURM_SKIP_WARN,
-			"not requeued: there is no scontrol here; with RequeueExit=75 in "
-			"slurm.conf "
-			"Slurm requeues a batch script that ends with this exit code");
+				    "not requeued: there is no scontrol here; with RequeueExit=75 "
+				    "in slurm.conf Slurm requeues a batch script that ends with "
+				    "this exit code");
 	if (facts->asked == SLURM_QUERY_FAILED)
-		return skip_requeue(SLURM_SKIP_WARN, "not requeued: scontrol does not tell the state of "
-					       "this job, which its user "
-					       "may have cancelled: requeue it by hand");
+		return skip_requeue(SLURM_SKIP_WARN,
+				    "not requeued: scontrol does not tell the state of "
+				    "this job, which its user "
+				    "may have cancelled: requeue it by hand");
 	return decide_by_job(facts);
 }

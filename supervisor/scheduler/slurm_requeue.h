@@ -1,6 +1,7 @@
 /*
- * PURE. Should a job that was preempted under Slurm ask to be requeued? Only when nobody else does, and never when its user has
- * cancelled it. Facts of Slurm: scontrol(1), sbatch(1), slurm.conf(5), tried with 22.05.
+ * PURE. Should a job that was preempted under Slurm ask to be requeued? Only when nobody else does,
+ * and never when its user has cancelled it. Facts of Slurm: scontrol(1), sbatch(1), slurm.conf(5),
+ * tried with 22.05.
  */
 #ifndef SLURM_REQUEUE_H
 #define SLURM_REQUEUE_H

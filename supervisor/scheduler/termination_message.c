@@ -10,18 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *termination_line(
-	const struct termination_facts *facts, char line[TERMINATION_LINE_SIZE])
+const char *termination_line(const struct termination_facts *facts,
+			     char line[TERMINATION_LINE_SIZE])
 {
 	char notice[300] = "", end[180] = "";
 
 	if (facts->source)
 		snprintf(notice, sizeof(notice), "preempted: %s (%s)%s", facts->reason,
-			facts->source, facts->outcome ? "; " : "");
+			 facts->source, facts->outcome ? "; " : "");
 	if (facts->outcome)
 		snprintf(end, sizeof(end), "%s%sdurable: %s; exit %d",
-			facts->source ? "" : facts->outcome, facts->source ? "" : "; ",
-			facts->durable[0] ? facts->durable : "nothing", facts->exit_code);
+			 facts->source ? "" : facts->outcome, facts->source ? "" : "; ",
+			 facts->durable[0] ? facts->durable : "nothing", facts->exit_code);
 	snprintf(line, TERMINATION_LINE_SIZE, "%s%s", notice, end);
 	return line;
 }

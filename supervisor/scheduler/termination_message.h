@@ -1,8 +1,10 @@
 /*
- * What a scheduler shows of an ended container: Kubernetes' terminationMessagePath (/dev/termination-log, 4096 bytes are read:
- * kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure) and SageMaker's /opt/ml/output/failure (its first
- * 1024 characters: DescribeTrainingJob, FailureReason). The reason of the preemption comes first; what the job has written there by itself
- * follows it and is never lost.
+ * What a scheduler shows of an ended container: Kubernetes' terminationMessagePath
+ * (/dev/termination-log, 4096 bytes are read:
+ * kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure) and SageMaker's
+ * /opt/ml/output/failure (its first 1024 characters: DescribeTrainingJob, FailureReason). The
+ * reason of the preemption comes first; what the job has written there by itself follows it and is
+ * never lost.
  */
 #ifndef TERMINATION_MESSAGE_H
 #define TERMINATION_MESSAGE_H
@@ -23,14 +25,18 @@ struct termination_facts {
 };
 
 /* PURE. "preempted: spot interruption (aws); durable: 3-12, step 1200; exit 75". Returns `line`. */
-const char *termination_line(
-	const struct termination_facts *facts, char line[TERMINATION_LINE_SIZE]);
+const char *termination_line(const struct termination_facts *facts,
+			     char line[TERMINATION_LINE_SIZE]);
 
-/* PURE. `line` ("": none any more), then what the file held, if that is not ours: our line before, which `before` is. At most TERMINATION_TEXT_MOST bytes; the
- * newest of the job's words are kept. The caller frees. */
+/*
+ * PURE. `line` ("": none any more), then what the file held, if that is not ours: our line before,
+ * which `before` is. At most TERMINATION_TEXT_MOST bytes; the newest of the job's words are kept.
+ * The caller frees.
+ */
 char *termination_text(const char *line, const char *before, const char *held);
 
-/* Blocks. In place: the path may be a mount of its own, which no rename replaces. ERR_* as of the file. */
+/* Blocks. In place: the path may be a mount of its own, which no rename replaces.
+ * ERR_* as of the file. */
 int termination_write(const char *path, const char *line, const char *before, struct err *err);
 
 #endif

@@ -34,7 +34,7 @@ static void count_notice(struct counters *counters, json_t *line)
 	} else if (text_equal(kind, "stop")) {
 		counters->notices++;
 		text_set(counters->source, sizeof(counters->source),
-			json_text_or(line, "source", ""));
+			 json_text_or(line, "source", ""));
 	}
 }
 
@@ -61,12 +61,14 @@ void counters_add(struct counters *counters, const char *event, json_t *line)
 json_t *counters_json(const struct counters *counters)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:f, s:I, s:s}",
-		"snapshots", (json_int_t)counters->snapshots, "snapshot_failures",
-		(json_int_t)counters->snapshot_failures, "requests", (json_int_t)counters->requests,
-		"notices", (json_int_t)counters->notices, "cancelled",
-		(json_int_t)counters->cancelled, "bytes", (json_int_t)counters->bytes, "bytes_sent",
-		(json_int_t)counters->bytes_sent, "snapshot_seconds", counters->snapshot_seconds,
-		"snapshot_bytes", (json_int_t)counters->snapshot_bytes, "restore_seconds",
-		counters->restore_seconds, "restored_bytes", (json_int_t)counters->restored_bytes,
-		"noticed_by", counters->source);
+			 "snapshots", (json_int_t)counters->snapshots, "snapshot_failures",
+			 (json_int_t)counters->snapshot_failures, "requests",
+			 (json_int_t)counters->requests, "notices", (json_int_t)counters->notices,
+			 "cancelled", (json_int_t)counters->cancelled, "bytes",
+			 (json_int_t)counters->bytes, "bytes_sent",
+			 (json_int_t)counters->bytes_sent, "snapshot_seconds",
+			 counters->snapshot_seconds, "snapshot_bytes",
+			 (json_int_t)counters->snapshot_bytes, "restore_seconds",
+			 counters->restore_seconds, "restored_bytes",
+			 (json_int_t)counters->restored_bytes, "noticed_by", counters->source);
 }

@@ -1,4 +1,5 @@
-/* PURE. What happened in this run, counted from its events (event_log.h), for metrics and reports. */
+/* PURE. What happened in this run, counted from its events (event_log.h), for
+ * metrics and reports. */
 #ifndef COUNTERS_H
 #define COUNTERS_H
 

@@ -25,7 +25,7 @@ static void drop_oldest(struct event_buffer *event_buffer)
 void event_buffer_add(struct event_buffer *event_buffer, const char *line)
 {
 	if (bytes_append(&event_buffer->lines, line, strlen(line), NULL) < 0 ||
-		bytes_append(&event_buffer->lines, "\n", 1, NULL) < 0)
+	    bytes_append(&event_buffer->lines, "\n", 1, NULL) < 0)
 		return;
 	if (event_buffer->lines.size > EVENT_BUFFER_MOST)
 		drop_oldest(event_buffer);
@@ -37,8 +37,8 @@ void event_buffer_extract(struct event_buffer *event_buffer, struct bytes *part)
 	event_buffer->lines = (struct bytes){0};
 	if (event_buffer->dropped == 0)
 		return;
-	bytes_format(
-		part, NULL, "{\"event\":\"ledger_shortened\",\"lines\":%u}\n", event_buffer->dropped);
+	bytes_format(part, NULL, "{\"event\":\"ledger_shortened\",\"lines\":%u}\n",
+		     event_buffer->dropped);
 	event_buffer->dropped = 0;
 }
 

@@ -1,6 +1,7 @@
 /*
- * PURE. The event ledger on its way to the store: lines are collected and handed over in parts. What a store that takes nothing lets pile up is
- * bounded: beyond EVENT_BUFFER_MOST the oldest lines go, and a line says how many.
+ * PURE. The event ledger on its way to the store: lines are collected and handed over in parts.
+ * What a store that takes nothing lets pile up is bounded: beyond EVENT_BUFFER_MOST the oldest
+ * lines go, and a line says how many.
  */
 #ifndef EVENT_BUFFER_H
 #define EVENT_BUFFER_H

@@ -40,7 +40,7 @@ static void write_line(struct event_log *event_log, const char *text)
 	while (wrote < 0 && errno == EINTR);
 	wrote = wrote < 0 ? 0 : wrote;
 	if ((size_t)wrote == size ||
-		file_write_all(event_log->fd, line + wrote, size - (size_t)wrote, &err) == 0) {
+	    file_write_all(event_log->fd, line + wrote, size - (size_t)wrote, &err) == 0) {
 		event_log->cut = false;
 	} else if (err.kind == ERR_RETRY) {
 		/* A pipe takes a part only of what is longer than its unit (pipe(7)). */
@@ -62,8 +62,8 @@ void event_log_add(struct event_log *event_log, const char *event, const char *f
 	char time[32];
 
 	line = json_pack("{s:s, s:I, s:s}", "time",
-		clock_format(clock_wall_ms(), time, sizeof(time)), "monotonic_ms",
-		(json_int_t)clock_monotonic_ms(), "event", event);
+			 clock_format(clock_wall_ms(), time, sizeof(time)), "monotonic_ms",
+			 (json_int_t)clock_monotonic_ms(), "event", event);
 	if (format) {
 		va_list args;
 		json_error_t where;

@@ -15,8 +15,8 @@ static const char *phase_of(const struct health_probe_facts *facts)
 	return text_equal(facts->state, "restoring") ? "restoring" : "over";
 }
 
-struct health_probe_result health_probe_decide(
-	enum health_probe_kind kind, int64_t fresh_ms, const struct health_probe_facts *facts)
+struct health_probe_result health_probe_decide(enum health_probe_kind kind, int64_t fresh_ms,
+					       const struct health_probe_facts *facts)
 {
 	struct health_probe_result answer = {.passed = true, .phase = phase_of(facts)};
 	bool training = text_equal(answer.phase, "training");

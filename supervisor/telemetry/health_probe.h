@@ -1,6 +1,7 @@
 /*
- * PURE. What a health probe answers, from what a supervisor says of itself. A probe that fails gets the container killed, so it fails only
- * where that would help: never while a checkpoint is being restored, saved or sent, however long that takes.
+ * PURE. What a health probe answers, from what a supervisor says of itself. A probe that fails gets
+ * the container killed, so it fails only where that would help: never while a checkpoint is being
+ * restored, saved or sent, however long that takes.
  */
 #ifndef HEALTH_PROBE_H
 #define HEALTH_PROBE_H
@@ -17,8 +18,10 @@ enum health_probe_kind {
 struct health_probe_facts {
 	/* job_state_name(); "" unknown: the supervisor lives, but has too many clients to say */
 	const char *state;
-	bool sending; /* a snapshot is on its way to the store */
-	int64_t at_risk_ms; /* age of the work that is not durable; -1: there is no store, or the job has not begun */
+	/* a snapshot is on its way to the store */
+	bool sending;
+	/* age of the work that is not durable; -1: there is no store, or the job has not begun */
+	int64_t at_risk_ms;
 };
 
 struct health_probe_result {
@@ -26,7 +29,7 @@ struct health_probe_result {
 	const char *phase; /* "restoring", "training", "saving", "draining", "over", "unknown" */
 };
 
-struct health_probe_result health_probe_decide(
-	enum health_probe_kind kind, int64_t fresh_ms, const struct health_probe_facts *facts);
+struct health_probe_result health_probe_decide(enum health_probe_kind kind, int64_t fresh_ms,
+					       const struct health_probe_facts *facts);
 
 #endif

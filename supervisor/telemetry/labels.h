@@ -9,8 +9,8 @@
 
 #define LABELS_MOST 16
 
-/* "team=nlp,project=digits": names are [A-Za-z_][A-Za-z0-9_]*, as metrics want them, and none that the
- * metrics or Prometheus use themselves. ERR_INVALID says which is none. */
+/* "team=nlp,project=digits": names are [A-Za-z_][A-Za-z0-9_]*, as metrics want them, and none that
+ * the metrics or Prometheus use themselves. ERR_INVALID says which is none. */
 int labels_check(const char *text, struct err *err);
 
 /* {"team": "nlp", ...} of all texts; later ones win. The caller owns it. */

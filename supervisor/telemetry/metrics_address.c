@@ -31,10 +31,11 @@ int metrics_server_parse_address(const char *address, char **host, uint16_t *por
 	*host = NULL;
 	/* Without brackets nobody knows which colon is the port's. */
 	if (!text_to_u64(digits, UINT16_MAX, &number) ||
-		(!bracketed && memchr(address, ':', length)) || (*found && !is_numeric(found)))
+	    (!bracketed && memchr(address, ':', length)) || (*found && !is_numeric(found)))
 		return err_set(err, ERR_INVALID,
-			"'%s' is no address: write 9090, :9090, 127.0.0.1:9090 or [::1]:9090",
-			address);
+			       "'%s' is no address: write 9090, :9090, 127.0.0.1:9090 or "
+			       "[::1]:9090",
+			       address);
 	*port = (uint16_t)number;
 	*host = steal(&found);
 	return 0;

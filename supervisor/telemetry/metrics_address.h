@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* A port alone is 127.0.0.1's; `host` is "" for every address. The caller frees *host. ERR_INVALID for what is an address on no machine. */
+/* A port alone is 127.0.0.1's; `host` is "" for every address. The caller frees *host. ERR_INVALID
+ * for what is an address on no machine. */
 int metrics_server_parse_address(const char *address, char **host, uint16_t *port, struct err *err);
 
 #endif

@@ -18,18 +18,27 @@ static const struct row rows[] = {
 	{"attempt", "gauge", "Number of this attempt of the job.", NULL, "attempt"},
 	{"durable_step", "gauge", "Step of the newest checkpoint in the store.", NULL, "step"},
 	{"newest_step", "gauge", "Step of the newest complete checkpoint.", NULL, "newest_step"},
-	{"at_risk_seconds", "gauge", "Age of the work that is not durable.", NULL, "at_risk_seconds"},
+	{"at_risk_seconds", "gauge",
+		"Age of the work that is not durable.", NULL, "at_risk_seconds"},
 	{"snapshots_total", "counter", "Snapshots committed.", "counters", "snapshots"},
-	{"snapshot_failures_total", "counter", "Snapshots that could not be committed.", "counters", "snapshot_failures"},
+	{"snapshot_failures_total", "counter",
+		"Snapshots that could not be committed.", "counters", "snapshot_failures"},
 	{"snapshot_bytes_total", "counter", "Bytes of all snapshots.", "counters", "bytes"},
-	{"sent_bytes_total", "counter", "Bytes written to the store for them.", "counters", "bytes_sent"},
-	{"last_snapshot_seconds", "gauge", "From complete to durable, the newest snapshot.", "counters", "snapshot_seconds"},
-	{"last_snapshot_bytes", "gauge", "Size of the newest snapshot.", "counters", "snapshot_bytes"},
-	{"requests_total", "counter", "Times that the job was asked for a checkpoint.", "counters", "requests"},
+	{"sent_bytes_total", "counter",
+		"Bytes written to the store for them.", "counters", "bytes_sent"},
+	{"last_snapshot_seconds", "gauge",
+		"From complete to durable, the newest snapshot.", "counters", "snapshot_seconds"},
+	{"last_snapshot_bytes", "gauge",
+		"Size of the newest snapshot.", "counters", "snapshot_bytes"},
+	{"requests_total", "counter",
+		"Times that the job was asked for a checkpoint.", "counters", "requests"},
 	{"notices_total", "counter", "Announced preemptions.", "counters", "notices"},
-	{"notices_cancelled_total", "counter", "Preemptions that were withdrawn.", "counters", "cancelled"},
-	{"restore_seconds", "gauge", "Time to put the checkpoint back at the start.", "counters", "restore_seconds"},
-	{"restored_bytes", "gauge", "Size of the checkpoint that was put back.", "counters", "restored_bytes"},
+	{"notices_cancelled_total", "counter",
+		"Preemptions that were withdrawn.", "counters", "cancelled"},
+	{"restore_seconds", "gauge",
+		"Time to put the checkpoint back at the start.", "counters", "restore_seconds"},
+	{"restored_bytes", "gauge",
+		"Size of the checkpoint that was put back.", "counters", "restored_bytes"},
 	{"exit_code", "gauge", "Exit code, once the run is over.", NULL, "exit_code"},
 };
 // clang-format on
@@ -50,8 +59,8 @@ static char *escape_label(const char *value)
 	return text_copy_n(out.data ? (const char *)out.data : "", out.size);
 }
 
-/* run="digits",team="nlp": "job" would be Prometheus' own label of the target, which wins over ours. Whatever name is added
- * here or to a single sample, labels.c reserves. */
+/* run="digits",team="nlp": "job" would be Prometheus' own label of the target, which wins over
+ * ours. Whatever name is added here or to a single sample, labels.c reserves. */
 static char *format_labels(json_t *status)
 {
 	auto_(bytes_release) struct bytes out = {0};
@@ -72,7 +81,7 @@ static char *format_labels(json_t *status)
 static void add_head(struct bytes *out, const char *name, const char *type, const char *help)
 {
 	bytes_format(out, NULL, "# HELP reprieve_%s %s\n# TYPE reprieve_%s %s\n", name, help, name,
-		type);
+		     type);
 }
 
 static void add_row(struct bytes *out, const struct row *row, json_t *status, const char *labels)
@@ -83,31 +92,30 @@ static void add_row(struct bytes *out, const struct row *row, json_t *status, co
 	if (!json_is_number(value) || json_number_value(value) < 0)
 		return;
 	add_head(out, row->name, row->type, row->help);
-	bytes_format(
-		out, NULL, "reprieve_%s{%s} %.15g\n", row->name, labels, json_number_value(value));
+	bytes_format(out, NULL, "reprieve_%s{%s} %.15g\n", row->name, labels,
+		     json_number_value(value));
 }
 
 /* One of them is 1: dashboards can show which, and alerts can ask for one. */
 static void add_states(struct bytes *out, json_t *status, const char *const *states,
-	const char *labels)
+		       const char *labels)
 {
 	const char *now = json_text_or(status, "state", "");
 
 	add_head(out, "state", "gauge", "1 for the state that the run is in.");
 	for (size_t i = 0; states[i]; i++)
 		bytes_format(out, NULL, "reprieve_state{%s,state=\"%s\"} %d\n", labels, states[i],
-			text_equal(states[i], now));
+			     text_equal(states[i], now));
 }
 
-static void add_flag(
-	struct bytes *out, const char *name, const char *help, bool value, const char *labels)
+static void add_flag(struct bytes *out, const char *name, const char *help, bool value,
+		     const char *labels)
 {
 	add_head(out, name, "gauge", help);
 	bytes_format(out, NULL, "reprieve_%s{%s} %d\n", name, labels, value);
 }
 
-char *metrics_format(
-	json_t *status, const char *const *states, int64_t now_ms)
+char *metrics_format(json_t *status, const char *const *states, int64_t now_ms)
 {
 	auto_(bytes_release) struct bytes out = {0};
 	auto_free char *labels = format_labels(status);
@@ -119,14 +127,14 @@ char *metrics_format(
 		add_row(&out, &rows[i], status, labels);
 	if (json_is_number(age)) {
 		add_head(&out, "durable_timestamp_seconds", "gauge",
-			"When the newest checkpoint in the store was complete.");
+			 "When the newest checkpoint in the store was complete.");
 		bytes_format(&out, NULL, "reprieve_durable_timestamp_seconds{%s} %.3f\n", labels,
-			(double)now_ms / 1000 - json_number_value(age));
+			     (double)now_ms / 1000 - json_number_value(age));
 	}
 	add_flag(&out, "upload_behind", "1 while uploads do not keep up with checkpoints.",
-		json_true_or(status, "behind", false), labels);
+		 json_true_or(status, "behind", false), labels);
 	add_head(&out, "preempted", "gauge", "1 while an end is announced, by which source.");
 	bytes_format(&out, NULL, "reprieve_preempted{%s,source=\"%s\"} %d\n", labels, source,
-		source[0] != '\0');
+		     source[0] != '\0');
 	return text_copy_n((const char *)out.data, out.size);
 }

@@ -5,10 +5,10 @@
 #include "base/httpd.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "health_probe.h"
-#include "metrics_format.h"
-#include "metrics_address.h"
 #include "control/control.h"
+#include "health_probe.h"
+#include "metrics_address.h"
+#include "metrics_format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,7 @@ struct metrics_server {
 	const char *const *states;
 };
 
-static void reply_metrics(
-	json_t *status, const char *const *states, struct httpd_reply *reply)
+static void reply_metrics(json_t *status, const char *const *states, struct httpd_reply *reply)
 {
 	auto_free char *text = metrics_format(status, states, clock_wall_ms());
 
@@ -38,15 +37,18 @@ static void reply_metrics(
 
 static void reply_probe(enum health_probe_kind kind, json_t *status, struct httpd_reply *reply)
 {
-	struct health_probe_facts facts = {.state = json_text_or(status, "state", ""),
+	struct health_probe_facts facts = {
+		.state = json_text_or(status, "state", ""),
 		.sending = json_is_object(json_object_get(status, "saving")),
-		.at_risk_ms = -1};
+		.at_risk_ms = -1,
+	};
 	struct health_probe_result handle_request = health_probe_decide(kind, 0, &facts);
 
 	httpd_reply_text(reply, handle_request.passed ? 200 : 503, handle_request.phase);
 }
 
-static void handle_request(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
+static void handle_request(void *arg, const struct httpd_request *request,
+			   struct httpd_reply *reply)
 {
 	struct metrics_server *server = arg;
 	auto_json json_t *status = NULL;
@@ -55,7 +57,7 @@ static void handle_request(void *arg, const struct httpd_request *request, struc
 	int result;
 
 	if (!text_equal(request->path, "/metrics") && !live &&
-		!text_equal(request->path, "/readyz")) {
+	    !text_equal(request->path, "/readyz")) {
 		httpd_reply_text(reply, 404, "/metrics, /livez or /readyz\n");
 		return;
 	}
@@ -72,7 +74,7 @@ static void handle_request(void *arg, const struct httpd_request *request, struc
 }
 
 int metrics_server_start(const char *address, const char *session, const char *const *states,
-	struct metrics_server **server, struct err *err)
+			 struct metrics_server **server, struct err *err)
 {
 	auto_free char *host = NULL;
 	struct metrics_server *new;
@@ -84,12 +86,15 @@ int metrics_server_start(const char *address, const char *session, const char *c
 	new = memory_new(sizeof(*new));
 	new->session = text_copy(session);
 	new->states = states;
-	if (httpd_start(&(struct httpd_options){.address = host,
-				.port = port,
-				.handler = handle_request,
-				.arg = new,
-				.connections_most = CONNECTIONS_MOST,
-				.idle_seconds = IDLE_SECONDS},
+	if (httpd_start(
+		    &(struct httpd_options){
+			    .address = host,
+			    .port = port,
+			    .handler = handle_request,
+			    .arg = new,
+			    .connections_most = CONNECTIONS_MOST,
+			    .idle_seconds = IDLE_SECONDS,
+		    },
 		    &new->httpd, err) < 0) {
 		metrics_server_stop(new);
 		return -1;

@@ -7,10 +7,12 @@
 
 const char *notice_kind_name(enum notice_kind kind)
 {
-	static const char *const kinds[] = {[NOTICE_NONE] = "none",
+	static const char *const kinds[] = {
+		[NOTICE_NONE] = "none",
 		[NOTICE_ADVICE] = "advice",
 		[NOTICE_STOP] = "stop",
-		[NOTICE_CANCELLED] = "cancelled"};
+		[NOTICE_CANCELLED] = "cancelled",
+	};
 
 	return kinds[kind];
 }
@@ -27,12 +29,12 @@ const char *notice_format(const struct notice *notice, char *buffer, size_t capa
 	switch (notice->kind) {
 	case NOTICE_STOP:
 		snprintf(buffer, capacity, "preemption notice from %s (%s): %s%s left",
-			notice->source, notice->reason, notice->guessed ? "about " : "",
-			text_duration(clock_left_ms(notice->deadline_ms), left, sizeof(left)));
+			 notice->source, notice->reason, notice->guessed ? "about " : "",
+			 text_duration(clock_left_ms(notice->deadline_ms), left, sizeof(left)));
 		break;
 	case NOTICE_CANCELLED:
 		snprintf(buffer, capacity, "%s withdraws its notice (%s)", notice->source,
-			notice->reason);
+			 notice->reason);
 		break;
 	case NOTICE_ADVICE:
 	case NOTICE_NONE:
@@ -49,27 +51,29 @@ json_t *notice_format_json(const struct notice *notice)
 	char deadline[32];
 
 	return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:b}", "kind",
-		notice_kind_name(notice->kind), "source", notice->source, "identity",
-		notice->identity, "reason", notice->reason, "deadline",
-		timed ? clock_format(clock_wall_ms() + left, deadline, sizeof(deadline)) : NULL,
-		"seconds_left", timed ? json_real((double)left / 1000) : json_null(), "guessed",
-		notice->guessed);
+			 notice_kind_name(notice->kind), "source", notice->source, "identity",
+			 notice->identity, "reason", notice->reason, "deadline",
+			 timed ? clock_format(clock_wall_ms() + left, deadline, sizeof(deadline))
+			       : NULL,
+			 "seconds_left", timed ? json_real((double)left / 1000) : json_null(),
+			 "guessed", notice->guessed);
 }
 
 const char *notice_format_source(const struct source_state *state, char *buffer, size_t capacity)
 {
 	if (state->health == SOURCE_ARMED)
 		snprintf(buffer, capacity, "notices from %s: armed (%s)%s%s", state->name,
-			state->endpoint, state->why[0] ? ", " : "", state->why);
+			 state->endpoint, state->why[0] ? ", " : "", state->why);
 	else
 		snprintf(buffer, capacity, "notices from %s: %s: %s", state->name,
-			source_health_name(state->health), state->why);
+			 source_health_name(state->health), state->why);
 	return buffer;
 }
 
 json_t *notice_format_source_json(const struct source_state *state)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "name", state->name, "health",
-		source_health_name(state->health), "why", state->why, "endpoint", state->endpoint,
-		"polls", (json_int_t)state->polls, "unknowns", (json_int_t)state->unknowns);
+			 source_health_name(state->health), "why", state->why, "endpoint",
+			 state->endpoint, "polls", (json_int_t)state->polls, "unknowns",
+			 (json_int_t)state->unknowns);
 }

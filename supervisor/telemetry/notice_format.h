@@ -1,4 +1,5 @@
-/* Notices and the sources of them, for people and as JSON: one form for status, watch and the log. */
+/* Notices and the sources of them, for people and as JSON: one form for status,
+ * watch and the log. */
 #ifndef NOTICE_FORMAT_H
 #define NOTICE_FORMAT_H
 
@@ -8,11 +9,12 @@
 
 const char *notice_kind_name(enum notice_kind kind); /* "stop" */
 
-/* "preemption notice from aws (spot terminate at ...): 1 min 57 s left"; "about" stands before a time that was guessed. `buffer` is
- * returned. */
+/* "preemption notice from aws (spot terminate at ...): 1 min 57 s left"; "about" stands before a
+ * time that was guessed. `buffer` is returned. */
 const char *notice_format(const struct notice *notice, char *buffer, size_t capacity);
 
-/* {"kind", "source", "identity", "reason", "deadline": RFC 3339 or null, "seconds_left": N or null, "guessed"}. The caller releases. */
+/* {"kind", "source", "identity", "reason", "deadline": RFC 3339 or null, "seconds_left": N or null,
+ * "guessed"}. The caller releases. */
 json_t *notice_format_json(const struct notice *notice);
 
 /* "notices from aws: armed (http://...)" */

@@ -20,7 +20,8 @@ const char *notification_url(const char *url)
 	return text_starts(url, SLACK) ? url + strlen(SLACK) : url;
 }
 
-static const char *time_left_text(const struct notification *notification, char *text, size_t capacity)
+static const char *time_left_text(const struct notification *notification, char *text,
+				  size_t capacity)
 {
 	text[0] = '\0';
 	if (notification->seconds_left >= 0)
@@ -35,15 +36,15 @@ char *notification_text(const struct notification *notification)
 
 	if (text_equal(notification->event, "notice"))
 		return text_format("%s: preemption notice from %s (%s)%s; durable: %s",
-			notification->job, notification->source, notification->reason,
-			time_left_text(notification, left, sizeof(left)), durable);
+				   notification->job, notification->source, notification->reason,
+				   time_left_text(notification, left, sizeof(left)), durable);
 	if (text_equal(notification->event, "cancelled"))
 		return text_format("%s: the preemption notice was withdrawn, the job goes on; "
 				   "durable: %s",
-			notification->job, durable);
+				   notification->job, durable);
 	return text_format("%s: %s (exit %d), attempt %u on %s; durable: %s", notification->job,
-		notification->outcome, notification->exit_code, notification->attempt,
-		notification->host, durable);
+			   notification->outcome, notification->exit_code, notification->attempt,
+			   notification->host, durable);
 }
 
 char *notification_body(const char *url, const struct notification *notification)
@@ -53,16 +54,18 @@ char *notification_body(const char *url, const struct notification *notification
 	bool left = notification->seconds_left >= 0;
 
 	if (!is_slack(url)) {
-		auto_json json_t *facts = json_pack(
-			"{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:o*, s:s, s:o*, s:o*}", "event",
-			notification->event, "job", notification->job, "attempt",
-			(int)notification->attempt, "host", notification->host, "outcome",
-			notification->outcome, "source", notification->source, "reason",
-			notification->reason, "seconds_left",
-			left ? json_real(notification->seconds_left) : NULL, "durable",
-			notification->durable, "exit_code",
-			notification->outcome ? json_integer(notification->exit_code) : NULL,
-			"labels", notification->labels ? json_incref(notification->labels) : NULL);
+		auto_json json_t *facts =
+			json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:o*, s:s, s:o*, s:o*}",
+				  "event", notification->event, "job", notification->job, "attempt",
+				  (int)notification->attempt, "host", notification->host, "outcome",
+				  notification->outcome, "source", notification->source, "reason",
+				  notification->reason, "seconds_left",
+				  left ? json_real(notification->seconds_left) : NULL, "durable",
+				  notification->durable, "exit_code",
+				  notification->outcome ? json_integer(notification->exit_code)
+							: NULL,
+				  "labels",
+				  notification->labels ? json_incref(notification->labels) : NULL);
 
 		json_object_update(body, facts);
 	}

@@ -17,12 +17,14 @@ struct notification {
 	json_t *labels;              /* borrowed; may be NULL */
 };
 
-/* "digits: preemption notice from aws (spot interruption), 118 s left; durable: 3-12, step 1200". The caller frees. */
+/* "digits: preemption notice from aws (spot interruption), 118 s left; durable: 3-12, step 1200".
+ * The caller frees. */
 char *notification_text(const struct notification *notification);
 
 /*
- * The body of the POST; the caller frees. {"text": ...} alone for Slack's incoming webhooks (https://hooks.slack.com/, or anything
- * behind "slack:"; api.slack.com/messaging/webhooks), which refuse what they do not know; else "text" and the facts beside it.
+ * The body of the POST; the caller frees. {"text": ...} alone for Slack's incoming webhooks
+ * (https://hooks.slack.com/, or anything behind "slack:"; api.slack.com/messaging/webhooks), which
+ * refuse what they do not know; else "text" and the facts beside it.
  */
 char *notification_body(const char *url, const struct notification *notification);
 

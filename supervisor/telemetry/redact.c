@@ -23,11 +23,12 @@ static bool ends_in_ignoring_case(const char *name, size_t length, const char *e
 /* A key may be one of a dictionary; it takes a word before it, as in access_key, to be a secret. */
 static bool is_secret_name(const char *name, size_t length)
 {
-	static const char *const ends[] = {
-		"token", "secret", "passwd", "passphrase", "apikey", "_key", "-key", ".key"};
+	static const char *const ends[] = {"token",  "secret", "passwd", "passphrase",
+					   "apikey", "_key",   "-key",   ".key"};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (length >= strspn(name, "-+") + 5 && ends_in_ignoring_case(name, length, ends[i]))
+		if (length >= strspn(name, "-+") + 5 &&
+		    ends_in_ignoring_case(name, length, ends[i]))
 			return true;
 	for (size_t i = 8; i <= length; i++)
 		if (ends_in_ignoring_case(name, i, "password"))
@@ -42,7 +43,8 @@ static bool is_secret_option(const char *word)
 	       is_secret_name(word, strlen(word));
 }
 
-/* The length of what stands before the secret, as "NAME_CHARACTERS=" or "--env=NAME_CHARACTERS="; 0: there is none. */
+/* The length of what stands before the secret, as "NAME_CHARACTERS=" or "--env=NAME_CHARACTERS=";
+ * 0: there is none. */
 static size_t secret_assignment_length(const char *word)
 {
 	const char *name = word;

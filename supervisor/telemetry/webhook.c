@@ -26,13 +26,15 @@ int notification_post(const char *url, const char *body, struct cancel *cancel, 
 	auto_(http_response_release) struct http_response response = {.body.limit = REPLY_LIMIT};
 	auto_(http_free) struct http *http = NULL;
 	auto_free char *origin = origin_of(url);
-	struct http_request request = {.method = "POST",
+	struct http_request request = {
+		.method = "POST",
 		.url = url,
 		.headers = headers,
 		.body = body,
 		.body_size = strlen(body),
 		.connect_timeout_ms = TIMEOUT_MS,
-		.timeout_ms = TIMEOUT_MS};
+		.timeout_ms = TIMEOUT_MS,
+	};
 	struct err own;
 
 	if (http_new(&http, err) < 0)

@@ -5,8 +5,8 @@
 #include "base/cancel.h"
 #include "base/err.h"
 
-/* Blocks, for some seconds at most. Anything but an answer of 2xx is ERR_FAILED; the sentence names host and answer, never the path,
- * which is a secret with most webhooks. */
+/* Blocks, for some seconds at most. Anything but an answer of 2xx is ERR_FAILED; the sentence names
+ * host and answer, never the path, which is a secret with most webhooks. */
 int notification_post(const char *url, const char *body, struct cancel *cancel, struct err *err);
 
 #endif

@@ -22,7 +22,8 @@ struct early_upload {
 	char **closed, **open;
 };
 
-int early_upload_new(const struct early_upload_options *options, struct early_upload **result, struct err *err)
+int early_upload_new(const struct early_upload_options *options, struct early_upload **result,
+		     struct err *err)
 {
 	struct early_upload *early_upload = memory_new(sizeof(*early_upload));
 
@@ -90,11 +91,12 @@ static void send_paths(struct early_upload *early_upload, char **paths, bool gro
 	if (request.path_count == 0 || is_to_yield(early_upload))
 		return;
 	/* Nothing is lost when it fails: the snapshot will tell of what is wrong with the store. */
-	if (storage_presave(early_upload->options.storage, &request, &result, &early_upload->cancel, &err) < 0)
+	if (storage_presave(early_upload->options.storage, &request, &result, &early_upload->cancel,
+			    &err) < 0)
 		log_debug("%s", err.text);
 	else if (result.chunks_sent > 0)
 		log_debug("sent %u chunks ahead, %u files are complete", result.chunks_sent,
-			result.files);
+			  result.files);
 }
 
 static void early_upload_worker(void *arg)
@@ -116,8 +118,8 @@ static void on_early_upload_done(void *arg)
 	early_upload->options.finished(early_upload->options.arg);
 }
 
-void early_upload_start(struct early_upload *early_upload, struct snapshot_id id, struct snapshot_id parent,
-	char **closed, char **open)
+void early_upload_start(struct early_upload *early_upload, struct snapshot_id id,
+			struct snapshot_id parent, char **closed, char **open)
 {
 	if (early_upload->busy) {
 		path_list_free(closed);
@@ -130,7 +132,8 @@ void early_upload_start(struct early_upload *early_upload, struct snapshot_id id
 	early_upload->parent = parent;
 	early_upload->closed = closed;
 	early_upload->open = open;
-	workers_run(early_upload->options.workers, early_upload_worker, on_early_upload_done, early_upload);
+	workers_run(early_upload->options.workers, early_upload_worker, on_early_upload_done,
+		    early_upload);
 }
 
 bool early_upload_is_busy(const struct early_upload *early_upload)

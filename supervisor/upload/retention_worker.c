@@ -36,8 +36,10 @@ static void apply_retention(void *arg)
 	struct retention_worker *retention_worker = arg;
 	struct forget_request request = {.policy = retention_worker->options.policy};
 
-	retention_worker->succeeded = storage_forget(retention_worker->options.storage, &request, &retention_worker->result,
-				  &retention_worker->cancel, &retention_worker->err) == 0;
+	retention_worker->succeeded =
+		storage_forget(retention_worker->options.storage, &request,
+			       &retention_worker->result, &retention_worker->cancel,
+			       &retention_worker->err) == 0;
 }
 
 static void on_retention_done(void *arg)
@@ -46,16 +48,19 @@ static void on_retention_done(void *arg)
 
 	cancel_release(&retention_worker->cancel);
 	retention_worker->running = false;
-	retention_worker->options.finished(
-		retention_worker->options.arg, retention_worker->succeeded, &retention_worker->result, &retention_worker->err);
+	retention_worker->options.finished(retention_worker->options.arg,
+					   retention_worker->succeeded, &retention_worker->result,
+					   &retention_worker->err);
 }
 
 void retention_worker_start(struct retention_worker *retention_worker)
 {
-	if (!retention_worker || retention_worker->running || cancel_init(&retention_worker->cancel, NULL) < 0)
+	if (!retention_worker || retention_worker->running ||
+	    cancel_init(&retention_worker->cancel, NULL) < 0)
 		return;
 	retention_worker->running = true;
-	workers_run(retention_worker->options.workers, apply_retention, on_retention_done, retention_worker);
+	workers_run(retention_worker->options.workers, apply_retention, on_retention_done,
+		    retention_worker);
 }
 
 void retention_worker_stop(struct retention_worker *retention_worker)

@@ -1,7 +1,8 @@
 /*
- * The --keep-* rules of `run`, applied in the background after a commit: on the snapshots' worker thread, so that the storage is used by
- * one call at a time, and never in the way of a save: whoever has something better to do stops it, and it begins anew at the next
- * commit. Lives on the loop.
+ * The --keep-* rules of `run`, applied in the background after a commit: on the snapshots' worker
+ * thread, so that the storage is used by one call at a time, and never in the way of a save:
+ * whoever has something better to do stops it, and it begins anew at the next commit. Lives on the
+ * loop.
  */
 #ifndef RETENTION_WORKER_H
 #define RETENTION_WORKER_H
@@ -19,8 +20,8 @@ struct retention_worker_options {
 	struct storage *storage;
 	struct forget_policy policy; /* what it points to stays the caller's */
 	/* On the loop, after each. */
-	void (*finished)(
-		void *arg, bool worked, const struct forget_result *result, const struct err *err);
+	void (*finished)(void *arg, bool worked, const struct forget_result *result,
+			 const struct err *err);
 	void *arg;
 };
 
@@ -30,7 +31,8 @@ void retention_worker_free(struct retention_worker *retention_worker);
 
 /* Begins, unless it is at it already. NULL is fine here and below. */
 void retention_worker_start(struct retention_worker *retention_worker);
-/* Ends what runs within milliseconds; `finished` is still called. What was forgotten is forgotten, and all that is left is whole. */
+/* Ends what runs within milliseconds; `finished` is still called. What was forgotten is forgotten,
+ * and all that is left is whole. */
 void retention_worker_stop(struct retention_worker *retention_worker);
 /* Ends it after so long at the latest. */
 void retention_worker_limit_time(struct retention_worker *retention_worker, int64_t milliseconds);

@@ -1,13 +1,13 @@
 #include "snapshot_queue.h"
 
-#include "early_upload.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "workspace/workspace.h"
 #include "base/progress_bar.h"
+#include "base/text.h"
 #include "completion/completion.h"
+#include "early_upload.h"
+#include "workspace/workspace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ struct snapshot_queue {
 	struct snapshot_run *running;
 	struct early_upload *early_upload;
 	bool waiting;
-	struct checkpoint next;        /* while waiting */
+	struct checkpoint next;    /* while waiting */
 	uint64_t generation;       /* that was tried last, */
 	_Atomic uint64_t furthest; /* and how far that has come, over all tries */
 	_Atomic int64_t advanced_ms;
@@ -53,8 +53,8 @@ static void on_early_upload_finished(void *arg)
 	start_waiting_snapshot(arg);
 }
 
-int snapshot_queue_new(
-	const struct snapshot_queue_options *options, struct snapshot_queue **result, struct err *err)
+int snapshot_queue_new(const struct snapshot_queue_options *options, struct snapshot_queue **result,
+		       struct err *err)
 {
 	struct snapshot_queue *queue = memory_new(sizeof(*queue));
 	struct early_upload_options early_upload = {
@@ -105,7 +105,7 @@ static bool is_torn_path(void *arg, const char *path)
 
 	for (char **torn = run->torn; torn && *torn; torn++)
 		if (text_starts(path, *torn) &&
-			(path[strlen(*torn)] == '\0' || path[strlen(*torn)] == '/'))
+		    (path[strlen(*torn)] == '\0' || path[strlen(*torn)] == '/'))
 			return true;
 	return text_equal(path, ".reprieve") || log_files_match(path) ||
 	       profile_is_temporary_path(run->owner->options.profile, path);
@@ -125,8 +125,8 @@ static void answer_still_complete(void *arg)
 {
 	struct snapshot_run *run = arg;
 	struct snapshot_queue *queue = run->owner;
-	bool complete = queue->options.still_complete(
-		queue->options.arg, run->report.checkpoint.generation);
+	bool complete = queue->options.still_complete(queue->options.arg,
+						      run->report.checkpoint.generation);
 
 	pthread_mutex_lock(&run->mutex);
 	run->locked.answered = true;
@@ -140,7 +140,8 @@ static void write_completion_record(struct snapshot_run *run)
 	const struct snapshot_queue_options *options = &run->owner->options;
 	struct completion_record record = {.id = run->report.id, .files = run->files};
 	struct snapshot_files kept = {
-		.items = memory_new(run->files.count * sizeof(kept.items[0]))};
+		.items = memory_new(run->files.count * sizeof(kept.items[0])),
+	};
 	struct err err;
 
 	for (size_t i = 0; i < run->files.count; i++)
@@ -155,8 +156,9 @@ static void write_completion_record(struct snapshot_run *run)
 }
 
 /*
- * Every file is open now. Only the loop knows whether anything was written since the seal; it first reads what the kernel and the
- * shim have queued. Waits in slices, because the loop may be gone for good when everything is being cancelled.
+ * Every file is open now. Only the loop knows whether anything was written since the seal; it first
+ * reads what the kernel and the shim have queued. Waits in slices, because the loop may be gone for
+ * good when everything is being cancelled.
  */
 static bool confirm_still_complete(void *arg)
 {
@@ -221,7 +223,7 @@ static void take_snapshot_worker(void *arg)
 
 	progress_bar_start(&run->progress, "saving", false);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
-				      &queue->cancel, &run->report.err) == 0;
+					   &queue->cancel, &run->report.err) == 0;
 	progress_bar_stop(&run->progress);
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
@@ -292,7 +294,7 @@ void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, ch
 	bool none = snapshot_id_is_none(queue->newest);
 
 	early_upload_start(queue->early_upload, next, none ? queue->options.parent : queue->newest,
-		closed, open);
+			   closed, open);
 }
 
 void snapshot_queue_stop_early(struct snapshot_queue *queue)
@@ -305,8 +307,8 @@ bool snapshot_queue_is_busy(const struct snapshot_queue *queue)
 	return queue->running || queue->waiting;
 }
 
-bool snapshot_queue_progress(
-	const struct snapshot_queue *queue, uint64_t *bytes_done, uint64_t *bytes_total)
+bool snapshot_queue_progress(const struct snapshot_queue *queue, uint64_t *bytes_done,
+			     uint64_t *bytes_total)
 {
 	if (!queue->running)
 		return false;

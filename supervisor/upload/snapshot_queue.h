@@ -1,6 +1,6 @@
 /*
- * The second machine beside the job's: at most one snapshot is being taken, and at most one waits; the last one asked for wins.
- * Lives on the loop; the work itself runs on a worker thread.
+ * The second machine beside the job's: at most one snapshot is being taken, and at most one waits;
+ * the last one asked for wins. Lives on the loop; the work itself runs on a worker thread.
  */
 #ifndef SNAPSHOT_QUEUE_H
 #define SNAPSHOT_QUEUE_H
@@ -22,8 +22,8 @@ struct checkpoint {
 	uint64_t generation; /* of the tracker, when it was sealed */
 	int64_t step;        /* -1 unknown */
 	char reason[16];
-	int64_t completed_ms;  /* monotonic: when that was known */
-	int64_t written_ms; /* its last write: what the job did after that is not in it */
+	int64_t completed_ms; /* monotonic: when that was known */
+	int64_t written_ms;   /* its last write: what the job did after that is not in it */
 };
 
 struct snapshot_outcome {
@@ -49,22 +49,25 @@ struct snapshot_queue_options {
 
 	/* On the loop: is what was sealed at this generation still untouched? */
 	bool (*still_complete)(void *arg, uint64_t generation);
-	/* On the loop: paths that are torn, relative; NULL-terminated, owned by the snapshot from then on. */
+	/* On the loop: paths that are torn, relative; NULL-terminated, owned by
+	 * the snapshot from then on. */
 	char **(*torn)(void *arg);
 	/* On the loop, after each. */
 	void (*finished)(void *arg, const struct snapshot_outcome *report);
 	void *arg;
 };
 
-int snapshot_queue_new(
-	const struct snapshot_queue_options *options, struct snapshot_queue **queue, struct err *err);
+int snapshot_queue_new(const struct snapshot_queue_options *options, struct snapshot_queue **queue,
+		       struct err *err);
 /* Cancels what runs. Call workers_free() before: it waits for it. */
 void snapshot_queue_free(struct snapshot_queue *queue);
 
 void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint);
-/* A checkpoint is being written, and these files of it are closed, those still open: sends them, and what there is of those. Only when
- * idle: neither is a snapshot being taken or waited for, nor anything sent ahead. Paths relative, NULL-terminated, owned from then
- * on. */
+/*
+ * A checkpoint is being written, and these files of it are closed, those still open: sends them,
+ * and what there is of those. Only when idle: neither is a snapshot being taken or waited for, nor
+ * anything sent ahead. Paths relative, NULL-terminated, owned from then on.
+ */
 bool snapshot_queue_is_idle(const struct snapshot_queue *queue);
 void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open);
 /* For good, before workers_free(). */
@@ -72,13 +75,14 @@ void snapshot_queue_stop_early(struct snapshot_queue *queue);
 bool snapshot_queue_is_busy(const struct snapshot_queue *queue);
 
 /* How far the one that is being taken has come; false if none is. */
-bool snapshot_queue_progress(
-	const struct snapshot_queue *queue, uint64_t *bytes_done, uint64_t *bytes_total);
+bool snapshot_queue_progress(const struct snapshot_queue *queue, uint64_t *bytes_done,
+			     uint64_t *bytes_total);
 
 /* When (monotonic) the one that is being taken was begun; 0 if none is. */
 int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue);
 
-/* When (monotonic) a snapshot was last seen to get further in the store; 0: never. A try that only repeats an earlier one does not. */
+/* When (monotonic) a snapshot was last seen to get further in the store; 0: never. A try that only
+ * repeats an earlier one does not. */
 int64_t snapshot_queue_advanced_ms(const struct snapshot_queue *queue);
 
 /* Gives up what runs and what waits; `finished` is still called for what runs. */

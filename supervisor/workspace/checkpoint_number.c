@@ -21,9 +21,11 @@ int64_t checkpoint_number_of_name(const char *name, size_t length)
 	static const struct {
 		const char *word;
 		bool alone;
-	} words[] = {{"step", false}, {"iter", false}, {"iteration", false}, {"checkpoint", false},
-		{"ckpt", false}, {"epoch", false}, {"ck", true}, {"cp", true}, {"ckp", true},
-		{"chk", true}, {"chkpt", true}, {"snap", true}, {"snapshot", true}, {"save", true}};
+	} words[] = {{"step", false},       {"iter", false}, {"iteration", false},
+		     {"checkpoint", false}, {"ckpt", false}, {"epoch", false},
+		     {"ck", true},          {"cp", true},    {"ckp", true},
+		     {"chk", true},         {"chkpt", true}, {"snap", true},
+		     {"snapshot", true},    {"save", true}};
 	int64_t found = -1;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -33,7 +35,7 @@ int64_t checkpoint_number_of_name(const char *name, size_t length)
 			size_t digit = at + size;
 
 			if (strncasecmp(name + at, words[i].word, size) != 0 ||
-				(words[i].alone && at > 0 && isalnum((unsigned char)name[at - 1])))
+			    (words[i].alone && at > 0 && isalnum((unsigned char)name[at - 1])))
 				continue;
 			if (strchr("-_=.", name[digit]))
 				digit++;
@@ -61,7 +63,8 @@ size_t checkpoint_directory_length(const char *path)
 		size_t length = (size_t)(slash - name);
 		int64_t here = checkpoint_number_of_name(name, length);
 
-		/* checkpoint-500/global_step500 is one; epoch-1/step-500 are two. Below one, "0" is a rank or an item. */
+		/* checkpoint-500/global_step500 is one; epoch-1/step-500 are two. Below one, "0" is
+		 * a rank or an item. */
 		if (here >= 0 ? here != number : is_number(name, length) && unit == 0) {
 			number = here >= 0 ? here : checkpoint_number_at(name, length);
 			unit = (size_t)(slash - path);

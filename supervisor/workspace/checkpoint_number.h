@@ -1,4 +1,5 @@
-/* PURE. Directories of numbered checkpoints. A script that looks for the highest number sees directories, not files. */
+/* PURE. Directories of numbered checkpoints. A script that looks for the highest number sees
+ * directories, not files. */
 #ifndef CHECKPOINT_NUMBER_H
 #define CHECKPOINT_NUMBER_H
 
@@ -8,12 +9,12 @@
 /* The decimal number that the text begins with; -1: none. */
 int64_t checkpoint_number_at(const char *text, size_t length);
 
-/* "checkpoint-500", "global_step5", "epoch=3-step=10": the number behind a word for a checkpoint; -1 where there is none. What follows
- * the name's `length` is a slash or the end. */
+/* "checkpoint-500", "global_step5", "epoch=3-step=10": the number behind a word for a checkpoint;
+ * -1 where there is none. What follows the name's `length` is a slash or the end. */
 int64_t checkpoint_number_of_name(const char *name, size_t length);
 
-/* The directory of a numbered checkpoint that a path lies in ("run/checkpoint-500"), as the length of its part of the path;
- * 0: in none, the file stands for itself. */
+/* The directory of a numbered checkpoint that a path lies in ("run/checkpoint-500"), as the length
+ * of its part of the path; 0: in none, the file stands for itself. */
 size_t checkpoint_directory_length(const char *path);
 
 #endif

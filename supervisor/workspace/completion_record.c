@@ -25,13 +25,13 @@ char *completion_record_format(const struct completion_record *record, struct er
 	for (size_t i = 0; i < record->files.count; i++) {
 		const struct snapshot_file *file = &record->files.items[i];
 		json_t *row = json_pack("[s, I, I]", file->path, (json_int_t)file->size,
-			(json_int_t)file->mtime_ns);
+					(json_int_t)file->mtime_ns);
 
 		if (row)
 			json_array_append_new(files, row);
 	}
 	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", RECORD_VERSION, "job", record->job,
-		"id", snapshot_id_format(record->id, id), "files", files);
+			  "id", snapshot_id_format(record->id, id), "files", files);
 	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
 	if (!text)
 		err_set(err, ERR_FAILED, "the record of complete files cannot be written as JSON");
@@ -52,12 +52,16 @@ static int read_rows(json_t *files, struct completion_record *record, struct err
 		if (json_unpack(row, "[s, I, I]", &path, &size, &mtime_ns) < 0)
 			return err_set(err, ERR_CORRUPT, "row %zu", i);
 		record->files.items[record->files.count++] = (struct snapshot_file){
-			.path = text_copy(path), .size = (uint64_t)size, .mtime_ns = mtime_ns};
+			.path = text_copy(path),
+			.size = (uint64_t)size,
+			.mtime_ns = mtime_ns,
+		};
 	}
 	return 0;
 }
 
-int completion_record_parse(const void *text, size_t size, struct completion_record *record, struct err *err)
+int completion_record_parse(const void *text, size_t size, struct completion_record *record,
+			    struct err *err)
 {
 	auto_json json_t *whole = json_parse(text, size, err);
 	const char *job, *id;
@@ -65,11 +69,11 @@ int completion_record_parse(const void *text, size_t size, struct completion_rec
 
 	*record = (struct completion_record){0};
 	if (!whole || json_get_text(whole, "job", &job, err) < 0 ||
-		json_get_text(whole, "id", &id, err) < 0 ||
-		json_get_array(whole, "files", &files, err) < 0)
+	    json_get_text(whole, "id", &id, err) < 0 ||
+	    json_get_array(whole, "files", &files, err) < 0)
 		return -1;
 	if (json_number_or(whole, "version", 0) != RECORD_VERSION ||
-		!snapshot_id_parse(id, &record->id))
+	    !snapshot_id_parse(id, &record->id))
 		return err_set(err, ERR_CORRUPT, "not a record of this version");
 	record->job = text_copy(job);
 	if (read_rows(files, record, err) < 0) {

@@ -19,7 +19,7 @@ static const char *rest_below(const char *path, const char *above)
 	size_t length = text_equal(above, "/") ? 0 : strlen(above);
 
 	if (!path || strncmp(path, above, length) != 0 ||
-		(path[length] != '\0' && path[length] != '/'))
+	    (path[length] != '\0' && path[length] != '/'))
 		return NULL;
 	return path + length + strspn(path + length, "/");
 }
@@ -31,10 +31,10 @@ static int judge_store(const struct directory_check_facts *facts, struct err *er
 
 	if (rest_below(facts->store, facts->directory))
 		return err_set(err, ERR_INVALID, "%s holds the store %s, not checkpoints alone",
-			facts->directory, facts->store);
+			       facts->directory, facts->store);
 	if (name && storage_is_reserved_name(name))
 		return err_set(err, ERR_INVALID, "%s lies where the store %s keeps its own content",
-			facts->directory, facts->store);
+			       facts->directory, facts->store);
 	return 0;
 }
 
@@ -57,10 +57,10 @@ int directory_check_judge(const struct directory_check_facts *facts, struct err 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (rest_below(others[i].path, facts->directory))
 			return err_set(err, ERR_INVALID, "%s holds %s %s, not checkpoints alone",
-				facts->directory, others[i].what, others[i].path);
+				       facts->directory, others[i].what, others[i].path);
 	if (runs_there && facts->repository)
 		return err_set(err, ERR_INVALID, "%s holds a git repository, not checkpoints alone",
-			facts->directory);
+			       facts->directory);
 	return 0;
 }
 
@@ -111,7 +111,8 @@ static void search_module(struct program_search *search, const char *module)
 		search_file(search, package);
 }
 
-/* True when this is the program: what follows are its arguments, and may well lie among the checkpoints. */
+/* True when this is the program: what follows are its arguments, and may well lie
+ * among the checkpoints. */
 static bool search_word(struct program_search *search, const char *before, const char *word)
 {
 	if (text_equal(before, "-m") && !is_launcher(word)) {
@@ -142,14 +143,15 @@ static bool search_shell_words(struct program_search *search, const char *text)
 	return false;
 }
 
-/* NULL: the command runs nothing that lies in the directory, as far as can be told. The caller frees. */
+/* NULL: the command runs nothing that lies in the directory, as far as can be
+ * told. The caller frees. */
 static char *find_program(char *const *command, const char *directory)
 {
 	struct program_search search = {.directory = directory};
 	const char *before = "";
 
 	if (command[0] && strchr(command[0], '/') && search_file(&search, command[0]) &&
-		(search.program || is_script(command[0])))
+	    (search.program || is_script(command[0])))
 		return search.program;
 	for (char *const *word = command; *word; before = *word++)
 		if (text_equal(before, "-c") ? search_shell_words(&search, *word)
@@ -189,13 +191,15 @@ int directory_check_run(const struct directory_check *check, struct err *err)
 
 	/* Without a store nothing is moved or replaced. */
 	if (check->store)
-		facts = (struct directory_check_facts){.directory = directory,
+		facts = (struct directory_check_facts){
+			.directory = directory,
 			.store = store,
 			.runtime = runtime,
 			.working = working,
 			.home = home,
 			.program = program,
-			.repository = file_exists(".git")};
+			.repository = file_exists(".git"),
+		};
 	if (directory_check_judge(&facts, err) < 0)
 		return err_wrap(err, "checkpoint directory");
 	return 0;
@@ -206,5 +210,6 @@ int directory_check_store(const char *directory, const char *store, struct err *
 	auto_free char *whole = file_absolute(directory);
 	auto_free char *place = storage_directory(store);
 
-	return judge_store(&(struct directory_check_facts){.directory = whole, .store = place}, err);
+	return judge_store(&(struct directory_check_facts){.directory = whole, .store = place},
+			   err);
 }

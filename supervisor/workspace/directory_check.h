@@ -1,6 +1,7 @@
 /*
- * Checkpoints need a directory of their own: what lies there when a job starts is moved aside or replaced by a snapshot where it is not
- * the newest checkpoint. So the store, our own runtime directory, the user's home and the program that is run must not lie in it.
+ * Checkpoints need a directory of their own: what lies there when a job starts is moved aside or
+ * replaced by a snapshot where it is not the newest checkpoint. So the store, our own runtime
+ * directory, the user's home and the program that is run must not lie in it.
  */
 #ifndef DIRECTORY_CHECK_H
 #define DIRECTORY_CHECK_H
@@ -33,10 +34,12 @@ struct directory_check {
 /* The same with what is found on this machine. It need not be there yet. */
 int directory_check_run(const struct directory_check *check, struct err *err);
 
-/* Of a directory that is only saved or restored into, where no job runs: it and the store must not lie in each other's content. */
+/* Of a directory that is only saved or restored into, where no job runs: it and the store must not
+ * lie in each other's content. */
 int directory_check_store(const char *directory, const char *store, struct err *err);
 
-/* Scripts that save where they run have it so, and then everything there is taken for a checkpoint. */
+/* Scripts that save where they run have it so, and then everything there is taken
+ * for a checkpoint. */
 bool directory_check_is_working_directory(const char *directory);
 
 #endif

@@ -19,7 +19,8 @@
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define TEXT_MOST 1024
 
-/* Another at each start of a machine, the same in all its containers. "" where it cannot be known. */
+/* Another at each start of a machine, the same in all its containers. "" where it
+ * cannot be known. */
 static void boot_id(char *id, size_t capacity)
 {
 	auto_(bytes_release) struct bytes text = {.limit = 4096 + 4096};
@@ -52,8 +53,8 @@ static uint64_t pid_namespace(void)
 
 void directory_lock_note_job(int fd, pid_t pid)
 {
-	auto_free char *line = text_format(
-		"%d %" PRIu64 " %" PRIu64 "\n", (int)pid, process_start_time(pid), pid_namespace());
+	auto_free char *line = text_format("%d %" PRIu64 " %" PRIu64 "\n", (int)pid,
+					   process_start_time(pid), pid_namespace());
 
 	(void)file_write_all(fd, line, strlen(line), NULL);
 }
@@ -78,7 +79,7 @@ static void read_note(int fd, struct lock_note *note)
 	if (sscanf(text, "%63s %d %159s", note->boot, &note->supervisor, note->job) < 2)
 		note->supervisor = 0;
 	else if (second && sscanf(second, "%d %" SCNu64 " %" SCNu64, &note->pid, &note->start_time,
-				   &note->namespace) < 3)
+				  &note->namespace) < 3)
 		note->pid = 0;
 }
 
@@ -102,7 +103,7 @@ static bool is_locked_on_this_host(int fd, char *who, size_t capacity)
 		return true;
 	}
 	snprintf(who, capacity, "another run here uses it (process %d, job %s)", note.supervisor,
-		note.job);
+		 note.job);
 	return is_of_this_boot(&note);
 }
 
@@ -114,12 +115,12 @@ static bool has_running_job(int fd, char *who, size_t capacity)
 
 	read_note(fd, &note);
 	if (note.pid <= 0 || !is_of_this_boot(&note) || note.namespace != pid_namespace() ||
-		!process_read_sample(note.pid, &sample) || sample.start_time != note.start_time)
+	    !process_read_sample(note.pid, &sample) || sample.start_time != note.start_time)
 		return false;
 	snprintf(who, capacity,
-		"the job of an earlier run, whose supervisor is gone, still runs in it (process "
-		"%d, job %s)",
-		note.pid, note.job);
+		 "the job of an earlier run, whose supervisor is gone, still runs in it (process "
+		 "%d, job %s)",
+		 note.pid, note.job);
 	return true;
 }
 

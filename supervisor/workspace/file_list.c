@@ -32,8 +32,8 @@ static void add_file(struct listing *listing, const char *path, const struct sta
 	};
 }
 
-static int list_below(
-	int parent, const char *name, const char *prefix, struct listing *listing, struct err *err)
+static int list_below(int parent, const char *name, const char *prefix, struct listing *listing,
+		      struct err *err)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_closedir DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -46,7 +46,7 @@ static int list_below(
 		struct stat status;
 
 		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
-			(!*prefix && text_equal(entry->d_name, ".reprieve")))
+		    (!*prefix && text_equal(entry->d_name, ".reprieve")))
 			continue;
 		if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
@@ -63,8 +63,8 @@ static int list_below(
 
 static int compare_files(const void *a, const void *b)
 {
-	return strcmp(
-		((const struct snapshot_file *)a)->path, ((const struct snapshot_file *)b)->path);
+	return strcmp(((const struct snapshot_file *)a)->path,
+		      ((const struct snapshot_file *)b)->path);
 }
 
 int file_list_read(const char *directory, struct snapshot_files *files, struct err *err)

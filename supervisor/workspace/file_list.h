@@ -7,11 +7,14 @@
 
 #include <stdbool.h>
 
-/* Regular files below the directory, relative, sorted, without those of our own place in it (.reprieve/). A directory that is not there
- * has none. The caller releases `files`, also after -1. */
+/*
+ * Regular files below the directory, relative, sorted, without those of our own place in it
+ * (.reprieve/). A directory that is not there has none. The caller releases `files`, also after -1.
+ */
 int file_list_read(const char *directory, struct snapshot_files *files, struct err *err);
 
-/* Whether something has that name below it; `directory` is a const char *: this is a latest_checkpoint_is_there_fn. */
+/* Whether something has that name below it; `directory` is a const char *: this is a
+ * latest_checkpoint_is_there_fn. */
 bool file_list_path_exists(void *directory, const char *path);
 
 /* PURE. The file of that path, by binary search; NULL. Borrowed from `files`. */

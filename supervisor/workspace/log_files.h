@@ -1,5 +1,8 @@
-/* PURE. Logs that stay open for the whole run (TensorBoard's, *.log): they are no part of a checkpoint, and hold none up. They are left
- * where they are: not in a snapshot, and not moved aside at a start. */
+/*
+ * PURE. Logs that stay open for the whole run (TensorBoard's, *.log): they are no part of a
+ * checkpoint, and hold none up. They are left where they are: not in a snapshot, and not moved
+ * aside at a start.
+ */
 #ifndef LOG_FILES_H
 #define LOG_FILES_H
 

@@ -15,19 +15,13 @@ const char *network_fs_name(uint32_t type)
 		const char *name;
 		uint32_t type;
 	} known[] = {
-		{"NFS", 0x6969},
-		{"Lustre", 0x0bd00bd0},
+		{"NFS", 0x6969},        {"Lustre", 0x0bd00bd0},
 		{"FUSE", 0x65735546}, /* and virtiofs */
-		{"9p", 0x01021997},
-		{"CIFS", 0xff534d42},
-		{"SMB2", 0xfe534d42},
-		{"SMB", 0x517b},
-		{"Ceph", 0x00c36400},
-		{"GPFS", 0x47504653},
-		{"BeeGFS", 0x19830326},
-		{"AFS", 0x5346414f},
-		{"OCFS2", 0x7461636f},
-		{"GFS2", 0x01161970},
+		{"9p", 0x01021997},     {"CIFS", 0xff534d42},
+		{"SMB2", 0xfe534d42},   {"SMB", 0x517b},
+		{"Ceph", 0x00c36400},   {"GPFS", 0x47504653},
+		{"BeeGFS", 0x19830326}, {"AFS", 0x5346414f},
+		{"OCFS2", 0x7461636f},  {"GFS2", 0x01161970},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

@@ -1,4 +1,5 @@
-/* Paths in the order in which they were added, each a copy; the array ends in NULL as soon as there is one. */
+/* Paths in the order in which they were added, each a copy; the array ends in NULL
+ * as soon as there is one. */
 #ifndef PATH_LIST_H
 #define PATH_LIST_H
 

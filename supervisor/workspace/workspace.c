@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "file_list.h"
 #include "directory_lock.h"
+#include "file_list.h"
 #include "path_set.h"
 #include "step.h"
 
@@ -72,7 +72,7 @@ int workspace_prepare(struct workspace *workspace, struct err *err)
 	fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_os(err, errno, "checkpoint directory %s cannot be written",
-			workspace->directory);
+			      workspace->directory);
 	close(fd);
 	unlink(probe);
 	return 0;
@@ -101,8 +101,7 @@ static int make_beside(struct workspace *workspace, struct err *err)
 	made = mkdir(outside, 0700) == 0;
 	/* A directory that is not there yet will be made beside it, on the same file system. */
 	if ((made || errno == EEXIST) && access(outside, W_OK) == 0 &&
-		(!file_exists(workspace->directory) ||
-			same_device(outside, workspace->directory))) {
+	    (!file_exists(workspace->directory) || same_device(outside, workspace->directory))) {
 		workspace->beside = steal(&outside);
 		return 0;
 	}
@@ -112,8 +111,8 @@ static int make_beside(struct workspace *workspace, struct err *err)
 	return file_make_directories(workspace->beside, 0700, err);
 }
 
-int workspace_lock(
-	struct workspace *workspace, const char *job, struct cancel *cancel, struct err *err)
+int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
+		   struct err *err)
 {
 	int fd;
 
@@ -134,7 +133,7 @@ static char *find_beside(const struct workspace *workspace)
 	if (workspace->beside)
 		return text_copy(workspace->beside);
 	if (file_is_directory(outside) &&
-		(!file_exists(workspace->directory) || same_device(outside, workspace->directory)))
+	    (!file_exists(workspace->directory) || same_device(outside, workspace->directory)))
 		return steal(&outside);
 	return text_format("%s/.reprieve", workspace->directory);
 }
@@ -146,8 +145,8 @@ static char *record_path(const char *beside)
 	return text_format("%s/sealed.json", beside);
 }
 
-int workspace_write_record(
-	struct workspace *workspace, const struct completion_record *record, struct err *err)
+int workspace_write_record(struct workspace *workspace, const struct completion_record *record,
+			   struct err *err)
 {
 	auto_free char *path = NULL;
 	auto_free char *text = NULL;
@@ -161,8 +160,8 @@ int workspace_write_record(
 	return file_write(path, text, strlen(text), err);
 }
 
-int workspace_read_record(
-	const struct workspace *workspace, struct completion_record *record, struct err *err)
+int workspace_read_record(const struct workspace *workspace, struct completion_record *record,
+			  struct err *err)
 {
 	auto_free char *beside = find_beside(workspace);
 	auto_free char *path = record_path(beside);
@@ -178,7 +177,8 @@ int workspace_read_record(
 
 /* --- moving things --- */
 
-/* The directories above a file that is gone, as far as nothing else lies in them. Not those of git and the like, which need them. */
+/* The directories above a file that is gone, as far as nothing else lies in them. Not those of git
+ * and the like, which need them. */
 static void remove_emptied(struct workspace *workspace, const char *path)
 {
 	auto_free char *below = text_copy(path);
@@ -195,8 +195,8 @@ static void remove_emptied(struct workspace *workspace, const char *path)
 	}
 }
 
-static int move_aside(
-	struct workspace *workspace, const char *path, const char *aside, struct err *err)
+static int move_aside(struct workspace *workspace, const char *path, const char *aside,
+		      struct err *err)
 {
 	auto_free char *from = text_format("%s/%s", workspace->directory, path);
 	auto_free char *to = text_format("%s/%s", aside, path);
@@ -225,7 +225,7 @@ static char *new_quarantine(struct workspace *workspace, struct err *err)
 }
 
 int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
-	char **where, struct err *err)
+			 char **where, struct err *err)
 {
 	auto_free char *aside = new_quarantine(workspace, err);
 
@@ -246,8 +246,10 @@ static bool was_complete(const struct snapshot_files *sealed, const char *below)
 	return false;
 }
 
-/* Of names with a dot in front, and of repositories, nothing is ours to judge: git needs its empty directories. */
-static void prune_directory(const char *path, const char *below, const struct snapshot_files *sealed)
+/* Of names with a dot in front, and of repositories, nothing is ours to judge: git needs its
+ * empty directories. */
+static void prune_directory(const char *path, const char *below,
+			    const struct snapshot_files *sealed)
 {
 	auto_free char *repository = text_format("%s/.git", path);
 	auto_closedir DIR *directory = file_exists(repository) ? NULL : opendir(path);
@@ -260,11 +262,11 @@ static void prune_directory(const char *path, const char *below, const struct sn
 		struct stat status;
 
 		if (entry->d_name[0] == '.' || lstat(whole, &status) < 0 ||
-			!S_ISDIR(status.st_mode))
+		    !S_ISDIR(status.st_mode))
 			continue;
 		prune_directory(whole, relative, sealed);
 		if (file_directory_is_empty(whole) &&
-			(step_of_path(relative) >= 0 || was_complete(sealed, relative)))
+		    (step_of_path(relative) >= 0 || was_complete(sealed, relative)))
 			rmdir(whole);
 	}
 }
@@ -307,9 +309,10 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err)
 	return text_format("%s/staging-%.12s", workspace->beside, nonce);
 }
 
-/* Files that the snapshot holds just so need no second copy; whatever else lies here is somebody's. */
+/* Files that the snapshot holds just so need no second copy; whatever else lies
+ * here is somebody's. */
 static int clear_directory(struct workspace *workspace, const struct snapshot_files *snapshot,
-	char **where, struct err *err)
+			   char **where, struct err *err)
 {
 	auto_(snapshot_files_release) struct snapshot_files local = {0};
 	auto_closedir DIR *directory = NULL;
@@ -333,7 +336,7 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 		auto_free char *path = text_format("%s/%s", workspace->directory, entry->d_name);
 
 		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
-			text_equal(entry->d_name, ".reprieve"))
+		    text_equal(entry->d_name, ".reprieve"))
 			continue;
 		if (file_remove_tree(path, err) < 0)
 			return -1;
@@ -342,7 +345,7 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 }
 
 int workspace_install(struct workspace *workspace, const char *staging,
-	const struct snapshot_files *snapshot, char **where, struct err *err)
+		      const struct snapshot_files *snapshot, char **where, struct err *err)
 {
 	auto_free char *record = record_path(workspace->beside);
 	auto_closedir DIR *directory = NULL;

@@ -1,4 +1,5 @@
-/* Nanoseconds of one reprieve_requested() and one reprieve_progress() in a loop, and the KiB of its own memory that the shim has touched. */
+/* Nanoseconds of one reprieve_requested() and one reprieve_progress() in a loop, and the KiB of its
+ * own memory that the shim has touched. */
 #define _GNU_SOURCE
 #include "shim/reprieve.h"
 

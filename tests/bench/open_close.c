@@ -1,6 +1,6 @@
 /*
- * What an open and a close cost: open_close FILE COUNT BATCHES prints nanoseconds per pair, the median over the batches. The file
- * is opened for writing, which is what the shim looks at.
+ * What an open and a close cost: open_close FILE COUNT BATCHES prints nanoseconds per pair, the
+ * median over the batches. The file is opened for writing, which is what the shim looks at.
  */
 #include <fcntl.h>
 #include <stdio.h>

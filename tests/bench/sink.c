@@ -1,10 +1,12 @@
 /*
- * As much of S3 as the clients of the bench speak, in memory and with as little work as a server can do: what shows is what the clients
- * need. Nothing is checked, neither signatures nor digests: it is for measuring, and for loopback alone.
+ * As much of S3 as the clients of the bench speak, in memory and with as little work as a server
+ * can do: what shows is what the clients need. Nothing is checked, neither signatures nor digests:
+ * it is for measuring, and for loopback alone.
  *
  *	sink [CERTIFICATE KEY]		prints its port; with these files, in PEM, it speaks TLS
  *
- * A thread for each connection. It ends when its standard input does. "DELETE /" forgets everything.
+ * A thread for each connection. It ends when its standard input does. "DELETE /" forgets
+ * everything.
  */
 #include "sink.h"
 
@@ -134,7 +136,7 @@ static bool read_first_line(const char *line, struct request *request)
 		return false;
 	query = memchr(target, '?', (size_t)(end - target));
 	decode(target + 1, (size_t)((query ? query : end) - target - 1), request->path,
-		sizeof(request->path));
+	       sizeof(request->path));
 	length = query ? (size_t)(end - query - 1) : 0;
 	if (length >= sizeof(request->query))
 		return false;
@@ -254,7 +256,7 @@ static void set_up_tls(const char *certificate, const char *key)
 {
 	tls = SSL_CTX_new(TLS_server_method());
 	if (tls && SSL_CTX_use_certificate_chain_file(tls, certificate) == 1 &&
-		SSL_CTX_use_PrivateKey_file(tls, key, SSL_FILETYPE_PEM) == 1)
+	    SSL_CTX_use_PrivateKey_file(tls, key, SSL_FILETYPE_PEM) == 1)
 		return;
 	fprintf(stderr, "sink: %s and %s are no certificate and its key\n", certificate, key);
 	exit(1);
@@ -263,13 +265,15 @@ static void set_up_tls(const char *certificate, const char *key)
 static int listen_on_loopback(void)
 {
 	struct sockaddr_in address = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
 	socklen_t size = sizeof(address);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 ||
-		listen(fd, CONNECTIONS_WAITING) < 0 ||
-		getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+	    listen(fd, CONNECTIONS_WAITING) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &size) < 0)
 		fail("sink: listen");
 	printf("%d\n", ntohs(address.sin_port));
 	fflush(stdout);

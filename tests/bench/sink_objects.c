@@ -57,8 +57,9 @@ static struct object *find(const struct table *table, const char *key)
 {
 	size_t at = position(table, key);
 
-	return at < table->count && strcmp(table->items[at]->key, key) == 0 ? table->items[at]
-									    : NULL;
+	return at < table->count && strcmp(table->items[at]->key, key) == 0
+		       ? table->items[at]
+		       : NULL;
 }
 
 static void let_go(struct object *object)
@@ -101,8 +102,8 @@ static void put_in(struct table *table, struct object *object, const char *key)
 	table->items[at] = object;
 }
 
-static void add_piece(
-	struct object *object, unsigned number, uint8_t *data, uint64_t size, uint64_t space)
+static void add_piece(struct object *object, unsigned number, uint8_t *data, uint64_t size,
+		      uint64_t space)
 {
 	size_t at = object->count;
 
@@ -124,11 +125,11 @@ static struct object *new_object(void)
 /* --- answers --- */
 
 static bool answer(struct peer *peer, const char *status, const char *fields, const char *body,
-	uint64_t length)
+		   uint64_t length)
 {
 	char head[1024];
 	int size = snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nContent-Length: %llu\r\n%s\r\n",
-		status, (unsigned long long)length, fields);
+			    status, (unsigned long long)length, fields);
 
 	return peer_send(peer, head, (size_t)size) &&
 	       (!body || peer_send(peer, body, (size_t)length));
@@ -139,15 +140,15 @@ static bool say(struct peer *peer, const char *status, const char *body)
 	return answer(peer, status, "Content-Type: application/xml\r\n", body, strlen(body));
 }
 
-static bool refuse(
-	struct peer *peer, const struct request *request, const char *status, const char *code)
+static bool refuse(struct peer *peer, const struct request *request, const char *status,
+		   const char *code)
 {
 	char body[256];
 
 	if (strcmp(request->method, "HEAD") == 0)
 		return answer(peer, status, "", NULL, 0);
 	snprintf(body, sizeof(body), "<Error><Code>%s</Code><Message>%s</Message></Error>", code,
-		code);
+		 code);
 	return say(peer, status, body);
 }
 
@@ -219,7 +220,7 @@ static bool put(struct peer *peer, struct request *request)
 	if (part != there)
 		return part ? refuse(peer, request, "404 Not Found", "NoSuchUpload")
 			    : refuse(peer, request, "412 Precondition Failed",
-				      "PreconditionFailed");
+				     "PreconditionFailed");
 	return answer(peer, "200 OK", "ETag: " ETAG "\r\n", "", 0);
 }
 
@@ -232,9 +233,9 @@ static bool begin_upload(struct peer *peer)
 	put_in(&uploads, new_object(), name);
 	pthread_mutex_unlock(&mutex);
 	snprintf(body, sizeof(body),
-		"<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
-		"</InitiateMultipartUploadResult>",
-		name);
+		 "<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
+		 "</InitiateMultipartUploadResult>",
+		 name);
 	return say(peer, "200 OK", body);
 }
 
@@ -251,14 +252,14 @@ static bool end_upload(struct peer *peer, const struct request *request)
 	if (!object)
 		return refuse(peer, request, "404 Not Found", "NoSuchUpload");
 	return say(peer, "200 OK",
-		"<CompleteMultipartUploadResult><ETag>" ETAG
-		"</ETag></CompleteMultipartUploadResult>");
+		   "<CompleteMultipartUploadResult><ETag>" ETAG
+		   "</ETag></CompleteMultipartUploadResult>");
 }
 
 /* --- getting --- */
 
-static bool send_content(
-	struct peer *peer, const struct object *object, uint64_t first, uint64_t end)
+static bool send_content(struct peer *peer, const struct object *object, uint64_t first,
+			 uint64_t end)
 {
 	uint64_t at = 0;
 
@@ -295,15 +296,15 @@ static bool get(struct peer *peer, const struct request *request)
 	snprintf(fields, sizeof(fields), "%s", common);
 	if (request->ranged)
 		snprintf(fields, sizeof(fields), "%sContent-Range: bytes %llu-%llu/%llu\r\n",
-			common, (unsigned long long)first, (unsigned long long)end - 1,
-			(unsigned long long)object->size);
+			 common, (unsigned long long)first, (unsigned long long)end - 1,
+			 (unsigned long long)object->size);
 	if (first > end || (request->ranged && first == end))
 		sent = refuse(peer, request, "416 Range Not Satisfiable", "InvalidRange");
 	else
 		sent = answer(peer, request->ranged ? "206 Partial Content" : "200 OK", fields,
-			       NULL, end - first) &&
+			      NULL, end - first) &&
 		       (strcmp(request->method, "HEAD") == 0 ||
-			       send_content(peer, object, first, end));
+			send_content(peer, object, first, end));
 	pthread_mutex_lock(&mutex);
 	let_go(object);
 	pthread_mutex_unlock(&mutex);
@@ -341,7 +342,7 @@ static bool list(struct peer *peer, const struct request *request, const char *b
 			fprintf(text, "<CommonPrefixes><Prefix>%.*s</Prefix></CommonPrefixes>",
 				(int)(folded - start), object->key + start);
 		while (fold && i + 1 < objects.count &&
-			strncmp(objects.items[i + 1]->key, object->key, folded) == 0)
+		       strncmp(objects.items[i + 1]->key, object->key, folded) == 0)
 			i++;
 	}
 	pthread_mutex_unlock(&mutex);

@@ -1,6 +1,7 @@
 /*
- * For test_shim.py, which compiles it in several ways: shim_actor MODE DIRECTORY does one thing below the directory. Every mode
- * checks that the C library answers as it does without the shim; exit 0 only then.
+ * For test_shim.py, which compiles it in several ways: shim_actor MODE DIRECTORY does one thing
+ * below the directory. Every mode checks that the C library answers as it does without the shim;
+ * exit 0 only then.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -52,17 +53,17 @@ static void opens(void)
 {
 	int directory = open(".", O_RDONLY | O_DIRECTORY);
 	struct stat status;
-	int volatile flags =
-		O_WRONLY | O_TRUNC; /* so that fortified programs call __open_2 and __openat_2 */
+	/* so that fortified programs call __open_2 and __openat_2 */
+	int volatile flags = O_WRONLY | O_TRUNC;
 	int fd;
 
 	umask(0);
 	fd = open("a", O_WRONLY | O_CREAT, 0640);
 	CHECK(fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & 0777) == 0640 &&
-		close(fd) == 0);
+	      close(fd) == 0);
 	fd = openat(directory, "b", O_RDWR | O_CREAT, 0604);
 	CHECK(fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & 0777) == 0604 &&
-		close(fd) == 0);
+	      close(fd) == 0);
 	fd = creat("c", 0600);
 	CHECK(fd >= 0 && close(fd) == 0);
 	fd = open("a", flags);
@@ -88,8 +89,8 @@ static void duplicates(void)
 	CHECK(dup2(999, other) == -1 && errno == EBADF);
 	CHECK(dup2(fd, other) == other); /* closes b */
 	CHECK(close(other) == 0 && close(50) == 0 && close(51) == 0);
-	CHECK(syscall(SYS_close_range, 60, 61, 0) ==
-		0); /* behind the shim's back: 60 and 61 stay reported as open */
+	/* behind the shim's back: 60 and 61 stay reported as open */
+	CHECK(syscall(SYS_close_range, 60, 61, 0) == 0);
 	CHECK(close(fd) == 0);
 }
 
@@ -110,7 +111,7 @@ static void ranges(void)
 	}
 	CHECK(close_range(100, 200, 99) == -1 && errno == EINVAL);
 	CHECK(close_range(100, 101, 4 /* CLOSE_RANGE_CLOEXEC */) == 0 &&
-		fcntl(100, F_GETFD) == FD_CLOEXEC);
+	      fcntl(100, F_GETFD) == FD_CLOEXEC);
 	CHECK(close_range(101, 101, 0) == 0);
 	closefrom(3);
 	CHECK(fcntl(100, F_GETFD) == -1 && fcntl(102, F_GETFD) == -1);
@@ -197,7 +198,8 @@ static void *write_files(void *argument)
 	return NULL;
 }
 
-/* Forks while threads open and close. The children inherit what is open at that instant, and close it: not theirs to report. */
+/* Forks while threads open and close. The children inherit what is open at that instant, and close
+ * it: not theirs to report. */
 static void forks_in_threads(void)
 {
 	pthread_t threads[4];
@@ -222,7 +224,8 @@ static void forks_in_threads(void)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* A child of vfork() runs in our memory: what it does to its descriptors must not be taken for ours. */
+/* A child of vfork() runs in our memory: what it does to its descriptors must not
+ * be taken for ours. */
 static void vforks(void)
 {
 	int fd = open("held", O_WRONLY | O_CREAT, 0600);
@@ -296,7 +299,7 @@ static void mappings(void)
 	/* In three parts, from within; what takes the hole meanwhile is another mapping. */
 	CHECK(munmap(memory + page, page) == 0);
 	other = mmap(memory + page, page, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	CHECK(other == memory + page && munmap(other, page) == 0);
 	CHECK(munmap(memory, page) == 0 && munmap(memory + 2 * page, 2 * page) == 0);
 	CHECK(munmap(memory, 0) < 0 && errno == EINVAL);
@@ -309,7 +312,7 @@ static void mappings(void)
 	CHECK(moved != MAP_FAILED);
 	moved[2 * length - 1] = 1;
 	CHECK(mmap(moved, 2 * length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-		moved);
+	      moved);
 	/* Until the end of the process. */
 	fd = open("c", O_RDWR | O_CREAT, 0600);
 	CHECK(fd >= 0 && ftruncate(fd, (off_t)length) == 0);
@@ -327,7 +330,8 @@ static void memory(void)
 
 	CHECK(close(creat("a", 0600)) == 0);
 	while (fgets(line, sizeof(line), maps)) {
-		/* "start-end ..." begins a mapping; the shim's zeroed data follows its file without a name. */
+		/* "start-end ..." begins a mapping; the shim's zeroed data follows
+		 * its file without a name. */
 		if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
 			ours = strstr(line, "libreprieve-shim") ||
 			       (ours && !strchr(line, '/') && !strchr(line, '['));
@@ -343,11 +347,22 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*act)(void);
-	} modes[] = {{"streams", streams}, {"opens", opens}, {"duplicates", duplicates},
-		{"ranges", ranges}, {"stale", stale}, {"names", names},
-		{"temporaries", temporaries}, {"nameless", nameless}, {"errors", errors},
-		{"full", full}, {"forks", forks_in_threads}, {"vforks", vforks}, {"many", many},
-		{"million", million}, {"mappings", mappings}, {"memory", memory}};
+	} modes[] = {{"streams", streams},
+		     {"opens", opens},
+		     {"duplicates", duplicates},
+		     {"ranges", ranges},
+		     {"stale", stale},
+		     {"names", names},
+		     {"temporaries", temporaries},
+		     {"nameless", nameless},
+		     {"errors", errors},
+		     {"full", full},
+		     {"forks", forks_in_threads},
+		     {"vforks", vforks},
+		     {"many", many},
+		     {"million", million},
+		     {"mappings", mappings},
+		     {"memory", memory}};
 
 	CHECK(argc == 3 && chdir(argv[2]) == 0);
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {

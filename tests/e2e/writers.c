@@ -1,5 +1,6 @@
 /*
- * Saves once as programs do that a preloaded library may not see, and dies where it is told to. writers.py has the words.
+ * Saves once as programs do that a preloaded library may not see, and dies where it is told to.
+ * writers.py has the words.
  *   writers KIND WAYS DIRECTORY NUMBER        KIND: plain, renamed, buffered, raw, uring
  */
 #define _GNU_SOURCE
@@ -115,10 +116,10 @@ static void ring_open(void)
 	if (ring.file < 0)
 		exit(77);
 	ring.submissions = map(ring.params.sq_off.array + ring.params.sq_entries * sizeof(uint32_t),
-		IORING_OFF_SQ_RING);
+			       IORING_OFF_SQ_RING);
 	ring.completions =
 		map(ring.params.cq_off.cqes + ring.params.cq_entries * sizeof(struct io_uring_cqe),
-			IORING_OFF_CQ_RING);
+		    IORING_OFF_CQ_RING);
 	ring.entries = map(ring.params.sq_entries * sizeof(struct io_uring_sqe), IORING_OFF_SQES);
 }
 
@@ -144,26 +145,36 @@ static void uring(void)
 	int file;
 
 	ring_open();
-	file = ring_do((struct io_uring_sqe){.opcode = IORING_OP_OPENAT,
+	file = ring_do((struct io_uring_sqe){
+		.opcode = IORING_OP_OPENAT,
 		.fd = AT_FDCWD,
 		.addr = (uintptr_t)temporary,
 		.len = 0644,
-		.open_flags = O_WRONLY | O_CREAT | O_TRUNC});
+		.open_flags = O_WRONLY | O_CREAT | O_TRUNC,
+	});
 	ring_do((struct io_uring_sqe){
-		.opcode = IORING_OP_WRITE, .fd = file, .addr = (uintptr_t)data, .len = SIZE / 2});
+		.opcode = IORING_OP_WRITE,
+		.fd = file,
+		.addr = (uintptr_t)data,
+		.len = SIZE / 2,
+	});
 	at("mid");
-	ring_do((struct io_uring_sqe){.opcode = IORING_OP_WRITE,
+	ring_do((struct io_uring_sqe){
+		.opcode = IORING_OP_WRITE,
 		.fd = file,
 		.addr = (uintptr_t)data + SIZE / 2,
 		.off = SIZE / 2,
-		.len = SIZE / 2});
+		.len = SIZE / 2,
+	});
 	ring_do((struct io_uring_sqe){.opcode = IORING_OP_CLOSE, .fd = file});
 	at("rename");
-	ring_do((struct io_uring_sqe){.opcode = IORING_OP_RENAMEAT,
+	ring_do((struct io_uring_sqe){
+		.opcode = IORING_OP_RENAMEAT,
 		.fd = AT_FDCWD,
 		.addr = (uintptr_t)temporary,
 		.len = (uint32_t)AT_FDCWD,
-		.addr2 = (uintptr_t) final});
+		.addr2 = (uintptr_t) final,
+	});
 }
 
 int main(int argc, char **argv)
@@ -178,8 +189,8 @@ int main(int argc, char **argv)
 	snprintf(final, sizeof(final), "%s/step-%s.bin", argv[3], argv[4]);
 	snprintf(temporary, sizeof(temporary), "%s/step-%s.bin.tmp", argv[3], argv[4]);
 	while (used < SIZE)
-		used += sprintf(
-			data + used, "data of save %s, and nothing of any other\n", argv[4]);
+		used += sprintf(data + used, "data of save %s, and nothing of any other\n",
+				argv[4]);
 	if (strcmp(argv[1], "plain") == 0)
 		plain(final);
 	else if (strcmp(argv[1], "renamed") == 0)

@@ -1,6 +1,6 @@
 /*
- * What the fuzz targets share. Each gives bytes to a group of parsers as they might come from outside, and checks what must hold
- * whatever they are; run.sh builds and runs them.
+ * What the fuzz targets share. Each gives bytes to a group of parsers as they might come from
+ * outside, and checks what must hold whatever they are; run.sh builds and runs them.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The bytes up to a zero, in memory of just that size, so that one step too far is seen. The caller frees. */
+/* The bytes up to a zero, in memory of just that size, so that one step too far is
+ * seen. The caller frees. */
 static inline char *fuzz_text(const uint8_t *data, size_t size)
 {
 	return text_copy_n((const char *)data, size);

@@ -1,15 +1,16 @@
 /*
- * URLs, endpoints and headers that somebody configures. Of the input's lines the first is a store behind its scheme, the second an
- * endpoint or any other URL, the third a region, the fourth a list of headers.
+ * URLs, endpoints and headers that somebody configures. Of the input's lines the first is a store
+ * behind its scheme, the second an endpoint or any other URL, the third a region, the fourth a list
+ * of headers.
  */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
 #include "storage/aws/aws_reply_credentials.h"
 #include "storage/aws/aws_settings.h"
+#include "storage/aws/s3_address.h"
 #include "storage/azure/azure_account.h"
 #include "storage/gcs/gcs_address.h"
-#include "storage/aws/s3_address.h"
 #include "storage/http/uri.h"
 
 #include <arpa/inet.h>
@@ -44,7 +45,7 @@ static void read_s3(const char *rest, const char *endpoint, const char *region)
 	auto_free char *host = NULL, *path = NULL, *bucket = NULL;
 
 	if (s3_address_init(&address, url, endpoint[0] ? endpoint : NULL,
-		    region[0] ? region : "eu-west-1", S3_STYLE_AUTO, NULL) < 0) {
+			    region[0] ? region : "eu-west-1", S3_STYLE_AUTO, NULL) < 0) {
 		CHECK(!address.bucket && !address.prefix && !address.endpoint_host);
 		return;
 	}
@@ -60,8 +61,8 @@ static void read_s3(const char *rest, const char *endpoint, const char *region)
 static void read_gcs(const char *rest, const char *endpoint)
 {
 	auto_free char *url = text_format("gs://%s", rest);
-	const struct gcs_environment environments[] = {
-		{.emulator = endpoint}, {.endpoint = endpoint}};
+	const struct gcs_environment environments[] = {{.emulator = endpoint},
+						       {.endpoint = endpoint}};
 
 	for (size_t i = 0; i < COUNT(environments); i++) {
 		auto_(gcs_address_release) struct gcs_address address = {0};
@@ -93,7 +94,8 @@ static char *host_of(const char *url)
 	char *host = NULL;
 
 	if (curl_url_set(parts, CURLUPART_URL, url,
-		    CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS) == CURLUE_OK)
+			 CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS) ==
+	    CURLUE_OK)
 		curl_url_get(parts, CURLUPART_HOST, &host, 0);
 	curl_url_cleanup(parts);
 	return host;
@@ -124,7 +126,7 @@ static void judge_url(const char *url)
 	if (host) {
 		CHECK(!uri_is_confidential(url) || is_here(host));
 		CHECK(!aws_reply_uri_is_allowed(url) || is_here(host) ||
-			is_container_service(host));
+		      is_container_service(host));
 	}
 	curl_free(host);
 }

@@ -1,11 +1,12 @@
-/* Files of the formats that say where they end: shown whole, in two halves, and with a gap that nobody reads between these. */
+/* Files of the formats that say where they end: shown whole, in two halves, and with a gap that
+ * nobody reads between these. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
 #include "frameworks/file_format.h"
 
-static const char *const names[] = {
-	"model.safetensors", "model.ubj", "trainer_state.json", "model.pt", "part.distcp"};
+static const char *const names[] = {"model.safetensors", "model.ubj", "trainer_state.json",
+				    "model.pt", "part.distcp"};
 
 static void judge(const struct file_format_sample *sample)
 {
@@ -29,12 +30,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(tail, data + size / 2, size - size / 2);
 	}
 	for (size_t i = 0; i < COUNT(names); i++) {
-		struct file_format_sample sample = {.name = names[i],
+		struct file_format_sample sample = {
+			.name = names[i],
 			.size = size,
 			.head = data,
 			.head_size = size,
 			.tail = data,
-			.tail_size = size};
+			.tail_size = size,
+		};
 
 		judge(&sample);
 		sample.head = head;

@@ -1,10 +1,11 @@
-/* Files and answers that hold credentials: AWS's shared files, JSON of metadata services and programs, Google's files, Azure's string. */
+/* Files and answers that hold credentials: AWS's shared files, JSON of metadata services and
+ * programs, Google's files, Azure's string. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/aws/aws_reply_credentials.h"
 #include "storage/aws/aws_ini.h"
+#include "storage/aws/aws_reply_credentials.h"
 #include "storage/azure/azure_account.h"
 #include "storage/gcs/google_account.h"
 #include "storage/gcs/google_source_aws.h"
@@ -38,7 +39,7 @@ static void read_profiles(const char *text)
 	aws_ini_parse(&profiles, AWS_INI_CREDENTIALS, text);
 	for (size_t i = 0; i < profiles.count; i++) {
 		CHECK(profiles.items[i].section && profiles.items[i].name &&
-			profiles.items[i].value);
+		      profiles.items[i].value);
 		CHECK(!strchr(profiles.items[i].value, '\n'));
 		write_setting(&profiles.items[i]);
 	}
@@ -74,7 +75,9 @@ static void read_answer(const uint8_t *data, size_t size)
 static void sign_for_google(const char *url, const char *audience)
 {
 	const struct aws_credentials credentials = {
-		.access_key = (char *)"AKID", .secret_key = (char *)"key"};
+		.access_key = (char *)"AKID",
+		.secret_key = (char *)"key",
+	};
 	auto_free char *token = google_source_aws_sign(url, audience, "eu-west-3", &credentials, 0);
 	auto_free char *text = token ? uri_decode(token, strlen(token)) : NULL;
 	auto_json json_t *object = text ? json_parse(text, strlen(text), NULL) : NULL;
@@ -96,7 +99,7 @@ static void read_account(const uint8_t *data, size_t size)
 	}
 	CHECK(account.kind != GOOGLE_SERVICE_ACCOUNT || (account.email && account.key_pem));
 	CHECK(account.kind != GOOGLE_EXTERNAL ||
-		!!account.file + !!account.url + !!account.command + !!account.aws_url == 1);
+	      !!account.file + !!account.url + !!account.command + !!account.aws_url == 1);
 	if (account.aws_url)
 		sign_for_google(account.aws_url, account.audience);
 	if (google_account_subject(&account, data, size, &token, &err) == 0)
@@ -109,7 +112,9 @@ static void read_subject(const uint8_t *data, size_t size)
 {
 	const struct google_account text = {.kind = GOOGLE_EXTERNAL};
 	const struct google_account member = {
-		.kind = GOOGLE_EXTERNAL, .subject_field = "access_token"};
+		.kind = GOOGLE_EXTERNAL,
+		.subject_field = "access_token",
+	};
 	auto_free char *first = NULL, *second = NULL, *printed = NULL;
 	struct err err = {0};
 

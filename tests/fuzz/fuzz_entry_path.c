@@ -1,10 +1,12 @@
-/* Names and link targets in a snapshot: none may lead out of the directory. Of the input's lines the first is a path, the second a target. */
+/* Names and link targets in a snapshot: none may lead out of the directory. Of the input's lines
+ * the first is a path, the second a target. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
 #include "storage/format/safe_path.h"
 
-/* Goes from directory `at` (of "a/b", or "") along `target`; false where that leads above the beginning. Changes `at`. */
+/* Goes from directory `at` (of "a/b", or "") along `target`; false where that leads above the
+ * beginning. Changes `at`. */
 static bool walk(struct bytes *at, const char *target)
 {
 	while (*target) {

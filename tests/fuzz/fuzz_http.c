@@ -1,9 +1,10 @@
-/* Headers of an answer, and whether its body is the part that was asked for. Lines of "Name: value", an empty one, the body. */
+/* Headers of an answer, and whether its body is the part that was asked for. Lines of "Name:
+ * value", an empty one, the body. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/backend/range_request.h"
 #include "storage/backend/object_store.h"
+#include "storage/backend/range_request.h"
 
 #include <strings.h>
 
@@ -22,7 +23,7 @@ static void keep_field(struct bytes *fields, const char *line)
 }
 
 static void take_range(const uint8_t *data, size_t size, const struct http_response *from,
-	uint64_t offset, size_t wanted)
+		       uint64_t offset, size_t wanted)
 {
 	auto_(http_response_release) struct http_response response = {.status = from->status};
 	auto_(bytes_release) struct bytes out = {0};

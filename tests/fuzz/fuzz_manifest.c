@@ -1,4 +1,5 @@
-/* A manifest's body: whoever can write to a bucket must not be able to write outside the restored directory. */
+/* A manifest's body: whoever can write to a bucket must not be able to write outside the
+ * restored directory. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
@@ -26,7 +27,7 @@ static void check_chunks(const struct manifest *manifest, const struct entry *en
 		CHECK(chunk->pack < manifest->pack_count);
 		CHECK(chunk->stored > 0 && chunk->stored <= chunk_length(entry->size, i));
 		CHECK((uint64_t)chunk->offset + chunk->stored <=
-			manifest->packs[chunk->pack].bytes);
+		      manifest->packs[chunk->pack].bytes);
 	}
 }
 
@@ -39,7 +40,7 @@ static void check_entry(const struct manifest *manifest, const struct entry *ent
 		CHECK(entry->target[0] && entry->target[0] != '/');
 	if (entry->type == ENTRY_HARDLINK)
 		CHECK(stays_inside(entry->target) &&
-			manifest_find(manifest, entry->target)->type == ENTRY_FILE);
+		      manifest_find(manifest, entry->target)->type == ENTRY_FILE);
 	if (entry->type == ENTRY_FILE)
 		check_chunks(manifest, entry);
 	for (size_t i = 0; i < entry->xattr_count; i++)

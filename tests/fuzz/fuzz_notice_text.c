@@ -18,7 +18,7 @@ static void check_verdict(const struct verdict *verdict)
 	CHECK(memchr(verdict->why, '\0', sizeof(verdict->why)));
 	if (verdict->kind != VERDICT_POSITIVE) {
 		CHECK(notice->kind == NOTICE_NONE ||
-			(verdict->kind == VERDICT_NEGATIVE && notice->kind == NOTICE_CANCELLED));
+		      (verdict->kind == VERDICT_NEGATIVE && notice->kind == NOTICE_CANCELLED));
 		return;
 	}
 	CHECK(notice->identity[0] && notice->reason[0]);

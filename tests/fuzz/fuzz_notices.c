@@ -1,4 +1,5 @@
-/* The answers of the clouds' metadata services: every body is shown to every parser, with any status and with or without Google's header. */
+/* The answers of the clouds' metadata services: every body is shown to every parser, with any
+ * status and with or without Google's header. */
 #include "fuzz.h"
 
 #include "base/clock.h"
@@ -48,8 +49,8 @@ static void check_others(const struct reply *reply, const struct verdict *verdic
 
 static void ask_aws(const struct reply *reply)
 {
-	static void (*const parsers[])(const struct reply *reply, struct verdict *verdict) = {
-		aws_action_reply, aws_rebalance_reply, aws_state_reply};
+	static void (*const parsers[])(const struct reply *reply, struct verdict *verdict) =
+		{aws_action_reply, aws_rebalance_reply, aws_state_reply};
 	char token[AWS_TOKEN_MOST];
 	struct aws_events events;
 	struct verdict verdict;
@@ -66,7 +67,7 @@ static void ask_aws(const struct reply *reply)
 		check_notice(reply, &events.notices[i]);
 	if (aws_token_reply(reply, token, &ttl_seconds))
 		CHECK(token[0] && fuzz_is_one_line(token) && ttl_seconds >= 0 &&
-			ttl_seconds <= AWS_TOKEN_TTL_SECONDS);
+		      ttl_seconds <= AWS_TOKEN_TTL_SECONDS);
 	(void)aws_instance_reply(reply);
 }
 
@@ -87,9 +88,9 @@ static void ask_azure(const struct reply *reply, const char *name)
 
 static void ask_google(const struct reply *reply, int64_t since_ms)
 {
-	static void (*const parsers[])(const struct reply *reply,
-		const struct gcp_context *context, struct verdict *verdict) = {
-		gcp_preempted_reply, gcp_maintenance_reply, gcp_upcoming_reply};
+	static void (*const parsers[])(const struct reply *reply, const struct gcp_context *context,
+				       struct verdict *verdict) =
+		{gcp_preempted_reply, gcp_maintenance_reply, gcp_upcoming_reply};
 	const struct gcp_context context = {.notice_ms = GCP_NOTICE_MS, .since_ms = since_ms};
 	struct verdict verdict;
 

@@ -1,6 +1,7 @@
 /*
- * A pack's index, and what lies in a pack. The input's first four bytes are the size of the payloads, the rest is records: the right
- * count and digest are put behind them, because no fuzzer finds a digest.
+ * A pack's index, and what lies in a pack. The input's first four bytes are the size of the
+ * payloads, the rest is records: the right count and digest are put behind them, because no fuzzer
+ * finds a digest.
  */
 #include "fuzz.h"
 
@@ -14,7 +15,7 @@ static void read_footer(const uint8_t *data, size_t size)
 	uint32_t count;
 
 	if (size >= PACK_FOOTER_SIZE &&
-		pack_read_footer(data + size - PACK_FOOTER_SIZE, size, &count, NULL) == 0)
+	    pack_read_footer(data + size - PACK_FOOTER_SIZE, size, &count, NULL) == 0)
 		CHECK((uint64_t)count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE <= size);
 }
 

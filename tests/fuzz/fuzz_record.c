@@ -1,4 +1,5 @@
-/* The envelope of every small object. What is an object in JSON is put into one, taken out again, and then damaged. */
+/* The envelope of every small object. What is an object in JSON is put into one, taken out again,
+ * and then damaged. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"

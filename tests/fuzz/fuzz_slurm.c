@@ -3,19 +3,24 @@
 
 #include "base/cleanup.h"
 #include "doctor/check_slurm.h"
-#include "scheduler/slurm_job.h"
 #include "frameworks/lightning_slurm.h"
+#include "scheduler/slurm_job.h"
 
 static void diagnose(const char *text)
 {
 	const struct slurm_outputs texts = {
-		.config = text, .job = text, .partition = text, .script = text, .log_appends = -1};
+		.config = text,
+		.job = text,
+		.partition = text,
+		.script = text,
+		.log_appends = -1,
+	};
 	struct check_list check_list;
 	char name[32] = "untouched";
 
 	check_slurm(&texts, &check_list);
 	CHECK(check_list.count >= 3 &&
-		check_list.count <= sizeof(check_list.rows) / sizeof(check_list.rows[0]));
+	      check_list.count <= sizeof(check_list.rows) / sizeof(check_list.rows[0]));
 	for (size_t i = 0; i < check_list.count; i++)
 		CHECK(check_list.rows[i].check && check_list.rows[i].text[0]);
 	if (check_slurm_partition(text, name, sizeof(name)))

@@ -1,20 +1,21 @@
-/* What S3, Azure, Google and STS answer: lists, error documents, credentials. Who answers may be a proxy, or worse. */
+/* What S3, Azure, Google and STS answer: lists, error documents, credentials. Who answers may be a
+ * proxy, or worse. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
 #include "storage/aws/aws_reply_credentials.h"
+#include "storage/aws/s3_address.h"
 #include "storage/azure/azure_listing.h"
 #include "storage/azure/azure_reply_error.h"
-#include "storage/http/error_body.h"
-#include "storage/gcs/gcs_reply.h"
-#include "storage/aws/s3_address.h"
 #include "storage/backend/bucket_listing.h"
+#include "storage/gcs/gcs_reply.h"
+#include "storage/http/error_body.h"
 #include "storage/s3/s3_reply.h"
 
 AUTO(struct store_listing, store_listing_release);
 
 typedef int (*list_fn)(const void *body, size_t size, const char *prefix,
-	struct store_listing *listing, char **next, struct err *err);
+		       struct store_listing *listing, char **next, struct err *err);
 
 static void check_error(const struct err *err)
 {
@@ -43,11 +44,12 @@ static void read_list(list_fn read, const uint8_t *data, size_t size, const char
 	}
 }
 
-/* Each size of the input stands for one pair: all of them with each input would take most of the time. */
+/* Each size of the input stands for one pair: all of them with each input would
+ * take most of the time. */
 static void judge_s3(const uint8_t *data, size_t size, const char *text)
 {
-	static const int statuses[] = {
-		200, 204, 206, 301, 307, 400, 401, 403, 404, 409, 412, 500, 503};
+	static const int statuses[] = {200, 204, 206, 301, 307, 400, 401,
+				       403, 404, 409, 412, 500, 503};
 	enum s3_operation operation = (enum s3_operation)(size % (S3_REMOVE + 1));
 	const struct s3_reply answer = {
 		.status = statuses[size / (S3_REMOVE + 1) % COUNT(statuses)],
@@ -70,7 +72,7 @@ static void judge_s3(const uint8_t *data, size_t size, const char *text)
 	CHECK(verdict != CALL_MOVED || move.region[0] || move.host[0]);
 	CHECK(err.kind != ERR_EXISTS || operation == S3_PUT_IF_ABSENT);
 	CHECK(err.kind != ERR_NOT_FOUND || memmem(data, size, "NoSuchKey", 9) ||
-		memchr(data, '\0', size) || memchr(data, '&', size) || memmem(data, size, "<!", 2));
+	      memchr(data, '\0', size) || memchr(data, '&', size) || memmem(data, size, "<!", 2));
 }
 
 static void judge_error(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 /*
- * A store in front of the fixture's that is remote as far as storage knows, and misbehaves as told: puts of packs that are late,
- * fail or never end. Counts what is asked of it.
+ * A store in front of the fixture's that is remote as far as storage knows, and misbehaves as told:
+ * puts of packs that are late, fail or never end. Counts what is asked of it.
  */
 #ifndef SLOW_STORE_H
 #define SLOW_STORE_H
@@ -16,9 +16,10 @@
 struct slow_store {
 	struct store store;
 	struct store *behind;
-	/* Told the number of this put of a pack, from 1, over all, and how often this key was put before. NULL: nothing happens. 0 goes on. */
+	/* Told the number of this put of a pack, from 1, over all, and how often this key was put
+	 * before. NULL: nothing happens. 0 goes on. */
 	int (*put_pack)(struct slow_store *slow, unsigned number, unsigned again,
-		struct cancel *cancel, struct err *err);
+			struct cancel *cancel, struct err *err);
 	void (*before_list)(struct slow_store *slow);
 	void *arg;
 	atomic_uint pack_puts, gets, lists;
@@ -49,7 +50,8 @@ static inline unsigned slow_store_note(struct slow_store *slow, const char *key)
 }
 
 static inline int slow_store_put(struct store *store, const char *key, const void *data,
-	size_t size, enum store_put_mode mode, struct cancel *cancel, struct err *error)
+				 size_t size, enum store_put_mode mode, struct cancel *cancel,
+				 struct err *error)
 {
 	struct slow_store *slow = slow_of(store);
 	unsigned now, most;
@@ -63,7 +65,7 @@ static inline int slow_store_put(struct store *store, const char *key, const voi
 		;
 	if (slow->put_pack)
 		result = slow->put_pack(slow, atomic_fetch_add(&slow->pack_puts, 1) + 1,
-			slow_store_note(slow, key), cancel, error);
+					slow_store_note(slow, key), cancel, error);
 	else
 		atomic_fetch_add(&slow->pack_puts, 1);
 	if (result == 0)
@@ -73,7 +75,7 @@ static inline int slow_store_put(struct store *store, const char *key, const voi
 }
 
 static inline int slow_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
-	struct bytes *out, struct cancel *cancel, struct err *error)
+				 struct bytes *out, struct cancel *cancel, struct err *error)
 {
 	struct slow_store *slow = slow_of(store);
 
@@ -83,7 +85,8 @@ static inline int slow_store_get(struct store *store, const char *key, uint64_t 
 }
 
 static inline int slow_store_list(struct store *store, const char *prefix, enum store_depth depth,
-	struct store_listing *listing, struct cancel *cancel, struct err *error)
+				  struct store_listing *listing, struct cancel *cancel,
+				  struct err *error)
 {
 	struct slow_store *slow = slow_of(store);
 
@@ -93,8 +96,8 @@ static inline int slow_store_list(struct store *store, const char *prefix, enum 
 	return slow->behind->ops->list(slow->behind, prefix, depth, listing, cancel, error);
 }
 
-static inline int slow_store_remove(
-	struct store *store, const char *key, struct cancel *cancel, struct err *error)
+static inline int slow_store_remove(struct store *store, const char *key, struct cancel *cancel,
+				    struct err *error)
 {
 	struct slow_store *slow = slow_of(store);
 
@@ -122,8 +125,8 @@ static const struct store_ops slow_store_ops = {
 };
 
 /* From now on the fixture's storage sees this one. Freed with it. */
-static inline struct slow_store *slow_store_install(
-	struct fixture *fixture, const struct transfer_plan_facts *facts)
+static inline struct slow_store *slow_store_install(struct fixture *fixture,
+						    const struct transfer_plan_facts *facts)
 {
 	struct slow_store *slow = memory_new(sizeof(*slow));
 	struct transfer_plan_facts remote = {.processors = 3, .remote = true};

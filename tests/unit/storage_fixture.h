@@ -1,4 +1,5 @@
-/* What the tests of storage share: a scratch directory with a store and a checkpoint directory in it, and a comparison of trees. */
+/* What the tests of storage share: a scratch directory with a store and a checkpoint directory in
+ * it, and a comparison of trees. */
 #ifndef STORAGE_FIXTURE_H
 #define STORAGE_FIXTURE_H
 
@@ -45,13 +46,17 @@ static struct err err;
 		assert_int_equal((call), -1);                                                \
 		if (err.kind != (expected))                                                  \
 			fail_msg("%s: %s instead of %s: %s", #call, err_kind_name(err.kind), \
-				err_kind_name(expected), err.text);                          \
+				 err_kind_name(expected), err.text);                         \
 	} while (0)
 
 static inline void fixture_open(struct fixture *fixture)
 {
 	struct storage_options options = {
-		.url = fixture->url, .job = "job", .create = true, .threads = 3};
+		.url = fixture->url,
+		.job = "job",
+		.create = true,
+		.threads = 3,
+	};
 
 	assert_works(storage_open(&options, &fixture->storage, NULL, &err));
 }
@@ -88,8 +93,8 @@ static inline void fixture_stop(struct fixture *fixture)
 }
 
 /* `size` bytes that depend on `seed` and do not compress. */
-static inline void fixture_write(
-	struct fixture *fixture, const char *path, size_t size, uint64_t seed)
+static inline void fixture_write(struct fixture *fixture, const char *path, size_t size,
+				 uint64_t seed)
 {
 	auto_free char *full = text_format("%s/%s", fixture->source, path);
 	auto_free char *parent = text_copy(full);
@@ -118,7 +123,7 @@ static inline int fixture_try_take(struct fixture *fixture, struct save_result *
 	struct save_request request = {
 		.id = fixture_next(fixture),
 		.parent = fixture->sequence > 1 ? (struct snapshot_id){fixture->attempt.number,
-							  fixture->sequence - 1}
+								       fixture->sequence - 1}
 						: fixture->attempt.start,
 		.directory = fixture->source,
 		.reason = "request",
@@ -167,8 +172,8 @@ static inline void fixture_check(struct fixture *fixture, struct snapshot_id id)
 /* The first file below the store whose path has `part` in it; the caller frees. */
 static inline char *fixture_find(struct fixture *fixture, const char *part)
 {
-	auto_free char *command = text_format(
-		"find '%s' -type f -path '*%s*' | sort | head -n 1", fixture->store, part);
+	auto_free char *command = text_format("find '%s' -type f -path '*%s*' | sort | head -n 1",
+					      fixture->store, part);
 	FILE *stream = popen(command, "r");
 	char path[512] = "";
 

@@ -1,4 +1,5 @@
-/* The chain of credentials against a server that plays the container's endpoint, the instance's metadata and STS. */
+/* The chain of credentials against a server that plays the container's endpoint, the instance's
+ * metadata and STS. */
 #include "storage/aws/aws_credentials.h"
 
 #include "base/cleanup.h"
@@ -40,10 +41,10 @@ static void send_json(struct httpd_reply *reply, const char *kind)
 
 	clock_format(clock_wall_ms() + world.life_ms, expires, sizeof(expires));
 	snprintf(text, sizeof(text),
-		"{\"Code\":\"Success\",\"AccessKeyId\":\"%s%d\",\"SecretAccessKey\":\"hush\","
-		"\"Token\":\"t\","
-		"\"Expiration\":\"%s\"}",
-		kind, number, expires);
+		 "{\"Code\":\"Success\",\"AccessKeyId\":\"%s%d\",\"SecretAccessKey\":\"hush\","
+		 "\"Token\":\"t\","
+		 "\"Expiration\":\"%s\"}",
+		 kind, number, expires);
 	httpd_reply_text(reply, 200, text);
 }
 
@@ -54,17 +55,17 @@ static void send_sts(const struct httpd_request *request, struct httpd_reply *re
 	int number = atomic_fetch_add(&world.fetched, 1) + 1;
 
 	snprintf(world.last_body, sizeof(world.last_body), "%.*s", (int)request->body_size,
-		(const char *)request->body);
+		 (const char *)request->body);
 	text_set(world.last_authorization, sizeof(world.last_authorization),
-		authorization ? authorization : "");
+		 authorization ? authorization : "");
 	clock_format(clock_wall_ms() + world.life_ms, expires, sizeof(expires));
 	snprintf(text, sizeof(text),
-		"<R><AssumeRoleResult><Credentials><AccessKeyId>STS%d</"
-		"AccessKeyId><SecretAccessKey>hush"
-		"</SecretAccessKey><SessionToken>t</SessionToken><Expiration>%s</Expiration></"
-		"Credentials>"
-		"</AssumeRoleResult></R>",
-		number, expires);
+		 "<R><AssumeRoleResult><Credentials><AccessKeyId>STS%d</"
+		 "AccessKeyId><SecretAccessKey>hush"
+		 "</SecretAccessKey><SessionToken>t</SessionToken><Expiration>%s</Expiration></"
+		 "Credentials>"
+		 "</AssumeRoleResult></R>",
+		 number, expires);
 	httpd_reply_text(reply, 200, text);
 }
 
@@ -124,13 +125,27 @@ static void set_url(const char *name, const char *path)
 
 static int set_up(void **state)
 {
-	static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
-		"AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_PROFILE", "AWS_REGION",
-		"AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
-		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-		"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-		"AWS_EC2_METADATA_DISABLED", "REPRIEVE_S3_HEADERS", "AWS_REQUEST_PAYER"};
+	static const char *const names[] = {
+		"AWS_ACCESS_KEY_ID",
+		"AWS_SECRET_ACCESS_KEY",
+		"AWS_SESSION_TOKEN",
+		"AWS_SECURITY_TOKEN",
+		"AWS_PROFILE",
+		"AWS_REGION",
+		"AWS_DEFAULT_REGION",
+		"AWS_ENDPOINT_URL",
+		"AWS_ENDPOINT_URL_S3",
+		"AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_ROLE_ARN",
+		"AWS_ROLE_SESSION_NAME",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI",
+		"AWS_CONTAINER_AUTHORIZATION_TOKEN",
+		"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+		"AWS_EC2_METADATA_DISABLED",
+		"REPRIEVE_S3_HEADERS",
+		"AWS_REQUEST_PAYER",
+	};
 	auto_free char *config = place("config"), *credentials = place("credentials");
 
 	(void)state;
@@ -169,8 +184,8 @@ static void fixture_release(struct fixture *fixture)
 }
 AUTO(struct fixture, fixture_release);
 
-static void check(
-	struct fixture *fixture, const struct aws_credentials *refused, const char *access_key)
+static void check(struct fixture *fixture, const struct aws_credentials *refused,
+		  const char *access_key)
 {
 	auto_(aws_credentials_release) struct aws_credentials credentials;
 	struct err err = {0};
@@ -232,14 +247,14 @@ static void test_roles(void **state)
 	(void)state;
 	write_file("credentials", "[base]\naws_access_key_id=BASE\naws_secret_access_key=hush\n");
 	write_file("config",
-		"[profile mid]\nrole_arn=arn:mid\nsource_profile=base\n"
-		"[profile top]\nrole_arn=arn:top\nsource_profile=mid\nexternal_id=e/x\n"
-		"role_session_name=me\nduration_seconds=1800\n"
-		"[profile loop]\nrole_arn=arn:l\nsource_profile=loop2\n"
-		"[profile loop2]\nrole_arn=arn:l\nsource_profile=loop\n"
-		"[profile onvm]\nrole_arn=arn:vm\ncredential_source=Ec2InstanceMetadata\n"
-		"[profile lone]\nrole_arn=arn:vm\n"
-		"[profile sso]\nsso_account_id=1\n");
+		   "[profile mid]\nrole_arn=arn:mid\nsource_profile=base\n"
+		   "[profile top]\nrole_arn=arn:top\nsource_profile=mid\nexternal_id=e/x\n"
+		   "role_session_name=me\nduration_seconds=1800\n"
+		   "[profile loop]\nrole_arn=arn:l\nsource_profile=loop2\n"
+		   "[profile loop2]\nrole_arn=arn:l\nsource_profile=loop\n"
+		   "[profile onvm]\nrole_arn=arn:vm\ncredential_source=Ec2InstanceMetadata\n"
+		   "[profile lone]\nrole_arn=arn:vm\n"
+		   "[profile sso]\nsso_account_id=1\n");
 	setenv("AWS_PROFILE", "top", 1);
 	check_source("STS2", "profile top (role arn:top)");
 	assert_non_null(strstr(world.last_body, "Action=AssumeRole&"));
@@ -396,7 +411,8 @@ static void test_outage(void **state)
 	auto_(fixture_release) struct fixture fixture;
 
 	(void)state;
-	/* Already past its time when it comes: it would be fetched again at once but for the rest between fetches. */
+	/* Already past its time when it comes: it would be fetched again at once but for the rest
+	 * between fetches. */
 	world.life_ms = -1000;
 	fixture_open(&fixture);
 	check(&fixture, NULL, "VM1");
@@ -475,7 +491,7 @@ int main(void)
 	int failed;
 
 	if (!mkdtemp(directory) ||
-		httpd_start(&(struct httpd_options){.handler = answer}, &world.httpd, &err) < 0) {
+	    httpd_start(&(struct httpd_options){.handler = answer}, &world.httpd, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

@@ -8,34 +8,36 @@
 
 #include <cmocka.h>
 
-static const char config[] = "# a comment\n"
-			     "stray = 1\n"
-			     "[default]\n"
-			     "region = eu-west-1 # where we are\n"
-			     "  output=json\r\n"
-			     "[profile my name]\n"
-			     "role_arn = arn:aws:iam::1:role/x#y\n"
-			     "Source_Profile=default\n"
-			     "s3 =\n"
-			     "    addressing_style = path\n"
-			     "    use = a=b\n"
-			     "region = us-west-2\n"
-			     "services = local\n"
-			     "[profile \"quoted one\"]\n"
-			     "credential_process = \"/opt/with blank\" --x 'y' ; hidden\n"
-			     "[not a profile]\n"
-			     "region = nowhere\n"
-			     "[services local]\n"
-			     "s3 =\n"
-			     "  endpoint_url = http://h:1\n"
-			     "[bad\n"
-			     "region = nowhere\n";
-static const char credentials[] = "[default]\n"
-				  "aws_access_key_id = AK\n"
-				  "aws_secret_access_key=a/b+c==\n"
-				  "region = override\n"
-				  "[my name]\n"
-				  "aws_access_key_id=\n";
+static const char config[] =
+	"# a comment\n"
+	"stray = 1\n"
+	"[default]\n"
+	"region = eu-west-1 # where we are\n"
+	"  output=json\r\n"
+	"[profile my name]\n"
+	"role_arn = arn:aws:iam::1:role/x#y\n"
+	"Source_Profile=default\n"
+	"s3 =\n"
+	"    addressing_style = path\n"
+	"    use = a=b\n"
+	"region = us-west-2\n"
+	"services = local\n"
+	"[profile \"quoted one\"]\n"
+	"credential_process = \"/opt/with blank\" --x 'y' ; hidden\n"
+	"[not a profile]\n"
+	"region = nowhere\n"
+	"[services local]\n"
+	"s3 =\n"
+	"  endpoint_url = http://h:1\n"
+	"[bad\n"
+	"region = nowhere\n";
+static const char credentials[] =
+	"[default]\n"
+	"aws_access_key_id = AK\n"
+	"aws_secret_access_key=a/b+c==\n"
+	"region = override\n"
+	"[my name]\n"
+	"aws_access_key_id=\n";
 
 static void test_settings(void **state)
 {

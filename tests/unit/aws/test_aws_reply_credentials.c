@@ -25,15 +25,15 @@ static void test_json(void **state)
 		{"{" KEYS "}", ERR_NONE, NULL, CLOCK_NEVER},
 		{"{\"Version\":1," KEYS
 		 ",\"SessionToken\":\"T\",\"Expiration\":\"1970-01-01T00:00:09Z\"}",
-			ERR_NONE, "T", 9000},
+		 ERR_NONE, "T", 9000},
 		{"{\"Code\":\"Success\"," KEYS
 		 ",\"Token\":\"T\",\"Expiration\":\"1970-01-01T00:00:09Z\"}",
-			ERR_NONE, "T", 9000},
+		 ERR_NONE, "T", 9000},
 		{"{\"Code\":\"AssumeRoleUnauthorizedAccess\",\"Message\":\"no\\nway\"}", ERR_DENIED,
-			NULL, 0},
+		 NULL, 0},
 		{"{\"AccessKeyId\":\"AK\"}", ERR_FAILED, NULL, 0},
 		{"{\"AccessKeyId\":\"AK\",\"SecretAccessKey\":\"a\\r\\nX: hushhush\"}", ERR_FAILED,
-			NULL, 0},
+		 NULL, 0},
 		{"{" KEYS ",\"Expiration\":\"tomorrow\"}", ERR_FAILED, NULL, 0},
 		{"[]", ERR_FAILED, NULL, 0},
 		{"", ERR_FAILED, NULL, 0},
@@ -44,8 +44,7 @@ static void test_json(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_(aws_credentials_release) struct aws_credentials credentials = {0};
 		struct err err = {0};
-		int result =
-			aws_reply_json(rows[i].body, strlen(rows[i].body), &credentials, &err);
+		int result = aws_reply_json(rows[i].body, strlen(rows[i].body), &credentials, &err);
 
 		assert_int_equal(err.kind, rows[i].kind);
 		assert_null(strstr(err.text, "hush"));
@@ -94,22 +93,22 @@ static void test_sts_verdicts(void **state)
 		{503, "ServiceUnavailable", "", CALL_RETRY, ERR_RETRY},
 		{400, "Throttling", "", CALL_SLOW_DOWN, ERR_RETRY},
 		{403, "SignatureDoesNotMatch", "Signature expired: 1 is now earlier than 2",
-			CALL_SKEWED, ERR_DENIED},
+		 CALL_SKEWED, ERR_DENIED},
 		{403, "SignatureDoesNotMatch", "The request signature we calculated", CALL_FAILED,
-			ERR_DENIED},
+		 ERR_DENIED},
 		{400, "RequestExpired", "", CALL_SKEWED, ERR_DENIED},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_free char *body = text_format(
-			"<ErrorResponse><Error><Code>%s</Code><Message>%s</Message></Error>"
-			"</ErrorResponse>",
-			rows[i].code, rows[i].message);
+		auto_free char *body =
+			text_format("<ErrorResponse><Error><Code>%s</Code><Message>%s</Message></"
+				    "Error></ErrorResponse>",
+				    rows[i].code, rows[i].message);
 		struct err err = {0};
 
 		assert_int_equal(aws_reply_judge_sts(rows[i].status, body, strlen(body), &err),
-			rows[i].verdict);
+				 rows[i].verdict);
 		assert_int_equal(err.kind, rows[i].kind);
 	}
 }

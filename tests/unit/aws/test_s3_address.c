@@ -24,19 +24,32 @@ static void test_places(void **state)
 		const char *host, *path, *bucket_path;
 		bool tls;
 	} rows[] = {
-		{"s3://bucket/pre", NULL, "eu-west-1", S3_STYLE_AUTO, "bucket.s3.eu-west-1.amazonaws.com", "/pre/k/1", "/", true},
-		{"s3://bucket", NULL, "us-east-1", S3_STYLE_AUTO, "bucket.s3.us-east-1.amazonaws.com", "/k/1", "/", true},
-		{"s3://bucket///a/b//", NULL, "us-east-1", S3_STYLE_AUTO, "bucket.s3.us-east-1.amazonaws.com", "/a/b/k/1", "/", true},
-		{"s3://bucket/p", NULL, "cn-north-1", S3_STYLE_AUTO, "bucket.s3.cn-north-1.amazonaws.com.cn", "/p/k/1", "/", true},
-		{"s3://my.bucket/p", NULL, "eu-west-1", S3_STYLE_AUTO, "s3.eu-west-1.amazonaws.com", "/my.bucket/p/k/1", "/my.bucket", true},
-		{"s3://Old_Bucket/p", NULL, "us-east-1", S3_STYLE_AUTO, "s3.us-east-1.amazonaws.com", "/Old_Bucket/p/k/1", "/Old_Bucket", true},
-		{"s3://bucket/p", NULL, "eu-west-1", S3_STYLE_PATH, "s3.eu-west-1.amazonaws.com", "/bucket/p/k/1", "/bucket", true},
-		{"s3://bucket/p", "http://127.0.0.1:9000", "us-east-1", S3_STYLE_AUTO, "127.0.0.1:9000", "/bucket/p/k/1", "/bucket", false},
-		{"s3://bucket/p", "http://s3.localhost:9000/", "us-east-1", S3_STYLE_VIRTUAL, "bucket.s3.localhost:9000", "/p/k/1", "/", false},
-		{"s3://bucket/p", "https://host:443/base/", "auto", S3_STYLE_AUTO, "host", "/base/bucket/p/k/1", "/base/bucket", true},
-		{"s3://bucket/p", "http://host:80", "auto", S3_STYLE_AUTO, "host", "/bucket/p/k/1", "/bucket", false},
-		{"s3://bucket/p", "HTTPS://host:80", "auto", S3_STYLE_AUTO, "host:80", "/bucket/p/k/1", "/bucket", true},
-		{"s3://bucket/my pre fix/\xc3\xbcn+x(1)", NULL, "us-east-1", S3_STYLE_AUTO, "bucket.s3.us-east-1.amazonaws.com",
+		{"s3://bucket/pre", NULL, "eu-west-1", S3_STYLE_AUTO,
+			"bucket.s3.eu-west-1.amazonaws.com", "/pre/k/1", "/", true},
+		{"s3://bucket", NULL, "us-east-1", S3_STYLE_AUTO,
+			"bucket.s3.us-east-1.amazonaws.com", "/k/1", "/", true},
+		{"s3://bucket///a/b//", NULL, "us-east-1", S3_STYLE_AUTO,
+			"bucket.s3.us-east-1.amazonaws.com", "/a/b/k/1", "/", true},
+		{"s3://bucket/p", NULL, "cn-north-1", S3_STYLE_AUTO,
+			"bucket.s3.cn-north-1.amazonaws.com.cn", "/p/k/1", "/", true},
+		{"s3://my.bucket/p", NULL, "eu-west-1", S3_STYLE_AUTO,
+			"s3.eu-west-1.amazonaws.com", "/my.bucket/p/k/1", "/my.bucket", true},
+		{"s3://Old_Bucket/p", NULL, "us-east-1", S3_STYLE_AUTO,
+			"s3.us-east-1.amazonaws.com", "/Old_Bucket/p/k/1", "/Old_Bucket", true},
+		{"s3://bucket/p", NULL, "eu-west-1", S3_STYLE_PATH,
+			"s3.eu-west-1.amazonaws.com", "/bucket/p/k/1", "/bucket", true},
+		{"s3://bucket/p", "http://127.0.0.1:9000", "us-east-1", S3_STYLE_AUTO,
+			"127.0.0.1:9000", "/bucket/p/k/1", "/bucket", false},
+		{"s3://bucket/p", "http://s3.localhost:9000/", "us-east-1", S3_STYLE_VIRTUAL,
+			"bucket.s3.localhost:9000", "/p/k/1", "/", false},
+		{"s3://bucket/p", "https://host:443/base/", "auto", S3_STYLE_AUTO, "host",
+			"/base/bucket/p/k/1", "/base/bucket", true},
+		{"s3://bucket/p", "http://host:80", "auto", S3_STYLE_AUTO, "host", "/bucket/p/k/1",
+			"/bucket", false},
+		{"s3://bucket/p", "HTTPS://host:80", "auto", S3_STYLE_AUTO, "host:80",
+			"/bucket/p/k/1", "/bucket", true},
+		{"s3://bucket/my pre fix/\xc3\xbcn+x(1)",
+			NULL, "us-east-1", S3_STYLE_AUTO, "bucket.s3.us-east-1.amazonaws.com",
 			"/my%20pre%20fix/%C3%BCn%2Bx%281%29/k/1", "/", true},
 	};
 	// clang-format on
@@ -48,7 +61,7 @@ static void test_places(void **state)
 		struct err err = {0};
 
 		if (s3_address_init(&address, rows[i].url, rows[i].endpoint, rows[i].region,
-			    rows[i].style, &err) < 0)
+				    rows[i].style, &err) < 0)
 			fail_msg("%s: %s", rows[i].url, err.text);
 		host = s3_address_host(&address);
 		path = s3_address_path(&address, "k/1");
@@ -95,7 +108,7 @@ static void test_refused(void **state)
 		struct err err = {0};
 
 		if (s3_address_init(&address, rows[i].url, rows[i].endpoint, rows[i].region,
-			    S3_STYLE_AUTO, &err) == 0)
+				    S3_STYLE_AUTO, &err) == 0)
 			fail_msg("accepted: %s", rows[i].url);
 		assert_int_equal(err.kind, ERR_INVALID);
 		assert_null(strstr(err.text, "secret"));

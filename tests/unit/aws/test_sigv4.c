@@ -1,11 +1,12 @@
-/* The signer against the official test suite (tests/vectors/sigv4): canonical request, string to sign, signature, header. */
+/* The signer against the official test suite (tests/vectors/sigv4): canonical request, string to
+ * sign, signature, header. */
 #include "storage/aws/sigv4.h"
 
 #include "base/cleanup.h"
+#include "base/datetime.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/datetime.h"
 #include "storage/http/uri.h"
 
 #include <setjmp.h>
@@ -41,7 +42,8 @@ static char *read_text(const char *folder, const char *name)
 	return (char *)text.data;
 }
 
-/* Ends the line at `text` and returns the next one. A line that begins with a blank goes on with the one before. */
+/* Ends the line at `text` and returns the next one. A line that begins with a
+ * blank goes on with the one before. */
 static char *cut_line(char *text)
 {
 	char *end = text + strcspn(text, "\n");
@@ -119,7 +121,7 @@ static void check_text(const char *folder, const char *name, const struct bytes 
 
 	if (strlen(expected) != is->size || memcmp(expected, is->data, is->size) != 0)
 		fail_msg("%s/%s: expected\n%s\nis\n%.*s", folder, name, expected, (int)is->size,
-			(const char *)is->data);
+			 (const char *)is->data);
 }
 
 static void check_header(const char *folder, const struct sigv4_signed *result)
@@ -132,7 +134,7 @@ static void check_header(const char *folder, const struct sigv4_signed *result)
 }
 
 static void check_signed(const char *folder, struct vector *vector, json_t *context,
-	const char *path, const char *query)
+			 const char *path, const char *query)
 {
 	json_t *credentials = json_object_get(context, "credentials");
 	const char *token = json_text_or(credentials, "token", NULL);
@@ -215,7 +217,8 @@ static void test_official_suite(void **state)
 		else
 			others++;
 	}
-	/* The suite's seven "-normalized" cases whose path another service would change, less get-space whose path stays. */
+	/* The suite's seven "-normalized" cases whose path another service would change, less
+	 * get-space whose path stays. */
 	assert_int_equal(checked + others, 38);
 	assert_int_equal(others, 6);
 }
@@ -228,7 +231,7 @@ static void check_canonical_query(const char *query, const char *expected)
 	struct sigv4_signed result;
 
 	sigv4_sign(&(struct sigv4_request){"GET", "/", query, SIGV4_UNSIGNED, &host, 1}, &identity,
-		0, &result);
+		   0, &result);
 	assert_true(result.canonical.size > strlen(start));
 	assert_memory_equal(result.canonical.data, start, strlen(start));
 	sigv4_signed_release(&result);
@@ -248,8 +251,9 @@ static void test_queries(void **state)
 
 static void test_header_order(void **state)
 {
-	const struct sigv4_header headers[] = {
-		{"X-Amz-Meta-A-B", "1"}, {"x-amz-meta-a", " 2\t 3 "}, {"Host", "h"}};
+	const struct sigv4_header headers[] = {{"X-Amz-Meta-A-B", "1"},
+					       {"x-amz-meta-a", " 2\t 3 "},
+					       {"Host", "h"}};
 	const struct sigv4_identity identity = {"A", "S", "r", "s3"};
 	static const char expected[] =
 		"PUT\n/k\n\nhost:h\nx-amz-date:19700101T000000Z\nx-amz-meta-a:2 3\n"
@@ -259,7 +263,7 @@ static void test_header_order(void **state)
 
 	(void)state;
 	sigv4_sign(&(struct sigv4_request){"PUT", "/k", "", SIGV4_UNSIGNED, headers, 3}, &identity,
-		0, &result);
+		   0, &result);
 	assert_int_equal(result.canonical.size, strlen(expected));
 	assert_memory_equal(result.canonical.data, expected, strlen(expected));
 	sigv4_signed_release(&result);

@@ -35,18 +35,18 @@ static void pages(void **state)
 	(void)state;
 	assert_int_equal(
 		read_page(PAGE(BLOB("p/a&amp;b",
-				       "5") "<BlobPrefix><Name>p/x/</Name></BlobPrefix>"
-					    "<Blob><Name>p/d</Name><Properties><Content-Length>0</"
-					    "Content-Length>"
-					    "<ResourceType>directory</ResourceType></Properties></"
-					    "Blob>" BLOB("p/", "0") BLOB("p/folder/", "0"),
-				  "<NextMarker>2!8</NextMarker>"),
-			&listing, &next, &err),
+				    "5") "<BlobPrefix><Name>p/x/</Name></BlobPrefix>"
+					 "<Blob><Name>p/d</Name><Properties><Content-Length>0</"
+					 "Content-Length>"
+					 "<ResourceType>directory</ResourceType></Properties></"
+					 "Blob>" BLOB("p/", "0") BLOB("p/folder/", "0"),
+			       "<NextMarker>2!8</NextMarker>"),
+			  &listing, &next, &err),
 		0);
 	assert_string_equal(next, "2!8");
 	assert_int_equal(read_page(PAGE(BLOB("p/z", "18446744073"), "<NextMarker />"), &listing,
-				 &last, &err),
-		0);
+				   &last, &err),
+			 0);
 	assert_null(last);
 	store_listing_sort(&listing);
 	assert_int_equal(listing.count, 3);
@@ -68,8 +68,8 @@ static void dates(void **state)
 		read_page(PAGE("<Blob><Name>p/a</Name><Properties><Last-Modified>Sat, 11 Apr 2026 "
 			       "22:26:58 GMT</Last-Modified><Content-Length>1</Content-Length>"
 			       "</Properties></Blob>" BLOB("p/b", "1"),
-				  ""),
-			&listing, &next, &err),
+			       ""),
+			  &listing, &next, &err),
 		0);
 	assert_int_equal(listing.items[0].modified_ms, 1775946418000);
 	assert_int_equal(listing.items[1].modified_ms, 0);
@@ -83,7 +83,7 @@ static void no_pages(void **state)
 		"<?xml version=\"1.0\"?><Error><Code>X</Code></Error>",
 		PAGE("<Blob><Name>p/a</Name></Blob>", ""),
 		PAGE("<Blob><Properties><Content-Length>1</Content-Length></Properties></Blob>",
-			""),
+		     ""),
 		PAGE(BLOB("p/a", "-1"), ""),
 		PAGE(BLOB("p/a", "1") BLOB("q/a", "1"), ""),
 		"<EnumerationResults><Blobs>" BLOB("p/a", "1"),

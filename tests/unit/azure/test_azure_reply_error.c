@@ -70,7 +70,7 @@ static void table(void **state)
 
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
 			fail_msg("row %zu, %d %s: %d %s", i, rows[i].status, rows[i].code,
-				(int)verdict, err_kind_name(err.kind));
+				 (int)verdict, err_kind_name(err.kind));
 	}
 }
 
@@ -82,12 +82,9 @@ static void strangers(void **state)
 		bool is_put, is_identified;
 		enum call_verdict verdict;
 	} strange[] = {
-		{201, true, true, CALL_DONE},
-		{200, true, true, CALL_RETRY},
-		{201, true, false, CALL_RETRY},
-		{200, false, true, CALL_DONE},
-		{202, false, true, CALL_DONE},
-		{200, false, false, CALL_RETRY},
+		{201, true, true, CALL_DONE},   {200, true, true, CALL_RETRY},
+		{201, true, false, CALL_RETRY}, {200, false, true, CALL_DONE},
+		{202, false, true, CALL_DONE},  {200, false, false, CALL_RETRY},
 	};
 
 	(void)state;
@@ -103,8 +100,7 @@ static void strangers(void **state)
 
 		if (azure_reply_judge(&reply, &err) != strange[i].verdict)
 			fail_msg("row %zu: %s", i, err.text);
-		assert_int_equal(
-			err.kind, strange[i].verdict == CALL_RETRY ? ERR_RETRY : ERR_NONE);
+		assert_int_equal(err.kind, strange[i].verdict == CALL_RETRY ? ERR_RETRY : ERR_NONE);
 	}
 }
 

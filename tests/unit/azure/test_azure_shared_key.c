@@ -10,9 +10,11 @@
 #include "storage/azure/azure_shared_key.h"
 
 static const char *const container_headers[] = {"x-ms-version: 2015-02-21",
-	"X-MS-Date: Fri, 26 Jun 2015 23:39:12 GMT", "Accept: */*", NULL};
+						"X-MS-Date: Fri, 26 Jun 2015 23:39:12 GMT",
+						"Accept: */*", NULL};
 
-/* "Authorize with Shared Key" prints the text; the signature is of Python's hmac with the emulator's public key. */
+/* "Authorize with Shared Key" prints the text; the signature is of Python's hmac with the
+ * emulator's public key. */
 static void printed_example(void **state)
 {
 	const struct azure_shared_key_request request = {
@@ -27,21 +29,28 @@ static void printed_example(void **state)
 
 	(void)state;
 	assert_string_equal(text,
-		"GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\n"
-		"x-ms-version:2015-02-21\n/myaccount/mycontainer\ncomp:metadata\n"
-		"restype:container\ntimeout:20");
+			    "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\n"
+			    "x-ms-version:2015-02-21\n/myaccount/mycontainer\ncomp:metadata\n"
+			    "restype:container\ntimeout:20");
 	assert_true(base64_decode("Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/"
 				  "K1SZFPTOtr/KBHBeksoGMGw==",
-		&key));
+				  &key));
 	header = azure_shared_key_sign(&request, &key);
-	assert_string_equal(
-		header, "SharedKey myaccount:1u9lui2jDxj0+fpbHjQ5m5NnastJRSYM+PSmfi8TXx4=");
+	assert_string_equal(header,
+			    "SharedKey myaccount:1u9lui2jDxj0+fpbHjQ5m5NnastJRSYM+PSmfi8TXx4=");
 }
 
 static void each_part_has_its_place(void **state)
 {
-	static const char *const headers[] = {"x-ms-date: D", "x-ms-blob-type: BlockBlob",
-		"If-None-Match: *", "Content-MD5: M", "Content-Type: T", "Range: bytes=0-9", NULL};
+	static const char *const headers[] = {
+		"x-ms-date: D",
+		"x-ms-blob-type: BlockBlob",
+		"If-None-Match: *",
+		"Content-MD5: M",
+		"Content-Type: T",
+		"Range: bytes=0-9",
+		NULL,
+	};
 	const struct azure_shared_key_request request = {
 		.method = "PUT",
 		.account = "acct",

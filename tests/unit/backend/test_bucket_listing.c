@@ -31,13 +31,17 @@ static void test_pages(void **state)
 		{PAGE("<IsTruncated>false</IsTruncated>"), "p/", "", NULL},
 		{PAGE(ITEM("p/a", "1") ITEM("p/b/c", "22")), "p/", "a:1 b/c:22 ", NULL},
 		{PAGE(ITEM("a", "18446744073709")), "", "a:18446744073709 ", NULL},
-		{PAGE(ITEM("p/a", "1") "<CommonPrefixes><Prefix>p/b/</Prefix></CommonPrefixes>"), "p/", "a:1 b/:0 ", NULL},
-		/* an empty object that somebody's browser made for a folder, and one for the prefix itself */
+		{PAGE(ITEM("p/a", "1") "<CommonPrefixes><Prefix>p/b/</Prefix></CommonPrefixes>"),
+			"p/", "a:1 b/:0 ", NULL},
+		/* an empty object that somebody's browser made for a folder, and
+		 * one for the prefix itself */
 		{PAGE(ITEM("p/", "0") ITEM("p/d/", "0") ITEM("p/e", "5")), "p/", "e:5 ", NULL},
-		{PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>1/&amp;=</NextContinuationToken>" ITEM("p/a", "1")),
+		{PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>1/&amp;"
+			"=</NextContinuationToken>" ITEM("p/a", "1")),
 			"p/", "a:1 ", "1/&="},
 		/* a token on the last page means nothing */
-		{PAGE("<NextContinuationToken>x</NextContinuationToken><IsTruncated>false</IsTruncated>"), "p/", "", NULL},
+		{PAGE("<NextContinuationToken>x</NextContinuationToken><IsTruncated>false</"
+			"IsTruncated>"), "p/", "", NULL},
 		/* the encoding, told before or behind */
 		{PAGE(URL ITEM("my%20p/%C3%BC%2B1", "1")), "my p/", "\xc3\xbc+1:1 ", NULL},
 		{PAGE(ITEM("my+p/a%2Bb", "1") URL), "my p/", "a+b:1 ", NULL},
@@ -53,12 +57,12 @@ static void test_pages(void **state)
 		auto_free char *next = NULL;
 		struct err err = {0};
 
-		if (bucket_listing_read(rows[i].page, strlen(rows[i].page), rows[i].prefix, &listing,
-			    &next, &err) < 0)
+		if (bucket_listing_read(rows[i].page, strlen(rows[i].page), rows[i].prefix,
+					&listing, &next, &err) < 0)
 			fail_msg("row %zu: %s", i, err.text);
 		for (size_t j = 0; j < listing.count; j++)
 			bytes_format(&keys, NULL, "%s:%llu ", listing.items[j].key,
-				(unsigned long long)listing.items[j].size);
+				     (unsigned long long)listing.items[j].size);
 		bytes_append(&keys, "", 1, NULL);
 		assert_string_equal((const char *)keys.data, rows[i].keys);
 		assert_int_equal(next != NULL, rows[i].next != NULL);
@@ -107,7 +111,8 @@ static void test_refused(void **state)
 		auto_free char *next = NULL;
 		struct err err = {0};
 
-		if (bucket_listing_read(pages[i], strlen(pages[i]), "p/", &listing, &next, &err) == 0)
+		if (bucket_listing_read(pages[i], strlen(pages[i]), "p/", &listing, &next, &err) ==
+		    0)
 			fail_msg("accepted: %s", pages[i]);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 	}

@@ -49,7 +49,7 @@ static void test_put_and_get(void **state)
 	assert_fails(store->ops->get(store, "a/b/c.bin", 8, 3, &out, NULL, &err), ERR_CORRUPT);
 	assert_fails(store->ops->get(store, "a/b/d.bin", 0, 3, &out, NULL, &err), ERR_NOT_FOUND);
 	assert_fails(store->ops->put(store, "a/b/c.bin", "x", 1, STORE_IF_ABSENT, NULL, &err),
-		ERR_EXISTS);
+		     ERR_EXISTS);
 	assert_works(store->ops->remove(store, "a/b/c.bin", NULL, &err));
 	assert_works(store->ops->remove(store, "a/b/c.bin", NULL, &err));
 	assert_works(store->ops->put(store, "a/b/c.bin", "x", 1, STORE_IF_ABSENT, NULL, &err));
@@ -69,8 +69,8 @@ static void test_listing(void **state)
 	fixture_start(&f);
 	store = open_store(&f);
 	for (size_t i = 0; i < 5; i++)
-		assert_works(store->ops->put(
-			store, keys[i], "content", i + 1, STORE_UNIQUE, NULL, &err));
+		assert_works(store->ops->put(store, keys[i], "content", i + 1, STORE_UNIQUE, NULL,
+					     &err));
 	assert_works(store->ops->list(store, "x/", STORE_ALL, &listing, NULL, &err));
 	assert_int_equal(listing.count, 4);
 	assert_string_equal(listing.items[0].key, "x/a");
@@ -106,8 +106,8 @@ static void race(void *arg, size_t index)
 	struct err lost = {0};
 
 	memset(text, 'a' + (int)index, sizeof(text));
-	if (racing->store->ops->put(
-		    racing->store, "one", text, sizeof(text), STORE_IF_ABSENT, NULL, &lost) == 0) {
+	if (racing->store->ops->put(racing->store, "one", text, sizeof(text), STORE_IF_ABSENT, NULL,
+				    &lost) == 0) {
 		atomic_store(&racing->winner, index);
 		atomic_fetch_add(&racing->won, 1);
 	} else if (lost.kind == ERR_EXISTS) {
@@ -130,8 +130,8 @@ static void test_of_many_writers_one_wins(void **state)
 		parallel_run(RACERS, race, &racing);
 		assert_int_equal(racing.won, 1);
 		assert_int_equal(racing.lost, RACERS - 1);
-		assert_works(racing.store->ops->get(
-			racing.store, "one", 0, STORE_TO_END, &out, NULL, &err));
+		assert_works(racing.store->ops->get(racing.store, "one", 0, STORE_TO_END, &out,
+						    NULL, &err));
 		assert_int_equal(out.size, 16);
 		for (size_t i = 0; i < out.size; i++)
 			assert_int_equal(out.data[i], 'a' + racing.winner);
@@ -172,8 +172,8 @@ static void test_cancelled(void **state)
 	store = open_store(&f);
 	assert_works(cancel_init(&cancel, &err));
 	cancel_raise(&cancel);
-	assert_fails(
-		store->ops->put(store, "k", "x", 1, STORE_UNIQUE, &cancel, &err), ERR_CANCELLED);
+	assert_fails(store->ops->put(store, "k", "x", 1, STORE_UNIQUE, &cancel, &err),
+		     ERR_CANCELLED);
 	cancel_release(&cancel);
 	store_close(store);
 	fixture_stop(&f);
@@ -195,7 +195,7 @@ static void test_full_disk_leaves_nothing_behind(void **state)
 	memcpy(f.store, f.source, sizeof(f.source));
 	store = open_store(&f);
 	assert_fails(store->ops->put(store, "big", big, sizeof(big), STORE_UNIQUE, NULL, &err),
-		ERR_NO_SPACE);
+		     ERR_NO_SPACE);
 	assert_int_equal(temporaries_of(&f), 0);
 	assert_works(store->ops->put(store, "small", big, 1000, STORE_UNIQUE, NULL, &err));
 	store_close(store);

@@ -6,14 +6,15 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "storage/backend/range_request.h"
 #include "storage/backend/object_store.h"
+#include "storage/backend/range_request.h"
 
 #include <string.h>
 
 static void texts(void **state)
 {
-	auto_free char *exact = range_request_header(5, 10), *rest = range_request_header(5, STORE_TO_END);
+	auto_free char *exact = range_request_header(5, 10),
+		       *rest = range_request_header(5, STORE_TO_END);
 	auto_free char *large = range_request_header(1ULL << 40, 1);
 
 	(void)state;
@@ -52,7 +53,8 @@ static void answers(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_(http_response_release) struct http_response response = {
-			.status = rows[i].status};
+			.status = rows[i].status,
+		};
 		auto_(bytes_release) struct bytes out = {.limit = 100};
 		static const char body[20] = "abcdefghijklmnopqrs";
 		struct err err = {0};
@@ -60,8 +62,8 @@ static void answers(void **state)
 		bytes_append(&response.body, body, rows[i].got, NULL);
 		if (rows[i].range) {
 			bytes_append(&response.fields, "content-range", 14, NULL);
-			bytes_append(
-				&response.fields, rows[i].range, strlen(rows[i].range) + 1, NULL);
+			bytes_append(&response.fields, rows[i].range, strlen(rows[i].range) + 1,
+				     NULL);
 		}
 		range_request_read(&response, rows[i].offset, rows[i].size, &out, &err);
 		if (err.kind != rows[i].kind)

@@ -37,8 +37,8 @@ static void test_vectors_go_both_ways(void **state)
 
 static void test_what_is_malformed_is_refused(void **state)
 {
-	static const char *const rows[] = {
-		"Zg", "Zg=", "Z===", "====", "Zm9v\n", " Zm9", "Zm9-", "Zg==Zg==", "=Zg="};
+	static const char *const rows[] = {"Zg",   "Zg=",  "Z===",     "====", "Zm9v\n",
+					   " Zm9", "Zm9-", "Zg==Zg==", "=Zg="};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -60,8 +60,8 @@ static void test_written_form(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(
-			clock_format(rows[i].wall_ms, buffer, sizeof(buffer)), rows[i].text);
+		assert_string_equal(clock_format(rows[i].wall_ms, buffer, sizeof(buffer)),
+				    rows[i].text);
 }
 
 int main(void)

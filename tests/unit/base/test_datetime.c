@@ -24,7 +24,7 @@ static void times_are_parsed(void **state)
 		{"2017-09-18T02:52:00-0530", 1505722920},
 		{"2017-09-18T08:22:00.999Z", 1505722920},
 		{"Mon, 11 Apr 2026 22:26:58 GMT",
-			1775946418}, /* the documentation's own weekday is wrong */
+		 1775946418}, /* the documentation's own weekday is wrong */
 		{"11 Apr 2026 22:26:58 GMT", 1775946418},
 		{"2 Jan 2006 15:04:05 GMT", 1136214245},
 		{"Thu, 29 Feb 2024 00:00:00 UTC", 1709164800},
@@ -77,8 +77,8 @@ static void others_are_refused(void **state)
 
 static void what_is_written_is_read(void **state)
 {
-	static const int64_t rows[] = {
-		0, 951782400000, 1709164800000, 1775946418000, 4102444799000};
+	static const int64_t rows[] = {0, 951782400000, 1709164800000, 1775946418000,
+				       4102444799000};
 	char text[DATETIME_SIZE];
 	int64_t wall;
 
@@ -89,8 +89,7 @@ static void what_is_written_is_read(void **state)
 		assert_true(datetime_parse(datetime_rfc1123(rows[i], text), &wall));
 		assert_int_equal(wall, rows[i]);
 	}
-	assert_string_equal(
-		datetime_rfc1123(1775946418000, text), "Sat, 11 Apr 2026 22:26:58 GMT");
+	assert_string_equal(datetime_rfc1123(1775946418000, text), "Sat, 11 Apr 2026 22:26:58 GMT");
 	assert_string_equal(datetime_compact(1775946418000, text), "20260411T222658Z");
 	assert_true(datetime_parse("2026-04-11T22:26:58.123Z", &wall));
 	assert_int_equal(wall, 1775946418123);

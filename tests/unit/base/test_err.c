@@ -36,18 +36,10 @@ static void test_errno_becomes_a_kind(void **state)
 		int os;
 		enum err_kind kind;
 	} rows[] = {
-		{ENOENT, ERR_NOT_FOUND},
-		{EEXIST, ERR_EXISTS},
-		{EACCES, ERR_DENIED},
-		{EPERM, ERR_DENIED},
-		{EROFS, ERR_DENIED},
-		{ENOSPC, ERR_NO_SPACE},
-		{EDQUOT, ERR_NO_SPACE},
-		{ECANCELED, ERR_CANCELLED},
-		{EAGAIN, ERR_RETRY},
-		{EINTR, ERR_RETRY},
-		{ETIMEDOUT, ERR_RETRY},
-		{EIO, ERR_FAILED},
+		{ENOENT, ERR_NOT_FOUND}, {EEXIST, ERR_EXISTS},       {EACCES, ERR_DENIED},
+		{EPERM, ERR_DENIED},     {EROFS, ERR_DENIED},        {ENOSPC, ERR_NO_SPACE},
+		{EDQUOT, ERR_NO_SPACE},  {ECANCELED, ERR_CANCELLED}, {EAGAIN, ERR_RETRY},
+		{EINTR, ERR_RETRY},      {ETIMEDOUT, ERR_RETRY},     {EIO, ERR_FAILED},
 	};
 
 	(void)state;
@@ -75,14 +67,15 @@ static void test_wrap_puts_words_in_front_and_keeps_the_kind(void **state)
 	assert_string_equal(err.text, "snapshot: pack 3: write: No space left on device");
 }
 
-/* What is left out of a text that is too long is its middle: most of a long path, never the reason. */
+/* What is left out of a text that is too long is its middle: most of a long path,
+ * never the reason. */
 static void test_long_texts_keep_their_reason(void **state)
 {
 	char path[4096];
 	static const struct {
 		size_t set, wrap; /* lengths of the paths; 0: none */
-	} rows[] = {
-		{400, 0}, {511, 0}, {4095, 0}, {4095, 20}, {20, 4095}, {400, 400}, {4095, 4095}};
+	} rows[] = {{400, 0},   {511, 0},   {4095, 0},   {4095, 20},
+		    {20, 4095}, {400, 400}, {4095, 4095}};
 	struct err err = {0};
 
 	(void)state;
@@ -136,8 +129,8 @@ static void test_every_kind_has_its_own_name(void **state)
 	for (int a = ERR_NONE; a <= ERR_FAILED; a++) {
 		assert_non_null(err_kind_name((enum err_kind)a));
 		for (int b = ERR_NONE; b < a; b++)
-			assert_string_not_equal(
-				err_kind_name((enum err_kind)a), err_kind_name((enum err_kind)b));
+			assert_string_not_equal(err_kind_name((enum err_kind)a),
+						err_kind_name((enum err_kind)b));
 	}
 }
 

@@ -114,8 +114,8 @@ static void test_devices_are_read_and_files_wait_as_ever(void **state)
 	assert_int_equal(err.os, EISDIR);
 	fd = file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600, &err);
 	assert_true(fd >= 0);
-	assert_int_equal(
-		fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK), O_WRONLY | O_APPEND);
+	assert_int_equal(fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK),
+			 O_WRONLY | O_APPEND);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 }
 
@@ -240,11 +240,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_written_is_read, begin, end),
 		cmocka_unit_test_setup_teardown(test_reading_keeps_the_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_is_waited_for, begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_devices_are_read_and_files_wait_as_ever, begin, end),
+		cmocka_unit_test_setup_teardown(test_devices_are_read_and_files_wait_as_ever, begin,
+						end),
 		cmocka_unit_test_setup_teardown(test_missing_file_is_named, begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_failed_write_leaves_the_old_file_and_no_litter, begin, end),
+		cmocka_unit_test_setup_teardown(test_failed_write_leaves_the_old_file_and_no_litter,
+						begin, end),
 		cmocka_unit_test_setup_teardown(test_making_directories, begin, end),
 		cmocka_unit_test_setup_teardown(test_removing_does_not_follow_links, begin, end),
 		cmocka_unit_test_setup_teardown(test_absolute_paths, begin, end),

@@ -52,7 +52,7 @@ static void test_getters_check_type_and_range(void **state)
 {
 	auto_json json_t *object = parse("{\"t\":\"x\",\"n\":5,\"m\":-1,\"r\":1.5,\"l\":[1],"
 					 "\"big\":9223372036854775807}",
-		NULL);
+					 NULL);
 	struct err err = {0};
 	const char *text;
 	json_t *list;

@@ -154,8 +154,11 @@ static void test_what_waits_is_heard_before_a_timer_that_is_due(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		sources[i] = (struct numbered_source){
-			{.fd = eventfd(1, EFD_CLOEXEC), .ready = note_source}, i};
+		sources[i] = (struct numbered_source){{
+							      .fd = eventfd(1, EFD_CLOEXEC),
+							      .ready = note_source,
+						      },
+						      i};
 		assert_int_equal(loop_add(&loop, &sources[i].source, EPOLLIN, NULL), 0);
 	}
 	loop_arm(&loop, &due.timer, clock_monotonic_ms() - 1000);
@@ -210,10 +213,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_timers_fire_in_order_of_time, begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_arming_again_moves_and_disarming_stops, begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_what_waits_is_heard_before_a_timer_that_is_due, begin, end),
+		cmocka_unit_test_setup_teardown(test_arming_again_moves_and_disarming_stops, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_what_waits_is_heard_before_a_timer_that_is_due,
+						begin, end),
 		cmocka_unit_test_setup_teardown(test_removed_source_is_not_called, begin, end),
 		cmocka_unit_test_setup_teardown(test_changing_what_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(test_bad_descriptor_is_an_error, begin, end),

@@ -16,7 +16,7 @@
 #define LONG_MS 60000
 
 static int run(const char *script, struct program program, struct bytes *output, int *status,
-	struct err *err)
+	       struct err *err)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
 
@@ -52,12 +52,14 @@ static void test_what_it_prints_and_how_it_ends(void **state)
 		int status = -1;
 
 		if (run(rows[i].script,
-			    (struct program){.with_errors = rows[i].with_errors,
-				    .environment = rows[i].own_variables ? variables : NULL},
-			    &output, &status, &err) < 0)
+			(struct program){
+				.with_errors = rows[i].with_errors,
+				.environment = rows[i].own_variables ? variables : NULL,
+			},
+			&output, &status, &err) < 0)
 			fail_msg("%s: %s", rows[i].script, err.text);
 		if (output.size != strlen(rows[i].output) ||
-			(output.size && memcmp(output.data, rows[i].output, output.size) != 0))
+		    (output.size && memcmp(output.data, rows[i].output, output.size) != 0))
 			fail_msg("%s: %.*s", rows[i].script, (int)output.size, (char *)output.data);
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == rows[i].status);
 		bytes_release(&output);
@@ -76,9 +78,9 @@ static void test_signals_are_as_at_a_fresh_start(void **state)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	signal(SIGPIPE, SIG_IGN);
-	assert_int_equal(
-		run("kill -PIPE $$; echo survived", (struct program){0}, &output, &status, &err),
-		0);
+	assert_int_equal(run("kill -PIPE $$; echo survived", (struct program){0}, &output, &status,
+			     &err),
+			 0);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && output.size == 0);
@@ -102,17 +104,18 @@ static void test_what_goes_wrong(void **state)
 		assert_int_equal(err.kind, ERR_NOT_FOUND);
 	/* What holds its output open goes with it. */
 	assert_int_equal(run("sleep 1000 & sleep 1000", (struct program){.timeout_ms = 50}, &output,
-				 &status, &err),
-		-1);
+			     &status, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_RETRY);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_int_equal(run("echo too long for it; sleep 1000", (struct program){0}, &output,
-				 &status, &err),
-		-1);
+			     &status, &err),
+			 -1);
 	assert_int_equal(cancel_init(&cancel, &err), 0);
 	cancel_raise(&cancel);
-	assert_int_equal(
-		run("sleep 1000", (struct program){.cancel = &cancel}, &output, &status, &err), -1);
+	assert_int_equal(run("sleep 1000", (struct program){.cancel = &cancel}, &output, &status,
+			     &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	cancel_release(&cancel);
 	bytes_release(&output);

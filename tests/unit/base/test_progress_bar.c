@@ -24,7 +24,8 @@ static void test_lines(void **state)
 		{{"restoring", 20 * GIB, 40 * GIB, 0, 0}, "restoring: 20 GiB of 40 GiB (50 %)"},
 		{{"saving", 20 * GIB, 40 * GIB, 512 * MIB, 0},
 			"saving: 20 GiB of 40 GiB (50 %), 512 MiB/s, 40 s left"},
-		/* Nothing moves: the rate of a moment ago says nothing, nor does a rate that would take days. */
+		/* Nothing moves: the rate of a moment ago says nothing, nor does a rate that
+		 * would take days. */
 		{{"saving", 20 * GIB, 40 * GIB, 512 * MIB, 4999},
 			"saving: 20 GiB of 40 GiB (50 %), 512 MiB/s, 40 s left"},
 		{{"saving", 20 * GIB, 40 * GIB, 512 * MIB, 5000},
@@ -35,7 +36,8 @@ static void test_lines(void **state)
 			"saving: 0 B of 40 GiB (0 %), 64 MiB/s, 10 min 40 s left"},
 		{{"reading", 1000, 1000, 500, 0},
 			"reading: 1000 B of 1000 B (100 %), 500 B/s, 0 ms left"},
-		{{"reading", 999, 1000, 1, 0}, "reading: 999 B of 1000 B (99 %), 1 B/s, 1.0 s left"},
+		{{"reading", 999, 1000, 1, 0},
+			"reading: 999 B of 1000 B (99 %), 1 B/s, 1.0 s left"},
 		/* More than was thought, and nothing at all. */
 		{{"reading", 2000, 1000, 500, 0}, "reading: 2.0 KiB of 1000 B (100 %), 500 B/s"},
 		{{"reading", 0, 0, 0, 0}, "reading: 0 B of 0 B (0 %)"},
@@ -45,8 +47,9 @@ static void test_lines(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(
-			progress_bar_format_line(&rows[i].facts, buffer, sizeof(buffer)), rows[i].line);
+		assert_string_equal(progress_bar_format_line(&rows[i].facts, buffer,
+							     sizeof(buffer)),
+				    rows[i].line);
 }
 
 static void test_a_bar_fits_the_terminal(void **state)
@@ -56,14 +59,15 @@ static void test_a_bar_fits_the_terminal(void **state)
 
 	(void)state;
 	assert_string_equal(progress_bar_format_bar(&facts, 120, buffer, sizeof(buffer)),
-		"[############............] restoring: 20 GiB of 40 GiB (50 %), 512 MiB/s, 40 s "
-		"left");
+			    "[############............] restoring: 20 GiB of 40 GiB (50 %), 512 "
+			    "MiB/s, 40 s left");
 	for (unsigned columns = 1; columns < 120; columns++) {
 		progress_bar_format_bar(&facts, columns, buffer, sizeof(buffer));
 		assert_true(strlen(buffer) <= columns);
 	}
 	assert_string_equal(progress_bar_format_bar(&facts, 79, buffer, sizeof(buffer)),
-		"[##########..........] restoring: 20 GiB of 40 GiB (50 %), 512 MiB/s, 40 s left");
+			    "[##########..........] restoring: 20 GiB of 40 GiB (50 %), 512 MiB/s, "
+			    "40 s left");
 	progress_bar_format_bar(&facts, 60, buffer, sizeof(buffer));
 	assert_null(strchr(buffer, '#'));
 }
@@ -99,10 +103,14 @@ static void test_rate(void **state)
 static void test_time_left(void **state)
 {
 	(void)state;
-	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, 1000, 100, 0}), 10000);
-	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, 1000, 0, 0}), -1);
+	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, 1000, 100, 0}),
+			 10000);
+	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, 1000, 0, 0}),
+			 -1);
 	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 5, 1, 10, 0}), -1);
-	assert_int_equal(progress_bar_left_ms(&(struct progress_bar_facts){"x", 0, UINT64_MAX, 1, 0}), -1);
+	assert_int_equal(progress_bar_left_ms(
+				 &(struct progress_bar_facts){"x", 0, UINT64_MAX, 1, 0}),
+			 -1);
 }
 
 /* A store that hangs for an hour is worth ten lines, not seven hundred. */

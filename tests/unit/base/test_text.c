@@ -51,36 +51,20 @@ static void test_durations(void **state)
 		const char *text;
 		int64_t milliseconds; /* -1: refused */
 	} rows[] = {
-		{"90", 90000},
-		{"90s", 90000},
-		{"15m", 900000},
-		{"15min", 900000},
-		{"2h", 7200000},
-		{"1d", 86400000},
-		{"500ms", 500},
-		{"1.5s", 1500},
-		{".5", 500},
-		{"0", 0},
-		{"", -1},
-		{"s", -1},
-		{"-1s", -1},
-		{"+1", -1},
-		{"1 s", -1},
-		{"1w", -1},
-		{"ten", -1},
-		{"1s2", -1},
-		{"1e300d", -1},
-		{".", -1},
-		{"inf", -1},
-		{"nan", -1},
+		{"90", 90000},   {"90s", 90000},   {"15m", 900000}, {"15min", 900000},
+		{"2h", 7200000}, {"1d", 86400000}, {"500ms", 500},  {"1.5s", 1500},
+		{".5", 500},     {"0", 0},         {"", -1},        {"s", -1},
+		{"-1s", -1},     {"+1", -1},       {"1 s", -1},     {"1w", -1},
+		{"ten", -1},     {"1s2", -1},      {"1e300d", -1},  {".", -1},
+		{"inf", -1},     {"nan", -1},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t value = -1;
 
-		assert_int_equal(
-			text_to_duration_ms(rows[i].text, &value), rows[i].milliseconds >= 0);
+		assert_int_equal(text_to_duration_ms(rows[i].text, &value),
+				 rows[i].milliseconds >= 0);
 		assert_true(value == rows[i].milliseconds);
 	}
 	assert_false(text_to_duration_ms(NULL, &(int64_t){0}));
@@ -104,8 +88,8 @@ static void test_sizes_for_people(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(
-			text_bytes(rows[i].bytes, buffer, sizeof(buffer)), rows[i].text);
+		assert_string_equal(text_bytes(rows[i].bytes, buffer, sizeof(buffer)),
+				    rows[i].text);
 }
 
 static void test_sizes(void **state)
@@ -153,20 +137,15 @@ static void test_durations_for_people(void **state)
 		int64_t milliseconds;
 		const char *text;
 	} rows[] = {
-		{-5, "0 s"},
-		{0, "0 ms"},
-		{999, "999 ms"},
-		{1200, "1.2 s"},
-		{59999, "59 s"},
-		{83200, "1 min 23 s"},
-		{7260000, "2 h 1 min"},
+		{-5, "0 s"},     {0, "0 ms"},           {999, "999 ms"},        {1200, "1.2 s"},
+		{59999, "59 s"}, {83200, "1 min 23 s"}, {7260000, "2 h 1 min"},
 	};
 	char buffer[32];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(
-			text_duration(rows[i].milliseconds, buffer, sizeof(buffer)), rows[i].text);
+		assert_string_equal(text_duration(rows[i].milliseconds, buffer, sizeof(buffer)),
+				    rows[i].text);
 }
 
 static void test_hex_there_and_back(void **state)
@@ -225,7 +204,7 @@ static void test_what_is_too_long_keeps_both_ends(void **state)
 		{8, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", "\xc3\xa9...\xc3\xa9"},
 		{9, "a\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", "a\xc3\xa9...\xc3\xa9"},
 		{10, "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac",
-			"\xe2\x82\xac...\xe2\x82\xac"},
+		 "\xe2\x82\xac...\xe2\x82\xac"},
 	};
 	char fit[16];
 
@@ -245,7 +224,7 @@ static void test_what_others_say_is_made_fit_for_json_and_a_line(void **state)
 		{"", "", ""},
 		{"a\nb\x7f", "a\nb\x7f", "a b "},
 		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
-			"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+		 "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
 		{"caf\xe9", "caf?", "caf?"},
 		{"\x80z", "?z", "?z"},
 		{"\xc0\xaf", "??", "??"},
@@ -273,6 +252,7 @@ static void test_what_a_terminal_obeys_is_replaced(void **state)
 	static const struct {
 		const char *text, *shown;
 	} rows[] = {
+		// clang-format off
 		{"", ""},
 		{"/a b/c-\xc3\xa9\xe2\x82\xac~", "/a b/c-\xc3\xa9\xe2\x82\xac~"},
 		{"two\nlines\r\t", "two?lines??"},
@@ -281,6 +261,7 @@ static void test_what_a_terminal_obeys_is_replaced(void **state)
 		 "2J\xc2\x80\xc2\x9f\xc2\xa0",
 			"??2J????\xc2\xa0"},
 		{"\xff\x9b\xc2", "???"},
+		// clang-format on
 	};
 
 	(void)state;

@@ -80,8 +80,8 @@ static void test_work_on_threads_done_on_the_loop(void **state)
 	assert_int_equal(loop_run(&loop, NULL), 0);
 	workers_free(workers);
 	for (int i = 0; i < 20; i++)
-		assert_true(
-			jobs[i].on_other_thread && jobs[i].signals_blocked && jobs[i].done_on_loop);
+		assert_true(jobs[i].on_other_thread && jobs[i].signals_blocked &&
+			    jobs[i].done_on_loop);
 }
 
 static void test_one_thread_keeps_the_order(void **state)
@@ -262,10 +262,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_thread_keeps_the_order, begin, end),
 		cmocka_unit_test_setup_teardown(
 			test_two_pieces_run_at_once_where_two_threads_are_allowed, begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_posting_from_a_thread_comes_before_done, begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_freeing_waits_and_delivers_nothing_more, begin, end),
+		cmocka_unit_test_setup_teardown(test_posting_from_a_thread_comes_before_done, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_freeing_waits_and_delivers_nothing_more, begin,
+						end),
 		cmocka_unit_test(test_parallel_runs_each_index_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

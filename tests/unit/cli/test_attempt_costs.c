@@ -14,18 +14,20 @@
 
 #define HOUR 3600000LL
 
-static struct attempt_costs read_one(
-	const char *outcome, const char *end_about, bool newest, const char *lines)
+static struct attempt_costs read_one(const char *outcome, const char *end_about, bool newest,
+				     const char *lines)
 {
 	auto_json json_t *about = json_loads("{\"host\":\"node-7\"}", 0, NULL);
 	auto_json json_t *end = end_about ? json_loads(end_about, 0, NULL) : NULL;
-	struct attempt_summary past = {.number = 3,
+	struct attempt_summary past = {
+		.number = 3,
 		.snapshots = 2,
 		.known = true,
 		.ended = outcome != NULL,
 		.created = "2026-11-21T08:00:00Z",
 		.about = about,
-		.end_about = end};
+		.end_about = end,
+	};
 	struct bytes ledger = {.data = (uint8_t *)lines, .size = strlen(lines)};
 	struct attempt_costs attempt_costs;
 
@@ -34,14 +36,16 @@ static struct attempt_costs read_one(
 	return attempt_costs;
 }
 
-static struct attempt_costs read_account(const char *outcome, const char *end_about, const char *lines)
+static struct attempt_costs read_account(const char *outcome, const char *end_about,
+					 const char *lines)
 {
 	return read_one(outcome, end_about, false, lines);
 }
 
 static void test_a_preempted_attempt(void **state)
 {
-	struct attempt_costs attempt_costs = read_account("preempted", "{\"ran_ms\":9000}",
+	struct attempt_costs attempt_costs = read_account(
+		"preempted", "{\"ran_ms\":9000}",
 		"{\"event\":\"restored\",\"monotonic_ms\":900,\"seconds\":0.5}\n"
 		"{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
 		"no JSON\n"
@@ -106,7 +110,8 @@ static void test_the_newest_may_still_run(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct attempt_costs attempt_costs = read_one(rows[i].outcome, NULL, rows[i].newest, lines);
+		struct attempt_costs attempt_costs =
+			read_one(rows[i].outcome, NULL, rows[i].newest, lines);
 		struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);
 
 		assert_string_equal(attempt_costs.outcome, rows[i].said);
@@ -121,9 +126,10 @@ static void test_the_newest_may_still_run(void **state)
 
 static void test_nothing_is_saved_without_a_snapshot(void **state)
 {
-	struct attempt_costs attempt_costs = read_account("lost", "{\"ran_ms\":4014}",
-		"{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
-		"{\"event\":\"child_exited\",\"monotonic_ms\":5000}\n");
+	struct attempt_costs attempt_costs =
+		read_account("lost", "{\"ran_ms\":4014}",
+			     "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
+			     "{\"event\":\"child_exited\",\"monotonic_ms\":5000}\n");
 	struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);
 
 	(void)state;

@@ -32,8 +32,10 @@ static void test_values(void **state)
 		{retention_add_tag, "best", true},
 		{retention_add_tag, "a b", false},
 		{retention_add_tag, "", false},
-		{retention_add_tag, "0123456789012345678901234567890123456789012345678901234567890123", true},
-		{retention_add_tag, "01234567890123456789012345678901234567890123456789012345678901234", false},
+		{retention_add_tag,
+			"0123456789012345678901234567890123456789012345678901234567890123", true},
+		{retention_add_tag,
+			"01234567890123456789012345678901234567890123456789012345678901234", false},
 		// clang-format on
 	};
 
@@ -76,12 +78,12 @@ static void test_reasons_in_words(void **state)
 
 	(void)state;
 	assert_string_equal(retention_format_reasons(0, text, sizeof(text)), "");
-	assert_string_equal(
-		retention_format_reasons(1u << KEEP_NEWEST | 1u << KEEP_LAST, text, sizeof(text)),
-		"newest, last");
-	assert_string_equal(retention_format_reasons(
-				    1u << KEEP_NEWEST | 1u << KEEP_LAST, little, sizeof(little)),
-		"newest,");
+	assert_string_equal(retention_format_reasons(1u << KEEP_NEWEST | 1u << KEEP_LAST, text,
+						     sizeof(text)),
+			    "newest, last");
+	assert_string_equal(retention_format_reasons(1u << KEEP_NEWEST | 1u << KEEP_LAST, little,
+						     sizeof(little)),
+			    "newest,");
 }
 
 int main(void)

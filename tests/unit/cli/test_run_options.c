@@ -50,8 +50,9 @@ static void test_defaults(void **state)
 
 static void test_values(void **state)
 {
-	const char *const words[WORDS] = {"-s", "file:///x", "--checkpoint-signal=SIGUSR2",
-		"--grace", "2m", "--restore", "3-12", "true"};
+	const char *const words[WORDS] = {"-s",      "file:///x", "--checkpoint-signal=SIGUSR2",
+					  "--grace", "2m",        "--restore",
+					  "3-12",    "true"};
 	const char *all[WORDS + 1] = {0};
 	struct job_config options;
 	struct err err;
@@ -89,9 +90,9 @@ static void test_refusals(void **state)
 		{{"--checkpoint-signal", "KILL", "--", "true"}, "no job can catch SIGKILL"},
 		{{"--checkpoint-signal", "SIGSTOP", "--", "true"}, "no job can catch SIGSTOP"},
 		{{"--checkpoint-signal", "USR1", "--checkpoint-command", "true", "--", "true"},
-			"--checkpoint-signal and --checkpoint-command"},
+		 "--checkpoint-signal and --checkpoint-command"},
 		{{"--checkpoint-command", "true", "--checkpoint-signal=none", "--", "true"},
-			"--checkpoint-signal and --checkpoint-command"},
+		 "--checkpoint-signal and --checkpoint-command"},
 		{{"--memory", "31MiB", "--", "true"}, "32MiB"},
 		{{"--bandwidth", "10", "--", "true"}, "unit"},
 		{{"--connections", "65", "--", "true"}, "1 to 64"},
@@ -145,17 +146,9 @@ static void test_flags_in_the_environment(void **state)
 		int status;
 		bool strict;
 	} rows[] = {
-		{"1", 0, true},
-		{"yes", 0, true},
-		{"True", 0, true},
-		{"ON", 0, true},
-		{"0", 0, false},
-		{"False", 0, false},
-		{"no", 0, false},
-		{"off", 0, false},
-		{"", 0, false},
-		{"maybe", -1, false},
-		{"2", -1, false},
+		{"1", 0, true},  {"yes", 0, true},     {"True", 0, true}, {"ON", 0, true},
+		{"0", 0, false}, {"False", 0, false},  {"no", 0, false},  {"off", 0, false},
+		{"", 0, false},  {"maybe", -1, false}, {"2", -1, false},
 	};
 	const char *const words[WORDS] = {"--", "true"};
 
@@ -177,8 +170,9 @@ static void test_flags_in_the_environment(void **state)
 
 static void test_transfer(void **state)
 {
-	const char *const words[WORDS] = {"--memory", "1GiB", "--bandwidth", "1.5MB/s",
-		"--connections=64", "--flush-time", "5m", "true"};
+	const char *const words[WORDS] =
+		{"--memory",         "1GiB",         "--bandwidth", "1.5MB/s",
+		 "--connections=64", "--flush-time", "5m",          "true"};
 	const char *all[WORDS + 1] = {0};
 	struct job_config options;
 	struct storage_options storage = {0};

@@ -32,8 +32,8 @@ static void test_by_store(void **state)
 
 static void test_parse(void **state)
 {
-	static const char *const wrong[] = {
-		"", "-1", "x", "0.02x", " 1", "1e999", "nan", "inf", "$1"};
+	static const char *const wrong[] = {"",      "-1",  "x",   "0.02x", " 1",
+					    "1e999", "nan", "inf", "$1"};
 	double price;
 
 	(void)state;
@@ -64,9 +64,10 @@ static void test_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(storage_price_format(storage_price_per_month(rows[i].bytes, rows[i].price),
-					    buffer, sizeof(buffer)),
-			rows[i].text);
+		assert_string_equal(storage_price_format(storage_price_per_month(rows[i].bytes,
+										 rows[i].price),
+							 buffer, sizeof(buffer)),
+				    rows[i].text);
 }
 
 int main(void)

@@ -48,32 +48,57 @@ static void instance_action(void **state)
 	} rows[] = {
 		{"nothing yet", 404, PAGE_404, VERDICT_NEGATIVE, "", 0},
 		{"nothing, without a page", 404, "", VERDICT_NEGATIVE, "", 0},
-		{"terminate", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_POSITIVE, "terminate", 120000},
-		{"stop", 200, "{\"action\": \"stop\", \"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_POSITIVE, "stop", 120000},
-		{"amazon-ec2-metadata-mock's tabs", 200, "{\n\t\"action\": \"terminate\",\n\t\"time\": \"2026-04-11T22:01:30Z\"\n}", VERDICT_POSITIVE, "terminate", 90000},
-		{"without the Z", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00\"}", VERDICT_POSITIVE, "terminate", 120000},
-		{"more members", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\", \"x\": [1]}", VERDICT_POSITIVE, "terminate", 120000},
-		{"just over", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T21:59:30Z\"}", VERDICT_POSITIVE, "terminate", 0},
-		{"left over from an earlier failure", 200, "{\"action\": \"terminate\", \"time\": \"2026-04-11T21:30:00Z\"}", VERDICT_NEGATIVE, "", 0},
-		{"left over for years", 200, "{\"action\": \"stop\", \"time\": \"2017-09-18T08:22:00Z\"}", VERDICT_NEGATIVE, "", 0},
-		{"absurdly far", 200, "{\"action\": \"terminate\", \"time\": \"2027-04-11T22:02:00Z\"}", VERDICT_POSITIVE, "terminate", 600000},
-		{"a time that is none", 200, "{\"action\": \"terminate\", \"time\": \"soon\"}", VERDICT_POSITIVE, "terminate", 100000},
-		{"no time", 200, "{\"action\": \"terminate\"}", VERDICT_POSITIVE, "terminate", 100000},
-		{"time is a number", 200, "{\"action\": \"terminate\", \"time\": 1}", VERDICT_POSITIVE, "terminate", 100000},
-		{"another action", 200, "{\"action\": \"reboot\", \"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_UNKNOWN, "", 0},
+		{"terminate", 200,
+			"{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\"}",
+			VERDICT_POSITIVE, "terminate", 120000},
+		{"stop", 200, "{\"action\": \"stop\", \"time\": \"2026-04-11T22:02:00Z\"}",
+			VERDICT_POSITIVE, "stop", 120000},
+		{"amazon-ec2-metadata-mock's tabs", 200,
+			"{\n\t\"action\": \"terminate\",\n\t\"time\": \"2026-04-11T22:01:30Z\"\n}",
+			VERDICT_POSITIVE, "terminate", 90000},
+		{"without the Z", 200,
+			"{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00\"}",
+			VERDICT_POSITIVE, "terminate", 120000},
+		{"more members", 200,
+			"{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\", \"x\": "
+			"[1]}", VERDICT_POSITIVE, "terminate", 120000},
+		{"just over", 200,
+			"{\"action\": \"terminate\", \"time\": \"2026-04-11T21:59:30Z\"}",
+			VERDICT_POSITIVE, "terminate", 0},
+		{"left over from an earlier failure", 200,
+			"{\"action\": \"terminate\", \"time\": \"2026-04-11T21:30:00Z\"}",
+			VERDICT_NEGATIVE, "", 0},
+		{"left over for years", 200,
+			"{\"action\": \"stop\", \"time\": \"2017-09-18T08:22:00Z\"}",
+			VERDICT_NEGATIVE, "", 0},
+		{"absurdly far", 200,
+			"{\"action\": \"terminate\", \"time\": \"2027-04-11T22:02:00Z\"}",
+			VERDICT_POSITIVE, "terminate", 600000},
+		{"a time that is none", 200, "{\"action\": \"terminate\", \"time\": \"soon\"}",
+			VERDICT_POSITIVE, "terminate", 100000},
+		{"no time",
+			200, "{\"action\": \"terminate\"}", VERDICT_POSITIVE, "terminate", 100000},
+		{"time is a number", 200, "{\"action\": \"terminate\", \"time\": 1}",
+			VERDICT_POSITIVE, "terminate", 100000},
+		{"another action", 200,
+			"{\"action\": \"reboot\", \"time\": \"2026-04-11T22:02:00Z\"}",
+			VERDICT_UNKNOWN, "", 0},
 		{"no action", 200, "{\"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_UNKNOWN, "", 0},
 		{"action is an object", 200, "{\"action\": {}}", VERDICT_UNKNOWN, "", 0},
 		{"half of it", 200, "{\"action\": \"terminate\", \"ti", VERDICT_UNKNOWN, "", 0},
 		{"an array", 200, "[{\"action\": \"terminate\"}]", VERDICT_UNKNOWN, "", 0},
 		{"nothing at all", 200, "", VERDICT_UNKNOWN, "", 0},
 		{"a login page", 200, "<html><body>Sign in</body></html>", VERDICT_UNKNOWN, "", 0},
-		{"a positive with the wrong status", 500, "{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\"}", VERDICT_UNKNOWN, "", 0},
+		{"a positive with the wrong status", 500,
+			"{\"action\": \"terminate\", \"time\": \"2026-04-11T22:02:00Z\"}",
+			VERDICT_UNKNOWN, "", 0},
 		{"no token", 401, PAGE_404, VERDICT_UNKNOWN, "", 0},
 		{"turned off", 403, "", VERDICT_UNKNOWN, "", 0},
 		{"throttled", 429, "", VERDICT_UNKNOWN, "", 0},
 		{"busy", 503, "", VERDICT_UNKNOWN, "", 0},
 		{"a redirect", 302, "", VERDICT_UNKNOWN, "", 0},
-		{"another cloud's 404", 404, "{ \"error\": \"Not found\" }", VERDICT_UNKNOWN, "", 0},
+		{"another cloud's 404", 404,
+			"{ \"error\": \"Not found\" }", VERDICT_UNKNOWN, "", 0},
 	};
 	// clang-format on
 
@@ -157,8 +182,8 @@ static void lifecycle_states(void **state)
 /* Notices without one would be taken for the same. */
 static void maintenance_without_an_identity(void **state)
 {
-	const struct reply reply = answer_of(200,
-		"[{\"Code\":\"instance-stop\",\"EventId\":\"\"},{\"Code\":\"system-reboot\"}]");
+	const struct reply reply = answer_of(200, "[{\"Code\":\"instance-stop\",\"EventId\":\"\"},{"
+						  "\"Code\":\"system-reboot\"}]");
 	struct aws_events events;
 
 	(void)state;
@@ -181,17 +206,38 @@ static void scheduled_maintenance(void **state)
 	} rows[] = {
 		{"none", 200, "[]", VERDICT_NEGATIVE, NOTICE_NONE, 0},
 		{"an imitation's none", 404, PAGE_404, VERDICT_NEGATIVE, NOTICE_NONE, 0},
-		{"in ten days", 200, MAINTENANCE("system-reboot", "active", "scheduled reboot", "21 Apr 2026 09:00:43 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
-		{"without an end", 200, MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT", ""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
-		{"with an empty end", 200, MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT", ",\"NotAfter\":\"\""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
-		{"a day of one digit", 200, MAINTENANCE("instance-stop", "active", "", "1 May 2026 09:00:43 GMT", ""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
-		{"without a beginning", 200, MAINTENANCE("instance-stop", "active", "", "", ""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
-		{"in four minutes", 200, MAINTENANCE("instance-retirement", "active", "", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
-		{"now", 200, MAINTENANCE("instance-reboot", "active", "", "11 Apr 2026 21:59:30 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
-		{"its window is open for long", 200, MAINTENANCE("instance-reboot", "active", "", "11 Apr 2026 21:00:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
-		{"of the network, in four minutes", 200, MAINTENANCE("system-maintenance", "active", "", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
-		{"completed", 200, MAINTENANCE("system-reboot", "completed", "", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
-		{"cancelled, by its words", 200, MAINTENANCE("system-reboot", "active", "[Canceled] scheduled reboot", "11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"in ten days", 200,
+			MAINTENANCE("system-reboot", "active", "scheduled reboot",
+			"21 Apr 2026 09:00:43 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"without an end", 200,
+			MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT", ""),
+			VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"with an empty end", 200,
+			MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT",
+			",\"NotAfter\":\"\""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"a day of one digit", 200,
+			MAINTENANCE("instance-stop", "active", "", "1 May 2026 09:00:43 GMT", ""),
+			VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"without a beginning", 200, MAINTENANCE("instance-stop", "active", "", "", ""),
+			VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"in four minutes", 200,
+			MAINTENANCE("instance-retirement", "active", "",
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
+		{"now", 200,
+			MAINTENANCE("instance-reboot", "active", "",
+			"11 Apr 2026 21:59:30 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
+		{"its window is open for long", 200,
+			MAINTENANCE("instance-reboot", "active", "",
+			"11 Apr 2026 21:00:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"of the network, in four minutes", 200,
+			MAINTENANCE("system-maintenance", "active", "",
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+		{"completed", 200,
+			MAINTENANCE("system-reboot", "completed", "",
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"cancelled, by its words", 200,
+			MAINTENANCE("system-reboot", "active", "[Canceled] scheduled reboot",
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
 		{"an object", 200, "{}", VERDICT_UNKNOWN, NOTICE_NONE, 0},
 		{"a list of something else", 200, "[1]", VERDICT_UNKNOWN, NOTICE_NONE, 0},
 		{"half", 200, "[{", VERDICT_UNKNOWN, NOTICE_NONE, 0},
@@ -215,8 +261,8 @@ static void scheduled_maintenance(void **state)
 		/* Near: once more, under another identity. */
 		assert_int_equal(events.count, rows[i].count ? rows[i].count : 1);
 		if (events.count == 2)
-			assert_string_not_equal(
-				events.notices[0].identity, events.notices[1].identity);
+			assert_string_not_equal(events.notices[0].identity,
+						events.notices[1].identity);
 	}
 }
 
@@ -275,18 +321,25 @@ static void the_way_in(void **state)
 	} rows[] = {
 		{"version 2", {.status = 200, .shaped = true}, {0}, true, AWS_WITH_TOKEN},
 		{"200 with a page", {.status = 200}, {0}, true, AWS_FOREIGN},
-		{"version 1 only", {.status = 404}, {.status = 200, .shaped = true}, true, AWS_TOKENLESS},
-		{"version 1 only, method refused", {.status = 405}, {.status = 200, .shaped = true}, true, AWS_TOKENLESS},
-		{"hop limit, token required", {.timed_out = true}, {.status = 401}, true, AWS_HOP_LIMIT},
-		{"hop limit, version 1 allowed there", {.timed_out = true}, {.status = 200, .shaped = true}, true, AWS_TOKENLESS},
-		{"hop limit, version 1 not allowed here", {.timed_out = true}, {.status = 200, .shaped = true}, false, AWS_HOP_LIMIT},
+		{"version 1 only",
+			{.status = 404}, {.status = 200, .shaped = true}, true, AWS_TOKENLESS},
+		{"version 1 only, method refused",
+			{.status = 405}, {.status = 200, .shaped = true}, true, AWS_TOKENLESS},
+		{"hop limit, token required",
+			{.timed_out = true}, {.status = 401}, true, AWS_HOP_LIMIT},
+		{"hop limit, version 1 allowed there",
+			{.timed_out = true}, {.status = 200, .shaped = true}, true, AWS_TOKENLESS},
+		{"hop limit, version 1 not allowed here",
+			{.timed_out = true}, {.status = 200, .shaped = true}, false, AWS_HOP_LIMIT},
 		{"not EC2", {.timed_out = true}, {.timed_out = true}, true, AWS_ABSENT},
 		{"turned off", {.status = 403}, {.status = 403}, true, AWS_DISABLED},
 		{"a proxy in between", {.status = 403}, {.status = 401}, true, AWS_UNDECIDED},
 		{"another service", {.status = 404}, {.status = 404}, true, AWS_FOREIGN},
-		{"another service says something", {.status = 404}, {.status = 200}, true, AWS_FOREIGN},
+		{"another service says something",
+			{.status = 404}, {.status = 200}, true, AWS_FOREIGN},
 		{"Azure", {.status = 400}, {.status = 400}, true, AWS_FOREIGN},
-		{"Google", {.status = 403, .foreign = true}, {.status = 403, .foreign = true}, true, AWS_FOREIGN},
+		{"Google", {.status = 403, .foreign = true}, {.status = 403, .foreign = true}, true,
+			AWS_FOREIGN},
 		{"throttled", {.status = 429}, {0}, true, AWS_UNDECIDED},
 		{"busy", {.status = 503}, {.status = 200, .shaped = true}, true, AWS_UNDECIDED},
 		{"refused while it starts", {0}, {0}, true, AWS_REFUSED},
@@ -312,7 +365,7 @@ static void reasons_are_whole(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_in_range(strlen(aws_access_why(rows[i])), 20,
-			sizeof(((struct source_state *)NULL)->why) - 1);
+				sizeof(((struct source_state *)NULL)->why) - 1);
 }
 
 static void tokens(void **state)

@@ -139,12 +139,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_asks_and_the_other_reads, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			what_is_old_or_broken_is_not_believed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			what_was_answered_before_the_start_is_marked, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			another_endpoint_is_another_machine, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_old_or_broken_is_not_believed, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_was_answered_before_the_start_is_marked,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(another_endpoint_is_another_machine, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(without_a_directory_each_asks, set_up, tear_down),
 	};
 

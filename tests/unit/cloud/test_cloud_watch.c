@@ -95,8 +95,8 @@ static struct notice wait_notice(struct told *told, const char *source, size_t i
 	return found;
 }
 
-static struct source_state wait_health(
-	struct told *told, const char *name, enum source_health health)
+static struct source_state wait_health(struct told *told, const char *name,
+				       enum source_health health)
 {
 	struct timespec limit = patience();
 	struct source_state found = {0};
@@ -143,10 +143,12 @@ static void start_cloud(struct fixture *fixture, const struct mock_options *opti
 
 static void start_watch(struct fixture *fixture, const char *sources)
 {
-	const struct cloud_options options = {.sources = sources,
+	const struct cloud_options options = {
+		.sources = sources,
 		.notice = take_notice,
 		.health = take_health,
-		.arg = &fixture->told};
+		.arg = &fixture->told,
+	};
 
 	assert_int_equal(cloud_watch_start(&options, &fixture->watch, NULL), 0);
 }
@@ -258,8 +260,8 @@ static void aws_hop_limit_is_told_apart(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
-	mock_set_fault(
-		fixture->mock, &(struct mock_fault){.method = "PUT", .count = -1, .hang = true});
+	mock_set_fault(fixture->mock,
+		       &(struct mock_fault){.method = "PUT", .count = -1, .hang = true});
 	start_watch(fixture, "aws");
 	assert_non_null(
 		strstr(wait_health(&fixture->told, "aws", SOURCE_UNAVAILABLE).why, "hop limit"));
@@ -283,7 +285,7 @@ static void aws_disabled_by_environment(void **state)
 	setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
 	start_watch(fixture, "aws");
 	assert_non_null(strstr(wait_health(&fixture->told, "aws", SOURCE_UNAVAILABLE).why,
-		"AWS_EC2_METADATA_DISABLED"));
+			       "AWS_EC2_METADATA_DISABLED"));
 }
 
 static void gcp_preemption_ends_the_hanging_get(void **state)
@@ -316,10 +318,11 @@ static void gcp_503_at_the_flip(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_GCP});
-	mock_set_fault(fixture->mock,
-		&(struct mock_fault){.path = "/computeMetadata/v1/instance/preempted",
-			.count = 3,
-			.status = 503});
+	mock_set_fault(fixture->mock, &(struct mock_fault){
+					      .path = "/computeMetadata/v1/instance/preempted",
+					      .count = 3,
+					      .status = 503,
+				      });
 	mock_fire(fixture->mock, MOCK_STOP, NULL);
 	start_watch(fixture, "gcp");
 	assert_int_equal(wait_notice(&fixture->told, "gcp", 0).kind, NOTICE_STOP);
@@ -342,8 +345,8 @@ static void azure_preempt_and_its_cancellation(void **state)
 	struct fixture *fixture = *state;
 	struct notice first, second;
 
-	start_cloud(
-		fixture, &(struct mock_options){.cloud = MOCK_AZURE, .vm_name = "Train-VMSS_4"});
+	start_cloud(fixture,
+		    &(struct mock_options){.cloud = MOCK_AZURE, .vm_name = "Train-VMSS_4"});
 	start_watch(fixture, "azure");
 	wait_health(&fixture->told, "azure", SOURCE_ARMED);
 	mock_fire(fixture->mock, MOCK_STOP, NULL);
@@ -376,9 +379,11 @@ static void azure_throttling_is_survived(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AZURE});
-	mock_set_fault(fixture->mock,
-		&(struct mock_fault){
-			.path = "/metadata/scheduledevents", .count = 1, .status = 429});
+	mock_set_fault(fixture->mock, &(struct mock_fault){
+					      .path = "/metadata/scheduledevents",
+					      .count = 1,
+					      .status = 429,
+				      });
 	mock_fire(fixture->mock, MOCK_STOP, NULL);
 	start_watch(fixture, "azure");
 	assert_int_equal(wait_notice(&fixture->told, "azure", 0).kind, NOTICE_STOP);
@@ -389,7 +394,9 @@ static void azure_throttling_is_survived(void **state)
 static int open_silence(char url[64])
 {
 	struct sockaddr_in name = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
 	socklen_t size = sizeof(name);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -400,7 +407,8 @@ static int open_silence(char url[64])
 	return fd;
 }
 
-/* Azure's first call would wait for 130 s: the other source delivers, and the end does not wait for it. */
+/* Azure's first call would wait for 130 s: the other source delivers, and the end
+ * does not wait for it. */
 static void one_that_hangs_delays_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -473,7 +481,7 @@ static void the_wrong_cloud_is_unknown(void **state)
 		start_watch(fixture, rows[i].source);
 		wait_polls(fixture, rows[i].source, 2);
 		assert_int_equal(state_of(fixture, rows[i].source).unknowns,
-			state_of(fixture, rows[i].source).polls);
+				 state_of(fixture, rows[i].source).polls);
 		assert_int_not_equal(state_of(fixture, rows[i].source).health, SOURCE_ARMED);
 		assert_int_equal(count_notices(&fixture->told), 0);
 		tear_down(state);
@@ -507,8 +515,8 @@ static void a_file_that_appears_and_goes(void **state)
 
 	start_watch(fixture, source);
 	wait_health(&fixture->told, "file", SOURCE_ARMED);
-	assert_int_equal(
-		file_write(path, "{\"reason\": \"drain\", \"in_seconds\": 45}", 37, NULL), 0);
+	assert_int_equal(file_write(path, "{\"reason\": \"drain\", \"in_seconds\": 45}", 37, NULL),
+			 0);
 	notice = wait_notice(&fixture->told, "file", 0);
 	assert_int_equal(notice.kind, NOTICE_STOP);
 	assert_string_equal(notice.reason, "drain");
@@ -541,14 +549,10 @@ static void lists_are_checked(void **state)
 		const char *sources;
 		size_t count; /* 99: refused */
 	} rows[] = {
-		{"none", 0},
-		{"none,aws", 99},
-		{"aws,none", 99},
-		{"file:/a,file:/b,file:/a", 2},
-		{"file:", 99},
-		{"file", 99},
-		{"aws,", 99},
-		{"AWS", 99},
+		{"none", 0},      {"none,aws", 99},
+		{"aws,none", 99}, {"file:/a,file:/b,file:/a", 2},
+		{"file:", 99},    {"file", 99},
+		{"aws,", 99},     {"AWS", 99},
 		{"aws,mars", 99},
 	};
 	struct source_state states[MOST];

@@ -61,8 +61,8 @@ static void phases(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t wait_ms;
 
-		assert_int_equal(
-			deadline_decide(rows[i].left_ms, rows[i].notice_ms, &wait_ms), rows[i].phase);
+		assert_int_equal(deadline_decide(rows[i].left_ms, rows[i].notice_ms, &wait_ms),
+				 rows[i].phase);
 		assert_int_equal(wait_ms, rows[i].wait_ms);
 	}
 }

@@ -19,16 +19,31 @@ static void the_choice(void **state)
 		struct environment environment;
 		unsigned chosen;
 	} rows[] = {
-		{"EC2", {.dmi_readable = true, .dmi_vendor = "Amazon EC2", .dmi_product = "p4d.24xlarge"}, DETECT_AWS},
-		{"EC2, Xen", {.dmi_readable = true, .dmi_vendor = "Xen", .dmi_bios = "4.11.amazon"}, DETECT_AWS},
-		{"Google", {.dmi_readable = true, .dmi_vendor = "Google", .dmi_product = "Google Compute Engine"}, DETECT_GCP},
-		{"Azure", {.dmi_readable = true, .dmi_vendor = "Microsoft Corporation", .dmi_chassis = "7783-7084-3265-9085-8269-3286-77"}, DETECT_AZURE},
-		{"Hyper-V at home", {.dmi_readable = true, .dmi_vendor = "Microsoft Corporation", .dmi_product = "Virtual Machine", .dmi_chassis = "1"}, 0},
-		{"a laptop", {.dmi_readable = true, .dmi_vendor = "LENOVO", .dmi_product = "20XW"}, 0},
+		{"EC2",
+			{.dmi_readable = true, .dmi_vendor = "Amazon EC2",
+				.dmi_product = "p4d.24xlarge"}, DETECT_AWS},
+		{"EC2, Xen", {.dmi_readable = true, .dmi_vendor = "Xen", .dmi_bios = "4.11.amazon"},
+			DETECT_AWS},
+		{"Google",
+			{.dmi_readable = true, .dmi_vendor = "Google",
+				.dmi_product = "Google Compute Engine"}, DETECT_GCP},
+		{"Azure",
+			{.dmi_readable = true, .dmi_vendor = "Microsoft Corporation",
+				.dmi_chassis = "7783-7084-3265-9085-8269-3286-77"}, DETECT_AZURE},
+		{"Hyper-V at home",
+			{.dmi_readable = true, .dmi_vendor = "Microsoft Corporation",
+				.dmi_product = "Virtual Machine", .dmi_chassis = "1"}, 0},
+		{"a laptop",
+			{.dmi_readable = true, .dmi_vendor = "LENOVO", .dmi_product = "20XW"}, 0},
 		{"firmware hidden", {.dmi_readable = false}, DETECT_PROBE},
-		{"an override on a laptop", {.dmi_readable = true, .dmi_vendor = "LENOVO", .gcp_host = "127.0.0.1:1"}, DETECT_GCP},
-		{"an override on another cloud", {.dmi_readable = true, .dmi_vendor = "Amazon EC2", .azure_endpoint = "http://h"}, DETECT_AZURE},
-		{"two overrides", {.aws_endpoint = "http://h", .azure_endpoint = "http://h"}, DETECT_AWS | DETECT_AZURE},
+		{"an override on a laptop",
+			{.dmi_readable = true, .dmi_vendor = "LENOVO", .gcp_host = "127.0.0.1:1"},
+				DETECT_GCP},
+		{"an override on another cloud",
+			{.dmi_readable = true, .dmi_vendor = "Amazon EC2",
+				.azure_endpoint = "http://h"}, DETECT_AZURE},
+		{"two overrides", {.aws_endpoint = "http://h", .azure_endpoint = "http://h"},
+			DETECT_AWS | DETECT_AZURE},
 	};
 	// clang-format on
 
@@ -44,6 +59,7 @@ static void endpoints(void **state)
 		struct environment environment;
 		const char *aws, *gcp, *azure;
 	} rows[] = {
+		// clang-format off
 		{{.aws_timeout_ms = 1}, "http://169.254.169.254", "http://169.254.169.254",
 			"http://169.254.169.254"},
 		{{.aws_ipv6 = true}, "http://[fd00:ec2::254]", "http://169.254.169.254",
@@ -54,6 +70,7 @@ static void endpoints(void **state)
 			"http://a:1", "http://g:2", "http://z:3"},
 		{{.aws_endpoint = "http://a", .aws_ipv6 = true, .gcp_host = "http://g/"},
 			"http://a", "http://g", "http://169.254.169.254"},
+		// clang-format on
 	};
 
 	(void)state;
@@ -113,9 +130,11 @@ static void the_probe(void **state)
 		const struct provider *found;
 		struct mock *mock;
 
-		assert_int_equal(
-			mock_start(&(struct mock_options){.cloud = clouds[i]}, &mock, NULL), 0);
-		/* It gives a cloud a second, which a machine that is busy with other tests may need for itself. */
+		assert_int_equal(mock_start(&(struct mock_options){.cloud = clouds[i]}, &mock,
+					    NULL),
+				 0);
+		/* It gives a cloud a second, which a machine that is busy with other tests may
+		 * need for itself. */
 		found = NULL;
 		for (int tries = 0; !found && tries < 10; tries++)
 			found = detect_probe(mock_url(mock), &cancel);

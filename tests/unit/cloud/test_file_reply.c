@@ -28,28 +28,50 @@ static void contents(void **state)
 		const char *reason;
 	} rows[] = {
 		{"empty", "", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
-		{"words", "node is drained\nsecond line", 100, VERDICT_POSITIVE, NOTICE_STOP, 29900, "node is drained"},
-		{"all", "{\"reason\": \"drain\", \"in_seconds\": 90}", 0, VERDICT_POSITIVE, NOTICE_STOP, 90000, "drain"},
-		{"counted from its appearing", "{\"in_seconds\": 90}", 60000, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
-		{"a fraction", "{\"in_seconds\": 1.5}", 0, VERDICT_POSITIVE, NOTICE_STOP, 1500, "/run/notice is there"},
-		{"a time", "{\"deadline\": \"2026-04-11T22:05:00Z\"}", 999999, VERDICT_POSITIVE, NOTICE_STOP, 300000, "/run/notice is there"},
-		{"a time that is just over", "{\"deadline\": \"2026-04-11T21:59:30Z\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 0, "/run/notice is there"},
-		{"left over", "{\"deadline\": \"2026-04-11T21:00:00Z\"}", 0, VERDICT_NEGATIVE, NOTICE_NONE, 0, ""},
+		{"words", "node is drained\nsecond line", 100, VERDICT_POSITIVE, NOTICE_STOP, 29900,
+			"node is drained"},
+		{"all", "{\"reason\": \"drain\", \"in_seconds\": 90}", 0, VERDICT_POSITIVE,
+			NOTICE_STOP, 90000, "drain"},
+		{"counted from its appearing", "{\"in_seconds\": 90}", 60000, VERDICT_POSITIVE,
+			NOTICE_STOP, 30000, "/run/notice is there"},
+		{"a fraction", "{\"in_seconds\": 1.5}", 0, VERDICT_POSITIVE, NOTICE_STOP, 1500,
+			"/run/notice is there"},
+		{"a time", "{\"deadline\": \"2026-04-11T22:05:00Z\"}", 999999, VERDICT_POSITIVE,
+			NOTICE_STOP, 300000, "/run/notice is there"},
+		{"a time that is just over", "{\"deadline\": \"2026-04-11T21:59:30Z\"}", 0,
+			VERDICT_POSITIVE, NOTICE_STOP, 0, "/run/notice is there"},
+		{"left over", "{\"deadline\": \"2026-04-11T21:00:00Z\"}", 0, VERDICT_NEGATIVE,
+			NOTICE_NONE, 0, ""},
 		{"left over, without a time", "", 3600000, VERDICT_NEGATIVE, NOTICE_NONE, 0, ""},
-		{"nothing but a time", "2026-04-11T22:05:00Z\n", 999999, VERDICT_POSITIVE, NOTICE_STOP, 300000, "/run/notice is there"},
-		{"nothing but a time that is long over", "2026-04-11T21:00:00Z", 0, VERDICT_NEGATIVE, NOTICE_NONE, 0, ""},
-		{"a time among words", "gone at 2026-04-11T22:05:00Z", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "gone at 2026-04-11T22:05:00Z"},
-		{"a broken time", "{\"deadline\": \"soon\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
-		{"a negative time", "{\"in_seconds\": -5}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there"},
-		{"advice", "{\"kind\": \"advice\", \"reason\": \"later\"}", 3600000, VERDICT_POSITIVE, NOTICE_ADVICE, 0, "later"},
-		{"cancelled", "{\"kind\": \"cancelled\", \"reason\": \"over\"}", 0, VERDICT_NEGATIVE, NOTICE_CANCELLED, 0, ""},
+		{"nothing but a time", "2026-04-11T22:05:00Z\n", 999999, VERDICT_POSITIVE,
+			NOTICE_STOP, 300000, "/run/notice is there"},
+		{"nothing but a time that is long over",
+			"2026-04-11T21:00:00Z", 0, VERDICT_NEGATIVE, NOTICE_NONE, 0, ""},
+		{"a time among words", "gone at 2026-04-11T22:05:00Z", 0, VERDICT_POSITIVE,
+			NOTICE_STOP, 30000, "gone at 2026-04-11T22:05:00Z"},
+		{"a broken time", "{\"deadline\": \"soon\"}", 0, VERDICT_POSITIVE, NOTICE_STOP,
+			30000, "/run/notice is there"},
+		{"a negative time", "{\"in_seconds\": -5}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000,
+			"/run/notice is there"},
+		{"advice", "{\"kind\": \"advice\", \"reason\": \"later\"}", 3600000,
+			VERDICT_POSITIVE, NOTICE_ADVICE, 0, "later"},
+		{"cancelled", "{\"kind\": \"cancelled\", \"reason\": \"over\"}", 0,
+			VERDICT_NEGATIVE, NOTICE_CANCELLED, 0, ""},
 		{"no notice", "{\"kind\": \"none\"}", 0, VERDICT_NEGATIVE, NOTICE_CANCELLED, 0, ""},
-		{"a kind that is not known", "{\"kind\": \"bogus\", \"reason\": \"drain\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "drain (its kind \"bogus\" is not known: taken for a stop)"},
-		{"in other letters", "{\"kind\": \"Advice\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "/run/notice is there (its kind \"Advice\" is not known: taken for a stop)"},
-		{"words that are not UTF-8", "caf\xe9 closes", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "caf? closes"},
-		{"words in two lines", "{\"reason\": \"a\\nb\\u001b[2J\"}", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "a b [2J"},
+		{"a kind that is not known", "{\"kind\": \"bogus\", \"reason\": \"drain\"}", 0,
+			VERDICT_POSITIVE, NOTICE_STOP, 30000,
+			"drain (its kind \"bogus\" is not known: taken for a stop)"},
+		{"in other letters", "{\"kind\": \"Advice\"}", 0, VERDICT_POSITIVE, NOTICE_STOP,
+			30000,
+			"/run/notice is there (its kind \"Advice\" is not known: taken for a "
+			"stop)"},
+		{"words that are not UTF-8",
+			"caf\xe9 closes", 0, VERDICT_POSITIVE, NOTICE_STOP, 30000, "caf? closes"},
+		{"words in two lines", "{\"reason\": \"a\\nb\\u001b[2J\"}", 0, VERDICT_POSITIVE,
+			NOTICE_STOP, 30000, "a b [2J"},
 		{"being written", "{\"reason\": \"dr", 100, VERDICT_UNKNOWN, NOTICE_NONE, 0, ""},
-		{"broken for good", "{\"reason\": \"dr", 2000, VERDICT_POSITIVE, NOTICE_STOP, 28000, "/run/notice is there, but its JSON cannot be read"},
+		{"broken for good", "{\"reason\": \"dr", 2000, VERDICT_POSITIVE, NOTICE_STOP, 28000,
+			"/run/notice is there, but its JSON cannot be read"},
 	};
 	// clang-format on
 
@@ -81,7 +103,11 @@ static void identity_is_the_paths_end(void **state)
 {
 	char path[200];
 	struct file_content content = {
-		.source = "file", .path = path, .appeared_wall_ms = 0, .seen_ms = 0};
+		.source = "file",
+		.path = path,
+		.appeared_wall_ms = 0,
+		.seen_ms = 0,
+	};
 	struct verdict verdict;
 
 	(void)state;

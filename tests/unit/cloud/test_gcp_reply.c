@@ -23,23 +23,35 @@ static void preempted_and_maintenance(void **state)
 	} rows[] = {
 		{"not preempted", 200, "Google", NULL, "FALSE", VERDICT_NEGATIVE, VERDICT_UNKNOWN},
 		{"preempted", 200, "Google", NULL, "TRUE", VERDICT_POSITIVE, VERDICT_UNKNOWN},
-		{"with a newline", 200, "Google", NULL, "TRUE\n", VERDICT_POSITIVE, VERDICT_UNKNOWN},
+		{"with a newline",
+			200, "Google", NULL, "TRUE\n", VERDICT_POSITIVE, VERDICT_UNKNOWN},
 		{"in other letters", 200, "Google", NULL, "true", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
-		{"more than TRUE", 200, "Google", NULL, "TRUE FALSE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"more than TRUE",
+			200, "Google", NULL, "TRUE FALSE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
 		{"no maintenance", 200, "Google", NULL, "NONE", VERDICT_UNKNOWN, VERDICT_NEGATIVE},
-		{"migration", 200, "Google", NULL, "MIGRATE_ON_HOST_MAINTENANCE", VERDICT_UNKNOWN, VERDICT_POSITIVE},
-		{"termination", 200, "Google", NULL, "TERMINATE_ON_HOST_MAINTENANCE", VERDICT_UNKNOWN, VERDICT_POSITIVE},
-		{"TRUE without the header", 200, NULL, NULL, "TRUE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
-		{"NONE without the header", 200, NULL, NULL, "NONE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
-		{"FALSE with another header", 200, "Amazon", NULL, "FALSE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"migration", 200, "Google", NULL,
+			"MIGRATE_ON_HOST_MAINTENANCE", VERDICT_UNKNOWN, VERDICT_POSITIVE},
+		{"termination", 200, "Google", NULL,
+			"TERMINATE_ON_HOST_MAINTENANCE", VERDICT_UNKNOWN, VERDICT_POSITIVE},
+		{"TRUE without the header",
+			200, NULL, NULL, "TRUE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"NONE without the header",
+			200, NULL, NULL, "NONE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"FALSE with another header",
+			200, "Amazon", NULL, "FALSE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
 		{"empty", 200, "Google", NULL, "", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
-		{"a page", 200, "Google", NULL, "<!DOCTYPE html><html lang=en>", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
-		{"away for a second", 503, "Google", NULL, "TRUE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
-		{"header missing in the request", 403, "Google", "Metadata Server for VM", "<!DOCTYPE html>", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"a page", 200, "Google", NULL,
+			"<!DOCTYPE html><html lang=en>", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"away for a second",
+			503, "Google", NULL, "TRUE", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"header missing in the request", 403, "Google", "Metadata Server for VM",
+			"<!DOCTYPE html>", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
 		{"throttled", 429, "Google", NULL, "", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
 		{"GKE", 404, "Google", "GKE Metadata Server", "", VERDICT_ABSENT, VERDICT_ABSENT},
-		{"another server without the key", 404, "Google", NULL, "<!DOCTYPE html>", VERDICT_ABSENT, VERDICT_ABSENT},
-		{"another cloud", 404, NULL, NULL, "{ \"error\": \"Not found\" }", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+		{"another server without the key",
+			404, "Google", NULL, "<!DOCTYPE html>", VERDICT_ABSENT, VERDICT_ABSENT},
+		{"another cloud", 404, NULL, NULL,
+			"{ \"error\": \"Not found\" }", VERDICT_UNKNOWN, VERDICT_UNKNOWN},
 	};
 	// clang-format on
 
@@ -59,7 +71,7 @@ static void preempted_and_maintenance(void **state)
 		gcp_maintenance_reply(&reply, &usual, &maintenance);
 		if (preempted.kind != rows[i].preempted || maintenance.kind != rows[i].maintenance)
 			fail_msg("%s: %d %d", rows[i].name, (int)preempted.kind,
-				(int)maintenance.kind);
+				 (int)maintenance.kind);
 		if (preempted.kind == VERDICT_POSITIVE) {
 			assert_int_equal(preempted.notice.kind, NOTICE_STOP);
 			assert_int_equal(preempted.notice.deadline_ms, 31000);
@@ -80,15 +92,16 @@ static void a_longer_notice_where_configured(void **state)
 		bool good;
 		int64_t notice_ms;
 	} rows[] = {
-		{"120s", true, 120000},
-		{"2m", true, 120000},
-		{"0", false, 0},
-		{"", false, 0},
-		{"1h", false, 0},
-		{"long", false, 0},
+		{"120s", true, 120000}, {"2m", true, 120000}, {"0", false, 0},
+		{"", false, 0},         {"1h", false, 0},     {"long", false, 0},
 	};
 	struct reply reply = {
-		.status = 200, .body = "TRUE", .size = 4, .flavor = "Google", .arrived_ms = 1000};
+		.status = 200,
+		.body = "TRUE",
+		.size = 4,
+		.flavor = "Google",
+		.arrived_ms = 1000,
+	};
 	struct gcp_context context = usual;
 	struct verdict verdict;
 
@@ -123,11 +136,13 @@ static void a_termination_for_maintenance_nears(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct reply reply = {.status = 200,
+		const struct reply reply = {
+			.status = 200,
 			.body = body,
 			.size = sizeof(body) - 1,
 			.flavor = "Google",
-			.arrived_ms = rows[i].arrived_ms};
+			.arrived_ms = rows[i].arrived_ms,
+		};
 		const struct gcp_context context = {.since_ms = rows[i].since_ms};
 		struct verdict verdict;
 
@@ -147,13 +162,22 @@ static void upcoming_maintenance(void **state)
 		const char *reason;
 	} rows[] = {
 		{"NONE", VERDICT_NEGATIVE, NULL},
-		{"{ \"error\": \"no notifications have been received yet, try again later\" }", VERDICT_NEGATIVE, NULL},
+		{"{ \"error\": \"no notifications have been received yet, try again later\" }",
+			VERDICT_NEGATIVE, NULL},
 		{"{ }", VERDICT_NEGATIVE, NULL},
-		{"{\"type\":\"SCHEDULED\",\"canReschedule\":true,\"windowStartTime\":\"2026-05-01T10:00:00Z\",\"windowEndTime\":\"2026-05-01T14:00:00Z\",\"maintenanceStatus\":\"PENDING\"}",
-			VERDICT_POSITIVE, "host maintenance is planned for 2026-05-01T10:00:00Z to 2026-05-01T14:00:00Z"},
-		{"{\"type\":\"UNSCHEDULED\",\"can_reschedule\":\"true\",\"window_start_time\":\"2026-05-01T03:00:00-07:00\",\"maintenance_status\":\"ONGOING\"}",
+		{"{\"type\":\"SCHEDULED\",\"canReschedule\":true,"
+			"\"windowStartTime\":\"2026-05-01T10:00:00Z\","
+			"\"windowEndTime\":\"2026-05-01T14:00:00Z\","
+			"\"maintenanceStatus\":\"PENDING\"}",
+			VERDICT_POSITIVE,
+			"host maintenance is planned for 2026-05-01T10:00:00Z to "
+			"2026-05-01T14:00:00Z"},
+		{"{\"type\":\"UNSCHEDULED\",\"can_reschedule\":\"true\","
+			"\"window_start_time\":\"2026-05-01T03:00:00-07:00\","
+			"\"maintenance_status\":\"ONGOING\"}",
 			VERDICT_POSITIVE, "host maintenance goes on since 2026-05-01T10:00:00Z"},
-		{"{\"startTime\":\"2026-05-01T10:00:00Z\"}", VERDICT_POSITIVE, "host maintenance is planned for 2026-05-01T10:00:00Z"},
+		{"{\"startTime\":\"2026-05-01T10:00:00Z\"}", VERDICT_POSITIVE,
+			"host maintenance is planned for 2026-05-01T10:00:00Z"},
 		{"{\"type\":\"SCHEDULED\"}", VERDICT_UNKNOWN, NULL},
 		{"{\"windowStartTime\":", VERDICT_UNKNOWN, NULL},
 		{"soon", VERDICT_UNKNOWN, NULL},
@@ -163,10 +187,12 @@ static void upcoming_maintenance(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct reply reply = {.status = 200,
+		const struct reply reply = {
+			.status = 200,
 			.body = rows[i].body,
 			.size = strlen(rows[i].body),
-			.flavor = "Google"};
+			.flavor = "Google",
+		};
 		struct verdict verdict;
 
 		gcp_upcoming_reply(&reply, &usual, &verdict);

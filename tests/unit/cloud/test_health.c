@@ -19,6 +19,7 @@ static void changes_are_told_once(void **state)
 			enum source_health health;
 		} steps[8];
 	} rows[] = {
+		// clang-format off
 		{"armed at once, told once",
 			{{0, 'k', true, SOURCE_ARMED}, {1, 'k', false, SOURCE_ARMED}}},
 		{"a bad start is forgiven for 3 s",
@@ -37,6 +38,7 @@ static void changes_are_told_once(void **state)
 			{{0, 'x', true, SOURCE_UNAVAILABLE}, {30, 'x', false, SOURCE_UNAVAILABLE},
 				{90, 'u', false, SOURCE_UNAVAILABLE}, {99, 'k', true, SOURCE_ARMED},
 				{100, 'x', true, SOURCE_UNAVAILABLE}}},
+		// clang-format on
 	};
 
 	(void)state;
@@ -52,7 +54,7 @@ static void changes_are_told_once(void **state)
 						     : health_unavailable(&health);
 
 			if (told != rows[i].steps[j].told ||
-				health.state != rows[i].steps[j].health)
+			    health.state != rows[i].steps[j].health)
 				fail_msg("%s, step %zu", rows[i].name, j);
 		}
 	}

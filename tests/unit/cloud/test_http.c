@@ -47,9 +47,10 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 		reply->pause_ms = 20;
 	}
 	text = text_format("%s %s q=%s h=%s e=%s b=%.*s", request->method, request->path,
-		query ? query : "-", header ? header : "-",
-		httpd_request_header(request, "Expect") ? "yes" : "no", (int)request->body_size,
-		request->body ? (const char *)request->body : "");
+			   query ? query : "-", header ? header : "-",
+			   httpd_request_header(request, "Expect") ? "yes" : "no",
+			   (int)request->body_size,
+			   request->body ? (const char *)request->body : "");
 	httpd_reply_text(reply, strcmp(request->path, "/404") == 0 ? 404 : 200, text);
 	httpd_reply_header(reply, "X-Answer", " spaced  ");
 }
@@ -69,11 +70,12 @@ static int set_up(void **state)
 	unsetenv("http_proxy");
 	unsetenv("no_proxy");
 	unsetenv("NO_PROXY");
-	assert_int_equal(
-		httpd_start(&(struct httpd_options){.handler = handle}, &fixture->httpd, NULL), 0);
+	assert_int_equal(httpd_start(&(struct httpd_options){.handler = handle}, &fixture->httpd,
+				     NULL),
+			 0);
 	assert_int_equal(http_new(&fixture->http, NULL), 0);
 	snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%u",
-		httpd_port(fixture->httpd));
+		 httpd_port(fixture->httpd));
 	*state = fixture;
 	return 0;
 }
@@ -130,8 +132,9 @@ static void methods_and_bodies(void **state)
 			.no_proxy = true,
 		};
 
-		assert_int_equal(
-			http_perform(fixture->http, &request, &fixture->response, NULL, NULL), 0);
+		assert_int_equal(http_perform(fixture->http, &request, &fixture->response, NULL,
+					      NULL),
+				 0);
 		assert_int_equal(fixture->response.status, 200);
 		assert_body(fixture, rows[i].answer);
 	}
@@ -183,7 +186,11 @@ static void large_bodies(void **state)
 	auto_free char *url = text_format("%s/", fixture->url);
 	auto_free char *body = memory_new(SIZE);
 	const struct http_request request = {
-		.method = "PUT", .url = url, .body = body, .body_size = SIZE};
+		.method = "PUT",
+		.url = url,
+		.body = body,
+		.body_size = SIZE,
+	};
 	const uint8_t *end;
 
 	for (size_t i = 0; i < SIZE; i++)
@@ -232,16 +239,17 @@ static void what_the_network_does(void **state)
 
 static void urls_that_are_none(void **state)
 {
-	static const char *const urls[] = {
-		"", "nonsense://x/", "file:///etc/passwd", "http://", "ftp://h/"};
+	static const char *const urls[] = {"", "nonsense://x/", "file:///etc/passwd", "http://",
+					   "ftp://h/"};
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
 		const struct http_request request = {.url = urls[i]};
 		struct err err = {0};
 
-		assert_int_equal(
-			http_perform(fixture->http, &request, &fixture->response, NULL, &err), -1);
+		assert_int_equal(http_perform(fixture->http, &request, &fixture->response, NULL,
+					      &err),
+				 -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 	}
 }
@@ -266,12 +274,12 @@ static void cancel_ends_it(void **state)
 
 	assert_int_equal(cancel_init(&cancel, NULL), 0);
 	pthread_create(&thread, NULL, raise_soon, &cancel);
-	assert_int_equal(
-		http_perform(fixture->http, &request, &fixture->response, &cancel, &err), -1);
+	assert_int_equal(http_perform(fixture->http, &request, &fixture->response, &cancel, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	pthread_join(thread, NULL);
-	assert_int_equal(
-		http_perform(fixture->http, &request, &fixture->response, &cancel, &err), -1);
+	assert_int_equal(http_perform(fixture->http, &request, &fixture->response, &cancel, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	cancel_release(&cancel);
 }
@@ -286,8 +294,8 @@ static void deadline_ends_it(void **state)
 
 	assert_int_equal(cancel_init(&cancel, NULL), 0);
 	cancel_set_deadline(&cancel, clock_monotonic_ms() + 50);
-	assert_int_equal(
-		http_perform(fixture->http, &request, &fixture->response, &cancel, &err), -1);
+	assert_int_equal(http_perform(fixture->http, &request, &fixture->response, &cancel, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	cancel_release(&cancel);
 	/* And the handle is good for the next one. */
@@ -300,22 +308,29 @@ static void a_port_in_use_is_named(void **state)
 	struct httpd *second;
 	struct err err = {0};
 	const struct httpd_options options = {
-		.handler = handle, .port = httpd_port(fixture->httpd)};
+		.handler = handle,
+		.port = httpd_port(fixture->httpd),
+	};
 
 	assert_int_equal(httpd_start(&options, &second, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
-	assert_int_equal(
-		httpd_start(&(struct httpd_options){.handler = handle, .address = "nowhere"},
-			&second, &err),
-		-1);
+	assert_int_equal(httpd_start(
+				 &(struct httpd_options){
+					 .handler = handle,
+					 .address = "nowhere",
+				 },
+				 &second, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_INVALID);
 }
 
 static int connect_to(uint16_t port)
 {
-	struct sockaddr_in name = {.sin_family = AF_INET,
+	struct sockaddr_in name = {
+		.sin_family = AF_INET,
 		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
@@ -333,11 +348,15 @@ static size_t thread_count(void)
 	return count;
 }
 
-/* However many say nothing, there are no more threads than that, and who says something is answered. */
+/* However many say nothing, there are no more threads than that, and who says
+ * something is answered. */
 static void silent_clients_are_bounded(void **state)
 {
 	static const struct httpd_options options = {
-		.handler = handle, .connections_most = 4, .idle_seconds = 1};
+		.handler = handle,
+		.connections_most = 4,
+		.idle_seconds = 1,
+	};
 	struct fixture *fixture = *state;
 	size_t before = thread_count(), most = 0;
 	const int64_t limit_ms = clock_monotonic_ms() + 60000;
@@ -346,7 +365,7 @@ static void silent_clients_are_bounded(void **state)
 	httpd_stop(fixture->httpd);
 	assert_int_equal(httpd_start(&options, &fixture->httpd, NULL), 0);
 	snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%u",
-		httpd_port(fixture->httpd));
+		 httpd_port(fixture->httpd));
 	for (size_t i = 0; i < 10; i++)
 		silent[i] = connect_to(httpd_port(fixture->httpd));
 	for (int i = 0; i < 20; i++) {

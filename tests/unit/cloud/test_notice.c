@@ -23,8 +23,8 @@ struct step {
 	int64_t effective; /* deadline of the stop after it; -1: none */
 };
 
-static struct notice make(
-	enum notice_kind kind, const char *source, const char *identity, int64_t deadline)
+static struct notice make(enum notice_kind kind, const char *source, const char *identity,
+			  int64_t deadline)
 {
 	struct notice notice = {.kind = kind, .deadline_ms = deadline};
 
@@ -43,7 +43,8 @@ static void sequences(void **state)
 		{"the same again", {
 			{STOP, "aws", "terminate", 100, NOTICE_FIRST_STOP, 100},
 			{STOP, "aws", "terminate", 100, NOTICE_NOTHING_NEW, 100}}},
-		{"the same with a later time does not gain time (a mock that counts from each request; a second SIGTERM)", {
+		{"the same with a later time does not gain time (a mock that counts from each "
+			"request; a second SIGTERM)", {
 			{STOP, "aws", "terminate", 100, NOTICE_FIRST_STOP, 100},
 			{STOP, "aws", "terminate", 130, NOTICE_NOTHING_NEW, 100}}},
 		{"the same, sooner", {
@@ -96,7 +97,7 @@ static void sequences(void **state)
 			const struct notice *stop = notices_stop(&notices);
 
 			if (change != step->change ||
-				(stop ? stop->deadline_ms : -1) != step->effective)
+			    (stop ? stop->deadline_ms : -1) != step->effective)
 				fail_msg("%s, step %zu", rows[i].name, j);
 		}
 	}

@@ -17,14 +17,10 @@ static void bodies_are_trimmed(void **state)
 		bool good;
 		const char *text;
 	} rows[] = {
-		{"", 0, true, ""},
-		{NULL, 0, true, ""},
-		{"TRUE\n", 5, true, "TRUE"},
-		{" \t a b \r\n", 9, true, "a b"},
-		{"   ", 3, true, ""},
-		{"1234567", 7, true, "1234567"},
-		{"12345678", 8, false, ""},
-		{"a\0b", 3, false, ""},
+		{"", 0, true, ""},           {NULL, 0, true, ""},
+		{"TRUE\n", 5, true, "TRUE"}, {" \t a b \r\n", 9, true, "a b"},
+		{"   ", 3, true, ""},        {"1234567", 7, true, "1234567"},
+		{"12345678", 8, false, ""},  {"a\0b", 3, false, ""},
 	};
 
 	(void)state;
@@ -63,18 +59,17 @@ static void words_for_what_was_not_expected(void **state)
 		int status;
 		const char *body, *word;
 	} rows[] = {
-		{403, "", "turned off"},
-		{429, "", "too many"},
-		{200, "", "without a body"},
-		{200, " <html>", "HTML"},
-		{500, "oops", "500"},
+		{403, "", "turned off"},  {429, "", "too many"}, {200, "", "without a body"},
+		{200, " <html>", "HTML"}, {500, "oops", "500"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct reply reply = {.status = rows[i].status,
+		const struct reply reply = {
+			.status = rows[i].status,
 			.body = rows[i].body,
-			.size = strlen(rows[i].body)};
+			.size = strlen(rows[i].body),
+		};
 		struct verdict verdict;
 
 		verdict_unexpected(&verdict, &reply);

@@ -34,7 +34,7 @@ static void lists(void **state)
 		snprintf(copy, sizeof(copy), "%s", rows[i].list);
 		while (source_list_next(&at, &choice))
 			snprintf(read + strlen(read), sizeof(read) - strlen(read), "%s[%s]",
-				choice.name, choice.argument);
+				 choice.name, choice.argument);
 		assert_string_equal(read, rows[i].read);
 	}
 }

@@ -24,8 +24,8 @@ static void write_down(const struct source_table *chosen, char *text, size_t cap
 		size_t used = strlen(text);
 
 		snprintf(text + used, capacity - used, "%s%s%s%s", i > 0 ? " " : "",
-			source_entry_name(source), source->argument[0] ? ":" : "",
-			source->argument);
+			 source_entry_name(source), source->argument[0] ? ":" : "",
+			 source->argument);
 	}
 }
 
@@ -41,8 +41,10 @@ static void what_is_chosen(void **state)
 		{"", NULL, {EC2}, "aws"},
 		{"auto", NULL, {LAPTOP}, ""},
 		{"auto", NULL, {.dmi_readable = false}, "auto"},
-		{"auto", NULL, {.dmi_readable = false, .slurm_job = "7", .slurm_end = "1700000000"}, "slurm auto"},
-		{"auto", NULL, {LAPTOP, .azure_endpoint = "http://h", .gcp_host = "h"}, "gcp azure"},
+		{"auto", NULL, {.dmi_readable = false, .slurm_job = "7", .slurm_end = "1700000000"},
+			"slurm auto"},
+		{"auto",
+			NULL, {LAPTOP, .azure_endpoint = "http://h", .gcp_host = "h"}, "gcp azure"},
 		{"none", NULL, {EC2}, ""},
 		{"none", "2h", {EC2}, "deadline:2h"},
 		{NULL, "2h", {EC2}, "aws deadline:2h"},
@@ -63,8 +65,8 @@ static void what_is_chosen(void **state)
 		struct err err = {0};
 		char text[200];
 
-		if (source_table_select(
-			    rows[i].sources, rows[i].deadline, &rows[i].environment, &chosen, &err) < 0)
+		if (source_table_select(rows[i].sources, rows[i].deadline, &rows[i].environment,
+					&chosen, &err) < 0)
 			fail_msg("row %zu: %s", i, err.text);
 		write_down(&chosen, text, sizeof(text));
 		if (!text_equal(text, rows[i].chosen))
@@ -90,7 +92,7 @@ static void what_is_refused(void **state)
 		{"aws", "soon", ""},
 		{"file:/1,file:/2,file:/3,file:/4,file:/5,file:/6,file:/7,file:/8,file:/9,file:/10,"
 		 "file:/11,file:/12,file:/13",
-			NULL, "more than 12"},
+		 NULL, "more than 12"},
 	};
 	const struct environment laptop = {LAPTOP};
 
@@ -99,8 +101,8 @@ static void what_is_refused(void **state)
 		struct source_table chosen = {0};
 		struct err err = {0};
 
-		if (source_table_select(
-			    rows[i].sources, rows[i].deadline, &laptop, &chosen, &err) == 0)
+		if (source_table_select(rows[i].sources, rows[i].deadline, &laptop, &chosen,
+					&err) == 0)
 			fail_msg("row %zu is not refused", i);
 		if (err.kind != ERR_INVALID || !strstr(err.text, rows[i].says))
 			fail_msg("row %zu: %s", i, err.text);

@@ -28,7 +28,7 @@ static void test_how_long_to_wait(void **state)
 		{{path, why, CONTENT_VERDICT_FORMAT_MS, false, false}, 0},
 		{{path, why, 0, true, false}, CONTENT_VERDICT_MARKER_MS},
 		{{path, why, CONTENT_VERDICT_FORMAT_MS, true, false},
-			CONTENT_VERDICT_MARKER_MS - CONTENT_VERDICT_FORMAT_MS},
+		 CONTENT_VERDICT_MARKER_MS - CONTENT_VERDICT_FORMAT_MS},
 		{{path, why, 0, true, true}, 0},
 		{{path, why, 0, false, true}, 0},
 	};
@@ -236,12 +236,14 @@ static void test_nothing_goes_unjudged(void **state)
 
 static void shim_closes(struct desk *desk, int pid, const char *path)
 {
-	struct shim_message message = {.event = SHIM_OPENED,
+	struct shim_message message = {
+		.event = SHIM_OPENED,
 		.pid = pid,
 		.descriptor = 3,
 		.path = path,
 		.path2 = "",
-		.flags = SHIM_FLAG_EMPTY};
+		.flags = SHIM_FLAG_EMPTY,
+	};
 
 	detector_handle_shim(&desk->detector, &message, desk->now_ms);
 	message.event = SHIM_CLOSED;

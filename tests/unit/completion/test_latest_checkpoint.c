@@ -1,4 +1,5 @@
-/* What is remembered of a checkpoint once it is complete. Files are written in the kernel's words, at a quiet time of 100 ms. */
+/* What is remembered of a checkpoint once it is complete. Files are written in the kernel's words,
+ * at a quiet time of 100 ms. */
 #include "completion/latest_checkpoint.h"
 
 #include "base/text.h"
@@ -45,7 +46,8 @@ static void take(struct job *job, enum detector_verdict expected)
 
 	job->now_ms += 1000;
 	assert_int_equal(detector_poll(&job->detector, job->now_ms, &at_ms), expected);
-	latest_checkpoint_update(&job->latest, &job->detector, expected == DETECTOR_COMPLETE, is_there, NULL);
+	latest_checkpoint_update(&job->latest, &job->detector, expected == DETECTOR_COMPLETE,
+				 is_there, NULL);
 	detector_acknowledge(&job->detector);
 }
 
@@ -119,12 +121,14 @@ static void one_that_was_broken_off_looks_otherwise(void **state)
 
 static void report(struct job *job, int event, const char *path)
 {
-	struct shim_message message = {.event = event,
+	struct shim_message message = {
+		.event = event,
 		.pid = 1,
 		.descriptor = 3,
 		.flags = event == SHIM_OPENED ? SHIM_FLAG_EMPTY : 0,
 		.path = path,
-		.path2 = ""};
+		.path2 = "",
+	};
 
 	detector_handle_shim(&job->detector, &message, job->now_ms);
 }
@@ -167,7 +171,11 @@ static void what_is_torn_does_not_change_the_look(void **state)
 static void save_by_rename(struct job *job, const char *temporary, const char *path)
 {
 	struct shim_message renamed = {
-		.event = SHIM_RENAMED, .pid = 1, .path = temporary, .path2 = path};
+		.event = SHIM_RENAMED,
+		.pid = 1,
+		.path = temporary,
+		.path2 = path,
+	};
 	struct dir_event moved = {.change = DIR_MOVED_FROM, .path = temporary, .cookie = 1};
 
 	report(job, SHIM_OPENED, temporary);
@@ -178,7 +186,8 @@ static void save_by_rename(struct job *job, const char *temporary, const char *p
 	detector_handle_kernel(&job->detector, &moved, job->now_ms);
 }
 
-/* A save every few steps, and then one that was asked for before the last of those was quiet for long enough. */
+/* A save every few steps, and then one that was asked for before the last of those
+ * was quiet for long enough. */
 static void one_soon_after_another_looks_as_alone(void **state)
 {
 	const struct shim_message hello = {.event = SHIM_HELLO, .pid = 1, .path = "", .path2 = ""};

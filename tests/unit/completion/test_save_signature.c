@@ -11,12 +11,12 @@
 static void numbers_do_not_count(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		save_signature_of_path("step_9/state.json"), save_signature_of_path("step_10/state.json"));
+	assert_int_equal(save_signature_of_path("step_9/state.json"),
+			 save_signature_of_path("step_10/state.json"));
 	assert_int_equal(save_signature_of_path("model-00001-of-00002.bin"),
-		save_signature_of_path("model-2-of-2.bin"));
-	assert_int_not_equal(
-		save_signature_of_path("step_9/state.json"), save_signature_of_path("step_9/weights.bin"));
+			 save_signature_of_path("model-2-of-2.bin"));
+	assert_int_not_equal(save_signature_of_path("step_9/state.json"),
+			     save_signature_of_path("step_9/weights.bin"));
 	assert_int_not_equal(save_signature_of_path("a"), save_signature_of_path("a1"));
 	assert_int_not_equal(save_signature_of_path(""), 0);
 }

@@ -38,8 +38,8 @@ static void the_next_look(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tracker_timing timing = {.done_generation = rows[i].nothing_new ? 7 : 6};
-		int64_t next_ms = tracker_timing_next(
-			&timing, rows[i].verdict, rows[i].at_ms, 7, rows[i].watched, NOW);
+		int64_t next_ms = tracker_timing_next(&timing, rows[i].verdict, rows[i].at_ms, 7,
+						      rows[i].watched, NOW);
 
 		if (next_ms != rows[i].next_ms)
 			fail_msg("row %zu: %lld", i, (long long)next_ms);

@@ -228,8 +228,7 @@ static void run_loop(struct place *place, int64_t most_ms)
 }
 
 /* Starts one that is not our child, dies as `way` says and stays a zombie until `parent` goes. */
-static pid_t stranger(
-	struct place *place, struct exit_watch *ends, char way, struct child *parent)
+static pid_t stranger(struct place *place, struct exit_watch *ends, char way, struct child *parent)
 {
 	int number[2], go[2];
 	pid_t pid;
@@ -291,9 +290,9 @@ static void test_how_a_stranger_ends(void **state)
 		assert_int_equal(place->ended, pid);
 		assert_int_not_equal(place->status, -1);
 		assert_int_equal(WIFSIGNALED(place->status), ways[i].killed);
-		assert_int_equal(
-			ways[i].killed ? WTERMSIG(place->status) : WEXITSTATUS(place->status),
-			ways[i].number);
+		assert_int_equal(ways[i].killed ? WTERMSIG(place->status)
+						: WEXITSTATUS(place->status),
+				 ways[i].number);
 		kill(parent.pid, SIGKILL);
 		waitpid(parent.pid, NULL, 0);
 	}
@@ -326,8 +325,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_no_file, set_up, tear_down),
 		cmocka_unit_test(test_lines_of_maps),
 		cmocka_unit_test_setup_teardown(test_how_a_stranger_ends, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_our_children_are_waited_for_by_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_our_children_are_waited_for_by_others, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

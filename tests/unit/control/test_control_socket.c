@@ -118,7 +118,7 @@ static void hear(void *arg, json_t *message)
 	size_t used = strlen(client->heard);
 
 	snprintf(client->heard + used, sizeof(client->heard) - used, "%s ",
-		json_string_value(json_object_get(message, "event")));
+		 json_string_value(json_object_get(message, "event")));
 }
 
 static void call(struct client *client, const char *what, struct cancel *cancel)
@@ -172,11 +172,11 @@ static void talk(struct client *client, const char *text, size_t size)
 	ssize_t got;
 	size_t used = 0;
 
-	(void)!send(fd, text, size,
-		MSG_NOSIGNAL); /* fails where we are refused: the answer is there all the same */
+	/* fails where we are refused: the answer is there all the same */
+	(void)!send(fd, text, size, MSG_NOSIGNAL);
 	shutdown(fd, SHUT_WR);
 	while (used < sizeof(client->heard) - 1 &&
-		(got = recv(fd, client->heard + used, sizeof(client->heard) - 1 - used, 0)) > 0)
+	       (got = recv(fd, client->heard + used, sizeof(client->heard) - 1 - used, 0)) > 0)
 		used += (size_t)got;
 	close(fd);
 }
@@ -315,7 +315,8 @@ static void ask_and_read_too_late(struct client *client)
 	if (send(fd, "{\"do\":\"flood\"}\n", 15, MSG_NOSIGNAL) != 15)
 		abort();
 	sem_wait(&flooded);
-	/* That there is an end although we have not said that we are done: the server has hung up. */
+	/* That there is an end although we have not said that we are done: the
+	 * server has hung up. */
 	while (recv(fd, &byte, 1, 0) > 0)
 		client->result += byte == '\n';
 	close(fd);
@@ -383,7 +384,8 @@ static void one_that_accepts_nobody_is_given_up(void **state)
 	} while (connect(waiting[count++], (struct sockaddr *)&address, sizeof(address)) == 0);
 	assert_int_equal(cancel_init(&cancel, &err), 0);
 	cancel_set_deadline(&cancel, clock_monotonic_ms() + 200);
-	assert_int_equal(control_socket_call(address.sun_path, request, NULL, NULL, &cancel, &err), -1);
+	assert_int_equal(control_socket_call(address.sun_path, request, NULL, NULL, &cancel, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	cancel_release(&cancel);
 	json_decref(request);

@@ -1,4 +1,5 @@
-/* The runtime directory: made, found by clients, removed, and cleaned up after a killed supervisor. */
+/* The runtime directory: made, found by clients, removed, and cleaned up after a
+ * killed supervisor. */
 #include "control/session.h"
 
 #include "base/cleanup.h"
@@ -134,7 +135,8 @@ static void is_dead_with_its_process(void **state)
 	close(ends[1]);
 }
 
-/* Somebody else's directory, a link, or one that others may enter is passed over for the next place. */
+/* Somebody else's directory, a link, or one that others may enter is passed over
+ * for the next place. */
 static void trusts_only_its_own(void **state)
 {
 	auto_(session_close) struct session session;
@@ -170,7 +172,8 @@ static void takes_the_next_place_where_paths_are_long(void **state)
 	setenv("XDG_RUNTIME_DIR", runtime, 1);
 }
 
-/* Eight supervisors at once, each of which also cleans up what it takes for dead: nobody loses a live one. */
+/* Eight supervisors at once, each of which also cleans up what it takes for dead:
+ * nobody loses a live one. */
 static void survives_a_race(void **state)
 {
 	pid_t pids[8];
@@ -208,8 +211,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(keeps_several_apart, begin, end),
 		cmocka_unit_test_setup_teardown(is_dead_with_its_process, begin, end),
 		cmocka_unit_test_setup_teardown(trusts_only_its_own, begin, end),
-		cmocka_unit_test_setup_teardown(
-			takes_the_next_place_where_paths_are_long, begin, end),
+		cmocka_unit_test_setup_teardown(takes_the_next_place_where_paths_are_long, begin,
+						end),
 		cmocka_unit_test_setup_teardown(survives_a_race, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

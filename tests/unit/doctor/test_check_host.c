@@ -12,14 +12,29 @@ static const struct source_state ARMED = {.name = "aws", .health = SOURCE_ARMED}
 static const struct source_state STARTING = {.name = "azure", .health = SOURCE_STARTING};
 static const struct source_state SILENT = {.name = "aws", .health = SOURCE_STARTING};
 static const struct source_state REFUSED = {
-	.name = "gcp", .health = SOURCE_STARTING, .polls = 2, .why = "connection refused"};
+	.name = "gcp",
+	.health = SOURCE_STARTING,
+	.polls = 2,
+	.why = "connection refused",
+};
 static const struct source_state COMMAND = {
-	.name = "command", .health = SOURCE_STARTING, .polls = 1, .why = "ended with 3"};
+	.name = "command",
+	.health = SOURCE_STARTING,
+	.polls = 1,
+	.why = "ended with 3",
+};
 static const struct source_state COMMAND_RUNS = {.name = "command", .health = SOURCE_STARTING};
 static const struct source_state COMMAND_SLOW = {
-	.name = "command", .health = SOURCE_UNKNOWN, .polls = 1, .why = "did not end"};
+	.name = "command",
+	.health = SOURCE_UNKNOWN,
+	.polls = 1,
+	.why = "did not end",
+};
 static const struct source_state UNKNOWN = {
-	.name = "aws", .health = SOURCE_UNKNOWN, .why = "HTTP 500"};
+	.name = "aws",
+	.health = SOURCE_UNKNOWN,
+	.why = "HTTP 500",
+};
 static const struct source_state UNAVAILABLE = {.name = "aws", .health = SOURCE_UNAVAILABLE};
 #define SOURCE(state) .sources = &(state), .source_count = 1
 #define WELL                                                                           \
@@ -32,6 +47,7 @@ static const struct {
 	int level; /* -1: no such row */
 	const char *says;
 } rows[] = {
+	// clang-format off
 	{{WELL}, "notice", CHECK_OK, "no machine of a cloud"},
 	{{WELL, .notice = "none"}, "notice", CHECK_OK, "--notice none"},
 	{{WELL, .notice = "sun", .notice_error = "'sun' is none"}, "notice", CHECK_FAIL,
@@ -64,6 +80,7 @@ static const struct {
 	{{.grace_ms = 30000, .transfer_ms = 31000}, "grace", CHECK_WARN, "about 31 s"},
 	{{.grace_ms = 30000, .transfer_ms = -1, .kubernetes = true}, "grace", CHECK_OK,
 		"terminationGracePeriodSeconds"},
+	// clang-format on
 };
 
 static const struct check_result *find(const struct check_list *check_list, const char *check)
@@ -96,13 +113,13 @@ static void test_table(void **state)
 
 static void test_commands(void **state)
 {
-	static const struct source_state *const sources[] = {
-		&COMMAND, &COMMAND_RUNS, &COMMAND_SLOW};
+	static const struct source_state *const sources[] = {&COMMAND, &COMMAND_RUNS,
+							     &COMMAND_SLOW};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-		struct host_facts facts = {
-			WELL, .notice = "auto,command:x", .sources = sources[i], .source_count = 1};
+		struct host_facts facts = {WELL, .notice = "auto,command:x", .sources = sources[i],
+					   .source_count = 1};
 		struct check_list check_list;
 
 		check_host(&facts, &check_list);
@@ -132,7 +149,7 @@ static void test_how_long_to_wait(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
 		assert_in_range(check_host_source_wait_ms(waits[i].source), waits[i].least_ms,
-			waits[i].most_ms);
+				waits[i].most_ms);
 }
 
 static void test_every_source_has_a_row(void **state)

@@ -32,6 +32,7 @@ static void test_table(void **state)
 		const char *check;
 		int level; /* -1: no such row */
 	} rows[] = {
+		// clang-format off
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"), .log_appends = -1},
 			"requeue", CHECK_OK},
 		{{.config = "JobRequeue              = 0\n"}, "requeue", CHECK_WARN},
@@ -51,7 +52,8 @@ static void test_table(void **state)
 		{{.asked = SLURM_QUERY_NO_PROGRAM}, "requeue", -1},
 		{{.asked = SLURM_QUERY_FAILED, .error_text = "scontrol: no answer within 10 s"},
 			"scontrol", CHECK_WARN},
-		{{.asked = SLURM_QUERY_FAILED, .error_text = "scontrol: no answer within 10 s"}, "log",
+		{{.asked = SLURM_QUERY_FAILED, .error_text = "scontrol: no answer within 10 s"},
+			"log",
 			-1},
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "scontrol", -1},
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "kill wait",
@@ -98,6 +100,7 @@ static void test_table(void **state)
 			CHECK_OK},
 		{{.config = "JobFileAppend           = 0\n", .log_appends = -1}, "log",
 			CHECK_WARN},
+		// clang-format on
 	};
 
 	(void)state;
@@ -116,21 +119,27 @@ static void test_table(void **state)
 		}
 		if (level != rows[i].level)
 			fail_msg("row %zu (%s): %d instead of %d", i, rows[i].check, level,
-				rows[i].level);
+				 rows[i].level);
 	}
 }
 
 static void test_silence_is_told_in_its_own_words(void **state)
 {
-	static const char *const said[] = {"scontrol: no answer within 10 s",
-		"scontrol: scontrol: error: no", "scontrol: slurm_load_ctl_conf error: no"};
+	static const char *const said[] = {
+		"scontrol: no answer within 10 s",
+		"scontrol: scontrol: error: no",
+		"scontrol: slurm_load_ctl_conf error: no",
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
 		struct check_list check_list;
 
 		check_slurm(
-			&(struct slurm_outputs){.asked = SLURM_QUERY_FAILED, .error_text = said[i]},
+			&(struct slurm_outputs){
+				.asked = SLURM_QUERY_FAILED,
+				.error_text = said[i],
+			},
 			&check_list);
 		assert_int_equal(check_list.count, 1);
 		assert_non_null(strstr(check_list.rows[0].text, strrchr(said[i], ' ')));

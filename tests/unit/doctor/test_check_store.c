@@ -63,7 +63,8 @@ static void test_what_fails(void **state)
 		// clang-format off
 		{PROBE_OPEN, ERR_DENIED, "store", "give these credentials", CHECK_FAIL},
 		{PROBE_OPEN, ERR_NOT_FOUND, "store", "make the bucket", CHECK_FAIL},
-		{PROBE_OPEN, ERR_INVALID, "store", "see that the bucket is there, and mend the URL", CHECK_FAIL},
+		{PROBE_OPEN, ERR_INVALID, "store",
+			"see that the bucket is there, and mend the URL", CHECK_FAIL},
 		{PROBE_OPEN, ERR_RETRY, "store", "see whether this machine reaches", CHECK_FAIL},
 		{PROBE_PUT, ERR_DENIED, "put", "allow writing", CHECK_FAIL},
 		{PROBE_PUT, ERR_NO_SPACE, "put", "make room", CHECK_FAIL},
@@ -135,10 +136,14 @@ static void test_what_fits(void **state)
 		const char *text;
 	} rows[] = {
 		// clang-format off
-		{40000000000, 100, CHECK_WARN, "40 GB fit in 120 s: yes, in 30 s: no (they need about 59 s)"},
-		{40000000000, 10, CHECK_OK, "40 GB fit in 120 s: yes, in 30 s: yes (they need about 6.0 s)"},
-		{40000000000, 1000, CHECK_WARN, "40 GB fit in 120 s: no, in 30 s: no (they need about 9 min 56 s)"},
-		{512000000, 1000, CHECK_OK, "512 MB fit in 120 s: yes, in 30 s: yes (they need about 7.6 s)"},
+		{40000000000, 100, CHECK_WARN,
+			"40 GB fit in 120 s: yes, in 30 s: no (they need about 59 s)"},
+		{40000000000, 10, CHECK_OK,
+			"40 GB fit in 120 s: yes, in 30 s: yes (they need about 6.0 s)"},
+		{40000000000, 1000, CHECK_WARN,
+			"40 GB fit in 120 s: no, in 30 s: no (they need about 9 min 56 s)"},
+		{512000000, 1000, CHECK_OK,
+			"512 MB fit in 120 s: yes, in 30 s: yes (they need about 7.6 s)"},
 		// clang-format on
 	};
 

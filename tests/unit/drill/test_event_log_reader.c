@@ -24,32 +24,31 @@ static void reads_a_whole_story(void **state)
 
 	(void)state;
 	event_log_reader_init(&events);
-	assert_int_equal(
-		add(&events,
-			"{\"event\":\"started\",\"monotonic_ms\":1,\"job\":\"j\",\"attempt\":2}\n"),
-		RUN_OTHER);
+	assert_int_equal(add(&events, "{\"event\":\"started\",\"monotonic_ms\":1,\"job\":\"j\","
+				      "\"attempt\":2}\n"),
+			 RUN_OTHER);
 	add(&events, "{\"event\":\"claimed\",\"monotonic_ms\":2,\"attempt\":2,\"start\":\"000001-"
 		     "000004\"}");
 	add(&events, "{\"event\":\"restored\",\"monotonic_ms\":3,\"id\":\"000001-000004\",\"step\":"
 		     "40,\"bytes\":7}");
 	add(&events, "{\"event\":\"launched\",\"monotonic_ms\":4,\"pid\":7}");
-	assert_int_equal(
-		add(&events, "{\"event\":\"notice\",\"monotonic_ms\":100,\"kind\":\"stop\","
+	assert_int_equal(add(&events,
+			     "{\"event\":\"notice\",\"monotonic_ms\":100,\"kind\":\"stop\","
 			     "\"source\":\"aws\",\"deadline\":null}"),
-		RUN_NOTICED);
+			 RUN_NOTICED);
 	add(&events, "{\"event\":\"asked\",\"monotonic_ms\":110,\"how\":\"signal\",\"signal\":"
 		     "\"SIGUSR1\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":120,\"path\":\"a\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":130,\"path\":\"b\"}");
 	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":140,\"step\":50}");
 	add(&events,
-		"{\"event\":\"durable\",\"monotonic_ms\":200,\"id\":\"000002-000001\",\"step\":50,"
-		"\"bytes\":1000,\"bytes_sent\":900,\"seconds\":0.05}");
+	    "{\"event\":\"durable\",\"monotonic_ms\":200,\"id\":\"000002-000001\",\"step\":50,"
+	    "\"bytes\":1000,\"bytes_sent\":900,\"seconds\":0.05}");
 	add(&events, "{\"event\":\"child_exited\",\"monotonic_ms\":210,\"code\":null,\"signal\":"
 		     "\"TERM\"}");
 	assert_int_equal(add(&events, "{\"event\":\"over\",\"monotonic_ms\":220,\"outcome\":"
 				      "\"preempted\",\"exit_code\":75}"),
-		RUN_ENDED);
+			 RUN_ENDED);
 
 	check_id(events.restored, 1, 4);
 	assert_int_equal(events.restored_step, 40);
@@ -84,9 +83,16 @@ static void what_was_not_said_is_unknown(void **state)
 
 static void unreadable_lines_change_nothing(void **state)
 {
-	static const char *const lines[] = {"", "{", "[]", "null", "{\"event\":\"launched\"}",
-		"{\"monotonic_ms\":5}", "{\"event\":3,\"monotonic_ms\":5}",
-		"{\"event\":\"launched\",\"monotonic_ms\":\"5\"}"};
+	static const char *const lines[] = {
+		"",
+		"{",
+		"[]",
+		"null",
+		"{\"event\":\"launched\"}",
+		"{\"monotonic_ms\":5}",
+		"{\"event\":3,\"monotonic_ms\":5}",
+		"{\"event\":\"launched\",\"monotonic_ms\":\"5\"}",
+	};
 	struct run_events events;
 
 	(void)state;
@@ -146,12 +152,13 @@ static void the_newest_seals_are_kept(void **state)
 	event_log_reader_init(&events);
 	for (int step = 1; step <= 3 * RUN_CHECKPOINTS_MOST; step++) {
 		snprintf(line, sizeof(line),
-			"{\"event\":\"sealed\",\"monotonic_ms\":%d,\"step\":%d}", step * 10, step);
+			 "{\"event\":\"sealed\",\"monotonic_ms\":%d,\"step\":%d}", step * 10, step);
 		add(&events, line);
 	}
 	assert_int_equal(events.checkpoint_count, RUN_CHECKPOINTS_MOST);
 	assert_int_equal(events.checkpoints[0].step, 2 * RUN_CHECKPOINTS_MOST + 1);
-	assert_int_equal(events.checkpoints[RUN_CHECKPOINTS_MOST - 1].step, 3 * RUN_CHECKPOINTS_MOST);
+	assert_int_equal(events.checkpoints[RUN_CHECKPOINTS_MOST - 1].step,
+			 3 * RUN_CHECKPOINTS_MOST);
 }
 
 int main(void)

@@ -42,7 +42,7 @@ static void steps(void **state)
 
 		if (found.first != logs[i].first || found.last != logs[i].last)
 			fail_msg("'%s': %lld, %lld", logs[i].text, (long long)found.first,
-				(long long)found.last);
+				 (long long)found.last);
 	}
 }
 

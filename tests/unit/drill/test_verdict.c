@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-/* A preemption that went well: notice at 10 000 with 30 s, snapshot 1-2 of step 50 durable 800 ms later. */
+/* A preemption that went well: notice at 10 000 with 30 s, snapshot 1-2 of step 50
+ * durable 800 ms later. */
 static struct round_facts good(void)
 {
 	struct round_facts facts = {
@@ -30,10 +31,12 @@ static struct round_facts good(void)
 	facts.events.asked_ms = 10041;
 	strcpy(facts.events.asked_how, "SIGUSR1");
 	facts.events.checkpoint_count = 1;
-	facts.events.commit = (struct run_commit){.id = {1, 2},
+	facts.events.commit = (struct run_commit){
+		.id = {1, 2},
 		.at_ms = 10800,
 		.step = 50,
-		.checkpoint = {.at_ms = 10500, .captured_ms = 10100, .step = 50}};
+		.checkpoint = {.at_ms = 10500, .captured_ms = 10100, .step = 50},
+	};
 	facts.events.child_exited_ms = 11100;
 	return facts;
 }
@@ -224,7 +227,7 @@ static void each_fact_can_fail_it(void **state)
 		verdict = judge(&facts);
 		if (verdict.passed || !strstr(verdict.reason, failures[i].said))
 			fail_msg("%s: passed %d, '%s'", failures[i].said, verdict.passed,
-				verdict.reason);
+				 verdict.reason);
 	}
 }
 
@@ -298,11 +301,14 @@ static const struct {
 	const char *said; /* NULL: passes */
 } wholes[] = {
 	{{.rounds_wanted = 2, .rounds_done = 2, .rounds_passed = 2, .last_ran = true}, NULL},
-	{{.rounds_wanted = 2, .rounds_done = 2, .rounds_passed = 2, .last_ran = true, .comparison = COMPARISON_EQUAL}, NULL},
-	{{.rounds_wanted = 2, .rounds_done = 2, .rounds_passed = 1, .last_ran = true}, "1 of 2 preemptions failed"},
+	{{.rounds_wanted = 2, .rounds_done = 2, .rounds_passed = 2, .last_ran = true,
+		.comparison = COMPARISON_EQUAL}, NULL},
+	{{.rounds_wanted = 2, .rounds_done = 2, .rounds_passed = 1, .last_ran = true},
+		"1 of 2 preemptions failed"},
 	{{.rounds_wanted = 2, .rounds_done = 1, .rounds_passed = 1}, "only 1 of 2"},
 	{{.rounds_wanted = 2, .rounds_done = 2, .rounds_passed = 2}, "not run to its end"},
-	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .last_exit = 9}, "failed with 9"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true,
+		.last_exit = 9}, "failed with 9"},
 	{{.rounds_wanted = 1, .undisturbed_exit = 4}, "undisturbed run failed with 4"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true,
 		.comparison = COMPARISON_DIFFERENT}, "differs"},

@@ -42,8 +42,8 @@ static void test_cutting(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(chunk_count(rows[i].size), rows[i].count);
 		if (rows[i].count)
-			assert_int_equal(
-				chunk_length(rows[i].size, rows[i].count - 1), rows[i].last);
+			assert_int_equal(chunk_length(rows[i].size, rows[i].count - 1),
+					 rows[i].last);
 	}
 }
 
@@ -83,15 +83,16 @@ static void check(const uint8_t *data, size_t size, enum chunk_codec expected)
 	assert_memory_equal(raw, data, size);
 	for (size_t at = 0; at < stored; at += stored / 5 + 1) {
 		payload[at] ^= 4;
-		assert_int_equal(
-			chunk_unpack(codec, digest, payload, stored, space, size, &raw, &err), -1);
+		assert_int_equal(chunk_unpack(codec, digest, payload, stored, space, size, &raw,
+					      &err),
+				 -1);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 		payload[at] ^= 4;
 	}
-	assert_int_equal(
-		chunk_unpack(codec, digest, payload, stored - 1, space, size, &raw, &err), -1);
-	assert_int_equal(
-		chunk_unpack(codec, digest, payload, stored, space, size - 1, &raw, &err), -1);
+	assert_int_equal(chunk_unpack(codec, digest, payload, stored - 1, space, size, &raw, &err),
+			 -1);
+	assert_int_equal(chunk_unpack(codec, digest, payload, stored, space, size - 1, &raw, &err),
+			 -1);
 }
 
 static void test_round_trips(void **state)
@@ -109,7 +110,8 @@ static void test_round_trips(void **state)
 	memset(data, 'y', size);
 	check(data, size, CHUNK_LZ4);
 	check(data, 1000, CHUNK_LZ4);
-	/* The middle compresses, the whole does not gain enough: the sample alone does not decide. */
+	/* The middle compresses, the whole does not gain enough: the sample alone
+	 * does not decide. */
 	fill_random(data, size);
 	memset(data + size / 2 - 40000, 0, 80000);
 	check(data, size, CHUNK_RAW);

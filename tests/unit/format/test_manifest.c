@@ -1,4 +1,5 @@
-/* A manifest round-trips, and everything that could lead astray is refused with a word about what and where. */
+/* A manifest round-trips, and everything that could lead astray is refused with a
+ * word about what and where. */
 #include "storage/format/manifest.h"
 
 #include "base/cleanup.h"
@@ -18,19 +19,20 @@
 /* Entry 1 is a file of one full and one short chunk, entry 5 one that is a hole. */
 // clang-format off
 static const char sample[] =
-	"{\"id\":\"000002-000007\",\"job\":\"j\",\"attempt\":2,\"sequence\":7,\"nonce\":\"n\",\"created\":\"c\","
-	"\"host\":\"h\",\"parent\":\"000001-000003\",\"reason\":\"notice\",\"step\":40,\"directory_mode\":493,"
-	"\"files\":2,\"left_out\":1,\"bytes\":8388708,\"bytes_stored\":12,\"about\":{\"k\":1},"
-	"\"packs\":[{\"key\":\"packs/000002/000007-ab-0001.pack\",\"bytes\":4194500}],"
-	"\"entries\":["
+	"{\"id\":\"000002-000007\",\"job\":\"j\",\"attempt\":2,\"sequence\":7,\"nonce\":\"n\","
+	"\"created\":\"c\",\"host\":\"h\",\"parent\":\"000001-000003\",\"reason\":\"notice\","
+	"\"step\":40,\"directory_mode\":493,\"files\":2,\"left_out\":1,\"bytes\":8388708,"
+	"\"bytes_stored\":12,\"about\":{\"k\":1},\"packs\":[{\"key\":\"packs/000002/"
+	"000007-ab-0001.pack\",\"bytes\":4194500}],\"entries\":["
 	"{\"path\":\"a\",\"type\":\"directory\",\"mode\":493,\"mtime\":[1,2]},"
-	"{\"path\":\"a/f\",\"type\":\"file\",\"mode\":420,\"mtime\":[1700000000,999999999],\"size\":4194404,\"chunks\":"
-	"[[0,8,4194304,\"raw\",\"" HEX "\"],[0,4194312,60,\"lz4\",\"" HEX "\"]],\"xattrs\":{\"user.x\":\"AAE=\"}},"
+	"{\"path\":\"a/f\",\"type\":\"file\",\"mode\":420,\"mtime\":[1700000000,999999999],"
+	"\"size\":4194404,\"chunks\":[[0,8,4194304,\"raw\",\"" HEX "\"],[0,4194312,60,\"lz4\",\""
+	HEX "\"]],\"xattrs\":{\"user.x\":\"AAE=\"}},"
 	"{\"path\":\"h\",\"type\":\"hardlink\",\"target\":\"a/f\"},"
 	"{\"path\":\"l\",\"type\":\"symlink\",\"target\":\"a/f\",\"mode\":511,\"mtime\":[1,2]},"
 	"{\"path_base64\":\"bf8=\",\"type\":\"directory\",\"mode\":448,\"mtime\":[-1,2]},"
-	"{\"path\":\"z\",\"type\":\"file\",\"mode\":420,\"mtime\":[1,2],\"size\":4194304,\"chunks\":[[\"zero\"]]}"
-	"]}";
+	"{\"path\":\"z\",\"type\":\"file\",\"mode\":420,\"mtime\":[1,2],\"size\":4194304,"
+	"\"chunks\":[[\"zero\"]]}]}";
 // clang-format on
 
 static const struct snapshot_id sample_id = {2, 7};
@@ -79,7 +81,8 @@ static void test_empty(void **state)
 #define BODY (-1)
 #define PACK (-2)
 
-/* One member replaced (or, with NULL, removed): must be refused, and the sentence must have `said` in it. */
+/* One member replaced (or, with NULL, removed): must be refused, and the sentence
+ * must have `said` in it. */
 static const struct {
 	int where; /* number of an entry, or BODY or PACK */
 	const char *member, *value, *said;
@@ -128,16 +131,25 @@ static const struct {
 	{1, "size", "9223372036854775807", "size"},
 	{1, "size", "-1", "size"},
 	{1, "chunks", "[]", "0 chunks"},
-	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[1,4194312,60,\"lz4\",\"" HEX "\"]]", "in pack 1 of 1"},
-	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[0,4194441,60,\"lz4\",\"" HEX "\"]]", "beyond the end"},
-	{1, "chunks", "[[0,4294967295,4194304,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "beyond the end"},
-	{1, "chunks", "[[0,8,4194303,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "impossible size"},
-	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[0,8,100,\"lz4\",\"" HEX "\"]]", "impossible size"},
-	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[0,8,0,\"lz4\",\"" HEX "\"]]", "impossible size"},
-	{1, "chunks", "[[0,8,4194304,\"zero\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
-	{1, "chunks", "[[0,8,4194304,\"zip\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
+	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[1,4194312,60,\"lz4\",\"" HEX "\"]]",
+		"in pack 1 of 1"},
+	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[0,4194441,60,\"lz4\",\"" HEX "\"]]",
+		"beyond the end"},
+	{1, "chunks", "[[0,4294967295,4194304,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]",
+		"beyond the end"},
+	{1, "chunks", "[[0,8,4194303,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]",
+		"impossible size"},
+	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[0,8,100,\"lz4\",\"" HEX "\"]]",
+		"impossible size"},
+	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[0,8,0,\"lz4\",\"" HEX "\"]]",
+		"impossible size"},
+	{1, "chunks",
+		"[[0,8,4194304,\"zero\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
+	{1, "chunks",
+		"[[0,8,4194304,\"zip\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
 	{1, "chunks", "[[0,8,4194304,\"raw\",\"00\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
-	{1, "chunks", "[[0,8,4294967296,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
+	{1, "chunks",
+		"[[0,8,4294967296,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
 	{1, "chunks", "[[\"one\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
 	{1, "chunks", "[7,8]", "malformed"},
 	{1, "xattrs", "{\"security.capability\":\"AAE=\"}", "malformed attribute"},
@@ -168,24 +180,25 @@ static void test_refusals(void **state)
 		if (refused[i].where == PACK)
 			object = json_array_get(json_object_get(body, "packs"), 0);
 		else if (refused[i].where != BODY)
-			object = json_array_get(
-				json_object_get(body, "entries"), (size_t)refused[i].where);
+			object = json_array_get(json_object_get(body, "entries"),
+						(size_t)refused[i].where);
 		if (refused[i].value)
 			json_object_set_new(object, refused[i].member,
-				json_loads(refused[i].value, JSON_DECODE_ANY, NULL));
+					    json_loads(refused[i].value, JSON_DECODE_ANY, NULL));
 		else
 			json_object_del(object, refused[i].member);
 		if (decode(body, &manifest, &err) == 0)
 			fail_msg("row %zu was accepted: %s = %s", i, refused[i].member,
-				refused[i].value);
+				 refused[i].value);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 		if (!strstr(err.text, refused[i].said))
 			fail_msg("row %zu (%s = %s) said: %s", i, refused[i].member,
-				refused[i].value, err.text);
+				 refused[i].value, err.text);
 	}
 }
 
-/* What lies below a link would be written wherever the link leads; what lies below a file cannot be. */
+/* What lies below a link would be written wherever the link leads; what lies below
+ * a file cannot be. */
 static void test_nothing_below_a_link_or_file(void **state)
 {
 	static const char *const paths[] = {"a/f/x", "l/x"};
@@ -198,8 +211,8 @@ static void test_nothing_below_a_link_or_file(void **state)
 		struct err err = {0};
 
 		json_array_insert_new(entries, i == 0 ? 2 : 4,
-			json_pack("{s:s, s:s, s:i, s:[i,i]}", "path", paths[i], "type", "directory",
-				"mode", 493, "mtime", 1, 2));
+				      json_pack("{s:s, s:s, s:i, s:[i,i]}", "path", paths[i],
+						"type", "directory", "mode", 493, "mtime", 1, 2));
 		assert_int_equal(decode(body, &manifest, &err), -1);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 		assert_non_null(strstr(err.text, "not a directory"));

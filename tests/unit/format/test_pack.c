@@ -1,4 +1,5 @@
-/* A pack describes itself: its index gives back what was put in, and no damage to it goes unseen. */
+/* A pack describes itself: its index gives back what was put in, and no
+ * damage to it goes unseen. */
 #include "storage/format/pack.h"
 
 #include "base/cleanup.h"
@@ -57,7 +58,7 @@ static int teardown(void **state)
 }
 
 static int read_index(const uint8_t *data, size_t size, struct pack_record *records, uint32_t most,
-	uint32_t *count, struct err *err)
+		      uint32_t *count, struct err *err)
 {
 	const uint8_t *end = data + size;
 
@@ -65,8 +66,8 @@ static int read_index(const uint8_t *data, size_t size, struct pack_record *reco
 		return -1;
 	if (*count > most)
 		return err_set(err, ERR_CORRUPT, "more than the test expects");
-	return pack_read_index(
-		end - PACK_FOOTER_SIZE - *count * PACK_RECORD_SIZE, *count, size, records, err);
+	return pack_read_index(end - PACK_FOOTER_SIZE - *count * PACK_RECORD_SIZE, *count, size,
+			       records, err);
 }
 
 static void test_index_gives_back(void **state)
@@ -84,9 +85,9 @@ static void test_index_gives_back(void **state)
 
 		assert_int_equal(records[i].raw, strlen(texts[i]));
 		assert_int_equal(chunk_unpack(records[i].codec, records[i].digest,
-					 made->data + records[i].offset, records[i].stored, NULL,
-					 records[i].raw, &raw, &err),
-			0);
+					      made->data + records[i].offset, records[i].stored,
+					      NULL, records[i].raw, &raw, &err),
+				 0);
 		assert_memory_equal(raw, texts[i], records[i].raw);
 	}
 }
@@ -100,8 +101,8 @@ static void test_the_form_is_fixed(void **state)
 	assert_memory_equal(made->data, "RPVPACK1", 8);
 	assert_memory_equal(made->data + 8, "firstsecond one3", payload);
 	/* Second record: offset 13, stored 10, raw 10, little-endian. */
-	assert_memory_equal(
-		made->data + 8 + payload + 45 + 32, "\x0d\0\0\0\x0a\0\0\0\x0a\0\0\0\0", 13);
+	assert_memory_equal(made->data + 8 + payload + 45 + 32, "\x0d\0\0\0\x0a\0\0\0\x0a\0\0\0\0",
+			    13);
 	assert_memory_equal(made->data + made->size - 44, "\x03\0\0\0", 4);
 	assert_memory_equal(made->data + made->size - 8, "RPVPEND1", 8);
 }
@@ -131,8 +132,9 @@ static void test_truncation_is_seen(void **state)
 		struct err err = {0};
 		uint32_t count;
 
-		assert_int_equal(
-			pack_read_footer(made->data + size - PACK_FOOTER_SIZE, size, &count, &err), -1);
+		assert_int_equal(pack_read_footer(made->data + size - PACK_FOOTER_SIZE, size,
+						  &count, &err),
+				 -1);
 	}
 }
 
@@ -166,8 +168,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_index_gives_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_form_is_fixed, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_any_flip_in_index_or_footer_is_seen, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_any_flip_in_index_or_footer_is_seen, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_truncation_is_seen, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 	};

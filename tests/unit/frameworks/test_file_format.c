@@ -1,6 +1,7 @@
 /*
- * tests/vectors/content holds small files that the libraries themselves have written (make.py there). Each is judged whole as it is,
- * and never when it is cut off, wherever that is. The rows below are what files cannot be made to say so easily.
+ * tests/vectors/content holds small files that the libraries themselves have written (make.py
+ * there). Each is judged whole as it is, and never when it is cut off, wherever that is. The rows
+ * below are what files cannot be made to say so easily.
  */
 #include "frameworks/file_format.h"
 
@@ -17,8 +18,8 @@
 
 #include <cmocka.h>
 
-static enum file_format_verdict judge_bytes(
-	const char *name, const uint8_t *bytes, size_t size, uint64_t claimed, char why[128])
+static enum file_format_verdict judge_bytes(const char *name, const uint8_t *bytes, size_t size,
+					    uint64_t claimed, char why[128])
 {
 	struct file_format_sample sample = {.name = name, .size = claimed, .head = bytes};
 	size_t tail = size < FILE_FORMAT_TAIL ? size : FILE_FORMAT_TAIL;
@@ -33,8 +34,8 @@ static enum file_format_verdict judge_bytes(
 }
 
 /* In memory of exactly that size, so that a sanitizer sees a read beyond it. */
-static enum file_format_verdict judge_copy(
-	const char *name, const void *bytes, size_t size, char why[128])
+static enum file_format_verdict judge_copy(const char *name, const void *bytes, size_t size,
+					   char why[128])
 {
 	uint8_t *copy = malloc(size ? size : 1);
 	enum file_format_verdict verdict;
@@ -90,8 +91,8 @@ static void test_files_of_the_libraries(void **state)
 
 		print_message("%s\n", vector->file);
 		read_vector(vector->file, &bytes);
-		assert_int_equal(
-			judge_copy(vector->file, bytes.data, bytes.size, why), FILE_FORMAT_VALID);
+		assert_int_equal(judge_copy(vector->file, bytes.data, bytes.size, why),
+				 FILE_FORMAT_VALID);
 		for (size_t size = 0; size < bytes.size; size++) {
 			enum file_format_verdict verdict =
 				judge_copy(vector->file, bytes.data, size, why);
@@ -120,7 +121,8 @@ static void test_several_arrays(void **state)
 	bytes_release(&bytes);
 }
 
-/* Written over the middle of a bigger one: an end record that belongs to nothing that comes before it. */
+/* Written over the middle of a bigger one: an end record that belongs to nothing
+ * that comes before it. */
 static void test_an_end_record_of_another(void **state)
 {
 	struct bytes bytes;
@@ -173,21 +175,40 @@ static const struct row {
 	{"model.safetensors", TEXT("\xff\xff\xff\xff\xff\xff\xff\xff{}"), FILE_FORMAT_TORN},
 	{"model.safetensors", TEXT("\xf7\xff\xff\xff\xff\xff\xff\xff{}"), FILE_FORMAT_TORN},
 	{"model.safetensors", TEXT("\2\0\0\0\0\0\0\0{}"), FILE_FORMAT_VALID},
-	{"model.safetensors", TEXT("\x1a\0\0\0\0\0\0\0{\"data_offsets\":[0,99999999999999999999999]"), FILE_FORMAT_TORN},
+	{"model.safetensors",
+		TEXT("\x1a\0\0\0\0\0\0\0{\"data_offsets\":[0,99999999999999999999999]"),
+		FILE_FORMAT_TORN},
 	{"model.safetensors", TEXT("\x10\0\0\0\0\0\0\0{\"data_offsets\":"), FILE_FORMAT_VALID},
 	{"model.safetensors", TEXT("\4\0\0\0\0\0\0\0{\"\\\""), FILE_FORMAT_VALID},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (4294967296, 4294967296), }                                              "), FILE_FORMAT_TORN},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (99999999999999999999999999,), }                                         "), FILE_FORMAT_TORN},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (0, 18446744073709551615), }                                             "), FILE_FORMAT_VALID},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (-1,), }                                                                 "), FILE_FORMAT_UNKNOWN},
-	{"a.npy", NPY("{'descr': '|O', 'shape': (3,), }                                                                   "), FILE_FORMAT_UNKNOWN},
-	{"a.npy", NPY("{'descr': [('a', '<f8')], 'shape': (3,), }                                                         "), FILE_FORMAT_UNKNOWN},
-	{"a.npy", NPY("{'descr': '<f8', 'shape': (3                                                                       "), FILE_FORMAT_UNKNOWN},
-	{"a.npy", NPY("nothing of the kind                                                                                "), FILE_FORMAT_UNKNOWN},
+	{"a.npy",
+		NPY("{'descr': '<f8', 'shape': (4294967296, 4294967296), }                         "
+			"                     "), FILE_FORMAT_TORN},
+	{"a.npy",
+		NPY("{'descr': '<f8', 'shape': (99999999999999999999999999,), }                    "
+			"                     "), FILE_FORMAT_TORN},
+	{"a.npy",
+		NPY("{'descr': '<f8', 'shape': (0, 18446744073709551615), }                        "
+			"                     "), FILE_FORMAT_VALID},
+	{"a.npy",
+		NPY("{'descr': '<f8', 'shape': (-1,), }                                            "
+			"                     "), FILE_FORMAT_UNKNOWN},
+	{"a.npy",
+		NPY("{'descr': '|O', 'shape': (3,), }                                              "
+			"                     "), FILE_FORMAT_UNKNOWN},
+	{"a.npy",
+		NPY("{'descr': [('a', '<f8')], 'shape': (3,), }                                    "
+			"                     "), FILE_FORMAT_UNKNOWN},
+	{"a.npy",
+		NPY("{'descr': '<f8', 'shape': (3                                                  "
+			"                     "), FILE_FORMAT_UNKNOWN},
+	{"a.npy",
+		NPY("nothing of the kind                                                           "
+			"                     "), FILE_FORMAT_UNKNOWN},
 	{"a.npy", TEXT("\x93NUMPY\1\0\xff\xff{}        "), FILE_FORMAT_TORN},
 	{"a.npy", TEXT("\x93NUMPY\2\0\xff\xff\xff\xff{}        "), FILE_FORMAT_TORN},
 	{"a.npy", TEXT("\x93NUMPY\x63\0\xff\xff{}        "), FILE_FORMAT_UNKNOWN},
-	{"a.zip", TEXT("PK\3\4PK\5\6\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), FILE_FORMAT_TORN},
+	{"a.zip", TEXT("PK\3\4PK\5\6\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0"),
+		FILE_FORMAT_TORN},
 	{"__0_0.distcp", TEXT("PK\3\4 and another one"), FILE_FORMAT_UNKNOWN},
 	{"__0_0.distcp", TEXT(""), FILE_FORMAT_TORN},
 	{"trainer_state.json", TEXT("{\"global_step\": 5}\n"), FILE_FORMAT_VALID},
@@ -212,11 +233,13 @@ static void test_rows(void **state)
 	}
 }
 
-/* Garbage behind each magic number, at every size: no answer matters, but it must come, and from within the bytes. */
+/* Garbage behind each magic number, at every size: no answer matters, but it must come, and from
+ * within the bytes. */
 static void test_garbage(void **state)
 {
-	static const char *const starts[] = {
-		"PK\3\4", "\x93NUMPY\1", "\x93NUMPY\2", "\x89HDF\r\n\x1a\n", "{", ""};
+	static const char *const starts[] = {"PK\3\4",      "\x93NUMPY\1",
+					     "\x93NUMPY\2", "\x89HDF\r\n\x1a\n",
+					     "{",           ""};
 	uint32_t seed = 1;
 	char why[128];
 
@@ -240,12 +263,14 @@ static void test_garbage(void **state)
 static void test_bounded(void **state)
 {
 	uint8_t head[16] = {0, 0, 0, 0, 1, 0, 0, 0, '{'};
-	struct file_format_sample sample = {.name = "model.safetensors",
+	struct file_format_sample sample = {
+		.name = "model.safetensors",
 		.size = 1ULL << 40,
 		.head = head,
 		.head_size = sizeof(head),
 		.tail = head,
-		.tail_size = sizeof(head)};
+		.tail_size = sizeof(head),
+	};
 	char why[128];
 
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Each row is a directory: its files by name, a pointer's text behind "=", files of the save that is being judged behind "+". What
- * must be told follows as "path: why", in the order of telling.
+ * Each row is a directory: its files by name, a pointer's text behind "=", files of the save that
+ * is being judged behind "+". What must be told follows as "path: why", in the order of telling.
  */
 #include "frameworks/layout_rules.h"
 
@@ -25,6 +25,7 @@ static const struct row {
 	const char *files[FILES];
 	const char *told[TOLD];
 } rows[] = {
+	// clang-format off
 	/* Hugging Face */
 	{"hf", {"checkpoint-5/model", "checkpoint-5/trainer_state.json"}, {NULL}},
 	{"hf", {"checkpoint-5/model"}, {"checkpoint-5: checkpoint-5 has no trainer_state.json"}},
@@ -105,6 +106,7 @@ static const struct row {
 		{"iter_0000005: iter_0000005/__0_0.distcp has no .metadata with it"}},
 	{"lightning", {"epoch=1-step=5.ckpt", "last.ckpt"}, {NULL}},
 	{"files", {NULL}, {NULL}},
+	// clang-format on
 };
 
 struct directory {
@@ -164,7 +166,7 @@ static void fill(struct directory *directory, const struct row *row)
 		directory->files.count++;
 		if (i > 0)
 			assert_true(strcmp(directory->files.items[i - 1].path,
-					    directory->files.items[i].path) < 0);
+					   directory->files.items[i].path) < 0);
 	}
 }
 
@@ -175,19 +177,22 @@ static void test_rules(void **state)
 		const struct row *row = &rows[i];
 		struct directory directory = {0};
 		struct layout_view view = {
-			.files = &directory.files, .text = text_of, .arg = &directory};
+			.files = &directory.files,
+			.text = text_of,
+			.arg = &directory,
+		};
 
 		fill(&directory, row);
 		view.fresh = directory.any_fresh ? is_fresh : NULL;
-		layout_rules_find_incomplete(
-			row->profile ? profile_find(row->profile) : NULL, &view, told, &directory);
+		layout_rules_find_incomplete(row->profile ? profile_find(row->profile) : NULL,
+					     &view, told, &directory);
 		for (size_t j = 0; j < TOLD; j++) {
 			const char *expected = row->told[j] ? row->told[j] : "";
 
 			if (!text_equal(directory.told[j], expected))
 				fail_msg("row %zu (%s, %s): \"%s\" instead of \"%s\"", i,
-					row->profile ? row->profile : "none", row->files[0],
-					directory.told[j], expected);
+					 row->profile ? row->profile : "none", row->files[0],
+					 directory.told[j], expected);
 		}
 		snapshot_files_release(&directory.files);
 	}
@@ -222,7 +227,7 @@ static void test_units(void **state)
 		size_t length = checkpoint_directory_length(units[i].path);
 
 		if (length != strlen(units[i].unit) ||
-			strncmp(units[i].path, units[i].unit, length) != 0)
+		    strncmp(units[i].path, units[i].unit, length) != 0)
 			fail_msg("%s: %.*s", units[i].path, (int)length, units[i].path);
 	}
 }
@@ -245,7 +250,8 @@ static void test_later(void **state)
 		struct snapshot_file file = {.path = text_copy(cases[i].other)};
 		struct snapshot_files files = {.items = &file, .count = 1};
 		struct layout_view view = {.files = &files};
-		char *later = layout_rules_later_checkpoint(profile_find("hf"), &view, cases[i].path);
+		char *later =
+			layout_rules_later_checkpoint(profile_find("hf"), &view, cases[i].path);
 
 		assert_true(text_equal(later, cases[i].later) || (!later && !cases[i].later));
 		free(later);

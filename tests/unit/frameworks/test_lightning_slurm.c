@@ -60,8 +60,8 @@ static void test_a_scontrol_that_says_yes(void **state)
 	program = text_format("%s/scontrol requeue 1", directory);
 	assert_int_equal(lightning_slurm_create(directory, &err), 0);
 	assert_int_equal(lightning_slurm_create(directory, &err), 0);
-	assert_int_equal(system(program),
-		0); /* NOLINT(cert-env33-c): a program of our own, by its whole path */
+	/* NOLINT(cert-env33-c): a program of our own, by its whole path */
+	assert_int_equal(system(program), 0);
 	pairs = lightning_slurm_environment(directory, 3);
 	assert_string_equal(pairs[0], "SLURM_NTASKS=1");
 	assert_string_equal(pairs[4], "SLURM_JOB_ID=3");

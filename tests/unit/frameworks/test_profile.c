@@ -55,14 +55,14 @@ static void test_imports(void **state)
 		{"important torch", "torch", false},
 		{"from torchvision import torch", "torch", false},
 		{"import torch.distributed.checkpoint as dcp", "torch.distributed.checkpoint",
-			true},
+		 true},
 		{"from torch.distributed import checkpoint", "torch.distributed.checkpoint", true},
 		{"from torch.distributed import fsdp, checkpoint as c",
-			"torch.distributed.checkpoint", true},
+		 "torch.distributed.checkpoint", true},
 		{"from torch.distributed import checkpointing", "torch.distributed.checkpoint",
-			false},
+		 false},
 		{"from torch.distributed.checkpoint import save", "torch.distributed.checkpoint",
-			true},
+		 true},
 		{"from torch import distributed", "torch.distributed.checkpoint", false},
 		{"import", "torch", false},
 		{"from", "torch", false},
@@ -84,6 +84,7 @@ static void test_choosing(void **state)
 		const char *command[WORDS], *script, *shell, *file, *profile;
 		bool can_be_asked;
 	} cases[] = {
+		// clang-format off
 		{{"python", "train.py"}, "import torch", NULL, NULL, "torch", true},
 		{{"torchrun", "train.py"}, "import torch", NULL, NULL, "torchrun", true},
 		{{"/usr/bin/torchrun", "train.py"}, NULL, NULL, NULL, "torchrun", true},
@@ -131,6 +132,7 @@ static void test_choosing(void **state)
 		{{"train", "deepspeed-notes.txt"}, NULL, NULL, NULL, NULL, false},
 		{{"cat", "torchrun.txt"}, "print()", NULL, "notes", NULL, false},
 		{{"true"}, NULL, NULL, NULL, NULL, false},
+		// clang-format on
 	};
 
 	(void)state;
@@ -138,10 +140,12 @@ static void test_choosing(void **state)
 		char *command[WORDS + 1] = {0};
 		struct snapshot_file file = {.path = text_copy(cases[i].file ? cases[i].file : "")};
 		struct snapshot_files files = {.items = &file, .count = 1};
-		struct profile_evidence evidence = {.command = command,
+		struct profile_evidence evidence = {
+			.command = command,
 			.script = cases[i].script,
 			.shell = cases[i].shell,
-			.checkpoints = cases[i].file ? &files : NULL};
+			.checkpoints = cases[i].file ? &files : NULL,
+		};
 		struct profile_choice choice;
 		const char *name;
 
@@ -150,9 +154,9 @@ static void test_choosing(void **state)
 		profile_choose(&evidence, &choice);
 		name = choice.profile ? choice.profile->name : NULL;
 		if (!(text_equal(name, cases[i].profile) || (!name && !cases[i].profile)) ||
-			choice.can_be_asked != cases[i].can_be_asked)
+		    choice.can_be_asked != cases[i].can_be_asked)
 			fail_msg("row %zu: %s (%s), %d", i, name ? name : "none", choice.why,
-				choice.can_be_asked);
+				 choice.can_be_asked);
 		assert_int_equal(choice.profile != NULL, choice.why[0] != '\0');
 		for (size_t j = 0; command[j]; j++)
 			free(command[j]);
@@ -203,25 +207,27 @@ static void test_how_the_job_is_asked(void **state)
 		const char *says;
 	} cases[] = {
 		{"hf", true, false, REQUEST_AUTO, 0, true,
-			"asked with SIGTERM; needs TrainingArguments"},
+		 "asked with SIGTERM; needs TrainingArguments"},
 		{"hf", false, false, REQUEST_AUTO, 0, false,
-			"it cannot be asked for a checkpoint, its periodic ones count"},
+		 "it cannot be asked for a checkpoint, its periodic ones count"},
 		{"lightning", false, false, REQUEST_NONE, 0, false, "it cannot be asked"},
 		{"lightning", true, false, REQUEST_AUTO, 0, true, "asked with SIGTERM"},
 		{"submitit", true, false, REQUEST_SIGNAL, SIGUSR2, true, "asked with SIGUSR2"},
 		{"orbax", true, false, REQUEST_SIGNAL, SIGTERM, false, "asked with SIGTERM"},
 		{"submitit", true, true, REQUEST_SIGNAL, SIGUSR1, false,
-			"asked with SIGUSR1, as --checkpoint-signal says"},
+		 "asked with SIGUSR1, as --checkpoint-signal says"},
 		{"lightning", false, true, REQUEST_SIGNAL, SIGUSR1, false,
-			"asked with SIGUSR1, as --checkpoint-signal says"},
+		 "asked with SIGUSR1, as --checkpoint-signal says"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct job_config options = {.ask_chosen = cases[i].chosen};
-		struct profile_choice choice = {.profile = profile_find(cases[i].profile),
+		struct profile_choice choice = {
+			.profile = profile_find(cases[i].profile),
 			.why = "chosen",
-			.can_be_asked = cases[i].can_be_asked};
+			.can_be_asked = cases[i].can_be_asked,
+		};
 		char text[512];
 
 		if (cases[i].chosen) {
@@ -242,7 +248,10 @@ static void test_a_job_that_polls(void **state)
 {
 	struct job_config options = {0};
 	struct profile_choice choice = {
-		.profile = profile_find("lightning"), .why = "chosen", .polls = true};
+		.profile = profile_find("lightning"),
+		.why = "chosen",
+		.polls = true,
+	};
 	char text[512];
 
 	(void)state;

@@ -67,7 +67,7 @@ static void table(void **state)
 
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
 			fail_msg("row %zu, %d %s: %d %s", i, rows[i].status, rows[i].code,
-				(int)verdict, err_kind_name(err.kind));
+				 (int)verdict, err_kind_name(err.kind));
 	}
 }
 
@@ -78,8 +78,10 @@ static void strangers(void **state)
 		bool is_get, is_put, is_tagged, is_empty;
 		enum call_verdict verdict;
 	} strange[] = {
-		{false, true, true, true, CALL_DONE}, {false, true, false, true, CALL_RETRY},
-		{false, true, true, false, CALL_RETRY}, {true, false, true, false, CALL_DONE},
+		{false, true, true, true, CALL_DONE},
+		{false, true, false, true, CALL_RETRY},
+		{false, true, true, false, CALL_RETRY},
+		{true, false, true, false, CALL_DONE},
 		{true, false, false, false, CALL_RETRY},
 		{false, false, false, false, CALL_DONE}, /* a list: whoever reads it finds out */
 	};
@@ -99,8 +101,7 @@ static void strangers(void **state)
 
 		if (gcs_reply_judge(&reply, &err) != strange[i].verdict)
 			fail_msg("row %zu: %s", i, err.text);
-		assert_int_equal(
-			err.kind, strange[i].verdict == CALL_RETRY ? ERR_RETRY : ERR_NONE);
+		assert_int_equal(err.kind, strange[i].verdict == CALL_RETRY ? ERR_RETRY : ERR_NONE);
 	}
 }
 

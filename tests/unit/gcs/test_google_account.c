@@ -14,32 +14,54 @@
 #include <string.h>
 
 // clang-format off
-#define EXTERNAL(source) "{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{" source "}}"
+#define EXTERNAL(source) \
+	"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u'," \
+	"'credential_source':{" source "}}"
 static const struct {
 	const char *text;
 	enum google_account_kind kind;
 	const char *refused; /* part of the words; NULL: it is fine */
 } rows[] = {
-	{"{'type':'service_account','client_email':'e','private_key':'SECRET'}", GOOGLE_SERVICE_ACCOUNT, NULL},
-	{"{'type':'service_account','private_key':'SECRET'}", GOOGLE_SERVICE_ACCOUNT, "client_email"},
-	{"{'type':'service_account','client_email':'e','private_key':7}", GOOGLE_SERVICE_ACCOUNT, "private_key"},
-	{"{'type':'authorized_user','client_id':'i','client_secret':'SECRET','refresh_token':'SECRET'}", GOOGLE_USER, NULL},
-	{"{'type':'authorized_user','client_id':'i','client_secret':'SECRET'}", GOOGLE_USER, "refresh_token"},
-	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'file':'f'}}", GOOGLE_EXTERNAL, NULL},
-	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'url':'f','format':{'type':'json','subject_token_field_name':'n'}}}", GOOGLE_EXTERNAL, NULL},
-	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u','credential_source':{'url':'f','format':{'type':'json'}}}", GOOGLE_EXTERNAL, "subject_token_field_name"},
-	{EXTERNAL("'environment_id':'aws1','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL, NULL},
-	{EXTERNAL("'environment_id':'aws1','url':'x'"), GOOGLE_EXTERNAL, "regional_cred_verification_url"},
-	{EXTERNAL("'environment_id':'aws2','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL, "aws1"},
+	{"{'type':'service_account','client_email':'e','private_key':'SECRET'}",
+		GOOGLE_SERVICE_ACCOUNT, NULL},
+	{"{'type':'service_account','private_key':'SECRET'}",
+		GOOGLE_SERVICE_ACCOUNT, "client_email"},
+	{"{'type':'service_account','client_email':'e','private_key':7}",
+		GOOGLE_SERVICE_ACCOUNT, "private_key"},
+	{"{'type':'authorized_user','client_id':'i','client_secret':'SECRET',"
+		"'refresh_token':'SECRET'}", GOOGLE_USER, NULL},
+	{"{'type':'authorized_user','client_id':'i','client_secret':'SECRET'}",
+		GOOGLE_USER, "refresh_token"},
+	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u',"
+		"'credential_source':{'file':'f'}}", GOOGLE_EXTERNAL, NULL},
+	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u',"
+		"'credential_source':{'url':'f','format':{'type':'json',"
+		"'subject_token_field_name':'n'}}}", GOOGLE_EXTERNAL, NULL},
+	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u',"
+		"'credential_source':{'url':'f','format':{'type':'json'}}}",
+		GOOGLE_EXTERNAL, "subject_token_field_name"},
+	{EXTERNAL("'environment_id':'aws1','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL,
+		NULL},
+	{EXTERNAL("'environment_id':'aws1','url':'x'"), GOOGLE_EXTERNAL,
+		"regional_cred_verification_url"},
+	{EXTERNAL("'environment_id':'aws2','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL,
+		"aws1"},
 	{EXTERNAL("'executable':{'command':'SECRET'}"), GOOGLE_EXTERNAL, NULL},
-	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':5000}"), GOOGLE_EXTERNAL, NULL},
-	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':4999}"), GOOGLE_EXTERNAL, "timeout_millis"},
+	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':5000}"), GOOGLE_EXTERNAL,
+		NULL},
+	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':4999}"), GOOGLE_EXTERNAL,
+		"timeout_millis"},
 	{EXTERNAL("'executable':{}"), GOOGLE_EXTERNAL, "command"},
-	{EXTERNAL("'certificate':{'use_default_certificate_config':true}"), GOOGLE_EXTERNAL, "certificate"},
-	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u'}", GOOGLE_EXTERNAL, "neither"},
-	{"{'type':'external_account','audience':'a','subject_token_type':'t'}", GOOGLE_EXTERNAL, "token_url"},
-	{"{'type':'impersonated_service_account','service_account_impersonation_url':'u','source_credentials':{}}", GOOGLE_IMPERSONATED, NULL},
-	{"{'type':'impersonated_service_account','service_account_impersonation_url':'u'}", GOOGLE_IMPERSONATED, "source_credentials"},
+	{EXTERNAL("'certificate':{'use_default_certificate_config':true}"), GOOGLE_EXTERNAL,
+		"certificate"},
+	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u'}",
+		GOOGLE_EXTERNAL, "neither"},
+	{"{'type':'external_account','audience':'a','subject_token_type':'t'}",
+		GOOGLE_EXTERNAL, "token_url"},
+	{"{'type':'impersonated_service_account','service_account_impersonation_url':'u',"
+		"'source_credentials':{}}", GOOGLE_IMPERSONATED, NULL},
+	{"{'type':'impersonated_service_account','service_account_impersonation_url':'u'}",
+		GOOGLE_IMPERSONATED, "source_credentials"},
 	{"{'type':'gdch_service_account'}", GOOGLE_USER, "type"},
 	{"{}", GOOGLE_USER, "type"},
 };
@@ -66,7 +88,7 @@ static void table(void **state)
 
 		assert_non_null(object);
 		if ((result < 0) != (rows[i].refused != NULL) ||
-			(result < 0 && !strstr(err.text, rows[i].refused)))
+		    (result < 0 && !strstr(err.text, rows[i].refused)))
 			fail_msg("row %zu: %s", i, err.text);
 		assert_null(strstr(err.text, "SECRET"));
 		if (result < 0)
@@ -97,8 +119,8 @@ static void subjects(void **state)
 		struct err err = {0};
 
 		if ((google_account_subject(&account, cases[i].text, strlen(cases[i].text), &token,
-			     &err) == 0) != (cases[i].token != NULL) ||
-			!text_equal(token, cases[i].token))
+					    &err) == 0) != (cases[i].token != NULL) ||
+		    !text_equal(token, cases[i].token))
 			fail_msg("case %zu: %s", i, token ? token : err.text);
 	}
 }

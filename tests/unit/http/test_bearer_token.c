@@ -58,7 +58,7 @@ static void plans(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (bearer_token_plan(rows[i].now, rows[i].expires, rows[i].ahead, rows[i].retry) !=
-			rows[i].plan)
+		    rows[i].plan)
 			fail_msg("row %zu", i);
 }
 

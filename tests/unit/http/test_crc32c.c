@@ -48,8 +48,8 @@ static void test_lengths(void **state)
 	for (size_t from = 0; from < 9; from++)
 		for (size_t size = 0; from + size <= sizeof(data); size++) {
 			assert_int_equal(crc32c(data + from, size), bit_by_bit(data + from, size));
-			assert_int_equal(
-				crc32c_by_table(data + from, size), bit_by_bit(data + from, size));
+			assert_int_equal(crc32c_by_table(data + from, size),
+					 bit_by_bit(data + from, size));
 		}
 }
 

@@ -16,11 +16,11 @@ static void table(void **state)
 	} rows[] = {
 		{"<?xml version='1.0' encoding='UTF-8'?><Error><Code>NoSuchKey</Code><Message>The "
 		 "specified key does not exist.</Message><Details>x</Details></Error>",
-			"NoSuchKey", "The specified key does not exist."},
+		 "NoSuchKey", "The specified key does not exist."},
 		{"\xEF\xBB\xBF<?xml version=\"1.0\" "
 		 "encoding=\"utf-8\"?><Error><Code>BlobNotFound</Code>"
 		 "<Message>Not there.\nRequestId:1\nTime:2</Message></Error>",
-			"BlobNotFound", "Not there."},
+		 "BlobNotFound", "Not there."},
 		{"<Error><Code>A</Code><Message>a&lt;b\tc</Message></Error>", "A", "a<b c"},
 		{"<Error><Code>A\nB</Code></Error>", "A B", ""},
 		{"<Error><Code>A</Code>", "", ""},

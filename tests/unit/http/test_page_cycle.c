@@ -14,7 +14,8 @@
 
 AUTO(struct page_cycle, page_cycle_release);
 
-/* Pages turned until the circle is found: `lead` pages that come once, then `length` that come again and again. 0: not found. */
+/* Pages turned until the circle is found: `lead` pages that come once, then `length` that come
+ * again and again. 0: not found. */
 static size_t find(size_t lead, size_t length, size_t most)
 {
 	auto_(page_cycle_release) struct page_cycle pages = {0};
@@ -24,7 +25,7 @@ static size_t find(size_t lead, size_t length, size_t most)
 		char token[32];
 
 		snprintf(token, sizeof(token), "token %zu",
-			i < lead || !length ? i : lead + (i - lead) % length);
+			 i < lead || !length ? i : lead + (i - lead) % length);
 		if (page_cycle_check(&pages, token, &err) < 0) {
 			assert_int_equal(err.kind, ERR_FAILED);
 			return i;

@@ -1,4 +1,5 @@
-/* When a call is made again: by tables, and for the bounds with the two ends of the random numbers. */
+/* When a call is made again: by tables, and for the bounds with the two ends of
+ * the random numbers. */
 #include "storage/http/retry_policy.h"
 
 #include "base/clock.h"
@@ -55,7 +56,7 @@ static void test_decisions(void **state)
 
 		if (choice.again != rows[i].again || choice.after_ms != rows[i].after_ms)
 			fail_msg("row %zu: %d after %lld ms", i, choice.again,
-				(long long)choice.after_ms);
+				 (long long)choice.after_ms);
 	}
 }
 

@@ -1,4 +1,5 @@
-/* The loop of a call against a scripted server: what is tried again, and what is told at the end. */
+/* The loop of a call against a scripted server: what is tried again, and what is
+ * told at the end. */
 #include "storage/http/retrying_client.h"
 
 #include "base/cleanup.h"
@@ -48,7 +49,7 @@ struct client {
 };
 
 static int prepare(void *arg, const struct call_try *attempt, struct call_request *request,
-	struct cancel *cancel, struct err *err)
+		   struct cancel *cancel, struct err *err)
 {
 	struct client *client = arg;
 	auto_free char *url = NULL;
@@ -101,12 +102,13 @@ struct outcome {
 /* Long: how slow this machine is shall decide nothing. */
 static int64_t patience_ms = 60000;
 
-static struct outcome perform(
-	const char *script, bool old_date, int prepare_failures, struct cancel *cancel)
+static struct outcome perform(const char *script, bool old_date, int prepare_failures,
+			      struct cancel *cancel)
 {
 	struct server server = {.script = script, .old_date = old_date};
 	struct outcome outcome = {
-		.client = {.server = &server, .prepare_failures = prepare_failures}};
+		.client = {.server = &server, .prepare_failures = prepare_failures},
+	};
 	const struct retried_call call = {
 		.method = "PUT",
 		.body = "body",
@@ -115,12 +117,13 @@ static struct outcome perform(
 		.prepare = prepare,
 		.judge = judge,
 	};
-	struct retrying_client *remote = retrying_client_new(&(struct retrying_client_options){.patience_ms = patience_ms});
+	struct retrying_client *remote =
+		retrying_client_new(&(struct retrying_client_options){.patience_ms = patience_ms});
 	struct http_response response = {0};
 	struct err err = {0};
 
 	if (httpd_start(&(struct httpd_options){.handler = answer, .arg = &server}, &server.httpd,
-		    &err) < 0)
+			&err) < 0)
 		fail_msg("%s", err.text);
 	outcome.result = retrying_client_perform(remote, &call, &response, cancel, &outcome.err);
 	retrying_client_statistics(remote, &outcome.statistics);
@@ -139,16 +142,11 @@ static void test_outcomes(void **state)
 		int tries, refreshed;
 		enum err_kind kind;
 	} rows[] = {
-		{"D", 0, true, 1, 0, ERR_NONE},
-		{"rrD", 0, true, 3, 0, ERR_NONE},
-		{"XD", 0, true, 2, 0, ERR_NONE},
-		{"F", 0, false, 1, 0, ERR_DENIED},
-		{"rF", 0, false, 2, 0, ERR_DENIED},
-		{"eD", 0, true, 2, 1, ERR_NONE},
-		{"e", 0, false, 2, 1, ERR_RETRY},
-		{"erD", 0, true, 3, 1, ERR_NONE},
-		{"mmmD", 0, true, 4, 0, ERR_NONE},
-		{"m", 0, false, 4, 0, ERR_RETRY},
+		{"D", 0, true, 1, 0, ERR_NONE},     {"rrD", 0, true, 3, 0, ERR_NONE},
+		{"XD", 0, true, 2, 0, ERR_NONE},    {"F", 0, false, 1, 0, ERR_DENIED},
+		{"rF", 0, false, 2, 0, ERR_DENIED}, {"eD", 0, true, 2, 1, ERR_NONE},
+		{"e", 0, false, 2, 1, ERR_RETRY},   {"erD", 0, true, 3, 1, ERR_NONE},
+		{"mmmD", 0, true, 4, 0, ERR_NONE},  {"m", 0, false, 4, 0, ERR_RETRY},
 		{"D", 2, true, 3, 0, ERR_NONE},
 	};
 
@@ -158,12 +156,12 @@ static void test_outcomes(void **state)
 			perform(rows[i].script, false, rows[i].prepare_failures, NULL);
 
 		if ((outcome.result == 0) != rows[i].done ||
-			outcome.client.prepared != rows[i].tries ||
-			outcome.client.refreshed != rows[i].refreshed ||
-			outcome.err.kind != rows[i].kind)
+		    outcome.client.prepared != rows[i].tries ||
+		    outcome.client.refreshed != rows[i].refreshed ||
+		    outcome.err.kind != rows[i].kind)
 			fail_msg("%s: %d tries, %d refreshed, %s", rows[i].script,
-				outcome.client.prepared, outcome.client.refreshed,
-				outcome.err.text);
+				 outcome.client.prepared, outcome.client.refreshed,
+				 outcome.err.text);
 	}
 }
 
@@ -232,10 +230,8 @@ static void test_statistics(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_outcomes),
-		cmocka_unit_test(test_patience_ends),
-		cmocka_unit_test(test_deadline),
-		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_outcomes),   cmocka_unit_test(test_patience_ends),
+		cmocka_unit_test(test_deadline),   cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_statistics),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

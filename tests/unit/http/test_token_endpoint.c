@@ -21,12 +21,15 @@ static void tokens(void **state)
 		int64_t life_ms; /* -1: no token */
 	} rows[] = {
 		{"{\"access_token\":\"t\",\"expires_in\":3599,\"token_type\":\"Bearer\"}", 3599000},
-		{"{\"access_token\":\"t\",\"expires_in\":\"3599\",\"token_type\":\"bearer\"}", 3599000},
+		{"{\"access_token\":\"t\",\"expires_in\":\"3599\",\"token_type\":\"bearer\"}",
+			3599000},
 		{"{\"access_token\":\"t\",\"expires_on\":\"1700000100\"}", 100000},
 		{"{\"access_token\":\"t\",\"expires_on\":1700000100}", 100000},
-		{"{\"access_token\":\"t\",\"expires_in\":\"86399\",\"expires_on\":\"1\"}", 86399000},
+		{"{\"access_token\":\"t\",\"expires_in\":\"86399\",\"expires_on\":\"1\"}",
+			86399000},
 		{"{\"access_token\":\"t\",\"expires_on\":\"1600000000\"}", 0},
-		{"{\"access_token\":\"t\",\"expires_on\":\"09/14/2017 00:00:00 PM +00:00\"}", 300000},
+		{"{\"access_token\":\"t\",\"expires_on\":\"09/14/2017 00:00:00 PM +00:00\"}",
+			300000},
 		{"{\"access_token\":\"t\"}", 300000},
 		{"{\"access_token\":\"t\",\"expires_in\":9000000000000000000}", 604800000},
 		{"{\"access_token\":\"t\",\"token_type\":\"mac\"}", -1},
@@ -44,8 +47,8 @@ static void tokens(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct bearer_token token = {0};
 		struct err err = {0};
-		int result = token_endpoint_parse(
-			rows[i].body, strlen(rows[i].body), NOW, WALL, &token, &err);
+		int result = token_endpoint_parse(rows[i].body, strlen(rows[i].body), NOW, WALL,
+						  &token, &err);
 
 		if ((result == 0) != (rows[i].life_ms >= 0))
 			fail_msg("row %zu: %s", i, err.text);
@@ -63,9 +66,9 @@ static void words(void **state)
 		const char *body, *words;
 	} rows[] = {
 		{"{\"error\":\"invalid_grant\",\"error_description\":\"Bad\\r\\nRequest\"}",
-			"Bad  Request"},
+		 "Bad  Request"},
 		{"{\"error\":{\"code\":403,\"message\":\"Permission denied\"}}",
-			"Permission denied"},
+		 "Permission denied"},
 		{"{\"error\":\"invalid_client\"}", "invalid_client"},
 		{"{}", ""},
 		{"<html>", ""},

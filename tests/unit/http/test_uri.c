@@ -19,7 +19,7 @@ static void encodes_and_decodes(void **state)
 		{"AZaz09-._~", "AZaz09-._~", "AZaz09-._~"},
 		{"a/b c", "a%2Fb%20c", "a/b%20c"},
 		{"+*:=@!'()%?#&", "%2B%2A%3A%3D%40%21%27%28%29%25%3F%23%26",
-			"%2B%2A%3A%3D%40%21%27%28%29%25%3F%23%26"},
+		 "%2B%2A%3A%3D%40%21%27%28%29%25%3F%23%26"},
 		{"\xC3\xA4\x01\xFF", "%C3%A4%01%FF", "%C3%A4%01%FF"},
 	};
 
@@ -39,8 +39,8 @@ static void decodes_what_is_no_encoding(void **state)
 {
 	static const struct {
 		const char *text, *plain;
-	} rows[] = {{"%", "%"}, {"%4", "%4"}, {"%zz1", "%zz1"}, {"%41%4", "A%4"}, {"a+b", "a+b"},
-		{"%2f", "/"}};
+	} rows[] = {{"%", "%"},       {"%4", "%4"},   {"%zz1", "%zz1"},
+		    {"%41%4", "A%4"}, {"a+b", "a+b"}, {"%2f", "/"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -38,7 +38,7 @@ static void test_documents(void **state)
 		{"<a><b>1</b><b>2</b></a>", "a/b=1;a/b=2;a=;"},
 		{" \r\n\t <?xml version=\"1.0\"?>\n<a>\n  <b/>\n</a>\n", "a/b=;a=;"},
 		{"<a xmlns=\"http://x/\"><y:b xmlns:y=\"u\">&quot;e&amp;&#65;&quot;</y:b></a>",
-			"a/b=\"e&A\";a=;"},
+		 "a/b=\"e&A\";a=;"},
 		{"<a><b> x y </b></a>", "a/b= x y ;a=;"},
 		{"<a><b><![CDATA[<c>]]></b></a>", "a/b=<c>;a=;"},
 		{"<?xml version=\"1.0\" encoding=\"UTF-8\"?><a>\xc3\xbc</a>", "a=\xc3\xbc;"},

@@ -138,8 +138,8 @@ static void test_time_alone_ends_a_noticed_job(void **state)
 			continue;
 		while (world.state != JOB_OVER && steps < 10) {
 			/* SIGKILL does end a process. */
-			world = step(world,
-				world.killed && world.alive ? EV_CHILD_EXITED : EV_BUDGET_SPENT);
+			world = step(world, world.killed && world.alive ? EV_CHILD_EXITED
+									: EV_BUDGET_SPENT);
 			steps++;
 		}
 		assert_int_equal(world.state, JOB_OVER);
@@ -156,7 +156,7 @@ static void test_a_job_is_launched_once(void **state)
 	for (size_t i = 0; i < count; i++)
 		for (int event = 0; event < JOB_EVENTS; event++)
 			if (lifecycle_step(worlds[i].state, (enum job_event)event).action ==
-				DO_LAUNCH_CHILD)
+			    DO_LAUNCH_CHILD)
 				assert_int_equal(worlds[i].state, JOB_RESTORING);
 }
 
@@ -170,7 +170,7 @@ static void test_the_childs_end_always_flushes(void **state)
 	for (size_t i = 0; i < count; i++)
 		if (worlds[i].alive)
 			assert_int_equal(lifecycle_step(worlds[i].state, EV_CHILD_EXITED).action,
-				DO_FLUSH_SNAPSHOTS);
+					 DO_FLUSH_SNAPSHOTS);
 }
 
 static void test_cells(void **state)
@@ -200,7 +200,8 @@ static void test_cells(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct lifecycle_transition transition = lifecycle_step(rows[i].state, rows[i].event);
+		struct lifecycle_transition transition =
+			lifecycle_step(rows[i].state, rows[i].event);
 
 		assert_int_equal(transition.action, rows[i].action);
 		assert_int_equal(transition.next, rows[i].next);

@@ -1,4 +1,5 @@
-/* What is different between two looks at a directory, when to look again, and where it has to be. */
+/* What is different between two looks at a directory, when to look again, and
+ * where it has to be. */
 #include "monitor/directory_scan.h"
 
 #include "base/text.h"

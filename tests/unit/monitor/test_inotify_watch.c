@@ -29,14 +29,16 @@ struct place {
 	char told[65536]; /* "created a\nmodified a\n" */
 };
 
-static const char *const names[] = {[DIR_CREATED] = "created",
+static const char *const names[] = {
+	[DIR_CREATED] = "created",
 	[DIR_MODIFIED] = "modified",
 	[DIR_CLOSED_WRITE] = "closed",
 	[DIR_MOVED_FROM] = "from",
 	[DIR_MOVED_TO] = "to",
 	[DIR_DELETED] = "deleted",
 	[DIR_DIRECTORY_CREATED] = "directory",
-	[DIR_RESCAN] = "rescan"};
+	[DIR_RESCAN] = "rescan",
+};
 
 static void changed(void *argument, const struct dir_event *event)
 {
@@ -45,7 +47,7 @@ static void changed(void *argument, const struct dir_event *event)
 
 	place->rescanned |= event->change == DIR_RESCAN;
 	snprintf(place->told + used, sizeof(place->told) - used, "%s %s\n", names[event->change],
-		event->path);
+		 event->path);
 }
 
 static int set_up(void **state)
@@ -86,7 +88,8 @@ static void watch(struct place *place)
 {
 	struct err err = {0};
 
-	if (inotify_watch_open(&place->loop, place->directory, changed, place, &place->watch, &err) < 0)
+	if (inotify_watch_open(&place->loop, place->directory, changed, place, &place->watch,
+			       &err) < 0)
 		fail_msg("%s", err.text);
 }
 
@@ -334,8 +337,9 @@ static void test_one_at_a_time_and_again_after_it(void **state)
 	struct err err;
 
 	watch(place);
-	assert_int_equal(
-		inotify_watch_open(&place->loop, place->directory, changed, place, &second, &err), -1);
+	assert_int_equal(inotify_watch_open(&place->loop, place->directory, changed, place, &second,
+					    &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
 	inotify_watch_close(place->watch);
 	watch(place);
@@ -348,9 +352,9 @@ static void test_directory_that_is_not_there(void **state)
 	struct place *place = *state;
 	struct err err;
 
-	assert_int_equal(inotify_watch_open(&place->loop, "/tmp/test_dir_watch.none", changed, place,
-				 &place->watch, &err),
-		-1);
+	assert_int_equal(inotify_watch_open(&place->loop, "/tmp/test_dir_watch.none", changed,
+					    place, &place->watch, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	assert_null(place->watch);
 	watch(place);

@@ -177,19 +177,20 @@ static void steps_are_timed(void)
 	MUST(!progress_page_read_progress(page, &progress));
 	reprieve_progress(10);
 	look(1000);
-	MUST(progress_page_read_progress(page, &progress) && progress.step == 10 && progress.steps == 1 &&
-		progress.step_ms == 1000);
+	MUST(progress_page_read_progress(page, &progress) && progress.step == 10 &&
+	     progress.steps == 1 && progress.step_ms == 1000);
 	MUST(!(progress.mean_ms > 0));
 	for (int step = 11; step <= 14; step++)
 		reprieve_progress(step);
 	look(3000);
-	MUST(progress_page_read_progress(page, &progress) && progress.step == 14 && progress.steps == 5);
+	MUST(progress_page_read_progress(page, &progress) && progress.step == 14 &&
+	     progress.steps == 5);
 	MUST(progress.mean_ms > 499 && progress.mean_ms < 501);
 	reprieve_progress(15);
 	look(7000);
 	look(9000);
 	MUST(progress_page_read_progress(page, &progress) && progress.step_ms == 7000 &&
-		progress.mean_ms > 501 && progress.mean_ms < 4000);
+	     progress.mean_ms > 501 && progress.mean_ms < 4000);
 	MUST(progress_page_count_polling(page) == 0);
 }
 
@@ -276,8 +277,8 @@ static void page_is_wrong(void)
 		size_t at;
 		uint32_t value;
 	} rows[] = {{0, 1}, {4, 2}, {16, 63}, {20, 8}, {24, 1u << 30}, {24, 100000}};
-	static const uint32_t page_header[25] = {
-		REPRIEVE__MAGIC, REPRIEVE__VERSION, 0, 0, 4096, 64, 512};
+	static const uint32_t page_header[25] =
+		{REPRIEVE__MAGIC, REPRIEVE__VERSION, 0, 0, 4096, 64, 512};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (fork() == 0) {

@@ -1,4 +1,5 @@
-/* The supervisor's end of the channel against a job that may do anything to it. The producer here is this test. */
+/* The supervisor's end of the channel against a job that may do anything to it. The producer
+ * here is this test. */
 #include "monitor/shim_channel.h"
 
 #include "base/cleanup.h"
@@ -52,7 +53,7 @@ static void received(void *argument, const struct shim_message *message)
 	desk->messages++;
 	desk->step = message->step;
 	snprintf(desk->last, sizeof(desk->last), "%d %d %d %s %s", message->event, message->pid,
-		message->descriptor, message->path, message->path2);
+		 message->descriptor, message->path, message->path2);
 }
 
 static int set_up(void **state)
@@ -65,7 +66,7 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(desk->directory));
 	assert_int_equal(loop_init(&desk->loop, &err), 0);
 	if (shim_channel_open(&desk->loop, desk->directory, "/data/ckpt", "/home/u/ckpt", received,
-		    desk, &desk->link, &err) < 0)
+			      desk, &desk->link, &err) < 0)
 		fail_msg("%s", err.text);
 	fd = open(shim_channel_path(desk->link), O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
@@ -413,9 +414,9 @@ static void test_channel_is_never_taken_over(void **state)
 	struct shim_channel *second;
 	struct err err;
 
-	assert_int_equal(shim_channel_open(&desk->loop, desk->directory, "/data/ckpt", NULL, received,
-				 desk, &second, &err),
-		-1);
+	assert_int_equal(shim_channel_open(&desk->loop, desk->directory, "/data/ckpt", NULL,
+					   received, desk, &second, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
 	report(desk, "a");
 	shim_channel_poll(desk->link);
@@ -432,8 +433,8 @@ static void test_session_directory_too_long(void **state)
 	snprintf(name, sizeof(name), "%s/%0100d", desk->directory, 0);
 	assert_int_equal(mkdir(name, 0700), 0);
 	assert_int_equal(shim_channel_open(&desk->loop, name, "/data/ckpt", NULL, received, desk,
-				 &second, &err),
-		-1);
+					   &second, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_INVALID);
 	/* Nothing is left behind. */
 	assert_int_equal(rmdir(name), 0);
@@ -450,9 +451,9 @@ static void test_holds(void **state)
 	snprintf(session, sizeof(session), "%s/s", desk->directory);
 	snprintf(path, sizeof(path), "%s/file", desk->directory);
 	assert_int_equal(mkdir(session, 0700), 0);
-	assert_int_equal(shim_channel_open(&desk->loop, session, desk->directory, NULL, received, desk,
-				 &link, NULL),
-		0);
+	assert_int_equal(shim_channel_open(&desk->loop, session, desk->directory, NULL, received,
+					   desk, &link, NULL),
+			 0);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(shim_channel_query_fd(link, getpid(), fd), SHIM_CHANNEL_FD_OPEN);
 	assert_int_equal(shim_channel_query_fd(link, getpid(), 0), SHIM_CHANNEL_FD_CLOSED);

@@ -14,9 +14,11 @@ static void test_order_holds_for_every_window(void **state)
 	(void)state;
 	for (int64_t window = -5000; window < 300000; window += 137) {
 		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
-			struct deadline_budget_facts facts = {.now_ms = 1000000,
+			struct deadline_budget_facts facts = {
+				.now_ms = 1000000,
 				.deadline_ms = 1000000 + window,
-				.upload_ms = uploads[i]};
+				.upload_ms = uploads[i],
+			};
 			struct deadline_budget budget = deadline_budget_split(&facts);
 			int64_t end = window > 0 ? facts.deadline_ms : facts.now_ms;
 
@@ -28,7 +30,8 @@ static void test_order_holds_for_every_window(void **state)
 	}
 }
 
-/* A short upload leaves the job more of the notice than a long one; nothing measured is in between. */
+/* A short upload leaves the job more of the notice than a long one; nothing
+ * measured is in between. */
 static void test_a_measured_upload_moves_the_plan(void **state)
 {
 	struct deadline_budget_facts facts = {.now_ms = 0, .deadline_ms = 120000};
@@ -45,33 +48,34 @@ static void test_a_measured_upload_moves_the_plan(void **state)
 	assert_true(unknown.ask_until_ms > slow.ask_until_ms);
 	/* However slow, the job gets some of it. */
 	assert_true(slow.ask_until_ms > 30000);
-	/* And two minutes leave more than a minute for a fresh checkpoint, even when nothing is known. */
+	/* And two minutes leave more than a minute for a fresh checkpoint, even
+	 * when nothing is known. */
 	assert_true(unknown.ask_until_ms > 60000);
 }
 
-/* A complete checkpoint that is not durable wants the machine for itself; nothing else is won by killing. */
+/* A complete checkpoint that is not durable wants the machine for itself; nothing
+ * else is won by killing. */
 static void test_when_a_job_that_was_told_to_end_is_killed(void **state)
 {
 	static const struct deadline_budget budget = {
-		.ask_until_ms = 14000, .stop_until_ms = 15000, .commit_until_ms = 19000};
+		.ask_until_ms = 14000,
+		.stop_until_ms = 15000,
+		.commit_until_ms = 19000,
+	};
 	static const struct {
 		int64_t told_ms;
 		bool pending;
 		int64_t kill_ms;
 	} rows[] = {
-		{14000, false, 19000},
-		{15000, false, 19000},
-		{0, false, 19000},
-		{14000, true, 16500},
-		{15000, true, 17000},
-		{0, true, 15000},
+		{14000, false, 19000}, {15000, false, 19000}, {0, false, 19000},
+		{14000, true, 16500},  {15000, true, 17000},  {0, true, 15000},
 		{19000, true, 19000},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(
-			deadline_budget_kill_ms(&budget, rows[i].told_ms, rows[i].pending), rows[i].kill_ms);
+		assert_int_equal(deadline_budget_kill_ms(&budget, rows[i].told_ms, rows[i].pending),
+				 rows[i].kill_ms);
 }
 
 /* Never in the same moment, while there is time. */
@@ -83,13 +87,15 @@ static void test_every_window_leaves_time_between_telling_and_killing(void **sta
 	for (int64_t window = 100; window < 300000; window += 137) {
 		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
 			struct deadline_budget_facts facts = {
-				.deadline_ms = window, .upload_ms = uploads[i]};
+				.deadline_ms = window,
+				.upload_ms = uploads[i],
+			};
 			struct deadline_budget budget = deadline_budget_split(&facts);
 			int64_t told_ms = budget.stop_until_ms;
 
 			assert_true(deadline_budget_kill_ms(&budget, told_ms, true) > told_ms);
-			assert_true(
-				deadline_budget_kill_ms(&budget, told_ms, false) >= told_ms + window / 10);
+			assert_true(deadline_budget_kill_ms(&budget, told_ms, false) >=
+				    told_ms + window / 10);
 		}
 	}
 }

@@ -10,9 +10,12 @@
 
 #include <cmocka.h>
 
-/* One story: events at seconds; then whether it is behind just before and at the second that is named. */
+/* One story: events at seconds; then whether it is behind just before and at the
+ * second that is named. */
 struct event {
-	char what; /* s sealed; d the one sealed at `of` is durable, and is the newest; o the same, but there are newer ones */
+	/* s sealed; d the one sealed at `of` is durable, and is the newest; o the same, but
+	 * there are newer ones */
+	char what;
 	int at, of;
 };
 
@@ -51,7 +54,7 @@ static void test_rows(void **state)
 				recovery_point_note_complete(&point, event->at * 1000LL);
 			else
 				recovery_point_note_durable(&point, event->of * 1000LL,
-					event->what == 'd', event->at * 1000LL);
+							    event->what == 'd', event->at * 1000LL);
 		}
 		due = recovery_point_due_ms(&point);
 		if (rows[i].behind_at == 0 ? due != CLOCK_NEVER
@@ -91,12 +94,12 @@ static void test_words(void **state)
 
 	(void)state;
 	assert_string_equal(recovery_point_format(&point, 1200, 60000, 300000, text, sizeof(text)),
-		"durable: step 1200, 4 min 0 s ago; the upload has fallen behind");
+			    "durable: step 1200, 4 min 0 s ago; the upload has fallen behind");
 	assert_string_equal(recovery_point_format(&point, -1, 60000, 300000, text, sizeof(text)),
-		"durable: a checkpoint, 4 min 0 s ago; the upload has fallen behind");
+			    "durable: a checkpoint, 4 min 0 s ago; the upload has fallen behind");
 	assert_string_equal(recovery_point_format(&point, -1, 0, 300000, text, sizeof(text)),
-		"durable: nothing yet, with a checkpoint complete for 4 min 0 s; the upload has "
-		"fallen behind");
+			    "durable: nothing yet, with a checkpoint complete for 4 min 0 s; the "
+			    "upload has fallen behind");
 }
 
 int main(void)

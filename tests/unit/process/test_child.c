@@ -1,4 +1,5 @@
-/* The main process of the job: real processes, started, told of signals, reaped. The terminal is for tests/e2e/test_tini.py. */
+/* The main process of the job: real processes, started, told of signals, reaped. The terminal is
+ * for tests/e2e/test_tini.py. */
 #include "process/child.h"
 
 #include "base/cleanup.h"
@@ -68,12 +69,15 @@ static void spawn_shell(const char *script, const char *const *set, const char *
 	char *argv[] = {shell, option, text, NULL};
 	struct err err;
 
-	assert_int_equal(
-		child_spawn(
-			&(struct child_options){
-				.argv = argv, .set = set, .unset = unset, .inherited = &inherited},
-			&child, &err),
-		0);
+	assert_int_equal(child_spawn(
+				 &(struct child_options){
+					 .argv = argv,
+					 .set = set,
+					 .unset = unset,
+					 .inherited = &inherited,
+				 },
+				 &child, &err),
+			 0);
 	assert_true(child.running);
 }
 
@@ -104,13 +108,11 @@ static void changes_the_environment(void **state)
 	setenv("CHANGED", "old", 1);
 	setenv("REMOVED", "old", 1);
 	setenv("REMOVED_NOT", "kept", 1);
-	assert_int_equal(
-		run_shell(
-			"[ \"$ADDED\" = 1 ] && [ \"$CHANGED\" = new ] && [ \"${EMPTY-x}\" = '' ] &&"
-			"[ -z \"${REMOVED+x}\" ] && [ \"$REMOVED_NOT\" = kept ] &&"
-			"[ $(env | grep -c ^CHANGED=) = 1 ]",
-			set, unset),
-		0);
+	assert_int_equal(run_shell("[ \"$ADDED\" = 1 ] && [ \"$CHANGED\" = new ] && [ "
+				   "\"${EMPTY-x}\" = '' ] &&[ -z \"${REMOVED+x}\" ] && [ "
+				   "\"$REMOVED_NOT\" = kept ] &&[ $(env | grep -c ^CHANGED=) = 1 ]",
+				   set, unset),
+			 0);
 }
 
 static void says_why_it_cannot_run(void **state)
@@ -133,10 +135,13 @@ static void says_why_it_cannot_run(void **state)
 		char *argv[] = {command, NULL};
 		struct err err;
 
-		assert_int_equal(
-			child_spawn(&(struct child_options){.argv = argv, .inherited = &inherited},
-				&child, &err),
-			-1);
+		assert_int_equal(child_spawn(
+					 &(struct child_options){
+						 .argv = argv,
+						 .inherited = &inherited,
+					 },
+					 &child, &err),
+				 -1);
 		assert_int_equal(child.exit_code, rows[i].code);
 		assert_non_null(strstr(err.text, rows[i].text));
 		assert_non_null(strstr(err.text, rows[i].command));
@@ -158,12 +163,13 @@ static void signals_only_what_runs(void **state)
 static void reaps_orphans(void **state)
 {
 	(void)state;
-	/* The subshells end at once, so that their children fall to us; all are gone before the main process is. */
+	/* The subshells end at once, so that their children fall to us; all are gone before the
+	 * main process is. */
 	assert_int_equal(run_shell("i=0; while [ $i -lt 50 ]; do (sh -c : &); i=$((i+1)); done;"
 				   "while [ $(grep -sl \"^PPid:.$PPID$\" /proc/[0-9]*/status | wc "
 				   "-l) -gt 1 ]; do :; done; exit 7",
-				 NULL, NULL),
-		7);
+				   NULL, NULL),
+			 7);
 	assert_int_equal(reaped_count, 51);
 }
 
@@ -178,7 +184,8 @@ static size_t living(void)
 	return count;
 }
 
-/* Every process of it starts the next one and ends, so that each look at the table misses somebody. */
+/* Every process of it starts the next one and ends, so that each look at the table
+ * misses somebody. */
 static void kills_a_tree_that_forks(void **state)
 {
 	(void)state;

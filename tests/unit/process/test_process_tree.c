@@ -39,7 +39,8 @@ static void start_family(pid_t pids[2], int ends[2])
 	if (pids[0] == 0) {
 		pid_t grandchild;
 
-		/* A test that fails must not leave them behind: who reads its output would wait for them. */
+		/* A test that fails must not leave them behind: who reads its
+		 * output would wait for them. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		signal(SIGUSR1, handle);
 		signal(SIGUSR2, SIG_IGN);

@@ -104,7 +104,8 @@ static void success_codes(void **state)
 	for (int code = 0; code < 256; code++) {
 		bool listed = code == 143 || code == 63 || code == 255;
 
-		assert_int_equal(signal_rules_map_wait_status(&signal_rules, code << 8), listed ? 0 : code << 8);
+		assert_int_equal(signal_rules_map_wait_status(&signal_rules, code << 8),
+				 listed ? 0 : code << 8);
 	}
 	assert_int_equal(signal_rules_add_success(&signal_rules, "256", NULL), -1);
 	assert_int_equal(signal_rules_add_success(&signal_rules, "143,", NULL), -1);

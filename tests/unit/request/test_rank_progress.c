@@ -38,54 +38,71 @@ struct scene {
 
 // clang-format off
 static const struct scene scenes[] = {
-	{.name = "one process that saves at once: nothing is added", {0, 250, 6000}, {"c", "s", "s"}, {NULL, NULL, NULL}, .unnumbered = true},
+	{.name = "one process that saves at once: nothing is added", {0, 250, 6000},
+		{"c", "s", "s"}, {NULL, NULL, NULL}, .unnumbered = true},
 	{.name = "one process in a long call, said again when it has taken twice as long",
 		{0, 250, 5000, 6000, 9000, 10000}, {"c", "c", "c", "c", "c", "c"},
-		{NULL, NULL, "process 100 has not reacted for 5 s (it is in one long call)", NULL, NULL,
-			"process 100 has not reacted for 10 s (it is in one long call)"}, .unnumbered = true},
+		{NULL, NULL,
+			"process 100 has not reacted for 5 s (it is in one long call)", NULL, NULL,
+			"process 100 has not reacted for 10 s (it is in one long call)"},
+			.unnumbered = true},
 	{.name = "then it saves", {0, 5000, 6500, 20000}, {"w", "w", "s", "s"},
 		{NULL, "rank 0 has not reacted for 5 s (it waits in one long call)", NULL, NULL}},
 	{.name = "eight ranks, seven save",
-		{0, 200, 1200, 12200, 13000, 25000}, {"pppppppp", "cccccccc", "sssscsss", "ssscssss", "ssscssss", "ssscssss"},
+		{0, 200, 1200, 12200, 13000, 25000},
+		{"pppppppp", "cccccccc", "sssscsss", "ssscssss", "ssscssss", "ssscssss"},
 		{"8/8 ranks asked in 0.0 s", NULL, "8/8 ranks asked in 0.0 s, 7 saving",
 			"8/8 ranks asked in 0.0 s, 8 saving", NULL, NULL}},
 	{.name = "one of eight does not react",
-		{0, 1200, 12200, 13000, 24500}, {"cccccccc", "ssscssss", "ssscssss", "ssscssss", "ssscssss"},
+		{0, 1200, 12200, 13000, 24500},
+		{"cccccccc", "ssscssss", "ssscssss", "ssscssss", "ssscssss"},
 		{"8/8 ranks asked in 0.0 s", "8/8 ranks asked in 0.0 s, 7 saving",
-			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 12 s (it is in one long call)", NULL,
-			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 24 s (it is in one long call)"}},
+			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 12 s (it "
+			"is in one long call)", NULL,
+			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 24 s (it "
+			"is in one long call)"}},
 	{.name = "rank 0 writes for all: the others are no news",
 		{0, 1500, 9000, 60000}, {"wwww", "swww", "swww", "swww"},
 		{"4/4 ranks asked in 0.0 s", "4/4 ranks asked in 0.0 s, 1 saving", NULL, NULL}},
 	{.name = "but one that wrote before is",
 		{0, 1500, 9000}, {"wwwW", "swwW", "swwW"},
 		{"4/4 ranks asked in 0.0 s", "4/4 ranks asked in 0.0 s, 1 saving",
-			"4/4 ranks asked in 0.0 s, 1 saving, rank 3 has not reacted for 9 s (it waits in one long call)"}},
+			"4/4 ranks asked in 0.0 s, 1 saving, rank 3 has not reacted for 9 s (it "
+			"waits in one long call)"}},
 	{.name = "nobody reacts", {0, 7000, 8000}, {"cw", "cw", "cw"},
 		{"2/2 ranks asked in 0.0 s",
-			"2/2 ranks asked in 0.0 s, 2 have not reacted for 7 s (rank 0: it is in one long call)", NULL}},
+			"2/2 ranks asked in 0.0 s, 2 have not reacted for 7 s (rank 0: it is in "
+			"one long call)", NULL}},
 	{.name = "a rank that comes late", {0, 1500, 3000}, {"c.", "s.", "sc"},
-		{NULL, "1/2 ranks asked in 0.0 s, 1 saving", "2/2 ranks asked in 3.0 s, 1 saving"}, .expected = 2},
+		{NULL, "1/2 ranks asked in 0.0 s, 1 saving", "2/2 ranks asked in 3.0 s, 1 saving"},
+			.expected = 2},
 	{.name = "one is gone before it saved", {0, 2000}, {"ccc", "sxs"},
 		{"3/3 ranks asked in 0.0 s", "3/3 ranks asked in 0.0 s, 2 saving, 1 gone"}},
-	{.name = "one that has saved and gone is not missed", {0, 2000, 3500}, {"ccc", "sss", "sxs"},
+	{.name = "one that has saved and gone is not missed", {0, 2000, 3500},
+		{"ccc", "sss", "sxs"},
 		{"3/3 ranks asked in 0.0 s", "3/3 ranks asked in 0.0 s, 3 saving", NULL}},
-	{.name = "stopped", {0, 6000}, {"t", "t"}, {NULL, "rank 0 has not reacted for 6 s (it is stopped)"}},
-	{.name = "in the kernel", {0, 6000}, {"d", "d"}, {NULL, "rank 0 has not reacted for 6 s (it hangs in the kernel, as for a disk)"}},
-	{.name = "blocked", {0, 6000}, {"b", "b"}, {NULL, "rank 0 has not reacted for 6 s (it blocks the signal)"}},
+	{.name = "stopped", {0, 6000}, {"t", "t"},
+		{NULL, "rank 0 has not reacted for 6 s (it is stopped)"}},
+	{.name = "in the kernel", {0, 6000}, {"d", "d"},
+		{NULL, "rank 0 has not reacted for 6 s (it hangs in the kernel, as for a disk)"}},
+	{.name = "blocked", {0, 6000}, {"b", "b"},
+		{NULL, "rank 0 has not reacted for 6 s (it blocks the signal)"}},
 	{.name = "processes without numbers", {0, 1500}, {"cc", "ss"},
-		{"2/2 processes asked in 0.0 s", "2/2 processes asked in 0.0 s, 2 saving"}, .unnumbered = true},
+		{"2/2 processes asked in 0.0 s", "2/2 processes asked in 0.0 s, 2 saving"},
+			.unnumbered = true},
 };
 // clang-format on
 
 static struct rank_observation look_of(char letter, int64_t now_ms)
 {
-	struct rank_observation look = {.state = 'S',
+	struct rank_observation look = {
+		.state = 'S',
 		.pending = letter == PENDING || letter == BLOCKED || letter == STOPPED ||
 			   letter == DISK,
 		.wrote = letter == SAVING,
 		.writes = letter == WRITER,
-		.gone = letter == GONE};
+		.gone = letter == GONE,
+	};
 
 	if (letter == COMPUTING || letter == PENDING) {
 		look.state = 'R';
@@ -98,15 +115,18 @@ static struct rank_observation look_of(char letter, int64_t now_ms)
 	return look;
 }
 
-static void add_asked(
-	struct rank_progress *rank_progress, const struct scene *scene, const char *ranks, int64_t now_ms)
+static void add_asked(struct rank_progress *rank_progress, const struct scene *scene,
+		      const char *ranks, int64_t now_ms)
 {
 	for (size_t i = rank_progress->count; ranks[i] && ranks[i] != NOT_ASKED; i++) {
-		struct rank rank = {.pid = 100 + (pid_t)i,
-			.number = scene->unnumbered ? PROCESS_NO_RANK : (int64_t)i};
+		struct rank rank = {
+			.pid = 100 + (pid_t)i,
+			.number = scene->unnumbered ? PROCESS_NO_RANK : (int64_t)i,
+		};
 
 		rank_progress_add(rank_progress, &rank, 1,
-			scene->expected ? scene->expected : strlen(scene->ranks[0]), now_ms);
+				  scene->expected ? scene->expected : strlen(scene->ranks[0]),
+				  now_ms);
 	}
 }
 

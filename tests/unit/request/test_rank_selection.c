@@ -27,7 +27,8 @@
 #define WORKER (BIT(SIGTERM) | BIT(SIGBUS) | BIT(SIGSEGV) | BIT(SIGFPE))
 #define GO UINT64_C(0xfffffffe3bfaffff)
 
-/* Ranks count from 1 here, so that a row that says nothing has none. Arguments are apart by blanks; '~' is a blank in one. */
+/* Ranks count from 1 here, so that a row that says nothing has none. Arguments are apart by blanks;
+ * '~' is a blank in one. */
 struct row {
 	pid_t pid, parent;
 	const char *command;
@@ -144,8 +145,10 @@ static const struct scene scenes[] = {
 		SIGUSR1, {21}, {21}, NULL},
 	{.name = "two that were spawned: one has written, both are ranks",
 		{P(10, 1, "python spawn.py", USR1),
-			P(20, 10, "python -c from~multiprocessing.spawn~import~spawn_main;(7)", USR1),
-			P(21, 10, "python -c from~multiprocessing.spawn~import~spawn_main;(9)", USR1)},
+			P(20, 10,
+			"python -c from~multiprocessing.spawn~import~spawn_main;(7)", USR1),
+			P(21, 10,
+			"python -c from~multiprocessing.spawn~import~spawn_main;(9)", USR1)},
 		SIGUSR1, {20}, {20, 21}, NULL},
 	{.name = "a writer that does not catch",
 		{P(10, 1, "python t.py", USR1),
@@ -170,7 +173,8 @@ static const struct scene scenes[] = {
 			P(12, 11, "python t.py", TERM)},
 		SIGTERM, {0}, {12}, NULL},
 	{.name = "accelerate launch",
-		{P(10, 1, "/usr/bin/python3 -W ignore -X dev /usr/local/bin/accelerate launch t.py", TERM),
+		{P(10, 1, "/usr/bin/python3 -W ignore -X dev /usr/local/bin/accelerate launch t.py",
+			TERM),
 			P(11, 10, "python t.py", TERM)},
 		SIGTERM, {0}, {11}, NULL},
 	{.name = "srun: its tasks are elsewhere",
@@ -248,7 +252,9 @@ static const struct scene scenes[] = {
 		SIGTERM, {0}, {0}, "launcher", .expected = 1},
 	{.name = "the same, spawned, and what such a worker starts",
 		{P(10, 1, "python t.py", 0),
-			P(11, 10, "python -c from~multiprocessing.spawn~import~spawn_main; --multiprocessing-fork", WORKER),
+			P(11, 10,
+			"python -c from~multiprocessing.spawn~import~spawn_main; "
+			"--multiprocessing-fork", WORKER),
 			P(12, 11, "python helper.py", TERM)},
 		SIGTERM, {0}, {0}, "no process"},
 	{.name = "a worker by its name, that writes",
@@ -257,13 +263,17 @@ static const struct scene scenes[] = {
 		SIGUSR1, {11}, {10}, NULL},
 	{.name = "workers with the RANK that their parent has set itself",
 		{P(10, 1, "python t.py", USR1),
-			P(11, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1),
-			P(12, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1)},
+			P(11, 10,
+			"python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1),
+			P(12, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1,
+			.rank = 1)},
 		SIGUSR1, {0}, {10}, NULL},
 	{.name = "ranks that were given different ones by their parent",
 		{P(10, 1, "python t.py", USR1),
-			P(11, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1),
-			P(12, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 2)},
+			P(11, 10,
+			"python -c from~multiprocessing.spawn~import~spawn_main;", USR1, .rank = 1),
+			P(12, 10, "python -c from~multiprocessing.spawn~import~spawn_main;", USR1,
+			.rank = 2)},
 		SIGUSR1, {0}, {11, 12}, NULL},
 	{.name = "the main process is rank 0 and has started the others",
 		{P(10, 1, "python t.py", USR1),
@@ -323,7 +333,7 @@ static void fill(const struct row *row, struct process *process)
 	};
 	text_set(process->comm, sizeof(process->comm), row->comm ? row->comm : row->command);
 	text_set(process->executable, sizeof(process->executable),
-		row->executable ? row->executable : "");
+		 row->executable ? row->executable : "");
 	text_set(process->command, sizeof(process->command), row->command);
 	for (size_t i = 0; i < process->command_size; i++)
 		if (process->command[i] == ' ')
@@ -337,11 +347,13 @@ static void play(const struct scene *scene)
 	struct process processes[MOST];
 	struct process_tree tree = {.processes = processes};
 	auto_(rank_selection_release) struct rank_selection selection = {0};
-	struct rank_criteria criteria = {.main_pid = MAIN,
+	struct rank_criteria criteria = {
+		.main_pid = MAIN,
 		.signal = scene->signal,
 		.whom = scene->whom,
 		.writers = scene->writers,
-		.asked = scene->asked};
+		.asked = scene->asked,
+	};
 	size_t expected = 0;
 
 	while (tree.count < MOST && scene->rows[tree.count].pid) {
@@ -378,7 +390,7 @@ static void plays_all_scenes(void **state)
 static void never_asks_one_that_would_die(void **state)
 {
 	static const char *const commands[] = {"python t.py", "bash x", "torchrun t.py",
-		"python -m torch.distributed.run", "srun t"};
+					       "python -m torch.distributed.run", "srun t"};
 	uint32_t seed = 1;
 
 	(void)state;
@@ -387,21 +399,26 @@ static void never_asks_one_that_would_die(void **state)
 		struct process_tree tree = {.processes = processes, .count = MOST};
 		auto_(rank_selection_release) struct rank_selection selection = {0};
 		pid_t writers[2];
-		struct rank_criteria criteria = {.main_pid = MAIN,
+		struct rank_criteria criteria = {
+			.main_pid = MAIN,
 			.signal = SIGUSR1,
 			.whom = (enum profile_target)(run % 3),
 			.writers = writers,
-			.writer_count = 2};
+			.writer_count = 2,
+		};
 
 		for (int i = 0; i < MOST; i++) {
 			seed = seed * 1664525u + 1013904223u;
 			uint32_t dice = seed >> 8;
-			fill(&(struct row){.pid = MAIN + i,
-				     .parent = i ? MAIN + (pid_t)(dice % (uint32_t)i) : 1,
-				     .command = commands[dice % 5],
-				     .caught = (dice >> 3) & 1 ? USR1 : TERM,
-				     .rank = (int)((dice >> 4) % 4),
-				     .state = (dice >> 7) % 8 ? 'S' : 'Z'},
+			fill(
+				&(struct row){
+					.pid = MAIN + i,
+					.parent = i ? MAIN + (pid_t)(dice % (uint32_t)i) : 1,
+					.command = commands[dice % 5],
+					.caught = (dice >> 3) & 1 ? USR1 : TERM,
+					.rank = (int)((dice >> 4) % 4),
+					.state = (dice >> 7) % 8 ? 'S' : 'Z',
+				},
 				&processes[i]);
 		}
 		writers[0] = MAIN + (pid_t)(seed % MOST);

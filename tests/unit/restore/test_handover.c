@@ -22,7 +22,8 @@ static void test_table(void **state)
 		{{.left_ms = 20000}, 0},
 		/* it saves */
 		{{.attempt = 1, .announcement = 1, .left_ms = 20000}, 20000 + MARGIN},
-		{{.attempt = 1, .announcement = 1, .left_ms = 20000, .age_ms = 1500}, 18500 + MARGIN},
+		{{.attempt = 1, .announcement = 1, .left_ms = 20000, .age_ms = 1500},
+		 18500 + MARGIN},
 		{{.attempt = 1, .announcement = 1, .left_ms = 20000, .age_ms = 19999}, 1 + MARGIN},
 		/* it is through, whatever it said */
 		{{.attempt = 1, .announcement = 1, .left_ms = 20000, .ended = true}, 0},
@@ -39,7 +40,7 @@ static void test_table(void **state)
 		{{.attempt = 1, .announcement = 1, .left_ms = MOST + 1}, MOST + MARGIN},
 		{{.attempt = 1, .announcement = 1, .left_ms = INT64_MAX}, MOST + MARGIN},
 		{{.attempt = 1, .announcement = 1, .left_ms = MOST + 5000, .age_ms = 10000},
-			MOST - 5000 + MARGIN},
+		 MOST - 5000 + MARGIN},
 	};
 
 	(void)state;
@@ -72,7 +73,9 @@ static void test_silence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), cmocka_unit_test(test_silence)};
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_silence),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,8 @@ static void test_much(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(
-			quarantine_is_large(rows[i].held, rows[i].own, rows[i].free), rows[i].much);
+		assert_int_equal(quarantine_is_large(rows[i].held, rows[i].own, rows[i].free),
+				 rows[i].much);
 }
 
 int main(void)

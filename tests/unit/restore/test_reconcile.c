@@ -1,4 +1,5 @@
-/* What lies in the checkpoint directory x what the last supervisor knew x what the store has -> what is done. */
+/* What lies in the checkpoint directory x what the last supervisor knew x what the
+ * store has -> what is done. */
 #include "restore/reconcile.h"
 
 #include <setjmp.h>
@@ -23,7 +24,10 @@ static struct snapshot_files parse(const char *text)
 			continue;
 		*colon = '\0';
 		files.items[files.count++] = (struct snapshot_file){
-			.path = strdup(word), .size = 10, .mtime_ns = atoll(colon + 1)};
+			.path = strdup(word),
+			.size = 10,
+			.mtime_ns = atoll(colon + 1),
+		};
 	}
 	free(copy);
 	return files;
@@ -46,6 +50,7 @@ struct row {
 };
 
 static const struct row rows[] = {
+	// clang-format off
 	{"first start", "", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_FRESH, false, ""},
 	{"new machine", "", "s1:1", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE, false, ""},
 	{"the user's own files, first start", "s1:1", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_KEEP,
@@ -94,13 +99,17 @@ static const struct row rows[] = {
 		""},
 	{"a directory half deleted", "d1/b:1 d2/a:2 d2/b:2", "d1/a:1 d1/b:1 d2/a:2 d2/b:2",
 		"d1/a:1 d1/b:1 d2/a:2 d2/b:2", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "d1/b"},
+	// clang-format on
 };
 
 static void check(const struct row *row)
 {
 	struct snapshot_files local = parse(row->local), snapshot = {0}, complete = {0};
 	struct reconcile_facts facts = {
-		.local = &local, .start = row->start, .complete_id = row->complete_id};
+		.local = &local,
+		.start = row->start,
+		.complete_id = row->complete_id,
+	};
 	struct reconcile_plan plan;
 	char torn[256] = "";
 
@@ -118,9 +127,9 @@ static void check(const struct row *row)
 		strcat(torn, plan.torn[i]);
 	}
 	if (plan.action != row->action || plan.newer_than_store != row->newer ||
-		strcmp(torn, row->torn) != 0)
+	    strcmp(torn, row->torn) != 0)
 		fail_msg("%s: action %d, newer %d, torn '%s' (%s)", row->what, (int)plan.action,
-			plan.newer_than_store, torn, plan.reason);
+			 plan.newer_than_store, torn, plan.reason);
 	reconcile_plan_release(&plan);
 	release(&local);
 	release(&snapshot);

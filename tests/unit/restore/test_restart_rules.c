@@ -18,15 +18,15 @@
 	{                                                                                      \
 		.start = {__VA_ARGS__}, .ran_ms = QUICK, .crashed = true, .same_command = true \
 	}
-#define FROM_BEHIND(back, ...)                                                           \
-	{                                                                                \
+#define FROM_BEHIND(back, ...)                                                          \
+	{                                                                               \
 		.start = {__VA_ARGS__}, .rolled_back_from = {1, back}, .ran_ms = QUICK, \
-		.crashed = true, .same_command = true                                    \
+		.crashed = true, .same_command = true                                   \
 	}
 #define IN_VAIN(...)                                                                            \
 	{                                                                                       \
 		.start = {__VA_ARGS__}, .ran_ms = QUICK, .crashed = true, .same_command = true, \
-		.had_no_effect = true                                                                 \
+		.had_no_effect = true                                                           \
 	}
 #define LOST(...)                                                          \
 	{                                                                  \
@@ -65,38 +65,72 @@ struct row {
 static const struct row rows[] = {
 	{"the first", {SAVED(0)}, 0, LIMIT(1), RESTART_PROCEED, {0, 0}, 0, false},
 	{"finished", {DONE}, 1, LATEST, RESTART_DONE, {0, 0}, 0, false},
-	{"finished, and it does not count", {DONE}, 1, {.may_roll_back = true}, RESTART_PROCEED, {0, 0}, 0, false},
-	{"finished, another command", {{.finished = true}}, 1, LATEST, RESTART_PROCEED, {0, 0}, 0, false},
-	{"finished, and started again since", {SAVED(1), DONE}, 2, LATEST, RESTART_PROCEED, {0, 0}, 0, false},
-	{"finished after a limit was reached", {DONE, LOST(0, 0), LOST(0, 0)}, 3, LIMIT(2), RESTART_DONE, {0, 0}, 0, false},
+	{"finished, and it does not count",
+		{DONE}, 1, {.may_roll_back = true}, RESTART_PROCEED, {0, 0}, 0, false},
+	{"finished, another command",
+		{{.finished = true}}, 1, LATEST, RESTART_PROCEED, {0, 0}, 0, false},
+	{"finished, and started again since",
+		{SAVED(1), DONE}, 2, LATEST, RESTART_PROCEED, {0, 0}, 0, false},
+	{"finished after a limit was reached",
+		{DONE, LOST(0, 0), LOST(0, 0)}, 3, LIMIT(2), RESTART_DONE, {0, 0}, 0, false},
 
-	{"below the limit", {LOST(1, 1), LOST(1, 1), SAVED(1)}, 3, LIMIT(3), RESTART_PROCEED, {0, 0}, 2, false},
-	{"at the limit", {LOST(1, 1), LOST(1, 1), SAVED(1)}, 3, LIMIT(2), RESTART_NO_PROGRESS, {0, 0}, 2, false},
-	{"at the limit, and nothing was ever saved", {LOST(0, 0), LOST(0, 0)}, 2, LIMIT(2), RESTART_NO_PROGRESS, {0, 0}, 2, false},
-	{"beyond the limit, which is off", {LOST(0, 0), LOST(0, 0), LOST(0, 0)}, 3, LATEST, RESTART_PROCEED, {0, 0}, 3, false},
-	{"progress resets it", {SAVED(1), LOST(0, 0), LOST(0, 0)}, 3, LIMIT(1), RESTART_PROCEED, {0, 0}, 0, false},
-	{"to finish is progress", {LOST(0, 0), DONE, LOST(0, 0)}, 3, LIMIT(2), RESTART_PROCEED, {0, 0}, 1, false},
-	{"whatever the outcomes", {CRASH(1, 1), LOST(1, 1)}, 2, LIMIT(2), RESTART_NO_PROGRESS, {0, 0}, 2, false},
-	{"the limit comes before a step back", {CRASH(1, 2), CRASH(1, 2)}, 2, LIMIT(2), RESTART_NO_PROGRESS, {0, 0}, 2, false},
+	{"below the limit",
+		{LOST(1, 1), LOST(1, 1), SAVED(1)}, 3, LIMIT(3), RESTART_PROCEED, {0, 0}, 2, false},
+	{"at the limit", {LOST(1, 1), LOST(1, 1), SAVED(1)}, 3, LIMIT(2), RESTART_NO_PROGRESS,
+		{0, 0}, 2, false},
+	{"at the limit, and nothing was ever saved",
+		{LOST(0, 0), LOST(0, 0)}, 2, LIMIT(2), RESTART_NO_PROGRESS, {0, 0}, 2, false},
+	{"beyond the limit, which is off",
+		{LOST(0, 0), LOST(0, 0), LOST(0, 0)}, 3, LATEST, RESTART_PROCEED, {0, 0}, 3, false},
+	{"progress resets it",
+		{SAVED(1), LOST(0, 0), LOST(0, 0)}, 3, LIMIT(1), RESTART_PROCEED, {0, 0}, 0, false},
+	{"to finish is progress",
+		{LOST(0, 0), DONE, LOST(0, 0)}, 3, LIMIT(2), RESTART_PROCEED, {0, 0}, 1, false},
+	{"whatever the outcomes",
+		{CRASH(1, 1), LOST(1, 1)}, 2, LIMIT(2), RESTART_NO_PROGRESS, {0, 0}, 2, false},
+	{"the limit comes before a step back",
+		{CRASH(1, 2), CRASH(1, 2)}, 2, LIMIT(2), RESTART_NO_PROGRESS, {0, 0}, 2, false},
 
-	{"one crash is none", {CRASH(1, 2), SAVED(2)}, 2, LATEST, RESTART_PROCEED, {0, 0}, 1, false},
-	{"two in a row", {CRASH(1, 2), CRASH(1, 2), SAVED(2)}, 3, LATEST, RESTART_ROLL_BACK, {1, 2}, 2, false},
-	{"the user has chosen", {CRASH(1, 2), CRASH(1, 2)}, 2, {.done_counts = true}, RESTART_PROCEED, {0, 0}, 2, false},
+	{"one crash is none",
+		{CRASH(1, 2), SAVED(2)}, 2, LATEST, RESTART_PROCEED, {0, 0}, 1, false},
+	{"two in a row", {CRASH(1, 2), CRASH(1, 2), SAVED(2)}, 3, LATEST, RESTART_ROLL_BACK, {1, 2},
+		2, false},
+	{"the user has chosen", {CRASH(1, 2), CRASH(1, 2)}, 2, {.done_counts = true},
+		RESTART_PROCEED, {0, 0}, 2, false},
 	{"of two starts", {CRASH(1, 2), CRASH(1, 1)}, 2, LATEST, RESTART_PROCEED, {0, 0}, 2, false},
 	{"of none", {CRASH(0, 0), CRASH(0, 0)}, 2, LATEST, RESTART_PROCEED, {0, 0}, 2, false},
-	{"a machine lost in between", {CRASH(1, 2), LOST(1, 2), CRASH(1, 2)}, 3, LATEST, RESTART_PROCEED, {0, 0}, 3, false},
-	{"the command was changed", {CRASH(1, 2), {.start = {1, 2}, .ran_ms = QUICK, .crashed = true}}, 2, LATEST, RESTART_PROCEED, {0, 0}, 2, false},
-	{"late in its run", {CRASH(1, 2), {.start = {1, 2}, .ran_ms = RESTART_EARLY_CRASH_MS, .crashed = true, .same_command = true}}, 2, LATEST,
+	{"a machine lost in between", {CRASH(1, 2), LOST(1, 2), CRASH(1, 2)}, 3, LATEST,
+		RESTART_PROCEED, {0, 0}, 3, false},
+	{"the command was changed",
+		{CRASH(1, 2), {.start = {1, 2}, .ran_ms = QUICK, .crashed = true}}, 2, LATEST,
+			RESTART_PROCEED, {0, 0}, 2, false},
+	{"late in its run",
+		{CRASH(1, 2),
+			{.start = {1, 2}, .ran_ms = RESTART_EARLY_CRASH_MS, .crashed = true,
+				.same_command = true}}, 2, LATEST,
 		RESTART_PROCEED, {0, 0}, 2, false},
-	{"nobody knows when", {CRASH(1, 2), {.start = {1, 2}, .ran_ms = -1, .crashed = true, .same_command = true}}, 2, LATEST, RESTART_PROCEED, {0, 0}, 2, false},
-	{"it had saved again", {CRASH(1, 2), {.start = {1, 2}, .ran_ms = QUICK, .crashed = true, .same_command = true, .sealed = true}}, 2, LATEST,
+	{"nobody knows when",
+		{CRASH(1, 2),
+			{.start = {1, 2}, .ran_ms = -1, .crashed = true, .same_command = true}}, 2,
+				LATEST, RESTART_PROCEED, {0, 0}, 2, false},
+	{"it had saved again",
+		{CRASH(1, 2),
+			{.start = {1, 2}, .ran_ms = QUICK, .crashed = true, .same_command = true,
+				.sealed = true}}, 2, LATEST,
 		RESTART_PROCEED, {0, 0}, 2, false},
 
-	{"the one before, once", {FROM_BEHIND(2, 1, 1), CRASH(1, 2), CRASH(1, 2)}, 3, LATEST, RESTART_PROCEED, {0, 0}, 3, false},
-	{"the one before as well", {FROM_BEHIND(2, 1, 1), FROM_BEHIND(2, 1, 1), CRASH(1, 2), CRASH(1, 2)}, 4, LATEST, RESTART_REVERT, {1, 2}, 4, true},
-	{"there was none before", {FROM_BEHIND(2, 1, 2), FROM_BEHIND(2, 1, 2)}, 2, LATEST, RESTART_PROCEED, {0, 0}, 2, false},
-	{"no second step", {IN_VAIN(1, 2), IN_VAIN(1, 2)}, 2, LATEST, RESTART_PROCEED, {0, 0}, 2, true},
-	{"progress makes it forget", {CRASH(4, 1), CRASH(4, 1), {.snapshots = 1, .had_no_effect = true}}, 3, LATEST, RESTART_ROLL_BACK, {4, 1}, 2, false},
+	{"the one before, once", {FROM_BEHIND(2, 1, 1), CRASH(1, 2), CRASH(1, 2)}, 3, LATEST,
+		RESTART_PROCEED, {0, 0}, 3, false},
+	{"the one before as well",
+		{FROM_BEHIND(2, 1, 1), FROM_BEHIND(2, 1, 1), CRASH(1, 2), CRASH(1, 2)}, 4, LATEST,
+			RESTART_REVERT, {1, 2}, 4, true},
+	{"there was none before", {FROM_BEHIND(2, 1, 2), FROM_BEHIND(2, 1, 2)}, 2, LATEST,
+		RESTART_PROCEED, {0, 0}, 2, false},
+	{"no second step",
+		{IN_VAIN(1, 2), IN_VAIN(1, 2)}, 2, LATEST, RESTART_PROCEED, {0, 0}, 2, true},
+	{"progress makes it forget",
+		{CRASH(4, 1), CRASH(4, 1), {.snapshots = 1, .had_no_effect = true}}, 3, LATEST,
+			RESTART_ROLL_BACK, {4, 1}, 2, false},
 };
 // clang-format on
 
@@ -109,16 +143,18 @@ static void test_table(void **state)
 			restart_rules_decide(row->items, row->count, &row->rules);
 
 		if (decision.action != row->action ||
-			snapshot_id_compare(decision.snapshot, row->snapshot) != 0 ||
-			decision.without_progress != row->without_progress ||
-			decision.had_no_effect != row->had_no_effect)
+		    snapshot_id_compare(decision.snapshot, row->snapshot) != 0 ||
+		    decision.without_progress != row->without_progress ||
+		    decision.had_no_effect != row->had_no_effect)
 			fail_msg("%s: action %d, snapshot %u.%u, streak %u, in vain %d", row->name,
-				decision.action, decision.snapshot.attempt, decision.snapshot.sequence,
-				decision.without_progress, decision.had_no_effect);
+				 decision.action, decision.snapshot.attempt,
+				 decision.snapshot.sequence, decision.without_progress,
+				 decision.had_no_effect);
 	}
 }
 
-/* Fed with its own rulings, a job that dies of whatever it is given: one step back, one return, and then no more. */
+/* Fed with its own rulings, a job that dies of whatever it is given: one step back, one return,
+ * and then no more. */
 static void test_a_job_that_always_dies(void **state)
 {
 	struct attempt_outcome items[12] = {{.snapshots = 0}};

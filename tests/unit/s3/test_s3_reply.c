@@ -88,20 +88,21 @@ static void test_verdicts(void **state)
 				? text_copy(rows[i].code)
 				: text_format("<?xml version=\"1.0\"?><Error><Code>%s</Code>"
 					      "<Message>words\n</Message></Error>",
-					  rows[i].code);
-		const struct s3_reply answer = {.status = rows[i].status,
+					      rows[i].code);
+		const struct s3_reply answer = {
+			.status = rows[i].status,
 			.etag = "\"x\"",
 			.body = body,
-			.size = strlen(body)};
+			.size = strlen(body),
+		};
 		struct s3_move move;
 		struct err err = {0};
-		enum call_verdict verdict =
-			s3_reply_judge(rows[i].operation, &answer, &move, &err);
+		enum call_verdict verdict = s3_reply_judge(rows[i].operation, &answer, &move, &err);
 
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
 			fail_msg("row %zu (%d %s): verdict %d, %s: %s", i, rows[i].status,
-				rows[i].code ? rows[i].code : "", verdict, err_kind_name(err.kind),
-				err.text);
+				 rows[i].code ? rows[i].code : "", verdict, err_kind_name(err.kind),
+				 err.text);
 		assert_null(strchr(err.text, '\n'));
 	}
 }
@@ -141,8 +142,7 @@ static void test_strangers(void **state)
 		};
 		struct s3_move move;
 		struct err err = {0};
-		enum call_verdict verdict =
-			s3_reply_judge(rows[i].operation, &answer, &move, &err);
+		enum call_verdict verdict = s3_reply_judge(rows[i].operation, &answer, &move, &err);
 
 		if (verdict != rows[i].verdict)
 			fail_msg("row %zu: verdict %d: %s", i, verdict, err.text);
@@ -161,18 +161,26 @@ static void test_moves(void **state)
 		const char *region, *location, *body, *to_region, *to_host;
 	} rows[] = {
 		{301, "eu-west-1", NULL, "", "eu-west-1", ""},
-		{400, NULL, NULL, "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-2</Region></Error>", "eu-west-2", ""},
-		{400, "eu-west-3", NULL, "<Error><Code>IllegalLocationConstraintException</Code></Error>", "eu-west-3", ""},
-		{301, "bad region!", NULL, "<Error><Code>PermanentRedirect</Code><Region>eu-west-4</Region></Error>", "eu-west-4", ""},
-		{307, NULL, "https://b.s3-eu-west-1.amazonaws.com/k?x=1", "<Error><Code>TemporaryRedirect</Code></Error>", "",
+		{400, NULL, NULL,
+			"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-2</Region>"
+			"</Error>", "eu-west-2", ""},
+		{400, "eu-west-3", NULL,
+			"<Error><Code>IllegalLocationConstraintException</Code></Error>",
+			"eu-west-3", ""},
+		{301, "bad region!", NULL,
+			"<Error><Code>PermanentRedirect</Code><Region>eu-west-4</Region></Error>",
+			"eu-west-4", ""},
+		{307, NULL, "https://b.s3-eu-west-1.amazonaws.com/k?x=1",
+			"<Error><Code>TemporaryRedirect</Code></Error>", "",
 			"b.s3-eu-west-1.amazonaws.com"},
 	};
 	// clang-format on
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct s3_reply answer = {rows[i].status, rows[i].region, rows[i].location,
-			NULL, rows[i].body, strlen(rows[i].body)};
+		const struct s3_reply answer = {rows[i].status,   rows[i].region,
+						rows[i].location, NULL,
+						rows[i].body,     strlen(rows[i].body)};
 		struct s3_move move;
 		struct err err = {0};
 
@@ -215,10 +223,8 @@ static void test_hint(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_bad_location),
+		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_moves),    cmocka_unit_test(test_bad_location),
 		cmocka_unit_test(test_hint),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /*
- * The s3:// backend. Against a small server of our own that can be told to misbehave; and, where REPRIEVE_TEST_S3 names a bucket
- * ("s3://bucket", with the usual AWS_* beside it), the same and more against that real store.
+ * The s3:// backend. Against a small server of our own that can be told to misbehave; and, where
+ * REPRIEVE_TEST_S3 names a bucket ("s3://bucket", with the usual AWS_* beside it), the same and
+ * more against that real store.
  */
 #include "storage/backend/object_store.h"
 #include "storage/scheme_table.h"
@@ -74,7 +75,8 @@ static void put(const struct httpd_request *request, const char *key, struct htt
 {
 	const char *condition = httpd_request_header(request, "If-None-Match");
 	static const char *const noted[] = {"x-amz-checksum-crc32c", "x-amz-request-payer",
-		"x-amz-server-side-encryption", "x-amz-content-sha256", "authorization"};
+					    "x-amz-server-side-encryption", "x-amz-content-sha256",
+					    "authorization"};
 	struct object *object = find(key);
 
 	bucket.last_put[0] = '\0';
@@ -84,7 +86,7 @@ static void put(const struct httpd_request *request, const char *key, struct htt
 
 		if (value)
 			snprintf(bucket.last_put + used, sizeof(bucket.last_put) - used, "%s: %s\n",
-				noted[i], value);
+				 noted[i], value);
 	}
 	if (object && condition && strcmp(condition, "*") == 0 && !bucket.no_conditions) {
 		send_error(reply, 412, "PreconditionFailed");
@@ -121,12 +123,12 @@ static void get(const struct httpd_request *request, const char *key, struct htt
 			last = object->data.size - 1;
 		reply->status = 206;
 		httpd_reply_header(reply, "Content-Range", "bytes %llu-%llu/%zu", first, last,
-			object->data.size);
+				   object->data.size);
 	}
 	httpd_reply_header(reply, "ETag", "\"x\"");
 	if (object->data.size)
-		bytes_append(
-			&reply->body, object->data.data + first, (size_t)(last - first + 1), NULL);
+		bytes_append(&reply->body, object->data.data + first, (size_t)(last - first + 1),
+			     NULL);
 }
 
 static int compare(const void *a, const void *b)
@@ -166,22 +168,23 @@ static void list(const struct httpd_request *request, struct httpd_reply *reply)
 		auto_free char *encoded = uri_encode(name, true);
 
 		if (!text_starts(key, prefix) || (after && strcmp(name, after) <= 0) ||
-			strcmp(name, folded) == 0)
+		    strcmp(name, folded) == 0)
 			continue;
 		if (used++ == PAGE) {
 			bytes_format(&reply->body, NULL,
-				"<IsTruncated>true</IsTruncated><NextContinuationToken>");
+				     "<IsTruncated>true</IsTruncated><NextContinuationToken>");
 			escape(&reply->body, folded);
 			bytes_format(&reply->body, NULL, "</NextContinuationToken>");
 			break;
 		}
 		if (name == fold)
 			bytes_format(&reply->body, NULL,
-				"<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>", encoded);
+				     "<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>",
+				     encoded);
 		else
 			bytes_format(&reply->body, NULL,
-				"<Contents><Key>%s</Key><Size>%zu</Size></Contents>", encoded,
-				bucket.objects[i].data.size);
+				     "<Contents><Key>%s</Key><Size>%zu</Size></Contents>", encoded,
+				     bucket.objects[i].data.size);
 		free(folded);
 		folded = text_copy(name);
 	}
@@ -315,13 +318,13 @@ static struct store *open_store(const char *url, bool create)
 }
 
 static int put_text(struct store *store, const char *key, const char *text,
-	enum store_put_mode mode, struct err *err)
+		    enum store_put_mode mode, struct err *err)
 {
 	return store->ops->put(store, key, text, strlen(text), mode, NULL, err);
 }
 
-static void check_get(
-	struct store *store, const char *key, uint64_t offset, size_t size, const char *expected)
+static void check_get(struct store *store, const char *key, uint64_t offset, size_t size,
+		      const char *expected)
 {
 	auto_(bytes_release) struct bytes out = {0};
 	struct err err = {0};
@@ -333,8 +336,8 @@ static void check_get(
 	assert_memory_equal(out.data + 7, expected, strlen(expected));
 }
 
-static void check_get_fails(
-	struct store *store, const char *key, uint64_t offset, size_t size, enum err_kind kind)
+static void check_get_fails(struct store *store, const char *key, uint64_t offset, size_t size,
+			    enum err_kind kind)
 {
 	auto_(bytes_release) struct bytes out = {0};
 	struct err err = {0};
@@ -345,8 +348,8 @@ static void check_get_fails(
 	assert_int_equal(out.size, 0);
 }
 
-static void check_list(
-	struct store *store, const char *prefix, enum store_depth depth, const char *expected)
+static void check_list(struct store *store, const char *prefix, enum store_depth depth,
+		       const char *expected)
 {
 	auto_(store_listing_release) struct store_listing listing = {0};
 	auto_(bytes_release) struct bytes keys = {0};
@@ -356,7 +359,7 @@ static void check_list(
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < listing.count; i++)
 		bytes_format(&keys, NULL, "%s:%llu ", listing.items[i].key,
-			(unsigned long long)listing.items[i].size);
+			     (unsigned long long)listing.items[i].size);
 	bytes_append(&keys, "", 1, NULL);
 	assert_string_equal((const char *)keys.data, expected);
 }
@@ -481,9 +484,10 @@ static void test_headers(void **state)
 	assert_non_null(strstr(bucket.last_put, "x-amz-checksum-crc32c: 4waSgw==\n"));
 	assert_non_null(strstr(bucket.last_put, "x-amz-request-payer: requester\n"));
 	assert_non_null(strstr(bucket.last_put, "x-amz-server-side-encryption: aws:kms\n"));
-	assert_non_null(strstr(bucket.last_put,
-		"SignedHeaders=host;x-amz-checksum-crc32c;x-amz-content-sha256;x-amz-date;"
-		"x-amz-request-payer;x-amz-server-side-encryption,"));
+	assert_non_null(
+		strstr(bucket.last_put,
+		       "SignedHeaders=host;x-amz-checksum-crc32c;x-amz-content-sha256;x-amz-date;"
+		       "x-amz-request-payer;x-amz-server-side-encryption,"));
 	assert_null(strstr(bucket.last_put, "SK"));
 }
 
@@ -563,7 +567,8 @@ static void test_faults(void **state)
 		{"c", true, ERR_NONE},
 		{"5X2c", true, ERR_NONE},
 		{"d", false, ERR_DENIED},
-		/* The deed is done, the answer is lost: the next try meets our own object. The layer above reads it back. */
+		/* The deed is done, the answer is lost: the next try meets our own object. The
+		 * layer above reads it back. */
 		{".L", false, ERR_EXISTS},
 	};
 
@@ -733,7 +738,7 @@ static void test_without_conditions(void **state)
 
 static char *real_url, *real_variables[5];
 static const char *const real_names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
-	"AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_REGION"};
+					 "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_REGION"};
 
 static void remember_real(void)
 {
@@ -760,9 +765,24 @@ static int set_up_real(void **state)
 
 static void test_real(void **state)
 {
-	static const char *const prefixes[] = {"plain", "with blanks  in it",
-		"\xc3\xbc/\xe1\x88\xb4", "a+b", "a*b", "a:b", "a=b", "a@b", "a!b$c'd(e)f,g;h",
-		"a&b", "a~b", "a%b", "%41", "a?b#c", "a\"b<c>d", "[a]{b}|c^d`e\\f"};
+	static const char *const prefixes[] = {
+		"plain",
+		"with blanks  in it",
+		"\xc3\xbc/\xe1\x88\xb4",
+		"a+b",
+		"a*b",
+		"a:b",
+		"a=b",
+		"a@b",
+		"a!b$c'd(e)f,g;h",
+		"a&b",
+		"a~b",
+		"a%b",
+		"%41",
+		"a?b#c",
+		"a\"b<c>d",
+		"[a]{b}|c^d`e\\f",
+	};
 	char nonce[33];
 
 	(void)state;

@@ -45,7 +45,8 @@ static void test_codes(void **state)
 	}
 }
 
-/* What is translated is never 0, which would end the training, nor one of the codes that mean something else. */
+/* What is translated is never 0, which would end the training, nor one of the
+ * codes that mean something else. */
 static void test_no_row_hides_another_code(void **state)
 {
 	(void)state;
@@ -53,8 +54,8 @@ static void test_no_row_hides_another_code(void **state)
 		const struct exit_policy *policy = &exit_policy_table[i];
 		struct outcome preempted = {"preempted", EXIT_PREEMPTED},
 			       lost = {"lost", EXIT_NOT_DURABLE};
-		int codes[] = {
-			exit_policy_code(policy, &preempted), exit_policy_code(policy, &lost)};
+		int codes[] = {exit_policy_code(policy, &preempted),
+			       exit_policy_code(policy, &lost)};
 
 		assert_int_not_equal(codes[0], codes[1]);
 		for (size_t j = 0; j < 2; j++) {
@@ -74,8 +75,8 @@ static void test_setup_names_the_codes(void **state)
 		const struct exit_policy *policy = &exit_policy_table[i];
 		auto_free char *preempted =
 			text_format("%d", policy->preempted ? policy->preempted : EXIT_PREEMPTED);
-		auto_free char *lost = text_format(
-			"%d", policy->not_durable ? policy->not_durable : EXIT_NOT_DURABLE);
+		auto_free char *lost = text_format("%d", policy->not_durable ? policy->not_durable
+									     : EXIT_NOT_DURABLE);
 
 		assert_non_null(strstr(policy->setup, preempted));
 		assert_non_null(strstr(policy->setup, lost));

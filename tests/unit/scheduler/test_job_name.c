@@ -35,6 +35,7 @@ static void follows_the_order(void **state)
 		const char *const *environment;
 		const char *text, *origin;
 	} rows[] = {
+		// clang-format off
 		{"mine", LIST("REPRIEVE_JOB=other", "SLURM_JOB_ID=1"), "mine", "--job"},
 		{NULL, LIST("REPRIEVE_JOB=other", "SKYPILOT_TASK_ID=s"), "other", "REPRIEVE_JOB"},
 		{NULL, LIST("SKYPILOT_TASK_ID=sky-2026-a_b-1", "TORCHELASTIC_RUN_ID=t"),
@@ -57,6 +58,7 @@ static void follows_the_order(void **state)
 		{NULL, LIST("AWS_BATCH_JOB_ID=4876da2c-02b0"), "batch-4876da2c-02b0",
 			"AWS_BATCH_JOB_ID"},
 		{NULL, LIST("REPRIEVE_JOB=", "SLURM_JOB_ID=1"), "slurm-1", "SLURM_JOB_ID"},
+		// clang-format on
 	};
 
 	(void)state;
@@ -65,20 +67,20 @@ static void follows_the_order(void **state)
 		struct err err;
 
 		assert_int_equal(job_name_find(rows[i].chosen, get, (void *)rows[i].environment,
-					 "/w", command, &name, &err),
-			0);
+					       "/w", command, &name, &err),
+				 0);
 		assert_string_equal(name.text, rows[i].text);
 		assert_string_equal(name.origin, rows[i].origin);
 	}
 }
 
 static const char *name_in(const char *const *environment, const char *directory,
-	const char *const *argv, struct job_name *name)
+			   const char *const *argv, struct job_name *name)
 {
 	struct err err;
 
-	assert_int_equal(
-		job_name_find(NULL, get, (void *)environment, directory, argv, name, &err), 0);
+	assert_int_equal(job_name_find(NULL, get, (void *)environment, directory, argv, name, &err),
+			 0);
 	return name->text;
 }
 
@@ -93,18 +95,18 @@ static void refuses_bad_names_of_the_user(void **state)
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(
-			job_name_find(bad[i], get, (void *)NOTHING, "/w", command, &name, &err),
-			-1);
+		assert_int_equal(job_name_find(bad[i], get, (void *)NOTHING, "/w", command, &name,
+					       &err),
+				 -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 	}
 	assert_int_equal(job_name_find(NULL, get, (void *)LIST("REPRIEVE_JOB=a/b"), "/w", command,
-				 &name, &err),
-		-1);
+				       &name, &err),
+			 -1);
 	assert_non_null(strstr(err.text, "REPRIEVE_JOB"));
 	longest[JOB_NAME_MOST] = '\0';
-	assert_int_equal(
-		job_name_find(longest, get, (void *)NOTHING, "/w", command, &name, &err), 0);
+	assert_int_equal(job_name_find(longest, get, (void *)NOTHING, "/w", command, &name, &err),
+			 0);
 }
 
 static void maps_ids_of_schedulers_apart(void **state)

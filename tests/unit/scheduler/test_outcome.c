@@ -17,6 +17,7 @@ static void test_table(void **state)
 		const char *name;
 		int code;
 	} rows[] = {
+		// clang-format off
 		{{.launched = true, .wait_status = EXITED(0)}, "finished", 0},
 		{{.launched = true, .wait_status = EXITED(0), .managed = true, .all_durable = true},
 			"finished", 0},
@@ -127,6 +128,7 @@ static void test_table(void **state)
 			 .managed = true,
 			 .strict_failed = true},
 			"failed", 5},
+		// clang-format on
 	};
 
 	(void)state;
@@ -144,6 +146,7 @@ static void test_done(void **state)
 		struct outcome_facts facts;
 		bool done;
 	} rows[] = {
+		// clang-format off
 		{{.launched = true, .all_durable = true}, true},
 		{{.launched = true}, false},
 		{{.launched = true, .all_durable = true, .wait_status = EXITED(1)}, false},
@@ -167,7 +170,8 @@ static void test_done(void **state)
 			 .goes_on = true},
 			false},
 #define ASKED .launched = true, .all_durable = true, .asked = true
-		/* Asked without a notice, it has not saved, or ended too soon after it had: that may be why it ended. */
+		/* Asked without a notice, it has not saved, or ended too soon after it had: that
+		 * may be why it ended. */
 		{{ASKED}, false},
 		{{ASKED, .lived_on_ms = 100}, false},
 		{{ASKED, .lived_on_ms = 59999}, false},
@@ -181,6 +185,7 @@ static void test_done(void **state)
 		/* Its framework trains on whenever it is asked. */
 		{{ASKED, .lived_on_ms = 100, .goes_on = true}, true},
 #undef ASKED
+		// clang-format on
 	};
 
 	(void)state;

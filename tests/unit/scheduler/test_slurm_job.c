@@ -32,7 +32,7 @@ static void test_job_is_parsed(void **state)
 	assert_true(job.end_ms == 1767323109000);
 	assert_true(slurm_job_parse("JobId=7 JobState=RUNNING EndTime=Unknown "
 				    "PreemptTime=2026-01-02T03:04:06",
-		&job));
+				    &job));
 	assert_true(job.preempted && job.end_ms == 0);
 	assert_true(slurm_job_parse("JobId=7 JobState=COMPLETING Requeue=0 BatchFlag=0", &job));
 	assert_string_equal(job.state, "COMPLETING");
@@ -42,10 +42,14 @@ static void test_job_is_parsed(void **state)
 
 static void test_what_is_no_job(void **state)
 {
-	static const char *const texts[] = {"", "No jobs in the system\n",
+	static const char *const texts[] = {
+		"",
+		"No jobs in the system\n",
 		"slurm_load_jobs error: Invalid job id specified",
-		"JobId=7 JobState= ", "JobId=7 Command=/x/JobState=RUNNING",
-		"JobId=7 JobState=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA "};
+		"JobId=7 JobState= ",
+		"JobId=7 Command=/x/JobState=RUNNING",
+		"JobId=7 JobState=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA ",
+	};
 	struct slurm_job job;
 
 	(void)state;
@@ -60,7 +64,8 @@ static void test_ids(void **state)
 	(void)state;
 	assert_true(slurm_job_id("77", NULL, NULL, id, sizeof(id)));
 	assert_string_equal(id, "77");
-	/* The last element of an array has the array's own number: that alone would requeue them all. */
+	/* The last element of an array has the array's own number: that alone
+	 * would requeue them all. */
 	assert_true(slurm_job_id("77", "77", "4", id, sizeof(id)));
 	assert_string_equal(id, "77_4");
 	assert_true(slurm_job_id("77", "70", NULL, id, sizeof(id)));
@@ -79,6 +84,7 @@ static void test_the_end(void **state)
 		struct slurm_job job;
 		int64_t deadline_ms, expected_ms;
 	} rows[] = {
+		// clang-format off
 		{"a grace time shorter than --grace", {.state = "RUNNING", .end_ms = 10000}, 30000,
 			10000},
 		{"--grace is what the user is sure of", {.state = "RUNNING", .end_ms = 90000},
@@ -88,12 +94,13 @@ static void test_the_end(void **state)
 		{"scancel: the end is when that was", {.state = "COMPLETING", .end_ms = 2000},
 			30000, 30000},
 		{"no end", {.state = "RUNNING"}, 30000, 30000},
+		// clang-format on
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (slurm_job_deadline(&rows[i].job, 1500, rows[i].deadline_ms) !=
-			rows[i].expected_ms)
+		    rows[i].expected_ms)
 			fail_msg("%s", rows[i].what);
 }
 

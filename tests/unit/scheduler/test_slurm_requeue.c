@@ -19,6 +19,7 @@ static void test_table(void **state)
 		struct slurm_requeue_facts facts;
 		enum slurm_requeue_verdict verdict;
 	} rows[] = {
+		// clang-format off
 		{{.wanted = true, .preempted = true, .job = JOB("RUNNING")}, SLURM_REQUEUE},
 		{{.wanted = true, .preempted = true, .task = "0", .job = JOB("RUNNING")},
 			SLURM_REQUEUE},
@@ -73,8 +74,10 @@ static void test_table(void **state)
 			 .job = {"RUNNING", false, true, .restarts = 0}},
 			SLURM_SKIP_WARN},
 		/* without an answer: was it cancelled? */
-		{{.wanted = true, .preempted = true, .asked = SLURM_QUERY_NO_PROGRAM}, SLURM_SKIP_WARN},
+		{{.wanted = true, .preempted = true, .asked = SLURM_QUERY_NO_PROGRAM},
+			SLURM_SKIP_WARN},
 		{{.wanted = true, .preempted = true, .asked = SLURM_QUERY_FAILED}, SLURM_SKIP_WARN},
+		// clang-format on
 	};
 
 	(void)state;
@@ -83,10 +86,10 @@ static void test_table(void **state)
 
 		if (got.verdict != rows[i].verdict)
 			fail_msg("row %zu: %d instead of %d", i, (int)got.verdict,
-				(int)rows[i].verdict);
+				 (int)rows[i].verdict);
 		assert_true((got.why != NULL) ==
 			    (got.verdict == SLURM_SKIP_NOTE || got.verdict == SLURM_SKIP_WARN ||
-				    (got.verdict == SLURM_REQUEUE && rows[i].facts.lost)));
+			     (got.verdict == SLURM_REQUEUE && rows[i].facts.lost)));
 	}
 }
 

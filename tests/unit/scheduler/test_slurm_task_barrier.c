@@ -32,7 +32,7 @@ static void test_table(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct slurm_task_barrier tasks;
 		bool several = slurm_task_barrier_parse(rows[i].count, rows[i].number, rows[i].job,
-			rows[i].step, rows[i].restarts, &tasks);
+							rows[i].step, rows[i].restarts, &tasks);
 
 		if (several != (rows[i].barrier != NULL))
 			fail_msg("row %zu", i);
@@ -54,12 +54,13 @@ static void test_who_it_is(void **state)
 static void test_who_is_missing(void **state)
 {
 	struct slurm_task_barrier tasks = {.count = 20, .number = 0};
-	char *const names[] = {
-		"1-here", "11-here", "11-through", "2-here", "2-through", "3-through"};
+	char *const names[] = {"1-here", "11-here",   "11-through",
+			       "2-here", "2-through", "3-through"};
 	char name[SLURM_TASK_MARKER_SIZE];
 
 	(void)state;
-	/* Nobody there: nobody to wait for. One that only leaves (it was never asked) is none either. */
+	/* Nobody there: nobody to wait for. One that only leaves (it was never
+	 * asked) is none either. */
 	assert_int_equal(slurm_task_barrier_missing(&tasks, NULL, 0), 0);
 	assert_int_equal(slurm_task_barrier_missing(&tasks, names + 5, 1), 0);
 	assert_int_equal(slurm_task_barrier_missing(&tasks, names, 1), 1);
@@ -68,15 +69,18 @@ static void test_who_is_missing(void **state)
 	tasks.number = 1;
 	assert_int_equal(slurm_task_barrier_missing(&tasks, names, 6), 0);
 	assert_string_equal(slurm_task_barrier_marker(&tasks, SLURM_TASK_STARTED, name), "1-here");
-	assert_string_equal(slurm_task_barrier_marker(&tasks, SLURM_TASK_FINISHED, name), "1-through");
+	assert_string_equal(slurm_task_barrier_marker(&tasks, SLURM_TASK_FINISHED, name),
+			    "1-through");
 }
 
 static void test_how_long(void **state)
 {
 	static const struct {
 		int64_t deadline_ms, until_ms;
-	} rows[] = {{1000 + 120000, 1000 + 100000}, {1000 + 30000, 1000 + 20000},
-		{1000 + 9000, 1000 + 4000}, {1000 + 2000, 1000 - 3000}};
+	} rows[] = {{1000 + 120000, 1000 + 100000},
+		    {1000 + 30000, 1000 + 20000},
+		    {1000 + 9000, 1000 + 4000},
+		    {1000 + 2000, 1000 - 3000}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -17,6 +17,7 @@ static void test_lines(void **state)
 		struct termination_facts facts;
 		const char *line;
 	} rows[] = {
+		// clang-format off
 		{{.source = "aws", .reason = "spot interruption", .durable = ""},
 			"preempted: spot interruption (aws)"},
 		{{.source = "aws",
@@ -33,6 +34,7 @@ static void test_lines(void **state)
 			"preempted: SIGTERM (sigterm); durable: nothing; exit 74"},
 		{{.durable = "1-2", .outcome = "failed", .exit_code = 137},
 			"failed; durable: 1-2; exit 137"},
+		// clang-format on
 	};
 	char line[TERMINATION_LINE_SIZE];
 

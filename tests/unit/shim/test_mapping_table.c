@@ -38,18 +38,21 @@ static void test_goes_with_its_last_part(void **state)
 
 static void test_two_at_once_come_one_by_one(void **state)
 {
-	int first = mapping_table_add(at(0x1000), 0x1000), second = mapping_table_add(at(0x2000), 0x1000);
+	int first = mapping_table_add(at(0x1000), 0x1000),
+	    second = mapping_table_add(at(0x2000), 0x1000);
 
 	(void)state;
 	assert_int_not_equal(first, second);
-	assert_int_equal(
-		mapping_table_remove(at(0), 0x10000) + mapping_table_remove(at(0), 0x10000), first + second);
+	assert_int_equal(mapping_table_remove(at(0), 0x10000) +
+				 mapping_table_remove(at(0), 0x10000),
+			 first + second);
 	assert_int_equal(mapping_table_remove(at(0), 0x10000), MAPPING_NONE);
 }
 
 static void test_the_same_file_twice_has_two_numbers(void **state)
 {
-	int first = mapping_table_add(at(0x1000), 0x1000), second = mapping_table_add(at(0x8000), 0x1000);
+	int first = mapping_table_add(at(0x1000), 0x1000),
+	    second = mapping_table_add(at(0x8000), 0x1000);
 
 	(void)state;
 	assert_int_equal(mapping_table_remove(at(0x1000), 0x1000), first);

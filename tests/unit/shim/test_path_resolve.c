@@ -53,7 +53,8 @@ static void test_paths(void **state)
 		assert_int_equal(resolved_path.inside, rows[i].inside != NULL);
 		assert_int_equal(resolved_path.length, rows[i].inside ? strlen(rows[i].inside) : 0);
 		if (rows[i].inside)
-			assert_memory_equal(resolved_path.path, rows[i].inside, resolved_path.length);
+			assert_memory_equal(resolved_path.path, rows[i].inside,
+					    resolved_path.length);
 	}
 }
 
@@ -67,7 +68,8 @@ static void test_relative_paths(void **state)
 	assert_int_equal(chdir("/usr/lib"), 0);
 	strcpy(here.directory, "/usr/lib");
 	path_resolve_name(&here, AT_FDCWD, "x/../a", &resolved_path);
-	assert_true(resolved_path.inside && resolved_path.length == 1 && resolved_path.path[0] == 'a');
+	assert_true(resolved_path.inside && resolved_path.length == 1 &&
+		    resolved_path.path[0] == 'a');
 	path_resolve_name(&here, AT_FDCWD, "../a", &resolved_path);
 	assert_false(resolved_path.inside);
 	path_resolve_name(&here, root, "usr/lib/a", &resolved_path);
@@ -92,7 +94,8 @@ static void test_long_paths(void **state)
 		path[11 + length] = '\0';
 		path_resolve_name(&header, AT_FDCWD, path, &resolved_path);
 		if (length <= SHIM_PATH_MOST)
-			assert_true(resolved_path.inside && resolved_path.length == length && resolved_path.flags == 0);
+			assert_true(resolved_path.inside && resolved_path.length == length &&
+				    resolved_path.flags == 0);
 		else if (resolved_path.inside)
 			assert_true(resolved_path.length == SHIM_PATH_MOST &&
 				    resolved_path.flags == SHIM_FLAG_TRUNCATED_PATH);

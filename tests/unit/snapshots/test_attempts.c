@@ -129,7 +129,8 @@ static void test_being_taken_over(void **state)
 	fixture_stop(&f);
 }
 
-/* An old machine that had looked just before the claim commits after it: kept, listed as late, never chosen. */
+/* An old machine that had looked just before the claim commits after it: kept,
+ * listed as late, never chosen. */
 static void test_a_late_commit_is_never_chosen(void **state)
 {
 	struct fixture f;
@@ -221,7 +222,8 @@ static void test_damaged_claims_are_survived(void **state)
 	fixture_stop(&f);
 }
 
-/* The second attempt went back to an older one on purpose. When its record is lost, what the user left behind must not come back. */
+/* The second attempt went back to an older one on purpose. When its record is lost, what the user
+ * left behind must not come back. */
 static void test_a_lost_claim_is_recovered_from_its_snapshots(void **state)
 {
 	struct fixture f;
@@ -306,12 +308,17 @@ static void test_racing_claims_get_different_numbers(void **state)
 	fixture_stop(&f);
 }
 
-/* The predecessor goes on committing while the claim is made, until it sees that it has been taken over. */
+/* The predecessor goes on committing while the claim is made, until it sees that
+ * it has been taken over. */
 static void *commit_until_taken_over(void *arg)
 {
 	struct fixture *f = arg;
 	struct save_request request = {
-		.id = {1, 0}, .directory = f->source, .reason = "interval", .step = -1};
+		.id = {1, 0},
+		.directory = f->source,
+		.reason = "interval",
+		.step = -1,
+	};
 	struct save_result result;
 	struct err last = {0};
 

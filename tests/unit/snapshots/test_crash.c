@@ -1,26 +1,26 @@
-/* kill -9 at every named fault point: what was committed stays, what was not is not there, and the next attempt works. */
+/* kill -9 at every named fault point: what was committed stays, what was not is not there, and the
+ * next attempt works. */
 #include "storage_fixture.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
 static const char *const points[] = {
-	"before_claim_put",
-	"after_claim_put",
-	"before_pack_put",
-	"after_pack_put",
-	"before_manifest_put",
-	"after_manifest_put",
-	"after_temporary_write",
-	"before_link",
-	"after_link",
+	"before_claim_put",      "after_claim_put",     "before_pack_put",
+	"after_pack_put",        "before_manifest_put", "after_manifest_put",
+	"after_temporary_write", "before_link",         "after_link",
 };
 
-/* In the child: continue, change, save. Ends by the fault point's SIGKILL, or with 0 if it never got there. */
+/* In the child: continue, change, save. Ends by the fault point's SIGKILL, or with
+ * 0 if it never got there. */
 static void run_and_die(struct fixture *f, const char *point, int time)
 {
 	struct storage_options options = {
-		.url = f->url, .job = "job", .create = true, .threads = 2};
+		.url = f->url,
+		.job = "job",
+		.create = true,
+		.threads = 2,
+	};
 	struct save_request request = {.reason = "notice", .step = 2};
 	struct save_result result;
 	struct claim claim = {0};
@@ -32,7 +32,7 @@ static void run_and_die(struct fixture *f, const char *point, int time)
 	setenv("REPRIEVE_FAULT", fault, 1);
 	request.directory = f->source;
 	if (storage_open(&options, &storage, NULL, NULL) < 0 ||
-		storage_claim(storage, &claim, &attempt, NULL, NULL) < 0)
+	    storage_claim(storage, &claim, &attempt, NULL, NULL) < 0)
 		_exit(1);
 	request.id = (struct snapshot_id){attempt.number, 1};
 	request.parent = attempt.start;
@@ -72,7 +72,7 @@ static void check_aftermath(struct fixture *f, const char *point, int time, bool
 	bool committed;
 
 	assert_works(storage_verify(f->storage, (struct snapshot_id){0}, count_damage, &found,
-		&snapshots, &damages, NULL, &err));
+				    &snapshots, &damages, NULL, &err));
 	if (found != 0)
 		fail_msg("damage after %s:%d", point, time);
 	assert_works(storage_list_snapshots(f->storage, &list, NULL, &err));

@@ -12,7 +12,8 @@ static void look(struct fixture *f, struct drain_state *seen)
 
 static void say(struct fixture *f, uint32_t attempt, uint32_t announcement, int64_t left_ms)
 {
-	assert_works(storage_announce_drain(f->storage, attempt, announcement, left_ms, NULL, &err));
+	assert_works(
+		storage_announce_drain(f->storage, attempt, announcement, left_ms, NULL, &err));
 }
 
 static void test_nobody_has_said_anything(void **state)

@@ -1,4 +1,5 @@
-/* Forgetting and sweeping on a real store: what is kept is whole, what nobody needs is gone, a crash leaves whole snapshots. */
+/* Forgetting and sweeping on a real store: what is kept is whole, what nobody needs is gone, a
+ * crash leaves whole snapshots. */
 #include "storage_fixture.h"
 
 #include <dirent.h>
@@ -86,7 +87,7 @@ static void check_all_sound(struct fixture *f)
 	int found = 0;
 
 	assert_works(storage_verify(f->storage, (struct snapshot_id){0}, count_damage, &found,
-		&snapshots, &damages, NULL, &err));
+				    &snapshots, &damages, NULL, &err));
 	assert_int_equal(found, 0);
 }
 
@@ -188,8 +189,8 @@ static void test_starts_and_pins_stay(void **state)
 	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
 	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 3}));
 	assert_works(storage_unpin(f.storage, (struct snapshot_id){1, 1}, NULL, &err));
-	assert_fails(
-		storage_unpin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_NOT_FOUND);
+	assert_fails(storage_unpin(f.storage, (struct snapshot_id){1, 1}, NULL, &err),
+		     ERR_NOT_FOUND);
 	keep_last(&f, 1);
 	assert_int_equal(snapshots_of(&f), 2);
 	assert_fails(storage_pin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_NOT_FOUND);
@@ -208,8 +209,8 @@ static void test_starts_of_attempts_that_ended_may_go(void **state)
 		if (i > 0)
 			fixture_claim(&f);
 		take_several(&f, 1);
-		assert_works(storage_end_attempt(
-			f.storage, f.attempt.number, "saved", NULL, NULL, &err));
+		assert_works(storage_end_attempt(f.storage, f.attempt.number, "saved", NULL, NULL,
+						 &err));
 	}
 	assert_int_equal(keep_last(&f, 1).kept, 2);
 	assert_int_equal(snapshots_of(&f), 2);
@@ -240,7 +241,8 @@ static void test_what_a_snapshot_needs_alone(void **state)
 	fixture_stop(&f);
 }
 
-/* Packs that a killed attempt left serve the next one: they stay until something newer is committed. */
+/* Packs that a killed attempt left serve the next one: they stay until something
+ * newer is committed. */
 static void test_leftovers_wait_for_the_next_commit(void **state)
 {
 	struct fixture f;
@@ -346,7 +348,7 @@ static bool crash(struct fixture *f, const char *point, int time)
 static void test_killed_while_forgetting(void **state)
 {
 	static const char *const points[] = {"before_manifest_remove", "after_manifest_remove",
-		"before_pack_remove", "after_pack_remove"};
+					     "before_pack_remove", "after_pack_remove"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
@@ -359,7 +361,8 @@ static void test_killed_while_forgetting(void **state)
 			make_old(&f);
 			if (!crash(&f, points[i], time))
 				fail_msg("nothing got to %s:%d", points[i], time);
-			/* Whatever is still listed is whole, the newest is there, and the next one finishes the work. */
+			/* Whatever is still listed is whole, the newest is there, and the next one
+			 * finishes the work. */
 			check_all_sound(&f);
 			fixture_check(&f, (struct snapshot_id){1, 6});
 			make_old(&f);

@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-/* One object. `exists` puts are answered with ERR_EXISTS although there is nothing; `lost` ones are done, and the answer is lost. */
+/* One object. `exists` puts are answered with ERR_EXISTS although there is nothing; `lost` ones are
+ * done, and the answer is lost. */
 struct teller {
 	struct store store;
 	struct bytes object;
@@ -22,7 +23,7 @@ struct teller {
 };
 
 static int teller_put(struct store *store, const char *key, const void *data, size_t size,
-	enum store_put_mode mode, struct cancel *cancel, struct err *err)
+		      enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	struct teller *teller = (struct teller *)store;
 
@@ -37,7 +38,7 @@ static int teller_put(struct store *store, const char *key, const void *data, si
 }
 
 static int teller_get(struct store *store, const char *key, uint64_t offset, size_t size,
-	struct bytes *out, struct cancel *cancel, struct err *err)
+		      struct bytes *out, struct cancel *cancel, struct err *err)
 {
 	struct teller *teller = (struct teller *)store;
 
@@ -57,29 +58,32 @@ static void table(void **state)
 		enum err_kind kind;
 		int puts;
 	} rows[] = {
-		{false, 0, 0, ERR_NONE, 1}, {true, 0, 0, ERR_EXISTS, 1}, /* another's */
-		{false, 0, 1, ERR_NONE, 1}, /* ours, as is seen when it is read back */
-		{false, 1, 0, ERR_NONE, 2}, /* nothing was there after all */
+		{false, 0, 0, ERR_NONE, 1},
+		{true, 0, 0, ERR_EXISTS, 1}, /* another's */
+		{false, 0, 1, ERR_NONE, 1},  /* ours, as is seen when it is read back */
+		{false, 1, 0, ERR_NONE, 2},  /* nothing was there after all */
 		{false, 1, 1, ERR_NONE, 2},
 		{false, 9, 0, ERR_RETRY, 2}, /* never final: nobody else has it */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct teller teller = {.store.ops = &teller_ops,
+		struct teller teller = {
+			.store.ops = &teller_ops,
 			.is_there = rows[i].taken,
 			.exists = rows[i].exists,
-			.lost = rows[i].lost};
+			.lost = rows[i].lost,
+		};
 		auto_json json_t *body = json_pack("{s:s}", "nonce", "x");
 		struct err err = {0};
 
 		if (rows[i].taken)
 			assert_int_equal(bytes_append(&teller.object, "other", 5, NULL), 0);
 		if (job_record_put(&teller.store, "k", RECORD_FORMAT, body, NULL, NULL, &err) !=
-				(rows[i].kind == ERR_NONE ? 0 : -1) ||
-			err.kind != rows[i].kind || teller.puts != rows[i].puts)
+			    (rows[i].kind == ERR_NONE ? 0 : -1) ||
+		    err.kind != rows[i].kind || teller.puts != rows[i].puts)
 			fail_msg("row %zu: %s after %d puts: %s", i, err_kind_name(err.kind),
-				teller.puts, err.text);
+				 teller.puts, err.text);
 		bytes_release(&teller.object);
 	}
 }

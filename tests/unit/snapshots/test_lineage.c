@@ -15,7 +15,8 @@
 
 #define MOST 12
 
-/* "2L1.5": attempt 2, policy latest, from snapshot 1.5, "2L1.5!1.6" and not from 1.6; "N" none, "T" this; "0.0" afresh; "3?" unknown. Snapshots: "1.1". */
+/* "2L1.5": attempt 2, policy latest, from snapshot 1.5, "2L1.5!1.6" and not from 1.6; "N" none, "T"
+ * this; "0.0" afresh; "3?" unknown. Snapshots: "1.1". */
 struct story {
 	const char *name;
 	const char *claims[MOST];
@@ -31,27 +32,41 @@ static const struct story stories[] = {
 	{"one attempt", {"1L0.0"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
 	{"simple hand-over", {"1L0.0", "2L1.2"}, {"1.1", "1.2", "2.1"}, "2.1 1.2 1.1", "GGG"},
 	{"claimed, nothing saved yet", {"1L0.0", "2L1.2"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
-	{"late commit of the old machine", {"1L0.0", "2L1.2"}, {"1.1", "1.2", "1.3", "2.1"}, "2.1 1.2 1.1", "GGLG"},
-	{"late commit before anything else was saved", {"1L0.0", "2L1.1"}, {"1.1", "1.2"}, "1.1", "GL"},
+	{"late commit of the old machine",
+		{"1L0.0", "2L1.2"}, {"1.1", "1.2", "1.3", "2.1"}, "2.1 1.2 1.1", "GGLG"},
+	{"late commit before anything else was saved",
+		{"1L0.0", "2L1.1"}, {"1.1", "1.2"}, "1.1", "GL"},
 	{"late commit after a start from nothing", {"1L0.0", "2L0.0"}, {"1.1", "2.1"}, "2.1", "LG"},
-	{"two hand-overs in a row", {"1L0.0", "2L1.2", "3L1.2"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 1.2 1.1", "GGLG"},
-	{"each one continues", {"1L0.0", "2L1.1", "3L2.1"}, {"1.1", "2.1", "3.1"}, "3.1 2.1 1.1", "GGG"},
-	{"an older one restored on purpose", {"1L0.0", "2T1.1"}, {"1.1", "1.2", "1.3"}, "1.1", "GAA"},
-	{"on purpose, across attempts", {"1L0.0", "2L1.2", "3T1.1"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 1.1", "GAAG"},
+	{"two hand-overs in a row",
+		{"1L0.0", "2L1.2", "3L1.2"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 1.2 1.1", "GGLG"},
+	{"each one continues",
+		{"1L0.0", "2L1.1", "3L2.1"}, {"1.1", "2.1", "3.1"}, "3.1 2.1 1.1", "GGG"},
+	{"an older one restored on purpose",
+		{"1L0.0", "2T1.1"}, {"1.1", "1.2", "1.3"}, "1.1", "GAA"},
+	{"on purpose, across attempts",
+		{"1L0.0", "2L1.2", "3T1.1"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 1.1", "GAAG"},
 	{"begun afresh on purpose", {"1L0.0", "2N0.0"}, {"1.1", "2.1"}, "2.1", "AG"},
-	{"late first, abandoned later", {"1L0.0", "2L1.1", "3T1.1"}, {"1.1", "1.2", "2.1"}, "1.1", "GLA"},
-	{"newest were damaged, older one taken", {"1L0.0", "2L1.1"}, {"1.1", "1.2", "1.3", "2.1"}, "2.1 1.1", "GLLG"},
-	{"a claim again because a commit slipped in", {"1L0.0", "2L1.1", "3L1.2"}, {"1.1", "1.2", "3.1"}, "3.1 1.2 1.1", "GGG"},
+	{"late first, abandoned later",
+		{"1L0.0", "2L1.1", "3T1.1"}, {"1.1", "1.2", "2.1"}, "1.1", "GLA"},
+	{"newest were damaged, older one taken",
+		{"1L0.0", "2L1.1"}, {"1.1", "1.2", "1.3", "2.1"}, "2.1 1.1", "GLLG"},
+	{"a claim again because a commit slipped in",
+		{"1L0.0", "2L1.1", "3L1.2"}, {"1.1", "1.2", "3.1"}, "3.1 1.2 1.1", "GGG"},
 	{"gap in the numbers", {"1L0.0", "4L1.2"}, {"1.1", "1.2", "4.1"}, "4.1 1.2 1.1", "GGG"},
 	{"lost record, without snapshots", {"1L0.0", "3L1.1"}, {"1.1", "1.2"}, "1.1", "GL"},
-	{"newest record unreadable, without snapshots", {"1L0.0", "2?"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
-	{"record unreadable in the middle", {"1L0.0", "2?", "3L2.1"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 2.1 1.2 1.1", "GGGG"},
-	{"no record at all of an attempt with snapshots", {"1L0.0"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
+	{"newest record unreadable, without snapshots",
+		{"1L0.0", "2?"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
+	{"record unreadable in the middle",
+		{"1L0.0", "2?", "3L2.1"}, {"1.1", "1.2", "2.1", "3.1"}, "3.1 2.1 1.2 1.1", "GGGG"},
+	{"no record at all of an attempt with snapshots",
+		{"1L0.0"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 	{"a record that names itself", {"1L0.0", "2L2.1"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 	{"a record that names the future", {"1L7.1"}, {"1.1"}, "1.1", "G"},
 	{"suspect", {"1L0.0", "2L1.1!1.2"}, {"1.1", "1.2", "1.3"}, "1.1", "GSL"},
-	{"suspect, and taken again", {"1L0.0", "2L1.1!1.2", "3T1.2"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
-	{"start names a snapshot that is gone", {"1L0.0", "2L1.2"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
+	{"suspect, and taken again",
+		{"1L0.0", "2L1.1!1.2", "3T1.2"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
+	{"start names a snapshot that is gone",
+		{"1L0.0", "2L1.2"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 };
 // clang-format on
 
@@ -72,7 +87,9 @@ static struct lineage_attempt parse_claim(const char *text)
 	if (kind == '?')
 		return attempt;
 	attempt.known = true;
-	attempt.policy = kind == 'L' ? RESTORE_LATEST : kind == 'N' ? RESTORE_NONE : RESTORE_SPECIFIC;
+	attempt.policy = kind == 'L'   ? RESTORE_LATEST
+			 : kind == 'N' ? RESTORE_NONE
+				       : RESTORE_SPECIFIC;
 	attempt.start = parse_id(strchr(text, kind) + 1);
 	if (strchr(text, '!'))
 		attempt.suspect = parse_id(strchr(text, '!') + 1);
@@ -95,18 +112,20 @@ static void check(const struct story *story)
 	count = lineage_chain(&lineage, lineage_newest_attempt(&lineage), chain);
 	for (size_t i = 0; i < count; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u.%u", i ? " " : "",
-			chain[i].attempt, chain[i].sequence);
+			 chain[i].attempt, chain[i].sequence);
 	for (size_t i = 0; i < lineage.snapshot_count; i++) {
-		static const char letters[] = {[SNAPSHOT_GOOD] = 'G',
+		static const char letters[] = {
+			[SNAPSHOT_GOOD] = 'G',
 			[SNAPSHOT_FENCED] = 'L',
 			[SNAPSHOT_SUPERSEDED_BY_RESTORE] = 'A',
-			[SNAPSHOT_SUSPECT] = 'S'};
+			[SNAPSHOT_SUSPECT] = 'S',
+		};
 
 		states[i] = letters[lineage_state(&lineage, snapshots[i])];
 	}
 	if (strcmp(text, story->chain) != 0 || strcmp(states, story->states) != 0)
 		fail_msg("%s: chain \"%s\" and states %s instead of \"%s\" and %s", story->name,
-			text, states, story->chain, story->states);
+			 text, states, story->chain, story->states);
 }
 
 static void test_stories(void **state)
@@ -116,7 +135,8 @@ static void test_stories(void **state)
 		check(&stories[i]);
 }
 
-/* Whatever the claims say, even contradictions: a snapshot is good exactly if it is on the chain, and every walk ends. */
+/* Whatever the claims say, even contradictions: a snapshot is good exactly if it is on the chain,
+ * and every walk ends. */
 static void test_state_and_chain_agree_always(void **state)
 {
 	uint64_t random = 88172645463325252u;
@@ -130,9 +150,12 @@ static void test_state_and_chain_agree_always(void **state)
 
 		for (uint32_t i = 0; i < 4; i++) {
 			random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-			attempts[i] = (struct lineage_attempt){i + 1, random % 8 != 0,
-				{(uint32_t)(random >> 8) % 6, (uint32_t)(random >> 16) % 4}, {0},
-				(enum restore_policy)(random % 3)};
+			attempts[i] = (struct lineage_attempt){i + 1,
+							       random % 8 != 0,
+							       {(uint32_t)(random >> 8) % 6,
+								(uint32_t)(random >> 16) % 4},
+							       {0},
+							       (enum restore_policy)(random % 3)};
 		}
 		for (uint32_t i = 0; i < 8; i++)
 			snapshots[i] = (struct snapshot_id){i / 2 + 1, i % 2 + 1};
@@ -142,8 +165,8 @@ static void test_state_and_chain_agree_always(void **state)
 
 			for (size_t j = 0; j < count; j++)
 				there = there || snapshot_id_compare(chain[j], snapshots[i]) == 0;
-			assert_int_equal(
-				there, lineage_state(&lineage, snapshots[i]) == SNAPSHOT_GOOD);
+			assert_int_equal(there,
+					 lineage_state(&lineage, snapshots[i]) == SNAPSHOT_GOOD);
 		}
 		for (size_t j = 1; j < count; j++)
 			assert_true(snapshot_id_compare(chain[j - 1], chain[j]) > 0);

@@ -23,7 +23,8 @@ static int presend(struct fixture *f, const char *const *paths, size_t count)
 /* As a killed process would at best: all packs are there, nothing is committed. */
 static void wait_for_uploads(struct fixture *f)
 {
-	while (f->storage->transfer.uploader && !pack_uploader_wait(f->storage->transfer.uploader, 50))
+	while (f->storage->transfer.uploader &&
+	       !pack_uploader_wait(f->storage->transfer.uploader, 50))
 		;
 }
 
@@ -58,8 +59,8 @@ static void test_the_next_attempt_uses_what_was_left(void **state)
 	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 	assert_true(list.items[0].bytes_stored > 3 * CHUNK_SIZE);
 	snapshot_list_release(&list);
-	assert_works(storage_verify(
-		f.storage, (struct snapshot_id){0}, NULL, NULL, &snapshots, &damages, NULL, &err));
+	assert_works(storage_verify(f.storage, (struct snapshot_id){0}, NULL, NULL, &snapshots,
+				    &damages, NULL, &err));
 	assert_int_equal(damages, 0);
 	fixture_stop(&f);
 }
@@ -162,14 +163,14 @@ static void test_which_are_leftovers(void **state)
 	for (size_t i = 0; i < sizeof(packs) / sizeof(packs[0]); i++)
 		store_listing_add(&listing, packs[i].key, packs[i].size);
 	store_listing_sort(&listing);
-	assert_int_equal(orphan_packs_select(&listing, "jobs/j/", (struct snapshot_id){2, 3}, &index,
-				 chosen, 10),
-		2);
+	assert_int_equal(orphan_packs_select(&listing, "jobs/j/", (struct snapshot_id){2, 3},
+					     &index, chosen, 10),
+			 2);
 	assert_string_equal(chosen[0]->key, packs[5].key);
 	assert_string_equal(chosen[1]->key, packs[3].key);
-	assert_int_equal(orphan_packs_select(&listing, "jobs/j/", (struct snapshot_id){0, 0}, &index,
-				 chosen, 3),
-		3);
+	assert_int_equal(orphan_packs_select(&listing, "jobs/j/", (struct snapshot_id){0, 0},
+					     &index, chosen, 3),
+			 3);
 	store_listing_release(&listing);
 	chunk_index_release(&index);
 	assert_int_equal(orphan_packs_time_limit_ms(CLOCK_NEVER), 5000);

@@ -19,9 +19,11 @@
 #define HOUR_MS 3600000LL
 
 /*
- * A snapshot, newest first: "3-2 G 1200 10h tag" is id, state (Good, Late, Abandoned, Damaged, lower-case n: of a newer version), step
- * or -, age in hours before `now` or ? for unreadable, and behind it any of: * newest, s started from, p pinned, #tag.
- * Reasons per snapshot: letters in order, "." for forgotten: N newest, > newer, S start, P pinned, U unknown, L last, W within, E every, T tag.
+ * A snapshot, newest first: "3-2 G 1200 10h tag" is id, state (Good, Late, Abandoned, Damaged,
+ * lower-case n: of a newer version), step or -, age in hours before `now` or ? for unreadable, and
+ * behind it any of: * newest, s started from, p pinned, #tag. Reasons per snapshot: letters in
+ * order, "." for forgotten: N newest, > newer, S start, P pinned, U unknown, L last, W within, E
+ * every, T tag.
  */
 struct story {
 	const char *name;
@@ -35,34 +37,65 @@ struct story {
 static const struct story stories[] = {
 	// clang-format off
 	{"nothing at all", {NULL}, 3, 0, 0, {NULL}, ""},
-	{"the newest good one survives an empty policy", {"1-3 G 30 1 *", "1-2 G 20 2", "1-1 G 10 3"}, 0, 0, 0, {NULL}, "N . ."},
-	{"last", {"1-4 G 40 1 *", "1-3 G 30 2", "1-2 G 20 3", "1-1 G 10 4"}, 2, 0, 0, {NULL}, "NL L . ."},
+	{"the newest good one survives an empty policy",
+		{"1-3 G 30 1 *", "1-2 G 20 2", "1-1 G 10 3"}, 0, 0, 0, {NULL}, "N . ."},
+	{"last", {"1-4 G 40 1 *", "1-3 G 30 2", "1-2 G 20 3", "1-1 G 10 4"}, 2, 0, 0, {NULL},
+		"NL L . ."},
 	{"last, more than there are", {"1-2 G 20 1 *", "1-1 G 10 2"}, 9, 0, 0, {NULL}, "NL L"},
-	{"late and damaged ones do not count", {"3-1 G 50 1 *", "2-1 L 30 3", "1-3 D - ?", "1-2 G 20 4", "1-1 G 10 5"},
+	{"late and damaged ones do not count",
+		{"3-1 G 50 1 *", "2-1 L 30 3", "1-3 D - ?", "1-2 G 20 4", "1-1 G 10 5"},
 		2, 0, 0, {NULL}, "NL . . L ."},
-	{"abandoned ones count among themselves", {"3-1 G 50 1 *", "2-3 A 45 1", "2-2 A 40 2", "2-1 A 30 3", "1-2 G 20 4", "1-1 G 10 5"},
+	{"abandoned ones count among themselves",
+		{"3-1 G 50 1 *",
+			"2-3 A 45 1", "2-2 A 40 2", "2-1 A 30 3", "1-2 G 20 4", "1-1 G 10 5"},
 		2, 0, 0, {NULL}, "NL L L . L ."},
-	{"a new line's first commit does not end the old one", {"2-1 G 10 1 *", "1-3 A 30 2", "1-2 A 20 3", "1-1 A 10 4"}, 5, 0, 0, {NULL}, "NL L L L"},
-	{"what an attempt started from", {"3-1 G 50 1 *", "2-1 G 40 2 s", "1-2 L 30 3", "1-1 G 20 4 s"}, 1, 0, 0, {NULL}, "NL S . S"},
+	{"a new line's first commit does not end the old one",
+		{"2-1 G 10 1 *", "1-3 A 30 2", "1-2 A 20 3", "1-1 A 10 4"}, 5, 0, 0, {NULL},
+			"NL L L L"},
+	{"what an attempt started from",
+		{"3-1 G 50 1 *", "2-1 G 40 2 s", "1-2 L 30 3", "1-1 G 20 4 s"}, 1, 0, 0, {NULL},
+			"NL S . S"},
 	{"pinned", {"1-3 G 30 1 *", "1-2 G 20 2 p", "1-1 L 10 3 p"}, 1, 0, 0, {NULL}, "NL P P"},
 	{"pinned and started from", {"2-1 G 30 1 *", "1-1 G 10 3 ps"}, 1, 0, 0, {NULL}, "NL SP"},
-	{"damaged ones newer than the newest good one stay", {"1-4 D 40 1", "1-3 D - ?", "1-2 G 20 3 *", "1-1 G 10 4"}, 1, 0, 0, {NULL}, "> > NL ."},
-	{"no good one at all: everything stays", {"1-2 D 20 1", "1-1 D 10 2"}, 1, 0, 0, {NULL}, "> >"},
-	{"of a newer version", {"1-3 G 30 1 *", "1-2 n - ?", "1-1 G 10 3"}, 1, 0, 0, {NULL}, "NL U ."},
-	{"within, seen from the newest", {"1-4 G 40 100 *", "1-3 G 30 101", "1-2 G 20 102", "1-1 G 10 103"}, 0, 2, 0, {NULL}, "NW W W ."},
-	{"within: a clock in the future makes nobody else old", {"1-3 G 30 -1000 *", "1-2 G 20 1", "1-1 G 10 3"}, 0, 2, 0, {NULL}, "NW W ."},
-	{"within: late and abandoned ones have an age too", {"2-1 G 30 1 *", "1-3 L 30 1", "1-2 A 20 2", "1-1 L 10 9"}, 0, 2, 0, {NULL}, "NW W W ."},
-	{"within: an unknown age is young", {"1-3 G 30 1 *", "1-2 D - ?", "1-1 G 10 9"}, 0, 2, 0, {NULL}, "NW W ."},
-	{"every: exact multiples", {"1-6 G 2500 1 *", "1-5 G 2000 2", "1-4 G 1500 3", "1-3 G 1100 4", "1-2 G 1000 5", "1-1 G 500 6"}, 0, 0, 1000, {NULL},
+	{"damaged ones newer than the newest good one stay",
+		{"1-4 D 40 1", "1-3 D - ?", "1-2 G 20 3 *", "1-1 G 10 4"}, 1, 0, 0, {NULL},
+			"> > NL ."},
+	{"no good one at all: everything stays",
+		{"1-2 D 20 1", "1-1 D 10 2"}, 1, 0, 0, {NULL}, "> >"},
+	{"of a newer version",
+		{"1-3 G 30 1 *", "1-2 n - ?", "1-1 G 10 3"}, 1, 0, 0, {NULL}, "NL U ."},
+	{"within, seen from the newest",
+		{"1-4 G 40 100 *", "1-3 G 30 101", "1-2 G 20 102", "1-1 G 10 103"}, 0, 2, 0, {NULL},
+			"NW W W ."},
+	{"within: a clock in the future makes nobody else old",
+		{"1-3 G 30 -1000 *", "1-2 G 20 1", "1-1 G 10 3"}, 0, 2, 0, {NULL}, "NW W ."},
+	{"within: late and abandoned ones have an age too",
+		{"2-1 G 30 1 *", "1-3 L 30 1", "1-2 A 20 2", "1-1 L 10 9"}, 0, 2, 0, {NULL},
+			"NW W W ."},
+	{"within: an unknown age is young",
+		{"1-3 G 30 1 *", "1-2 D - ?", "1-1 G 10 9"}, 0, 2, 0, {NULL}, "NW W ."},
+	{"every: exact multiples",
+		{"1-6 G 2500 1 *", "1-5 G 2000 2", "1-4 G 1500 3", "1-3 G 1100 4", "1-2 G 1000 5",
+			"1-1 G 500 6"}, 0, 0, 1000, {NULL},
 		"N E . . E E"},
-	{"every: steps that never meet it", {"1-4 G 2999 1 *", "1-3 G 1999 2", "1-2 G 1500 3", "1-1 G 999 4"}, 0, 0, 1000, {NULL}, "NE . E E"},
-	{"every: unknown steps and late ones play no part", {"2-1 G 2100 1 *", "1-3 L 2000 2", "1-2 G - 3", "1-1 G 1000 4"}, 0, 0, 1000, {NULL},
+	{"every: steps that never meet it",
+		{"1-4 G 2999 1 *", "1-3 G 1999 2", "1-2 G 1500 3", "1-1 G 999 4"}, 0, 0, 1000,
+			{NULL}, "NE . E E"},
+	{"every: unknown steps and late ones play no part",
+		{"2-1 G 2100 1 *", "1-3 L 2000 2", "1-2 G - 3", "1-1 G 1000 4"}, 0, 0, 1000, {NULL},
 		"NE . . E"},
-	{"every: abandoned ones among themselves", {"2-1 G 1100 1 *", "1-4 A 2200 2", "1-3 A 2000 2", "1-2 A 1500 3", "1-1 G 100 4"}, 0, 0, 1000, {NULL},
+	{"every: abandoned ones among themselves",
+		{"2-1 G 1100 1 *", "1-4 A 2200 2", "1-3 A 2000 2", "1-2 A 1500 3", "1-1 G 100 4"},
+			0, 0, 1000, {NULL},
 		"NE . E E E"},
-	{"tags", {"1-4 G 40 1 *", "1-3 G 30 2 #best", "1-2 D 20 3 #eval", "1-1 G 10 4 #other"}, 0, 0, 0, {"best", "eval"}, "N T T ."},
-	{"rules add up", {"1-5 G 50 1 *", "1-4 G 40 2", "1-3 G 30 3 #best", "1-2 G 20 4", "1-1 G 10 5"}, 2, 0, 40, {"best"}, "NL LE T . E"},
-	{"a second look keeps what the first one kept", {"1-5 G 50 1 *", "1-4 G 40 2", "1-3 G 30 3 #best", "1-1 G 10 5"}, 2, 0, 40, {"best"}, "NL LE T E"},
+	{"tags", {"1-4 G 40 1 *", "1-3 G 30 2 #best", "1-2 D 20 3 #eval", "1-1 G 10 4 #other"}, 0,
+		0, 0, {"best", "eval"}, "N T T ."},
+	{"rules add up",
+		{"1-5 G 50 1 *", "1-4 G 40 2", "1-3 G 30 3 #best", "1-2 G 20 4", "1-1 G 10 5"}, 2,
+			0, 40, {"best"}, "NL LE T . E"},
+	{"a second look keeps what the first one kept",
+		{"1-5 G 50 1 *", "1-4 G 40 2", "1-3 G 30 3 #best", "1-1 G 10 5"}, 2, 0, 40,
+			{"best"}, "NL LE T E"},
 	// clang-format on
 };
 
@@ -112,10 +145,12 @@ static void check(const struct story *story)
 	static const char letters[KEEP_REASONS + 1] = "N>SPULWET";
 	struct snapshot_info items[MOST] = {0};
 	unsigned reasons[MOST] = {0};
-	struct forget_policy policy = {.keep_last = story->last,
+	struct forget_policy policy = {
+		.keep_last = story->last,
 		.keep_within_ms = story->within_h * HOUR_MS,
 		.keep_every = story->every,
-		.keep_tags = story->tags};
+		.keep_tags = story->tags,
+	};
 	char text[128] = "";
 	size_t count = 0;
 
@@ -131,7 +166,7 @@ static void check(const struct story *story)
 			if (reasons[i] & 1u << reason)
 				*at++ = letters[reason];
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? " " : "",
-			word[0] ? word : ".");
+			 word[0] ? word : ".");
 	}
 	if (strcmp(text, story->reasons) != 0)
 		fail_msg("%s: \"%s\" instead of \"%s\"", story->name, text, story->reasons);
@@ -162,24 +197,32 @@ static void test_packs(void **state)
 		enum pack_verdict expected;
 	} rows[] = {
 		// clang-format off
-		{"old and unnamed", {{2, 3}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_COLLECT},
-		{"of the newest snapshot's number", {{2, 4}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_COLLECT},
+		{"old and unnamed",
+			{{2, 3}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_COLLECT},
+		{"of the newest snapshot's number",
+			{{2, 4}, false, now_ms - day - 1}, {2, 4}, now_ms, day, PACK_COLLECT},
 		{"named", {{2, 3}, true, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_NEEDED},
-		{"just young enough", {{2, 3}, false, now_ms - day + 1}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"just young enough",
+			{{2, 3}, false, now_ms - day + 1}, {2, 4}, now_ms, day, PACK_DEFER},
 		{"from the future", {{2, 3}, false, now_ms + day}, {2, 4}, now_ms, day, PACK_DEFER},
-		{"for the snapshot that is under way", {{2, 5}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_DEFER},
-		{"left by a killed attempt, nothing newer committed", {{3, 1}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_DEFER},
-		{"no good snapshot", {{1, 1}, false, now_ms - 9 * day}, {0, 0}, now_ms, day, PACK_DEFER},
+		{"for the snapshot that is under way",
+			{{2, 5}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"left by a killed attempt, nothing newer committed",
+			{{3, 1}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_DEFER},
+		{"no good snapshot",
+			{{1, 1}, false, now_ms - 9 * day}, {0, 0}, now_ms, day, PACK_DEFER},
 		{"of unknown age", {{2, 3}, false, 0}, {2, 4}, now_ms, day, PACK_DEFER},
-		{"the store does not tell the time", {{2, 3}, false, now_ms - 9 * day}, {2, 4}, 0, day, PACK_DEFER},
-		{"not one of ours", {{0, 0}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_NEEDED},
+		{"the store does not tell the time",
+			{{2, 3}, false, now_ms - 9 * day}, {2, 4}, 0, day, PACK_DEFER},
+		{"not one of ours",
+			{{0, 0}, false, now_ms - 9 * day}, {2, 4}, now_ms, day, PACK_NEEDED},
 		// clang-format on
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (retention_judge_pack(&rows[i].pack, rows[i].newest, rows[i].now_ms,
-			    rows[i].age_ms) != rows[i].expected)
+					 rows[i].age_ms) != rows[i].expected)
 			fail_msg("%s", rows[i].name);
 }
 

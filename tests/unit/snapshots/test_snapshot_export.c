@@ -38,7 +38,7 @@ static void test_tar_reads_it(void **state)
 	assert_works(export_to(&f, fixture_take(&f), archive));
 	command =
 		text_format("mkdir '%s' && lz4 -dcq '%s' | tar -x --no-same-owner -p -C '%s' -f -",
-			f.target, archive, f.target);
+			    f.target, archive, f.target);
 	assert_int_equal(system(command), 0);
 	fixture_compare(&f);
 	fixture_stop(&f);
@@ -62,7 +62,7 @@ static void test_damage_is_never_exported_as_whole(void **state)
 	/* Nothing at all, or something that tar says is cut off. */
 	command = text_format("names=$(lz4 -dcq '%s' 2>/dev/null | tar -t -f - 2>/dev/null) && "
 			      "test -n \"$names\"",
-		archive);
+			      archive);
 	assert_int_not_equal(system(command), 0);
 	assert_fails(export_to(&f, (struct snapshot_id){4, 4}, archive), ERR_NOT_FOUND);
 	fixture_stop(&f);

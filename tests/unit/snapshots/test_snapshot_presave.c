@@ -9,7 +9,7 @@
 static struct presave_result presended;
 
 static int presend(struct fixture *f, const char *const *paths, size_t count,
-	bool (*enough)(void *arg), struct cancel *cancel)
+		   bool (*enough)(void *arg), struct cancel *cancel)
 {
 	struct presave_request request = {
 		.id = {f->attempt.number, f->sequence + 1},
@@ -27,7 +27,8 @@ static int presend(struct fixture *f, const char *const *paths, size_t count,
 /* As a killed process would at best: all packs are there, nothing is committed. */
 static void wait_for_uploads(struct fixture *f)
 {
-	while (f->storage->transfer.uploader && !pack_uploader_wait(f->storage->transfer.uploader, 50))
+	while (f->storage->transfer.uploader &&
+	       !pack_uploader_wait(f->storage->transfer.uploader, 50))
 		;
 }
 
@@ -156,9 +157,10 @@ static void test_enough_and_cancelled(void **state)
 	fixture_stop(&f);
 }
 
-/* Uploads end only once the take has begun: it waits for them, and does not send anew what is on its way. */
+/* Uploads end only once the take has begun: it waits for them, and does not send
+ * anew what is on its way. */
 static int wait_for_the_take(struct slow_store *slow, unsigned number, unsigned again,
-	struct cancel *cancel, struct err *error)
+			     struct cancel *cancel, struct err *error)
 {
 	(void)number, (void)again;
 	for (int i = 0; i < 4000 && !atomic_load((atomic_bool *)slow->arg); i++)
@@ -202,25 +204,35 @@ static void test_the_take_waits_for_what_is_on_its_way(void **state)
 	fixture_stop(&f);
 }
 
-/* No buffer is free, and none will be for a long time: the take that is wanted by now does not wait for one. */
+/* No buffer is free, and none will be for a long time: the take that is wanted by
+ * now does not wait for one. */
 static bool once_stuck(void *arg)
 {
 	struct fixture *f = arg;
 
-	return atomic_load(&slow_of(f->storage->transfer.store)->under_way) >= f->storage->transfer.plan.uploaders;
+	return atomic_load(&slow_of(f->storage->transfer.store)->under_way) >=
+	       f->storage->transfer.plan.uploaders;
 }
 
 static void test_enough_while_everything_is_stuck(void **state)
 {
 	static const char *const paths[] = {"a"};
 	struct transfer_plan_facts facts = {
-		.processors = 1, .memory = 1, .connections = 1, .remote = true};
+		.processors = 1,
+		.memory = 1,
+		.connections = 1,
+		.remote = true,
+	};
 	struct fixture f;
 	struct slow_store *slow;
 	struct save_result result;
 	atomic_bool begun = false;
 	struct presave_request request = {
-		.paths = paths, .path_count = 1, .enough = once_stuck, .arg = &f};
+		.paths = paths,
+		.path_count = 1,
+		.enough = once_stuck,
+		.arg = &f,
+	};
 
 	(void)state;
 	fixture_start(&f);
@@ -241,7 +253,7 @@ static void test_enough_while_everything_is_stuck(void **state)
 }
 
 static int refuse(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
-	struct err *error)
+		  struct err *error)
 {
 	(void)slow, (void)number, (void)again, (void)cancel;
 	return err_set(error, ERR_RETRY, "503");

@@ -1,4 +1,5 @@
-/* Restoring: what is refused, what is taken from the seed, what is left out; damage is named and never handed out. */
+/* Restoring: what is refused, what is taken from the seed, what is left out; damage is named and
+ * never handed out. */
 #include "storage_fixture.h"
 
 #include "storage/format/chunk.h"
@@ -49,7 +50,7 @@ static void test_seed(void **state)
 	command =
 		text_format("cp -r '%s' '%s' && rm '%s/b' && echo short > '%s/c' && printf X | dd "
 			    "of='%s/a/w' bs=1 seek=5000000 conv=notrunc status=none",
-			f.source, seed, seed, seed, seed);
+			    f.source, seed, seed, seed, seed);
 	assert_int_equal(system(command), 0);
 	request.directory = f.target;
 	request.seed = seed;
@@ -143,10 +144,9 @@ static void test_include(void **state)
 	request.directory = f.target;
 	assert_works(storage_restore(f.storage, &request, &result, NULL, &err));
 	assert_int_equal(result.files, 2);
-	command = text_format(
-		"cd '%s' && test \"$(find . | sort | tr '\\n' ' ')\" = '. ./deep ./deep/b ./z ' "
-		"&& cmp z '%s/z' && cmp deep/b '%s/deep/b'",
-		f.target, f.source, f.source);
+	command = text_format("cd '%s' && test \"$(find . | sort | tr '\\n' ' ')\" = '. ./deep "
+			      "./deep/b ./z ' && cmp z '%s/z' && cmp deep/b '%s/deep/b'",
+			      f.target, f.source, f.source);
 	assert_int_equal(system(command), 0);
 	fixture_stop(&f);
 }
@@ -168,8 +168,8 @@ static void damage_remove(const char *path)
 
 static void test_damaged_packs_are_named_and_the_older_one_works(void **state)
 {
-	static void (*const damages[])(const char *) = {
-		damage_flip, damage_truncate, damage_remove};
+	static void (*const damages[])(
+		const char *) = {damage_flip, damage_truncate, damage_remove};
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
@@ -188,21 +188,24 @@ static void test_damaged_packs_are_named_and_the_older_one_works(void **state)
 		fixture_write(&f, "w", 100000, 1);
 		assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
 		fixture_claim(&f);
-		/* A flipped bit inside cannot be seen without reading: then the chain says what to try next. */
+		/* A flipped bit inside cannot be seen without reading: then the
+		 * chain says what to try next. */
 		assert_int_equal(f.attempt.start.sequence, i == 0 ? 2 : 1);
 		assert_int_equal(f.attempt.chain[f.attempt.chain_count - 1].sequence, 1);
 		fixture_stop(&f);
 	}
 }
 
-/* Puts a manifest in the place of the newest that is well-formed, with a proper digest, and evil. */
+/* Puts a manifest in the place of the newest that is well-formed, with a proper
+ * digest, and evil. */
 static void forge(struct fixture *f, const char *member, json_t *value)
 {
 	auto_free char *path = fixture_find(f, "snapshots/000001-000001.json");
 	auto_(bytes_release) struct bytes record = {0};
 	json_t *body;
 
-	assert_works(storage_read_manifest(f->storage, (struct snapshot_id){1, 1}, &body, NULL, &err));
+	assert_works(
+		storage_read_manifest(f->storage, (struct snapshot_id){1, 1}, &body, NULL, &err));
 	json_object_set_new(json_array_get(json_object_get(body, "entries"), 0), member, value);
 	assert_works(record_encode(RECORD_SNAPSHOT, body, &record, &err));
 	assert_works(file_write(path, record.data, record.size, &err));

@@ -1,4 +1,5 @@
-/* Taking: every kind of file comes back as it was; what changes meanwhile is read again or given up, never mixed. */
+/* Taking: every kind of file comes back as it was; what changes meanwhile is read again or given
+ * up, never mixed. */
 #include "storage_fixture.h"
 
 #include "storage/format/chunk.h"
@@ -314,7 +315,11 @@ static void test_the_trainer_may_take_files_away(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct fixture f;
 		struct meddling meddling = {
-			.f = &f, .path = "w", .meddle = ways[i], .answer = true};
+			.f = &f,
+			.path = "w",
+			.meddle = ways[i],
+			.answer = true,
+		};
 
 		fixture_start(&f);
 		fixture_write(&f, "w", 3 * CHUNK_SIZE, 1);
@@ -326,7 +331,7 @@ static void test_the_trainer_may_take_files_away(void **state)
 		{
 			auto_free char *command =
 				text_format("cmp '%s/w' '%s/w' && cmp '%s/v' '%s/v'", f.source,
-					f.target, f.source, f.target);
+					    f.target, f.source, f.target);
 
 			assert_int_equal(system(command), 0);
 		}
@@ -339,7 +344,8 @@ static void overwrite_it(struct meddling *meddling)
 	fixture_write(meddling->f, meddling->path, 3 * CHUNK_SIZE, 2);
 }
 
-/* What was frozen was one checkpoint; the new content belongs to another, with which the rest of the set does not go together. */
+/* What was frozen was one checkpoint; the new content belongs to another, with which the rest of
+ * the set does not go together. */
 static void test_a_file_written_to_after_the_freeze_is_not_committed(void **state)
 {
 	static void (*const ways[])(struct meddling *) = {truncate_it, overwrite_it};
@@ -348,7 +354,11 @@ static void test_a_file_written_to_after_the_freeze_is_not_committed(void **stat
 	for (size_t i = 0; i < 2; i++) {
 		struct fixture f;
 		struct meddling meddling = {
-			.f = &f, .path = "w", .meddle = ways[i], .answer = true};
+			.f = &f,
+			.path = "w",
+			.meddle = ways[i],
+			.answer = true,
+		};
 		struct snapshot_list list;
 
 		fixture_start(&f);
@@ -384,7 +394,8 @@ struct writer {
 	atomic_bool stop;
 };
 
-/* Fills the file with one byte value after the other: any two values in one snapshot are a mixture. */
+/* Fills the file with one byte value after the other: any two values in one
+ * snapshot are a mixture. */
 static void *keep_writing(void *arg)
 {
 	struct writer *writer = arg;
@@ -452,7 +463,8 @@ static void test_a_file_being_written_is_never_a_mixture(void **state)
 	fixture_stop(&f);
 }
 
-/* A write that began before the freeze leaves no new stamp: with a writer about, one pass proves nothing. */
+/* A write that began before the freeze leaves no new stamp: with a writer about,
+ * one pass proves nothing. */
 static void test_a_file_open_for_writing_is_read_twice(void **state)
 {
 	struct fixture f;
@@ -489,7 +501,11 @@ static void test_exclude(void **state)
 {
 	struct fixture f;
 	struct save_request request = {
-		.id = {1, 1}, .reason = "request", .step = -1, .exclude = exclude_logs};
+		.id = {1, 1},
+		.reason = "request",
+		.step = -1,
+		.exclude = exclude_logs,
+	};
 	struct save_result result;
 	struct snapshot_files files;
 
@@ -645,11 +661,13 @@ static void test_progress_is_told(void **state)
 {
 	struct fixture f;
 	struct seen seen = {0};
-	struct save_request request = {.id = {1, 1},
+	struct save_request request = {
+		.id = {1, 1},
 		.reason = "request",
 		.step = -1,
 		.progress = note_progress,
-		.arg = &seen};
+		.arg = &seen,
+	};
 	struct save_result result;
 
 	(void)state;

@@ -1,4 +1,5 @@
-/* Verifying finds each kind of damage, names it and the snapshots that suffer from it, and finds nothing where nothing is. */
+/* Verifying finds each kind of damage, names it and the snapshots that suffer from it, and finds
+ * nothing where nothing is. */
 #include "storage_fixture.h"
 
 #include "storage/format/chunk.h"
@@ -135,7 +136,8 @@ static void test_shared_damage_is_told_for_each(void **state)
 		first = first || findings.ids[i].sequence == 1;
 		second = second || findings.ids[i].sequence == 2;
 	}
-	/* Three threads make one to three packs; only what is in the first and still used hurts the second snapshot. */
+	/* Three threads make one to three packs; only what is in the first and still used hurts the
+	 * second snapshot. */
 	assert_true(first);
 	assert_true(second || status.st_size < (off_t)CHUNK_SIZE);
 	fixture_stop(&f);
@@ -156,8 +158,8 @@ static void test_damaged_manifest(void **state)
 	assert_int_equal(findings.count, 1);
 	assert_int_equal(findings.ids[0].sequence, 1);
 	assert_fails(storage_verify(f.storage, (struct snapshot_id){1, 7}, note, &findings,
-			     &snapshots, &damages, NULL, &err),
-		ERR_NOT_FOUND);
+				    &snapshots, &damages, NULL, &err),
+		     ERR_NOT_FOUND);
 	fixture_stop(&f);
 }
 

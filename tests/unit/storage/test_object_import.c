@@ -1,4 +1,5 @@
-/* Archives and plain objects into a directory: what is right comes in whole, what is hostile or torn never leads out. */
+/* Archives and plain objects into a directory: what is right comes in whole, what is hostile or
+ * torn never leads out. */
 #include "storage_fixture.h"
 
 #include <archive.h>
@@ -34,13 +35,14 @@ static void write_archive(struct fixture *f, const struct member *members, int f
 			archive_entry_set_filetype(entry, members->type);
 			if (members->link)
 				archive_entry_set_symlink(entry, members->link);
-			archive_entry_set_size(
-				entry, members->content ? (la_int64_t)strlen(members->content) : 0);
+			archive_entry_set_size(entry, members->content
+							      ? (la_int64_t)strlen(members->content)
+							      : 0);
 		}
 		assert_true(archive_write_header(tar, entry) >= ARCHIVE_WARN);
 		if (members->content)
-			assert_true(archive_write_data(
-					    tar, members->content, strlen(members->content)) >= 0);
+			assert_true(archive_write_data(tar, members->content,
+						       strlen(members->content)) >= 0);
 	}
 	archive_entry_free(entry);
 	assert_int_equal(archive_write_close(tar), ARCHIVE_OK);
@@ -72,8 +74,9 @@ static void assert_holds(struct fixture *f, const char *name, const char *conten
 
 static void test_every_filter(void **state)
 {
-	static const int filters[] = {ARCHIVE_FILTER_NONE, ARCHIVE_FILTER_GZIP,
-		ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_LZ4, ARCHIVE_FILTER_ZSTD};
+	static const int filters[] = {ARCHIVE_FILTER_NONE,  ARCHIVE_FILTER_GZIP,
+				      ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ,
+				      ARCHIVE_FILTER_LZ4,   ARCHIVE_FILTER_ZSTD};
 	static const struct member members[] = {
 		// clang-format off
 		{"./", AE_IFDIR, NULL, NULL, 0755},
@@ -123,11 +126,16 @@ static void test_nothing_leads_out(void **state)
 		{"up", {{"../escaped", AE_IFREG, NULL, "x", 0}}},
 		{"up in the middle", {{"a/../../escaped", AE_IFREG, NULL, "x", 0}}},
 		{"absolute", {{"/tmp/reprieve-escaped", AE_IFREG, NULL, "x", 0}}},
-		{"through a link", {{"out", AE_IFLNK, "..", NULL, 0}, {"out/escaped", AE_IFREG, NULL, "x", 0}}},
-		{"through an absolute link", {{"out", AE_IFLNK, "/tmp", NULL, 0}, {"out/reprieve-escaped", AE_IFREG, NULL, "x", 0}}},
+		{"through a link",
+			{{"out", AE_IFLNK, "..", NULL, 0},
+				{"out/escaped", AE_IFREG, NULL, "x", 0}}},
+		{"through an absolute link",
+			{{"out", AE_IFLNK, "/tmp", NULL, 0},
+				{"out/reprieve-escaped", AE_IFREG, NULL, "x", 0}}},
 		{"hard link up", {{"mine", 0, "../secret", NULL, 0}}},
 		{"hard link to an absolute path", {{"mine", 0, "/etc/passwd", NULL, 0}}},
-		{"hard link through a link", {{"out", AE_IFLNK, "..", NULL, 0}, {"mine", 0, "out/secret", NULL, 0}}},
+		{"hard link through a link",
+			{{"out", AE_IFLNK, "..", NULL, 0}, {"mine", 0, "out/secret", NULL, 0}}},
 		// clang-format on
 	};
 	struct fixture f;
@@ -230,8 +238,8 @@ static void test_plain_objects(void **state)
 
 		assert_int_equal(system(command), 0);
 	}
-	assert_fails(
-		storage_import_objects(empty, f.target, NULL, NULL, &result, NULL, &err), ERR_NOT_FOUND);
+	assert_fails(storage_import_objects(empty, f.target, NULL, NULL, &result, NULL, &err),
+		     ERR_NOT_FOUND);
 	fixture_stop(&f);
 }
 

@@ -8,8 +8,9 @@ static void test_ids(void **state)
 		uint32_t attempt, sequence;
 		// clang-format off
 	} rows[] = {
-		{"000003-000012", 3, 12}, {"3-12", 3, 12}, {"1000000-1", 1000000, 1}, {"", 0, 0}, {"3", 0, 0}, {"3-", 0, 0},
-		{"-3", 0, 0}, {"0-1", 0, 0}, {"1-0", 0, 0}, {"3-12x", 0, 0}, {"3-+1", 0, 0}, {"4294967296-1", 0, 0},
+		{"000003-000012", 3, 12}, {"3-12", 3, 12}, {"1000000-1", 1000000, 1}, {"", 0, 0},
+		{"3", 0, 0}, {"3-", 0, 0}, {"-3", 0, 0}, {"0-1", 0, 0}, {"1-0", 0, 0},
+		{"3-12x", 0, 0}, {"3-+1", 0, 0}, {"4294967296-1", 0, 0},
 		{"00000000000000000003-1", 0, 0},
 	};
 	// clang-format on
@@ -24,10 +25,10 @@ static void test_ids(void **state)
 		assert_int_equal(id.sequence, rows[i].sequence);
 	}
 	assert_string_equal(snapshot_id_format((struct snapshot_id){3, 12}, text), "000003-000012");
-	assert_true(
-		snapshot_id_compare((struct snapshot_id){2, 9}, (struct snapshot_id){10, 1}) < 0);
-	assert_true(
-		snapshot_id_compare((struct snapshot_id){2, 9}, (struct snapshot_id){2, 1}) > 0);
+	assert_true(snapshot_id_compare((struct snapshot_id){2, 9}, (struct snapshot_id){10, 1}) <
+		    0);
+	assert_true(snapshot_id_compare((struct snapshot_id){2, 9}, (struct snapshot_id){2, 1}) >
+		    0);
 }
 
 static void test_refused_urls_and_names(void **state)
@@ -48,7 +49,10 @@ static void test_refused_urls_and_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct storage_options options = {
-			.url = rows[i].url, .job = rows[i].job, .create = true};
+			.url = rows[i].url,
+			.job = rows[i].job,
+			.create = true,
+		};
 		struct storage *storage = NULL;
 
 		assert_fails(storage_open(&options, &storage, NULL, &err), ERR_INVALID);

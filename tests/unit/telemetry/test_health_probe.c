@@ -39,7 +39,8 @@ static void test_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct health_probe_result answer = health_probe_decide(rows[i].kind, 60000, &rows[i].facts);
+		struct health_probe_result answer =
+			health_probe_decide(rows[i].kind, 60000, &rows[i].facts);
 
 		assert_int_equal(answer.passed, rows[i].passed);
 		assert_string_equal(answer.phase, rows[i].phase);

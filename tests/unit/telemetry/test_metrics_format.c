@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
-static const char *const states[] = {"running", "draining", NULL};
+static const char *const states[] = {"restoring", "running",   "checkpointing",
+				     "draining",  "uploading", "over",
+				     NULL};
 
 static void has(const char *text, const char *line)
 {
@@ -66,7 +68,7 @@ static void test_text(void **state)
 			   "\"step\":-1,\"durable_seconds\":60,"
 			   "\"behind\":true,\"labels\":{\"team\":\"nlp\"},\"counters\":{"
 			   "\"snapshots\":2,\"noticed_by\":\"gcp\"}}",
-			0, NULL);
+			   0, NULL);
 	auto_free char *text = NULL;
 
 	(void)state;
@@ -91,7 +93,7 @@ static void test_labels_of_our_own_are_reserved(void **state)
 {
 	auto_json json_t *status = json_loads("{\"job\":\"x\",\"state\":\"running\",\"attempt\":3,"
 					      "\"counters\":{\"noticed_by\":\"gcp\"}}",
-		0, NULL);
+					      0, NULL);
 	auto_free char *text = metrics_format(status, states, 1000000);
 	size_t found = 0;
 	struct err err;

@@ -15,22 +15,25 @@
 
 static struct notification example(const char *event)
 {
-	return (struct notification){.event = event,
+	return (struct notification){
+		.event = event,
 		.job = "digits",
 		.host = "node-7",
 		.attempt = 3,
 		.source = "aws",
 		.reason = "spot interruption",
 		.seconds_left = 118,
-		.durable = "3-12, step 1200"};
+		.durable = "3-12, step 1200",
+	};
 }
 
 static void test_texts(void **state)
 {
 	struct notification over = example("over"), nothing = example("notice");
 	static const char *const events[] = {"notice", "cancelled", "over"};
-	static const char *const texts[] = {"digits: preemption notice from aws (spot "
-					    "interruption), 118 s left; durable: 3-12, step 1200",
+	static const char *const texts[] = {
+		"digits: preemption notice from aws (spot "
+		"interruption), 118 s left; durable: 3-12, step 1200",
 		"digits: the preemption notice was withdrawn, the job goes on; durable: 3-12, step "
 		"1200",
 		"digits: preempted (exit 75), attempt 3 on node-7; durable: 3-12, step 1200"};
@@ -48,14 +51,16 @@ static void test_texts(void **state)
 	nothing.durable = "";
 	nothing.seconds_left = -1;
 	auto_free char *text = notification_text(&nothing);
-	assert_string_equal(
-		text, "digits: preemption notice from aws (spot interruption); durable: nothing");
+	assert_string_equal(text, "digits: preemption notice from aws (spot interruption); "
+				  "durable: nothing");
 }
 
 static void test_slack_gets_the_text_alone(void **state)
 {
 	static const char *const urls[] = {
-		"https://hooks.slack.com/services/T/B/X", "slack:https://chat.example/hooks/x"};
+		"https://hooks.slack.com/services/T/B/X",
+		"slack:https://chat.example/hooks/x",
+	};
 	struct notification notification = example("notice");
 
 	(void)state;
@@ -92,13 +97,14 @@ static void test_others_get_the_facts(void **state)
 
 static void test_labels(void **state)
 {
-	static const char *const wrong[] = {
-		"", "team", "=nlp", "7up=x", "a=1,", "a=1,b", "te am=x"};
+	static const char *const wrong[] = {"",     "team",  "=nlp",   "7up=x",
+					    "a=1,", "a=1,b", "te am=x"};
 	/* of the metrics, or of Prometheus: twice in a sample, they make a scrape invalid */
-	static const char *const reserved[] = {"run=x", "state=x", "source=x", "job=x",
-		"instance=", "__name__=x", "__=x", "team=nlp,job=x", "job=x,team=nlp"};
-	static const char *const fine[] = {
-		"jobs=x", "jo=x", "my_job=x", "Job=x", "_job=x", "team=job", "team=nlp,runs=3"};
+	static const char *const reserved[] = {"run=x", "state=x",        "source=x",
+					       "job=x", "instance=",      "__name__=x",
+					       "__=x",  "team=nlp,job=x", "job=x,team=nlp"};
+	static const char *const fine[] = {"jobs=x", "jo=x",     "my_job=x",       "Job=x",
+					   "_job=x", "team=job", "team=nlp,runs=3"};
 	struct err err;
 
 	(void)state;

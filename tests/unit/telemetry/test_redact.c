@@ -39,7 +39,7 @@ static void test_masked(void **state)
 		{"docker", "--env=HF_TOKEN=s", "--env=HF_TOKEN=***"},
 		/* scripts */
 		{"-c", "HF_TOKEN=s python a.py --lr 3 --api-key=t --secret u; ls",
-			"HF_TOKEN=*** python a.py --lr 3 --api-key=*** --secret ***; ls"},
+		 "HF_TOKEN=*** python a.py --lr 3 --api-key=*** --secret ***; ls"},
 		{"-lc", "export A_KEY='s t' B=2 && run", "export A_KEY=*** B=2 && run"},
 		{"-c", "ssh host 'C_SECRET=s run' \"x\"", "ssh host 'C_SECRET=*** run' \"x\""},
 		{"host", "cd /a && HF_TOKEN=s run", "cd /a && HF_TOKEN=*** run"},

@@ -1,10 +1,12 @@
-/* A second look before something is called damaged: chunks and records whose bits flip on the way, once or for ever. */
+/* A second look before something is called damaged: chunks and records whose bits flip on the way,
+ * once or for ever. */
 #include "storage_fixture.h"
 
-#include "storage/transfer/chunk_fetch.h"
 #include "storage/snapshots/job_records.h"
+#include "storage/transfer/chunk_fetch.h"
 
-/* In front of the fixture's: the first `flips` gets of what has `part` in its key have a bit wrong. */
+/* In front of the fixture's: the first `flips` gets of what has `part` in its key
+ * have a bit wrong. */
 struct noisy {
 	struct store store;
 	struct store *behind;
@@ -13,7 +15,7 @@ struct noisy {
 };
 
 static int noisy_get(struct store *store, const char *key, uint64_t offset, size_t size,
-	struct bytes *out, struct cancel *cancel, struct err *error)
+		     struct bytes *out, struct cancel *cancel, struct err *error)
 {
 	struct noisy *noisy = (struct noisy *)store;
 	size_t before = out->size;
@@ -29,10 +31,12 @@ static const struct store_ops noisy_ops = {.get = noisy_get};
 
 static struct noisy noisy_new(struct fixture *fixture, const char *part, unsigned flips)
 {
-	struct noisy noisy = {.store.ops = &noisy_ops,
+	struct noisy noisy = {
+		.store.ops = &noisy_ops,
 		.behind = fixture->storage->transfer.store,
 		.part = part,
-		.flips = flips};
+		.flips = flips,
+	};
 
 	return noisy;
 }
@@ -75,9 +79,10 @@ static void chunks(void **state)
 
 		assert_works(read_manifest(fixture, &manifest));
 		fixture->storage->transfer.store = &noisy.store;
-		assert_works(chunk_fetch_init(&fetch, &fixture->storage->transfer, &manifest, &err));
-		result = chunk_fetch_one(
-			&fetch, &manifest.entries[0].chunks[0], 100000, &raw, NULL, &err);
+		assert_works(
+			chunk_fetch_init(&fetch, &fixture->storage->transfer, &manifest, &err));
+		result = chunk_fetch_one(&fetch, &manifest.entries[0].chunks[0], 100000, &raw, NULL,
+					 &err);
 		fixture->storage->transfer.store = noisy.behind;
 		assert_int_equal(result, flips < 2 ? 0 : -1);
 		assert_int_equal(noisy.gets, flips ? 2 : 1);

@@ -19,12 +19,14 @@ static void test_late(void **state)
 		unsigned count;
 		int64_t late_ms;
 	} rows[] = {
+		// clang-format off
 		{"nothing known", {0}, 0, CLOCK_NEVER},
 		{"too little known", {200, 200, 200}, 3, CLOCK_NEVER},
 		{"fast ones: a second at least", {100, 110, 120, 130}, 4, 1000},
 		{"beyond the ninetieth of a hundred", {10, 20, 30, 40, 50, 60, 70, 80, 900, 5000},
 			10, 1600},
 		{"all slow: not late", {9000, 9100, 9200, 9300}, 4, 10000},
+		// clang-format on
 	};
 
 	(void)state;

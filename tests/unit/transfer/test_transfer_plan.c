@@ -1,7 +1,7 @@
 /* The pure parts of moving content: the plan, the reserve, the limit, the spans. */
 #include "storage/format/pack.h"
-#include "storage/transfer/rate_limit.h"
 #include "storage/transfer/range_coalesce.h"
+#include "storage/transfer/rate_limit.h"
 #include "storage/transfer/transfer_plan.h"
 
 #include "base/clock.h"
@@ -24,6 +24,7 @@ static void test_plans(void **state)
 		unsigned readers, uploaders, fetchers;
 		size_t pack_mib, span_mib;
 	} rows[] = {
+		// clang-format off
 		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 24, 8},
 		{"two processors, local", {.processors = 2}, 2, 2, 2, 16, 4},
 		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 8},
@@ -38,6 +39,7 @@ static void test_plans(void **state)
 			4},
 		{"a limit", {.processors = 2, .bandwidth = 1000000, .remote = true}, 2, 8, 16, 8,
 			8},
+		// clang-format on
 	};
 
 	(void)state;
@@ -47,19 +49,19 @@ static void test_plans(void **state)
 
 		transfer_plan(&rows[i].facts, &plan);
 		if (plan.readers != rows[i].readers || plan.uploaders != rows[i].uploaders ||
-			plan.fetchers != rows[i].fetchers ||
-			plan.pack_target != rows[i].pack_mib * MIB ||
-			plan.span != rows[i].span_mib * MIB)
+		    plan.fetchers != rows[i].fetchers ||
+		    plan.pack_target != rows[i].pack_mib * MIB ||
+		    plan.span != rows[i].span_mib * MIB)
 			fail_msg("%s: %u readers, %u uploaders, %u fetchers, packs of %zu, spans "
 				 "of %zu",
-				rows[i].name, plan.readers, plan.uploaders, plan.fetchers,
-				plan.pack_target, plan.span);
+				 rows[i].name, plan.readers, plan.uploaders, plan.fetchers,
+				 plan.pack_target, plan.span);
 		assert_true(plan.buffers >= 2);
 		if (memory < 32 * MIB)
 			memory = 32 * MIB;
 		if (plan.buffers * (plan.pack_target + EXTRA) + plan.readers * CHUNK_SIZE >
-				memory ||
-			plan.fetchers * (plan.span + CHUNK_SIZE) > memory)
+			    memory ||
+		    plan.fetchers * (plan.span + CHUNK_SIZE) > memory)
 			fail_msg("%s: more memory than allowed", rows[i].name);
 	}
 }
@@ -71,18 +73,14 @@ static void test_the_reserve(void **state)
 		bool remote;
 		int64_t reserve_ms;
 	} rows[] = {
-		{CLOCK_NEVER, true, 0},
-		{120000, true, 2000},
-		{30000, true, 2000},
-		{5000, true, 1000},
-		{0, true, 0},
-		{30000, false, 0},
+		{CLOCK_NEVER, true, 0}, {120000, true, 2000}, {30000, true, 2000},
+		{5000, true, 1000},     {0, true, 0},         {30000, false, 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_int_equal(
-			transfer_plan_reserve_ms(rows[i].left_ms, rows[i].remote), rows[i].reserve_ms);
+		assert_int_equal(transfer_plan_reserve_ms(rows[i].left_ms, rows[i].remote),
+				 rows[i].reserve_ms);
 }
 
 static void test_a_limit(void **state)
@@ -109,6 +107,7 @@ static void test_spans(void **state)
 		struct pack_range extents[4];
 		size_t count, most, reach, size;
 	} rows[] = {
+		// clang-format off
 		{"one", {{0, 8, 100}}, 1, 10, 1, 100},
 		{"neighbours", {{0, 8, 100}, {0, 108, 100}, {0, 208, 50}}, 3, 1000, 3, 250},
 		{"up to the limit", {{0, 8, 100}, {0, 108, 100}, {0, 208, 50}}, 3, 249, 2, 200},
@@ -120,15 +119,17 @@ static void test_spans(void **state)
 		{"a large one alone", {{0, 8, 100}, {0, 8, 200}}, 2, 50, 1, 100},
 		{"at the end of all numbers", {{0, UINT32_MAX - 1, 100}, {0, UINT32_MAX, 1}}, 2,
 			1000, 2, 100},
+		// clang-format on
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		size_t reach = range_coalesce_count(rows[i].extents, rows[i].count, rows[i].most);
 
-		if (reach != rows[i].reach || range_coalesce_size(rows[i].extents, reach) != rows[i].size)
+		if (reach != rows[i].reach ||
+		    range_coalesce_size(rows[i].extents, reach) != rows[i].size)
 			fail_msg("%s: %zu, %zu bytes", rows[i].name, reach,
-				range_coalesce_size(rows[i].extents, reach));
+				 range_coalesce_size(rows[i].extents, reach));
 	}
 }
 

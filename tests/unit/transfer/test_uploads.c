@@ -1,4 +1,5 @@
-/* Packs on their way to a store that is slow, late, or refuses: what is committed is whole, and nothing waits for ever. */
+/* Packs on their way to a store that is slow, late, or refuses: what is committed is whole, and
+ * nothing waits for ever. */
 #include "slow_store.h"
 
 #include "base/clock.h"
@@ -10,9 +11,14 @@
 
 /* Packs of two chunks; a hash per thread, as many connections as a test wants. */
 static const struct transfer_plan_facts small_packs = {
-	.processors = 3, .connections = 8, .memory = 128 << 20, .remote = true};
+	.processors = 3,
+	.connections = 8,
+	.memory = 128 << 20,
+	.remote = true,
+};
 
-static void start(struct fixture *f, const struct transfer_plan_facts *facts, struct slow_store **slow)
+static void start(struct fixture *f, const struct transfer_plan_facts *facts,
+		  struct slow_store **slow)
 {
 	fixture_start(f);
 	*slow = slow_store_install(f, facts);
@@ -21,7 +27,11 @@ static void start(struct fixture *f, const struct transfer_plan_facts *facts, st
 static int take_it(struct fixture *f, struct save_result *result, struct cancel *cancel)
 {
 	struct save_request request = {
-		.id = fixture_next(f), .directory = f->source, .reason = "request", .step = -1};
+		.id = fixture_next(f),
+		.directory = f->source,
+		.reason = "request",
+		.step = -1,
+	};
 
 	return storage_save(f->storage, &request, result, cancel, &err);
 }
@@ -35,8 +45,8 @@ static void assert_nothing_committed(struct fixture *f)
 	snapshot_list_release(&list);
 }
 
-static int wait_until(
-	atomic_uint *counter, unsigned least, struct cancel *cancel, struct err *error)
+static int wait_until(atomic_uint *counter, unsigned least, struct cancel *cancel,
+		      struct err *error)
 {
 	for (int64_t left = PATIENCE_MS; left > 0 && atomic_load(counter) < least; left -= 5)
 		if (cancel_sleep(cancel, 5, error) < 0)
@@ -47,7 +57,7 @@ static int wait_until(
 /* --- many at once, in so much memory --- */
 
 static int wait_for_three(struct slow_store *slow, unsigned number, unsigned again,
-	struct cancel *cancel, struct err *error)
+			  struct cancel *cancel, struct err *error)
 {
 	(void)again;
 	return number > 3 ? 0 : wait_until(&slow->under_way_most, 3, cancel, error);
@@ -70,7 +80,7 @@ static void test_packs_are_sent_side_by_side(void **state)
 }
 
 static int linger(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
-	struct err *error)
+		  struct err *error)
 {
 	(void)slow, (void)number, (void)again;
 	return cancel_sleep(cancel, 30, error);
@@ -79,7 +89,11 @@ static int linger(struct slow_store *slow, unsigned number, unsigned again, stru
 static void test_no_more_buffers_than_allowed(void **state)
 {
 	struct transfer_plan_facts facts = {
-		.processors = 3, .connections = 8, .memory = 1, .remote = true};
+		.processors = 3,
+		.connections = 8,
+		.memory = 1,
+		.remote = true,
+	};
 	struct fixture f;
 	struct slow_store *slow;
 	struct save_result result;
@@ -98,7 +112,7 @@ static void test_no_more_buffers_than_allowed(void **state)
 /* --- late ones --- */
 
 static int hang_once(struct slow_store *slow, unsigned number, unsigned again,
-	struct cancel *cancel, struct err *error)
+		     struct cancel *cancel, struct err *error)
 {
 	atomic_uint *given_up = slow->arg;
 
@@ -131,7 +145,7 @@ static void test_a_late_pack_is_sent_twice(void **state)
 
 /* The second sending fails: the first one, which was only slow, counts. */
 static int be_late_once(struct slow_store *slow, unsigned number, unsigned again,
-	struct cancel *cancel, struct err *error)
+			struct cancel *cancel, struct err *error)
 {
 	atomic_uint *failed = slow->arg;
 
@@ -164,7 +178,7 @@ static void test_the_first_one_may_win_after_all(void **state)
 /* --- failures --- */
 
 static int refuse_the_third(struct slow_store *slow, unsigned number, unsigned again,
-	struct cancel *cancel, struct err *error)
+			    struct cancel *cancel, struct err *error)
 {
 	(void)slow, (void)again, (void)cancel;
 	return number == 3 ? err_set(error, ERR_DENIED, "no more") : 0;
@@ -195,7 +209,7 @@ struct deadline {
 };
 
 static int hang(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
-	struct err *error)
+		struct err *error)
 {
 	struct deadline *deadline = slow->arg;
 
@@ -264,11 +278,15 @@ static void test_cancelled_while_sending(void **state)
 /* --- a good neighbour --- */
 
 static const struct transfer_plan_facts a_byte_per_second = {
-	.processors = 3, .connections = 2, .bandwidth = 1, .remote = true};
+	.processors = 3,
+	.connections = 2,
+	.bandwidth = 1,
+	.remote = true,
+};
 
 /* The first one is free; now the rest has so long. */
 static int set_a_deadline(struct slow_store *slow, unsigned number, unsigned again,
-	struct cancel *cancel, struct err *error)
+			  struct cancel *cancel, struct err *error)
 {
 	(void)number, (void)again, (void)cancel, (void)error;
 	cancel_set_deadline(slow->arg, clock_monotonic_ms() + 300);
@@ -301,14 +319,14 @@ struct nice {
 };
 
 static int hurry_then(struct slow_store *slow, unsigned number, unsigned again,
-	struct cancel *cancel, struct err *error)
+		      struct cancel *cancel, struct err *error)
 {
 	struct nice *nice = slow->arg;
 
 	(void)again, (void)cancel, (void)error;
 	/* Of this thread alone. */
-	atomic_fetch_add(
-		getpriority(PRIO_PROCESS, 0) > nice->usual ? &nice->low : &nice->normal, 1);
+	atomic_fetch_add(getpriority(PRIO_PROCESS, 0) > nice->usual ? &nice->low : &nice->normal,
+			 1);
 	if (number == 1)
 		storage_set_urgent(nice->f->storage);
 	return 0;

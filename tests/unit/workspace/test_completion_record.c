@@ -17,13 +17,18 @@ static void it_comes_back(void **state)
 {
 	char first[] = "step_1/model \"a\".bin", second[] = "step_1/optim\xc3\xa4l";
 	struct snapshot_file files[] = {
-		{.path = first,
+		{
+			.path = first,
 			.size = UINT64_C(1) << 40,
-			.mtime_ns = INT64_C(1700000000123456789)},
+			.mtime_ns = INT64_C(1700000000123456789),
+		},
 		{.path = second, .size = 0, .mtime_ns = -1},
 	};
 	struct completion_record record = {
-		.job = train, .id = {3, 7}, .files = {.items = files, .count = 2}};
+		.job = train,
+		.id = {3, 7},
+		.files = {.items = files, .count = 2},
+	};
 	auto_free char *text = completion_record_format(&record, NULL);
 	auto_(completion_record_release) struct completion_record back = {0};
 
@@ -45,7 +50,10 @@ static void a_name_that_json_cannot_hold_is_not_trusted(void **state)
 	char good[] = "good", bad[] = "bad\xff";
 	struct snapshot_file files[] = {{.path = bad}, {.path = good}};
 	struct completion_record record = {
-		.job = train, .id = {1, 1}, .files = {.items = files, .count = 2}};
+		.job = train,
+		.id = {1, 1},
+		.files = {.items = files, .count = 2},
+	};
 	auto_free char *text = completion_record_format(&record, NULL);
 	auto_(completion_record_release) struct completion_record back = {0};
 	struct err err;
@@ -77,7 +85,7 @@ static void only_a_whole_one_is_believed(void **state)
 		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\"}", -1, 0},
 		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\",\"files\":{}}", -1, 0},
 		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\",\"files\":[[\"x\",1,2],[\"y\",1]]}",
-			-1, 0},
+		 -1, 0},
 		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\",\"files\":[[1,1,2]]}", -1, 0},
 		{"[]", -1, 0},
 		{"", -1, 0},
@@ -87,12 +95,13 @@ static void only_a_whole_one_is_believed(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct completion_record record;
 		struct err err = {0};
-		int status = completion_record_parse(rows[i].text, strlen(rows[i].text), &record, &err);
+		int status =
+			completion_record_parse(rows[i].text, strlen(rows[i].text), &record, &err);
 
 		if (status != rows[i].status || record.files.count != rows[i].files ||
-			(status < 0 && (err.kind != ERR_CORRUPT || record.job)))
+		    (status < 0 && (err.kind != ERR_CORRUPT || record.job)))
 			fail_msg("%s: %d, %zu files: %s", rows[i].text, status, record.files.count,
-				err.text);
+				 err.text);
 		completion_record_release(&record);
 	}
 }

@@ -54,8 +54,7 @@ static void test_what_lies_where_it_must_not(void **state)
 		int status = directory_check_judge(&rows[i].facts, &err);
 
 		if ((status < 0) != (rows[i].said != NULL) ||
-			(rows[i].said &&
-				(!strstr(err.text, rows[i].said) || err.kind != ERR_INVALID)))
+		    (rows[i].said && (!strstr(err.text, rows[i].said) || err.kind != ERR_INVALID)))
 			fail_msg("row %zu: %d, %s", i, status, err.text);
 	}
 }
@@ -107,9 +106,11 @@ static void test_which_word_is_the_program(void **state)
 	put("ck/last.pt");
 	put("ck/package/__main__.py");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct directory_check own = {.directory = "ck",
+		const struct directory_check own = {
+			.directory = "ck",
 			.store = "s3://bucket/runs",
-			.command = (char *const *)rows[i].command};
+			.command = (char *const *)rows[i].command,
+		};
 		struct err err = {0};
 		int status = directory_check_run(&own, &err);
 

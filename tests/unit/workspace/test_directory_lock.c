@@ -135,7 +135,7 @@ static void test_whom_a_note_does_not_mean(void **state)
 		auto_close int fd = -1;
 
 		text = text_format("%s 1 j\n%d %" PRIu64 " %" PRIu64 "\n", rows[i].boot, (int)job,
-			rows[i].start, rows[i].namespace);
+				   rows[i].start, rows[i].namespace);
 		cut(text, rows[i].words);
 		assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
 		fd = directory_lock(root, "second", NULL, NULL);

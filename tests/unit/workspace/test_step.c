@@ -34,7 +34,7 @@ static void test_table(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (step_of_path(rows[i].path) != rows[i].step)
 			fail_msg("%s: %lld, not %lld", rows[i].path,
-				(long long)step_of_path(rows[i].path), (long long)rows[i].step);
+				 (long long)step_of_path(rows[i].path), (long long)rows[i].step);
 }
 
 int main(void)

@@ -109,7 +109,7 @@ static void test_a_record_that_was_cut_off_is_not_believed(void **state)
 	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
 
 	put(place, beside, "sealed.json",
-		"{\"version\":1,\"job\":\"train\",\"id\":\"1-1\",\"files\":[[\"a\",");
+	    "{\"version\":1,\"job\":\"train\",\"id\":\"1-1\",\"files\":[[\"a\",");
 	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
 	assert_int_equal(err.kind, ERR_CORRUPT);
 }
@@ -160,16 +160,11 @@ static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(voi
 		const char *path;
 		bool stays;
 	} rows[] = {
-		{"step_7", false},
-		{"step_8/optimizer", false},
-		{"epoch=3", false},
-		{"best/weights", false}, /* held a file that was sealed */
-		{"logs", true},
-		{"logs/tensorboard", true},
-		{".cache/1", true},
-		{".hub/refs/heads-2", true},
-		{"clone/refs/2", true},
-		{"step_1", true},
+		{"step_7", false},      {"step_8/optimizer", false},
+		{"epoch=3", false},     {"best/weights", false}, /* held a file that was sealed */
+		{"logs", true},         {"logs/tensorboard", true},
+		{".cache/1", true},     {".hub/refs/heads-2", true},
+		{"clone/refs/2", true}, {"step_1", true},
 	};
 	struct place *place = *state;
 	char job[] = "train";
@@ -225,17 +220,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lists_regular_files_sorted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_record_comes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_a_record_that_was_cut_off_is_not_believed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_quarantine_keeps_what_it_moves, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_quarantine_leaves_no_empty_directories, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_record_that_was_cut_off_is_not_believed,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_quarantine_keeps_what_it_moves, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_quarantine_leaves_no_empty_directories, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_install_replaces_and_keeps_strangers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_install_replaces_and_keeps_strangers, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
