@@ -17,7 +17,7 @@
  *	                    manifest_entry.[ch]: one entry of it
  *	entry_path.[ch]     PURE: which names and link targets may be in a snapshot
  *	lineage.[ch]        PURE: attempts and snapshots -> the chain of good ones, newest first;
- *	                    late and abandoned ones told apart
+ *	                    late and superseded ones told apart
  *	attempts.c          claims an attempt: reads the lineage, writes the claim if-absent.
  *	                    attempt_history.c: how earlier ones went
  *	chunk.[ch]          PURE: cut, compress where it gains, and back
@@ -66,7 +66,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "storage/format/format.h"
+#include "storage/format/snapshot_id.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -106,7 +106,7 @@ struct storage_options {
 
 /*
  * Opens, and with `create` proves by writing the format marker that the store is writable.
- * ERR_INVALID: URL or job; ERR_NEWER: written by a newer version; ERR_DENIED, ERR_NO_SPACE;
+ * ERR_INVALID: URL or job; ERR_VERSION: written by a newer version; ERR_DENIED, ERR_NO_SPACE;
  * ERR_NOT_FOUND. The sentence names the URL and what to do.
  */
 int storage_open(const struct storage_options *options, struct storage **storage,
@@ -268,7 +268,7 @@ struct attempt_history {
 };
 
 /* The newest attempts, `most` at most. What is damaged or was removed is unknown and no error;
- * ERR_NEWER as everywhere. */
+ * ERR_VERSION as everywhere. */
 int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
 		    struct cancel *cancel, struct err *err);
 void attempt_history_release(struct attempt_history *history);
@@ -517,7 +517,7 @@ const char *keep_reason_name(enum keep_reason reason); /* "newest", "last", ... 
 /* A snapshot is kept if any rule keeps it. A policy without a rule keeps nothing
  * but what is always kept. */
 struct forget_policy {
-	/* so many good ones, the newest, and as many abandoned ones; 0: no such rule */
+	/* so many good ones, the newest, and as many superseded ones; 0: no such rule */
 	uint32_t keep_last;
 	/* no older than that, seen from the newest one or from now, whatever is earlier; 0 */
 	int64_t keep_within_ms;

@@ -52,9 +52,15 @@ static int check_header(json_t *header, const char *kind, const char *body, size
 	    json_get_u64(header, "version", INT_MAX, &version, err) < 0)
 		return -1;
 	if (version > RECORD_VERSION)
-		return err_set(err, ERR_NEWER,
+		return err_set(err, ERR_VERSION,
 			       "written by a newer version of Reprieve (format %llu, this one "
-			       "reads up to %d): upgrade Reprieve here",
+			       "reads format %d): upgrade Reprieve here",
+			       (unsigned long long)version, RECORD_VERSION);
+	if (version > 0 && version < RECORD_VERSION)
+		return err_set(err, ERR_VERSION,
+			       "written by an older version of Reprieve (format %llu, this one "
+			       "reads format %d): use another store or prefix, or the Reprieve "
+			       "that wrote it",
 			       (unsigned long long)version, RECORD_VERSION);
 	if (version == 0 || strcmp(name, kind) != 0)
 		return err_set(err, ERR_CORRUPT,

@@ -11,7 +11,8 @@
 
 #include <jansson.h>
 
-#define RECORD_VERSION 1
+/* Of the format of FORMAT.md. Version 1 was never released; nothing reads it. */
+#define RECORD_VERSION 2
 
 enum record_kind {
 	RECORD_FORMAT,
@@ -25,7 +26,7 @@ enum record_kind {
 /* Appends to `out`; `body` is borrowed. ERR_FAILED past the limit of `out`. */
 int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct err *err);
 
-/* ERR_CORRUPT: truncated, flipped, of another kind. ERR_NEWER: of a higher
+/* ERR_CORRUPT: truncated, flipped, of another kind. ERR_VERSION: of a higher
  * version. The caller decrefs *body. */
 int record_decode(enum record_kind kind, const void *data, size_t size, json_t **body,
 		  struct err *err);

@@ -106,7 +106,7 @@ static int read_announcement(struct storage *storage, const struct announcement 
 
 	/* What cannot be read says nothing: then it is as if nothing had been said. */
 	if (job_record_get(storage->transfer.store, key, RECORD_DRAIN, &body, cancel, &own) < 0 &&
-	    own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_NEWER) {
+	    own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION) {
 		if (err)
 			*err = own;
 		return -1;

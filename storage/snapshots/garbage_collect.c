@@ -118,7 +118,7 @@ static int mark_packs_of_snapshot(struct collection *collection, struct snapshot
 	if (known >= 0 && collection->gone[known])
 		return 0;
 	if (known >= 0 && collection->inventory->list.items[known].newer)
-		return err_set(err, ERR_NEWER, "%s",
+		return err_set(err, ERR_VERSION, "%s",
 			       collection->inventory->list.items[known].damage);
 	if (known >= 0 && !collection->inventory->names[known].unknown) {
 		mark_known_packs(collection, &collection->inventory->names[known]);

@@ -7,7 +7,7 @@
 /*
  * Removes packs that no manifest names, that are older than `age_ms` by the store's own clock, and
  * that no take under way can rely on (FORMAT.md). A store that does not say when an object was put
- * is left as it is. ERR_NEWER: a newer version has been here.
+ * is left as it is. ERR_VERSION: a newer version has been here.
  *
  * `survey` was made before, so that what it has read need not be read again; gone[i] says that its
  * snapshot i is forgotten, or with `dry_run` would be. Order: packs are listed first, then

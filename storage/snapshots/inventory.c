@@ -53,7 +53,7 @@ static void find_named_packs(struct storage *storage, const struct manifest *man
 /* Damage is an answer; what cannot be looked at is an error. */
 static bool is_damage(const struct err *err)
 {
-	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND || err->kind == ERR_NEWER;
+	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND || err->kind == ERR_VERSION;
 }
 
 static int inspect_snapshot(struct storage *storage, const struct job_listing *listing,
@@ -78,7 +78,7 @@ static int inspect_snapshot(struct storage *storage, const struct job_listing *l
 			*err = own;
 		return -1;
 	}
-	info->newer = own.kind == ERR_NEWER;
+	info->newer = own.kind == ERR_VERSION;
 	info->state = SNAPSHOT_DAMAGED;
 	text_set(info->damage, sizeof(info->damage), own.text);
 	return 0;

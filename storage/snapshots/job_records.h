@@ -38,7 +38,7 @@ char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
  */
 int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 		   uint64_t *bytes, struct cancel *cancel, struct err *err);
-/* ERR_NOT_FOUND, ERR_CORRUPT (after a second look), ERR_NEWER. The caller decrefs. */
+/* ERR_NOT_FOUND, ERR_CORRUPT (after a second look), ERR_VERSION. The caller decrefs. */
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 		   struct cancel *cancel, struct err *err);
 
@@ -53,7 +53,7 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
 /* PURE. Of an object's name behind its kind: "000002-000001.json". False for any other form. */
 bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
-/* What lies in the store by name; `lineage` has the numbers, and all that the claims say. ERR_NEWER
+/* What lies in the store by name; `lineage` has the numbers, and all that the claims say. ERR_VERSION
  * if a claim is newer than we. */
 struct job_listing {
 	struct lineage lineage;

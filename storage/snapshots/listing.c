@@ -17,7 +17,7 @@ const char *snapshot_state_name(enum snapshot_state state)
 	static const char *const names[] = {
 		[SNAPSHOT_GOOD] = "good",
 		[SNAPSHOT_FENCED] = "late",
-		[SNAPSHOT_SUPERSEDED_BY_RESTORE] = "abandoned",
+		[SNAPSHOT_SUPERSEDED_BY_RESTORE] = "superseded",
 		[SNAPSHOT_SUSPECT] = "suspect",
 		[SNAPSHOT_DAMAGED] = "damaged",
 	};

@@ -13,7 +13,7 @@ AUTO(struct store_listing, store_listing_release);
 int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name,
 			   struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = text_format("tmp/roll-%s-%s", barrier, name);
+	auto_free char *key = text_format("tmp/barrier-%s-%s", barrier, name);
 
 	return storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1,
 						 STORE_UNIQUE, cancel, err);
@@ -23,7 +23,7 @@ int storage_barrier_read(struct storage *storage, const char *barrier,
 			 struct storage_barrier_arrivals *arrivals, struct cancel *cancel,
 			 struct err *err)
 {
-	auto_free char *prefix = text_format("tmp/roll-%s-", barrier);
+	auto_free char *prefix = text_format("tmp/barrier-%s-", barrier);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing,

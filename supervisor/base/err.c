@@ -103,7 +103,7 @@ const char *err_kind_name(enum err_kind kind)
 		[ERR_NOT_FOUND] = "not_found", [ERR_EXISTS] = "exists",
 		[ERR_DENIED] = "denied",       [ERR_NO_SPACE] = "no_space",
 		[ERR_CORRUPT] = "corrupt",     [ERR_CANCELLED] = "cancelled",
-		[ERR_INVALID] = "invalid",     [ERR_NEWER] = "newer",
+		[ERR_INVALID] = "invalid",     [ERR_VERSION] = "version",
 		[ERR_FAILED] = "failed",
 	};
 	return names[kind];

@@ -20,7 +20,7 @@ enum err_kind {
 	ERR_CORRUPT,   /* data is not what was written: bad digest, truncated, malformed */
 	ERR_CANCELLED, /* cancel object raised, or its deadline passed */
 	ERR_INVALID,   /* the user's input is wrong: option, URL, name */
-	ERR_NEWER,     /* written by a newer version of this program */
+	ERR_VERSION,   /* written by a version of this program with another format */
 	ERR_FAILED,    /* anything else */
 };
 

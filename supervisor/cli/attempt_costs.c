@@ -62,7 +62,7 @@ static bool was_interrupted(const struct attempt_summary *past, bool newest)
 {
 	if (!past->ended)
 		return !newest;
-	return text_equal(past->outcome, "preempted") || text_equal(past->outcome, "lost");
+	return text_equal(past->outcome, "preempted") || text_equal(past->outcome, "not_durable");
 }
 
 static void compute_times(struct attempt_costs *attempt_costs,

@@ -233,7 +233,7 @@ static void print_reply(void *arg, json_t *reply)
 		request_result->settled = !options->wait;
 		if (!options->json)
 			print_requested(reply);
-	} else if (text_equal(event, "receipts") && !options->json) {
+	} else if (text_equal(event, "rank_progress") && !options->json) {
 		terminal_line_print("%s", json_text_or(reply, "text", ""));
 	}
 	fflush(stdout);

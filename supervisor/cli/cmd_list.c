@@ -34,7 +34,7 @@ static const struct store_command_usage usage = {
 		"Without --job, and with several jobs in the store: lists the jobs.\n"
 		"state: good (may be resumed from), late (committed after another machine had "
 		"taken over),\n"
-		"abandoned (an older one was restored by hand), suspect (the job died of it "
+		"superseded (an older one was restored by hand), suspect (the job died of it "
 		"twice), damaged\n"
 		"(something of it is missing or cut short; `reprieve verify` reads every byte). * "
 		"marks what the next\nstart resumes from.\n",

@@ -134,7 +134,7 @@ static void print_answer(json_t *answer)
 {
 	const char *durable = json_text_or(answer, "durable", "");
 	json_t *saving = json_object_get(answer, "saving");
-	json_t *receipts = json_object_get(answer, "receipts");
+	json_t *receipts = json_object_get(answer, "rank_progress");
 
 	terminal_line_print("%s: %s, attempt %lld, pid %lld (supervisor %lld), store %s",
 			    json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),

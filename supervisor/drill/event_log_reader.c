@@ -145,17 +145,17 @@ static const struct {
 	enum run_event event;
 	void (*add)(struct run_events *events, json_t *line);
 } kinds[] = {
-	{"passed_over", RUN_SNAPSHOT_SKIPPED, on_snapshot_skipped},
+	{"snapshot_skipped", RUN_SNAPSHOT_SKIPPED, on_snapshot_skipped},
 	{"restored", RUN_RESTORED, on_restored},
 	{"launched", RUN_LAUNCHED, on_launched},
 	{"notice", RUN_NOTICED, on_noticed},
 	{"asked", RUN_ASKED, on_asked},
 	{"saving", RUN_SAVING, on_saving},
-	{"sealed", RUN_CHECKPOINT_COMPLETE, on_checkpoint_complete},
+	{"checkpoint_complete", RUN_CHECKPOINT_COMPLETE, on_checkpoint_complete},
 	{"durable", RUN_DURABLE, on_durable},
 	{"snapshot_failed", RUN_SNAPSHOT_FAILED, on_snapshot_failed},
 	{"child_exited", RUN_CHILD_EXITED, on_child_exited},
-	{"over", RUN_ENDED, on_ended},
+	{"ended", RUN_ENDED, on_ended},
 };
 
 enum run_event event_log_reader_add(struct run_events *events, const char *text, size_t length)

@@ -203,7 +203,7 @@ static int plain_exit_code(const struct instance *instance)
 {
 	if (text_equal(instance->events.outcome, "preempted"))
 		return EXIT_PREEMPTED;
-	if (text_equal(instance->events.outcome, "lost"))
+	if (text_equal(instance->events.outcome, "not_durable"))
 		return EXIT_NOT_DURABLE;
 	return instance->exit_code;
 }

@@ -181,13 +181,13 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 
 	if (any)
 		snapshot_id_format(snapshot_queue_newest(job->snapshots), id);
-	event_log_add(&job->events, "over", "{s:s, s:i, s:s?}", "outcome", outcome->name,
+	event_log_add(&job->events, "ended", "{s:s, s:i, s:s?}", "outcome", outcome->name,
 		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
 	if (text_equal(outcome->name, "preempted"))
 		log_note("preempted; durable: %s. Run the same command again to go on from there "
 			 "(exit %d)",
 			 id, outcome->exit_code);
-	else if (text_equal(outcome->name, "lost"))
+	else if (text_equal(outcome->name, "not_durable"))
 		log_lost_work(job, outcome, any ? id : NULL);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
 		log_not_durable(job, outcome, id);

@@ -194,7 +194,7 @@ void job_warn_if_window_too_short(struct job *job)
 		 text_duration(facts.upload_ms, upload, sizeof(upload)),
 		 text_duration(facts.window_ms, time, sizeof(time)),
 		 job->pace.cloud[0] ? "this cloud's notice leaves" : "--grace leaves");
-	event_log_add(&job->events, "too_long", "{s:f, s:f, s:f}", "save_seconds",
+	event_log_add(&job->events, "upload_exceeds_notice", "{s:f, s:f, s:f}", "save_seconds",
 		      (double)facts.save_ms / 1000, "upload_seconds",
 		      (double)facts.upload_ms / 1000, "window_seconds",
 		      (double)facts.window_ms / 1000);

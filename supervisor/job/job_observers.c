@@ -298,7 +298,7 @@ void observers_notify_end(struct job *job, const struct outcome *outcome, int64_
 	    !(job->facts.noticed || outcome->exit_code != 0))
 		return;
 	cancel_set_deadline(&job->observers.cancel, until_ms);
-	pending_webhook.body = format_notification(job, "over", outcome);
+	pending_webhook.body = format_notification(job, "ended", outcome);
 	post_webhook(&pending_webhook);
 	if (pending_webhook.failed)
 		log_warn("--notify: %s", pending_webhook.err.text);

@@ -101,12 +101,12 @@ static void log_start_decision(struct job *job)
 		log_warn("the job dies of older checkpoints too, so that %s is not to blame: it "
 			 "starts from that one again",
 			 suspect);
-		event_log_add(&job->events, "returned", "{s:s}", "id", suspect);
+		event_log_add(&job->events, "reverted", "{s:s}", "id", suspect);
 	} else if (!snapshot_id_is_none(job->resume.attempt.suspect)) {
 		log_warn("the job died twice soon after it had been given %s: it starts from the "
 			 "one before, %s; --restore %s goes back",
 			 suspect, from, suspect);
-		event_log_add(&job->events, "stepped_back", "{s:s, s:s}", "suspect", suspect,
+		event_log_add(&job->events, "rolled_back", "{s:s, s:s}", "suspect", suspect,
 			      "from", from);
 	}
 }
@@ -142,7 +142,7 @@ json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
 			  any ? snapshot_id_format(snapshot_queue_newest(job->snapshots), id)
 			      : NULL,
 			  "done", outcome_is_done(&job->facts, outcome), "crashed", crashed,
-			  "sealed", job->any_complete, "launched", job->facts.launched);
+			  "checkpoint_complete", job->any_complete, "launched", job->facts.launched);
 	if (job->pace.save_ms >= 0)
 		json_object_set_new(about, "save_ms", json_integer(job->pace.save_ms));
 	if (job->launched_ms > 0)

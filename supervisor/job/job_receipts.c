@@ -70,11 +70,11 @@ static void publish_rank_progress(struct job *job)
 		return;
 	rank_progress = job_rank_progress_json(job);
 	log_note("%s", line);
-	event_log_add(&job->events, "receipts", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
+	event_log_add(&job->events, "rank_progress", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
 		      (json_int_t)job->rank_progress.count, "expected",
 		      (json_int_t)job->rank_progress.expected, "saving",
 		      (json_int_t)rank_progress_saving(&job->rank_progress));
-	json_object_set_new(rank_progress, "event", json_string("receipts"));
+	json_object_set_new(rank_progress, "event", json_string("rank_progress"));
 	job_reply_to_clients(job, rank_progress, false);
 }
 

@@ -169,11 +169,11 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 		log_note("asked process %d for a checkpoint (%s)", (int)ranks[0].pid, name);
 	else
 		log_note("asked %zu processes for a checkpoint (%s)", count, name);
-	event_log_add(&job->events, more ? "asked_more" : "asked", "{s:s, s:s?, s:O, s:s}", "how",
-		      how, "signal", name, "pids", list, "reason", job->request.reason);
+	event_log_add(&job->events, "asked", "{s:s, s:s?, s:O, s:s, s:b}", "how", how, "signal",
+		      name, "pids", list, "reason", job->request.reason, "again", more);
 	job_reply_to_clients(job,
-			     json_pack("{s:s, s:o}", "event", more ? "asked_more" : "asked", "pids",
-				       list),
+			     json_pack("{s:s, s:o, s:b}", "event", "asked", "pids", list, "again",
+				       more),
 			     false);
 	job_add_rank_progress(job, ranks, count, expected);
 	release_clients_until_asked(job);
@@ -193,7 +193,7 @@ static void on_request_failed(void *arg, const char *why)
 	}
 	log_warn("the job cannot be asked for a checkpoint: %s%s", why,
 		 job->ask.method == REQUEST_COMMAND ? "" : "; trying again");
-	event_log_add(&job->events, "hindered", "{s:s}", "why", why);
+	event_log_add(&job->events, "request_failed", "{s:s}", "why", why);
 	if (job->state == JOB_RUNNING) {
 		job_reply_to_clients(job, json_pack("{s:s, s:s}", "event", "failed", "error", why),
 				     true);
@@ -367,7 +367,7 @@ void job_on_checkpoint_complete(void *arg)
 		 fresh                         ? job->request.reason
 		 : job->state == JOB_UPLOADING ? "exit"
 					       : "change");
-	event_log_add(&job->events, "sealed", "{s:o}", "step",
+	event_log_add(&job->events, "checkpoint_complete", "{s:o}", "step",
 		      job->newest_complete.step >= 0 ? json_integer(job->newest_complete.step)
 						     : json_null());
 	job_note_save_ended(job);

@@ -60,7 +60,7 @@ void job_requeue(struct job *job, const struct outcome *outcome)
 	struct slurm_requeue_facts facts = {
 		.wanted = job_is_requeued_by_us(job),
 		.preempted = text_equal(outcome->name, "preempted"),
-		.lost = text_equal(outcome->name, "lost") && job->facts.noticed,
+		.lost = text_equal(outcome->name, "not_durable") && job->facts.noticed,
 		.durable = job_format_resume_point(job, durable)[0] != '\0',
 		.at_limit = is_at_time_limit(job),
 		.task = getenv("SLURM_PROCID"),

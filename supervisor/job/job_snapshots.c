@@ -27,7 +27,7 @@ static void on_upload_behind(struct timer *timer)
 	recovery_point_format(&job->point, job->durable_step, job->durable_ms, now, text,
 			      sizeof(text));
 	log_warn("%s; %s", text, job_forecast_loss(job, loss, sizeof(loss)));
-	event_log_add(&job->events, "behind", "{s:f}", "seconds",
+	event_log_add(&job->events, "upload_behind", "{s:f}", "seconds",
 		      (double)(now - job->point.waiting_ms) / 1000);
 }
 
@@ -116,7 +116,7 @@ json_t *job_status_json(const struct job *job)
 	if (notices_stop(&job->notices))
 		json_object_set_new(status, "notice", job_notice_json(job));
 	if (job->rank_progress.count > 0)
-		json_object_set_new(status, "receipts", job_rank_progress_json(job));
+		json_object_set_new(status, "rank_progress", job_rank_progress_json(job));
 	if (job->any_complete) {
 		json_object_set_new(status, "newest_step", json_integer(job->newest_complete.step));
 		add_age(status, "newest_seconds", job->newest_complete.completed_ms);
@@ -149,7 +149,7 @@ static void on_retention_finished(void *arg, bool worked, const struct forget_re
 		log_debug("forgot %u snapshots, freed %llu bytes", result->forgotten,
 			  (unsigned long long)result->collected.bytes_removed);
 		log_removed_snapshots(job, result);
-		event_log_add(&job->events, "forgot", "{s:i, s:i, s:I}", "snapshots",
+		event_log_add(&job->events, "snapshots_removed", "{s:i, s:i, s:I}", "snapshots",
 			      (int)result->forgotten, "kept", (int)result->kept, "bytes_freed",
 			      (json_int_t)result->collected.bytes_removed);
 	}

@@ -88,7 +88,7 @@ static void log_resume(struct job *job)
 			 "carries a job to another directory",
 			 job->name.text);
 	if (resume->predecessor.attempt > 0)
-		event_log_add(&job->events, "waited", "{s:i, s:s, s:b, s:f}", "attempt",
+		event_log_add(&job->events, "predecessor_waited", "{s:i, s:s, s:b, s:f}", "attempt",
 			      (int)resume->predecessor.attempt, "host", resume->predecessor.host,
 			      "ended", resume->predecessor.ended, "seconds",
 			      (double)resume->predecessor.waited_ms / 1000);
@@ -96,7 +96,7 @@ static void log_resume(struct job *job)
 		      (int)resume->attempt.number, "start",
 		      has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
 	for (size_t i = 0; i < resume->passed_over_count; i++)
-		event_log_add(&job->events, "passed_over", "{s:s, s:s}", "id",
+		event_log_add(&job->events, "snapshot_skipped", "{s:s, s:s}", "id",
 			      snapshot_id_format(resume->passed_over[i].id, from), "why",
 			      resume->passed_over[i].text);
 	snapshot_id_format(resume->from, from);
@@ -147,7 +147,7 @@ static void resume_worker(void *arg)
 static bool is_configuration_error(enum err_kind kind)
 {
 	return kind == ERR_INVALID || kind == ERR_DENIED || kind == ERR_NOT_FOUND ||
-	       kind == ERR_NEWER;
+	       kind == ERR_VERSION;
 }
 
 /* True when the job must not begin: the user named the store, or there is a checkpoint that could

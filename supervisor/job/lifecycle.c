@@ -56,8 +56,8 @@ struct lifecycle_transition lifecycle_step(enum job_state state, enum job_event 
 
 const char *const job_state_names[JOB_STATES + 1] = {
 	[JOB_RESTORING] = "restoring",         [JOB_RUNNING] = "running",
-	[JOB_CHECKPOINTING] = "checkpointing", [JOB_STOPPING] = "draining",
-	[JOB_UPLOADING] = "uploading",         [JOB_OVER] = "over",
+	[JOB_CHECKPOINTING] = "checkpointing", [JOB_STOPPING] = "stopping",
+	[JOB_UPLOADING] = "uploading",         [JOB_OVER] = "ended",
 };
 
 const char *job_state_name(enum job_state state)

@@ -24,13 +24,13 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
 		.finished = json_true_or(past->end_about, "done", false),
 		.crashed = json_true_or(past->end_about, "crashed", false),
-		.sealed = json_true_or(past->end_about, "sealed", false),
+		.sealed = json_true_or(past->end_about, "checkpoint_complete", false),
 		.same_command = json_equal(json_object_get(past->about, "command"),
 					   json_object_get(about, "command")),
-		.had_no_effect = json_true_or(past->about, "stepped_back_in_vain", false),
+		.had_no_effect = json_true_or(past->about, "rollback_had_no_effect", false),
 	};
 
-	(void)snapshot_id_parse(json_text_or(past->about, "stepped_back_from", ""),
+	(void)snapshot_id_parse(json_text_or(past->about, "rolled_back_from", ""),
 				&item.rolled_back_from);
 	return item;
 }
@@ -49,7 +49,7 @@ static void count_interruption(struct interruption_history *all, const struct at
 
 	if (all->save_ms < 0)
 		all->save_ms = json_number_or(past->end_about, "save_ms", -1);
-	if (past->ended && !announced && !text_equal(past->outcome, "lost"))
+	if (past->ended && !announced && !text_equal(past->outcome, "not_durable"))
 		return;
 	all->announced += announced;
 	all->unannounced += !announced;
@@ -64,11 +64,11 @@ static void carry_rollback(const struct restart_decision *decision, json_t *abou
 	char id[SNAPSHOT_ID_TEXT];
 
 	if (!snapshot_id_is_none(decision->rolled_back_from))
-		json_object_set_new(about, "stepped_back_from",
+		json_object_set_new(about, "rolled_back_from",
 				    json_string(
 					    snapshot_id_format(decision->rolled_back_from, id)));
 	if (decision->had_no_effect)
-		json_object_set_new(about, "stepped_back_in_vain", json_true());
+		json_object_set_new(about, "rollback_had_no_effect", json_true());
 }
 
 /* Trackers of experiments take it for the run's name: letters and digits. */

@@ -18,7 +18,7 @@ int exit_policy_code(const struct exit_policy *policy, const struct outcome *out
 		return outcome->exit_code;
 	if (text_equal(outcome->name, "preempted") && policy->preempted)
 		return policy->preempted;
-	if (text_equal(outcome->name, "lost") && policy->not_durable)
+	if (text_equal(outcome->name, "not_durable") && policy->not_durable)
 		return policy->not_durable;
 	return outcome->exit_code;
 }

@@ -71,8 +71,8 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 		return (struct outcome){"failed", code};
 	if (facts->noticed && facts->told_to_end && !(code == 0 && continues_after_save(facts)))
 		return facts->all_durable ? (struct outcome){"preempted", EXIT_PREEMPTED}
-					  : (struct outcome){"lost", EXIT_NOT_DURABLE};
+					  : (struct outcome){"not_durable", EXIT_NOT_DURABLE};
 	if (code == 0 && facts->strict_failed)
-		return (struct outcome){"lost", EXIT_NOT_DURABLE};
+		return (struct outcome){"not_durable", EXIT_NOT_DURABLE};
 	return (struct outcome){code == 0 ? "finished" : "failed", code};
 }

@@ -36,7 +36,7 @@ struct outcome_facts {
 };
 
 struct outcome {
-	const char *name; /* "finished", "failed", "preempted", "lost", "refused" */
+	const char *name; /* "finished", "failed", "preempted", "not_durable", "refused" */
 	int exit_code;
 };
 

@@ -10,9 +10,9 @@ static const char *phase_of(const struct health_probe_facts *facts)
 		return facts->sending ? "saving" : "training";
 	if (text_equal(facts->state, "checkpointing"))
 		return "saving";
-	if (text_equal(facts->state, "draining") || text_equal(facts->state, "uploading"))
+	if (text_equal(facts->state, "stopping") || text_equal(facts->state, "uploading"))
 		return "draining";
-	return text_equal(facts->state, "restoring") ? "restoring" : "over";
+	return text_equal(facts->state, "restoring") ? "restoring" : "ended";
 }
 
 struct health_probe_result health_probe_decide(enum health_probe_kind kind, int64_t fresh_ms,

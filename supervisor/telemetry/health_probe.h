@@ -26,7 +26,7 @@ struct health_probe_facts {
 
 struct health_probe_result {
 	bool passed;
-	const char *phase; /* "restoring", "training", "saving", "draining", "over", "unknown" */
+	const char *phase; /* "restoring", "training", "saving", "draining", "ended", "unknown" */
 };
 
 struct health_probe_result health_probe_decide(enum health_probe_kind kind, int64_t fresh_ms,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 struct notification {
-	const char *event; /* "notice", "cancelled", "over" */
+	const char *event; /* "notice", "cancelled", "ended" */
 	const char *job, *host;
 	unsigned attempt;
 	const char *outcome; /* outcome.h; NULL while it runs */

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define RECORD_VERSION 1
+#define COMPLETION_RECORD_VERSION 1
 
 void completion_record_release(struct completion_record *record)
 {
@@ -30,7 +30,7 @@ char *completion_record_format(const struct completion_record *record, struct er
 		if (row)
 			json_array_append_new(files, row);
 	}
-	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", RECORD_VERSION, "job", record->job,
+	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", COMPLETION_RECORD_VERSION, "job", record->job,
 			  "id", snapshot_id_format(record->id, id), "files", files);
 	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
 	if (!text)
@@ -72,7 +72,7 @@ int completion_record_parse(const void *text, size_t size, struct completion_rec
 	    json_get_text(whole, "id", &id, err) < 0 ||
 	    json_get_array(whole, "files", &files, err) < 0)
 		return -1;
-	if (json_number_or(whole, "version", 0) != RECORD_VERSION ||
+	if (json_number_or(whole, "version", 0) != COMPLETION_RECORD_VERSION ||
 	    !snapshot_id_parse(id, &record->id))
 		return err_set(err, ERR_CORRUPT, "not a record of this version");
 	record->job = text_copy(job);

@@ -142,7 +142,7 @@ static char *find_beside(const struct workspace *workspace)
 
 static char *record_path(const char *beside)
 {
-	return text_format("%s/sealed.json", beside);
+	return text_format("%s/completion.json", beside);
 }
 
 int workspace_write_record(struct workspace *workspace, const struct completion_record *record,

@@ -37,7 +37,7 @@ def test_a_job_that_polls_is_asked_by_the_flag(place, options):
     assert [event["how"] for event in run.events("asked")] == ["flag"]
     assert len(saved(run)) == 1
     # Its word was enough, and it knew the step.
-    assert run.event("sealed")["step"] == int(saved(run)[0][0])
+    assert run.event("checkpoint_complete")["step"] == int(saved(run)[0][0])
     assert place.newest()["step"] == int(saved(run)[0][0])
     assert ask(place, run).code == 0
     assert len(saved(run)) == 2
@@ -86,7 +86,7 @@ def test_the_word_of_a_job_whose_file_is_still_open_completes_nothing(place):
     wait_for("its word", lambda: saved(run), process=run.process)
     notice.write_text('{"in_seconds": 2}')
     assert run.wait() == 74, run
-    assert not run.events("sealed")
+    assert not run.events("checkpoint_complete")
     assert place.snapshots() == []
 
 
@@ -166,4 +166,4 @@ def test_the_header_asks_and_answers(place, language):
     ready(run)
     result = ask(place, run)
     assert result.code == 0, (result, run)
-    assert run.event("sealed")["step"] == int(saved(run)[0][0])
+    assert run.event("checkpoint_complete")["step"] == int(saved(run)[0][0])

@@ -99,9 +99,9 @@ def test_it_goes_on_from_the_save_that_it_waited_for(any_story):
     any_story.gate.touch()
     assert first.wait() == EXIT_DURABLE, first
     second.wait_for_output("resumes 1")
-    waited = second.event("waited")
+    waited = second.event("predecessor_waited")
     assert waited["attempt"] == 1 and waited["ended"] is True and waited["host"]
-    assert second.event("restored")["id"] == first.event("over")["durable"] == "000001-000001"
+    assert second.event("restored")["id"] == first.event("ended")["durable"] == "000001-000001"
     any_story.finish(second)
     assert "taken over" not in first.err
 
@@ -155,7 +155,7 @@ def test_who_died_without_a_notice_is_not_waited_for(any_story):
     second = any_story.machine("second")
     second.wait_for_output("resumes 0")
     any_story.finish(second)
-    assert "waiting" not in second.err and second.event("waited") is None
+    assert "waiting" not in second.err and second.event("predecessor_waited") is None
 
 
 def test_whose_time_was_over_before_is_not_waited_for(story):
@@ -174,7 +174,7 @@ def test_who_dies_of_its_notice_is_waited_for_until_its_time_is_over(story):
     second = story.machine("second")
     second.wait_for_output("resumes 0")
     story.finish(second)
-    waited = second.event("waited")
+    waited = second.event("predecessor_waited")
     assert waited is None or not waited["ended"] and "no word of its end" in second.err
 
 
@@ -182,7 +182,7 @@ def test_who_saves_for_long_says_so_again(story):
     first = story.saving()
     wait_for("a second word", lambda: len(story.words(1)) >= 2, process=first.process)
     once, again = story.words(1)[:2]
-    assert again["left_ms"] < once["left_ms"] and first.event("over") is None
+    assert again["left_ms"] < once["left_ms"] and first.event("ended") is None
     story.gate.touch()
     assert first.wait() == EXIT_DURABLE, first
 
@@ -193,7 +193,7 @@ def test_who_is_silent_is_not_waited_for_to_the_end_of_its_time(story):
     second = story.machine("second")
     second.wait_for_output("resumes 0")
     story.finish(second)
-    assert "no word of its end" in second.err and not second.event("waited")["ended"]
+    assert "no word of its end" in second.err and not second.event("predecessor_waited")["ended"]
 
 
 def test_a_notice_that_is_withdrawn_ends_the_wait(story):
@@ -232,7 +232,7 @@ def test_a_store_that_takes_no_word_delays_nothing(tmp_path):
         first.wait_for_output("resumes 0")
         first.signal(signal.SIGTERM)
         assert first.wait() == EXIT_DURABLE, first
-        assert first.event("over")["durable"] == "000001-000001" and server.rules[0].used
+        assert first.event("ended")["durable"] == "000001-000001" and server.rules[0].used
     finally:
         place.end()
         server.close()

@@ -89,7 +89,7 @@ def test_a_command_without_a_store_has_no_plan(place):
 def test_a_save_that_cannot_fit_is_said_once(place):
     run = place.run(*trainer(place, "--every", "250", "--gap", "1.3", "--steps", "100000"),
                     options=("--quiet-time", "2s", "--grace", "1", "--checkpoint-signal", "USR1"))
-    warned = run.wait_for_event("too_long")
+    warned = run.wait_for_event("upload_exceeds_notice")
     assert warned["save_seconds"] > 1 and warned["window_seconds"] == 1
     assert run.err.count("does not fit the 1.0 s that --grace leaves") == 1, run.err
 
@@ -100,7 +100,7 @@ def test_what_is_on_its_way_goes_first_where_a_fresh_one_does_not_fit(place, tmp
     run = place.run(PYTHON, SAVER, "--pause", "5", "--size", "12000000",
                     options=(*QUICK, "--checkpoint-signal", "USR1", "--bandwidth", "1500kB/s", "--notice", f"file:{notice}"))
     upload = run.wait_for_event("durable")["seconds"]
-    run.wait_for_event("sealed", count=2)
+    run.wait_for_event("checkpoint_complete", count=2)
     # Enough for the one that is on its way, and not for another one behind it.
     (tmp_path / "new").write_text(json.dumps({"reason": "drill", "in_seconds": 1.6 * upload}))
     (tmp_path / "new").rename(notice)
@@ -109,7 +109,7 @@ def test_what_is_on_its_way_goes_first_where_a_fresh_one_does_not_fit(place, tmp
     kinds = [event["event"] for event in run.events()]
     assert "first make the newest complete checkpoint durable" in run.event("plan")["text"], run
     after = kinds[kinds.index("plan"):]
-    asked = next(place for place, kind in enumerate(after) if kind in ("asked", "hindered"))  # it has no handler: asking it shows all the same
+    asked = next(place for place, kind in enumerate(after) if kind in ("asked", "request_failed"))  # it has no handler: asking it shows all the same
     assert after.index("durable") < asked, "the job is asked only when that one is safe"
 
 

@@ -173,8 +173,8 @@ def test_a_rank_without_a_handler_yet_is_asked_when_it_has_one(place):
              process=run.process)
     ask(place, run)
     assert list(witness.got("rank").values()) == [["SIGUSR1"]] * 2, run
-    assert len(run.event("asked")["pids"]) == len(run.event("asked_more")["pids"]) == 1
-    assert [event["asked"] for event in run.events("receipts")][-1] == 2
+    assert len(run.events("asked")[0]["pids"]) == len(run.events("asked")[1]["pids"]) == 1
+    assert [event["asked"] for event in run.events("rank_progress")][-1] == 2
 
 
 @pytest.mark.parametrize("profile, number", [("submitit", "USR2"), ("megatron", "TERM")])
@@ -199,7 +199,7 @@ def test_where_one_rank_tells_the_others_only_that_one_is_asked(place, tmp_path,
 def receipts_of(place, run):
     """Other jobs of this user may be running beside it."""
     jobs = {job["pid"]: job for job in place.query("status", "--json").json["jobs"]}
-    return jobs[run.job_pid]["receipts"]
+    return jobs[run.job_pid]["rank_progress"]
 
 
 def test_the_receipts_of_four_ranks(place):
@@ -207,7 +207,7 @@ def test_the_receipts_of_four_ranks(place):
     command = launched(place, 4, rank_command(place, witness, 0, "fork"))
     run = start(place, command, witness, 4, 0, "--checkpoint-signal", "USR1")
     lines = ask(place, run)
-    receipts = [line for line in lines if line["event"] == "receipts"]
+    receipts = [line for line in lines if line["event"] == "rank_progress"]
     assert receipts and receipts[0]["text"].startswith("4/4 ranks asked in "), lines
     status = receipts_of(place, run)
     assert (status["asked"], status["expected"], status["saving"], status["active"]) == (4, 4, 1, False)
@@ -271,6 +271,6 @@ def test_torch_workers_handle_sigterm_and_are_not_asked_in_place_of_their_rank(p
                "--workers", "2", "--context", "fork"]
     run = start(place, command, witness, 1, 2, "--checkpoint-signal", "TERM", "--notice", f"file:{notice}")
     notice.write_text(json.dumps({"reason": "nobody listens", "in_seconds": 600}))
-    run.wait_for_event("hindered")
+    run.wait_for_event("request_failed")
     assert run.event("asked") is None
     assert all(is_alive(pid) for role in ("rank", "worker") for pid in witness.lines(role))

@@ -278,7 +278,7 @@ def test_a_webhook_hears_of_the_notice_and_of_the_end(place):
     first, last = hook.bodies
     assert (first["event"], first["source"], first["outcome"]) == ("notice", "sigterm", None)
     assert 0 < first["seconds_left"] <= 30 and first["labels"] == {"team": "nlp"}
-    assert (last["event"], last["outcome"], last["exit_code"]) == ("over", "preempted", EXIT_DURABLE)
+    assert (last["event"], last["outcome"], last["exit_code"]) == ("ended", "preempted", EXIT_DURABLE)
     assert last["durable"] == f"{newest['id']}, step {newest['step']}" and newest["id"] in last["text"]
     assert "T0P5ECRET" not in run.err + run.events_path.read_text()
 
@@ -324,7 +324,7 @@ def test_the_ledger_of_an_attempt_is_in_the_store(place):
     assert run.wait() == EXIT_DURABLE, run
     kept = ledger(place)
     assert kept == run.events(), "the same lines as --events, in their order"
-    assert [event["event"] for event in kept][-1] == "over"
+    assert [event["event"] for event in kept][-1] == "ended"
     notice = next(event for event in kept if event["event"] == "notice")
     assert notice["source"] == "sigterm" and notice["seconds_left"] > 0
 
@@ -363,7 +363,7 @@ def test_a_pipe_takes_the_events(place):
     with os.fdopen(reading) as lines:
         events = [json.loads(line)["event"] for line in lines]
     assert run.wait(LIMIT) == 0
-    assert events[0] == "started" and events[-1] == "over"
+    assert events[0] == "started" and events[-1] == "ended"
 
 
 def test_a_pipe_that_is_full_keeps_nobody(place):
@@ -408,6 +408,6 @@ def test_a_store_that_falls_silent_does_not_keep_the_webhook_from_knowing(tmp_pa
         run.wait_for_event("launched")
         server.load({"rules": [{"on": {}, "answer": {"delay": 3600}}]})
         assert run.wait() == 3, run
-        assert [body["event"] for body in hook.bodies] == ["over"], run
+        assert [body["event"] for body in hook.bodies] == ["ended"], run
     place.end()
     server.close()

@@ -37,7 +37,7 @@ class Scene:
     def receipts(self, run):
         """Of this job: others of this user may be running beside it."""
         jobs = {job["pid"]: job for job in self.place.query("status", "--json").json["jobs"]}
-        return jobs[run.job_pid].get("receipts", {})
+        return jobs[run.job_pid].get("rank_progress", {})
 
     def resumed(self):
         """From which step the next attempt goes on, in an empty directory."""
@@ -84,7 +84,7 @@ def test_in_one_long_call_it_is_said_and_nothing_is_sent_again(scene):
     run = scene.run("--phase", "call")
     run.wait_for_output("in call\n")
     scene.notice()
-    told = run.wait_for_event("receipts")
+    told = run.wait_for_event("rank_progress")
     assert re.search(r"process \d+ has not reacted for \d+ s \(it waits in one long call\)", told["text"]), told
     receipts = scene.receipts(run)
     assert receipts["active"] and receipts["ranks"][0]["delivered"] and not receipts["ranks"][0]["saving"]
@@ -160,7 +160,7 @@ def test_before_it_has_a_handler(scene):
     run = scene.run("--phase", "start")
     run.wait_for_output("in start\n")
     scene.notice()
-    run.wait_for_event("hindered")
+    run.wait_for_event("request_failed")
     assert is_alive(run.job_pid)
     scene.release()
     ends_preempted(scene, run)
@@ -268,7 +268,7 @@ def test_a_crash_in_the_save_that_was_asked_for_is_a_crash(scene):
     scene.notice()
     assert run.wait() == 1, run
     assert signals(run) == 1 and "out of memory" in run.err
-    assert run.event("over")["outcome"] == "failed"
+    assert run.event("ended")["outcome"] == "failed"
     assert scene.resumed() == [3]
 
 
@@ -276,7 +276,7 @@ def test_a_crash_in_the_save_that_was_asked_for_is_a_crash(scene):
 def test_unasked_the_same_codes_are_its_own(scene, code):
     run = scene.place.run("sh", "-c", f"exit {code}", options=QUICK)
     assert run.wait() == code
-    assert run.event("over")["outcome"] == "failed"
+    assert run.event("ended")["outcome"] == "failed"
 
 
 def test_it_leaves_with_75_of_its_own_accord_right_after_a_save(scene):

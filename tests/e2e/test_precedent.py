@@ -50,7 +50,7 @@ def test_a_finished_job_is_not_run_again(place):
     line = one_line(second.err)
     assert f"job {place.job} finished (attempt 1, 2" in line and "nothing to do" in line
     assert second.event("nothing_to_do")["attempt"] == 1
-    assert second.event("over")["outcome"] == "finished"
+    assert second.event("ended")["outcome"] == "finished"
     assert list(records(place, ".json")) == [1]
 
 
@@ -237,7 +237,7 @@ def test_one_step_back_from_what_the_job_dies_of(place):
     assert run.wait() == 0, run
     assert run.out == "from step_1\n"
     assert "died twice soon after it had been given 000001-000002" in run.err and "--restore 000001-000002" in run.err
-    assert run.event("stepped_back")["from"] == "000001-000001"
+    assert run.event("rolled_back")["from"] == "000001-000001"
     assert records(place, ".json")[4]["suspect"] == "000001-000002"
     assert states(place)["000001-000002"] == "suspect" and states(place)["000001-000001"] == "good"
     # It is kept, and whoever wants it has it.
@@ -254,7 +254,7 @@ def test_a_job_that_dies_of_every_checkpoint_gets_the_newest_back(place):
         runs.append(place.run(*command, options=QUICK))
     runs[-1].wait()
     assert [run.out.split()[1] for run in runs] == ["step_2", "step_2", "step_1", "step_1", "step_2", "step_2", "step_2"]
-    assert "is not to blame" in runs[4].err and runs[4].event("returned")["id"] == "000001-000002"
+    assert "is not to blame" in runs[4].err and runs[4].event("reverted")["id"] == "000001-000002"
     assert states(place)["000001-000002"] == "good"
 
 

@@ -142,7 +142,7 @@ def test_run_forgets_behind_its_commits(place):
     left = place.snapshots()
     assert len(left) == 2 and left[0]["newest"] and left[0]["step"] == max(saved.values())
     assert {snapshot["tag"] for snapshot in left} == {"night"}
-    assert run.events("forgot")
+    assert run.events("snapshots_removed")
     assert place.verb("verify").code == 0
 
 
@@ -235,5 +235,5 @@ def test_a_run_that_begins_afresh_keeps_the_earlier_line(place):
     assert "it begins afresh, as --restore none says" in run.err and "nothing to resume from" not in run.err
     assert "that no --keep rule keeps" in run.err
     left = place.snapshots()
-    assert [snapshot["id"] for snapshot in left if snapshot["state"] == "abandoned"] == earlier[:0:-1]
+    assert [snapshot["id"] for snapshot in left if snapshot["state"] == "superseded"] == earlier[:0:-1]
     assert [snapshot["state"] for snapshot in left].count("good") >= 1

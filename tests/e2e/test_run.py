@@ -104,7 +104,7 @@ def test_restore_none_and_restore_id(place):
     older = place.run(*trainer(place, "--steps", "6"), options=(*QUICK, "--restore", ids[5]))
     assert older.wait() == 0 and numbers(older, "resumed") == [5]
     states = {snapshot["id"]: snapshot["state"] for snapshot in place.snapshots()}
-    assert states[ids[10]] == "abandoned" and states[ids[5]] == "good"
+    assert states[ids[10]] == "superseded" and states[ids[5]] == "good"
 
 
 def test_a_second_snapshot_sends_only_what_is_new(place):
@@ -217,7 +217,7 @@ def test_a_job_without_a_handler_is_not_killed_by_the_request(place, tmp_path):
                     options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
     run.wait_for_event("durable")
     run.signal(signal.SIGUSR1)
-    run.wait_for_event("hindered")
+    run.wait_for_event("request_failed")
     last = len(numbers(run, "step"))
     wait_for("the job goes on", lambda: len(numbers(run, "step")) > last + 20, process=run.process)
     assert run.event("asked") is None
@@ -230,7 +230,7 @@ def test_a_handler_that_comes_late_is_waited_for(place, tmp_path):
     run.wait_for_output("step 2\n")
     notice.write_text(json.dumps({"reason": "early", "in_seconds": 60}))
     assert run.wait() == 75
-    assert run.event("hindered")
+    assert run.event("request_failed")
     assert place.newest()["step"] == numbers(run, "saved")[-1]
 
 
@@ -321,7 +321,7 @@ def test_preempted_before_its_first_save_of_this_attempt(place):
     run.wait_for_output("step 7\n")
     run.signal(signal.SIGTERM)
     assert run.wait() == 75
-    assert run.event("over")["durable"] == place.newest()["id"]
+    assert run.event("ended")["durable"] == place.newest()["id"]
 
 
 # --- asking ---
@@ -431,7 +431,7 @@ def test_killed_in_its_first_save_again_and_again(place):
 def test_a_damaged_record_makes_nobody_the_owner_of_what_is_torn(place):
     run = place.run("sh", "-c", f"mkdir {place.directory}; echo half > {place.directory}/step_1.bin; kill -9 $$", options=QUICK)
     assert run.wait() == 137
-    record = place.path / "checkpoints.reprieve" / "sealed.json"
+    record = place.path / "checkpoints.reprieve" / "completion.json"
     record.write_text("{")
     again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "ls", place.directory)
     assert again.code == 0 and again.out == ""

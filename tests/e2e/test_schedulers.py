@@ -37,7 +37,7 @@ def a_name_of_its_own(place):
 def test_a_scheduler_is_told_in_its_own_terms(place, policy, code):
     run = start(place, "--exit-policy", policy)
     assert end(run) == code, run
-    assert run.event("over")["outcome"] == "preempted" and f"(exit {code})" in run.err
+    assert run.event("ended")["outcome"] == "preempted" and f"(exit {code})" in run.err
 
 
 def test_what_the_job_says_itself_stays(place):

@@ -44,7 +44,7 @@ def test_time_that_nobody_saw_is_no_quiet_time(place):
     time.sleep(6)
     run.signal(signal.SIGCONT)
     assert run.wait() == 128 + signal.SIGKILL, run
-    assert place.snapshots() == [] and run.event("sealed") is None, run
+    assert place.snapshots() == [] and run.event("checkpoint_complete") is None, run
     assert "step_1.pt" in run.err and "is in no snapshot" in run.err
 
 

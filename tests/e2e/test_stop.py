@@ -124,7 +124,7 @@ def test_a_job_that_ends_by_itself_while_it_is_waited_for_was_told_nothing(place
     wait_until_held(run)
     go(place, 2)
     assert run.wait() == 0, run
-    assert run.event("over")["outcome"] == "finished"
+    assert run.event("ended")["outcome"] == "finished"
     assert place.newest()["step"] == 2
     assert "forwarding" not in run.err
 

@@ -78,7 +78,7 @@ def test_the_older_good_one_is_taken(two, kind):
     assert run.wait() == 0, run
     assert "resumes 1\n" in run.out, run
     assert run.event("restored")["id"] == two.older
-    assert [event["id"] for event in run.events("passed_over")] == [two.newer]
+    assert [event["id"] for event in run.events("snapshot_skipped")] == [two.newer]
     assert any(two.newer in line for line in run.err.splitlines()), "the damage is not named"
     assert not list(two.path.glob("**/evil")), "something was written outside"
     assert not (two.path / "empty").is_symlink() and two.secret.read_text() == "not yours"
@@ -115,7 +115,7 @@ def test_all_is_well_without_damage(two):
     assert two.verb("verify").code == 0
     run = two.run(PYTHON, SAVER, "--steps", 2, directory=two.path / "empty")
     assert run.wait() == 0 and "resumes 2\n" in run.out, run
-    assert run.event("restored")["id"] == two.newer and not run.events("passed_over")
+    assert run.event("restored")["id"] == two.newer and not run.events("snapshot_skipped")
 
 
 def test_verify_names_every_damaged_one(two):

@@ -102,9 +102,13 @@ def test_checkpoint_directory_that_cannot_be_written(place, read_only):
             "--", *job(place))
 
 
-def make_newer(path):
+def make_version(path, difference):
     header, body = damage.read_record(path)
-    damage.write_record(path, {**header, "version": header["version"] + 1}, body)
+    damage.write_record(path, {**header, "version": header["version"] + difference}, body)
+
+
+def make_newer(path):
+    make_version(path, 1)
 
 
 @pytest.fixture
@@ -120,6 +124,14 @@ def test_store_of_a_newer_version(used):
     refused(used, EXIT_CONFIGURATION, ["newer version", "upgrade"], "--store", used.store, "--job", used.job, "--", *job(used))
     for verb in (["list"], ["verify"], ["show", "latest"], ["restore", "latest", "out"], ["save", str(used.directory)]):
         assert_refused(used, used.verb(*verb), EXIT_CONFIGURATION, "newer version", "upgrade")
+
+
+def test_store_of_an_older_version(used):
+    make_version(used.store_path / "format.json", -1)
+    said = ("older version", "another store or prefix")
+    refused(used, EXIT_CONFIGURATION, list(said), "--store", used.store, "--job", used.job, "--", *job(used))
+    for verb in (["list"], ["verify"], ["restore", "latest", "out"], ["save", str(used.directory)]):
+        assert_refused(used, used.verb(*verb), EXIT_CONFIGURATION, *said)
 
 
 def test_claim_of_a_newer_version(used):

@@ -212,7 +212,7 @@ class Case:
             os.rename(notice.with_suffix(".part"), notice)
             first.code = first.wait(seconds + 1)
             if self.inside:  # the launcher that it runs in says nothing of it
-                first.code = next((event["exit_code"] for event in first.all_events("over")), None)
+                first.code = next((event["exit_code"] for event in first.all_events("ended")), None)
         finally:
             first.killed = first.kill_everything()
             notice.unlink(missing_ok=True)
@@ -258,7 +258,7 @@ class Case:
     def seen(self, first):
         """What the last snapshot's checkpoint was known to be complete by: the job's word, the name that its framework writes last, or
         the files themselves, closed and still, or their writer ended."""
-        sealed, ended = first.all_events("sealed")[-1:], first.all_events("child_exited")[-1:]
+        sealed, ended = first.all_events("checkpoint_complete")[-1:], first.all_events("child_exited")[-1:]
         names = [Path(entry["path"]).name for entry in self.ask_reprieve("show", first.all_events("durable")[-1]["id"])["entries"]
                  if entry.get("type", "file") == "file"]
         known = self.ask_reprieve("explain", "profile", self.profile)["complete"]["commits"] if self.profile else []

@@ -15,7 +15,7 @@ static void read_raw(const uint8_t *data, size_t size)
 		if (record_decode((enum record_kind)kind, data, size, &body, &err) == 0)
 			CHECK(json_is_object(body));
 		else
-			CHECK(!body && (err.kind == ERR_CORRUPT || err.kind == ERR_NEWER));
+			CHECK(!body && (err.kind == ERR_CORRUPT || err.kind == ERR_VERSION));
 	}
 }
 

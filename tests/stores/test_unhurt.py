@@ -198,7 +198,7 @@ def test_network_comes_back_in_the_window(island, islander):
     """Cut when the notice comes, back before the deadline: what was complete at the notice is durable after all."""
     run = start(islander, "--grace", "60", steps=10**6)
     island.device("down")
-    sealed = run.wait_for_event("sealed", count=len(run.events("sealed")) + 2)
+    sealed = run.wait_for_event("checkpoint_complete", count=len(run.events("checkpoint_complete")) + 2)
     run.signal(signal.SIGTERM)
     run.wait_for_event("child_exited")
     island.device("up")

@@ -102,7 +102,7 @@ static void test_the_newest_may_still_run(void **state)
 		{NULL, false, "lost without a word", true, true, 4000},
 		{NULL, true, "running or vanished", false, true, -1},
 		{"preempted", true, "preempted", true, false, 4000},
-		{"lost", true, "lost", true, false, 4000},
+		{"not_durable", true, "not_durable", true, false, 4000},
 		{"finished", true, "finished", false, false, 0},
 	};
 	static const char lines[] = "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
@@ -127,7 +127,7 @@ static void test_the_newest_may_still_run(void **state)
 static void test_nothing_is_saved_without_a_snapshot(void **state)
 {
 	struct attempt_costs attempt_costs =
-		read_account("lost", "{\"ran_ms\":4014}",
+		read_account("not_durable", "{\"ran_ms\":4014}",
 			     "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
 			     "{\"event\":\"child_exited\",\"monotonic_ms\":5000}\n");
 	struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);

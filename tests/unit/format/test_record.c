@@ -49,7 +49,7 @@ static void test_any_flipped_bit_is_seen(void **state)
 		if (record_decode(RECORD_ATTEMPT, record.data, record.size, &body, &err) == 0)
 			fail_msg("bit %zu of byte %zu", i % 8, i / 8);
 		/* A flip in the version's digit looks like a newer one. */
-		assert_true(err.kind == ERR_CORRUPT || err.kind == ERR_NEWER);
+		assert_true(err.kind == ERR_CORRUPT || err.kind == ERR_VERSION);
 		record.data[i / 8] ^= (uint8_t)(1u << (i % 8));
 	}
 }
@@ -84,14 +84,28 @@ static void test_another_kind_is_refused(void **state)
 static void test_newer_says_what_to_do(void **state)
 {
 	static const char text[] =
-		"{\"reprieve\":\"snapshot\",\"version\":2,\"whatever\":true}\nbinary";
+		"{\"reprieve\":\"snapshot\",\"version\":3,\"whatever\":true}\nbinary";
 	json_t *body = NULL;
 	struct err err = {0};
 
 	(void)state;
 	assert_int_equal(record_decode(RECORD_SNAPSHOT, text, strlen(text), &body, &err), -1);
-	assert_int_equal(err.kind, ERR_NEWER);
+	assert_int_equal(err.kind, ERR_VERSION);
 	assert_non_null(strstr(err.text, "upgrade"));
+}
+
+static void test_older_says_what_to_do(void **state)
+{
+	static const char text[] =
+		"{\"reprieve\":\"format\",\"version\":1,\"whatever\":true}\n{}";
+	json_t *body = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(record_decode(RECORD_FORMAT, text, strlen(text), &body, &err), -1);
+	assert_int_equal(err.kind, ERR_VERSION);
+	assert_non_null(strstr(err.text, "older version"));
+	assert_non_null(strstr(err.text, "another store"));
 }
 
 int main(void)
@@ -102,6 +116,7 @@ int main(void)
 		cmocka_unit_test(test_any_truncation_is_seen),
 		cmocka_unit_test(test_another_kind_is_refused),
 		cmocka_unit_test(test_newer_says_what_to_do),
+		cmocka_unit_test(test_older_says_what_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

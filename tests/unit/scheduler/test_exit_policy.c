@@ -21,17 +21,17 @@ static void test_codes(void **state)
 	} rows[] = {
 		{NULL, {"preempted", 75}, 75},
 		{"posix", {"preempted", 75}, 75},
-		{"posix", {"lost", 74}, 74},
+		{"posix", {"not_durable", 74}, 74},
 		{"k8s", {"preempted", 75}, 75},
 		{"kubeflow", {"preempted", 75}, 143},
-		{"kubeflow", {"lost", 74}, 138},
+		{"kubeflow", {"not_durable", 74}, 138},
 		{"kubeflow", {"finished", 0}, 0},
 		{"kubeflow", {"refused", 78}, 78},
 		/* the job's own words, not ours */
 		{"kubeflow", {"failed", 75}, 75},
 		{"kubeflow", {"failed", 74}, 74},
 		{"flyte", {"preempted", 75}, 247},
-		{"flyte", {"lost", 74}, 137},
+		{"flyte", {"not_durable", 74}, 137},
 		{"flyte", {"stopped", 143}, 143},
 	};
 
@@ -53,7 +53,7 @@ static void test_no_row_hides_another_code(void **state)
 	for (size_t i = 0; i < exit_policy_count; i++) {
 		const struct exit_policy *policy = &exit_policy_table[i];
 		struct outcome preempted = {"preempted", EXIT_PREEMPTED},
-			       lost = {"lost", EXIT_NOT_DURABLE};
+			       lost = {"not_durable", EXIT_NOT_DURABLE};
 		int codes[] = {exit_policy_code(policy, &preempted),
 			       exit_policy_code(policy, &lost)};
 

@@ -61,7 +61,7 @@ static void test_table(void **state)
 			 .noticed = true,
 			 .told_to_end = true,
 			 .managed = true},
-			"lost", 74},
+			"not_durable", 74},
 		/* exit 0 after it was asked: saved and left, as far as anyone can know */
 		{{.launched = true,
 			 .wait_status = EXITED(0),
@@ -89,13 +89,13 @@ static void test_table(void **state)
 		{{ASKED, .wait_status = KILLED(11)}, "failed", 139},
 		{{ASKED, .wait_status = EXITED(139)}, "failed", 139},
 		/* no crash: its profile knows the code, or it went as one goes that is told to */
-		{{ASKED, .wait_status = EXITED(1), .resumes = true}, "lost", 74},
-		{{ASKED, .wait_status = EXITED(143)}, "lost", 74},
-		{{ASKED, .wait_status = EXITED(42)}, "lost", 74},
-		{{ASKED, .wait_status = EXITED(75)}, "lost", 74},
-		{{ASKED, .wait_status = KILLED(9)}, "lost", 74},
+		{{ASKED, .wait_status = EXITED(1), .resumes = true}, "not_durable", 74},
+		{{ASKED, .wait_status = EXITED(143)}, "not_durable", 74},
+		{{ASKED, .wait_status = EXITED(42)}, "not_durable", 74},
+		{{ASKED, .wait_status = EXITED(75)}, "not_durable", 74},
+		{{ASKED, .wait_status = KILLED(9)}, "not_durable", 74},
 		/* we ended it */
-		{{ASKED, .wait_status = EXITED(1), .stopped = true}, "lost", 74},
+		{{ASKED, .wait_status = EXITED(1), .stopped = true}, "not_durable", 74},
 		/* a framework that trains on after its save, and has come to its end */
 		{{ASKED, .wait_status = EXITED(0), .saved = true, .goes_on = true,
 			 .all_durable = true},
@@ -122,7 +122,7 @@ static void test_table(void **state)
 			 .wait_status = EXITED(0),
 			 .managed = true,
 			 .strict_failed = true},
-			"lost", 74},
+			"not_durable", 74},
 		{{.launched = true,
 			 .wait_status = EXITED(5),
 			 .managed = true,

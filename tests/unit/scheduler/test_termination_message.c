@@ -29,7 +29,7 @@ static void test_lines(void **state)
 		{{.source = "sigterm",
 			 .reason = "SIGTERM",
 			 .durable = "",
-			 .outcome = "lost",
+			 .outcome = "not_durable",
 			 .exit_code = 74},
 			"preempted: SIGTERM (sigterm); durable: nothing; exit 74"},
 		{{.durable = "1-2", .outcome = "failed", .exit_code = 137},

@@ -251,7 +251,7 @@ static void test_a_lost_claim_is_recovered_from_its_snapshots(void **state)
 static void test_a_newer_claim_stops_us(void **state)
 {
 	static const char record[] =
-		"{\"reprieve\":\"attempt\",\"version\":2,\"bytes\":2,\"sha256\":\"\"}\n{}";
+		"{\"reprieve\":\"attempt\",\"version\":3,\"bytes\":2,\"sha256\":\"\"}\n{}";
 	struct fixture f;
 	auto_free char *path = NULL;
 	struct claim claim = {0};
@@ -261,7 +261,7 @@ static void test_a_newer_claim_stops_us(void **state)
 	fixture_start(&f);
 	path = text_format("%s/jobs/job/attempts/000002.json", f.store);
 	assert_works(file_write(path, record, strlen(record), &err));
-	assert_fails(storage_claim(f.storage, &claim, &attempt, NULL, &err), ERR_NEWER);
+	assert_fails(storage_claim(f.storage, &claim, &attempt, NULL, &err), ERR_VERSION);
 	fixture_stop(&f);
 }
 

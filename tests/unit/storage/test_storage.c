@@ -83,7 +83,7 @@ static void test_missing_store(void **state)
 static void test_newer_store(void **state)
 {
 	static const char marker[] =
-		"{\"reprieve\":\"format\",\"version\":2,\"bytes\":2,\"sha256\":\"\"}\n{}";
+		"{\"reprieve\":\"format\",\"version\":3,\"bytes\":2,\"sha256\":\"\"}\n{}";
 	struct fixture f;
 	struct storage_options options = {.job = "job", .create = true};
 	struct storage *storage = NULL;
@@ -94,7 +94,7 @@ static void test_newer_store(void **state)
 	options.url = f.url;
 	path = text_format("%s/format.json", f.store);
 	assert_works(file_write(path, marker, strlen(marker), &err));
-	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_NEWER);
+	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_VERSION);
 	assert_non_null(strstr(err.text, f.url));
 	assert_non_null(strstr(err.text, "upgrade"));
 	fixture_stop(&f);

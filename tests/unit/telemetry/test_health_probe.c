@@ -24,8 +24,8 @@ static void test_table(void **state)
 		{HEALTH_PROBE_READY, {"running", true, 5}, true, "saving"},
 		{HEALTH_PROBE_READY, {"restoring", false, -1}, false, "restoring"},
 		{HEALTH_PROBE_READY, {"checkpointing", false, 5}, false, "saving"},
-		{HEALTH_PROBE_READY, {"draining", false, 5}, false, "draining"},
-		{HEALTH_PROBE_READY, {"over", false, 5}, false, "over"},
+		{HEALTH_PROBE_READY, {"stopping", false, 5}, false, "draining"},
+		{HEALTH_PROBE_READY, {"ended", false, 5}, false, "ended"},
 		{HEALTH_PROBE_FRESH, {"running", false, 60000}, true, "training"},
 		{HEALTH_PROBE_FRESH, {"running", false, 60001}, false, "training"},
 		{HEALTH_PROBE_FRESH, {"running", false, -1}, true, "training"},
@@ -33,7 +33,7 @@ static void test_table(void **state)
 		{HEALTH_PROBE_FRESH, {"running", true, 9999999}, true, "saving"},
 		{HEALTH_PROBE_FRESH, {"restoring", false, 9999999}, true, "restoring"},
 		{HEALTH_PROBE_FRESH, {"checkpointing", false, 9999999}, true, "saving"},
-		{HEALTH_PROBE_FRESH, {"draining", false, 9999999}, true, "draining"},
+		{HEALTH_PROBE_FRESH, {"stopping", false, 9999999}, true, "draining"},
 		{HEALTH_PROBE_FRESH, {"uploading", true, 9999999}, true, "draining"},
 	};
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 static const char *const states[] = {"restoring", "running",   "checkpointing",
-				     "draining",  "uploading", "over",
+				     "stopping",  "uploading", "ended",
 				     NULL};
 
 static void has(const char *text, const char *line)
@@ -76,7 +76,7 @@ static void test_text(void **state)
 	text = metrics_format(status, states, 1000000);
 	has(text, "reprieve_attempt{run=\"di\\\"g\\\\i\\nts\",team=\"nlp\"} 3\n");
 	has(text, ",state=\"running\"} 1\n");
-	has(text, ",state=\"draining\"} 0\n");
+	has(text, ",state=\"stopping\"} 0\n");
 	has(text, "# TYPE reprieve_snapshots_total counter\n");
 	has(text, "team=\"nlp\"} 2\n");
 	has(text, "reprieve_durable_timestamp_seconds{run=");

@@ -29,8 +29,8 @@ static struct notification example(const char *event)
 
 static void test_texts(void **state)
 {
-	struct notification over = example("over"), nothing = example("notice");
-	static const char *const events[] = {"notice", "cancelled", "over"};
+	struct notification over = example("ended"), nothing = example("notice");
+	static const char *const events[] = {"notice", "cancelled", "ended"};
 	static const char *const texts[] = {
 		"digits: preemption notice from aws (spot "
 		"interruption), 118 s left; durable: 3-12, step 1200",

@@ -108,7 +108,7 @@ static void test_a_record_that_was_cut_off_is_not_believed(void **state)
 	struct err err;
 	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
 
-	put(place, beside, "sealed.json",
+	put(place, beside, "completion.json",
 	    "{\"version\":1,\"job\":\"train\",\"id\":\"1-1\",\"files\":[[\"a\",");
 	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
 	assert_int_equal(err.kind, ERR_CORRUPT);
