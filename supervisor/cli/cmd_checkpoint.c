@@ -5,114 +5,76 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli.h"
 #include "control/control.h"
+#include "scheduler/scheduler.h"
+#include "shared_options.h"
 #include "terminal_line.h"
+#include "verbs.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #define STATUS_TIMEOUT_MS 5000
 
-static const char usage[] =
-	"Ask a running job for a checkpoint, and wait until it is durable.\n\n"
-	"  reprieve checkpoint\n"
-	"  reprieve checkpoint --job train-7 --timeout 10m\n\n"
-	"Usage: reprieve checkpoint [--job NAME | --pid PID] [--timeout DURATION] [--json] "
-	"[--no-wait]\n\n"
-	"  -j, --job NAME          which job, where several run under this user\n"
-	"      --pid PID           the same, by either pid that `reprieve status` shows: the "
-	"job's, or its supervisor's\n"
-	"      --timeout DURATION  give up after this long (the checkpoint goes on); default: "
-	"never\n"
-	"      --no-wait           return once the job has been asked\n"
-	"      --json              one JSON object per line for each thing that happens\n\n"
-	"Exit code: 0 durable (with --no-wait: asked), 1 not, 64 usage, 69 no such job is running "
-	"here.\n";
-
-struct options {
+struct checkpoint_options {
 	const char *job;
-	pid_t pid; /* 0: any */
-	int64_t timeout_ms;
-	bool json, wait, help;
+	pid_t pid;          /* 0: any */
+	int64_t timeout_ms; /* -1: none */
+	bool json, no_wait;
 };
 
-enum {
-	OPTION_PID = 256,
-	OPTION_TIMEOUT,
-	OPTION_JSON,
-	OPTION_NO_WAIT
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"pid", 0, "PID", NULL,
+		"the same, by either pid that `reprieve status` shows: the job's, or its "
+		"supervisor's",
+		OPTION_NUMBER(struct checkpoint_options, pid), .least = 1, .most = INT32_MAX},
+	{0},
 };
 
-static int set_option(struct options *options, int option, struct err *err)
-{
-	uint64_t number;
+static const struct option_row request_rows[] = {
+	{"timeout", 0, "DURATION", NULL,
+		"give up after this long (the checkpoint goes on); default: never",
+		OPTION_DURATION(struct checkpoint_options, timeout_ms)},
+	{"no-wait", 0, NULL, NULL, "return once the job has been asked",
+		OPTION_FLAG(struct checkpoint_options, no_wait)},
+	{0},
+};
 
-	switch (option) {
-	case 'j':
-		options->job = optarg;
-		return 0;
-	case 'h':
-		options->help = true;
-		return 0;
-	case OPTION_PID:
-		if (!text_to_u64(optarg, INT32_MAX, &number) || number == 0)
-			return err_set(err, ERR_INVALID, "--pid: '%s' is no process id", optarg);
-		options->pid = (pid_t)number;
-		return 0;
-	case OPTION_TIMEOUT:
-		if (!text_to_duration_ms(optarg, &options->timeout_ms))
-			return err_set(err, ERR_INVALID,
-				       "--timeout: '%s' is no duration: write 30s, 10m, ...",
-				       optarg);
-		return 0;
-	case OPTION_JSON:
-		options->json = true;
-		return 0;
-	case OPTION_NO_WAIT:
-		options->wait = false;
-		return 0;
-	default:
-		return err_set(err, ERR_INVALID, "see `reprieve checkpoint --help`");
-	}
-}
+static const struct option_row other_rows[] = {
+	{"json", 0, NULL, NULL, "one JSON object per line for each thing that happens",
+		OPTION_FLAG(struct checkpoint_options, json)},
+	{0},
+};
 
-static int parse_arguments(int argc, char **argv, struct options *options, struct err *err)
-{
-	static const struct option known[] = {
-		{"job", required_argument, NULL, 'j'},
-		{"pid", required_argument, NULL, OPTION_PID},
-		{"timeout", required_argument, NULL, OPTION_TIMEOUT},
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"no-wait", no_argument, NULL, OPTION_NO_WAIT},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int option;
+static const struct help_row exits[] = {
+	{"0", "durable; with --no-wait: asked"},
+	{"1", "not durable"},
+	{"64", "wrong usage"},
+	{"69", "no such job is running here"},
+	{0},
+};
 
-	optind = 1;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":j:h", known, NULL)) != -1) {
-		if (option == '?')
-			return err_set(err, ERR_INVALID,
-				       "there is no option '%s'; see `reprieve checkpoint --help`",
-				       argv[optind - 1]);
-		if (option == ':')
-			return err_set(err, ERR_INVALID, "%s needs a value", argv[optind - 1]);
-		if (set_option(options, option, err) < 0)
-			return -1;
-	}
-	if (optind < argc)
-		return err_set(err, ERR_INVALID, "'%s' is not expected here", argv[optind]);
-	return 0;
-}
+const struct verb verb_checkpoint = {
+	.name = "checkpoint",
+	.summary = "ask a running job for a checkpoint, and wait until it is durable",
+	.examples = "reprieve checkpoint\n"
+		"reprieve checkpoint --job train-7 --timeout 10m",
+	.groups = (const struct option_group[]){
+		OPTION_GROUP("Job", running_job_rows, offsetof(struct checkpoint_options, job)),
+		OPTION_GROUP(NULL, own_rows, 0),
+		OPTION_GROUP("Request", request_rows, 0),
+		OPTION_GROUP("Other", other_rows, 0),
+		{0},
+	},
+	.exits = exits,
+};
+// clang-format on
 
 /* Which of the live sessions is meant. */
 struct session_search {
-	const struct options *options;
+	const struct checkpoint_options *options;
 	bool by_job;     /* `pid` is the job's own: its supervisor is asked */
 	char *directory; /* of the last one that fits */
 	struct bytes names;
@@ -134,7 +96,7 @@ static bool matches_pid(const struct session_search *session_search,
 static bool consider_session(void *arg, const struct session_info *info)
 {
 	struct session_search *session_search = arg;
-	const struct options *options = session_search->options;
+	const struct checkpoint_options *options = session_search->options;
 
 	if (options->job && !text_equal(options->job, info->job))
 		return true;
@@ -149,7 +111,7 @@ static bool consider_session(void *arg, const struct session_info *info)
 }
 
 /* The directory of the one; NULL with a sentence and an exit code in `*code`. The caller frees. */
-static char *find_session(const struct options *options, int *code, struct err *err)
+static char *find_session(const struct checkpoint_options *options, int *code, struct err *err)
 {
 	struct session_search session_search = {.options = options};
 	char *found = NULL;
@@ -162,12 +124,12 @@ static char *find_session(const struct options *options, int *code, struct err *
 	if (session_search.count == 1) {
 		found = steal(&session_search.directory);
 	} else if (session_search.count > 1) {
-		*code = EX_USAGE;
+		*code = EXIT_USAGE;
 		err_set(err, ERR_INVALID,
 			"several jobs are running: %.*s; choose with --job or --pid",
 			(int)session_search.names.size, (char *)session_search.names.data);
 	} else {
-		*code = EX_UNAVAILABLE;
+		*code = EXIT_UNAVAILABLE;
 		err_set(err, ERR_NOT_FOUND, "no %s running under this user here",
 			options->job || options->pid ? "such job is" : "`reprieve run` is");
 	}
@@ -177,7 +139,7 @@ static char *find_session(const struct options *options, int *code, struct err *
 }
 
 struct request_result {
-	const struct options *options;
+	const struct checkpoint_options *options;
 	bool settled, failed;
 };
 
@@ -215,7 +177,7 @@ static void print_requested(json_t *reply)
 static void print_reply(void *arg, json_t *reply)
 {
 	struct request_result *request_result = arg;
-	const struct options *options = request_result->options;
+	const struct checkpoint_options *options = request_result->options;
 	const char *event = json_text_or(reply, "event", "");
 
 	if (options->json)
@@ -230,7 +192,7 @@ static void print_reply(void *arg, json_t *reply)
 		if (!options->json)
 			print_durable(reply);
 	} else if (text_equal(event, "asked")) {
-		request_result->settled = !options->wait;
+		request_result->settled = options->no_wait;
 		if (!options->json)
 			print_requested(reply);
 	} else if (text_equal(event, "rank_progress") && !options->json) {
@@ -239,11 +201,12 @@ static void print_reply(void *arg, json_t *reply)
 	fflush(stdout);
 }
 
-static int request_checkpoint(const struct options *options, const char *directory, struct err *err)
+static int request_checkpoint(const struct checkpoint_options *options, const char *directory,
+			      struct err *err)
 {
 	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
 	auto_json json_t *request =
-		json_pack("{s:s, s:b}", "do", "checkpoint", "wait", (int)options->wait);
+		json_pack("{s:s, s:b}", "do", "checkpoint", "wait", !options->no_wait);
 	struct request_result request_result = {.options = options};
 	struct cancel cancel;
 	int result;
@@ -263,18 +226,12 @@ static int request_checkpoint(const struct options *options, const char *directo
 
 int cmd_checkpoint(int argc, char **argv)
 {
-	struct options options = {.timeout_ms = -1, .wait = true};
+	struct checkpoint_options options = {.timeout_ms = -1};
 	struct err err;
-	int code = EX_USAGE;
+	int code = option_table_parse(&verb_checkpoint, argc, argv, &options, NULL);
 
-	if (parse_arguments(argc, argv, &options, &err) < 0) {
-		log_error("checkpoint: %s", err.text);
-		return EX_USAGE;
-	}
-	if (options.help) {
-		fputs(usage, stdout);
-		return 0;
-	}
+	if (code >= 0)
+		return code;
 	auto_free char *directory = find_session(&options, &code, &err);
 	if (!directory) {
 		log_error("checkpoint: %s", err.text);
@@ -283,7 +240,7 @@ int cmd_checkpoint(int argc, char **argv)
 	code = request_checkpoint(&options, directory, &err);
 	if (code < 0) {
 		log_error("checkpoint: %s", err.text);
-		return err.kind == ERR_NOT_FOUND ? EX_UNAVAILABLE : 1;
+		return err.kind == ERR_NOT_FOUND ? EXIT_UNAVAILABLE : EXIT_FAILURE;
 	}
 	return code;
 }

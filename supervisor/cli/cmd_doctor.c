@@ -3,11 +3,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli.h"
 #include "doctor/doctor.h"
-#include "run_option_table.h"
 #include "store_command.h"
 #include "terminal_line.h"
+#include "verbs.h"
 #include "workspace/workspace.h"
 
 #include <stdio.h>
@@ -19,72 +18,53 @@
 
 #define GRACE_DEFAULT_MS 30000
 
-struct options {
+struct check_options {
+	struct store_command store_command;
 	uint64_t size, measure;
 	struct doctor_options machine;
 };
 
-static int set_notice(void *arg, const char *value, struct err *err)
-{
-	(void)err; /* cloud.h knows the names */
-	((struct options *)arg)->machine.notice = value;
-	return 0;
-}
-
-static int set_grace(void *arg, const char *value, struct err *err)
-{
-	return run_option_parse_duration(value, &((struct options *)arg)->machine.grace_ms, err);
-}
-
-static int set_size(void *arg, const char *value, struct err *err)
-{
-	struct options *options = arg;
-
-	if (!text_to_bytes(value, &options->size))
-		return err_set(err, ERR_INVALID, "'%s' is no size: write 40GB or 512MB", value);
-	return 0;
-}
-
-static int set_measure(void *arg, const char *value, struct err *err)
-{
-	struct options *options = arg;
-
-	if (!text_to_bytes(value, &options->measure) || options->measure > MEASURE_MOST)
-		return err_set(err, ERR_INVALID, "'%s' is no size up to 512MiB (0: do not measure)",
-			       value);
-	return 0;
-}
-
-static const struct store_command_option own_options[] = {
-	{"size", false, set_size},
-	{"measure", false, set_measure},
-	{"notice", false, set_notice},
-	{"grace", false, set_grace},
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"size", 0, "SIZE", NULL, "of a checkpoint (default: 40GB): does it fit in a notice?",
+		OPTION_SIZE(struct check_options, size)},
+	{"measure", 0, "SIZE", NULL,
+		"how much is sent and read back to measure (default: 64MiB; 0: nothing)",
+		OPTION_SIZE(struct check_options, measure), .most = MEASURE_MOST},
+	{"notice", 0, "LIST", "REPRIEVE_NOTICE", "who announces a preemption, as for `reprieve "
+		"run`",
+		OPTION_TEXT(struct check_options, machine.notice),
+		.choices = "auto none aws gcp azure alibaba tencent slurm"},
+	{"grace", 0, "SECONDS", NULL,
+		"time from SIGTERM to SIGKILL here, as for `reprieve run` (default: "
+		"REPRIEVE_GRACE, else 30)",
+		OPTION_DURATION(struct check_options, machine.grace_ms)},
 	{0},
 };
 
-static const struct store_command_usage usage = {
-	.text = "Look at this machine: who announces a preemption, the preload library, process 1, "
-		"the "
-		"time to save.\nTry a store: what these credentials may do there, whether the "
-		"clock "
-		"is right, how fast it is.\nUnder Slurm: what its configuration means for a "
-		"preempted job.\n\n"
-		"  reprieve doctor\n"
-		"  reprieve doctor --store s3://bucket/runs --size 40GB\n\n"
-		"Usage: reprieve doctor [--store URL] [--size SIZE] [--measure SIZE] [--notice "
-		"LIST] "
-		"[--grace SECONDS] [--json]\n\n"
-		"      --size SIZE      of a checkpoint: does it fit in a notice? (default: 40GB)\n"
-		"      --measure SIZE   how much is sent and read back to measure (default: 64MiB; "
-		"0: nothing)\n"
-		"      --notice LIST, --grace SECONDS   as for `reprieve run`\n\n"
-		"Objects of its own are written below tmp/ and removed again.\n"
-		"Exit status: 0 if nothing failed, 1 otherwise.\n",
-	.words_most = 0,
-	.no_job = true,
-	.options = own_options,
+static const struct help_row exits[] = {
+	{"0", "nothing failed"},
+	{"1", "something failed"},
+	{"64", "wrong usage"},
+	{0},
 };
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.summary = "look at this machine and try a store, before a job depends on them",
+	.examples = "reprieve doctor\n"
+		"reprieve doctor --store s3://bucket/runs --size 40GB",
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE, OPTION_GROUP("Machine and checkpoint", own_rows, 0), STORE_COMMAND_OTHER},
+	.notes = "This machine: who announces a preemption, the preload library, process 1, the "
+		"time to save.\n"
+		"The store: what these credentials may do there, whether the clock is right, how "
+		"fast it is.\n"
+		"Under Slurm: what its configuration means for a preempted job.\n"
+		"Objects of its own are written below tmp/ and removed again.",
+	.exits = exits,
+};
+// clang-format on
 
 static void print_rows(const struct check_list *check_list)
 {
@@ -166,9 +146,11 @@ static void print_findings(const struct doctor_findings *findings)
 	}
 }
 
-static int examine_store(const struct store_command *store_command, const struct options *options,
-			 struct store_probe *probe, struct check_list *check_list, struct err *err)
+static int examine_store(const struct check_options *options, struct store_probe *probe,
+			 struct check_list *check_list, struct err *err)
 {
+	const struct store_command *store_command = &options->store_command;
+
 	*probe = (struct store_probe){0};
 	/* The rest is worth knowing all the same: an init needs no store. */
 	if (!store_command->store) {
@@ -188,11 +170,11 @@ static int examine_store(const struct store_command *store_command, const struct
 
 int cmd_doctor(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
-	struct options options = {
+	auto_(store_command_end) struct check_options options = {
+		.store_command.no_job = true,
 		.size = SIZE_DEFAULT,
 		.measure = MEASURE_DEFAULT,
-		.machine = {.notice = getenv("REPRIEVE_NOTICE"), .grace_ms = GRACE_DEFAULT_MS},
+		.machine.grace_ms = GRACE_DEFAULT_MS,
 	};
 	struct check_list machine, store, slurm;
 	struct doctor_findings findings = {.machine = &machine, .store = &store};
@@ -204,17 +186,17 @@ int cmd_doctor(int argc, char **argv)
 	/* What is wrong with it, run will say. */
 	if (grace)
 		text_to_duration_ms(grace, &options.machine.grace_ms);
-	code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
+	code = store_command_begin(&verb_doctor, argc, argv, &options);
 	if (code >= 0)
 		return code;
-	if (examine_store(&store_command, &options, &probe, &store, &err) < 0)
-		return store_command_fail(&store_command, &err);
+	if (examine_store(&options, &probe, &store, &err) < 0)
+		return store_command_fail(&options.store_command, &err);
 	options.machine.transfer_ms = check_store_transfer_ms(&probe, options.size);
 	inspect_host(&options.machine, &machine);
 	if (inspect_slurm(&slurm))
 		findings.slurm = &slurm;
-	if (store_command.json)
-		print_json(store_command.store, &probe, &findings);
+	if (options.store_command.json)
+		print_json(options.store_command.store, &probe, &findings);
 	else
 		print_findings(&findings);
 	return worst_of(&findings) == CHECK_FAIL ? EXIT_FAILURE : 0;

@@ -4,54 +4,24 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli.h"
 #include "drill/drill.h"
 #include "process/process.h"
-#include "run_options.h"
+#include "run_option_table.h"
 #include "scheduler/scheduler.h"
+#include "shared_options.h"
+#include "verbs.h"
 #include "workspace/workspace.h"
 
 #include <ctype.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-	"Preempt a job on this machine, and see what it costs: notice, checkpoint, upload, kill, "
-	"and on from there.\n\n"
-	"  reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
-	"  reprieve drill --cloud gcp --rounds 3 -- run -c out/ckpt -- bash train.sh\n"
-	"  reprieve drill --compare final.npy -- run --checkpoint-signal USR1 -- python "
-	"train.py\n\n"
-	"Usage: reprieve drill [options] -- run [run options] -- COMMAND [ARG...]\n\n"
-	"     --cloud NAME           whose metadata server to pretend: aws (default), gcp, azure, "
-	"alibaba, tencent\n"
-	"     --rounds N             how many machines are taken away (default: 1); a last one is "
-	"left alone to the end\n"
-	"     --notice-after TIME    from the job's start to the notice (default: 5s)\n"
-	"     --notice TIME          from the notice to the machine's end (default: 120s on aws "
-	"and tencent, 30s on gcp and azure, 5m on alibaba)\n"
-	"     --compare PATH         first run undisturbed; the file that the job writes must be "
-	"equal, byte for byte\n"
-	"     --directory DIR        where the machines and their logs lie; stays (default: a "
-	"temporary one)\n"
-	"     --keep                 keep the temporary one; it also stays when the drill fails\n"
-	"     --json                 the verdict as one JSON object\n"
-	" -v, --verbose              show what the machines print, on stderr\n\n"
-	"Each machine is a directory that shows the current one by links, without the checkpoints. "
-	"It dies with all its\n"
-	"processes. Snapshots go to a store in the scratch directory, or to --store of `run`; "
-	"there under a job name of its own.\n"
-	"Exit status: 0 all held; 1 not; 64 usage; 70 our own failure; 130, 143 stopped by a "
-	"signal.\n";
-
 struct drill_options {
 	struct scenario_options scenario;
 	bool keep;
 	bool json;
-	bool help;
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
@@ -65,33 +35,12 @@ static void drill_options_release(struct drill_options *options)
 
 AUTO(struct drill_options, drill_options_release);
 
-static int invalid_value(struct err *err, const char *option, const char *value,
-			 const char *expected)
+static int set_cloud(void *cloud, const char *name, struct err *err)
 {
-	return err_set(err, ERR_INVALID, "%s: '%s' is not %s", option, value, expected);
-}
-
-// clang-format off
-static const struct option long_options[] = {
-	{"cloud", required_argument, NULL, 'C'},
-	{"rounds", required_argument, NULL, 'r'},
-	{"notice-after", required_argument, NULL, 'a'},
-	{"notice", required_argument, NULL, 'n'},
-	{"compare", required_argument, NULL, 'c'},
-	{"directory", required_argument, NULL, 'd'},
-	{"keep", no_argument, NULL, 'k'},
-	{"json", no_argument, NULL, 'j'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-// clang-format on
-
-static int set_cloud(struct drill_options *options, const char *name, struct err *err)
-{
-	if (!mock_cloud_by_name(name, &options->scenario.cloud))
-		return invalid_value(err, "--cloud", name,
-				     "one of aws, gcp, azure, alibaba, tencent");
+	if (!mock_cloud_by_name(name, cloud))
+		return err_set(err, ERR_INVALID,
+			       "unknown cloud '%s': write one of aws, gcp, azure, alibaba, tencent",
+			       name);
 	return 0;
 }
 
@@ -102,16 +51,6 @@ static int64_t usual_notice_ms(enum mock_cloud cloud)
 	if (cloud == MOCK_ALIBABA)
 		return 300000;
 	return cloud == MOCK_AWS || cloud == MOCK_TENCENT ? 120000 : 30000;
-}
-
-static int set_rounds(struct drill_options *options, const char *text, struct err *err)
-{
-	uint64_t rounds;
-
-	if (!text_to_u64(text, 1000, &rounds) || rounds == 0)
-		return invalid_value(err, "--rounds", text, "a number from 1 to 1000");
-	options->scenario.rounds = (unsigned)rounds;
-	return 0;
 }
 
 /* As from linked_directory_relative(), also of an absolute path that lies below
@@ -129,56 +68,89 @@ static char *relative_to_here(const char *path)
 	return linked_directory_below(resolved, here);
 }
 
-static int set_compare(struct drill_options *options, const char *path, struct err *err)
+static int set_compare(void *all, const char *path, struct err *err)
 {
+	struct drill_options *options = all;
+
 	free(options->compare);
 	options->compare = relative_to_here(path);
 	if (!options->compare)
-		return invalid_value(err, "--compare", path,
-				     "a path below the current directory: each machine writes its "
-				     "own");
+		return err_set(err, ERR_INVALID,
+			       "'%s' is not below the current directory: each machine writes its "
+			       "own",
+			       path);
 	options->scenario.compare = options->compare;
 	return 0;
 }
 
-static int set_option(struct drill_options *options, int letter, struct err *err)
-{
-	struct scenario_options *scenario = &options->scenario;
+// clang-format off
+static const struct option_row preemption_rows[] = {
+	{"cloud", 0, "CLOUD", NULL,
+		"whose metadata server to pretend: aws (default), gcp, azure, alibaba or tencent",
+		.set = set_cloud, .at = offsetof(struct drill_options, scenario.cloud),
+		.choices = "aws gcp azure alibaba tencent"},
+	{"rounds", 0, "N", NULL,
+		"how many machines are taken away (default: 1); a last one is left alone to the "
+		"end",
+		OPTION_NUMBER(struct drill_options, scenario.rounds), .least = 1, .most = 1000},
+	{"notice-after", 0, "DURATION", NULL, "from the job's start to the notice (default: 5s)",
+		OPTION_DURATION(struct drill_options, scenario.notice_after_ms)},
+	{"notice", 0, "DURATION", NULL,
+		"from the notice to the machine's end (default: 120s on aws and tencent, 30s on "
+		"gcp and azure, 5m on alibaba)",
+		OPTION_DURATION(struct drill_options, scenario.notice_ms), .least = 1},
+	{0},
+};
 
-	switch (letter) {
-	case 'C':
-		return set_cloud(options, optarg, err);
-	case 'r':
-		return set_rounds(options, optarg, err);
-	case 'a':
-		if (!text_to_duration_ms(optarg, &scenario->notice_after_ms))
-			return invalid_value(err, "--notice-after", optarg,
-					     "a duration: write 5, 500ms, 2m");
-		return 0;
-	case 'n':
-		if (!text_to_duration_ms(optarg, &scenario->notice_ms) || scenario->notice_ms < 1)
-			return invalid_value(err, "--notice", optarg,
-					     "a duration: write 30, 120s, 2m");
-		return 0;
-	case 'c':
-		return set_compare(options, optarg, err);
-	case 'd':
-		scenario->directory = optarg;
-		return 0;
-	case 'k':
-		options->keep = true;
-		return 0;
-	case 'j':
-		options->json = true;
-		return 0;
-	case 'v':
-		scenario->verbose = true;
-		return 0;
-	default:
-		options->help = true;
-		return 0;
-	}
-}
+static const struct option_row verdict_rows[] = {
+	{"compare", 0, "PATH", NULL,
+		"first run undisturbed; the file that the job writes must be equal, byte for byte",
+		.set = set_compare},
+	{"directory", 0, "DIR", NULL,
+		"where the machines and their logs lie; stays (default: a temporary one)",
+		OPTION_TEXT(struct drill_options, scenario.directory)},
+	{"keep", 0, NULL, NULL, "keep the temporary one; it also stays when the drill fails",
+		OPTION_FLAG(struct drill_options, keep)},
+	{0},
+};
+
+static const struct option_row other_rows[] = {
+	{"verbose", 'v', NULL, NULL, "show what the machines print, on stderr",
+		OPTION_FLAG(struct drill_options, scenario.verbose)},
+	{0},
+};
+
+static const struct help_row exits[] = {
+	{"0", "all held"},
+	{"1", "not all held"},
+	{"64", "wrong usage"},
+	{"70", "a failure of ours"},
+	{"130, 143", "stopped by a signal"},
+	{0},
+};
+
+const struct verb verb_drill = {
+	.name = "drill",
+	.summary = "preempt a job on this machine, and see what it costs",
+	.examples = "reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
+		"reprieve drill --cloud gcp --rounds 3 -- run -c out/ckpt -- bash train.sh\n"
+		"reprieve drill --compare final.npy -- run -c out -- python train.py",
+	.arguments = "-- run [run options] -- COMMAND [ARG...]",
+	.takes_command = true,
+	.groups = (const struct option_group[]){
+		OPTION_GROUP("Preemption", preemption_rows, 0),
+		OPTION_GROUP("Verdict", verdict_rows, 0),
+		OPTION_GROUP("Other", other_rows, 0),
+		OPTION_GROUP(NULL, json_rows, offsetof(struct drill_options, json)),
+		{0},
+	},
+	.notes = "Notice, checkpoint, upload, kill, and on from there. Each machine is a "
+		"directory that shows the current one by links, without the checkpoints. It dies "
+		"with all its processes. Snapshots go to a store in the scratch directory, or to "
+		"--store of `run`; there under a job name of its own.",
+	.exits = exits,
+};
+// clang-format on
 
 static bool is_chosen(char **options, size_t count, const char *name)
 {
@@ -262,19 +234,24 @@ static int check_options(char **argv, struct err *err)
 }
 
 /* `argv` begins with "run". */
-static int read_run(struct drill_options *options, int argc, char **argv, struct err *err)
+static enum option_result read_run(struct drill_options *options, char **argv, struct err *err)
 {
 	struct scenario_options *scenario = &options->scenario;
+	enum option_result result;
 	struct job_config run;
+	int argc = 0;
 
-	if (argc == 0 || !text_equal(argv[0], "run"))
+	if (!argv[0] || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,
 			       "behind `--` comes what is to be drilled, and it begins with `run`: "
 			       "reprieve drill -- run -- python train.py");
-	if (run_options_parse(argc, argv, &run, &options->help, err) < 0)
+	while (argv[argc])
+		argc++;
+	result = run_options_parse(argc, argv, &run, err);
+	if (result == OPTION_FAILED)
 		return err_wrap(err, "run");
-	if (options->help)
-		return 0;
+	if (result == OPTION_HELPED)
+		return result;
 	if (run.dry_run)
 		return err_set(err, ERR_INVALID,
 			       "run: --dry-run starts nothing: there is nothing to drill");
@@ -310,31 +287,18 @@ static int read_run(struct drill_options *options, int argc, char **argv, struct
 	return 0;
 }
 
-static int parse_arguments(int argc, char **argv, struct drill_options *options, struct err *err)
+static enum option_result read_command_line(int argc, char **argv, struct drill_options *options,
+					    struct err *err)
 {
-	int letter;
+	char **run;
+	enum option_result result =
+		option_table_read_arguments(&verb_drill, argc, argv, options, &run, err);
 
-	opterr = 0;
-	optind = 0; /* glibc: start anew */
-	while ((letter = getopt_long(argc, argv, "+:vh", long_options, NULL)) != -1) {
-		if (run_options_missing_value(letter, argv))
-			return err_set(err, ERR_INVALID,
-				       "option '%s' needs a value: see `reprieve drill --help`",
-				       run_options_missing_value(letter, argv));
-		if (letter == '?')
-			return err_set(err, ERR_INVALID,
-				       "unknown option '%s': see `reprieve drill --help`",
-				       argv[optind - 1]);
-		if (set_option(options, letter, err) < 0)
-			return -1;
-		if (options->help) {
-			fputs(usage, stdout);
-			return 0;
-		}
-	}
+	if (result != OPTION_PARSED)
+		return result;
 	if (options->scenario.notice_ms == 0)
 		options->scenario.notice_ms = usual_notice_ms(options->scenario.cloud);
-	return read_run(options, argc - optind, argv + optind, err);
+	return read_run(options, run, err);
 }
 
 static void print_plan(const struct scenario_options *options, const struct console *console)
@@ -398,15 +362,15 @@ int cmd_drill(int argc, char **argv)
 				.console = &console,
 			},
 	};
+	enum option_result result;
 	struct err err = {0};
 
 	/* Before the metadata server's threads: none of them may take a signal
 	 * that is meant for us. */
 	signals_block(&inherited);
-	if (parse_arguments(argc, argv, &options, &err) < 0)
-		return report_failure(&err, NULL);
-	if (options.help)
-		return 0;
+	result = read_command_line(argc, argv, &options, &err);
+	if (result != OPTION_PARSED)
+		return result == OPTION_HELPED ? 0 : report_failure(&err, NULL);
 	if (child_prepare(&err) < 0)
 		return report_failure(&err, NULL);
 	console.silent = options.json;

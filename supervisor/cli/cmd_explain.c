@@ -3,28 +3,56 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli.h"
 #include "embedded_clients.h"
 #include "frameworks/frameworks.h"
 #include "scheduler/scheduler.h"
+#include "shared_options.h"
+#include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char usage[] =
-	"Say what is known of a framework's checkpoints: how a job is recognised, how it is asked\n"
-	"to save, how a finished and a torn checkpoint look, how it resumes.\n\n"
-	"  reprieve explain profile\n"
-	"  reprieve explain profile lightning\n\n"
-	"Or what the exit codes mean, and how a scheduler is told to act on them:\n\n"
-	"  reprieve explain exit --for k8s\n\n"
-	"Or print the file to copy for a job that asks by itself whether a checkpoint is "
-	"wanted:\n\n"
-	"  reprieve explain python > reprieve.py\n"
-	"  reprieve explain c > reprieve.h\n\n"
-	"Usage: reprieve explain profile [NAME] [--json]\n"
-	"       reprieve explain exit [--for SCHEDULER] [--json]\n"
-	"       reprieve explain c | python\n";
+struct explain_options {
+	const char *scheduler;
+	bool json;
+};
+
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"for", 0, "SCHEDULER", NULL, "how this scheduler is told to act on exit codes (of exit)",
+		OPTION_TEXT(struct explain_options, scheduler), .names = exit_policy_names},
+	{0},
+};
+
+static const struct help_row exits[] = {
+	{"0", "explained"},
+	{"64", "wrong usage, or nothing is known of that name"},
+	{0},
+};
+
+const struct verb verb_explain = {
+	.name = "explain",
+	.summary = "say what is known of frameworks, and what exit codes mean to a scheduler",
+	.examples = "reprieve explain profile\n"
+		"reprieve explain profile lightning\n"
+		"reprieve explain exit --for k8s\n"
+		"reprieve explain python > reprieve.py\n"
+		"reprieve explain c > reprieve.h",
+	.arguments = "profile [NAME]\nexit\nc\npython",
+	.arguments_most = 2,
+	.groups = (const struct option_group[]){
+		OPTION_GROUP("Topic", own_rows, 0),
+		OPTION_GROUP("Other", json_rows, offsetof(struct explain_options, json)),
+		{0},
+	},
+	.notes = "profile: how a job of a framework is recognised, how it is asked to save, how a "
+		"finished and a torn checkpoint look, how it resumes.\n"
+		"exit: what the exit codes mean, and how a scheduler is told to act on them.\n"
+		"c, python: the file to copy for a job that asks by itself whether a checkpoint "
+		"is wanted.",
+	.exits = exits,
+};
+// clang-format on
 
 static int print_all(bool json)
 {
@@ -63,12 +91,6 @@ static int print_one(const char *name, bool json)
 	else
 		profile_print_text(profile);
 	return 0;
-}
-
-static int not_explained(const char *word)
-{
-	log_error("'%s' is nothing to explain: see `reprieve explain --help`", word);
-	return EXIT_USAGE;
 }
 
 /* --- exit codes --- */
@@ -160,50 +182,36 @@ static int explain_exit(const char *name, bool json)
 	return 0;
 }
 
-static int explain_client(int argc, char **argv)
+static int refuse(const char *what, const char *word)
 {
-	if (argc > 2 && (text_equal(argv[2], "--help") || text_equal(argv[2], "-h"))) {
-		printf("%s", usage);
-		return 0;
-	}
-	if (argc > 2) {
-		log_error("explain %s: one word too many: '%s'", argv[1], argv[2]);
-		return EXIT_USAGE;
-	}
-	embedded_clients_print(argv[1]);
-	return 0;
+	log_error("explain: %s '%s': see `reprieve explain --help`", what, word);
+	return EXIT_USAGE;
 }
 
 int cmd_explain(int argc, char **argv)
 {
-	const char *topic = NULL, *name = NULL;
-	bool json = false;
+	struct explain_options options = {0};
+	char **words;
+	int code = option_table_parse(&verb_explain, argc, argv, &options, &words);
 
-	if (argc > 1 && (text_equal(argv[1], "c") || text_equal(argv[1], "python")))
-		return explain_client(argc, argv);
-	for (int i = 1; i < argc; i++) {
-		if (text_equal(argv[i], "--help") || text_equal(argv[i], "-h")) {
-			printf("%s", usage);
-			return 0;
-		}
-		if (text_equal(argv[i], "--json"))
-			json = true;
-		else if (!topic && (text_equal(argv[i], "profile") || text_equal(argv[i], "exit")))
-			topic = argv[i];
-		else if (topic && text_equal(topic, "exit") && text_equal(argv[i], "--for") &&
-			 argv[i + 1])
-			name = argv[++i];
-		else if (topic && text_equal(topic, "profile") && !name && argv[i][0] != '-')
-			name = argv[i];
-		else
-			return not_explained(argv[i]);
-	}
-	if (!topic) {
-		log_error("explain what? `reprieve explain profile`, `exit`, `c` or `python`; see "
+	if (code >= 0)
+		return code;
+	if (!words[0]) {
+		log_error("explain: missing argument: `profile`, `exit`, `c` or `python`; see "
 			  "`reprieve explain --help`");
 		return EXIT_USAGE;
 	}
-	if (text_equal(topic, "exit"))
-		return explain_exit(name, json);
-	return name ? print_one(name, json) : print_all(json);
+	if (words[1] && !text_equal(words[0], "profile"))
+		return refuse("unexpected argument:", words[1]);
+	if (options.scheduler && !text_equal(words[0], "exit"))
+		return refuse("--for is for exit, not for", words[0]);
+	if (text_equal(words[0], "exit"))
+		return explain_exit(options.scheduler, options.json);
+	if (text_equal(words[0], "profile"))
+		return words[1] ? print_one(words[1], options.json) : print_all(options.json);
+	if (options.json)
+		return refuse("--json is not for", words[0]);
+	return embedded_clients_print(words[0])
+		       ? 0
+		       : refuse("there is nothing to explain of", words[0]);
 }

@@ -3,25 +3,29 @@
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
-#include "cli.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
+#include "verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-static const struct store_command_usage usage = {
-	.text = "Write a snapshot as a standard tar.lz4.\n\n"
-		"  reprieve export latest checkpoints.tar.lz4\n"
-		"  reprieve export latest - | lz4 -dc | tar -tv\n\n"
-		"Usage: reprieve export ID|latest FILE|- [--store URL] [--job NAME]\n\n"
-		"FILE must not be there yet.\n",
-	.words = "ID|latest FILE|-",
-	.words_most = 2,
-	.moves = true,
+// clang-format off
+const struct verb verb_export = {
+	.name = "export",
+	.summary = "write a snapshot as a standard tar.lz4",
+	.examples = "reprieve export latest checkpoints.tar.lz4\n"
+		"reprieve export latest - | lz4 -dc | tar -tv",
+	.arguments = "ID|latest FILE|-",
+	.arguments_least = 2,
+	.arguments_most = 2,
+	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
+	.notes = "FILE must not be there yet.",
+	.exits = store_command_exits,
 };
+// clang-format on
 
 static int open_target(const char *name)
 {
@@ -60,7 +64,7 @@ int cmd_export(int argc, char **argv)
 	auto_close int fd = -1;
 	struct snapshot_id id;
 	struct err err;
-	int code = store_command_begin(argc, argv, &usage, &store_command);
+	int code = store_command_begin(&verb_export, argc, argv, &store_command);
 
 	if (code < 0)
 		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);

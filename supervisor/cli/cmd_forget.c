@@ -3,109 +3,58 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli.h"
 #include "retention_options.h"
 #include "scheduler/scheduler.h"
 #include "storage_price.h"
 #include "store_command.h"
+#include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-struct options {
+struct forget_options {
+	struct store_command store_command;
 	struct retention_rules retention;
 	int64_t garbage_age_ms;
 	double price; /* -1: by the store */
 	bool dry_run;
 };
 
-static int set_last(void *arg, const char *value, struct err *err)
-{
-	return retention_set_last(&((struct options *)arg)->retention, value, err);
-}
-
-static int set_within(void *arg, const char *value, struct err *err)
-{
-	return retention_set_within(&((struct options *)arg)->retention, value, err);
-}
-
-static int set_every(void *arg, const char *value, struct err *err)
-{
-	return retention_set_every(&((struct options *)arg)->retention, value, err);
-}
-
-static int add_tag(void *arg, const char *value, struct err *err)
-{
-	return retention_add_tag(&((struct options *)arg)->retention, value, err);
-}
-
-static int set_sweep_age(void *arg, const char *value, struct err *err)
-{
-	struct options *options = arg;
-
-	if (!text_to_duration_ms(value, &options->garbage_age_ms))
-		return err_set(err, ERR_INVALID, "'%s' is no duration: write 6h or 2d", value);
-	if (options->garbage_age_ms <= 0)
-		return err_set(err, ERR_INVALID,
-			       "'%s' is too short: write more than the longest upload takes, as 6h "
-			       "or 2d",
-			       value);
-	return 0;
-}
-
-static int set_price(void *arg, const char *value, struct err *err)
-{
-	if (!storage_price_parse(value, &((struct options *)arg)->price))
-		return err_set(err, ERR_INVALID,
-			       "'%s' is no price: write USD per GB and month, as 0.023", value);
-	return 0;
-}
-
-static int set_dry_run(void *arg, const char *value, struct err *err)
-{
-	(void)value, (void)err;
-	((struct options *)arg)->dry_run = true;
-	return 0;
-}
-
-static const struct store_command_option own_options[] = {
-	{"keep-last", false, set_last},      {"keep-within", false, set_within},
-	{"keep-every", false, set_every},    {"keep-tag", false, add_tag},
-	{"sweep-age", false, set_sweep_age}, {"price", false, set_price},
-	{"dry-run", true, set_dry_run},      {0},
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"sweep-age", 0, "DURATION", NULL,
+		"the age at which content is removed that no snapshot needs (default: 1d); never "
+		"less than the longest upload takes",
+		OPTION_DURATION(struct forget_options, garbage_age_ms), .least = 1},
+	{"dry-run", 0, NULL, NULL, "say what would go, and remove nothing",
+		OPTION_FLAG(struct forget_options, dry_run)},
+	{0},
 };
 
-static const struct store_command_usage usage = {
-	.text = "Forget the snapshots that no rule keeps.\n\n"
-		"  reprieve forget --keep-last 5 --dry-run\n"
-		"  reprieve forget --keep-last 3 --keep-within 7d --keep-every 10000 --keep-tag "
-		"best\n\n"
-		"Usage: reprieve forget RULE... [--dry-run] [--store URL] [--job NAME] [--json]\n\n"
-		"      --keep-last N        the newest N good ones, and the newest N superseded "
-		"ones\n"
-		"      --keep-within TIME   what is no older than that, seen from the newest one\n"
-		"      --keep-every STEPS   the first good one of every so many steps, and the "
-		"first superseded one\n"
-		"      --keep-tag TAG       what was saved with that tag; may be given several "
-		"times\n"
-		"      --dry-run            say what would go, and remove nothing\n"
-		"      --sweep-age TIME     content that no snapshot needs is removed at this age "
-		"(default: 1d);\n"
-		"                           never less than the longest upload takes\n"
-		"      --price USD          per GB and month (default: the list price on s3, gs "
-		"and az)\n\n"
-		"What any rule keeps is kept. Whatever the rules: the newest good snapshot is "
-		"kept, what an attempt\n"
-		"that has not ended (and the newest in any case) started from, and what is pinned "
-		"(`reprieve pin`).\n",
-	.words_most = 0,
-	.changes = true,
-	.options = own_options,
+const struct verb verb_forget = {
+	.name = "forget",
+	.summary = "remove the snapshots that no rule keeps",
+	.examples = "reprieve forget --keep-last 5 --dry-run\n"
+		"reprieve forget --keep-last 3 --keep-every 10000 --keep-tag best",
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE,
+		/* The variables are of what `run` forgets by itself. */
+		{.title = "Retention", .rows = retention_rows,
+			.at = offsetof(struct forget_options, retention), .no_environment = true},
+		OPTION_GROUP(NULL, own_rows, 0),
+		OPTION_GROUP(NULL, price_rows, offsetof(struct forget_options, price)),
+		STORE_COMMAND_OTHER,
+	},
+	.notes = "What any rule keeps is kept; give at least one. Whatever the rules: the newest "
+		"good snapshot is kept, what an attempt that has not ended (and the newest in any "
+		"case) started from, and what is pinned (`reprieve pin`).",
+	.exits = store_command_exits,
 };
+// clang-format on
 
 struct listing {
 	const struct store_command *store_command;
-	const struct options *options;
+	const struct forget_options *options;
 	json_t *rows;
 };
 
@@ -151,8 +100,8 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 	       reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");
 }
 
-static void print_cost(const struct store_command *store_command, const struct options *options,
-		       const struct forget_result *result)
+static void print_cost(const struct store_command *store_command,
+		       const struct forget_options *options, const struct forget_result *result)
 {
 	double price =
 		options->price >= 0 ? options->price : storage_price_of(store_command->store);
@@ -176,7 +125,7 @@ static void print_cost(const struct store_command *store_command, const struct o
 
 static void print_summary(const struct listing *listing, const struct forget_result *result)
 {
-	const struct options *options = listing->options;
+	const struct forget_options *options = listing->options;
 	const struct garbage_result *collected = &result->collected;
 	char freed[24], waiting[24];
 
@@ -196,7 +145,7 @@ static void print_summary(const struct listing *listing, const struct forget_res
 static void print_summary_json(const struct listing *listing, const struct forget_result *result)
 {
 	const struct store_command *store_command = listing->store_command;
-	const struct options *options = listing->options;
+	const struct forget_options *options = listing->options;
 	double price =
 		options->price >= 0 ? options->price : storage_price_of(store_command->store);
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
@@ -217,18 +166,21 @@ static void print_summary_json(const struct listing *listing, const struct forge
 
 int cmd_forget(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
-	struct options options = {.price = -1};
+	auto_(store_command_end) struct forget_options options = {
+		.store_command.changes = true,
+		.price = -1,
+	};
+	const struct store_command *store_command = &options.store_command;
 	auto_json json_t *rows = json_array();
 	struct listing listing = {
-		.store_command = &store_command,
+		.store_command = store_command,
 		.options = &options,
 		.rows = rows,
 	};
 	struct forget_request request = {.decided = print_decision, .arg = &listing};
 	struct forget_result result;
 	struct err err;
-	int code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
+	int code = store_command_begin(&verb_forget, argc, argv, &options);
 
 	if (code >= 0)
 		return code;
@@ -240,12 +192,12 @@ int cmd_forget(int argc, char **argv)
 	request.policy = retention_policy(&options.retention);
 	request.dry_run = options.dry_run;
 	request.garbage_age_ms = options.garbage_age_ms;
-	if (storage_forget(store_command.storage, &request, &result, NULL, &err) < 0)
-		return store_command_fail(&store_command, &err);
-	code = result.kept + result.forgotten == 0 ? store_command_check_job(&store_command) : -1;
+	if (storage_forget(store_command->storage, &request, &result, NULL, &err) < 0)
+		return store_command_fail(store_command, &err);
+	code = result.kept + result.forgotten == 0 ? store_command_check_job(store_command) : -1;
 	if (code >= 0)
 		return code;
-	if (store_command.json)
+	if (store_command->json)
 		print_summary_json(&listing, &result);
 	else
 		print_summary(&listing, &result);

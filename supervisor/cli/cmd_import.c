@@ -7,11 +7,11 @@
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
-#include "cli.h"
 #include "manual_snapshot.h"
 #include "retention_options.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
+#include "verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,63 +21,48 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct options {
+struct import_options {
+	struct store_command store_command;
 	const char *scratch, *tag;
 	int64_t step;
 };
 
-static int set_scratch(void *arg, const char *value, struct err *err)
-{
-	(void)err;
-	((struct options *)arg)->scratch = value;
-	return 0;
-}
-
-static int set_tag(void *arg, const char *value, struct err *err)
-{
-	((struct options *)arg)->tag = value;
-	return retention_check_tag(value, err);
-}
-
-static int set_step(void *arg, const char *value, struct err *err)
-{
-	uint64_t step;
-
-	if (!text_to_u64(value, INT64_MAX, &step))
-		return err_set(err, ERR_INVALID, "'%s' is no number", value);
-	((struct options *)arg)->step = (int64_t)step;
-	return 0;
-}
-
-static const struct store_command_option own_options[] = {
-	{"scratch", false, set_scratch},
-	{"tag", false, set_tag},
-	{"step", false, set_step},
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"step", 0, "N", NULL, "the step that it was saved at",
+		OPTION_NUMBER(struct import_options, step)},
+	{"tag", 0, "TAG", NULL, "a name for `reprieve forget --keep-tag`", .set = retention_set_tag,
+		.at = offsetof(struct import_options, tag)},
+	{"scratch", 0, "DIR", NULL, "where to unpack meanwhile (default: $TMPDIR, else /var/tmp)",
+		OPTION_TEXT(struct import_options, scratch)},
 	{0},
 };
 
-static const struct store_command_usage usage = {
-	.text = "Make a snapshot of a checkpoint that something else has written.\n\n"
-		"  reprieve import old-run.tar.gz --job train\n"
-		"  reprieve import ./checkpoints --job train --step 12000\n"
-		"  reprieve import s3://bucket/runs/7/checkpoints --job train\n"
-		"  curl -s https://example.org/model.tar | reprieve import - --job train\n\n"
-		"Usage: reprieve import TAR|-|DIR|URL --job NAME [--store URL] [--json]\n\n"
-		"      --step N        the step that it was saved at\n"
-		"      --tag NAME      as for `reprieve save`\n"
-		"      --scratch DIR   where to unpack meanwhile (default: $TMPDIR, else "
-		"/var/tmp)\n\n"
-		"A tar may be compressed in any way that libarchive reads. Takes an attempt "
-		"number, as a run would:\n"
-		"a machine that still runs the job publishes nothing from then on.\n",
-	.words = "ARCHIVE|-|DIR|URL",
-	.words_most = 1,
-	.writes = true,
-	.moves = true,
-	.options = own_options,
+const struct verb verb_import = {
+	.name = "import",
+	.summary = "make a snapshot of a checkpoint that something else has written",
+	.examples = "reprieve import old-run.tar.gz --job train\n"
+		"reprieve import ./checkpoints --job train --step 12000\n"
+		"reprieve import s3://bucket/runs/7/checkpoints --job train\n"
+		"curl -s https://example.org/model.tar | reprieve import - --job train",
+	.arguments = "FILE|-|DIR|URL --job NAME",
+	.arguments_least = 1,
+	.arguments_most = 1,
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE,
+		OPTION_GROUP("Snapshot", own_rows, 0),
+		STORE_COMMAND_TRANSFER,
+		STORE_COMMAND_BANDWIDTH,
+		STORE_COMMAND_OTHER,
+	},
+	.notes = "FILE is a tar, and may be compressed in any way that libarchive reads. Takes an "
+		"attempt number, as a run would: a machine that still runs the job publishes "
+		"nothing from then on.",
+	.exits = store_command_exits,
 };
+// clang-format on
 
-static char *make_scratch(const struct options *options, struct err *err)
+static char *make_scratch(const struct import_options *options, struct err *err)
 {
 	const char *place = options->scratch ? options->scratch : getenv("TMPDIR");
 	char *directory;
@@ -118,8 +103,7 @@ static int collect_objects(const char *url, const char *directory, struct import
 	return status;
 }
 
-static int import_directory(struct store_command *store_command, const struct options *options,
-			    const char *directory)
+static int import_directory(struct import_options *options, const char *directory)
 {
 	struct manual_snapshot manual_snapshot = {
 		.directory = directory,
@@ -129,11 +113,10 @@ static int import_directory(struct store_command *store_command, const struct op
 		.tag = options->tag,
 	};
 
-	return manual_snapshot_save(store_command, &manual_snapshot, "imported");
+	return manual_snapshot_save(&options->store_command, &manual_snapshot, "imported");
 }
 
-static int import_through_scratch(struct store_command *store_command,
-				  const struct options *options, const char *source)
+static int import_through_scratch(struct import_options *options, const char *source)
 {
 	struct import_result result = {0};
 	struct err err;
@@ -141,14 +124,14 @@ static int import_through_scratch(struct store_command *store_command,
 	int code, status;
 
 	if (!scratch)
-		return store_command_fail(store_command, &err);
+		return store_command_fail(&options->store_command, &err);
 	status = strstr(source, "://") ? collect_objects(source, scratch, &result, &err)
 				       : unpack_archive(source, scratch, &result, &err);
 	if (status == 0 && result.left_out > 0)
 		log_warn("%u thing%s in %s left out: devices, sockets, names that lead out",
 			 result.left_out, result.left_out == 1 ? "" : "s", source);
-	code = status < 0 ? store_command_fail(store_command, &err)
-			  : import_directory(store_command, options, scratch);
+	code = status < 0 ? store_command_fail(&options->store_command, &err)
+			  : import_directory(options, scratch);
 	if (file_remove_tree(scratch, &err) < 0)
 		log_warn("%s", err.text);
 	return code;
@@ -156,15 +139,17 @@ static int import_through_scratch(struct store_command *store_command,
 
 int cmd_import(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
-	struct options options = {.step = -1};
+	auto_(store_command_end) struct import_options options = {
+		.store_command.writes = true,
+		.step = -1,
+	};
 	const char *source;
-	int code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
+	int code = store_command_begin(&verb_import, argc, argv, &options);
 
 	if (code >= 0)
 		return code;
-	source = store_command.words[0];
+	source = options.store_command.words[0];
 	if (!strstr(source, "://") && file_is_directory(source))
-		return import_directory(&store_command, &options, source);
-	return import_through_scratch(&store_command, &options, source);
+		return import_directory(&options, source);
+	return import_through_scratch(&options, source);
 }

@@ -2,46 +2,38 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli.h"
 #include "storage_price.h"
 #include "store_command.h"
 #include "terminal_line.h"
+#include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static int set_price(void *arg, const char *value, struct err *err)
-{
-	if (!storage_price_parse(value, arg))
-		return err_set(err, ERR_INVALID,
-			       "'%s' is no price: write USD per GB and month, as 0.023", value);
-	return 0;
-}
-
-static const struct store_command_option own_options[] = {
-	{"price", false, set_price},
-	{0},
+struct list_options {
+	struct store_command store_command;
+	double price; /* -1: by the store */
 };
 
-static const struct store_command_usage usage = {
-	.text = "List the snapshots of a job, newest first.\n\n"
-		"  reprieve list\n"
-		"  reprieve list --store file:///mnt/share/runs --job train-3f2a9c81d0b4 --json\n\n"
-		"Usage: reprieve list [--store URL] [--job NAME] [--price USD] [--json]\n\n"
-		"      --price USD   per GB and month, for the estimate of what it costs (default: "
-		"the list price on\n"
-		"                    s3, gs and az)\n\n"
-		"Without --job, and with several jobs in the store: lists the jobs.\n"
-		"state: good (may be resumed from), late (committed after another machine had "
-		"taken over),\n"
-		"superseded (an older one was restored by hand), suspect (the job died of it "
-		"twice), damaged\n"
-		"(something of it is missing or cut short; `reprieve verify` reads every byte). * "
-		"marks what the next\nstart resumes from.\n",
-	.words_most = 0,
-	.all_jobs = true,
-	.options = own_options,
+// clang-format off
+const struct verb verb_list = {
+	.name = "list",
+	.summary = "list the snapshots of a job, newest first",
+	.examples = "reprieve list\n"
+		"reprieve list --store file:///mnt/share/runs --job train-3f2a9c81d0b4 --json",
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE,
+		OPTION_GROUP(NULL, price_rows, offsetof(struct list_options, price)),
+		STORE_COMMAND_OTHER,
+	},
+	.notes = "Without --job, and with several jobs in the store: lists the jobs.\n"
+		"The states: good (may be resumed from), late (committed after another machine "
+		"had taken over), superseded (an older one was restored by hand), suspect (the job "
+		"died of it twice), damaged (something of it is missing or cut short; `reprieve "
+		"verify` reads every byte). * marks what the next start resumes from.",
+	.exits = store_command_exits,
 };
+// clang-format on
 
 static int list_jobs(const struct store_command *store_command)
 {
@@ -135,29 +127,32 @@ static void print_json(const struct store_command *store_command, const struct s
 
 int cmd_list(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
+	auto_(store_command_end) struct list_options options = {
+		.store_command.all_jobs = true,
+		.price = -1,
+	};
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
-	double price = -1;
+	const struct store_command *store_command = &options.store_command;
+	double price;
 	uint64_t bytes;
 	struct err err;
-	int code = store_command_begin_with(argc, argv, &usage, &price, &store_command);
+	int code = store_command_begin(&verb_list, argc, argv, &options);
 
 	if (code >= 0)
 		return code;
-	if (!store_command.storage)
-		return list_jobs(&store_command);
-	if (storage_list_snapshots(store_command.storage, &list, NULL, &err) < 0 ||
-	    storage_size(store_command.storage, &bytes, NULL, &err) < 0)
-		return store_command_fail(&store_command, &err);
-	code = list.count == 0 ? store_command_check_job(&store_command) : -1;
+	if (!store_command->storage)
+		return list_jobs(store_command);
+	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0 ||
+	    storage_size(store_command->storage, &bytes, NULL, &err) < 0)
+		return store_command_fail(store_command, &err);
+	code = list.count == 0 ? store_command_check_job(store_command) : -1;
 	if (code >= 0)
 		return code;
-	if (price < 0)
-		price = storage_price_of(store_command.store);
-	if (store_command.json) {
-		print_json(&store_command, &list, bytes, price);
+	price = options.price < 0 ? storage_price_of(store_command->store) : options.price;
+	if (store_command->json) {
+		print_json(store_command, &list, bytes, price);
 	} else if (list.count == 0) {
-		printf("job %s has no snapshots in %s\n", store_command.job, store_command.store);
+		printf("job %s has no snapshots in %s\n", store_command->job, store_command->store);
 	} else {
 		print_table(&list);
 		print_total(bytes, price);

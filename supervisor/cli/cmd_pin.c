@@ -1,41 +1,48 @@
 /* reprieve pin, reprieve unpin: a snapshot that no policy may forget. */
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli.h"
 #include "store_command.h"
+#include "verbs.h"
 
 #include <stdio.h>
 
-static const struct store_command_usage pin_usage = {
-	.text = "Keep a snapshot, whatever `reprieve forget` and --keep-* say.\n\n"
-		"  reprieve pin latest\n"
-		"  reprieve pin 3-12 --job train\n\n"
-		"Usage: reprieve pin ID|latest [--store URL] [--job NAME] [--json]\n",
-	.words = "ID|latest",
-	.words_most = 1,
-	.changes = true,
+// clang-format off
+static const struct option_group groups[] = {STORE_COMMAND_STORE, STORE_COMMAND_OTHER};
+
+const struct verb verb_pin = {
+	.name = "pin",
+	.summary = "keep a snapshot, whatever `reprieve forget` and --keep-* say",
+	.examples = "reprieve pin latest\n"
+		"reprieve pin 3-12 --job train",
+	.arguments = "ID|latest",
+	.arguments_least = 1,
+	.arguments_most = 1,
+	.groups = groups,
+	.exits = store_command_exits,
 };
 
-static const struct store_command_usage unpin_usage = {
-	.text = "Let a pinned snapshot be forgotten again.\n\n"
-		"  reprieve unpin 3-12\n\n"
-		"Usage: reprieve unpin ID|latest [--store URL] [--job NAME] [--json]\n",
-	.words = "ID|latest",
-	.words_most = 1,
-	.changes = true,
+const struct verb verb_unpin = {
+	.name = "unpin",
+	.summary = "let a pinned snapshot be forgotten again",
+	.examples = "reprieve unpin 3-12",
+	.arguments = "ID|latest",
+	.arguments_least = 1,
+	.arguments_most = 1,
+	.groups = groups,
+	.exits = store_command_exits,
 };
+// clang-format on
 
 typedef int pin_fn(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 		   struct err *err);
 
-static int change_pin(int argc, char **argv, const struct store_command_usage *usage, pin_fn *call,
-		      bool pinned)
+static int change_pin(const struct verb *verb, int argc, char **argv, pin_fn *call, bool pinned)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
+	auto_(store_command_end) struct store_command store_command = {.changes = true};
 	char text[SNAPSHOT_ID_TEXT];
 	struct snapshot_id id;
 	struct err err;
-	int code = store_command_begin(argc, argv, usage, &store_command);
+	int code = store_command_begin(verb, argc, argv, &store_command);
 
 	if (code < 0)
 		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
@@ -53,10 +60,10 @@ static int change_pin(int argc, char **argv, const struct store_command_usage *u
 
 int cmd_pin(int argc, char **argv)
 {
-	return change_pin(argc, argv, &pin_usage, storage_pin, true);
+	return change_pin(&verb_pin, argc, argv, storage_pin, true);
 }
 
 int cmd_unpin(int argc, char **argv)
 {
-	return change_pin(argc, argv, &unpin_usage, storage_unpin, false);
+	return change_pin(&verb_unpin, argc, argv, storage_unpin, false);
 }

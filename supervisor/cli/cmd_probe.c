@@ -3,28 +3,16 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli.h"
 #include "control/control.h"
 #include "scheduler/scheduler.h"
+#include "shared_options.h"
 #include "telemetry/telemetry.h"
+#include "verbs.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define STATUS_TIMEOUT_MS 5000
-
-static const char usage[] =
-	"Say by the exit status whether the job that runs here is well.\n\n"
-	"  reprieve probe                # alive: the supervisor answers\n"
-	"  reprieve probe --ready        # the job is running, and no end is announced\n"
-	"  reprieve probe --fresh 30m    # at most 30 minutes of work would be lost\n\n"
-	"Usage: reprieve probe [--live | --ready | --fresh DURATION] [--job NAME] [--json]\n\n"
-	"A slow restore, save or upload never fails --live and --fresh: ending the job then would "
-	"cost "
-	"its work.\n\n"
-	"Exit status: 0 well; 1 not, or the supervisor does not say; 69 no such job runs here "
-	"under this user.\n";
 
 struct probe_run {
 	const char *job; /* NULL: all that run here */
@@ -92,81 +80,76 @@ static bool probe_session(void *arg, const struct session_info *info)
 	return true;
 }
 
-/* -1 to go on. Of two questions the answer to one would be taken for that to both. */
-static int choose_kind(struct probe_run *probe_run, enum health_probe_kind kind)
+/* Of two questions the answer to one would be taken for that to both. */
+static int choose_probe(struct probe_run *probe_run, enum health_probe_kind kind, struct err *err)
 {
-	if (probe_run->chosen && probe_run->kind != kind) {
-		log_error("probe: --live, --ready and --fresh: ask for one of them at a time");
-		return EXIT_USAGE;
-	}
+	if (probe_run->chosen && probe_run->kind != kind)
+		return err_set(err, ERR_INVALID,
+			       "ask for one of --live, --ready and --fresh, one of them at a time");
 	probe_run->chosen = true;
 	probe_run->kind = kind;
-	return -1;
+	return 0;
 }
 
-static int set_fresh(struct probe_run *probe_run, const char *value)
+static int set_live(void *probe_run, const char *value, struct err *err)
 {
-	if (text_to_duration_ms(value, &probe_run->fresh_ms))
-		return choose_kind(probe_run, HEALTH_PROBE_FRESH);
-	log_error("probe: --fresh: '%s' is no duration: write 90s, 30m or 2h", value);
-	return EXIT_USAGE;
+	(void)value;
+	return choose_probe(probe_run, HEALTH_PROBE_LIVE, err);
 }
 
-static int parse_arguments(int argc, char **argv, struct probe_run *probe_run)
+static int set_ready(void *probe_run, const char *value, struct err *err)
 {
-	static const struct option known[] = {
-		{"live", no_argument, NULL, 'l'},
-		{"ready", no_argument, NULL, 'r'},
-		{"fresh", required_argument, NULL, 'f'},
-		{"job", required_argument, NULL, 'j'},
-		{"json", no_argument, NULL, 'J'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int option, code;
+	(void)value;
+	return choose_probe(probe_run, HEALTH_PROBE_READY, err);
+}
 
-	optind = 0;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":j:h", known, NULL)) != -1) {
-		switch (option) {
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		case 'l':
-		case 'r':
-			code = choose_kind(probe_run,
-					   option == 'l' ? HEALTH_PROBE_LIVE : HEALTH_PROBE_READY);
-			if (code >= 0)
-				return code;
-			break;
-		case 'f':
-			code = set_fresh(probe_run, optarg);
-			if (code >= 0)
-				return code;
-			break;
-		case 'j':
-			probe_run->job = optarg;
-			break;
-		case 'J':
-			probe_run->json = true;
-			break;
-		default:
-			log_error("probe: %s '%s': see `reprieve probe --help`",
-				  option == '?' ? "unknown option" : "a value is missing for",
-				  argv[optind - 1]);
-			return EXIT_USAGE;
-		}
-	}
-	if (optind == argc)
+static int set_fresh(void *probe_run, const char *value, struct err *err)
+{
+	static const struct option_row duration = {OPTION_DURATION(struct probe_run, fresh_ms)};
+
+	if (option_row_set(&duration, probe_run, value, err) < 0)
 		return -1;
-	log_error("probe: one word too many: '%s': see `reprieve probe --help`", argv[optind]);
-	return EXIT_USAGE;
+	return choose_probe(probe_run, HEALTH_PROBE_FRESH, err);
 }
+
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"live", 0, NULL, NULL, "the supervisor answers (default)", .set = set_live},
+	{"ready", 0, NULL, NULL, "the job is running, and no end is announced", .set = set_ready},
+	{"fresh", 0, "DURATION", NULL, "at most so much work would be lost", .set = set_fresh},
+	{0},
+};
+
+static const struct help_row exits[] = {
+	{"0", "well"},
+	{"1", "not well, or the supervisor does not say"},
+	{"64", "wrong usage"},
+	{"69", "no such job runs here under this user"},
+	{0},
+};
+
+const struct verb verb_probe = {
+	.name = "probe",
+	.summary = "say by the exit status whether the job that runs here is well",
+	.examples = "reprieve probe\n"
+		"reprieve probe --ready\n"
+		"reprieve probe --fresh 30m",
+	.groups = (const struct option_group[]){
+		OPTION_GROUP("Probe", own_rows, 0),
+		OPTION_GROUP("Job", running_job_rows, offsetof(struct probe_run, job)),
+		OPTION_GROUP("Other", json_rows, offsetof(struct probe_run, json)),
+		{0},
+	},
+	.notes = "A slow restore, save or upload never fails --live and --fresh: ending the job "
+		"then would cost its work.",
+	.exits = exits,
+};
+// clang-format on
 
 int cmd_probe(int argc, char **argv)
 {
 	struct probe_run probe_run = {.kind = HEALTH_PROBE_LIVE};
-	int code = parse_arguments(argc, argv, &probe_run);
+	int code = option_table_parse(&verb_probe, argc, argv, &probe_run, NULL);
 
 	if (code >= 0)
 		return code;

@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cli.h"
 #include "store_command.h"
 #include "terminal_line.h"
+#include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@ AUTO(struct storage_job_names, storage_job_names_release);
 AUTO_POINTER(struct storage, storage_close);
 
 struct report_options {
+	struct store_command store_command;
 	double spot, on_demand; /* USD per hour; 0: not asked for */
 	const char *by;         /* a label; NULL */
 	bool all;
@@ -31,85 +32,57 @@ struct group {
 
 struct report {
 	const struct store_command *store_command;
-	const struct report_options *report_options;
+	const struct report_options *options;
 	struct group *groups;
 	size_t count;
 	struct attempt_costs_sum sum;
 	json_t *jobs;
 };
 
-static int set_dollars(double *price, const char *value, struct err *err)
+static int set_dollars(void *price, const char *value, struct err *err)
 {
+	double dollars;
 	char *end;
 
-	*price = strtod(value, &end);
-	if (end != value && *end == '\0' && *price > 0 && *price < 1e6)
-		return 0;
-	return err_set(err, ERR_INVALID, "'%s' is no price: write USD per hour, as 1.20", value);
-}
-
-static int set_spot(void *arg, const char *value, struct err *err)
-{
-	return set_dollars(&((struct report_options *)arg)->spot, value, err);
-}
-
-static int set_on_demand(void *arg, const char *value, struct err *err)
-{
-	return set_dollars(&((struct report_options *)arg)->on_demand, value, err);
-}
-
-static int set_group_label(void *arg, const char *value, struct err *err)
-{
-	if (!*value)
-		return err_set(err, ERR_INVALID, "it is empty: name a label, as team");
-	((struct report_options *)arg)->by = value;
+	dollars = strtod(value, &end);
+	if (end == value || *end || !(dollars > 0 && dollars < 1e6))
+		return err_set(err, ERR_INVALID, "invalid price '%s': write USD per hour, as 1.20",
+			       value);
+	*(double *)price = dollars;
 	return 0;
 }
 
-static int set_all_jobs(void *arg, const char *value, struct err *err)
-{
-	(void)value;
-	(void)err;
-	((struct report_options *)arg)->all = true;
-	return 0;
-}
-
-static const struct store_command_option own_options[] = {
-	{"spot-price", false, set_spot},
-	{"on-demand-price", false, set_on_demand},
-	{"by", false, set_group_label},
-	{"all", true, set_all_jobs},
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"all", 0, NULL, NULL, "every job of the store", OPTION_FLAG(struct report_options, all)},
+	{"by", 0, "LABEL", NULL, "sums for each value of that label (run --label)",
+		OPTION_TEXT(struct report_options, by), .least = 1},
+	{"spot-price", 0, "USD", NULL, "per hour, of the machine that was used",
+		.set = set_dollars, .at = offsetof(struct report_options, spot)},
+	{"on-demand-price", 0, "USD", NULL, "per hour, of the same machine without preemptions",
+		.set = set_dollars, .at = offsetof(struct report_options, on_demand)},
 	{0},
 };
 
-static const struct store_command_usage usage = {
-	.text = "Say what the attempts of a job have done, lost and cost.\n\n"
-		"  reprieve report --job digits\n"
-		"  reprieve report --all --by team --spot-price 1.20 --on-demand-price 3.06\n\n"
-		"Usage: reprieve report [--store URL] [--job NAME | --all] [--by LABEL] "
-		"[--spot-price "
-		"USD]\n"
-		"                       [--on-demand-price USD] [--json]\n\n"
-		"      --all                   every job of the store\n"
-		"      --by LABEL              sums for each value of that label (run --label)\n"
-		"      --spot-price USD        per hour, of the machine that was used\n"
-		"      --on-demand-price USD   per hour, of the same machine without "
-		"preemptions\n\n"
-		"Lost is work that no snapshot of its attempt holds. A machine that vanished "
-		"without a "
-		"word is counted\n"
-		"with what was known of it last: > marks that. Saved is work that would have been "
-		"done "
-		"again if every\n"
-		"interruption had meant a start from nothing. Nobody can tell a machine that has "
-		"just vanished from one\n"
-		"that still runs: the newest attempt of a job is no preemption until a later one "
-		"follows.\n",
-	.words_most = 0,
-	.all_jobs = true,
-	.no_job = false,
-	.options = own_options,
+const struct verb verb_report = {
+	.name = "report",
+	.summary = "say what the attempts of a job have done, lost and cost",
+	.examples = "reprieve report --job digits\n"
+		"reprieve report --all --by team --spot-price 1.20 --on-demand-price 3.06",
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE,
+		OPTION_GROUP("Report", own_rows, 0),
+		STORE_COMMAND_OTHER,
+	},
+	.notes = "Lost is work that no snapshot of its attempt holds. A machine that vanished "
+		"without a word is counted with what was known of it last: > marks that. Saved is "
+		"work that would have been done again if every interruption had meant a start "
+		"from nothing. Nobody can tell a machine that has just vanished from one that "
+		"still runs: the newest attempt of a job is no preemption until a later one "
+		"follows.",
+	.exits = store_command_exits,
 };
+// clang-format on
 
 /* --- reading --- */
 
@@ -129,12 +102,12 @@ static int read_accounts(struct storage *storage, const struct attempt_history *
 }
 
 /* The value of the label in the newest attempt that has one. */
-static const char *group_name(const struct report_options *report_options,
+static const char *group_name(const struct report_options *options,
 			      const struct attempt_history *history)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		json_t *labels = json_object_get(history->items[i].about, "labels");
-		const char *value = json_text_or(labels, report_options->by, "");
+		const char *value = json_text_or(labels, options->by, "");
 
 		if (value[0])
 			return value;
@@ -179,22 +152,21 @@ static void print_account(const struct attempt_costs *attempt_costs)
 				    : "-");
 }
 
-static void print_cost(const struct report_options *report_options,
-		       const struct attempt_costs_sum *sum)
+static void print_cost(const struct report_options *options, const struct attempt_costs_sum *sum)
 {
 	struct attempt_costs_price cost =
-		attempt_costs_price(sum, report_options->spot, report_options->on_demand);
+		attempt_costs_price(sum, options->spot, options->on_demand);
 
-	if (report_options->spot > 0)
-		printf("  cost   $%.2f at $%.2f an hour\n", cost.spot, report_options->spot);
-	if (report_options->spot > 0 && report_options->on_demand > 0)
+	if (options->spot > 0)
+		printf("  cost   $%.2f at $%.2f an hour\n", cost.spot, options->spot);
+	if (options->spot > 0 && options->on_demand > 0)
 		printf("         $%.2f for the same work on demand, at $%.2f: saved $%.2f (%.0f "
 		       "%%)\n",
-		       cost.on_demand, report_options->on_demand, cost.saved,
+		       cost.on_demand, options->on_demand, cost.saved,
 		       cost.on_demand > 0 ? 100 * cost.saved / cost.on_demand : 0);
 }
 
-static void print_sum(const struct report_options *report_options, const char *name,
+static void print_sum(const struct report_options *options, const char *name,
 		      const struct attempt_costs_sum *sum)
 {
 	char ran[32], lost[32], restore[32], saved[32], share[16] = "";
@@ -212,7 +184,7 @@ static void print_sum(const struct report_options *report_options, const char *n
 	       format_duration(sum->restore_ms, restore));
 	printf("  saved  %s of work that would have been done again\n",
 	       format_duration(sum->saved_ms, saved));
-	print_cost(report_options, sum);
+	print_cost(options, sum);
 }
 
 static json_t *milliseconds_json(int64_t ms)
@@ -236,11 +208,10 @@ static json_t *account_json(const struct attempt_costs *attempt_costs)
 			 "at_least", attempt_costs->at_least);
 }
 
-static json_t *sum_json(const struct report_options *report_options,
-			const struct attempt_costs_sum *sum)
+static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
 {
 	struct attempt_costs_price cost =
-		attempt_costs_price(sum, report_options->spot, report_options->on_demand);
+		attempt_costs_price(sum, options->spot, options->on_demand);
 	json_t *json =
 		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "attempts",
 			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
@@ -249,9 +220,9 @@ static json_t *sum_json(const struct report_options *report_options,
 			  milliseconds_json(sum->restore_ms), "saved_seconds",
 			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least);
 
-	if (report_options->spot > 0)
+	if (options->spot > 0)
 		json_object_set_new(json, "spot_cost", json_real(cost.spot));
-	if (report_options->spot > 0 && report_options->on_demand > 0) {
+	if (options->spot > 0 && options->on_demand > 0) {
 		json_object_set_new(json, "on_demand_cost", json_real(cost.on_demand));
 		json_object_set_new(json, "saved_cost", json_real(cost.saved));
 	}
@@ -263,14 +234,14 @@ static json_t *sum_json(const struct report_options *report_options,
 static void print_job(struct report *report, const char *job, const struct attempt_costs *accounts,
 		      size_t count, const struct attempt_costs_sum *sum)
 {
-	json_t *attempts = json_array(), *json = sum_json(report->report_options, sum);
+	json_t *attempts = json_array(), *json = sum_json(report->options, sum);
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(attempts, account_json(&accounts[i]));
 	json_object_set_new(json, "job", json_string(job));
 	json_object_set_new(json, "list", attempts);
 	json_array_append_new(report->jobs, json);
-	if (report->store_command->json || report->report_options->all)
+	if (report->store_command->json || report->options->all)
 		return;
 	printf("%7s  %-24s  %-12s   %-12s  %-20s  %-16s  %9s  %s\n", "ATTEMPT", "STARTED", "HOST",
 	       "RAN", "OUTCOME", "NOTICE", "SNAPSHOTS", "LOST");
@@ -290,7 +261,7 @@ static int report_job(struct report *report, struct storage *storage, const char
 
 	if (storage_history(storage, ATTEMPTS_MOST, &history, NULL, err) < 0)
 		return -1;
-	if (history.count == 0 && !report->report_options->all) {
+	if (history.count == 0 && !report->options->all) {
 		int code = store_command_check_job(report->store_command);
 
 		if (code >= 0)
@@ -301,8 +272,8 @@ static int report_job(struct report *report, struct storage *storage, const char
 		return -1;
 	sum = attempt_costs_sum(accounts, history.count);
 	print_job(report, job, accounts, history.count, &sum);
-	if (report->report_options->by)
-		group = group_name(report->report_options, &history);
+	if (report->options->by)
+		group = group_name(report->options, &history);
 	attempt_costs_add(&group_of(report, group)->sum, &sum);
 	attempt_costs_add(&report->sum, &sum);
 	return 0;
@@ -335,44 +306,38 @@ static void print_totals(struct report *report)
 
 	for (size_t i = 0; i < report->count; i++)
 		json_object_set_new(groups, report->groups[i].name,
-				    sum_json(report->report_options, &report->groups[i].sum));
+				    sum_json(report->options, &report->groups[i].sum));
 	if (report->store_command->json) {
 		json_print(json_pack("{s:O, s:o, s:o*}", "jobs", report->jobs, "total",
-				     sum_json(report->report_options, &report->sum), "groups",
-				     report->report_options->by ? json_incref(groups) : NULL),
+				     sum_json(report->options, &report->sum), "groups",
+				     report->options->by ? json_incref(groups) : NULL),
 			   true);
 	} else {
 		for (size_t i = 0; i < report->count; i++)
-			print_sum(report->report_options, report->groups[i].name,
-				  &report->groups[i].sum);
+			print_sum(report->options, report->groups[i].name, &report->groups[i].sum);
 		if (report->count > 1)
-			print_sum(report->report_options, "all", &report->sum);
+			print_sum(report->options, "all", &report->sum);
 	}
 	json_decref(groups);
 }
 
 int cmd_report(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
+	auto_(store_command_end) struct report_options options = {.store_command.all_jobs = true};
+	const struct store_command *store_command = &options.store_command;
 	auto_json json_t *jobs = json_array();
-	struct report_options report_options = {0};
-	struct report report = {
-		.store_command = &store_command,
-		.report_options = &report_options,
-		.jobs = jobs,
-	};
+	struct report report = {.store_command = store_command, .options = &options, .jobs = jobs};
 	struct err err;
-	int code = store_command_begin_with(argc, argv, &usage, &report_options, &store_command),
-	    result;
+	int code = store_command_begin(&verb_report, argc, argv, &options), result;
 
 	if (code >= 0)
 		return code;
-	report_options.all |= !store_command.storage;
-	result = report_options.all
+	options.all |= !store_command->storage;
+	result = options.all
 			 ? report_all(&report, &err)
-			 : report_job(&report, store_command.storage, store_command.job, &err);
+			 : report_job(&report, store_command->storage, store_command->job, &err);
 	if (result < 0)
-		result = store_command_fail(&store_command, &err);
+		result = store_command_fail(store_command, &err);
 	else if (result == 0)
 		print_totals(&report);
 	for (size_t i = 0; i < report.count; i++)

@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
-#include "cli.h"
 #include "path_filter.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
+#include "verbs.h"
 #include "workspace/workspace.h"
 
 #include <errno.h>
@@ -17,64 +17,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct options {
+struct restore_options {
+	struct store_command store_command;
 	struct path_filter path_filter;
 	struct progress_bar progress;
 };
 
-static int add_include(void *arg, const char *value, struct err *err)
+static int add_include(void *path_filter, const char *value, struct err *err)
 {
 	(void)err;
-	path_filter_include(&((struct options *)arg)->path_filter, value);
+	path_filter_include(path_filter, value);
 	return 0;
 }
 
-static int add_exclude(void *arg, const char *value, struct err *err)
+static int add_exclude(void *path_filter, const char *value, struct err *err)
 {
 	(void)err;
-	path_filter_exclude(&((struct options *)arg)->path_filter, value);
+	path_filter_exclude(path_filter, value);
 	return 0;
 }
 
-static const struct store_command_option own_options[] = {
-	{"include", false, add_include},
-	{"exclude", false, add_exclude},
+// clang-format off
+static const struct option_row selection_rows[] = {
+	{"include", 0, "GLOB", NULL, "only what matches; may be given several times",
+		.set = add_include},
+	{"exclude", 0, "GLOB", NULL, "not what matches; may be given several times",
+		.set = add_exclude},
 	{0},
 };
 
-static const struct store_command_usage usage = {
-	.text = "Put a snapshot into a directory.\n\n"
-		"  reprieve restore latest ./checkpoints\n"
-		"  reprieve restore 3-12 /tmp/look --store file:///mnt/share/runs --job train\n"
-		"  reprieve restore latest /tmp/look --include 'model*.safetensors' --exclude "
-		"optimizer\n\n"
-		"Usage: reprieve restore ID|latest DIR [--include GLOB] [--exclude GLOB] [--store "
-		"URL] [--job NAME] [--json]\n\n"
-		"      --include GLOB   only what matches; may be given several times\n"
-		"      --exclude GLOB   not what matches; may be given several times\n\n"
-		"A pattern without '/' is compared with every part of a path, one with '/' with "
-		"the path from its\n"
-		"beginning; both take what lies below, too.\n\n"
-		"DIR must be empty or not there. It appears whole, or not at all.\n",
-	.words = "ID|latest DIR",
-	.words_most = 2,
-	.moves = true,
-	.options = own_options,
+const struct verb verb_restore = {
+	.name = "restore",
+	.summary = "put a snapshot into a directory",
+	.examples = "reprieve restore latest ./checkpoints\n"
+		"reprieve restore 3-12 /tmp/look --store file:///mnt/share/runs --job train\n"
+		"reprieve restore latest /tmp/look --include '*.safetensors' --exclude optim",
+	.arguments = "ID|latest DIR",
+	.arguments_least = 2,
+	.arguments_most = 2,
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE,
+		OPTION_GROUP("Files", selection_rows,
+		offsetof(struct restore_options, path_filter)),
+		STORE_COMMAND_TRANSFER,
+		STORE_COMMAND_OTHER,
+	},
+	.notes = "A pattern without '/' is compared with every part of a path, one with '/' with "
+		"the path from its beginning; both take what lies below, too.\n"
+		"DIR must be empty or not there. It appears whole, or not at all.",
+	.exits = store_command_exits,
 };
+// clang-format on
 
 static bool is_wanted(void *arg, const char *path)
 {
-	return path_filter_accepts(&((struct options *)arg)->path_filter, path);
+	return path_filter_accepts(&((struct restore_options *)arg)->path_filter, path);
 }
 
 static void show_progress(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 {
-	progress_bar_update(&((struct options *)arg)->progress, bytes_done, bytes_total);
+	progress_bar_update(&((struct restore_options *)arg)->progress, bytes_done, bytes_total);
 }
 
-static int restore_to_staging(struct store_command *store_command, struct options *options,
-			      struct restore_request *request, struct restore_result *result,
-			      struct err *err)
+static int restore_to_staging(struct restore_options *options, struct restore_request *request,
+			      struct restore_result *result, struct err *err)
 {
 	int status;
 
@@ -82,7 +88,7 @@ static int restore_to_staging(struct store_command *store_command, struct option
 	request->progress = show_progress;
 	request->arg = options;
 	progress_bar_start(&options->progress, "restoring", true);
-	status = storage_restore(store_command->storage, request, result, NULL, err);
+	status = storage_restore(options->store_command.storage, request, result, NULL, err);
 	progress_bar_stop(&options->progress);
 	if (status == 0 && request->include && result->files == 0)
 		return err_set(err, ERR_NOT_FOUND,
@@ -138,8 +144,8 @@ static int check_target(const struct store_command *store_command, const char *d
 	return EXIT_CONFIGURATION;
 }
 
-static int restore_into(struct store_command *store_command, struct options *options,
-			struct snapshot_id id, const char *directory)
+static int restore_into(struct restore_options *options, struct snapshot_id id,
+			const char *directory)
 {
 	auto_free char *staging = NULL;
 	struct restore_request request = {.id = id};
@@ -151,31 +157,32 @@ static int restore_into(struct store_command *store_command, struct options *opt
 	random_hex(nonce);
 	staging = text_format("%s.restore-%.8s", directory, nonce);
 	request.directory = staging;
-	if (restore_to_staging(store_command, options, &request, &result, &err) < 0 ||
+	if (restore_to_staging(options, &request, &result, &err) < 0 ||
 	    put_in_place(staging, directory, &err) < 0) {
 		file_remove_tree(staging, NULL);
-		return store_command_fail_snapshot(store_command, id, &err);
+		return store_command_fail_snapshot(&options->store_command, id, &err);
 	}
-	print_restored(store_command, id, directory, &result, clock_monotonic_ms() - began);
+	print_restored(&options->store_command, id, directory, &result,
+		       clock_monotonic_ms() - began);
 	return 0;
 }
 
 int cmd_restore(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
+	auto_(store_command_end) struct restore_options options = {0};
 	auto_free char *directory = NULL;
-	struct options options = {0};
+	struct store_command *store_command = &options.store_command;
 	struct snapshot_id id;
-	int code = store_command_begin_with(argc, argv, &usage, &options, &store_command);
+	int code = store_command_begin(&verb_restore, argc, argv, &options);
 
 	if (code < 0)
-		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
+		code = store_command_find_snapshot(store_command, store_command->words[0], &id);
 	if (code < 0) {
-		directory = file_absolute(store_command.words[1]);
-		code = check_target(&store_command, directory);
+		directory = file_absolute(store_command->words[1]);
+		code = check_target(store_command, directory);
 	}
 	if (code < 0)
-		code = restore_into(&store_command, &options, id, directory);
+		code = restore_into(&options, id, directory);
 	path_filter_release(&options.path_filter);
 	return code;
 }

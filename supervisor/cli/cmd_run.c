@@ -2,11 +2,13 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli.h"
 #include "job/job.h"
 #include "profile_options.h"
+#include "run_option_table.h"
+#include "shared_options.h"
 #include "telemetry/telemetry.h"
 #include "terminal_line.h"
+#include "verbs.h"
 #include "workspace/workspace.h"
 
 #include <errno.h>
@@ -138,14 +140,13 @@ int cmd_run(int argc, char **argv)
 	struct profile_choice profile;
 	struct err err;
 	char text[512];
-	bool help;
+	enum option_result result;
 	int code;
 
 	signals_block(&inherited);
-	if (run_options_parse(argc, argv, &options, &help, &err) < 0)
-		return report_failure(EXIT_USAGE, &err);
-	if (help)
-		return 0;
+	result = run_options_parse(argc, argv, &options, &err);
+	if (result != OPTION_PARSED)
+		return result == OPTION_HELPED ? 0 : report_failure(EXIT_USAGE, &err);
 	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
@@ -153,7 +154,7 @@ int cmd_run(int argc, char **argv)
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
 	if (!options.store)
-		embedded = run_options_default_store(&err);
+		embedded = default_store_url(&err);
 
 	job = memory_new(sizeof(*job));
 	if (!options.store && !embedded)

@@ -2,57 +2,63 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "cli.h"
 #include "manual_snapshot.h"
 #include "retention_options.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
+#include "verbs.h"
 
-static int set_tag(void *arg, const char *value, struct err *err)
-{
-	((struct manual_snapshot *)arg)->tag = value;
-	return retention_check_tag(value, err);
-}
+struct save_options {
+	struct store_command store_command;
+	struct manual_snapshot manual_snapshot;
+};
 
-static const struct store_command_option own_options[] = {
-	{"tag", false, set_tag},
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"tag", 0, "TAG", NULL, "a name for `reprieve forget --keep-tag`", .set = retention_set_tag,
+		.at = offsetof(struct manual_snapshot, tag)},
 	{0},
 };
 
-static const struct store_command_usage usage = {
-	.text = "Take one snapshot of a directory, for a job that is not running.\n\n"
-		"  reprieve save ./checkpoints --job train\n"
-		"  reprieve save ./checkpoints --job train --tag best\n\n"
-		"Usage: reprieve save DIR --job NAME [--tag NAME] [--store URL] [--json]\n\n"
-		"      --tag NAME   a name for `reprieve forget --keep-tag`\n\n"
-		"The directory must not be written to meanwhile. Takes an attempt number, as a run "
-		"would:\n"
-		"a machine that still runs the job publishes nothing from then on.\n",
-	.words = "DIR",
-	.words_most = 1,
-	.writes = true,
-	.moves = true,
-	.options = own_options,
+const struct verb verb_save = {
+	.name = "save",
+	.summary = "take one snapshot of a directory, for a job that is not running",
+	.examples = "reprieve save ./checkpoints --job train\n"
+		"reprieve save ./checkpoints --job train --tag best",
+	.arguments = "DIR --job NAME",
+	.arguments_least = 1,
+	.arguments_most = 1,
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE,
+		OPTION_GROUP("Snapshot", own_rows, offsetof(struct save_options, manual_snapshot)),
+		STORE_COMMAND_TRANSFER,
+		STORE_COMMAND_BANDWIDTH,
+		STORE_COMMAND_OTHER,
+	},
+	.notes = "The directory must not be written to meanwhile. Takes an attempt number, as a "
+		"run would: a machine that still runs the job publishes nothing from then on.",
+	.exits = store_command_exits,
 };
+// clang-format on
 
 int cmd_save(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
-	struct manual_snapshot manual_snapshot = {
-		.reason = "request",
-		.outcome = "saved",
-		.step = -1,
+	auto_(store_command_end) struct save_options options = {
+		.store_command.writes = true,
+		.manual_snapshot = {.reason = "request", .outcome = "saved", .step = -1},
 	};
-	int code = store_command_begin_with(argc, argv, &usage, &manual_snapshot, &store_command);
+	struct manual_snapshot *manual_snapshot = &options.manual_snapshot;
+	int code = store_command_begin(&verb_save, argc, argv, &options);
 
 	if (code >= 0)
 		return code;
+	manual_snapshot->directory = options.store_command.words[0];
 	/* Before anything is claimed: a mistyped name must not take the running job's place. */
-	if (file_directory_state(store_command.words[0])) {
+	if (file_directory_state(manual_snapshot->directory)) {
 		log_error("save: %s %s: name a directory with a checkpoint in it",
-			  store_command.words[0], file_directory_state(store_command.words[0]));
+			  manual_snapshot->directory,
+			  file_directory_state(manual_snapshot->directory));
 		return EXIT_CONFIGURATION;
 	}
-	manual_snapshot.directory = store_command.words[0];
-	return manual_snapshot_save(&store_command, &manual_snapshot, "saved");
+	return manual_snapshot_save(&options.store_command, manual_snapshot, "saved");
 }

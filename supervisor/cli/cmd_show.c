@@ -2,20 +2,25 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli.h"
 #include "store_command.h"
 #include "terminal_line.h"
+#include "verbs.h"
 
 #include <stdio.h>
 
-static const struct store_command_usage usage = {
-	.text = "Show what a snapshot holds.\n\n"
-		"  reprieve show latest\n"
-		"  reprieve show 3-12 --json\n\n"
-		"Usage: reprieve show [ID|latest] [--store URL] [--job NAME] [--json]\n\n"
-		"--json prints the whole manifest, with every chunk (storage/FORMAT.md).\n",
-	.words_most = 1,
+// clang-format off
+const struct verb verb_show = {
+	.name = "show",
+	.summary = "show what a snapshot holds",
+	.examples = "reprieve show latest\n"
+		"reprieve show 3-12 --json",
+	.arguments = "[ID|latest]",
+	.arguments_most = 1,
+	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_OTHER},
+	.notes = "--json prints the whole manifest, with every chunk (storage/FORMAT.md).",
+	.exits = store_command_exits,
 };
+// clang-format on
 
 static void print_entry(json_t *entry)
 {
@@ -41,12 +46,12 @@ int cmd_show(int argc, char **argv)
 	char text[24];
 	size_t i;
 	json_t *entry;
-	int code = store_command_begin(argc, argv, &usage, &store_command);
+	int code = store_command_begin(&verb_show, argc, argv, &store_command);
 
 	if (code < 0)
 		code = store_command_find_snapshot(&store_command,
-						   store_command.word_count ? store_command.words[0]
-									    : "latest",
+						   store_command.words[0] ? store_command.words[0]
+									  : "latest",
 						   &id);
 	if (code >= 0)
 		return code;

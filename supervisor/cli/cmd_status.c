@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli.h"
 #include "control/control.h"
 #include "scheduler/scheduler.h"
+#include "shared_options.h"
 #include "terminal_line.h"
+#include "verbs.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,22 +18,44 @@
 #define STATUS_TIMEOUT_MS 5000
 #define ENDING_MS 1000 /* from the last word of a supervisor to its end */
 
-static const char usage[] =
-	"See what the jobs that run here are doing, and what of their work is durable.\n\n"
-	"  reprieve status\n"
-	"  reprieve status --job train-7 --json\n\n"
-	"  reprieve status --watch\n\n"
-	"Usage: reprieve status [--job NAME] [--json] [--watch]\n\n"
-	"      --watch   again every second, until no such job runs any more\n\n"
-	"Exit status: 0; 1 if a supervisor does not answer; 69 if no such job runs here under this "
-	"user.\n";
-
 struct status_run {
 	const char *job; /* NULL: all */
+	bool json, watch;
 	json_t *answers;
 	size_t found;
 	bool failed;
 };
+
+// clang-format off
+static const struct option_row own_rows[] = {
+	{"watch", 0, NULL, NULL, "again every second, until no such job runs any more",
+		OPTION_FLAG(struct status_run, watch)},
+	{0},
+};
+
+static const struct help_row exits[] = {
+	{"0", "every supervisor has answered"},
+	{"1", "a supervisor does not answer"},
+	{"64", "wrong usage"},
+	{"69", "no such job runs here under this user"},
+	{0},
+};
+
+const struct verb verb_status = {
+	.name = "status",
+	.summary = "see what the jobs that run here are doing, and what is durable",
+	.examples = "reprieve status\n"
+		"reprieve status --job train-7 --json\n"
+		"reprieve status --watch",
+	.groups = (const struct option_group[]){
+		OPTION_GROUP("Job", running_job_rows, offsetof(struct status_run, job)),
+		OPTION_GROUP("Other", own_rows, 0),
+		OPTION_GROUP(NULL, json_rows, offsetof(struct status_run, json)),
+		{0},
+	},
+	.exits = exits,
+};
+// clang-format on
 
 /* One that ends while it is asked is none of those that run here. */
 static bool has_just_ended(const char *directory)
@@ -169,49 +191,7 @@ static void print_answer(json_t *answer)
 		printf("  %-9s the upload has fallen behind\n", "warning");
 }
 
-struct status_view {
-	bool json, watch;
-};
-
-static int parse_arguments(int argc, char **argv, struct status_run *status_run,
-			   struct status_view *status_view)
-{
-	static const struct option known[] = {
-		{"job", required_argument, NULL, 'j'},
-		{"json", no_argument, NULL, 'J'},
-		{"watch", no_argument, NULL, 'w'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int option;
-
-	optind = 0;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":j:h", known, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		if (option == '?' || option == ':') {
-			log_error("status: %s '%s': see `reprieve status --help`",
-				  option == '?' ? "unknown option" : "a value is missing for",
-				  argv[optind - 1]);
-			return EXIT_USAGE;
-		}
-		if (option == 'j')
-			status_run->job = optarg;
-		else if (option == 'w')
-			status_view->watch = true;
-		else
-			status_view->json = true;
-	}
-	if (optind == argc)
-		return -1;
-	log_error("status: one word too many: '%s': see `reprieve status --help`", argv[optind]);
-	return EXIT_USAGE;
-}
-
-static int print_status(struct status_run *status_run, const struct status_view *status_view)
+static int print_status(struct status_run *status_run)
 {
 	auto_json json_t *answers = json_array();
 	json_t *answer;
@@ -221,10 +201,10 @@ static int print_status(struct status_run *status_run, const struct status_view 
 	status_run->found = 0;
 	session_each(query_session, status_run);
 	/* A terminal shows one picture, a file gets one after the other. */
-	if (status_view->watch && isatty(STDOUT_FILENO))
+	if (status_run->watch && isatty(STDOUT_FILENO))
 		printf("\033[H\033[J");
-	if (status_run->found > 0 && status_view->json)
-		json_print(json_pack("{s:O}", "jobs", answers), !status_view->watch);
+	if (status_run->found > 0 && status_run->json)
+		json_print(json_pack("{s:O}", "jobs", answers), !status_run->watch);
 	else
 		json_array_foreach(answers, i, answer) print_answer(answer);
 	fflush(stdout);
@@ -234,19 +214,18 @@ static int print_status(struct status_run *status_run, const struct status_view 
 int cmd_status(int argc, char **argv)
 {
 	struct status_run status_run = {0};
-	struct status_view status_view = {0};
-	int code = parse_arguments(argc, argv, &status_run, &status_view);
+	int code = option_table_parse(&verb_status, argc, argv, &status_run, NULL);
 
 	if (code >= 0)
 		return code;
-	if (print_status(&status_run, &status_view) != 0) {
+	if (print_status(&status_run) != 0) {
 		log_error("status: no %s running under this user here",
 			  status_run.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;
 	}
-	while (status_view.watch) {
+	while (status_run.watch) {
 		sleep(1);
-		if (print_status(&status_run, &status_view) != 0)
+		if (print_status(&status_run) != 0)
 			break;
 	}
 	return status_run.failed ? EXIT_FAILURE : 0;

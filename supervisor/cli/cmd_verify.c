@@ -2,22 +2,33 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/progress_bar.h"
-#include "cli.h"
 #include "store_command.h"
 #include "terminal_line.h"
+#include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct store_command_usage usage = {
-	.text = "Read every byte of a snapshot, or of all of a job, and check it.\n\n"
-		"  reprieve verify\n"
-		"  reprieve verify latest\n\n"
-		"Usage: reprieve verify [ID|latest] [--store URL] [--job NAME] [--json]\n\n"
-		"Exit status: 0 all good, 1 damage was found.\n",
-	.words_most = 1,
-	.moves = true,
+static const struct help_row exits[] = {
+	{"0", "all is good"},
+	{"1", "damage was found, or it could not be read"},
+	{"64", "wrong usage"},
+	{"78", "wrong configuration: no such store or job, or it cannot be used"},
+	{0},
 };
+
+// clang-format off
+const struct verb verb_verify = {
+	.name = "verify",
+	.summary = "read every byte of a snapshot, or of all of a job, and check it",
+	.examples = "reprieve verify\n"
+		"reprieve verify latest",
+	.arguments = "[ID|latest]",
+	.arguments_most = 1,
+	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
+	.exits = exits,
+};
+// clang-format on
 
 struct findings {
 	bool json;
@@ -59,9 +70,9 @@ int cmd_verify(int argc, char **argv)
 	struct snapshot_id id = {0};
 	uint32_t snapshots = 0, damages = 0;
 	struct err err;
-	int code = store_command_begin(argc, argv, &usage, &store_command);
+	int code = store_command_begin(&verb_verify, argc, argv, &store_command);
 
-	if (code < 0 && store_command.word_count > 0)
+	if (code < 0 && store_command.words[0])
 		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
 	if (code >= 0)
 		return code;

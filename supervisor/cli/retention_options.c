@@ -1,68 +1,49 @@
 #include "retention_options.h"
 
-#include "base/text.h"
-
 #include <stdio.h>
 #include <string.h>
 
-static int set_count(const char *value, uint64_t most, uint64_t *count, struct err *err)
-{
-	if (!text_to_u64(value, most, count) || *count == 0)
-		return err_set(err, ERR_INVALID, "'%s' is no number from 1 on", value);
-	return 0;
-}
-
-int retention_set_last(struct retention_rules *rules, const char *value, struct err *err)
-{
-	uint64_t count;
-
-	if (set_count(value, UINT32_MAX, &count, err) < 0)
-		return -1;
-	rules->policy.keep_last = (uint32_t)count;
-	return 0;
-}
-
-int retention_set_within(struct retention_rules *rules, const char *value, struct err *err)
-{
-	int64_t within_ms;
-
-	if (!text_to_duration_ms(value, &within_ms) || within_ms <= 0)
-		return err_set(err, ERR_INVALID, "'%s' is no duration: write 90m, 12h or 7d",
-			       value);
-	rules->policy.keep_within_ms = within_ms;
-	return 0;
-}
-
-int retention_set_every(struct retention_rules *rules, const char *value, struct err *err)
-{
-	uint64_t steps;
-
-	if (set_count(value, INT64_MAX, &steps, err) < 0)
-		return err_set(err, ERR_INVALID, "'%s' is no number of steps from 1 on", value);
-	rules->policy.keep_every = (int64_t)steps;
-	return 0;
-}
-
-int retention_check_tag(const char *value, struct err *err)
+int retention_set_tag(void *tag, const char *value, struct err *err)
 {
 	static const char allowed[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
 	if (!value[0] || strlen(value) > 64 || value[strspn(value, allowed)])
-		return err_set(err, ERR_INVALID, "'%s' is no tag: use 1 to 64 of A-Z a-z 0-9 . _ -",
-			       value);
+		return err_set(err, ERR_INVALID,
+			       "invalid tag '%s': use 1 to 64 of A-Z a-z 0-9 . _ -", value);
+	*(const char **)tag = value;
 	return 0;
 }
 
-int retention_add_tag(struct retention_rules *rules, const char *value, struct err *err)
+static int add_tag(void *retention, const char *value, struct err *err)
 {
-	if (retention_check_tag(value, err) < 0)
-		return -1;
-	if (rules->tag_count == KEEP_TAGS_MOST)
+	struct retention_rules *options = retention;
+
+	if (options->tag_count == KEEP_TAGS_MOST)
 		return err_set(err, ERR_INVALID, "more than %d tags", KEEP_TAGS_MOST);
-	rules->tags[rules->tag_count++] = value;
+	if (retention_set_tag(&options->tags[options->tag_count], value, err) < 0)
+		return -1;
+	options->tag_count++;
 	return 0;
 }
+
+// clang-format off
+const struct option_row retention_rows[] = {
+	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST",
+		"keep the newest N good snapshots, and the newest N superseded ones",
+		OPTION_NUMBER(struct retention_rules, policy.keep_last), .least = 1,
+		.most = UINT32_MAX},
+	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN",
+		"keep what is no older than that, seen from the newest one",
+		OPTION_DURATION(struct retention_rules, policy.keep_within_ms), .least = 1},
+	{"keep-every", 0, "STEPS", "REPRIEVE_KEEP_EVERY",
+		"keep the first good one of every so many steps, and the first superseded one",
+		OPTION_NUMBER(struct retention_rules, policy.keep_every), .least = 1},
+	{"keep-tag", 0, "TAG", "REPRIEVE_KEEP_TAG",
+		"keep what was saved with that tag; may be given several times", .set = add_tag},
+	{0},
+};
+// clang-format on
 
 const char *retention_format_reasons(unsigned reasons, char *buffer, size_t capacity)
 {

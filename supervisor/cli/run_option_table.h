@@ -1,30 +1,17 @@
-/* PRIVATE to run_options.c and the files of such rows: the options of `reprieve
- * run`, one row each. */
+/* The command line of `reprieve run`: its options, one row each, and how they become struct
+ * job_config. */
 #ifndef RUN_OPTION_TABLE_H
 #define RUN_OPTION_TABLE_H
 
-#include "run_options.h"
+#include "job/job.h"
+#include "option_table.h"
 
-#include <stddef.h>
+extern const struct verb verb_run;
 
-/* `value` may be from the command line or from the environment; it is borrowed. ERR_INVALID says
- * what to write instead. */
-typedef int run_option_set_fn(struct job_config *options, const char *value, struct err *err);
-
-struct run_option {
-	const char *name;
-	char letter;
-	const char *value; /* what it takes, for the help; NULL: a flag */
-	const char *variable;
-	run_option_set_fn *set;
-	const char *help; /* a second line after '\n' */
-};
-
-/* PURE, for `set`: "30", "90s", "15m" or "2h". */
-int run_option_parse_duration(const char *value, int64_t *milliseconds, struct err *err);
-
-#define RUN_OPTIONS_MOST 60
-extern const struct run_option run_option_table[];
-extern const size_t run_option_count;
+/* `argv[0]` is not looked at. The strings are borrowed from argv and the environment.
+ * OPTION_FAILED with ERR_INVALID names the option, what is wrong and what to write instead.
+ * OPTION_HELPED: --help was asked for, and is printed. */
+enum option_result run_options_parse(int argc, char **argv, struct job_config *options,
+				     struct err *err);
 
 #endif

@@ -4,172 +4,35 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "run_options.h"
 #include "scheduler/scheduler.h"
+#include "shared_options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int usage_error(const char *verb, const char *what, const char *word)
-{
-	log_error("%s: %s%s%s%s: see `reprieve %s --help`", verb, what, word ? " '" : "",
-		  word ? word : "", word ? "'" : "", verb);
-	return EXIT_USAGE;
-}
-
 #define NAMES_MOST 5 /* of jobs, in one line */
-#define COMMAND_OPTIONS_MOST 16
-#define COMMAND_OPTION 1000 /* what getopt_long() gives for the first of a verb's own */
 
-static const struct option common_options[] = {
-	{"store", required_argument, NULL, 's'},
-	{"job", required_argument, NULL, 'j'},
-	{"json", no_argument, NULL, 'J'},
-	{"help", no_argument, NULL, 'h'},
+// clang-format off
+const struct option_row store_command_rows[] = {
+	{"store", 's', "URL", "REPRIEVE_STORE",
+		"where the snapshots are: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
+		"az://ACCOUNT/CONTAINER/PREFIX (default: file://$XDG_STATE_HOME/reprieve)",
+		OPTION_TEXT(struct store_command, store), .least = 1},
+	{"job", 'j', "NAME", "REPRIEVE_JOB",
+		"which job (default: the only one that the store holds)",
+		OPTION_TEXT(struct store_command, job)},
+	{0},
 };
-#define COMMON_OPTIONS (sizeof(common_options) / sizeof(common_options[0]))
 
-/* The last one is for verbs that send. */
-static const struct option transfer[] = {
-	{"memory", required_argument, NULL, 'M'},
-	{"connections", required_argument, NULL, 'C'},
-	{"bandwidth", required_argument, NULL, 'B'},
+const struct help_row store_command_exits[] = {
+	{"0", "done"},
+	{"1", "not done"},
+	{"64", "wrong usage"},
+	{"78", "wrong configuration: no such store or job, or it cannot be used"},
+	{0},
 };
-#define TRANSFER_OPTIONS (sizeof(transfer) / sizeof(transfer[0]))
-
-static void fill_getopt(const struct store_command_usage *usage, struct option *longs)
-{
-	size_t count = COMMON_OPTIONS;
-
-	memcpy(longs, common_options, sizeof(common_options));
-	for (size_t i = 0; usage->moves && i < TRANSFER_OPTIONS - !usage->writes; i++)
-		longs[count++] = transfer[i];
-	for (size_t i = 0; usage->options && usage->options[i].name && i < COMMAND_OPTIONS_MOST;
-	     i++)
-		longs[count++] = (struct option){
-			.name = usage->options[i].name,
-			.has_arg = usage->options[i].flag ? no_argument : required_argument,
-			.val = COMMAND_OPTION + (int)i,
-		};
-	longs[count] = (struct option){0};
-}
-
-/* -1 to go on, as everywhere here. */
-static int check_set(const char *verb, const char *name, int status, const struct err *err)
-{
-	if (status == 0)
-		return -1;
-	log_error("%s: --%s: %s", verb, name, err->text);
-	return EXIT_USAGE;
-}
-
-static int set_command_option(const char *verb, const struct store_command_option *option,
-			      void *arg)
-{
-	struct err err;
-	int status = option->set(arg, option->flag ? "1" : optarg, &err);
-
-	return check_set(verb, option->name, status, &err);
-}
-
-static int set_transfer(const char *verb, int found, struct storage_transfer *options)
-{
-	struct err err;
-	int status;
-
-	if (found == 'M') {
-		status = transfer_set_memory(options, optarg, &err);
-		return check_set(verb, "memory", status, &err);
-	}
-	if (found == 'C') {
-		status = transfer_set_connections(options, optarg, &err);
-		return check_set(verb, "connections", status, &err);
-	}
-	status = transfer_set_bandwidth(options, optarg, &err);
-	return check_set(verb, "bandwidth", status, &err);
-}
-
-static int set_store(const char *verb, struct store_command *store_command)
-{
-	if (!*optarg)
-		return usage_error(verb, "--store is empty: name one, as file:///DIR", NULL);
-	store_command->store = optarg;
-	return -1;
-}
-
-static void print_help(const struct store_command_usage *usage)
-{
-	fputs(usage->text, stdout);
-	if (!usage->moves)
-		return;
-	printf("\n"
-	       "      --memory SIZE     at most so much for the content on its way (default: "
-	       "256MiB)\n"
-	       "      --connections N   at once (default: 8 to send and 16 to read; file://: one "
-	       "per processor)\n");
-	if (usage->writes)
-		printf("      --bandwidth RATE  send no faster than that, as 100MB/s\n");
-}
-
-/* -1 to go on. */
-static int set_option(char **argv, int found, const struct store_command_usage *usage, void *arg,
-		      struct store_command *store_command)
-{
-	switch (found) {
-	case 's':
-		return set_store(argv[0], store_command);
-	case 'j':
-		store_command->job = optarg;
-		return -1;
-	case 'J':
-		store_command->json = true;
-		return -1;
-	case 'h':
-		print_help(usage);
-		return 0;
-	case 'M':
-	case 'C':
-	case 'B':
-		return set_transfer(argv[0], found, &store_command->transfer);
-	case '?':
-		return usage_error(argv[0], "unknown option", argv[optind - 1]);
-	default:
-		return set_command_option(argv[0], &usage->options[found - COMMAND_OPTION], arg);
-	}
-}
-
-static int parse_arguments(int argc, char **argv, const struct store_command_usage *usage,
-			   void *arg, struct store_command *store_command)
-{
-	struct option longs[COMMON_OPTIONS + TRANSFER_OPTIONS + COMMAND_OPTIONS_MOST + 1];
-	const char *lacking;
-	int found, code;
-
-	fill_getopt(usage, longs);
-	opterr = 0;
-	optind = 0;
-	while ((found = getopt_long(argc, argv, ":s:j:h", longs, NULL)) != -1) {
-		lacking = run_options_missing_value(found, argv);
-		if (lacking)
-			return usage_error(argv[0], "a value is missing for", lacking);
-		code = set_option(argv, found, usage, arg, store_command);
-		if (code >= 0)
-			return code;
-	}
-	store_command->words = argv + optind;
-	store_command->word_count = argc - optind;
-	if (usage->words && store_command->word_count < usage->words_most) {
-		log_error("%s: a word is missing: write `reprieve %s %s`; see `reprieve %s --help`",
-			  argv[0], argv[0], usage->words, argv[0]);
-		return EXIT_USAGE;
-	}
-	if (store_command->word_count > usage->words_most)
-		return usage_error(argv[0],
-				   "one word too many:", store_command->words[usage->words_most]);
-	return -1;
-}
+// clang-format on
 
 int store_command_fail(const struct store_command *store_command, const struct err *err)
 {
@@ -215,7 +78,8 @@ static char *good_snapshot_before(const struct store_command *store_command,
 				  struct snapshot_id damaged)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
-	const char *target = store_command->word_count > 1 ? store_command->words[1] : "";
+	const char *target =
+		store_command->words[0] && store_command->words[1] ? store_command->words[1] : "";
 	char id[SNAPSHOT_ID_TEXT];
 
 	if (storage_list_snapshots(store_command->storage, &list, NULL, NULL) < 0)
@@ -267,17 +131,8 @@ static int open_failed(const struct store_command *store_command, const struct e
 	return err->kind == ERR_NOT_FOUND ? EXIT_CONFIGURATION : code;
 }
 
-/* An empty variable is one that is not set. */
-static const char *environment_value(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
-}
-
 /* Without --job: the only one there is. Several: their names are the help. */
-static int choose_only_job(const struct store_command_usage *usage,
-			   struct store_command *store_command)
+static int choose_only_job(struct store_command *store_command)
 {
 	struct storage_job_names jobs = {0};
 	struct err err;
@@ -285,7 +140,7 @@ static int choose_only_job(const struct store_command_usage *usage,
 
 	if (store_command->job)
 		return -1;
-	if (usage->writes) {
+	if (store_command->writes) {
 		log_error("which job? Name it with --job");
 		return EXIT_USAGE;
 	}
@@ -297,7 +152,7 @@ static int choose_only_job(const struct store_command_usage *usage,
 	} else if (jobs.count == 0) {
 		log_error("%s holds no jobs yet", store_command->store);
 		status = EXIT_FAILURE;
-	} else if (!usage->all_jobs) {
+	} else if (!store_command->all_jobs) {
 		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job",
 			  store_command->store, jobs.count, jobs.names[0], jobs.names[1],
 			  jobs.count > 2 ? ", ..." : "");
@@ -307,47 +162,34 @@ static int choose_only_job(const struct store_command_usage *usage,
 	return status;
 }
 
-int store_command_begin(int argc, char **argv, const struct store_command_usage *usage,
-			struct store_command *store_command)
+int store_command_begin(const struct verb *verb, int argc, char **argv, void *options)
 {
-	return store_command_begin_with(argc, argv, usage, NULL, store_command);
-}
-
-int store_command_begin_with(int argc, char **argv, const struct store_command_usage *usage,
-			     void *arg, struct store_command *store_command)
-{
-	struct storage_options options = {
-		.create = usage->writes,
-		.read_only = !usage->writes && !usage->changes,
+	struct store_command *store_command = options;
+	struct storage_options storage = {
+		.create = store_command->writes,
+		.read_only = !store_command->writes && !store_command->changes,
 	};
 	struct err err;
-	int code;
+	int code = option_table_parse(verb, argc, argv, options, &store_command->words);
 
-	*store_command = (struct store_command){
-		.verb = argv[0],
-		.store = environment_value("REPRIEVE_STORE"),
-		.job = environment_value("REPRIEVE_JOB"),
-	};
-	if (usage->moves && transfer_read_environment(&store_command->transfer, &err) < 0)
-		return store_command_fail(store_command, &err);
-	code = parse_arguments(argc, argv, usage, arg, store_command);
 	if (code >= 0)
 		return code;
+	store_command->verb = verb->name;
 	if (!store_command->store) {
-		store_command->owned_store = run_options_default_store(&err);
-		if (!store_command->owned_store && !usage->no_job)
+		store_command->owned_store = default_store_url(&err);
+		if (!store_command->owned_store && !store_command->no_job)
 			return store_command_fail(store_command, &err);
 		store_command->store = store_command->owned_store;
 	}
-	if (usage->no_job)
+	if (store_command->no_job)
 		return -1;
-	code = choose_only_job(usage, store_command);
+	code = choose_only_job(store_command);
 	if (code >= 0 || !store_command->job)
 		return code;
-	options.url = store_command->store;
-	options.job = store_command->job;
-	options.transfer = store_command->transfer;
-	if (storage_open(&options, &store_command->storage, NULL, &err) < 0)
+	storage.url = store_command->store;
+	storage.job = store_command->job;
+	storage.transfer = store_command->transfer;
+	if (storage_open(&storage, &store_command->storage, NULL, &err) < 0)
 		return open_failed(store_command, &err);
 	return -1;
 }
@@ -370,7 +212,8 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
 	if (snapshot_id_parse(word, id))
 		return -1;
 	if (!text_equal(word, "latest")) {
-		log_error("'%s' is no snapshot: write latest, or an ID that `reprieve list` shows",
+		log_error("invalid snapshot '%s': write latest, or an ID that `reprieve list` "
+			  "shows",
 			  word);
 		return EXIT_USAGE;
 	}

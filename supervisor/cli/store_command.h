@@ -3,53 +3,52 @@
 #ifndef STORE_COMMAND_H
 #define STORE_COMMAND_H
 
-#include "base/err.h"
+#include "option_table.h"
+#include "shared_options.h"
 #include "storage/storage.h"
 #include "transfer_options.h"
 
-#include <stdbool.h>
-
 struct store_command {
+	/* What the verb does there; all false: it reads. */
+	bool writes;   /* opens for writing; makes the store if it is missing */
+	bool changes;  /* opens for writing, but only what is there already */
+	bool no_job;   /* opens nothing: the store's URL is found, or is NULL */
+	bool all_jobs; /* without --job and with several jobs: leaves `storage` NULL */
+
 	const char *store; /* URL, from --store, REPRIEVE_STORE or the default */
 	const char *job;   /* from --job or REPRIEVE_JOB; else the only one that the store holds */
 	bool json;
+	struct storage_transfer transfer; /* for verbs that move content */
 	const char *verb;
 	char **words; /* what is left: IDs, directories; NULL-terminated */
-	int word_count;
 	struct storage *storage;
-	struct storage_transfer transfer; /* for verbs that move content */
 
 	char *owned_store, *owned_job; /* private */
 };
 
-/* An option that only one verb has. `value` of a flag is "1". */
-struct store_command_option {
-	const char *name;
-	bool flag;
-	int (*set)(void *arg, const char *value, struct err *err);
-};
+/* Of struct store_command. */
+extern const struct option_row store_command_rows[];
+/* Of verbs that do what they are asked for, or do not. */
+extern const struct help_row store_command_exits[];
 
-struct store_command_usage {
-	const char *text;  /* the whole --help */
-	const char *words; /* those that it needs, as in its usage line; NULL: none */
-	int words_most;
-	bool writes;   /* open for writing; make the store if it is missing */
-	bool changes;  /* open for writing, but only what is there already */
-	bool moves;    /* content: takes --memory and --connections, and --bandwidth if it writes */
-	bool no_job;   /* nothing is opened: the store's URL is found, or is NULL */
-	bool all_jobs; /* without --job and with several jobs: leave `storage` NULL */
-	const struct store_command_option *options; /* ended by one without a name; NULL: none */
-};
+/* The groups of such a verb's table; its own come between. */
+#define STORE_COMMAND_STORE OPTION_GROUP("Store", store_command_rows, 0)
+#define STORE_COMMAND_TRANSFER \
+	OPTION_GROUP("Transfer", transfer_rows, offsetof(struct store_command, transfer))
+#define STORE_COMMAND_BANDWIDTH \
+	OPTION_GROUP(NULL, bandwidth_rows, offsetof(struct store_command, transfer))
+#define STORE_COMMAND_OTHER                                                     \
+	OPTION_GROUP("Other", json_rows, offsetof(struct store_command, json)), \
+	{                                                                       \
+		0                                                               \
+	}
 
 /*
- * Parses, opens, and says in one line on stderr what is wrong. Returns -1 to go on; otherwise the
- * exit code to leave with (0 after --help, 64, 78, or 1 when the store holds nothing).
+ * Parses, opens, and says in one line on stderr what is wrong. `options` is what the verb's table
+ * fills, and begins with a struct store_command that says what the verb does. Returns -1 to go on;
+ * otherwise the exit code to leave with (0 after --help, 64, 78, or 1 when the store is empty).
  */
-int store_command_begin(int argc, char **argv, const struct store_command_usage *usage,
-			struct store_command *store_command);
-/* The same with the verb's own options: `arg` is what their set() gets. */
-int store_command_begin_with(int argc, char **argv, const struct store_command_usage *usage,
-			     void *arg, struct store_command *store_command);
+int store_command_begin(const struct verb *verb, int argc, char **argv, void *options);
 void store_command_end(struct store_command *store_command);
 
 /* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in
@@ -69,9 +68,10 @@ int store_command_check_job(const struct store_command *store_command);
 int store_command_find_snapshot(struct store_command *store_command, const char *word,
 				struct snapshot_id *id);
 
-static inline void cleanup_store_command_end(struct store_command *store_command)
+/* Also of options that begin with it. */
+static inline void cleanup_store_command_end(void *options)
 {
-	store_command_end(store_command);
+	store_command_end(options);
 }
 
 static inline void cleanup_snapshot_list_release(struct snapshot_list *list)

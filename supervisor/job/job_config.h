@@ -1,6 +1,6 @@
 /*
  * What one run was told: from the command line, the environment and the profile. The command line
- * fills it (cli/run_options.h); the job reads it. The strings are borrowed from argv and the
+ * fills it (cli/run_option_table.h); the job reads it. The strings are borrowed from argv and the
  * environment.
  */
 #ifndef JOB_CONFIG_H

@@ -52,14 +52,6 @@ int signal_rules_add_rewrite(struct signal_rules *signal_rules, const char *text
 	return 0;
 }
 
-int signal_rules_set_receiver(struct signal_rules *signal_rules, const char *text, struct err *err)
-{
-	if (!text_equal(text, "job") && !text_equal(text, "group"))
-		return err_set(err, ERR_INVALID, "'%s' is neither job nor group", text);
-	signal_rules->to_group = text_equal(text, "group");
-	return 0;
-}
-
 int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char *text,
 				  struct err *err)
 {

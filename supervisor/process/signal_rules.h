@@ -27,9 +27,6 @@ struct signal_rules {
  * ERR_INVALID says what to write. */
 int signal_rules_add_rewrite(struct signal_rules *signal_rules, const char *text, struct err *err);
 
-/* "job" or "group". */
-int signal_rules_set_receiver(struct signal_rules *signal_rules, const char *text, struct err *err);
-
 /* A signal, or "none". */
 int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char *text,
 				  struct err *err);

@@ -274,7 +274,7 @@ def test_a_signal_ends_the_drill_and_all_its_machines(drill, number):
     (["--no-such-option", "--", "run", "--", "true"], "--no-such-option"),
     (["--compare", "/tmp/x", "--", "run", "--", "true"], "--compare"),
     (["--", "walk", "--", "true"], "begins with `run`"),
-    (["--", "run", "--"], "no command"),
+    (["--", "run", "--"], "missing command"),
     (["--", "run", "--no-such-option", "--", "true"], "--no-such-option"),
     (["--", "run", "--checkpoint-dir", "/abs", "--", "true"], "below the current directory"),
     (["--", "run", "--checkpoint-dir", "a/../../b", "--", "true"], "below the current directory"),

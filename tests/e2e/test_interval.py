@@ -64,7 +64,7 @@ def test_a_regular_interval_is_as_it_was(place):
 
 def test_what_makes_no_sense(place):
     assert "too short" in one_line(place.query("run", "--mtbf", "1s", "--", "true"))
-    assert "no duration" in one_line(place.query("run", "--every", "often", "--", "true"))
+    assert "invalid duration" in one_line(place.query("run", "--every", "often", "--", "true"))
 
 
 def test_the_plan_and_what_would_be_lost_are_said(place, tmp_path):

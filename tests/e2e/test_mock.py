@@ -341,9 +341,9 @@ def test_says_how_to_use_it(mock, cloud, variable, is_url):
 
 
 @pytest.mark.parametrize("arguments, word", [
-    ([], "no cloud"),
+    ([], "missing argument"),
     (["mars"], "mars"),
-    (["aws", "gcp"], "more than one"),
+    (["aws", "gcp"], "unexpected argument: 'gcp'"),
     (["aws", "--port", "x"], "--port"),
     (["aws", "--port", "70000"], "--port"),
     (["aws", "--notice-after", "soon"], "--notice-after"),
@@ -369,4 +369,4 @@ def test_port_in_use_is_one_line(mock):
 
 def test_help_has_examples_first():
     result = subprocess.run([harness.REPRIEVE, "mock", "--help"], capture_output=True, text=True, timeout=harness.LIMIT)
-    assert result.returncode == 0 and result.stdout.startswith("Examples:")
+    assert result.returncode == 0 and result.stdout.splitlines()[1:3] == ["", "Examples:"]

@@ -174,10 +174,10 @@ def test_a_stalled_upload_shows_no_estimate(cloud, faults):
 
 
 @pytest.mark.parametrize("verb, option, value, words", [
-    ("run", "--memory", "lots", "no size"), ("run", "--memory", "1MiB", "32MiB"), ("run", "--bandwidth", "fast", "no rate"),
+    ("run", "--memory", "lots", "invalid size"), ("run", "--memory", "1MiB", "32MiB"), ("run", "--bandwidth", "fast", "invalid rate"),
     ("run", "--bandwidth", "100", "unit"), ("run", "--connections", "0", "1 to 64"), ("run", "--connections", "65", "1 to 64"),
-    ("run", "--flush-time", "never", "no duration"), ("run", "--flush-time", "0", "too short"),
-    ("save", "--memory", "lots", "no size"), ("save", "--bandwidth", "fast", "no rate"), ("restore", "--connections", "x", "1 to 64"),
+    ("run", "--flush-time", "never", "invalid duration"), ("run", "--flush-time", "0", "too short"),
+    ("save", "--memory", "lots", "invalid size"), ("save", "--bandwidth", "fast", "invalid rate"), ("restore", "--connections", "x", "1 to 64"),
 ])
 def test_impossible_values_are_refused(place, verb, option, value, words):
     rest = {"run": ["--", "true"], "save": [place.path], "restore": ["latest", place.path / "back"]}[verb]

@@ -47,7 +47,7 @@ def test_what_the_job_says_itself_stays(place):
 
 def test_an_unknown_scheduler_is_refused(place):
     refused = place.query("run", "--exit-policy", "cron", "--", "true")
-    assert refused.code == EXIT_USAGE and "'cron' is none of posix, k8s, " in one_line(refused)
+    assert refused.code == EXIT_USAGE and "invalid policy 'cron': write one of posix, k8s, " in one_line(refused)
     refused = place.query("explain", "exit", "--for", "cron")
     assert refused.code == EXIT_USAGE and "'cron'" in one_line(refused)
 

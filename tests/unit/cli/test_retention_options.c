@@ -5,36 +5,45 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-typedef int set_fn(struct retention_rules *rules, const char *value, struct err *err);
+static int set(struct retention_rules *options, const char *name, const char *value,
+	       struct err *err)
+{
+	for (const struct option_row *row = retention_rows; row->name; row++)
+		if (strcmp(row->name, name) == 0)
+			return option_row_set(row, options, value, err);
+	fail_msg("no option %s", name);
+	return -1;
+}
 
 static void test_values(void **state)
 {
 	static const struct {
-		set_fn *set;
+		const char *name;
 		const char *value;
 		bool right;
 	} rows[] = {
 		// clang-format off
-		{retention_set_last, "3", true},
-		{retention_set_last, "0", false},
-		{retention_set_last, "-1", false},
-		{retention_set_last, "three", false},
-		{retention_set_last, "4294967296", false},
-		{retention_set_within, "7d", true},
-		{retention_set_within, "90m", true},
-		{retention_set_within, "0", false},
-		{retention_set_within, "a week", false},
-		{retention_set_every, "10000", true},
-		{retention_set_every, "0", false},
-		{retention_add_tag, "best", true},
-		{retention_add_tag, "a b", false},
-		{retention_add_tag, "", false},
-		{retention_add_tag,
+		{"keep-last", "3", true},
+		{"keep-last", "0", false},
+		{"keep-last", "-1", false},
+		{"keep-last", "three", false},
+		{"keep-last", "4294967296", false},
+		{"keep-within", "7d", true},
+		{"keep-within", "90m", true},
+		{"keep-within", "0", false},
+		{"keep-within", "a week", false},
+		{"keep-every", "10000", true},
+		{"keep-every", "0", false},
+		{"keep-tag", "best", true},
+		{"keep-tag", "a b", false},
+		{"keep-tag", "", false},
+		{"keep-tag",
 			"0123456789012345678901234567890123456789012345678901234567890123", true},
-		{retention_add_tag,
+		{"keep-tag",
 			"01234567890123456789012345678901234567890123456789012345678901234", false},
 		// clang-format on
 	};
@@ -44,7 +53,7 @@ static void test_values(void **state)
 		struct retention_rules options = {0};
 		struct err err;
 
-		if ((rows[i].set(&options, rows[i].value, &err) == 0) != rows[i].right)
+		if ((set(&options, rows[i].name, rows[i].value, &err) == 0) != rows[i].right)
 			fail_msg("%s", rows[i].value);
 		if (!rows[i].right)
 			assert_int_equal(err.kind, ERR_INVALID);
@@ -58,12 +67,12 @@ static void test_policy(void **state)
 	struct forget_policy policy;
 
 	(void)state;
-	assert_int_equal(retention_set_last(&options, "3", NULL), 0);
-	assert_int_equal(retention_set_within(&options, "2h", NULL), 0);
-	assert_int_equal(retention_set_every(&options, "500", NULL), 0);
+	assert_int_equal(set(&options, "keep-last", "3", NULL), 0);
+	assert_int_equal(set(&options, "keep-within", "2h", NULL), 0);
+	assert_int_equal(set(&options, "keep-every", "500", NULL), 0);
 	for (int i = 0; i < KEEP_TAGS_MOST; i++)
-		assert_int_equal(retention_add_tag(&options, "t", NULL), 0);
-	assert_int_equal(retention_add_tag(&options, "t", NULL), -1);
+		assert_int_equal(set(&options, "keep-tag", "t", NULL), 0);
+	assert_int_equal(set(&options, "keep-tag", "t", NULL), -1);
 	policy = retention_policy(&options);
 	assert_int_equal(policy.keep_last, 3);
 	assert_int_equal(policy.keep_within_ms, 7200000);

@@ -1,5 +1,4 @@
-#include "cli/run_options.h"
-#include "cli/transfer_options.h"
+#include "cli/run_option_table.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +18,6 @@ static int parse(const char *const *words, struct job_config *options, struct er
 	static char texts[WORDS + 3][64];
 	static char *argv[WORDS + 3];
 	int argc = 1;
-	bool help;
 
 	strcpy(texts[0], "run");
 	argv[0] = texts[0];
@@ -28,7 +26,7 @@ static int parse(const char *const *words, struct job_config *options, struct er
 		argv[argc] = texts[argc];
 	}
 	argv[argc] = NULL;
-	return run_options_parse(argc, argv, options, &help, err);
+	return run_options_parse(argc, argv, options, err);
 }
 
 static void test_defaults(void **state)
@@ -86,7 +84,7 @@ static void test_refusals(void **state)
 		{{"--restore", "yesterday", "--", "true"}, "'yesterday'"},
 		{{"--shim", "maybe", "--", "true"}, "'maybe'"},
 		{{"--checkpoint-dir", "", "--", "true"}, "--checkpoint-dir"},
-		{{"--store", "", "--", "true"}, "--store: it is empty"},
+		{{"--store", "", "--", "true"}, "--store: the value is empty"},
 		{{"--checkpoint-signal", "KILL", "--", "true"}, "no job can catch SIGKILL"},
 		{{"--checkpoint-signal", "SIGSTOP", "--", "true"}, "no job can catch SIGSTOP"},
 		{{"--checkpoint-signal", "USR1", "--checkpoint-command", "true", "--", "true"},
@@ -101,8 +99,15 @@ static void test_refusals(void **state)
 		{{"--metrics", "localhost:9090", "--", "true"}, "no address"},
 		{{"--metrics", "::1:9090", "--", "true"}, "no address"},
 		{{"--flush-time", "0.5", "--", "true"}, "too short"},
-		{{"--"}, "no command"},
-		{{0}, "no command"},
+		{{"--mtbf", "30", "--", "true"}, "too short: write 60s or more"},
+		{{"--max-no-progress", "1001", "--", "true"}, "write 0 to 1000"},
+		{{"--forward", "session", "--", "true"}, "write job or group"},
+		{{"--exit-policy", "cron", "--", "true"}, "write one of posix, k8s, "},
+		{{"--strict=1", "--", "true"}, "'--strict=1' takes no value"},
+		{{"--ke", "1", "--", "true"}, "unknown option '--ke'"},
+		{{"--job", "--", "true"}, "'--job' needs a value"},
+		{{"--"}, "missing command"},
+		{{0}, "missing command"},
 	};
 
 	(void)state;
@@ -173,6 +178,7 @@ static void test_transfer(void **state)
 	const char *const words[WORDS] =
 		{"--memory",         "1GiB",         "--bandwidth", "1.5MB/s",
 		 "--connections=64", "--flush-time", "5m",          "true"};
+	const char *const rest[WORDS] = {"--", "true"};
 	const char *all[WORDS + 1] = {0};
 	struct job_config options;
 	struct storage_options storage = {0};
@@ -187,10 +193,10 @@ static void test_transfer(void **state)
 	assert_int_equal(storage.transfer.bandwidth_bytes_per_second, 1500000);
 	assert_int_equal(storage.transfer.connections, 64);
 	setenv("REPRIEVE_BANDWIDTH", "8GB", 1);
-	assert_int_equal(transfer_read_environment(&options.transfer, &err), 0);
+	assert_int_equal(parse(rest, &options, &err), 0);
 	assert_int_equal(options.transfer.bandwidth_bytes_per_second, 8000000000);
 	setenv("REPRIEVE_BANDWIDTH", "8GB/h", 1);
-	assert_int_equal(transfer_read_environment(&options.transfer, &err), -1);
+	assert_int_equal(parse(rest, &options, &err), -1);
 	assert_non_null(strstr(err.text, "REPRIEVE_BANDWIDTH"));
 	unsetenv("REPRIEVE_BANDWIDTH");
 }
@@ -213,6 +219,44 @@ static void test_one_way_to_ask(void **state)
 	unsetenv("REPRIEVE_CHECKPOINT_COMMAND");
 }
 
+/* Options whose words are stored as a truth. */
+static void test_choices(void **state)
+{
+	const char *const words[WORDS] =
+		{"--forward=group", "--shield=off",       "--requeue=off", "--watch=poll",
+		 "--shim=off",      "--run-identity=off", "true"};
+	const char *const others[WORDS] = {"--forward=job", "--shield=on", "--requeue=auto",
+					   "--watch=auto",  "--shim=on",   "--run-identity=on",
+					   "true"};
+	struct job_config options;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(parse(words, &options, &err), 0);
+	assert_true(options.signal_rules.to_group && options.polls);
+	assert_false(options.sigterm_hold || options.requeue || options.run_identity);
+	assert_int_equal(options.shim, SHIM_USE_OFF);
+	assert_int_equal(parse(others, &options, &err), 0);
+	assert_false(options.signal_rules.to_group || options.polls);
+	assert_true(options.sigterm_hold && options.requeue && options.run_identity);
+	assert_int_equal(options.shim, SHIM_USE_ON);
+}
+
+static void test_what_the_user_has_chosen(void **state)
+{
+	const char *const nothing[WORDS] = {"true"};
+	const char *const words[WORDS] = {"-s", "file:///x", "-c", "here", "true"};
+	struct job_config options;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(parse(nothing, &options, &err), 0);
+	assert_false(options.store_chosen || options.directory_chosen);
+	assert_int_equal(parse(words, &options, &err), 0);
+	assert_true(options.store_chosen && options.directory_chosen);
+	assert_string_equal(options.checkpoint_dir, "here");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +267,8 @@ int main(void)
 		cmocka_unit_test(test_flags_in_the_environment),
 		cmocka_unit_test(test_transfer),
 		cmocka_unit_test(test_one_way_to_ask),
+		cmocka_unit_test(test_choices),
+		cmocka_unit_test(test_what_the_user_has_chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,16 +76,11 @@ static void rewrites_add_up_and_do_not_chain(void **state)
 	assert_int_equal(signal_rules_map(&signal_rules, SIGQUIT), SIGQUIT);
 }
 
-static void receivers_and_parents(void **state)
+static void parents(void **state)
 {
 	struct signal_rules signal_rules = {0};
 
 	(void)state;
-	assert_int_equal(signal_rules_set_receiver(&signal_rules, "group", NULL), 0);
-	assert_true(signal_rules.to_group);
-	assert_int_equal(signal_rules_set_receiver(&signal_rules, "job", NULL), 0);
-	assert_false(signal_rules.to_group);
-	assert_int_equal(signal_rules_set_receiver(&signal_rules, "session", NULL), -1);
 	assert_int_equal(signal_rules_set_parent_death(&signal_rules, "TERM", NULL), 0);
 	assert_int_equal(signal_rules.parent_death, SIGTERM);
 	assert_int_equal(signal_rules_set_parent_death(&signal_rules, "none", NULL), 0);
@@ -118,7 +113,7 @@ int main(void)
 		cmocka_unit_test(every_signal_counts_as_itself),
 		cmocka_unit_test(rewrites),
 		cmocka_unit_test(rewrites_add_up_and_do_not_chain),
-		cmocka_unit_test(receivers_and_parents),
+		cmocka_unit_test(parents),
 		cmocka_unit_test(success_codes),
 	};
 

@@ -1,0 +1,320 @@
+#include "option_table.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "option_help.h"
+#include "scheduler/scheduler.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What getopt_long() gives for the first row; below are the letters. */
+#define FIRST_ROW 1000
+/* Of all letters with their colons. */
+#define LETTERS_SIZE (2 * 52 + 4)
+
+/* --- one value --- */
+
+static void store_number(const struct option_row *row, void *slot, int64_t number)
+{
+	if (row->size == sizeof(bool))
+		*(bool *)slot = number != 0;
+	else if (row->size == sizeof(uint16_t))
+		*(uint16_t *)slot = (uint16_t)number;
+	else if (row->size == sizeof(uint32_t))
+		*(uint32_t *)slot = (uint32_t)number;
+	else
+		*(int64_t *)slot = number;
+}
+
+/* On the command line it is "1"; in the environment it may be written as people write it. */
+static int set_flag(const struct option_row *row, void *slot, const char *value, struct err *err)
+{
+	static const char *const words[][2] =
+		{{"0", "1"}, {"no", "yes"}, {"false", "true"}, {"off", "on"}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (int on = 0; on < 2; on++)
+			if (strcasecmp(value, words[i][on]) == 0) {
+				store_number(row, slot, on);
+				return 0;
+			}
+	return err_set(err, ERR_INVALID, "invalid value '%s': write 1 or 0", value);
+}
+
+static int set_text(const struct option_row *row, void *slot, const char *value, struct err *err)
+{
+	if (row->least > 0 && !*value)
+		return err_set(err, ERR_INVALID, "the value is empty: write %s", row->value);
+	*(const char **)slot = value;
+	return 0;
+}
+
+static int64_t most_of(const struct option_row *row)
+{
+	return row->most ? row->most : INT64_MAX;
+}
+
+static int set_number(const struct option_row *row, void *slot, const char *value, struct err *err)
+{
+	uint64_t number;
+
+	if (text_to_u64(value, (uint64_t)most_of(row), &number) && (int64_t)number >= row->least) {
+		store_number(row, slot, (int64_t)number);
+		return 0;
+	}
+	if (most_of(row) >= INT32_MAX)
+		return err_set(err, ERR_INVALID, "invalid number '%s': write %" PRId64 " or more",
+			       value, row->least);
+	return err_set(err, ERR_INVALID, "invalid number '%s': write %" PRId64 " to %" PRId64,
+		       value, row->least, row->most);
+}
+
+static int set_size(const struct option_row *row, void *slot, const char *value, struct err *err)
+{
+	uint64_t bytes;
+
+	if (!text_to_bytes(value, &bytes))
+		return err_set(err, ERR_INVALID, "invalid size '%s': write 256MiB or 1GB", value);
+	if ((int64_t)bytes < row->least)
+		return err_set(err, ERR_INVALID, "'%s' is too little: write %" PRId64 "MiB or more",
+			       value, row->least >> 20);
+	if ((int64_t)bytes > most_of(row))
+		return err_set(err, ERR_INVALID, "'%s' is too much: write %" PRId64 "MiB or less",
+			       value, row->most >> 20);
+	store_number(row, slot, (int64_t)bytes);
+	return 0;
+}
+
+static int set_duration(const struct option_row *row, void *slot, const char *value,
+			struct err *err)
+{
+	int64_t milliseconds;
+
+	if (!text_to_duration_ms(value, &milliseconds))
+		return err_set(err, ERR_INVALID, "invalid duration '%s': write 30, 90s, 15m or 2h",
+			       value);
+	if (milliseconds < row->least)
+		return err_set(err, ERR_INVALID, "'%s' is too short: write %" PRId64 "%s or more",
+			       value, row->least % 1000 ? row->least : row->least / 1000,
+			       row->least % 1000 ? "ms" : "s");
+	store_number(row, slot, milliseconds);
+	return 0;
+}
+
+static int set_choice(const struct option_row *row, void *slot, const char *value, struct err *err)
+{
+	auto_free char *choices = text_copy(row->choices);
+	auto_free char *listed = text_copy("");
+	char *rest = NULL;
+	int64_t index = 0;
+
+	for (char *word = strtok_r(choices, " ", &rest); word;
+	     word = strtok_r(NULL, " ", &rest), index++) {
+		char *more;
+
+		if (text_equal(word, value)) {
+			store_number(row, slot, index);
+			return 0;
+		}
+		more = text_format("%s%s%s", listed, index == 0 ? "" : *rest ? ", " : " or ", word);
+		free(listed);
+		listed = more;
+	}
+	return err_set(err, ERR_INVALID, "invalid value '%s': write %s", value, listed);
+}
+
+int option_row_set(const struct option_row *row, void *part, const char *value, struct err *err)
+{
+	void *slot = (char *)part + row->at;
+
+	switch (row->kind) {
+	case OPTION_KIND_FLAG:
+		return set_flag(row, slot, value, err);
+	case OPTION_KIND_TEXT:
+		return set_text(row, slot, value, err);
+	case OPTION_KIND_NUMBER:
+		return set_number(row, slot, value, err);
+	case OPTION_KIND_SIZE:
+		return set_size(row, slot, value, err);
+	case OPTION_KIND_DURATION:
+		return set_duration(row, slot, value, err);
+	case OPTION_KIND_CHOICE:
+		return set_choice(row, slot, value, err);
+	case OPTION_KIND_OWN:
+		break;
+	}
+	return row->set(slot, value, err);
+}
+
+/* --- all of them --- */
+
+static void *part_of(const struct option_group *group, void *options)
+{
+	return (char *)options + group->at;
+}
+
+int option_table_read_environment(const struct verb *verb, void *options, struct err *err)
+{
+	for (const struct option_group *group = verb->groups; group->rows; group++)
+		for (const struct option_row *row = group->rows;
+		     row->name && !group->no_environment; row++) {
+			const char *value = row->variable ? getenv(row->variable) : NULL;
+
+			if (value && *value &&
+			    option_row_set(row, part_of(group, options), value, err) < 0)
+				return err_wrap(err, "%s", row->variable);
+		}
+	return 0;
+}
+
+/* What getopt_long() wants to have, and which row it means by what it gives. */
+struct getopt_table {
+	struct option *longs;
+	char *letters;
+	struct getopt_row {
+		const struct option_row *row;
+		const struct option_group *group;
+	} * rows;
+	size_t count;
+};
+
+static void getopt_table_release(struct getopt_table *table)
+{
+	free(table->longs);
+	free(table->letters);
+	free(table->rows);
+}
+
+AUTO(struct getopt_table, getopt_table_release);
+
+static void add_row(struct getopt_table *table, const struct option_row *row,
+		    const struct option_group *group)
+{
+	const char letter[] = {row->letter, row->value ? ':' : '\0', '\0'};
+	size_t index = table->count++;
+
+	/* One more of `longs` for --help, and one that is zero. */
+	table->longs = memory_grow(table->longs, table->count + 2, sizeof(*table->longs));
+	table->rows = memory_grow(table->rows, table->count, sizeof(*table->rows));
+	table->rows[index] = (struct getopt_row){row, group};
+	table->longs[index] = (struct option){
+		.name = row->name,
+		.has_arg = row->value ? required_argument : no_argument,
+		.val = FIRST_ROW + (int)index,
+	};
+	table->longs[index + 1] = (struct option){.name = "help", .val = 'h'};
+	table->longs[index + 2] = (struct option){0};
+	if (row->letter)
+		strcat(table->letters, letter);
+}
+
+static void fill_getopt_table(const struct verb *verb, struct getopt_table *table)
+{
+	*table = (struct getopt_table){
+		.longs = memory_new(2 * sizeof(*table->longs)),
+		.letters = memory_new(LETTERS_SIZE),
+	};
+	table->longs[0] = (struct option){.name = "help", .val = 'h'};
+	/* '+': the first word that is no option begins the command. */
+	strcpy(table->letters, verb->takes_command ? "+:h" : ":h");
+	for (const struct option_group *group = verb->groups; group->rows; group++)
+		for (const struct option_row *row = group->rows; row->name; row++)
+			add_row(table, row, group);
+}
+
+static const struct getopt_row *row_found(const struct getopt_table *table, int found)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->longs[i].val == found || table->rows[i].row->letter == found)
+			return &table->rows[i];
+	return NULL;
+}
+
+/* What is wrong with what getopt_long() has found, in words; 0 when nothing is. The "--" before
+ * the command is nobody's value. */
+static int check_found(const struct verb *verb, int found, char **argv, struct err *err)
+{
+	const char letter[] = {'-', (char)optopt, '\0'};
+	const char *last = argv[optind - 1];
+
+	if (found == ':' || (optarg && optarg == last && text_equal(optarg, "--")))
+		return err_set(err, ERR_INVALID,
+			       "option '%s' needs a value: see `reprieve %s --help`",
+			       found == ':' ? last : argv[optind - 2], verb->name);
+	if (found == '?' && optopt >= FIRST_ROW)
+		return err_set(err, ERR_INVALID,
+			       "option '%s' takes no value: see `reprieve %s --help`", last,
+			       verb->name);
+	if (found == '?')
+		return err_set(err, ERR_INVALID, "unknown option '%s': see `reprieve %s --help`",
+			       optopt ? letter : last, verb->name);
+	return 0;
+}
+
+static int check_arguments(const struct verb *verb, char **arguments, struct err *err)
+{
+	int count = 0;
+
+	while (arguments[count])
+		count++;
+	if (count < verb->arguments_least && verb->takes_command)
+		return err_set(err, ERR_INVALID,
+			       "missing command: write it last, as in `reprieve %s %s`", verb->name,
+			       verb->arguments);
+	if (count < verb->arguments_least)
+		return err_set(err, ERR_INVALID, "missing argument: reprieve %s %s", verb->name,
+			       verb->arguments);
+	if (count > verb->arguments_most && !verb->takes_command)
+		return err_set(err, ERR_INVALID,
+			       "unexpected argument: '%s': see `reprieve %s --help`",
+			       arguments[verb->arguments_most], verb->name);
+	return 0;
+}
+
+enum option_result option_table_read_arguments(const struct verb *verb, int argc, char **argv,
+					       void *options, char ***arguments, struct err *err)
+{
+	auto_(getopt_table_release) struct getopt_table table = {0};
+	int found;
+
+	fill_getopt_table(verb, &table);
+	opterr = 0;
+	optind = 0; /* glibc: start anew, whatever was parsed before */
+	while ((found = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
+		const struct getopt_row *chosen;
+
+		if (found == 'h') {
+			option_help_print(verb);
+			return OPTION_HELPED;
+		}
+		if (check_found(verb, found, argv, err) < 0)
+			return OPTION_FAILED;
+		chosen = row_found(&table, found);
+		if (chosen && option_row_set(chosen->row, part_of(chosen->group, options),
+					     chosen->row->value ? optarg : "1", err) < 0)
+			return err_wrap(err, "--%s", chosen->row->name);
+	}
+	*arguments = argv + optind;
+	return check_arguments(verb, *arguments, err);
+}
+
+int option_table_parse(const struct verb *verb, int argc, char **argv, void *options,
+		       char ***arguments)
+{
+	struct err err;
+	char **none;
+	enum option_result result = option_table_read_environment(verb, options, &err);
+
+	if (result == OPTION_PARSED)
+		result = option_table_read_arguments(verb, argc, argv, options,
+						     arguments ? arguments : &none, &err);
+	if (result == OPTION_FAILED)
+		log_error("%s: %s", verb->name, err.text);
+	return result == OPTION_PARSED ? -1 : result == OPTION_HELPED ? 0 : EXIT_USAGE;
+}

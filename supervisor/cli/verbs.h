@@ -1,0 +1,35 @@
+/* The verbs: one cmd_<verb>.c each, with its table of options and what it does. argv[0] is the
+ * verb; the result is the exit code (base/exit_code.h). */
+#ifndef VERBS_H
+#define VERBS_H
+
+#include "option_table.h"
+
+int cmd_run(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_restore(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_forget(int argc, char **argv);
+int cmd_pin(int argc, char **argv);
+int cmd_unpin(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_save(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
+int cmd_checkpoint(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
+int cmd_mock(int argc, char **argv);
+int cmd_drill(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+
+/* Beside verb_run of run_option_table.h. */
+extern const struct verb verb_list, verb_show, verb_restore, verb_verify, verb_export, verb_forget,
+	verb_pin, verb_unpin, verb_import, verb_save, verb_status, verb_probe, verb_checkpoint,
+	verb_doctor, verb_report, verb_explain, verb_watch, verb_mock, verb_drill, verb_completion;
+
+#endif

@@ -1,0 +1,325 @@
+/* The parser of all verbs: what a row takes, what stands behind the options, what is said of
+ * mistakes; and the help. */
+#include "cli/option_help.h"
+#include "cli/option_table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define WORDS 8
+
+struct colour {
+	const char *name;
+	bool warm;
+};
+
+struct painting {
+	bool wet;
+	const char *title;
+	uint16_t width;
+	unsigned copies;
+	int64_t year;
+	uint64_t size;
+	int64_t dries_ms;
+	enum {
+		FRAME_NONE,
+		FRAME_OAK,
+		FRAME_GOLD
+	} frame;
+	bool landscape;
+	unsigned stains;
+	struct colour colour;
+};
+
+static int add_stain(void *painting, const char *value, struct err *err)
+{
+	if (strcmp(value, "red") == 0)
+		return err_set(err, ERR_INVALID, "not in red");
+	((struct painting *)painting)->stains++;
+	return 0;
+}
+
+// clang-format off
+static const struct option_row painting_rows[] = {
+	{"wet", 'w', NULL, "PAINT_WET", "still wet", OPTION_FLAG(struct painting, wet)},
+	{"title", 't', "TITLE", "PAINT_TITLE", "its name",
+		OPTION_TEXT(struct painting, title), .least = 1},
+	{"width", 0, "N", NULL, "in pixels",
+		OPTION_NUMBER(struct painting, width), .least = 1, .most = 9000},
+	{"copies", 0, "N", NULL, "how many",
+		OPTION_NUMBER(struct painting, copies), .most = UINT32_MAX},
+	{"year", 0, "YEAR", "PAINT_YEAR", "of its making", OPTION_NUMBER(struct painting, year)},
+	{"size", 0, "SIZE", NULL, "of the file",
+		OPTION_SIZE(struct painting, size), .least = 1 << 20,
+		.most = 64 << 20},
+	{"dries", 0, "DURATION", NULL, "a text that is so long that it has to go on in the next "
+		"line, and in one more, because nobody reads what stands beyond the eightieth "
+		"column",
+		OPTION_DURATION(struct painting, dries_ms), .least = 1500},
+	{"frame", 0, "FRAME", NULL, "around it", OPTION_CHOICE(struct painting, frame),
+		.choices = "none oak gold"},
+	{"landscape", 0, "USE", NULL, "on or off", OPTION_CHOICE(struct painting, landscape),
+		.choices = "off on"},
+	{"stain", 's', "COLOUR", NULL, "a stain", .set = add_stain},
+	{0},
+};
+
+static const struct option_row colour_rows[] = {
+	{"colour", 0, "NAME", "PAINT_COLOUR", "of the ground", OPTION_TEXT(struct colour, name)},
+	{"warm", 0, NULL, NULL, "a warm one", OPTION_FLAG(struct colour, warm)},
+	{0},
+};
+
+static const struct help_row exits[] = {{"0", "painted"}, {"64", "wrong usage"}, {0}};
+
+static const struct option_group groups[] = {
+	OPTION_GROUP("Painting", painting_rows, 0),
+	OPTION_GROUP("Other", colour_rows, offsetof(struct painting, colour)),
+	{0},
+};
+
+static const struct verb paint = {.name = "paint", .summary = "paint it", .examples =
+	"reprieve paint wall",
+	.arguments = "WHAT [WHERE]",
+		.arguments_least = 1, .arguments_most = 2, .groups = groups, .exits = exits};
+static const struct verb guide = {.name = "guide", .summary = "run it", .examples =
+	"reprieve guide -- ls",
+	.arguments = "-- COMMAND",
+		.arguments_least = 1, .takes_command = true, .groups = groups, .exits = exits};
+// clang-format on
+
+static char **arguments;
+
+static enum option_result parse(const struct verb *verb, const char *const *words,
+				struct painting *painting, struct err *err)
+{
+	/* Static, because what is parsed borrows from it. */
+	static char texts[WORDS + 2][64];
+	static char *argv[WORDS + 2];
+	int argc = 1;
+
+	strcpy(texts[0], verb->name);
+	argv[0] = texts[0];
+	for (; argc <= WORDS && words[argc - 1]; argc++)
+		argv[argc] = strcpy(texts[argc], words[argc - 1]);
+	argv[argc] = NULL;
+	*painting = (struct painting){0};
+	if (option_table_read_environment(verb, painting, err) < 0)
+		return OPTION_FAILED;
+	return option_table_read_arguments(verb, argc, argv, painting, &arguments, err);
+}
+
+static void test_each_kind(void **state)
+{
+	const char *const first[WORDS] = {"-w",   "-t",       "Sea",        "--width=9000",
+					  "wall", "--copies", "4294967295", "--year=1888"};
+	const char *const second[WORDS] = {"wall",         "--size=2MiB",    "--dries", "2m",
+					   "--frame=gold", "--landscape=on", "-sblue",  "--warm"};
+	struct painting painting;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(parse(&paint, first, &painting, &err), OPTION_PARSED);
+	assert_true(painting.wet);
+	assert_string_equal(painting.title, "Sea");
+	assert_int_equal(painting.width, 9000);
+	assert_int_equal(painting.copies, UINT32_MAX);
+	assert_int_equal(painting.year, 1888);
+	assert_int_equal(painting.size, 0);
+	assert_string_equal(arguments[0], "wall");
+	assert_null(arguments[1]);
+	assert_int_equal(parse(&paint, second, &painting, &err), OPTION_PARSED);
+	assert_int_equal(painting.size, 2 << 20);
+	assert_int_equal(painting.dries_ms, 120000);
+	assert_int_equal(painting.frame, FRAME_GOLD);
+	assert_true(painting.landscape);
+	assert_int_equal(painting.stains, 1);
+	assert_true(painting.colour.warm);
+}
+
+static void test_the_environment_comes_first(void **state)
+{
+	const char *const words[WORDS] = {"wall", "--title", "Land"};
+	struct painting painting;
+	struct err err;
+
+	(void)state;
+	setenv("PAINT_TITLE", "Sea", 1);
+	setenv("PAINT_WET", "yes", 1);
+	setenv("PAINT_COLOUR", "blue", 1);
+	setenv("PAINT_YEAR", "", 1);
+	assert_int_equal(parse(&paint, words, &painting, &err), OPTION_PARSED);
+	assert_string_equal(painting.title, "Land");
+	assert_true(painting.wet);
+	assert_string_equal(painting.colour.name, "blue");
+	setenv("PAINT_YEAR", "last", 1);
+	assert_int_equal(parse(&paint, words, &painting, &err), OPTION_FAILED);
+	assert_string_equal(err.text, "PAINT_YEAR: invalid number 'last': write 0 or more");
+	unsetenv("PAINT_TITLE");
+	unsetenv("PAINT_WET");
+	unsetenv("PAINT_COLOUR");
+	unsetenv("PAINT_YEAR");
+}
+
+static void test_another_verbs_variables(void **state)
+{
+	static const struct option_group deaf[] =
+		{{.title = "Other", .rows = painting_rows, .no_environment = true}, {0}};
+	const char *const words[WORDS] = {"wall"};
+	struct verb verb = paint;
+	struct painting painting;
+	struct err err;
+
+	(void)state;
+	verb.groups = deaf;
+	setenv("PAINT_YEAR", "last", 1);
+	assert_int_equal(parse(&verb, words, &painting, &err), OPTION_PARSED);
+	unsetenv("PAINT_YEAR");
+}
+
+static void test_refusals(void **state)
+{
+	static const struct {
+		const char *words[WORDS + 1];
+		const char *says;
+	} rows[] = {
+		// clang-format off
+		{{0}, "missing argument: reprieve paint WHAT [WHERE]"},
+		{{"a", "b", "c"}, "unexpected argument: 'c': see `reprieve paint --help`"},
+		{{"a", "--", "-b", "c"}, "unexpected argument: 'c': see `reprieve paint --help`"},
+		{{"--no"}, "unknown option '--no': see `reprieve paint --help`"},
+		{{"-x"}, "unknown option '-x': see `reprieve paint --help`"},
+		{{"-wx"}, "unknown option '-x': see `reprieve paint --help`"},
+		{{"--wet=1"}, "option '--wet=1' takes no value: see `reprieve paint --help`"},
+		{{"a", "--title"}, "option '--title' needs a value: see `reprieve paint --help`"},
+		{{"a", "-t"}, "option '-t' needs a value: see `reprieve paint --help`"},
+		{{"--title", "--", "a"}, "option '--title' needs a value: see `reprieve paint "
+			"--help`"},
+		{{"--title", "", "a"}, "--title: the value is empty: write TITLE"},
+		{{"--width=0", "a"}, "--width: invalid number '0': write 1 to 9000"},
+		{{"--width=9001", "a"}, "--width: invalid number '9001': write 1 to 9000"},
+		{{"--copies=4294967296", "a"}, "--copies: invalid number '4294967296': write 0 or "
+			"more"},
+		{{"--year=-1", "a"}, "--year: invalid number '-1': write 0 or more"},
+		{{"--size=big", "a"}, "--size: invalid size 'big': write 256MiB or 1GB"},
+		{{"--size=1k", "a"}, "--size: '1k' is too little: write 1MiB or more"},
+		{{"--size=65MiB", "a"}, "--size: '65MiB' is too much: write 64MiB or less"},
+		{{"--dries=soon", "a"}, "--dries: invalid duration 'soon': write 30, 90s, 15m or "
+			"2h"},
+		{{"--dries=1499ms", "a"}, "--dries: '1499ms' is too short: write 1500ms or more"},
+		{{"--frame=pine", "a"}, "--frame: invalid value 'pine': write none, oak or gold"},
+		{{"--frame=", "a"}, "--frame: invalid value '': write none, oak or gold"},
+		{{"--landscape=maybe", "a"}, "--landscape: invalid value 'maybe': write off or on"},
+		{{"-s", "red", "a"}, "--stain: not in red"},
+		// clang-format on
+	};
+	struct painting painting;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(parse(&paint, rows[i].words, &painting, &err), OPTION_FAILED);
+		assert_int_equal(err.kind, ERR_INVALID);
+		assert_string_equal(err.text, rows[i].says);
+	}
+}
+
+/* Its options are not ours. */
+static void test_a_command(void **state)
+{
+	const char *const words[WORDS] = {"--wet", "--", "ls", "--year", "-x"};
+	const char *const plain[WORDS] = {"--wet", "ls", "--year", "-x"};
+	const char *const none[WORDS] = {"--wet", "--"};
+	struct painting painting;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(parse(&guide, words, &painting, &err), OPTION_PARSED);
+	assert_string_equal(arguments[0], "ls");
+	assert_string_equal(arguments[2], "-x");
+	assert_int_equal(parse(&guide, plain, &painting, &err), OPTION_PARSED);
+	assert_string_equal(arguments[1], "--year");
+	assert_int_equal(painting.year, 0);
+	assert_int_equal(parse(&guide, none, &painting, &err), OPTION_FAILED);
+	assert_string_equal(err.text,
+			    "missing command: write it last, as in `reprieve guide -- COMMAND`");
+}
+
+/* What option_help_print() writes. */
+static char *help_of(const struct verb *verb, const char *const *words)
+{
+	static char text[4096];
+	struct painting painting;
+	struct err err;
+	FILE *file = tmpfile();
+	int standard = dup(STDOUT_FILENO);
+	size_t size;
+
+	assert_non_null(file);
+	fflush(stdout);
+	dup2(fileno(file), STDOUT_FILENO);
+	assert_int_equal(parse(verb, words, &painting, &err), OPTION_HELPED);
+	fflush(stdout);
+	dup2(standard, STDOUT_FILENO);
+	close(standard);
+	rewind(file);
+	size = fread(text, 1, sizeof(text) - 1, file);
+	text[size] = '\0';
+	fclose(file);
+	return text;
+}
+
+static void test_help(void **state)
+{
+	static const char begin[] =
+		"Paint it.\n\nExamples:\n  reprieve paint wall\n\n"
+		"Usage: reprieve paint WHAT [WHERE] [options]\n\n"
+		"Painting:\n"
+		"  -w, --wet                 still wet\n"
+		"  -t, --title TITLE         its name\n";
+	static const char wrapped[] =
+		"      --dries DURATION      a text that is so long that it has to go on in the\n"
+		"                            next line, and in one more, because nobody reads\n"
+		"                            what stands beyond the eightieth column\n";
+	static const char end[] =
+		"  -h, --help                print this\n\n"
+		"Environment:\n"
+		"  PAINT_WET, PAINT_TITLE, PAINT_YEAR, PAINT_COLOUR\n\n"
+		"Exit status:\n"
+		"  0         painted\n"
+		"  64        wrong usage\n";
+	const char *const asked[][WORDS] = {{"--help"}, {"-h"}, {"-w", "wall", "--help", "--no"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		char *text = help_of(&paint, asked[i]);
+
+		assert_int_equal(strncmp(text, begin, sizeof(begin) - 1), 0);
+		assert_non_null(strstr(text, wrapped));
+		assert_non_null(strstr(text, end));
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			assert_true(strlen(line) <= 80);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_kind),
+		cmocka_unit_test(test_the_environment_comes_first),
+		cmocka_unit_test(test_another_verbs_variables),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_a_command),
+		cmocka_unit_test(test_help),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
