@@ -90,6 +90,16 @@ static void refuse_doctype(void *arg, const char *name, const char *system_id,
 	stop_parsing(arg, "a document type declaration");
 }
 
+/* Expat 2.9 deprecates the only one that there is before it. */
+static unsigned long line_number(XML_Parser parser)
+{
+#if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9
+	return XML_GetCurrentLineNumber64(parser);
+#else
+	return XML_GetCurrentLineNumber(parser);
+#endif
+}
+
 static int parse_document(struct xml_reading *reading, const char *document, size_t size,
 			  struct err *err)
 {
@@ -103,7 +113,7 @@ static int parse_document(struct xml_reading *reading, const char *document, siz
 	return err_set(err, ERR_CORRUPT, "not the XML that was expected: %s (line %lu)",
 		       reading->wrong ? reading->wrong
 				      : XML_ErrorString(XML_GetErrorCode(reading->parser)),
-		       (unsigned long)XML_GetCurrentLineNumber(reading->parser));
+		       line_number(reading->parser));
 }
 
 int xml_read(const void *document, size_t size, xml_element_fn element, void *arg, struct err *err)
