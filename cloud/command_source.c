@@ -138,9 +138,13 @@ static bool drain_output(int fd, struct bytes *text)
 
 static bool read_exit_code(struct session *session)
 {
-	char *to = session->code + session->code_size;
-	ssize_t count = read(session->status, to, sizeof(session->code) - session->code_size - 1);
+	size_t most = sizeof(session->code) - 1;
+	ssize_t count;
 
+	if (session->code_size >= most)
+		return false;
+	count = read(
+		session->status, session->code + session->code_size, most - session->code_size);
 	if (count < 0)
 		return errno == EAGAIN || errno == EINTR;
 	session->code_size += (size_t)count;
