@@ -1,0 +1,45 @@
+#!/bin/bash
+# README's "Build" section on a fresh machine: makes a bare root file system, clones the commit that is checked out into it,
+# runs the section's lines as they stand, and then the program that they installed. Nothing of it is left behind.
+#	fresh.sh RELEASE [OPTION OF mmdebstrap...]
+# RELEASE is bookworm, trixie or noble. For noble mmdebstrap needs the key of Ubuntu's archive, if need be by --keyring=FILE.
+# As root, or as a user whom mmdebstrap lets have a user namespace. Needs mmdebstrap, git, and a mirror.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C.UTF-8
+
+release=${1:?usage: fresh.sh RELEASE [OPTION OF mmdebstrap...]}
+shift
+components=main
+# Ninja and libinotifytools are there.
+if [ "$release" = noble ]; then components=main,universe; fi
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-fresh.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+# mmdebstrap's own user has to read it.
+chmod 755 "$scratch"
+git clone -q . "$scratch/reprieve"
+sed -n '/^## Build$/,/^## /s/^    //p' README.md >"$scratch/lines"
+[ -s "$scratch/lines" ] || {
+	echo "fresh: README's section Build has no indented lines" >&2
+	exit 1
+}
+
+cat >"$scratch/check" <<'END'
+cd /reprieve
+sh -ex /lines
+cd /
+set -x
+reprieve --version
+reprieve doctor
+[ "$(reprieve run -- sh -c 'echo hi')" = hi ]
+END
+
+# A machine that has just been made has no package lists. mmdebstrap mounts what has to be mounted, and removes it all.
+# shellcheck disable=SC2016 # expanded by the shells that mmdebstrap starts
+mmdebstrap --variant=minbase --include=apt --components="$components" --format=null \
+	--customize-hook='rm -r "$1"/var/lib/apt/lists' \
+	--customize-hook="copy-in $scratch/reprieve $scratch/lines $scratch/check /" \
+	--customize-hook='chroot "$1" sh -e /check' \
+	"$@" "$release" /dev/null
+echo "$release: README's lines build and install it, and it runs"
