@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/workers.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -144,13 +145,8 @@ static bool action_is_known(const char *action)
 
 static void init_lock(struct mock *mock)
 {
-	pthread_condattr_t attributes;
-
 	pthread_mutex_init(&mock->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&mock->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	condition_init(&mock->changed);
 }
 
 int mock_start(const struct mock_options *options, struct mock **result, struct err *err)

@@ -2,6 +2,7 @@
 #include "mock_state.h"
 
 #include "base/clock.h"
+#include "base/workers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +78,6 @@ static void wait_for_change(struct mock *mock, const char *key, const char *last
 		char etag[17];
 		int64_t at =
 			until_ms < mock->locked.fire_at_ms ? until_ms : mock->locked.fire_at_ms;
-		struct timespec limit;
 
 		mock_fire_due(mock);
 		value = value_of_key(mock, key);
@@ -90,8 +90,7 @@ static void wait_for_change(struct mock *mock, const char *key, const char *last
 		/* A client that is gone is noticed only when the answer is written. */
 		if (at == CLOCK_NEVER)
 			at = clock_monotonic_ms() + 60000;
-		limit = (struct timespec){.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000};
-		pthread_cond_timedwait(&mock->changed, &mock->mutex, &limit);
+		condition_wait(&mock->changed, &mock->mutex, clock_left_ms(at));
 	}
 }
 

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/workers.h"
 #include "priority_pool.h"
 #include "storage/format/format.h"
 #include "upload_queue.h"
@@ -40,7 +41,7 @@ static struct pack_uploader *pack_uploader_new(struct transfer *transfer)
 			  plan->pack_target + PACK_CAPACITY - PACK_TARGET);
 	uploader->locked.promised_ms = uploader->locked.deadline_ms = CLOCK_NEVER;
 	pthread_mutex_init(&uploader->mutex, NULL);
-	priority_pool_condition_init(&uploader->changed);
+	condition_init(&uploader->changed);
 	priority_pool_init(&uploader->pool, upload_worker, uploader,
 			   transfer->background ? &transfer->urgent : NULL);
 	return uploader;
@@ -348,7 +349,7 @@ bool pack_uploader_wait(struct pack_uploader *uploader, int64_t milliseconds)
 
 	pthread_mutex_lock(&uploader->mutex);
 	if (uploader->locked.busy > 0 && milliseconds > 0)
-		priority_pool_condition_wait(&uploader->changed, &uploader->mutex, milliseconds);
+		condition_wait(&uploader->changed, &uploader->mutex, milliseconds);
 	done = uploader->locked.busy == 0;
 	pthread_mutex_unlock(&uploader->mutex);
 	return done;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BACKGROUND_NICE 10
@@ -25,38 +24,13 @@ struct priority_pool_worker {
 
 static _Thread_local bool lowered;
 
-void priority_pool_condition_init(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(condition, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
-void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-				  int64_t milliseconds)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (time_t)(milliseconds / 1000);
-	until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	pthread_cond_timedwait(condition, mutex, &until);
-}
-
 void priority_pool_init(struct pool *pool,
 			void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
 			const atomic_bool *urgent)
 {
 	*pool = (struct pool){.work = work, .arg = arg, .urgent = urgent};
 	pthread_mutex_init(&pool->mutex, NULL);
-	priority_pool_condition_init(&pool->changed);
+	condition_init(&pool->changed);
 }
 
 void priority_pool_release(struct pool *pool)
@@ -161,7 +135,7 @@ bool priority_pool_wait(struct pool *pool, int64_t milliseconds)
 
 	pthread_mutex_lock(&pool->mutex);
 	if (pool->locked.running > 0)
-		priority_pool_condition_wait(&pool->changed, &pool->mutex, milliseconds);
+		condition_wait(&pool->changed, &pool->mutex, milliseconds);
 	gone = pool->locked.running == 0 && pool->locked.vacant == 0;
 	pthread_mutex_unlock(&pool->mutex);
 	return gone;

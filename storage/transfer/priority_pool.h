@@ -47,10 +47,4 @@ int priority_pool_fill_vacancies(struct pool *pool);
 /* True when all are gone and no place is to be refilled; false after `milliseconds`. */
 bool priority_pool_wait(struct pool *pool, int64_t milliseconds);
 
-/* Waits on a condition that was made by priority_pool_condition_init() (monotonic
- * clock), with its mutex held. */
-void priority_pool_condition_init(pthread_cond_t *condition);
-void priority_pool_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-				  int64_t milliseconds);
-
 #endif

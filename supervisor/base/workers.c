@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 struct work_item {
@@ -284,4 +285,28 @@ size_t parallel_processors(void)
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
 		return 1;
 	return CPU_COUNT(&allowed) > 0 ? (size_t)CPU_COUNT(&allowed) : 1;
+}
+
+void condition_init(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+void condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(milliseconds / 1000);
+	until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_cond_timedwait(condition, mutex, &until);
 }

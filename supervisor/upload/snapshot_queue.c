@@ -14,6 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	/* How often it looks whether the queue is cancelled. */
+	ANSWER_SLICE_MS = 20
+};
+
 /* One take. Owned by the worker while it runs. */
 struct snapshot_run {
 	struct snapshot_queue *owner;
@@ -170,17 +175,8 @@ static bool confirm_still_complete(void *arg)
 		return false;
 	workers_post(queue->options.workers, answer_still_complete, run);
 	pthread_mutex_lock(&run->mutex);
-	while (!run->locked.answered && !cancel_raised(&queue->cancel)) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += 20000000;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
-		pthread_cond_timedwait(&run->answered, &run->mutex, &until);
-	}
+	while (!run->locked.answered && !cancel_raised(&queue->cancel))
+		condition_wait(&run->answered, &run->mutex, ANSWER_SLICE_MS);
 	complete = run->locked.answered && run->locked.complete;
 	pthread_mutex_unlock(&run->mutex);
 	if (complete)
@@ -259,7 +255,7 @@ static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint
 	run->report.id = (struct snapshot_id){queue->options.attempt, ++queue->sequence};
 	run->torn = queue->options.torn(queue->options.arg);
 	pthread_mutex_init(&run->mutex, NULL);
-	pthread_cond_init(&run->answered, NULL);
+	condition_init(&run->answered);
 	queue->running = run;
 	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
 }

@@ -1,4 +1,5 @@
 /* Work on threads, results on the loop; and the fork-join beside it. */
+#include "base/clock.h"
 #include "base/workers.h"
 
 #include <setjmp.h>
@@ -255,6 +256,44 @@ static void test_parallel_runs_each_index_once(void **state)
 	assert_true(parallel_processors() >= 1);
 }
 
+struct baton {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	bool passed;
+};
+
+static void *pass_baton(void *arg)
+{
+	struct baton *baton = arg;
+
+	pthread_mutex_lock(&baton->mutex);
+	baton->passed = true;
+	pthread_cond_signal(&baton->changed);
+	pthread_mutex_unlock(&baton->mutex);
+	return NULL;
+}
+
+static void test_waiting_on_a_condition_ends(void **state)
+{
+	struct baton baton = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	int64_t since_ms = clock_monotonic_ms();
+	pthread_t thread;
+
+	(void)state;
+	condition_init(&baton.changed);
+	pthread_mutex_lock(&baton.mutex);
+	condition_wait(&baton.changed, &baton.mutex, 1050);
+	assert_in_range(clock_monotonic_ms() - since_ms, 1049, 10000);
+	since_ms = clock_monotonic_ms();
+	assert_int_equal(parallel_start(&thread, pass_baton, &baton), 0);
+	while (!baton.passed)
+		condition_wait(&baton.changed, &baton.mutex, 60 * 1000);
+	pthread_mutex_unlock(&baton.mutex);
+	assert_in_range(clock_monotonic_ms() - since_ms, 0, 30 * 1000);
+	pthread_join(thread, NULL);
+	pthread_cond_destroy(&baton.changed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +306,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_freeing_waits_and_delivers_nothing_more, begin,
 						end),
 		cmocka_unit_test(test_parallel_runs_each_index_once),
+		cmocka_unit_test(test_waiting_on_a_condition_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
