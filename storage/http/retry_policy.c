@@ -1,6 +1,6 @@
 #include "retry_policy.h"
 
-#include "base/clock.h"
+#include "base/backoff.h"
 
 enum {
 	LAST_WINDOW_MS = 60 * 1000,
@@ -18,34 +18,27 @@ static int64_t minimum_ms(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static int64_t pause_bound(const struct retry_policy_facts *facts)
-{
-	int64_t bound = facts->cause == RETRY_THROTTLED ? FIRST_PAUSE_THROTTLED_MS : FIRST_PAUSE_MS;
-
-	for (unsigned i = 1; i < facts->tries && bound < LONGEST_PAUSE_MS; i++)
-		bound *= 2;
-	return minimum_ms(bound, LONGEST_PAUSE_MS);
-}
-
 struct retry_policy_decision retry_policy_decide(const struct retry_policy_facts *facts)
 {
 	bool last_window = facts->left_ms <= LAST_WINDOW_MS;
 	int64_t patience_left_ms = facts->patience_ms - facts->spent_ms;
-	int64_t bound = pause_bound(facts), pause, asked_ms = 0;
+	struct backoff backoff = {
+		.tries = facts->tries,
+		.first_ms =
+			facts->cause == RETRY_THROTTLED ? FIRST_PAUSE_THROTTLED_MS : FIRST_PAUSE_MS,
+		.most_ms = last_window ? LAST_WINDOW_PAUSE_MS : LONGEST_PAUSE_MS,
+		.random = facts->random,
+	};
+	int64_t pause_ms = backoff_ms(&backoff);
 
 	if (last_window)
-		bound = minimum_ms(bound, LAST_WINDOW_PAUSE_MS);
-	/* 64 bits: the product of a random number and a bound does not fit 32. */
-	pause = (int64_t)(((uint64_t)facts->random * (uint64_t)(bound + 1)) >> 32);
-	if (last_window)
-		return (struct retry_policy_decision){facts->left_ms > pause, pause};
-	if (facts->asked_ms > 0)
-		asked_ms = minimum_ms(facts->asked_ms, RETRY_AFTER_MOST_MS);
-	if (asked_ms > patience_left_ms || patience_left_ms < 0)
+		return (struct retry_policy_decision){facts->left_ms > pause_ms, pause_ms};
+	backoff.retry_after_ms = minimum_ms(facts->asked_ms, RETRY_AFTER_MOST_MS);
+	if (backoff.retry_after_ms > patience_left_ms || patience_left_ms < 0)
 		return (struct retry_policy_decision){false, 0};
-	/* A long pause is cut, not the last try: patience of 30 s is 30 s,
-	 * whatever the dice say. */
-	return (struct retry_policy_decision){true, minimum_ms(pause + asked_ms, patience_left_ms)};
+	/* A long pause is cut, not the last try: patience of 30 s is 30 s, whatever comes up. */
+	return (struct retry_policy_decision){true,
+					      minimum_ms(backoff_ms(&backoff), patience_left_ms)};
 }
 
 int64_t retry_policy_stall_ms(int64_t left_ms)

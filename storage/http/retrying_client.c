@@ -1,5 +1,6 @@
 #include "retrying_client.h"
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/datetime.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
 	IDLE_MS = 4000,
@@ -279,13 +279,11 @@ static int pause_before_next(struct call_state *progress, enum retry_cause cause
 		.patience_ms = progress->remote->patience_ms,
 		.left_ms = cancel_left_ms(cancel),
 		.asked_ms = progress->asked_ms,
+		.random = backoff_random(),
 	};
-	struct retry_policy_decision choice;
+	struct retry_policy_decision choice = retry_policy_decide(&facts);
 	struct err stopped;
 
-	if (getrandom(&facts.random, sizeof(facts.random), 0) < 0)
-		facts.random = UINT32_MAX / 2;
-	choice = retry_policy_decide(&facts);
 	if (!choice.again)
 		return err_wrap(err, "after %u %s", facts.tries,
 				facts.tries == 1 ? "try" : "tries");

@@ -1,5 +1,6 @@
 #include "token_endpoint.h"
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -9,7 +10,8 @@
 
 enum {
 	TRIES = 3,
-	PAUSE_MS = 300,
+	FIRST_PAUSE_MS = 300,
+	LONGEST_PAUSE_MS = 600,
 	ANSWER_LIMIT = 256 * 1024,
 	METADATA_CONNECT_MS = 1000,
 	METADATA_MS = 5000,
@@ -117,16 +119,19 @@ int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_re
 			   struct cancel *cancel, struct err *err)
 {
 	__attribute__((cleanup(cleanup_http_free))) struct http *http = NULL;
+	struct backoff backoff = {.first_ms = FIRST_PAUSE_MS,
+				  .most_ms = LONGEST_PAUSE_MS,
+				  .random = BACKOFF_WHOLE};
 	struct err why = {0};
 
 	if (http_new(&http, err) < 0)
 		return -1;
-	for (int try = 1;; try++) {
+	for (;;) {
 		if (ask_once(http, endpoint, response, cancel, &why) == 0)
 			return 0;
-		if (why.kind != ERR_RETRY || try == TRIES)
+		if (why.kind != ERR_RETRY || ++backoff.tries == TRIES)
 			break;
-		if (cancel_sleep(cancel, (int64_t)PAUSE_MS * try, err) < 0)
+		if (cancel_sleep(cancel, backoff_ms(&backoff), err) < 0)
 			return -1;
 	}
 	/* Nobody there at all: not that cloud's machine, and waiting does not make it one. */
