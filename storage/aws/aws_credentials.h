@@ -50,20 +50,4 @@ int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused
  * the first success. Returns `text`. */
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity);
 
-/* --- PURE --- */
-
-enum aws_plan {
-	AWS_PLAN_USE,     /* as they are */
-	AWS_PLAN_REFRESH, /* good, but fetch others if nobody does */
-	AWS_PLAN_FETCH,   /* there are none, or their time is over */
-};
-
-struct aws_age {
-	bool there_are;
-	int64_t now_ms, expires_ms;
-	/* when the last fetch was tried; 0: never. After a failure there is a rest. */
-	int64_t fetched_ms;
-};
-enum aws_plan aws_credentials_plan(const struct aws_age *age);
-
 #endif

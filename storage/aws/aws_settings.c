@@ -15,19 +15,12 @@ enum {
 };
 
 /* A variable that is empty is not set. */
-static const char *environment_variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
 /* --- the files --- */
 
 static int read_file(struct aws_settings *settings, enum aws_ini_kind kind, const char *name,
 		     const char *below_home, struct err *err)
 {
-	const char *asked = environment_variable(name), *home = environment_variable("HOME");
+	const char *asked = text_from_environment(name), *home = text_from_environment("HOME");
 	auto_free char *path = asked  ? text_copy(asked)
 			       : home ? text_format("%s/.aws/%s", home, below_home)
 				      : NULL;
@@ -57,7 +50,7 @@ static const char *profile_setting(const struct aws_settings *settings, const ch
 
 static const char *find_endpoint(const struct aws_settings *settings, const char *service)
 {
-	const char *ignore = environment_variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+	const char *ignore = text_from_environment("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
 	const char *services = profile_setting(settings, "services"), *found = NULL;
 	auto_free char *own = text_format("AWS_ENDPOINT_URL_%s", service);
 	auto_free char *nested = text_format("%s.endpoint_url", service);
@@ -66,9 +59,9 @@ static const char *find_endpoint(const struct aws_settings *settings, const char
 		return NULL;
 	for (char *at = nested; *at != '.'; at++)
 		*at = (char)tolower((unsigned char)*at);
-	found = environment_variable(own);
+	found = text_from_environment(own);
 	if (!found)
-		found = environment_variable("AWS_ENDPOINT_URL");
+		found = text_from_environment("AWS_ENDPOINT_URL");
 	if (!found && services)
 		found = aws_ini_get(&settings->profiles, "services", services, nested);
 	return found ? found : profile_setting(settings, "endpoint_url");
@@ -76,7 +69,7 @@ static const char *find_endpoint(const struct aws_settings *settings, const char
 
 static int read_address_style(struct aws_settings *settings, struct err *err)
 {
-	const char *asked = environment_variable("REPRIEVE_S3_ADDRESSING");
+	const char *asked = text_from_environment("REPRIEVE_S3_ADDRESSING");
 
 	if (!asked)
 		asked = profile_setting(settings, "s3.addressing_style");
@@ -97,7 +90,7 @@ static int read_address_style(struct aws_settings *settings, struct err *err)
 
 static int read_switch(const char *name, bool *on, struct err *err)
 {
-	const char *value = environment_variable(name);
+	const char *value = text_from_environment(name);
 
 	*on = true;
 	if (!value || strcmp(value, "on") == 0)
@@ -110,7 +103,7 @@ static int read_switch(const char *name, bool *on, struct err *err)
 
 static int read_checksums(struct aws_settings *settings, struct err *err)
 {
-	const char *asked = environment_variable("AWS_REQUEST_CHECKSUM_CALCULATION");
+	const char *asked = text_from_environment("AWS_REQUEST_CHECKSUM_CALCULATION");
 
 	if (!asked)
 		asked = profile_setting(settings, "request_checksum_calculation");
@@ -124,7 +117,7 @@ static int read_checksums(struct aws_settings *settings, struct err *err)
 
 static int read_requester_pays(struct aws_settings *settings, struct err *err)
 {
-	const char *payer = environment_variable("AWS_REQUEST_PAYER");
+	const char *payer = text_from_environment("AWS_REQUEST_PAYER");
 
 	settings->requester_pays = payer && strcasecmp(payer, "requester") == 0;
 	if (!payer || settings->requester_pays)
@@ -243,7 +236,7 @@ static char *copy_or_null(const char *text)
 
 static void read_profile_name(struct aws_settings *settings)
 {
-	const char *asked = environment_variable("AWS_PROFILE");
+	const char *asked = text_from_environment("AWS_PROFILE");
 
 	settings->profile_is_named = asked != NULL;
 	settings->profile = text_copy(asked ? asked : "default");
@@ -251,11 +244,11 @@ static void read_profile_name(struct aws_settings *settings)
 
 static void read_endpoints(struct aws_settings *settings)
 {
-	const char *region = environment_variable("AWS_REGION"),
-		   *bundle = environment_variable("AWS_CA_BUNDLE");
+	const char *region = text_from_environment("AWS_REGION"),
+		   *bundle = text_from_environment("AWS_CA_BUNDLE");
 
 	if (!region)
-		region = environment_variable("AWS_DEFAULT_REGION");
+		region = text_from_environment("AWS_DEFAULT_REGION");
 	if (!region)
 		region = profile_setting(settings, "region");
 	settings->region = copy_or_null(region);
@@ -274,7 +267,7 @@ int aws_settings_load(struct aws_settings *settings, struct err *err)
 	    read_address_style(settings, err) == 0 && read_checksums(settings, err) == 0 &&
 	    read_switch("REPRIEVE_S3_CONDITIONAL", &settings->conditional, err) == 0 &&
 	    read_requester_pays(settings, err) == 0 &&
-	    aws_settings_headers(environment_variable("REPRIEVE_S3_HEADERS"), &settings->headers,
+	    aws_settings_headers(text_from_environment("REPRIEVE_S3_HEADERS"), &settings->headers,
 				 err) == 0) {
 		read_endpoints(settings);
 		return 0;

@@ -5,27 +5,20 @@
 
 #include <stdlib.h>
 
-static const char *environment_variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
 static bool environment_is_set_up(const struct aws_settings *settings)
 {
 	(void)settings;
-	return environment_variable("AWS_ACCESS_KEY_ID") ||
-	       environment_variable("AWS_SECRET_ACCESS_KEY");
+	return text_from_environment("AWS_ACCESS_KEY_ID") ||
+	       text_from_environment("AWS_SECRET_ACCESS_KEY");
 }
 
 static int environment_fetch(const struct aws_settings *settings,
 			     struct aws_credentials *credentials, char *source_text,
 			     size_t source_text_size, struct cancel *cancel, struct err *err)
 {
-	const char *access = environment_variable("AWS_ACCESS_KEY_ID");
-	const char *secret = environment_variable("AWS_SECRET_ACCESS_KEY");
-	const char *token = environment_variable("AWS_SESSION_TOKEN");
+	const char *access = text_from_environment("AWS_ACCESS_KEY_ID");
+	const char *secret = text_from_environment("AWS_SECRET_ACCESS_KEY");
+	const char *token = text_from_environment("AWS_SESSION_TOKEN");
 
 	(void)settings, (void)cancel;
 	if (!access || !secret)
@@ -33,7 +26,7 @@ static int environment_fetch(const struct aws_settings *settings,
 			       access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
 			       access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
 	if (!token)
-		token = environment_variable("AWS_SECURITY_TOKEN"); /* the older name */
+		token = text_from_environment("AWS_SECURITY_TOKEN"); /* the older name */
 	*credentials = (struct aws_credentials){
 		.access_key = text_copy(access),
 		.secret_key = text_copy(secret),

@@ -212,18 +212,11 @@ int aws_sts_web_identity(const struct aws_settings *settings, const struct aws_r
 
 /* --- as a source of its own: what EKS puts into the environment --- */
 
-static const char *environment_variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
 static bool web_identity_is_set_up(const struct aws_settings *settings)
 {
 	(void)settings;
-	return environment_variable("AWS_WEB_IDENTITY_TOKEN_FILE") &&
-	       environment_variable("AWS_ROLE_ARN");
+	return text_from_environment("AWS_WEB_IDENTITY_TOKEN_FILE") &&
+	       text_from_environment("AWS_ROLE_ARN");
 }
 
 static int web_identity_fetch(const struct aws_settings *settings,
@@ -231,9 +224,9 @@ static int web_identity_fetch(const struct aws_settings *settings,
 			      size_t source_text_size, struct cancel *cancel, struct err *err)
 {
 	const struct aws_role role = {
-		.arn = environment_variable("AWS_ROLE_ARN"),
-		.session = environment_variable("AWS_ROLE_SESSION_NAME"),
-		.token_file = environment_variable("AWS_WEB_IDENTITY_TOKEN_FILE"),
+		.arn = text_from_environment("AWS_ROLE_ARN"),
+		.session = text_from_environment("AWS_ROLE_SESSION_NAME"),
+		.token_file = text_from_environment("AWS_WEB_IDENTITY_TOKEN_FILE"),
 	};
 	auto_free char *words = text_format("web identity (role %s)", role.arn);
 

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/instance_metadata.h"
 #include "base/text.h"
 #include "storage/http/http.h"
 
@@ -10,11 +11,9 @@
 
 #define RESOURCE "https://storage.azure.com/"
 #define AUTHORITY "https://login.microsoftonline.com"
-#define IMDS "http://169.254.169.254"
 
 enum {
-	REFRESH_AHEAD_MS = 300 * 1000,
-	TOKEN_FILE_LIMIT = 256 * 1024,
+	TOKEN_FILE_LIMIT = 256 * 1024
 };
 
 struct azure_credentials {
@@ -23,15 +22,16 @@ struct azure_credentials {
 	const char *source;
 	/* Copies: the environment may change under other threads. NULL where not set. */
 	char *tenant, *client, *secret, *token_file, *authority;
-	char *identity_endpoint, *identity_header, *imds;
-	struct bearer_token_cache bearer;
+	char *identity_endpoint, *identity_header;
+	struct metadata_endpoint machine;
+	struct credential_cache tokens;
 };
 
 static char *copy_variable(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = text_from_environment(name);
 
-	return value && value[0] ? text_copy(value) : NULL;
+	return value ? text_copy(value) : NULL;
 }
 
 /* --- Entra: a secret, or another issuer's token --- */
@@ -142,11 +142,12 @@ static int fetch_from_app_service(struct azure_credentials *credentials, struct 
 static int fetch_from_metadata(struct azure_credentials *credentials, struct bearer_token *token,
 			       struct cancel *cancel, struct err *err)
 {
-	auto_free char *url = text_format("%s/metadata/identity/oauth2/token",
-					  credentials->imds ? credentials->imds : IMDS);
+	auto_free char *url =
+		text_format("%s/metadata/identity/oauth2/token", credentials->machine.url);
 
-	return request_managed_token(url, "Metadata: true", "2018-02-01", credentials->client,
-				     "Azure's metadata service", token, cancel, err);
+	return request_managed_token(url, instance_metadata_header(METADATA_AZURE_IDENTITY),
+				     "2018-02-01", credentials->client, "Azure's metadata service",
+				     token, cancel, err);
 }
 
 /* --- which --- */
@@ -170,22 +171,34 @@ static void select_source(struct azure_credentials *credentials)
 	}
 }
 
-static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel,
-		       struct err *err)
+static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
 {
 	struct azure_credentials *credentials = arg;
+	struct bearer_token token = {0};
 	struct err why = {0};
 
-	if (credentials->ask(credentials, token, cancel, &why) == 0)
-		return 0;
+	if (credentials->ask(credentials, &token, cancel, &why) == 0) {
+		*expires_ms = token.expires_ms;
+		return token.text;
+	}
 	/* A token file that is not there must not read as a snapshot that is not there. */
 	if (why.kind == ERR_NOT_FOUND)
 		why.kind = ERR_DENIED;
 	if (credentials->ask == fetch_from_metadata && why.kind == ERR_DENIED)
 		err_wrap(&why,
 			 "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, and");
-	return err_set(err, why.kind, "Azure credentials (%s): %s", credentials->source, why.text);
+	err_set(err, why.kind, "Azure credentials (%s): %s", credentials->source, why.text);
+	return NULL;
 }
+
+static const struct credential_source credential_source = {
+	.fetch = fetch_token,
+	.copy = bearer_token_copy,
+	.equal = bearer_token_equal,
+	.free = bearer_token_free,
+	.refresh_ahead_ms = 300 * 1000,
+	.rest_ms = BEARER_TOKEN_REST_MS,
+};
 
 int azure_credentials_new(struct azure_credentials **result, struct err *err)
 {
@@ -198,8 +211,8 @@ int azure_credentials_new(struct azure_credentials **result, struct err *err)
 	credentials->authority = copy_variable("AZURE_AUTHORITY_HOST");
 	credentials->identity_endpoint = copy_variable("IDENTITY_ENDPOINT");
 	credentials->identity_header = copy_variable("IDENTITY_HEADER");
-	credentials->imds = copy_variable("AZURE_POD_IDENTITY_AUTHORITY_HOST");
-	bearer_token_cache_init(&credentials->bearer, fetch_token, credentials, REFRESH_AHEAD_MS);
+	instance_metadata_endpoint(METADATA_AZURE_IDENTITY, &credentials->machine);
+	credential_cache_init(&credentials->tokens, &credential_source, credentials);
 	select_source(credentials);
 	if (credentials->authority && !uri_is_confidential(credentials->authority)) {
 		azure_credentials_free(credentials);
@@ -213,7 +226,7 @@ void azure_credentials_free(struct azure_credentials *credentials)
 {
 	if (!credentials)
 		return;
-	bearer_token_cache_release(&credentials->bearer);
+	credential_cache_release(&credentials->tokens);
 	if (credentials->secret)
 		explicit_bzero(credentials->secret, strlen(credentials->secret));
 	free(credentials->tenant);
@@ -223,7 +236,6 @@ void azure_credentials_free(struct azure_credentials *credentials)
 	free(credentials->authority);
 	free(credentials->identity_endpoint);
 	free(credentials->identity_header);
-	free(credentials->imds);
 	free(credentials);
 }
 
@@ -235,11 +247,12 @@ const char *azure_credentials_source(const struct azure_credentials *credentials
 int azure_credentials_get(struct azure_credentials *credentials, char **token,
 			  struct cancel *cancel, struct err *err)
 {
-	return bearer_token_cache_get(&credentials->bearer, token, cancel, err);
+	*token = credential_cache_get(&credentials->tokens, cancel, err);
+	return *token ? 0 : -1;
 }
 
 int azure_credentials_invalidate(struct azure_credentials *credentials, const char *token,
 				 struct cancel *cancel, struct err *err)
 {
-	return bearer_token_cache_invalidate(&credentials->bearer, token, cancel, err);
+	return credential_cache_invalidate(&credentials->tokens, token, cancel, err);
 }

@@ -14,39 +14,49 @@
 #define PREFIX "Bearer "
 
 enum {
-	/* The metadata server hands out the same token until four minutes before its end. */
-	REFRESH_AHEAD_MS = 225 * 1000,
-	FILE_LIMIT = 1 << 20,
+	FILE_LIMIT = 1 << 20
 };
 
 struct google_credentials {
 	json_t *file; /* NULL: the metadata server */
 	struct google_account account;
-	char *host;
+	struct metadata_endpoint endpoint;
 	char *source;
 	_Atomic int64_t skew_ms;
-	struct bearer_token_cache bearer;
+	struct credential_cache tokens;
 };
 
-static int fetch_token(void *arg, struct bearer_token *token, struct cancel *cancel,
-		       struct err *err)
+static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
 {
 	struct google_credentials *credentials = arg;
 	int64_t wall_ms = clock_wall_ms() + atomic_load(&credentials->skew_ms);
+	struct bearer_token token = {0};
 	int result;
 
 	if (credentials->file)
-		result = google_token_exchange_account(&credentials->account, wall_ms, token,
+		result = google_token_exchange_account(&credentials->account, wall_ms, &token,
 						       cancel, err);
 	else
-		result = google_token_exchange_machine(credentials->host, token, cancel, err);
+		result = google_token_exchange_machine(&credentials->endpoint, &token, cancel, err);
+	*expires_ms = token.expires_ms;
 	if (result == 0)
-		return 0;
+		return token.text;
 	if (!credentials->file && err->kind == ERR_DENIED)
 		err_wrap(err, "name a file in GOOGLE_APPLICATION_CREDENTIALS, or run \"gcloud auth "
 			      "application-default login\", or give the machine a service account");
-	return err_wrap(err, "Google credentials (%s)", credentials->source);
+	err_wrap(err, "Google credentials (%s)", credentials->source);
+	return NULL;
 }
+
+static const struct credential_source credential_source = {
+	.fetch = fetch_token,
+	.copy = bearer_token_copy,
+	.equal = bearer_token_equal,
+	.free = bearer_token_free,
+	/* The metadata server hands out the same token until four minutes before its end. */
+	.refresh_ahead_ms = 225 * 1000,
+	.rest_ms = BEARER_TOKEN_REST_MS,
+};
 
 /* Never quotes the file: it holds a secret. */
 static int read_credentials_file(struct google_credentials *credentials, const char *path,
@@ -67,33 +77,22 @@ static int read_credentials_file(struct google_credentials *credentials, const c
 
 static char *gcloud_credentials_path(void)
 {
-	const char *config = getenv("CLOUDSDK_CONFIG"), *home = getenv("HOME");
+	const char *config = text_from_environment("CLOUDSDK_CONFIG");
+	const char *home = text_from_environment("HOME");
 
-	if (config && config[0])
+	if (config)
 		return text_format("%s/application_default_credentials.json", config);
-	if (home && home[0])
+	if (home)
 		return text_format("%s/.config/gcloud/application_default_credentials.json", home);
 	return NULL;
 }
 
-static void use_metadata_server(struct google_credentials *credentials)
-{
-	const char *host = getenv("GCE_METADATA_HOST");
-
-	if (!host || !host[0])
-		host = getenv("GCE_METADATA_IP");
-	if (host && host[0])
-		credentials->host = text_copy(host);
-	credentials->source =
-		text_copy("the metadata server, because there is no file of credentials");
-}
-
 static int select_source(struct google_credentials *credentials, struct err *err)
 {
-	const char *named = getenv("GOOGLE_APPLICATION_CREDENTIALS");
+	const char *named = text_from_environment("GOOGLE_APPLICATION_CREDENTIALS");
 	auto_free char *path = gcloud_credentials_path();
 
-	if (named && named[0]) {
+	if (named) {
 		if (read_credentials_file(credentials, named, err) < 0)
 			return err_wrap(err, "GOOGLE_APPLICATION_CREDENTIALS");
 		credentials->source = text_format("GOOGLE_APPLICATION_CREDENTIALS, file %s", named);
@@ -103,7 +102,9 @@ static int select_source(struct google_credentials *credentials, struct err *err
 		credentials->source = text_format("file %s", path);
 		return read_credentials_file(credentials, path, err);
 	}
-	use_metadata_server(credentials);
+	instance_metadata_endpoint(METADATA_GOOGLE, &credentials->endpoint);
+	credentials->source =
+		text_copy("the metadata server, because there is no file of credentials");
 	return 0;
 }
 
@@ -112,7 +113,7 @@ int google_credentials_new(struct google_credentials **result, struct err *err)
 	struct google_credentials *credentials = memory_new(sizeof(*credentials));
 	struct err own = {0};
 
-	bearer_token_cache_init(&credentials->bearer, fetch_token, credentials, REFRESH_AHEAD_MS);
+	credential_cache_init(&credentials->tokens, &credential_source, credentials);
 	if (select_source(credentials, &own) < 0) {
 		google_credentials_free(credentials);
 		/* A file that is not there must not read as a snapshot that is not there. */
@@ -127,9 +128,8 @@ void google_credentials_free(struct google_credentials *credentials)
 {
 	if (!credentials)
 		return;
-	bearer_token_cache_release(&credentials->bearer);
+	credential_cache_release(&credentials->tokens);
 	json_decref(credentials->file);
-	free(credentials->host);
 	free(credentials->source);
 	free(credentials);
 }
@@ -142,9 +142,9 @@ const char *google_credentials_source(const struct google_credentials *credentia
 int google_credentials_get(struct google_credentials *credentials, char **authorization,
 			   struct cancel *cancel, struct err *err)
 {
-	auto_free char *token = NULL;
+	auto_free char *token = credential_cache_get(&credentials->tokens, cancel, err);
 
-	if (bearer_token_cache_get(&credentials->bearer, &token, cancel, err) < 0)
+	if (!token)
 		return -1;
 	*authorization = text_format(PREFIX "%s", token);
 	return 0;
@@ -158,6 +158,6 @@ void google_credentials_set_skew(struct google_credentials *credentials, int64_t
 int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
 				  struct cancel *cancel, struct err *err)
 {
-	return bearer_token_cache_invalidate(&credentials->bearer, authorization + strlen(PREFIX),
-					     cancel, err);
+	return credential_cache_invalidate(&credentials->tokens, authorization + strlen(PREFIX),
+					   cancel, err);
 }

@@ -196,14 +196,13 @@ int google_token_exchange_account(const struct google_account *account, int64_t 
 
 /* --- a machine --- */
 
-static int ask_metadata_server(const char *host, struct bearer_token *token, struct cancel *cancel,
+static int ask_metadata_server(const char *base, struct bearer_token *token, struct cancel *cancel,
 			       struct err *err)
 {
-	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
+	const char *const headers[] = {instance_metadata_header(METADATA_GOOGLE), NULL};
 	auto_(http_response_release) struct http_response response = {0};
 	auto_free char *url =
-		text_format("http://%s/computeMetadata/v1/instance/service-accounts/default/token",
-			    host);
+		text_format("%s/computeMetadata/v1/instance/service-accounts/default/token", base);
 	const struct token_endpoint endpoint = {
 		.name = "the Google metadata server",
 		.url = url,
@@ -216,20 +215,21 @@ static int ask_metadata_server(const char *host, struct bearer_token *token, str
 	/* Some other service at this address says 200 to everything. */
 	if (!text_equal(http_header(&response, "Metadata-Flavor"), "Google"))
 		return err_set(err, ERR_DENIED, "what answers at %s is no Google metadata server",
-			       host);
+			       base);
 	return token_endpoint_parse(response.body.data, response.body.size, clock_monotonic_ms(),
 				    clock_wall_ms(), token, err);
 }
 
-int google_token_exchange_machine(const char *host, struct bearer_token *token,
-				  struct cancel *cancel, struct err *err)
+int google_token_exchange_machine(const struct metadata_endpoint *endpoint,
+				  struct bearer_token *token, struct cancel *cancel,
+				  struct err *err)
 {
-	if (host)
-		return ask_metadata_server(host, token, cancel, err);
-	if (ask_metadata_server("metadata.google.internal", token, cancel, err) == 0)
+	/* By name first, as Google's own libraries do. Without a resolver the address still
+	 * answers. */
+	if (!endpoint->is_named &&
+	    ask_metadata_server("http://metadata.google.internal", token, cancel, err) == 0)
 		return 0;
-	/* Without a resolver the address still answers. */
 	if (cancel_check(cancel, err) < 0)
 		return -1;
-	return ask_metadata_server("169.254.169.254", token, cancel, err);
+	return ask_metadata_server(endpoint->url, token, cancel, err);
 }

@@ -5,6 +5,7 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
+#include "base/instance_metadata.h"
 #include "google_account.h"
 #include "storage/http/http.h"
 
@@ -13,8 +14,9 @@ int google_token_exchange_account(const struct google_account *account, int64_t 
 				  struct bearer_token *token, struct cancel *cancel,
 				  struct err *err);
 
-/* The account of the machine, pod or function. `host` may be NULL for the usual one. */
-int google_token_exchange_machine(const char *host, struct bearer_token *token,
-				  struct cancel *cancel, struct err *err);
+/* The account of the machine, pod or function. */
+int google_token_exchange_machine(const struct metadata_endpoint *endpoint,
+				  struct bearer_token *token, struct cancel *cancel,
+				  struct err *err);
 
 #endif

@@ -1,15 +1,9 @@
 #include "base/http_trust.h"
 
+#include "base/text.h"
+
 #include <openssl/x509_vfy.h>
 #include <stdlib.h>
-
-/* A variable that is empty is not set. */
-static const char *environment_value(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
 
 /* libcurl itself looks at no variable; these are its command line's, in its order (ENVIRONMENT in
  * curl's manual page). */
@@ -18,10 +12,10 @@ void http_trust_set(CURL *easy, const struct http_request *request)
 	const char *file = request->ca_file, *directory = NULL;
 
 	if (!file)
-		file = environment_value("CURL_CA_BUNDLE");
+		file = text_from_environment("CURL_CA_BUNDLE");
 	if (!file) {
-		file = environment_value("SSL_CERT_FILE");
-		directory = environment_value("SSL_CERT_DIR");
+		file = text_from_environment("SSL_CERT_FILE");
+		directory = text_from_environment("SSL_CERT_DIR");
 	}
 	if (file)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, file);

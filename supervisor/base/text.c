@@ -63,6 +63,13 @@ char *text_format(const char *format, ...)
 	return text;
 }
 
+const char *text_from_environment(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
 bool text_equal(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;

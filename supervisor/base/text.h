@@ -24,6 +24,9 @@ char *text_copy_n(const char *text, size_t length);
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *text_format_list(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
+/* Of an environment variable; NULL where it is unset or empty. Borrowed from the environment. */
+const char *text_from_environment(const char *name);
+
 bool text_equal(const char *a, const char *b);
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);

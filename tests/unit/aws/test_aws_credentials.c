@@ -27,6 +27,7 @@ static struct {
 	struct httpd *httpd;
 	atomic_int fetched; /* sets of credentials handed out */
 	atomic_bool down;
+	atomic_bool old; /* knows nothing of tokens */
 	int64_t life_ms;
 	char last_body[2048]; /* of the last form sent to STS */
 	char last_authorization[512];
@@ -84,10 +85,13 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 	else if (strcmp(request->path, "/container") == 0 &&
 		 header_is(request, "Authorization", "from-the-file"))
 		send_json(reply, "BOX");
+	else if (strcmp(request->path, "/latest/api/token") == 0 && atomic_load(&world.old))
+		httpd_reply_text(reply, 404, "");
 	else if (strcmp(request->path, "/latest/api/token") == 0 &&
 		 strcmp(request->method, "PUT") == 0)
 		httpd_reply_text(reply, 200, "imds-token");
-	else if (!header_is(request, "X-aws-ec2-metadata-token", "imds-token") &&
+	else if (!atomic_load(&world.old) &&
+		 !header_is(request, "X-aws-ec2-metadata-token", "imds-token") &&
 		 text_starts(request->path, "/latest/"))
 		httpd_reply_text(reply, 401, "");
 	else if (strcmp(request->path, "/latest/meta-data/iam/security-credentials/") == 0)
@@ -125,27 +129,28 @@ static void set_url(const char *name, const char *path)
 
 static int set_up(void **state)
 {
-	static const char *const names[] = {
-		"AWS_ACCESS_KEY_ID",
-		"AWS_SECRET_ACCESS_KEY",
-		"AWS_SESSION_TOKEN",
-		"AWS_SECURITY_TOKEN",
-		"AWS_PROFILE",
-		"AWS_REGION",
-		"AWS_DEFAULT_REGION",
-		"AWS_ENDPOINT_URL",
-		"AWS_ENDPOINT_URL_S3",
-		"AWS_WEB_IDENTITY_TOKEN_FILE",
-		"AWS_ROLE_ARN",
-		"AWS_ROLE_SESSION_NAME",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-		"AWS_CONTAINER_CREDENTIALS_FULL_URI",
-		"AWS_CONTAINER_AUTHORIZATION_TOKEN",
-		"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-		"AWS_EC2_METADATA_DISABLED",
-		"REPRIEVE_S3_HEADERS",
-		"AWS_REQUEST_PAYER",
-	};
+	static const char *const names[] =
+		{"AWS_ACCESS_KEY_ID",
+		 "AWS_SECRET_ACCESS_KEY",
+		 "AWS_SESSION_TOKEN",
+		 "AWS_SECURITY_TOKEN",
+		 "AWS_PROFILE",
+		 "AWS_REGION",
+		 "AWS_DEFAULT_REGION",
+		 "AWS_ENDPOINT_URL",
+		 "AWS_ENDPOINT_URL_S3",
+		 "AWS_WEB_IDENTITY_TOKEN_FILE",
+		 "AWS_ROLE_ARN",
+		 "AWS_ROLE_SESSION_NAME",
+		 "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+		 "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+		 "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+		 "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+		 "AWS_EC2_METADATA_DISABLED",
+		 "AWS_EC2_METADATA_V1_DISABLED",
+		 "AWS_METADATA_SERVICE_TIMEOUT",
+		 "REPRIEVE_S3_HEADERS",
+		 "AWS_REQUEST_PAYER"};
 	auto_free char *config = place("config"), *credentials = place("credentials");
 
 	(void)state;
@@ -160,6 +165,7 @@ static int set_up(void **state)
 	world.life_ms = 3600 * 1000;
 	atomic_store(&world.fetched, 0);
 	atomic_store(&world.down, false);
+	atomic_store(&world.old, false);
 	return 0;
 }
 
@@ -442,31 +448,14 @@ static void test_threads(void **state)
 	assert_int_equal(atomic_load(&world.fetched), 1);
 }
 
-static void test_plan(void **state)
+/* A machine of which the environment says that it may not be asked without a token. */
+static void test_without_a_token(void **state)
 {
-	enum {
-		MINUTE = 60 * 1000
-	};
-	static const struct {
-		struct aws_age age;
-		enum aws_plan plan;
-	} rows[] = {
-		{{false, 0, 0, 0}, AWS_PLAN_FETCH},
-		{{true, 100 * MINUTE, CLOCK_NEVER, 1}, AWS_PLAN_USE},
-		{{true, 100 * MINUTE, 160 * MINUTE, 1}, AWS_PLAN_USE},
-		{{true, 100 * MINUTE, 115 * MINUTE, 1}, AWS_PLAN_REFRESH},
-		{{true, 100 * MINUTE, 110 * MINUTE, 100 * MINUTE - 1000}, AWS_PLAN_USE},
-		{{true, 100 * MINUTE, 110 * MINUTE, 99 * MINUTE}, AWS_PLAN_REFRESH},
-		{{true, 100 * MINUTE, 100 * MINUTE, 1}, AWS_PLAN_FETCH},
-		{{true, 100 * MINUTE, 90 * MINUTE, 100 * MINUTE - 1000}, AWS_PLAN_USE},
-		/* the clock was set back since */
-		{{true, 100 * MINUTE, 90 * MINUTE, 200 * MINUTE}, AWS_PLAN_FETCH},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (aws_credentials_plan(&rows[i].age) != rows[i].plan)
-			fail_msg("row %zu", i);
+	atomic_store(&world.old, true);
+	check_source("VM1", "instance (role my-role)");
+	setenv("AWS_EC2_METADATA_V1_DISABLED", "true", 1);
+	check_fails(ERR_DENIED, "404 to a request for a token");
 }
 
 int main(void)
@@ -485,7 +474,7 @@ int main(void)
 		cmocka_unit_test_setup(test_file_is_read_again, set_up),
 		cmocka_unit_test_setup(test_outage, set_up),
 		cmocka_unit_test_setup(test_threads, set_up),
-		cmocka_unit_test(test_plan),
+		cmocka_unit_test_setup(test_without_a_token, set_up),
 	};
 	struct err err = {0};
 	int failed;

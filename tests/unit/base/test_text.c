@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 static void test_numbers(void **state)
@@ -296,9 +297,21 @@ static void test_buffer_grows_and_keeps_its_limit(void **state)
 	assert_memory_equal(bytes.data, "step=42", 7);
 }
 
+static void test_environment(void **state)
+{
+	(void)state;
+	setenv("REPRIEVE_TEST_TEXT", "x", 1);
+	assert_string_equal(text_from_environment("REPRIEVE_TEST_TEXT"), "x");
+	setenv("REPRIEVE_TEST_TEXT", "", 1);
+	assert_null(text_from_environment("REPRIEVE_TEST_TEXT"));
+	unsetenv("REPRIEVE_TEST_TEXT");
+	assert_null(text_from_environment("REPRIEVE_TEST_TEXT"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_sizes_for_people),
