@@ -3,9 +3,10 @@
  * a session of its own, so that a slow answer there delays nothing: the rebalance recommendation,
  * the Auto Scaling group's target state and scheduled maintenance.
  */
+#include "announced.h"
 #include "aws_session.h"
-#include "metadata_request.h"
 #include "provider.h"
+#include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -34,62 +35,20 @@ enum {
 #define STATE_PATH "/latest/meta-data/autoscaling/target-lifecycle-state"
 #define MAINTENANCE_PATH "/latest/meta-data/events/maintenance/scheduled"
 
-/* What was told of one resource, to take it back when it is gone. */
-struct announced {
-	struct notice items[AWS_EVENTS_MOST];
-	size_t count;
-	unsigned absent;   /* so many well-formed answers in a row were without it */
-	unsigned unknowns; /* so many unusable ones in a row */
+/* A path that is polled. */
+struct resource {
+	struct announced announced;
+	/* So many unusable answers in a row. */
+	unsigned unknowns;
 };
 
-static bool has_identity(const struct notice *notices, size_t count, const char *identity)
-{
-	for (size_t i = 0; i < count; i++)
-		if (text_equal(notices[i].identity, identity))
-			return true;
-	return false;
-}
-
-static void withdraw_notice(struct watcher *watcher, const struct notice *notice)
-{
-	struct notice gone = *notice;
-
-	gone.kind = NOTICE_CANCELLED;
-	gone.deadline_ms = CLOCK_NEVER;
-	gone.seen_ms = clock_monotonic_ms();
-	text_set(gone.reason, sizeof(gone.reason), "it is announced no more");
-	watcher_notice(watcher, &gone);
-}
-
-/*
- * Tells what is there, and withdraws what has gone: a machine that was hibernated and resumed, a
- * maintenance that was cancelled. Twice absent, because one answer may come from a server that has
- * not heard of it yet.
- */
 static void announce_events(struct watcher *watcher, struct announced *announced,
 			    const struct aws_events *events)
 {
-	size_t kept = 0;
-	bool missing = false;
-
-	for (size_t i = 0; i < announced->count; i++)
-		missing |=
-			!has_identity(events->notices, events->count, announced->items[i].identity);
-	announced->absent = missing ? announced->absent + 1 : 0;
-	for (size_t i = 0; i < announced->count; i++) {
-		if (announced->absent < 2 ||
-		    has_identity(events->notices, events->count, announced->items[i].identity))
-			announced->items[kept++] = announced->items[i];
-		else
-			withdraw_notice(watcher, &announced->items[i]);
-	}
-	announced->count = kept;
-	for (size_t i = 0; i < events->count; i++) {
-		watcher_notice(watcher, &events->notices[i]);
-		if (announced->count < AWS_EVENTS_MOST &&
-		    !has_identity(announced->items, announced->count, events->notices[i].identity))
-			announced->items[announced->count++] = events->notices[i];
-	}
+	/* A machine that was hibernated and resumed, a maintenance that was cancelled. */
+	announced_withdraw_missing(announced, watcher, events->notices, events->count,
+				   "it is announced no more");
+	announced_add(announced, watcher, events->notices, events->count);
 }
 
 static void announce_verdict(struct watcher *watcher, struct announced *announced,
@@ -182,7 +141,7 @@ static void follow_action(struct watcher *watcher)
 		watcher_unavailable(watcher, err.text);
 		return;
 	}
-	watcher_set_endpoint(watcher, session.endpoint);
+	watcher_set_endpoint(watcher, session.client.endpoint);
 	while (!watcher_stopping(watcher))
 		if (open_session(&session))
 			poll_session(&session, &announced);
@@ -192,21 +151,21 @@ static void follow_action(struct watcher *watcher)
 /* --- what is not: the health of the source does not depend on it, but what cannot
  * be read is said --- */
 
-static void count_reply(struct watcher *watcher, struct announced *announced, const char *what,
+static void count_reply(struct watcher *watcher, struct resource *resource, const char *what,
 			bool usable)
 {
 	char text[120];
 
 	if (usable) {
-		announced->unknowns = 0;
-	} else if (++announced->unknowns == NOTE_AFTER) {
+		resource->unknowns = 0;
+	} else if (++resource->unknowns == NOTE_AFTER) {
 		snprintf(text, sizeof(text), "but %s cannot be read", what);
 		watcher_set_note(watcher, text);
 	}
 }
 
 static void poll_resource(struct aws_session *session, const char *path, const char *what,
-			  struct announced *announced,
+			  struct resource *resource,
 			  void (*judge_reply)(const struct reply *reply, struct verdict *verdict))
 {
 	struct verdict verdict = {.kind = VERDICT_UNKNOWN};
@@ -214,27 +173,27 @@ static void poll_resource(struct aws_session *session, const char *path, const c
 
 	if (aws_session_get(session, path, &reply, NULL) == 0)
 		judge_reply(&reply, &verdict);
-	count_reply(session->watcher, announced, what, verdict.kind != VERDICT_UNKNOWN);
-	announce_verdict(session->watcher, announced, &verdict);
+	count_reply(session->watcher, resource, what, verdict.kind != VERDICT_UNKNOWN);
+	announce_verdict(session->watcher, &resource->announced, &verdict);
 }
 
-static void poll_maintenance(struct aws_session *session, struct announced *announced)
+static void poll_maintenance(struct aws_session *session, struct resource *resource)
 {
 	struct aws_events events = {.kind = VERDICT_UNKNOWN};
 	struct reply reply;
 
 	if (aws_session_get(session, MAINTENANCE_PATH, &reply, NULL) == 0)
 		aws_maintenance_reply(&reply, &events);
-	count_reply(session->watcher, announced, "scheduled maintenance",
+	count_reply(session->watcher, resource, "scheduled maintenance",
 		    events.kind != VERDICT_UNKNOWN);
 	if (events.kind != VERDICT_UNKNOWN)
-		announce_events(session->watcher, announced, &events);
+		announce_events(session->watcher, &resource->announced, &events);
 }
 
 static void *follow_slow_resources(void *arg)
 {
 	struct watcher *watcher = arg;
-	struct announced rebalance = {0}, state = {0}, maintenance = {0};
+	struct resource rebalance = {0}, state = {0}, maintenance = {0};
 	struct aws_session session;
 	enum aws_access access = AWS_UNDECIDED;
 
@@ -253,7 +212,7 @@ static void *follow_slow_resources(void *arg)
 			      aws_rebalance_reply);
 		poll_resource(&session, STATE_PATH, "the Auto Scaling group's state", &state,
 			      aws_state_reply);
-		if (polls % MAINTENANCE_EVERY == 0 || maintenance.count > 0)
+		if (polls % MAINTENANCE_EVERY == 0 || maintenance.announced.count > 0)
 			poll_maintenance(&session, &maintenance);
 		if (!watcher_sleep(watcher, SLOW_POLL_MS))
 			break;
@@ -267,7 +226,7 @@ static void run_aws(struct watcher *watcher)
 	pthread_t thread;
 	bool has_thread;
 
-	if (watcher_environment(watcher)->aws_disabled) {
+	if (watcher_environment(watcher)->aws.is_disabled) {
 		watcher_unavailable(watcher, "AWS_EC2_METADATA_DISABLED=true is set: unset it");
 		return;
 	}
@@ -280,39 +239,19 @@ static void run_aws(struct watcher *watcher)
 		pthread_join(thread, NULL);
 }
 
-/* Where tokens do not reach this container, the refusal of a request without one does. */
-static bool refuses_without_token(const char *endpoint, struct cancel *cancel)
-{
-	const struct metadata_request fetch = {
-		.endpoint = endpoint,
-		.path = "/latest/meta-data/instance-id",
-		.timeout_ms = PROBE_TIMEOUT_MS,
-	};
-	auto_(http_response_release) struct http_response response = {0};
-	struct reply reply;
-
-	return metadata_request_once(&fetch, &response, &reply, cancel) && reply.status == 401 &&
-	       !reply.flavor;
-}
-
 static bool probe_aws(const char *endpoint, struct cancel *cancel)
 {
-	static const char *const headers[] = {"X-aws-ec2-metadata-token-ttl-seconds: 60", NULL};
-	const struct metadata_request fetch = {
-		.method = "PUT",
-		.endpoint = endpoint,
-		.path = AWS_TOKEN_PATH,
-		.headers = headers,
-		.timeout_ms = PROBE_TIMEOUT_MS,
-	};
-	auto_(http_response_release) struct http_response response = {0};
-	struct reply reply;
-	char token[AWS_TOKEN_MOST];
-	int64_t ttl;
+	auto_(instance_metadata_close) struct instance_metadata client;
 
-	if (!metadata_request_once(&fetch, &response, &reply, cancel))
-		return refuses_without_token(endpoint, cancel);
-	return reply.ttl && aws_token_reply(&reply, token, &ttl);
+	if (instance_metadata_open(&client, METADATA_AWS, endpoint, PROBE_TIMEOUT_MS, NULL) < 0)
+		return false;
+	if (instance_metadata_renew_token(&client, cancel, NULL) == 0)
+		return http_header(&client.response, INSTANCE_METADATA_TTL);
+	/* Where tokens do not reach this container, the refusal of a request without one does. */
+	return client.response.status == 0 &&
+	       instance_metadata_send(&client, "GET", AWS_INSTANCE_PATH, NULL, NULL, cancel,
+				      NULL) == 0 &&
+	       client.response.status == 401 && !http_header(&client.response, "Metadata-Flavor");
 }
 
 const struct provider provider_aws = {.name = "aws", .run = run_aws, .probe = probe_aws};

@@ -64,23 +64,6 @@ const char *aws_access_why(enum aws_access access)
 	}
 }
 
-bool aws_token_reply(const struct reply *reply, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds)
-{
-	uint64_t ttl;
-
-	if (reply->status != 200 || reply->flavor || !reply_text(reply, token, AWS_TOKEN_MOST) ||
-	    !token[0] || token[0] == '<' || token[0] == '{')
-		return false;
-	/* It goes into a header line. */
-	for (const char *at = token; *at; at++)
-		if (!isgraph((unsigned char)*at))
-			return false;
-	*ttl_seconds = AWS_TOKEN_TTL_SECONDS;
-	if (reply->ttl && text_to_u64(reply->ttl, AWS_TOKEN_TTL_SECONDS, &ttl))
-		*ttl_seconds = (int64_t)ttl;
-	return true;
-}
-
 bool aws_instance_reply(const struct reply *reply)
 {
 	char id[64];

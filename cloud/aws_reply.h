@@ -5,8 +5,6 @@
 #include "reply.h"
 
 enum {
-	AWS_TOKEN_MOST = 1024,
-	AWS_TOKEN_TTL_SECONDS = 21600,
 	/* When `time` is no time: the notice is about 120 s long, and some of it is gone. */
 	AWS_NOTICE_GUESSED_MS = 100 * 1000,
 	AWS_NOTICE_MOST_MS = 10 * 60 * 1000,
@@ -47,7 +45,6 @@ enum aws_access aws_access_decide(const struct aws_attempt *put, const struct aw
 /* For all but the first three: what to say, with the fix. Static. */
 const char *aws_access_why(enum aws_access access);
 
-bool aws_token_reply(const struct reply *reply, char token[AWS_TOKEN_MOST], int64_t *ttl_seconds);
 bool aws_instance_reply(const struct reply *reply);
 
 /* spot/instance-action: STOP; hibernate is ADVICE, for the job is frozen and goes

@@ -1,10 +1,13 @@
 /* Azure: the VM's own name, then the scheduled events each second. The first call switches them on,
  * which may take two minutes. */
+#include "announced.h"
 #include "azure_reply.h"
 #include "azure_share.h"
 #include "metadata_request.h"
 #include "provider.h"
+#include "watcher.h"
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -32,13 +35,9 @@ enum {
 #define NAME_PATH "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
 #define EVENTS_PATH "/metadata/scheduledevents?api-version=2020-07-01"
 
-static const char *const metadata_headers[] = {"Metadata: true", NULL};
-
 struct session {
 	struct watcher *watcher;
-	struct http *http;
-	struct http_response response;
-	char endpoint[160];
+	struct instance_metadata client;
 	char name[AZURE_NAME_MOST];
 	/* monotonic: from then on the name is asked anew; CLOCK_NEVER: it is not in doubt */
 	int64_t doubtful_ms;
@@ -48,24 +47,15 @@ struct session {
 	unsigned throttled;
 	int64_t due_ms; /* monotonic: when the next answer is wanted */
 	struct azure_share share;
-	/* Told and not yet vanished. */
-	struct notice announced[AZURE_EVENTS_MOST];
-	size_t announced_count;
-	unsigned absent; /* so many lists in a row were without one of them */
+	struct announced announced;
 };
 
 static int send_request(struct session *session, const char *path, int64_t timeout_ms,
 			struct reply *reply, struct err *err)
 {
-	const struct metadata_request fetch = {
-		.endpoint = session->endpoint,
-		.path = path,
-		.headers = metadata_headers,
-		.timeout_ms = timeout_ms,
-	};
-
-	return metadata_request_send(session->http, &fetch, &session->response, reply,
-				     watcher_cancel(session->watcher), err);
+	session->client.timeout_ms = timeout_ms;
+	return metadata_request_get(&session->client, path, reply, watcher_cancel(session->watcher),
+				    err);
 }
 
 /* An old name stays until there is another: better than none, under which nothing can be told. */
@@ -92,64 +82,22 @@ static void doubt_vm_name(struct session *session, int64_t at_ms)
 		session->doubtful_ms = at_ms;
 }
 
-static bool has_identity(const struct notice *notices, size_t count, const char *identity)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(notices[i].identity, identity) == 0)
-			return true;
-	return false;
-}
-
-static void remember_announced(struct session *session, const struct azure_events *events)
-{
-	for (size_t i = 0; i < events->count && session->announced_count < AZURE_EVENTS_MOST; i++)
-		if (!has_identity(session->announced, session->announced_count,
-				  events->notices[i].identity))
-			session->announced[session->announced_count++] = events->notices[i];
-}
-
-/* An event that is over or cancelled is simply no longer in the list. Twice, because one list may
- * come from a host that has just been started again. */
-static void withdraw_vanished(struct session *session, const struct azure_events *events)
-{
-	bool missing = false;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < session->announced_count; i++)
-		missing |= !has_identity(events->notices, events->count,
-					 session->announced[i].identity);
-	session->absent = missing ? session->absent + 1 : 0;
-	for (size_t i = 0; i < session->announced_count; i++) {
-		struct notice gone = session->announced[i];
-
-		if (session->absent < 2 ||
-		    has_identity(events->notices, events->count, gone.identity)) {
-			session->announced[kept++] = gone;
-			continue;
-		}
-		gone.kind = NOTICE_CANCELLED;
-		gone.deadline_ms = CLOCK_NEVER;
-		gone.seen_ms = clock_monotonic_ms();
-		text_set(gone.reason, sizeof(gone.reason), "the scheduled event was withdrawn");
-		watcher_notice(session->watcher, &gone);
-	}
-	session->announced_count = kept;
-}
-
 /* Returns how long to wait before the next poll. */
 static int64_t handle_events_reply(struct session *session, const struct reply *reply)
 {
+	/* The limit is of the VM, and asking more often than this only prolongs it. */
+	struct backoff backoff = {.first_ms = 2000, .most_ms = 3000, .random = BACKOFF_WHOLE};
 	struct azure_events events;
 
 	if (reply->status == 429) {
 		azure_events_reply(reply, session->name, &events);
 		watcher_unknown(session->watcher, events.why);
-		return azure_backoff_ms(++session->throttled);
+		backoff.tries = ++session->throttled;
+		return backoff_ms(&backoff);
 	}
 	session->throttled = 0;
 	azure_events_reply(reply, session->name, &events);
-	for (size_t i = 0; i < events.count; i++)
-		watcher_notice(session->watcher, &events.notices[i]);
+	announced_add(&session->announced, session->watcher, events.notices, events.count);
 	if (events.kind == VERDICT_UNKNOWN) {
 		session->must_ask = true;
 		doubt_vm_name(session, clock_monotonic_ms());
@@ -164,8 +112,8 @@ static int64_t handle_events_reply(struct session *session, const struct reply *
 		session->doubtful_ms = CLOCK_NEVER;
 	/* Only a list that was understood as a whole proves that something is missing from it. */
 	if (!events.why[0])
-		withdraw_vanished(session, &events);
-	remember_announced(session, &events);
+		announced_withdraw_missing(&session->announced, session->watcher, events.notices,
+					   events.count, "the scheduled event was withdrawn");
 	if (session->name[0])
 		watcher_known(session->watcher);
 	else
@@ -185,7 +133,7 @@ static void share(struct session *session, const struct reply *reply, int64_t as
 
 	/* The body stays the response's. */
 	if (reply->status != 0)
-		shared.body = session->response.body;
+		shared.body = session->client.response.body;
 	text_set(shared.name, sizeof(shared.name), session->name);
 	azure_share_write(&session->share, &shared);
 }
@@ -260,67 +208,52 @@ static void run_azure(struct watcher *watcher)
 {
 	struct session session = {.watcher = watcher, .due_ms = clock_monotonic_ms()};
 	struct azure_shared shared = {.body = {.limit = 256 * 1024}};
+	const char *endpoint = watcher_environment(watcher)->endpoints[METADATA_AZURE].url;
 	struct err err;
 
-	if (http_new(&session.http, &err) < 0) {
+	if (instance_metadata_open(&session.client, METADATA_AZURE, endpoint, TIMEOUT_MS, &err) <
+	    0) {
 		watcher_unavailable(watcher, err.text);
 		return;
 	}
-	detect_azure_endpoint(watcher_environment(watcher), session.endpoint,
-			      sizeof(session.endpoint));
-	watcher_set_endpoint(watcher, session.endpoint);
-	azure_share_open(&session.share, watcher_shared_directory(watcher), session.endpoint);
+	watcher_set_endpoint(watcher, endpoint);
+	azure_share_open(&session.share, watcher_shared_directory(watcher), endpoint);
 	watcher_starting(watcher, "the first call switches scheduled events on: up to 2 minutes");
 	while (watcher_sleep(watcher, read_share_or_poll(&session, &shared)))
 		;
 	azure_share_close(&session.share);
 	bytes_release(&shared.body);
-	http_response_release(&session.response);
-	http_free(session.http);
+	instance_metadata_close(&session.client);
 }
 
 static int approve_event(const struct environment *environment, const char *identity,
 			 struct cancel *cancel, struct err *err)
 {
-	auto_(http_response_release) struct http_response response = {0};
-	auto_(http_free) struct http *http = NULL;
+	auto_(instance_metadata_close) struct instance_metadata client = {0};
 	auto_free char *body = text_format("{\"StartRequests\":[{\"EventId\":\"%s\"}]}", identity);
-	char endpoint[160];
-	const struct metadata_request fetch = {
-		.method = "POST",
-		.endpoint = endpoint,
-		.path = EVENTS_PATH,
-		.headers = metadata_headers,
-		.body = body,
-		.timeout_ms = APPROVE_TIMEOUT_MS,
-	};
-	struct reply reply;
 
 	/* It was read from the service's own answer, but goes into JSON of ours. */
 	if (strspn(identity, "0123456789abcdefABCDEF-") != strlen(identity))
 		return err_set(err, ERR_INVALID, "the event's id is none");
-	detect_azure_endpoint(environment, endpoint, sizeof(endpoint));
-	if (http_new(&http, err) < 0 ||
-	    metadata_request_send(http, &fetch, &response, &reply, cancel, err) < 0)
+	if (instance_metadata_open(&client, METADATA_AZURE,
+				   environment->endpoints[METADATA_AZURE].url, APPROVE_TIMEOUT_MS,
+				   err) < 0 ||
+	    instance_metadata_send(&client, "POST", EVENTS_PATH, NULL, body, cancel, err) < 0)
 		return -1;
-	if (reply.status != 200)
-		return err_set(err, ERR_FAILED, "the metadata service answered %d", reply.status);
+	if (client.response.status != 200)
+		return err_set(err, ERR_FAILED, "the metadata service answered %d",
+			       client.response.status);
 	return 0;
 }
 
 static bool probe_azure(const char *endpoint, struct cancel *cancel)
 {
-	const struct metadata_request fetch = {
-		.endpoint = endpoint,
-		.path = NAME_PATH,
-		.headers = metadata_headers,
-		.timeout_ms = PROBE_TIMEOUT_MS,
-	};
-	auto_(http_response_release) struct http_response response = {0};
-	struct reply reply;
+	auto_(instance_metadata_close) struct instance_metadata client;
 	char name[AZURE_NAME_MOST];
+	struct reply reply;
 
-	return metadata_request_once(&fetch, &response, &reply, cancel) &&
+	return metadata_request_once(&client, METADATA_AZURE, endpoint, NAME_PATH, PROBE_TIMEOUT_MS,
+				     &reply, cancel) &&
 	       azure_name_reply(&reply, name);
 }
 

@@ -155,8 +155,3 @@ void azure_events_reply(const struct reply *reply, const char *name, struct azur
 	events->kind = VERDICT_NEGATIVE;
 	json_array_foreach(list, i, event) read_event(events, reply, event, name);
 }
-
-int64_t azure_backoff_ms(unsigned failures)
-{
-	return failures >= 2 ? 3000 : 2000;
-}

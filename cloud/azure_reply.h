@@ -27,7 +27,5 @@ struct azure_events {
 bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST]);
 /* scheduledevents, for the VM `name`; with "" any event makes it UNKNOWN. */
 void azure_events_reply(const struct reply *reply, const char *name, struct azure_events *events);
-/* How long to wait after the `failures`th 429 in a row. */
-int64_t azure_backoff_ms(unsigned failures);
 
 #endif

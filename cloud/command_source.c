@@ -2,6 +2,7 @@
  * every few seconds. */
 #include "command_result.h"
 #include "provider.h"
+#include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -2,6 +2,7 @@
  * times), and a Slurm job's time limit. */
 #include "deadline_time.h"
 #include "provider.h"
+#include "watcher.h"
 
 #include "base/clock.h"
 #include "base/datetime.h"

@@ -1,37 +1,22 @@
 #include "detect.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "provider.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#define LINK_LOCAL "http://169.254.169.254"
 /* Of every VM on Azure (cloud-init's ds-identify uses it as well). */
 #define AZURE_CHASSIS "7783-7084-3265-9085-8269-3286-77"
 
-enum {
-	PROBE_MS = 1000
-};
-
 static void read_variable(const char *name, char *target, size_t capacity)
 {
-	const char *value = getenv(name);
+	const char *value = text_from_environment(name);
 
-	if (value && value[0])
+	if (value)
 		text_set(target, capacity, value);
-}
-
-static bool read_flag(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && strcasecmp(value, "true") == 0;
 }
 
 static bool read_dmi(const char *name, char *target, size_t capacity)
@@ -52,33 +37,16 @@ static bool read_dmi(const char *name, char *target, size_t capacity)
 
 void detect_read_environment(struct environment *environment)
 {
-	const char *mode = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
-	const char *timeout = getenv("AWS_METADATA_SERVICE_TIMEOUT");
 	bool read = false;
 
-	*environment = (struct environment){.aws_timeout_ms = 2000};
-	read_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT", environment->aws_endpoint,
-		      sizeof(environment->aws_endpoint));
-	/* Each older name is overruled by the next. */
-	read_variable("GCE_METADATA_IP", environment->gcp_host, sizeof(environment->gcp_host));
-	read_variable("GCE_METADATA_ROOT", environment->gcp_host, sizeof(environment->gcp_host));
-	read_variable("GCE_METADATA_HOST", environment->gcp_host, sizeof(environment->gcp_host));
-	read_variable("REPRIEVE_AZURE_METADATA_ENDPOINT", environment->azure_endpoint,
-		      sizeof(environment->azure_endpoint));
-	read_variable("REPRIEVE_ALIBABA_METADATA_ENDPOINT", environment->alibaba_endpoint,
-		      sizeof(environment->alibaba_endpoint));
-	read_variable("REPRIEVE_TENCENT_METADATA_ENDPOINT", environment->tencent_endpoint,
-		      sizeof(environment->tencent_endpoint));
+	*environment = (struct environment){0};
+	for (size_t i = 0; i < METADATA_AWS_CONTAINER; i++)
+		instance_metadata_endpoint((enum metadata_service)i, &environment->endpoints[i]);
+	instance_metadata_aws_settings(&environment->aws);
 	read_variable("REPRIEVE_GCP_NOTICE", environment->gcp_notice,
 		      sizeof(environment->gcp_notice));
 	read_variable("SLURM_JOB_ID", environment->slurm_job, sizeof(environment->slurm_job));
 	read_variable("SLURM_JOB_END_TIME", environment->slurm_end, sizeof(environment->slurm_end));
-	environment->aws_disabled = read_flag("AWS_EC2_METADATA_DISABLED");
-	environment->aws_tokenless_allowed = !read_flag("AWS_EC2_METADATA_V1_DISABLED");
-	environment->aws_ipv6 = mode && strcasecmp(mode, "IPv6") == 0;
-	if (timeout && text_to_duration_ms(timeout, &environment->aws_timeout_ms) &&
-	    environment->aws_timeout_ms < 100)
-		environment->aws_timeout_ms = 100;
 	read |= read_dmi("sys_vendor", environment->dmi_vendor, sizeof(environment->dmi_vendor));
 	read |= read_dmi("product_name", environment->dmi_product,
 			 sizeof(environment->dmi_product));
@@ -90,15 +58,20 @@ void detect_read_environment(struct environment *environment)
 
 static unsigned choose_cloud(const struct environment *environment)
 {
-	unsigned overrides =
-		(environment->aws_endpoint[0] ? DETECT_AWS : 0u) |
-		(environment->gcp_host[0] ? DETECT_GCP : 0u) |
-		(environment->azure_endpoint[0] ? DETECT_AZURE : 0u) |
-		(environment->alibaba_endpoint[0] ? DETECT_ALIBABA : 0u) |
-		(environment->tencent_endpoint[0] ? DETECT_TENCENT : 0u);
+	static const struct {
+		enum metadata_service service;
+		unsigned bit;
+	} rows[] = {
+		{METADATA_AWS, DETECT_AWS},         {METADATA_GOOGLE, DETECT_GCP},
+		{METADATA_AZURE, DETECT_AZURE},     {METADATA_ALIBABA, DETECT_ALIBABA},
+		{METADATA_TENCENT, DETECT_TENCENT},
+	};
+	unsigned named = 0;
 
-	if (overrides)
-		return overrides;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		named |= environment->endpoints[rows[i].service].is_named ? rows[i].bit : 0;
+	if (named)
+		return named;
 	if (!environment->dmi_readable)
 		return DETECT_PROBE;
 	/* The Xen generation of EC2 shows it in the BIOS version only. */
@@ -122,72 +95,4 @@ unsigned detect_sources(const struct environment *environment)
 	bool is_slurm = environment->slurm_job[0] && environment->slurm_end[0];
 
 	return choose_cloud(environment) | (is_slurm ? DETECT_SLURM : 0u);
-}
-
-static void strip_trailing_slashes(char *endpoint)
-{
-	size_t length = strlen(endpoint);
-
-	while (length && endpoint[length - 1] == '/')
-		endpoint[--length] = '\0';
-}
-
-void detect_aws_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
-{
-	text_set(endpoint, capacity,
-		 environment->aws_endpoint[0] ? environment->aws_endpoint
-		 : environment->aws_ipv6      ? "http://[fd00:ec2::254]"
-					      : LINK_LOCAL);
-	strip_trailing_slashes(endpoint);
-}
-
-void detect_gcp_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
-{
-	/* By address: away from Google, the name may take the resolver half a minute. */
-	if (!environment->gcp_host[0])
-		text_set(endpoint, capacity, LINK_LOCAL);
-	else
-		snprintf(endpoint, capacity, "%s%s",
-			 strstr(environment->gcp_host, "://") ? "" : "http://",
-			 environment->gcp_host);
-	strip_trailing_slashes(endpoint);
-}
-
-void detect_azure_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
-{
-	text_set(endpoint, capacity,
-		 environment->azure_endpoint[0] ? environment->azure_endpoint : LINK_LOCAL);
-	strip_trailing_slashes(endpoint);
-}
-
-void detect_alibaba_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
-{
-	text_set(endpoint, capacity,
-		 environment->alibaba_endpoint[0] ? environment->alibaba_endpoint
-						  : "http://100.100.100.200");
-	strip_trailing_slashes(endpoint);
-}
-
-void detect_tencent_endpoint(const struct environment *environment, char *endpoint, size_t capacity)
-{
-	text_set(endpoint, capacity,
-		 environment->tencent_endpoint[0] ? environment->tencent_endpoint
-						  : "http://metadata.tencentyun.com");
-	strip_trailing_slashes(endpoint);
-}
-
-const struct provider *detect_probe(const char *endpoint, struct cancel *cancel)
-{
-	static const struct provider *const candidates[] = {&provider_gcp, &provider_azure,
-							    &provider_aws};
-	int64_t until = clock_monotonic_ms() + PROBE_MS;
-
-	/* EC2 last: some imitations of it live beside the real services of others. */
-	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
-		if (clock_left_ms(until) == 0 || cancel_raised(cancel))
-			break;
-		if (candidates[i]->probe(endpoint, cancel))
-			return candidates[i];
-	}
-	return NULL;
 }

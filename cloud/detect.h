@@ -2,23 +2,17 @@
 #ifndef CLOUD_DETECT_H
 #define CLOUD_DETECT_H
 
-#include "base/cancel.h"
+#include "base/instance_metadata.h"
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* What the environment and the firmware say, read once, by the caller's thread: getenv() on others
  * would race with setenv(). */
 struct environment {
-	char aws_endpoint[160]; /* "" where not set, here and below */
-	char gcp_host[160];
-	char azure_endpoint[160];
-	char alibaba_endpoint[160], tencent_endpoint[160];
-	char slurm_job[32], slurm_end[32]; /* SLURM_JOB_ID, SLURM_JOB_END_TIME */
+	struct metadata_endpoint endpoints[METADATA_SERVICES];
+	struct metadata_aws_settings aws;
+	char slurm_job[32], slurm_end[32]; /* SLURM_JOB_ID, SLURM_JOB_END_TIME; "" where not set */
 	char gcp_notice[32]; /* REPRIEVE_GCP_NOTICE: a preemption notice that the VM was given */
-	bool aws_disabled, aws_tokenless_allowed, aws_ipv6;
-	int64_t aws_timeout_ms;
 	bool dmi_readable;
 	char dmi_vendor[64], dmi_product[64], dmi_bios[64], dmi_chassis[64];
 };
@@ -38,18 +32,5 @@ enum {
 /* PURE. Overrides first (each that is set), then the firmware; 0 for a machine
  * that is none of them. */
 unsigned detect_sources(const struct environment *environment);
-
-/* PURE. Where each service is: an override without trailing slashes, or the well-known address. */
-void detect_aws_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
-void detect_gcp_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
-void detect_azure_endpoint(const struct environment *environment, char *endpoint, size_t capacity);
-void detect_alibaba_endpoint(const struct environment *environment, char *endpoint,
-			     size_t capacity);
-void detect_tencent_endpoint(const struct environment *environment, char *endpoint,
-			     size_t capacity);
-
-/* The first provider whose service answers there, or NULL; blocks for at most a second. */
-struct provider;
-const struct provider *detect_probe(const char *endpoint, struct cancel *cancel);
 
 #endif

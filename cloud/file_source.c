@@ -1,7 +1,9 @@
 /* A notice is a file that appears: for schedulers without a metadata service, for
  * operators, and for tests. */
+#include "announced.h"
 #include "file_reply.h"
 #include "provider.h"
+#include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -35,11 +37,7 @@ static void withdraw_notice(struct session *session, const char *reason)
 	if (gone.kind == NOTICE_NONE)
 		return;
 	session->announced.kind = NOTICE_NONE;
-	gone.kind = NOTICE_CANCELLED;
-	gone.deadline_ms = CLOCK_NEVER;
-	gone.seen_ms = clock_monotonic_ms();
-	text_set(gone.reason, sizeof(gone.reason), reason);
-	watcher_notice(session->watcher, &gone);
+	announced_withdraw(session->watcher, &gone, reason);
 }
 
 static int64_t timespec_to_ms(const struct timespec *time)

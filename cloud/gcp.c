@@ -2,10 +2,13 @@
  * Compute Engine: a plain GET (its ETag, and what is TRUE already), then GETs that hang until the
  * value changes. Each key has a thread of its own, because a hanging GET holds one.
  */
+#include "announced.h"
 #include "gcp_reply.h"
 #include "metadata_request.h"
 #include "provider.h"
+#include "watcher.h"
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -33,9 +36,7 @@ struct subscription {
 	const char *key, *query; /* "" or "alt=json" */
 	void (*judge_reply)(const struct reply *reply, const struct gcp_context *context,
 			    struct verdict *verdict);
-	char endpoint[160];
-	struct http *http;
-	struct http_response response;
+	struct instance_metadata client;
 	char etag[72]; /* "": the next request is a plain one */
 	struct gcp_context context;
 	unsigned failures;
@@ -47,16 +48,10 @@ struct subscription {
 
 static int send_request(struct subscription *subscription, struct reply *reply, struct err *err)
 {
-	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
 	bool hangs = subscription->etag[0];
 	char path[256];
-	const struct metadata_request fetch = {
-		.endpoint = subscription->endpoint,
-		.path = path,
-		.headers = headers,
-		.timeout_ms = hangs ? HANG_TIMEOUT_MS : PLAIN_TIMEOUT_MS,
-	};
 
+	subscription->client.timeout_ms = hangs ? HANG_TIMEOUT_MS : PLAIN_TIMEOUT_MS;
 	if (hangs)
 		snprintf(path, sizeof(path),
 			 KEY_BASE "%s?wait_for_change=true&last_etag=%s&timeout_sec=%d%s%s",
@@ -65,14 +60,18 @@ static int send_request(struct subscription *subscription, struct reply *reply, 
 	else
 		snprintf(path, sizeof(path), KEY_BASE "%s%s%s", subscription->key,
 			 subscription->query[0] ? "?" : "", subscription->query);
-	return metadata_request_send(subscription->http, &fetch, &subscription->response, reply,
-				     watcher_cancel(subscription->watcher), err);
+	return metadata_request_get(&subscription->client, path, reply,
+				    watcher_cancel(subscription->watcher), err);
 }
 
 /* Tells what the answer means; returns how long to wait before the next request. */
 static int64_t handle_failure(struct subscription *subscription, enum verdict_kind kind,
 			      const char *why)
 {
+	/* The server is away for less than a second just when a maintenance event begins: never
+	 * wait longer than that. */
+	struct backoff backoff = {.first_ms = 200, .most_ms = 1000, .random = BACKOFF_WHOLE};
+
 	subscription->etag[0] = '\0';
 	subscription->failures++;
 	/* Where the key was served, a 404 is a fault that passes. */
@@ -84,7 +83,8 @@ static int64_t handle_failure(struct subscription *subscription, enum verdict_ki
 	}
 	if (subscription->decides_health)
 		watcher_unknown(subscription->watcher, why);
-	return gcp_backoff_ms(subscription->failures);
+	backoff.tries = subscription->failures;
+	return backoff_ms(&backoff);
 }
 
 static void withdraw_announced(struct subscription *subscription)
@@ -94,11 +94,8 @@ static void withdraw_announced(struct subscription *subscription)
 	subscription->announced.kind = NOTICE_NONE;
 	if (gone.kind == NOTICE_NONE)
 		return;
-	gone.kind = NOTICE_CANCELLED;
-	gone.deadline_ms = CLOCK_NEVER;
-	gone.seen_ms = clock_monotonic_ms();
-	text_set(gone.reason, sizeof(gone.reason), "the host maintenance is over, or another one");
-	watcher_notice(subscription->watcher, &gone);
+	announced_withdraw(subscription->watcher, &gone,
+			   "the host maintenance is over, or another one");
 }
 
 static void handle_verdict(struct subscription *subscription, const struct verdict *verdict)
@@ -147,9 +144,12 @@ static int64_t handle_reply(struct subscription *subscription, const struct repl
 
 static void follow_key(struct subscription *subscription)
 {
+	const struct environment *environment = watcher_environment(subscription->watcher);
 	struct err err;
 
-	if (http_new(&subscription->http, &err) < 0) {
+	if (instance_metadata_open(&subscription->client, METADATA_GOOGLE,
+				   environment->endpoints[METADATA_GOOGLE].url, PLAIN_TIMEOUT_MS,
+				   &err) < 0) {
 		watcher_unavailable(subscription->watcher, err.text);
 		return;
 	}
@@ -165,8 +165,7 @@ static void follow_key(struct subscription *subscription)
 			pause = handle_failure(subscription, VERDICT_UNKNOWN, err.text);
 		watcher_sleep(subscription->watcher, pause);
 	}
-	http_response_release(&subscription->response);
-	http_free(subscription->http);
+	instance_metadata_close(&subscription->client);
 }
 
 static void *follow_key_thread(void *arg)
@@ -206,14 +205,10 @@ static void run_gcp(struct watcher *watcher)
 	for (size_t i = 0; i < KEYS; i++) {
 		keys[i].watcher = watcher;
 		keys[i].query = keys[i].query ? keys[i].query : "";
-		keys[i].context = (struct gcp_context){
-			.notice_ms = notice_length_ms(watcher),
-			.since_ms = CLOCK_NEVER,
-		};
-		detect_gcp_endpoint(watcher_environment(watcher), keys[i].endpoint,
-				    sizeof(keys[i].endpoint));
+		keys[i].context = (struct gcp_context){.notice_ms = notice_length_ms(watcher),
+						       .since_ms = CLOCK_NEVER};
 	}
-	watcher_set_endpoint(watcher, keys[0].endpoint);
+	watcher_set_endpoint(watcher, watcher_environment(watcher)->endpoints[METADATA_GOOGLE].url);
 	/* They inherit this thread's signal mask, which blocks all. Without a thread to be had,
 	 * advice is what is lost. */
 	for (size_t i = 1; i < KEYS; i++)
@@ -238,18 +233,12 @@ static int check_argument(const char *argument, struct err *err)
 
 static bool probe_gcp(const char *endpoint, struct cancel *cancel)
 {
-	static const char *const headers[] = {"Metadata-Flavor: Google", NULL};
-	const struct metadata_request fetch = {
-		.endpoint = endpoint,
-		.path = "/computeMetadata/v1/instance/",
-		.headers = headers,
-		.timeout_ms = PROBE_TIMEOUT_MS,
-	};
-	auto_(http_response_release) struct http_response response = {0};
+	auto_(instance_metadata_close) struct instance_metadata client;
 	struct reply reply;
 
-	return metadata_request_once(&fetch, &response, &reply, cancel) && reply.status == 200 &&
-	       text_equal(reply.flavor, "Google");
+	return metadata_request_once(&client, METADATA_GOOGLE, endpoint, KEY_BASE, PROBE_TIMEOUT_MS,
+				     &reply, cancel) &&
+	       reply.status == 200 && text_equal(reply.flavor, "Google");
 }
 
 const struct provider provider_gcp =

@@ -181,12 +181,3 @@ bool gcp_etag_is_usable(const char *etag)
 			return false;
 	return length > 0;
 }
-
-int64_t gcp_backoff_ms(unsigned failures)
-{
-	/* The server is away for less than a second just when a maintenance event begins: never
-	 * wait longer than that. */
-	if (failures <= 1)
-		return 200;
-	return failures == 2 ? 400 : failures == 3 ? 800 : 1000;
-}

@@ -38,8 +38,5 @@ void gcp_upcoming_reply(const struct reply *reply, const struct gcp_context *con
 			struct verdict *verdict);
 /* An ETag that may be sent back in a query: 1 to 64 letters and digits. */
 bool gcp_etag_is_usable(const char *etag);
-/* How long to wait before the next plain request after `failures` failed ones in a
- * row (1, 2, ...). */
-int64_t gcp_backoff_ms(unsigned failures);
 
 #endif

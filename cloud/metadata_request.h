@@ -1,30 +1,25 @@
-/* PRIVATE. One request to a metadata service, in the way that all of them want it: no proxy,
- * short, small. Blocks. */
+/* PRIVATE. A request to a metadata service, and its answer as the *_reply.c want it. Blocks. */
 #ifndef CLOUD_METADATA_REQUEST_H
 #define CLOUD_METADATA_REQUEST_H
 
 #include "reply.h"
 
-#include "base/cancel.h"
-#include "base/http.h"
+#include "base/cleanup.h"
+#include "base/instance_metadata.h"
 
-#include <stdint.h>
+AUTO(struct instance_metadata, instance_metadata_close);
 
-struct metadata_request {
-	const char *method; /* NULL: GET */
-	const char *endpoint, *path;
-	const char *const *headers; /* as in http.h */
-	const char *body;           /* text; NULL: none */
-	int64_t timeout_ms;
-};
+/* instance_metadata_get(); `reply` borrows from the client until its next request. */
+int metadata_request_get(struct instance_metadata *client, const char *path, struct reply *reply,
+			 struct cancel *cancel, struct err *err);
 
-/* `answer` borrows from `response`. The error kinds are http_perform()'s. */
-int metadata_request_send(struct http *http, const struct metadata_request *fetch,
-			  struct http_response *response, struct reply *reply,
-			  struct cancel *cancel, struct err *err);
-
-/* The same with a handle of its own, for one request: a probe. False where there was no answer. */
-bool metadata_request_once(const struct metadata_request *fetch, struct http_response *response,
+/* The same with a client that it opens, for one request: a probe. False where there was no answer.
+ * The caller closes the client. */
+bool metadata_request_once(struct instance_metadata *client, enum metadata_service service,
+			   const char *endpoint, const char *path, int64_t timeout_ms,
 			   struct reply *reply, struct cancel *cancel);
+
+/* What was answered last. */
+void metadata_request_reply(const struct instance_metadata *client, struct reply *reply);
 
 #endif

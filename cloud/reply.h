@@ -13,13 +13,12 @@ struct reply {
 	int status;
 	const char *body; /* not zero-terminated; may be NULL where size is 0 */
 	size_t size;
-	const char *flavor; /* Metadata-Flavor, or NULL */
-	const char *etag;   /* or NULL */
-	const char *server; /* or NULL */
-	const char *ttl;    /* X-Aws-Ec2-Metadata-Token-Ttl-Seconds, or NULL */
-	int64_t arrived_ms; /* monotonic */
-	/* by the service's clock where that is known to differ, else by ours */
-	int64_t arrived_wall_ms;
+	const char *flavor;      /* Metadata-Flavor, or NULL */
+	const char *etag;        /* or NULL */
+	const char *server;      /* or NULL */
+	int64_t arrived_ms;      /* monotonic */
+	int64_t arrived_wall_ms; /* by the service's clock where that is known to differ, else by
+				    ours */
 };
 
 enum verdict_kind {

@@ -1,10 +1,15 @@
 #include "source_table.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "source_list.h"
 
 #include <stdlib.h>
+
+enum {
+	PROBE_MS = 1000
+};
 
 static const struct provider *const providers[] = {
 	&provider_aws,   &provider_gcp,      &provider_azure, &provider_alibaba, &provider_tencent,
@@ -104,4 +109,20 @@ void source_table_release(struct source_table *table)
 	for (size_t i = 0; i < table->count; i++)
 		free(table->items[i].argument);
 	*table = (struct source_table){0};
+}
+
+const struct provider *source_table_probe(const char *endpoint, struct cancel *cancel)
+{
+	/* EC2 last: some imitations of it live beside the real services of others. */
+	static const struct provider *const candidates[] = {&provider_gcp, &provider_azure,
+							    &provider_aws};
+	int64_t until = clock_monotonic_ms() + PROBE_MS;
+
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+		if (clock_left_ms(until) == 0 || cancel_raised(cancel))
+			break;
+		if (candidates[i]->probe(endpoint, cancel))
+			return candidates[i];
+	}
+	return NULL;
 }

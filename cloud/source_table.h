@@ -1,5 +1,5 @@
-/* PRIVATE. Which sources are watched: those that are named, and those that the surroundings tell
- * of. Asks nobody, and does not block. */
+/* PRIVATE. The table of sources, and which of them are watched: those that are named, and those
+ * that the surroundings tell of. But for the probe, asks nobody and does not block. */
 #ifndef CLOUD_SOURCE_TABLE_H
 #define CLOUD_SOURCE_TABLE_H
 
@@ -34,5 +34,8 @@ const char *source_entry_name(const struct source_entry *source);
 
 /* NULL for an unknown name. */
 const struct provider *provider_by_name(const char *name);
+
+/* The first provider whose metadata service answers there, or NULL. Blocks for at most a second. */
+const struct provider *source_table_probe(const char *endpoint, struct cancel *cancel);
 
 #endif

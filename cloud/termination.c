@@ -1,9 +1,9 @@
 /* Alibaba and Tencent: a time under spot/termination-time, and 404 as long as there is none. */
 #include "termination_reply.h"
 
-#include "aws_reply.h"
 #include "metadata_request.h"
 #include "provider.h"
+#include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -22,62 +22,16 @@ struct session {
 	struct watcher *watcher;
 	const struct termination_form *form;
 	const char *path;
-	bool has_tokens; /* this cloud may ask for one */
-	struct http *http;
-	struct http_response response;
-	char endpoint[160];
-	char token_header[AWS_TOKEN_MOST + 40];
+	struct instance_metadata client;
 	bool is_known; /* the instance's id was answered: it is this cloud */
 };
 
-static int send_request(struct session *session, const char *method, const char *path,
-			const char *header, struct reply *reply, struct err *err)
+/* In Alibaba's hardened mode with a token: a mirror of IMDSv2. */
+static int get_reply(struct session *session, const char *path, struct reply *reply,
+		     struct err *err)
 {
-	const char *const headers[] = {header, NULL};
-	const struct metadata_request fetch = {
-		.method = method,
-		.endpoint = session->endpoint,
-		.path = path,
-		.headers = headers,
-		.timeout_ms = TIMEOUT_MS,
-	};
-
-	return metadata_request_send(session->http, &fetch, &session->response, reply,
-				     watcher_cancel(session->watcher), err);
-}
-
-/* Alibaba's hardened mode is a mirror of IMDSv2. */
-static bool renew_token(struct session *session)
-{
-	struct reply reply;
-	char token[AWS_TOKEN_MOST];
-	int64_t ttl;
-
-	session->token_header[0] = '\0';
-	if (send_request(session, "PUT", "/latest/api/token",
-			 "X-aliyun-ecs-metadata-token-ttl-seconds: 21600", &reply, NULL) < 0 ||
-	    !aws_token_reply(&reply, token, &ttl))
-		return false;
-	snprintf(session->token_header, sizeof(session->token_header),
-		 "X-aliyun-ecs-metadata-token: %s", token);
-	return true;
-}
-
-static int get_with_token(struct session *session, const char *path, struct reply *reply,
-			  struct err *err)
-{
-	for (int tries = 0;; tries++) {
-		const char *token = session->token_header[0] ? session->token_header : NULL;
-
-		if (send_request(session, "GET", path, token, reply, err) < 0)
-			return -1;
-		if ((reply->status != 401 && reply->status != 403) || tries > 0 ||
-		    !session->has_tokens)
-			return 0;
-		/* From here on the answer is gone: it was the response's. */
-		if (!renew_token(session))
-			return err_set(err, ERR_RETRY, "a token is asked for, and none is given");
-	}
+	return metadata_request_get(&session->client, path, reply, watcher_cancel(session->watcher),
+				    err);
 }
 
 static bool check_instance_id(struct session *session)
@@ -85,7 +39,7 @@ static bool check_instance_id(struct session *session)
 	struct reply reply;
 	struct err err;
 
-	if (get_with_token(session, "/latest/meta-data/instance-id", &reply, &err) < 0) {
+	if (get_reply(session, "/latest/meta-data/instance-id", &reply, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return false;
 	}
@@ -114,7 +68,7 @@ static void poll_termination(struct session *session)
 
 	if (!session->is_known && !check_instance_id(session))
 		return;
-	if (get_with_token(session, session->path, &reply, &err) < 0) {
+	if (get_reply(session, session->path, &reply, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return;
 	}
@@ -128,20 +82,20 @@ static void poll_termination(struct session *session)
 		watcher_notice(session->watcher, &verdict.notice);
 }
 
-static void run_service(struct session *session)
+static void run_service(struct session *session, enum metadata_service service)
 {
+	const char *endpoint = watcher_environment(session->watcher)->endpoints[service].url;
 	struct err err;
 
-	if (http_new(&session->http, &err) < 0) {
+	if (instance_metadata_open(&session->client, service, endpoint, TIMEOUT_MS, &err) < 0) {
 		watcher_unavailable(session->watcher, err.text);
 		return;
 	}
-	watcher_set_endpoint(session->watcher, session->endpoint);
+	watcher_set_endpoint(session->watcher, endpoint);
 	do
 		poll_termination(session);
 	while (watcher_sleep(session->watcher, session->is_known ? POLL_MS : RETRY_MS));
-	http_response_release(&session->response);
-	http_free(session->http);
+	instance_metadata_close(&session->client);
 }
 
 static void run_alibaba(struct watcher *watcher)
@@ -150,12 +104,9 @@ static void run_alibaba(struct watcher *watcher)
 		.watcher = watcher,
 		.form = &termination_alibaba,
 		.path = "/latest/meta-data/instance/spot/termination-time",
-		.has_tokens = true,
 	};
 
-	detect_alibaba_endpoint(watcher_environment(watcher), session.endpoint,
-				sizeof(session.endpoint));
-	run_service(&session);
+	run_service(&session, METADATA_ALIBABA);
 }
 
 static void run_tencent(struct watcher *watcher)
@@ -166,9 +117,7 @@ static void run_tencent(struct watcher *watcher)
 		.path = "/latest/meta-data/spot/termination-time",
 	};
 
-	detect_tencent_endpoint(watcher_environment(watcher), session.endpoint,
-				sizeof(session.endpoint));
-	run_service(&session);
+	run_service(&session, METADATA_TENCENT);
 }
 
 const struct provider provider_alibaba = {.name = "alibaba", .run = run_alibaba};

@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "base/clock.h"
+#include "base/instance_metadata.h"
 #include "cloud/aws_reply.h"
 #include "cloud/azure_reply.h"
 #include "cloud/gcp_reply.h"
@@ -51,10 +52,9 @@ static void ask_aws(const struct reply *reply)
 {
 	static void (*const parsers[])(const struct reply *reply, struct verdict *verdict) =
 		{aws_action_reply, aws_rebalance_reply, aws_state_reply};
-	char token[AWS_TOKEN_MOST];
+	char token[METADATA_TOKEN_MOST];
 	struct aws_events events;
 	struct verdict verdict;
-	int64_t ttl_seconds;
 
 	for (size_t i = 0; i < COUNT(parsers); i++) {
 		parsers[i](reply, &verdict);
@@ -65,9 +65,8 @@ static void ask_aws(const struct reply *reply)
 	CHECK((events.kind == VERDICT_POSITIVE) == (events.count > 0));
 	for (size_t i = 0; i < events.count; i++)
 		check_notice(reply, &events.notices[i]);
-	if (aws_token_reply(reply, token, &ttl_seconds))
-		CHECK(token[0] && fuzz_is_one_line(token) && ttl_seconds >= 0 &&
-		      ttl_seconds <= AWS_TOKEN_TTL_SECONDS);
+	if (instance_metadata_read_token(reply->body, reply->size, token))
+		CHECK(token[0] && fuzz_is_one_line(token));
 	(void)aws_instance_reply(reply);
 }
 

@@ -368,39 +368,6 @@ static void reasons_are_whole(void **state)
 				sizeof(((struct source_state *)NULL)->why) - 1);
 }
 
-static void tokens(void **state)
-{
-	static const struct {
-		int status;
-		const char *body, *ttl;
-		bool good;
-		int64_t seconds;
-	} rows[] = {
-		{200, "AQAEAFdy9S1uOs56oz==", "60", true, 60},
-		{200, "AQAEAFdy9S1uOs56oz==", NULL, true, 21600},
-		{200, "AQAEAFdy9S1uOs56oz==\n", "x", true, 21600},
-		{200, "AQAEAFdy9S1uOs56oz==", "99999999", true, 21600},
-		{200, "", NULL, false, 0},
-		{200, "<html>", NULL, false, 0},
-		{200, "{\"token\": 1}", NULL, false, 0},
-		{200, "two words", NULL, false, 0},
-		{200, "a\r\nX-Evil: 1", NULL, false, 0},
-		{404, "AQAEAFdy9S1uOs56oz==", NULL, false, 0},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct reply reply = answer_of(rows[i].status, rows[i].body);
-		char token[AWS_TOKEN_MOST];
-		int64_t ttl = 0;
-
-		reply.ttl = rows[i].ttl;
-		assert_int_equal(aws_token_reply(&reply, token, &ttl), rows[i].good);
-		if (rows[i].good)
-			assert_int_equal(ttl, rows[i].seconds);
-	}
-}
-
 static void instance_ids(void **state)
 {
 	static const struct {
@@ -436,7 +403,6 @@ int main(void)
 		cmocka_unit_test(rebalance),
 		cmocka_unit_test(the_way_in),
 		cmocka_unit_test(reasons_are_whole),
-		cmocka_unit_test(tokens),
 		cmocka_unit_test(instance_ids),
 	};
 

@@ -209,14 +209,6 @@ static void names(void **state)
 	}
 }
 
-static void throttling_waits_longer_each_time(void **state)
-{
-	(void)state;
-	assert_true(azure_backoff_ms(1) < azure_backoff_ms(2));
-	assert_true(azure_backoff_ms(1000) <= 3000);
-	assert_int_equal(azure_backoff_ms(3), azure_backoff_ms(1000));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,7 +216,6 @@ int main(void)
 		cmocka_unit_test(approvable),
 		cmocka_unit_test(without_a_name),
 		cmocka_unit_test(names),
-		cmocka_unit_test(throttling_waits_longer_each_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

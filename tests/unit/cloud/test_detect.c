@@ -1,4 +1,4 @@
-/* Which cloud is this? The decision by tables; the probe against the mocks. */
+/* Which cloud is this? By tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,6 @@
 #include <cmocka.h>
 
 #include "cloud/detect.h"
-#include "cloud/mock/mock.h"
-#include "cloud/provider.h"
 
 #include <stdlib.h>
 
@@ -37,12 +35,19 @@ static void the_choice(void **state)
 			{.dmi_readable = true, .dmi_vendor = "LENOVO", .dmi_product = "20XW"}, 0},
 		{"firmware hidden", {.dmi_readable = false}, DETECT_PROBE},
 		{"an override on a laptop",
-			{.dmi_readable = true, .dmi_vendor = "LENOVO", .gcp_host = "127.0.0.1:1"},
+			{.dmi_readable = true, .dmi_vendor = "LENOVO",
+				.endpoints[METADATA_GOOGLE] = {"http://127.0.0.1:1", true}},
 				DETECT_GCP},
 		{"an override on another cloud",
 			{.dmi_readable = true, .dmi_vendor = "Amazon EC2",
-				.azure_endpoint = "http://h"}, DETECT_AZURE},
-		{"two overrides", {.aws_endpoint = "http://h", .azure_endpoint = "http://h"},
+				.endpoints[METADATA_AZURE] = {"http://h", true}}, DETECT_AZURE},
+		{"where tokens come from says nothing of notices",
+			{.dmi_readable = true, .dmi_vendor = "Amazon EC2",
+				.endpoints[METADATA_AZURE_IDENTITY] = {"http://h", true}},
+			DETECT_AWS},
+		{"two overrides",
+			{.endpoints[METADATA_AWS] = {"http://h", true},
+				.endpoints[METADATA_AZURE] = {"http://h", true}},
 			DETECT_AWS | DETECT_AZURE},
 	};
 	// clang-format on
@@ -53,108 +58,36 @@ static void the_choice(void **state)
 			fail_msg("%s", rows[i].name);
 }
 
-static void endpoints(void **state)
-{
-	static const struct {
-		struct environment environment;
-		const char *aws, *gcp, *azure;
-	} rows[] = {
-		// clang-format off
-		{{.aws_timeout_ms = 1}, "http://169.254.169.254", "http://169.254.169.254",
-			"http://169.254.169.254"},
-		{{.aws_ipv6 = true}, "http://[fd00:ec2::254]", "http://169.254.169.254",
-			"http://169.254.169.254"},
-		{{.aws_endpoint = "http://a:1/",
-			 .gcp_host = "g:2",
-			 .azure_endpoint = "http://z:3//"},
-			"http://a:1", "http://g:2", "http://z:3"},
-		{{.aws_endpoint = "http://a", .aws_ipv6 = true, .gcp_host = "http://g/"},
-			"http://a", "http://g", "http://169.254.169.254"},
-		// clang-format on
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char endpoint[160];
-
-		detect_aws_endpoint(&rows[i].environment, endpoint, sizeof(endpoint));
-		assert_string_equal(endpoint, rows[i].aws);
-		detect_gcp_endpoint(&rows[i].environment, endpoint, sizeof(endpoint));
-		assert_string_equal(endpoint, rows[i].gcp);
-		detect_azure_endpoint(&rows[i].environment, endpoint, sizeof(endpoint));
-		assert_string_equal(endpoint, rows[i].azure);
-	}
-}
-
 static void the_environment(void **state)
 {
 	struct environment environment;
 
 	(void)state;
 	unsetenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-	setenv("GCE_METADATA_ROOT", "old", 1);
 	setenv("GCE_METADATA_HOST", "new", 1);
 	setenv("AWS_EC2_METADATA_DISABLED", "TRUE", 1);
-	setenv("AWS_EC2_METADATA_V1_DISABLED", "no", 1);
 	setenv("AWS_METADATA_SERVICE_TIMEOUT", "5", 1);
-	setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv6", 1);
 	setenv("REPRIEVE_GCP_NOTICE", "120s", 1);
 	detect_read_environment(&environment);
-	assert_true(environment.aws_ipv6);
 	assert_string_equal(environment.gcp_notice, "120s");
-	assert_string_equal(environment.aws_endpoint, "");
-	assert_string_equal(environment.gcp_host, "new");
-	assert_true(environment.aws_disabled);
-	assert_true(environment.aws_tokenless_allowed);
-	assert_int_equal(environment.aws_timeout_ms, 5000);
+	assert_string_equal(environment.endpoints[METADATA_AWS].url, "http://169.254.169.254");
+	assert_false(environment.endpoints[METADATA_AWS].is_named);
+	assert_string_equal(environment.endpoints[METADATA_GOOGLE].url, "http://new");
+	assert_true(environment.endpoints[METADATA_GOOGLE].is_named);
+	assert_true(environment.aws.is_disabled);
+	assert_int_equal(environment.aws.timeout_ms, 5000);
 	unsetenv("GCE_METADATA_HOST");
-	setenv("AWS_METADATA_SERVICE_TIMEOUT", "forever", 1);
-	setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "IPv4", 1);
 	unsetenv("REPRIEVE_GCP_NOTICE");
 	detect_read_environment(&environment);
-	assert_false(environment.aws_ipv6);
 	assert_string_equal(environment.gcp_notice, "");
-	assert_string_equal(environment.gcp_host, "old");
-	assert_int_equal(environment.aws_timeout_ms, 2000);
-}
-
-/* Each cloud is recognised by its shape, though all have the same address. */
-static void the_probe(void **state)
-{
-	static const enum mock_cloud clouds[] = {MOCK_AWS, MOCK_GCP, MOCK_AZURE};
-	struct cancel cancel;
-
-	(void)state;
-	assert_int_equal(cancel_init(&cancel, NULL), 0);
-	for (size_t i = 0; i < sizeof(clouds) / sizeof(clouds[0]); i++) {
-		const struct provider *found;
-		struct mock *mock;
-
-		assert_int_equal(mock_start(&(struct mock_options){.cloud = clouds[i]}, &mock,
-					    NULL),
-				 0);
-		/* It gives a cloud a second, which a machine that is busy with other tests may
-		 * need for itself. */
-		found = NULL;
-		for (int tries = 0; !found && tries < 10; tries++)
-			found = detect_probe(mock_url(mock), &cancel);
-		assert_non_null(found);
-		assert_string_equal(found->name, mock_cloud_name(clouds[i]));
-		mock_set_fault(mock, &(struct mock_fault){.count = -1, .html = true});
-		assert_null(detect_probe(mock_url(mock), &cancel));
-		mock_stop(mock);
-	}
-	assert_null(detect_probe("http://127.0.0.1:9", &cancel));
-	cancel_release(&cancel);
+	assert_false(environment.endpoints[METADATA_GOOGLE].is_named);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_choice),
-		cmocka_unit_test(endpoints),
 		cmocka_unit_test(the_environment),
-		cmocka_unit_test(the_probe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,13 +218,6 @@ static void etags(void **state)
 		"00000000000000000000000000000000000000000000000000000000000000000"));
 }
 
-static void backoff_stays_within_a_second(void **state)
-{
-	(void)state;
-	for (unsigned failures = 0; failures < 100; failures++)
-		assert_in_range(gcp_backoff_ms(failures), 200, 1000);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,7 +226,6 @@ int main(void)
 		cmocka_unit_test(a_termination_for_maintenance_nears),
 		cmocka_unit_test(upcoming_maintenance),
 		cmocka_unit_test(etags),
-		cmocka_unit_test(backoff_stays_within_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
-/* Which sources are watched, by tables. Nobody is asked. */
+/* Which sources are watched, by tables; and the probe against the mocks. */
 #include "cloud/source_table.h"
+
+#include "cloud/mock/mock.h"
 
 #include "base/text.h"
 
@@ -13,6 +15,10 @@
 #include <cmocka.h>
 
 #define LAPTOP .dmi_readable = true, .dmi_vendor = "LENOVO"
+#define NAMED                    \
+	{                        \
+		"http://h", true \
+	}
 #define EC2 .dmi_readable = true, .dmi_vendor = "Amazon EC2"
 
 /* "aws file:/a", in the order in which they were chosen. */
@@ -44,7 +50,8 @@ static void what_is_chosen(void **state)
 		{"auto", NULL, {.dmi_readable = false, .slurm_job = "7", .slurm_end = "1700000000"},
 			"slurm auto"},
 		{"auto",
-			NULL, {LAPTOP, .azure_endpoint = "http://h", .gcp_host = "h"}, "gcp azure"},
+			NULL, {LAPTOP, .endpoints[METADATA_AZURE] = NAMED,
+				.endpoints[METADATA_GOOGLE] = NAMED}, "gcp azure"},
 		{"none", NULL, {EC2}, ""},
 		{"none", "2h", {EC2}, "deadline:2h"},
 		{NULL, "2h", {EC2}, "aws deadline:2h"},
@@ -52,7 +59,7 @@ static void what_is_chosen(void **state)
 		{"deadline:3h", "2h", {EC2}, "deadline:3h deadline:2h"},
 		{"gcp,aws", NULL, {EC2}, "gcp aws"},
 		{"auto,aws,auto", NULL, {EC2}, "aws"},
-		{"aws, auto", NULL, {LAPTOP, .gcp_host = "h"}, "aws gcp"},
+		{"aws, auto", NULL, {LAPTOP, .endpoints[METADATA_GOOGLE] = NAMED}, "aws gcp"},
 		{"gcp,gcp:120s", NULL, {LAPTOP}, "gcp gcp:120s"},
 		{"file:/a,file:/b,file:/a", NULL, {LAPTOP}, "file:/a file:/b"},
 		{"slurm,command:a, b", NULL, {LAPTOP}, "slurm command:a, b"},
@@ -118,12 +125,43 @@ static void names(void **state)
 	assert_null(provider_by_name("auto"));
 }
 
+/* Each cloud is recognised by its shape, though all have the same address. */
+static void the_probe(void **state)
+{
+	static const enum mock_cloud clouds[] = {MOCK_AWS, MOCK_GCP, MOCK_AZURE};
+	struct cancel cancel;
+
+	(void)state;
+	assert_int_equal(cancel_init(&cancel, NULL), 0);
+	for (size_t i = 0; i < sizeof(clouds) / sizeof(clouds[0]); i++) {
+		const struct provider *found;
+		struct mock *mock;
+
+		assert_int_equal(mock_start(&(struct mock_options){.cloud = clouds[i]}, &mock,
+					    NULL),
+				 0);
+		/* It gives a cloud a second, which a machine that is busy with other tests may
+		 * need for itself. */
+		found = NULL;
+		for (int tries = 0; !found && tries < 10; tries++)
+			found = source_table_probe(mock_url(mock), &cancel);
+		assert_non_null(found);
+		assert_string_equal(found->name, mock_cloud_name(clouds[i]));
+		mock_set_fault(mock, &(struct mock_fault){.count = -1, .html = true});
+		assert_null(source_table_probe(mock_url(mock), &cancel));
+		mock_stop(mock);
+	}
+	assert_null(source_table_probe("http://127.0.0.1:9", &cancel));
+	cancel_release(&cancel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_chosen),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(names),
+		cmocka_unit_test(the_probe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,178 @@
+#include "watcher.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+enum {
+	DEADLINE_NOTICE_MS = 120 * 1000
+};
+
+struct cancel *watcher_cancel(struct watcher *watcher)
+{
+	return &watcher->shared->cancel;
+}
+
+const struct environment *watcher_environment(struct watcher *watcher)
+{
+	return &watcher->shared->environment;
+}
+
+const char *watcher_argument(struct watcher *watcher)
+{
+	return watcher->argument;
+}
+
+int64_t watcher_deadline_notice_ms(struct watcher *watcher)
+{
+	int64_t chosen = watcher->shared->options.deadline_notice_ms;
+
+	return chosen > 0 ? chosen : DEADLINE_NOTICE_MS;
+}
+
+const char *watcher_shared_directory(struct watcher *watcher)
+{
+	return watcher->shared->shared_directory;
+}
+
+bool watcher_stopping(struct watcher *watcher)
+{
+	return cancel_raised(watcher_cancel(watcher));
+}
+
+bool watcher_sleep(struct watcher *watcher, int64_t milliseconds)
+{
+	return cancel_sleep(watcher_cancel(watcher), milliseconds, NULL) == 0;
+}
+
+void watcher_init(struct watcher *watcher, struct watcher_shared *shared, const char *name,
+		  const char *argument)
+{
+	*watcher = (struct watcher){.shared = shared, .argument = argument};
+	text_set(watcher->state.name, sizeof(watcher->state.name), name);
+	health_init(&watcher->health, clock_monotonic_ms());
+}
+
+void watcher_set_name(struct watcher *watcher, const char *name)
+{
+	pthread_mutex_lock(&watcher->shared->mutex);
+	text_set(watcher->state.name, sizeof(watcher->state.name), name);
+	pthread_mutex_unlock(&watcher->shared->mutex);
+}
+
+struct source_state watcher_state(struct watcher *watcher)
+{
+	struct source_state state;
+
+	pthread_mutex_lock(&watcher->shared->mutex);
+	state = watcher->state;
+	pthread_mutex_unlock(&watcher->shared->mutex);
+	return state;
+}
+
+void watcher_set_endpoint(struct watcher *watcher, const char *endpoint)
+{
+	pthread_mutex_lock(&watcher->shared->mutex);
+	text_set(watcher->state.endpoint, sizeof(watcher->state.endpoint), endpoint);
+	pthread_mutex_unlock(&watcher->shared->mutex);
+}
+
+enum poll_outcome {
+	POLL_STARTING,
+	POLL_KNOWN,
+	POLL_UNKNOWN,
+	POLL_UNAVAILABLE
+};
+
+static bool update_health(struct health *health, enum poll_outcome outcome)
+{
+	switch (outcome) {
+	case POLL_KNOWN:
+		return health_known(health);
+	case POLL_UNKNOWN:
+		return health_unknown(health, clock_monotonic_ms());
+	case POLL_UNAVAILABLE:
+		return health_unavailable(health);
+	case POLL_STARTING:
+	default:
+		return true;
+	}
+}
+
+static void report_outcome(struct watcher *watcher, enum poll_outcome outcome, const char *why)
+{
+	struct watcher_shared *shared = watcher->shared;
+	struct source_state *state = &watcher->state, copy;
+	bool changed;
+
+	/* A request that ended because we are ending says nothing about the service. */
+	if (watcher_stopping(watcher))
+		return;
+	pthread_mutex_lock(&shared->mutex);
+	changed = update_health(&watcher->health, outcome);
+	state->health = watcher->health.state;
+	state->polls += outcome != POLL_STARTING;
+	state->unknowns += outcome == POLL_UNKNOWN;
+	/* A single bad answer of an armed source is counted, but it is not its state. */
+	if (changed || state->health != SOURCE_ARMED)
+		text_set(state->why, sizeof(state->why), outcome == POLL_KNOWN ? "" : why);
+	copy = *state;
+	pthread_mutex_unlock(&shared->mutex);
+	/* Without the lock: the callback may ask for the states. */
+	if (changed && shared->options.health)
+		shared->options.health(shared->options.arg, &copy);
+}
+
+void watcher_known(struct watcher *watcher)
+{
+	report_outcome(watcher, POLL_KNOWN, "");
+}
+
+void watcher_unknown(struct watcher *watcher, const char *why)
+{
+	report_outcome(watcher, POLL_UNKNOWN, why);
+}
+
+void watcher_unavailable(struct watcher *watcher, const char *why)
+{
+	report_outcome(watcher, POLL_UNAVAILABLE, why);
+}
+
+void watcher_starting(struct watcher *watcher, const char *why)
+{
+	report_outcome(watcher, POLL_STARTING, why);
+}
+
+void watcher_notice(struct watcher *watcher, const struct notice *notice)
+{
+	struct watcher_shared *shared = watcher->shared;
+	bool news;
+
+	/* Perhaps after a long wait for a file server, when nobody is there to be told. */
+	if (watcher_stopping(watcher))
+		return;
+	pthread_mutex_lock(&shared->mutex);
+	news = notices_is_news(&watcher->announced, notice);
+	if (news)
+		notices_add(&watcher->announced, notice);
+	pthread_mutex_unlock(&shared->mutex);
+	if (news && shared->options.notice)
+		shared->options.notice(shared->options.arg, notice);
+}
+
+void watcher_set_note(struct watcher *watcher, const char *text)
+{
+	struct watcher_shared *shared = watcher->shared;
+	struct source_state *state = &watcher->state, copy;
+	bool tell;
+
+	if (watcher_stopping(watcher))
+		return;
+	pthread_mutex_lock(&shared->mutex);
+	tell = state->health == SOURCE_ARMED && !text_equal(state->why, text);
+	if (tell)
+		text_set(state->why, sizeof(state->why), text);
+	copy = *state;
+	pthread_mutex_unlock(&shared->mutex);
+	if (tell && shared->options.health)
+		shared->options.health(shared->options.arg, &copy);
+}
