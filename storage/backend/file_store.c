@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,16 +44,16 @@ static char *parent_of(const char *path)
 static void remove_stale_temporaries(const char *root)
 {
 	auto_free char *temporaries = text_format("%s/tmp", root);
-	auto_closedir DIR *directory = opendir(temporaries);
+	auto_(walk_close) struct walk walk = {0};
 	int64_t oldest_ms = clock_wall_ms() - STALE_MS;
-	struct dirent *entry;
 
-	while (directory && (entry = readdir(directory))) {
+	(void)walk_open(&walk, temporaries, 0);
+	while (walk_next(&walk)) {
 		struct stat status;
 
-		if (fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(status.st_mode) && (int64_t)status.st_mtime * 1000 < oldest_ms)
-			unlinkat(dirfd(directory), entry->d_name, 0);
+			unlinkat(walk.directory, walk.name, 0);
 	}
 }
 
@@ -238,66 +239,58 @@ static int file_store_get(struct store *store, const char *key, uint64_t offset,
 	return 0;
 }
 
-static int list_directory(const char *root, const char *directory, const char *prefix,
-			  enum store_depth depth, struct store_listing *listing,
-			  struct cancel *cancel, struct err *err);
-
-static int list_entry(int directory_fd, const char *root, const char *key, const char *name,
-		      const char *prefix, enum store_depth depth, struct store_listing *listing,
-		      struct cancel *cancel, struct err *err)
+/* `key` is the entry's: it is added, or what lies in it comes next. */
+static int list_entry(struct walk *walk, const char *key, enum store_depth depth,
+		      struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	struct stat status;
 
-	if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_os(err, errno, "%s/%s", root, key);
-	if (S_ISREG(status.st_mode) && text_starts(key, prefix))
+	if (fstatat(walk->directory, walk->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "%s", key);
+	if (S_ISREG(status.st_mode))
 		store_listing_add_dated(listing, key, (uint64_t)status.st_size,
 					(int64_t)status.st_mtim.tv_sec * 1000 +
 						status.st_mtim.tv_nsec / 1000000);
 	if (!S_ISDIR(status.st_mode))
 		return 0;
-	if (depth == STORE_LEVEL && text_starts(key, prefix)) {
+	if (depth == STORE_LEVEL) {
 		auto_free char *folded = text_format("%s/", key);
 
 		store_listing_add(listing, folded, 0);
 		return 0;
 	}
-	return list_directory(root, key, prefix, depth, listing, cancel, err);
-}
-
-static int list_directory(const char *root, const char *directory, const char *prefix,
-			  enum store_depth depth, struct store_listing *listing,
-			  struct cancel *cancel, struct err *err)
-{
-	auto_free char *path = text_format("%s/%s", root, directory);
-	auto_closedir DIR *stream = opendir(path);
-	struct dirent *entry;
-
-	if (!stream)
-		return errno == ENOENT ? 0 : err_os(err, errno, "%s", path);
 	if (cancel_check(cancel, err) < 0)
 		return -1;
-	while (errno = 0, (entry = readdir(stream))) {
-		auto_free char *key =
-			text_format("%s%s%s", directory, directory[0] ? "/" : "", entry->d_name);
+	return walk_enter(walk) < 0 ? err_os(err, errno, "%s", key) : 0;
+}
 
-		if (entry->d_name[0] == '.')
+static int list_below(const char *root, const char *prefix, enum store_depth depth,
+		      struct store_listing *listing, struct cancel *cancel, struct err *err)
+{
+	const char *slash = strrchr(prefix, '/');
+	auto_free char *above = text_copy_n(prefix, slash ? (size_t)(slash + 1 - prefix) : 0);
+	auto_free char *path = text_format("%s/%s", root, above);
+	auto_(walk_close) struct walk walk = {0};
+
+	if (walk_open(&walk, path, 0) < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "%s", path);
+	while (walk_next(&walk)) {
+		auto_free char *key = text_format("%s%s", above, walk.path);
+
+		/* Nothing below a directory that does not match could match. */
+		if (walk.name[0] == '.' || !text_starts(key, prefix))
 			continue;
-		if (list_entry(dirfd(stream), root, key, entry->d_name, prefix, depth, listing,
-			       cancel, err) < 0)
-			return -1;
+		if (list_entry(&walk, key, depth, listing, cancel, err) < 0)
+			return err_wrap(err, "%s", root);
 	}
-	return errno ? err_os(err, errno, "%s", path) : 0;
+	return walk_check(&walk, err);
 }
 
 static int file_store_list(struct store *store, const char *prefix, enum store_depth depth,
 			   struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	const char *slash = strrchr(prefix, '/');
-	auto_free char *directory = text_copy_n(prefix, slash ? (size_t)(slash - prefix) : 0);
-
-	if (list_directory(file_store_of(store)->root, directory, prefix, depth, listing, cancel,
-			   err) < 0) {
+	if (cancel_check(cancel, err) < 0 ||
+	    list_below(file_store_of(store)->root, prefix, depth, listing, cancel, err) < 0) {
 		store_listing_release(listing);
 		return -1;
 	}

@@ -1,10 +1,10 @@
 #include "base/file.h"
 
 #include "base/cleanup.h"
+#include "base/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/random.h>
@@ -173,15 +173,23 @@ int file_make_directories(const char *path, mode_t mode, struct err *err)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-	(void)status, (void)type, (void)where;
-	return remove(path);
-}
-
 int file_remove_tree(const char *path, struct err *err)
 {
-	if (nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT)
+	auto_(walk_close) struct walk walk = {0};
+
+	/* What is no directory, or cannot be read, is removed as it is or gives the reason why not.
+	 */
+	(void)walk_open(&walk, path, WALK_NO_LINK | WALK_LEAVE);
+	while (walk_next(&walk)) {
+		bool directory = walk_is_directory(&walk);
+
+		if (directory && !walk.leaving && walk_enter(&walk) == 0)
+			continue;
+		if (unlinkat(walk.directory, walk.name, directory ? AT_REMOVEDIR : 0) < 0 &&
+		    errno != ENOENT)
+			return err_os(err, errno, "cannot remove %s", path);
+	}
+	if (remove(path) < 0 && errno != ENOENT)
 		return err_os(err, errno, "cannot remove %s", path);
 	return 0;
 }
@@ -202,15 +210,11 @@ bool file_is_directory(const char *path)
 
 bool file_directory_is_empty(const char *path)
 {
-	auto_closedir DIR *directory = opendir(path);
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 
-	if (!directory)
+	if (walk_open(&walk, path, 0) < 0)
 		return errno == ENOENT;
-	while ((entry = readdir(directory)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			return false;
-	return true;
+	return !walk_next(&walk);
 }
 
 const char *file_directory_state(const char *path)

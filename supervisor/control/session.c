@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,14 +81,14 @@ static void remove_session_if_dead(const char *directory)
 
 static void remove_dead_sessions(const char *above)
 {
-	auto_closedir DIR *directory = opendir(above);
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 	pid_t pid;
 
-	while (directory && (entry = readdir(directory))) {
-		auto_free char *path = text_format("%s/%s", above, entry->d_name);
+	(void)walk_open(&walk, above, 0);
+	while (walk_next(&walk)) {
+		auto_free char *path = text_format("%s/%s", above, walk.name);
 
-		if (is_session_name(entry->d_name, &pid))
+		if (is_session_name(walk.name, &pid))
 			remove_session_if_dead(path);
 	}
 }
@@ -202,15 +203,15 @@ void session_each(bool (*each)(void *arg, const struct session_info *info), void
 {
 	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
 		auto_free char *above = parent_directory(i);
-		auto_closedir DIR *directory =
-			above && check_private_directory(above, NULL) == 0 ? opendir(above) : NULL;
-		struct dirent *entry;
+		auto_(walk_close) struct walk walk = {0};
 		pid_t pid;
 
-		while (directory && (entry = readdir(directory))) {
-			auto_free char *path = text_format("%s/%s", above, entry->d_name);
+		if (above && check_private_directory(above, NULL) == 0)
+			(void)walk_open(&walk, above, 0);
+		while (walk_next(&walk)) {
+			auto_free char *path = text_format("%s/%s", above, walk.name);
 
-			if (is_session_name(entry->d_name, &pid) &&
+			if (is_session_name(walk.name, &pid) &&
 			    !report_session(path, pid, each, arg))
 				return;
 		}

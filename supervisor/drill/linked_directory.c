@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -73,59 +74,50 @@ static enum entry_kind kind_of_entry(const struct linked_directory *linked_direc
 	return entry_kind;
 }
 
-static int link_directory(const struct linked_directory *linked_directory, const char *from,
-			  const char *to, const char *relative, struct err *err);
-
-static int link_entry(const struct linked_directory *linked_directory, const char *from,
-		      const char *to, const char *relative, struct err *err)
+static bool is_same_file(const struct stat *a, const struct stat *b)
 {
-	enum entry_kind entry_kind = kind_of_entry(linked_directory, relative);
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* `to` is what the entry of the walk becomes. */
+static int link_entry(const struct linked_directory *linked_directory, struct walk *walk,
+		      const char *from, const char *to, struct err *err)
+{
+	enum entry_kind entry_kind = kind_of_entry(linked_directory, walk->path);
 	struct stat about;
 
 	if (entry_kind == ENTRY_EXCLUDED)
 		return 0;
-	if (stat(from, &about) == 0) {
-		if (about.st_dev == linked_directory->scratch.st_dev &&
-		    about.st_ino == linked_directory->scratch.st_ino)
+	if (fstatat(walk->directory, walk->name, &about, 0) == 0) {
+		if (is_same_file(&about, &linked_directory->scratch))
 			return 0;
-		if (entry_kind == ENTRY_PARENT && S_ISDIR(about.st_mode))
-			return link_directory(linked_directory, from, to, relative, err);
+		if (entry_kind == ENTRY_PARENT && S_ISDIR(about.st_mode)) {
+			if (walk_enter(walk) < 0)
+				return err_os(err, errno, "%s", from);
+			return mkdir(to, 0777) < 0 ? err_os(err, errno, "%s", to) : 0;
+		}
 	}
-	if (symlink(from, to) < 0)
-		return err_os(err, errno, "link %s", to);
-	return 0;
-}
-
-static int link_directory(const struct linked_directory *linked_directory, const char *from,
-			  const char *to, const char *relative, struct err *err)
-{
-	auto_closedir DIR *directory = opendir(from);
-	const struct dirent *entry;
-
-	if (!directory)
-		return err_os(err, errno, "%s", from);
-	if (mkdir(to, 0777) < 0)
-		return err_os(err, errno, "%s", to);
-	while ((entry = readdir(directory))) {
-		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, ".."))
-			continue;
-		auto_free char *source = text_format("%s/%s", from, entry->d_name);
-		auto_free char *target = text_format("%s/%s", to, entry->d_name);
-		auto_free char *path =
-			text_format("%s%s%s", relative, *relative ? "/" : "", entry->d_name);
-
-		if (link_entry(linked_directory, source, target, path, err) < 0)
-			return -1;
-	}
-	return 0;
+	return symlink(from, to) < 0 ? err_os(err, errno, "link %s", to) : 0;
 }
 
 int linked_directory_make(const char *from, const char *to, const char *scratch,
 			  const char *const *excluded, size_t count, struct err *err)
 {
 	struct linked_directory linked_directory = {.excluded = excluded, .count = count};
+	auto_(walk_close) struct walk walk = {0};
 
 	if (stat(scratch, &linked_directory.scratch) < 0)
 		return err_os(err, errno, "%s", scratch);
-	return link_directory(&linked_directory, from, to, "", err);
+	if (walk_open(&walk, from, WALK_FOLLOW) < 0)
+		return err_os(err, errno, "%s", from);
+	if (mkdir(to, 0777) < 0)
+		return err_os(err, errno, "%s", to);
+	while (walk_next(&walk)) {
+		auto_free char *source = text_format("%s/%s", from, walk.path);
+		auto_free char *target = text_format("%s/%s", to, walk.path);
+
+		if (link_entry(&linked_directory, &walk, source, target, err) < 0)
+			return -1;
+	}
+	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "base/workers.h"
 
 #include <errno.h>
@@ -38,41 +39,27 @@ static int stat_entry(int directory, const char *name, struct statx *status)
 }
 
 /* False when it could not be read to its end. What is gone meanwhile is no loss. */
-static bool scan_directory(int parent, const char *name, const char *prefix, struct scan *scan,
-			   int depth)
+static bool scan_directory(const char *directory, struct scan *scan)
 {
-	int fd = depth > DEEPEST
-			 ? -1
-			 : openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	auto_closedir DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	bool complete = true;
+	auto_(walk_close) struct walk walk = {0};
+	bool complete = walk_open(&walk, directory, WALK_NO_LINK) == 0;
 
-	if (!listing)
-		return depth > 0 && (errno == ENOENT || errno == EACCES || depth > DEEPEST);
-	while (errno = 0, (entry = readdir(listing))) {
-		auto_free char *path = text_format("%s%s", prefix, entry->d_name);
+	while (walk_next(&walk)) {
 		struct statx status;
 
-		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
-		    text_starts(path, ".reprieve"))
+		if (text_starts(walk.path, ".reprieve"))
 			continue;
-		if (stat_entry(dirfd(listing), entry->d_name, &status) < 0) {
+		if (stat_entry(walk.directory, walk.name, &status) < 0)
 			complete &= errno == ENOENT;
-			continue;
-		}
-		if (S_ISDIR(status.stx_mode)) {
-			auto_free char *below = text_format("%s/", path);
-
-			complete &= scan_directory(dirfd(listing), entry->d_name, below, scan,
-						   depth + 1);
-		} else {
-			directory_scan_add(scan, steal(&path), status.stx_size, status.stx_ino,
+		else if (!S_ISDIR(status.stx_mode))
+			directory_scan_add(scan, text_copy(walk.path), status.stx_size,
+					   status.stx_ino,
 					   (int64_t)status.stx_mtime.tv_sec * 1000000000 +
 						   status.stx_mtime.tv_nsec);
-		}
+		else if (walk.depth <= DEEPEST && walk_enter(&walk) < 0)
+			complete &= errno == EACCES;
 	}
-	return complete && errno == 0;
+	return complete && walk_check(&walk, NULL) == 0;
 }
 
 static void poller_worker(void *arg)
@@ -84,7 +71,7 @@ static void poller_worker(void *arg)
 	poller->now = (struct scan){0};
 	/* Asking for the directory makes its names be read anew. */
 	poller->complete = stat_entry(AT_FDCWD, poller->options.directory, &status) == 0 &&
-			   scan_directory(AT_FDCWD, poller->options.directory, "", &poller->now, 0);
+			   scan_directory(poller->options.directory, &poller->now);
 	directory_scan_sort(&poller->now);
 	poller->took_ms = clock_monotonic_ms() - poller->began_ms;
 }

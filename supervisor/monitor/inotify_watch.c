@@ -3,14 +3,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "inotify_table.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The first event is read at once, those behind it this long after: the kernel merges the equal
@@ -49,51 +48,45 @@ static void emit_event(struct inotify_watch *watch, enum dir_change change, bool
 		       });
 }
 
-static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth);
-
-static void found_entry(struct inotify_watch *watch, const char *path, const struct dirent *entry,
-			bool silent, int depth)
+/* False where it is not watched. */
+static bool watch_directory(struct inotify_watch *watch, const char *path, int depth)
 {
-	auto_free char *child =
-		*path ? text_format("%s/%s", path, entry->d_name) : text_copy(entry->d_name);
-	auto_free char *full = inotify_table_absolute(&watch->table, child);
-	bool directory = entry->d_type == DT_DIR;
+	int wd = depth > DEEPEST ? -1 : inotify_table_add(&watch->table, path);
 
-	if (entry->d_type == DT_UNKNOWN) {
-		struct stat status;
-		directory = lstat(full, &status) == 0 && S_ISDIR(status.st_mode);
-	}
-	if (!silent)
-		emit_event(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED, directory, 0,
-			   child);
-	if (directory)
-		scan_directory(watch, child, silent, depth + 1);
+	if (wd >= 0 && depth == 0)
+		watch->root = wd;
+	if (wd >= 0)
+		return true;
+	/* Gone again is no loss; nor is one that the job, as the same user, cannot enter either
+	 * (lost+found). */
+	if (depth <= DEEPEST &&
+	    (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
+		return false;
+	watch->complete = false;
+	emit_event(watch, DIR_RESCAN, false, 0, "");
+	return false;
 }
 
-/* Watches the directory, then looks at what is in it: in this order nothing is missed, though some
+/* Watches each directory, then looks at what is in it: in this order nothing is missed, though some
  * may be seen twice. */
 static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth)
 {
 	auto_free char *full = inotify_table_absolute(&watch->table, path);
-	auto_closedir DIR *listing = NULL;
-	int wd = depth > DEEPEST ? -1 : inotify_table_add(&watch->table, path);
+	auto_(walk_close) struct walk walk = {0};
 
-	if (wd < 0) {
-		/* Gone again is no loss; nor is one that the job, as the same user, cannot enter
-		 * either (lost+found). */
-		if (depth <= DEEPEST &&
-		    (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
-			return;
-		watch->complete = false;
-		emit_event(watch, DIR_RESCAN, false, 0, "");
+	if (!watch_directory(watch, path, depth))
 		return;
-	}
-	if (depth == 0)
-		watch->root = wd;
-	listing = opendir(full);
-	for (struct dirent *entry; listing && (entry = readdir(listing));) {
-		if (!text_equal(entry->d_name, ".") && !text_equal(entry->d_name, ".."))
-			found_entry(watch, path, entry, silent, depth);
+	(void)walk_open(&walk, full, 0);
+	while (walk_next(&walk)) {
+		auto_free char *child =
+			*path ? text_format("%s/%s", path, walk.path) : text_copy(walk.path);
+		bool directory = walk_is_directory(&walk);
+
+		if (!silent)
+			emit_event(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED,
+				   directory, 0, child);
+		if (directory && watch_directory(watch, child, depth + walk.depth))
+			(void)walk_enter(&walk);
 	}
 }
 

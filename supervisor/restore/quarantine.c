@@ -4,10 +4,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "completion/completion.h"
 #include "workspace/workspace.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,21 +25,18 @@ static void add_links(struct path_list *moves, const struct workspace *workspace
 	const char *name = slash ? slash + 1 : path;
 	auto_free char *parent = text_copy_n(path, slash ? (size_t)(slash + 1 - path) : 0);
 	auto_free char *place = text_format("%s/%s", workspace->directory, parent);
-	auto_closedir DIR *directory = opendir(place);
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 
-	while (directory && (entry = readdir(directory))) {
+	(void)walk_open(&walk, place, 0);
+	while (walk_next(&walk)) {
 		char target[PATH_MAX];
-		ssize_t length =
-			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
 		const char *last;
 
-		if (length <= 0)
+		if (walk_read_link(&walk, target, sizeof(target)) <= 0)
 			continue;
-		target[length] = '\0';
 		last = strrchr(target, '/');
 		if (text_equal(last ? last + 1 : target, name) && (!last || target[0] == '/')) {
-			auto_free char *link = text_format("%s%s", parent, entry->d_name);
+			auto_free char *link = text_format("%s%s", parent, walk.name);
 
 			path_list_add(moves, link);
 		}

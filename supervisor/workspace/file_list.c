@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,31 +32,22 @@ static void add_file(struct listing *listing, const char *path, const struct sta
 	};
 }
 
-static int list_below(int parent, const char *name, const char *prefix, struct listing *listing,
-		      struct err *err)
+static int list_below(const char *directory, struct listing *listing, struct err *err)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	auto_closedir DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 
-	if (!directory)
-		return errno == ENOENT ? 0 : err_os(err, errno, "%s", *prefix ? prefix : name);
-	while ((entry = readdir(directory))) {
-		auto_free char *path = NULL;
+	if (walk_open(&walk, directory, WALK_NO_LINK) < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "%s", directory);
+	while (walk_next(&walk)) {
 		struct stat status;
 
-		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
-		    (!*prefix && text_equal(entry->d_name, ".reprieve")))
+		if (text_equal(walk.path, ".reprieve") ||
+		    fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		path = *prefix ? text_format("%s/%s", prefix, entry->d_name)
-			       : text_copy(entry->d_name);
 		if (S_ISREG(status.st_mode))
-			add_file(listing, path, &status);
-		else if (S_ISDIR(status.st_mode) &&
-			 list_below(fd, entry->d_name, path, listing, err) < 0)
-			return -1;
+			add_file(listing, walk.path, &status);
+		else if (S_ISDIR(status.st_mode) && walk_enter(&walk) < 0)
+			return err_os(err, errno, "%s", walk.path);
 	}
 	return 0;
 }
@@ -72,7 +63,7 @@ int file_list_read(const char *directory, struct snapshot_files *files, struct e
 	struct listing listing = {.files = files};
 
 	*files = (struct snapshot_files){0};
-	if (list_below(AT_FDCWD, directory, "", &listing, err) < 0)
+	if (list_below(directory, &listing, err) < 0)
 		return -1;
 	if (files->count > 0)
 		qsort(files->items, files->count, sizeof(files->items[0]), compare_files);

@@ -4,12 +4,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "directory_lock.h"
 #include "file_list.h"
 #include "path_set.h"
 #include "step.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -248,35 +248,32 @@ static bool was_complete(const struct snapshot_files *sealed, const char *below)
 
 /* Of names with a dot in front, and of repositories, nothing is ours to judge: git needs its
  * empty directories. */
-static void prune_directory(const char *path, const char *below,
-			    const struct snapshot_files *sealed)
+static bool is_repository(const struct workspace *workspace, const char *path)
 {
-	auto_free char *repository = text_format("%s/.git", path);
-	auto_closedir DIR *directory = file_exists(repository) ? NULL : opendir(path);
-	struct dirent *entry;
+	auto_free char *inside = text_format("%s/%s/.git", workspace->directory, path);
 
-	while (directory && (entry = readdir(directory))) {
-		auto_free char *whole = text_format("%s/%s", path, entry->d_name);
-		auto_free char *relative =
-			text_format("%s%s%s", below, *below ? "/" : "", entry->d_name);
-		struct stat status;
-
-		if (entry->d_name[0] == '.' || lstat(whole, &status) < 0 ||
-		    !S_ISDIR(status.st_mode))
-			continue;
-		prune_directory(whole, relative, sealed);
-		if (file_directory_is_empty(whole) &&
-		    (step_of_path(relative) >= 0 || was_complete(sealed, relative)))
-			rmdir(whole);
-	}
+	return file_exists(inside);
 }
 
 void workspace_prune(struct workspace *workspace)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
+	auto_(walk_close) struct walk walk = {0};
 
+	if (is_repository(workspace, "."))
+		return;
 	(void)workspace_read_record(workspace, &record, NULL);
-	prune_directory(workspace->directory, "", &record.files);
+	(void)walk_open(&walk, workspace->directory, WALK_LEAVE);
+	while (walk_next(&walk)) {
+		if (walk.name[0] == '.' || !walk_is_directory(&walk))
+			continue;
+		if (!walk.leaving && !is_repository(workspace, walk.path))
+			(void)walk_enter(&walk);
+		/* Fails where something is left in it. */
+		if (walk.leaving &&
+		    (step_of_path(walk.path) >= 0 || was_complete(&record.files, walk.path)))
+			unlinkat(walk.directory, walk.name, AT_REMOVEDIR);
+	}
 }
 
 char *workspace_path_beside(struct workspace *workspace, const char *name, struct err *err)
@@ -287,13 +284,13 @@ char *workspace_path_beside(struct workspace *workspace, const char *name, struc
 
 static void remove_old_staging(struct workspace *workspace)
 {
-	auto_closedir DIR *directory = opendir(workspace->beside);
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 
-	while (directory && (entry = readdir(directory))) {
-		auto_free char *path = text_format("%s/%s", workspace->beside, entry->d_name);
+	(void)walk_open(&walk, workspace->beside, 0);
+	while (walk_next(&walk)) {
+		auto_free char *path = text_format("%s/%s", workspace->beside, walk.name);
 
-		if (text_starts(entry->d_name, "staging-"))
+		if (text_starts(walk.name, "staging-"))
 			file_remove_tree(path, NULL);
 	}
 }
@@ -315,8 +312,7 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 			   char **where, struct err *err)
 {
 	auto_(snapshot_files_release) struct snapshot_files local = {0};
-	auto_closedir DIR *directory = NULL;
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 
 	*where = NULL;
 	if (file_list_read(workspace->directory, &local, err) < 0)
@@ -331,14 +327,11 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 				return -1;
 		}
 	}
-	directory = opendir(workspace->directory);
-	while (directory && (entry = readdir(directory))) {
-		auto_free char *path = text_format("%s/%s", workspace->directory, entry->d_name);
+	(void)walk_open(&walk, workspace->directory, 0);
+	while (walk_next(&walk)) {
+		auto_free char *path = text_format("%s/%s", workspace->directory, walk.name);
 
-		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, "..") ||
-		    text_equal(entry->d_name, ".reprieve"))
-			continue;
-		if (file_remove_tree(path, err) < 0)
+		if (!text_equal(walk.name, ".reprieve") && file_remove_tree(path, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -348,8 +341,7 @@ int workspace_install(struct workspace *workspace, const char *staging,
 		      const struct snapshot_files *snapshot, char **where, struct err *err)
 {
 	auto_free char *record = record_path(workspace->beside);
-	auto_closedir DIR *directory = NULL;
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 
 	if (unlink(record) < 0 && errno != ENOENT)
 		return err_os(err, errno, "%s", record);
@@ -357,16 +349,12 @@ int workspace_install(struct workspace *workspace, const char *staging,
 		return -1;
 	if (clear_directory(workspace, snapshot, where, err) < 0)
 		return -1;
-	directory = opendir(staging);
-	if (!directory)
+	if (walk_open(&walk, staging, 0) < 0)
 		return err_os(err, errno, "%s", staging);
-	while ((entry = readdir(directory))) {
-		auto_free char *from = text_format("%s/%s", staging, entry->d_name);
-		auto_free char *to = text_format("%s/%s", workspace->directory, entry->d_name);
+	while (walk_next(&walk)) {
+		auto_free char *to = text_format("%s/%s", workspace->directory, walk.name);
 
-		if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, ".."))
-			continue;
-		if (rename(from, to) < 0)
+		if (renameat(walk.directory, walk.name, AT_FDCWD, to) < 0)
 			return err_os(err, errno, "cannot put %s in place", to);
 	}
 	rmdir(staging);

@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/walk.h"
 #include "storage/http/uri.h"
 
 #include <setjmp.h>
@@ -16,7 +17,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -201,16 +201,15 @@ static bool check_vector(const char *folder)
 
 static void test_official_suite(void **state)
 {
-	auto_closedir DIR *directory = opendir(SIGV4_VECTORS);
-	struct dirent *entry;
+	auto_(walk_close) struct walk walk = {0};
 	unsigned checked = 0, others = 0;
 
 	(void)state;
-	assert_non_null(directory);
-	while ((entry = readdir(directory))) {
-		auto_free char *folder = text_format("%s/%s", SIGV4_VECTORS, entry->d_name);
+	assert_int_equal(walk_open(&walk, SIGV4_VECTORS, 0), 0);
+	while (walk_next(&walk)) {
+		auto_free char *folder = text_format("%s/%s", SIGV4_VECTORS, walk.name);
 
-		if (entry->d_name[0] == '.' || !file_is_directory(folder))
+		if (walk.name[0] == '.' || !file_is_directory(folder))
 			continue;
 		if (check_vector(folder))
 			checked++;

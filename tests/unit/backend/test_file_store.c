@@ -4,6 +4,7 @@
 #include "storage/backend/object_store.h"
 #include "storage/scheme_table.h"
 
+#include "base/walk.h"
 #include "base/workers.h"
 
 #include <stdatomic.h>
@@ -23,12 +24,13 @@ static struct store *open_store(struct fixture *f)
 static size_t temporaries_of(struct fixture *f)
 {
 	auto_free char *path = text_format("%s/tmp", f->store);
-	auto_closedir DIR *directory = opendir(path);
+	auto_(walk_close) struct walk walk = {0};
 	size_t count = 0;
 
-	while (directory && readdir(directory))
+	(void)walk_open(&walk, path, 0);
+	while (walk_next(&walk))
 		count++;
-	return count > 2 ? count - 2 : 0;
+	return count;
 }
 
 static void test_put_and_get(void **state)

@@ -2,7 +2,6 @@
  * crash leaves whole snapshots. */
 #include "storage_fixture.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 

@@ -2,9 +2,9 @@
  * up, never mixed. */
 #include "storage_fixture.h"
 
+#include "base/walk.h"
 #include "storage/format/chunk.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mount.h>
@@ -527,10 +527,11 @@ static void test_exclude(void **state)
 
 static size_t open_descriptors(void)
 {
-	auto_closedir DIR *directory = opendir("/proc/self/fd");
+	auto_(walk_close) struct walk walk = {0};
 	size_t count = 0;
 
-	while (readdir(directory))
+	assert_int_equal(walk_open(&walk, "/proc/self/fd", 0), 0);
+	while (walk_next(&walk))
 		count++;
 	return count;
 }

@@ -4,7 +4,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <dirent.h>
 
 struct member {
 	const char *path;
