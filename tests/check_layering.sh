@@ -16,6 +16,7 @@ openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/aws/sigv4\.c|st
 archive(_entry)?\.h   | storage/transfer/file_tree(_walk)?\.[ch]|storage/snapshots/snapshot_export\.c|storage/object_import\.c
 lz4[a-z]*\.h          | storage/format/chunk\.c
 expat\.h              | storage/http/xml\.c
+(dirent|ftw|fts)\.h   | supervisor/base/walk\.c
 inotifytools/.*       | supervisor/monitor/inotify_table\.c
 '
 # What the shim may take from the system: libc and the kernel, nothing else.
@@ -184,6 +185,7 @@ supervisor/job/planted.c      | #include "storage/planted.h"
 supervisor/job/planted.c      | #include "completion/detector.h"
 supervisor/job/planted.c      | #include "lifecycle_that_is_not_there.h"
 supervisor/cli/planted.c      | #include <curl/curl.h>
+supervisor/base/planted.c     | #include <dirent.h>
 supervisor/cli/planted.c      | #  include <archive.h>
 supervisor/drill/planted.c    | #include "cloud/planted.h"
 supervisor/planted.c          | #include "storage/storage.h"

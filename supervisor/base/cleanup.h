@@ -13,7 +13,6 @@
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -56,16 +55,9 @@ static inline void cleanup_stream(FILE **stream)
 		fclose(*stream);
 }
 
-static inline void cleanup_directory(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 #define auto_free __attribute__((cleanup(cleanup_memory)))
 #define auto_close __attribute__((cleanup(cleanup_descriptor)))
 #define auto_fclose __attribute__((cleanup(cleanup_stream)))
-#define auto_closedir __attribute__((cleanup(cleanup_directory)))
 
 /* Hands the pointer on: evaluates to it, and leaves NULL behind. */
 #define steal(pointer)                                     \

@@ -122,13 +122,13 @@ void inspect_host(const struct doctor_options *options, struct check_list *check
 {
 	struct source_state sources[CLOUD_SOURCES_MOST];
 	struct err notice_error, subreaper_error;
-	auto_free char *init = read_first_line("/proc/1/comm");
 	auto_free char *watches = read_first_line("/proc/sys/fs/inotify/max_user_watches");
 	auto_free char *shim = NULL, *shim_said = NULL;
+	struct proc_stat init;
 	struct host_facts facts = {
 		.notice = options->notice,
 		.sources = sources,
-		.init = init,
+		.init = proc_read_stat(1, &init) ? init.comm : NULL,
 		.kubernetes = getenv("KUBERNETES_SERVICE_HOST") != NULL,
 		.grace_ms = options->grace_ms,
 		.watches = watches ? strtoll(watches, NULL, 10) : -1,

@@ -22,8 +22,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "process/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inotifytools/inotifytools.h>
@@ -38,26 +38,19 @@
 
 static bool in_use;
 
-static bool is_inotify(int fd)
-{
-	auto_free char *name = text_format("/proc/self/fd/%d", fd);
-	char target[64];
-	ssize_t got = readlink(name, target, sizeof(target) - 1);
-
-	target[got > 0 ? got : 0] = '\0';
-	return strstr(target, "inotify") != NULL;
-}
-
 /* Which of the descriptors below `most` are inotify instances, one byte each. */
 static void list_instances(char *marks, int most)
 {
-	auto_closedir DIR *listing = opendir("/proc/self/fd");
+	auto_(walk_close) struct walk walk = {0};
 
-	for (struct dirent *entry; listing && (entry = readdir(listing));) {
+	(void)proc_walk_descriptors(PROC_SELF, &walk);
+	while (walk_next(&walk)) {
+		char target[64];
 		uint64_t fd;
 
-		if (text_to_u64(entry->d_name, (uint64_t)most - 1, &fd))
-			marks[fd] = is_inotify((int)fd);
+		if (text_to_u64(walk.name, (uint64_t)most - 1, &fd) &&
+		    walk_read_link(&walk, target, sizeof(target)) > 0)
+			marks[fd] = strstr(target, "inotify") != NULL;
 	}
 }
 

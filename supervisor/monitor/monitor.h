@@ -26,8 +26,6 @@
  *	                        directories that could not be watched
  *	directory_scan.h        PURE: What a directory looked like at one time, and what is
  *	                        different at another
- *	held_file.h     What /proc says of a descriptor, or of a shared mapping, that a process
- *	                reported
  *	inotify_table.h * The kernel's watches on a directory and those below it, by the path that
  *	each stands for: the numbers that the kernel's events carry, and what becomes of them when
  *	directories are renamed or go away

@@ -1,77 +1,38 @@
 #include "open_files.h"
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "process/process.h"
+#include "shim/shim.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-/* linux/sched.h; field 9 of /proc/PID/stat. */
-#define PF_EXITING 0x4u
-
-static bool lies_below(const char *path, const char *directory)
-{
-	size_t length = strlen(directory);
-
-	return strncmp(path, directory, length) == 0 && path[length] == '/';
-}
 
 /* The link of a descriptor that can write has the permission to write. */
 static bool holds_descriptor(const char *directory, pid_t pid)
 {
-	char name[40], target[4096];
+	auto_(walk_close) struct walk walk = {0};
+	char target[PATH_MAX];
 
-	snprintf(name, sizeof(name), "/proc/%d/fd", (int)pid);
-	auto_closedir DIR *listing = opendir(name);
-	for (struct dirent *entry; listing && (entry = readdir(listing));) {
+	(void)proc_walk_descriptors(pid, &walk);
+	while (walk_next(&walk)) {
 		struct stat status;
-		ssize_t got = readlinkat(dirfd(listing), entry->d_name, target, sizeof(target) - 1);
 
-		if (got <= 0)
-			continue;
-		target[got] = '\0';
-		if (lies_below(target, directory) &&
-		    fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (walk_read_link(&walk, target, sizeof(target)) > 0 &&
+		    proc_path_is_below(target, directory) &&
+		    fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    (status.st_mode & S_IWUSR))
 			return true;
 	}
 	return false;
 }
 
-bool open_files_line_maps(const char *line, const char *directory)
-{
-	const char *flags = strchr(line, ' ');
-	const char *path = strchr(line, '/');
-
-	return flags && path && strlen(flags) > 4 && flags[2] == 'w' && flags[4] == 's' &&
-	       lies_below(path, directory);
-}
-
-static bool holds_mapping(const char *directory, pid_t pid)
-{
-	auto_free char *line = NULL;
-	size_t capacity = 0;
-	char name[40];
-
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	auto_fclose FILE *maps = fopen(name, "re");
-	while (maps && getline(&line, &capacity, maps) > 0)
-		if (open_files_line_maps(line, directory))
-			return true;
-	return false;
-}
-
 bool open_files_is_holder(const char *directory, pid_t pid)
 {
-	return holds_descriptor(directory, pid) || holds_mapping(directory, pid);
+	return holds_descriptor(directory, pid) || proc_maps_below(pid, directory) > 0;
 }
 
 void open_files_find_holders(const char *directory, open_files_fn *found, void *arg)
@@ -88,23 +49,34 @@ void open_files_find_holders(const char *directory, open_files_fn *found, void *
 
 bool open_files_is_running(pid_t pid)
 {
-	char name[40], text[1024];
-	const char *at;
-	unsigned flags;
-	ssize_t got;
-	char state;
+	struct proc_stat stat;
 
-	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
-	auto_close int fd = open(name, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
-	at = strrchr(text, ')');
-	/* state ppid pgrp session tty_nr tpgid flags */
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
-		return false;
-	return state != 'Z' && state != 'X' && !(flags & PF_EXITING);
+	return proc_read_stat(pid, &stat) && !proc_state_is_dead(stat.state) && !stat.exiting;
+}
+
+/* True too where /proc does not say. */
+static bool may_be_open(const char *directory, pid_t pid, int descriptor)
+{
+	char name[24], target[PATH_MAX];
+
+	/* Of which file a mapping is was said by number only; any of the directory will do. */
+	if (descriptor >= SHIM_MAPPING_FIRST)
+		return proc_maps_below(pid, directory) != 0;
+	snprintf(name, sizeof(name), "fd/%d", descriptor);
+	if (proc_read_link(pid, name, target, sizeof(target)) < 0)
+		return errno != ENOENT;
+	/* Not by its name, which a rename may have changed since it was reported. */
+	return proc_path_is_below(target, directory);
+}
+
+enum shim_channel_fd open_files_query_fd(const char *directory, pid_t pid, int descriptor)
+{
+	bool open = may_be_open(directory, pid, descriptor);
+
+	/* Only now: of a process that has ended meanwhile nothing was open either. */
+	if (!proc_is_alive(pid))
+		return SHIM_CHANNEL_FD_GONE;
+	return open ? SHIM_CHANNEL_FD_OPEN : SHIM_CHANNEL_FD_CLOSED;
 }
 
 /*

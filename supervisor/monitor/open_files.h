@@ -5,6 +5,8 @@
 #ifndef OPEN_FILES_H
 #define OPEN_FILES_H
 
+#include "shim_channel.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -21,8 +23,8 @@ void open_files_find_holders(const char *directory, open_files_fn *found, void *
 bool open_files_is_running(pid_t pid);
 bool open_files_is_holder(const char *directory, pid_t pid);
 
-/* PURE. A line of /proc/PID/maps: a shared mapping that can write to a file below `directory`? */
-bool open_files_line_maps(const char *line, const char *directory);
+/* See shim_channel_query_fd(); `directory` is canonical, without a slash at its end. */
+enum shim_channel_fd open_files_query_fd(const char *directory, pid_t pid, int descriptor);
 
 enum open_files_state {
 	OPEN_FILES_NONE,

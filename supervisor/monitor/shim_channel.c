@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "held_file.h"
+#include "open_files.h"
 #include "process/process.h"
 
 #include <errno.h>
@@ -271,7 +271,6 @@ static int map_channel(struct shim_channel *channel, struct err *err)
 static int fill_header(struct shim_channel *channel, const char *alias, struct err *err)
 {
 	struct shim_header *header = channel->header;
-	struct stat space;
 
 	if (strlen(channel->directory) >= sizeof(header->directory))
 		return err_set(err, ERR_INVALID,
@@ -281,10 +280,7 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 	header->sleeping = 1;
 	header->supervisor_pid = (uint32_t)getpid();
 	header->supervisor_start = process_start_time(getpid());
-	if (stat("/proc/self/ns/pid", &space) == 0) {
-		header->namespace_device = space.st_dev;
-		header->namespace_inode = space.st_ino;
-	}
+	(void)proc_pid_namespace(&header->namespace_device, &header->namespace_inode);
 	header->directory_length = (uint32_t)strlen(channel->directory);
 	text_set(header->directory, sizeof(header->directory), channel->directory);
 	/* Too long or the same: then the shim knows one name, and the

@@ -2,9 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "proc_file.h"
 #include "process_tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -51,13 +51,13 @@ static void raise_descriptor_limit(void)
 /* Those that we were started with, which the job is to have too. */
 static void note_inherited_descriptors(void)
 {
-	auto_closedir DIR *listing = opendir("/proc/self/fd");
+	auto_(walk_close) struct walk walk = {0};
 
-	inherited_descriptors.known = listing != NULL;
-	for (struct dirent *entry; listing && (entry = readdir(listing));) {
-		int fd = entry->d_name[0] == '.' ? 0 : (int)strtol(entry->d_name, NULL, 10);
+	inherited_descriptors.known = proc_walk_descriptors(PROC_SELF, &walk) == 0;
+	while (walk_next(&walk)) {
+		int fd = (int)strtol(walk.name, NULL, 10);
 
-		if (fd <= STDERR_FILENO || fd == dirfd(listing))
+		if (fd <= STDERR_FILENO || fd == walk.directory)
 			continue;
 		inherited_descriptors.known &= inherited_descriptors.count < DESCRIPTORS_MOST;
 		if (inherited_descriptors.known)

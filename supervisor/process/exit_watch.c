@@ -2,17 +2,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "proc_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,25 +80,14 @@ static bool read_pidfd_status(int pidfd, int *status)
 	return true;
 }
 
-/* Field 52 of a zombie's stat (proc(5)); to others than its user it says 0. */
+/* Of a process of another user the kernel does not say it. */
 static bool read_zombie(pid_t pid, int *status)
 {
-	char path[40], text[1024];
-	struct stat owner;
-	const char *at;
-	ssize_t got;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &owner) < 0 || owner.st_uid != geteuid())
+	if (!proc_read_stat(pid, &stat) || stat.owner != geteuid() || stat.state != 'Z')
 		return false;
-	got = read(fd, text, sizeof(text) - 1);
-	text[got > 0 ? got : 0] = '\0';
-	at = strrchr(text, ')');
-	if (!at || !text_starts(at, ") Z"))
-		return false;
-	at = strrchr(text, ' ');
-	*status = (int)strtol(at + 1, NULL, 10);
+	*status = stat.exit_status;
 	return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "proc_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -30,14 +31,13 @@ int ld_preload_find(char **path, struct err *err)
 {
 	const char *named = getenv("REPRIEVE_SHIM_PATH");
 	char program[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	char *slash;
 
 	if (named && *named)
 		return take_if_readable(text_copy(named), path)
 			       ? 0
 			       : err_os(err, errno, "REPRIEVE_SHIM_PATH %s", named);
-	program[length > 0 ? length : 0] = '\0';
+	(void)proc_read_link(PROC_SELF, "exe", program, sizeof(program));
 	slash = strrchr(program, '/');
 	if (slash) {
 		*slash = '\0';

@@ -10,6 +10,8 @@
  *	                (Linux 6.15), or where nobody has waited for the process yet
  *	kill_tree.h
  *	ld_preload.h	How the shim gets into the job: where it is, and what LD_PRELOAD becomes
+ *	proc_file.h     The files of /proc/PID, proc(5): the one place that knows where they are and
+ *	                how their lines are built
  *	process_role.h	* PURE
  *	process_tree.h	* A look at the processes below one process, as /proc shows them
  *	signal_name.h	PURE: signals by name
@@ -24,6 +26,7 @@
 #include "exit_watch.h"
 #include "kill_tree.h"
 #include "ld_preload.h"
+#include "proc_file.h"
 #include "process_role.h"
 #include "process_tree.h"
 #include "signal_name.h"

@@ -2,10 +2,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/walk.h"
+#include "proc_file.h"
 #include "shim/shim.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 bool process_is_dead(const struct process *process)
 {
-	return process->state == 'Z' || process->state == 'X' || process->state == 'x';
+	return proc_state_is_dead(process->state);
 }
 
 uint64_t process_signal_bit(int signal)
@@ -23,82 +24,11 @@ uint64_t process_signal_bit(int signal)
 	return UINT64_C(1) << (signal - 1);
 }
 
-/* At most capacity - 1 bytes, and a NUL. Returns -1 when the process is gone or
- * the file may not be read. */
-static ssize_t read_file_start(int proc, pid_t pid, const char *name, char *buffer, size_t capacity)
-{
-	char path[64];
-	size_t used = 0;
-
-	snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
-	auto_close int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	while (used < capacity - 1) {
-		ssize_t got = read(fd, buffer + used, capacity - 1 - used);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		used += (size_t)got;
-	}
-	buffer[used] = '\0';
-	return (ssize_t)used;
-}
-
 /* What is kept of every process of the machine until it is known which of them are ours. */
 struct process_line {
-	pid_t pid, parent;
-	char state;
-	char comm[16];
-	uint64_t start_time, cpu_ticks;
+	pid_t pid;
+	struct proc_stat stat;
 };
-
-/* "pid (comm) state ppid ...": comm may hold anything, also ")". Fields 14 and 15 are the times, 22
- * is the start time (proc(5)). */
-static bool parse_stat(char *text, struct process_line *line)
-{
-	char *open = strchr(text, '('), *close = strrchr(text, ')');
-	char *rest, *token;
-
-	if (!open || !close || close < open)
-		return false;
-	*close = '\0';
-	text_set(line->comm, sizeof(line->comm), open + 1);
-	token = strtok_r(close + 1, " ", &rest);
-	for (int field = 3; token; field++) {
-		if (field == 3)
-			line->state = *token;
-		if (field == 4)
-			line->parent = (pid_t)strtol(token, NULL, 10);
-		if (field == 14 || field == 15)
-			line->cpu_ticks += strtoull(token, NULL, 10);
-		if (field == 22) {
-			line->start_time = strtoull(token, NULL, 10);
-			return true;
-		}
-		token = strtok_r(NULL, " ", &rest);
-	}
-	return false;
-}
-
-static bool read_stat(int proc, pid_t pid, struct process_line *line)
-{
-	char text[1024];
-
-	*line = (struct process_line){.pid = pid};
-	return read_file_start(proc, pid, "stat", text, sizeof(text)) > 0 && parse_stat(text, line);
-}
-
-static uint64_t mask_of(const char *status, const char *label)
-{
-	const char *found = strstr(status, label);
-
-	return found ? strtoull(found + strlen(label), NULL, 16) : 0;
-}
 
 /* Without what the shield has caught (shim.h): SIGTERM then does with the process what it does
  * without a handler. Programs that catch everything catch these as well. */
@@ -111,16 +41,17 @@ static uint64_t without_shim_handlers(uint64_t caught)
 	return (caught & shield) == shield && (caught & all) != all ? caught & ~shield : caught;
 }
 
-static bool read_masks(int proc, struct process *process)
+static bool read_masks(struct process *process)
 {
 	char status[4096];
 
-	if (read_file_start(proc, process->pid, "status", status, sizeof(status)) <= 0)
+	if (proc_read(process->pid, "status", status, sizeof(status)) <= 0)
 		return false;
-	process->pending = mask_of(status, "\nSigPnd:") | mask_of(status, "\nShdPnd:");
-	process->blocked = mask_of(status, "\nSigBlk:");
-	process->ignored = mask_of(status, "\nSigIgn:");
-	process->caught = without_shim_handlers(mask_of(status, "\nSigCgt:"));
+	process->pending =
+		proc_parse_signals(status, "SigPnd") | proc_parse_signals(status, "ShdPnd");
+	process->blocked = proc_parse_signals(status, "SigBlk");
+	process->ignored = proc_parse_signals(status, "SigIgn");
+	process->caught = without_shim_handlers(proc_parse_signals(status, "SigCgt"));
 	return true;
 }
 
@@ -142,7 +73,7 @@ static void set_rank_once(int64_t *rank, const char *variable, const char *name)
 
 static void parse_environment(const char *text, size_t size, struct process *process)
 {
-	/* read_file_start() has put a NUL behind the last variable, so each ends inside. */
+	/* proc_read() has put a NUL behind the last variable, so each ends inside. */
 	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
 		set_rank_once(&process->rank, text + at, "RANK=");
 		set_rank_once(&process->local_rank, text + at, "LOCAL_RANK=");
@@ -153,7 +84,7 @@ static void parse_environment(const char *text, size_t size, struct process *pro
 }
 
 /* `buffer` is lent to all processes of one look. */
-static void read_environment(int proc, struct process *process, struct bytes *buffer)
+static void read_environment(struct process *process, struct bytes *buffer)
 {
 	for (size_t capacity = 32768; capacity <= ENVIRONMENT_MOST; capacity *= 4) {
 		ssize_t size;
@@ -161,8 +92,7 @@ static void read_environment(int proc, struct process *process, struct bytes *bu
 		buffer->size = 0;
 		if (bytes_reserve(buffer, capacity, NULL) < 0)
 			return;
-		size = read_file_start(proc, process->pid, "environ", (char *)buffer->data,
-				       capacity);
+		size = proc_read(process->pid, "environ", (char *)buffer->data, capacity);
 		if (size < 0)
 			return;
 		if ((size_t)size < capacity - 1 || capacity * 4 > ENVIRONMENT_MOST) {
@@ -172,19 +102,16 @@ static void read_environment(int proc, struct process *process, struct bytes *bu
 	}
 }
 
-static void read_names(int proc, struct process *process)
+static void read_names(struct process *process)
 {
-	char link[64], target[4096];
-	ssize_t size = read_file_start(proc, process->pid, "cmdline", process->command,
-				       sizeof(process->command));
+	char target[4096];
+	ssize_t size =
+		proc_read(process->pid, "cmdline", process->command, sizeof(process->command));
 
 	process->command_size = size > 0 ? (size_t)size : 0;
-	snprintf(link, sizeof(link), "%d/exe", (int)process->pid);
-	size = readlinkat(proc, link, target, sizeof(target) - 1);
-	if (size <= 0)
+	if (proc_read_link(process->pid, "exe", target, sizeof(target)) <= 0)
 		return;
-	target[size] = '\0';
-	char *slash = strrchr(target, '/');
+	const char *slash = strrchr(target, '/');
 	text_set(process->executable, sizeof(process->executable), slash ? slash + 1 : target);
 }
 
@@ -192,31 +119,30 @@ static int by_parent(const void *a, const void *b)
 {
 	const struct process_line *left = a, *right = b;
 
-	if (left->parent != right->parent)
-		return left->parent < right->parent ? -1 : 1;
+	if (left->stat.parent != right->stat.parent)
+		return left->stat.parent < right->stat.parent ? -1 : 1;
 	return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
 /* Every process of the machine, by parent. The caller frees `*lines`. */
-static int read_lines(int proc, struct process_line **lines, size_t *count, struct err *err)
+static int read_lines(struct process_line **lines, size_t *count, struct err *err)
 {
-	int copy = dup(proc);
-	auto_closedir DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	auto_(walk_close) struct walk walk = {0};
 	size_t capacity = 0;
-	struct dirent *entry;
 
-	if (!directory)
+	if (walk_open(&walk, "/proc", 0) < 0)
 		return err_os(err, errno, "/proc");
-	while ((entry = readdir(directory))) {
+	while (walk_next(&walk)) {
 		uint64_t pid;
 
-		if (!text_to_u64(entry->d_name, INT32_MAX, &pid))
+		if (!text_to_u64(walk.name, INT32_MAX, &pid))
 			continue;
 		if (*count == capacity) {
 			capacity = capacity ? capacity * 2 : 64;
 			*lines = memory_grow(*lines, capacity, sizeof(**lines));
 		}
-		if (read_stat(proc, (pid_t)pid, &(*lines)[*count]))
+		(*lines)[*count].pid = (pid_t)pid;
+		if (proc_read_stat((pid_t)pid, &(*lines)[*count].stat))
 			++*count;
 	}
 	if (*count > 0)
@@ -231,7 +157,7 @@ static size_t first_child(const struct process_line *lines, size_t count, pid_t 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (lines[middle].parent < parent)
+		if (lines[middle].stat.parent < parent)
 			low = middle + 1;
 		else
 			high = middle;
@@ -248,14 +174,14 @@ static void keep_process(struct process_tree *tree, size_t most, const struct pr
 	struct process *process = &tree->processes[tree->count++];
 	*process = (struct process){
 		.pid = line->pid,
-		.parent = line->parent,
-		.state = line->state,
-		.start_time = line->start_time,
+		.parent = line->stat.parent,
+		.state = line->stat.state,
+		.start_time = line->stat.start_time,
 		.rank = PROCESS_NO_RANK,
 		.local_rank = PROCESS_NO_RANK,
 		.mpi_rank = PROCESS_NO_RANK,
 	};
-	text_set(process->comm, sizeof(process->comm), line->comm);
+	text_set(process->comm, sizeof(process->comm), line->stat.comm);
 }
 
 /* Breadth first, which puts parents before their children. */
@@ -270,7 +196,7 @@ static void collect_tree(const struct process_line *lines, size_t count, pid_t r
 	for (size_t next = tree->count;;) {
 		size_t i = first_child(lines, count, parent);
 
-		for (; i < count && lines[i].parent == parent; i++)
+		for (; i < count && lines[i].stat.parent == parent; i++)
 			if (lines[i].pid != root)
 				keep_process(tree, count, &lines[i]);
 		if (next == tree->count)
@@ -282,25 +208,22 @@ static void collect_tree(const struct process_line *lines, size_t count, pid_t r
 int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
 		      struct err *err)
 {
-	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_(bytes_release) struct bytes environment = {0};
 	auto_free struct process_line *lines = NULL;
 	size_t count = 0, kept = 0;
 
 	*tree = (struct process_tree){0};
-	if (proc < 0)
-		return err_os(err, errno, "/proc");
-	if (read_lines(proc, &lines, &count, err) < 0)
+	if (read_lines(&lines, &count, err) < 0)
 		return -1;
 	collect_tree(lines, count, root, tree);
 	for (size_t i = 0; detail == PROCESS_TREE_FULL && i < tree->count; i++) {
 		struct process *process = &tree->processes[i];
 
-		if (!read_masks(proc, process))
+		if (!read_masks(process))
 			continue;
 		if (!process_is_dead(process)) {
-			read_environment(proc, process, &environment);
-			read_names(proc, process);
+			read_environment(process, &environment);
+			read_names(process);
 		}
 		tree->processes[kept++] = *process;
 	}
@@ -318,11 +241,8 @@ void process_tree_release(struct process_tree *tree)
 int process_read_caught(pid_t pid, uint64_t *caught, struct err *err)
 {
 	struct process process = {.pid = pid};
-	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (proc < 0)
-		return err_os(err, errno, "/proc");
-	if (!read_masks(proc, &process))
+	if (!read_masks(&process))
 		return err_set(err, ERR_NOT_FOUND, "there is no process %d", (int)pid);
 	*caught = process.caught;
 	return 0;
@@ -330,30 +250,27 @@ int process_read_caught(pid_t pid, uint64_t *caught, struct err *err)
 
 bool process_read_sample(pid_t pid, struct process_sample *sample)
 {
-	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct process process = {.pid = pid};
+	struct proc_stat stat, thread;
 	char text[1024], name[32];
-	struct process_line line, thread = {.pid = pid};
 
 	snprintf(name, sizeof(name), "task/%d/stat", (int)pid);
-	if (proc < 0 || !read_stat(proc, pid, &line) || !read_masks(proc, &process) ||
-	    read_file_start(proc, pid, name, text, sizeof(text)) <= 0 || !parse_stat(text, &thread))
+	if (!proc_read_stat(pid, &stat) || !read_masks(&process) ||
+	    proc_read(pid, name, text, sizeof(text)) <= 0 || !proc_parse_stat(text, &thread))
 		return false;
 	*sample = (struct process_sample){
-		.start_time = line.start_time,
+		.start_time = stat.start_time,
 		.cpu_ticks = thread.cpu_ticks,
 		.pending = process.pending,
-		.parent = line.parent,
-		.state = line.state,
+		.parent = stat.parent,
+		.state = stat.state,
 	};
-	process.state = line.state;
-	return !process_is_dead(&process);
+	return !proc_state_is_dead(stat.state);
 }
 
 uint64_t process_start_time(pid_t pid)
 {
-	struct process_line line;
-	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct proc_stat stat;
 
-	return proc >= 0 && read_stat(proc, pid, &line) ? line.start_time : 0;
+	return proc_read_stat(pid, &stat) ? stat.start_time : 0;
 }

@@ -46,9 +46,9 @@ static void write_note(int fd, const char *job)
 /* Pids mean something else in another one. 0 where it cannot be known. */
 static uint64_t pid_namespace(void)
 {
-	struct stat status;
+	uint64_t device, inode;
 
-	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+	return proc_pid_namespace(&device, &inode) ? inode : 0;
 }
 
 void directory_lock_note_job(int fd, pid_t pid)

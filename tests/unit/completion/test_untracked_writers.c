@@ -186,21 +186,6 @@ static void test_what_is_no_file(void **state)
 	assert_int_equal(open_files_query_file(name(place)), OPEN_FILES_NONE);
 }
 
-static void test_lines_of_maps(void **state)
-{
-	const char *const mapped = "7f00-7f10 rw-s 00000000 08:01 42    /c/step-1\n";
-
-	(void)state;
-	assert_true(open_files_line_maps(mapped, "/c"));
-	assert_false(open_files_line_maps(mapped, "/c/step-1"));
-	assert_false(open_files_line_maps(mapped, "/d"));
-	assert_false(open_files_line_maps("7f00-7f10 rw-p 00000000 08:01 42 /c/a\n", "/c"));
-	assert_false(open_files_line_maps("7f00-7f10 r--s 00000000 08:01 42 /c/a\n", "/c"));
-	assert_false(open_files_line_maps("7f00-7f10 rw-s 00000000 08:01 42 /cc/a\n", "/c"));
-	assert_false(open_files_line_maps("7f00-7f10 rw-p 00000000 00:00 0 [heap]\n", "/c"));
-	assert_false(open_files_line_maps("7f00", "/c"));
-}
-
 static void ended(void *arg, pid_t pid, int status)
 {
 	struct place *place = arg;
@@ -323,7 +308,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_who_holds_a_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_file, set_up, tear_down),
-		cmocka_unit_test(test_lines_of_maps),
 		cmocka_unit_test_setup_teardown(test_how_a_stranger_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_our_children_are_waited_for_by_others, set_up,
 						tear_down),
