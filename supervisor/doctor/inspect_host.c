@@ -1,7 +1,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/program_output.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "check_host.h"
 #include "cloud/cloud.h"

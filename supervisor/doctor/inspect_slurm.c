@@ -1,5 +1,5 @@
 #include "base/cleanup.h"
-#include "base/program_output.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "check_slurm.h"
 #include "doctor.h"

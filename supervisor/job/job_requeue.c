@@ -1,7 +1,7 @@
 /* The last thing that a preempted job does under Slurm: it asks to be started again. */
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/program_output.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "job.h"
 #include "scheduler/scheduler.h"

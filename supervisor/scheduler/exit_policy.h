@@ -1,7 +1,6 @@
 /*
  * PURE. Schedulers disagree on what an exit code means. A policy says which codes one of them is
- * told, and how it is set up to act on them. The facts behind each row stand in
- * exit_policy_table.c.
+ * told, and how it is set up to act on them.
  */
 #ifndef EXIT_POLICY_H
 #define EXIT_POLICY_H

@@ -6,7 +6,6 @@
  *	exit_policy.h	* PURE
  *	job_name.h	* PURE: which job this is, so that the next machine finds its snapshots
  *	outcome.h	* PURE
- *	scontrol.h	Asks Slurm about the job that this process runs in
  *	slurm_job.h	* What scontrol tells of a job (scontrol(1), tried with 22.05)
  *	slurm_requeue.h	* PURE
  *	slurm_task_barrier.h	* PURE
@@ -22,7 +21,6 @@
 #include "exit_policy.h"
 #include "job_name.h"
 #include "outcome.h"
-#include "scontrol.h"
 #include "slurm_job.h"
 #include "slurm_requeue.h"
 #include "slurm_task_barrier.h"

@@ -1,6 +1,6 @@
 /*
- * What scontrol tells of a job (scontrol(1), tried with 22.05). PURE but for the time zone, in
- * which Slurm writes its times.
+ * What scontrol tells of a job (scontrol(1), tried with 22.05). All but slurm_job_query() is PURE
+ * but for the time zone, in which Slurm writes its times.
  */
 #ifndef SLURM_JOB_H
 #define SLURM_JOB_H
@@ -45,5 +45,11 @@ enum slurm_query_result {
 	SLURM_QUERY_NO_PROGRAM, /* no scontrol here, as in a container */
 	SLURM_QUERY_FAILED,     /* it failed, or took too long */
 };
+
+#define SLURM_JOB_ID_SIZE 48
+/* `scontrol show job`, of the job that this process runs in. Blocks for at most `timeout_ms`. `id`
+ * gets its name, "" where there is none. */
+enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
+					struct slurm_job *job);
 
 #endif
