@@ -1,5 +1,6 @@
 #include "path_set.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
 #include <stdint.h>
@@ -200,4 +201,20 @@ void path_set_each(const struct path_set *set, unsigned marks, path_set_fn *act,
 				act(argument, entry->path);
 		}
 	}
+}
+
+void path_list_add(void *argument, const char *path)
+{
+	struct path_list *list = argument;
+
+	list->paths = memory_grow(list->paths, list->count + 2, sizeof(list->paths[0]));
+	list->paths[list->count++] = text_copy(path);
+	list->paths[list->count] = NULL;
+}
+
+void path_list_free(char **paths)
+{
+	for (char **path = paths; path && *path; path++)
+		free(*path);
+	free(paths);
 }

@@ -1,4 +1,4 @@
-/* PURE. A set of relative paths with marks, by hash. An entry without marks does not exist. */
+/* PURE. Paths: a set of relative ones with marks, by hash, and a list. */
 #ifndef PATH_SET_H
 #define PATH_SET_H
 
@@ -11,6 +11,7 @@ struct path_entry {
 	struct path_entry *next;
 };
 
+/* An entry without marks does not exist. */
 struct path_set {
 	struct path_entry **buckets;
 	size_t bucket_count, count;
@@ -38,5 +39,18 @@ void path_set_each(const struct path_set *set, unsigned marks, path_set_fn *act,
 
 /* `path` is `directory` or lies below it. */
 bool path_set_is_below(const char *path, const char *directory);
+
+/* In the order in which they were added, each a copy; the array ends in NULL as soon as there is
+ * one. Zero-initialise. */
+struct path_list {
+	char **paths; /* owned: path_list_free() */
+	size_t count;
+};
+
+/* `list` is a struct path_list: this is a path_set_fn. */
+void path_list_add(void *list, const char *path);
+
+/* An array that ends in NULL, with what is in it. NULL is fine. */
+void path_list_free(char **paths);
 
 #endif

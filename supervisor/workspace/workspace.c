@@ -5,10 +5,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/walk.h"
+#include "checkpoint_number.h"
 #include "directory_lock.h"
 #include "file_list.h"
 #include "path_set.h"
-#include "step.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,10 +15,8 @@
 #include "file_list.h"
 #include "log_files.h"
 #include "network_fs.h"
-#include "path_list.h"
 #include "path_set.h"
 #include "python_module.h"
-#include "step.h"
 #include "storage/storage.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "workspace/step.h"
+#include "workspace/checkpoint_number.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
