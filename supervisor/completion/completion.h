@@ -22,8 +22,6 @@
  *	detector.h	* PURE
  *	latest_checkpoint.h     PURE: What is known of the newest checkpoint by its names and
  *	                        numbers, and of the one that is being written
- *	never_quiet.h   A file that stays open, or saves that follow each other too closely: then
- *	                nothing is ever complete, and that must be known
  *	save_signature.h	* PURE
  *	tracker_timing.h        PURE: When the tracker looks again, and when it tells of closed
  *	                        files of a checkpoint that is still being written

@@ -1,12 +1,12 @@
 #include "tracker.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "completion_marker.h"
 #include "content_check_worker.h"
 #include "detector.h"
 #include "monitor/monitor.h"
-#include "never_quiet.h"
 #include "tracker_timing.h"
 #include "workspace/workspace.h"
 #include "writer_monitor.h"
@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+
+#define STUCK_SAVE_WARN_MS 30000
 
 struct tracker {
 	struct tracker_options options;
@@ -26,7 +28,8 @@ struct tracker {
 	struct timer timer;
 	struct stall_clock stall_clock;
 	struct tracker_timing timing;
-	struct stuck_save stuck_save;
+	int64_t busy_since_ms; /* 0: it is quiet now and then */
+	bool warned_stuck;
 	char missing_evidence[400]; /* without the shim */
 	bool saving;                /* told for this burst */
 	bool polling;               /* `sealed` may lead back here */
@@ -195,6 +198,42 @@ static bool is_scan_current(struct tracker *tracker)
 						    tracker->options.quiet_ms / 2);
 }
 
+static void name_one(void *arg, const char *path)
+{
+	const char **name = arg;
+
+	*name = path;
+}
+
+/* A file that stays open, or saves that follow each other too closely: then nothing is ever
+ * complete, and that must be known. Warns once. */
+static void warn_if_stuck(struct tracker *tracker, enum detector_verdict verdict)
+{
+	int64_t now_ms = clock_monotonic_ms(), quiet_ms = tracker->options.quiet_ms, busy_ms;
+	const char *open = NULL;
+
+	if (verdict != DETECTOR_BUSY) {
+		tracker->busy_since_ms = 0;
+		return;
+	}
+	if (tracker->busy_since_ms == 0)
+		tracker->busy_since_ms = now_ms;
+	busy_ms = now_ms - tracker->busy_since_ms;
+	if (tracker->warned_stuck || busy_ms < STUCK_SAVE_WARN_MS + 10 * quiet_ms)
+		return;
+	tracker->warned_stuck = true;
+	detector_each_open(&tracker->detector, name_one, &open);
+	if (open)
+		log_warn("no checkpoint has become complete for %lld s, because %s is open for "
+			 "writing; if it is a log, keep it elsewhere or call it *.log",
+			 (long long)busy_ms / 1000, open);
+	else
+		log_warn("no checkpoint has become complete for %lld s, because %s is never still "
+			 "for %.1f s; see --quiet-time",
+			 (long long)busy_ms / 1000, tracker->options.workspace->directory,
+			 (double)quiet_ms / 1000);
+}
+
 static void decide_completeness(struct tracker *tracker, bool at_once)
 {
 	enum detector_verdict verdict;
@@ -227,9 +266,7 @@ static void decide_completeness(struct tracker *tracker, bool at_once)
 		verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
 	if (verdict == DETECTOR_BUSY)
 		report_closed_files(tracker);
-	stuck_save_update(&tracker->stuck_save, &tracker->detector, verdict,
-			  tracker->options.workspace->directory, tracker->options.quiet_ms,
-			  clock_monotonic_ms());
+	warn_if_stuck(tracker, verdict);
 	rearm(tracker, verdict, at_ms);
 	tracker->polling = false;
 }
