@@ -3,8 +3,8 @@
  *
  * For other folders, through this header alone:
  *
- *	handover.h      PURE: How long a new attempt waits for the one before it, which is being
- *	                preempted and is still saving
+ *	predecessor_wait.h      Waits for the attempt before this one where that is being preempted
+ *	                        and still saves
  *	quarantine.h    * Before the job starts: what is torn in the checkpoint directory is moved
  *	                aside, so that a script which takes "the newest one" takes a whole one
  *	resume.h        * Before the job starts: open the store, claim the attempt, and have the
@@ -15,15 +15,13 @@
  *
  *	attempt_outcomes.h      Reads how earlier attempts of the job went, and rules on the next
  *	                        one (restart_rules.h)
- *	predecessor_wait.h      Waits for the attempt before this one where that is being preempted
- *	                        and still saves (handover.h)
  *	reconcile.h	* PURE
  *	restart_rules.h	* PURE
  */
 #ifndef RESTORE_H
 #define RESTORE_H
 
-#include "handover.h"
+#include "predecessor_wait.h"
 #include "quarantine.h"
 #include "resume.h"
 

@@ -1,4 +1,4 @@
-#include "restore/handover.h"
+#include "restore/predecessor_wait.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
