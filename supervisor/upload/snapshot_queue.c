@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -338,4 +339,17 @@ void snapshot_queue_set_deadline(struct snapshot_queue *queue, int64_t deadline_
 struct snapshot_id snapshot_queue_newest(const struct snapshot_queue *queue)
 {
 	return queue->newest;
+}
+
+void skipped_files_report(const struct save_result *result, const char *directory)
+{
+	char more[40] = "";
+
+	if (result->left_out == 0)
+		return;
+	if (result->left_out > 1)
+		snprintf(more, sizeof(more), " (and %u more)", result->left_out - 1);
+	log_warn("%s in %s is %s, and is NOT in the snapshot%s: only files, directories and links "
+		 "between them are; put there what is to be saved",
+		 result->left_out_path, directory, result->left_out_what, more);
 }

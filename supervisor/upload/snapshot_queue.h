@@ -93,4 +93,9 @@ void snapshot_queue_set_deadline(struct snapshot_queue *queue, int64_t deadline_
 /* The newest durable one. none before the first. */
 struct snapshot_id snapshot_queue_newest(const struct snapshot_queue *queue);
 
+/* --- what a snapshot cannot hold, said to the user --- */
+
+/* One line, or none if nothing was left out. */
+void skipped_files_report(const struct save_result *result, const char *directory);
+
 #endif

@@ -3,7 +3,6 @@
  *
  * For other folders, through this header alone:
  *
- *	left_out.h	What a snapshot cannot hold, said to the user
  *	retention_worker.h      * The --keep-* rules of `run`, applied in the background after a
  *	                        commit: on the snapshots' worker thread, so that the storage is used
  *	                        by one call at a time, and never in the way of a save: whoever has
@@ -20,7 +19,6 @@
 #ifndef UPLOAD_H
 #define UPLOAD_H
 
-#include "left_out.h"
 #include "retention_worker.h"
 #include "snapshot_queue.h"
 
