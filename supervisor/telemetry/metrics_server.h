@@ -8,13 +8,18 @@
 
 #include "base/err.h"
 
+#include <stdint.h>
+
+/* PURE. "9090", ":9090", "127.0.0.1:9090", "[::1]:9090". A port alone is 127.0.0.1's; `host` is ""
+ * for every address. The caller frees *host. ERR_INVALID for what is an address on no machine. */
+int metrics_server_parse_address(const char *address, char **host, uint16_t *port, struct err *err);
+
 struct metrics_server;
 
 /*
- * "9090", ":9090", "127.0.0.1:9090", "[::1]:9090". A port alone is 127.0.0.1's; ":9090" is every
- * address's, of IPv6 where there is one too. `session` is the supervisor's directory, copied;
- * `states` are those of metrics_format(), borrowed. ERR_INVALID for an address that is none,
- * ERR_EXISTS for a port in use.
+ * `address` as above; ":9090" is every address's, of IPv6 where there is one too. `session` is the
+ * supervisor's directory, copied; `states` are those of metrics_format(), borrowed. ERR_INVALID for
+ * an address that is none, ERR_EXISTS for a port in use.
  */
 int metrics_server_start(const char *address, const char *session, const char *const *states,
 			 struct metrics_server **server, struct err *err);

@@ -1,6 +1,9 @@
-/* PURE. What a webhook is told of a preemption and of how it ended. */
+/* What a webhook is told of a preemption and of how it ended. All but webhook_post() is PURE. */
 #ifndef NOTIFICATION_H
 #define NOTIFICATION_H
+
+#include "base/cancel.h"
+#include "base/err.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,5 +33,9 @@ char *notification_body(const char *url, const struct notification *notification
 
 /* The URL itself, without "slack:". */
 const char *notification_url(const char *url);
+
+/* Blocks, for some seconds at most. Anything but an answer of 2xx is ERR_FAILED; the sentence names
+ * host and answer, never the path, which is a secret with most webhooks. */
+int notification_post(const char *url, const char *body, struct cancel *cancel, struct err *err);
 
 #endif
