@@ -1,14 +1,20 @@
 /* What the job sees of us in its environment. */
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "frameworks/frameworks.h"
 #include "job.h"
 #include "process/process.h"
 #include "shim/shim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
-void child_environment_add(struct job *job, char *pair)
+/* "NAME=value", taken over. */
+static void add_pair(struct job *job, char *pair)
 {
 	size_t count = 0;
 
@@ -19,11 +25,100 @@ void child_environment_add(struct job *job, char *pair)
 	job->environment[count + 1] = NULL;
 }
 
+static bool is_variable_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+/*
+ * One run for the trackers of experiments, however often the job is started again. W&B takes the
+ * name of a run from the environment (docs.wandb.ai, "Environment variables": WANDB_RUN_ID,
+ * WANDB_RESUME). MLflow does too, but only of a run that its server knows already, so that nothing
+ * can be set for it before the job has made one.
+ */
+static void add_run_name(struct job *job)
+{
+	const char *run = job->resume.attempt_outcomes.run;
+
+	/* A sweep names its runs itself; a group means that this job makes several. */
+	if (!job->options->run_identity || !run[0] || is_variable_set("WANDB_SWEEP_ID") ||
+	    is_variable_set("WANDB_RUN_GROUP"))
+		return;
+	if (!is_variable_set("WANDB_RUN_ID"))
+		add_pair(job, text_format("WANDB_RUN_ID=%s", run));
+	/* Without it a run of the same name is written over. */
+	if (!is_variable_set("WANDB_RESUME"))
+		add_pair(job, text_copy("WANDB_RESUME=allow"));
+}
+
+/* Python's multiprocessing makes sockets there, whose whole path may have 107 characters. */
+#define TMPDIR_MOST 60
+
+static bool is_same_file_system(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev;
+}
+
+/* A rename from another file system is a copy: the final name would hold half a
+ * file for a while. */
+static void add_tmpdir_variable(struct job *job)
+{
+	auto_free char *path = NULL;
+	struct err err;
+
+	if (getenv("TMPDIR") || !file_is_directory(job->workspace.directory) ||
+	    is_same_file_system("/tmp", job->workspace.directory))
+		return;
+	path = workspace_path_beside(&job->workspace, "tmp", &err);
+	if (!path || strlen(path) > TMPDIR_MOST || file_make_directories(path, 0700, &err) < 0) {
+		log_debug("TMPDIR stays as it is");
+		return;
+	}
+	log_note("TMPDIR=%s, so that a checkpoint is renamed into place and not copied", path);
+	add_pair(job, text_format("TMPDIR=%s", path));
+}
+
+static void add_slurm_variables(struct job *job)
+{
+	auto_free char *directory = session_path(&job->session, "bin");
+	auto_free char **pairs = NULL;
+	struct err err;
+
+	if (!directory) {
+		log_note("the job cannot be asked as under Slurm: there is no runtime directory");
+		return;
+	}
+	if (lightning_slurm_create(directory, &err) < 0) {
+		log_note("the job cannot be asked as under Slurm: %s", err.text);
+		return;
+	}
+	pairs = lightning_slurm_environment(directory, job->resume.attempt.number);
+	for (char **pair = pairs; *pair; pair++)
+		add_pair(job, *pair);
+}
+
+/* What the profile adds, only where it is unset. */
+static void add_profile_variables(struct job *job)
+{
+	const struct profile *profile = job->profile.profile;
+
+	if (!profile)
+		return;
+	if (profile->local_tmpdir)
+		add_tmpdir_variable(job);
+	if (job->options->ask_like_slurm)
+		add_slurm_variables(job);
+}
+
 /* NULL: not set. */
 static void add_variable(struct job *job, const char *name, const char *value)
 {
 	if (value)
-		child_environment_add(job, text_format("%s=%s", name, value));
+		add_pair(job, text_format("%s=%s", name, value));
 }
 
 void child_environment_build(struct job *job)
@@ -46,8 +141,8 @@ void child_environment_build(struct job *job)
 	add_variable(job, "REPRIEVE_NOTICE_FILE", notice);
 	add_variable(job, SHIM_ENV_CHANNEL, has_shim ? tracker_channel(job->tracker) : NULL);
 	add_variable(job, "REPRIEVE_PAGE", page ? progress_page_path(page) : NULL);
-	child_environment_add_profile(job);
-	child_environment_add_run(job);
+	add_profile_variables(job);
+	add_run_name(job);
 }
 
 int child_environment_add_shim(struct job *job, struct err *err)

@@ -8,8 +8,6 @@
  *	child_environment.c  what the job sees of us
  *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later
  *	                 ones
- *	job_identity.c   one run for the trackers of experiments
- *	job_profile.c    what the profile adds to the environment
  *	job_notices.c    signals and watchers -> notices
  *	job_requests.c   checkpoints on request, and who waits for them
  *	job_interval.c   requests at intervals
@@ -240,7 +238,6 @@ void job_close(struct job *job);
 /* REPRIEVE_*, and what the profile and the identity add; once it is known whether
  * there is a tracker. */
 void child_environment_build(struct job *job);
-void child_environment_add(struct job *job, char *pair); /* "NAME=value", taken over */
 /* Puts the shim into it; on -1 the job runs without. */
 int child_environment_add_shim(struct job *job, struct err *err);
 void child_environment_free(struct job *job);
@@ -254,12 +251,6 @@ struct restart_rules job_restart_rules(const struct job *job);
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
 json_t *job_command_json(const struct job *job); /* without secrets */
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
-
-/* job_identity.c */
-void child_environment_add_run(struct job *job);
-
-/* job_profile.c */
-void child_environment_add_profile(struct job *job);
 
 /* job_notices.c */
 void job_on_signal(void *arg, const struct signalfd_siginfo *info);
