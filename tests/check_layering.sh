@@ -117,13 +117,12 @@ check_includes() {
 	[ "$includes" -gt 0 ] && [ "$violations" -eq 0 ]
 }
 
-# Every symbol that an object takes from one of another folder: "FOLDER FOLDER SYMBOL". The object of storage/s3/s3_store.c lies in
-# storage/s3/CMakeFiles/<target>.dir/, that of cloud/mock/mock.c in cloud/CMakeFiles/<target>.dir/mock/.
+# Every symbol that one folder takes from another: "FOLDER FOLDER SYMBOL". Each folder's library lies in the folder of the build that
+# mirrors it; an object whose source has moved may lie there as well, but is in no library any more.
 linked_symbols() {
-	find supervisor storage cloud -name '*.o' -print0 | xargs -0 nm -A -P |
-		sed -nE 's,^([a-z0-9_/]+)/CMakeFiles/[^/]+\.dir/([a-z0-9_]+/)?[a-z0-9_]+\.c\.o: ,\1/\2 ,p' |
-		awk '{ sub("/$", "", $1) }
-			$3 ~ /^[TDBRVC]$/ { home[$2] = $1 }
+	find supervisor storage cloud \( -name 'lib*.a' -o -name 'main.c.o' \) -print0 | xargs -0 nm -A -P |
+		sed -nE 's,^([a-z0-9_/]+)/(lib[a-z0-9_]+\.a\[[^]]*\]|CMakeFiles/[^/]+\.dir/main\.c\.o): ,\1 ,p' |
+		awk '$3 ~ /^[TDBRVC]$/ { home[$2] = $1 }
 			$3 == "U" { wants[$1 " " $2] = 1 }
 			END {
 				for (pair in wants) {

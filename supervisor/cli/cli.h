@@ -1,32 +1,26 @@
 /*
- * supervisor/cli/: the command line. A verb is one file cmd_<verb>.c and one row of the table in
- * command_table.c; its options are rows, from which parsing, --help and shell completions follow.
+ * supervisor/cli/: the verbs. A verb is one file cmd_<verb>.c and one row of command_table.c.
  *
  * For main.c, through this header alone:
  *
- *	command_table.c      every verb
- *	option_help.h        prints --help from the rows
+ *	command_table.c      every verb, and what it does
  *
  * Of this folder only:
  *
- *	verbs.h              declares cmd_<verb>() and the verb's table of options
- *	option_table.h       what a row is, and the parser
- *	run_option_table.h   the options of `run`; they fill job/job_config.h
- *	profile_options.h    what the framework's profile adds to them
+ *	verbs.h              declares cmd_<verb>() and each verb's table of options
  *	store_command.h      what the verbs have in common that look into a store
- *	shared_options.h, transfer_options.h, retention_options.h   rows that several verbs have
  *	manual_snapshot.h    `save` and `import`: a snapshot by hand
  *	notice_runner.h      `watch`: runs a command at a notice
- *	path_filter.h        which paths of a snapshot are meant
- *	storage_price.h      what a store costs a month
  *	attempt_costs.h      what attempts ran, lost and cost, for `report`
+ *	storage_price.h      what a store costs a month
+ *	path_filter.h        which paths of a snapshot are meant
  *	terminal_line.h      prints foreign text safely
  *	embedded_clients.h   reprieve.h and reprieve.py, inside the program
  */
 #ifndef CLI_H
 #define CLI_H
 
-#include "option_help.h"
+#include "options/options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "control/control.h"
+#include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "shared_options.h"
 #include "terminal_line.h"
 #include "verbs.h"
 

@@ -5,10 +5,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "drill/drill.h"
+#include "options/options.h"
 #include "process/process.h"
-#include "run_option_table.h"
 #include "scheduler/scheduler.h"
-#include "shared_options.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
 

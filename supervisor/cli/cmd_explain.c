@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "embedded_clients.h"
 #include "frameworks/frameworks.h"
+#include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "shared_options.h"
 #include "verbs.h"
 
 #include <stdio.h>

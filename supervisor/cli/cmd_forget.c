@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "retention_options.h"
+#include "options/options.h"
 #include "scheduler/scheduler.h"
 #include "storage_price.h"
 #include "store_command.h"

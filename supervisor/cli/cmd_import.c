@@ -8,7 +8,7 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "manual_snapshot.h"
-#include "retention_options.h"
+#include "options/options.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
 #include "verbs.h"

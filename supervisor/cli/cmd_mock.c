@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "option_table.h"
+#include "options/options.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"

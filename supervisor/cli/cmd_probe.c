@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "control/control.h"
+#include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "shared_options.h"
 #include "telemetry/telemetry.h"
 #include "verbs.h"
 

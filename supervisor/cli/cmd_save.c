@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "manual_snapshot.h"
-#include "retention_options.h"
+#include "options/options.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
 #include "verbs.h"

@@ -30,14 +30,14 @@ const struct verb verb_verify = {
 };
 // clang-format on
 
-struct findings {
+struct verify_findings {
 	bool json;
 	json_t *list;
 };
 
 static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 {
-	struct findings *findings = arg;
+	struct verify_findings *findings = arg;
 	char text[SNAPSHOT_ID_TEXT];
 
 	snapshot_id_format(id, text);
@@ -49,7 +49,7 @@ static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 }
 
 static int verify_snapshots(struct store_command *store_command, struct snapshot_id id,
-			    struct findings *findings, uint32_t *snapshots, uint32_t *damages,
+			    struct verify_findings *findings, uint32_t *snapshots, uint32_t *damages,
 			    struct err *err)
 {
 	struct progress_bar progress;
@@ -66,7 +66,7 @@ static int verify_snapshots(struct store_command *store_command, struct snapshot
 int cmd_verify(int argc, char **argv)
 {
 	auto_(store_command_end) struct store_command store_command = {0};
-	struct findings findings = {0};
+	struct verify_findings findings = {0};
 	struct snapshot_id id = {0};
 	uint32_t snapshots = 0, damages = 0;
 	struct err err;

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "notice_runner.h"
-#include "option_table.h"
+#include "options/options.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"

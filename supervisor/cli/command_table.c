@@ -1,6 +1,6 @@
 /* Every verb, in the order of `reprieve --help`. */
 #include "cli.h"
-#include "run_option_table.h"
+#include "options/options.h"
 #include "verbs.h"
 
 // clang-format off

@@ -44,3 +44,17 @@ const char *storage_price_format(double dollars, char *buffer, size_t capacity)
 	snprintf(buffer, capacity, "$%.*f", digits, dollars);
 	return buffer;
 }
+
+static int set_price(void *price, const char *value, struct err *err)
+{
+	if (!storage_price_parse(value, price))
+		return err_set(err, ERR_INVALID,
+			       "invalid price '%s': write USD per GB and month, as 0.023", value);
+	return 0;
+}
+
+const struct option_row price_rows[] = {
+	{"price", 0, "USD", NULL, "per GB and month (default: the list price on s3, gs and az)",
+	 .set = set_price},
+	{0},
+};

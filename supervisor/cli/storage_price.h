@@ -3,6 +3,8 @@
 #ifndef STORAGE_PRICE_H
 #define STORAGE_PRICE_H
 
+#include "options/options.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +23,8 @@ bool storage_price_parse(const char *text, double *price);
 double storage_price_per_month(uint64_t bytes, double price);
 /* "$12.34", "$0.0004": two digits that matter; returns `buffer`. */
 const char *storage_price_format(double dollars, char *buffer, size_t capacity);
+
+/* --price per GB and month: a double. */
+extern const struct option_row price_rows[];
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "shared_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

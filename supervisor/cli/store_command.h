@@ -3,10 +3,8 @@
 #ifndef STORE_COMMAND_H
 #define STORE_COMMAND_H
 
-#include "option_table.h"
-#include "shared_options.h"
+#include "options/options.h"
 #include "storage/storage.h"
-#include "transfer_options.h"
 
 struct store_command {
 	/* What the verb does there; all false: it reads. */

@@ -3,7 +3,7 @@
 #ifndef VERBS_H
 #define VERBS_H
 
-#include "option_table.h"
+#include "options/options.h"
 
 int cmd_run(int argc, char **argv);
 int cmd_list(int argc, char **argv);

@@ -40,13 +40,13 @@ static void reads_a_whole_story(void **state)
 		     "\"SIGUSR1\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":120,\"path\":\"a\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":130,\"path\":\"b\"}");
-	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":140,\"step\":50}");
+	add(&events, "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":140,\"step\":50}");
 	add(&events,
 	    "{\"event\":\"durable\",\"monotonic_ms\":200,\"id\":\"000002-000001\",\"step\":50,"
 	    "\"bytes\":1000,\"bytes_sent\":900,\"seconds\":0.05}");
 	add(&events, "{\"event\":\"child_exited\",\"monotonic_ms\":210,\"code\":null,\"signal\":"
 		     "\"TERM\"}");
-	assert_int_equal(add(&events, "{\"event\":\"over\",\"monotonic_ms\":220,\"outcome\":"
+	assert_int_equal(add(&events, "{\"event\":\"ended\",\"monotonic_ms\":220,\"outcome\":"
 				      "\"preempted\",\"exit_code\":75}"),
 			 RUN_ENDED);
 
@@ -126,15 +126,15 @@ static void a_commit_finds_its_own_seal(void **state)
 
 	(void)state;
 	event_log_reader_init(&events);
-	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":100,\"step\":1}");
-	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":900,\"step\":2}");
+	add(&events, "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":100,\"step\":1}");
+	add(&events, "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":900,\"step\":2}");
 	add(&events, "{\"event\":\"durable\",\"monotonic_ms\":1000,\"id\":\"1-1\",\"step\":1,"
 		     "\"seconds\":0.9}");
 	assert_int_equal(events.commit.checkpoint.at_ms, 100);
 
 	event_log_reader_init(&events);
-	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":100,\"step\":null}");
-	add(&events, "{\"event\":\"sealed\",\"monotonic_ms\":900,\"step\":null}");
+	add(&events, "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":100,\"step\":null}");
+	add(&events, "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":900,\"step\":null}");
 	add(&events, "{\"event\":\"durable\",\"monotonic_ms\":1000,\"id\":\"1-1\",\"step\":null,"
 		     "\"seconds\":0.9}");
 	assert_int_equal(events.commit.checkpoint.at_ms, 100);
@@ -152,7 +152,7 @@ static void the_newest_seals_are_kept(void **state)
 	event_log_reader_init(&events);
 	for (int step = 1; step <= 3 * RUN_CHECKPOINTS_MOST; step++) {
 		snprintf(line, sizeof(line),
-			 "{\"event\":\"sealed\",\"monotonic_ms\":%d,\"step\":%d}", step * 10, step);
+			 "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":%d,\"step\":%d}", step * 10, step);
 		add(&events, line);
 	}
 	assert_int_equal(events.checkpoint_count, RUN_CHECKPOINTS_MOST);

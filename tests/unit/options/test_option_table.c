@@ -1,7 +1,7 @@
 /* The parser of all verbs: what a row takes, what stands behind the options, what is said of
  * mistakes; and the help. */
-#include "cli/option_help.h"
-#include "cli/option_table.h"
+#include "options/option_help.h"
+#include "options/option_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,8 +9,6 @@
 extern const struct option_row json_rows[];
 /* --job, of those that run here: a const char *, NULL for any. */
 extern const struct option_row running_job_rows[];
-/* --price per GB and month: a double. */
-extern const struct option_row price_rows[];
 
 /* The store where none is chosen: file://${XDG_STATE_HOME:-~/.local/state}/reprieve. The caller
  * frees. NULL with ERR_NOT_FOUND if neither variable is set. */

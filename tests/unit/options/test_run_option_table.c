@@ -1,4 +1,4 @@
-#include "cli/run_option_table.h"
+#include "options/run_option_table.h"
 
 #include <setjmp.h>
 #include <signal.h>

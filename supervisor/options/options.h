@@ -1,0 +1,27 @@
+/*
+ * supervisor/options/: the options of all verbs, as rows of tables. One parser reads the command
+ *line and the environment by them; --help and the shell completions are printed from them.
+ *
+ *	option_table.h       what a row, a group and a verb are; the parser
+ *	option_help.h        --help
+ *	run_option_table.h   the options of `run`; they fill job/job_config.h
+ *	profile_options.h    what the framework's profile adds to them
+ *	shared_options.h     rows that several verbs have, and the store where none is chosen
+ *	transfer_options.h   rows of how content is moved
+ *	retention_options.h  rows of which snapshots are kept
+ *
+ * A new option of `run` is a row in run_option_table.c. That of another verb is a row in its
+ * cli/cmd_<verb>.c.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "option_help.h"
+#include "option_table.h"
+#include "profile_options.h"
+#include "retention_options.h"
+#include "run_option_table.h"
+#include "shared_options.h"
+#include "transfer_options.h"
+
+#endif
