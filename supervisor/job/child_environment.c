@@ -1,4 +1,5 @@
-/* What the job sees of us in its environment. */
+/* The variables that the job gets: REPRIEVE_*, the shim's, the profile's, those of its experiment
+ * tracker. A variable that the user has set is not changed. */
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* "NAME=value", taken over. */
+/* "NAME=value"; takes ownership. */
 static void add_pair(struct job *job, char *pair)
 {
 	size_t count = 0;
@@ -33,27 +34,27 @@ static bool is_variable_set(const char *name)
 }
 
 /*
- * One run for the trackers of experiments, however often the job is started again. W&B takes the
- * name of a run from the environment (docs.wandb.ai, "Environment variables": WANDB_RUN_ID,
- * WANDB_RESUME). MLflow does too, but only of a run that its server knows already, so that nothing
- * can be set for it before the job has made one.
+ * Keeps all attempts of a job in one run of its experiment tracker. W&B takes the id of the run
+ * from the environment (docs.wandb.ai, "Environment variables": WANDB_RUN_ID, WANDB_RESUME). MLflow
+ * does so too, but only for a run that its server knows already, so nothing can be set for it
+ * before the job has created one.
  */
 static void add_run_name(struct job *job)
 {
 	const char *run = job->resume.attempt_outcomes.run;
 
-	/* A sweep names its runs itself; a group means that this job makes several. */
+	/* W&B sweeps and grouped runs choose their own ids: leave them alone. */
 	if (!job->options->run_identity || !run[0] || is_variable_set("WANDB_SWEEP_ID") ||
 	    is_variable_set("WANDB_RUN_GROUP"))
 		return;
 	if (!is_variable_set("WANDB_RUN_ID"))
 		add_pair(job, text_format("WANDB_RUN_ID=%s", run));
-	/* Without it a run of the same name is written over. */
+	/* Without it, W&B overwrites a run of the same id. */
 	if (!is_variable_set("WANDB_RESUME"))
 		add_pair(job, text_copy("WANDB_RESUME=allow"));
 }
 
-/* Python's multiprocessing makes sockets there, whose whole path may have 107 characters. */
+/* Python's multiprocessing creates sockets there, and unix(7) limits a path to 107 characters. */
 #define TMPDIR_MOST 60
 
 static bool is_same_file_system(const char *a, const char *b)
@@ -63,8 +64,8 @@ static bool is_same_file_system(const char *a, const char *b)
 	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev;
 }
 
-/* A rename from another file system is a copy: the final name would hold half a
- * file for a while. */
+/* A "rename" from another file system is a copy: for a while, the final name would hold half a
+ * file. */
 static void add_tmpdir_variable(struct job *job)
 {
 	auto_free char *path = NULL;
@@ -75,10 +76,10 @@ static void add_tmpdir_variable(struct job *job)
 		return;
 	path = workspace_path_beside(&job->workspace, "tmp", &err);
 	if (!path || strlen(path) > TMPDIR_MOST || file_make_directories(path, 0700, &err) < 0) {
-		log_debug("TMPDIR stays as it is");
+		log_debug("TMPDIR is not set");
 		return;
 	}
-	log_note("TMPDIR=%s, so that a checkpoint is renamed into place and not copied", path);
+	log_note("TMPDIR=%s: a checkpoint is renamed into place and not copied", path);
 	add_pair(job, text_format("TMPDIR=%s", path));
 }
 
@@ -89,11 +90,11 @@ static void add_slurm_variables(struct job *job)
 	struct err err;
 
 	if (!directory) {
-		log_note("the job cannot be asked as under Slurm: there is no runtime directory");
+		log_note("cannot emulate Slurm's environment: no runtime directory");
 		return;
 	}
 	if (lightning_slurm_create(directory, &err) < 0) {
-		log_note("the job cannot be asked as under Slurm: %s", err.text);
+		log_note("cannot emulate Slurm's environment: %s", err.text);
 		return;
 	}
 	pairs = lightning_slurm_environment(directory, job->resume.attempt.number);
@@ -101,7 +102,7 @@ static void add_slurm_variables(struct job *job)
 		add_pair(job, *pair);
 }
 
-/* What the profile adds, only where it is unset. */
+/* The variables that the profile sets. */
 static void add_profile_variables(struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
@@ -114,7 +115,7 @@ static void add_profile_variables(struct job *job)
 		add_slurm_variables(job);
 }
 
-/* NULL: not set. */
+/* A value of NULL leaves the variable unset. */
 static void add_variable(struct job *job, const char *name, const char *value)
 {
 	if (value)
@@ -152,7 +153,7 @@ int child_environment_add_shim(struct job *job, struct err *err)
 	auto_free char *sanitizer = NULL;
 
 	if (!job->tracker || !tracker_channel(job->tracker))
-		return err_set(err, ERR_FAILED, "it has no channel to report on");
+		return err_set(err, ERR_FAILED, "its channel is not open");
 	if (ld_preload_find(&path, err) < 0 ||
 	    ld_preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
 		return -1;

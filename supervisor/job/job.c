@@ -1,3 +1,4 @@
+/* Drives the table of lifecycle.h: takes events, performs actions, arms the timer of each state. */
 #include "job.h"
 
 #include "base/clock.h"
@@ -7,8 +8,8 @@
 
 #include <signal.h>
 
-/* After it was told to end, a job that has saved gets this long to leave by itself, whatever the
- * notice would allow. */
+/* A job that has saved gets this long to exit after SIGTERM, even if the notice would allow more.
+ */
 #define STOP_PATIENCE_MS 10000
 #define KILL_AGAIN_MS 1000
 
@@ -28,12 +29,12 @@ static void plan_deadline(struct job *job)
 		.upload_ms = job->upload_ms,
 	};
 
-	/* From here on every moment belongs to the checkpoint. */
+	/* From now on the checkpoint comes first: full bandwidth, no retention. */
 	if (job->snapshots)
 		storage_set_urgent(job->resume.storage);
 	retention_worker_stop(job->retention_worker);
 	if (facts.deadline_ms == CLOCK_NEVER) {
-		/* All was withdrawn, or no end is known: nothing is given up for want of time. */
+		/* All notices were withdrawn, or no end is known: nothing is cut short. */
 		job->budget.commit_until_ms = CLOCK_NEVER;
 	} else {
 		job->budget = deadline_budget_split(&facts);
@@ -43,8 +44,8 @@ static void plan_deadline(struct job *job)
 		snapshot_queue_set_deadline(job->snapshots, job->budget.commit_until_ms);
 }
 
-/* Its checkpoint is safe, or nothing is announced any more; a job that we only forwarded SIGTERM to
- * may still clean up. */
+/* The job's checkpoint is complete, or no stop is announced any more. A job that only got a
+ * forwarded SIGTERM may still be cleaning up, so it keeps its time. */
 static bool needs_no_more_time(const struct job *job)
 {
 	return job->options->ask != REQUEST_AUTO &&
@@ -71,8 +72,8 @@ static void arm_budget(struct job *job)
 	}
 	if (job->state == JOB_STOPPING && needs_no_more_time(job) && at > now + STOP_PATIENCE_MS)
 		at = now + STOP_PATIENCE_MS;
-	/* It dies of one SIGKILL, unless it hangs in the kernel; what it forked
-	 * meanwhile gets another. */
+	/* One SIGKILL ends a process, unless it hangs in the kernel. Children that it has forked
+	 * since need another. */
 	if (job->killed && job->state == JOB_STOPPING)
 		at = now + KILL_AGAIN_MS;
 	if (at == CLOCK_NEVER)
@@ -85,13 +86,14 @@ static void on_budget_spent(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, budget_timer);
 
-	/* It is saving just now: the time that it would get to end in is better spent on that. */
+	/* A save is under way: it gets the time that was reserved for exiting. */
 	if (job->state == JOB_CHECKPOINTING && job->tracker && tracker_is_saving(job->tracker) &&
 	    clock_monotonic_ms() < job->budget.stop_until_ms) {
 		loop_arm(&job->loop, timer, job->budget.stop_until_ms);
 		return;
 	}
-	/* What was on its way when it was told to end is durable by now. */
+	/* The kill was planned early because an upload was pending, which has been committed since.
+	 */
 	if (job->state == JOB_STOPPING && !job->killed && !needs_no_more_time(job) &&
 	    clock_monotonic_ms() < kill_time_ms(job)) {
 		loop_arm(&job->loop, timer, kill_time_ms(job));
@@ -102,7 +104,8 @@ static void on_budget_spent(struct timer *timer)
 
 /* --- actions --- */
 
-/* As any entrypoint would: what the job makes of SIGTERM is its own affair. */
+/* A plain entrypoint does the same: the job decides what SIGTERM means. It may be a request to
+ * save, so it counts as one. */
 void job_forward_sigterm(struct job *job)
 {
 	log_note("forwarding SIGTERM to the job");
@@ -115,7 +118,7 @@ void job_forward_sigterm(struct job *job)
 	child_forward_signal(&job->child, SIGTERM);
 }
 
-/* Whoever was asked by the flag has had none, whatever its profile says of signals. */
+/* A job asked through the flag got no signal, whatever its profile says. */
 static bool was_asked_by_sigterm(const struct job *job)
 {
 	return job->request.sent_ms > 0 && !job->ask.by_flag &&
@@ -146,7 +149,7 @@ void job_request_at_notice(struct job *job)
 	}
 	if (job->options->ask == REQUEST_NONE && !job_requests_by_flag(job)) {
 		log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its "
-			 "newest complete one counts");
+			 "newest complete checkpoint is used");
 		return;
 	}
 	job->facts.told_to_end = true;
@@ -159,14 +162,15 @@ static void stop_child(struct job *job)
 
 	job_end_request(job);
 	job->facts.told_to_end = true;
-	/* A second SIGTERM kills trainers that give their handler back after the first. */
+	/* A job that was asked by SIGTERM and has answered gets no second one, not even one that
+	 * was held back: that kills trainers which restore the default handler after the first. */
 	if (forwarded && !job->request.answered)
 		sigterm_hold_end(&job->sigterm_hold);
 	job->told_ms = forwarded ? job->request.sent_ms : clock_monotonic_ms();
 	if (forwarded)
 		return;
 	job->facts.stopped = true;
-	log_note("telling the job to end (SIGTERM)");
+	log_note("stopping the job (SIGTERM)");
 	event_log_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
 	child_forward_signal(&job->child, SIGTERM);
 	sigterm_hold_end(&job->sigterm_hold);
@@ -175,7 +179,7 @@ static void stop_child(struct job *job)
 static void kill_child(struct job *job)
 {
 	if (!job->killed) {
-		log_warn("the job has not ended: killing it (SIGKILL)");
+		log_warn("the job has not exited: killing it (SIGKILL)");
 		event_log_add(&job->events, "stopping", "{s:s}", "signal", "KILL");
 	}
 	job->killed = job->facts.stopped = true;
@@ -185,7 +189,7 @@ static void kill_child(struct job *job)
 
 static void withdraw_request(struct job *job)
 {
-	log_note("the notice was withdrawn: the job goes on");
+	log_note("the notice was withdrawn: the job continues");
 	job_end_request(job);
 	job_reset_plan(job);
 	sigterm_hold_set_notice(&job->sigterm_hold, false);
@@ -232,7 +236,7 @@ static void perform_action(struct job *job, enum job_action action)
 		break;
 	case DO_CANCEL_SNAPSHOTS:
 		if (!job->flush.given_up)
-			log_warn("out of time: the snapshot under way is given up");
+			log_warn("out of time: the upload under way is cancelled");
 		if (job->snapshots)
 			snapshot_queue_cancel(job->snapshots);
 		cancel_raise(&job->cancel);
@@ -255,7 +259,7 @@ void job_post_event(struct job *job, enum job_event event)
 	if (event == EV_NOTICE)
 		job->facts.noticed = true;
 	perform_action(job, step.action);
-	/* the action itself led on (a command that cannot be executed) */
+	/* The action has changed the state again, as when the command cannot be executed. */
 	if (job->state != step.next)
 		return;
 	if (moved || step.action == DO_REPLAN || event == EV_BUDGET_SPENT)

@@ -1,27 +1,92 @@
 /*
- * One job from restore to exit: owns the parts, feeds events to the job machine (lifecycle.h) and
- * carries its actions out.
+ * One job from restore to exit. Owns all other parts, turns what they report into the events of a
+ * small table (lifecycle.h) and performs the table's actions. Read lifecycle.c first: it is one
+ * page, and most legs of the walk below end in one of its rows.
  *
- *	job.c            the machine's driver: actions and timers
- *	job_end.c        the end: nothing is left running, the exit code, who is told
- *	job_start.c      up to the launch: session, resume, child
- *	child_environment.c  what the job sees of us
- *	job_precedent.c  what earlier attempts mean for this one, and what this one leaves for later
- *	                 ones
- *	job_notices.c    signals and watchers -> notices
- *	job_requests.c   checkpoints on request, and who waits for them
- *	job_interval.c   requests at intervals
- *	job_forecast.c   what a preemption would cost, and the plan at a notice
- *	job_last_save.c  a SIGTERM that would only end the job waits for the save under way
- *	job_receipts.c   what came of a request, rank by rank
- *	job_snapshots.c  snapshots, retention, the recovery point
- *	job_observers.c  the ledger in the store, metrics, webhook
- *	job_message.c    the reason of the end, for who only sees an ended container
- *	job_handover.c   at a notice: for the next attempt, which may start early
- *	job_slurm_end.c  under Slurm, after its signal: how much time is left
- *	job_slurm_tasks.c  under Slurm, several tasks: who is through
- *	job_requeue.c    under Slurm, after the end: start me again
- *	job_flush.c      after the job's end: until everything is durable, or given up
+ * THE WALK: HOW A NOTICE BECOMES EXIT 75. "->" is a call. "~>" is a hand-over to the loop or to
+ * another thread: a debugger does not show who came before. Files without a folder are in this one.
+ *
+ *  1  The notice is seen. A source's thread (cloud/file_source.c, cloud/aws.c, ...) ->
+ *     watcher_notice() in cloud/ -> post_notice() (job_notices.c) ~> the loop: deliver_notice() ->
+ *     job_add_notice(). A SIGTERM arrives on the loop: job_on_signal() -> handle_stop_signal() ->
+ *     job_add_notice().
+ *  2  It is merged with the standing notices. notices_add() (cloud/notice.c) says whether the
+ *     deadline is new. If so: announce_notice() logs it and writes the notice file, job_message.c
+ *     writes the termination message, job_post_event(EV_NOTICE), job_notify_next_attempt()
+ *     (job_handover.c).
+ *  3  The table decides. job_post_event() (job.c) -> lifecycle_step(): in RUNNING, NOTICE gives the
+ *     action REQUEST_CHECKPOINT and the state CHECKPOINTING -> perform_action() -> plan_deadline().
+ *  4  The time is divided. job_deadline_ms() (job_end.c) -> deadline_budget_split() (planning/) ->
+ *     job_update_plan() (job_forecast.c) -> preemption_forecast_choose() (planning/), logged ->
+ *     snapshot_queue_set_deadline().
+ *  5  Ask now, or finish an upload first? job_request_at_notice() (job.c) ->
+ *     job_upload_before_asking() (job_forecast.c), or job_defer_sigterm() (job_last_save.c), or
+ *     job_request_checkpoint() (job_requests.c).
+ *  6  The job is asked. checkpoint_request_start() (request/checkpoint_request.c) -> select_ranks()
+ *     -> process_tree_read() (process/), rank_selection.c -> on_request_sending() (job_requests.c):
+ *     from here on, a checkpoint may be the answer -> kill(2) -> on_request_sent().
+ *  7  The progress of each rank is observed every 250 ms until the request ends: job_receipts.c.
+ *  8  arm_budget() (job.c) arms the timer that ends the wait: on_budget_spent() -> EV_BUDGET_SPENT.
+ *  9  The job writes. inotify (monitor/inotify_watch.c) and the shim (monitor/shim_channel.c) ~>
+ *     the loop: handle_directory_event(), handle_shim_message() (completion/tracker.c) ->
+ *     detector.c -> write_burst.c. The first file opened for writing -> job_on_save_started()
+ *     (job_requests.c).
+ * 10  Is it complete? A timer -> decide_completeness() (completion/tracker.c) -> detector_poll() ->
+ *     write_burst_is_over().
+ * 11  The files are read and checked. content_check_worker.c ~> a thread: content_check.c ~> the
+ *     loop: content_verdict.c (all in completion/).
+ * 12  It is complete. apply_verdict() (completion/tracker.c) -> latest_checkpoint_update() ->
+ *     job_on_checkpoint_complete() (job_requests.c), which begins legs 13 and 16.
+ * 13  The snapshot is queued. job_queue_snapshot() (job_snapshots.c) -> snapshot_queue_submit()
+ *     (upload/snapshot_queue.c) ~> a worker: take_snapshot_worker().
+ * 14  storage_save() (storage/snapshots/snapshot_save.c) opens all files, and then asks the loop
+ *     whether they are still those of the complete checkpoint: checkpoint_still_complete()
+ *     (job_snapshots.c) -> tracker_still_complete().
+ * 15  The bytes are sent (storage/transfer/: file_reader.c, packer.c, pack_uploader.c), and
+ *     commit_manifest() writes the manifest. From then on the checkpoint is durable.
+ * 16  Meanwhile, on the loop, the job is told to end. job_end_request() ->
+ *     job_post_event(EV_CHECKPOINT_COMPLETE): the action STOP_CHILD, the state STOPPING ->
+ *     stop_child() (job.c) -> child_forward_signal(SIGTERM) (process/child.c), sigterm_hold_end()
+ *     (request/).
+ * 17  The job exits. SIGCHLD: job_on_signal() -> handle_signal() -> child_reap() ->
+ *     on_child_exited() (job_notices.c) -> tracker_job_ended() -> EV_CHILD_EXITED: FLUSH_SNAPSHOTS,
+ *     UPLOADING -> job_flush() (job_flush.c).
+ * 18  The commit is reported. The worker ~> the loop: on_snapshot_done() (upload/snapshot_queue.c)
+ *     -> on_snapshot_finished() -> on_snapshot_durable() (job_snapshots.c) -> job_flush() ->
+ *     EV_UPLOADED: OVER -> job_begin_shutdown() (job_end.c) -> kill_tree() (process/) ->
+ *     loop_stop().
+ * 19  loop_run() returns to job_run() (job.c) -> job_finish() (job_end.c): outcome_of()
+ *     (scheduler/outcome.c) gives "preempted", exit_policy_code() gives 75. The outcome is logged
+ *     and recorded, job_requeue() requeues a job of Slurm's -> cmd_run() (cli/) -> main().
+ *
+ * THE MODULES. For other folders:
+ *
+ *	job.h			job_run(), and why a start would be refused
+ *	job_config.h		what the user chose; the command line fills it
+ *
+ * Of this folder only: the table, and the method files of struct job, by subject:
+ *
+ *	lifecycle.h		PURE: (state, event) -> (action, next state)
+ *	job.c			drives the table: events in, actions out, timers
+ *	job_start.c		up to the launch: open, restore, start the child
+ *	job_directory.c		may the job use this checkpoint directory?
+ *	job_precedent.c		what earlier attempts mean for this one
+ *	child_environment.c	the variables that the job gets: REPRIEVE_*, profile, tracker
+ *	job_notices.c		signals and notice sources -> notices; the exit of the child
+ *	job_handover.c		asks the next attempt, through the store, to wait
+ *	job_message.c		the termination message of a container
+ *	job_slurm_end.c		under Slurm: asks scontrol for the deadline
+ *	job_forecast.c		what a preemption would cost now; the plan at a notice
+ *	job_requests.c		checkpoint requests, clients, the tracker's callbacks
+ *	job_interval.c		requests at intervals (--every)
+ *	job_last_save.c		delays a SIGTERM until the save under way is complete
+ *	job_receipts.c		the progress of a request, rank by rank
+ *	job_snapshots.c		uploads, retention, `reprieve status`
+ *	job_flush.c		after the job's exit: waits for the store, up to a limit
+ *	job_observers.c		telemetry: event log in the store, metrics, webhook
+ *	job_end.c		outcome, exit code, last log lines, and who is told
+ *	job_requeue.c		under Slurm: requeues the job
+ *	job_slurm_tasks.c	under Slurm: waits for the other tasks first
  */
 #ifndef JOB_H
 #define JOB_H
@@ -46,40 +111,41 @@
 
 #define RESUME_POINT_TEXT 80
 
-/* What scontrol is asked after a signal: job_slurm_end.c. */
+/* scontrol is asked for the deadline after a signal: job_slurm_end.c. */
 struct slurm_deadline {
-	struct workers *workers; /* NULL: it never was */
-	bool asking;             /* then what follows is the worker's */
-	struct notice notice;    /* the signal's */
-	struct storage *storage; /* where the other tasks are told; NULL: not yet */
+	struct workers *workers; /* NULL: never asked yet */
+	bool asking;             /* while true, the worker owns the members below */
+	struct notice notice;    /* made from the signal */
+	struct storage *storage; /* to tell the other tasks; NULL: not open yet */
 	enum slurm_query_result asked;
 	struct slurm_job answer;
 };
 
-/* What the next attempt is told at a notice: job_handover.c. */
+/* At a notice, the next attempt is asked to wait for this one: job_handover.c. */
 struct next_attempt {
-	struct workers *workers; /* NULL: nothing was told */
+	struct workers *workers; /* NULL: no message was needed yet */
 	struct cancel cancel;
-	int64_t told_ms; /* until when this one may commit; 0: it is not preempted */
+	/* this attempt may commit until then, as the last message says; 0: not preempted */
+	int64_t told_ms;
 	uint32_t messages;
 	bool sending, failed;
 	struct err err;
-	struct timer again; /* for as long as it saves */
-	bool due;
+	struct timer again; /* the heartbeat, while this attempt saves */
+	bool due;           /* for a heartbeat */
 };
 
-/* Who else learns what happens: job_observers.c. */
+/* Telemetry of this job: job_observers.c. */
 struct observers {
 	struct workers *workers;
 	struct cancel cancel;
 	struct counters counters;
 	struct event_buffer event_buffer;
-	struct bytes part; /* of the ledger, on its way */
-	struct err err;    /* the last one */
+	struct bytes part; /* of the event log, being uploaded */
+	struct err err;    /* of the last upload */
 	struct timer timer;
-	unsigned parts; /* of the ledger, in the store */
+	unsigned parts; /* of the event log, uploaded */
 	bool putting, put_failed, textfile_failed;
-	struct pending_webhook *pending_webhooks; /* notifications, sent and unsent */
+	struct pending_webhook *pending_webhooks; /* all of this run, sent or not */
 	struct metrics_server *server;
 };
 
@@ -88,16 +154,16 @@ struct job {
 	const struct signals_inherited *inherited;
 	struct job_name name;
 	struct profile_choice profile;
-	const char *store;    /* URL; NULL: none can be had */
-	struct err no_store;  /* why there is none, until it has been said */
+	const char *store;    /* URL; NULL: no store is available */
+	struct err no_store;  /* why the store is unavailable; cleared once logged */
 	bool store_is_needed; /* the user chose it: without it the job is not started */
 	enum job_state state;
-	sigset_t early_signals; /* came while it was restored: the job gets them once it is there */
+	sigset_t early_signals; /* received during the restore; sent to the job after its launch */
 
 	struct loop loop;
 	struct signals signals;
 	struct workers *workers;
-	struct cancel cancel; /* of restoring and claiming */
+	struct cancel cancel; /* of the restore and of the claim */
 	struct session session;
 	struct observers observers;
 	struct control_socket *control;
@@ -111,17 +177,17 @@ struct job {
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
-	struct retention_worker *retention_worker; /* likewise, and without --keep-* */
-	json_t *snapshot_about;                    /* of every snapshot's manifest; NULL: nothing */
+	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
+	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
 
 	struct timer budget_timer;
-	struct timer sweep_timer; /* kills what is left of a preempted job */
+	struct timer sweep_timer; /* kills the remaining processes of a preempted job */
 	struct deadline_budget budget;
 	struct {
 		struct timer timer;
 		int64_t began_ms; /* 0: the job has not ended */
 		unsigned tries;
-		bool once_more; /* everything was tried again after the job's end */
+		bool once_more; /* the newest checkpoint was queued again after the job's end */
 		bool given_up;  /* --flush-time is over */
 	} flush;
 
@@ -132,16 +198,16 @@ struct job {
 
 	struct notices notices;
 	struct {
-		bool active;     /* a request is out, and its checkpoint has not been sealed */
+		bool active;     /* a request is out, and its checkpoint is not complete yet */
 		int64_t sent_ms; /* when the job was asked; 0: not yet */
-		bool forwarded;  /* it was SIGTERM as it comes, to whom it concerns */
+		bool forwarded;  /* the request was a SIGTERM, forwarded as it was received */
 		bool answered;   /* some request was followed by a complete checkpoint */
-		/* the first time, also when it was withdrawn by then; 0: never */
+		/* when that first happened, even if the request had been withdrawn; 0: never */
 		int64_t first_answer_ms;
 		char reason[16];
 	} request;
 	struct {
-		bool awaited; /* the job gets its SIGTERM after it */
+		bool awaited; /* SIGTERM is forwarded after the save under way */
 		struct timer timer;
 	} sigterm_deferral;
 	struct rank_progress rank_progress; /* of the newest request */
@@ -149,132 +215,158 @@ struct job {
 	struct timer every_timer;
 	struct timer risk_timer;
 	struct {
-		/* every_ms 0: nothing is asked for by itself */
+		/* every_ms 0: no requests at intervals */
 		struct checkpoint_interval interval;
-		int64_t save_ms;   /* what a save takes, smoothed; -1 */
-		int64_t saving_ms; /* since when one is being written; 0: none is */
-		char cloud[16];    /* whose notices are watched; "" */
-		bool warned;       /* once, that a save does not fit its notice */
-		bool planned;      /* at this notice */
-		bool deferred;     /* the job is asked once what is on its way is durable */
+		int64_t save_ms;   /* measured time of a save, smoothed; -1: none measured */
+		int64_t saving_ms; /* since when a save is under way; 0: none is */
+		char cloud[16];    /* the notice source that is armed; "": none */
+		bool warned;       /* once, that saving and uploading do not fit the notice */
+		bool planned;      /* a plan was made for this notice */
+		bool deferred;     /* the job is asked after the upload under way */
 		enum preemption_plan plan;
-		/* the newest commit, and from the one before to it; 0 unknown */
+		/* time of the newest commit, and from the one before it; 0: unknown */
 		int64_t point_ms, gap_ms;
-		unsigned risk_said; /* since then */
+		unsigned risk_said; /* warnings since that commit */
 	} pace;
-	struct timer retry_timer; /* a snapshot that the store refused is tried again */
+	struct timer retry_timer; /* retries an upload that failed */
 
-	struct checkpoint newest_complete; /* if any_complete */
-	uint64_t durable_generation;       /* of the newest durable one */
+	struct checkpoint newest_complete; /* valid if any_complete */
+	uint64_t durable_generation;       /* generation of the newest durable checkpoint */
 	int64_t durable_step;
-	/* when what is durable was last written to, or the restored checkpoint was
-	 * put in place; 0: nothing is */
+	/* when the durable checkpoint was last written to, or the restored one was put in
+	 * place; 0: nothing is durable */
 	int64_t durable_ms;
 	struct recovery_point point;
 	struct timer point_timer;
 	bool reported_removal, reported_skipped_files, reported_log_files;
-	int64_t upload_ms; /* from seal to commit, last time; -1 */
+	int64_t upload_ms; /* of the last snapshot, from complete to committed; -1: none yet */
 	bool any_complete;
-	bool store_failing;    /* said once per outage */
-	bool retention_failed; /* said once */
-	bool ours_failed;      /* anything that --strict turns into an error */
+	bool store_failing;    /* logged once per outage */
+	bool retention_failed; /* logged once */
+	bool ours_failed;      /* any failure of ours, which --strict turns into an error */
 	bool killed;           /* SIGKILL was sent */
-	int64_t told_ms;       /* when it got the SIGTERM that it is to end by */
+	int64_t told_ms;       /* when the job got its SIGTERM */
 	bool superseded;       /* another attempt has taken over: publish no more */
 
 	/* Clients of `reprieve checkpoint`. */
 	struct {
 		struct control_request *request;
-		bool until_asked; /* it does not wait for the checkpoint */
+		bool until_asked; /* it waits for the request only, not for the checkpoint */
 	} waiting[8];
 	size_t waiting_count;
 
 	struct outcome_facts facts;
-	int refusal;                         /* exit code when the job was never started */
-	char message[TERMINATION_LINE_SIZE]; /* our line in the termination message; "" not yet */
-	bool done; /* it was not, because an earlier attempt has finished it */
+	int refusal;                         /* exit code if the job was never started */
+	char message[TERMINATION_LINE_SIZE]; /* our line of the termination message; "": none */
+	bool done;                           /* not started: an earlier attempt has finished it */
 	int64_t launched_ms;
-	char **environment; /* "NAME=value", what the job sees of us; NULL-terminated */
+	char **environment; /* "NAME=value", added for the job; NULL-terminated; owned */
 };
 
-/* Runs the whole life; returns the exit code. */
+/*
+ * Runs the whole life of the job: restore, launch, save, exit. The caller fills `options`,
+ * `inherited`, `name`, `profile` and the store's members of a zeroed struct. Blocks until the end;
+ * returns the exit code.
+ */
 int job_run(struct job *job);
 
-/* --- between the parts of this module --- */
+/* --- between the modules of this folder; nothing blocks unless it says so --- */
 
 /* job.c */
+/* Steps the table and performs the action before it returns. Nothing happens once the job is over.
+ */
 void job_post_event(struct job *job, enum job_event event);
-void job_forward_sigterm(struct job *job); /* at once */
-/* The newest request went to `pid` as a SIGTERM, and after `since_ms`. */
+/* Sends SIGTERM to the job at once, as a plain entrypoint would. */
+void job_forward_sigterm(struct job *job);
+/* The newest request reached `pid` as a SIGTERM, later than `since_ms`. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
+/* Asks for a checkpoint because of the standing stop notice, now or as planned later. */
 void job_request_at_notice(struct job *job);
-/* says it once, counts for --strict */
+/* Logs a failure of ours, which --strict turns into an error. */
 void job_report_failure(struct job *job, const char *what, const struct err *err);
 
 /* job_end.c */
-/* When the machine will be gone by the notices that stand; CLOCK_NEVER. */
+/* The earliest deadline of the standing notices, on the monotonic clock; CLOCK_NEVER: none. */
 int64_t job_deadline_ms(const struct job *job);
 /*
- * A preempted job leaves nothing running: what goes on writing here would meet the next attempt.
- * Otherwise orphans are none of our business, as with any init. Stops the loop, at once or when
- * they are gone.
+ * Stops the loop. A job that was told to end leaves no process behind, because a process that
+ * keeps writing here would meet the next attempt: the loop stops when all are gone. Orphans of any
+ * other job are left alone, as by any init.
  */
 void job_begin_shutdown(struct job *job);
-/* After the loop: the outcome, said to all who are to know; returns the exit code. Blocks for the
- * snapshot that was given up, and as long as each that is told may take. */
+/*
+ * After the loop: decides, logs and records the outcome; returns the exit code. Blocks for a
+ * cancelled snapshot, and for each receiver of the outcome up to its own time limit.
+ */
 int job_finish(struct job *job);
 
 /* job_directory.c */
-bool job_check_directory(struct job *job); /* false: the job is not to begin, and it is said why */
+/* False: the job must not start in this directory; the reason is logged. */
+bool job_check_directory(struct job *job);
 
 /* job_start.c */
+/* -1: the supervisor cannot work at all. What it can do without is only reported. */
 int job_open(struct job *job, struct err *err);
+/* Restores on a worker, then posts EV_RESTORED or EV_RESTORE_FAILED. */
 void job_begin_resume(struct job *job);
+/* Claims an attempt for a job that runs already, on a worker. */
 void job_claim_attempt_late(struct job *job);
+/* Starts the tracker and the child. A failure ends the job (state JOB_OVER). */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);
 
 /* child_environment.c */
-/* REPRIEVE_*, and what the profile and the identity add; once it is known whether
- * there is a tracker. */
+/* REPRIEVE_*, and the variables of profile and identity. Needs to know if there is a tracker. */
 void child_environment_build(struct job *job);
-/* Puts the shim into it; on -1 the job runs without. */
+
+/* Preloads the shim. On -1 the job can run without it. */
 int child_environment_add_shim(struct job *job, struct err *err);
 void child_environment_free(struct job *job);
 
 /* job_precedent.c */
-/* What earlier attempts mean for this one, said. True: the job is not started. */
+/* Logs what earlier attempts mean for this one. True: the job is not started. */
 bool job_apply_restart_rules(struct job *job);
 struct restart_rules job_restart_rules(const struct job *job);
-/* Why it would not be started now, in the same words; NULL where it would, or nobody can say. The
- * caller frees. Blocks. */
+/* Why a start now would be refused, in the words of the log; NULL: it would not be, or the store
+ * cannot be read. The caller frees. Blocks for the store. */
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
-json_t *job_command_json(const struct job *job); /* without secrets */
+/* The caller owns both. The command is redacted. */
+json_t *job_command_json(const struct job *job);
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
 
+
 /* job_notices.c */
+/* Every signal that the supervisor receives. */
 void job_on_signal(void *arg, const struct signalfd_siginfo *info);
-/* -1 only for a list of sources that makes no sense. */
+/* -1 (ERR_INVALID) only for a list of sources or a deadline that cannot be parsed. */
 int job_start_notice_watch(struct job *job, struct err *err);
+/* Merges the notice and acts on what it changes. */
 void job_add_notice(struct job *job, const struct notice *notice);
-/* --acknowledge: after the last commit, the cloud need not wait any more. Blocks for a moment. */
+/* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */
 void job_acknowledge_notice(struct job *job, const struct outcome *outcome);
-/* What `reprieve status` shows of the sources and of the notice that stands. The
- * caller releases. */
+/* For `reprieve status`: the sources, and the standing notice (NULL: none). The caller owns them.
+ */
 json_t *job_sources_json(const struct job *job);
-json_t *job_notice_json(const struct job *job); /* NULL: none */
+json_t *job_notice_json(const struct job *job);
 
 /* job_requests.c */
+/* `reason`: "notice", "advice", "interval" or "request". One request at a time: a second one is
+ * served by the save that is under way. */
 void job_request_checkpoint(struct job *job, const char *reason);
+/* After the launch: how this job is asked. */
 void job_prepare_requests(struct job *job);
+/* Stops asking. A save that has begun goes on, and is uploaded. */
 void job_end_request(struct job *job);
-bool job_requests_by_flag(const struct job *job); /* a request now would go out so */
-bool job_can_request(const struct job *job);      /* by more than a SIGTERM that may end it */
+bool job_requests_by_flag(const struct job *job); /* a request now would raise the flag */
+/* The job can be asked in another way than by a SIGTERM that may end it. */
+bool job_can_request(const struct job *job);
+/* The tracker's callbacks: tracker.h. */
 void job_on_save_started(void *arg, const char *path);
 void job_on_checkpoint_complete(void *arg);
 bool job_on_files_closed(void *arg);
 void job_open_control(struct job *job);
-void job_reply_to_clients(struct job *job, json_t *reply, bool last); /* takes over `reply` */
+/* Sends `reply` to all waiting clients, and lets them go if it is the last. Takes ownership. */
+void job_reply_to_clients(struct job *job, json_t *reply, bool last);
 
 /* job_interval.c */
 void job_begin_interval(struct job *job);
@@ -283,88 +375,98 @@ void job_note_save_ended(struct job *job);
 
 /* job_forecast.c */
 struct preemption_facts job_forecast(const struct job *job);
-/* Or has just done so, and it is not known yet whether that is all. */
+/* A save is under way, or it cannot be told yet whether the last one is complete. */
 bool job_is_saving(const struct job *job);
-/* where nobody can be asked, that is the plan */
+/* Without anybody to ask, the plan would be to wait for the save under way. */
 bool job_plans_to_await_save(const struct job *job);
-bool job_has_pending(const struct job *job); /* a complete checkpoint that is not durable */
+bool job_has_pending(const struct job *job); /* the newest complete checkpoint is not durable */
+/* "a preemption now would lose 14 min"; returns `buffer`. */
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
-void job_update_plan(struct job *job); /* at a notice; says it when it is another one than before */
-bool job_upload_before_asking(struct job *job); /* the plan is to ask later: job_continue_plan() */
-void job_continue_plan(struct job *job);        /* a snapshot has ended */
-void job_reset_plan(struct job *job);           /* the notice was withdrawn */
+/* At a notice: makes the plan, and logs it if it has changed. */
+void job_update_plan(struct job *job);
+/* True: the plan is to finish an upload first; job_continue_plan() asks the job afterwards. */
+bool job_upload_before_asking(struct job *job);
+void job_continue_plan(struct job *job); /* a snapshot has ended */
+void job_reset_plan(struct job *job);    /* the notice was withdrawn */
 void job_arm_risk_warning(struct job *job);
-void job_note_durable(struct job *job); /* something became durable */
+void job_note_durable(struct job *job); /* a checkpoint has become durable */
 void job_warn_if_window_too_short(struct job *job);
 
 /* job_last_save.c */
-/* True: the SIGTERM that the job was to get now is forwarded later. */
+/* True: the SIGTERM that is due now is forwarded after the save under way. */
 bool job_defer_sigterm(struct job *job);
-/* The save is complete, or is not to be waited for: forwards SIGTERM, if that was
- * still to be done. */
+/* Forwards a deferred SIGTERM now. False: none was deferred, or the job is gone. */
 bool job_end_sigterm_deferral(struct job *job);
-void job_cancel_sigterm_deferral(struct job *job); /* it is not forwarded any more */
+/* Cancels a deferred SIGTERM without sending it. */
+void job_cancel_sigterm_deferral(struct job *job);
 
 /* job_receipts.c */
 void job_begin_rank_progress(struct job *job);
 void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count,
 			   size_t expected);
-void job_end_rank_progress(struct job *job);           /* looks no more; what was seen stays */
-json_t *job_rank_progress_json(const struct job *job); /* NULL: nobody was asked */
+/* Observes once more, then stops. The result stays readable. */
+void job_end_rank_progress(struct job *job);
+json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
 
 /* job_snapshots.c */
+/* Once an attempt is claimed. */
 int job_start_snapshot_queue(struct job *job, struct err *err);
-void job_queue_snapshot(struct job *job); /* the newest complete checkpoint */
+/* Uploads the newest complete checkpoint; claims an attempt first if there is none. */
+void job_queue_snapshot(struct job *job);
 void job_note_complete(struct job *job);
+/* Everything that the job has saved is durable, and it answered what it was asked. */
 bool job_is_durable(const struct job *job);
-json_t *job_status_json(const struct job *job);
+json_t *job_status_json(const struct job *job); /* owned by the caller */
 
 /* job_observers.c */
 int observers_open(struct job *job, struct err *err);
-int observers_open_metrics(struct job *job, struct err *err); /* once there is a session */
-/* After the end record. Blocks until `until_ms` at most. */
-/* The last webhook; blocks until then at most. */
+int observers_open_metrics(struct job *job, struct err *err); /* needs the session */
+/* Sends the last webhook. Blocks until `until_ms` at most. */
 void observers_notify_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
+/* After the end record: uploads event log, metrics and the log's tail. Blocks until `until_ms` at
+ * most. */
 void observers_record_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
 void observers_close(struct job *job);
-json_t *observers_labels(const struct job *job); /* the caller owns it */
+json_t *observers_labels(const struct job *job); /* owned by the caller */
 
-/* job_message.c: both block for a small file's write. */
-/* "3-12, step 1200", what a start now would resume from; "" nothing. Returns `text`. */
+/* job_message.c: the functions that write block for one small file. */
+/* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
 const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
 void job_write_notice_message(struct job *job);
-/* The notice was withdrawn, or the job has finished all the same: our line goes,
- * the job's own words stay. */
+/* Removes our line, but no line of the job's: the notice was withdrawn, or the job finished in
+ * spite of it. */
 void job_withdraw_notice_message(struct job *job);
 void job_write_end_message(struct job *job, const struct outcome *outcome);
+
 /* job_requeue.c */
-bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, and Slurm runs us */
-/* After the end is recorded. Runs scontrol and waits for it, for 20 s each; what
- * goes wrong is said. */
+bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, in a job of Slurm's */
+/* After the end is recorded: requeues a preempted job. Blocks for scontrol, 20 s a call at most;
+ * logs what fails. */
 void job_requeue(struct job *job, const struct outcome *outcome);
 
 /* job_slurm_tasks.c */
-/* At the notice, on a worker: this task is there. Blocks for a put, at most 5 s.
+/* At the notice, on a worker: marks this task as started. Blocks for one PUT, 5 s at most.
  * `storage` may be NULL. */
 void job_join_slurm_barrier(struct storage *storage);
-/* At its end, likewise: it is through. Nothing where there was no notice. */
+/* At the end: marks it as finished, if there was a notice. Blocks as above. */
 void job_leave_slurm_barrier(struct job *job);
-/* Blocks until those that were there are through, or the deadline is near; says for whom. */
+/* Blocks until all started tasks have finished, or until shortly before the deadline. */
 void job_await_slurm_barrier(struct job *job);
 
 /* job_slurm_end.c */
-/* After a signal of Slurm's: has scontrol asked, in the background, whether the job ends before
- * `notice` says; then that is taken. */
+/* After a signal from Slurm: asks scontrol on a worker, and adds a notice if the job ends before
+ * `notice` says. */
 void job_query_slurm_deadline(struct job *job, const struct notice *notice);
 
 /* job_handover.c */
-/* Whenever the standing stop may have changed; does nothing where it has not. */
+/* Call whenever the standing stop notice may have changed. */
 void job_notify_next_attempt(struct job *job);
 void job_stop_notifying_next_attempt(struct job *job);
 
 /* job_flush.c */
+/* In JOB_UPLOADING: posts EV_UPLOADED once nothing more can be made durable. */
 void job_flush(struct job *job);
-/* A snapshot failed: arms the next try, or returns false where there is none. */
+/* A snapshot failed: arms the next try. False: there is none. */
 bool job_retry_flush(struct job *job, enum err_kind kind);
 
 #endif

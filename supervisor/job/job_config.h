@@ -1,7 +1,7 @@
 /*
- * What one run was told: from the command line, the environment and the profile. The command line
- * fills it (cli/run_option_table.h); the job reads it. The strings are borrowed from argv and the
- * environment.
+ * The configuration of one run, from the command line, the environment and the profile. The command
+ * line fills it (cli/run_option_table.h); the job only reads it. The strings are borrowed from argv
+ * and the environment.
  */
 #ifndef JOB_CONFIG_H
 #define JOB_CONFIG_H
@@ -23,7 +23,7 @@ struct retention_rules {
 	size_t tag_count;
 };
 
-/* PURE. Borrows the tags from `rules`. */
+/* PURE. The policy with the tags in it, which it borrows from `rules`. */
 struct forget_policy retention_policy(const struct retention_rules *rules);
 /* PURE. Whether there is any rule. */
 bool retention_is_set(const struct retention_rules *rules);
@@ -39,53 +39,55 @@ struct job_config {
 	const char *checkpoint_dir; /* as given, or the default */
 	bool store_chosen;          /* by the user, not by default */
 	bool directory_chosen;
-	const char *job; /* NULL: found out */
-	const char *notice;
+	const char *job;            /* NULL: found out (job_name.h) */
+	const char *notice;         /* list of notice sources, as cloud.h takes it */
 	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
-	int64_t deadline_notice_ms; /* how long before it the notice is given; 0: the default */
-	int64_t grace_ms;
+	int64_t deadline_notice_ms; /* the notice comes so long before it; 0: the default */
+	int64_t grace_ms;           /* from a SIGTERM to the end of this machine */
 	enum request_method ask;
 	bool signal_chosen, command_chosen; /* on the command line: not both */
 	int checkpoint_signal;
 	const char *checkpoint_command;
 	bool ask_chosen; /* by the user; else the profile decides */
-	/* by the profile: it saves and ends, so that it is asked only when it has to end anyway */
+	/* set by the profile: a request makes the job save and exit, so it is used only at a stop
+	 */
 	bool ask_ends_job;
-	/* by the profile: the job's environment looks like Slurm's (lightning_slurm.h) */
+	/* set by the profile: the job is given an environment like Slurm's (lightning_slurm.h) */
 	bool ask_like_slurm;
-	const char *profile; /* auto, none, or the name of one */
+	const char *profile; /* "auto", "none" or a profile's name */
 	int64_t quiet_ms;
-	int64_t every_ms; /* 0: never by itself, or as often as it pays */
-	int64_t mtbf_ms;  /* the user's word for checkpoint_interval.h; 0: none */
-	int64_t flush_ms; /* patience after the job's end with a store that takes nothing */
+	int64_t every_ms; /* 0: no requests at intervals, or as often as it pays (every_auto) */
+	int64_t mtbf_ms;  /* mean time between preemptions, given by the user; 0: not given */
+	int64_t flush_ms; /* after the job's end, a store that takes nothing is given up after this
+			   */
 	struct storage_transfer transfer;
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
 	bool every_auto;
-	bool polls; /* the checkpoint directory, wherever it is */
-	/* SIGTERM from outside is kept off the processes while the checkpoint is taken */
+	bool polls; /* the checkpoint directory, even where inotify sees everything */
+	/* a SIGTERM from outside is held back from the processes until the checkpoint is saved */
 	bool sigterm_hold;
-	bool run_identity; /* for W&B, where its variables are unset */
-	bool rerun;        /* also when an earlier attempt has finished it */
-	bool requeue;      /* a preempted job of Slurm's is requeued */
+	bool run_identity; /* sets W&B's variables, if they are unset */
+	bool rerun;        /* starts the job although an earlier attempt has finished it */
+	bool requeue;      /* requeues a preempted job of Slurm's */
 	bool strict;
 	bool dry_run;
-	bool acknowledge;         /* tells the cloud when nothing is left to be saved (Azure) */
+	bool acknowledge;         /* lets the cloud proceed once all is durable (Azure) */
 	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
 	const char *events;
-	const char *metrics;      /* address to serve them on; NULL: not */
+	const char *metrics;      /* address to serve metrics on; NULL: they are not served */
 	const char *metrics_file; /* NULL: none */
 	const char *notify;       /* URL of a webhook; NULL: none */
-	const char *log;          /* where the job's log goes; NULL: it is not kept */
+	const char *log;          /* the job's log, whose tail is kept if it fails; NULL: none */
 	const char *labels[LABELS_MOST];
 	size_t label_count;
-	const char *termination_log;           /* "": none; NULL: Kubernetes' own, where that is */
-	const struct exit_policy *exit_policy; /* NULL: the codes as they are */
+	const char *termination_log; /* "": none; NULL: Kubernetes' file, if it is there */
+	const struct exit_policy *exit_policy; /* NULL: the codes are not mapped */
 	struct retention_rules retention;      /* applied after each commit */
-	const char *tag;                       /* of every snapshot of this run; NULL: none */
-	int verbosity;                         /* -1 quiet, 0, 1 verbose */
-	struct signal_rules signal_rules;      /* of the signals that are received */
+	const char *tag;                       /* for every snapshot of this run; NULL: none */
+	int verbosity;                         /* -1 quiet, 0 normal, 1 verbose */
+	struct signal_rules signal_rules;      /* for the signals that the supervisor receives */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
 

@@ -1,5 +1,5 @@
-/* Before anything is claimed: may the job begin in this checkpoint directory, and with what
- * could be set up? */
+/* Before an attempt is claimed: may the job start in this checkpoint directory, and with the parts
+ * that could be set up? */
 #include "base/log.h"
 #include "job.h"
 #include "workspace/workspace.h"
@@ -16,8 +16,8 @@ static int check_directory(struct job *job, struct err *err)
 	if (directory_check_run(&own, err) < 0)
 		return -1;
 	if (job->store && directory_check_is_working_directory(job->options->checkpoint_dir))
-		log_warn("the checkpoint directory is the working directory: all that lies in %s "
-			 "is saved with the checkpoints, and replaced when one is put back",
+		log_warn("the checkpoint directory is the working directory: everything in %s is "
+			 "saved with the checkpoints, and replaced by a restore",
 			 job->workspace.directory);
 	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
 }
@@ -38,12 +38,13 @@ static bool directory_is_usable(struct job *job)
 	return false;
 }
 
-/* What has failed up to here was asked for, and has been said; nothing is claimed yet. */
+/* Under --strict, a part that could not be set up keeps the job from starting. The failure itself
+ * has been logged. */
 static bool refuse_strictly(struct job *job)
 {
 	if (!job->options->strict || !job->ours_failed)
 		return false;
-	log_error("not started: --strict makes an error of what could not be set up");
+	log_error("not started: --strict turns the failure above into an error");
 	job->refusal = EXIT_CONFIGURATION;
 	return true;
 }

@@ -1,4 +1,5 @@
-/* The end: nothing is left running, the exit code, and everyone who is to be told. */
+/* The end: leaves no process behind, decides the outcome and the exit code, and tells everybody who
+ * needs to know. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -44,7 +45,8 @@ void job_begin_shutdown(struct job *job)
 
 AUTO(struct cancel, cancel_release);
 
-/* The record only says how it ended: nobody waits for it long, nor past the deadline. */
+/* The end record is useful, but no work is lost without it: it gets little time, and none after the
+ * deadline. */
 static int64_t end_record_deadline(const struct job *job)
 {
 	int64_t until_ms = clock_monotonic_ms() + END_RECORD_MS, end_ms = job_deadline_ms(job);
@@ -52,7 +54,7 @@ static int64_t end_record_deadline(const struct job *job)
 	return end_ms < until_ms ? end_ms : until_ms;
 }
 
-/* Nor may whoever is told by a webhook take the record's time. */
+/* The webhook comes first, and must leave half of that time for the record. */
 static int64_t end_webhook_deadline(const struct job *job)
 {
 	int64_t now = clock_monotonic_ms();
@@ -66,8 +68,8 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	struct err err;
 	json_t *about;
 
-	/* Also of an attempt that was preempted while it restored: without a record it would look
-	 * as if the machine had been lost. */
+	/* An attempt that was preempted during its restore is recorded too: without a record, the
+	 * next attempt would take the machine for lost. */
 	if (!job->snapshots && (job->facts.launched || !job->facts.noticed))
 		return;
 	if (!job->resume.storage || job->resume.attempt.number == 0 ||
@@ -78,12 +80,12 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name,
 				about, &cancel, &err) < 0 &&
 	    err.kind != ERR_EXISTS)
-		log_debug("the end of the attempt is not recorded: %s", err.text);
+		log_debug("cannot record the end of the attempt: %s", err.text);
 	json_decref(about);
 }
 
-/* What it wrote last, and did not live to be known to have finished: how much of it still lies
- * there, and the first of that, which the caller frees; NULL: nothing. */
+/* Counts the torn files of the last save that are still on disk. Returns the first (the caller
+ * frees), or NULL. */
 static char *find_first_torn(const struct job *job, size_t *count)
 {
 	char **torn = job->tracker ? tracker_torn(job->tracker) : NULL;
@@ -115,25 +117,24 @@ static void log_not_durable(const struct job *job, const struct outcome *outcome
 	if (sealed && job->newest_complete.step >= 0)
 		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_complete.step);
 	if (job->flush.given_up)
-		snprintf(why, sizeof(why), ": the store has taken nothing for %s (--flush-time)",
+		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
 			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
-	log_warn("the job has ended, but %s%s in %s is NOT durable%s; durable: %s (exit %d)",
+	log_warn("the job has exited, but %s%s in %s is NOT durable%s; durable: %s (exit %d)",
 		 torn ? torn : "its newest checkpoint", step, job->workspace.directory, why,
 		 durable, outcome->exit_code);
 }
 
-/* Exit 0, and no done marker all the same. */
+/* Why the job does not count as finished although it exited with 0. */
 static void log_restart_reason(const struct job *job, const struct outcome *outcome)
 {
 	if (job->facts.torn)
-		log_note("the job has ended without an error, but its last files are in no "
-			 "snapshot, so that it does not count as finished: the same command starts "
-			 "it again (exit %d)",
+		log_note("the job has exited without an error, but its last files are in no "
+			 "snapshot: it does not count as finished, and the same command starts it "
+			 "again (exit %d)",
 			 outcome->exit_code);
 	else if (outcome_may_be_leaving(&job->facts))
-		log_note("the job has ended soon after it was asked for a checkpoint, so that "
-			 "nobody knows whether it had finished: the same command starts it again "
-			 "(exit %d)",
+		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
+			 "not have finished: the same command starts it again (exit %d)",
 			 outcome->exit_code);
 }
 
@@ -143,31 +144,29 @@ static void log_torn_files(struct job *job)
 	auto_free char *first = find_first_torn(job, &count);
 
 	if (count > 1)
-		log_warn("%s and %zu more in %s are in no snapshot, because nothing says that the "
-			 "save they belong to was complete when the job ended; the next start "
-			 "there may move them aside",
+		log_warn("%s and %zu more in %s are in no snapshot: their save was not known to be "
+			 "complete when the job exited; the next start there may move them aside",
 			 first, count - 1, job->workspace.directory);
 	else if (count == 1)
-		log_warn("%s in %s is in no snapshot, because nothing says that the save it "
-			 "belongs to was complete when the job ended; the next start there may "
-			 "move it aside",
+		log_warn("%s in %s is in no snapshot: its save was not known to be complete when "
+			 "the job exited; the next start there may move it aside",
 			 first, job->workspace.directory);
 }
 
-/* `durable`: NULL for nothing. */
+/* `durable`: the newest durable snapshot; NULL: none. */
 static void log_lost_work(const struct job *job, const struct outcome *outcome, const char *durable)
 {
 	const char *end = job->facts.noticed ? "preempted" : "ended";
 	const char *directory = job->workspace.directory;
 
 	if (!job->facts.noticed && job->facts.all_durable)
-		log_error("the job has finished, but something of ours has failed, as said above, "
-			  "and --strict makes that an error; durable: %s (exit %d)",
+		log_error("the job has finished, but --strict turns the failure above into an "
+			  "error; durable: %s (exit %d)",
 			  durable ? durable : "nothing", outcome->exit_code);
 	else if (!durable && !job->any_complete &&
 		 (!file_exists(directory) || file_directory_is_empty(directory)))
-		log_error("%s, and the newest work is NOT durable: nothing was written to %s; name "
-			  "where the job saves with --checkpoint-dir (exit %d)",
+		log_error("%s, and the newest work is NOT durable: nothing was written to %s; set "
+			  "--checkpoint-dir to where the job saves (exit %d)",
 			  end, directory, outcome->exit_code);
 	else
 		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)", end,
@@ -184,8 +183,8 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 	event_log_add(&job->events, "ended", "{s:s, s:i, s:s?}", "outcome", outcome->name,
 		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
 	if (text_equal(outcome->name, "preempted"))
-		log_note("preempted; durable: %s. Run the same command again to go on from there "
-			 "(exit %d)",
+		log_note("preempted; durable: %s. Run the same command again to continue from "
+			 "there (exit %d)",
 			 id, outcome->exit_code);
 	else if (text_equal(outcome->name, "not_durable"))
 		log_lost_work(job, outcome, any ? id : NULL);
@@ -195,7 +194,7 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 		log_restart_reason(job, outcome);
 }
 
-/* What is known only now that everything has ended. */
+/* The facts that are known only now, after job and uploads have ended. */
 static void complete_outcome_facts(struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
@@ -239,14 +238,13 @@ int job_finish(struct job *job)
 	retention_worker_stop(job->retention_worker);
 	if (job->snapshots)
 		snapshot_queue_stop_early(job->snapshots);
-	/* First, because what follows may wait for a store that does not answer.
-	 * How it ended is the last word. */
+	/* Log first: the rest may wait for a store that does not answer. */
 	if (job->facts.launched)
 		log_torn_files(job);
 	log_outcome(job, &outcome);
 	job_write_end_message(job, &outcome);
-	/* Waits for a snapshot that was given up, so that the storage is ours. The watchers still
-	 * post what they see. */
+	/* Wait for a cancelled snapshot: only one thread may use the storage. The notice sources
+	 * still post to these workers, so they are not freed yet. */
 	workers_end(job->workers);
 	observers_notify_end(job, &outcome, end_webhook_deadline(job));
 	until_ms = end_record_deadline(job);

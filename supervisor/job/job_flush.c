@@ -1,16 +1,17 @@
-/* After the job's end: how long the store is waited for, until what the job left
- * is durable or given up. */
+/* After the job's exit: waits until its last checkpoint is durable, for a limited time if the store
+ * fails. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
 
 #define RETRY_MS 500
-#define TRIES_MOST 3 /* where the store says clearly why not */
-/* A job that is over waits so long for the retention of its last commit. */
+/* for an error that another try will hardly change */
+#define TRIES_MOST 3
+/* After the job's exit, the retention run of the last commit gets this long. */
 #define RETENTION_MOST_MS 10000
 
-/* Until when a store that fails, and has taken nothing since, is worth waiting for. */
+/* A failing store is given up at this time. Every byte that it accepts postpones it. */
 static int64_t flush_deadline_ms(const struct job *job)
 {
 	int64_t moved_ms = job->snapshots ? snapshot_queue_advanced_ms(job->snapshots) : 0;
@@ -24,8 +25,8 @@ static bool is_transient(enum err_kind kind)
 	return kind == ERR_RETRY || kind == ERR_FAILED;
 }
 
-/* Between tries, or in one that has been hanging: not the first, because a slow
- * store is no dead one. */
+/* Gives up between tries, or in one that hangs; but not in the first one, because a store that is
+ * slow has not failed. */
 static void on_flush_timeout(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, flush.timer);
@@ -52,7 +53,7 @@ bool job_retry_flush(struct job *job, enum err_kind kind)
 	job->flush.tries++;
 	if (!is_transient(kind) && job->flush.tries >= TRIES_MOST)
 		return false;
-	/* At a notice the deadline ends it. */
+	/* At a notice, the deadline is the limit. */
 	if (!notices_stop(&job->notices) && at_ms >= flush_deadline_ms(job)) {
 		job->flush.given_up = true;
 		return false;
@@ -70,14 +71,13 @@ static void begin_flush(struct job *job)
 	loop_arm(&job->loop, &job->flush.timer, job->flush.began_ms + job->options->flush_ms);
 }
 
-/* Ends the uploading state once nothing more can be done for what the job left. */
 void job_flush(struct job *job)
 {
 	bool missing =
 		job->any_complete && job->durable_generation != job->newest_complete.generation;
 
 	begin_flush(job);
-	/* Nobody is left to be a good neighbour to. */
+	/* No job is left that the upload could slow down. */
 	if (job->snapshots)
 		storage_set_urgent(job->resume.storage);
 	if (job->snapshots && snapshot_queue_is_busy(job->snapshots))
@@ -85,7 +85,8 @@ void job_flush(struct job *job)
 	if (job->resuming || job->retry_timer.armed)
 		return;
 	if (missing && !job->superseded && job->store && !job->flush.once_more) {
-		/* For a store that failed before; then retries, while there is patience. */
+		/* The store may have failed before: one new try, which job_retry_flush() repeats.
+		 */
 		job->flush.once_more = true;
 		job_queue_snapshot(job);
 		if (job->resuming || (job->snapshots && snapshot_queue_is_busy(job->snapshots)))

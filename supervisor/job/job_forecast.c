@@ -1,4 +1,5 @@
-/* What a preemption would cost now, and the plan at a notice, said (preemption_forecast.h). */
+/* What a preemption would cost now, and the plan at a notice. The decisions are pure
+ * (planning/preemption_forecast.h); here they get their facts, and their results are logged. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -48,8 +49,8 @@ struct preemption_facts job_forecast(const struct job *job)
 	};
 }
 
-/* Without a way that the user or the profile has named, it is asked by SIGTERM, if
- * anybody handles that. */
+/* If neither the user nor the profile names a way to ask, SIGTERM is the request, provided that a
+ * process handles it. */
 static bool can_request_or_signal(const struct job *job)
 {
 	return job_can_request(job) || (job->options->ask == REQUEST_AUTO && job->ask.loop &&
@@ -64,7 +65,7 @@ bool job_is_saving(const struct job *job)
 	       !tracker_is_settled(job->tracker, &generation);
 }
 
-/* For a stop that is announced now. */
+/* The forecast if a stop were announced now. */
 static struct preemption_facts forecast_at_stop(const struct job *job, bool asks)
 {
 	struct preemption_facts facts = job_forecast(job);
@@ -103,7 +104,7 @@ void job_update_plan(struct job *job)
 	struct preemption_facts facts = forecast_at_stop(job, can_request_or_signal(job));
 	enum preemption_plan plan = preemption_forecast_choose(&facts);
 
-	/* A command that has nothing to do with checkpoints has no plan. */
+	/* A command that saves no checkpoints needs no plan. */
 	if (!job->snapshots || !job->facts.launched ||
 	    (job->pace.planned && plan == job->pace.plan))
 		return;
@@ -188,12 +189,12 @@ void job_warn_if_window_too_short(struct job *job)
 	    !preemption_forecast_is_too_long(&facts))
 		return;
 	job->pace.warned = true;
-	log_warn("a checkpoint takes %s to save and %s to become durable, which does not fit the "
-		 "%s that %s: make it smaller or save often (--every auto)",
+	log_warn("saving (%s) plus upload (%s) exceeds the %s %s: make the checkpoint smaller or "
+		 "save more often (--every auto)",
 		 text_duration(facts.save_ms, save, sizeof(save)),
 		 text_duration(facts.upload_ms, upload, sizeof(upload)),
 		 text_duration(facts.window_ms, time, sizeof(time)),
-		 job->pace.cloud[0] ? "this cloud's notice leaves" : "--grace leaves");
+		 job->pace.cloud[0] ? "of this cloud's notice" : "of --grace");
 	event_log_add(&job->events, "upload_exceeds_notice", "{s:f, s:f, s:f}", "save_seconds",
 		      (double)facts.save_ms / 1000, "upload_seconds",
 		      (double)facts.upload_ms / 1000, "window_seconds",

@@ -1,14 +1,14 @@
 /*
- * At a notice: the next attempt is told, in the store, for how long this one may still commit, so
- * that one which starts early waits instead of taking over (predecessor_wait.h). On a thread of its
- * own, because neither the save nor a webhook may wait for it or keep it waiting.
+ * At a notice, writes into the store until when this attempt may still commit. A next attempt that
+ * starts early then waits instead of taking over (restore/predecessor_wait.h). It has a thread of
+ * its own, so that it waits for no upload and no webhook, and they do not wait for it.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
 #include "restore/restore.h"
 
-/* What a store does not take by then was not worth more of the notice. */
+/* For one message. The notice's time is needed for the checkpoint. */
 #define NOTIFY_MS 5000
 
 static void notify_worker(void *arg)
@@ -31,12 +31,12 @@ static void on_notified(void *arg)
 
 	next_attempt->sending = false;
 	if (next_attempt->failed)
-		log_debug("the next attempt is not told of this one's notice: %s",
+		log_debug("cannot tell the next attempt about the notice: %s",
 			  next_attempt->err.text);
 	if (next_attempt->told_ms > 0)
 		loop_arm(&job->loop, &next_attempt->again,
 			 clock_monotonic_ms() + PREDECESSOR_HEARTBEAT_MS);
-	/* It may have changed meanwhile. */
+	/* The deadline may have changed since. */
 	job_notify_next_attempt(job);
 }
 
@@ -69,7 +69,7 @@ void job_notify_next_attempt(struct job *job)
 	const struct notice *stop = notices_stop(&job->notices);
 	int64_t until_ms = stop && stop->deadline_ms != CLOCK_NEVER ? stop->deadline_ms : 0;
 
-	/* Withdrawn too late for a job that was told to end: it still saves. */
+	/* The notice was withdrawn, but too late: the job is ending and still saves. */
 	if (until_ms == 0 && job->state != JOB_RUNNING)
 		return;
 	if ((until_ms == next_attempt->told_ms && !next_attempt->due) || next_attempt->sending ||

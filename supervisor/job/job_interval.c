@@ -1,5 +1,5 @@
-/* Checkpoints asked for regularly: every so often, or as often as it pays
- * (checkpoint_interval.h). */
+/* Requests at intervals: a fixed one, or the one that loses least time
+ * (planning/checkpoint_interval.h). */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -13,14 +13,14 @@ static void log_interval(struct job *job, const struct checkpoint_interval *inte
 
 	text_duration(interval->every_ms, every, sizeof(every));
 	if (interval->save_ms < 0) {
-		log_note("--every auto: the first checkpoint is asked for after %s; what that "
-			 "takes decides the rest",
+		log_note("--every auto: first checkpoint after %s; the time that it takes decides "
+			 "the interval",
 			 every);
 	} else {
 		text_duration(interval->save_ms, save, sizeof(save));
 		text_duration(interval->mtbf_ms, mtbf, sizeof(mtbf));
-		log_note("--every auto: a checkpoint every %s (a save takes %s, the machine is "
-			 "taken to be lost every %s, %.0f %% of that announced in time)",
+		log_note("--every auto: checkpoint every %s (save takes %s; assumed MTBF %s, "
+			 "%.0f %% announced)",
 			 every, save, mtbf, 100 * interval->announced);
 	}
 	event_log_add(&job->events, "interval", "{s:f, s:o, s:f, s:f}", "seconds",
@@ -48,7 +48,7 @@ static void update_interval(struct job *job)
 	};
 	struct checkpoint_interval now;
 
-	/* Nobody has looked at earlier attempts. */
+	/* Earlier attempts were not read, so 0 means unknown. */
 	if (facts.past.save_ms == 0)
 		facts.past.save_ms = -1;
 	now = checkpoint_interval_choose(&facts);
@@ -68,7 +68,7 @@ static void on_interval_due(struct timer *timer)
 	bool fresh = job->any_complete && job->options->every_auto &&
 		     now < job->newest_complete.completed_ms + job->pace.interval.every_ms;
 
-	/* The job has saved by itself meanwhile. */
+	/* The job has saved by itself since: the interval starts at that checkpoint. */
 	if (fresh) {
 		arm_interval_timer(job, job->newest_complete.completed_ms);
 		return;
@@ -99,7 +99,8 @@ void job_note_save_ended(struct job *job)
 
 	if (job->pace.saving_ms == 0)
 		return;
-	/* That long it was only looked at whether more would come. */
+	/* During the quiet time nothing was written; it was only checked that nothing more comes.
+	 */
 	took_ms -= job->options->quiet_ms;
 	job->pace.save_ms =
 		checkpoint_interval_smooth(job->pace.save_ms,

@@ -1,5 +1,5 @@
-/* A SIGTERM that nobody in the job handles would only tear the save under way: it waits until
- * that is complete. */
+/* Delays a SIGTERM that no process of the job handles: it would only tear the save under way, so it
+ * is forwarded once that save is complete. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
@@ -12,7 +12,8 @@ static void forward_deferred_sigterm(struct job *job)
 	job_forward_sigterm(job);
 }
 
-/* A save also ends without a checkpoint: torn, or its files deleted. */
+/* A save may end without a complete checkpoint: torn, or its files deleted. No event says so, so
+ * the state is polled. */
 static void on_deferral_check(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, sigterm_deferral.timer);
@@ -27,10 +28,10 @@ bool job_defer_sigterm(struct job *job)
 {
 	if (!job_plans_to_await_save(job))
 		return false;
-	log_note("the job is saving: it gets its SIGTERM after that, or at a second one to "
-		 "reprieve");
+	log_note("a save is in progress: SIGTERM is forwarded when it completes (send SIGTERM "
+		 "again to forward now)");
 	job->sigterm_deferral.awaited = true;
-	/* Nor has it been asked: what it does until then is its own doing. */
+	/* The job does not know about the stop yet, so an exit before that is its own decision. */
 	job->facts.told_to_end = false;
 	job->sigterm_deferral.timer.fired = on_deferral_check;
 	loop_arm(&job->loop, &job->sigterm_deferral.timer,
@@ -40,7 +41,7 @@ bool job_defer_sigterm(struct job *job)
 
 bool job_end_sigterm_deferral(struct job *job)
 {
-	/* Its last one may have become complete by its end. */
+	/* The child is gone if its exit made the save complete. */
 	if (!job->sigterm_deferral.awaited || !job->child.running)
 		return false;
 	forward_deferred_sigterm(job);

@@ -1,4 +1,5 @@
-/* The reason of the end for those who only see an ended container (termination_message.h). */
+/* Writes why the job ended to where Kubernetes and SageMaker show it
+ * (scheduler/termination_message.h). */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -12,13 +13,13 @@
 #define KUBERNETES_LOG "/dev/termination-log"
 #define SAGEMAKER_OUTPUT "/opt/ml/output"
 
-/* --termination-log '': none, wherever that would be. */
+/* --termination-log '' switches it off everywhere. */
 static bool message_is_wanted(const struct job *job)
 {
 	return !job->options->termination_log || job->options->termination_log[0];
 }
 
-/* NULL: nobody reads one. */
+/* NULL: no file is to be written. */
 static const char *message_path(const struct job *job)
 {
 	if (job->options->termination_log)
@@ -31,7 +32,7 @@ static void write_message_line(struct job *job, const char *path, const char *li
 	struct err err;
 
 	if (termination_write(path, line, job->message, &err) < 0)
-		log_warn("the termination message is not written: %s", err.text);
+		log_warn("cannot write the termination message: %s", err.text);
 	text_set(job->message, sizeof(job->message), line);
 }
 

@@ -1,4 +1,5 @@
-/* Signals and watchers -> notices. */
+/* Turns signals and what the notice sources report into notices; and the SIGCHLD of the child into
+ * its exit. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -15,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- telling --- */
+/* --- a notice arrives --- */
 
-/* It is there while a stop stands, so that a job which leaves when it sees it
- * never leaves for advice. */
+/* The file exists while a stop notice stands, and not for advice: a job that exits when it sees the
+ * file must not exit for advice. */
 static void write_notice_file(struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);
@@ -46,7 +47,7 @@ static void announce_notice(struct job *job, const struct notice *notice)
 
 	log_note("%s%s", notice_format(notice, text, sizeof(text)),
 		 notice->kind == NOTICE_ADVICE && !notices_stop(&job->notices)
-			 ? "; an early checkpoint is taken, the job goes on"
+			 ? "; an early checkpoint is taken, the job continues"
 			 : "");
 	event_log_add(&job->events, "notice", "o", json_incref(about));
 	write_notice_file(job);
@@ -90,7 +91,7 @@ void job_add_notice(struct job *job, const struct notice *notice)
 	}
 }
 
-/* --- watchers: on their threads, brought over to the loop --- */
+/* --- notice sources: they call on their own threads, which post to the loop --- */
 
 struct posted_notice {
 	struct job *job;
@@ -160,7 +161,7 @@ int job_start_notice_watch(struct job *job, struct err *err)
 		return 0;
 	if (why.kind == ERR_INVALID)
 		return err_set(err, why.kind, "--notice or --deadline: %s", why.text);
-	job_report_failure(job, "no preemption notice but SIGTERM will be seen", &why);
+	job_report_failure(job, "no preemption notice except SIGTERM will be seen", &why);
 	return 0;
 }
 
@@ -189,21 +190,19 @@ void job_acknowledge_notice(struct job *job, const struct outcome *outcome)
 	const struct notice *stop = notices_stop(&job->notices);
 	struct err err;
 
-	/* Only now: an approved event starts at once, and for a job that is not
-	 * durable every second counts. */
+	/* An approved event starts at once, so it is approved only after the last commit. */
 	if (!job->options->acknowledge || !stop || !job->watch ||
 	    !text_equal(outcome->name, "preempted") || !job_is_durable(job))
 		return;
 	if (!stop->approvable)
-		log_note("%s's notice is not acknowledged: it is for other machines too, has "
-			 "begun, or there is no such thing",
+		log_note("the notice of %s is not acknowledged: it affects other machines too, has "
+			 "already started, or cannot be acknowledged",
 			 stop->source);
 	else if (cloud_watch_approve(job->watch, stop, clock_monotonic_ms() + ACKNOWLEDGE_MS,
 				     &err) < 0)
-		log_warn("%s is not told that it may take this machine: %s", stop->source,
-			 err.text);
+		log_warn("cannot acknowledge the notice of %s: %s", stop->source, err.text);
 	else
-		log_note("%s may take this machine now (acknowledged)", stop->source);
+		log_note("acknowledged: %s may take this machine now", stop->source);
 	event_log_add(&job->events, "acknowledged", "{s:s, s:b}", "source", stop->source,
 		      "approvable", stop->approvable);
 }
@@ -225,8 +224,8 @@ static void on_process_reaped(void *arg, pid_t pid, int status)
 		tracker_process_ended(job->tracker, pid, status);
 }
 
-/* Saving and leaving because it was asked to: what it wrote last is complete. A crash between
- * two files is not. */
+/* Is what the job wrote last complete? It is if the job saved and exited because it was asked to;
+ * it is not if it crashed between two files. */
 static enum tracker_end classify_child_exit(const struct job *job)
 {
 	bool was_asked = job->facts.told_to_end || job->request.sent_ms > 0;
@@ -240,12 +239,12 @@ static enum tracker_end classify_child_exit(const struct job *job)
 		return TRACKER_ENDED_CLEAN;
 	if (!was_asked)
 		return TRACKER_ENDED_CRASHED;
-	/* 42: TensorFlow, 255: sys.exit(-1) of submitit. */
+	/* After a save, TensorFlow exits with 42, and submitit with sys.exit(-1), which is 255. */
 	if (code == 128 + SIGTERM || code == 128 + job->ask.signal || code == 42 || code == 255 ||
 	    profile_is_resume_code(job->profile.profile, code))
 		return TRACKER_ENDED_CLEAN;
-	/* 1 is what launchers and sys.exit(1) give after a save, and also what an exception in the
-	 * midst of it gives. */
+	/* 1 is ambiguous: launchers and sys.exit(1) give it after a save, and an exception in the
+	 * middle of a save gives it too. */
 	return outcome_is_crash(job->child.status) && code > 128
 		       ? TRACKER_ENDED_CRASHED
 		       : TRACKER_ENDED_AMBIGUOUS;
@@ -267,8 +266,8 @@ static void on_child_exited(struct job *job)
 	job_post_event(job, EV_CHILD_EXITED);
 }
 
-/* SIGTERM; and under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends
- * ahead of the end. */
+/* SIGTERM, or under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends before the time
+ * limit. */
 static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *info)
 {
 	bool by_term = info->ssi_signo == SIGTERM;
@@ -277,14 +276,14 @@ static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *i
 	text_set(notice.source, sizeof(notice.source), by_term ? "sigterm" : "slurm");
 	text_set(notice.identity, sizeof(notice.identity), by_term ? "sigterm" : "sigusr1");
 	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
-	/* Nothing to save: be an init and nothing else. */
+	/* There is nothing to save: only forward the signal, as an init does. */
 	if (job->state != JOB_RESTORING && !manages_checkpoints(job)) {
 		job->facts.noticed = job->facts.by_signal_only = true;
 		sigterm_hold_end(&job->sigterm_hold);
 		child_forward(&job->child, info);
 		return;
 	}
-	/* Whoever says it again wants no waiting. */
+	/* A second SIGTERM ends the wait for the save under way. */
 	if (by_term && job_end_sigterm_deferral(job))
 		return;
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
@@ -292,8 +291,8 @@ static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *i
 	job_query_slurm_deadline(job, &notice);
 }
 
-/* Ctrl-C: there is nobody else to end. What nohup ignores stays ignored. The rest is for the job,
- * when it is there. */
+/* No job is running yet: Ctrl-C and the like end the supervisor itself, except for signals that
+ * nohup ignores. All others are kept for the job. */
 static void signal_while_restoring(struct job *job, int signal)
 {
 	if (sigismember(&job->inherited->ignored, signal) == 1)

@@ -1,7 +1,7 @@
 /*
- * Who else learns what happens: the ledger in the store, the counters behind metrics, a textfile, a
- * webhook, the tail of the job's log. All of it hears the events (event_log.h), works beside the
- * job on a thread of its own, and is never waited for while a checkpoint is on its way.
+ * Telemetry of this job: the event log in the store, counters and metrics, a textfile, a webhook,
+ * the tail of the job's log. All of them follow the events (telemetry/event_log.h). Uploads and
+ * webhooks have a thread of their own, and no checkpoint ever waits for them.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -26,7 +26,7 @@ json_t *observers_labels(const struct job *job)
 	return labels_json(job->options->labels, job->options->label_count);
 }
 
-/* --- the ledger --- */
+/* --- the event log in the store --- */
 
 static bool can_upload_events(const struct job *job)
 {
@@ -51,7 +51,7 @@ static void settle_event_upload(struct job *job)
 	observers->putting = false;
 	if (observers->put_failed) {
 		event_buffer_put_back(&observers->event_buffer, &observers->part);
-		log_debug("the ledger waits: %s", observers->err.text);
+		log_debug("cannot upload the event log, retrying: %s", observers->err.text);
 		return;
 	}
 	observers->parts++;
@@ -68,7 +68,8 @@ static void on_event_upload_due(struct timer *timer)
 	struct job *job = container_of(timer, struct job, observers.timer);
 	struct observers *observers = &job->observers;
 
-	/* Not beside a checkpoint that has to be durable soon; the end writes what is left. */
+	/* While a checkpoint has to become durable soon, it gets all of the bandwidth.
+	 * observers_record_end() uploads the rest. */
 	if (job->state != JOB_RUNNING || observers->putting || !can_upload_events(job)) {
 		loop_arm(&job->loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
 		return;
@@ -179,7 +180,7 @@ static void write_textfile(struct job *job, const struct outcome *outcome)
 	log_warn("--metrics-file: %s", err.text);
 }
 
-/* --- hearing --- */
+/* --- the events --- */
 
 static bool changes_metrics(const char *event)
 {
@@ -227,14 +228,14 @@ int observers_open_metrics(struct job *job, struct err *err)
 	if (!job->options->metrics)
 		return 0;
 	if (!job->session.directory)
-		return err_set(err, ERR_FAILED, "there is no runtime directory to ask through");
+		return err_set(err, ERR_FAILED, "no runtime directory to ask the job through");
 	return metrics_server_start(job->options->metrics, job->session.directory, job_state_names,
 				    &job->observers.server, err);
 }
 
 /* --- the end --- */
 
-/* The last LOG_TAIL bytes. */
+/* Reads the last LOG_TAIL bytes of the file. */
 static int read_tail(const char *path, struct bytes *tail, struct err *err)
 {
 	auto_close int fd = file_open(path, O_RDONLY, 0, err);
@@ -269,7 +270,7 @@ static void upload_log_tail(struct job *job)
 	if (read_tail(job->options->log, &tail, &err) < 0 ||
 	    storage_put_note(job->resume.storage, job->resume.attempt.number, "log", 1, tail.data,
 			     tail.size, &job->observers.cancel, &err) < 0)
-		log_warn("--log: the end of the log is not kept: %s", err.text);
+		log_warn("--log: cannot upload the end of the log: %s", err.text);
 }
 
 static void upload_end_notes(struct job *job, const struct outcome *outcome)
@@ -312,7 +313,7 @@ void observers_record_end(struct job *job, const struct outcome *outcome, int64_
 	if (!observers->workers)
 		return;
 	cancel_set_deadline(&observers->cancel, until_ms);
-	workers_free(observers->workers); /* waits for what is under way, until then */
+	workers_free(observers->workers); /* waits for a running upload, up to the deadline */
 	observers->workers = NULL;
 	if (observers->putting)
 		settle_event_upload(job);

@@ -1,5 +1,5 @@
-/* What earlier attempts mean for this one, and what this one leaves for later ones
- * (restart_rules.h). */
+/* What earlier attempts mean for this one, and what this one records for later ones. The rules are
+ * pure (restore/restart_rules.h); here their decisions are logged and obeyed. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -36,16 +36,16 @@ struct restart_rules job_restart_rules(const struct job *job)
 	};
 }
 
-/* NULL where it is. The caller frees. */
+/* Why the job is not started; NULL: it is. The caller frees. */
 static char *format_refusal_reason(const struct job *job,
 				   const struct attempt_outcomes *attempt_outcomes)
 {
 	if (attempt_outcomes->decision.action == RESTART_DONE)
 		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
-				   "starts it all the same",
+				   "starts it again",
 				   job->name.text, attempt_outcomes->newest,
 				   attempt_outcomes->ended_at[0] ? attempt_outcomes->ended_at
-								 : "no one knows when");
+								 : "time unknown");
 	if (attempt_outcomes->decision.action == RESTART_NO_PROGRESS)
 		return text_format("job %s: the last %u attempt%s added no durable snapshot "
 				   "(attempt %u %s): not started (exit %d); find out why, then run "
@@ -98,13 +98,12 @@ static void log_start_decision(struct job *job)
 	snapshot_id_format(job->resume.attempt.start, from);
 	snapshot_id_format(decision->snapshot, suspect);
 	if (decision->action == RESTART_REVERT) {
-		log_warn("the job dies of older checkpoints too, so that %s is not to blame: it "
-			 "starts from that one again",
+		log_warn("crashes also occur from older checkpoints: resuming from %s again",
 			 suspect);
 		event_log_add(&job->events, "reverted", "{s:s}", "id", suspect);
 	} else if (!snapshot_id_is_none(job->resume.attempt.suspect)) {
-		log_warn("the job died twice soon after it had been given %s: it starts from the "
-			 "one before, %s; --restore %s goes back",
+		log_warn("crashed twice right after resuming from %s: resuming from the previous "
+			 "one, %s (--restore %s to override)",
 			 suspect, from, suspect);
 		event_log_add(&job->events, "rolled_back", "{s:s, s:s}", "suspect", suspect,
 			      "from", from);

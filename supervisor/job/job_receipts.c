@@ -1,5 +1,5 @@
-/* What came of a request, rank by rank: looks at the processes that were asked,
- * and says what is worth it. */
+/* The progress of a request, rank by rank: observes the processes that were asked, and publishes
+ * what has changed (request/rank_progress.h decides what is worth a line). */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -24,7 +24,7 @@ static bool is_descendant(pid_t pid, pid_t above)
 	return false;
 }
 
-/* A checkpoint may be written by a child of the rank, as asynchronous savers do. */
+/* Asynchronous savers write from a child process, whose writes count for the rank above it. */
 static void observe_files(const struct job *job, const struct rank_progress_item *item,
 			  const struct recent_writers *writers, struct rank_observation *look)
 {
@@ -39,7 +39,7 @@ static void observe_files(const struct job *job, const struct rank_progress_item
 	}
 }
 
-static void look(struct job *job)
+static void observe_ranks(struct job *job)
 {
 	static const struct recent_writers none;
 	const struct recent_writers *writers = job->tracker ? tracker_writers(job->tracker) : &none;
@@ -82,7 +82,7 @@ static void on_observation_due(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, rank_progress_timer);
 
-	look(job);
+	observe_ranks(job);
 	publish_rank_progress(job);
 	loop_arm(&job->loop, timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
 }
@@ -110,7 +110,7 @@ void job_end_rank_progress(struct job *job)
 {
 	if (!job->rank_progress_timer.armed)
 		return;
-	look(job);
+	observe_ranks(job);
 	loop_disarm(&job->loop, &job->rank_progress_timer);
 }
 

@@ -1,4 +1,5 @@
-/* Checkpoints on request, and who waits for them. */
+/* Checkpoint requests: clients that wait for one, how the job is asked, and the tracker's
+ * callbacks. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The request before was withdrawn, but its save goes on: another signal now would run the handler
- * inside the handler. */
+/* The previous request was withdrawn, but its save goes on. Another signal now would interrupt the
+ * job's handler and run it a second time. */
 static bool is_still_saving(const struct job *job)
 {
 	return job->request.sent_ms > 0 && !job->request.answered && job->rank_progress.count > 0 &&
@@ -21,7 +22,7 @@ static bool is_still_saving(const struct job *job)
 	       tracker_is_saving(job->tracker);
 }
 
-/* Its framework saves and ends: not for an interval, an advice or a wish. */
+/* A request makes this framework save and exit. Intervals, advice and clients must not use it. */
 static bool ends_when_asked(const struct job *job)
 {
 	return job->options->ask_ends_job && !job_requests_by_flag(job);
@@ -49,7 +50,7 @@ static void release_client(struct job *job, size_t index)
 	control_request_finish(request);
 }
 
-/* The job has been asked: that was all that some wanted to know. */
+/* The job has been asked: clients that wait only for that are done. */
 static void release_clients_until_asked(struct job *job)
 {
 	for (size_t i = job->waiting_count; i > 0; i--)
@@ -65,7 +66,7 @@ static void refuse_client(struct control_request *request, const char *why)
 
 static void add_client(struct job *job, struct control_request *request, bool wait)
 {
-	/* It will serve this client too, and nobody is asked again. */
+	/* A request that is out serves this client too: the job is not asked again. */
 	bool is_out = job->request.active && job->request.sent_ms > 0;
 
 	job->waiting[job->waiting_count].request = request;
@@ -88,15 +89,15 @@ static void handle_client_request(void *arg, struct control_request *request, js
 	} else if (!text_equal(what, "checkpoint")) {
 		refuse_client(request, "unknown request");
 	} else if (job->superseded) {
-		refuse_client(request,
-			      "another attempt has taken over: this one publishes no more");
+		refuse_client(request, "superseded by a newer attempt: this one uploads no more "
+				       "checkpoints");
 	} else if (job->state != JOB_RUNNING) {
 		refuse_client(request, "the job is not running");
 	} else if (ends_when_asked(job)) {
-		refuse_client(request, "this job saves and ends when it is asked: that is kept for "
-				       "when it has to end");
+		refuse_client(request, "this job saves and exits when it is asked, so it is asked "
+				       "only at a stop notice");
 	} else if (!job_can_request(job)) {
-		refuse_client(request, "this job cannot be asked: it was started without "
+		refuse_client(request, "this job cannot be asked: start it with "
 				       "--checkpoint-signal or --checkpoint-command");
 	} else if (job->waiting_count == sizeof(job->waiting) / sizeof(job->waiting[0])) {
 		refuse_client(request, "too many requests at once");
@@ -128,7 +129,7 @@ void job_open_control(struct job *job)
 	struct err err;
 
 	if (path && control_socket_open(&job->loop, path, &handler, &job->control, &err) < 0)
-		job_report_failure(job, "`reprieve checkpoint` will not find this job", &err);
+		job_report_failure(job, "`reprieve checkpoint` cannot reach this job", &err);
 }
 
 /* --- asking --- */
@@ -184,15 +185,15 @@ static void on_request_failed(void *arg, const char *why)
 	struct job *job = arg;
 	const struct notice *stop = notices_stop(&job->notices);
 
-	/* Nobody handles SIGTERM: then it goes where an init would send it. */
+	/* No process handles SIGTERM: forward it as an init would. */
 	if (job->options->ask == REQUEST_AUTO && stop && text_equal(stop->source, "sigterm")) {
 		checkpoint_request_stop(&job->ask);
 		if (!job_defer_sigterm(job))
 			job_forward_sigterm(job);
 		return;
 	}
-	log_warn("the job cannot be asked for a checkpoint: %s%s", why,
-		 job->ask.method == REQUEST_COMMAND ? "" : "; trying again");
+	log_warn("cannot ask the job for a checkpoint: %s%s", why,
+		 job->ask.method == REQUEST_COMMAND ? "" : "; retrying");
 	event_log_add(&job->events, "request_failed", "{s:s}", "why", why);
 	if (job->state == JOB_RUNNING) {
 		job_reply_to_clients(job, json_pack("{s:s, s:s}", "event", "failed", "error", why),
@@ -239,8 +240,8 @@ static void lower_request_flag(struct job *job, bool answered)
 		progress_page_end_request(page, answered, clock_monotonic_ms());
 }
 
-/* Who wrote reprieve_requested() into the job wants to be asked so, unless the
- * user has said otherwise. */
+/* A job that polls reprieve_requested() expects the flag, unless the user has chosen another way.
+ */
 static bool may_use_flag(const struct job *job)
 {
 	return job->options->ask == REQUEST_AUTO || !job->options->ask_chosen;
@@ -260,7 +261,8 @@ bool job_can_request(const struct job *job)
 	       job_requests_by_flag(job);
 }
 
-/* A signal of the user's own says nothing of whom. */
+/* The profile knows which ranks handle its own signal. For a signal that the user has chosen, all
+ * ranks are asked. */
 static enum profile_target select_target(const struct job *job)
 {
 	const struct profile *profile = job->profile.profile;
@@ -302,23 +304,23 @@ void job_prepare_requests(struct job *job)
 void job_request_checkpoint(struct job *job, const char *reason)
 {
 	bool notice = text_equal(reason, "notice");
-	/* Without a profile the only common request is SIGTERM, and that may end the job: not
-	 * for a mere advice. */
+	/* Without a profile, SIGTERM is the only request, and it may end the job: not for advice.
+	 */
 	bool may_ask = job_can_request(job) || (notice && job->options->ask == REQUEST_AUTO);
 
 	if (!may_ask || (!notice && ends_when_asked(job))) {
-		log_debug("no checkpoint is asked for (%s): no way to ask was given", reason);
+		log_debug("no checkpoint request (%s): no way to ask this job is known", reason);
 		return;
 	}
 	if (job->request.active && job->request.sent_ms > 0) {
-		/* One save at a time: the one under way will serve. */
+		/* One save at a time: the one under way serves this request too. */
 		text_set(job->request.reason, sizeof(job->request.reason), reason);
 		return;
 	}
 	job->request.active = true;
 	text_set(job->request.reason, sizeof(job->request.reason), reason);
 	if (is_still_saving(job)) {
-		log_note("the job is still saving for the request before: that will serve");
+		log_note("the job is still saving for the previous request: that save is used");
 		return;
 	}
 	job->request.sent_ms = 0;
@@ -335,7 +337,7 @@ void job_end_request(struct job *job)
 	job->request.active = false;
 }
 
-/* --- what the tracker sees --- */
+/* --- the tracker's callbacks --- */
 
 void job_on_save_started(void *arg, const char *path)
 {

@@ -1,4 +1,4 @@
-/* The last thing that a preempted job does under Slurm: it asks to be started again. */
+/* Under Slurm, a preempted job requeues itself: the last step of its end. */
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -8,8 +8,7 @@
 
 #include <stdlib.h>
 
-/* A controller with many jobs to preempt at once is slow. What we wait for here is
- * all that is left to do. */
+/* A controller that preempts many jobs at once is slow, and nothing else is left to do. */
 #define SCONTROL_MS 20000
 
 bool job_is_requeued_by_us(const struct job *job)
@@ -19,21 +18,22 @@ bool job_is_requeued_by_us(const struct job *job)
 	return job->options->requeue && id && *id;
 }
 
-/* "Incomplete": Slurm itself refuses a job that was cancelled since it was asked about. */
+/* "Incomplete": Slurm itself refuses a job that was cancelled after slurm_job_query(). */
 static void requeue_slurm_job(struct job *job, char *id)
 {
 	char *const argv[] = {"scontrol", "requeue", "Incomplete", id, NULL};
 	auto_free char *said = NULL;
 	struct err err;
 
-	/* Said before, because Slurm ends us as soon as it has heard it. */
+	/* Log first: Slurm kills this step as soon as it gets the command. */
 	log_note("requeueing Slurm's job %s", id);
 	event_log_add(&job->events, "requeue", "{s:s}", "id", id);
 	if (program_output(argv, SCONTROL_MS, &said, &err) < 0)
-		log_warn("the job is not requeued: %s; try `scontrol requeue %s`", err.text, id);
+		log_warn("cannot requeue the job: %s; try `scontrol requeue %s`", err.text, id);
 }
 
-/* SIGUSR1 ahead of the end (--signal) is Slurm's too, but asks for a requeue. */
+/* A SIGUSR1 before the time limit (--signal) is also a notice of Slurm's, but it asks for a
+ * requeue. */
 static bool is_time_limit_notice(const struct notice *notice)
 {
 	return text_equal(notice->source, "slurm") && text_equal(notice->identity, "end");

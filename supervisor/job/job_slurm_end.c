@@ -1,5 +1,6 @@
-/* Slurm's SIGTERM does not tell how much time is left, which is the partition's GraceTime or the
- * --signal's affair; scontrol does. */
+/* Slurm's SIGTERM does not say how much time is left: that depends on the partition's GraceTime and
+ * on
+ * --signal. scontrol knows. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* With many jobs preempted at once it is slow; what comes later than this helps little. */
+/* scontrol is slow when many jobs are preempted at once. A later answer would help little. */
 #define SCONTROL_MS 5000
 
 static void query_slurm_worker(void *arg)
@@ -45,7 +46,7 @@ static void on_slurm_reply(void *arg)
 		return;
 	text_set(notice.reason, sizeof(notice.reason),
 		 end->answer.preempted ? "the end of Slurm's grace time"
-				       : "the end that Slurm has set");
+				       : "the end time that Slurm has set");
 	job_add_notice(job, &notice);
 }
 
@@ -57,15 +58,15 @@ void job_query_slurm_deadline(struct job *job, const struct notice *notice)
 
 	if (!id || !*id || end->asking || job->state == JOB_OVER)
 		return;
-	/* Workers of its own: a checkpoint, a busy controller and a slow store
-	 * must not wait for each other. */
+	/* Own workers: an upload, a busy controller and a slow store must not wait for each other.
+	 */
 	if (!end->workers && workers_new(&job->loop, 2, &end->workers, &err) < 0) {
-		log_debug("Slurm is not asked when the job ends: %s", err.text);
+		log_debug("cannot ask Slurm when the job ends: %s", err.text);
 		return;
 	}
 	end->asking = true;
 	end->notice = *notice;
-	/* While it restores, the storage is another worker's. */
+	/* During the restore, another worker owns the storage. */
 	end->storage = job->state == JOB_RESTORING ? NULL : job->resume.storage;
 	workers_run(end->workers, query_slurm_worker, on_slurm_reply, job);
 	workers_run(end->workers, join_barrier_worker, on_barrier_joined, job);

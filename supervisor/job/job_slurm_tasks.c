@@ -1,7 +1,7 @@
 /*
- * Several tasks of one srun: a requeue ends them all, so the first, which asks for it, waits for
- * those that save. They tell of themselves in the store, which is all that they have in common: at
- * the notice that they are there, at their end that they are through. Who never was there (no
+ * Several tasks of one srun: a requeue kills them all. Task 0, which requeues, therefore waits
+ * until the others have saved. They meet in the store, the only thing that they share: each task
+ * puts a marker when it gets the notice, and another at its end. A task without a first marker (no
  * supervisor, another store) is not waited for.
  */
 #include "base/cancel.h"
@@ -16,10 +16,11 @@
 AUTO(struct cancel, cancel_release);
 AUTO(struct storage_barrier_arrivals, storage_barrier_release);
 
-/* What a task has to tell is no reason to linger. */
+/* A marker is not worth more of the notice. */
 #define MARKER_PUT_MS 5000
 #define BARRIER_POLL_MS 1000
-/* Slurm signals all tasks at once, and each then needs one answer of the store. */
+/* Slurm signals all tasks at once, and each needs one PUT to arrive. Until then, no marker does not
+ * mean that there is no task. */
 #define ARRIVAL_MS 3000
 
 static bool read_task_barrier(struct slurm_task_barrier *tasks)
@@ -43,7 +44,7 @@ static void put_task_marker(struct storage *storage, enum slurm_task_state state
 	if (storage_barrier_arrive(storage, tasks.barrier,
 				   slurm_task_barrier_marker(&tasks, state, name), &cancel, &err) <
 	    0)
-		log_debug("the first task of the job is not told of this one: %s", err.text);
+		log_debug("cannot put this task's marker for the first task: %s", err.text);
 }
 
 void job_join_slurm_barrier(struct storage *storage)
@@ -57,7 +58,7 @@ void job_leave_slurm_barrier(struct job *job)
 		put_task_marker(job->resume.storage, SLURM_TASK_FINISHED);
 }
 
-/* How many are there and not through; -1: the store does not say. */
+/* How many tasks have started to save and have not finished; -1: the store cannot be read. */
 static int count_missing(struct job *job, const struct slurm_task_barrier *tasks,
 			 struct cancel *cancel)
 {
@@ -90,13 +91,13 @@ void job_await_slurm_barrier(struct job *job)
 	while ((missing = count_missing(job, &tasks, &cancel)) > 0 ||
 	       (missing == 0 && clock_monotonic_ms() < arrived_ms)) {
 		if (missing > 0 && !said)
-			log_note("waiting for the other tasks of this job, at most until shortly "
-				 "before the deadline: a requeue ends them");
+			log_note("waiting for the other tasks of this job to finish saving, until "
+				 "shortly before the deadline: a requeue will kill them");
 		said |= missing > 0;
 		if (cancel_sleep(&cancel, BARRIER_POLL_MS, &err) < 0)
 			break;
 	}
 	if (missing > 0)
-		log_warn("%d of the other tasks %s not through yet: the requeue ends %s", missing,
-			 missing == 1 ? "is" : "are", missing == 1 ? "it" : "them");
+		log_warn("%d other task%s not finished saving; requeue will kill %s", missing,
+			 missing == 1 ? " has" : "s have", missing == 1 ? "it" : "them");
 }

@@ -1,5 +1,5 @@
-/* What becomes of a complete checkpoint: snapshots, retention behind them, and how far durability
- * is behind the work. */
+/* A complete checkpoint becomes a durable snapshot: uploads, retention after them, warnings when
+ * uploads fall behind; and the status of it all. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -66,7 +66,7 @@ static void add_age(json_t *status, const char *name, int64_t since_ms)
 				    json_real((double)(clock_monotonic_ms() - since_ms) / 1000));
 }
 
-/* What the job reports by reprieve_progress(). */
+/* The job's own report: reprieve_progress(). */
 static void add_training(const struct job *job, json_t *status)
 {
 	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
@@ -130,13 +130,13 @@ json_t *job_status_json(const struct job *job)
 
 /* --- retention --- */
 
-/* Once: from then on about as many go as come. */
+/* Logged once: from then on, about as many snapshots are removed as are added. */
 static void log_removed_snapshots(struct job *job, const struct forget_result *result)
 {
 	if (job->reported_removal || result->forgotten == 0)
 		return;
 	job->reported_removal = true;
-	log_note("forgot %u snapshot%s that no --keep rule keeps; %u %s left", result->forgotten,
+	log_note("removed %u snapshot%s that no --keep rule keeps; %u %s left", result->forgotten,
 		 result->forgotten == 1 ? "" : "s", result->kept, result->kept == 1 ? "is" : "are");
 }
 
@@ -146,18 +146,19 @@ static void on_retention_finished(void *arg, bool worked, const struct forget_re
 	struct job *job = arg;
 
 	if (worked && (result->forgotten > 0 || result->collected.packs_removed > 0)) {
-		log_debug("forgot %u snapshots, freed %llu bytes", result->forgotten,
+		log_debug("removed %u snapshots, freed %llu bytes", result->forgotten,
 			  (unsigned long long)result->collected.bytes_removed);
 		log_removed_snapshots(job, result);
 		event_log_add(&job->events, "snapshots_removed", "{s:i, s:i, s:I}", "snapshots",
 			      (int)result->forgotten, "kept", (int)result->kept, "bytes_freed",
 			      (json_int_t)result->collected.bytes_removed);
 	}
-	/* Stopped for a save, or by attempts that come and go: the next commit begins it anew. */
+	/* Stopped for a save, or because new attempts keep starting: the next commit starts it
+	 * again. */
 	if (!worked && err->kind != ERR_CANCELLED && err->kind != ERR_RETRY &&
 	    !job->retention_failed) {
 		job->retention_failed = true;
-		job_report_failure(job, "old snapshots are not forgotten", err);
+		job_report_failure(job, "cannot remove old snapshots", err);
 	}
 	if (job->state == JOB_UPLOADING)
 		job_flush(job);
@@ -179,7 +180,7 @@ static void submit_newest_checkpoint(struct job *job)
 	snapshot_queue_submit(job->snapshots, &job->newest_complete);
 }
 
-/* Not before there is something to lose: a job without checkpoints needs no store. */
+/* Reported with the first checkpoint, because a job without checkpoints needs no store. */
 static void report_missing_store(struct job *job)
 {
 	if (!job->no_store.kind)
@@ -211,14 +212,14 @@ static void on_snapshot_retry_due(struct timer *timer)
 		job_flush(job);
 }
 
-/* Each once: most jobs have the same in all of their checkpoints. */
+/* Each is reported once, because most jobs have the same files in all of their checkpoints. */
 static void report_skipped_files(struct job *job, const struct snapshot_outcome *report)
 {
 	if (!job->reported_skipped_files)
 		skipped_files_report(&report->result, job->workspace.directory);
 	job->reported_skipped_files |= report->result.left_out > 0;
 	if (report->log[0] && !job->reported_log_files)
-		log_note("logs like %s in %s are no part of the snapshots: they stay on this "
+		log_note("logs like %s in %s are not saved with the checkpoints: they stay on this "
 			 "machine",
 			 report->log, job->workspace.directory);
 	job->reported_log_files |= report->log[0] != '\0';
@@ -274,12 +275,13 @@ static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *r
 {
 	const struct err *err = &report->err;
 
-	if (err->kind == ERR_NOT_FOUND) /* no file is left there: nothing to make durable */
+	/* No file of it is left, so there is nothing to make durable. */
+	if (err->kind == ERR_NOT_FOUND)
 		job->durable_generation = report->checkpoint.generation;
 	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
 		return;
-	/* Written to again before it could be read: the next seal brings a newer one. Unless it was
-	 * only a deletion. */
+	/* The checkpoint was written to before it could be read: a newer one will be complete soon.
+	 * If files were only deleted, no newer one comes, so this one is tried again. */
 	if (err->kind == ERR_RETRY &&
 	    !tracker_still_complete(job->tracker, report->checkpoint.generation)) {
 		if (tracker_is_settled(job->tracker, &job->newest_complete.generation))
@@ -293,14 +295,14 @@ static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *r
 				     true);
 	if (err->kind == ERR_EXISTS) {
 		job->superseded = true;
-		job_report_failure(job, "this machine's checkpoints are not published any more",
-				   err);
+		job_report_failure(
+			job, "superseded by a newer attempt: no further checkpoints are uploaded",
+			err);
 		return;
 	}
 	if (!job->store_failing)
-		job_report_failure(
-			job, "a checkpoint is not durable; the job goes on, and it is tried again",
-			err);
+		job_report_failure(job, "a checkpoint is not durable; the job continues, retrying",
+				   err);
 	job->store_failing = true;
 	if (job->state == JOB_UPLOADING)
 		job_retry_flush(job, err->kind);
@@ -376,7 +378,8 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 
 bool job_is_durable(const struct job *job)
 {
-	/* Whether a SIGTERM asks for a save only the job knows: it does where one was begun. */
+	/* Only the job knows whether SIGTERM asks it to save: it did if a save was begun and is
+	 * torn. */
 	bool by_term = job->facts.torn && job->rank_progress.count > 0;
 	bool asked_in_vain =
 		job->facts.noticed && job->request.sent_ms > 0 && !job->request.answered &&
@@ -389,8 +392,8 @@ bool job_is_durable(const struct job *job)
 	return !snapshot_id_is_none(snapshot_queue_newest(job->snapshots)) || !job->facts.noticed;
 }
 
-/* A checkpoint is being written: what is closed of it goes out meanwhile, and what
- * open files have grown by. */
+/* While a checkpoint is being written, its closed files are uploaded early, and the parts by which
+ * open files have grown. */
 bool job_on_files_closed(void *arg)
 {
 	struct job *job = arg;

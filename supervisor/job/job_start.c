@@ -1,4 +1,4 @@
-/* Up to the launch: the parts, the newest checkpoint in place, the child. */
+/* Up to the launch: opens the parts, restores the newest checkpoint, starts the child. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -25,7 +25,7 @@ int job_open(struct job *job, struct err *err)
 	if (observers_open(job, err) < 0)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
-		job_report_failure(job, "there will be no event ledger", &why);
+		job_report_failure(job, "no event log is written", &why);
 	if (session_open(job->name.text, &job->session, &why) < 0)
 		job_report_failure(job,
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
@@ -33,7 +33,7 @@ int job_open(struct job *job, struct err *err)
 	job_open_control(job);
 	if (observers_open_metrics(job, &why) < 0)
 		job_report_failure(job, "no metrics are served", &why);
-	/* Now already, because a notice may well come while a big checkpoint is being restored. */
+	/* Before the restore, because a big one takes long enough for a notice to come. */
 	return job_start_notice_watch(job, err);
 }
 
@@ -84,8 +84,8 @@ static void log_resume(struct job *job)
 	if (resume->attempt.number == 0)
 		return;
 	if (!job->name.given)
-		log_note("job %s: the name is made from this directory and command; --job NAME "
-			 "carries a job to another directory",
+		log_note("job %s: named after its directory and command; use --job NAME to "
+			 "continue it in another directory",
 			 job->name.text);
 	if (resume->predecessor.attempt > 0)
 		event_log_add(&job->events, "predecessor_waited", "{s:i, s:s, s:b, s:f}", "attempt",
@@ -103,18 +103,17 @@ static void log_resume(struct job *job)
 	if (resume->step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)resume->step);
 	if (resume->kind == RESUME_FRESH)
-		log_note("job %s, attempt %u: %s (store %s)", job->name.text,
+		log_note("job %s, attempt %u: starting from scratch (%s; store %s)", job->name.text,
 			 resume->attempt.number,
-			 job->options->restore == RESTORE_NONE
-				 ? "it begins afresh, as --restore none says"
-				 : "nothing to resume from, it begins afresh",
+			 job->options->restore == RESTORE_NONE ? "--restore none"
+							       : "no snapshot yet",
 			 job->store);
 	else if (resume->kind == RESUME_KEPT && job->options->restore == RESTORE_NONE)
-		log_warn("job %s, attempt %u: --restore none takes nothing from the store, but "
-			 "what lies in %s stays%s: empty it to begin afresh",
+		log_warn("job %s, attempt %u: --restore none: nothing restored; existing files in "
+			 "%s are kept%s (empty it to start from scratch)",
 			 job->name.text, resume->attempt.number, job->workspace.directory, step);
 	else if (resume->kind == RESUME_KEPT)
-		log_note("job %s, attempt %u: goes on from what lies in %s%s", job->name.text,
+		log_note("job %s, attempt %u: resuming from the files in %s%s", job->name.text,
 			 resume->attempt.number, job->workspace.directory, step);
 	else
 		log_note("job %s, attempt %u: restored %s%s, %s in %s", job->name.text,
@@ -122,8 +121,8 @@ static void log_resume(struct job *job)
 			 text_bytes(resume->restored.bytes, size, sizeof(size)),
 			 text_duration(resume->milliseconds, time, sizeof(time)));
 	if (!job->options->store && network_fs_is_own_disk(job->store))
-		log_note("this store is on this machine's own disk, and may go with the machine: "
-			 "--store names another");
+		log_note("this store is on this machine's own disk and may be lost with the "
+			 "machine: choose another with --store");
 	if (resume->kind == RESUME_RESTORED)
 		event_log_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
 			      from, "step",
@@ -150,8 +149,8 @@ static bool is_configuration_error(enum err_kind kind)
 	       kind == ERR_VERSION;
 }
 
-/* True when the job must not begin: the user named the store, or there is a checkpoint that could
- * not be put back. */
+/* True: the job must not start, because the user named the store, or because there is a checkpoint
+ * that could not be restored. */
 static bool refuse_start_without_resume(struct job *job)
 {
 	if (job->resume.in_use)
@@ -163,16 +162,17 @@ static bool refuse_start_without_resume(struct job *job)
 		return false;
 	}
 	log_error("%s%s", job->resume_err.text,
-		  job->resume.in_use ? ": end that one, or choose another with --checkpoint-dir"
-				     : "");
-	/* A full disk or a directory in use is a matter of this machine and of now: another start
-	 * may well succeed. */
+		  job->resume.in_use
+			  ? ": end that process, or choose another directory with --checkpoint-dir"
+			  : "");
+	/* A full disk or a directory in use may be different at the next start, or on the next
+	 * machine. A wrong configuration will not. */
 	job->refusal = is_configuration_error(job->resume_err.kind) ? EXIT_CONFIGURATION
 								    : EXIT_OWN_FAILURE;
 	return true;
 }
 
-/* The work of an attempt that is claimed: what lies here may have to be saved at once. */
+/* An attempt is claimed: uploads are possible from now on. */
 static void begin_attempt(struct job *job)
 {
 	struct err err;
@@ -183,7 +183,7 @@ static void begin_attempt(struct job *job)
 		return;
 	if (job_start_snapshot_queue(job, &err) < 0)
 		job_report_failure(job, "checkpoints will not be saved", &err);
-	/* One that was claimed late may have a notice already. */
+	/* A job that claims its attempt late may have a notice already. */
 	job_notify_next_attempt(job);
 }
 
@@ -205,7 +205,8 @@ static void on_resume_done(void *arg)
 	job_post_event(job, EV_RESTORED);
 }
 
-/* Should we be killed alone, the job keeps the next run out of its directory. */
+/* If the supervisor alone is killed, the job goes on writing: its pid in the lock keeps the next
+ * run out of the directory. */
 static void write_child_to_lock(const struct job *job)
 {
 	if (job->workspace.lock_fd > 0 && job->child.running)
@@ -326,7 +327,7 @@ static void queue_existing_checkpoint(struct job *job)
 		.completed_ms = clock_monotonic_ms(),
 		.written_ms = clock_monotonic_ms(),
 	};
-	/* any other: not durable yet */
+	/* Any number but that of the newest checkpoint says that it is not durable yet. */
 	job->durable_generation = job->newest_complete.generation + 1;
 	job_note_complete(job);
 	job_queue_snapshot(job);

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/* An entry must say something: `listed` tells an entry from an empty cell, whose action and state
- * would also be 0. */
+/* `listed` distinguishes an entry from an empty cell, whose action and state would both be 0, which
+ * are valid values. */
 struct transition_cell {
 	bool listed;
 	struct lifecycle_transition transition;
@@ -16,7 +16,7 @@ static const struct transition_cell transitions[JOB_STATES][JOB_EVENTS] = {
 	[JOB_RESTORING] = {
 		ON(EV_RESTORED,       DO_LAUNCH_CHILD,       JOB_RUNNING),
 		ON(EV_RESTORE_FAILED, DO_NOTHING,            JOB_OVER),
-		/* The machine goes before the job began: nothing can be lost, so leave at once. */
+		/* The job has not started, so nothing can be lost: leave at once. */
 		ON(EV_NOTICE,         DO_CANCEL_RESTORE,     JOB_OVER),
 	},
 	[JOB_RUNNING] = {

@@ -1,11 +1,11 @@
 /*
- * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock; job.c
- * feeds it and carries the actions out. Snapshots are a second, small machine beside it
- * (snapshot_queue.c), because a checkpoint that the job takes by itself while it is running is
- * shipped without any change of the job's state.
+ * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock. job.c
+ * posts the events and performs the actions. Uploads are a second, small machine beside it
+ * (upload/snapshot_queue.c), because a checkpoint that the job saves by itself is uploaded without
+ * any change of the job's state.
  *
- * Finished, preempted and requeued are no states but an outcome, computed once from facts
- * (outcome.h).
+ * Finished, preempted and requeued are not states. They are outcomes, which outcome.h computes
+ * once, at the end, from facts.
  */
 #ifndef LIFECYCLE_H
 #define LIFECYCLE_H
@@ -13,25 +13,25 @@
 #include <stdbool.h>
 
 enum job_state {
-	JOB_RESTORING, /* the newest good snapshot is being put back; the job has not begun */
+	JOB_RESTORING, /* the newest good snapshot is being restored; the job has not started */
 	JOB_RUNNING,
-	/* a stop is announced, the job has been asked, its checkpoint is awaited */
+	/* a stop is announced, the job has been asked, its checkpoint is not complete yet */
 	JOB_CHECKPOINTING,
-	JOB_STOPPING,  /* the job has been told to end, or is being killed */
-	JOB_UPLOADING, /* the job is gone; what is complete is being made durable */
+	JOB_STOPPING,  /* the job has got a SIGTERM, or is being killed */
+	JOB_UPLOADING, /* the job has exited; its complete checkpoints are being uploaded */
 	JOB_OVER,
 	JOB_STATES,
 };
 
 enum job_event {
 	EV_RESTORED,            /* or there was nothing to restore */
-	EV_RESTORE_FAILED,      /* and the job must not begin without it */
-	EV_NOTICE,              /* a stop is announced, or a known one comes sooner */
+	EV_RESTORE_FAILED,      /* and the job must not start without it */
+	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
 	EV_CANCELLED,           /* the last announced stop was withdrawn */
 	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
 	EV_CHILD_EXITED,
 	EV_UPLOADED,     /* no snapshot is running or waiting */
-	EV_BUDGET_SPENT, /* the time given to this state is over */
+	EV_BUDGET_SPENT, /* the time for this state is over */
 	JOB_EVENTS,
 };
 
@@ -40,11 +40,11 @@ enum job_action {
 	DO_LAUNCH_CHILD,
 	DO_CANCEL_RESTORE,
 	DO_REQUEST_CHECKPOINT,
-	DO_REPLAN,           /* the deadline moved: set this state's timer anew */
-	DO_WITHDRAW_REQUEST, /* what has been asked for is still shipped when it comes */
-	DO_STOP_CHILD,       /* ask it to end */
-	DO_KILL_CHILD,
-	DO_FLUSH_SNAPSHOTS, /* ship what is complete and not yet durable */
+	DO_REPLAN,           /* the deadline has moved: divide the time again, re-arm the timer */
+	DO_WITHDRAW_REQUEST, /* a checkpoint that comes all the same is still uploaded */
+	DO_STOP_CHILD,       /* SIGTERM */
+	DO_KILL_CHILD,       /* SIGKILL */
+	DO_FLUSH_SNAPSHOTS,  /* upload the newest complete checkpoint if it is not durable */
 	DO_CANCEL_SNAPSHOTS,
 };
 
@@ -53,11 +53,11 @@ struct lifecycle_transition {
 	enum job_state next;
 };
 
-/* Total: a pair that is not in the table means "do nothing, stay". */
+/* Defined for every pair: one that is not in the table means "do nothing, stay". */
 struct lifecycle_transition lifecycle_step(enum job_state state, enum job_event event);
 
 const char *job_state_name(enum job_state state); /* "restoring" */
-/* All of them, by enum job_state; ends with NULL. */
+/* Indexed by enum job_state; ends with NULL. */
 extern const char *const job_state_names[JOB_STATES + 1];
 
 #endif

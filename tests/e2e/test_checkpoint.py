@@ -50,7 +50,7 @@ def test_a_job_that_would_end_of_it_is_not_asked(place):
     run = start(place, ("--quiet-time", "150ms", "--profile", "submitit"))
     for wait in ((), ("--no-wait",)):
         refused = place.query("checkpoint", "--pid", run.pid, *wait)
-        assert refused.code == 1 and "saves and ends when it is asked" in one_line(refused), (refused, run)
+        assert refused.code == 1 and "saves and exits when it is asked" in one_line(refused), (refused, run)
     assert run.events("asked") == []
     assert run.process.poll() is None
 

@@ -342,11 +342,11 @@ def test_the_tail_of_the_log_is_kept_unless_the_job_finishes(place):
 
 def test_a_log_that_is_not_there_is_said(place):
     run = place.run("sh", "-c", "exit 3", options=("--log", "/no/such/log"))
-    assert run.wait() == 3 and "--log: the end of the log is not kept: /no/such/log" in run.err
+    assert run.wait() == 3 and "--log: cannot upload the end of the log: /no/such/log" in run.err
 
 
-@pytest.mark.parametrize("option, said", [("--events", "there will be no event ledger"), ("--termination-log", "the termination message is not written"),
-                                          ("--log", "the end of the log is not kept")])
+@pytest.mark.parametrize("option, said", [("--events", "no event log is written"), ("--termination-log", "cannot write the termination message"),
+                                          ("--log", "cannot upload the end of the log")])
 def test_a_pipe_without_its_other_end_keeps_nobody(place, option, said):
     pipe = place.path / "pipe"
     os.mkfifo(pipe)

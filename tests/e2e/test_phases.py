@@ -210,7 +210,7 @@ def test_a_new_notice_in_the_save_that_a_withdrawn_one_had_asked_for(scene):
     run.wait_for_event("notice", 3)
     scene.release()
     ends_preempted(scene, run)
-    assert "that will serve" in run.err
+    assert "that save is used" in run.err
 
 
 def test_a_job_that_never_reacts_keeps_its_newest_own_checkpoint(scene):

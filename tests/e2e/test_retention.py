@@ -232,7 +232,7 @@ def test_a_run_that_begins_afresh_keeps_the_earlier_line(place):
     place.directory = place.path / "new"
     run = place.run(*trainer(place, "--every", "3", "--steps", "3"), options=(*QUICK, "--rerun", "--restore", "none", "--keep-last", "2"))
     assert run.wait() == 0, run
-    assert "it begins afresh, as --restore none says" in run.err and "nothing to resume from" not in run.err
+    assert "starting from scratch (--restore none" in run.err and "no snapshot yet" not in run.err
     assert "that no --keep rule keeps" in run.err
     left = place.snapshots()
     assert [snapshot["id"] for snapshot in left if snapshot["state"] == "superseded"] == earlier[:0:-1]

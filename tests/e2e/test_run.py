@@ -711,7 +711,7 @@ def test_a_store_that_vanishes_leaves_the_job_running(place):
                     f" echo 1 > {place.directory}/step_1; sleep 0.8; echo done", options=(*QUICK, "--flush-time", "2s"))
     assert run.wait() == 0
     assert run.out.endswith("done\n")
-    assert run.err.count("is not durable; the job goes on") == 1
+    assert run.err.count("is not durable; the job continues") == 1
 
 
 def test_a_preempted_job_leaves_no_process_behind(place, tmp_path):

@@ -96,7 +96,7 @@ def test_the_message_names_what_is_durable(place):
     assert log.read_text() == f"preempted: SIGTERM (sigterm); durable: {newest['id']}, step {newest['step']}; exit 75\n"
 
 
-@pytest.mark.parametrize("end, reason", [("2099-01-01T00:00:00", "SIGTERM"), ("soon", "the end that Slurm has set")])
+@pytest.mark.parametrize("end, reason", [("2099-01-01T00:00:00", "SIGTERM"), ("soon", "the end time that Slurm has set")])
 def test_slurms_end_is_a_reason_where_it_is_the_earlier_one(place, end, reason):
     """scontrol is asked after the signal; the rest of the job's time is no news."""
     log, asked, scontrol = place.path / "termination-log", place.path / "asked", place.path / "bin" / "scontrol"
@@ -131,7 +131,7 @@ def test_a_job_that_finished_leaves_no_message(place):
 def test_a_message_that_cannot_be_written_hurts_nobody(place):
     run = place.run("sh", "-c", "exit 3", options=("--termination-log", str(place.path / "no" / "such" / "place")))
     assert run.wait() == 3
-    assert run.err.count("the termination message is not written") == 1
+    assert run.err.count("cannot write the termination message") == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or LIBC.unshare(0) != 0, reason="needs root, for a mount namespace")

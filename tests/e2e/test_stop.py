@@ -9,7 +9,7 @@ import pytest
 from harness import PYTHON, wait_for
 
 GATED = str(Path(__file__).resolve().parent / "gated.py")
-HELD = "it gets its SIGTERM after that"
+HELD = "SIGTERM is forwarded when it completes"
 
 
 def begin(place, step):
@@ -136,4 +136,4 @@ def test_who_is_told_to_end_in_the_midst_of_a_save_has_time_to_hear_it(place, tm
     assert run.wait() == 75, run
     assert "has cleaned up\n" in run.out, run
     assert [event["signal"] for event in run.events("stopping")] == ["TERM"]
-    assert "has not ended" not in run.err
+    assert "has not exited" not in run.err
