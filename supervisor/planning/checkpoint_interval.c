@@ -2,10 +2,11 @@
 
 #include <math.h>
 
-/* However sure the notices have been: some machines just die. */
+/* Even if all losses so far were announced, some machines just die. */
 #define ANNOUNCED_MOST 0.95
 
-/* As if there had been one interruption more, after the usual time. */
+/* One more interruption is assumed, after the default time, so that few data do not decide alone.
+ */
 static int64_t mean_time_to_loss(const struct checkpoint_interval_facts *facts)
 {
 	if (facts->mtbf_ms > 0)
@@ -14,7 +15,7 @@ static int64_t mean_time_to_loss(const struct checkpoint_interval_facts *facts)
 	       ((int64_t)facts->past.interruptions + 1);
 }
 
-/* Laplace's rule: one half as long as nothing has happened. */
+/* Laplace's rule of succession: one half until something has happened. */
 static double announced_share(const struct checkpoint_interval_facts *facts)
 {
 	double total = (double)facts->past.announced + facts->past.unannounced;
@@ -46,10 +47,10 @@ struct checkpoint_interval checkpoint_interval_choose(const struct checkpoint_in
 		interval.every_ms = CHECKPOINT_INTERVAL_FIRST_MS;
 		return interval;
 	}
-	/* Daly, FGCS 22(3), 2006: saves that cost more than twice the mean time
-	 * are best made once in that. */
+	/* Daly, FGCS 22(3), 2006: if a save costs more than twice the mean time, the best interval
+	 * is the mean time. */
 	best = cost < 2 * mean ? sqrt(2 * cost * mean / (1 - interval.announced)) : mean;
-	/* To save for more than half of the time helps nobody. */
+	/* A job that saves for more than half of the time gets nothing done. */
 	interval.every_ms = clamp(best > 2 * cost ? best : 2 * cost, CHECKPOINT_INTERVAL_LEAST_MS,
 				  CHECKPOINT_INTERVAL_MOST_MS);
 	return interval;

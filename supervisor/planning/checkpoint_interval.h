@@ -1,10 +1,10 @@
 /*
- * PURE. How often a job should save (--every auto). What a save costs, and how often the machine is
- * lost, decide: saving too often wastes the first, too seldom the work since. With C the time that
- * a save stops the job for, M the mean time between two losses, and p the share of them that is
- * announced and leaves time for a save, the waste per time is C/T + (1-p)T/2M, least at T =
- * sqrt(2CM/(1-p)). That is Young's interval (CACM 17(9), 1974) where p is 0; like it, it needs C to
- * be small against M, and losses that come at random.
+ * PURE. How often a job should save (--every auto). Saving too often wastes the time of the saves;
+ * saving too seldom wastes the work since the last one. Let C be the time for which a save stops
+ * the job, M the mean time between two losses of the machine, and p the share of losses that are
+ * announced early enough for a save. Then an interval of T wastes C/T + (1-p)T/2M of the time,
+ * which is least at T = sqrt(2CM/(1-p)). For p = 0 this is Young's interval (CACM 17(9), 1974).
+ * Like it, it assumes that C is small against M, and that losses come at random.
  */
 #ifndef CHECKPOINT_INTERVAL_H
 #define CHECKPOINT_INTERVAL_H
@@ -12,46 +12,48 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* until something is known */
+/* the assumed mean time between losses, until some are known */
 #define CHECKPOINT_INTERVAL_MTBF_MS (4 * 3600 * 1000)
-/* after so long a first save is made, to see what one costs */
+/* the first save is requested after this time, to measure what one costs */
 #define CHECKPOINT_INTERVAL_FIRST_MS 300000
 #define CHECKPOINT_INTERVAL_LEAST_MS 10000
 #define CHECKPOINT_INTERVAL_MOST_MS (6 * 3600 * 1000)
 
-/* What earlier attempts of the job were like. */
+/* How earlier attempts of the job ended. */
 struct interruption_history {
-	int64_t ran_ms;         /* of those that were interrupted, together; only where known */
-	int64_t save_ms;        /* what a save cost in the newest one that knows; -1 */
-	uint32_t interruptions; /* with a known duration */
-	uint32_t announced;     /* ended preempted, with the work durable */
-	uint32_t unannounced;   /* ended without a word, or with work lost */
+	int64_t ran_ms;         /* running time of the interrupted ones, summed, if recorded */
+	int64_t save_ms;        /* time of a save in the newest that recorded it; -1: none did */
+	uint32_t interruptions; /* attempts that are in ran_ms */
+	uint32_t announced;     /* attempts that ended preempted, with the work durable */
+	uint32_t unannounced;   /* attempts without an end record, or with work lost */
 };
 
 struct checkpoint_interval_facts {
 	struct interruption_history past;
-	int64_t save_ms; /* measured in this attempt; -1 not yet */
-	int64_t mtbf_ms; /* the user's word; 0: none, then the past counts */
-	bool fits;       /* a save and its upload fit the notice that would come */
+	int64_t save_ms; /* measured in this attempt; -1: not yet */
+	int64_t mtbf_ms; /* given by the user; 0: not given, so the history is used */
+	bool fits;       /* a save and its upload fit into a notice */
 };
 
 struct checkpoint_interval {
 	int64_t every_ms;
-	/* what it was computed from; -1: nothing is known, and the first save will show */
+	/* the time of a save that it was computed from; -1: unknown until the first save */
 	int64_t save_ms;
 	int64_t mtbf_ms;
-	/* p */
+	/* p above, 0 to 0.95 */
 	double announced;
 };
 
+/* Between CHECKPOINT_INTERVAL_LEAST_MS and _MOST_MS. */
 struct checkpoint_interval checkpoint_interval_choose(
 	const struct checkpoint_interval_facts *facts);
 
-/* By more than half: worth a line. */
+/* The two differ by more than half, which is worth a log line. */
 bool checkpoint_interval_differs(const struct checkpoint_interval *old,
 				 const struct checkpoint_interval *now);
 
-/* What a save costs, smoothed: a quarter of the newest. `known_ms` -1: none before. */
+/* The smoothed time of a save: the newest has a weight of one quarter. `known_ms` -1: it is the
+ * first. */
 int64_t checkpoint_interval_smooth(int64_t known_ms, int64_t newest_ms);
 
 #endif

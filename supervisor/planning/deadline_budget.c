@@ -13,12 +13,12 @@ struct deadline_budget deadline_budget_split(const struct deadline_budget_facts 
 
 	if (window < 0)
 		window = 0;
-	/* The notice is late by a poll, clocks differ, and clouds have been seen to come early. */
+	/* A poll sees the notice late, clocks differ, and machines have been taken early. */
 	margin = clamp(window / 20, window < 400 ? window / 2 : 200, 2000);
 	/*
-	 * Twice what it took so far: the network is never as free as when it was measured.
-	 * Unmeasured: a fifth of all. At least a tenth, because a job that was saving to the last
-	 * ends in that time.
+	 * Twice the measured time, because the network may be slower than it was then. Not
+	 * measured yet: a fifth of the time. At least a tenth, because a job that saves until the
+	 * last moment needs it to exit.
 	 */
 	upload = facts->upload_ms < 0 ? window / 5
 				      : clamp(2 * facts->upload_ms, window / 10, window / 2);

@@ -1,6 +1,6 @@
 /*
- * PURE. The time that a notice leaves, divided among what has to happen in it. Monotonic
- * milliseconds.
+ * PURE. Divides the time that a notice leaves: wait for a checkpoint, finish a save, upload, exit.
+ * All times are milliseconds of the monotonic clock.
  */
 #ifndef DEADLINE_BUDGET_H
 #define DEADLINE_BUDGET_H
@@ -10,28 +10,29 @@
 
 struct deadline_budget_facts {
 	int64_t now_ms;
-	/* when the machine is gone */
+	/* the end of the machine */
 	int64_t deadline_ms;
-	/* what a snapshot has taken from seal to commit so far; -1: none measured yet */
+	/* how long the last snapshot took from complete to committed; -1: none measured yet */
 	int64_t upload_ms;
 };
 
 struct deadline_budget {
-	/* a fresh checkpoint is worth waiting for until then */
+	/* latest moment to wait for a save that has not begun */
 	int64_t ask_until_ms;
-	/* so long at most a save under way is waited for, before the job is told to end */
+	/* latest moment to wait for a running save before SIGTERM */
 	int64_t stop_until_ms;
-	/* what is not committed then is given up, so that we leave in order */
+	/* latest moment for the commit; an upload is cancelled then, to leave time for an orderly
+	 * exit */
 	int64_t commit_until_ms;
 };
 
-/* now <= ask <= stop <= commit <= deadline, also for a deadline that has passed. */
+/* now <= ask <= stop <= commit <= deadline. If the deadline has passed, all are now. */
 struct deadline_budget deadline_budget_split(const struct deadline_budget_facts *facts);
 
 /*
- * When a job that was told to end at `told_ms` is killed. What it would still write is torn by
- * that: time is won only for a complete checkpoint that is not durable yet (`pending`), and then
- * the job gets half of what was left at least.
+ * When to kill a job that got its SIGTERM at `told_ms`: at commit_until_ms. Killing it earlier
+ * helps only the upload of a complete checkpoint (`pending`) and may tear what the job still
+ * writes, so even then the job gets at least half of the time.
  */
 int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms,
 				bool pending);

@@ -1,14 +1,13 @@
 /*
- * supervisor/planning/: MAP
+ * supervisor/planning/: what to do with the time that there is. Everything here is PURE: plain
+ * values in, plain values out, no clock. job/job_forecast.c and job/job.c supply the facts.
  *
- * For other folders, through this header alone:
+ * For other folders, through this header alone; read deadline_budget.h first:
  *
- *	checkpoint_interval.h	* PURE
- *	deadline_budget.h	* PURE
- *	preemption_forecast.h   PURE: What a preemption would cost now, and what can be done with
- *	                        the notice that it comes with
- *	recovery_point.h        PURE: How much work is at risk because checkpoints that are complete
- *	                        are not durable yet
+ *	deadline_budget.h	divides the time of a notice: until when to wait, save, commit
+ *	preemption_forecast.h	what a preemption would cost now; the plan at a notice
+ *	checkpoint_interval.h	how often to ask for a checkpoint (--every auto)
+ *	recovery_point.h	how far durability is behind the work, and when to warn
  */
 #ifndef PLANNING_H
 #define PLANNING_H

@@ -4,11 +4,11 @@
 
 #include <stdio.h>
 
-/* A share that was measured in less time says little. */
+/* The share that is done predicts the rest only after this time. */
 #define MEASURED_MS 500
 #define WARN_FIRST_MS (10 * 60 * 1000)
-/* What has been written for longer than that, and than two saves, is a directory that is never
- * quiet, and no save that ends. */
+/* Writes that go on for longer than this, and than two saves, are not one save that will end: the
+ * directory is never quiet. */
 #define SAVE_MOST_MS 60000
 
 static int64_t known_or_zero(int64_t duration_ms)
@@ -21,8 +21,8 @@ static int64_t save_and_upload_ms(const struct preemption_facts *facts)
 	return known_or_zero(facts->save_ms) + known_or_zero(facts->upload_ms);
 }
 
-/* One is sent at a time: what is on its way goes on while the job saves, and then it is the
- * fresh one's turn. */
+/* Checkpoints are uploaded one at a time: the pending one while the job saves, then the fresh one.
+ */
 static bool fresh_save_fits(const struct preemption_facts *facts)
 {
 	int64_t rest = facts->pending ? known_or_zero(facts->rest_ms) : 0;
@@ -70,8 +70,8 @@ enum preemption_plan preemption_forecast_choose(const struct preemption_facts *f
 	return PREEMPTION_NOTHING;
 }
 
-/* " (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)", or what of that is not known.
- * Returns `buffer`. */
+/* " (save takes 12 s, upload 30 s; 2 min 0 s left)", or which of them is not known. Returns
+ * `buffer`. */
 static const char *format_durations(const struct preemption_facts *facts, char *buffer,
 				    size_t capacity)
 {
@@ -81,20 +81,16 @@ static const char *format_durations(const struct preemption_facts *facts, char *
 	text_duration(facts->upload_ms, upload, sizeof(upload));
 	text_duration(facts->window_ms, window, sizeof(window));
 	if (facts->save_ms < 0 && facts->upload_ms < 0)
-		snprintf(buffer, capacity, "; what saving and uploading take is not known yet");
+		snprintf(buffer, capacity, " (save and upload times not known yet)");
 	else if (facts->save_ms < 0)
-		snprintf(buffer, capacity,
-			 " (to make it durable takes %s, of %s; what saving takes is not known "
-			 "yet)",
+		snprintf(buffer, capacity, " (upload takes %s, save time not known yet; %s left)",
 			 upload, window);
 	else if (facts->upload_ms < 0)
-		snprintf(buffer, capacity,
-			 " (to save takes %s, of %s; what making it durable takes is not known "
-			 "yet)",
+		snprintf(buffer, capacity, " (save takes %s, upload time not known yet; %s left)",
 			 save, window);
 	else
-		snprintf(buffer, capacity, " (to save takes %s, to make it durable %s, of %s)",
-			 save, upload, window);
+		snprintf(buffer, capacity, " (save takes %s, upload %s; %s left)", save, upload,
+			 window);
 	return buffer;
 }
 
@@ -106,24 +102,25 @@ static const char *format_remaining(const struct preemption_facts *facts, char *
 	text_duration(facts->rest_ms, rest, sizeof(rest));
 	text_duration(facts->window_ms, window, sizeof(window));
 	if (facts->rest_ms < 0)
-		snprintf(buffer, capacity, "how long that takes is not known yet");
+		snprintf(buffer, capacity, "upload time not known yet");
 	else
-		snprintf(buffer, capacity, "%s to go, of %s", rest, window);
+		snprintf(buffer, capacity, "upload takes %s; %s left", rest, window);
 	return buffer;
 }
 
-/* Neither a fresh one nor one that is on its way fits. */
+/* Neither a fresh checkpoint nor the rest of a pending upload fits. */
 static const char *why_nothing(const struct preemption_facts *facts)
 {
 	if (!facts->any_durable)
 		return facts->can_ask || facts->pending
-			       ? "nothing is durable, and there is no time for anything; it is "
+			       ? "nothing is durable, and the time is too short; a checkpoint is "
 				 "tried all the same"
 			       : "nothing is durable, and the job cannot be asked for a checkpoint";
 	return facts->can_ask
-		       ? "what is durable counts; a fresh checkpoint is tried, but usually takes "
-			 "longer than there is time"
-		       : "what is durable counts: the job cannot be asked for a checkpoint";
+		       ? "rely on the newest durable checkpoint; a fresh one is tried, but usually "
+			 "takes longer than the time left"
+		       : "rely on the newest durable checkpoint: the job cannot be asked for a "
+			 "fresh one";
 }
 
 const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer,
@@ -138,16 +135,14 @@ const char *preemption_forecast_format_plan(const struct preemption_facts *facts
 		break;
 	case PREEMPTION_AWAIT_SAVE:
 		snprintf(buffer, capacity,
-			 "plan: the checkpoint that the job is saving; it cannot be asked for "
-			 "another%s",
+			 "plan: wait for the save in progress; the job cannot be asked for another "
+			 "checkpoint%s",
 			 format_durations(facts, detail, sizeof(detail)));
 		break;
 	case PREEMPTION_FINISH_UPLOAD:
-		snprintf(buffer, capacity,
-			 "plan: %smake the newest complete checkpoint durable (%s); %s",
-			 facts->can_ask ? "first " : "",
+		snprintf(buffer, capacity, "plan: upload the newest complete checkpoint (%s); %s",
 			 format_remaining(facts, detail, sizeof(detail)),
-			 facts->can_ask ? "then a fresh one is tried"
+			 facts->can_ask ? "then try a fresh one"
 					: "the job cannot be asked for a fresh one");
 		break;
 	case PREEMPTION_NOTHING:
@@ -166,11 +161,11 @@ const char *preemption_forecast_format_loss(const struct preemption_facts *facts
 
 	text_duration(facts->behind_ms, behind, sizeof(behind));
 	snprintf(buffer, capacity, "a preemption now would lose %s%s", behind,
-		 fits ? " if nothing announced it" : "");
+		 fits ? " if it came without a notice" : "");
 	return buffer;
 }
 
-/* As the clouds document it: AWS two minutes, Google Cloud and Azure half of one. */
+/* As the clouds document it: AWS two minutes, Google Cloud and Azure (at least) 30 s. */
 int64_t preemption_forecast_window_of(const char *cloud)
 {
 	if (text_equal(cloud, "aws"))

@@ -1,5 +1,5 @@
-/* PURE. What a preemption would cost now, and what can be done with the notice that it comes with.
- * Durations in milliseconds. */
+/* PURE. What a preemption would cost now, and the plan for the notice that announces it. All
+ * durations are milliseconds. */
 #ifndef PREEMPTION_FORECAST_H
 #define PREEMPTION_FORECAST_H
 
@@ -8,41 +8,40 @@
 #include <stdint.h>
 
 struct preemption_facts {
-	int64_t window_ms;     /* from the notice to the end */
-	int64_t save_ms;       /* what a save takes; -1 not known yet */
-	int64_t upload_ms;     /* from complete to durable; -1 not known yet */
-	int64_t rest_ms;       /* until the pending one is durable; -1 not known */
-	int64_t behind_ms;     /* how old the work is that is not durable */
-	int64_t saving_for_ms; /* since the save under way began; -1: none is */
-	bool can_ask;          /* the job can be made to save */
+	int64_t window_ms;     /* from the notice to the end of the machine */
+	int64_t save_ms;       /* time of a save; -1: not measured yet */
+	int64_t upload_ms;     /* time from complete to durable; -1: not measured yet */
+	int64_t rest_ms;       /* until the pending checkpoint is durable; -1: unknown */
+	int64_t behind_ms;     /* work that is not durable, as the time since the durable one */
+	int64_t saving_for_ms; /* since the save under way began; -1: none is under way */
+	bool can_ask;          /* the job can be asked for a checkpoint */
 	bool pending;          /* a complete checkpoint is not durable yet */
 	bool any_durable;
 };
 
 enum preemption_plan {
-	/* a fresh checkpoint */
+	/* ask for a fresh checkpoint and upload it */
 	PREEMPTION_SAVE,
-	/* none can be had, but the job is just saving: that one, as long as there is time */
+	/* the job cannot be asked, but is saving: wait for that save */
 	PREEMPTION_AWAIT_SAVE,
-	/* no time for that: first the newest complete one, which is not durable yet */
+	/* a fresh one does not fit: first upload the newest complete one */
 	PREEMPTION_FINISH_UPLOAD,
-	/* nor for that, or there is none: what is durable is what there is */
+	/* neither fits, or no checkpoint is pending: rely on what is durable */
 	PREEMPTION_NOTHING,
 };
 
-/* The best that there is time for. What is not known is taken to fit. */
+/* The best plan that there is time for. A duration that is not known is assumed to fit. */
 enum preemption_plan preemption_forecast_choose(const struct preemption_facts *facts);
 
-/* Of an upload that has run for `elapsed_ms` and usually takes `usual_ms` (-1 not known): from what
- * it has measured, once that says something. */
+/* How long an upload will still take that has run for `elapsed_ms`: by the share that is done, once
+ * that says enough, else by the usual time (`usual_ms`, -1: unknown). -1: unknown. */
 int64_t preemption_forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total,
 				    int64_t usual_ms);
 
-/* Whether a save and its upload are known not to fit the window. */
+/* A save and its upload are known not to fit the window. */
 bool preemption_forecast_is_too_long(const struct preemption_facts *facts);
 
-/* "plan: a fresh checkpoint (to save takes 12 s, to make it durable 30 s, of 2 min 0 s)".
- * Returns `buffer`. */
+/* "plan: a fresh checkpoint (save takes 12 s, upload 30 s; 2 min 0 s left)". Returns `buffer`. */
 const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer,
 					    size_t capacity);
 
@@ -51,13 +50,13 @@ const char *preemption_forecast_format_loss(const struct preemption_facts *facts
 					    size_t capacity);
 
 /*
- * What is at risk is said when it has grown to this, `said` times before: ten minutes, or twice
- * what usually lies between two durable checkpoints (-1 not known) where that is more; then at each
- * doubling.
+ * The age of the work at risk at which to warn, after `said` warnings. The first comes at ten
+ * minutes, or at twice the usual time between two durable checkpoints (-1: unknown) if that is
+ * longer; each further one at twice the age of the one before. INT64_MAX: no more warnings.
  */
 int64_t preemption_forecast_warn_ms(int64_t usual_gap_ms, unsigned said);
 
-/* From the notice to the end, of "aws", "gcp" or "azure"; 0: not known. */
+/* From the notice to the end of the machine, for the source "aws", "gcp" or "azure"; 0: unknown. */
 int64_t preemption_forecast_window_of(const char *cloud);
 
 #endif

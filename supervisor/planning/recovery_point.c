@@ -54,9 +54,8 @@ const char *recovery_point_format(const struct recovery_point *point, int64_t st
 			 what, text_duration(now_ms - durable_ms, ago, sizeof(ago)));
 	else
 		snprintf(buffer, capacity,
-			 "durable: nothing yet, with a checkpoint complete for %s; the upload has "
-			 "fallen "
-			 "behind",
+			 "durable: nothing yet, a checkpoint has been complete for %s; the upload "
+			 "has fallen behind",
 			 text_duration(now_ms - point->waiting_ms, ago, sizeof(ago)));
 	return buffer;
 }

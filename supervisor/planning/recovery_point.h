@@ -1,5 +1,5 @@
-/* PURE. How much work is at risk because checkpoints that are complete are not durable yet. Times
- * are monotonic milliseconds. */
+/* PURE. How far durability is behind: for how long a complete checkpoint has been waiting to become
+ * durable. Times are milliseconds of the monotonic clock. */
 #ifndef RECOVERY_POINT_H
 #define RECOVERY_POINT_H
 
@@ -8,26 +8,26 @@
 #include <stdint.h>
 
 struct recovery_point {
-	/* since when some complete checkpoint is newer than what is durable; 0: none is */
+	/* since when a complete checkpoint waits to become durable; 0: none waits */
 	int64_t waiting_ms;
-	int64_t next_ms;  /* since when one newer than the one being sent is; 0: none is */
-	int64_t usual_ms; /* from complete to durable, smoothed; -1: not known yet */
-	bool said;        /* once per time that it falls behind */
+	int64_t next_ms;  /* since when one behind it waits too; 0: none */
+	int64_t usual_ms; /* time from complete to durable, smoothed; -1: not known yet */
+	bool said;        /* warned, since it last fell behind */
 };
 
 void recovery_point_note_complete(struct recovery_point *point, int64_t now_ms);
-/* One became durable that had been complete since `completed_ms`; `newest`: there
- * is no newer one. */
+/* A checkpoint that was complete since `completed_ms` has become durable. `newest`: there is no
+ * newer one. */
 void recovery_point_note_durable(struct recovery_point *point, int64_t completed_ms, bool newest,
 				 int64_t now_ms);
 
-/* Waiting longer than max(60 s, 3 times the usual). */
+/* A checkpoint has waited for longer than max(60 s, 3 times the usual time). */
 bool recovery_point_is_behind(const struct recovery_point *point, int64_t now_ms);
-/* When that will be so if nothing happens; CLOCK_NEVER when nothing waits. */
+/* When that will be so if nothing happens; CLOCK_NEVER: nothing waits. */
 int64_t recovery_point_due_ms(const struct recovery_point *point);
 
-/* "durable: step 1200, 4 min ago; the upload has fallen behind". `step` -1 unknown, `durable_ms`
- * when what is durable was complete, 0: nothing is durable. Returns `buffer`. */
+/* "durable: step 1200, 4 min ago; the upload has fallen behind". `step` -1: unknown. `durable_ms`:
+ * when the durable checkpoint was complete; 0: nothing is durable. Returns `buffer`. */
 const char *recovery_point_format(const struct recovery_point *point, int64_t step,
 				  int64_t durable_ms, int64_t now_ms, char *buffer,
 				  size_t capacity);

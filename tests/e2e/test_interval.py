@@ -77,7 +77,7 @@ def test_the_plan_and_what_would_be_lost_are_said(place, tmp_path):
     document = place.query("status", "--job", place.job, "--json").json["jobs"][0]
     assert document["at_risk_seconds"] > 0 and "would lose" in document["loss"]
     preempted(place, run, notice)
-    assert "plan: a fresh checkpoint (to save takes " in run.event("plan")["text"]
+    assert "plan: a fresh checkpoint (save takes " in run.event("plan")["text"]
     assert run.err.count("reprieve: plan: ") == 1
 
 

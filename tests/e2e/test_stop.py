@@ -56,7 +56,7 @@ def test_a_save_under_way_is_waited_for(place, options):
     go(place, 2)
     assert run.wait() == 75, run
     assert place.newest()["step"] == 2, run
-    assert "the checkpoint that the job is saving" in run.event("plan")["text"]
+    assert "wait for the save in progress" in run.event("plan")["text"]
     assert "forwarding SIGTERM" in run.err and run.event("stopping") is None
 
 
@@ -76,12 +76,12 @@ def test_a_job_that_saves_nothing_just_now_is_told_at_once(place):
     run.signal(signal.SIGTERM)
     assert run.wait() == 75, run
     assert HELD not in run.err and "forwarding SIGTERM" in run.err
-    assert run.event("plan")["text"] == "plan: what is durable counts: the job cannot be asked for a checkpoint"
+    assert run.event("plan")["text"] == "plan: rely on the newest durable checkpoint: the job cannot be asked for a fresh one"
 
 
 def test_a_job_that_handles_sigterm_is_asked_at_once(place):
     run = start_saving(place, "2", "--handler")
-    assert "if nothing announced it" in loss(place, run)
+    assert "if it came without a notice" in loss(place, run)
     run.signal(signal.SIGTERM)
     run.wait_for_output("told to end\n")
     run.wait()

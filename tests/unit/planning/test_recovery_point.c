@@ -98,8 +98,8 @@ static void test_words(void **state)
 	assert_string_equal(recovery_point_format(&point, -1, 60000, 300000, text, sizeof(text)),
 			    "durable: a checkpoint, 4 min 0 s ago; the upload has fallen behind");
 	assert_string_equal(recovery_point_format(&point, -1, 0, 300000, text, sizeof(text)),
-			    "durable: nothing yet, with a checkpoint complete for 4 min 0 s; the "
-			    "upload has fallen behind");
+			    "durable: nothing yet, a checkpoint has been complete for 4 min 0 s; "
+			    "the upload has fallen behind");
 }
 
 int main(void)
