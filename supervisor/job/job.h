@@ -334,7 +334,6 @@ char *job_explain_restart_decision(const struct job *job, struct storage *storag
 json_t *job_command_json(const struct job *job);
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
 
-
 /* job_notices.c */
 /* Every signal that the supervisor receives. */
 void job_on_signal(void *arg, const struct signalfd_siginfo *info);

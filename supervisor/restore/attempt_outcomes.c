@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Enough for a step back and its end, and to know how long machines last. */
+/* Enough attempts for a rollback and its result, and to estimate how long machines last. */
 #define ATTEMPTS_LEAST 16
 
 AUTO(struct attempt_history, attempt_history_release);
 
-/* What the records of an attempt say beyond their form: written by about_this_attempt() and
- * end_attempt() in job*.c. */
+/* The facts in an attempt's records: attempt_record_json() (job/job_start.c) writes them at its
+ * start, job_end_facts() (job/job_precedent.c) at its end. */
 static struct attempt_outcome read_attempt_outcome(const struct attempt_summary *past,
 						   const json_t *about)
 {
@@ -35,13 +35,13 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 	return item;
 }
 
-/* Preempted before the job was there: that says nothing of the job. */
+/* An attempt that was preempted before the launch says nothing about the job. */
 static bool was_launched(const struct attempt_summary *past)
 {
 	return json_true_or(past->end_about, "launched", true);
 }
 
-/* Failures and ends of the job's own say nothing of the machine. */
+/* A job that failed or finished by itself says nothing about the machine. */
 static void count_interruption(struct interruption_history *all, const struct attempt_summary *past)
 {
 	bool announced = text_equal(past->outcome, "preempted");
@@ -71,7 +71,7 @@ static void carry_rollback(const struct restart_decision *decision, json_t *abou
 		json_object_set_new(about, "rollback_had_no_effect", json_true());
 }
 
-/* Trackers of experiments take it for the run's name: letters and digits. */
+/* Experiment trackers use it as the id of the run: letters and digits only. */
 static void carry_run_identity(const struct attempt_history *history, bool afresh, json_t *about,
 			       char *run)
 {
@@ -96,7 +96,7 @@ static void describe_newest_attempt(const struct attempt_summary *past,
 	text_set(attempt_outcomes->ended_at, sizeof(attempt_outcomes->ended_at), past->ended_at);
 	if (!past->ended)
 		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
-			 "ended without a word");
+			 "left no end record");
 	else if (text_equal(past->outcome, "failed"))
 		snprintf(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
 			 "failed with exit %d",

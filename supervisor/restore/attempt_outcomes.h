@@ -1,5 +1,5 @@
-/* Reads how earlier attempts of the job went, and rules on the next one (restart_rules.h).
- * Blocks; logs nothing. */
+/* Reads from the store how earlier attempts of the job ended, and decides about the next one
+ * (restart_rules.h). Blocks; logs nothing. */
 #ifndef ATTEMPT_OUTCOMES_H
 #define ATTEMPT_OUTCOMES_H
 
@@ -16,15 +16,17 @@
 struct attempt_outcomes {
 	struct restart_decision decision;
 	struct interruption_history past;
-	uint32_t newest;  /* number of the newest attempt; 0: there is none */
-	char outcome[48]; /* of that, for people: "failed with exit 1", "ended without a word" */
-	/* one for all attempts of a job until it has finished or begins
-	 * afresh by the user's wish */
+	uint32_t newest; /* number of the newest attempt; 0: there is none */
+	/* of the newest attempt, for people: "failed with exit 1", "left no end record" */
+	char outcome[48];
+	/* the same for all attempts of a job, until it has finished or the user starts it from
+	 * scratch */
 	char run[RUN_IDENTITY_TEXT];
-	char ended_at[32]; /* RFC 3339, "" unknown */
+	char ended_at[32]; /* of the newest attempt, RFC 3339; "": unknown */
 };
 
-/* `about` is what the new attempt's record will say; what has to be carried over is added to it. */
+/* `about` will be the new attempt's record: facts that are carried over are added to it. -1: the
+ * store cannot be read. */
 int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
 			  struct attempt_outcomes *attempt_outcomes, struct cancel *cancel,
 			  struct err *err);

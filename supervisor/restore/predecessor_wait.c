@@ -29,9 +29,9 @@ int64_t predecessor_wait_ms(const struct drain_state *draining)
 
 struct wait_state {
 	struct drain_state seen;
-	int64_t until_ms; /* for what was seen last */
-	int64_t end_ms;   /* the other one's, by that */
-	int64_t most_ms;  /* whatever they say: a wait that began ends */
+	int64_t until_ms; /* wait for the next heartbeat until then */
+	int64_t end_ms;   /* the previous attempt's announced end */
+	int64_t most_ms;  /* wait no longer than this, whatever is announced */
 };
 
 static void log_waiting_for(const struct wait_state *waiting, struct predecessor *predecessor)
@@ -43,14 +43,14 @@ static void log_waiting_for(const struct wait_state *waiting, struct predecessor
 		return;
 	predecessor->attempt = seen->attempt;
 	text_set(predecessor->host, sizeof(predecessor->host), seen->host);
-	log_note("attempt %u on %s is being preempted and still saves: waiting for its end, %s at "
-		 "most, to go on from that save (Ctrl-C ends this one)",
+	log_note("attempt %u on %s is being preempted and still saves: waiting for its end, at "
+		 "most %s, to resume from that save (Ctrl-C ends this attempt)",
 		 seen->attempt, seen->host[0] ? seen->host : "another machine",
 		 text_duration(clock_left_ms(waiting->end_ms), time, sizeof(time)));
 }
 
-/* A new word counts from now: its age is known, and no other clock than ours is
- * needed from here on. */
+/* A new announcement counts from now on: the store has told its age, so no clock but ours is
+ * needed. */
 static int poll_predecessor(struct storage *storage, struct wait_state *waiting,
 			    struct cancel *cancel, struct err *err)
 {
@@ -96,8 +96,7 @@ int predecessor_wait(struct storage *storage, struct predecessor *predecessor,
 	predecessor->waited_ms = clock_monotonic_ms() - began_ms;
 	predecessor->ended = waiting.seen.attempt == predecessor->attempt && waiting.seen.ended;
 	if (!predecessor->ended)
-		log_warn("attempt %u has left no word of its end: going on from what it has "
-			 "committed by now",
+		log_warn("attempt %u ended without a final record: resuming from its last commit",
 			 predecessor->attempt);
 	return 0;
 }

@@ -1,4 +1,7 @@
-/* Waits for the attempt before this one where that is being preempted and still saves. */
+/*
+ * Waits for the previous attempt while it is preempted and still saves. The previous one announces
+ * in the store until when it may commit, and repeats that as a heartbeat (job/job_handover.c).
+ */
 #ifndef PREDECESSOR_WAIT_H
 #define PREDECESSOR_WAIT_H
 
@@ -11,37 +14,37 @@
 
 /* --- PURE: how long --- */
 
-/* The longest that a cloud gives (Azure, before it moves a machine): a longer word is a
- * scheduler's, or wrong. */
+/* The longest notice of any cloud (Azure, before maintenance). An announcement of more comes from a
+ * scheduler, or is wrong. */
 #define PREDECESSOR_WAIT_MOST_MS (15 * 60 * 1000)
-/* An end record that was put in the last moment is on its way still. */
+/* An end record that was put at the last moment may arrive this much later. */
 #define PREDECESSOR_WAIT_MARGIN_MS 2000
 
-/* While it saves it says its word again; who is silent for longer than that has
- * died of its notice. */
+/* An attempt that saves repeats its announcement. One that is silent for longer than the timeout
+ * has lost its machine. */
 #define PREDECESSOR_HEARTBEAT_MS 10000
 #define PREDECESSOR_HEARTBEAT_TIMEOUT_MS 25000
 
 /*
- * From when the word was first read until its time is over. 0: it is not waited for, because it is
- * through, has said nothing, has taken it back, or its time was over already: a machine that is
- * gone says nothing more.
+ * Milliseconds until the announced time is over. 0: do not wait, because the previous attempt has
+ * ended, has announced nothing, has withdrawn its announcement, or its time is over: a machine that
+ * is gone withdraws nothing.
  */
 int64_t predecessor_left_ms(const struct drain_state *draining);
-/* The same, until another word must have come. */
+/* Milliseconds until the next heartbeat is overdue, or the announced time is over. */
 int64_t predecessor_wait_ms(const struct drain_state *draining);
 
 struct predecessor {
-	uint32_t attempt; /* 0: nobody was waited for */
+	uint32_t attempt; /* 0: there was no wait */
 	char host[65];
-	bool ended; /* it is through; else its time was over, or it has taken it back */
+	bool ended; /* it left an end record; else its time was over, or it withdrew */
 	int64_t waited_ms;
 };
 
 /*
- * To be called before the claim, which would keep the other one from publishing. Blocks; says for
- * whom and how long at most. -1 only where the store cannot be read before anybody is waited for,
- * and with ERR_CANCELLED.
+ * Call before the claim, which would keep the previous attempt from committing. Blocks; logs for
+ * whom it waits and how long at most. -1: the store cannot be read at first (later, the wait goes
+ * on), or ERR_CANCELLED.
  */
 int predecessor_wait(struct storage *storage, struct predecessor *predecessor,
 		     struct cancel *cancel, struct err *err);

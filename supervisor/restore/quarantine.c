@@ -17,8 +17,8 @@
 #define LOGGED_MOST 5
 #define SMALL_SIZE ((uint64_t)64 << 20)
 
-/* "last.ckpt -> epoch=3.ckpt" must not be left behind to point nowhere. Links beside what is moved,
- * by its bare name. */
+/* A link such as "last.ckpt -> epoch=3.ckpt" must not stay behind and point nowhere. Adds the links
+ * that are in the same directory as `path` and name it. */
 static void add_links(struct path_list *moves, const struct workspace *workspace, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -81,7 +81,7 @@ bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available)
 	return held >= SMALL_SIZE && (held > own || held > available);
 }
 
-/* What cannot be looked at counts as nothing. */
+/* A file that cannot be read counts as empty. */
 static uint64_t directory_size(const char *directory)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -109,7 +109,7 @@ void quarantine_warn_if_large(const struct workspace *workspace)
 	if (statvfs(workspace->beside, &system) == 0)
 		available = (uint64_t)system.f_bavail * system.f_frsize;
 	if (quarantine_is_large(held, directory_size(workspace->directory), available))
-		log_warn("%s holds %s that this start and earlier ones have moved aside; nothing "
-			 "removes it: keep what you need of it, then rm -r '%s'",
+		log_warn("%s holds %s that were moved aside at this and earlier starts, and are "
+			 "never removed: keep the files you need, then rm -r '%s'",
 			 place, text_bytes(held, size, sizeof(size)), place);
 }

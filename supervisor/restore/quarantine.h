@@ -1,8 +1,8 @@
 /*
- * Before the job starts: what is torn in the checkpoint directory is moved aside, so that a script
- * which takes "the newest one" takes a whole one. Blocks. Nothing is ever removed from there: what
- * is torn may be of use to somebody, and lies among files of the user's own that a restore or a
- * judgement has moved aside. So it is said when it has become much.
+ * Before the job starts, moves torn files out of the checkpoint directory, so that a script which
+ * takes "the newest checkpoint" takes a complete one. They are moved to DIR.reprieve/quarantine,
+ * from where nothing is ever removed: it may hold files of the user's own. A warning says when it
+ * has grown large. Both functions block.
  */
 #ifndef QUARANTINE_H
 #define QUARANTINE_H
@@ -14,14 +14,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* By content, and by the rules of the profile (NULL: only the unmistakable ones). Says what it
- * moves and where to. A directory that is not there holds nothing. */
+/* Torn by its format, or by the rules of the profile (NULL: only the rules that hold for all). Logs
+ * which files it moves, and where to. A missing directory is fine. */
 int quarantine_torn(struct workspace *workspace, const struct profile *profile, struct err *err);
 
-/* PURE. `held` there, `own` in the checkpoint directory, `available` on their file system. */
+/* PURE. Bytes: `held` in the quarantine, `own` in the checkpoint directory, `available` on their
+ * file system. */
 bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available);
 
-/* In one line, if it is much, with the command that empties it. */
+/* Logs one line if the quarantine is large, with the command that empties it. */
 void quarantine_warn_if_large(const struct workspace *workspace);
 
 #endif

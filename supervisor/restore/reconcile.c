@@ -17,7 +17,8 @@ static bool same_file_set(const struct snapshot_files *a, const struct snapshot_
 	return true;
 }
 
-/* In one directory, or beside each other with the same number: rank 0 and rank 1 of step 10. */
+/* Two files of one checkpoint: in the same directory below the top, or both at the top with the
+ * same number, such as the files of rank 0 and rank 1 of step 10. */
 static bool in_same_checkpoint(const char *a, const char *b)
 {
 	size_t length = strcspn(a, "/");
@@ -27,7 +28,7 @@ static bool in_same_checkpoint(const char *a, const char *b)
 	return strcspn(b, "/") == length && strncmp(a, b, length) == 0;
 }
 
-/* Sealed paths that are not here any more, without logs. */
+/* Paths that were recorded as complete and are gone, without logs. */
 struct missing {
 	const char **paths;
 	size_t count;
@@ -45,8 +46,8 @@ static void find_missing(const struct reconcile_facts *facts, struct missing *mi
 	}
 }
 
-/* A checkpoint of which some sealed files are gone was being deleted when everything ended: what is
- * left of it is torn. */
+/* If some files of a complete checkpoint are gone, it was being deleted when the job ended: the
+ * rest of it is torn. */
 static bool partly_deleted(const struct missing *missing, const char *path)
 {
 	for (size_t i = 0; i < missing->count; i++)
@@ -55,7 +56,7 @@ static bool partly_deleted(const struct missing *missing, const char *path)
 	return false;
 }
 
-/* Deleting old ones is the job's own affair. */
+/* The job may delete its old checkpoints, but not the newest. */
 static bool misses_newest_checkpoint(const struct reconcile_facts *facts,
 				     const struct missing *missing)
 {
@@ -116,21 +117,21 @@ static void keep_intact_files(const struct reconcile_facts *facts, const struct 
 	}
 }
 
-/* Why the snapshot is to take the place of what is here; NULL when what is here is as good. */
+/* Why the snapshot must replace the local files; NULL: they are as good. */
 static const char *why_restore(const struct reconcile_facts *facts, const struct missing *missing,
 			       int age)
 {
 	if (age < 0)
-		return "an older attempt left its checkpoints here";
+		return "the local files are of an older attempt";
 	if (!facts->snapshot)
 		return NULL;
 	if (overwritten_in_place(facts))
-		return "a complete checkpoint was being overwritten here when the job ended";
-	/* What is in the store is that very checkpoint, and all of it. */
+		return "the local checkpoint was being overwritten when the job ended";
+	/* The store has this very checkpoint, and all of its files. */
 	if (age == 0 && misses_newest_checkpoint(facts, missing))
-		return "files of the newest checkpoint are gone here";
+		return "local files of the newest checkpoint are gone";
 	if (!any_intact_left(facts, missing))
-		return "nothing complete is left here";
+		return "no complete local checkpoint is left";
 	return NULL;
 }
 
@@ -147,8 +148,8 @@ static void decide_with_record(const struct reconcile_facts *facts, struct recon
 		plan->newer_than_store = age > 0 && any_intact_left(facts, &missing);
 		plan->prune = true;
 		plan->reason =
-			age > 0 ? "a complete checkpoint here is newer than what is in the store"
-				: "the checkpoint here is the newest one";
+			age > 0 ? "the local checkpoint is complete and newer than the store's"
+				: "the local checkpoint is the newest one";
 	}
 	free(missing.paths);
 }
@@ -167,10 +168,10 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 		plan->reason = "files were here before the first attempt";
 	} else if (same_file_set(facts->local, facts->snapshot)) {
 		plan->action = RECONCILE_KEEP;
-		plan->reason = "the checkpoint here is the newest one";
+		plan->reason = "the local checkpoint is the newest one";
 	} else {
 		plan->action = RECONCILE_RESTORE;
-		plan->reason = "nothing says that what lies here is complete";
+		plan->reason = "no record says that the local files are complete";
 	}
 }
 

@@ -1,7 +1,8 @@
 /*
- * PURE. What to do with a checkpoint directory that is not empty when a job starts: it may hold a
- * newer complete checkpoint than the store (a requeue on the same node), an older one (a machine
- * that comes back), torn files (a kill in mid-save), or files that have nothing to do with us.
+ * PURE. Decides what to do with a checkpoint directory that is not empty when a job starts. It may
+ * hold a newer complete checkpoint than the store (a requeue on the same node), an older one (a
+ * machine that returns), torn files (a kill during a save), or files that have nothing to do with
+ * us.
  */
 #ifndef RECONCILE_H
 #define RECONCILE_H
@@ -14,27 +15,27 @@
 enum reconcile_action {
 	/* nothing here and nothing in the store */
 	RECONCILE_FRESH,
-	/* what is here is good; `torn` is moved aside */
+	/* the local files stay; those in `torn` are moved aside */
 	RECONCILE_KEEP,
-	/* the snapshot takes its place; what is here is moved aside, or used as seed */
+	/* the snapshot replaces the local files, which are reused by content or moved aside */
 	RECONCILE_RESTORE,
 };
 
 struct reconcile_facts {
 	const struct snapshot_files *local;
-	const struct snapshot_files *snapshot; /* of `start`; NULL when there is none */
-	struct snapshot_id start;              /* what the attempt starts from; none */
-	/* what the last supervisor here knew to be complete; NULL without a record */
+	const struct snapshot_files *snapshot; /* the files of `start`; NULL: there is none */
+	struct snapshot_id start;              /* the attempt starts from it; may be none */
+	/* the files that the last supervisor here recorded as complete; NULL: no record */
 	const struct snapshot_files *complete;
-	struct snapshot_id complete_id; /* attempt and sequence of that */
+	struct snapshot_id complete_id; /* attempt and sequence of that record */
 };
 
 struct reconcile_plan {
 	enum reconcile_action action;
-	bool newer_than_store; /* KEEP: what is here is not committed yet */
+	bool newer_than_store; /* KEEP: the local checkpoint is not committed yet */
 	char **torn;           /* KEEP: paths to move aside; owned */
 	size_t torn_count;
-	bool prune; /* KEEP: directories without files are remains of a save that did not get far */
+	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
 	const char *reason; /* for the log; static */
 };
 

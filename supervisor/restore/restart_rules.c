@@ -9,7 +9,7 @@ static uint32_t count_without_progress(const struct attempt_outcome *items, size
 	return streak;
 }
 
-/* The job itself, soon after it had been given its checkpoint, and with nothing saved since. */
+/* The job crashed soon after it had got its checkpoint, and saved nothing in between. */
 static bool died_of_its_start(const struct attempt_outcome *item)
 {
 	return item->crashed && item->same_command && item->snapshots == 0 && !item->sealed &&
@@ -23,8 +23,8 @@ static bool died_twice_of_same_start(const struct attempt_outcome *items, size_t
 	       snapshot_id_compare(items[0].start, items[1].start) == 0;
 }
 
-/* Only one step: a job that dies of the one before as well dies of something else, and more steps
- * would cost more work. */
+/* Rolls back by one snapshot only. If the job crashes from the previous one too, the cause is
+ * another, and more steps would only lose more work. */
 static void decide_start(const struct attempt_outcome *items, size_t count,
 			 struct restart_decision *decision)
 {
@@ -39,7 +39,8 @@ static void decide_start(const struct attempt_outcome *items, size_t count,
 		decision->snapshot = decision->rolled_back_from = items[0].start;
 		return;
 	}
-	/* There was nothing to step back to: both are from the same one still. */
+	/* There was no earlier snapshot to roll back to: both attempts started from the same one.
+	 */
 	if (snapshot_id_compare(decision->rolled_back_from, items[0].start) == 0)
 		return;
 	decision->action = RESTART_REVERT;

@@ -1,22 +1,19 @@
 /*
- * supervisor/restore/: MAP
+ * supervisor/restore/: everything that happens before the job starts. The order, as in resume.c:
+ * wait for a previous attempt that still saves, apply the restart rules, lock the directory, claim
+ * an attempt, then restore a snapshot or keep the files that are there.
  *
- * For other folders, through this header alone:
+ * For other folders, through this header alone; read resume.h first:
  *
- *	predecessor_wait.h      Waits for the attempt before this one where that is being preempted
- *	                        and still saves
- *	quarantine.h    * Before the job starts: what is torn in the checkpoint directory is moved
- *	                aside, so that a script which takes "the newest one" takes a whole one
- *	resume.h        * Before the job starts: open the store, claim the attempt, and have the
- *	                newest good checkpoint lie in the checkpoint directory, whether it is
- *	                fetched or was here already
+ *	resume.h		resume_run(): all of the above, in one blocking call
+ *	predecessor_wait.h	waits for a previous attempt that is preempted and still saves
+ *	quarantine.h		moves torn files aside
  *
  * Of this folder only:
  *
- *	attempt_outcomes.h      Reads how earlier attempts of the job went, and rules on the next
- *	                        one (restart_rules.h)
- *	reconcile.h	* PURE
- *	restart_rules.h	* PURE
+ *	attempt_outcomes.h	reads how earlier attempts ended
+ *	restart_rules.h		PURE: start, roll back one snapshot, or do not start
+ *	reconcile.h		PURE: restore the snapshot, or keep the local files
  */
 #ifndef RESTORE_H
 #define RESTORE_H

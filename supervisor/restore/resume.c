@@ -1,3 +1,4 @@
+/* The order of a start is in resume_run(), at the end of this file. */
 #include "resume.h"
 
 #include "base/cleanup.h"
@@ -26,10 +27,10 @@ static void skip_damaged_snapshot(struct resume_result *result, struct snapshot_
 	damage = &result->passed_over[result->passed_over_count++];
 	damage->id = id;
 	text_set(damage->text, sizeof(damage->text), why);
-	log_warn("snapshot %s is damaged and is not used: %s", snapshot_id_format(id, text), why);
+	log_warn("snapshot %s is damaged, skipping it: %s", snapshot_id_format(id, text), why);
 }
 
-/* Everything that lies here, of which this attempt knows that it is complete. */
+/* Records all files in the directory as complete: they are exactly those of the snapshot. */
 static int write_completion_record(const struct resume_request *request,
 				   const struct resume_result *result, struct err *err)
 {
@@ -74,11 +75,11 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	if (aside)
 		log_warn("%s held files that are not in the snapshot; they were moved to %s",
 			 workspace->directory, aside);
-	/* It may have been taken before anybody looked into files. */
+	/* The snapshot may come from a run that did not check files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, err) < 0)
 		return -1;
-	/* It holds the directory of the next checkpoint as well, if that was there before the files
-	 * that are to lie in it. */
+	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
+	 * before its files. */
 	workspace_prune(workspace);
 	result->kind = RESUME_RESTORED;
 	result->from = id;
@@ -87,8 +88,8 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	return write_completion_record(request, result, err);
 }
 
-/* Worse than nothing to resume from would be to resume from this; and a job that does not start at
- * all helps nobody. */
+/* Every snapshot is damaged: the job must not resume from one, but it may start from scratch. Under
+ * --strict it does not start. */
 static int begin_afresh_after_damage(const struct resume_request *request,
 				     struct resume_result *result, struct err *err)
 {
@@ -96,11 +97,11 @@ static int begin_afresh_after_damage(const struct resume_request *request,
 	if (request->strict)
 		return err_set(err, ERR_CORRUPT, "every snapshot of job %s is damaged",
 			       request->job);
-	log_warn("every snapshot of job %s is damaged: the job begins afresh", request->job);
+	log_warn("every snapshot of job %s is damaged: starting from scratch", request->job);
 	return 0;
 }
 
-/* Damage that only shows when every byte is read: one step back, and again. */
+/* Some damage shows only when every byte is read. Then the next older snapshot is tried. */
 static int restore_newest_good(const struct resume_request *request, struct resume_result *result,
 			       struct cancel *cancel, struct err *err)
 {
@@ -127,7 +128,7 @@ static bool is_among(const char *path, char *const *paths, size_t count)
 	return false;
 }
 
-/* Of what is kept. */
+/* The highest step among the files that stay. */
 static int64_t newest_step(const struct snapshot_files *files, const struct reconcile_plan *plan)
 {
 	int64_t newest = -1;
@@ -162,17 +163,15 @@ static int keep_local(const struct resume_request *request, struct resume_result
 		if (workspace_quarantine(request->workspace, plan->torn, plan->torn_count, &aside,
 					 err) < 0)
 			return -1;
-		log_warn("%zu file%s in %s (%s%s) may be torn, because no save that was completed "
-			 "is "
-			 "known to have written %s; moved to %s",
+		log_warn("%zu file%s in %s (%s%s) %s not part of any completed save; moved to %s",
 			 plan->torn_count, plan->torn_count == 1 ? "" : "s",
 			 request->workspace->directory, plan->torn[0],
-			 plan->torn_count == 1 ? "" : ", ...",
-			 plan->torn_count == 1 ? "it" : "them", aside);
+			 plan->torn_count == 1 ? "" : ", ...", plan->torn_count == 1 ? "is" : "are",
+			 aside);
 	}
 	if (plan->prune)
 		workspace_prune(request->workspace);
-	/* What a script that is told that it resumes would look for is not there. */
+	/* Nothing is left: the job must not be told that it resumes (REPRIEVE_RESUMING). */
 	if (plan->torn_count > 0 && !plan_keeps_anything(local, plan))
 		return 0;
 	result->kind = RESUME_KEPT;
@@ -182,7 +181,7 @@ static int keep_local(const struct resume_request *request, struct resume_result
 	return 0;
 }
 
-/* Than what lies here would lead to. */
+/* The restart rules have chosen another snapshot than the newest: the local files are not used. */
 static bool starts_elsewhere(const struct resume_result *result)
 {
 	return !snapshot_id_is_none(result->attempt.suspect) ||
@@ -210,11 +209,11 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 		facts.snapshot = &snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
-	/* Another job's record tells what was complete here as well, but not how
-	 * old that is for this job. */
+	/* A record of another job also says which files are complete, but its number cannot be
+	 * compared with this job's snapshots. */
 	facts.complete_id = (struct snapshot_id){0, 1};
 	if (local.count == 0) {
-		/* Nothing to judge. */
+		/* An empty directory needs no record. */
 	} else if (workspace_read_record(request->workspace, &record, err) == 0) {
 		bool own = text_equal(record.job, request->job);
 
@@ -223,14 +222,14 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 		if (own)
 			facts.complete_id = record.id;
 	} else if (err->kind != ERR_NOT_FOUND) {
-		/* Somebody was here before us: what lies here is not the user's own, and nothing
-		 * says that it is complete. */
-		log_warn("what was complete in %s is not known: %s", request->workspace->directory,
-			 err->text);
+		/* An unreadable record: an earlier attempt wrote these files, and none of them is
+		 * known to be complete. */
+		log_warn("cannot tell which files in %s are complete: %s",
+			 request->workspace->directory, err->text);
 		facts.complete = &nothing;
 	}
 	reconcile_decide(&facts, &plan);
-	/* The user named a snapshot, or the job has died of what lies here. */
+	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
 	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
 		plan.action = RECONCILE_RESTORE;
 	log_debug("checkpoint directory: %s", plan.reason);
@@ -243,11 +242,11 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 }
 
 /*
- * What lies here before the job starts is complete as far as anyone can know; what it writes from
- * now on is not, until it is sealed.
- * The first seal of this attempt has the same number, and replaces it. Without this, a job killed
- * in its very first save would leave a torn file that looks like the user's own. Best effort: a
- * directory that cannot take the record is said to be so by the first save.
+ * Records the files that are there before the job starts as complete, so that whatever the job
+ * writes from now on is not, until the tracker says so. Without this record, a job that is killed
+ * during its first save would leave a torn file that looks like the user's own. The first
+ * checkpoint of this attempt has the same number and replaces the record. Best effort: if the
+ * record cannot be written, the first save reports it.
  */
 static void record_existing_files(const struct resume_request *request,
 				  const struct resume_result *result)
@@ -264,10 +263,10 @@ static void record_existing_files(const struct resume_request *request,
 			    : (struct snapshot_id){result->attempt.number, 1};
 	if (file_list_read(request->workspace->directory, &record.files, &err) < 0 ||
 	    workspace_write_record(request->workspace, &record, &err) < 0)
-		log_debug("no record of what lies in the checkpoint directory: %s", err.text);
+		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
 }
 
-/* Before anything big is fetched: whose credentials are these? */
+/* Logs which credentials are used, before anything large is downloaded. */
 static void log_store(const char *url, struct storage *storage)
 {
 	char text[512];
@@ -291,7 +290,8 @@ static bool store_has_job(const struct storage_options *wanted, struct cancel *c
 	return known;
 }
 
-/* False when the job is not to be started: nothing is claimed then. */
+/* False: the job is not started and nothing is claimed. *status is -1 if the store cannot be read.
+ */
 static bool may_start_after_earlier(const struct resume_request *request,
 				    struct resume_result *result, struct cancel *cancel,
 				    struct err *err, int *status)
@@ -329,7 +329,7 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 
 		if (storage_claim(result->storage, &again, &result->attempt, cancel, &own) == 0)
 			return 0;
-		/* Forgotten or damaged meanwhile: then what the chain has. */
+		/* It was removed or damaged since: use the newest good one. */
 		result->attempt_outcomes.decision.action = RESTART_PROCEED;
 	}
 	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
@@ -337,8 +337,8 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 	return 0;
 }
 
-/* The one that was waited for on this machine has left its end record, and is
- * there until it has told everybody. */
+/* A previous attempt on this machine writes its end record before it exits, and holds the lock
+ * until then: it gets some time. */
 static int lock_directory(const struct resume_request *request, struct resume_result *result,
 			  struct cancel *cancel, struct err *err)
 {
@@ -372,14 +372,15 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return 0;
 	if (storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
-	/* Whatever the policy: the claim ends the other one's save, which
-	 * --restore ID may want one day. */
+	/* Wait under any --restore policy: the claim would end the previous attempt's save, and a
+	 * later start may need that checkpoint. */
 	if (!request->claim_only &&
 	    predecessor_wait(result->storage, &result->predecessor, cancel, err) < 0)
 		return -1;
 	if (!may_start_after_earlier(request, result, cancel, err, &status))
 		return status;
-	/* Before the claim, which would keep the other one from publishing. */
+	/* Lock before the claim: if another supervisor runs here, a claim would stop its commits.
+	 */
 	if (lock_directory(request, result, cancel, err) < 0)
 		return -1;
 	if (claim_attempt(request, result, cancel, err) < 0)

@@ -1,7 +1,7 @@
 /*
- * Before the job starts: open the store, claim the attempt, and have the newest good checkpoint lie
- * in the checkpoint directory, whether it is fetched or was here already. One blocking call for a
- * worker; it logs what it decides.
+ * Before the job starts: opens the store, claims an attempt, and puts the newest good checkpoint
+ * into the checkpoint directory, unless it is there already. One blocking call, for a worker. It
+ * logs what it decides.
  */
 #ifndef RESUME_H
 #define RESUME_H
@@ -22,17 +22,16 @@ struct resume_request {
 	const char *job;
 	enum restore_policy policy;
 	struct snapshot_id this_one; /* for RESTORE_SPECIFIC */
-	json_t *about; /* for the attempt's record, which attempt_outcomes.h adds to; borrowed */
+	json_t *about; /* becomes the attempt's record; facts are added to it; borrowed */
 	struct restart_rules rules;
 	struct workspace *workspace;
 	const struct profile *profile; /* NULL: none was recognised */
-	bool looks;                    /* into the files, and moves aside what is torn */
-	bool strict;                   /* damage that leaves nothing to resume from is an error */
+	bool looks;                    /* checks the files, and moves torn ones aside */
+	bool strict;                   /* it is an error if every snapshot is damaged */
 	struct storage_transfer transfer;
-	/* only where the store has this job already; otherwise nothing is done,
-	 * and nothing is left behind */
+	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
-	bool claim_only; /* the job runs already: its directory is not touched */
+	bool claim_only; /* the job is running: do not touch its directory */
 };
 
 enum resume_kind {
@@ -43,24 +42,26 @@ enum resume_kind {
 
 struct resume_result {
 	struct predecessor predecessor;
-	/* its ruling may be that the job is not to be started: then nothing was claimed */
+	/* if it decides that the job is not started, nothing was claimed */
 	struct attempt_outcomes attempt_outcomes;
-	struct storage *storage; /* owned by the caller from then on, also when the call fails */
-	struct attempt attempt;  /* likewise; number 0 when it was not claimed */
+	/* the caller owns storage and attempt, even if the call has failed */
+	struct storage *storage;
+	struct attempt attempt; /* number 0: not claimed */
 	enum resume_kind kind;
-	/* RESTORED and KEPT: what the job goes on from; none: not known to the store */
+	/* RESTORED and KEPT: the job resumes from it; none: local files that no snapshot has */
 	struct snapshot_id from;
-	int64_t step;          /* of that; -1 unknown */
-	bool in_use;           /* it failed because another run uses the checkpoint directory */
-	bool newer_than_store; /* KEPT: what lies here is to be saved at once */
+	int64_t step;          /* of that checkpoint; -1: unknown */
+	bool in_use;           /* failed, because another run uses the checkpoint directory */
+	bool newer_than_store; /* KEPT: the local checkpoint has to be uploaded at once */
 	struct restore_result restored;
-	int64_t milliseconds;                 /* the restore took */
-	struct damaged_snapshot *passed_over; /* while claiming and while restoring; owned */
+	int64_t milliseconds; /* time of the restore */
+	/* damaged snapshots that were skipped while claiming and restoring; owned */
+	struct damaged_snapshot *passed_over;
 	size_t passed_over_count;
 };
 
-/* The kind of the error tells who is to blame: INVALID, DENIED, NOT_FOUND, NEWER
- * are the configuration. */
+/* -1 with ERR_INVALID, ERR_DENIED, ERR_NOT_FOUND or ERR_NEWER: the configuration is wrong. With any
+ * other kind, another start may succeed. `result` must be zeroed or released. */
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err);
 void resume_result_release(struct resume_result *result);

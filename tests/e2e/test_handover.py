@@ -175,7 +175,7 @@ def test_who_dies_of_its_notice_is_waited_for_until_its_time_is_over(story):
     second.wait_for_output("resumes 0")
     story.finish(second)
     waited = second.event("predecessor_waited")
-    assert waited is None or not waited["ended"] and "no word of its end" in second.err
+    assert waited is None or not waited["ended"] and "ended without a final record" in second.err
 
 
 def test_who_saves_for_long_says_so_again(story):
@@ -193,7 +193,7 @@ def test_who_is_silent_is_not_waited_for_to_the_end_of_its_time(story):
     second = story.machine("second")
     second.wait_for_output("resumes 0")
     story.finish(second)
-    assert "no word of its end" in second.err and not second.event("predecessor_waited")["ended"]
+    assert "ended without a final record" in second.err and not second.event("predecessor_waited")["ended"]
 
 
 def test_a_notice_that_is_withdrawn_ends_the_wait(story):

@@ -199,7 +199,7 @@ def test_killed_machines_count_too(place):
         run.kill()
     stuck = place.run(*command, options=QUICK, REPRIEVE_MAX_NO_PROGRESS="2")
     assert stuck.wait() == 93
-    assert "attempt 2 ended without a word" in one_line(stuck.err)
+    assert "attempt 2 left no end record" in one_line(stuck.err)
 
 
 def test_the_limit_is_a_number(place):
