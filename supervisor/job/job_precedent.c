@@ -105,8 +105,8 @@ static void log_start_decision(struct job *job)
 		log_warn("crashed twice right after resuming from %s: resuming from the previous "
 			 "one, %s (--restore %s to override)",
 			 suspect, from, suspect);
-		event_log_add(&job->events, "rolled_back", "{s:s, s:s}", "suspect", suspect,
-			      "from", from);
+		event_log_add(&job->events, "rolled_back", "{s:s, s:s}", "suspect", suspect, "from",
+			      from);
 	}
 }
 
@@ -141,7 +141,8 @@ json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
 			  any ? snapshot_id_format(snapshot_queue_newest(job->snapshots), id)
 			      : NULL,
 			  "done", outcome_is_done(&job->facts, outcome), "crashed", crashed,
-			  "checkpoint_complete", job->any_complete, "launched", job->facts.launched);
+			  "checkpoint_complete", job->any_complete, "launched",
+			  job->facts.launched);
 	if (job->pace.save_ms >= 0)
 		json_object_set_new(about, "save_ms", json_integer(job->pace.save_ms));
 	if (job->launched_ms > 0)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Smaller files go along with the rest. */
+/* Smaller files are not worth a request of their own: the snapshot sends them. */
 #define LARGE_FILE_SIZE ((off_t)4 << 20)
 
 struct early_upload {
@@ -17,7 +17,7 @@ struct early_upload {
 	atomic_bool enough;
 	bool busy;
 
-	/* The worker's while it is busy. */
+	/* Owned by the worker while busy. */
 	struct snapshot_id id, parent;
 	char **closed, **open;
 };
@@ -90,12 +90,13 @@ static void send_paths(struct early_upload *early_upload, char **paths, bool gro
 
 	if (request.path_count == 0 || is_to_yield(early_upload))
 		return;
-	/* Nothing is lost when it fails: the snapshot will tell of what is wrong with the store. */
+	/* A failure loses nothing: the snapshot sends the file again, and reports the store's
+	 * error. */
 	if (storage_presave(early_upload->options.storage, &request, &result, &early_upload->cancel,
 			    &err) < 0)
 		log_debug("%s", err.text);
 	else if (result.chunks_sent > 0)
-		log_debug("sent %u chunks ahead, %u files are complete", result.chunks_sent,
+		log_debug("early upload: sent %u chunks, %u whole files", result.chunks_sent,
 			  result.files);
 }
 

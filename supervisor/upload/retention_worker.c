@@ -8,7 +8,7 @@
 struct retention_worker {
 	struct retention_worker_options options;
 	bool running;
-	struct cancel cancel; /* of what runs: made anew each time */
+	struct cancel cancel; /* of the current run; a new one each time */
 	bool succeeded;
 	struct forget_result result;
 	struct err err;

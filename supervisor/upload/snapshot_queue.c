@@ -16,11 +16,11 @@
 #include <string.h>
 
 enum {
-	/* How often it looks whether the queue is cancelled. */
+	/* How often the wait checks for a cancel. */
 	ANSWER_SLICE_MS = 20
 };
 
-/* One take. Owned by the worker while it runs. */
+/* One snapshot. Owned by the worker while it runs. */
 struct snapshot_run {
 	struct snapshot_queue *owner;
 	struct snapshot_outcome report;
@@ -47,8 +47,8 @@ struct snapshot_queue {
 	struct early_upload *early_upload;
 	bool waiting;
 	struct checkpoint next;    /* while waiting */
-	uint64_t generation;       /* that was tried last, */
-	_Atomic uint64_t furthest; /* and how far that has come, over all tries */
+	uint64_t generation;       /* of the last snapshot that was tried */
+	_Atomic uint64_t furthest; /* the most bytes that any try of it has sent */
 	_Atomic int64_t advanced_ms;
 };
 
@@ -117,7 +117,7 @@ static bool is_torn_path(void *arg, const char *path)
 	       profile_is_temporary_path(run->owner->options.profile, path);
 }
 
-/* Of the take alone: notes a log as well. */
+/* Called once per file of the snapshot: also remembers the first log file, for the report. */
 static bool is_excluded_path(void *arg, const char *path)
 {
 	struct snapshot_run *run = arg;
@@ -156,15 +156,15 @@ static void write_completion_record(struct snapshot_run *run)
 	record.files = kept;
 	record.job = text_copy(options->job);
 	if (workspace_write_record(options->workspace, &record, &err) < 0)
-		log_debug("no record of what is complete here: %s", err.text);
+		log_debug("cannot record the complete files: %s", err.text);
 	free(record.job);
 	free(kept.items);
 }
 
 /*
- * Every file is open now. Only the loop knows whether anything was written since the seal; it first
- * reads what the kernel and the shim have queued. Waits in slices, because the loop may be gone for
- * good when everything is being cancelled.
+ * Every file is open now. Only the loop knows whether anything was written since the checkpoint was
+ * complete, because it first reads the events that the kernel and the shim have queued. The wait is
+ * in slices, because after a cancel the loop may have ended and never answers.
  */
 static bool confirm_still_complete(void *arg)
 {
@@ -349,7 +349,7 @@ void skipped_files_report(const struct save_result *result, const char *director
 		return;
 	if (result->left_out > 1)
 		snprintf(more, sizeof(more), " (and %u more)", result->left_out - 1);
-	log_warn("%s in %s is %s, and is NOT in the snapshot%s: only files, directories and links "
-		 "between them are; put there what is to be saved",
+	log_warn("%s in %s is %s and is NOT in the snapshot%s: a snapshot holds files, directories "
+		 "and links between them; put the data there if it is to be saved",
 		 result->left_out_path, directory, result->left_out_what, more);
 }

@@ -1,20 +1,16 @@
 /*
- * supervisor/upload/: MAP
+ * supervisor/upload/: what happens after a checkpoint is complete: one snapshot at a time goes to
+ * storage.h. All of it lives on the loop; the work runs on one worker thread, so that the storage
+ * is used by one call at a time.
  *
- * For other folders, through this header alone:
+ * For other folders, through this header alone; read snapshot_queue.h first:
  *
- *	retention_worker.h      * The --keep-* rules of `run`, applied in the background after a
- *	                        commit: on the snapshots' worker thread, so that the storage is used
- *	                        by one call at a time, and never in the way of a save: whoever has
- *	                        something better to do stops it, and it begins anew at the next
- *	                        commit
- *	snapshot_queue.h        * The second machine beside the job's: at most one snapshot is being
- *	                        taken, and at most one waits; the last one asked for wins
+ *	snapshot_queue.h	uploads complete checkpoints: one runs, at most one waits
+ *	retention_worker.h	applies the --keep-* rules after a commit
  *
  * Of this folder only:
  *
- *	early_upload.h  * Sends files of a checkpoint that is still being written: those that are
- *	                closed and large, and what large ones have grown by that are still open
+ *	early_upload.h		uploads large files while their checkpoint is being written
  */
 #ifndef UPLOAD_H
 #define UPLOAD_H

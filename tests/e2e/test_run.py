@@ -733,5 +733,5 @@ def test_what_a_snapshot_cannot_hold_is_said_once(place):
                     options=QUICK)
     assert run.wait() == 0, run
     assert len(run.events("durable")) > 1, run
-    assert run.err.count("dataset in ") == 1 and run.err.count("is a symbolic link that leads out of it, and is NOT in the snapshot:") == 1
+    assert run.err.count("dataset in ") == 1 and run.err.count("is a symbolic link that leads out of it and is NOT in the snapshot:") == 1
     assert run.err.count("logs like train.log in ") == 1
