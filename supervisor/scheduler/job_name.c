@@ -10,15 +10,15 @@
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 /*
- * Variables whose values, joined, name the job. The first is what tells that this scheduler runs
- * us; all of `needed` must be there, `more` may be.
+ * Variables whose values, joined, name the job. The scheduler runs us if all of `needed` are set;
+ * those of `more` are appended if they are set.
  */
 struct scheduler {
 	const char *origin;
 	const char *prefix;
 	const char *needed[2];
 	const char *more[3];
-	const char *not_value; /* of the first: means that it is not set */
+	const char *not_value; /* this value of the first means that it is not set */
 };
 
 // clang-format off
@@ -54,8 +54,8 @@ static int use_given_name(const char *given, const char *origin, struct job_name
 {
 	if (!is_valid_name(given))
 		return err_set(err, ERR_INVALID,
-			       "%s: \"%s\" is not a job name: use letters, digits, '.', '_' and "
-			       "'-', at most %d, not beginning with '.' or '-'",
+			       "%s: invalid job name \"%s\": 1-%d characters of A-Z a-z 0-9 . _ -, "
+			       "not starting with '.' or '-'",
 			       origin, given, JOB_NAME_MOST);
 	text_set(name->text, sizeof(name->text), given);
 	name->origin = origin;
@@ -63,7 +63,7 @@ static int use_given_name(const char *given, const char *origin, struct job_name
 	return 0;
 }
 
-/* 12 hex digits: a job has few neighbours in a store, and 48 bits keep them apart. */
+/* 12 hex digits: 48 bits distinguish the few jobs of one store. */
 static void short_digest(const void *data, size_t size, char target[13])
 {
 	uint8_t digest[DIGEST_SIZE];
@@ -72,7 +72,7 @@ static void short_digest(const void *data, size_t size, char target[13])
 	text_hex(digest, 6, target);
 }
 
-/* Two ids that differ only in what must be replaced stay two names. */
+/* A digest is appended, so that ids that differ only in replaced characters stay different. */
 static void sanitize_id(const char *id, struct job_name *name)
 {
 	char digits[13];
@@ -98,7 +98,7 @@ static const char *getenv_value(job_name_getenv_fn get, void *arg, const char *v
 	return value && *value ? value : NULL;
 }
 
-/* NULL when it does not run us. The caller frees. */
+/* NULL: this scheduler does not run us. The caller frees. */
 static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn get, void *arg)
 {
 	const char *first = getenv_value(get, arg, scheduler->needed[0]);
@@ -140,8 +140,7 @@ static bool is_script(const char *argument)
 	return false;
 }
 
-/* What a person would call the command: the script, else the module, else the program. Fits
- * where ids are mapped. */
+/* What a person would call the command: the script, else the module, else the program. */
 static void readable_prefix(const char *const *argv, char target[33])
 {
 	const char *found = argv[0] ? last_component(argv[0]) : "job";
@@ -155,7 +154,7 @@ static void readable_prefix(const char *const *argv, char target[33])
 		if (text_equal(argv[i], "-m") && argv[i + 1] && argv[i + 1][0] != '-') {
 			const char *dot = strrchr(argv[i + 1], '.');
 			found = dot && dot[1] ? dot + 1 : argv[i + 1];
-			/* A launcher's module: the script behind it says more. */
+			/* No break: this may be a launcher's module, and its script says more. */
 		}
 	}
 	length = is_script(found) ? (size_t)(strrchr(found, '.') - found) : strlen(found);
@@ -174,7 +173,7 @@ static void name_by_fingerprint(const char *directory, const char *const *argv,
 	char prefix[33], digits[13];
 	struct err err;
 
-	/* What a command line can hold fits the buffer's limit of 1 GiB by far. */
+	/* A command line is far below the buffer's limit of 1 GiB. */
 	int result = bytes_append(&all, directory, strlen(directory) + 1, &err);
 	for (size_t i = 0; argv[i] && result == 0; i++)
 		result = bytes_append(&all, argv[i], strlen(argv[i]) + 1, &err);

@@ -1,7 +1,7 @@
 /*
- * PURE: which job this is, so that the next machine finds its snapshots. A scheduler's id that
- * stays the same over restarts, else a fingerprint of the command. Host names and process ids
- * change with the machine and are not looked at.
+ * PURE. Which job this is, so that the next machine finds its snapshots: the user's name, else a
+ * scheduler's id that stays the same over restarts, else a fingerprint of directory and command.
+ * Host names and process ids are not used, because they change with the machine.
  */
 #ifndef JOB_NAME_H
 #define JOB_NAME_H
@@ -17,17 +17,16 @@ struct job_name {
 	char text[JOB_NAME_MOST + 1];
 	/* for people: "--job", "SLURM_JOB_ID", "directory and command"; static */
 	const char *origin;
-	/* by the user or a scheduler: not a fingerprint */
+	/* by the user or a scheduler; false: a fingerprint */
 	bool given;
 };
 
 typedef const char *(*job_name_getenv_fn)(void *arg, const char *name);
 
 /*
- * `chosen` is --job, or NULL. `directory` and `argv` (ends in NULL) are what the fingerprint is
- * taken over. Names that a scheduler gave are mapped to the allowed characters, with a digest
- * behind where that changed them; ERR_INVALID only for a name that the user gave (--job,
- * REPRIEVE_JOB).
+ * `chosen` is --job, or NULL. `directory` and `argv` (ends with NULL) go into the fingerprint. A
+ * scheduler's id is mapped to the allowed characters; if that changes it, a digest is appended.
+ * ERR_INVALID only for a name that the user gave (--job, REPRIEVE_JOB).
  */
 int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
 		  const char *const *argv, struct job_name *name, struct err *err);

@@ -5,14 +5,16 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* Who saves and leaves when asked has left by then, also where it still has much to put away. */
+/* A job that saves and exits when asked has exited by then, even if it has much to clean up. */
 #define LEAVING_MOST_MS (60 * 1000)
 
 bool outcome_is_crash(int wait_status)
 {
 	int code = wait_status_exit_code(wait_status);
-	int signal = code > 128 ? code - 128 : 0; /* of a child of its shell, perhaps */
+	/* A shell reports the signal of its child as 128 + n. */
+	int signal = code > 128 ? code - 128 : 0;
 
+	/* 42: TensorFlow exits so after a save, to be run again. */
 	if (signal == 0)
 		return code != 0 && code != EXIT_PREEMPTED && code != 42;
 	return signal == SIGILL || signal == SIGTRAP || signal == SIGABRT || signal == SIGBUS ||
@@ -36,8 +38,8 @@ bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *ou
 	       (!facts->noticed || facts->noticed_late || continues_after_save(facts));
 }
 
-/* Asked, and then it crashed in or before its save: another start would not help, and must not
- * look as if it could. */
+/* The job was asked and crashed before its save was complete. Another start would crash again, so
+ * the outcome must not be one that is restarted. */
 static bool crashed_when_asked(const struct outcome_facts *facts)
 {
 	return facts->asked_to_save && !facts->saved && !facts->stopped && !facts->resumes &&
@@ -57,15 +59,15 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 				      : (struct outcome){"refused", EXIT_OWN_FAILURE};
 	code = wait_status_exit_code(facts->wait_status);
 
-	/* A plain `docker stop` of a command that has nothing to do with checkpoints: what any
-	 * init would answer. */
+	/* A plain `docker stop` of a command that saves no checkpoints: the code that any init
+	 * would give. */
 	if (facts->noticed && facts->by_signal_only && !facts->managed)
 		return (struct outcome){code == 0 ? "finished" : "stopped", code};
 
 	/*
-	 * Once it was asked, exit 0 is ambiguous: some trainers save and leave with 0 when asked
-	 * to. Calling that preempted costs a finished job one more start, which ends at once;
-	 * calling it finished would lose the rest of the training.
+	 * After a request, exit 0 is ambiguous: some trainers save and exit with 0 when they are
+	 * asked. If it is called preempted, a finished job is started once more and ends at once.
+	 * If it is called finished, an unfinished job loses the rest of its training.
 	 */
 	if (crashed_when_asked(facts))
 		return (struct outcome){"failed", code};

@@ -1,19 +1,17 @@
 /*
- * supervisor/scheduler/: MAP
+ * supervisor/scheduler/: the contract with whoever runs us. In: the name of the job. Out: the
+ * outcome, the exit code, the termination message, the requeue. The decisions are PURE;
+ * slurm_job_query() runs a program, termination_message.h writes a file.
  *
- * For other folders, through this header alone:
+ * For other folders, through this header alone; read outcome.h first:
  *
- *	exit_policy.h	* PURE
- *	job_name.h	* PURE: which job this is, so that the next machine finds its snapshots
- *	outcome.h	* PURE
- *	slurm_job.h	* What scontrol tells of a job (scontrol(1), tried with 22.05)
- *	slurm_requeue.h	* PURE
- *	slurm_task_barrier.h	* PURE
- *	termination_message.h   * What a scheduler shows of an ended container: Kubernetes'
- *	                        terminationMessagePath (/dev/termination-log, 4096 bytes are read:
- *	                        kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure)
- *	                        and SageMaker's /opt/ml/output/failure (its first 1024 characters:
- *	                        DescribeTrainingJob, FailureReason)
+ *	outcome.h		how the run ended, and the exit code that says so
+ *	exit_policy.h		maps the exit code for one scheduler (--exit-policy)
+ *	job_name.h		which job this is, so that the next machine finds its snapshots
+ *	termination_message.h	why the job ended, for Kubernetes and SageMaker
+ *	slurm_job.h		asks scontrol about the job that this process is in
+ *	slurm_requeue.h		should a preempted job requeue itself?
+ *	slurm_task_barrier.h	several tasks of one step: who has saved?
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H

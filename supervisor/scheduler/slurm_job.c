@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* "KEY=" at the beginning of a word; returns what follows, NULL if it is not there. */
+/* Finds "KEY=" at the start of a word; returns the text behind it, or NULL. */
 static const char *find_field(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -38,7 +38,7 @@ bool slurm_job_parse(const char *text, struct slurm_job *job)
 	job->batch = batch && *batch >= '1' && *batch <= '9';
 	if (restarts && isdigit((unsigned char)*restarts))
 		job->restarts = strtol(restarts, NULL, 10);
-	/* "None", or its time. */
+	/* PreemptTime is "None" or a time. */
 	job->preempted = preempted && isdigit((unsigned char)*preempted);
 	if (end && strptime(end, "%Y-%m-%dT%H:%M:%S", &at))
 		job->end_ms = (int64_t)mktime(&at) * 1000;

@@ -25,13 +25,13 @@ static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *fact
 	if (!job->batch)
 		return skip_requeue(SLURM_SKIP_NOTE, "not requeued: no batch script started this "
 						     "job (srun, salloc)");
-	/* Somebody was faster: this start belongs to the past. */
+	/* Somebody else has requeued it: this process belongs to an earlier start. */
 	if (job->restarts > facts->restarts || text_equal(job->state, "PENDING") ||
 	    text_equal(job->state, "REQUEUED"))
 		return skip_requeue(SLURM_SKIP_NOTE, "Slurm has requeued this job already");
 	/*
-	 * Cancelled, timed out or preempted to the end: scontrol says COMPLETING for all of them.
-	 * Slurm requeues by itself what it preempted; the others are meant to end.
+	 * Cancelled, timed out, or preempted with no grace time left: scontrol says COMPLETING for
+	 * all of them. Slurm requeues preempted jobs by itself; the others are meant to end.
 	 */
 	if (!text_equal(job->state, "RUNNING"))
 		return skip_requeue(SLURM_SKIP_NOTE,
@@ -41,8 +41,8 @@ static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *fact
 		return skip_requeue(SLURM_SKIP_WARN, "not requeued: the job does not allow it: "
 						     "submit it with sbatch --requeue");
 	return skip_requeue(SLURM_REQUEUE,
-			    facts->lost ? "the newest work is not durable: the job will go on "
-					  "from the checkpoint before"
+			    facts->lost ? "the newest work is not durable: the job will resume "
+					  "from an earlier checkpoint"
 					: NULL);
 }
 
@@ -52,25 +52,24 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 		return skip_requeue(SLURM_SKIP_SILENTLY, NULL);
 	if (!is_first_task(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
-				    "the job's first task asks for the requeue, not this one");
+				    "the job's first task requeues it, not this one");
 	if (facts->at_limit)
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "not requeued: this is the job's own time limit; submit it "
-				    "again to go on, or with --signal=B:TERM@120, which asks for a "
-				    "requeue");
+				    "again to continue, or use --signal=B:TERM@120, which requeues "
+				    "it");
 	if (facts->lost && !facts->durable)
 		return skip_requeue(SLURM_SKIP_WARN,
-				    "not requeued, because nothing is durable: it would begin "
-				    "afresh; see why, then `scontrol requeue`");
+				    "not requeued: nothing is durable, so the job would start from "
+				    "scratch; find out why, then run `scontrol requeue`");
 	if (facts->asked == SLURM_QUERY_NO_PROGRAM)
 		return skip_requeue(SLURM_SKIP_WARN,
-				    "not requeued: there is no scontrol here; with RequeueExit=75 "
-				    "in slurm.conf Slurm requeues a batch script that ends with "
-				    "this exit code");
+				    "not requeued: scontrol is not installed here; with "
+				    "RequeueExit=75 in slurm.conf, Slurm requeues a batch script "
+				    "that exits with this code");
 	if (facts->asked == SLURM_QUERY_FAILED)
 		return skip_requeue(SLURM_SKIP_WARN,
-				    "not requeued: scontrol does not tell the state of "
-				    "this job, which its user "
-				    "may have cancelled: requeue it by hand");
+				    "not requeued: scontrol does not tell the state of this job, "
+				    "which may have been cancelled; requeue it by hand");
 	return decide_by_job(facts);
 }

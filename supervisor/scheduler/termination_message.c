@@ -26,7 +26,7 @@ const char *termination_line(const struct termination_facts *facts,
 	return line;
 }
 
-/* `held` without our line at its beginning. */
+/* `held` without our earlier line at its beginning. */
 static const char *text_of_job(const char *before, const char *held)
 {
 	if (!text_starts(held, before) || !before[0])
@@ -52,7 +52,7 @@ int termination_write(const char *path, const char *line, const char *before, st
 	auto_close int fd = -1;
 	struct err none;
 
-	/* What cannot be read, or is too long, is not kept. */
+	/* A text that cannot be read, or is too long, is not kept. */
 	if (file_read(path, &held, &none) < 0 || bytes_append(&held, "", 1, &none) < 0)
 		bytes_release(&held);
 	text = termination_text(line, before, held.data ? (const char *)held.data : "");

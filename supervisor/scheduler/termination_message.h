@@ -1,10 +1,9 @@
 /*
- * What a scheduler shows of an ended container: Kubernetes' terminationMessagePath
- * (/dev/termination-log, 4096 bytes are read:
- * kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure) and SageMaker's
- * /opt/ml/output/failure (its first 1024 characters: DescribeTrainingJob, FailureReason). The
- * reason of the preemption comes first; what the job has written there by itself follows it and is
- * never lost.
+ * The message that a scheduler shows for an ended container: Kubernetes' terminationMessagePath
+ * (/dev/termination-log, of which 4096 bytes are read:
+ * kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure), and SageMaker's
+ * /opt/ml/output/failure (its first 1024 characters: DescribeTrainingJob, FailureReason). Our line
+ * comes first; text that the job has written there follows it and is kept.
  */
 #ifndef TERMINATION_MESSAGE_H
 #define TERMINATION_MESSAGE_H
@@ -18,10 +17,10 @@
 #define TERMINATION_TEXT_MOST 4096
 
 struct termination_facts {
-	const char *outcome; /* outcome.h; NULL: it has not ended yet */
+	const char *outcome; /* outcome.h; NULL: the job has not ended yet */
 	int exit_code;
 	const char *source, *reason; /* of the notice; NULL: there was none */
-	const char *durable;         /* "3-12, step 1200"; "" nothing */
+	const char *durable;         /* "3-12, step 1200"; "": nothing */
 };
 
 /* PURE. "preempted: spot interruption (aws); durable: 3-12, step 1200; exit 75". Returns `line`. */
@@ -29,14 +28,14 @@ const char *termination_line(const struct termination_facts *facts,
 			     char line[TERMINATION_LINE_SIZE]);
 
 /*
- * PURE. `line` ("": none any more), then what the file held, if that is not ours: our line before,
- * which `before` is. At most TERMINATION_TEXT_MOST bytes; the newest of the job's words are kept.
- * The caller frees.
+ * PURE. The new text of the file: `line` (may be ""), then the text that it `held`, without our
+ * earlier line, which is `before`. At most TERMINATION_TEXT_MOST bytes; the end of the job's text
+ * is kept. The caller frees.
  */
 char *termination_text(const char *line, const char *before, const char *held);
 
-/* Blocks. In place: the path may be a mount of its own, which no rename replaces.
- * ERR_* as of the file. */
+/* Rewrites the file in place, because the path may be a mount point, which rename(2) cannot
+ * replace. Blocks for a small file. */
 int termination_write(const char *path, const char *line, const char *before, struct err *err);
 
 #endif

@@ -303,7 +303,7 @@ def test_the_exit_code_requeues_where_there_is_no_scontrol(slurm, work, requeue_
     slurm.call("scancel", "--batch", "--signal=TERM", job)
     slurm.wait_state(job, "COMPLETED")
     assert restarts(slurm, job) == 1
-    assert "there is no scontrol here; with RequeueExit=75" in work.log and "requeueing" not in work.log
+    assert "scontrol is not installed here; with RequeueExit=75" in work.log and "requeueing" not in work.log
     work.resumed()
 
 
