@@ -1,13 +1,12 @@
 /*
- * supervisor/control/: MAP
+ * supervisor/control/: how other processes reach a running supervisor: its runtime directory, and
+ * the control socket in it.
  *
- * For other folders, through this header alone:
+ * For other folders, through this header alone; read session.h first:
  *
- *	control_client.h	One question to a running supervisor, and its answer
- *	control_socket.h        * The control socket: how `reprieve checkpoint` and `reprieve
- *	                        status` talk to a running supervisor
- *	session.h       * The runtime directory of one supervisor, where its clients find it:
- *	                control socket, notice file, the shim's channel
+ *	session.h		the runtime directory: control socket, notice file, shim channel
+ *	control_socket.h	the protocol, its server and its client
+ *	control_client.h	one request to a supervisor, and its reply
  */
 #ifndef CONTROL_H
 #define CONTROL_H

@@ -33,10 +33,10 @@ int control_client_query(const char *directory, const char *what, int64_t patien
 	result = control_socket_call(path, request, keep_reply, answer, &cancel, err);
 	cancel_release(&cancel);
 	if (result == 0 && !*answer)
-		return err_set(err, ERR_FAILED, "it went away before it answered");
+		return err_set(err, ERR_FAILED, "the supervisor exited before it replied");
 	if (result == 0 && text_equal(json_text_or(*answer, "event", ""), "failed")) {
-		result = err_set(err, ERR_RETRY, "it does not say: %s",
-				 json_text_or(*answer, "error", "no reason is given"));
+		result = err_set(err, ERR_RETRY, "the supervisor refuses: %s",
+				 json_text_or(*answer, "error", "no reason given"));
 		json_decref(*answer);
 		*answer = NULL;
 	}

@@ -1,4 +1,4 @@
-/* One question to a running supervisor, and its answer. */
+/* One request to a running supervisor, and its reply. */
 #ifndef CONTROL_CLIENT_H
 #define CONTROL_CLIENT_H
 
@@ -7,9 +7,9 @@
 #include <jansson.h>
 
 /*
- * Sends {"do": `what`} to the supervisor of that session's directory. Blocks, for `patience_ms` at
- * most. The caller owns *answer. Errors as control_socket_call()'s; ERR_FAILED when it went away
- * before it answered, ERR_RETRY when it lives but refuses, as with too many clients.
+ * Sends {"do": `what`} to the supervisor of the session in `directory`. Blocks for `patience_ms` at
+ * most. The caller owns *answer. Errors are those of control_socket_call(), and ERR_FAILED: the
+ * supervisor exited before it replied; ERR_RETRY: it runs but refuses, as with too many clients.
  */
 int control_client_query(const char *directory, const char *what, int64_t patience_ms,
 			 json_t **answer, struct err *err);

@@ -30,7 +30,7 @@ struct control_request {
 	struct bytes output;
 	bool in_progress; /* the handler has it */
 	bool ended;       /* the client sends no more */
-	bool in_callback; /* inside `asked`: nothing may be freed under it */
+	bool in_callback; /* inside `asked`: the connection must not be freed */
 };
 
 struct control_socket {
@@ -81,7 +81,7 @@ static bool send_output(struct control_request *request)
 	return true;
 }
 
-/* What to wait for follows from the state alone. Hang-ups are always reported. */
+/* The events to wait for follow from the state alone. epoll always reports hang-ups. */
 static void update_poll_events(struct control_request *request)
 {
 	uint32_t events = 0;
@@ -117,15 +117,15 @@ static void handle_request(struct control_request *request, size_t length)
 	auto_json json_t *message = json_parse(request->input, length, &err);
 
 	if (!message || !json_is_object(message)) {
-		control_request_reply(request, failure_reply(message ? "a request is a JSON object"
-								     : err.text));
+		control_request_reply(request,
+				      failure_reply(message ? "not a JSON object" : err.text));
 		return;
 	}
 	request->in_progress = true;
 	control_socket->handler.asked(control_socket->handler.arg, request, message);
 }
 
-/* Takes the requests that have come whole, one after the other. */
+/* Handles the requests that have arrived completely, one at a time. */
 static void handle_requests(struct control_request *request)
 {
 	while (!request->in_progress) {
@@ -174,8 +174,8 @@ static void connection_ready(struct source *source, uint32_t events)
 {
 	struct control_request *request = container_of(source, struct control_request, source);
 
-	/* A hang-up may come together with a last request, whose effect somebody may want: then
-	 * it is read first. */
+	/* A client may send a request and hang up at once. The request still has an effect, so it
+	 * is read first. */
 	if ((events & EPOLLIN) && !request->ended && !request->in_progress &&
 	    !receive_input(request)) {
 		abort_connection(request);
@@ -235,7 +235,7 @@ static int fill_socket_address(const char *path, struct sockaddr_un *address, st
 {
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof(address->sun_path))
-		return err_set(err, ERR_INVALID, "%s is too long for a socket's address", path);
+		return err_set(err, ERR_INVALID, "%s is too long for a socket address", path);
 	text_set(address->sun_path, sizeof(address->sun_path), path);
 	return 0;
 }
@@ -298,7 +298,7 @@ static int wait_for_reply(int fd, struct cancel *cancel, struct err *err)
 	}
 }
 
-/* Hands on the whole lines, and keeps what is left. */
+/* Delivers the complete lines and keeps the rest. */
 static int deliver_replies(struct bytes *input, void (*replied)(void *arg, json_t *reply),
 			   void *arg, struct err *err)
 {
@@ -309,7 +309,7 @@ static int deliver_replies(struct bytes *input, void (*replied)(void *arg, json_
 		auto_json json_t *reply = json_parse(input->data, length, err);
 
 		if (!reply)
-			return err_wrap(err, "answer of the supervisor");
+			return err_wrap(err, "the supervisor's reply");
 		replied(arg, reply);
 		input->size -= length + 1;
 		memmove(input->data, end + 1, input->size);
@@ -317,8 +317,8 @@ static int deliver_replies(struct bytes *input, void (*replied)(void *arg, json_
 	return 0;
 }
 
-/* One that is stopped accepts nobody: once as many wait as it lets wait, connect(2) would wait
- * as well, for good. */
+/* Non-blocking, because a stopped supervisor (SIGSTOP) accepts nobody: once its backlog is full, a
+ * blocking connect(2) would wait for ever. */
 static int connect_socket(const char *path, struct cancel *cancel, struct err *err)
 {
 	struct sockaddr_un address;
@@ -329,7 +329,7 @@ static int connect_socket(const char *path, struct cancel *cancel, struct err *e
 	if (fill_socket_address(path, &address, err) < 0)
 		return -1;
 	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		/* ECONNREFUSED: the file is there, but nobody listens any more. */
+		/* ECONNREFUSED: the socket's file exists, but its supervisor is gone. */
 		int reason = errno == ECONNREFUSED ? ENOENT : errno;
 
 		if (reason != EAGAIN)
@@ -341,7 +341,7 @@ static int connect_socket(const char *path, struct cancel *cancel, struct err *e
 	return steal_fd(&fd);
 }
 
-/* That it could not be sent, nobody needs to know before it is known whether an answer is there. */
+/* Errors are ignored: the server may have replied and closed already, so the caller reads first. */
 static void send_request(int fd, json_t *request)
 {
 	char *text = json_dumps(request, JSON_COMPACT);
@@ -349,7 +349,7 @@ static void send_request(int fd, json_t *request)
 	if (text && send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
 		(void)!send(fd, "\n", 1, MSG_NOSIGNAL);
 	free(text);
-	shutdown(fd, SHUT_WR); /* nothing more: the server closes once it has answered */
+	shutdown(fd, SHUT_WR); /* the server closes after its last reply */
 }
 
 int control_socket_call(const char *path, json_t *request,

@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 #define PARENT_DIRECTORIES 3
-#define NAME_MOST 24 /* the longest name in a session, for the limit of a socket's address */
+#define NAME_MOST 24 /* the longest file name in a session; a socket address limits the path */
 
-/* Where sessions may be, best first; NULL for one that this process does not have.
- * The caller frees. */
+/* Where sessions may be, best first; NULL: this place does not exist here. The caller frees. */
 static char *parent_directory(int index)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -28,7 +27,7 @@ static char *parent_directory(int index)
 	return text_format("%s/reprieve-%u", index == 1 ? "/tmp" : "/dev/shm", (unsigned)getuid());
 }
 
-/* /tmp belongs to everybody: another user may have put something there under our name. */
+/* Everybody may write to /tmp: another user may have created something there under our name. */
 static int check_private_directory(const char *path, struct err *err)
 {
 	struct stat status;
@@ -37,7 +36,7 @@ static int check_private_directory(const char *path, struct err *err)
 		return err_os(err, errno, "%s", path);
 	if (!S_ISDIR(status.st_mode) || status.st_uid != getuid() || (status.st_mode & 077) != 0)
 		return err_set(err, ERR_DENIED,
-			       "%s is not a directory that only this user may enter", path);
+			       "%s is not a private directory of this user (mode 0700)", path);
 	return 0;
 }
 
@@ -74,7 +73,7 @@ static void remove_session_if_dead(const char *directory)
 	auto_close int lock = open_lock(directory, O_RDWR);
 
 	if (lock < 0)
-		rmdir(directory); /* what is left of one whose removal was cut short */
+		rmdir(directory); /* an earlier removal was interrupted */
 	else if (flock(lock, LOCK_EX | LOCK_NB) == 0)
 		file_remove_tree(directory, NULL);
 }
@@ -93,7 +92,7 @@ static void remove_dead_sessions(const char *above)
 	}
 }
 
-/* The lock, held. */
+/* Returns the descriptor of the lock, which is held; -1 on error. */
 static int fill_new_session(const char *path, const char *job, struct err *err)
 {
 	auto_free char *name = text_format("%s/job", path);
@@ -117,11 +116,11 @@ static int open_session_in(const char *above, const char *job, struct session *s
 	remove_dead_sessions(above);
 	random_hex(nonce);
 	auto_free char *path = text_format("%s/%d-%.8s", above, (int)getpid(), nonce);
-	/* Under its own name only once it is locked: before that, a clean-up would
-	 * take it for dead. */
+	/* It gets its real name once it is locked: before that, another supervisor would take it
+	 * for dead and remove it. */
 	auto_free char *hidden = text_format("%s/.%.8s", above, nonce);
 	if (strlen(path) + 1 + NAME_MOST >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
-		return err_set(err, ERR_DENIED, "%s is too long for a socket's address", path);
+		return err_set(err, ERR_DENIED, "%s is too long for a socket address", path);
 	if (mkdir(hidden, 0700) < 0)
 		return err_os(err, errno, "cannot make directory %s", hidden);
 	auto_close int lock = fill_new_session(hidden, job, err);
@@ -178,7 +177,7 @@ char *session_shared_directory(void)
 	return NULL;
 }
 
-/* A shared lock, so that two clients do not take each other for a supervisor. */
+/* Tries a shared lock, so that two clients do not take each other for a supervisor. */
 bool session_is_alive(const char *directory)
 {
 	auto_close int lock = open_lock(directory, O_RDONLY);

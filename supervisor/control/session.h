@@ -1,8 +1,8 @@
 /*
  * The runtime directory of one supervisor, where its clients find it: control socket, notice file,
- * the shim's channel. It lives as long as its process; one whose process was killed is removed by
- * the next supervisor. Alive means that a lock in it is held, which the kernel drops with the
- * process and which holds across PID namespaces that share a /tmp.
+ * shim channel. It is removed when the supervisor ends; after a kill, the next supervisor removes
+ * it. A supervisor is alive while it holds the lock in its directory: the kernel releases that with
+ * the process, and it works across PID namespaces that share a /tmp.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -13,19 +13,19 @@
 #include <sys/types.h>
 
 struct session {
-	char *directory; /* absolute; short enough that any file in it fits a socket's address */
+	char *directory; /* absolute; short enough that any file in it fits a socket address */
 	int lock_fd;
 };
 
 /*
- * Makes it below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else /dev/shm/reprieve-UID,
- * each only if it is ours alone (owner, mode 0700, no link), and removes dead ones there. On
- * failure `session` is empty and every function here does nothing with it: ERR_DENIED when no place
- * is writable or safe; the caller may go on without.
+ * Creates the directory below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else
+ * /dev/shm/reprieve-UID, if that is private (our own, mode 0700, no link). Removes the directories
+ * of dead supervisors there. ERR_DENIED: no place is writable and private. Then `session` is empty,
+ * every function here does nothing with it, and the caller may continue without.
  */
 int session_open(const char *job, struct session *session, struct err *err);
 
-/* Removes the directory with all in it. */
+/* Removes the directory and its contents. */
 void session_close(struct session *session);
 
 static inline void cleanup_session_close(struct session *session)
@@ -39,14 +39,14 @@ static inline void cleanup_session_close(struct session *session)
 #define SESSION_CHANNEL "channel"      /* shim.h */
 #define SESSION_WAKEUP "doorbell"      /* shim.h */
 
-/* "DIRECTORY/name"; NULL without a session. The caller frees. */
+/* "DIRECTORY/name"; NULL: there is no session. The caller frees. */
 char *session_path(const struct session *session, const char *name);
 
-/* The directory that the sessions of this user are in, made where it is missing; NULL where there
- * is none. The caller frees. */
+/* The parent directory of this user's sessions, created if it is missing; NULL: none is possible.
+ * The caller frees. */
 char *session_shared_directory(void);
 
-/* Whether its supervisor still lives. */
+/* Is the supervisor of this session directory alive? */
 bool session_is_alive(const char *directory);
 
 /* Calls `each` for every live session of this user, until it returns false. */

@@ -1,5 +1,4 @@
-/* PURE. What happened in this run, counted from its events (event_log.h), for
- * metrics and reports. */
+/* PURE. Counts the events of this run (event_log.h), for metrics and status. */
 #ifndef COUNTERS_H
 #define COUNTERS_H
 
@@ -9,14 +8,14 @@
 struct counters {
 	uint64_t snapshots, snapshot_failures, requests, notices, cancelled;
 	uint64_t bytes, bytes_sent; /* of all snapshots */
-	double snapshot_seconds;    /* from complete to durable, the newest one */
-	uint64_t snapshot_bytes;    /* of the newest one */
+	double snapshot_seconds;    /* of the newest snapshot, from complete to durable */
+	uint64_t snapshot_bytes;    /* of the newest snapshot */
 	double restore_seconds;
 	uint64_t restored_bytes;
-	char source[32]; /* of the newest notice; "" */
+	char source[32]; /* of the newest notice; "": none */
 };
 
-/* `event` as the ledger names it; `line` is borrowed. */
+/* `event`: its name in the event log. `line`: its object, borrowed. */
 void counters_add(struct counters *counters, const char *event, json_t *line);
 
 /* An object; the caller owns it. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The oldest lines go until the rest fits. */
+/* Drops the oldest lines until the rest fits. */
 static void drop_oldest(struct event_buffer *event_buffer)
 {
 	struct bytes *lines = &event_buffer->lines;

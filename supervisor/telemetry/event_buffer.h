@@ -1,7 +1,7 @@
 /*
- * PURE. The event ledger on its way to the store: lines are collected and handed over in parts.
- * What a store that takes nothing lets pile up is bounded: beyond EVENT_BUFFER_MOST the oldest
- * lines go, and a line says how many.
+ * PURE. Collects the lines of the event log on their way to the store, where they are uploaded in
+ * parts. If the store takes nothing, the oldest lines beyond EVENT_BUFFER_MOST bytes are dropped,
+ * and a line says how many.
  */
 #ifndef EVENT_BUFFER_H
 #define EVENT_BUFFER_H
@@ -18,10 +18,10 @@ struct event_buffer {
 /* `line` without a newline. */
 void event_buffer_add(struct event_buffer *event_buffer, const char *line);
 
-/* Moves what is there into `part` (empty where there is nothing); the caller releases it. */
+/* Moves all lines into `part`, which is empty if there are none. The caller releases it. */
 void event_buffer_extract(struct event_buffer *event_buffer, struct bytes *part);
 
-/* A part that could not be written goes back to the front. Takes it over. */
+/* Puts a part that could not be uploaded back in front. Takes ownership. */
 void event_buffer_put_back(struct event_buffer *event_buffer, struct bytes *part);
 
 void event_buffer_release(struct event_buffer *event_buffer);

@@ -43,13 +43,13 @@ static void write_line(struct event_log *event_log, const char *text)
 	    file_write_all(event_log->fd, line + wrote, size - (size_t)wrote, &err) == 0) {
 		event_log->cut = false;
 	} else if (err.kind == ERR_RETRY) {
-		/* A pipe takes a part only of what is longer than its unit (pipe(7)). */
+		/* A pipe accepts part of a line only if that is longer than PIPE_BUF (pipe(7)). */
 		event_log->cut |= wrote > 0;
 		if (!event_log->behind)
-			log_warn("the event ledger lacks lines: %s", err.text);
+			log_warn("the event log lacks lines: %s", err.text);
 		event_log->behind = true;
 	} else {
-		log_warn("the event ledger is not written any more: %s", err.text);
+		log_warn("cannot write the event log, closing it: %s", err.text);
 		event_log_close(event_log);
 	}
 }
@@ -73,7 +73,7 @@ void event_log_add(struct event_log *event_log, const char *event, const char *f
 		va_end(args);
 		json_object_update(line, more);
 	}
-	/* Only now: the arguments that were handed over are released with `more`. */
+	/* Not earlier: `more` owns the arguments. */
 	if (event_log->fd < 0 && !event_log->on_event)
 		return;
 	text = json_dumps(line, JSON_COMPACT);

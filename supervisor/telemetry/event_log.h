@@ -1,8 +1,8 @@
 /*
- * What happened, as JSON lines: --events FILE. Each line is one write(2) of {"time",
- * "monotonic_ms", "event", ...}. A file that cannot be written is said once and then left alone.
- * Nobody is waited for: of a pipe (/dev/fd/3, a FIFO) that its reader lets run full, lines are left
- * out, which is said once as well.
+ * The event log (--events FILE): every event as a JSON line {"time", "monotonic_ms", "event", ...},
+ * written by one write(2). If the file cannot be written, that is logged once and the file is
+ * closed. It never blocks: if the reader of a pipe (/dev/fd/3, a FIFO) is too slow, lines are
+ * dropped, which is also logged once.
  */
 #ifndef EVENT_LOG_H
 #define EVENT_LOG_H
@@ -13,20 +13,21 @@
 #include <stdbool.h>
 
 struct event_log {
-	int fd;      /* -1: no file is wanted */
-	bool behind; /* its reader was, and that is said */
-	bool cut;    /* the last line has no end */
-	/* Hears every event; NULL: nobody does. `line` is the object, `text` the same without its
+	int fd;      /* -1: no file is written */
+	bool behind; /* lines were dropped, and that is logged */
+	bool cut;    /* the last line was written without its end */
+	/* Called for every event; may be NULL. `line` is the object, `text` its line without the
 	 * newline; both borrowed. */
 	void (*on_event)(void *arg, const char *event, json_t *line, const char *text);
 	void *arg;
 };
 
+/* `path`: NULL for no file. Errors are those of open(2). */
 int event_log_open(struct event_log *event_log, const char *path, struct err *err);
 void event_log_close(struct event_log *event_log);
 
-/* `format` and the rest as json_pack(3) takes them for an object; NULL format for
- * none. Main thread only. */
+/* `format` and the rest are those of json_pack() for an object; NULL: no further fields. Call on
+ * the main thread only. */
 void event_log_add(struct event_log *event_log, const char *event, const char *format, ...);
 
 #endif

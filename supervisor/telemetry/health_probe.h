@@ -1,7 +1,7 @@
 /*
- * PURE. What a health probe answers, from what a supervisor says of itself. A probe that fails gets
- * the container killed, so it fails only where that would help: never while a checkpoint is being
- * restored, saved or sent, however long that takes.
+ * PURE. What a health probe answers, given the supervisor's status. Kubernetes kills a container
+ * whose probe fails, so a probe fails only if a kill would help: never while a checkpoint is being
+ * restored, saved or uploaded, however long that takes.
  */
 #ifndef HEALTH_PROBE_H
 #define HEALTH_PROBE_H
@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 enum health_probe_kind {
-	HEALTH_PROBE_LIVE,  /* the supervisor answers */
-	HEALTH_PROBE_READY, /* the job is running, and no end is announced */
-	HEALTH_PROBE_FRESH, /* what is durable is no older than that */
+	HEALTH_PROBE_LIVE,  /* the supervisor replies */
+	HEALTH_PROBE_READY, /* the job is running, and no stop is announced */
+	HEALTH_PROBE_FRESH, /* the durable checkpoint is at most `fresh_ms` old */
 };
 
 struct health_probe_facts {
-	/* job_state_name(); "" unknown: the supervisor lives, but has too many clients to say */
+	/* job_state_name(); "": unknown, because the supervisor runs but has too many clients */
 	const char *state;
-	/* a snapshot is on its way to the store */
+	/* a snapshot is being uploaded */
 	bool sending;
-	/* age of the work that is not durable; -1: there is no store, or the job has not begun */
+	/* age of the work that is not durable; -1: there is no store, or the job has not started */
 	int64_t at_risk_ms;
 };
 

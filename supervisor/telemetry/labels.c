@@ -19,8 +19,8 @@ static size_t name_length(const char *text)
 	return length;
 }
 
-/* A sample with a label twice makes Prometheus refuse all of a scrape; its own labels of the
- * target win over ours. */
+/* Prometheus rejects a whole scrape if a sample has a label twice. Its own target labels (job,
+ * instance) would replace ours. */
 static bool is_reserved(const char *name, size_t length)
 {
 	static const char *const reserved[] = {"run", "state", "source", "job", "instance"};
@@ -42,14 +42,15 @@ int labels_check(const char *text, struct err *err)
 		length = name_length(item);
 		if (length == 0 || item[length] != '=')
 			return err_set(err, ERR_INVALID,
-				       "'%s' is no NAME=VALUE: write team=nlp; a name has letters, "
-				       "digits and '_'",
+				       "'%s': expected NAME=VALUE, such as team=nlp; a name has "
+				       "letters, digits and '_'",
 				       item);
 		if (is_reserved(item, length))
 			return err_set(
 				err, ERR_INVALID,
-				"the label '%.*s' is the metrics' own or Prometheus' (run, state, "
-				"source, job, instance, __*): choose another name, as my_%.*s",
+				"label '%.*s' is reserved for the metrics or for Prometheus (run, "
+				"state, source, job, instance, __*): choose another name, such as "
+				"my_%.*s",
 				(int)length, item, (int)length, item);
 	}
 	return 0;

@@ -1,4 +1,4 @@
-/* PURE. What the user calls a run for reports and metrics: --label team=nlp. */
+/* PURE. The user's labels for a run, in reports and metrics: --label team=nlp. */
 #ifndef LABELS_H
 #define LABELS_H
 
@@ -9,11 +9,11 @@
 
 #define LABELS_MOST 16
 
-/* "team=nlp,project=digits": names are [A-Za-z_][A-Za-z0-9_]*, as metrics want them, and none that
- * the metrics or Prometheus use themselves. ERR_INVALID says which is none. */
+/* Checks "team=nlp,project=digits". A name is [A-Za-z_][A-Za-z0-9_]*, as Prometheus requires, and
+ * none that our metrics or Prometheus use. ERR_INVALID names the offending one. */
 int labels_check(const char *text, struct err *err);
 
-/* {"team": "nlp", ...} of all texts; later ones win. The caller owns it. */
+/* {"team": "nlp", ...} from all texts; the last value of a name wins. The caller owns it. */
 json_t *labels_json(const char *const *texts, size_t count);
 
 #endif

@@ -9,7 +9,7 @@
 
 struct row {
 	const char *name, *type, *help;
-	const char *object; /* NULL: of the status itself */
+	const char *object; /* the status object that has the value; NULL: the status itself */
 	const char *member;
 };
 
@@ -36,14 +36,14 @@ static const struct row rows[] = {
 	{"notices_cancelled_total", "counter",
 		"Preemptions that were withdrawn.", "counters", "cancelled"},
 	{"restore_seconds", "gauge",
-		"Time to put the checkpoint back at the start.", "counters", "restore_seconds"},
+		"Time to restore the checkpoint at the start.", "counters", "restore_seconds"},
 	{"restored_bytes", "gauge",
-		"Size of the checkpoint that was put back.", "counters", "restored_bytes"},
+		"Size of the checkpoint that was restored.", "counters", "restored_bytes"},
 	{"exit_code", "gauge", "Exit code, once the run is over.", NULL, "exit_code"},
 };
 // clang-format on
 
-/* Label values: backslash, quote and newline are escaped. */
+/* In a label's value, backslash, quote and newline are escaped. */
 static char *escape_label(const char *value)
 {
 	auto_(bytes_release) struct bytes out = {0};
@@ -59,8 +59,8 @@ static char *escape_label(const char *value)
 	return text_copy_n(out.data ? (const char *)out.data : "", out.size);
 }
 
-/* run="digits",team="nlp": "job" would be Prometheus' own label of the target, which wins over
- * ours. Whatever name is added here or to a single sample, labels.c reserves. */
+/* run="digits",team="nlp". The label is not called "job", because Prometheus sets that one itself.
+ * A name that is added here, or to a single sample, must be reserved in labels.c. */
 static char *format_labels(json_t *status)
 {
 	auto_(bytes_release) struct bytes out = {0};
@@ -96,7 +96,7 @@ static void add_row(struct bytes *out, const struct row *row, json_t *status, co
 		     json_number_value(value));
 }
 
-/* One of them is 1: dashboards can show which, and alerts can ask for one. */
+/* One sample per state, of which one is 1: dashboards show which, and alerts can name one. */
 static void add_states(struct bytes *out, json_t *status, const char *const *states,
 		       const char *labels)
 {
@@ -133,7 +133,7 @@ char *metrics_format(json_t *status, const char *const *states, int64_t now_ms)
 	}
 	add_flag(&out, "upload_behind", "1 while uploads do not keep up with checkpoints.",
 		 json_true_or(status, "behind", false), labels);
-	add_head(&out, "preempted", "gauge", "1 while an end is announced, by which source.");
+	add_head(&out, "preempted", "gauge", "1 while a stop is announced, and by which source.");
 	bytes_format(&out, NULL, "reprieve_preempted{%s,source=\"%s\"} %d\n", labels, source,
 		     source[0] != '\0');
 	return text_copy_n((const char *)out.data, out.size);

@@ -35,11 +35,11 @@ int metrics_server_parse_address(const char *address, char **host, uint16_t *por
 	uint64_t number;
 
 	*host = NULL;
-	/* Without brackets nobody knows which colon is the port's. */
+	/* An IPv6 address needs brackets, because any of its colons could precede the port. */
 	if (!text_to_u64(digits, UINT16_MAX, &number) ||
 	    (!bracketed && memchr(address, ':', length)) || (*found && !is_numeric(found)))
 		return err_set(err, ERR_INVALID,
-			       "'%s' is no address: write 9090, :9090, 127.0.0.1:9090 or "
+			       "invalid address '%s': use 9090, :9090, 127.0.0.1:9090 or "
 			       "[::1]:9090",
 			       address);
 	*port = (uint16_t)number;
@@ -49,7 +49,7 @@ int metrics_server_parse_address(const char *address, char **host, uint16_t *por
 
 #define STATUS_TIMEOUT_MS 2000
 
-/* Each connection is a thread beside the job. Who scrapes less often than this connects again. */
+/* Each connection is a thread beside the job. A client that scrapes less often connects again. */
 enum {
 	CONNECTIONS_MOST = 16,
 	IDLE_SECONDS = 10
@@ -96,7 +96,7 @@ static void handle_request(void *arg, const struct httpd_request *request,
 		return;
 	}
 	result = control_client_query(server->session, "status", STATUS_TIMEOUT_MS, &status, &err);
-	/* One that refuses is alive: nobody shall kill it for the clients that it has. */
+	/* A supervisor that refuses is alive: it must not be killed because it has many clients. */
 	if (result < 0 && (err.kind != ERR_RETRY || !live)) {
 		httpd_reply_text(reply, 503, err.text);
 		return;

@@ -1,5 +1,4 @@
-/* Notices and the sources of them, for people and as JSON: one form for status,
- * watch and the log. */
+/* Formats notices and notice sources, for people and as JSON: the same in status, watch and log. */
 #ifndef NOTICE_FORMAT_H
 #define NOTICE_FORMAT_H
 
@@ -9,17 +8,17 @@
 
 const char *notice_kind_name(enum notice_kind kind); /* "stop" */
 
-/* "preemption notice from aws (spot terminate at ...): 1 min 57 s left"; "about" stands before a
- * time that was guessed. `buffer` is returned. */
+/* "preemption notice from aws (spot terminate at ...): 1 min 57 s left"; a guessed time is "about".
+ * Returns `buffer`. */
 const char *notice_format(const struct notice *notice, char *buffer, size_t capacity);
 
 /* {"kind", "source", "identity", "reason", "deadline": RFC 3339 or null, "seconds_left": N or null,
- * "guessed"}. The caller releases. */
+ * "guessed"}. The caller owns it. */
 json_t *notice_format_json(const struct notice *notice);
 
-/* "notices from aws: armed (http://...)" */
+/* "notices from aws: armed (http://...)". Returns `buffer`. */
 const char *notice_format_source(const struct source_state *state, char *buffer, size_t capacity);
-/* {"name", "health", "why", "endpoint", "polls", "unknowns"} */
+/* {"name", "health", "why", "endpoint", "polls", "unknowns"}. The caller owns it. */
 json_t *notice_format_source_json(const struct source_state *state);
 
 #endif

@@ -40,7 +40,7 @@ char *notification_text(const struct notification *notification)
 				   notification->job, notification->source, notification->reason,
 				   time_left_text(notification, left, sizeof(left)), durable);
 	if (text_equal(notification->event, "cancelled"))
-		return text_format("%s: the preemption notice was withdrawn, the job goes on; "
+		return text_format("%s: the preemption notice was withdrawn, the job continues; "
 				   "durable: %s",
 				   notification->job, durable);
 	return text_format("%s: %s (exit %d), attempt %u on %s; durable: %s", notification->job,

@@ -1,4 +1,5 @@
-/* What a webhook is told of a preemption and of how it ended. All but webhook_post() is PURE. */
+/* The text and the JSON of a webhook (--notify): a preemption, and how the run ended. PURE, except
+ * for notification_post(). */
 #ifndef NOTIFICATION_H
 #define NOTIFICATION_H
 
@@ -12,11 +13,11 @@ struct notification {
 	const char *event; /* "notice", "cancelled", "ended" */
 	const char *job, *host;
 	unsigned attempt;
-	const char *outcome; /* outcome.h; NULL while it runs */
+	const char *outcome; /* outcome.h; NULL: the job is running */
 	int exit_code;
 	const char *source, *reason; /* of the notice; NULL: there is none */
 	double seconds_left;         /* to its deadline; negative: unknown */
-	const char *durable;         /* "3-12, step 1200"; "" nothing */
+	const char *durable;         /* "3-12, step 1200"; "": nothing */
 	json_t *labels;              /* borrowed; may be NULL */
 };
 
@@ -25,17 +26,17 @@ struct notification {
 char *notification_text(const struct notification *notification);
 
 /*
- * The body of the POST; the caller frees. {"text": ...} alone for Slack's incoming webhooks
- * (https://hooks.slack.com/, or anything behind "slack:"; api.slack.com/messaging/webhooks), which
- * refuse what they do not know; else "text" and the facts beside it.
+ * The body of the POST; the caller frees. For Slack's incoming webhooks (https://hooks.slack.com/,
+ * or any URL after "slack:") it is {"text": ...} alone, because they reject unknown fields
+ * (api.slack.com/messaging/webhooks). For others the facts stand beside "text".
  */
 char *notification_body(const char *url, const struct notification *notification);
 
-/* The URL itself, without "slack:". */
+/* The URL without "slack:". Borrowed from `url`. */
 const char *notification_url(const char *url);
 
-/* Blocks, for some seconds at most. Anything but an answer of 2xx is ERR_FAILED; the sentence names
- * host and answer, never the path, which is a secret with most webhooks. */
+/* Sends the body. Blocks for some seconds at most. ERR_FAILED: the status is not 2xx. Other kinds:
+ * no reply. The error names host and status, never the path, which is a secret of most webhooks. */
 int notification_post(const char *url, const char *body, struct cancel *cancel, struct err *err);
 
 #endif

@@ -20,7 +20,8 @@ static bool ends_in_ignoring_case(const char *name, size_t length, const char *e
 	return length >= size && strncasecmp(name + length - size, end, size) == 0;
 }
 
-/* A key may be one of a dictionary; it takes a word before it, as in access_key, to be a secret. */
+/* "key" alone may be the key of a dictionary. Only with a word before it, as in access_key, is it a
+ * secret. */
 static bool is_secret_name(const char *name, size_t length)
 {
 	static const char *const ends[] = {"token",  "secret", "passwd", "passphrase",
@@ -36,15 +37,15 @@ static bool is_secret_name(const char *name, size_t length)
 	return false;
 }
 
-/* An option whose value is the next word. */
+/* An option whose value is the next argument. */
 static bool is_secret_option(const char *word)
 {
 	return word && word[0] == '-' && word[strspn(word, NAME_CHARACTERS)] == '\0' &&
 	       is_secret_name(word, strlen(word));
 }
 
-/* The length of what stands before the secret, as "NAME_CHARACTERS=" or "--env=NAME_CHARACTERS=";
- * 0: there is none. */
+/* The length of the part before the secret, such as "NAME=" or "--env=NAME="; 0: there is no
+ * secret. */
 static size_t secret_assignment_length(const char *word)
 {
 	const char *name = word;

@@ -1,21 +1,19 @@
 /*
- * supervisor/telemetry/: MAP
+ * supervisor/telemetry/: how the outside learns what happens: the event log, and counters, metrics,
+ * webhooks and probes that follow it. job/job_observers.c connects them to a job.
  *
- * For other folders, through this header alone:
+ * For other folders, through this header alone; read event_log.h first:
  *
- *	counters.h      PURE: What happened in this run, counted from its events (event_log.h), for
- *	                metrics and reports
- *	event_buffer.h	* PURE
- *	event_log.h	* What happened, as JSON lines: --events FILE
- *	health_probe.h	* PURE
- *	labels.h	PURE: What the user calls a run for reports and metrics: --label team=nlp
- *	metrics_format.h	* PURE
- *	metrics_server.h        * --metrics ADDRESS: /metrics for Prometheus, and /livez and /readyz
- *	                        for probes over HTTP (200 or 503; health_probe.h)
- *	notice_format.h Notices and the sources of them, for people and as JSON: one form for
- *	status, watch and the log
- *	notification.h	What a webhook is told of a preemption and of how it ended
- *	redact.h	* PURE: a job's command line without what must not leave the machine
+ *	event_log.h		every event as a JSON line (--events); others subscribe to it
+ *	event_buffer.h		PURE: events on their way to the store, bounded
+ *	counters.h		PURE: counts the events, for metrics and status
+ *	metrics_format.h	PURE: the status as Prometheus text
+ *	metrics_server.h	--metrics: serves it over HTTP, with /livez and /readyz
+ *	health_probe.h		PURE: what a liveness or readiness probe answers
+ *	notification.h		the text and the JSON of a webhook (--notify); sends it
+ *	notice_format.h		notices and their sources, for people and as JSON
+ *	labels.h		PURE: the user's labels for a run (--label)
+ *	redact.h		PURE: removes secrets from a command line
  */
 #ifndef TELEMETRY_H
 #define TELEMETRY_H

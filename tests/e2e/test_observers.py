@@ -380,7 +380,7 @@ def test_a_pipe_that_is_full_keeps_nobody(place):
     os.close(reading)
     os.close(writing)
     assert (run.returncode, out) == (3, "trained\n"), err
-    assert err.count("the event ledger lacks lines: its reader does not keep up") == 1, err
+    assert err.count("the event log lacks lines: its reader does not keep up") == 1, err
 
 
 def test_notes_survive_and_hinder_no_verb(place):

@@ -656,7 +656,7 @@ def test_a_limit_on_the_size_of_files_costs_only_what_it_forbids(place):
                     wrapper=("bash", "-c", 'ulimit -f 32; exec "$@"', "bash"))
     assert run.wait() == 0, run
     assert "job runs\n" in run.out and "ended 153\n" in run.out, run
-    assert "File too large" in run.err and "the event ledger is not written any more" in run.err, run
+    assert "File too large" in run.err and "cannot write the event log" in run.err, run
 
 
 def test_dry_run_starts_nothing(place):

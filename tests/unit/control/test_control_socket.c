@@ -266,7 +266,7 @@ static void survives_nonsense(void **state)
 	(void)state;
 	serve(&client);
 	assert_non_null(strstr(client.heard, "not JSON"));
-	assert_non_null(strstr(client.heard, "a request is a JSON object"));
+	assert_non_null(strstr(client.heard, "not a JSON object"));
 	assert_non_null(strstr(client.heard, "{\"event\":\"two\"}\n"));
 }
 

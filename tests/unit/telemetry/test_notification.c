@@ -34,7 +34,7 @@ static void test_texts(void **state)
 	static const char *const texts[] = {
 		"digits: preemption notice from aws (spot "
 		"interruption), 118 s left; durable: 3-12, step 1200",
-		"digits: the preemption notice was withdrawn, the job goes on; durable: 3-12, step "
+		"digits: the preemption notice was withdrawn, the job continues; durable: 3-12, step "
 		"1200",
 		"digits: preempted (exit 75), attempt 3 on node-7; durable: 3-12, step 1200"};
 
