@@ -4,7 +4,7 @@
 #include "telemetry/telemetry.h"
 
 #define WATCHES_FEW 1024
-/* A service that accepts and says nothing is asked twice until then; a command has 30 s. */
+/* Two polls of a metadata service that accepts and does not reply; a command has 30 s. */
 #define METADATA_WAIT_MS 10000
 #define COMMAND_WAIT_MS 35000
 
@@ -17,7 +17,8 @@ int64_t check_host_source_wait_ms(const struct source_state *source)
 {
 	if (source->health != SOURCE_STARTING)
 		return 0;
-	/* A service may be late to start; how a program here ends is an answer. */
+	/* A metadata service may start late, so one failure says little. A command's first exit is
+	 * enough. */
 	if (is_command(source))
 		return source->polls > 0 ? 0 : COMMAND_WAIT_MS;
 	return METADATA_WAIT_MS;
@@ -33,28 +34,29 @@ static void starting_row(const struct source_state *source, enum check_level bad
 {
 	bool asked = source->polls > 0;
 
-	/* Its silence is as it should be, for now. */
+	/* Azure's metadata service may take two minutes for its first reply. */
 	if (!asked && text_equal(source->name, "azure"))
 		check_list_add(check_list, "notice", CHECK_WARN,
-			       "try again: the first answer of Azure's may take two minutes",
-			       "notices from %s: no answer yet", source->name);
+			       "try again: the first reply of Azure may take two minutes",
+			       "notices from %s: no reply yet", source->name);
 	else
 		check_list_add(check_list, "notice", bad, fix, "notices from %s: no %s%s",
-			       source->name, asked ? "answer that tells anything: " : "answer yet",
+			       source->name, asked ? "usable reply: " : "reply yet",
 			       asked ? source->why : "");
 }
 
 static const char *fix_of_source(const struct source_state *source)
 {
 	if (is_command(source))
-		return "mend the command: it has to end within 30 s, with 0 for a notice and 1 for "
+		return "fix the command: it has to exit within 30 s, with 0 for a notice and 1 for "
 		       "none";
 	return source->health == SOURCE_STARTING
-		       ? "see whether the endpoint can be reached from here"
-		       : "until that is mended, SIGTERM alone announces a preemption here";
+		       ? "check that the endpoint can be reached from here"
+		       : "fix this; until then, only SIGTERM announces a preemption here";
 }
 
-/* One that was asked for by name has to work, as these are always; auto takes what there is. */
+/* A source that the user has named must work; commands and files are always named. `auto` takes the
+ * sources that it finds, so a failure there is only a warning. */
 static void source_row(const struct source_state *source, bool chosen,
 		       struct check_list *check_list)
 {
@@ -82,17 +84,17 @@ static void notice_rows(const struct host_facts *facts, struct check_list *check
 	bool chosen = is_chosen(facts->notice);
 
 	if (facts->notice_error)
-		check_list_add(check_list, "notice", CHECK_FAIL, "mend --notice", "%s",
+		check_list_add(check_list, "notice", CHECK_FAIL, "fix --notice", "%s",
 			       facts->notice_error);
 	else if (facts->source_count == 0 && chosen)
 		check_list_add(check_list, "notice", CHECK_OK, "",
-			       "nothing is watched (--notice %s): SIGTERM alone announces a "
-			       "preemption",
+			       "no notice source is watched (--notice %s): only SIGTERM announces "
+			       "a preemption",
 			       facts->notice);
 	else if (facts->source_count == 0)
 		check_list_add(check_list, "notice", CHECK_OK, "",
-			       "this is no machine of a cloud that is known: SIGTERM alone "
-			       "announces a preemption");
+			       "this machine is not in a known cloud: only SIGTERM announces a "
+			       "preemption");
 	for (size_t i = 0; i < facts->source_count; i++)
 		source_row(&facts->sources[i], chosen, check_list);
 }
@@ -103,8 +105,8 @@ static void shim_row(const struct host_facts *facts, struct check_list *check_li
 		check_list_add(check_list, "shim", CHECK_WARN,
 			       "install libreprieve-shim.so beside reprieve, or name it in "
 			       "REPRIEVE_SHIM_PATH",
-			       "the preload library is not found: what is complete is judged by "
-			       "the kernel's word alone");
+			       "the preload library is not found: completeness is judged from the "
+			       "directory alone");
 	else if (facts->shim_error)
 		check_list_add(check_list, "shim", CHECK_WARN,
 			       "use the one that was built for this system's C library",
@@ -127,20 +129,20 @@ static void init_row(const struct host_facts *facts, struct check_list *check_li
 {
 	if (facts->subreaper_error)
 		check_list_add(check_list, "init", CHECK_WARN, "make it PID 1 of the container",
-			       "orphans of the job do not come to reprieve: %s",
+			       "reprieve cannot reap the job's orphans: %s",
 			       facts->subreaper_error);
 	else if (facts->init && is_shell(facts->init))
 		check_list_add(
 			check_list, "init", CHECK_WARN,
 			"write the entrypoint as a list, [\"reprieve\", \"run\", \"--\", ...], or "
 			"`exec reprieve run` in the script",
-			"process 1 is %s: a shell passes no SIGTERM on, so that stopping the "
-			"container tells the job nothing",
+			"process 1 is %s: a shell does not forward SIGTERM, so the job does not "
+			"learn that the container is stopped",
 			facts->init);
 	else
 		check_list_add(check_list, "init", CHECK_OK, "",
-			       "orphans come to reprieve; process 1 is %s",
-			       facts->init ? facts->init : "not known");
+			       "reprieve reaps the job's orphans; process 1 is %s",
+			       facts->init ? facts->init : "unknown");
 }
 
 static void watches_row(const struct host_facts *facts, struct check_list *check_list)
@@ -148,8 +150,8 @@ static void watches_row(const struct host_facts *facts, struct check_list *check
 	if (facts->watches >= 0 && facts->watches < WATCHES_FEW)
 		check_list_add(check_list, "inotify", CHECK_WARN,
 			       "sysctl fs.inotify.max_user_watches=65536",
-			       "%lld directories can be watched: bigger trees are looked through "
-			       "again and again",
+			       "inotify can watch %lld directories; larger trees are polled "
+			       "instead",
 			       (long long)facts->watches);
 }
 
@@ -162,19 +164,19 @@ static void grace_row(const struct host_facts *facts, struct check_list *check_l
 	if (!fits)
 		check_list_add(
 			check_list, "grace", CHECK_WARN,
-			facts->kubernetes ? "raise terminationGracePeriodSeconds, and --grace with "
-					    "it; or save often (--every)"
-					  : "raise --grace, and with it what sends the SIGKILL; or "
-					    "save often (--every)",
-			"%s from SIGTERM to SIGKILL (--grace), and a whole checkpoint (--size) "
-			"needs about %s to the store",
+			facts->kubernetes ? "raise terminationGracePeriodSeconds and --grace; or "
+					    "save often (--every)"
+					  : "raise --grace and the time-out of whoever sends the "
+					    "SIGKILL; or save often (--every)",
+			"%s from SIGTERM to SIGKILL (--grace), but uploading a whole checkpoint "
+			"(--size) takes about %s",
 			grace, text_duration(facts->transfer_ms, need, sizeof(need)));
 	else
 		check_list_add(check_list, "grace", CHECK_OK, "",
 			       "%s from SIGTERM to SIGKILL (--grace)%s", grace,
 			       facts->kubernetes
-				       ? "; terminationGracePeriodSeconds, which cannot be seen "
-					 "from here, has to be longer"
+				       ? "; terminationGracePeriodSeconds must be longer (it "
+					 "cannot be read from here)"
 				       : "");
 }
 

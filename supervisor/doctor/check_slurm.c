@@ -13,10 +13,8 @@
 #define GRACE_SHORT 30
 #define REQUEUE_LIMIT_LOW 5
 
-/*
- * "KEY=VALUE" between blanks, and "KEY   = VALUE to the end of the line" of show config. False, and
- *                                        "", where it is not there.
- */
+/* Finds "KEY=VALUE" between blanks, or "KEY   = VALUE" up to the end of the line, as show config
+ * prints it. False, and "": the key is missing. */
 static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
 {
 	size_t length = strlen(key);
@@ -40,7 +38,7 @@ static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
 	return false;
 }
 
-/* "30 sec", "5", "00:00:10" is not among them; -1: no number there. */
+/* The number at the start of a value such as "30 sec" or "5"; -1: there is none. */
 static long number_of(const char *text, const char *key)
 {
 	char value[VALUE_SIZE];
@@ -83,7 +81,7 @@ static void limit_row(const struct slurm_outputs *texts, struct check_list *chec
 			       limit < REQUEUE_LIMIT_LOW
 				       ? "raise MaxBatchRequeue; scontrol release JOB"
 				       : "",
-			       "Slurm holds a job that it has requeued %ld times by itself "
+			       "Slurm holds a job after it has requeued it %ld times "
 			       "(MaxBatchRequeue)",
 			       limit);
 }
@@ -113,31 +111,32 @@ static void exit_code_row(const struct slurm_outputs *texts, struct check_list *
 	value_of(texts->config, "RequeueExitHold", hold);
 	if (has_code_75(hold))
 		check_list_add(check_list, "exit code", CHECK_FAIL,
-			       "take 75 out of RequeueExitHold",
-			       "exit code 75 (preempted, durable) holds the job for an "
-			       "administrator");
+			       "remove 75 from RequeueExitHold",
+			       "exit code 75 (preempted, durable) puts the job on hold "
+			       "(RequeueExitHold)");
 	else if (has_code_75(value))
 		check_list_add(check_list, "exit code", CHECK_OK, "",
-			       "exit code 75 requeues a job (RequeueExit), also where there is no "
+			       "exit code 75 requeues a job (RequeueExit), even without "
 			       "scontrol");
 	else
 		check_list_add(check_list, "exit code", CHECK_OK, "",
-			       "exit code 75 requeues nothing (RequeueExit): in a container "
-			       "without scontrol a job is not requeued");
+			       "exit code 75 does not requeue a job (RequeueExit): in a container "
+			       "without scontrol it is not requeued");
 }
 
-/* Tasks that are preempted leave with 75 one after the other, each when its own work is durable. */
+/* Preempted tasks exit with 75 one after another, each when its own work is durable. */
 static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	long kills = number_of(texts->config, "KillOnBadExit");
 
 	if (kills > 0)
 		check_list_add(check_list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
-			       "srun ends all tasks of a step as soon as one ends with a code but "
-			       "0, as the first preempted one does with 75 (KillOnBadExit=1)");
+			       "srun kills all tasks of a step as soon as one exits with a code "
+			       "other than 0, as the first preempted one does with 75 "
+			       "(KillOnBadExit=1)");
 	else if (kills == 0)
 		check_list_add(check_list, "bad exit", CHECK_OK, "",
-			       "srun lets the other tasks of a step end by themselves "
+			       "srun does not kill the other tasks of a step when one exits "
 			       "(KillOnBadExit=0)");
 }
 
@@ -150,7 +149,7 @@ static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *
 			       wait < KILL_WAIT_SHORT ? CHECK_WARN : CHECK_OK,
 			       wait < KILL_WAIT_SHORT
 				       ? "get the notice earlier (--signal=B:TERM@120), or "
-					 "give run a --grace below that"
+					 "set --grace of run below that"
 				       : "",
 			       "from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
 }
@@ -160,7 +159,7 @@ static void grace_row(const struct slurm_outputs *texts, struct check_list *chec
 	char parameters[VALUE_SIZE], of_old[VALUE_SIZE];
 	long grace = number_of(texts->partition, "GraceTime");
 
-	/* The name until 20.11 and up to 22.05, and the one since. */
+	/* The setting has moved: SlurmctldParameters before 23.02, PreemptParameters since. */
 	value_of(texts->config, "PreemptParameters", parameters);
 	value_of(texts->config, "SlurmctldParameters", of_old);
 	if (grace == 0)
@@ -180,8 +179,8 @@ static void grace_row(const struct slurm_outputs *texts, struct check_list *chec
 			       "start it with srun reprieve run, or set send_user_signal "
 			       "(PreemptParameters; before 23.02 preempt_send_user_signal in "
 			       "SlurmctldParameters) and use --signal=B:TERM@120",
-			       "a preempted batch script hears nothing until its grace time is "
-			       "over: only what srun started gets SIGTERM before");
+			       "a preempted batch script gets no signal until its grace time is "
+			       "over: only processes that srun started get SIGTERM before");
 }
 
 static void preemption_rows(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -198,17 +197,18 @@ static void preemption_rows(const struct slurm_outputs *texts, struct check_list
 	if (!value_of(texts->partition, "PreemptMode", mode))
 		value_of(texts->config, "PreemptMode", mode);
 	if (strstr(mode, "REQUEUE"))
-		check_list_add(check_list, "preempt", CHECK_OK, "",
-			       "what is preempted is requeued");
+		check_list_add(check_list, "preempt", CHECK_OK, "", "preempted jobs are requeued");
 	else if (strstr(mode, "OFF")) {
 		check_list_add(check_list, "preempt", CHECK_OK, "", "jobs are not preempted here");
 		return;
 	} else
 		check_list_add(check_list, "preempt", CHECK_WARN, "PreemptMode=REQUEUE",
 			       strstr(mode, "SUSPEND")
-				       ? "what is preempted is stopped where it is, not moved (%s)"
-				       : "what is preempted is cancelled (%s): it comes back only "
-					 "if run has its notice, and requeues it in time",
+				       ? "preempted jobs are suspended where they are, not moved "
+					 "(%s)"
+				       : "preempted jobs are cancelled (%s): a job starts again "
+					 "only "
+					 "if it gets its notice and requeues itself in time",
 			       mode);
 	grace_row(texts, check_list);
 }
@@ -231,12 +231,11 @@ static void signal_row(const struct slurm_outputs *texts, struct check_list *che
 	if (!texts->script)
 		return;
 	if (script_asks_for_signal(texts->script))
-		check_list_add(check_list, "signal", CHECK_OK, "",
-			       "the script asks for a --signal");
+		check_list_add(check_list, "signal", CHECK_OK, "", "the script sets --signal");
 	else
 		check_list_add(check_list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",
-			       "the script asks for no signal ahead of the time limit (on sbatch's "
-			       "command line, perhaps)");
+			       "the script sets no --signal before the time limit (sbatch's "
+			       "command line may)");
 }
 
 static void log_row(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -247,8 +246,8 @@ static void log_row(const struct slurm_outputs *texts, struct check_list *check_
 		appends = number_of(texts->config, "JobFileAppend") > 0;
 	check_list_add(check_list, "log", appends ? CHECK_OK : CHECK_WARN,
 		       appends ? "" : "#SBATCH --open-mode=append",
-		       appends ? "a requeued job goes on writing behind its log"
-			       : "a requeued job overwrites its log, unless it says "
+		       appends ? "a requeued job appends to its log"
+			       : "a requeued job overwrites its log, unless it has "
 				 "--open-mode=append");
 }
 
@@ -261,17 +260,16 @@ static void no_reply_row(const struct slurm_outputs *texts, struct check_list *c
 			check_list, "scontrol", CHECK_WARN,
 			"run doctor on the node too, outside the container; without scontrol a "
 			"requeue needs RequeueExit=75 in slurm.conf",
-			"this is a Slurm job, and there is no scontrol here: nothing is known of "
-			"requeueing and grace");
+			"this is a Slurm job, but there is no scontrol here: requeueing and grace "
+			"time are unknown");
 		return;
 	}
-	/* Its name, and that by which it calls itself. */
+	/* The program's name is there twice: from us, and from scontrol itself. */
 	if (text_starts(why, "scontrol: scontrol: "))
 		why += strlen("scontrol: ");
 	check_list_add(check_list, "scontrol", CHECK_WARN,
-		       "see whether slurmctld answers (scontrol ping), and try again",
-		       "scontrol show config did not answer, so nothing is known of requeueing and "
-		       "grace: %s",
+		       "check that slurmctld answers (scontrol ping), and try again",
+		       "scontrol show config failed, so requeueing and grace time are unknown: %s",
 		       why);
 }
 

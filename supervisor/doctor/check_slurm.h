@@ -1,6 +1,6 @@
 /*
- * PURE. What Slurm's configuration means for a job that wants to save before it is preempted, and
- * to run again: one line per trap. slurm.conf(5), sbatch(1), scontrol(1); tried with 22.05.
+ * PURE. Does Slurm's configuration let a preempted job save, and start again? One row per setting.
+ * Facts from slurm.conf(5), sbatch(1) and scontrol(1), tested with 22.05.
  */
 #ifndef CHECK_SLURM_H
 #define CHECK_SLURM_H
@@ -8,23 +8,22 @@
 #include "check_store.h"
 #include "scheduler/scheduler.h"
 
-/* What scontrol printed; NULL: not asked, or it did not say. */
+/* The output of scontrol's commands; NULL: not run, or it failed. */
 struct slurm_outputs {
-	/* for show config; unless answered, nothing else is judged */
+	/* result of `show config`; if it is not OK, nothing else is judged */
 	enum slurm_query_result asked;
-	const char *error_text; /* of SLURM_QUERY_FAILED: why, in scontrol's own words */
+	const char *error_text; /* with SLURM_QUERY_FAILED: scontrol's error */
 	const char *config;     /* show config */
-	const char *job;        /* --oneliner show job ID, of the job that we are in */
-	const char *partition;  /* --oneliner show partition, of that job's */
+	const char *job;        /* --oneliner show job ID, for the job that we are in */
+	const char *partition;  /* --oneliner show partition, for that job's partition */
 	const char *script;     /* write batch_script ID - */
-	int log_appends; /* of the file that this job's output goes to: 1, 0; -1: not known */
+	int log_appends;        /* this job's output file is opened to append: 1, 0; -1: unknown */
 };
 
-/* At most 10 rows. */
+/* Replaces the list by at most 10 rows. */
 void check_slurm(const struct slurm_outputs *texts, struct check_list *check_list);
 
-/* The partition of a job in `scontrol --oneliner show job`. False where it is not
- * there, or does not fit. */
+/* The partition in `scontrol --oneliner show job`. False: it is missing, or does not fit. */
 bool check_slurm_partition(const char *job, char *name, size_t capacity);
 
 #endif

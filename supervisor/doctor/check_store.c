@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* S3 refuses what is signed more than 15 minutes off (RequestTimeTooSkewed); so do Azure and
- * Google's tokens. */
+/* S3 rejects requests that were signed more than 15 minutes off (RequestTimeTooSkewed); Azure and
+ * Google's tokens do the same. */
 #define SKEW_FAIL_MS (15 * 60000LL)
 #define SKEW_WARN_MS 60000LL
-/* The notices there are: AWS 120 s; Google and Azure 30 s. */
+/* The clouds' notices: AWS 120 s; Google and Azure 30 s. */
 #define NOTICE_LONG_MS 120000
 #define NOTICE_SHORT_MS 30000
 
@@ -41,24 +41,22 @@ static void set_result_fix(struct check_result *row, const char *fix)
 	text_set(row->fix, sizeof(row->fix), fix);
 }
 
-/* --- what can be done --- */
+/* --- what to do --- */
 
 static const char *fix_of_open(const struct err *err, const char *url)
 {
 	if (err->kind == ERR_DENIED)
 		return text_starts(url, "file://")
-			       ? "give this user the right to write there, or choose another place "
-				 "with --store"
+			       ? "let this user write there, or choose another place with --store"
 			       : "give these credentials access to the bucket, or use others";
 	if (err->kind == ERR_NOT_FOUND)
-		return "make the bucket or container first, or mend the name in --store";
+		return "create the bucket or container first, or fix the name in --store";
 	if (err->kind == ERR_INVALID)
-		return "see that the bucket is there, and mend the URL: file:///DIR, "
+		return "check that the bucket exists, and fix the URL: file:///DIR, "
 		       "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
 		       "az://ACCOUNT/CONTAINER/PREFIX";
 	if (err->kind == ERR_RETRY)
-		return "see whether this machine reaches the endpoint (name service, proxy, "
-		       "firewall)";
+		return "check that this machine can reach the endpoint (DNS, proxy, firewall)";
 	return "";
 }
 
@@ -74,13 +72,13 @@ static const char *fix_of_step(enum probe_step step, const struct err *err, cons
 			       "allowed\" look the same",
 		[PROBE_REMOVE] =
 			"allow removing below the prefix: s3:DeleteObject, storage.objects.delete, "
-			"or Storage Blob Data Contributor; without it nothing is ever forgotten",
+			"or Storage Blob Data Contributor; without it no snapshot is ever removed",
 	};
 
 	if (err->kind == ERR_NO_SPACE)
-		return "make room, or raise the quota";
+		return "free space, or raise the quota";
 	if (step == PROBE_IF_ABSENT)
-		return "use a store that keeps an object from being put twice: otherwise two "
+		return "use a store that can put an object only if it is absent: otherwise two "
 		       "machines that run one job can overwrite each other";
 	if (err->kind == ERR_DENIED && permissions[step] && !text_starts(url, "file://"))
 		return permissions[step];
@@ -100,9 +98,9 @@ static void check_open(const struct store_probe *probe, const char *url,
 		if (!probe->made)
 			return;
 		row->level = CHECK_WARN;
-		set_result_text(row, "%s: there is no such directory yet; a run makes it", url);
-		set_result_fix(row, "see that this is the right place, and that a share is mounted "
-				    "there");
+		set_result_text(row, "%s: the directory does not exist yet; a run creates it", url);
+		set_result_fix(row, "check that this is the right place, and that the share is "
+				    "mounted there");
 		return;
 	}
 	set_result_text(row, "%s", answer->err.text);
@@ -124,7 +122,7 @@ static void check_step(const struct store_probe *probe, const char *url, enum pr
 	}
 	set_result_text(row, "%s", answer->err.text);
 	set_result_fix(row, fix_of_step(step, &answer->err, url));
-	/* Snapshots are taken and restored without it; only retention is not to be had. */
+	/* Only retention needs to remove objects; saving and restoring work. */
 	if (step == PROBE_REMOVE && answer->err.kind == ERR_DENIED)
 		row->level = CHECK_WARN;
 }
@@ -135,16 +133,16 @@ static void check_existing_data(const struct store_probe *probe, struct check_li
 
 	if (probe->steps[PROBE_IF_ABSENT].worked && probe->if_absent_guessed) {
 		row = add_result(check_list, "race", CHECK_WARN);
-		set_result_text(row, "the store has no if-absent of its own: it is looked first, "
+		set_result_text(row, "the store has no if-absent: an object is looked up first, "
 				     "then put");
 		set_result_fix(row,
 			       "never run one job on two machines at the same time, or use a store "
-			       "that has it");
+			       "with if-absent");
 	}
 	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated) {
 		row = add_result(check_list, "age", CHECK_WARN);
-		set_result_text(row, "lists do not say when an object was put: `reprieve forget` "
-				     "frees no space here");
+		set_result_text(row, "listings do not say when an object was put: `reprieve "
+				     "forget` frees no space here");
 	}
 }
 
@@ -161,7 +159,7 @@ static void check_clock(const struct store_probe *probe, struct check_list *chec
 			 : off >= SKEW_WARN_MS ? CHECK_WARN
 					       : CHECK_OK);
 	if (off < 2000) {
-		set_result_text(row, "as the server's");
+		set_result_text(row, "same as the server's");
 		return;
 	}
 	set_result_text(row, "this machine's clock is %s %s the server's",
@@ -195,7 +193,7 @@ static void check_speed(const struct store_probe *probe, enum probe_step step, c
 			probe->at_once == 1 ? "" : "s");
 }
 
-/* Decimal, as people say it: "40 GB". */
+/* In decimal units, as people name sizes: "40 GB". */
 static const char *format_size(uint64_t bytes, char *buffer, size_t capacity)
 {
 	double gigabytes = (double)bytes / 1e9;
@@ -237,7 +235,7 @@ static void check_transfer_time(const struct store_probe *probe, uint64_t size,
 	if (row->level != CHECK_OK)
 		set_result_fix(row,
 			       "let the job save more often (--every): complete checkpoints are "
-			       "sent while it trains, and unchanged parts are not sent again");
+			       "uploaded while it trains, and unchanged parts are not sent again");
 }
 
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
@@ -262,8 +260,8 @@ void check_no_store(struct check_list *check_list)
 {
 	*check_list = (struct check_list){0};
 	check_list_add(check_list, "store", CHECK_FAIL, "choose a place with --store",
-		       "there is none: neither HOME nor XDG_STATE_HOME is set, so that nothing "
-		       "would be saved");
+		       "no store: neither HOME nor XDG_STATE_HOME is set, so nothing would be "
+		       "saved");
 }
 
 void check_list_add(struct check_list *check_list, const char *check, enum check_level level,

@@ -1,4 +1,5 @@
-/* PURE. What a probe of a store means: one line per check, with what to do about it. */
+/* PURE. Judges the probe of a store (storage_probe()): one row per check, with what to do about it.
+ * Also the list of rows that all checks fill. */
 #ifndef CHECK_STORE_H
 #define CHECK_STORE_H
 
@@ -14,7 +15,7 @@ struct check_result {
 	const char *check; /* "put", "clock", ... */
 	enum check_level level;
 	char text[640];
-	char fix[320]; /* "" where there is nothing to mend */
+	char fix[320]; /* what to do; "": nothing */
 };
 
 #define CHECK_LIST_MOST 16
@@ -24,17 +25,17 @@ struct check_list {
 	size_t count;
 };
 
-/* `size`: of a checkpoint, in bytes; 0: not asked. */
+/* `size`: of a checkpoint, in bytes; 0: not given. Replaces the list. */
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
 		 struct check_list *check_list);
 
-/* No store was named, and there is no place for the default one. */
+/* The row for no store at all: none was named, and there is no place for the default one. */
 void check_no_store(struct check_list *check_list);
 
-/* What sending a whole checkpoint takes at the measured speed; -1: not measured, or no size. */
+/* Milliseconds to upload `size` bytes at the measured speed; -1: not measured, or no size. */
 int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size);
 
-/* One more row; past CHECK_LIST_MOST nothing happens. */
+/* Adds a row; ignored if the list is full. `check` is borrowed. */
 __attribute__((format(printf, 5, 6))) void check_list_add(struct check_list *check_list,
 							  const char *check, enum check_level level,
 							  const char *fix, const char *format, ...);

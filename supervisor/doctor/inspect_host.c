@@ -34,7 +34,7 @@ static bool is_worth_waiting(const struct source_state *states, size_t count, in
 	return false;
 }
 
-/* Until each can be judged, or for long enough. */
+/* Waits until each source can be judged. Returns how many there are; with an error 0. */
 static size_t wait_for_sources(const char *notice, struct source_state states[CLOUD_SOURCES_MOST],
 			       struct err *err)
 {
@@ -64,7 +64,7 @@ static size_t wait_for_sources(const char *notice, struct source_state states[CL
 	return count < CLOUD_SOURCES_MOST ? count : CLOUD_SOURCES_MOST;
 }
 
-/* Ours, but for the two that are given. The strings are borrowed. */
+/* Our environment with these two variables ("NAME=value") replaced. The strings are borrowed. */
 static char **environment_with(char *preload, char *sanitizer)
 {
 	size_t count = 0, kept = 0;
@@ -83,8 +83,8 @@ static char **environment_with(char *preload, char *sanitizer)
 	return environment;
 }
 
-/* What the loader says when a program starts with it; NULL: nothing. The program is this one: an
- * image need have no other. The caller frees. */
+/* The loader's complaint when a program starts with the shim; NULL: none. The program is this one,
+ * because a container image may have no other. The caller frees. */
 static char *shim_error(const char *shim)
 {
 	char *const argv[] = {(char *)"/proc/self/exe", (char *)"--version", NULL};
@@ -99,14 +99,14 @@ static char *shim_error(const char *shim)
 	auto_free char **environment = environment_with(preload, sanitizer);
 	if (program_output_with(argv, environment, SHIM_MS, &said, &err) < 0)
 		return text_copy(err.text);
-	/* The loader goes on without what it cannot load, and says so before we do. */
+	/* If the loader cannot load the shim, it prints a line before ours and continues. */
 	if (text_starts(said, "reprieve "))
 		return NULL;
 	said[strcspn(said, "\n")] = '\0';
 	return steal(&said);
 }
 
-/* The first line of a small file; NULL where it cannot be read. The caller frees. */
+/* The first line of a small file; NULL: it cannot be read. The caller frees. */
 static char *read_first_line(const char *path)
 {
 	auto_(bytes_release) struct bytes text = {.limit = 4096};

@@ -12,7 +12,7 @@
 
 #define SCONTROL_MS 10000
 
-/* What scontrol answers; NULL where it does not. The caller frees. */
+/* The output of scontrol; NULL: it failed. The caller frees. */
 static char *run_scontrol(const char *const *words, struct err *err)
 {
 	const char *argv[8] = {"scontrol"};

@@ -22,11 +22,11 @@ def files_in(path):
 
 def test_a_directory_that_is_not_there_is_said_and_not_left_behind(place):
     result = doctor(place, store=f"file://{place.path}/a/b/")
-    assert result.code == 0 and "\nwarn  store" in result.out and "no such directory yet" in result.out, result
+    assert result.code == 0 and "\nwarn  store" in result.out and "the directory does not exist yet" in result.out, result
     assert "\nok    delete" in result.out, result
     assert not (place.path / "a").exists()
     (place.path / "a").mkdir()
-    assert "no such directory" not in doctor(place, store=f"file://{place.path}/a").out
+    assert "does not exist yet" not in doctor(place, store=f"file://{place.path}/a").out
     assert list((place.path / "a").iterdir()) == []
 
 
@@ -118,7 +118,7 @@ def machine(result):
 def test_a_machine_on_which_all_is_well(place):
     rows = machine(doctor(place, "--json", "--size", "1MB"))
     assert {name: row["level"] for name, row in rows.items()} == {"notice": "ok", "shim": "ok", "init": "ok", "grace": "ok"}, rows
-    assert "SIGTERM alone" in rows["notice"]["text"]
+    assert "only SIGTERM announces" in rows["notice"]["text"]
 
 
 def test_sources_of_notices(place):
@@ -136,7 +136,7 @@ def test_a_command_that_says_nothing(place, command, word):
     result = doctor(place, "--json", "--measure", "0", "--notice", f"command:{command}")
     row = machine(result)["notice"]
     assert result.code == 1 and row["level"] == "fail", result
-    assert word in row["text"] and "mend the command" in row["fix"] and "endpoint" not in row["fix"]
+    assert word in row["text"] and "fix the command" in row["fix"] and "endpoint" not in row["fix"]
 
 
 def test_a_command_that_is_well(place):

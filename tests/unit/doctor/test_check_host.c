@@ -48,14 +48,14 @@ static const struct {
 	const char *says;
 } rows[] = {
 	// clang-format off
-	{{WELL}, "notice", CHECK_OK, "no machine of a cloud"},
+	{{WELL}, "notice", CHECK_OK, "not in a known cloud"},
 	{{WELL, .notice = "none"}, "notice", CHECK_OK, "--notice none"},
 	{{WELL, .notice = "sun", .notice_error = "'sun' is none"}, "notice", CHECK_FAIL,
 		"'sun' is none"},
 	{{WELL, SOURCE(ARMED)}, "notice", CHECK_OK, "armed"},
-	{{WELL, .notice = "azure", SOURCE(STARTING)}, "notice", CHECK_WARN, "no answer yet"},
-	{{WELL, .notice = "aws", SOURCE(SILENT)}, "notice", CHECK_FAIL, "no answer yet"},
-	{{WELL, SOURCE(SILENT)}, "notice", CHECK_WARN, "no answer yet"},
+	{{WELL, .notice = "azure", SOURCE(STARTING)}, "notice", CHECK_WARN, "no reply yet"},
+	{{WELL, .notice = "aws", SOURCE(SILENT)}, "notice", CHECK_FAIL, "no reply yet"},
+	{{WELL, SOURCE(SILENT)}, "notice", CHECK_WARN, "no reply yet"},
 	{{WELL, .notice = "gcp", SOURCE(REFUSED)}, "notice", CHECK_FAIL, "refused"},
 	{{WELL, SOURCE(UNKNOWN)}, "notice", CHECK_WARN, "HTTP 500"},
 	{{WELL, .notice = "auto", SOURCE(UNAVAILABLE)}, "notice", CHECK_WARN, "unavailable"},
@@ -68,7 +68,7 @@ static const struct {
 	{{WELL}, "init", CHECK_OK, "systemd"},
 	{{.init = "reprieve"}, "init", CHECK_OK, "reprieve"},
 	{{.init = "bash"}, "init", CHECK_WARN, "process 1 is bash"},
-	{{.init = NULL}, "init", CHECK_OK, "not known"},
+	{{.init = NULL}, "init", CHECK_OK, "unknown"},
 	{{WELL, .subreaper_error = "no"}, "init", CHECK_WARN, "no"},
 
 	{{WELL}, "inotify", -1, NULL},
@@ -125,7 +125,7 @@ static void test_commands(void **state)
 		check_host(&facts, &check_list);
 		/* Nobody but the user can have named one. */
 		assert_int_equal(check_list.rows[0].level, CHECK_FAIL);
-		assert_non_null(strstr(check_list.rows[0].fix, "mend the command"));
+		assert_non_null(strstr(check_list.rows[0].fix, "fix the command"));
 		assert_non_null(strstr(check_list.rows[0].text, sources[i]->why));
 	}
 }

@@ -62,15 +62,15 @@ static void test_what_fails(void **state)
 	} rows[] = {
 		// clang-format off
 		{PROBE_OPEN, ERR_DENIED, "store", "give these credentials", CHECK_FAIL},
-		{PROBE_OPEN, ERR_NOT_FOUND, "store", "make the bucket", CHECK_FAIL},
+		{PROBE_OPEN, ERR_NOT_FOUND, "store", "create the bucket", CHECK_FAIL},
 		{PROBE_OPEN, ERR_INVALID, "store",
-			"see that the bucket is there, and mend the URL", CHECK_FAIL},
-		{PROBE_OPEN, ERR_RETRY, "store", "see whether this machine reaches", CHECK_FAIL},
+			"check that the bucket exists, and fix the URL", CHECK_FAIL},
+		{PROBE_OPEN, ERR_RETRY, "store", "check that this machine can reach", CHECK_FAIL},
 		{PROBE_PUT, ERR_DENIED, "put", "allow writing", CHECK_FAIL},
-		{PROBE_PUT, ERR_NO_SPACE, "put", "make room", CHECK_FAIL},
+		{PROBE_PUT, ERR_NO_SPACE, "put", "free space", CHECK_FAIL},
 		{PROBE_GET, ERR_DENIED, "get", "allow reading", CHECK_FAIL},
 		{PROBE_LIST, ERR_DENIED, "list", "allow listing", CHECK_FAIL},
-		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent", "use a store that keeps", CHECK_FAIL},
+		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent", "use a store that can put an object only", CHECK_FAIL},
 		{PROBE_REMOVE, ERR_DENIED, "delete", "allow removing", CHECK_WARN},
 		{PROBE_REMOVE, ERR_FAILED, "delete", "", CHECK_FAIL},
 		{PROBE_UPLOAD, ERR_RETRY, "up", "", CHECK_FAIL},
@@ -104,8 +104,8 @@ static void test_clock(void **state)
 		const char *text;
 	} rows[] = {
 		// clang-format off
-		{0, CHECK_OK, "as the server's"},
-		{-1500, CHECK_OK, "as the server's"},
+		{0, CHECK_OK, "same as the server's"},
+		{-1500, CHECK_OK, "same as the server's"},
 		{5000, CHECK_OK, "this machine's clock is 5.0 s behind the server's"},
 		{-120000, CHECK_WARN, "this machine's clock is 2 min 0 s ahead of the server's"},
 		{900000, CHECK_FAIL, "this machine's clock is 15 min 0 s behind the server's"},
@@ -205,7 +205,7 @@ static void test_what_was_not_tried_is_not_said(void **state)
 	probe.made = true;
 	check_store(&probe, "file:///mnt/shaer", 0, &check_list);
 	assert_int_equal(find(&check_list, "store")->level, CHECK_WARN);
-	assert_non_null(strstr(find(&check_list, "store")->text, "no such directory yet"));
+	assert_non_null(strstr(find(&check_list, "store")->text, "the directory does not exist yet"));
 }
 
 int main(void)

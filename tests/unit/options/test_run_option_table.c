@@ -94,7 +94,7 @@ static void test_refusals(void **state)
 		{{"--memory", "31MiB", "--", "true"}, "32MiB"},
 		{{"--bandwidth", "10", "--", "true"}, "unit"},
 		{{"--connections", "65", "--", "true"}, "1 to 64"},
-		{{"--metrics", "foo:bar", "--", "true"}, "--metrics: 'foo:bar' is invalid address"},
+		{{"--metrics", "foo:bar", "--", "true"}, "--metrics: invalid address 'foo:bar'"},
 		{{"--metrics", ":99999", "--", "true"}, "invalid address"},
 		{{"--metrics", "localhost:9090", "--", "true"}, "invalid address"},
 		{{"--metrics", "::1:9090", "--", "true"}, "invalid address"},
