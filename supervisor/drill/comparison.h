@@ -1,4 +1,4 @@
-/* Are two results the same, byte for byte? Blocks. */
+/* Compares two result files byte for byte. Blocks. */
 #ifndef COMPARISON_H
 #define COMPARISON_H
 
@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* `bytes`: the size where they are equal. What cannot be read is missing. */
+/* *bytes: the size, if they are equal. A file that cannot be read counts as missing. */
 enum comparison comparison_of_files(const char *undisturbed, const char *preempted,
 				    uint64_t *bytes);
 

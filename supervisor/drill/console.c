@@ -63,9 +63,9 @@ static void print_launched(const struct console *console, const struct instance 
 	char id[SNAPSHOT_ID_TEXT];
 
 	if (snapshot_id_is_none(events->restored))
-		console_print(console, instance, "the job begins from nothing");
+		console_print(console, instance, "the job starts from scratch");
 	else
-		console_print(console, instance, "the job goes on from snapshot %s",
+		console_print(console, instance, "the job resumes from snapshot %s",
 			      snapshot_id_format(events->restored, id));
 }
 
@@ -92,16 +92,15 @@ void console_print_event(const struct console *console, const struct instance *i
 		print_launched(console, instance);
 		return;
 	case RUN_SNAPSHOT_SKIPPED:
-		console_warn(console, instance, "a snapshot is passed over: %s",
-			     events->passed_over);
+		console_warn(console, instance, "a snapshot is skipped: %s", events->passed_over);
 		return;
 	case RUN_RESTORED:
-		console_print(console, instance, "the checkpoint%s is back from the store",
+		console_print(console, instance, "the checkpoint%s is restored from the store",
 			      format_step(events->restored_step, step, sizeof(step)));
 		return;
 	case RUN_NOTICED:
 		if (events->noticed_ms == events->at_ms)
-			console_print(console, instance, "the notice is noticed");
+			console_print(console, instance, "reprieve has seen the notice");
 		return;
 	case RUN_ASKED:
 		if (events->asked_ms == events->at_ms)
@@ -109,7 +108,7 @@ void console_print_event(const struct console *console, const struct instance *i
 				      events->asked_how);
 		return;
 	case RUN_CHECKPOINT_COMPLETE:
-		/* A job may save often by itself: what counts is told from the notice on. */
+		/* A job may save often by itself: only the saves after the notice are printed. */
 		if (events->noticed_ms >= 0)
 			console_print(console, instance, "its checkpoint%s is complete on the disk",
 				      format_step(events->checkpoints[events->checkpoint_count - 1]
@@ -128,7 +127,7 @@ void console_print_event(const struct console *console, const struct instance *i
 			console_print(console, instance, "the job is stopped");
 		return;
 	case RUN_UNREADABLE:
-		console_warn(console, instance, "a line of the event ledger cannot be read");
+		console_warn(console, instance, "a line of the event log cannot be read");
 		return;
 	case RUN_OTHER:
 	case RUN_SAVING:

@@ -1,5 +1,5 @@
-/* The drill as it happens, for people: one line on stdout for each thing worth telling, with the
- * seconds since the beginning. */
+/* Prints the drill as it happens, for people: one line on stdout per event, with the seconds since
+ * the start. */
 #ifndef CONSOLE_H
 #define CONSOLE_H
 
@@ -19,11 +19,11 @@ bool console_wants_colour(void);
 
 void console_print(const struct console *console, const struct instance *instance,
 		   const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The same, standing out. */
+/* The same in another colour. */
 void console_warn(const struct console *console, const struct instance *instance,
 		  const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* What the ledger says, where it is worth telling. `event` is the one added last. */
+/* Prints an event of the run, if it is of interest. `event` is the one that was read last. */
 void console_print_event(const struct console *console, const struct instance *instance,
 			 enum run_event event);
 

@@ -1,28 +1,23 @@
 /*
- * supervisor/drill/: MAP
+ * supervisor/drill/: `reprieve drill` proves on this computer that preemptions cost no work. It
+ * runs the user's job on simulated machines, one after another, preempts each through a mock
+ * metadata server, and judges what survived.
  *
- * For other folders, through this header alone:
+ * For other folders, through this header alone; read scenario.h first:
  *
- *	linked_directory.h      * A fresh machine's working directory: the user's own, shown by
- *	                        links, without what the job makes
- *	report.h	The verdict of a drill, for people or as one JSON object, on stdout
- *	scenario.h      * The order of play: an undisturbed run to compare with (if asked for), then
- *	                machine after machine, each taken away after a notice, and a last one that
- *	                is left alone to the end of the job
+ *	scenario.h		plays the drill: machine after machine, each with a notice
+ *	report.h		prints the verdict, for people or as JSON
+ *	linked_directory.h	a machine's working directory: links to the user's files
  *
  * Of this folder only:
  *
- *	comparison.h	Are two results the same, byte for byte? Blocks
- *	console.h       The drill as it happens, for people: one line on stdout for each thing worth
- *	                telling, with the seconds since the beginning
- *	event_log_reader.h	* PURE
- *	instance.h      * A machine of the drill: a directory of its own, `reprieve run` in it, a
- *	                log and an event ledger
- *	job_log.h       PURE: The first and the last training step that a job printed: "step 120
- *	                loss 0.3", "Step: 120", "steps=120"
- *	sandbox.h       What the machines of one drill share: where they lie, what they run, and the
- *	                store between them
- *	verdict.h	* PURE
+ *	sandbox.h		what all machines share: scratch directory, store, options
+ *	instance.h		one simulated machine: `reprieve run` in its own directory
+ *	event_log_reader.h	PURE: reads the events of one run
+ *	job_log.h		PURE: the training steps that a job printed
+ *	verdict.h		PURE: did each preemption cost work? did the drill pass?
+ *	comparison.h		compares two result files byte for byte
+ *	console.h		prints the drill as it happens
  */
 #ifndef DRILL_H
 #define DRILL_H

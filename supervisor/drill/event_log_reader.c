@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Between "seconds" in the ledger, which is rounded, and the clock. */
+/* The log rounds "seconds", so that times computed from it differ from the clock by this. */
 #define ROUNDING_MS 20
 
 void event_log_reader_init(struct run_events *events)
@@ -90,8 +90,8 @@ static void on_checkpoint_complete(struct run_events *events, json_t *line)
 	events->saving_ms = -1;
 }
 
-/* The one that a commit holds: by its step where both tell it, else the newest from before the
- * snapshot was begun. Without any, the commit itself is the only time known. */
+/* The checkpoint that a commit holds: the one of the same step, if both have a step; else the
+ * newest one before the snapshot began. If there is none, the time of the commit is used. */
 static struct run_checkpoint find_checkpoint(const struct run_events *events, int64_t step,
 					     int64_t begun_ms)
 {

@@ -1,7 +1,7 @@
 /*
- * PURE. The event ledger that `reprieve run --events FILE` writes -> what happened on one machine.
- * Lines are added one by one, as they appear; what a line does not say stays unknown. Times are the
- * ledger's own "monotonic_ms".
+ * PURE. Reads the event log of `reprieve run --events FILE`: what happened on one machine. Lines
+ * are added one by one, as they appear; a fact that no line has stays unknown. Times are the log's
+ * "monotonic_ms".
  */
 #ifndef EVENT_LOG_READER_H
 #define EVENT_LOG_READER_H
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum run_event {
-	RUN_UNREADABLE, /* no JSON, or without "event" or "monotonic_ms" */
-	RUN_OTHER,      /* an event that the drill needs nothing of */
+	RUN_UNREADABLE, /* not JSON, or without "event" or "monotonic_ms" */
+	RUN_OTHER,      /* an event that the drill does not need */
 	RUN_SNAPSHOT_SKIPPED,
 	RUN_RESTORED,
 	RUN_LAUNCHED,
@@ -31,38 +31,38 @@ enum run_event {
 /* A checkpoint that is complete on the machine's disk. */
 struct run_checkpoint {
 	int64_t at_ms;
-	int64_t captured_ms; /* the job began to write it: work done after this is not in it */
+	int64_t captured_ms; /* the job began to write it: later work is not in it */
 	int64_t step;        /* -1: unknown */
 };
 #define RUN_CHECKPOINTS_MOST 16
 
-/* A snapshot of it that the store holds. */
+/* A snapshot in the store. */
 struct run_commit {
 	struct snapshot_id id; /* none: there is no commit */
 	int64_t at_ms;
-	struct run_checkpoint checkpoint; /* what it holds */
+	struct run_checkpoint checkpoint; /* the checkpoint in it */
 	int64_t step;
 	uint64_t bytes;
 };
 
 struct run_events {
-	int64_t at_ms;         /* of the line added last */
-	char passed_over[200]; /* why a snapshot was, the last one */
+	int64_t at_ms;         /* of the last line */
+	char passed_over[200]; /* why the last skipped snapshot was skipped */
 
-	struct snapshot_id restored; /* none: begun afresh */
+	struct snapshot_id restored; /* none: started from scratch */
 	int64_t restored_step;
 
-	int64_t launched_ms; /* -1 in all of these: it has not happened */
-	int64_t noticed_ms;  /* the first notice to stop */
-	int64_t asked_ms;    /* the first time after the notice */
+	int64_t launched_ms; /* here and below, -1: it has not happened */
+	int64_t noticed_ms;  /* the first stop notice */
+	int64_t asked_ms;    /* the first request after the notice */
 	char asked_how[64];  /* the signal, or "command" */
 
 	struct run_checkpoint checkpoints[RUN_CHECKPOINTS_MOST]; /* the newest ones, oldest first */
 	size_t checkpoint_count;
-	int64_t saving_ms; /* the first write since the last seal */
+	int64_t saving_ms; /* the first write since the last complete checkpoint */
 
 	struct run_commit commit; /* the newest */
-	char failed[200];         /* why the last snapshot failed; "" */
+	char failed[200];         /* why the last snapshot failed; "": none did */
 
 	int64_t child_exited_ms;
 	char outcome[32];
@@ -70,7 +70,7 @@ struct run_events {
 
 void event_log_reader_init(struct run_events *events);
 
-/* One line, with or without its newline. */
+/* Adds one line, with or without its newline; returns what it was. */
 enum run_event event_log_reader_add(struct run_events *events, const char *line, size_t length);
 
 #endif

@@ -47,7 +47,8 @@ static bool is_replaced(const char *variable, const char *const *variables)
 	return false;
 }
 
-/* The texts are borrowed. */
+/* Our environment with these variables replaced. The strings are borrowed; the caller frees the
+ * array. */
 static char **environment_with(const char *const *variables)
 {
 	size_t count = 0, used = 0;
@@ -67,16 +68,15 @@ static char **environment_with(const char *const *variables)
 	return environment;
 }
 
-/* Between fork and exec, beside the threads of the metadata server:
- * async-signal-safe calls only. */
+/* Runs between fork and exec. The metadata server has threads, so only async-signal-safe calls are
+ * allowed. */
 static _Noreturn void exec_run(const struct instance *instance, char *const *argv,
 			       char **environment, const struct signals_inherited *inherited,
 			       int input, int output)
 {
 	static const char said[] = "reprieve: error: the drill cannot start its machine\n";
 
-	/* Away from the terminal: Ctrl-C is for the drill, which takes the
-	 * machines down with it. */
+	/* Detach from the terminal: Ctrl-C is for the drill, which kills the machines itself. */
 	setsid();
 	/* If the drill is killed itself, the run ends its job as on any SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -110,7 +110,7 @@ int instance_start(struct instance *instance, char *const *argv, const char *con
 	return 0;
 }
 
-/* Reaps all there is. False when there are no children, dead or alive. */
+/* Reaps all dead children. False: there are no children, dead or alive. */
 static bool reap_children(struct instance *instance)
 {
 	for (;;) {
@@ -156,7 +156,7 @@ static void read_event_log(struct instance *instance)
 		instance->event_log_read += got;
 		if (bytes_append(&instance->line, buffer, (size_t)got, NULL) < 0)
 			instance->line.size =
-				0; /* no ledger has such lines: events_reader will say so */
+				0; /* a line this long is broken: the reader reports it */
 	}
 }
 

@@ -1,7 +1,7 @@
 /*
- * A machine of the drill: a directory of its own, `reprieve run` in it, a log and an event ledger.
- * It dies as real ones do: everything at once. This process must be a subreaper (child_prepare()),
- * and have no other children.
+ * One simulated machine: its own directory, `reprieve run` in it, a log and an event log. It dies
+ * like a real one: everything at once. This process must be a subreaper (child_prepare()) and must
+ * have no other children.
  */
 #ifndef INSTANCE_H
 #define INSTANCE_H
@@ -17,21 +17,21 @@
 struct instance {
 	unsigned number;
 	char *directory; /* <scratch>/machine-<number> */
-	char *log;       /* <scratch>/machine-<number>.log: what the run and the job print */
+	char *log;       /* <scratch>/machine-<number>.log: output of the run and of the job */
 	char *event_log; /* <scratch>/machine-<number>.events */
 	pid_t pid;       /* of `reprieve run` */
 	bool running;
 	int exit_code; /* of `reprieve run`; 128 + signal */
 
 	struct run_events events;
-	struct bytes line;    /* the ledger's last line, as far as it is there */
-	off_t event_log_read; /* up to here */
+	struct bytes line;    /* the start of a line that is not complete yet */
+	off_t event_log_read; /* the event log was read up to here */
 	off_t log_shown;
 };
 
-/* Names the files; makes nothing. */
+/* Sets the names; creates no file. */
 void instance_init(struct instance *instance, const char *scratch, unsigned number);
-/* Nothing of it may run any more: instance_kill(). The files stay. */
+/* Call instance_kill() before. The files stay. */
 void instance_release(struct instance *instance);
 
 static inline void cleanup_instance_release(struct instance *instance)
@@ -39,25 +39,25 @@ static inline void cleanup_instance_release(struct instance *instance)
 	instance_release(instance);
 }
 
-/* `argv` and `variables` ("NAME=value"; those replace what the environment has) end in NULL. The
- * directory must be there. */
+/* `argv` and `variables` ("NAME=value", which replace those of the environment) end with NULL. The
+ * directory must exist. Does not block. */
 int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
 		   const struct signals_inherited *inherited, struct err *err);
 
 /* Notes whether the run has ended. Does not block. */
 void instance_poll(struct instance *instance);
 
-/* The next event of the ledger, in order; false when there is none yet. Does not block. */
+/* Reads the next event of the log; false: there is none yet. Does not block. */
 bool instance_next_event(struct instance *instance, enum run_event *event);
 
-/* Copies to stderr what the log has more than at the last call. */
+/* Copies the log's new lines to stderr. */
 void instance_show_log(struct instance *instance);
 
-/* SIGKILL to all that runs on it, until nothing is left. `exit_code` stays if the
- * run has ended by itself. */
+/* Sends SIGKILL to all processes of the machine until none is left, and blocks until then.
+ * `exit_code` stays if the run has ended by itself. */
 void instance_kill(struct instance *instance);
 
-/* From the whole log. */
+/* The steps in the whole log. */
 struct job_steps instance_steps(const struct instance *instance);
 /* The last lines of the log; the caller frees. */
 char *instance_last_lines(const struct instance *instance, unsigned lines);

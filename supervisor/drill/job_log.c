@@ -75,8 +75,7 @@ struct job_steps job_log_steps(const char *text, size_t size)
 		int64_t step;
 
 		next = at + length + 1;
-		/* The machine may have died in the middle of a line: "step 12" was
-		 * going to be 120. */
+		/* A last line without a newline may be incomplete: "step 12" of "step 120". */
 		if (at + length == size)
 			break;
 		if (length >= sizeof(ours) - 1 && memcmp(text + at, ours, sizeof(ours) - 1) == 0)

@@ -1,5 +1,5 @@
-/* PURE. The first and the last training step that a job printed: "step 120 loss 0.3", "Step:
- * 120", "steps=120". */
+/* PURE. Finds the first and the last training step that a job printed: "step 120 loss 0.3",
+ * "Step: 120", "steps=120". */
 #ifndef JOB_LOG_H
 #define JOB_LOG_H
 
@@ -11,11 +11,11 @@ struct job_steps {
 	int64_t last;
 };
 
-/* Lines that begin with "reprieve: " are not the job's, and "resumed from step 118" is no step of
- * this machine: both are passed over. */
+/* Skips lines that begin with "reprieve: ", which are not the job's, and "resumed from step 118",
+ * which is no step of this machine. */
 struct job_steps job_log_steps(const char *text, size_t size);
 
-/* The end of a log for people: where its last `lines` lines begin. */
+/* The offset at which the last `lines` lines of a log begin. */
 size_t job_log_tail(const char *text, size_t size, unsigned lines);
 
 #endif

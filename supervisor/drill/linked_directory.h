@@ -1,7 +1,7 @@
 /*
- * A fresh machine's working directory: the user's own, shown by links, without what the job makes.
- * Nothing is copied, and the paths left out are not there, so that the job cannot find yesterday's
- * checkpoints nor write over the user's.
+ * The working directory of a new machine: links to the entries of the user's own, without the paths
+ * that the job writes. Nothing is copied. The job can neither find yesterday's checkpoints nor
+ * overwrite the user's.
  */
 #ifndef LINKED_DIRECTORY_H
 #define LINKED_DIRECTORY_H
@@ -10,18 +10,18 @@
 
 #include <stddef.h>
 
-/* "./out//ckpt/" -> "out/ckpt"; the caller frees. NULL where the path is absolute, leads upwards or
- * names the directory itself: then it cannot be left out. */
+/* "./out//ckpt/" -> "out/ckpt"; the caller frees. NULL: the path is absolute, leads upwards, or
+ * names the directory itself, so it cannot be left out. */
 char *linked_directory_relative(const char *path);
 
-/* The same, and of an absolute path below the absolute directory `from` what follows that: by the
- * texts alone, no link is looked at. */
+/* The same, but also accepts an absolute path below the absolute directory `from`. Compares the
+ * strings only; links are not resolved. */
 char *linked_directory_below(const char *path, const char *from);
 
 /*
- * Makes `to`, with a link to every entry of `from` but `scratch` (where the machines lie, absolute)
- * and the `excluded` paths (from linked_directory_relative()); the directories on the way to those
- * are real ones. Both directories are absolute.
+ * Creates `to` with a link to every entry of `from`, except `scratch` (the drill's own directory,
+ * absolute) and the `excluded` paths (from linked_directory_relative()). The parent directories of
+ * excluded paths are real ones. Both directories are absolute.
  */
 int linked_directory_make(const char *from, const char *to, const char *scratch,
 			  const char *const *excluded, size_t count, struct err *err);

@@ -13,7 +13,7 @@
 
 #define CELL 48
 
-/* Seconds, so that a column can be read down. "-" for what did not happen. */
+/* Always in seconds, so that the rows can be compared. "-": it did not happen. */
 static const char *time_cell(int64_t milliseconds, char cell[CELL])
 {
 	if (milliseconds == VERDICT_UNKNOWN)
@@ -77,15 +77,16 @@ static void print_table(const struct scenario *scenario, bool colour)
 	       "margin", "work lost", "resumed from");
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
 		print_round(scenario, i, colour);
-	printf("\nnoticed, saved, durable: seconds from the notice until it was noticed, until the "
-	       "checkpoint was\n"
-	       "complete on the machine's disk, until it was in the store. margin: from then to "
-	       "the machine's end.\n\n");
+	printf("\nnoticed, saved, durable: seconds from the notice until reprieve had seen it, "
+	       "until "
+	       "the\n"
+	       "checkpoint was complete on the machine's disk, and until it was in the store.\n"
+	       "margin: from then to the machine's end.\n\n");
 }
 
 struct totals {
 	int64_t lost_ms;
-	int64_t lost_steps; /* VERDICT_UNKNOWN as soon as one round's is */
+	int64_t lost_steps; /* VERDICT_UNKNOWN if it is unknown for any round */
 };
 
 static struct totals add_totals(const struct scenario *scenario)
@@ -114,13 +115,11 @@ static void print_comparison(const struct scenario *scenario)
 	case COMPARISON_NOT_ASKED:
 		return;
 	case COMPARISON_EQUAL:
-		printf("  result      %s equals that of the run that nobody disturbed, byte for "
-		       "byte (%s)\n",
+		printf("  result      %s equals that of the undisturbed run, byte for byte (%s)\n",
 		       path, text_bytes(scenario->compared_bytes, bytes, sizeof(bytes)));
 		return;
 	case COMPARISON_DIFFERENT:
-		printf("  result      %s DIFFERS from that of the run that nobody disturbed\n",
-		       path);
+		printf("  result      %s DIFFERS from that of the undisturbed run\n", path);
 		return;
 	case COMPARISON_MISSING_UNDISTURBED:
 		printf("  result      the undisturbed run has not written %s\n", path);

@@ -1,10 +1,10 @@
-/* The verdict of a drill, for people or as one JSON object, on stdout. */
+/* Prints the verdict of a drill on stdout, for people or as one JSON object. */
 #ifndef REPORT_H
 #define REPORT_H
 
 #include "drill/scenario.h"
 
-/* `kept`: the scratch directory stays, and it is worth saying where. */
+/* `kept`: the scratch directory is not removed, so its path is printed. */
 void report_print(const struct scenario *scenario, bool colour, bool kept);
 void report_json(const struct scenario *scenario, bool kept);
 

@@ -40,8 +40,8 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 		return -1;
 	sandbox->store = options->store ? text_copy(options->store)
 					: text_format("file://%s/store", sandbox->scratch);
-	/* Also where the store is the user's own, the drill must not claim
-	 * attempts of a job that counts. */
+	/* The store may be the user's own: the drill must not claim attempts of a real job in it.
+	 */
 	sandbox->job =
 		text_format("drill-%lld-%d", (long long)(clock_wall_ms() / 1000), (int)getpid());
 	return 0;
@@ -56,8 +56,8 @@ void sandbox_release(struct sandbox *sandbox)
 	*sandbox = (struct sandbox){0};
 }
 
-/* Ours come behind the user's, so that they win. The texts are borrowed; the
- * caller frees the array. */
+/* Our options come after the user's, so that they win. The strings are borrowed; the caller frees
+ * the array. */
 static char **run_arguments(const struct scenario_options *options, const char *const *ours,
 			    size_t count)
 {
@@ -85,8 +85,8 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 		  const char *variable, struct err *err)
 {
 	const char *left_out[] = {options->checkpoint_dir, options->compare};
-	/* A drill in a batch job or a pod must not pass for its end: no requeue,
-	 * no reason for who watches it. */
+	/* A drill inside a batch job or a pod must not requeue that, nor write its termination
+	 * message. */
 	const char *ours[] = {
 		"--store",
 		sandbox->store,
@@ -106,11 +106,11 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
 	auto_free char **arguments = run_arguments(options, ours, count);
 	auto_free char *where = text_format("PWD=%s", instance->directory);
-	/* A laptop may have the latter set, so that tools do not wait for a server that is not
-	 * there. Here there is one. */
+	/* Laptops often disable the metadata service, so that tools do not wait for one. Here there
+	 * is one. */
 	const char *variables[] = {where, "AWS_EC2_METADATA_DISABLED=false",
-				   /* What holds for the real run, and would reach others, or decide
-				    * how this one ends. */
+				   /* Settings of the real run that would reach other people, or
+				    * change how this one ends. */
 				   "REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=",
 				   "REPRIEVE_METRICS_FILE=", "REPRIEVE_DEADLINE=",
 				   "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=", variable, NULL};

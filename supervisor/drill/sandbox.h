@@ -1,5 +1,4 @@
-/* What the machines of one drill share: where they lie, what they run, and the
- * store between them. */
+/* Everything that the machines of one drill share: scratch directory, store, job, options. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
@@ -14,20 +13,19 @@
 #include <stdint.h>
 
 struct scenario_options {
-	enum mock_cloud cloud; /* whose metadata server is pretended */
+	enum mock_cloud cloud; /* whose metadata server is mocked */
 	unsigned rounds;
 	int64_t notice_after_ms; /* from the job's launch */
 	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
-	/* relative to the working directory, as from linked_directory_relative();
-	 * NULL: nothing is compared */
+	/* the result file, from linked_directory_relative(); NULL: nothing is compared */
 	const char *compare;
 	const char *directory; /* scratch; NULL: a new one under $TMPDIR or /tmp */
-	bool verbose;          /* the machines' logs go to stderr too */
+	bool verbose;          /* copies the machines' logs to stderr */
 
-	/* Of `reprieve run`. */
+	/* For `reprieve run`. */
 	char **run_options; /* as the user wrote them, without the "--" */
 	size_t run_option_count;
-	char **command;             /* ends in NULL */
+	char **command;             /* ends with NULL */
 	const char *checkpoint_dir; /* as from linked_directory_relative() */
 	const char *store;          /* URL; NULL: one in the scratch directory */
 	bool notice_chosen;         /* the user wrote --notice */
@@ -40,18 +38,17 @@ struct sandbox {
 	char *scratch; /* absolute */
 	char *from;    /* the user's working directory */
 	char *store;   /* URL */
-	char *job;     /* a name of its own: never that of a job that counts */
+	char *job;     /* a new name, never that of a real job */
 };
 
-/* Makes the scratch directory. ERR_EXISTS where --directory is not empty. */
+/* Creates the scratch directory. ERR_EXISTS: --directory is not empty. */
 int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err);
-/* Forgets the names; the files stay. */
+/* Frees the strings; the files stay. */
 void sandbox_release(struct sandbox *sandbox);
 
 /*
- * Starts `reprieve run` on a fresh machine. `notice`: where it is to look for notices; NULL: as the
- * user's options say. `variable`: where the machine finds its metadata server, "NAME=value"; NULL
- * for none.
+ * Starts `reprieve run` on a new machine. `notice`: its --notice; NULL: that of the user's options.
+ * `variable`: "NAME=value" with the address of its metadata server; NULL: it has none.
  */
 int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
 		  struct instance *instance, const char *job, const char *notice,

@@ -14,13 +14,12 @@ AUTO_POINTER(struct mock, mock_stop);
 AUTO_POINTER(struct storage, storage_close);
 AUTO(struct snapshot_list, snapshot_list_release);
 
-/* How closely the ledger and the clock are watched. */
+/* How often the event log and the clock are read. */
 #define POLL_MS 10
 
 /* --- time --- */
 
-/* Sleeps one turn, or until something happens to a process. ERR_CANCELLED when the
- * user wants it to end. */
+/* Sleeps for one turn, or until a child changes. ERR_CANCELLED: a signal asks the drill to end. */
 static int wait_turn(struct scenario *scenario, struct err *err)
 {
 	const struct timespec turn = {.tv_nsec = POLL_MS * 1000000};
@@ -36,7 +35,7 @@ static int wait_turn(struct scenario *scenario, struct err *err)
 	received = sigtimedwait(&signals, NULL, &turn);
 	if (received <= 0 || received == SIGCHLD)
 		return 0;
-	/* Blocked signals come even where they are ignored, as SIGHUP is under nohup. */
+	/* sigtimedwait() also returns signals that are ignored, such as SIGHUP under nohup. */
 	if (sigismember(&scenario->options->inherited->ignored, received) == 1)
 		return 0;
 	scenario->signal = received;
@@ -53,7 +52,7 @@ static void print_new_events(struct scenario *scenario, struct instance *instanc
 		instance_show_log(instance);
 }
 
-/* True as long as the run is there. */
+/* One turn: waits, reaps, prints. True: the run is still there. */
 static bool turn(struct scenario *scenario, struct instance *instance, struct err *err)
 {
 	bool waited = wait_turn(scenario, err) == 0;
@@ -70,7 +69,7 @@ static int64_t notice_due_ms(const struct scenario *scenario, const struct insta
 	return launched_ms < 0 ? CLOCK_NEVER : launched_ms + scenario->options->notice_after_ms;
 }
 
-/* Whatever happened: nothing of the machine is left, and all it has said is heard. */
+/* Kills everything on the machine and reads the rest of its event log. */
 static int end_instance(struct scenario *scenario, struct instance *instance, struct err *err)
 {
 	instance_kill(instance);
@@ -121,7 +120,7 @@ static int play_undisturbed(struct scenario *scenario, struct err *err)
 
 	instance_init(&instance, scenario->sandbox.scratch, 0);
 	console_print(scenario->options->console, &instance,
-		      "first one run that nobody disturbs, to compare with");
+		      "first an undisturbed run, to compare with");
 	if (play_left_alone(scenario, &instance, job, "none", NULL,
 			    &scenario->facts.undisturbed_exit, err) < 0)
 		return -1;
@@ -144,7 +143,7 @@ static int fire_notice(struct scenario *scenario, struct instance *instance, str
 	return 0;
 }
 
-/* Not a preemption, and there is no job left for another one. */
+/* The run ended without a preemption, so no job is left for another round. */
 static bool ended_by_itself(const struct round_facts *facts)
 {
 	return facts->fired_ms < 0 || (!facts->killed && facts->exit_code == 0);
@@ -156,7 +155,8 @@ static void print_end(struct scenario *scenario, const struct instance *instance
 	const struct console *console = scenario->options->console;
 
 	if (facts->killed)
-		console_warn(console, instance, "the deadline: everything on it is killed");
+		console_warn(console, instance,
+			     "the deadline: everything on the machine is killed");
 	else if (ended_by_itself(facts))
 		console_warn(console, instance, "`reprieve run` ended by itself, with %d",
 			     facts->exit_code);
@@ -198,7 +198,7 @@ static int start_mock(struct scenario *scenario, struct mock **mock, char **vari
 	return 0;
 }
 
-/* Whatever the scheduler is told (--exit-policy): what it means. */
+/* The exit code before --exit-policy maps it for a scheduler. */
 static int plain_exit_code(const struct instance *instance)
 {
 	if (text_equal(instance->events.outcome, "preempted"))
@@ -241,7 +241,7 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 	return 0;
 }
 
-/* --- the facts that the machine itself does not tell --- */
+/* --- facts from outside the machine --- */
 
 static void read_store_facts(struct scenario *scenario, struct round_facts *facts)
 {

@@ -1,7 +1,7 @@
 /*
- * The order of play: an undisturbed run to compare with (if asked for), then machine after machine,
- * each taken away after a notice, and a last one that is left alone to the end of the job. Collects
- * facts; verdict.c judges them.
+ * Plays the drill: first an undisturbed run to compare with (if wanted), then machine after
+ * machine, each preempted after a notice, and a last one on which the job runs to its end. It
+ * collects facts; verdict.c judges them.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H
@@ -15,22 +15,22 @@
 struct scenario {
 	const struct scenario_options *options;
 	struct sandbox sandbox;
-	int signal; /* that ended the drill early; 0 */
+	int signal; /* ended the drill early; 0: none */
 
-	struct round_facts *rounds; /* options->rounds of them, facts.rounds_done are filled */
+	struct round_facts *rounds; /* options->rounds of them; facts.rounds_done are valid */
 	struct round_verdict *verdicts;
 	struct drill_facts facts;
 	uint64_t compared_bytes;
 	int64_t undisturbed_ms;
 	unsigned last_machine;
-	char *last_lines; /* of the log of a machine on which the job failed; NULL */
+	char *last_lines; /* end of the log of the machine on which the job failed; NULL: none */
 	unsigned failed_machine;
 };
 
 /*
- * Plays it to the end and judges each round. Blocks for as long as that takes. -1 when it could not
- * be played: ERR_CANCELLED with `signal` set, ERR_EXISTS for a directory that is not empty, and
- * others. Whatever it returns, nothing runs any more, and scenario_release() is due.
+ * Plays the drill and judges each round. Blocks until its end. -1: it could not be played;
+ * ERR_CANCELLED: by a signal (`signal` is set); ERR_EXISTS: the directory is not empty. In any case
+ * no process is left, and the caller must call scenario_release().
  */
 int scenario_play(const struct scenario_options *options, struct scenario *scenario,
 		  struct err *err);

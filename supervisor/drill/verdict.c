@@ -33,16 +33,17 @@ static int64_t since_notice(int64_t at_ms, int64_t fired_ms)
 	return at_ms < 0 || fired_ms < 0 ? VERDICT_UNKNOWN : at_ms - fired_ms;
 }
 
-/* After the restore, the job began earlier than its checkpoint. Or it counts its steps anew in
- * every epoch, or names its checkpoints by epochs: then the two numbers mean different things. */
+/* After the restore, the first step that the job printed is before its checkpoint's. It may have
+ * ignored the checkpoint; or it counts steps per epoch, or names checkpoints by epoch, so that the
+ * two numbers cannot be compared. */
 static bool began_earlier(const struct round_facts *facts)
 {
 	return facts->events.commit.step >= 0 && facts->next_steps.first >= 0 &&
 	       facts->next_steps.first < facts->events.commit.step;
 }
 
-/* They mean the same where the checkpoint lies in what was printed, and nearer to its end than
- * to its beginning. */
+/* The numbers can be compared if the checkpoint's is among the steps that this machine printed, and
+ * nearer to the last than to the first. */
 static bool numbers_agree(const struct round_facts *facts)
 {
 	int64_t step = facts->events.commit.step;
@@ -103,7 +104,7 @@ static bool was_preempted(const struct round_facts *facts, struct round_verdict 
 		return fail_round(verdict, "the job finished during the notice: give a smaller "
 					   "--notice-after, or more work");
 	if (events->noticed_ms < 0)
-		return fail_round(verdict, "the notice was not noticed in %" PRId64 " s",
+		return fail_round(verdict, "reprieve did not see the notice within %" PRId64 " s",
 				  (facts->gone_ms - facts->fired_ms) / 1000);
 	return true;
 }
@@ -117,8 +118,8 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 		return fail_round(verdict, "nothing is durable: %s", events->failed);
 	if (!has_commit(facts) && events->checkpoint_count > 0)
 		return fail_round(verdict,
-				  "nothing is durable: there was a complete checkpoint, but "
-				  "it was not in the store in time");
+				  "nothing is durable: a checkpoint was complete, but its upload "
+				  "was not finished in time");
 	if (!has_commit(facts) && events->asked_ms >= 0)
 		return fail_round(verdict,
 				  "nothing is durable: the job was asked (%s) and no complete "
@@ -128,22 +129,25 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 	if (!has_commit(facts))
 		return fail_round(verdict,
 				  "nothing is durable: the job was not asked to save, and had "
-				  "saved nothing by itself. Give --checkpoint-signal");
+				  "saved nothing by itself. Use --checkpoint-signal");
 	if (events->commit.at_ms > facts->deadline_ms)
 		return fail_round(verdict, "the checkpoint was durable only after the deadline");
 	text_duration(verdict->lost_ms, age, sizeof(age));
 	if (!saved_after_notice(facts) && events->asked_ms >= 0)
 		return fail_round(verdict,
-				  "the job was asked (%s) and saved nothing: what survives is %s "
-				  "old",
+				  "the job was asked (%s) and saved nothing: the surviving "
+				  "checkpoint is %s old",
 				  events->asked_how, age);
 	if (facts->killed && !saved_after_notice(facts))
 		return fail_round(verdict,
-				  "nothing was saved after the notice: what survives is %s old",
+				  "nothing was saved after the notice: the surviving checkpoint is "
+				  "%s old",
 				  age);
 	if (!facts->killed && facts->exit_code == EXIT_NOT_DURABLE)
 		return fail_round(verdict,
-				  "the newest work is not durable: what survives is %s old", age);
+				  "the newest work is not durable: the surviving checkpoint is %s "
+				  "old",
+				  age);
 	if (!facts->killed && facts->exit_code != EXIT_PREEMPTED)
 		return fail_round(verdict, "`reprieve run` ended with %d instead of %d",
 				  facts->exit_code, EXIT_PREEMPTED);
@@ -160,12 +164,12 @@ static bool is_in_store(const struct round_facts *facts, struct round_verdict *v
 		return fail_round(verdict, "the store cannot be read: %s", facts->store_error);
 	if (!facts->commit_good)
 		return fail_round(verdict,
-				  "%s was said to be durable, but the store does not hold it in "
-				  "good order",
+				  "%s was reported durable, but the store has no valid snapshot of "
+				  "it",
 				  text);
 	if (snapshot_id_compare(facts->store_newest, said) != 0)
 		return fail_round(verdict,
-				  "the store would go on from %s, but %s is the newest commit",
+				  "the store would resume from %s, but %s is the newest commit",
 				  snapshot_id_is_none(facts->store_newest)
 					  ? "nothing"
 					  : snapshot_id_format(facts->store_newest, newest),
@@ -182,15 +186,15 @@ static bool was_resumed(const struct round_facts *facts, struct round_verdict *v
 	if (!facts->next_launched)
 		return fail_round(verdict, "the next machine did not start the job");
 	if (snapshot_id_is_none(facts->next_restored))
-		return fail_round(verdict, "the next machine began afresh instead of from %s",
-				  text);
+		return fail_round(verdict,
+				  "the next machine started from scratch instead of from %s", text);
 	if (snapshot_id_compare(facts->next_restored, said) != 0)
-		return fail_round(verdict, "the next machine began from %s instead of %s",
+		return fail_round(verdict, "the next machine started from %s instead of %s",
 				  snapshot_id_format(facts->next_restored, other), text);
 	if (began_earlier(facts) && numbers_agree(facts))
 		return fail_round(verdict,
 				  "step %" PRId64
-				  " was restored, but the job went on with step %" PRId64
+				  " was restored, but the job continued with step %" PRId64
 				  ": it does not load its checkpoint",
 				  facts->events.commit.step, facts->next_steps.first);
 	return true;
@@ -202,15 +206,15 @@ static void add_remark(const struct round_facts *facts, struct round_verdict *ve
 		snprintf(verdict->remark, sizeof(verdict->remark),
 			 "step %" PRId64
 			 " was restored, but the first step that the job printed then was %" PRId64
-			 ": does it load its checkpoint, or count anew?",
+			 ": does it load its checkpoint, or restart its count?",
 			 facts->events.commit.step, facts->next_steps.first);
 	else if (facts->killed)
 		snprintf(verdict->remark, sizeof(verdict->remark),
-			 "the job had not ended at the deadline and was killed with its machine; "
+			 "the job had not exited at the deadline and was killed with its machine; "
 			 "its work was safe");
 	else if (facts->events.asked_ms < 0)
 		snprintf(verdict->remark, sizeof(verdict->remark),
-			 "the job was not asked to save: what survives is its own last checkpoint. "
+			 "the job was not asked to save: its own last checkpoint survives. "
 			 "--checkpoint-signal would lose less");
 }
 

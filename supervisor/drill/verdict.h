@@ -1,7 +1,7 @@
 /*
- * PURE. Did the preemption cost work? Computed once from facts: what `reprieve run` wrote in its
- * ledger, what the store held after the machine was gone, what the job printed, and what the next
- * machine began with. The ledger alone is never believed.
+ * PURE. Did a preemption cost work? Computed once from facts: the event log of `reprieve run`, the
+ * store after the machine was gone, the output of the job, and what the next machine started from.
+ * The event log alone is never trusted.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One machine that was taken away, and the one after it. All times are on the monotonic clock. */
+/* One preempted machine, and the next one. All times are milliseconds of the monotonic clock. */
 struct round_facts {
 	struct run_events events;
-	/* the notice could be seen from here on; -1: the run had ended before it was due */
+	/* the notice could be seen from then on; -1: the run had ended before */
 	int64_t fired_ms;
 	int64_t deadline_ms;
-	int64_t gone_ms; /* nothing of the machine was left */
+	int64_t gone_ms; /* no process of the machine was left */
 	bool killed;     /* `reprieve run` was still there at the deadline */
 	int exit_code;   /* of `reprieve run`, if not killed; 128 + signal */
 	struct job_steps steps;
@@ -26,29 +26,29 @@ struct round_facts {
 	/* The store itself, read after the machine was gone. */
 	bool store_read;
 	char store_error[200];           /* why it could not be read */
-	struct snapshot_id store_newest; /* what a next attempt would start from */
-	bool commit_good;                /* the ledger's newest commit is in the store and sound */
+	struct snapshot_id store_newest; /* the next attempt would start from it */
+	bool commit_good; /* the event log's newest commit is in the store and valid */
 
 	bool next_launched;
-	struct snapshot_id next_restored; /* none: it began afresh */
-	int64_t next_step;                /* of that; -1: unknown */
+	struct snapshot_id next_restored; /* none: it started from scratch */
+	int64_t next_step;                /* of that snapshot; -1: unknown */
 	struct job_steps next_steps;
 };
 
 #define VERDICT_UNKNOWN INT64_MIN
 
-/* Times in milliseconds since the notice; VERDICT_UNKNOWN where it did not happen. What was saved
- * before the notice is negative. */
+/* Times in milliseconds since the notice, negative before it; VERDICT_UNKNOWN: it did not happen.
+ */
 struct round_verdict {
 	bool passed;
-	char reason[400]; /* why not; "" */
-	char remark[300]; /* what the user should know although it passed; "" */
+	char reason[400]; /* why not; "": it has passed */
+	char remark[300]; /* a hint for the user although it has passed; "": none */
 	int64_t noticed_ms;
 	int64_t asked_ms;
 	int64_t saved_ms;   /* the checkpoint was complete on disk */
 	int64_t durable_ms; /* ... and in the store */
 	int64_t margin_ms;  /* from then to the deadline */
-	int64_t lost_ms;    /* from the beginning of the saving to the job's end on this machine */
+	int64_t lost_ms;    /* from the start of the save to the job's end on this machine */
 	int64_t lost_steps;
 };
 
@@ -60,20 +60,20 @@ enum comparison {
 	COMPARISON_DIFFERENT,
 	COMPARISON_MISSING_UNDISTURBED, /* the run without a preemption did not write the file */
 	COMPARISON_MISSING,             /* the preempted one did not */
-	COMPARISON_NOT_MADE,            /* the last run did not get that far */
+	COMPARISON_NOT_MADE,            /* the last run did not take place */
 };
 
 struct drill_facts {
 	unsigned rounds_wanted;
 	unsigned rounds_done;
 	unsigned rounds_passed;
-	int undisturbed_exit; /* of the run for comparison; 0 without one */
-	bool last_ran;        /* the machine that was left alone to the end */
+	int undisturbed_exit; /* of the undisturbed run; 0 if there is none */
+	bool last_ran;        /* the last machine has run the job to its end */
 	int last_exit;
 	enum comparison comparison;
 };
 
-/* Did all of it hold? If not, `reason` (may be NULL) says the first thing that did not. */
+/* Has the drill passed? If not, `reason` (may be NULL) gets the first cause. */
 bool verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity);
 
 #endif

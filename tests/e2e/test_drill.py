@@ -195,7 +195,7 @@ def test_notice_that_nobody_listens_for_fails(drill):
     verdict = verdict_of(result)
     assert result.code == 1, result
     assert verdict["rounds"][0]["noticed_seconds"] is None and verdict["rounds"][0]["killed_at_deadline"]
-    assert "not noticed" in verdict["rounds"][0]["reason"]
+    assert "did not see the notice" in verdict["rounds"][0]["reason"]
 
 
 def test_job_that_fails_in_the_end_fails(drill):

@@ -196,23 +196,23 @@ static const struct {
 	{finished_before,         "smaller --notice-after"},
 	{crashed_before,          "before the notice, with 3"},
 	{finished_during,         "smaller --notice-after"},
-	{not_noticed,             "not noticed"},
+	{not_noticed,             "did not see the notice"},
 	{nothing_saved,           "asked (SIGUSR1) and no complete checkpoint"},
-	{nothing_saved_nor_asked, "Give --checkpoint-signal"},
+	{nothing_saved_nor_asked, "Use --checkpoint-signal"},
 	{upload_failed,           "disk full"},
-	{sealed_only,             "not in the store in time"},
+	{sealed_only,             "not finished in time"},
 	{late,                    "after the deadline"},
-	{stale,                   "saved nothing: what survives is 6.2 s old"},
+	{stale,                   "saved nothing: the surviving checkpoint is 6.2 s old"},
 	{stale_and_killed,        "nothing was saved after the notice"},
 	{not_durable,             "newest work is not durable"},
 	{job_report_failure,              "ended with 1 instead of 75"},
 	{store_unreadable,        "the store cannot be read: gone"},
-	{store_has_it_not,        "does not hold it in good order"},
-	{store_prefers_another,   "would go on from 000001-000001"},
+	{store_has_it_not,        "has no valid snapshot of it"},
+	{store_prefers_another,   "would resume from 000001-000001"},
 	{no_next,                 "did not start the job"},
-	{next_afresh,             "began afresh instead of from 000001-000002"},
+	{next_afresh,             "started from scratch instead of from 000001-000002"},
 	{does_not_load,           "it does not load its checkpoint"},
-	{next_from_older,         "began from 000001-000001 instead of 000001-000002"},
+	{next_from_older,         "started from 000001-000001 instead of 000001-000002"},
 };
 // clang-format on
 
@@ -273,7 +273,7 @@ static void other_numbers_are_only_remarked(void **state)
 	facts.next_steps.first = 1;
 	verdict = judge(&facts);
 	assert_true(verdict.passed);
-	assert_non_null(strstr(verdict.remark, "or count anew"));
+	assert_non_null(strstr(verdict.remark, "or restart its count"));
 	assert_int_equal(verdict.lost_steps, VERDICT_UNKNOWN);
 }
 
