@@ -1,4 +1,4 @@
-/* PURE. Bytes that JSON cannot carry, as text (RFC 4648). */
+/* PURE. Bytes as text, for JSON (RFC 4648). */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
 
@@ -10,8 +10,8 @@
 /* The caller frees. */
 char *base64_encode(const void *data, size_t size);
 
-/* False for anything that is not well-formed base64 with padding. `out` is replaced; one NUL (not
- * counted) follows the bytes. */
+/* False: `text` is not well-formed base64 with padding. Replaces `out`; a NUL follows the bytes and
+ * is not counted. */
 bool base64_decode(const char *text, struct bytes *out);
 
 #endif

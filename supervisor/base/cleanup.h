@@ -1,14 +1,19 @@
 /*
- * The one ownership idiom: a resource is released where its variable goes out of scope, unless it
- * was handed on.
+ * The one ownership idiom: a resource is released when its variable goes out of scope, unless its
+ * ownership was passed on.
  *
  *	auto_free char *path = text_format("%s/%s", directory, name);
  *	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
  *	...
- *	return take(&path);        the caller owns it now, and `path` is NULL
+ *	return steal(&path);       the caller owns it now, and `path` is NULL
  *
- * A type with its own release function gets one line beside its declaration: AUTO(struct manifest,
- * manifest_release) and is then declared as auto_(manifest_release) struct manifest m = {0};
+ * A type with its own release function has one line beside that function:
+ *
+ *	AUTO(struct manifest, manifest_release);
+ *
+ * and its variables are declared as
+ *
+ *	auto_(manifest_release) struct manifest manifest = {0};
  */
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H
@@ -17,8 +22,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Defines cleanup_<release>(type *): for use through auto_(release). `release`
- * takes a pointer to the type. */
+/* For variables of `type`; `release` takes a pointer to it. Defines cleanup_<release>(). */
 #define AUTO(type, release)                               \
 	static inline void cleanup_##release(type *value) \
 	{                                                 \
@@ -26,8 +30,7 @@
 	}                                                 \
 	struct cleanup_semicolon_##release
 
-/* The same for a heap object freed by release(pointer); NULL is skipped. Declares
- * for variables of `type *`. */
+/* For variables of `type *`, a heap object that release(pointer) frees. NULL is skipped. */
 #define AUTO_POINTER(type, release)                        \
 	static inline void cleanup_##release(type **value) \
 	{                                                  \
@@ -59,7 +62,7 @@ static inline void cleanup_stream(FILE **stream)
 #define auto_close __attribute__((cleanup(cleanup_descriptor)))
 #define auto_fclose __attribute__((cleanup(cleanup_stream)))
 
-/* Hands the pointer on: evaluates to it, and leaves NULL behind. */
+/* Passes ownership on: evaluates to the pointer, and sets the variable to NULL. */
 #define steal(pointer)                                     \
 	(__extension__({                                   \
 		__typeof__(*(pointer)) taken = *(pointer); \
@@ -67,7 +70,7 @@ static inline void cleanup_stream(FILE **stream)
 		taken;                                     \
 	}))
 
-/* Hands a descriptor on: evaluates to it, and leaves -1 behind. */
+/* Passes ownership of a descriptor on: returns it, and sets the variable to -1. */
 static inline int steal_fd(int *fd)
 {
 	int taken = *fd;

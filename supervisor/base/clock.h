@@ -1,5 +1,5 @@
-/* Time. Deadlines are CLOCK_MONOTONIC milliseconds; CLOCK_NEVER means none. Wall time is for people
- * and for other machines. */
+/* Time. Deadlines are milliseconds of CLOCK_MONOTONIC; CLOCK_NEVER means none. Wall time is for
+ * people and for other machines. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -11,10 +11,10 @@
 int64_t clock_monotonic_ms(void);
 int64_t clock_wall_ms(void); /* since 1970, UTC */
 
-/* `deadline` minus now, not below 0; CLOCK_NEVER stays CLOCK_NEVER. */
+/* The deadline minus now, at least 0; CLOCK_NEVER stays CLOCK_NEVER. */
 int64_t clock_left_ms(int64_t deadline_ms);
 
-/* Converts a wall time to the monotonic clock, by the difference of both now. */
+/* Converts a wall time to the monotonic clock, by the present difference of the two. */
 int64_t clock_from_wall_ms(int64_t wall_ms);
 
 /* RFC 3339 in UTC with milliseconds, "2026-08-22T10:15:00.123Z"; returns `buffer`

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Not strptime(%b) nor strftime(%a): those follow the locale. */
+/* strptime("%b") and strftime("%a") follow the locale, so the names are here. */
 static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 static const char days[] = "SunMonTueWedThuFriSat";
 

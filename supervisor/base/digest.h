@@ -1,4 +1,4 @@
-/* PURE. SHA-256 of something in memory. Thread-safe. */
+/* PURE. SHA-256 of data in memory. Thread-safe. */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 

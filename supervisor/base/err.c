@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A path may be as long as this, and the reason comes behind it. */
+/* A path may be as long as this, and the reason follows it. */
 #define WHOLE 4608
 
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
@@ -23,8 +23,7 @@ int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
 	text_elide(err->text, sizeof(err->text), whole);
-	/* It may name a file, or repeat what a server says, and goes into ledgers
-	 * and answers, which are JSON. */
+	/* The text may have a file name or a server's reply in it, and goes into JSON. */
 	text_to_utf8(err->text);
 	return -1;
 }
@@ -66,7 +65,7 @@ int err_os(struct err *err, int errno_value, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
-	/* strerrordesc_np would need glibc 2.32; the GNU strerror_r is thread-safe and older. */
+	/* strerrordesc_np() needs glibc 2.32; GNU strerror_r() is older and also thread-safe. */
 	err_set(err, kind_of_errno(errno_value), "%s",
 		strerror_r(errno_value, words, sizeof(words)));
 	err->os = errno_value;
@@ -84,8 +83,7 @@ int err_wrap(struct err *err, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
-	/* The cause is what people need: it gets half of the room, if it takes so
-	 * much, and keeps its end. */
+	/* People need the cause most: it gets up to half of the room, and keeps its end. */
 	taken = strlen(err->text) < half ? strlen(err->text) : half;
 	text_elide(outer, sizeof(outer) - taken - 2, whole);
 	strcat(outer, ": ");

@@ -1,10 +1,24 @@
 /*
- * The one error type: a kind for the caller to act on, a sentence for the person to read.
+ * supervisor/base/: everything that all parts may use, and which uses none of them. Each header is
+ * public. Read err.h, text.h and cleanup.h first: every other file is written with them.
+ *
+ *	err.h, log.h, exit_code.h	errors, lines for people, exit codes
+ *	text.h, cleanup.h		strings and buffers on the heap; release at end of scope
+ *	clock.h, datetime.h		time; times as services write them
+ *	file.h, walk.h, fault.h		whole files; directories; fault points for tests
+ *	loop.h, workers.h, cancel.h	the control loop; threads; how blocking work is ended
+ *	http.h, http_trust.h, httpd.h	HTTP client and server
+ *	instance_metadata.h, backoff.h	the clouds' metadata services; pauses between tries
+ *	json.h, base64.h, digest.h	JSON from outside; base64; SHA-256
+ *	program.h			programs that work for us
+ *	progress_bar.h			progress on a terminal or in a log
+ *
+ * The one error type: a kind for the caller to act on, and a sentence for the person to read.
  *
  * A function that can fail takes `struct err *err` last and returns 0 or -1. It fills `err` only
- * when it returns -1. The caller either handles the kind, or adds its own words with err_wrap() and
- * passes it up; whoever decides prints it, once. Nothing here allocates, so it works when memory is
- * short.
+ * when it returns -1. The caller either handles the kind, or adds context with err_wrap() and
+ * passes it up; the code that decides what to do logs it, once. Nothing here allocates, so it works
+ * without memory.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -12,13 +26,13 @@
 /* What may the caller do about it? */
 enum err_kind {
 	ERR_NONE,
-	ERR_RETRY, /* passing: the same call may succeed later (timeout, 503, changed under us) */
-	ERR_NOT_FOUND, /* the thing named does not exist, and the other side said so clearly */
-	ERR_EXISTS,    /* if-absent was asked for and it is there already */
+	ERR_RETRY,     /* the same call may succeed later (time-out, 503, changed while in use) */
+	ERR_NOT_FOUND, /* it does not exist, and the other side said so clearly */
+	ERR_EXISTS,    /* it must be absent, and exists already */
 	ERR_DENIED,    /* permissions or credentials */
 	ERR_NO_SPACE,  /* disk full, quota */
-	ERR_CORRUPT,   /* data is not what was written: bad digest, truncated, malformed */
-	ERR_CANCELLED, /* cancel object raised, or its deadline passed */
+	ERR_CORRUPT,   /* the data is not what was written: bad digest, truncated, malformed */
+	ERR_CANCELLED, /* the cancel object was raised, or its deadline has passed */
 	ERR_INVALID,   /* the user's input is wrong: option, URL, name */
 	ERR_VERSION,   /* written by a version of this program with another format */
 	ERR_FAILED,    /* anything else */
@@ -26,7 +40,7 @@ enum err_kind {
 
 struct err {
 	enum err_kind kind;
-	int os; /* errno where there was one, else 0 */
+	int os; /* errno, if there was one; else 0 */
 	char text[512];
 };
 
@@ -35,12 +49,12 @@ struct err {
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* From errno: picks the kind (ENOENT -> NOT_FOUND, EACCES -> DENIED, ENOSPC -> NO_SPACE, ...) and
- * appends ": " and the system's words. */
+/* Takes the kind from errno (ENOENT -> NOT_FOUND, EACCES -> DENIED, ENOSPC -> NO_SPACE, ...) and
+ * appends ": " and the text of strerror(3). */
 int err_os(struct err *err, int errno_value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts words in front: "outer: inner". Keeps the kind. */
+/* Prepends context: "outer: inner". Keeps the kind. */
 int err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The kind as a lower-case word for JSON and logs: "no_space". Static. */

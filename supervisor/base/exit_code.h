@@ -1,4 +1,4 @@
-/* The exit codes of every verb. The contract with schedulers and scripts: README and
+/* The exit codes of every verb: the contract with schedulers and scripts, documented in README and
  * reprieve(1), "Exit status". */
 #ifndef EXIT_CODE_H
 #define EXIT_CODE_H

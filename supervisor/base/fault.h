@@ -1,7 +1,7 @@
 /*
- * Named fault points. REPRIEVE_FAULT=name kills this process with SIGKILL when it gets there,
- * REPRIEVE_FAULT=name:3 at the third time: the tests prove that nothing committed is lost at any of
- * them. With the variable unset a point costs one load.
+ * Named fault points, for tests which prove that a kill at any of them loses nothing that was
+ * committed. REPRIEVE_FAULT=name kills this process (SIGKILL) when it reaches that point,
+ * REPRIEVE_FAULT=name:3 at the third time. Without the variable, a point costs one load.
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H

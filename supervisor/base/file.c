@@ -22,7 +22,7 @@ int file_open(const char *path, int flags, mode_t mode, struct err *err)
 	struct stat status;
 	int reason = errno;
 
-	/* Also a device that is not there, and a socket: open(2) says the same of them. */
+	/* open(2) gives the same error for a missing device and for a socket. */
 	if (fd < 0 && reason == ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
 		return err_set(err, ERR_FAILED,
 			       "%s is a pipe that nobody reads: start the reader first, or name a "
@@ -35,7 +35,7 @@ int file_open(const char *path, int flags, mode_t mode, struct err *err)
 	if (!is_usable_type(status.st_mode, writing))
 		return err_set(err, ERR_FAILED, "%s is %s, not a file: name a file", path,
 			       S_ISFIFO(status.st_mode) ? "a pipe" : "a device for blocks");
-	/* What can make nobody wait for ever is read and written as ever. */
+	/* Regular files and devices may block, as usual: they do not block for ever. */
 	if (S_ISREG(status.st_mode) && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
 		return err_os(err, errno, "%s", path);
 	return steal_fd(&fd);
@@ -52,8 +52,7 @@ int file_read(const char *path, struct bytes *out, struct err *err)
 		size_t room = limit > out->size ? limit - out->size : 0;
 		ssize_t got;
 
-		/* With the last byte of the limit in place, asking for one more tells a full buffer
-		 * from a file that is too long. */
+		/* Once the limit is reached, one more byte shows whether the file is longer. */
 		if (room > 0 && bytes_reserve(out, room < 4096 ? room : 4096, err) < 0)
 			return err_wrap(err, "%s", path);
 		got = room > 0 ? read(fd, out->data + out->size, room < 4096 ? room : 4096)
@@ -104,8 +103,8 @@ int file_sync_directory(const char *path, struct err *err)
 
 	if (fd < 0)
 		return err_os(err, errno, "%s", path);
-	/* Some file systems (FUSE, 9p) have no fsync for directories and say EINVAL: nothing more
-	 * can be done there. */
+	/* Some file systems (FUSE, 9p) have no fsync for directories and return EINVAL: there is no
+	 * other way. */
 	if (fsync(fd) < 0 && errno != EINVAL && errno != ENOTSUP)
 		return err_os(err, errno, "fsync %s", path);
 	return 0;
@@ -159,7 +158,7 @@ int file_make_directories(const char *path, mode_t mode, struct err *err)
 		if (slash)
 			*slash = '\0';
 		if (mkdir(partial, mode) < 0 && errno != EEXIST) {
-			/* A parent on a read-only file system says EROFS although it exists. */
+			/* On a read-only file system, an existing directory gives EROFS. */
 			int reason = errno;
 			if (!file_is_directory(partial))
 				return err_os(err, reason, "cannot make directory %s", partial);

@@ -1,5 +1,5 @@
-/* Whole files and directories: read, write durably, make, list, remove. All block. Paths in
- * errors are as given. */
+/* Whole files and directories: read, write durably, create, remove. All functions block. Errors
+ * name paths as they were given. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -10,32 +10,31 @@
 #include <sys/types.h>
 
 /*
- * open(2) of a path that somebody else chose, that never waits for what lies there and takes no
- * terminal for its own. Regular files and devices; to write also a pipe that somebody reads, of
- * which a write that would have to wait says ERR_RETRY (file_write_all()). To read a pipe is
- * refused: it may never end, and gives nothing the second time. Returns a descriptor with
- * close-on-exec.
+ * open(2) for a path that somebody else chose: it never blocks on a special file, and never makes a
+ * terminal the controlling one. Accepts regular files and devices, and for writing also a pipe that
+ * has a reader; file_write_all() returns ERR_RETRY if that is full. A pipe cannot be read, because
+ * it may never end. Returns a descriptor with close-on-exec, or -1.
  */
 int file_open(const char *path, int flags, mode_t mode, struct err *err);
 
-/* Appends the file to `out`, at most out->limit bytes. As file_open() takes it. */
+/* Appends the file to `out`, at most out->limit bytes. Opens it with file_open(). */
 int file_read(const char *path, struct bytes *out, struct err *err);
 
-/* All or nothing and durable: temporary file beside it, fsync, rename, fsync of the directory. */
+/* Writes all or nothing, durably: temporary file beside it, fsync, rename, fsync of the directory.
+ */
 int file_write(const char *path, const void *data, size_t size, struct err *err);
 
-/* The same for whoever reads it while this machine is up: nothing waits for a disk, which may be
- * busy with all that the job has written. */
+/* Writes all or nothing, but without fsync, so that it never waits for a busy disk: for files whose
+ * readers are on this machine. */
 int file_replace(const char *path, const void *data, size_t size, struct err *err);
 
-/* write(2) until all is written, also over EINTR and short writes. ERR_RETRY: the descriptor does
- * not wait, and has no room. */
+/* Calls write(2) until all is written. ERR_RETRY: the descriptor is non-blocking and full. */
 int file_write_all(int fd, const void *data, size_t size, struct err *err);
 
 /* mkdir -p. Directories that exist are fine. */
 int file_make_directories(const char *path, mode_t mode, struct err *err);
 
-/* rm -rf without following links. A path that is not there is fine. */
+/* rm -rf, without following links. A missing path is fine. */
 int file_remove_tree(const char *path, struct err *err);
 
 /* fsync of a directory, so that a rename or link in it is durable. */
@@ -43,13 +42,13 @@ int file_sync_directory(const char *path, struct err *err);
 
 bool file_exists(const char *path); /* lstat succeeds */
 bool file_is_directory(const char *path);
-/* True also for a directory that is not there. */
+/* A missing directory counts as empty. */
 bool file_directory_is_empty(const char *path);
-/* Why it is no directory with something in it, for a person: "is a link to
- * nothing". NULL: it is one. Static. */
+/* Why the path is not a directory with entries, for people: "is a link to nothing"; NULL: it is.
+ * Static. */
 const char *file_directory_state(const char *path);
 
-/* Absolute, links resolved as far as the path exists; the rest is appended. The caller frees. */
+/* The absolute path, with links resolved as far as it exists. The caller frees. */
 char *file_absolute(const char *path);
 
 /* 128 random bits in hex, from getrandom(2). `target` holds 33 bytes. */

@@ -18,8 +18,8 @@ enum {
 	IDLE_CONNECTIONS = 4,
 	FIELDS_LIMIT = 64 * 1024,
 	STALL_BYTES_PER_SECOND = 1024,
-	/* With 16 and 64 KiB, which are curl's own, most time goes into system
-	 * calls (curl issue 2888). */
+	/* With curl's defaults of 16 and 64 KiB, most time is spent in system calls (curl issue
+	 * 2888). */
 	BUFFER_SIZE = 512 * 1024,
 };
 
@@ -28,13 +28,13 @@ struct http {
 	CURL *easy;
 };
 
-/* One request under way: what curl's callbacks see. */
+/* One request under way, for curl's callbacks. */
 struct exchange {
 	const struct http_request *request;
 	struct http_response *response;
 	size_t sent;
 	struct err *err;
-	bool failed; /* a callback of ours filled err */
+	bool failed; /* one of our callbacks has filled `err` */
 };
 
 static pthread_once_t curl_set_up = PTHREAD_ONCE_INIT;
@@ -80,7 +80,7 @@ void http_response_release(struct http_response *response)
 	bytes_release(&response->fields);
 }
 
-/* Fields are kept as "name\0value\0", the name in lower case. */
+/* Fields are stored as "name\0value\0", the name in lower case. */
 const char *http_header(const struct http_response *response, const char *name)
 {
 	const char *at = (const char *)response->fields.data;
@@ -99,7 +99,7 @@ const char *http_header(const struct http_response *response, const char *name)
 static size_t abort_transfer(struct exchange *exchange)
 {
 	exchange->failed = true;
-	return 0; /* fewer than asked for: curl ends the transfer */
+	return 0; /* fewer bytes than given: curl ends the transfer */
 }
 
 static size_t receive_field(char *data, size_t size, size_t count, void *arg)
@@ -108,7 +108,7 @@ static size_t receive_field(char *data, size_t size, size_t count, void *arg)
 	struct bytes *fields = &exchange->response->fields;
 	size_t length = size * count, name = 0, value, end = length;
 
-	/* A new status line: what came before was "100 Continue". */
+	/* A new status line: the fields so far belong to "100 Continue". */
 	if (length >= 5 && memcmp(data, "HTTP/", 5) == 0) {
 		fields->size = 0;
 		return length;
@@ -181,7 +181,8 @@ static void set_limits(CURL *easy, const struct http_request *request)
 
 static void set_connection(CURL *easy, const struct http_request *request)
 {
-	/* A service behind many addresses is one bottleneck if all threads take the first. */
+	/* If all threads took the first of a service's many addresses, that one would be a
+	 * bottleneck. */
 	curl_easy_setopt(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
 	if (request->idle_timeout_ms)
 		curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN,
@@ -192,7 +193,7 @@ static void set_connection(CURL *easy, const struct http_request *request)
 	}
 }
 
-/* libcurl opens its sockets without it, and a job that is started meanwhile would inherit them. */
+/* libcurl opens sockets without close-on-exec, so a job that is started now would inherit them. */
 static int close_on_exec(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
 	(void)arg, (void)purpose;
@@ -230,8 +231,8 @@ static void set_method(CURL *easy, const struct http_request *request)
 		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
 		return;
 	}
-	/* An upload of 0 bytes says "Content-Length: 0", which a PUT or POST
-	 * without a body must. */
+	/* As an upload of 0 bytes it sends "Content-Length: 0", which a PUT or POST without a body
+	 * needs. */
 	if (request->body_size || strcmp(method, "PUT") == 0 || strcmp(method, "POST") == 0) {
 		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
 		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->body_size);
@@ -251,8 +252,8 @@ static int set_headers(CURL *easy, const struct http_request *request, struct cu
 		*list = longer;
 		expects = expects || strncasecmp(*header, "Expect:", 7) == 0;
 	}
-	/* curl would ask with "Expect: 100-continue" and wait up to a second for servers that
-	 * never answer it. */
+	/* Disabled, because curl waits up to a second for servers that ignore "Expect:
+	 * 100-continue". */
 	if (!expects) {
 		struct curl_slist *longer = curl_slist_append(*list, "Expect:");
 
@@ -280,11 +281,11 @@ static int poll_timeout(struct cancel *cancel)
 {
 	int64_t left = cancel_left_ms(cancel);
 
-	/* curl shortens it to its own next timer. */
+	/* curl returns earlier if one of its own timers is due. */
 	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
-/* Runs the transfer to its end; *result is curl's verdict. */
+/* Runs the transfer to its end; *result is curl's result. */
 static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *result,
 			  struct err *err)
 {

@@ -1,10 +1,9 @@
 /*
- * One blocking HTTP request with a deadline and a cancel object; libcurl is behind it and nowhere
- * else.
+ * One blocking HTTP request with a deadline and a cancel object. The only user of libcurl.
  *
- * HTTP/1.1 only, no redirects, no netrc, no signals; the path goes out as it is. A status of 400 or
- * more is an answer, not an error: the caller knows what it means. The library is set up at the
- * first http_new(), so a program that makes no request does not pay for it.
+ * HTTP/1.1 only, no redirects, no netrc, no signals; the path is sent unchanged. A status of 400 or
+ * more is a response, not an error: the caller knows what it means. The library is initialised at
+ * the first http_new(), so a program without requests does not pay for it.
  */
 #ifndef BASE_HTTP_H
 #define BASE_HTTP_H
@@ -26,34 +25,34 @@ struct http_request {
 	const char *url;
 	/* "Name: value", ended by NULL; may be NULL */
 	const char *const *headers;
-	/* stays the caller's, and is read again when a kept connection turns out to be dead */
+	/* borrowed; read a second time if a kept connection turns out to be dead */
 	const void *body;
 	size_t body_size;
-	/* for metadata services: a proxy adds X-Forwarded-For, and they refuse that */
+	/* for metadata services, which reject X-Forwarded-For, as a proxy adds it */
 	bool no_proxy;
 	/* 0: 10 s */
 	int64_t connect_timeout_ms;
-	/* of the whole request; 0: none but the cancel object's */
+	/* for the whole request; 0: only the cancel object's deadline */
 	int64_t timeout_ms;
-	/* ends a transfer below 1 KiB/s for that long (whole seconds); 0: never */
+	/* ends a transfer that is below 1 KiB/s for so long (whole seconds); 0: never */
 	int64_t stall_timeout_ms;
-	/* a kept connection is not used after so long a rest (whole seconds); 0: 118 s */
+	/* a kept connection is not reused after so long an idle time (whole seconds); 0: 118 s */
 	int64_t idle_timeout_ms;
-	/* a new connection, the name looked up anew: for after a failure */
+	/* force a new connection and DNS lookup; set after a failure */
 	bool fresh;
-	/* The certificates that are trusted, PEM; NULL: as for curl what CURL_CA_BUNDLE or
-	 * SSL_CERT_FILE (and SSL_CERT_DIR) names, else the system's. */
+	/* trusted certificates (PEM); NULL: the file of CURL_CA_BUNDLE or SSL_CERT_FILE, the
+	 * directory of SSL_CERT_DIR, else the system's, as for curl(1) */
 	const char *ca_file;
-	/* what names a file beside those two, for a sentence that says so; NULL: nothing */
+	/* a third variable that names such a file, for the error text; NULL: none */
 	const char *ca_variable;
 };
 
-/* Zero-initialise, and use it again for the next request: memory is kept. */
+/* Zero-initialise it. It can be reused for the next request, which keeps its memory. */
 struct http_response {
 	int status;
-	struct bytes body;   /* set body.limit; a longer answer is ERR_FAILED */
-	struct bytes fields; /* read with http_header() */
-	int64_t arrived_ms;  /* monotonic: when the answer was complete */
+	struct bytes body;   /* set body.limit; a longer response is ERR_FAILED */
+	struct bytes fields; /* read them with http_header() */
+	int64_t arrived_ms;  /* monotonic: when the response was complete */
 };
 
 int http_new(struct http **http, struct err *err);
@@ -65,16 +64,15 @@ static inline void cleanup_http_free(struct http **http)
 }
 
 /*
- * ERR_RETRY for what the network does (err->os is ETIMEDOUT for a time-out, ECONNREFUSED, ...),
- * ERR_CANCELLED within milliseconds of the cancel object's raise or at its deadline, ERR_INVALID
- * for a URL that is none, ERR_DENIED for a certificate that is not trusted, or a file of trusted
- * ones that cannot be read; the sentence names the variables.
+ * ERR_RETRY: the network failed (err->os is ETIMEDOUT, ECONNREFUSED, ...). ERR_CANCELLED: within
+ * milliseconds of cancel_raise(), or at the deadline. ERR_INVALID: not a URL. ERR_DENIED: the
+ * certificate is not trusted, or the file of trusted ones cannot be read; the text names the
+ * variables.
  */
 int http_perform(struct http *http, const struct http_request *request,
 		 struct http_response *response, struct cancel *cancel, struct err *err);
 
-/* The value of a header of the final answer, in any case of letters; NULL where
- * there is none. Borrowed. */
+/* Value of a response header (the name is case-insensitive), or NULL. Borrowed. */
 const char *http_header(const struct http_response *response, const char *name);
 void http_response_release(struct http_response *response);
 static inline void cleanup_http_response_release(struct http_response *response)

@@ -5,8 +5,7 @@
 #include <openssl/x509_vfy.h>
 #include <stdlib.h>
 
-/* libcurl itself looks at no variable; these are its command line's, in its order (ENVIRONMENT in
- * curl's manual page). */
+/* libcurl reads no variables. These are those of curl(1), in its order (section ENVIRONMENT). */
 void http_trust_set(CURL *easy, const struct http_request *request)
 {
 	const char *file = request->ca_file, *directory = NULL;
@@ -23,7 +22,8 @@ void http_trust_set(CURL *easy, const struct http_request *request)
 		curl_easy_setopt(easy, CURLOPT_CAPATH, directory);
 }
 
-/* A wrong name or a date that has passed is not mended with a file. */
+/* Another file of certificates helps only if the issuer is unknown, not for a wrong name or date.
+ */
 static bool is_unknown_issuer(CURL *easy)
 {
 	long verified = X509_V_OK;

@@ -1,5 +1,5 @@
-/* PRIVATE to http.c: whose certificates a request trusts, and the words for those
- * that it does not. */
+/* PRIVATE to http.c: which certificates a request trusts, and the error for those that it does not.
+ */
 #ifndef BASE_HTTP_TRUST_H
 #define BASE_HTTP_TRUST_H
 
@@ -7,10 +7,10 @@
 
 #include <curl/curl.h>
 
-/* request->ca_file, else what the environment names. */
+/* Trusts request->ca_file, else the files that the environment names. */
 void http_trust_set(CURL *easy, const struct http_request *request);
-/* -1, ERR_DENIED: `words` (curl's) and, where a file would help, the variables that name one.
- * `easy` has just failed with `result`. */
+/* `easy` has failed with `result`: returns -1 and ERR_DENIED, with curl's `words` and, if a file
+ * would help, the variables that name one. */
 int http_trust_fail(CURL *easy, const struct http_request *request, CURLcode result,
 		    const char *words, struct err *err);
 

@@ -26,7 +26,7 @@ struct httpd {
 	uint16_t port;
 };
 
-/* A body on its way out, slowly. */
+/* A body that is sent slowly (HTTPD_SLOW). */
 struct slow_body {
 	struct bytes body;
 	int64_t pause_ms;
@@ -90,7 +90,7 @@ static void slow_body_free(void *arg)
 	free(slow_body);
 }
 
-/* Takes the reply's body. */
+/* Takes ownership of the reply's body. */
 static struct MHD_Response *make_response(struct httpd *httpd, struct httpd_reply *reply)
 {
 	struct bytes body = reply->body;
@@ -140,8 +140,8 @@ static enum MHD_Result send_reply(struct httpd *httpd, struct MHD_Connection *co
 	return queued;
 }
 
-/* libmicrohttpd calls this once with the head, for each piece of the body, and
- * once more at its end. */
+/* libmicrohttpd calls this once with the header, once for each part of the body, and once at its
+ * end. */
 static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
 				      const char *method, const char *version, const char *data,
 				      size_t *size, void **context)
@@ -190,7 +190,7 @@ static void on_request_completed(void *arg, struct MHD_Connection *connection, v
 	*context = NULL;
 }
 
-/* A socket of the address's own family; the caller closes it. */
+/* A socket of the address's family; the caller closes it. */
 static int open_socket(const struct addrinfo *info)
 {
 	const int on = 1, off = 0;
@@ -199,7 +199,7 @@ static int open_socket(const struct addrinfo *info)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* "::" takes those of IPv4 as well, whatever the machine's default is. */
+	/* "::" accepts IPv4 too, whatever the machine's default is. */
 	if (info->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 64) == 0)
@@ -231,7 +231,7 @@ static int listen_at(const char *address, uint16_t port, struct err *err)
 	return fd < 0 ? err_os(err, errno, "listen on %s port %u", address, port) : fd;
 }
 
-/* Bound here and not by the library, so that a port in use has its own error. */
+/* Binds here and not in the library, so that a port in use has its own error. */
 static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct err *err)
 {
 	union {
@@ -246,7 +246,7 @@ static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct
 	if (address[0])
 		fd = listen_at(address, port, err);
 	else if ((fd = listen_at("::", port, &without)) < 0)
-		/* A machine, or a container, may be without IPv6. */
+		/* A machine or a container may have no IPv6. */
 		fd = listen_at("0.0.0.0", port, err);
 	if (fd < 0)
 		return -1;
@@ -258,13 +258,13 @@ static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct
 	return fd;
 }
 
-/* Its threads take no signals: those are the owner's. */
+/* Its threads must not receive signals, which are for the control loop. */
 static struct MHD_Daemon *start_daemon(struct httpd *httpd, const struct httpd_options *options,
 				       int fd)
 {
 	const unsigned idle_seconds =
 		options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS;
-	/* The last one ends the options: where there is no limit, the library keeps its own. */
+	/* The list of options ends early if there is no limit; the library then has its own. */
 	const enum MHD_OPTION limit =
 		options->connections_most ? MHD_OPTION_CONNECTION_LIMIT : MHD_OPTION_END;
 	struct MHD_Daemon *daemon;

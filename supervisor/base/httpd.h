@@ -1,6 +1,6 @@
 /*
- * A small HTTP server on threads; libmicrohttpd is behind it and nowhere else. For metadata mocks,
- * metrics and probes: answers are built in memory, and requests have bodies of at most 1 MiB.
+ * A small HTTP server on threads, for metadata mocks, metrics and probes. The only user of
+ * libmicrohttpd. Replies are built in memory; bodies of requests have at most 1 MiB.
  */
 #ifndef BASE_HTTPD_H
 #define BASE_HTTPD_H
@@ -17,17 +17,17 @@ struct httpd;
 
 struct httpd_request {
 	const char *method;
-	const char *path; /* without the query, percent-decoded by nobody but the library */
+	const char *path; /* without the query; libmicrohttpd has percent-decoded it */
 	const void *body;
 	size_t body_size;
-	struct cancel *cancel; /* raised by httpd_stop(): a handler that waits must end then */
-	void *connection;      /* the server's */
+	struct cancel *cancel; /* httpd_stop() raises it: a waiting handler must return */
+	void *connection;      /* private to the server */
 };
 
 enum httpd_delivery {
 	HTTPD_SEND,
-	HTTPD_RESET, /* no answer: the connection is torn down */
-	HTTPD_SLOW,  /* the body byte by byte, `pause_ms` apart */
+	HTTPD_RESET, /* no reply: the connection is reset */
+	HTTPD_SLOW,  /* sends the body byte by byte, `pause_ms` apart */
 };
 
 #define HTTPD_HEADERS_MOST 12
@@ -48,22 +48,22 @@ typedef void httpd_handler_fn(void *arg, const struct httpd_request *request,
 			      struct httpd_reply *reply);
 
 struct httpd_options {
-	/* of IPv4 or IPv6; NULL: 127.0.0.1; "": every address of this machine */
+	/* IPv4 or IPv6; NULL: 127.0.0.1; "": all addresses of this machine */
 	const char *address;
-	uint16_t port; /* 0: any that is free */
+	uint16_t port; /* 0: any free one */
 	httpd_handler_fn *handler;
 	void *arg;
-	unsigned connections_most; /* at a time, each a thread; 0: as many as there are */
-	unsigned idle_seconds;     /* after which a silent connection is closed; 0: five minutes */
+	unsigned connections_most; /* at a time, a thread each; 0: no limit */
+	unsigned idle_seconds;     /* an idle connection is closed after that; 0: five minutes */
 };
 
-/* ERR_INVALID for an address that is none, ERR_EXISTS for a port in use. */
+/* ERR_INVALID: not an address. ERR_EXISTS: the port is in use. */
 int httpd_start(const struct httpd_options *options, struct httpd **httpd, struct err *err);
 uint16_t httpd_port(const struct httpd *httpd);
-/* Wakes waiting handlers, closes all connections, returns when no handler runs. NULL is fine. */
+/* Wakes waiting handlers and closes all connections. Blocks until no handler runs. NULL is fine. */
 void httpd_stop(struct httpd *httpd);
 
-/* NULL where it is missing; "" for a query argument without a value. Borrowed. */
+/* NULL: missing; "": a query argument without a value. Borrowed. */
 const char *httpd_request_header(const struct httpd_request *request, const char *name);
 const char *httpd_request_query(const struct httpd_request *request, const char *name);
 

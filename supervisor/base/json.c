@@ -17,7 +17,7 @@ int json_get_text(json_t *object, const char *name, const char **value, struct e
 {
 	*value = json_string_value(json_object_get(object, name));
 	if (!*value)
-		return err_set(err, ERR_CORRUPT, "\"%s\" is not a string", name);
+		return err_set(err, ERR_CORRUPT, "field \"%s\" must be a string", name);
 	return 0;
 }
 
@@ -27,8 +27,8 @@ int json_get_u64(json_t *object, const char *name, uint64_t most, uint64_t *valu
 	json_int_t number = json_integer_value(member);
 
 	if (!json_is_integer(member) || number < 0 || (uint64_t)number > most)
-		return err_set(err, ERR_CORRUPT, "\"%s\" is not a number from 0 to %llu", name,
-			       (unsigned long long)most);
+		return err_set(err, ERR_CORRUPT, "field \"%s\" must be a number from 0 to %llu",
+			       name, (unsigned long long)most);
 	*value = (uint64_t)number;
 	return 0;
 }
@@ -37,7 +37,7 @@ int json_get_array(json_t *object, const char *name, json_t **value, struct err 
 {
 	*value = json_object_get(object, name);
 	if (!json_is_array(*value))
-		return err_set(err, ERR_CORRUPT, "\"%s\" is not an array", name);
+		return err_set(err, ERR_CORRUPT, "field \"%s\" must be an array", name);
 	return 0;
 }
 

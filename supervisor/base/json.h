@@ -1,6 +1,6 @@
 /*
- * Reading JSON that comes from outside: each getter checks the type and says which member is wrong.
- * jansson itself is used directly for building. Values returned are borrowed from the object.
+ * Reads JSON that comes from outside: each getter checks the type, and its error names the member.
+ * To build JSON, use jansson directly. Returned values are borrowed from the object.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -14,17 +14,17 @@
 /* ERR_CORRUPT with line and column. Duplicate keys are an error. The caller owns the result. */
 json_t *json_parse(const void *text, size_t size, struct err *err);
 
-/* A member that must be there; ERR_CORRUPT otherwise. */
+/* A required member. ERR_CORRUPT: it is missing or has another type. */
 int json_get_text(json_t *object, const char *name, const char **value, struct err *err);
 int json_get_u64(json_t *object, const char *name, uint64_t most, uint64_t *value, struct err *err);
 int json_get_array(json_t *object, const char *name, json_t **value, struct err *err);
 
-/* A member that may be missing or null: then `otherwise`. A wrong type counts as missing. */
+/* An optional member: `otherwise` if it is missing, null or of another type. */
 const char *json_text_or(json_t *object, const char *name, const char *otherwise);
 int64_t json_number_or(json_t *object, const char *name, int64_t otherwise);
 bool json_true_or(json_t *object, const char *name, bool otherwise);
 
-/* One line on stdout, or indented where `pretty`; then releases the value. */
+/* Prints the value on stdout, on one line or indented (`pretty`), and releases it. */
 void json_print(json_t *value, bool pretty);
 
 static inline void cleanup_json(json_t **value)

@@ -16,8 +16,8 @@ void log_set_level(enum log_level chosen)
 	atomic_store(&level, (int)chosen);
 }
 
-/* Whoever reads it may stand still: a full pipe, a terminal that is held. Nobody here has time to
- * wait for that. A pipe that says that it has room takes so short a line at once (pipe(7)). */
+/* Never blocks: the reader of a pipe may not read, and a terminal may be stopped (Ctrl-S). A pipe
+ * that polls as writable accepts a line this short at once (pipe(7)). */
 static void write_line(const char *line, size_t length)
 {
 	static atomic_uint missing;
@@ -50,8 +50,7 @@ __attribute__((format(printf, 2, 0))) static void format_line(const char *kind, 
 
 	vsnprintf(whole + used, sizeof(whole) - (size_t)used, format, args);
 	text_elide(line, sizeof(line) - 1, whole);
-	/* One line each, whatever the text holds: a path may have a newline in it,
-	 * or what moves a terminal. */
+	/* Each message stays one line: a path may have newlines or terminal escapes in it. */
 	text_to_printable(line);
 	length = strlen(line);
 	line[length++] = '\n';

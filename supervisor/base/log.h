@@ -1,7 +1,8 @@
 /*
- * Lines for people, on stderr, each with one prefix: "reprieve: saved ...". Nothing of ours ever
- * goes to stdout of a job. Code that returns an error never logs it; whoever decides logs it, once.
- * Thread-safe: a line is one write().
+ * Lines for people, on stderr, with one prefix: "reprieve: saved ...". Nothing of ours is ever
+ * written to the stdout of a job. A function that returns an error does not log it; the code that
+ * decides what to do logs it, once. Thread-safe: a line is one write(2). A reader that does not
+ * read loses lines.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -78,7 +78,7 @@ void loop_disarm(struct loop *loop, struct timer *timer)
 	timer->next = NULL;
 }
 
-/* One a round: a timer that arms itself anew for now must not keep the sources from being heard. */
+/* One timer per round: a timer that arms itself for now again must not starve the sources. */
 static void fire_due_timer(struct loop *loop)
 {
 	struct timer *timer = loop->timers;
@@ -89,8 +89,8 @@ static void fire_due_timer(struct loop *loop)
 	timer->fired(timer);
 }
 
-/* -1: what epoll_wait() says; else how many were ready, of which one was heard. One event a round:
- * a callback may remove any source, and then no stale pointer to it is left in a batch. */
+/* Dispatches one event; returns how many sources were ready, or -1. One per round, because a
+ * callback may remove any source, and a batch would then hold a stale pointer to it. */
 static int dispatch_one_event(struct loop *loop, int left_ms)
 {
 	struct epoll_event event;
@@ -103,8 +103,8 @@ static int dispatch_one_event(struct loop *loop, int left_ms)
 	return count;
 }
 
-/* Who has stood still finds both due timers and what came in before they were due: that is heard
- * first, each source once, for epoll takes them in turn. */
+/* After a stall of this process, timers are due and older events are pending. The events come
+ * first, one per source: epoll returns the ready sources in turn. */
 static void dispatch_pending_events(struct loop *loop)
 {
 	for (int i = 0; i < SOURCES_FIRST && !loop->stopped && dispatch_one_event(loop, 0) == 1;

@@ -1,9 +1,14 @@
 /*
- * The control loop: one epoll, sources embedded in their owners, timers. It runs on one thread and
- * never blocks in a callback.
+ * The control loop: one epoll, sources and timers embedded in their owners. It runs on one thread.
+ * A callback must not block.
  *
- *	struct watch { struct source source; ... }; static void ready(struct source *source,
- *	uint32_t events) { struct watch *w = container_of(source, struct watch, source); ... }
+ *	struct watch { struct source source; ... };
+ *
+ *	static void ready(struct source *source, uint32_t events)
+ *	{
+ *		struct watch *watch = container_of(source, struct watch, source);
+ *		...
+ *	}
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
@@ -19,14 +24,14 @@
 struct source {
 	int fd;
 	void (*ready)(struct source *source, uint32_t events); /* EPOLL* bits */
-	bool added;                                            /* the loop's */
+	bool added;                                            /* private to the loop */
 };
 
 struct timer {
-	int64_t at_ms; /* monotonic; the loop's while armed */
+	int64_t at_ms; /* monotonic; private to the loop while armed */
 	void (*fired)(struct timer *timer);
-	struct timer *next; /* the loop's */
-	bool armed;
+	struct timer *next; /* private to the loop */
+	bool armed;         /* may be read */
 };
 
 struct loop {
@@ -39,18 +44,18 @@ int loop_init(struct loop *loop, struct err *err);
 void loop_release(struct loop *loop);
 
 int loop_add(struct loop *loop, struct source *source, uint32_t events, struct err *err);
-/* Changes what an added source waits for. */
+/* Changes the events that an added source waits for. */
 int loop_change(struct loop *loop, struct source *source, uint32_t events, struct err *err);
-/* Safe in any callback, also for a source whose event is pending in this round;
- * then fd may be closed. */
+/* Safe in any callback, even for a source whose event is pending. The caller may close fd
+ * afterwards. */
 void loop_remove(struct loop *loop, struct source *source);
 
-/* One shot, at a monotonic time; arming an armed timer moves it. Stopping one that
- * is not armed is fine. */
+/* Fires once, at a monotonic time. Arming an armed timer moves it; disarming an idle one is fine.
+ */
 void loop_arm(struct loop *loop, struct timer *timer, int64_t at_ms);
 void loop_disarm(struct loop *loop, struct timer *timer);
 
-/* Until loop_stop(). */
+/* Runs until loop_stop(). -1: epoll failed. */
 int loop_run(struct loop *loop, struct err *err);
 void loop_stop(struct loop *loop);
 

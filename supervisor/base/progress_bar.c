@@ -39,7 +39,7 @@ static unsigned percent(const struct progress_bar_facts *facts)
 	return share >= 1 ? 100 : (unsigned)(share * 100);
 }
 
-/* Whole seconds: nobody reads milliseconds of an estimate. */
+/* In whole seconds: milliseconds of an estimate mean nothing. */
 static const char *format_left(int64_t left_ms, char *buffer, size_t capacity)
 {
 	return text_duration((left_ms + 999) / 1000 * 1000, buffer, capacity);
@@ -54,7 +54,7 @@ const char *progress_bar_format_line(const struct progress_bar_facts *facts, cha
 			    text_bytes(facts->done, done, sizeof(done)),
 			    text_bytes(facts->total, total, sizeof(total)), percent(facts));
 
-	/* The rate of a moment ago would be a promise that nobody keeps. */
+	/* Without progress, the last rate would be a wrong estimate. */
 	if (facts->still_ms >= STILL_MS && used > 0 && (size_t)used < capacity) {
 		snprintf(buffer + used, capacity - (size_t)used, ", nothing moved for %s",
 			 format_left(facts->still_ms, left, sizeof(left)));
@@ -127,7 +127,7 @@ static void print_progress(struct progress_bar *progress, const struct progress_
 		log_note("%s", progress_bar_format_line(facts, text, sizeof(text)));
 		return;
 	}
-	/* One less than the width: a terminal would wrap behind the last column. */
+	/* One column less than the width, because a terminal wraps after the last one. */
 	progress_bar_format_bar(facts, columns_of_terminal() - 1, text, sizeof(text));
 	snprintf(line, sizeof(line), "\r%s\x1b[K", text);
 	write_terminal(line);
@@ -166,10 +166,10 @@ void progress_bar_update(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 	int64_t now = clock_monotonic_ms();
 
 	pthread_mutex_lock(&progress->mutex);
-	/* Threads tell it out of order. */
+	/* Threads report out of order. */
 	if (bytes_done > progress->locked.done) {
 		progress->locked.done = bytes_done;
-		/* A rate from before a pause says nothing of what comes after it. */
+		/* The rate before a pause does not predict the rate after it. */
 		if (now - progress->locked.moved_ms >= STILL_MS)
 			progress->locked.rate = 0;
 		progress->locked.moved_ms = now;

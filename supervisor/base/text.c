@@ -125,7 +125,7 @@ void text_elide(char *target, size_t capacity, const char *source)
 	strcat(target, source + end);
 }
 
-/* Bytes of the character at `text`; 0: it is none. RFC 3629, section 4. */
+/* The length of the UTF-8 character at `text`; 0: it is not one. RFC 3629, section 4. */
 static size_t utf8_size(const char *text)
 {
 	unsigned char first = (unsigned char)text[0], second;
@@ -139,7 +139,7 @@ static size_t utf8_size(const char *text)
 		if (!is_continuation_byte(text[i]))
 			return 0;
 	second = size > 1 ? (unsigned char)text[1] : 0;
-	/* Longer than it need be, half of a pair of UTF-16, beyond the last. */
+	/* Overlong, half of a UTF-16 surrogate pair, or beyond U+10FFFF. */
 	if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
 	    (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
 		return 0;
@@ -171,7 +171,7 @@ void text_to_printable(char *text)
 	for (; *text; text++) {
 		if (iscntrl((unsigned char)*text))
 			*text = '?';
-		/* U+0080 to U+009F: some terminals take these for ESC and a letter. */
+		/* U+0080 to U+009F: some terminals treat these like ESC and a letter. */
 		else if (text[0] == '\xC2' && (unsigned char)text[1] < 0xA0)
 			text[0] = text[1] = '?';
 	}

@@ -1,7 +1,7 @@
 /*
- * Strings and byte buffers on the heap. Small allocations that fail end the process with a message
- * (Linux overcommits: it does not happen before the kernel kills somebody anyway); buffers whose
- * size comes from outside have a limit instead.
+ * Strings and byte buffers on the heap. If a small allocation fails, the process ends with a
+ * message: Linux overcommits, so the kernel would kill a process before that happens. Buffers whose
+ * size comes from outside have a limit and return an error.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* malloc, zeroed, never NULL. */
+/* Zeroed memory, never NULL. */
 void *memory_new(size_t size);
-/* reallocarray, never NULL; new space is not cleared. */
+/* reallocarray(3), never NULL; new space is not cleared. */
 void *memory_grow(void *memory, size_t count, size_t size);
 
 /* The caller frees. */
@@ -31,22 +31,23 @@ bool text_equal(const char *a, const char *b);
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 
-/* Copies with truncation, between characters, and always terminates. */
+/* Copies, truncates between UTF-8 characters, and always terminates. */
 void text_set(char *target, size_t capacity, const char *source);
 
-/* Copies, leaving out the middle ("...") of what is too long: a path is known by both its ends, and
- * a reason stands behind it. `capacity` is at least 8. */
+/* Copies, and replaces the middle of a text that is too long by "...": both ends of a path identify
+ * it, and an error's cause is at the end. `capacity` is at least 8. */
 void text_elide(char *target, size_t capacity, const char *source);
 
-/* In place: each byte that is no UTF-8, which JSON cannot carry, becomes '?'. */
+/* In place: replaces each byte that is not UTF-8, which JSON does not allow, by '?'. */
 void text_to_utf8(char *text);
-/* The same, and each control character a blank: for words of others that a person is shown. */
+/* The same, and each control character by a blank: for text from outside that people read. */
 void text_to_line(char *text);
-/* In place: each control character, those of Latin-1 too, and each byte that is no UTF-8 becomes
- * '?': no terminal obeys it. */
+/* In place: replaces each control character, also those of Latin-1, and each byte that is not UTF-8
+ * by
+ * '?', so that it cannot control a terminal. */
 void text_to_printable(char *text);
 
-/* Whole text as an unsigned decimal number not above `most`; false for anything else (sign, space,
+/* Parses the whole text as a decimal number from 0 to `most`; false for anything else (sign, space,
  * empty, overflow). */
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value);
 
@@ -73,8 +74,7 @@ struct bytes {
 	size_t limit;
 };
 
-/* Makes room for `more` bytes behind the ones there. ERR_FAILED past the
- * limit or without memory. */
+/* Makes room for `more` bytes at the end. ERR_FAILED: beyond the limit, or no memory. */
 int bytes_reserve(struct bytes *bytes, size_t more, struct err *err);
 int bytes_append(struct bytes *bytes, const void *data, size_t size, struct err *err);
 int bytes_format(struct bytes *bytes, struct err *err, const char *format, ...)

@@ -26,13 +26,13 @@ struct queue {
 
 struct workers {
 	struct loop *loop;
-	struct source source; /* eventfd: something lies in `locked.finished` */
+	struct source source; /* eventfd: `locked.finished` is not empty */
 	size_t limit;
 	pthread_t *threads;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	struct {
-		size_t started, idle, unclaimed; /* unclaimed: pieces in `waiting` */
+		size_t started, idle, unclaimed; /* unclaimed: items in `waiting` */
 		bool stopping;
 		struct queue waiting, finished;
 	} locked; /* under mutex */
@@ -164,15 +164,16 @@ void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(
 
 	*work_item = (struct work_item){.work = work, .done = done, .arg = arg};
 	pthread_mutex_lock(&workers->mutex);
-	/* A thread that was signalled but has not woken yet still counts as idle: each is good for
-	 * one waiting piece only. */
+	/* A thread that was signalled but has not woken yet counts as idle, and will take only one
+	 * of the waiting items. */
 	if (workers->locked.idle <= workers->locked.unclaimed &&
 	    workers->locked.started < workers->limit) {
 		if (start_thread(&workers->threads[workers->locked.started], worker_main,
 				 workers) == 0)
 			workers->locked.started++;
 		else
-			/* No thread to be had (pids limit): slow is better than never. */
+			/* No thread can be created (pids limit): run it here, which is slow but
+			 * works. */
 			must_run_here = workers->locked.started == 0;
 	}
 	if (!must_run_here) {
@@ -217,7 +218,7 @@ void workers_end(struct workers *workers)
 	pthread_mutex_unlock(&workers->mutex);
 	for (size_t i = 0; i < workers->locked.started; i++)
 		pthread_join(workers->threads[i], NULL);
-	workers->locked.started = 0; /* nobody else is left to read it */
+	workers->locked.started = 0; /* no other thread is left to read it */
 }
 
 void workers_free(struct workers *workers)

@@ -1,7 +1,6 @@
 /*
- * Blocking work on threads, its result back on the loop; and a plain fork-join for work that is
- * already on a thread. An `arg` handed to workers_run() belongs to the worker until `done` is
- * called.
+ * Blocking work on threads, with its result on the loop; and a plain fork-join for work that is on
+ * a thread already. The worker owns the `arg` of workers_run() until `done` is called.
  */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
@@ -23,27 +22,25 @@ int workers_new(struct loop *loop, size_t threads, struct workers **workers, str
 void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(void *arg),
 		 void *arg);
 
-/* Any thread: has `call(arg)` made on the loop soon. For workers that tell of
- * progress, and for watchers. */
+/* From any thread: calls `call(arg)` on the loop soon. */
 void workers_post(struct workers *workers, void (*call)(void *arg), void *arg);
-/* Likewise; `arg` is from malloc(), and freed after the call, or without one when it is dropped. */
+/* The same, and frees `arg`, which is from malloc(), even if the call is dropped. */
 void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *arg);
 
-/* Waits for what is running (cancel it first); from then on nothing is run, and
- * what is posted is dropped. */
+/* Blocks for the running work (cancel it first). Later work is not run, later posts are dropped. */
 void workers_end(struct workers *workers);
 
-/* Ends them, if that was not done. Nobody may post any more. NULL is fine. */
+/* Ends them if workers_end() was not called. Nobody may post afterwards. NULL is fine. */
 void workers_free(struct workers *workers);
 
-/* Runs work(arg, 0..threads-1) at once on that many threads, one of them the
- * caller's, and waits for all. */
+/* Runs work(arg, 0..threads-1) at once on that many threads, one of them the caller's. Blocks until
+ * all have returned. */
 void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg);
 
-/* One thread, with all signals blocked; the caller joins it. -1 if there is none to be had. */
+/* Starts one thread with all signals blocked; the caller joins it. -1: no thread can be created. */
 int parallel_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
-/* Processors this process may use, at least 1. */
+/* The number of processors that this process may use, at least 1. */
 size_t parallel_processors(void);
 
 /* A condition whose waits end by the monotonic clock, so that setting the clock disturbs none. */
