@@ -2,6 +2,7 @@
 
 bool completion_marker_by_shim(const struct profile *profile, const struct shim_message *message)
 {
+	/* Reports before it were lost, so that the save may have files nobody knows of. */
 	if (message->lost)
 		return false;
 	if (message->event == SHIM_UNLINKED)

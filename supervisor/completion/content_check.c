@@ -1,3 +1,4 @@
+/* Reads what file_format.h and layout_rules.h judge by, and collects their findings. */
 #include "content_check.h"
 
 #include "base/cleanup.h"
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A pointer file (`latest`) holds one name: a larger file is none. */
 #define POINTER_MOST 4096
 
 struct state {
@@ -37,7 +39,7 @@ void findings_release(struct findings *findings)
 
 /* --- reading --- */
 
-/* Fewer than wanted at the end of the file, or when it fails. */
+/* Short count at end of file or on error. */
 static size_t read_at(int fd, void *target, size_t wanted, uint64_t offset)
 {
 	size_t got = 0;
@@ -55,7 +57,7 @@ static size_t read_at(int fd, void *target, size_t wanted, uint64_t offset)
 	return got;
 }
 
-/* Never waits for a FIFO's other end, nor follows a link out of the directory. */
+/* Does not wait for the other end of a FIFO, and does not follow a link out of the directory. */
 static int open_file(const struct state *state, const char *path, uint64_t *size)
 {
 	auto_close int fd = openat(state->directory, path,
@@ -102,7 +104,7 @@ static enum file_format_verdict check_file(struct state *state, const char *path
 	}
 	sample.tail_size = sample.size < FILE_FORMAT_TAIL ? (size_t)sample.size : FILE_FORMAT_TAIL;
 	sample.tail = state->tail;
-	/* It has shrunk, or cannot be read: then nothing can be said. */
+	/* The file has shrunk since fstat(), or cannot be read: no verdict. */
 	if (read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
 	    sample.tail_size)
 		return FILE_FORMAT_UNKNOWN;
@@ -128,8 +130,9 @@ static bool is_fresh(void *arg, const char *path)
 	return path_set_marks(state->check->fresh, path) != 0;
 }
 
-/* --- refusing --- */
+/* --- findings --- */
 
+/* Age of the newest file at or below `path` by modification time; 0: that is in the future. */
 static int64_t unchanged_ms(const struct state *state, const char *path)
 {
 	int64_t newest = 0;
@@ -142,6 +145,7 @@ static int64_t unchanged_ms(const struct state *state, const char *path)
 	return newest > 0 ? newest : 0;
 }
 
+/* One finding for each path: the first reason is kept. */
 static struct finding *add_finding(struct state *state, const char *path, const char *why)
 {
 	struct findings *findings = state->findings;
@@ -174,6 +178,8 @@ static bool is_to_be_read(const struct state *state, const char *path)
 	       (!check->fresh || path_set_marks(check->fresh, path));
 }
 
+/* A file in a numbered checkpoint directory condemns the whole checkpoint: one torn shard makes the
+ * others useless. */
 static void check_files(struct state *state)
 {
 	for (size_t i = 0; i < state->files.count; i++) {
@@ -190,7 +196,7 @@ static void check_files(struct state *state)
 	}
 }
 
-/* Whoever saved a later one has given this one up. */
+/* A job that has completed a later checkpoint will not finish an earlier one. */
 static void find_abandoned(struct state *state)
 {
 	const struct layout_view view = {.files = &state->files};

@@ -1,7 +1,7 @@
 /*
- * Looks into the checkpoint directory for what is not complete: reads the first and last bytes of
- * files for file_format.h, and the names and pointers for layout_rules.h. Blocks; one file is open
- * at a time, and at most FILE_FORMAT_HEAD_MOST of it in memory.
+ * Finds incomplete files and checkpoints in a directory: passes the first and last bytes of each
+ * file to file_format.h, and names and pointer files to layout_rules.h. Blocks. It has one file
+ * open at a time, and at most FILE_FORMAT_HEAD_MOST bytes of it in memory.
  */
 #ifndef CONTENT_CHECK_H
 #define CONTENT_CHECK_H
@@ -15,12 +15,16 @@
 #include <stdint.h>
 
 struct finding {
-	char *path;           /* the numbered checkpoint, or the file; relative */
-	char *why;            /* a sentence that names what is wrong with which file */
-	int64_t unchanged_ms; /* since the newest write in it, by the files' times */
-	/* a file or a marker is missing that may still come; else a file is not whole */
+	/* the numbered checkpoint's directory, or the file if it is in none; relative */
+	char *path;
+	/* names the file and what is wrong with it */
+	char *why;
+	/* age of the newest file in it, by modification time */
+	int64_t unchanged_ms;
+	/* true: a layout rule misses a file or a marker; false: a file fails its format check */
 	bool by_rule;
-	bool abandoned; /* a checkpoint with a higher number beside it is complete */
+	/* a checkpoint with a higher number beside it is complete: nobody will finish this one */
+	bool abandoned;
 };
 
 struct findings {
@@ -30,14 +34,16 @@ struct findings {
 
 struct check {
 	const char *directory;
-	/* NULL: none was recognised */
+	/* NULL: no framework was recognised */
 	const struct profile *profile;
-	/* only these files are read, and they were written in one save; NULL: everything counts */
+	/* check only these files, which were written in one save; NULL: check all */
 	const struct path_set *fresh;
 };
 
-/* A file that is gone by then, or cannot be read, is passed over. -1: the
- * directory cannot be listed. */
+/*
+ * Checks and fills `findings`, which the caller releases. Skips files that have vanished or cannot
+ * be read. -1: the directory cannot be listed or opened; `findings` is empty then.
+ */
 int content_check_run(const struct check *check, struct findings *findings, struct err *err);
 void findings_release(struct findings *findings);
 

@@ -1,3 +1,5 @@
+/* A check is about one generation of the detector. An answer about another generation is dropped
+ * and the check is made again, because files were written meanwhile. */
 #include "content_check_worker.h"
 
 #include "base/cleanup.h"
@@ -8,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* One takes some 50 us from the page cache. */
+/* More files than this are checked on the thread. One file takes some 50 us from the page cache. */
 #define CHECK_AT_ONCE_MOST 100
 
 struct checker {
@@ -18,10 +20,14 @@ struct checker {
 	void (*ready)(void *arg);
 	void *arg;
 
-	struct workers *workers; /* NULL until there is work for them */
-	bool said_waiting;       /* for the rest of a checkpoint */
-	bool running;            /* then the rest is the worker's */
-	bool answered;           /* `refusals` are about `generation` */
+	/* NULL until there is work for it */
+	struct workers *workers;
+	/* the user knows that we wait for the rest of a checkpoint */
+	bool said_waiting;
+	/* the members below belong to the thread */
+	bool running;
+	/* `findings` are about `generation`, and nobody has taken them yet */
+	bool answered;
 	uint64_t generation;
 	struct path_set fresh;
 	struct findings findings;
@@ -53,7 +59,7 @@ void content_check_worker_free(struct checker *checker)
 	free(checker);
 }
 
-/* A directory that cannot be read has no word in it: the other witnesses decide. */
+/* If the directory cannot be read there are no findings, and the other evidence decides. */
 static void check_fresh_files(struct checker *checker, const struct path_set *fresh,
 			      struct findings *findings)
 {
@@ -65,7 +71,7 @@ static void check_fresh_files(struct checker *checker, const struct path_set *fr
 	struct err err;
 
 	if (content_check_run(&check, findings, &err) < 0)
-		log_debug("what was written is not looked into: %s", err.text);
+		log_debug("the content of the written files is not checked: %s", err.text);
 }
 
 static void run_checker(void *arg)
@@ -84,6 +90,7 @@ static void checker_done(void *arg)
 	checker->ready(checker->arg);
 }
 
+/* Moves `fresh` to the checker. False: there is no thread. */
 static bool start_checker(struct checker *checker, struct path_set *fresh, uint64_t generation)
 {
 	if (!checker->workers && workers_new(checker->loop, 1, &checker->workers, NULL) < 0)
@@ -98,8 +105,8 @@ static bool start_checker(struct checker *checker, struct path_set *fresh, uint6
 }
 
 /*
- * What of `fresh` (emptied) is not whole, as of `generation`. True: *refusals is the answer, the
- * caller's from then on. False: it is being looked into.
+ * True: *findings are about `fresh` at `generation`, and the caller owns them. False: the thread is
+ * checking, and `fresh` may have been moved to it.
  */
 static bool take_or_start_check(struct checker *checker, struct path_set *fresh,
 				uint64_t generation, bool at_once, struct findings *findings)
@@ -133,11 +140,11 @@ static void log_findings(struct checker *checker, const struct findings *finding
 		const char *why = findings->items[i].why;
 
 		if (verdict != DETECTOR_BUSY)
-			log_warn("%s: not taken", why);
+			log_warn("%s: not saved", why);
 		else if (checker->said_waiting)
 			log_debug("%s: waiting for the rest", why);
 		else
-			log_note("%s: not taken before the rest comes", why);
+			log_note("%s: not saved until the rest is written", why);
 		checker->said_waiting = true;
 	}
 }

@@ -39,7 +39,7 @@ static void copy_path(void *argument, const char *path)
 	paths->items[paths->count++] = text_copy(path);
 }
 
-/* The path, and the directories above it. */
+/* Removes REJECTED from the path and from the directories above it; `path` is cut up. */
 static void accept_path(struct path_set *set, char *path)
 {
 	for (char *slash = path; slash; slash = strrchr(path, '/')) {
@@ -49,7 +49,8 @@ static void accept_path(struct path_set *set, char *path)
 	}
 }
 
-/* They were looked into again: what was refused before is refused anew, or not at all. */
+/* All unchecked paths were checked again, so that an earlier rejection counts only if the findings
+ * repeat it. */
 static void accept_unchecked_paths(struct write_burst *burst)
 {
 	struct paths paths = {0};

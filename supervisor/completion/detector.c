@@ -1,3 +1,5 @@
+/* What the kernel's events and the ends of processes mean for the burst, and the verdict. The
+ * shim's reports are handled in detector_shim.c. */
 #include "detector.h"
 
 #include "base/cleanup.h"
@@ -42,8 +44,8 @@ bool detector_ignores(const struct detector *detector, const char *path)
 	return false;
 }
 
-/* What was renamed away and has not come back below the directory is no longer part of it. What has
- * that name by now may be another file, so that descriptors stay until they are closed. */
+/* A path that was renamed and has not reappeared has left the directory. Its descriptors stay in
+ * the table until they are closed, because a new file may have the same name. */
 static void forget_moved_path(struct detector *detector)
 {
 	if (detector->moved_path)
@@ -72,17 +74,20 @@ static void kernel_closed(struct detector *detector, const char *path, int64_t n
 
 	write_burst_touch(&detector->burst, path, 0, now_ms);
 	path_set_unmark(&detector->burst.paths, path, WRITE_BURST_WRITTEN);
+	/* Without the shim, a write and a close by the last writer is all that shows that a torn
+	 * file was written anew. */
 	if ((marks & (WRITE_BURST_TORN | WRITE_BURST_SEEN | WRITE_BURST_REWRITTEN)) ==
 	    (WRITE_BURST_TORN | WRITE_BURST_REWRITTEN))
 		path_set_unmark(&detector->burst.paths, path,
 				WRITE_BURST_TORN | WRITE_BURST_REWRITTEN);
-	/* By a raw system call, perhaps; or another descriptor of two. */
+	/* The shim has missed the close (a raw system call), or its report is still to come. */
 	if (writer_table_has_open(&detector->burst.writers, path))
 		detector->needs_verify = true;
 	writer_table_close_path(&detector->burst.writers, path);
 }
 
-/* By whoever has it open by the shim's word; or unseen, so that only the kernel's word ends it. */
+/* If the shim reports the file as open, its report of the close ends the write. Otherwise the
+ * writer is unknown, and only the kernel's close event ends it. */
 static void kernel_modified(struct detector *detector, const char *path, unsigned marks,
 			    int64_t now_ms)
 {
@@ -110,7 +115,8 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 	marks = path_set_marks(&detector->burst.paths, event->path);
 	switch (event->change) {
 	case DIR_CREATED:
-		/* Perhaps open, with all that it will have still in a buffer; or a link. */
+		/* It may be open, with its content still in the writer's buffer; or it is a
+		 * link. */
 		write_burst_touch(&detector->burst, event->path,
 				  marks & WRITE_BURST_SEEN ? 0 : WRITE_BURST_WRITTEN, now_ms);
 		break;
@@ -118,8 +124,8 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		kernel_modified(detector, event->path, marks, now_ms);
 		break;
 	case DIR_CHANGED:
-		/* By whom, and whether it is open, a look cannot see. And it is late: what is torn
-		 * by now stays so. */
+		/* A scan sees neither the writer nor whether the file is open. It is also late: a
+		 * torn file stays torn, because the write may be older than the tear. */
 		write_burst_touch(&detector->burst, event->path,
 				  detector->events_lost ? WRITE_BURST_WRITTEN : 0, now_ms);
 		break;
@@ -142,8 +148,8 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		write_burst_change(&detector->burst, now_ms);
 		break;
 	case DIR_RESCAN:
-		/* The close of what was being written may be among what was lost, or a write to
-		 * what was closed: that nobody writes any more has to be found out by looking. */
+		/* The lost events may be the close of an open file, or a write to a closed one. So
+		 * every path counts as open until a search finds that nobody has it open. */
 		write_burst_write(&detector->burst, now_ms);
 		path_set_change_all(&detector->burst.paths, WRITE_BURST_DIRTY, 0,
 				    WRITE_BURST_WRITTEN);
@@ -158,7 +164,7 @@ static enum writer_end how_it_ended(const struct detector *detector, const struc
 {
 	if (end == WRITER_END_UNKNOWN && writer->failed)
 		end = WRITER_END_FAILED;
-	/* How a process ends that was asked to save says nothing about what it saved. */
+	/* After a request to save, a job may end with any code; it says nothing about the files. */
 	if (end == WRITER_END_FAILED && detector->burst.request_ms != DETECTOR_NEVER)
 		end = WRITER_END_EXITED;
 	return end;
@@ -175,9 +181,9 @@ void detector_process_ended(struct detector *detector, int pid, enum writer_end 
 	write_burst_before_event(burst, now_ms);
 	open = write_burst_close_all(burst, pid, false);
 	writer_table_forget(&burst->writers, pid);
-	/* Perhaps while exit() flushed. */
+	/* The signal may have come while exit() was flushing. */
 	cut_off = writer.open_at_exit && end == WRITER_END_KILLED;
-	/* Between two files of a checkpoint, perhaps. */
+	/* It may have died between two files of a checkpoint. */
 	unsaid = found && !writer.exiting && end != WRITER_END_EXITED && burst->active;
 	failed = found && end == WRITER_END_FAILED && burst->active;
 	if (!burst->settled && (open || cut_off || unsaid || failed))
@@ -225,7 +231,8 @@ enum detector_verdict detector_poll(struct detector *detector, int64_t now_ms, i
 	if (!burst->active)
 		return report_verdict(detector, DETECTOR_NOTHING);
 	if (!write_burst_is_over(burst, now_ms)) {
-		/* Then it can be found out that nobody writes. */
+		/* At that time the tracker can search for holders of files that only the kernel
+		 * has reported. */
 		if (burst->writers.open_count == 0 && now_ms < write_burst_over_at_ms(burst))
 			*at_ms = write_burst_over_at_ms(burst);
 		return report_verdict(detector, DETECTOR_BUSY);
@@ -236,7 +243,7 @@ enum detector_verdict detector_poll(struct detector *detector, int64_t now_ms, i
 	return report_verdict(detector, DETECTOR_TORN);
 }
 
-/* --- what the files themselves say --- */
+/* --- what the job and the files' contents say --- */
 
 void detector_note_completion_marker(struct detector *detector)
 {
@@ -351,7 +358,7 @@ int64_t detector_first_open_ms(const struct detector *detector)
 	return detector->burst.first_write_ms;
 }
 
-/* True when its last reports have been handed in for sure: it was gone the last time already. */
+/* True from the second time on: its last reports have certainly been handed in by then. */
 static bool confirm_gone(struct detector *detector, int pid)
 {
 	struct writer *writer = writer_table_add(&detector->burst.writers, pid);
@@ -374,8 +381,8 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 		const struct writer *writer = writer_table_find(writers, pid);
 		enum shim_channel_fd answer;
 
-		/* What the kernel has closed and the shim has not was closed by
-		 * the end of the process. */
+		/* /proc of another PID namespace cannot be read. A file that the kernel reports as
+		 * closed and the shim does not was closed by the end of the process. */
 		if (writer && writer->elsewhere)
 			answer = open->closed ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_OPEN;
 		else
@@ -385,7 +392,7 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 			writer_table_close(writers, open);
 			write_burst_write(&detector->burst, now_ms);
 		} else if (answer == SHIM_CHANNEL_FD_GONE && confirm_gone(detector, pid)) {
-			/* Closes this one at least. */
+			/* It removes at least this descriptor, so that the loop advances. */
 			detector_process_ended(detector, pid, WRITER_END_UNKNOWN, now_ms);
 		} else {
 			detector->needs_verify |= answer == SHIM_CHANNEL_FD_GONE;
@@ -399,14 +406,14 @@ bool detector_needs_verify(const struct detector *detector)
 	return detector->needs_verify && detector->burst.writers.open_count > 0;
 }
 
-/* --- what is written by processes that do not speak: only the kernel tells of it --- */
+/* --- writers without the shim: only the kernel reports their writes --- */
 
 bool detector_has_untracked(const struct detector *detector)
 {
 	const struct writer_table *writers = &detector->burst.writers;
 
-	/* Who has a number of another namespace, and a file open, has spoken; but
-	 * who it is has to be found. */
+	/* A process of another PID namespace reports its writes, but under a PID that means nothing
+	 * here: it has to be searched for as well. */
 	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
 		if (writers->processes[i].elsewhere)
 			return true;

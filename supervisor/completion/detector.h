@@ -1,25 +1,28 @@
 /*
- * PURE. Is what lies in the checkpoint directory complete? No I/O and no clock: events and the time
+ * PURE. Is the checkpoint that was written last complete? No I/O and no clock: events and the time
  * go in, a verdict comes out.
  *
- * Writes that follow each other without a pause are one burst: a checkpoint is rarely one file. A
- * burst is sealed when nothing is open for writing any more, nothing has happened for the quiet
- * time, and no writer died in it. When one did, whatever the burst touched is torn: a killed
+ * Writes that follow each other without a pause are one burst, because a checkpoint is rarely one
+ * file. A burst is complete when no file is open for writing, nothing has happened for the quiet
+ * time, and no writer died in it. If a writer died, every path of the burst is torn: a killed
  * process closes its files too, and to the kernel that looks like completion. A torn path stays
- * torn until it is written from empty to its close, replaced by a rename, or deleted. Of several
- * numbered checkpoints that one process wrote one after the other, without the pause that would
- * have ended a burst, only the last is torn, and the rest is sealed.
+ * torn until it is rewritten from empty up to its close, replaced by a rename, or deleted.
  *
- * Two witnesses report: the shim in the processes (who opened and closed what), and the kernel.
- * Files of processes without the shim are known from the kernel alone: written, closed, quiet, and
- * the job alive.
+ * There is one exception. If one process wrote several numbered checkpoints, with too short a pause
+ * between them to end the burst, only the last of them is torn and the others are complete.
  *
- * The files have a word as well: where detector_poll() says SEALED, the caller has what was written
- * looked into (content_check.h), and hands the result to detector_apply_findings(), whose verdict
- * counts.
+ * Evidence comes from two sources: the shim in the processes (which process opened and closed
+ * which file), and the kernel's events. For processes without the shim there is only the kernel:
+ * their file is complete once it was written, closed and quiet, and no writer is known to have
+ * died.
  *
- * Before detector_poll(), detector_process_ended() and detector_job_ended() hand in what both
- * witnesses have pending: a process's last events are queued before its end can be waited for.
+ * The files' contents are evidence as well. After detector_poll() returned COMPLETE, the caller
+ * checks the written files (content_check.h) and passes the findings to detector_apply_findings(),
+ * which returns the final verdict.
+ *
+ * Before it calls detector_poll(), detector_process_ended() or detector_job_ended(), the caller
+ * hands in all queued events of both sources. A process queues its last events before its parent
+ * can reap it, so that no event of a dead process is missing then.
  */
 #ifndef DETECTOR_H
 #define DETECTOR_H
@@ -35,30 +38,35 @@
 #define DETECTOR_NEVER WRITE_BURST_NEVER
 
 enum detector_verdict {
-	DETECTOR_NOTHING,  /* nothing was written since the last acknowledged seal */
-	DETECTOR_BUSY,     /* being written: ask again at the time given, or after the next event */
-	DETECTOR_COMPLETE, /* complete: take it */
-	DETECTOR_TORN,     /* over, but a writer died in it: its paths are torn */
+	/* nothing was written since the last acknowledged verdict */
+	DETECTOR_NOTHING,
+	/* a checkpoint is being written: poll again at the time given, or after the next event */
+	DETECTOR_BUSY,
+	/* complete: save it */
+	DETECTOR_COMPLETE,
+	/* the burst is over, but a writer died in it, or all of its paths were rejected */
+	DETECTOR_TORN,
 };
 
 enum writer_end {
-	WRITER_END_EXITED,  /* by exit */
+	WRITER_END_EXITED,  /* by exit, code 0 */
 	WRITER_END_KILLED,  /* by a signal */
-	WRITER_END_FAILED,  /* by exit, with a code that says so */
-	WRITER_END_UNKNOWN, /* not there any more, and nobody knows how it went */
+	WRITER_END_FAILED,  /* by exit, another code than 0 */
+	WRITER_END_UNKNOWN, /* the process is gone; its exit status is not known */
 };
 
 struct detector {
 	struct write_burst burst;
 	char **ignored;
 	size_t ignored_count;
+	/* reports may have been lost: see detector_verify() */
 	bool needs_verify;
-	/* words of the kernel were lost: what a look has found since may be open */
+	/* kernel events were lost: files that a scan has found since may still be open */
 	bool events_lost;
-	/* last, and the generation that it was about */
+	/* the last verdict that was returned, and the generation that it was about */
 	enum detector_verdict reported_verdict;
 	uint64_t reported_generation;
-	/* of what was renamed away and may come back under another name */
+	/* a path that was renamed away (MOVED_FROM); a MOVED_TO with this cookie may follow */
 	uint32_t moved_cookie;
 	char *moved_path;
 };
@@ -66,44 +74,44 @@ struct detector {
 void detector_init(struct detector *detector, int64_t quiet_ms);
 void detector_release(struct detector *detector);
 
-/* Files whose path or name matches (fnmatch) neither start a burst nor hold one up: logs that stay
- * open for the whole run. */
+/* Ignores files whose path or name matches this fnmatch(3) pattern: they neither begin a burst nor
+ * keep one from ending. For logs that stay open for the whole run. `pattern` is copied. */
 void detector_ignore(struct detector *detector, const char *pattern);
 bool detector_ignores(const struct detector *detector, const char *path);
 
-/* What happened, in the order of each witness. */
+/* Hands in one event. The events of each source come in their own order. Times are ms of
+ * CLOCK_MONOTONIC, here and below. */
 void detector_handle_shim(struct detector *detector, const struct shim_message *message,
 			  int64_t now_ms);
 void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
 			    int64_t now_ms);
 
-/* Before what was queued meanwhile is handed in: we have stood still for so long, and that counts
- * as no quiet time. */
+/* This process was stalled for `ms` milliseconds, which do not count as quiet time. Call it before
+ * the events that were queued meanwhile are handed in. */
 void detector_add_stall(struct detector *detector, int64_t ms);
 
-/*
- * Is something being written of which only the kernel tells? Then by `pid`, perhaps among others;
- * or, with nothing open by the shim's word and no event for the quiet time, by nobody: then it is
- * closed.
- */
+/* Is a file being written that only the kernel has reported, so that its writer is unknown? */
 bool detector_has_untracked(const struct detector *detector);
+/* A search has found this writer; there may be others. */
 void detector_writer_seen(struct detector *detector, int pid);
+/* Is such a file the only reason to wait: the quiet time is over, and no shim reports an open file?
+ * Then find out whether anybody still has it open, and call detector_all_closed() if not. */
 bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms);
-/* The last event, by either witness. */
-int64_t detector_last_ms(const struct detector *detector);
 void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument);
 void detector_all_closed(struct detector *detector);
+/* Time of the last write, from either source. */
+int64_t detector_last_ms(const struct detector *detector);
 
-/* Any process, by the number that the shim reports. One that wrote nothing changes nothing. */
+/* A process has ended; `pid` as the shim reports it. A process that wrote nothing has no effect. */
 void detector_process_ended(struct detector *detector, int pid, enum writer_end end,
 			    int64_t now_ms);
 
-/* The job and all its processes are gone. `clean`: of its own accord and with success; then nothing
- * more will come, and the burst is sealed at once. Otherwise a burst that is not over is torn. */
+/* The job and all its processes have ended. `clean`: by themselves and with success, so that the
+ * burst is complete at once. Otherwise a burst that is not over is torn. */
 void detector_job_ended(struct detector *detector, bool clean, int64_t now_ms);
 
-/* `at_ms`: when to ask again at the latest; DETECTOR_NEVER while only an event can
- * change the answer. */
+/* Returns the verdict at `now_ms`. *at_ms: when to poll again at the latest; DETECTOR_NEVER: only
+ * an event can change the verdict. */
 enum detector_verdict detector_poll(struct detector *detector, int64_t now_ms, int64_t *at_ms);
 
 /* The last event handed in was the commit of a save, by the profile: it need not
@@ -111,59 +119,62 @@ enum detector_verdict detector_poll(struct detector *detector, int64_t now_ms, i
 void detector_note_completion_marker(struct detector *detector);
 
 /*
- * `pid` has said that its checkpoint is complete (shim/reprieve.h), and all that both witnesses saw
- * of it before has been handed in. Counts once all who wrote have said it; what is still open, torn
- * or refused is not complete by that.
+ * `pid` has called its checkpoint complete (shim/reprieve.h). Hand in the queued events of both
+ * sources before. It takes effect once all writers have done so: the burst then ends without quiet
+ * time. Files that are still open, torn or rejected do not become complete by it.
  */
 void detector_note_saved(struct detector *detector, int pid, int64_t now_ms);
 
-/* What was written and has not been judged; in the burst or before it. */
+/* Calls `act` for each path that was written and not content-checked since, in this burst or
+ * earlier. */
 void detector_each_unchecked(const struct detector *detector, path_set_fn *act, void *argument);
 
 /*
- * After SEALED, with nothing written since (detector_generation()): what of
- * detector_each_unchecked() is not whole. BUSY: it may become so, ask again at `at_ms` or after the
- * next event; SEALED: without what is refused; TORN: nothing is left without it.
+ * Applies the findings about the paths of detector_each_unchecked(). Call it after COMPLETE, if
+ * nothing was written since (detector_generation()). Returns BUSY: the incomplete files may still
+ * be finished, so poll again at *at_ms or after the next event. COMPLETE: all paths but the
+ * rejected ones. TORN: all paths are rejected or torn.
  */
 enum detector_verdict detector_apply_findings(
 	struct detector *detector, const struct findings *findings, int64_t now_ms, int64_t *at_ms);
-/* BUSY for no other reason than that. */
+/* Is the verdict BUSY only because findings have postponed it? */
 bool detector_is_postponed(const struct detector *detector);
 
-/* The verdict of the last detector_poll() was acted upon; does nothing when
- * something was written since. */
+/* The caller has acted upon the last COMPLETE or TORN: ends the burst. Does nothing if something
+ * was written since that verdict. */
 void detector_acknowledge(struct detector *detector);
 
-/* Another number after every write: what was read between two equal ones was not
- * changed meanwhile. */
+/* A number that changes with every write. If it is the same before and after files are read, they
+ * did not change in between. */
 uint64_t detector_generation(const struct detector *detector);
 
-/* What is sealed is what was left of torn work: its newest checkpoint is older
- * than the newest path. */
+/* COMPLETE refers to an earlier checkpoint of the burst, because the newest one is torn. */
 bool detector_accepted_previous(const struct detector *detector);
 
-/* The path itself, or a directory above it. */
+/* Is the path, or a directory above it, torn or rejected? */
 bool detector_is_torn(const struct detector *detector, const char *path);
+/* Calls `act` for each torn or rejected path. */
 void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument);
 
-/* What is open for writing, for messages; a path once for each descriptor. */
+/* Calls `act` for each path that is open for writing, once for each descriptor. For messages. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);
 
-/* What was written in this burst and is closed by all who wrote it: each complete for itself, as
- * far as can be known. */
+/* Calls `act` for each path of this burst that all its writers have closed and that is not torn.
+ * Each file is finished as far as is known; the checkpoint may not be. */
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument);
 
-/* A checkpoint was asked for; and when the first open or write since then came
- * (DETECTOR_NEVER: not yet). */
+/* A checkpoint was requested at `now_ms`. */
 void detector_requested(struct detector *detector, int64_t now_ms);
+/* Time of the first open or write after that request; DETECTOR_NEVER: none yet. */
 int64_t detector_first_open_ms(const struct detector *detector);
 
 /*
- * Reports can be lost, and processes that nobody waits for can die. Asks `held` about every
- * descriptor that counts as open and drops those that are not: call it about once a second while
- * BUSY with something open. detector_needs_verify(): now would be good. A process that is gone
- * counts as ended from the second call on, with what both witnesses have pending handed in before
- * it: it may have reported its end a moment ago.
+ * Corrects the table of open descriptors, because reports can be lost and processes can die
+ * unobserved. Asks `held` about every descriptor in it and drops the closed ones. Call it about
+ * once a second while BUSY with open files, and when detector_needs_verify() is true.
+ *
+ * A process that is gone counts as ended only at the second call, after the queued events of both
+ * sources have been handed in again: it may have reported its exit a moment ago.
  */
 typedef enum shim_channel_fd detector_query_fd_fn(void *argument, int pid, int descriptor);
 void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,

@@ -1,4 +1,4 @@
-/* What the shim's reports mean for the burst under way. */
+/* What the shim's reports mean for the burst. See detector.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "detector.h"
@@ -30,8 +30,9 @@ static void shim_closed(struct detector *detector, const struct shim_message *me
 	struct write_burst *burst = &detector->burst;
 	struct writer_descriptor *open =
 		writer_table_find_open(&burst->writers, message->pid, message->descriptor);
-	/* Where /proc is not mounted, only the name at the opening is known; and what was renamed
-	 * since, says the kernel, which is heard first, may be reported under the name before. */
+	/* Without /proc the shim knows no current name. And if the kernel has reported a rename,
+	 * the shim's report may still carry the old name, because the kernel's events are handed in
+	 * first. In both cases the name in the table is right. */
 	bool named = *message->path && !(open && open->renamed);
 	auto_free char *path = text_copy(open && !named ? open->path : message->path);
 
@@ -41,7 +42,7 @@ static void shim_closed(struct detector *detector, const struct shim_message *me
 		writer_table_close(&burst->writers, open);
 	note_speaking_process(detector, message);
 	if (message->flags & SHIM_FLAG_DELETED) {
-		/* The name is another file's by now, or nobody's. */
+		/* The file was deleted: another file may have its name. */
 		write_burst_write(burst, now_ms);
 		return;
 	}
@@ -50,6 +51,8 @@ static void shim_closed(struct detector *detector, const struct shim_message *me
 	write_burst_close_path(burst, path, !(message->flags & SHIM_FLAG_FAILED));
 }
 
+/* A new name for a file; an O_TMPFILE gets its first one. The new name inherits whether the content
+ * is torn. */
 static void shim_linked(struct detector *detector, const struct shim_message *message,
 			int64_t now_ms)
 {
@@ -86,7 +89,7 @@ static void shim_exiting(struct detector *detector, const struct shim_message *m
 		write_burst_mark_torn(&detector->burst, now_ms);
 	else if (any)
 		write_burst_write(&detector->burst, now_ms);
-	/* By this number nobody will tell of its end. */
+	/* Nobody can reap a PID of another namespace for us: this report is the end. */
 	if (message->flags & SHIM_FLAG_FOREIGN_PIDNS)
 		detector_process_ended(detector, message->pid, WRITER_END_UNKNOWN, now_ms);
 }
@@ -107,8 +110,8 @@ static void shim_duplicated(struct detector *detector, const struct shim_message
 static void shim_renamed(struct detector *detector, const struct shim_message *message,
 			 int64_t now_ms)
 {
-	/* Marks are moved by the kernel's two events: it sees every rename, and moving them
-	 * twice would undo it. */
+	/* The kernel's two events move the marks, because the kernel sees every rename. Moving them
+	 * here as well would undo that. */
 	if (detector_ignores(detector, *message->path2 ? message->path2 : message->path))
 		return;
 	write_burst_touch(&detector->burst, message->path2, 0, now_ms);
@@ -128,8 +131,8 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 	}
 	switch (message->event) {
 	case SHIM_HELLO:
-		/* An exec has closed what was not inherited; what was, and is meant for writing,
-		 * is reported next. */
+		/* exec has closed the descriptors with FD_CLOEXEC. The shim reports the inherited
+		 * ones that are open for writing next. */
 		if (write_burst_close_all(&detector->burst, message->pid, true))
 			write_burst_write(&detector->burst, now_ms);
 		break;
@@ -154,7 +157,7 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 	case SHIM_EXITING:
 		shim_exiting(detector, message, now_ms);
 		break;
-	case SHIM_SIGTERM_HELD: /* no word about files */
+	case SHIM_SIGTERM_HELD: /* not about files */
 		break;
 	}
 	writer = writer_table_find(&detector->burst.writers, message->pid);

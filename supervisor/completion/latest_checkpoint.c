@@ -38,7 +38,7 @@ void latest_checkpoint_update(struct latest_checkpoint *latest, const struct det
 		.arg = arg,
 	};
 
-	/* Of the numbered ones in it the last is torn: it gives no number to the rest. */
+	/* The writer reported the number of its last checkpoint, which is the torn one. */
 	if (detector_accepted_previous(detector))
 		numbering.step = -1;
 	detector_each_closed(detector, note_path_step, &numbering);
@@ -54,8 +54,8 @@ void latest_checkpoint_update(struct latest_checkpoint *latest, const struct det
 bool latest_checkpoint_is_like(const struct latest_checkpoint *latest,
 			       const struct detector *detector)
 {
-	/* Numbers may be those of one save's parts: what is left out now must not
-	 * have counted then. */
+	/* The numbers may be those of one save's parts. Then the second signature, which leaves out
+	 * the earlier ones, can match only if the last save left them out too. */
 	return latest->signature != 0 && (save_signature_of(detector) == latest->signature ||
 					  save_signature_of_newest(detector) == latest->signature);
 }

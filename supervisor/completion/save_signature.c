@@ -2,7 +2,7 @@
 
 #include <ctype.h>
 
-/* FNV-1a, with every run of digits as one '0'. */
+/* FNV-1a of the path, with every run of digits read as one '0'. */
 uint64_t save_signature_of_path(const char *path)
 {
 	uint64_t sum = UINT64_C(14695981039346656037);
@@ -28,7 +28,8 @@ static void add_path_signature(void *argument, const char *path)
 	struct signature *signature = argument;
 
 	if (!(path_set_marks(signature->paths, path) & signature->without))
-		signature->sum += save_signature_of_path(path); /* in any order */
+		/* A sum does not depend on the order of the paths. */
+		signature->sum += save_signature_of_path(path);
 }
 
 static uint64_t signature_without(const struct detector *detector, unsigned without)

@@ -1,7 +1,7 @@
 /*
- * PURE. What a save looks like from outside: how many files, and their names without the numbers in
- * them. Two saves of one job have the same shape; one that was broken off between two files has
- * another.
+ * PURE. A hash over the names of a save's files, with every number in them replaced by 0. Two
+ * complete saves of one job have the same signature. A save that was cut off between two files has
+ * another one.
  */
 #ifndef SAVE_SIGNATURE_H
 #define SAVE_SIGNATURE_H
@@ -10,12 +10,12 @@
 
 #include <stdint.h>
 
-/* Of the burst under way; 0 when nothing was written. */
+/* Signature of the burst under way; 0: nothing was written. */
 uint64_t save_signature_of(const struct detector *detector);
-/* Likewise, of the last of several numbered checkpoints in it. */
+/* The same without the earlier of several numbered checkpoints in the burst. */
 uint64_t save_signature_of_newest(const struct detector *detector);
 
-/* What one path adds to the sum. */
+/* The summand of one path: the signature is the sum over all paths. */
 uint64_t save_signature_of_path(const char *path);
 
 #endif

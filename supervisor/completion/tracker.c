@@ -1,3 +1,5 @@
+/* decide_completeness() is the heart: it hands all queued evidence to the detector, polls it, has
+ * the contents checked, and acts upon the verdict. */
 #include "tracker.h"
 
 #include "base/clock.h"
@@ -20,31 +22,37 @@
 struct tracker {
 	struct tracker_options options;
 	struct directory_monitor *directory;
-	struct shim_channel *shim_channel; /* NULL: without the shim */
+	struct shim_channel *shim_channel; /* NULL: no shim */
 	struct writer_monitor *writers;
 	struct detector detector;
-	struct checker *checker; /* NULL: nobody looks into files */
+	struct checker *checker; /* NULL: contents are not checked */
 	struct latest_checkpoint latest;
 	struct timer timer;
 	struct stall_clock stall_clock;
 	struct tracker_timing timing;
-	int64_t busy_since_ms; /* 0: it is quiet now and then */
+	/* since when the verdict has been BUSY; 0: it is not */
+	int64_t busy_since_ms;
 	bool warned_stuck;
-	char missing_evidence[400]; /* without the shim */
-	bool saving;                /* told for this burst */
-	bool polling;               /* `sealed` may lead back here */
-	bool started;               /* the job may be writing */
-	bool lost;                  /* events of the kernel */
+	/* why there is no shim */
+	char missing_evidence[400];
+	/* `saving` was called for this burst */
+	bool saving;
+	/* guards against recursion: `sealed` may call tracker_poll() */
+	bool polling;
+	/* the job may be writing */
+	bool started;
+	/* kernel events were lost */
+	bool lost;
 };
 
-/* What we have slept through is no quiet time: the job may have stood still with
- * us, or gone on and died. */
+/* Time during which we were stalled is not quiet time: the job may have been stalled with us, or
+ * may have gone on and died. */
 static void account_for_stall(struct tracker *tracker)
 {
 	detector_add_stall(&tracker->detector, stall_clock_read_and_reset(&tracker->stall_clock));
 }
 
-/* --- what the witnesses say --- */
+/* --- evidence --- */
 
 static void note_touched_path(struct tracker *tracker, const char *path)
 {
@@ -55,7 +63,7 @@ static void note_touched_path(struct tracker *tracker, const char *path)
 	tracker->options.saving(tracker->options.arg, path);
 }
 
-/* Decide once the whole batch has been handed in. */
+/* Decides after the whole batch of events was handed in, not after each event. */
 static void poll_soon(void *arg)
 {
 	struct tracker *tracker = arg;
@@ -64,8 +72,8 @@ static void poll_soon(void *arg)
 		loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
 }
 
-/* Before the rest, because its files are closed and the kernel has told of them by now: see
- * drain_evidence(). */
+/* The process closed its files before it called the checkpoint complete, so that the kernel has
+ * queued their events. They are handed in first: otherwise they would count as later writes. */
 static void process_saved(struct tracker *tracker, const struct shim_message *message)
 {
 	directory_monitor_drain(tracker->directory);
@@ -89,8 +97,8 @@ static void handle_shim_message(void *arg, const struct shim_message *message)
 					      message->descriptor, (int64_t)message->device);
 		return;
 	}
-	/* What the kernel told until a file was closed is handed in before: what it tells later was
-	 * written by somebody else. */
+	/* The kernel's events are handed in before a report of a close: events that come after it
+	 * are then known to be somebody else's writes. */
 	if (message->event != SHIM_OPENED)
 		directory_monitor_drain(tracker->directory);
 	detector_handle_shim(&tracker->detector, message, clock_monotonic_ms());
@@ -110,7 +118,7 @@ static void handle_directory_event(void *arg, const struct dir_event *event)
 {
 	struct tracker *tracker = arg;
 
-	/* What we make there ourselves (the probe at the start, our folder on a mount point). */
+	/* Our own files: the probe at the start, and our folder on a mount point. */
 	if (text_starts(event->path, ".reprieve"))
 		return;
 	account_for_stall(tracker);
@@ -126,7 +134,7 @@ static void handle_directory_event(void *arg, const struct dir_event *event)
 		note_touched_path(tracker, event->path);
 }
 
-/* Hands in what both have queued. */
+/* Hands in all queued events of the shim and the kernel. */
 static void drain_evidence(void *arg)
 {
 	struct tracker *tracker = arg;
@@ -190,7 +198,8 @@ bool tracker_is_saving(struct tracker *tracker)
 	return detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms) == DETECTOR_BUSY;
 }
 
-/* What is still by the kernel's word has been so by the look of it, too. */
+/* True: a scan that began after the last write confirms that nothing was written since. Without
+ * scans the kernel's events are enough. */
 static bool is_scan_current(struct tracker *tracker)
 {
 	return directory_monitor_is_current(tracker->directory,
@@ -198,7 +207,7 @@ static bool is_scan_current(struct tracker *tracker)
 						    tracker->options.quiet_ms / 2);
 }
 
-static void name_one(void *arg, const char *path)
+static void note_open_path(void *arg, const char *path)
 {
 	const char **name = arg;
 
@@ -222,14 +231,14 @@ static void warn_if_stuck(struct tracker *tracker, enum detector_verdict verdict
 	if (tracker->warned_stuck || busy_ms < STUCK_SAVE_WARN_MS + 10 * quiet_ms)
 		return;
 	tracker->warned_stuck = true;
-	detector_each_open(&tracker->detector, name_one, &open);
+	detector_each_open(&tracker->detector, note_open_path, &open);
 	if (open)
-		log_warn("no checkpoint has become complete for %lld s, because %s is open for "
-			 "writing; if it is a log, keep it elsewhere or call it *.log",
+		log_warn("no complete checkpoint for %lld s: %s is still open for writing; if it "
+			 "is a log, move it or name it *.log",
 			 (long long)busy_ms / 1000, open);
 	else
-		log_warn("no checkpoint has become complete for %lld s, because %s is never still "
-			 "for %.1f s; see --quiet-time",
+		log_warn("no complete checkpoint for %lld s: the writes to %s never pause for "
+			 "%.1f s; see --quiet-time",
 			 (long long)busy_ms / 1000, tracker->options.workspace->directory,
 			 (double)quiet_ms / 1000);
 }
@@ -249,6 +258,8 @@ static void decide_completeness(struct tracker *tracker, bool at_once)
 	tracker->lost = false;
 	writer_monitor_scan(tracker->writers);
 	verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
+	/* A writer that died, or a report that was lost, changes the verdict: look for both before
+	 * it is final. */
 	if (verdict != DETECTOR_NOTHING)
 		writer_monitor_scan_dead(tracker->writers);
 	if (tracker->shim_channel &&
@@ -262,6 +273,7 @@ static void decide_completeness(struct tracker *tracker, bool at_once)
 		verdict = content_check_worker_poll(tracker->checker, &tracker->detector, at_once,
 						    &at_ms);
 	apply_verdict(tracker, verdict);
+	/* `sealed` may have taken long: a new burst may have begun. */
 	if (verdict == DETECTOR_COMPLETE || verdict == DETECTOR_TORN)
 		verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
 	if (verdict == DETECTOR_BUSY)
@@ -323,6 +335,7 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 			      handle_shim_message, tracker, &tracker->shim_channel, &why) < 0)
 		snprintf(tracker->missing_evidence, sizeof(tracker->missing_evidence),
 			 "the shim is not used: %.300s", why.text);
+	/* Files that exist already are not a save of this job: `started` is still false. */
 	*result = tracker;
 	tracker_poll(tracker);
 	tracker->latest.generation = detector_generation(&tracker->detector);
@@ -389,6 +402,8 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 	directory_monitor_open(tracker->directory, tracker->started);
 	drain_evidence(tracker);
 	directory_monitor_scan_now(tracker->directory);
+	/* Without a clean exit, only the likeness to the checkpoint before shows that no file is
+	 * missing. */
 	if (end == TRACKER_ENDED_AMBIGUOUS)
 		clean = latest_checkpoint_is_like(&tracker->latest, &tracker->detector);
 	detector_job_ended(&tracker->detector, clean, clock_monotonic_ms());

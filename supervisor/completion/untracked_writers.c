@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* Between two looks, and how many times as long as the last one took. */
+/* Time between two searches: this long, but at least SCAN_SHARE times as long as the last search
+ * took. */
 #define SCAN_EVERY_MS 100
 #define SCAN_SHARE 20
 
 struct untracked_writer {
 	pid_t pid;
-	bool speaks; /* the shim is in it: what it has closed it would have said */
-	bool closed; /* by itself, and it has opened nothing since */
+	bool speaks; /* the shim is in it and reports what it closes */
+	bool closed; /* it has closed its files itself, and has opened none since */
 };
 
 struct untracked {
@@ -25,7 +26,7 @@ struct untracked {
 	struct exit_watch *exit_watch;
 	struct untracked_writer *writers;
 	size_t count;
-	int64_t next_ms; /* not before */
+	int64_t next_ms; /* no search before this time */
 	bool warned;
 };
 
@@ -37,8 +38,8 @@ static struct untracked_writer *find_writer(struct untracked *untracked, pid_t p
 	return NULL;
 }
 
-/* Nobody says how it ended. What a process has closed itself is taken for whole; what its end
- * has closed is not. */
+/* Its exit status is unknown. Files that it closed itself count as whole; files that its end has
+ * closed do not. */
 static enum writer_end guess_writer_end(struct untracked *untracked,
 					const struct untracked_writer *untracked_writer)
 {
@@ -47,10 +48,8 @@ static enum writer_end guess_writer_end(struct untracked *untracked,
 	if (untracked_writer->closed)
 		return WRITER_END_EXITED;
 	if (!untracked->warned)
-		log_warn("process %d wrote to %s until it ended, and nobody saw how it ended: what "
-			 "it "
-			 "wrote does not count as complete; its program cannot be seen by the "
-			 "preload library",
+		log_warn("process %d (not preloaded) exited while writing to %s; its exit status "
+			 "is unknown, so the files are treated as incomplete",
 			 (int)untracked_writer->pid, untracked->options.directory);
 	untracked->warned = true;
 	return WRITER_END_UNKNOWN;
@@ -91,7 +90,7 @@ void untracked_writers_free(struct untracked *untracked)
 	free(untracked);
 }
 
-/* NULL when its end will not be told. */
+/* NULL: its exit cannot be watched. */
 static struct untracked_writer *add_writer(struct untracked *untracked, pid_t pid)
 {
 	struct untracked_writer *untracked_writer = find_writer(untracked, pid);
@@ -149,6 +148,7 @@ void untracked_writers_file_closed(struct untracked *untracked)
 	for (size_t i = 0; i < untracked->count; i++) {
 		struct untracked_writer *untracked_writer = &untracked->writers[i];
 
+		/* A process that has begun to exit may have left the close to the kernel. */
 		if (!untracked_writer->speaks && !untracked_writer->closed)
 			untracked_writer->closed =
 				!open_files_is_holder(untracked->options.directory,

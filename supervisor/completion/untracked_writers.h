@@ -1,11 +1,11 @@
 /*
- * Writers that the shim does not report on: static programs, raw system calls, processes without
- * LD_PRELOAD, forked ones that write through what they inherited. The kernel tells what is written,
- * not by whom. So while something is being written of which nobody has spoken, our descendants are
- * looked through for who holds it; and how a writer ends, seen this way or by the shim, is watched
- * for.
+ * Finds writers that the shim does not report: static programs, raw system calls, processes without
+ * LD_PRELOAD, and children that write through inherited descriptors. The kernel reports that a file
+ * was written, but not by whom. So while a file is being written that no shim has reported, the
+ * descriptors of our descendants are searched in /proc. The exit of every known writer is watched,
+ * because only its exit status shows whether its files are whole.
  *
- * One that writes and is gone before it can be looked for, some milliseconds, stays unknown.
+ * A writer that ends within milliseconds, before the search reaches it, stays unknown.
  */
 #ifndef UNTRACKED_WRITERS_H
 #define UNTRACKED_WRITERS_H
@@ -21,8 +21,9 @@ struct untracked;
 struct untracked_writers_options {
 	struct loop *loop;
 	const char *directory; /* canonical; borrowed */
-	/* A process holds a file of the directory. */
+	/* A process has a file of the directory open for writing. */
 	void (*on_writer_seen)(void *arg, pid_t pid);
+	/* A writer, found here or added, has ended. */
 	void (*ended)(void *arg, pid_t pid, enum writer_end end);
 	void *arg;
 };
@@ -30,20 +31,22 @@ struct untracked_writers_options {
 struct untracked *untracked_writers_new(const struct untracked_writers_options *options);
 void untracked_writers_free(struct untracked *untracked);
 
-/* It writes and says so: its end will be told where that can be had. */
+/* Adds a writer that the shim reports. `ended` is called for it if the kernel lets us watch it. */
 void untracked_writers_add(struct untracked *untracked, pid_t pid);
 
-/* Something is being written, and nobody has said by whom: looks, but not all the time. */
+/* Call it while an unreported file is being written: searches /proc, at most every 100 ms and for
+ * at most a twentieth of the time. */
 void untracked_writers_scan(struct untracked *untracked, int64_t now_ms);
-/* A save has begun, or somebody unknown holds a file: the next look is not put off, however long
- * the last one took. */
+/* A save has begun, or an unknown process has a file open: the next untracked_writers_scan()
+ * searches at once. */
 void untracked_writers_scan_soon(struct untracked *untracked);
 
-/* A file that was written unseen has no writer any more, says the kernel. */
+/* The kernel reported that a file was closed by its last writer. Notes which of the writers without
+ * the shim have closed all their files themselves and are still running. */
 void untracked_writers_file_closed(struct untracked *untracked);
 
-/* False when all of `paths` (relative; NULL-terminated) are held by nobody; where the file system
- * does not say, by none of ours. */
+/* False: nobody on this machine has one of `paths` (relative; NULL-terminated) open for writing.
+ * If the file system does not tell that, only our descendants are searched. */
 bool untracked_writers_may_hold(struct untracked *untracked, char *const *paths);
 
 #endif

@@ -1,3 +1,4 @@
+/* The rules for a run of writes: when it is over, and which of its paths are torn. */
 #include "write_burst.h"
 
 #include "base/cleanup.h"
@@ -46,8 +47,8 @@ void write_burst_write(struct write_burst *burst, int64_t now_ms)
 		burst->first_write_ms = now_ms;
 }
 
-/* Of the numbered checkpoint that the path is, or lies in; -1. A number alone may
- * be a rank's, or a part's. */
+/* Number of the checkpoint directory that contains the path, or of the path itself; -1: none. A
+ * name that is only a number has none, because it may be a rank's or a part's. */
 static int64_t checkpoint_number_of_path(const char *path)
 {
 	auto_free char *unit = text_copy_n(path, checkpoint_directory_length(path));
@@ -58,7 +59,8 @@ static int64_t checkpoint_number_of_path(const char *path)
 	return checkpoint_number_of_name(name, strlen(name));
 }
 
-/* Among those that do not speak there may have been others, that nobody saw in time. */
+/* Is there exactly one writer? Only the shim shows that: without it there may have been others that
+ * were not found in time. */
 static bool one_writes(const struct write_burst *burst)
 {
 	return burst->writers.process_count == 1 && burst->writers.processes[0].speaks;
@@ -76,7 +78,8 @@ static void find_other_path(void *argument, const char *path)
 	apart->any |= !text_equal(path, apart->from);
 }
 
-/* The path itself may be: renamed while it was open, or before the report of its close was read. */
+/* Is a file other than `path` open? `path` itself may be: it was renamed while it was open, or the
+ * report of its close is still queued. */
 static bool is_another_being_written(const struct write_burst *burst, const char *path)
 {
 	struct other_path_search apart = {.from = path};
@@ -94,7 +97,7 @@ static void note_checkpoint_number(struct write_burst *burst, const char *path)
 	if (unit > burst->unit && burst->unit >= 0 && one_writes(burst) &&
 	    !is_another_being_written(burst, path))
 		path_set_change_all(&burst->paths, WRITE_BURST_DIRTY, 0, WRITE_BURST_PREVIOUS);
-	/* Somebody is not done with the one before. */
+	/* A write to a lower number: a writer has not finished the checkpoint before. */
 	if (unit >= 0 && unit < burst->unit)
 		path_set_change_all(&burst->paths, WRITE_BURST_PREVIOUS, WRITE_BURST_PREVIOUS, 0);
 	if (unit > burst->unit)
@@ -163,7 +166,7 @@ static void find_previous(void *argument, const char *path)
 		later->any_earlier = true;
 	else if (checkpoint_number_of_path(path) < 0)
 		later->any_without_number = true;
-	/* of both, perhaps, or it names the newer one */
+	/* A file without a number may belong to both checkpoints, or name the newer one. */
 }
 
 bool write_burst_accept_previous(struct write_burst *burst)
@@ -177,6 +180,7 @@ bool write_burst_accept_previous(struct write_burst *burst)
 	path_set_change_all(&burst->paths, WRITE_BURST_PREVIOUS, WRITE_BURST_TORN, 0);
 	burst->torn = false;
 	burst->previous_accepted = true;
+	/* The answer to a request was the newest checkpoint, and that is torn. */
 	burst->first_write_ms = WRITE_BURST_NEVER;
 	return true;
 }
@@ -192,7 +196,7 @@ void write_burst_note_completion_marker(struct write_burst *burst)
 		burst->marker_generation = burst->generation;
 }
 
-/* Whoever has ended of its own accord has said so in its way. */
+/* A writer that exits by itself counts as done, like one that called its checkpoint complete. */
 static bool all_have_saved(const struct write_burst *burst)
 {
 	for (size_t i = 0; i < burst->writers.process_count; i++)
@@ -219,6 +223,7 @@ void write_burst_postpone(struct write_burst *burst, int64_t until_ms)
 
 int64_t write_burst_over_at_ms(const struct write_burst *burst)
 {
+	/* With several writers, the marker of one says nothing about the files of the others. */
 	bool committed =
 		burst->marker_generation == burst->generation && burst->writers.process_count == 1;
 	int64_t at_ms = burst->last_ms + burst->stalled_ms +

@@ -11,7 +11,7 @@ struct writer_monitor {
 	struct writer_monitor_options options;
 	struct untracked *untracked;
 	struct recent_writers recent;
-	/* a file was held at that one by nobody who has spoken */
+	/* at this generation an unknown process had a file open, and was searched for */
 	uint64_t unknown_holder_generation;
 };
 
@@ -79,8 +79,8 @@ void writer_monitor_file_closed(struct writer_monitor *monitor)
 	untracked_writers_file_closed(monitor->untracked);
 }
 
-/* All that was written unseen is still, by the kernel's word: does somebody hold
- * it all the same? */
+/* The kernel reports no more writes to the untracked files. Does a process still have one of them
+ * open? */
 static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 {
 	struct detector *detector = monitor->options.detector;
@@ -89,13 +89,14 @@ static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 
 	detector_each_untracked(detector, path_list_add, &list);
 	if (!untracked_writers_may_hold(monitor->untracked, list.paths)) {
-		/* The kernel tells of a close before it lets go of the file: whoever ended just now
-		 * has said so by now, and how he ended is still to come. */
+		/* The kernel queues the event of a close before it releases the file. So if the
+		 * last holder closed its file just now, its event is drained here and changes the
+		 * generation. */
 		drain_events(monitor);
 		if (detector_generation(detector) == generation)
 			detector_all_closed(detector);
 	} else if (monitor->unknown_holder_generation != generation) {
-		/* By somebody who has to be known before he ends. */
+		/* Find the process while it lives: afterwards its exit status cannot be had. */
 		monitor->unknown_holder_generation = generation;
 		untracked_writers_scan_soon(monitor->untracked);
 		untracked_writers_scan(monitor->untracked, now_ms);

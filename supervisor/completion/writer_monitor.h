@@ -1,7 +1,7 @@
 /*
- * Who writes to the checkpoint directory, and how each of them ends: by the shim's word, by a look
- * at who holds the files where nobody has spoken (untracked_writers.h), and by /proc for those whom
- * nobody waits for. What it finds, the decision (detector.h) is told. Lives on the loop.
+ * Follows the processes that write to the checkpoint directory, and reports to the detector how
+ * each of them ends. It learns of writers from the shim, and from a search of /proc if the shim is
+ * not in them (untracked_writers.h). Lives on the loop.
  */
 #ifndef WRITER_MONITOR_H
 #define WRITER_MONITOR_H
@@ -18,10 +18,10 @@ struct writer_monitor_options {
 	struct loop *loop;
 	const char *directory;     /* canonical; borrowed */
 	struct detector *detector; /* borrowed */
-	/* Hands `sealing` what the shim and the kernel have queued: called before it is told of an
-	 * end, or that nobody writes. */
+	/* Hands the detector all queued events of the shim and the kernel. Called before the
+	 * detector learns that a process has ended or that nobody has a file open. */
 	void (*drain)(void *arg);
-	/* `sealing` was told of an end: decide soon. */
+	/* The detector has learned that a process ended: poll it soon. */
 	void (*told)(void *arg);
 	void *arg;
 };
@@ -29,23 +29,23 @@ struct writer_monitor_options {
 struct writer_monitor *writer_monitor_new(const struct writer_monitor_options *options);
 void writer_monitor_free(struct writer_monitor *monitor);
 
-/* `pid` writes here and says so. */
+/* The shim reports that `pid` writes here. */
 void writer_monitor_add(struct writer_monitor *monitor, pid_t pid);
-/* A save has begun: whoever writes it is to be known before he ends. */
+/* A save has begun: the next scan is not delayed, so that its writer is found before it ends. */
 void writer_monitor_scan_soon(struct writer_monitor *monitor);
-/* The kernel says that a file has no writer any more. */
+/* The kernel reports that a file was closed by its last writer. */
 void writer_monitor_file_closed(struct writer_monitor *monitor);
-/* Any process that we reaped. */
+/* A process was reaped, whether or not it wrote. */
 void writer_monitor_process_ended(struct writer_monitor *monitor, pid_t pid, enum writer_end end);
 
-/* Before a decision: is something being written of which no process has spoken, and by whom? Reads
- * /proc, but not all the time. */
+/* Call it before a decision. If a file is being written that no shim reports, searches /proc for
+ * its writer; the searches are limited to a share of the time. */
 void writer_monitor_scan(struct writer_monitor *monitor);
-/* While something was written and not acknowledged: finds those who have ended, and nobody said
- * so. Reads /proc. */
+/* Call it while a burst is not acknowledged: finds writers that have ended unobserved. Reads
+ * /proc. */
 void writer_monitor_scan_dead(struct writer_monitor *monitor);
 
-/* Borrowed. */
+/* The processes that wrote last. Borrowed. */
 const struct recent_writers *writer_monitor_recent(const struct writer_monitor *monitor);
 
 #endif

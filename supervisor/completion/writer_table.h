@@ -1,5 +1,5 @@
-/* PURE. Which processes write, and which descriptors they hold: the shim's view, by the numbers
- * that it reports. */
+/* PURE. The processes that write, and their descriptors open for writing, by the PIDs and
+ * descriptor numbers that the shim reports. */
 #ifndef WRITER_TABLE_H
 #define WRITER_TABLE_H
 
@@ -8,20 +8,29 @@
 
 struct writer {
 	int pid;
-	bool speaks;  /* it is the shim that told of it: of what it writes, nothing is missed */
-	bool exiting; /* it said so */
-	bool failed;  /* with a code that says so */
-	bool open_at_exit; /* with files open, for exit() to flush */
-	bool gone;         /* it was not there any more when it was looked for */
-	bool saved;        /* it has called what it wrote complete */
-	bool elsewhere;    /* its number means nothing here: SHIM_FLAG_FOREIGN_PIDNS */
+	/* the shim in it reports, so that no write of it is missed */
+	bool speaks;
+	/* it has reported that it exits */
+	bool exiting;
+	/* ... with another code than 0 */
+	bool failed;
+	/* ... with files open, which exit() flushes */
+	bool open_at_exit;
+	/* detector_verify() has found it gone once */
+	bool gone;
+	/* it has called its checkpoint complete */
+	bool saved;
+	/* its PID is of another PID namespace: SHIM_FLAG_FOREIGN_PIDNS */
+	bool elsewhere;
 };
 
 struct writer_descriptor {
 	int pid, descriptor;
 	char *path;
-	bool closed;  /* says the kernel: nobody has it open for writing any more */
-	bool renamed; /* says the kernel: a report may still hold the name before */
+	/* the kernel has reported that nobody has the file open for writing */
+	bool closed;
+	/* the kernel has reported a rename; the shim may still report the old name */
+	bool renamed;
 };
 
 struct writer_table {
@@ -33,25 +42,27 @@ struct writer_table {
 
 void writer_table_release(struct writer_table *writers);
 
-/* Pointers are valid until the next call that adds or removes. */
+/* Pointers are valid until the next call that adds or removes. NULL: not in the table. */
 struct writer *writer_table_find(struct writer_table *writers, int pid);
-/* the one there is, or a new one */
+/* Returns the process's entry, and makes one if there is none. */
 struct writer *writer_table_add(struct writer_table *writers, int pid);
-void writer_table_forget(struct writer_table *writers, int pid); /* not what it has open */
+/* Removes the process, but not its descriptors. */
+void writer_table_forget(struct writer_table *writers, int pid);
 void writer_table_forget_all(struct writer_table *writers);
 
 struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid,
 						 int descriptor);
-/* Replaces what had this number before: its close went unreported. */
+/* Adds a descriptor. An entry with the same numbers is replaced: its close was not reported. */
 void writer_table_open(struct writer_table *writers, int pid, int descriptor, const char *path);
 void writer_table_rename_open(struct writer_descriptor *open, const char *path);
 void writer_table_close(struct writer_table *writers, struct writer_descriptor *open);
 
-/* Closes one of those that the process has open and returns its path, which the caller frees; NULL
- * when there is none. */
+/* Removes one descriptor of the process and returns its path, which the caller frees; NULL: it has
+ * none. */
 char *writer_table_close_next(struct writer_table *writers, int pid);
 
-/* The kernel's word on all that are open under that name. */
+/* The kernel has reported that nobody has `path` open for writing: notes it on its descriptors,
+ * which stay until the shim reports their close or detector_verify() removes them. */
 void writer_table_close_path(struct writer_table *writers, const char *path);
 bool writer_table_has_open(const struct writer_table *writers, const char *path);
 void writer_table_rename_below(struct writer_table *writers, const char *from, const char *to);

@@ -165,7 +165,7 @@ def test_a_pause_before_the_marker_is_no_end(place):
     run.wait_for_event("durable")
     assert len(place.snapshots()) == 1
     assert newest_files(place) == ["checkpoint-1/model.bin", "checkpoint-1/trainer_state.json"]
-    assert "checkpoint-1 has no trainer_state.json: not taken before the rest comes" in run.err
+    assert "checkpoint-1 has no trainer_state.json: not saved until the rest is written" in run.err
 
 
 def test_a_pause_in_the_middle_of_a_file_is_no_end(place):
@@ -181,7 +181,7 @@ def test_a_pause_in_the_middle_of_a_file_is_no_end(place):
     assert len(place.snapshots()) == 1
     assert place.verb("restore", "latest", place.path / "back").code == 0
     assert zipfile.ZipFile(place.path / "back" / "model.pt").read("data") == b"x" * 5000
-    assert "model.pt has no zip end record: not taken before the rest comes" in run.err
+    assert "model.pt has no zip end record: not saved until the rest is written" in run.err
 
 
 @pytest.mark.parametrize("program, imports, complete", [
@@ -238,7 +238,7 @@ def test_a_set_that_was_given_up_does_not_hold_up_the_next(place):
         """, "from transformers import Trainer")
     run.wait_for_event("durable")
     assert newest_files(place) == ["checkpoint-2/model.bin", "checkpoint-2/trainer_state.json"]
-    assert "checkpoint-1 has no trainer_state.json: not taken\n" in run.err
+    assert "checkpoint-1 has no trainer_state.json: not saved\n" in run.err
 
 
 def test_a_job_that_ends_leaves_what_is_whole(place):
@@ -248,7 +248,7 @@ def test_a_job_that_ends_leaves_what_is_whole(place):
         """)
     assert run.wait() == 0, run
     assert newest_files(place) == ["good.pt"]
-    assert "bad.pt has no zip end record: not taken" in run.err
+    assert "bad.pt has no zip end record: not saved" in run.err
 
 
 def test_none_asks_nobody(place):
