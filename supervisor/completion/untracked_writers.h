@@ -41,8 +41,8 @@ void untracked_writers_scan(struct untracked *untracked, int64_t now_ms);
  * searches at once. */
 void untracked_writers_scan_soon(struct untracked *untracked);
 
-/* The kernel reported that a file was closed by its last writer. Notes which of the writers without
- * the shim have closed all their files themselves and are still running. */
+/* The kernel reported a close after a write. Notes which of the writers without the shim have
+ * closed all their files themselves and are still running. */
 void untracked_writers_file_closed(struct untracked *untracked);
 
 /* False: nobody on this machine has one of `paths` (relative; NULL-terminated) open for writing.

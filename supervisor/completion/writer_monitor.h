@@ -33,7 +33,7 @@ void writer_monitor_free(struct writer_monitor *monitor);
 void writer_monitor_add(struct writer_monitor *monitor, pid_t pid);
 /* A save has begun: the next scan is not delayed, so that its writer is found before it ends. */
 void writer_monitor_scan_soon(struct writer_monitor *monitor);
-/* The kernel reports that a file was closed by its last writer. */
+/* The kernel reports a close after a write. */
 void writer_monitor_file_closed(struct writer_monitor *monitor);
 /* A process was reaped, whether or not it wrote. */
 void writer_monitor_process_ended(struct writer_monitor *monitor, pid_t pid, enum writer_end end);

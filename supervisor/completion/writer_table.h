@@ -27,7 +27,7 @@ struct writer {
 struct writer_descriptor {
 	int pid, descriptor;
 	char *path;
-	/* the kernel has reported that nobody has the file open for writing */
+	/* the kernel has reported a close of the file after a write */
 	bool closed;
 	/* the kernel has reported a rename; the shim may still report the old name */
 	bool renamed;
@@ -61,7 +61,7 @@ void writer_table_close(struct writer_table *writers, struct writer_descriptor *
  * none. */
 char *writer_table_close_next(struct writer_table *writers, int pid);
 
-/* The kernel has reported that nobody has `path` open for writing: notes it on its descriptors,
+/* The kernel has reported a close of `path` after a write: notes it on the path's descriptors,
  * which stay until the shim reports their close or detector_verify() removes them. */
 void writer_table_close_path(struct writer_table *writers, const char *path);
 bool writer_table_has_open(const struct writer_table *writers, const char *path);

@@ -12,8 +12,8 @@
 
 struct directory_monitor {
 	struct directory_monitor_options options;
-	struct inotify_watch *watch;     /* NULL: not there yet, or it cannot be watched */
-	struct directory_poller *poller; /* NULL: the kernel tells of everything */
+	struct inotify_watch *watch;     /* NULL: no directory yet, or it cannot be watched */
+	struct directory_poller *poller; /* NULL: the kernel reports everything */
 	char missing_evidence[400];
 };
 
@@ -91,12 +91,12 @@ void directory_monitor_open(struct directory_monitor *monitor, bool job_runs)
 	if (inotify_watch_open(monitor->options.loop, directory, monitor->options.said,
 			       monitor->options.arg, &monitor->watch, &err) < 0)
 		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
-			 "%.200s is looked through every %.1f s: %.150s", directory,
+			 "polling %.200s every %.1f s instead of watching it: %.150s", directory,
 			 scan_interval_seconds(monitor), err.text);
 	else if (network)
 		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
-			 "%.200s is on %s, where the kernel does not tell what other machines "
-			 "write: it is looked through every %.1f s",
+			 "%.200s is on %s, where the kernel does not report what other machines "
+			 "write: polling it every %.1f s",
 			 directory, network, scan_interval_seconds(monitor));
 	if (!monitor->watch || network || monitor->options.polls)
 		start_poller(monitor, job_runs);
@@ -128,8 +128,8 @@ void directory_monitor_rescan(struct directory_monitor *monitor)
 		report_all_files(monitor);
 		return;
 	}
-	log_warn("not all directories below %s can be watched (limit: "
-		 "fs.inotify.max_user_watches): it is looked through every %.1f s",
+	log_warn("inotify watch limit reached (fs.inotify.max_user_watches): polling %s every "
+		 "%.1f s instead",
 		 monitor->options.directory, scan_interval_seconds(monitor));
 	start_poller(monitor, true);
 }

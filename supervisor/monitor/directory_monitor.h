@@ -1,7 +1,8 @@
 /*
- * What happens below the checkpoint directory, by whatever tells of it: the kernel's events
- * (inotify_watch.h), and a look again and again where those do not tell all (directory_poller.h):
- * network file systems, directories that cannot be watched. Lives on the loop.
+ * Reports what changes below the checkpoint directory. It uses the kernel's events
+ * (inotify_watch.h), and adds repeated scans (directory_poller.h) if the events do not cover
+ * everything: on network file systems, and for directories that cannot be watched. Lives on the
+ * loop.
  */
 #ifndef DIRECTORY_MONITOR_H
 #define DIRECTORY_MONITOR_H
@@ -16,35 +17,37 @@ struct directory_monitor;
 
 struct directory_monitor_options {
 	struct loop *loop;
-	const char *directory; /* canonical; borrowed; need not be there yet */
+	const char *directory; /* canonical; borrowed; need not exist yet */
 	int64_t quiet_ms;
-	bool polls;         /* looks all the time, also where the kernel tells of everything */
-	dir_event_fn *said; /* DIR_CHANGED is from a look, the rest from the kernel */
-	void (*on_scanned)(void *arg); /* after all that a look has found was said */
+	bool polls; /* scan even if the kernel reports all changes */
+	/* DIR_CHANGED comes from a scan, all other events from the kernel */
+	dir_event_fn *said;
+	/* all changes that a scan has found were reported */
+	void (*on_scanned)(void *arg);
 	void *arg;
 };
 
 struct directory_monitor *directory_monitor_new(const struct directory_monitor_options *options);
 void directory_monitor_free(struct directory_monitor *monitor);
 
-/* Tries again where it is not open yet. `job_runs`: what lies there by now may have been written
- * since, and is said as changed. */
+/* Begins to watch if the directory exists; call it again until directory_monitor_is_open().
+ * `job_runs`: the job may have written the files that exist already, so report them as changed. */
 void directory_monitor_open(struct directory_monitor *monitor, bool job_runs);
-/* False while the directory is not there. */
+/* False: the directory does not exist yet. */
 bool directory_monitor_is_open(const struct directory_monitor *monitor);
-/* Why it has to look, in a sentence; "" where the kernel tells of everything. */
+/* A sentence: why scans are needed; "": the kernel reports everything. Borrowed. */
 const char *directory_monitor_missing_evidence(const struct directory_monitor *monitor);
 
-/* Hands out what the kernel has queued. */
+/* Reports the events that the kernel has queued. */
 void directory_monitor_drain(struct directory_monitor *monitor);
-/* After DIR_RESCAN was said, and the batch with it: says what is there as changed,
- * or looks from now on. */
+/* Call it after DIR_RESCAN and the rest of its batch: reports every file as changed, and begins to
+ * scan repeatedly if the kernel cannot watch all subdirectories. */
 void directory_monitor_rescan(struct directory_monitor *monitor);
 
-/* True where no looks are needed, and when one that began at that time or later
- * (monotonic) has been said. */
+/* True: no scans are needed, or a scan that began at `since_ms` (CLOCK_MONOTONIC) or later has been
+ * reported. */
 bool directory_monitor_is_current(struct directory_monitor *monitor, int64_t since_ms);
-/* Looks where it has to, and blocks meanwhile. */
+/* Scans if scans are needed, and reports before it returns. Blocks. */
 void directory_monitor_scan_now(struct directory_monitor *monitor);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * Looks at the checkpoint directory again and again, where the kernel's events do not tell all:
- * network file systems, and directories that could not be watched. Reads names, sizes, times and
- * numbers on a thread of its own, past the caches of NFS and FUSE; a server that hangs holds up
- * nothing but that thread.
+ * Scans the checkpoint directory repeatedly, for network file systems and for directories that
+ * could not be watched. A thread reads names, sizes, times and inode numbers, past the caches of
+ * NFS and FUSE. A server that hangs blocks only that thread.
  */
 #ifndef DIRECTORY_POLLER_H
 #define DIRECTORY_POLLER_H
@@ -19,21 +18,22 @@ struct directory_poller_options {
 	struct loop *loop;
 	const char *directory; /* borrowed */
 	int64_t quiet_ms;
-	bool all; /* what lies there at the first look counts as changed */
+	bool all; /* report every file of the first scan as changed */
 	directory_scan_fn *changed;
-	void (*on_scanned)(void *arg); /* after all that has changed was told */
+	/* all changes of a scan were reported */
+	void (*on_scanned)(void *arg);
 	void *arg;
 };
 
 struct directory_poller *directory_poller_new(const struct directory_poller_options *options);
-/* Waits for a look that is under way. */
+/* Waits for a running scan. */
 void directory_poller_free(struct directory_poller *poller);
 
-/* True when a look that began at that time or later (monotonic) has been told.
- * Otherwise one will be soon. */
+/* True: a scan that began at `since_ms` (CLOCK_MONOTONIC) or later has been reported. Otherwise a
+ * scan is started soon. */
 bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t since_ms);
 
-/* Looks and tells, and blocks meanwhile. */
+/* Scans and reports before it returns. Blocks. */
 void directory_poller_scan_now(struct directory_poller *poller);
 
 #endif

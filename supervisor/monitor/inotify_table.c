@@ -1,21 +1,21 @@
 /*
- * The one door to libinotifytools. It makes the inotify instance and keeps the table of watches by
- * path. The rest is done here, and in inotify_watch.c, because of what libinotifytools 3.22.6 does
- * not do, or does in a way that a supervisor cannot use:
+ * The only file that calls libinotifytools, which makes the inotify instance and keeps the table of
+ * watches. This file and inotify_watch.c do the rest, because libinotifytools 3.22.6 does not do
+ * it, or does it in a way that a supervisor cannot use:
  *
- * - Its descriptor has no CLOEXEC and would leak into the job; it is not handed out either, so that
+ * - Its descriptor has no CLOEXEC and would leak into the job. It is not returned either, so that
  *   no epoll can wait for it. We find it in /proc/self/fd as the one that inotifytools_initialize()
  *   added, and read the events ourselves.
- * - inotifytools_watch_recursively() lists a directory before it watches it, and what is made in
- *   between is lost. inotify_watch.c watches first. New subdirectories are not watched at all.
+ * - inotifytools_watch_recursively() lists a directory before it watches it, so that files made in
+ *   between are missed. inotify_watch.c watches first. New subdirectories are not watched at all.
  * - Renamed directories keep their old name. inotifytools_replace_filename() changes a tree while
- *   it walks it, so the entries are renamed one by one; the index by name is out of order then, and
- *   no function that uses it is called.
+ *   it walks it, so we rename the entries one by one. That leaves its index by name out of order,
+ *   and we call no function that uses the index.
  * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the
  *   entry stays). They are given the empty name and stay until inotify_table_close(): some 150
  *   bytes for each directory that was deleted.
- * - A queue that ran over is one event without a path, and nothing is looked for again.
- *   inotify_watch.c watches what has come, and says RESCAN.
+ * - A queue overflow is one event without a path, and nothing is scanned again. inotify_watch.c
+ *   watches new directories and reports RESCAN.
  * - All its state is global: one table in a process.
  */
 #include "inotify_table.h"
@@ -121,8 +121,8 @@ char *inotify_table_path(const struct inotify_table *table, int wd)
 }
 
 /*
- * The library would enter a watch that it has a second time, hence the look by number first; the
- * kernel gives no number out twice, so that an empty name here is not a watch that was forgotten.
+ * The library would enter a known watch a second time, hence the look-up by number first. The
+ * kernel never reuses a number, so that an empty name is not that of a forgotten watch.
  */
 int inotify_table_add(struct inotify_table *table, const char *path)
 {
@@ -164,7 +164,7 @@ static void forget_watch(struct inotify_table *table, int wd, const char *rest,
 {
 	(void)rest;
 	(void)argument;
-	/* Fails where the kernel removed it already. */
+	/* Fails if the kernel has removed the watch already. */
 	inotify_rm_watch(table->fd, wd);
 	inotifytools_set_filename_by_wd(wd, "");
 }

@@ -12,10 +12,10 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* The first event is read at once, those behind it this long after: the kernel merges the equal
- * ones of a large write meanwhile. */
+/* The first event is read at once, later ones after this time: meanwhile the kernel merges the
+ * equal events of a large write. */
 #define GATHER_MS 20
-/* How often a directory that was removed is looked for. */
+/* How often to look for a directory that was removed. */
 #define RETURN_MS 250
 #define DEEPEST 64
 
@@ -30,9 +30,8 @@ struct inotify_watch {
 	/* watch descriptor of the directory; -1 while it is gone */
 	int root;
 	bool complete;
-	/* of a directory that was renamed away and may turn up again; 0 for none */
+	/* cookie and path of a directory that was renamed away and may reappear; 0: none */
 	uint32_t cookie;
-	/* its path */
 	char *moved;
 };
 
@@ -48,7 +47,7 @@ static void emit_event(struct inotify_watch *watch, enum dir_change change, bool
 		       });
 }
 
-/* False where it is not watched. */
+/* False: it cannot be watched. */
 static bool watch_directory(struct inotify_watch *watch, const char *path, int depth)
 {
 	int wd = depth > DEEPEST ? -1 : inotify_table_add(&watch->table, path);
@@ -67,8 +66,8 @@ static bool watch_directory(struct inotify_watch *watch, const char *path, int d
 	return false;
 }
 
-/* Watches each directory, then looks at what is in it: in this order nothing is missed, though some
- * may be seen twice. */
+/* Watches each directory before it lists it: in this order no entry is missed, though an entry may
+ * be reported twice. */
 static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth)
 {
 	auto_free char *full = inotify_table_absolute(&watch->table, path);
@@ -90,8 +89,7 @@ static void scan_directory(struct inotify_watch *watch, const char *path, bool s
 	}
 }
 
-/* A renamed directory did not turn up below ours: it left, and what happens in it
- * is no business of ours. */
+/* A renamed directory has not reappeared below ours: it has left, and is not watched any more. */
 static void forget_moved_directory(struct inotify_watch *watch)
 {
 	if (watch->moved)
@@ -148,8 +146,8 @@ static void file_event(struct inotify_watch *watch, const struct inotify_event *
 		emit_event(watch, DIR_DELETED, false, 0, path);
 }
 
-/* The directory itself was removed or renamed. Whoever makes it anew makes it empty, or moves a
- * whole one there. */
+/* The checkpoint directory itself was removed or renamed. A new one may appear, empty or with
+ * files. */
 static void root_gone(struct inotify_watch *watch)
 {
 	forget_moved_directory(watch);
@@ -177,7 +175,7 @@ static void dispatch_event(struct inotify_watch *watch, const struct inotify_eve
 
 	if (event->mask & IN_Q_OVERFLOW) {
 		emit_event(watch, DIR_RESCAN, false, 0, "");
-		/* Directories may have come unseen. */
+		/* The lost events may be those of new directories. */
 		if (watch->root >= 0)
 			scan_directory(watch, "", true, 0);
 		return;

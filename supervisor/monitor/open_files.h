@@ -1,6 +1,7 @@
 /*
- * Who has files of a directory open for writing, or mapped for it: by /proc, for processes that do
- * not say so themselves. And whether anybody at all has, by the kernel's word.
+ * Finds the processes that have files of a directory open for writing, or mapped writable, in
+ * /proc: for processes without the shim. Also asks the kernel whether anybody has a file open for
+ * writing.
  */
 #ifndef OPEN_FILES_H
 #define OPEN_FILES_H
@@ -13,14 +14,15 @@
 typedef void open_files_fn(void *arg, pid_t pid);
 
 /*
- * Each of our descendants that holds one, once. `directory` is canonical. Those whose /proc may not
- * be read, and those that reach the directory under another name (a bind mount of a container), are
- * left out. Reads /proc: some 20 us for each process.
+ * Calls `found` once for each of our descendants that has a file of `directory` (canonical) open
+ * for writing. Misses processes whose /proc cannot be read, and those that reach the directory by
+ * another path (a container's bind mount). Takes some 20 us for each process.
  */
 void open_files_find_holders(const char *directory, open_files_fn *found, void *arg);
 
-/* Is `pid` there, and has not begun to end? Then what it has closed, it has closed itself. */
+/* Does `pid` exist, and has it not begun to exit? Then it closed its files itself. */
 bool open_files_is_running(pid_t pid);
+/* Does this process have a file of `directory` open for writing? */
 bool open_files_is_holder(const char *directory, pid_t pid);
 
 /* See shim_channel_query_fd(); `directory` is canonical, without a slash at its end. */
@@ -32,9 +34,9 @@ enum open_files_state {
 	OPEN_FILES_UNKNOWN, /* another user's file, or a file system that does not say: NFS, FUSE */
 };
 /*
- * Has anybody on this machine got the file open for writing, or mapped, whatever process and
- * container it is in? Does not block, does not wait for others, and a process that opens it
- * meanwhile waits for some microseconds. NONE too for what is gone, or no regular file.
+ * Does any process on this machine, in whatever container, have the file open for writing or mapped
+ * writable? Does not block; a process that opens the file meanwhile is delayed by some
+ * microseconds. NONE also for a file that is gone and for what is no regular file.
  */
 enum open_files_state open_files_query_file(const char *path);
 

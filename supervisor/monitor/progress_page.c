@@ -23,11 +23,11 @@
 _Static_assert(sizeof(struct reprieve__slot) == 64, "one line of the cache");
 _Static_assert(sizeof(struct reprieve__page) == 192, "as reprieve.py reads it");
 
-/* What is known of a slot from the looks before. */
+/* What earlier scans have read from a slot. */
 struct slot_history {
 	pid_t pid; /* 0: free */
 	uint32_t saved_count, step_count;
-	bool saved; /* not handed out yet */
+	bool saved; /* a "saved" report is not delivered yet */
 	int64_t saved_step;
 	uint64_t steps;
 	int64_t step_ms;
@@ -40,9 +40,9 @@ struct progress_page {
 	struct reprieve__page *page;
 	struct slot_history slots[SLOTS];
 	uint32_t newest;  /* number of the newest request */
-	uint32_t number;  /* of the request that stands, 0: none */
-	bool over;        /* it has ended, and only the flag is still up */
-	int64_t lower_ms; /* then at the latest it goes down */
+	uint32_t number;  /* number of the current request; 0: none */
+	bool over;        /* the request has ended, but its flag is still up */
+	int64_t lower_ms; /* when the flag is lowered at the latest */
 };
 
 static struct reprieve__slot *slot_at(const struct progress_page *page, size_t index)
@@ -123,6 +123,7 @@ const char *progress_page_path(const struct progress_page *page)
 
 void progress_page_request(struct progress_page *page)
 {
+	/* 0 means "no request", also after 2^32 of them. */
 	if (++page->newest == 0)
 		page->newest = 1;
 	page->number = page->newest;
@@ -146,7 +147,7 @@ void progress_page_end_request(struct progress_page *page, bool answered, int64_
 		lower_flag(page);
 		return;
 	}
-	/* A rank that saves its own part may be in the middle of a step. */
+	/* A rank that saves a part of its own may still be in the middle of a step. */
 	page->over = true;
 	page->lower_ms = now_ms + FLAG_UP_MOST_MS;
 }
@@ -165,9 +166,9 @@ static void note_steps(struct slot_history *slot, uint32_t step_count, int64_t n
 
 	slot->steps += more;
 	slot->step_count = step_count;
-	/* Before the first lies the start. */
+	/* The time before the first report is start-up, not a step. */
 	if (slot->step_ms > 0 && each_ms > 0) {
-		/* The newest ten seconds or so weigh as much as all before. */
+		/* A moving average over some ten seconds. */
 		double weight = (double)(now_ms - slot->step_ms) / 10000;
 
 		if (slot->mean_ms <= 0 || weight > 1)
@@ -184,12 +185,12 @@ static void scan_slot(struct progress_page *page, size_t index, int64_t now_ms)
 	uint32_t pid = load_word(&slot->pid), saved_count, step_count;
 
 	if (pid != 0 && (pid > INT32_MAX || !is_process_there((pid_t)pid)))
-		/* One that lives in a PID namespace of its own is taken for gone, and its
+		/* A process in a PID namespace of its own also appears to be gone here, and its
 		 * reports are lost. */
 		__atomic_compare_exchange_n(&slot->pid, &pid, 0, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_RELAXED);
 	if (pid == 0 || pid > INT32_MAX) {
-		/* Its last word may have to wait for that of the others. */
+		/* Its last "saved" may have to wait until the other processes have answered. */
 		if (!history->saved)
 			*history = (struct slot_history){0};
 		return;

@@ -1,4 +1,4 @@
-/* The processes that wrote checkpoints last, by the shim's word. */
+/* The processes that wrote checkpoints last, as the shim reports them. */
 #ifndef RECENT_WRITERS_H
 #define RECENT_WRITERS_H
 
@@ -10,7 +10,7 @@
 #define RECENT_WRITERS 256
 
 struct recent_writer {
-	int64_t ms; /* when it last opened, wrote or closed one of their files */
+	int64_t ms; /* of its last report about a checkpoint file, CLOCK_MONOTONIC */
 	pid_t pid;
 };
 
@@ -19,11 +19,11 @@ struct recent_writers {
 	size_t count;
 };
 
-/* True for one that was not known. The oldest one gives way where there are too many. */
+/* True: the process is new here. If the table is full, the oldest entry is replaced. */
 bool recent_writers_note(struct recent_writers *writers, pid_t pid, int64_t now_ms);
 void recent_writers_forget(struct recent_writers *writers, pid_t pid);
-/* Forgets one that is gone or a zombie, and returns its pid; 0 when there is none. Reads /proc. A
- * child of ours that exited is left to whoever waits for it. */
+/* Removes one process that is gone or a zombie, and returns its PID; 0: there is none. Our own
+ * children are left to the code that reaps them. Reads /proc. */
 pid_t recent_writers_take_gone(struct recent_writers *writers);
 
 #endif

@@ -22,8 +22,8 @@
 #define AWAKE_MS 20
 #define HOLE_MS 200
 
-/* Records handed out in one go; a process that reports faster than we read must
- * not hold up the loop. */
+/* Most records delivered in one call, so that a process that reports faster than we read does not
+ * block the loop. */
 #define MOST_AT_ONCE (2 * SHIM_RECORDS)
 
 struct shim_channel {
@@ -39,9 +39,11 @@ struct shim_channel {
 	struct shim_record *records;
 	struct progress_page *page;
 	bool channel_made;
-	uint64_t tail; /* ours; the one in the header is for the producers, who might write to it */
+	/* our own copy, because the job could change the one in the header */
+	uint64_t tail;
 	uint64_t dropped;
-	int64_t hole_since_ms; /* CLOCK_NEVER while there is none */
+	/* since when the next record is reserved and not published; CLOCK_NEVER: it is not */
+	int64_t hole_since_ms;
 };
 
 static bool path_is_sound(const char *path, size_t length)
@@ -115,8 +117,8 @@ static void advance_tail(struct shim_channel *channel, uint64_t tail)
 	__atomic_store_n(&channel->header->tail, tail, __ATOMIC_RELEASE);
 }
 
-/* A place was taken and not filled. Its producer may be about to; a producer that was killed never
- * will. True when we should go on behind it. */
+/* A record was reserved and not published. Its producer may still do so; one that was killed never
+ * will. True: skip the record. */
 static bool give_up_on_hole(struct shim_channel *channel)
 {
 	int64_t now = clock_monotonic_ms();
@@ -130,7 +132,7 @@ static bool give_up_on_hole(struct shim_channel *channel)
 	return true;
 }
 
-/* False when there is nothing more to read now. */
+/* False: nothing more to read now. */
 static bool read_one(struct shim_channel *channel)
 {
 	struct shim_record *place = &channel->records[channel->tail % SHIM_RECORDS];
@@ -147,7 +149,7 @@ static bool read_one(struct shim_channel *channel)
 	}
 	if (__atomic_load_n(&place->published, __ATOMIC_SEQ_CST) != sequence + 1)
 		return give_up_on_hole(channel);
-	/* A copy, so that what was checked is what is used. */
+	/* The job could change the record between the check and the use: check and use a copy. */
 	memcpy(&record, place, sizeof(record));
 	advance_tail(channel, sequence + 1);
 	if (record_is_sound(&record, sequence))
@@ -192,11 +194,11 @@ void shim_channel_poll(struct shim_channel *channel)
 	while (count < MOST_AT_ONCE && read_one(channel))
 		count++;
 	/*
-	 * Where one came, more will: while a save goes on, a look every 20 ms spares its writer a
-	 * doorbell for each file. Otherwise we sleep, and then either we see a record that came in
-	 * meanwhile, or its producer sees that we sleep and rings. One total order of this store,
-	 * the loads in read_one() and the producer's fence; no fence here, which ThreadSanitizer
-	 * does not know.
+	 * After one record more will follow: during a save, polling every 20 ms spares the writer a
+	 * wake-up for each file. Otherwise we sleep. Then either we see a record that was published
+	 * meanwhile, or its producer sees that we sleep and wakes us, because this store, the loads
+	 * in read_one() and the producer's fence have one total order. There is no fence here,
+	 * because ThreadSanitizer does not know fences.
 	 */
 	if (count == 0) {
 		__atomic_store_n(&channel->header->sleeping, 1, __ATOMIC_SEQ_CST);
@@ -204,7 +206,7 @@ void shim_channel_poll(struct shim_channel *channel)
 			count++;
 	}
 	note_dropped(channel);
-	/* With more in the ring than one go takes, what was reported before may still be in it. */
+	/* If the ring holds more than one call delivers, earlier reports may still be in it. */
 	if (count < MOST_AT_ONCE)
 		progress_page_deliver_saved(channel->page, hand_out_saved, channel);
 	if (count > 0)
@@ -283,8 +285,8 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 	(void)proc_pid_namespace(&header->namespace_device, &header->namespace_inode);
 	header->directory_length = (uint32_t)strlen(channel->directory);
 	text_set(header->directory, sizeof(header->directory), channel->directory);
-	/* Too long or the same: then the shim knows one name, and the
-	 * kernel tells it that anyway. */
+	/* Too long or the same: then the shim knows one name, which is the one that the kernel
+	 * uses. */
 	if (alias && strlen(alias) < sizeof(header->alias) &&
 	    !text_equal(alias, channel->directory))
 		text_set(header->alias, sizeof(header->alias), alias);
@@ -333,8 +335,7 @@ void shim_channel_close(struct shim_channel *channel)
 	progress_page_close(channel->page);
 	if (channel->header) {
 		__atomic_store_n(&channel->header->sigterm_hold, SHIM_HOLD_OFF, __ATOMIC_RELEASE);
-		/* An image that starts from now on does nothing, and those that
-		 * run ring no more. */
+		/* Processes that start from now on do nothing, and running ones do not wake us. */
 		__atomic_store_n(&channel->header->magic, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&channel->header->sleeping, 0, __ATOMIC_RELEASE);
 		munmap(channel->header, SHIM_CHANNEL_SIZE);

@@ -1,7 +1,7 @@
 /*
- * The supervisor's end of the shim's channel (shim/PROTOCOL.md): makes the channel file and the
- * doorbell, and hands out what the processes of the job report. Nothing that stands in the channel
- * is believed without a check, because the job can write there. One thread: the loop's.
+ * The supervisor's end of the shim's channel (shim/PROTOCOL.md): creates the channel file and the
+ * wake-up socket, and delivers the reports of the job's processes. Everything in the channel is
+ * validated before use, because the job can write there. Lives on the loop.
  */
 #ifndef SHIM_CHANNEL_H
 #define SHIM_CHANNEL_H
@@ -14,27 +14,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An event of ours: `pid` has called a checkpoint complete (shim/reprieve.h, not the shim). All
- * that it had reported before has been handed in. */
+/* An event beside enum shim_event: `pid` has called a checkpoint complete (shim/reprieve.h). All
+ * its earlier reports have been delivered. */
 #define SHIM_CHANNEL_SAVED 100
 
 /*
- * What a process reported. Strings are valid during the call; paths are relative to the checkpoint
- * directory, normalised and never above it, "" where there is none. HELLO has the executable's path
+ * A report of a process. Strings are valid during the call. Paths are relative to the checkpoint
+ * directory, normalised, and never outside it; "": no path. HELLO has the executable's path
  * instead.
  *
- * `lost` means: reports are missing here (the ring was full, a process died while it reported, or
- * the channel holds nonsense). Then nothing else in the message is set, and the directory must be
- * looked at.
+ * `lost`: reports are missing here, because the ring was full, a process died while it reported, or
+ * a record was invalid. Nothing else in the message is set, and the directory must be scanned.
  */
 struct shim_message {
 	bool lost;
 	int event; /* enum shim_event, or SHIM_CHANNEL_SAVED */
-	int pid;   /* getpid() there: another number than ours where the job made a PID namespace */
-	int descriptor; /* -1 where there is none */
+	/* getpid() in the process: not our number for it if the job made a PID namespace */
+	int pid;
+	int descriptor; /* -1: none */
 	unsigned flags; /* SHIM_FLAG_* */
 	uint64_t device, inode;
-	int64_t step; /* SHIM_CHANNEL_SAVED: of the checkpoint, -1 where it has no number */
+	int64_t step; /* SHIM_CHANNEL_SAVED: step of the checkpoint; -1: no number */
 	const char *path;
 	const char *path2;
 };
@@ -44,47 +44,46 @@ typedef void shim_channel_fn(void *argument, const struct shim_message *message)
 struct shim_channel;
 
 /*
- * Makes `session_directory`/shim.channel, report.page and shim.doorbell; the directory must exist,
- * belong to us alone and have a short path (a socket's name has 107 bytes). `checkpoint_directory`
- * is canonical; `alias` is the same as the user wrote it, absolute, or NULL. The channel's blocks
- * are allocated at once: a write to a page that a full disk cannot back would kill the job.
+ * Creates shim.channel, report.page and shim.doorbell in `session_directory`, which must exist,
+ * belong to us alone and have a short path (a socket's name has at most 107 bytes).
+ * `checkpoint_directory` is canonical; `alias` is the same directory as the user wrote it,
+ * absolute, or NULL. The channel's blocks are allocated at once, because a write to a page for
+ * which a full disk has no block would kill the job (SIGBUS).
  */
 int shim_channel_open(struct loop *loop, const char *session_directory,
 		      const char *checkpoint_directory, const char *alias,
 		      shim_channel_fn *received, void *argument, struct shim_channel **channel,
 		      struct err *err);
 
-/* Removes all three. Processes that still run go on into a mapping that nobody reads. */
+/* Removes the three files. Running processes keep their mapping, which nobody reads any more. */
 void shim_channel_close(struct shim_channel *channel);
 
-/* Hands out all that has been published by now. The loop does it when the doorbell rings and once a
- * second; call it before deciding anything. */
+/* Delivers all published reports. The loop does it at each wake-up and once a second; call it
+ * before a decision. */
 void shim_channel_poll(struct shim_channel *channel);
 
 /* The value of SHIM_ENV_CHANNEL for the job. Borrowed. */
 const char *shim_channel_path(const struct shim_channel *channel);
 
 /*
- * The page that jobs poll and report through: raise the flag there, ask it who polls and how far
- * they are. Looked at whenever the channel is; its progress_page_scan() and
- * progress_page_deliver_saved() are called here. Borrowed.
+ * The page that jobs poll and report through. It is read whenever the channel is:
+ * shim_channel_poll() calls progress_page_scan() and progress_page_deliver_saved(). Borrowed.
  */
 struct progress_page *shim_channel_page(const struct shim_channel *channel);
 
-/* What becomes of SIGTERM in processes that have the shim (PROTOCOL.md). OFF until the first call;
- * a process that starts while it is OFF stays without it. */
+/* Sets what processes with the shim do with a SIGTERM (PROTOCOL.md). OFF until the first call; a
+ * process that starts while it is OFF never holds SIGTERM. */
 void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold state);
 
 enum shim_channel_fd {
 	SHIM_CHANNEL_FD_OPEN,
 	SHIM_CHANNEL_FD_CLOSED,
-	SHIM_CHANNEL_FD_GONE /* the process */
+	SHIM_CHANNEL_FD_GONE /* the process has ended */
 };
 
 /*
- * Has this process still got a file of the directory open under this number? For what a lost report
- * left in doubt. By /proc, so only where the job shares our PID namespace; HELD where /proc does
- * not say.
+ * Does the process still have a file of the directory open under this number? For use after lost
+ * reports. Reads /proc, so the process must share our PID namespace; OPEN if /proc gives no answer.
  */
 enum shim_channel_fd shim_channel_query_fd(const struct shim_channel *channel, int pid,
 					   int descriptor);
