@@ -1,7 +1,7 @@
 /*
- * Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy), safetensors README "Format", HDF5
- * File Format Specification 3.0 section II.A, ubjson.org. Sizes come from the file, and may be
- * anything: no sum or product here may wrap.
+ * Recognises truncated files. Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy),
+ * safetensors README "Format", HDF5 File Format Specification 3.0 section II.A, ubjson.org. Sizes
+ * come from the file, and may be anything: no sum or product here may wrap.
  */
 #include "file_format.h"
 
@@ -67,8 +67,8 @@ static bool has_file_name(const struct file_format_sample *sample, const char *c
 #define ZIP64_LOCATOR 20
 #define ZIP64_END 56
 
-/* The central directory ends where the end record begins, or the records of zip64 between them; the
- * comment is all there. */
+/* The central directory must end where the end record begins, or where the zip64 records between
+ * them begin, and the comment must be complete. */
 static bool is_zip_end(const struct file_format_sample *sample, size_t at)
 {
 	const uint8_t *record = sample->tail + at;
@@ -102,7 +102,7 @@ static enum file_format_verdict judge_zip(const struct file_format_sample *sampl
 
 #define NPY_MAGIC "\x93NUMPY"
 
-/* Where the header's text begins; 0: a version that is not known. */
+/* Offset of the header's text; 0: unknown version. */
 static size_t npy_text_at(const struct file_format_sample *sample)
 {
 	uint8_t version = sample->head_size > 12 ? sample->head[6] : 0;
@@ -117,7 +117,7 @@ static uint64_t npy_header_size(const struct file_format_sample *sample)
 	return at == 0 ? 0 : add_saturating(at, little_endian(sample->head + 8, at - 8));
 }
 
-/* Bytes of one item, from "'<f4'"; 0: structured, an object, or not understood. */
+/* Size of one item from "'<f4'"; 0: a structured type, an object, or not understood. */
 static uint64_t npy_item_size(const char *descr)
 {
 	char *end;
@@ -132,7 +132,7 @@ static uint64_t npy_item_size(const char *descr)
 	return descr[2] == 'U' ? 4 * count : count;
 }
 
-/* The product of "(3, 4)"; false when it is not understood. */
+/* The product of "(3, 4)"; false: not understood. */
 static bool npy_item_count(const char *shape, uint64_t *count)
 {
 	char *end = NULL;
@@ -171,7 +171,7 @@ static enum file_format_verdict judge_npy(const struct file_format_sample *sampl
 
 	if (sample->size <= 12 || header_size > sample->size)
 		return report_torn(why, "ends in its npy header");
-	/* Structured types have long headers, and are not understood anyway. */
+	/* A header that does not fit is that of a structured type, which is not understood. */
 	if (header_size == 0 || header_size > sample->head_size ||
 	    header_size - at >= sizeof(header))
 		return FILE_FORMAT_UNKNOWN;
@@ -184,7 +184,7 @@ static enum file_format_verdict judge_npy(const struct file_format_sample *sampl
 		return FILE_FORMAT_UNKNOWN;
 	expected =
 		add_saturating(header_size, count > UINT64_MAX / item ? UINT64_MAX : count * item);
-	/* More is fine: several arrays may follow each other in one file. */
+	/* A longer file is valid: several arrays may follow each other. */
 	return sample->size < expected ? report_too_short(why, sample->size, expected, "npy header")
 				       : FILE_FORMAT_VALID;
 }
@@ -216,8 +216,8 @@ static const uint8_t *number_end(const uint8_t *at, const uint8_t *end, uint64_t
 	return at;
 }
 
-/* The end of the last tensor. Only the one key matters; what looks like it inside a string is
- * stepped over with the string. */
+/* End of the last tensor, by the key "data_offsets". Strings are skipped, so that their content is
+ * not taken for the key. */
 static uint64_t safetensors_data_end(const uint8_t *at, const uint8_t *end)
 {
 	static const char key[] = "\"data_offsets\"";
@@ -273,7 +273,7 @@ static enum file_format_verdict judge_hdf5(const struct file_format_sample *samp
 
 	if (sample->size < 48)
 		return report_torn(why, "ends in its HDF5 superblock");
-	/* Addresses are 8 bytes wide but in files that nobody has made for decades. */
+	/* Addresses are 8 bytes wide, except in files of decades ago. */
 	if (version > 3 || width != 8 || sample->head_size < addresses + 3 * width)
 		return FILE_FORMAT_UNKNOWN;
 	base = little_endian(sample->head + addresses, 8);
@@ -287,10 +287,9 @@ static enum file_format_verdict judge_hdf5(const struct file_format_sample *samp
 				  : FILE_FORMAT_VALID;
 }
 
-/* --- XGBoost's models, and the JSON that the frameworks write beside their files:
- * one object in braces --- */
+/* --- XGBoost's models, and the frameworks' JSON files: one object in braces --- */
 
-/* The last member of a model is its version. */
+/* The last member of an XGBoost model is its version, within this many bytes of the end. */
 #define UBJSON_VERSION 40
 
 static enum file_format_verdict judge_ubjson(const struct file_format_sample *sample,
@@ -319,19 +318,19 @@ static enum file_format_verdict judge_json(const struct file_format_sample *samp
 							 : report_torn(why, "has no closing brace");
 }
 
-/* --- which one --- */
+/* --- the choice of the format --- */
 
-/* What is never empty when it is finished. */
+/* Files that are never empty when they are finished. */
 static const char *const never_empty_names[] = {".pt",          ".pth",    ".npz",  ".npy",
 						".safetensors", ".h5",     ".hdf5", ".keras",
 						".ubj",         ".distcp", NULL};
-/* Not every .json: logs are written as lists that nobody closes. */
+/* Not every .json: some logs are lists that are never closed. */
 static const char *const json_names[] = {"trainer_state.json", "training_metadata.json",
 					 ".safetensors.index.json", ".bin.index.json", NULL};
 static const char *const ubjson_names[] = {".ubj", NULL};
 static const char *const safetensors_names[] = {".safetensors", NULL};
-/* PyTorch DCP: a row of zip archives, or of anything else. Its .metadata says
- * whether all is there. */
+/* PyTorch DCP: several zip archives or other data in a row. The file .metadata, not this one, shows
+ * whether the checkpoint is complete. */
 static const char *const archive_names[] = {".distcp", NULL};
 
 size_t file_format_head_wanted(const struct file_format_sample *sample)

@@ -1,7 +1,6 @@
 /*
- * PURE. Is a file whole, as far as its own format tells: from its first and last bytes and its
- * size. For formats that say where they end; of any other there is no opinion. A file that is cut
- * off is found out, one with a hole in the middle is not.
+ * PURE. Is a file complete by its own format? Judges by its first and last bytes and its size, for
+ * formats that record where they end. Detects a truncated file, but not a hole in the middle.
  */
 #ifndef FILE_FORMAT_H
 #define FILE_FORMAT_H
@@ -9,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is worth reading before file_format_head_wanted() is asked, and of the end: a zip's end
- * record with the longest comment. */
+/* How many bytes to read: of the head before file_format_head_wanted() is called; of the tail,
+ * enough for a zip end record with the longest comment; of the head at most. */
 #define FILE_FORMAT_HEAD 4096
 #define FILE_FORMAT_TAIL (65536 + 128)
 #define FILE_FORMAT_HEAD_MOST (16 << 20)
 
 enum file_format_verdict {
-	FILE_FORMAT_UNKNOWN, /* no format that is known here */
-	FILE_FORMAT_VALID,   /* it ends where it says */
-	FILE_FORMAT_TORN,
+	FILE_FORMAT_UNKNOWN, /* not a format that is known here */
+	FILE_FORMAT_VALID,   /* it ends where the format records its end */
+	FILE_FORMAT_TORN,    /* truncated, or not finished by its writer */
 };
 
 struct file_format_sample {
@@ -30,12 +29,12 @@ struct file_format_sample {
 	size_t tail_size;
 };
 
-/* How many of the first bytes file_format_check() needs, when it is shown the first
- * FILE_FORMAT_HEAD: never more than FILE_FORMAT_HEAD_MOST. */
+/* Given the first FILE_FORMAT_HEAD bytes: how many of the head file_format_check() needs. Never
+ * more than FILE_FORMAT_HEAD_MOST. */
 size_t file_format_head_wanted(const struct file_format_sample *sample);
 
-/* `why`: for TORN a clause that follows the file's name, "has no zip end record". Time grows with
- * what it is shown, memory does not. */
+/* `why` (`size` bytes): for TORN, a clause to follow the file's name, such as "has no zip end
+ * record". Allocates nothing. */
 enum file_format_verdict file_format_check(const struct file_format_sample *sample, char *why,
 					   size_t size);
 

@@ -1,18 +1,18 @@
 /*
- * supervisor/frameworks/: MAP
+ * supervisor/frameworks/: what is known about each training framework's checkpoints: how to
+ * recognise a job of it, how to ask it to save, and what a finished save looks like.
  *
- * For other folders, through this header alone:
+ * Read first: profile.h, then a few rows of profile_table.c.
  *
- *	file_format.h	* PURE
- *	layout_rules.h	* PURE
- *	lightning_slurm.h       * PyTorch Lightning saves on SIGUSR1 and goes on, tells `scontrol`
- *	                        when the save is done, and resumes from it by itself: all of that
- *	                        only under Slurm
- *	profile.h	* PURE
- *	profile_detect.h        * Finds out which framework a command trains with: reads the script
- *	                        that it names (bounded, once), and the names in the checkpoint
- *	                        directory
- *	profile_print.h	What a profile says, in words and as JSON
+ * For other folders:
+ *
+ *	profile.h		PURE: one profile for each framework, and the choice between them
+ *	profile_table.c		the profiles: one row for each framework
+ *	profile_detect.h	recognises the framework of a command by its script and files
+ *	profile_print.h		a profile as text and as JSON
+ *	layout_rules.h		PURE: incomplete checkpoints by names: a missing marker, half a pair
+ *	file_format.h		PURE: is a file complete by its format: zip, npy, HDF5, ...
+ *	lightning_slurm.h	an emulated Slurm environment, in which Lightning saves on SIGUSR1
  */
 #ifndef FRAMEWORKS_H
 #define FRAMEWORKS_H

@@ -10,24 +10,25 @@
 #include <string.h>
 
 struct check {
-	const struct profile *profile; /* whose rule it is */
-	bool own;                      /* the job's */
+	const struct profile *profile; /* the one that has the rule */
+	bool own;                      /* it is the job's profile */
 	const struct profile_rule *rule;
 	const struct layout_view *view;
 	layout_rules_fn *tell;
 	void *arg;
 	struct path_set *told;
-	char *last_checkpoint; /* looked at just now: its files stand together */
+	/* the one that was checked last: files are sorted, so those of a checkpoint are adjacent */
+	char *last_checkpoint;
 };
 
-/* --- looking --- */
+/* --- finding files --- */
 
 static const char *path_of(const struct check *check, size_t i)
 {
 	return check->view->files->items[i].path;
 }
 
-/* The first path that does not come before `text`. */
+/* Index of the first path that does not sort before `text`. */
 static size_t lower_bound(const struct check *check, const char *text)
 {
 	size_t low = 0, high = check->view->files->count;
@@ -43,8 +44,8 @@ static size_t lower_bound(const struct check *check, const char *text)
 	return low;
 }
 
-/* A file directly in `directory` ("" or "x/y/") whose name matches; `fresh`: written in this save,
- * where that is known. */
+/* Is there a file directly in `directory` ("" or "x/y/") whose name matches? `fresh`: only one that
+ * was written in this save counts, if the view knows that. */
 static bool directory_holds(const struct check *check, const char *directory, const char *pattern,
 			    bool fresh)
 {
@@ -70,7 +71,7 @@ static void report_once(const struct check *check, const char *path, const char 
 	check->tell(check->arg, path, why);
 }
 
-/* The numbered checkpoint that the file is in, else the file. */
+/* Reports the numbered checkpoint that contains the file, or the file if there is none. */
 static void report_file(const struct check *check, const char *path, const char *why)
 {
 	auto_free char *checkpoint = text_copy_n(path, checkpoint_directory_length(path));
@@ -94,7 +95,7 @@ static const char *name_of(const char *path)
 
 /* --- the rules --- */
 
-/* The outermost directory of the path that the rule is about, with its slash; NULL. */
+/* Outermost directory of the path to which the rule applies, with its slash; NULL: none. */
 static char *find_rule_directory(const struct check *check, const char *path)
 {
 	for (const char *name = path, *slash; (slash = strchr(name, '/')); name = slash + 1) {
@@ -107,7 +108,7 @@ static char *find_rule_directory(const struct check *check, const char *path)
 	return NULL;
 }
 
-/* True when this unit was not looked at just before. */
+/* False: the checkpoint was checked just before. */
 static bool is_new_checkpoint(struct check *check, const char *checkpoint)
 {
 	if (text_equal(check->last_checkpoint, checkpoint))
@@ -163,8 +164,8 @@ static void apply_forbids(struct check *check, const char *path)
 		report_checkpoint(check, checkpoint, "still holds");
 }
 
-/* The stem's length when the name ends in the pattern, which begins with the
- * literal character of its kind; 0. */
+/* Length of the stem before the part of the name that matches the pattern; 0: no match. The pattern
+ * begins with a literal character. */
 static size_t stem_of(const char *name, const char *pattern)
 {
 	for (const char *at = strchr(name, *pattern); at; at = strchr(at + 1, *pattern))
@@ -173,7 +174,7 @@ static size_t stem_of(const char *name, const char *pattern)
 	return 0;
 }
 
-/* So that a name stands for itself in a pattern. */
+/* Escapes the characters that are special in a pattern. */
 static char *escape_pattern(const char *name, size_t length)
 {
 	char *escaped = memory_new(2 * length + 1);
@@ -198,7 +199,7 @@ static void apply_pair(struct check *check, const char *path)
 	auto_free char *partner = NULL;
 	auto_free char *why = NULL;
 
-	/* Only the members' names are unmistakable. */
+	/* A marker's name (.index) is common: in another profile's job it proves nothing. */
 	if (!is_member && check->own)
 		stem = stem_of(name, rule->marker);
 	if (stem == 0)
@@ -212,7 +213,7 @@ static void apply_pair(struct check *check, const char *path)
 	report_file(check, path, why);
 }
 
-/* The last number in the text; -1. */
+/* The last number in the text; -1: none. */
 static int64_t number_in(const char *text)
 {
 	int64_t number = -1;
@@ -249,7 +250,7 @@ static void apply_pointer(struct check *check, const char *path)
 		const char *text = view->text(view->arg, pointer);
 
 		reached = text ? number_in(text) : here;
-		/* "release", or a tag of the user's own: it says nothing about numbers. */
+		/* "release", or a tag that the user has chosen: it shows nothing about numbers. */
 		if (text && reached < 0 && text[strspn(text, " \t\r\n")])
 			return;
 	} else if (!check->own) {

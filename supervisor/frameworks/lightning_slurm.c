@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What follows "name", an equals sign and blanks; NULL where the name stands for something else. */
+/* The text after "name", an equals sign and blanks; NULL: no such assignment. */
 static const char *value_behind(const char *at, const char *name)
 {
 	at += strlen(name);
@@ -29,7 +29,7 @@ static bool is_one(const char *value)
 	       value[1] != '.';
 }
 
-/* Every place that says how many must say one. */
+/* False: an assignment to `name` has another value than 1. */
 static bool says_only_one(const char *script, const char *name, bool *said)
 {
 	for (const char *at = script; (at = strstr(at, name)); at++) {
@@ -55,10 +55,10 @@ bool lightning_slurm_is_safe(const struct lightning_slurm_facts *facts)
 		return false;
 	if (facts->many_devices && !devices_said)
 		return false;
-	/* SIGUSR1 is the script's own, or it has plans of its own with Slurm. */
+	/* The script uses SIGUSR1 or Slurm itself. */
 	if (strstr(facts->script, "SIGUSR1") || strstr(facts->script, "SLURM"))
 		return false;
-	/* Then it resumes from something else than what it saves here. */
+	/* The script resumes from a file of its own choice, not from the one saved on SIGUSR1. */
 	if (strstr(facts->script, "ckpt_path"))
 		return false;
 	return facts->directory_is_root || strstr(facts->script, "default_root_dir");
@@ -95,7 +95,7 @@ bool lightning_slurm_is_available(const char *script, bool launched, const char 
 
 int lightning_slurm_create(const char *directory, struct err *err)
 {
-	/* "scontrol requeue ID" after the save is all that it is asked. */
+	/* Lightning calls it only for "scontrol requeue ID" after the save. */
 	static const char program[] = "#!/bin/sh\nexit 0\n";
 	auto_free char *path = text_format("%s/scontrol", directory);
 	auto_close int fd = -1;
@@ -107,7 +107,8 @@ int lightning_slurm_create(const char *directory, struct err *err)
 		return err_os(err, errno, "%s", path);
 	if (file_write_all(fd, program, sizeof(program) - 1, err) < 0)
 		return -1;
-	/* Mounted noexec: an exception in Lightning's handler would end the training. */
+	/* On a noexec mount, Lightning's handler would fail with an exception and end the
+	 * training. */
 	if (access(path, X_OK) < 0)
 		return err_os(err, errno, "%s", path);
 	return 0;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of what is not finished, whoever wrote it: no final name looks like this. */
+/* Unmistakable names of unfinished files: no framework uses them for finished ones. */
 static const char *const temporary_anywhere[] = {".metadata.tmp", "*.orbax-checkpoint-tmp*",
 						 "tmp-checkpoint-[0-9]*", NULL};
 
@@ -50,7 +50,7 @@ static bool is_name_character(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* `text` begins with the name of the module, or of a part of it. */
+/* Does `text` begin with the name of the module or of a part of it? */
 static bool names_module(const char *text, const char *module)
 {
 	size_t length = strlen(module);
@@ -122,7 +122,7 @@ bool profile_imports(const char *script, const char *module)
 	return false;
 }
 
-/* A word of a command line: the program, the module, or the option, with or without "=value". */
+/* Is a word of the command line the wanted program, module or option (also "option=value")? */
 static bool is_command_word(const char *word, size_t length, const char *wanted)
 {
 	const char *slash = memrchr(word, '/', length);
@@ -214,11 +214,11 @@ static bool is_recognised(const struct profile *profile, const struct profile_ev
 	for (const char *const *word = profile->words; *word; word++) {
 		if (!has_word(evidence, *word))
 			continue;
-		snprintf(why, size, "the command says %s", *word);
+		snprintf(why, size, "the command contains %s", *word);
 		return true;
 	}
 	if (found) {
-		snprintf(why, size, "%s says %s", script, found);
+		snprintf(why, size, "%s contains %s", script, found);
 		return true;
 	}
 	found = first_import(evidence, profile->imports);
@@ -233,7 +233,8 @@ bool profile_can_be_asked(const struct profile *profile, const struct profile_ev
 {
 	if (profile->ask == PROFILE_ASK_NONE)
 		return false;
-	/* What was not read may hold it; a signal is sent only where it is caught. */
+	/* A script that was not read may contain it. Asking does no harm then, because a signal is
+	 * sent only to a process that catches it. */
 	if (!profile->enables[0] || !evidence->script)
 		return true;
 	for (const char *const *text = profile->enables; *text; text++) {
@@ -247,7 +248,7 @@ bool profile_can_be_asked(const struct profile *profile, const struct profile_ev
 	return false;
 }
 
-/* By the command and its script first: what lies in the directory may be another program's. */
+/* The command and its script come first: the directory's files may be another program's. */
 void profile_choose(const struct profile_evidence *evidence, struct profile_choice *choice)
 {
 	const char *path;
@@ -261,8 +262,8 @@ void profile_choose(const struct profile_evidence *evidence, struct profile_choi
 		if (!path)
 			continue;
 		choice->profile = &profile_rows[i];
-		snprintf(choice->why, sizeof(choice->why),
-			 "%.100s lies in the checkpoint directory", path);
+		snprintf(choice->why, sizeof(choice->why), "%.100s is in the checkpoint directory",
+			 path);
 	}
 	if (choice->profile)
 		choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);

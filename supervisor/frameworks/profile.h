@@ -1,8 +1,8 @@
 /*
- * PURE. What is known of a framework's checkpoints: how a job of it is recognised, how it is asked
- * to save, what a finished save looks like and what a torn one, and what its exit codes mean after
- * a request. One row for each framework in profile_table.c; profile_detect.h reads the files that a
- * row is recognised by, content_check.h those that it judges.
+ * PURE. What is known about a framework's checkpoints: how to recognise a job of it, how to ask the
+ * job to save, how a finished save differs from a torn one, and what exit codes mean after a
+ * request. profile_table.c has one row for each framework. profile_detect.h reads the files by
+ * which a row is recognised; completion/content_check.h reads the checkpoints.
  */
 #ifndef PROFILE_H
 #define PROFILE_H
@@ -18,43 +18,43 @@
 #define PROFILE_CODES 5
 
 enum profile_ask {
-	PROFILE_ASK_NONE,   /* nothing makes it save: its periodic checkpoints count */
-	PROFILE_ASK_SIGNAL, /* `signal`; sent only where it is caught */
+	PROFILE_ASK_NONE,   /* it cannot be asked; there are only its periodic checkpoints */
+	PROFILE_ASK_SIGNAL, /* by `signal`, which is sent only to a process that catches it */
 };
 
 enum profile_target {
-	PROFILE_TARGET_ALL,    /* every rank has to hear it */
-	PROFILE_TARGET_ANY,    /* one rank tells the others: the lowest is asked */
-	PROFILE_TARGET_RANK_0, /* the others must not hear it */
+	PROFILE_TARGET_ALL,    /* every rank must get the request */
+	PROFILE_TARGET_ANY,    /* one rank, the lowest, gets it and tells the others */
+	PROFILE_TARGET_RANK_0, /* only rank 0 may get it */
 };
 
-/* What follows a request that was heard. */
+/* What the job does after a request. */
 enum profile_after {
-	PROFILE_AFTER_ENDS,      /* it saves and ends: only to be asked when it has to end anyway */
-	PROFILE_AFTER_CONTINUES, /* it saves and trains on: may be asked at any time */
+	PROFILE_AFTER_ENDS,      /* it saves and ends: ask only if it has to end anyway */
+	PROFILE_AFTER_CONTINUES, /* it saves and continues: it may be asked at any time */
 };
 
 enum profile_rule_kind {
 	/* ends the list */
 	PROFILE_RULE_NONE,
-	/* a directory that holds `member` (NULL: anything) must hold `marker` */
+	/* a directory that contains `member` (NULL: any file) must contain `marker` */
 	PROFILE_RULE_NEEDS,
-	/* a directory that holds `marker` is not complete */
+	/* a directory that contains `marker` is not complete */
 	PROFILE_RULE_FORBIDS,
-	/* STEM`member`... must have STEM`marker`, and the other way round */
+	/* STEM`member` needs STEM`marker` beside it, and the other way round */
 	PROFILE_RULE_PAIR,
-	/* directories beside the file `marker` that have a higher number than it
-	 * names are not complete */
+	/* the file `marker` names a number: directories beside it with a higher number are not
+	 * complete */
 	PROFILE_RULE_POINTER,
 };
 
-/* fnmatch(3) patterns of names, without slashes. */
+/* Names are fnmatch(3) patterns without slashes. */
 struct profile_rule {
 	enum profile_rule_kind kind;
-	bool anywhere;          /* unmistakable: holds for jobs of other profiles as well */
-	const char *checkpoint; /* of the directory; NULL: any */
-	const char *member;     /* of a file in it */
-	const char *marker;     /* likewise */
+	bool anywhere;          /* the names are unmistakable: apply it to all jobs */
+	const char *checkpoint; /* the checkpoint's directory; NULL: any */
+	const char *member;     /* a file in it */
+	const char *marker;     /* a file in it, or beside it for POINTER */
 };
 
 struct profile {
@@ -64,10 +64,11 @@ struct profile {
 	const char *title;
 
 	/*
-	 * How it is found. Each list ends in NULL, and one hit is enough: a word of the command
-	 * line (program, module behind -m, option); a module that the script imports, where, if
-	 * `with` is not empty, one of those stands in the script as well; a text in the script; a
-	 * name in the checkpoint directory.
+	 * How it is recognised; one match in any list is enough, and each list ends in NULL.
+	 * `words`: a program, a module after -m, or an option of the command line. `imports`: a
+	 * module that the script imports; if `with` is not empty, the script must contain one of
+	 * its texts too. `texts`: a text in the script. `files`: a name in the checkpoint
+	 * directory.
 	 */
 	const char *words[PROFILE_NAMES];
 	const char *imports[PROFILE_NAMES], *with[PROFILE_NAMES];
@@ -78,91 +79,92 @@ struct profile {
 	int signal;
 	enum profile_target whom;
 	enum profile_after after;
-	/* that passes by itself from the request to the first write */
+	/* how long the framework itself waits between the request and the first write */
 	int32_t patience_ms;
-	/* Without one of these in the script or the command, asking has no effect;
-	 * empty: it always has. */
+	/* a request has an effect only if the script or the command contains one of these; empty:
+	 * always */
 	const char *enables[PROFILE_NAMES];
-	/* what the user must do for it, or why it cannot be asked; a clause */
+	/* a clause for the user: what a request needs, or why the job cannot be asked */
 	const char *ask_note;
 
-	/* Names whose rename or close is the last thing that a save does, where one process writes
-	 * it all; empty: a checkpoint is complete when nothing has happened for the quiet time. */
+	/* names of files whose rename or close ends a save, if one process writes all of it;
+	 * empty: only the quiet time ends a save */
 	const char *completion_markers[PROFILE_NAMES];
-	/* how a finished save is seen; a clause */
+	/* a clause for the user: how a finished save is recognised */
 	const char *completion_note;
 	struct profile_rule rules[PROFILE_RULES];
-	/* names of files or directories that no snapshot holds */
+	/* names of files and directories that no snapshot contains */
 	const char *temporary[PROFILE_NAMES];
 
-	/* what makes it resume; a clause */
+	/* a clause for the user: how to make the job resume */
 	const char *resume_note;
-	/* Exit codes other than 0 that after a request mean "saved, run me again"; ended by 0. */
+	/* exit codes other than 0 that mean "saved, run me again" after a request; ended by 0 */
 	int resume_codes[PROFILE_CODES];
-	/* 0 after a request does not mean that the training is finished */
+	/* after a request, exit code 0 does not mean that the training is finished */
 	bool zero_is_asked;
-	/* where it cannot be asked, SIGTERM ends it and nothing is saved */
+	/* if it cannot be asked, SIGTERM ends it without a save */
 	bool ends_unsaved;
-	/* saves on SIGUSR1 and goes on under Slurm, or what looks like it: lightning_slurm.h */
+	/* under Slurm it saves on SIGUSR1 and continues: see lightning_slurm.h */
 	bool lightning_slurm;
-	/* renames out of $TMPDIR, which must be on the checkpoints' file system */
+	/* it renames files out of $TMPDIR, which must be on the checkpoints' file system */
 	bool local_tmpdir;
 };
 
 /* --- the table (profile_table.c) --- */
 
-/* Most specific first, which is the order in which they are tried. */
+/* The most specific first: they are tried in this order. */
 extern const struct profile profile_rows[];
 extern const size_t profile_count;
 
-/* NULL for a name that there is none of. */
+/* NULL: no profile has this name. */
 const struct profile *profile_find(const char *name);
-/* "files, torch, ..."; the caller frees. */
+/* All names, "files, torch, ..."; the caller frees. */
 char *profile_names(void);
 
 /* --- recognising --- */
 
-/* What is known of a job before it starts. All borrowed; NULL where unknown. */
+/* What is known about a job before it starts. All borrowed; NULL: unknown. */
 struct profile_evidence {
 	char *const *command;                     /* NULL-terminated */
 	const char *script;                       /* text of the Python script that it runs */
 	const char *shell;                        /* text of the shell script that it runs */
-	const char *script_name;                  /* for people */
-	const struct snapshot_files *checkpoints; /* what lies in the checkpoint directory */
+	const char *script_name;                  /* for messages */
+	const struct snapshot_files *checkpoints; /* files in the checkpoint directory */
 };
 
 struct profile_choice {
 	const struct profile *profile; /* NULL: none was recognised */
 	char why[160];                 /* "train.py imports lightning" */
 	bool can_be_asked;
-	bool polls;      /* the script imports our module, and is asked by the flag */
-	bool like_slurm; /* it can, with SIGUSR1, because nothing speaks against that road */
+	bool polls;      /* the script imports our module: ask it by the flag */
+	bool like_slurm; /* it can be asked by SIGUSR1 in an emulated Slurm environment */
 };
 
 void profile_choose(const struct profile_evidence *evidence, struct profile_choice *choice);
-/* The same for one that the user named: can it be asked? */
+/* Can a job of this profile be asked to save, as far as the evidence shows? */
 bool profile_can_be_asked(const struct profile *profile, const struct profile_evidence *evidence);
 
-/* The command has a launcher of several processes in it. */
+/* Does the command contain a launcher of several processes (torchrun, mpirun, ...)? */
 bool profile_is_launched(const struct profile_evidence *evidence);
 
-/* True where Python text imports the module or a part of it. */
+/* Does this Python text import the module or a part of it? */
 bool profile_imports(const char *script, const char *module);
 
 /* --- names --- */
 
 /*
- * A name that the framework gives to what is not finished; the path itself, or a directory above
- * it. Of `profile`, and of every profile where the name is unmistakable. `profile` may be NULL, as
- * everywhere below.
+ * Has the path, or a directory above it, a name that a framework gives to unfinished files? Applies
+ * the patterns of `profile`, and the unmistakable ones of all profiles. `profile` may be NULL, as
+ * in all functions below.
  */
 bool profile_is_temporary_path(const struct profile *profile, const char *path);
 
-/* A save ends with this name: by its rename or close, or by its removal. */
+/* Does a save end when this file is closed or renamed into place (marker), or removed
+ * (sentinel)? */
 bool profile_is_completion_marker(const struct profile *profile, const char *path);
 bool profile_is_sentinel(const struct profile *profile, const char *path);
 
-/* After a request: does this exit code mean that the job wants to be run again? */
+/* After a request: does this exit code mean "saved, run me again"? */
 bool profile_is_resume_code(const struct profile *profile, int code);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Scripts are far smaller, and what is imported stands at the top. */
+/* Larger files are not read: training scripts are far smaller. */
 #define SCRIPT_MOST (256 * 1024)
 
 struct scan {
@@ -18,7 +18,7 @@ struct scan {
 	char *script_name;
 };
 
-/* NULL unless it is a regular file that can be read. The caller frees. */
+/* NULL: not a readable regular file of that size. The caller frees. */
 static char *read_text(const char *path)
 {
 	auto_(bytes_release) struct bytes text = {.limit = SCRIPT_MOST};
@@ -48,7 +48,7 @@ static void scan_module(struct scan *scan, const char *module)
 	read_script(scan, package);
 }
 
-/* The program is a script itself: "./train", a console script, "./train.sh". */
+/* The program may be a script itself: "./train", a console script, "./train.sh". */
 static void scan_program(struct scan *scan, const char *path)
 {
 	auto_free char *text = strchr(path, '/') ? read_text(path) : NULL;
@@ -73,7 +73,7 @@ static void scan_word(struct scan *scan, const char *before, const char *word)
 		read_script(scan, word);
 }
 
-/* The words of a shell script, as far as they can be told without being a shell. */
+/* Splits a shell script into words, roughly: without expansions and quoting. */
 static void scan_shell_words(struct scan *scan)
 {
 	const char *at = scan->shell;
@@ -120,9 +120,8 @@ static int find_by_name(const char *name, const struct profile_evidence *evidenc
 	choice->profile = profile_find(name);
 	if (!choice->profile) {
 		names = profile_names();
-		return err_set(err, ERR_INVALID,
-			       "there is no profile '%s': write auto, none, or one of %s", name,
-			       names);
+		return err_set(err, ERR_INVALID, "no profile '%s': use auto, none, or one of %s",
+			       name, names);
 	}
 	text_set(choice->why, sizeof(choice->why), "chosen");
 	choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);

@@ -1,14 +1,15 @@
 /*
- * Finds out which framework a command trains with: reads the script that it names (bounded, once),
- * and the names in the checkpoint directory. Blocks. A job that is not recognised is no error.
+ * Recognises the framework that a command trains with. Reads the script that the command names, at
+ * most 256 KiB, and the file names in the checkpoint directory. Blocks. It is no error if no
+ * framework is recognised.
  */
 #ifndef PROFILE_DETECT_H
 #define PROFILE_DETECT_H
 
 #include "profile.h"
 
-/* `name`: of a profile, or "auto". `directory` may be missing. ERR_INVALID lists
- * the names that there are. */
+/* `name`: a profile's name, or "auto". `directory` need not exist. ERR_INVALID: no such profile;
+ * the sentence lists all names. */
 int profile_detect(const char *name, char *const *command, const char *directory,
 		   struct profile_choice *choice, struct err *err);
 

@@ -13,8 +13,8 @@ static const char *const whom[] = {
 	[PROFILE_TARGET_ANY] = "one rank, which tells the others",
 	[PROFILE_TARGET_RANK_0] = "rank 0",
 };
-static const char *const after[] =
-	{[PROFILE_AFTER_ENDS] = "saves and ends", [PROFILE_AFTER_CONTINUES] = "saves and goes on"};
+static const char *const after[] = {[PROFILE_AFTER_ENDS] = "saves and ends",
+				    [PROFILE_AFTER_CONTINUES] = "saves and continues"};
 
 static void print_list(const char *label, const char *const *list)
 {
@@ -76,10 +76,10 @@ static void print_codes(const struct profile *profile)
 void profile_print_text(const struct profile *profile)
 {
 	printf("%s: %s\n", profile->name, profile->title);
-	print_list("command says", profile->words);
+	print_list("command has", profile->words);
 	print_list("script imports", profile->imports);
-	print_list("and says", profile->with);
-	print_list("script says", profile->texts);
+	print_list("and contains", profile->with);
+	print_list("script has", profile->texts);
 	print_list("files", profile->files);
 	print_request(profile);
 	printf("  %-14s %s\n", "complete", profile->completion_note);
@@ -88,17 +88,18 @@ void profile_print_text(const struct profile *profile)
 
 		printf("  %-14s %s\n", "torn", text);
 	}
-	print_list("left out", profile->temporary);
+	print_list("not saved", profile->temporary);
 	printf("  %-14s %s\n", "resuming", profile->resume_note);
 	if (profile->lightning_slurm)
 		printf("  %-14s like Slurm's, for one process outside Slurm whose default_root_dir "
 		       "is "
 		       "the\n  %-14s checkpoint directory: then SIGUSR1 makes it save "
-		       "hpc_ckpt_N.ckpt and go on, and\n  %-14s it resumes from that by itself\n",
+		       "hpc_ckpt_N.ckpt and continue, and\n  %-14s it resumes from that by "
+		       "itself\n",
 		       "environment", "", "");
 	if (profile->local_tmpdir)
-		printf("  %-14s TMPDIR on the checkpoints' file system, where it is unset and /tmp "
-		       "is another one\n",
+		printf("  %-14s TMPDIR on the checkpoints' file system, if it is unset and /tmp is "
+		       "on another one\n",
 		       "environment");
 	print_codes(profile);
 }

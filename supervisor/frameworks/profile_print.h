@@ -1,4 +1,4 @@
-/* What a profile says, in words and as JSON. */
+/* A profile as text and as JSON, for `reprieve explain profile`. */
 #ifndef PROFILE_PRINT_H
 #define PROFILE_PRINT_H
 
@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-/* Several lines on stdout. */
+/* Prints several lines on stdout. */
 void profile_print_text(const struct profile *profile);
-/* The caller owns it. */
+/* The caller owns the result. */
 json_t *profile_print_json(const struct profile *profile);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The table of frameworks. What stands here was read in their sources or measured; "note" members
- * are for people. Versions: Lightning 2.6, transformers 5, Megatron-LM, DeepSpeed, Orbax,
+ * The table of frameworks. Its facts were read in their sources or measured; members called "note"
+ * are for the user. Versions: Lightning 2.6, transformers 5, Megatron-LM, DeepSpeed, Orbax,
  * TensorFlow, Keras 3, submitit 1.5, as of summer 2026.
  */
 #include "profile.h"
@@ -20,7 +20,7 @@ const struct profile profile_rows[] = {
 			"count when they are still",
 		.temporary = {"*.save_tmp"},
 		.resume_note = "checkpoint() returns what is to be submitted again",
-		/* 144: of its local executor, which would submit again. */
+		/* 144 comes from its local executor, which would submit again. */
 		.resume_codes = {255, 144, 143},
 	},
 	{

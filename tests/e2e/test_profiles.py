@@ -135,7 +135,7 @@ def test_a_signal_that_the_user_chose_wins(place):
 def test_there_is_no_such_profile(place):
     result = place.query("run", "--profile", "pytorch", "--", "true")
     assert result.code == EXIT_USAGE
-    assert "there is no profile 'pytorch'" in one_line(result) and "lightning, " in one_line(result)
+    assert "no profile 'pytorch'" in one_line(result) and "lightning, " in one_line(result)
 
 
 def test_explain(place):
