@@ -14,9 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Looking takes some 20 us for each process on the machine, on the loop. */
+/* Time between two tries: a try takes some 20 us on the loop for each process on the machine. */
 #define RETRY_MS 250
-#define LATE_RANK_RETRY_MS 500 /* for ranks that may never have a handler */
+/* The same for late ranks, which may never have a handler. */
+#define LATE_RANK_RETRY_MS 500
 #define WRITERS_MOST 256
 
 static void report_failure(struct checkpoint_request *request, const char *why)
@@ -35,8 +36,8 @@ static void record_asked_ranks(struct checkpoint_request *request, const struct 
 	request->asked_count += count;
 }
 
-/* Sends it to those of the choice that are still there; returns how many, which
- * are then the first. */
+/* Sends the signal to the selected processes that still exist, moves them to the front and returns
+ * their number. */
 static size_t signal_ranks(struct checkpoint_request *request, struct rank_selection *selection)
 {
 	size_t sent = 0;
@@ -45,8 +46,8 @@ static size_t signal_ranks(struct checkpoint_request *request, struct rank_selec
 		const struct rank rank = selection->ranks[i];
 		uint64_t caught;
 
-		/* Once more: a Python that ends gives its handlers back, and then
-		 * the signal would kill it. */
+		/* Checked again just before the signal: a Python that exits removes its handlers,
+		 * and then the signal would kill it. */
 		if (process_read_caught(rank.pid, &caught, NULL) == 0 &&
 		    (caught & process_signal_bit(request->signal)) &&
 		    kill(rank.pid, request->signal) == 0)
@@ -71,7 +72,7 @@ static int select_ranks(const struct checkpoint_request *request, pid_t child,
 		.asked_count = request->asked_count,
 	};
 
-	/* From ourselves down: ranks whose launcher has died are our children now. */
+	/* The root is ourselves, because ranks whose launcher has died are our children. */
 	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
 		return -1;
 	rank_selection_make(&tree, &criteria, selection);
@@ -95,7 +96,7 @@ bool checkpoint_request_has_signalled(const struct checkpoint_request *request, 
 	return false;
 }
 
-/* True when all that are to hear it have been asked. */
+/* True: all expected ranks have been asked. */
 static bool send_signal(struct checkpoint_request *request)
 {
 	auto_(rank_selection_release) struct rank_selection selection = {0};
@@ -130,7 +131,7 @@ static char **join_environment(const char *const *more)
 	while (more && more[added])
 		added++;
 	joined = memory_new((old + added + 1) * sizeof(*joined));
-	/* Ours first: getenv() and shells take the first of two. */
+	/* Our variables first: getenv() and shells use the first of two equal names. */
 	for (size_t i = 0; i < added; i++)
 		memcpy(&joined[i], &more[i], sizeof(char *));
 	memcpy(joined + added, environ, old * sizeof(*joined));
@@ -167,7 +168,7 @@ static void start_command(struct checkpoint_request *request)
 	request->callbacks.asked(request->callbacks.arg, NULL, 0, 0);
 }
 
-/* True once somebody polls; until then it is up for whoever begins to. */
+/* True: a process polls. Until then the flag stays up for the first one that begins to. */
 static bool raise_flag(struct checkpoint_request *request)
 {
 	size_t count_polling_processes =
@@ -185,7 +186,7 @@ static bool raise_flag(struct checkpoint_request *request)
 	return count_polling_processes > 0;
 }
 
-/* Never both for one request: a job with two handlers would save twice. */
+/* Never the flag and the signal for one request: a job that reacts to both would save twice. */
 static bool send_request(struct checkpoint_request *request)
 {
 	if (request->method == REQUEST_FLAG || request->by_flag)

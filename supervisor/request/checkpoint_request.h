@@ -1,8 +1,9 @@
 /*
- * Asks the job for a checkpoint: a signal to its own process, checked against what that process
- * handles before it is sent, a flag that it polls (then no signal), or a command. A job or a rank
- * that cannot be asked yet (it is still starting) is tried again until checkpoint_request_stop().
- * Nothing is ever sent twice for one request, because handlers of trainers are not re-entrant.
+ * Asks the job for a checkpoint: by a signal to its processes, by a flag that they poll, or by a
+ * command. A signal is sent only to a process that has a handler for it. A job or rank that cannot
+ * be asked yet, because it is still starting, is tried again until checkpoint_request_stop(). A
+ * process gets at most one signal for each request, because handlers of trainers are not
+ * re-entrant. Lives on the loop.
  */
 #ifndef CHECKPOINT_REQUEST_H
 #define CHECKPOINT_REQUEST_H
@@ -16,40 +17,40 @@
 #include <sys/types.h>
 
 enum request_method {
-	/* forward SIGTERM where the job handles it */
+	/* SIGTERM if the job handles it, or the flag once a process polls */
 	REQUEST_AUTO,
-	/* the job's own checkpoints are what there is */
+	/* do not ask: there are only the job's periodic checkpoints */
 	REQUEST_NONE,
 	REQUEST_SIGNAL,
 	REQUEST_COMMAND,
-	/* shim/reprieve.h; under AUTO, and where the profile decides, as
-	 * well once a process polls */
+	/* the flag that the job polls (shim/reprieve.h) */
 	REQUEST_FLAG,
 };
 
 struct checkpoint_request_callbacks {
-	/* The request goes out now: what the job writes from here on may be the answer to it. A
-	 * fast job answers before `asked`. */
+	/* The request is about to be sent: later writes of the job may answer it. A fast job
+	 * answers before `asked` is called. */
 	void (*on_request_sending)(void *arg);
-	/* The request is out; `ranks` is empty for a command. Again for ranks that were not ready
-	 * the first time. So many are expected to hear it in the end. */
+	/* The request was sent to `ranks` (none for a command). Called again for ranks that were
+	 * not ready the first time. `expected`: how many are to get it in the end. */
 	void (*asked)(void *arg, const struct rank *ranks, size_t count, size_t expected);
-	/* It cannot be done, now or ever: one sentence. Told once a request; trying goes on where
-	 * that makes sense. */
+	/* The request could not be sent; `why` is a sentence. Called at most once for each request.
+	 * Further tries follow if they can succeed. */
 	void (*on_request_failed)(void *arg, const char *why);
-	/* Pids that have written checkpoints, for the choice of whom to ask. Returns how many. */
+	/* Fills in the PIDs of processes that have written checkpoints; returns their number. */
 	size_t (*writers)(void *arg, pid_t *pids, size_t most);
-	/* Processes that poll the flag; and to raise it. */
+	/* Number of processes that poll the flag. */
 	size_t (*count_polling_processes)(void *arg);
+	/* Raises the flag. */
 	void (*raise)(void *arg);
 	void *arg;
 };
 
 struct checkpoint_request {
 	struct loop *loop;
-	/* never REQUEST_AUTO: that is REQUEST_SIGNAL with SIGTERM and `may_flag` */
+	/* not REQUEST_AUTO: set REQUEST_SIGNAL, SIGTERM and `may_flag` instead */
 	enum request_method method;
-	bool may_flag; /* a flag rather than a signal, once a process polls it */
+	bool may_flag; /* use the flag instead of the signal once a process polls */
 	int signal;
 	enum profile_target whom;
 	const char *command;
@@ -57,27 +58,31 @@ struct checkpoint_request {
 	const struct signals_inherited *inherited;
 	struct checkpoint_request_callbacks callbacks;
 
-	struct timer retry_timer; /* the rest is private */
+	/* the members below are private, except `by_flag` */
+	struct timer retry_timer;
 	pid_t child;
 	pid_t command_pid;
-	struct rank *asked; /* for this request */
+	/* ranks that got the signal in this request */
+	struct rank *asked;
 	size_t asked_count;
 	bool failure_reported, retrying;
-	bool by_flag; /* this request went out so; may be read */
+	/* this request was sent by the flag */
+	bool by_flag;
 };
 
-/* `ask` is filled in by the caller down to `callbacks`; `child` is the job's main process. */
+/* Sends a new request. The caller has set all members of `request` down to `callbacks`. `child`:
+ * the job's main process. Reads /proc: some 20 us for each process of the machine. */
 void checkpoint_request_start(struct checkpoint_request *request, pid_t child);
-/* Whether a signal now would reach a process that handles it, or has done so in this request.
- * Looks as asking does. */
+/* Would a signal sent now reach a process that handles it, or was one sent in this request? Reads
+ * /proc as well. */
 bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child);
-/* Whether this request went to that process, as a signal. */
+/* Did this process get the signal in this request? */
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid);
-/* No further tries. What was asked stays asked. */
+/* Ends the tries. A signal that was sent cannot be taken back. */
 void checkpoint_request_stop(struct checkpoint_request *request);
 void checkpoint_request_release(struct checkpoint_request *request);
-/* A process was reaped: if it was the command, its failure is told through
- * `hindered`. True if it was. */
+/* A process was reaped. True: it was the checkpoint command; a failure of it is reported through
+ * `on_request_failed`. */
 bool checkpoint_request_reaped(struct checkpoint_request *request, pid_t pid, int status);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks that begin to save one after the other are one line. */
+/* Shortest time between two lines, so that ranks which begin to save one by one fill one line. */
 #define LINE_EVERY_MS 1000
 
 void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_ms, int64_t now_ms)
@@ -79,7 +79,8 @@ bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t ind
 
 	if (item->saving || item->gone || now_ms - item->asked_ms < rank_progress->patience_ms)
 		return false;
-	/* In most jobs rank 0 writes for all: the others' silence is no news once it does. */
+	/* In most jobs rank 0 writes for all. Once a rank saves, the others count as late only if
+	 * they have written before, or if most ranks are saving. */
 	return saving == 0 || item->writes || saving * 2 > rank_progress->count;
 }
 
@@ -169,7 +170,7 @@ const char *rank_progress_format(const struct rank_progress *rank_progress, int6
 
 static bool has_news(const struct rank_progress *rank_progress, size_t late, int64_t now_ms)
 {
-	/* One process: that it was asked and is saving is said elsewhere. */
+	/* For a single process, "asked" and "saving" are logged elsewhere. */
 	if (rank_progress->count == 0 || (rank_progress->expected == 1 && late == 0))
 		return false;
 	if (!rank_progress->said.any)
@@ -183,7 +184,7 @@ static bool has_news(const struct rank_progress *rank_progress, size_t late, int
 	    rank_progress->said.gone != count_gone(rank_progress) ||
 	    rank_progress->said.late != late)
 		return true;
-	/* The same again only when it has taken twice as long. */
+	/* The same news again only after twice the time. */
 	return late > 0 && now_ms - rank_progress->begun_ms >= 2 * rank_progress->said.late_ms;
 }
 

@@ -1,10 +1,10 @@
 /*
- * PURE. What came of a request for a checkpoint, rank by rank: asked, delivered, saving; and what
- * of it is worth a line. No I/O and no clock: job_receipts.c looks and hands in what it saw.
+ * PURE. Progress of a checkpoint request for each rank: asked, signal delivered, saving; and when a
+ * change is worth a log line. No I/O and no clock: the job samples the processes and hands the
+ * observations in.
  *
- * A signal that was delivered has not been handled: CPython runs handlers between two bytecodes, so
- * that one call into a library can put it off for minutes. Nothing is ever sent again because of
- * that.
+ * A signal that was delivered is not yet handled: CPython runs handlers between two bytecodes, so
+ * that one call into a library can delay the handler for minutes. The signal is not sent again.
  */
 #ifndef RANK_PROGRESS_H
 #define RANK_PROGRESS_H
@@ -19,15 +19,17 @@
 #define RANK_PROGRESS_PATIENCE_MS 5000
 #define RANK_PROGRESS_LINE_SIZE 320
 
-/* One look at a process. */
+/* One sample of a process. */
 struct rank_observation {
 	uint64_t cpu_ticks; /* struct process_sample */
 	bool gone;
-	bool pending; /* the signal has not been delivered */
-	/* it, or one that it started, has opened or written a checkpoint file since it was asked */
+	/* the signal is not delivered yet */
+	bool pending;
+	/* the process, or one that it started, has written a checkpoint file since it was asked */
 	bool wrote;
-	bool writes; /* it did so at some time before that */
-	char state;  /* struct process */
+	/* it did so before it was asked */
+	bool writes;
+	char state; /* struct process */
 };
 
 struct rank_progress_item {
@@ -36,15 +38,16 @@ struct rank_progress_item {
 	uint64_t cpu_ticks;
 	bool observed, gone, delivered, saving;
 	bool writes;
-	bool computing; /* its processor time grew between the last two looks */
+	bool computing; /* its CPU time grew between the last two samples */
 	char state;
 };
 
 struct rank_progress {
 	struct rank_progress_item *items;
 	size_t count, expected;
-	int64_t begun_ms, asked_ms; /* of the request, and the last time that somebody was asked */
+	int64_t begun_ms, asked_ms; /* start of the request; when the last rank was asked */
 	int64_t patience_ms;
+	/* what the last log line contained */
 	struct {
 		size_t count, expected, saving, gone, late;
 		int64_t ms, late_ms;
@@ -52,33 +55,33 @@ struct rank_progress {
 	} said;
 };
 
-/* Forgets the request before. `patience_ms`: how long it may take until the first write before that
- * is worth a word. */
+/* Begins a new request. `patience_ms`: a rank that writes nothing for so long counts as late. */
 void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_ms, int64_t now_ms);
 void rank_progress_release(struct rank_progress *rank_progress);
 
-/* More were asked just now; `expected` in all. */
+/* These ranks were asked just now; `expected`: how many are to be asked in all. */
 void rank_progress_add(struct rank_progress *rank_progress, const struct rank *ranks, size_t count,
 		       size_t expected, int64_t now_ms);
 
-/* `index` < count. */
+/* Hands in a sample of rank `index` (< count). */
 void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
 			   const struct rank_observation *look);
 
-/* Is there something that was not said? Then `line` says it all, and it counts as said. */
+/* True: there is news, which `line` now contains, and which counts as logged. */
 bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line,
 			  size_t capacity);
 
-/* "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not reacted for 12 s (it is in one long
- * call)"; returns `line`. */
+/* Writes "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not reacted for 12 s (it is in one long
+ * call)" to `line` and returns it. */
 const char *rank_progress_format(const struct rank_progress *rank_progress, int64_t now_ms,
 				 char *line, size_t capacity);
 
+/* Number of ranks that are saving. */
 size_t rank_progress_saving(const struct rank_progress *rank_progress);
 
-/* It should have done something by now. */
+/* Has this rank not reacted for longer than the patience? */
 bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index, int64_t now_ms);
-/* Why it has not, as far as can be seen: "it is in one long call". */
+/* Why it has not reacted, as far as /proc shows: "it is in one long call". A constant. */
 const char *rank_progress_late_reason(const struct rank_progress_item *item);
 
 #endif

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one choice is made from: the table, and per row what follows from it. */
+/* The process table, and what is derived from it for each row. */
 struct facts {
 	const struct process_tree *tree;
 	const struct rank_criteria *criteria;
 	int *parents; /* row of the parent, or -1 */
 	enum process_role *roles;
-	bool *below_main; /* the main process, and all below it */
+	bool *below_main; /* the main process and its descendants */
 	bool *catches_signal;
-	bool *is_helper; /* a DataLoader worker, and all below it */
+	bool *is_helper; /* DataLoader workers and their descendants */
 	bool *chosen;
 };
 
@@ -28,8 +28,8 @@ static int find_row(const struct process_tree *tree, pid_t pid)
 	return -1;
 }
 
-/* A Go program ends at these whatever its handlers look like, unless it has asked for them,
- * which cannot be seen. */
+/* The Go runtime has a handler for every signal, and yet ends at these unless the program asked for
+ * them, which /proc does not show. */
 static bool ends_go_program(int signal)
 {
 	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGABRT ||
@@ -46,7 +46,7 @@ static bool catches_signal(const struct process *process, int signal)
 static void facts_init(struct facts *facts, const struct process_tree *tree,
 		       const struct rank_criteria *criteria)
 {
-	size_t count = tree->count + 1; /* never nothing */
+	size_t count = tree->count + 1; /* never 0 bytes */
 
 	*facts = (struct facts){
 		.tree = tree,
@@ -124,15 +124,16 @@ static int64_t rank_number(const struct process *process)
 	return process->mpi_rank != PROCESS_NO_RANK ? process->mpi_rank : process->local_rank;
 }
 
-/* A pod's own RANK stands in everybody's environment, so all three count. */
+/* A pod's RANK is in the environment of all its processes, so that all three numbers count. */
 static bool same_rank(const struct process *a, const struct process *b)
 {
 	return a->rank == b->rank && a->mpi_rank == b->mpi_rank && a->local_rank == b->local_rank;
 }
 
 /*
- * multiprocessing hands os.environ on: where the parent has put a RANK there after its own start,
- * its workers show one and it does not. But processes that it gave different ones are ranks.
+ * multiprocessing passes os.environ on. If the parent has put a RANK there after its own start, its
+ * workers show a RANK in /proc and the parent does not; the parent is then the rank. But workers
+ * with different RANKs are ranks themselves.
  */
 static bool inherits_rank(const struct facts *facts, size_t row)
 {
@@ -159,8 +160,8 @@ static bool has_own_rank(const struct facts *facts, size_t row)
 	       !process_is_dead(process) && !facts->is_helper[row] && !inherits_rank(facts, row);
 }
 
-/* A launcher of the user's own, in a pod that has a RANK: those that it started
- * have another one. */
+/* Is it a launcher of the user's own, in a pod that has a RANK? The processes that it started then
+ * have another rank. */
 static bool launches_ranks(const struct facts *facts, size_t row)
 {
 	const struct process *processes = facts->tree->processes;
@@ -182,8 +183,8 @@ static bool is_rank_chosen(const struct facts *facts, size_t row)
 	return false;
 }
 
-/* Ranks that launchers start by themselves have numbers from 1 on where the main process is number
- * 0 (Lightning does it so). */
+/* If a main process starts the other ranks itself (Lightning does), they have the numbers 1, 2,
+ * ..., and the main process is rank 0 without a number in its environment. */
 static void choose_unnumbered(struct facts *facts)
 {
 	const struct process *processes = facts->tree->processes;
@@ -202,9 +203,9 @@ static void choose_unnumbered(struct facts *facts)
 }
 
 /*
- * Workers of a rank inherit its environment and its handler, so the first in the table (nearest to
- * the top) is the rank. What has lost its parents comes last: it may be a worker whose rank is
- * gone, and started anew.
+ * Workers of a rank inherit its environment and its handler, so that the first process in the
+ * table, which is the topmost, is the rank. Orphans come last: such a process may be a worker of a
+ * rank that died and was started again.
  */
 static void choose_ranks(struct facts *facts)
 {
@@ -217,7 +218,7 @@ static void choose_ranks(struct facts *facts)
 	choose_unnumbered(facts);
 }
 
-/* Ranks in the environment, those without a handler as well. */
+/* Number of ranks in the environment, with those that have no handler. */
 static size_t count_ranks(const struct facts *facts)
 {
 	const struct process *processes = facts->tree->processes;
@@ -234,7 +235,7 @@ static size_t count_ranks(const struct facts *facts)
 	return count;
 }
 
-/* --- where no rank is told --- */
+/* --- jobs without ranks in the environment --- */
 
 static void choose_writers(struct facts *facts)
 {
@@ -250,8 +251,8 @@ static void choose_writers(struct facts *facts)
 	}
 }
 
-/* `xargs -P 4 python train.py`: that one of them has saved already does not make
- * the others less. */
+/* `xargs -P 4 python train.py`: if one of them has saved already, the others are to be asked as
+ * well. */
 static void choose_beside_writers(struct facts *facts, size_t chosen)
 {
 	const struct process *processes = facts->tree->processes;
@@ -272,8 +273,8 @@ static void choose_topmost(struct facts *facts)
 				   !is_below_chosen(facts, i);
 }
 
-/* `trap 'kill -USR1 $pid' USR1` in a script, or a Go program: the nearest to the top, and only
- * where nobody else would hear it. */
+/* `trap 'kill -USR1 $pid' USR1` in a script, or a Go program: the topmost, and only if no other
+ * process catches the signal. */
 static void choose_wrapper(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++) {
@@ -295,7 +296,7 @@ static size_t count_chosen(const struct facts *facts)
 	return count;
 }
 
-/* Leaves one: the lowest number, which for RANK_0 must be 0 where there are numbers. */
+/* Keeps only the lowest rank; for RANK_0 none, if the lowest has another number than 0. */
 static void keep_lowest_rank(struct facts *facts)
 {
 	const struct process *processes = facts->tree->processes;
@@ -337,7 +338,8 @@ static void explain_no_target(const struct facts *facts, bool others,
 	signal_name_format(facts->criteria->signal, name);
 	if (others) {
 		snprintf(selection->reason, sizeof(selection->reason),
-			 "only rank 0 may be asked, and none of this machine catches %s", name);
+			 "only rank 0 may be asked, and no rank 0 on this machine catches %s",
+			 name);
 		return;
 	}
 	for (size_t i = 0; i < facts->tree->count; i++) {

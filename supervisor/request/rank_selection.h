@@ -1,7 +1,7 @@
 /*
- * PURE: whom to ask for a checkpoint. Asking the wrong process costs the job: a signal without a
- * handler kills, a DataLoader worker that inherited the handler would save as well, and a launcher
- * ends its ranks.
+ * PURE. Selects the processes that get the request for a checkpoint. A signal to the wrong process
+ * costs the job: a process without a handler dies, a DataLoader worker that inherited the handler
+ * would save too, and a launcher ends its ranks.
  */
 #ifndef RANK_SELECTION_H
 #define RANK_SELECTION_H
@@ -17,43 +17,42 @@
 struct rank {
 	pid_t pid;
 	uint64_t start_time; /* struct process */
-	int64_t number;      /* PROCESS_NO_RANK where the job has none */
+	int64_t number;      /* PROCESS_NO_RANK: the job has no rank numbers */
 };
 
 struct rank_criteria {
-	/* the child that was started */
+	/* the job's main process */
 	pid_t main_pid;
 	int signal;
 	enum profile_target whom;
-	/* seen writing checkpoints; may be NULL */
+	/* processes that have written checkpoints; may be NULL */
 	const pid_t *writers;
 	size_t writer_count;
-	/* for this request already: neither they nor another process of their rank
-	 * are chosen again */
+	/* asked in this request already: no process of these ranks is selected again */
 	const struct rank *asked;
 	size_t asked_count;
 };
 
 struct rank_selection {
-	/* in the order of the table; each has a handler for the signal */
+	/* in the order of the process tree; each has a handler for the signal */
 	struct rank *ranks;
 	size_t count;
-	/* so many ranks are to hear it, those that were asked before and those
-	 * without a handler yet included */
+	/* how many ranks are to be asked in all: with those asked before, and those that have no
+	 * handler yet */
 	size_t expected;
-	/* where count is 0: why, for people */
+	/* if count is 0: why, for the user */
 	char reason[160];
 };
 
 /*
- * `tree` has parents before their children. In this order:
- *   1. of each rank in the environment (RANK, that of MPI, LOCAL_RANK), the topmost process that
+ * `tree` has parents before their children. The first of these rules that finds a process is used:
+ *   1. for each rank in the environment (RANK, MPI's rank, LOCAL_RANK), the topmost process that
  *      catches the signal;
- *   2. of the writers, those that catch it, and whoever runs the same script beside them;
- *   3. from the main process down, the first that catch it, and nobody below them.
- * Launchers and DataLoader workers are never chosen; a shell or another wrapper that catches it
- * only where nobody below it does. Of 1 to 3, `whom` may then leave one. After the first time
- * (`asked`), only ranks of 1 that were not ready before.
+ *   2. the writers that catch it, and processes beside them that run the same script;
+ *   3. from the main process downwards, the first processes that catch it;
+ *   4. the topmost shell or other wrapper that catches it.
+ * Launchers and DataLoader workers are never selected. `whom` may reduce the result to one rank. If
+ * `asked` is not empty, only ranks of rule 1 are added that were not ready before.
  */
 void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
 			 struct rank_selection *selection);

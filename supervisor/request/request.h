@@ -1,19 +1,14 @@
 /*
- * supervisor/request/: MAP
+ * supervisor/request/: asks the job for a checkpoint, and follows how its ranks react.
  *
- * For other folders, through this header alone:
+ * Read first: checkpoint_request.h, then the rules in rank_selection.h.
  *
- *	checkpoint_request.h    * Asks the job for a checkpoint: a signal to its own process,
- *	                        checked against what that process handles before it is sent, a flag
- *	                        that it polls (then no signal), or a command
- *	rank_progress.h	* PURE
- *	sigterm_hold.h  * The shield's other end (shim/sigterm_handler.c): processes of the job keep
- *	                a SIGTERM that came from outside and say so; here it is decided when each
- *	                gets it
+ * For other folders:
  *
- * Of this folder only:
- *
- *	rank_selection.h	* PURE: whom to ask for a checkpoint
+ *	checkpoint_request.h	sends a request: by signal, by polled flag, or by command
+ *	rank_selection.h	PURE: which processes get the signal (part of the above)
+ *	rank_progress.h		PURE: for each rank: asked, delivered, saving, late
+ *	sigterm_hold.h		when processes get a SIGTERM that the shim holds back for them
  */
 #ifndef REQUEST_H
 #define REQUEST_H

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define DEPTH_MOST 64
-/* Who stands still, with the sender perhaps, has not waited. */
+/* A longer pause between two decisions counts as this much waiting time: this process was stalled,
+ * and the sender perhaps with it. */
 #define DECIDE_EVERY_MS (SIGTERM_HOLD_PATIENCE_MS / 3)
 
 enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts)
@@ -38,7 +39,7 @@ static bool is_below_us(pid_t pid)
 	return false;
 }
 
-/* To whoever keeps nothing by now it means nothing. */
+/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. */
 static void deliver_sigterm(const struct held_process *process)
 {
 	const union sigval take_it = {.sival_int = SHIM_RELEASE_VALUE};
@@ -74,8 +75,8 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		}
 		waits |= verdict == SIGTERM_HOLD_WAIT;
 		if (verdict == SIGTERM_HOLD_KEEP && !sigterm_hold->said)
-			log_note("SIGTERM reached the job's processes as well: they get it when "
-				 "the checkpoint is taken (--shield off: at once)");
+			log_note("holding back the SIGTERM that also reached the job's processes "
+				 "until the checkpoint is saved (--shield off disables this)");
 		sigterm_hold->said |= verdict == SIGTERM_HOLD_KEEP;
 		sigterm_hold->processes[left++] = process;
 	}
@@ -111,7 +112,7 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 
 	if (!sigterm_hold->tracker || process.start_time == 0)
 		return;
-	/* It says so again and again. */
+	/* The shim repeats its report. */
 	for (size_t i = 0; i < sigterm_hold->count; i++)
 		if (sigterm_hold->processes[i].pid == pid &&
 		    sigterm_hold->processes[i].start_time == process.start_time) {

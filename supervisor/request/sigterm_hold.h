@@ -1,8 +1,10 @@
 /*
- * The shield's other end (shim/sigterm_handler.c): processes of the job keep a SIGTERM that came
- * from outside and say so; here it is decided when each gets it. Slurm, systemd and `docker stop`
- * signal every process at once, the supervisor too: then they keep it until the checkpoint is
- * taken. One that somebody meant for that process alone is handed on.
+ * Decides when the job's processes get a SIGTERM that the shim holds back (--shield).
+ *
+ * Slurm, systemd and `docker stop` send SIGTERM to every process at once, the supervisor included.
+ * The shim (shim/sigterm_handler.c) holds it back in each process of the job and reports it. If the
+ * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
+ * was meant for one process alone is released at once.
  */
 #ifndef SUPERVISOR_SHIELD_H
 #define SUPERVISOR_SHIELD_H
@@ -15,31 +17,31 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* so much later than a process of its job may the supervisor get the same signal */
+/* How much later than the job's processes the supervisor may get the same signal. */
 #define SIGTERM_HOLD_PATIENCE_MS 300
 
 struct sigterm_hold_facts {
-	bool ended;       /* nothing is kept any more */
-	bool noticed;     /* a stop notice stands */
-	bool sender_ours; /* the sender belongs to the job */
-	bool for_ours;    /* it came instead of one that we sent */
-	int64_t held_ms;  /* for so long by now */
+	bool ended;       /* nothing is held back any more */
+	bool noticed;     /* there is a stop notice */
+	bool sender_ours; /* the sender is a process of the job */
+	bool for_ours;    /* it replaces one that we sent: see sigterm_hold_add() */
+	int64_t held_ms;  /* held back for so long */
 };
 
 enum sigterm_hold_verdict {
-	SIGTERM_HOLD_KEEP,
-	SIGTERM_HOLD_WAIT, /* ask again when SIGTERM_HOLD_PATIENCE_MS are over */
-	SIGTERM_HOLD_RELEASE
+	SIGTERM_HOLD_KEEP,   /* until the checkpoint is saved */
+	SIGTERM_HOLD_WAIT,   /* decide again after SIGTERM_HOLD_PATIENCE_MS */
+	SIGTERM_HOLD_RELEASE /* the process gets it now */
 };
 
-/* PURE. */
+/* PURE. The decision for one process. */
 enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts);
 
 struct held_process {
 	pid_t pid, sender;
 	uint64_t start_time;
 	bool for_ours;
-	int64_t held_ms; /* while we were awake */
+	int64_t held_ms; /* without the time in which we were stalled */
 };
 
 struct sigterm_hold {
@@ -52,18 +54,19 @@ struct sigterm_hold {
 	bool active, noticed, said;
 };
 
-/* Raises it: before the job is started. Does not block. */
+/* Begins to hold back SIGTERM. Call it before the job is started; `tracker` may be NULL. Does not
+ * block. */
 void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
 			struct tracker *tracker);
 /*
- * A process keeps a SIGTERM from `sender` (0: unknown). `for_ours`: we have sent it one as well,
- * and it has not had that: of two that are pending at a time the kernel keeps the first
- * (signal(7)), so this one has to do for both.
+ * The shim in `pid` holds back a SIGTERM from `sender` (0: unknown). `for_ours`: we have sent one
+ * as well, which the process has not received. The kernel keeps only the first of two pending
+ * signals of one kind (signal(7)), so that this one stands for both.
  */
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours);
-/* A stop notice stands, or does not any more. */
+/* There is a stop notice, or it was cancelled. */
 void sigterm_hold_set_notice(struct sigterm_hold *sigterm_hold, bool stands);
-/* Everybody gets what he keeps, and from now on what comes. Until sigterm_hold_start(). */
+/* Releases all that is held back, and lets later SIGTERMs pass, until sigterm_hold_start(). */
 void sigterm_hold_end(struct sigterm_hold *sigterm_hold);
 void sigterm_hold_release(struct sigterm_hold *sigterm_hold);
 
