@@ -24,7 +24,7 @@ static bool prepared;
 
 #define DESCRIPTORS_MOST 64
 static struct {
-	bool known; /* false: there are too many of them, or /proc cannot be read */
+	bool known; /* false: there are too many, or /proc cannot be read */
 	int descriptors[DESCRIPTORS_MOST];
 	size_t count;
 	unsigned highest;
@@ -75,8 +75,8 @@ static bool is_inherited(int fd)
 	return false;
 }
 
-/* What libraries have opened here without close-on-exec (libcurl's sockets to wake it up) is none
- * of the job's. From Linux 5.11 on; async-signal-safe. */
+/* The job must not inherit descriptors that libraries have opened here without close-on-exec, such
+ * as libcurl's wake-up sockets. Works from Linux 5.11 on; async-signal-safe. */
 static void hide_own_descriptors(void)
 {
 	unsigned first = STDERR_FILENO + 1;
@@ -156,12 +156,12 @@ static enum child_terminal choose_terminal(void)
 	return CHILD_TERMINAL_OWN;
 }
 
-/* SIGTTOU is blocked in us, and in the child until its mask is restored: so a background process
- * may do this too. */
+/* SIGTTOU is blocked in us, and in the child until its mask is restored, so that this works from a
+ * background process too. */
 static void pass_terminal(enum child_terminal terminal, pid_t from, pid_t to)
 {
-	/* Whoever else is in the foreground keeps it: then we run in the
-	 * background of some shell. */
+	/* If another group is in the foreground, we are a background job of some shell: leave
+	 * it. */
 	if (terminal == CHILD_TERMINAL_OWN && tcgetpgrp(STDIN_FILENO) == from)
 		(void)tcsetpgrp(STDIN_FILENO, to);
 }
@@ -195,7 +195,7 @@ static int report_exec_failure(struct child *child, const char *command, int rea
 	pass_terminal(child->terminal, child->group, child->our_group);
 	child->exit_code = missing ? 127 : 126;
 	if (!*command)
-		return err_set(err, ERR_NOT_FOUND, "the command is an empty word: name a program");
+		return err_set(err, ERR_NOT_FOUND, "the command is empty: name a program");
 	if (missing && !strchr(command, '/'))
 		return err_set(err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH",
 			       command);
@@ -240,8 +240,8 @@ int child_spawn(const struct child_options *options, struct child *child, struct
 		exec_child(options, child, variables, writing);
 	close(steal_fd(&writing));
 	child->group = child->terminal == CHILD_TERMINAL_SHARED ? child->our_group : child->pid;
-	/* Both sides do this, because nobody knows who runs first; here it fails harmlessly once
-	 * the child has done its exec. */
+	/* Parent and child both do this, because either may run first. Here it fails harmlessly
+	 * once the child has done its exec. */
 	if (child->terminal != CHILD_TERMINAL_SHARED)
 		setpgid(child->pid, child->pid);
 	int reason = read_report(reading);
@@ -253,12 +253,12 @@ int child_spawn(const struct child_options *options, struct child *child, struct
 
 void child_signal(struct child *child, int signal)
 {
-	/* Its pid cannot be anybody else's before we have reaped it. */
+	/* The kernel does not reuse its PID before we have reaped it. */
 	if (child->running)
 		kill(child->pid, signal);
 }
 
-/* In a pipeline's group there are others, and we. */
+/* Not in a pipeline: its group contains other programs and us. */
 static bool forwards_to_group(const struct child *child)
 {
 	return child->to_group && child->terminal != CHILD_TERMINAL_SHARED;
@@ -310,25 +310,26 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info)
 		child_forward_signal(child, signal);
 }
 
-/* As sudo does: the shell that waits for us sees a stopped job only when we stop, and whoever else
- * is in our group. */
+/* Stops us with the child, as sudo does: our shell sees a stopped job only if our whole group
+ * stops. */
 static void stop_with_child(struct child *child, int signal)
 {
 	bool for_terminal = signal == SIGTTIN || signal == SIGTTOU;
 
 	if (child->terminal == CHILD_TERMINAL_NONE)
 		return;
-	/* The child wants the terminal: it gets it as soon as we have it. */
+	/* The child stopped because it needs the terminal: it gets it as soon as we have it. */
 	if (for_terminal && child->terminal == CHILD_TERMINAL_OWN &&
 	    signals_take_foreground(child->group)) {
 		kill(-child->group, SIGCONT);
 		return;
 	}
-	/* What waits must be read, and the shell sends it once. */
+	/* Do not stop: a queued signal asks us to end, and the shell sends it only once. */
 	child->stopped = signals_termination_pending();
 	if (child->stopped)
 		return;
-	/* Hung up: no shell is left, and what waits for its input learns that it has ended. */
+	/* The terminal has hung up and no shell is left: a child that waits for input gets end of
+	 * file. */
 	if (for_terminal && tcgetpgrp(STDIN_FILENO) < 0) {
 		continue_group(child);
 		return;
@@ -345,8 +346,8 @@ static void main_ended(struct child *child, int status)
 	child->running = false;
 	child->status = status;
 	child->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	/* A script that started us goes on reading the terminal: its group must be in the
-	 * foreground again. */
+	/* A script that started us may read the terminal next: its group must be in the foreground
+	 * again. */
 	pass_terminal(child->terminal, child->group, child->our_group);
 }
 

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* linux/pidfd.h of 6.15; older headers do not have it. What the kernel knows more
- * is not asked for. */
+/* struct pidfd_info of linux/pidfd.h 6.15, which older headers do not have; its later members are
+ * not needed. */
 struct exit_info {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -69,7 +69,7 @@ void exit_watch_free(struct exit_watch *watch)
 	free(watch);
 }
 
-/* The kernel remembers it once somebody has waited for the process. */
+/* From Linux 6.15 on the kernel keeps the exit status after the process was reaped. */
 static bool read_pidfd_status(int pidfd, int *status)
 {
 	struct exit_info info = {.mask = EXIT_INFO_MASK_EXIT};
@@ -80,7 +80,7 @@ static bool read_pidfd_status(int pidfd, int *status)
 	return true;
 }
 
-/* Of a process of another user the kernel does not say it. */
+/* The exit status of a zombie in /proc/PID/stat, which the kernel hides from other users. */
 static bool read_zombie(pid_t pid, int *status)
 {
 	struct proc_stat stat;
@@ -91,7 +91,7 @@ static bool read_zombie(pid_t pid, int *status)
 	return true;
 }
 
-/* Then whoever waits for it tells of it. */
+/* Our own children are reported by the code that reaps them. */
 static bool is_own_child(pid_t pid)
 {
 	siginfo_t info = {0};
@@ -113,7 +113,7 @@ static void pidfd_became_readable(struct source *source, uint32_t events)
 		return;
 	}
 	if (!read_pidfd_status(source->fd, &status) && !read_zombie(pid, &status) &&
-	    !read_pidfd_status(source->fd, &status)) /* waited for between the two */
+	    !read_pidfd_status(source->fd, &status)) /* reaped between the two calls */
 		status = -1;
 	drop_process(watch, watched);
 	watch->ended(watch->arg, pid, status);

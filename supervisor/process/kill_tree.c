@@ -22,8 +22,8 @@ static bool was_killed(const struct killed *killed, size_t count, const struct p
 	return false;
 }
 
-/* One look at everything below us. Appends whom it kills to `*killed`;
- * returns how many are alive. */
+/* Reads our descendants once, kills them, and appends them to `*killed`. Returns how many are
+ * alive. */
 static size_t kill_round(struct killed **killed, size_t *count)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
@@ -38,8 +38,7 @@ static size_t kill_round(struct killed **killed, size_t *count)
 		if (process_is_dead(process))
 			continue;
 		alive++;
-		/* Reaped by its own parent and its number given away since the look: then the
-		 * start time differs. */
+		/* If the process was reaped and its PID reused since, the start time differs. */
 		if (was_killed(*killed, before, process) ||
 		    process_start_time(process->pid) != process->start_time)
 			continue;
@@ -54,8 +53,8 @@ size_t kill_tree(void)
 	auto_free struct killed *killed = NULL;
 	size_t count = 0, alive = 0;
 
-	/* A fork that one look has missed is found by the next; two looks in a row without a new
-	 * one leave nobody who could fork. */
+	/* A process forked during one round is found in the next. After two rounds without a new
+	 * process, none is left that could fork. */
 	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
 		size_t before = count;
 

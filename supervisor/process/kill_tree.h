@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 /*
- * SIGKILL to every process below us, whatever it forks meanwhile. Does not wait: returns how many
- * were still there, 0 when there is nothing left to kill. Call child_reap() and this again later
- * until it is 0; a process in uninterruptible sleep may outlive it.
+ * Sends SIGKILL to all our descendants, and to those that they fork meanwhile. Does not wait.
+ * Returns how many still existed; 0: none is left. Call child_reap() and this function again until
+ * it returns 0; a process in uninterruptible sleep may survive for long.
  */
 size_t kill_tree(void);
 

@@ -16,7 +16,7 @@
 
 #define LINK_ORDER_OPTION "verify_asan_link_order"
 
-/* Takes `candidate` over. */
+/* Takes ownership of `candidate`. */
 static bool take_if_readable(char *candidate, char **path)
 {
 	auto_free char *owned = candidate;
@@ -69,8 +69,8 @@ int ld_preload_compose(const char *existing, const char *shim, char **value, str
 {
 	if (shim[0] != '/')
 		return err_set(err, ERR_INVALID, "shim path \"%s\" is not absolute", shim);
-	/* ld.so(8): the list is separated by spaces or colons, which cannot be escaped, and $ORIGIN
-	 * and the like are expanded. */
+	/* ld.so(8): spaces and colons separate the list and cannot be escaped; $ORIGIN and the like
+	 * are expanded. */
 	if (strpbrk(shim, " :$"))
 		return err_set(err, ERR_INVALID,
 			       "shim path \"%s\" has a space, a colon or a dollar sign, which "

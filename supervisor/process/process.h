@@ -1,23 +1,21 @@
 /*
- * supervisor/process/: MAP
+ * supervisor/process/: processes and signals of this machine: start, wait, forward, /proc.
  *
- * For other folders, through this header alone:
+ * Read first: child.h and signals.h.
  *
- *	child.h * The job's main process: started as if nobody stood between, told of signals, and
- *	waited for together with every orphan that falls to us as PID 1 or subreaper
- *	exit_watch.h    * How processes end that are not our children: through a descriptor of the
- *	                process (pidfd), which tells when; and how, where the kernel remembers it
- *	                (Linux 6.15), or where nobody has waited for the process yet
- *	kill_tree.h
- *	ld_preload.h	How the shim gets into the job: where it is, and what LD_PRELOAD becomes
- *	proc_file.h     The files of /proc/PID, proc(5): the one place that knows where they are and
- *	                how their lines are built
- *	process_role.h	* PURE
- *	process_tree.h	* A look at the processes below one process, as /proc shows them
- *	signal_name.h	PURE: signals by name
- *	signal_rules.h	* PURE
- *	signals.h	* Signals as data
- *	wait_status.h	PURE: What waitpid(2) says of a process that has ended
+ * For other folders:
+ *
+ *	child.h		starts the job's main process, forwards signals to it, reaps all orphans
+ *	signals.h	blocked signals, read from a signalfd by the loop
+ *	signal_rules.h	PURE: which signals are rewritten, dropped, or sent to the group
+ *	signal_name.h	PURE: signal names and numbers
+ *	wait_status.h	PURE: exit code of a wait status, as shells have it
+ *	process_tree.h	the descendants of a process, read from /proc
+ *	proc_file.h	the files of /proc/PID and the fields in them, proc(5)
+ *	process_role.h	PURE: is a process the job, a wrapper, a launcher or a DataLoader worker?
+ *	exit_watch.h	how processes end that are not our children (pidfd)
+ *	kill_tree.h	SIGKILL for all descendants
+ *	ld_preload.h	where the shim is, and the new value of LD_PRELOAD
  */
 #ifndef PROCESS_H
 #define PROCESS_H

@@ -6,7 +6,8 @@
 #include <signal.h>
 #include <string.h>
 
-/* A Go program handles some 60 of the 64; Python, the JVM and MPI's libraries less than 20. */
+/* Number of handled signals from which on a runtime counts as handling all: a Go program handles
+ * some 60 of the 64; Python, the JVM and MPI's libraries less than 20. */
 #define CATCHES_EVERY_SIGNAL 40
 
 struct program {
@@ -61,7 +62,7 @@ static enum process_role role_of_name(const char *name)
 	return ROLE_JOB;
 }
 
-/* The argument behind this one, or NULL at the end of what was read. */
+/* The next argument; NULL: end of the part that was read. */
 static const char *next_argument(const struct process *process, const char *argument)
 {
 	const char *next = argument + strlen(argument) + 1;
@@ -75,7 +76,7 @@ static bool is_interpreter(const char *name)
 	       text_starts(name, "perl");
 }
 
-/* "-m", and "-um", "-Im": options without a value may be put together. */
+/* "-m" and also "-um", "-Im": options without a value can be combined. */
 static bool ends_in(const char *option, char letter)
 {
 	size_t length = strlen(option);
@@ -120,7 +121,7 @@ enum process_role process_role(const struct process *process)
 		return script ? role_of_name(script) : ROLE_JOB;
 	}
 	role = role_of_name(name);
-	/* argv[0] is whatever its parent liked; a shell stays one by its file. */
+	/* argv[0] is the parent's choice ("-bash", a link's name): look at the executable too. */
 	return role == ROLE_JOB && process->executable[0] ? role_of_name(process->executable)
 							  : role;
 }
@@ -144,7 +145,8 @@ bool process_role_same_program(const struct process *a, const struct process *b)
 		return process_role_is_spawned(a) && process_role_is_spawned(b);
 	if (a->command_size == 0 || b->command_size == 0)
 		return false;
-	/* Code in an argument may be anything. */
+	/* An interpreter without a script runs code from an argument: only a fork is surely the
+	 * same program. */
 	if (is_interpreter(base_name(a->command)))
 		return is_fork_of(a, b);
 	return text_equal(base_name(a->command), base_name(b->command));
@@ -170,8 +172,8 @@ bool process_role_is_data_worker(const struct process *process, const struct pro
 		return true;
 	if (!parent || process_role_catches_every_signal(process) || (process->caught & its) != its)
 		return false;
-	/* A rank may have all four from elsewhere (faulthandler); a worker has
-	 * them where its parent has not. */
+	/* A rank may have all four handlers from elsewhere (faulthandler), and its workers inherit
+	 * them. Only handlers that the parent lacks show a worker. */
 	if ((parent->caught & its) == its)
 		return false;
 	return process_role_is_spawned(process) || is_fork_of(process, parent);

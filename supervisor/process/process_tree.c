@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENVIRONMENT_MOST ((size_t)2 << 20) /* beyond this a RANK is not looked for */
+#define ENVIRONMENT_MOST ((size_t)2 << 20) /* a RANK beyond this is not found */
 
 bool process_is_dead(const struct process *process)
 {
@@ -24,14 +24,14 @@ uint64_t process_signal_bit(int signal)
 	return UINT64_C(1) << (signal - 1);
 }
 
-/* What is kept of every process of the machine until it is known which of them are ours. */
+/* Kept for every process of the machine until it is known which are descendants. */
 struct process_line {
 	pid_t pid;
 	struct proc_stat stat;
 };
 
-/* Without what the shield has caught (shim.h): SIGTERM then does with the process what it does
- * without a handler. Programs that catch everything catch these as well. */
+/* Removes the shim's SIGTERM handler (SHIM_MARK_SIGNAL, shim.h) from the mask: the application
+ * itself has none. Programs that catch every signal catch these two as well. */
 static uint64_t without_shim_handlers(uint64_t caught)
 {
 	const uint64_t shield = process_signal_bit(SIGTERM) | process_signal_bit(SHIM_MARK_SIGNAL);
@@ -73,7 +73,7 @@ static void set_rank_once(int64_t *rank, const char *variable, const char *name)
 
 static void parse_environment(const char *text, size_t size, struct process *process)
 {
-	/* proc_read() has put a NUL behind the last variable, so each ends inside. */
+	/* proc_read() has put a NUL behind the last variable, so that each one ends inside. */
 	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
 		set_rank_once(&process->rank, text + at, "RANK=");
 		set_rank_once(&process->local_rank, text + at, "LOCAL_RANK=");
@@ -83,7 +83,7 @@ static void parse_environment(const char *text, size_t size, struct process *pro
 	}
 }
 
-/* `buffer` is lent to all processes of one look. */
+/* `buffer` is reused for all processes. */
 static void read_environment(struct process *process, struct bytes *buffer)
 {
 	for (size_t capacity = 32768; capacity <= ENVIRONMENT_MOST; capacity *= 4) {
@@ -167,7 +167,8 @@ static size_t first_child(const struct process_line *lines, size_t count, pid_t 
 
 static void keep_process(struct process_tree *tree, size_t most, const struct process_line *line)
 {
-	/* Numbers read at different times could close a ring: never collect more than there are. */
+	/* Parents that were read at different times could form a cycle: never collect more
+	 * processes than there are. */
 	if (tree->count == most)
 		return;
 	tree->processes = memory_grow(tree->processes, tree->count + 1, sizeof(*tree->processes));
@@ -243,7 +244,7 @@ int process_read_caught(pid_t pid, uint64_t *caught, struct err *err)
 	struct process process = {.pid = pid};
 
 	if (!read_masks(&process))
-		return err_set(err, ERR_NOT_FOUND, "there is no process %d", (int)pid);
+		return err_set(err, ERR_NOT_FOUND, "process %d does not exist", (int)pid);
 	*caught = process.caught;
 	return 0;
 }

@@ -1,7 +1,6 @@
 /*
- * A look at the processes below one process, as /proc shows them. It is not a snapshot: processes
- * that vanish while it is taken are left out, and one that is born meanwhile may be missing.
- * Decides nothing.
+ * Reads the descendants of a process from /proc. The result is not a consistent snapshot: processes
+ * that end while it is read are left out, and new ones may be missing.
  */
 #ifndef PROCESS_TREE_H
 #define PROCESS_TREE_H
@@ -19,16 +18,16 @@ struct process {
 	pid_t pid;
 	pid_t parent;
 	char state;          /* R, S, D, T, t, Z, X, I */
-	uint64_t start_time; /* clock ticks since boot: with the pid it names the process */
+	uint64_t start_time; /* clock ticks since boot: identifies the process with its PID */
 	/* Bit n - 1 is signal n: process_signal_bit(). */
 	uint64_t caught, ignored, blocked, pending;
-	int64_t rank;       /* RANK in its first environment, or PROCESS_NO_RANK */
+	int64_t rank;       /* RANK in its initial environment, or PROCESS_NO_RANK */
 	int64_t local_rank; /* LOCAL_RANK */
-	/* as an MPI launcher says it: OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK */
+	/* rank from an MPI launcher: OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK */
 	int64_t mpi_rank;
 	char comm[16];
-	char executable[64]; /* last part of /proc/PID/exe; "" where that cannot be read */
-	char command[256];   /* the beginning of its command line, arguments ended by NUL */
+	char executable[64]; /* last part of /proc/PID/exe; "": it cannot be read */
+	char command[256];   /* beginning of its command line, arguments ended by NUL */
 	size_t command_size;
 };
 
@@ -37,13 +36,13 @@ struct process_tree {
 	size_t count;
 };
 
-/* BRIEF: pid, parent, state, start time, comm. FULL: the rest as well. */
+/* BRIEF: pid, parent, state, start time, comm. FULL: all members. */
 enum process_tree_detail {
 	PROCESS_TREE_BRIEF,
 	PROCESS_TREE_FULL
 };
 
-/* All descendants of `root`, and `root` itself where `root` is not this process. With 2,000 of them
+/* Reads all descendants of `root`, and `root` itself unless it is this process. With 2,000 of them
  * on two busy cores it took 80 ms (BRIEF) and 300 ms (FULL). */
 int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
 		      struct err *err);
@@ -54,29 +53,30 @@ static inline void cleanup_process_tree_release(struct process_tree *tree)
 	process_tree_release(tree);
 }
 
-/* Zombies count: they have run to their end, and only wait to be reaped. */
+/* True for a zombie too: it has ended, and only waits to be reaped. */
 bool process_is_dead(const struct process *process);
+/* The bit of a signal in the masks of struct process. */
 uint64_t process_signal_bit(int signal);
 
-/* The signals that a process has handlers for. ERR_NOT_FOUND when it is gone. */
+/* The signals for which a process has handlers, as a mask. ERR_NOT_FOUND: the process is gone. */
 int process_read_caught(pid_t pid, uint64_t *caught, struct err *err);
 
 /* What changes while a process lives. */
 struct process_sample {
 	uint64_t start_time;
-	/* user and system time of its main thread, which is where CPython runs handlers */
+	/* user and system time of its main thread, in which CPython runs handlers */
 	uint64_t cpu_ticks;
-	/* signals, of the process or of its main thread */
+	/* pending signals of the process or of its main thread */
 	uint64_t pending;
 	pid_t parent;
-	/* of the main thread */
+	/* state of the main thread */
 	char state;
 };
 
-/* False when it is gone or dead. */
+/* False: the process is gone or dead. */
 bool process_read_sample(pid_t pid, struct process_sample *sample);
 
-/* 0 when it is gone. */
+/* Start time as in struct process; 0: the process is gone. */
 uint64_t process_start_time(pid_t pid);
 
 #endif

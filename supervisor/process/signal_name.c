@@ -13,7 +13,7 @@ struct row {
 	int number;
 };
 
-/* The first name of a number is the one to print. */
+/* If a number has several names, the first one is printed. */
 // clang-format off
 static const struct row rows[] = {
 	{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ILL", SIGILL}, {"TRAP", SIGTRAP},

@@ -2,8 +2,8 @@
 #ifndef SIGNAL_NAME_H
 #define SIGNAL_NAME_H
 
-/* "USR1", "SIGUSR1", "usr1", "10", "RTMIN", "RTMIN+1", "RTMAX-2" -> number. 0 for anything else,
- * also for the two signals that the C library keeps for itself. */
+/* Number of "USR1", "SIGUSR1", "usr1", "10", "RTMIN", "RTMIN+1" or "RTMAX-2"; 0: no such signal, or
+ * one of the two that the C library reserves. */
 int signal_name_parse(const char *text);
 
 #define SIGNAL_NAME_SIZE 16

@@ -22,18 +22,19 @@ static int add_one_rewrite(struct signal_rules *signal_rules, char *from, struct
 
 	if (!to)
 		return err_set(err, ERR_INVALID,
-			       "'%s' is no rewrite: write FROM=TO, as INT=TERM or HUP=none", from);
+			       "invalid rewrite '%s': use FROM=TO, such as INT=TERM or HUP=none",
+			       from);
 	*to++ = '\0';
 	left = signal_name_parse(from);
 	right = text_equal(to, "none") || text_equal(to, "0") ? SIGNAL_RULES_DROPPED
 							      : signal_name_parse(to);
 	if (left <= 0 || right <= 0)
-		return err_set(err, ERR_INVALID, "'%s' is no signal: write FROM=TO, as INT=TERM",
+		return err_set(err, ERR_INVALID,
+			       "invalid signal '%s': use FROM=TO, such as INT=TERM",
 			       left <= 0 ? from : to);
 	if (!is_received(left))
 		return err_set(err, ERR_INVALID,
-			       "SIG%s is none that can be received here: write another before the "
-			       "'='",
+			       "SIG%s cannot be received here: use another signal before the '='",
 			       left == SIGKILL   ? "KILL"
 			       : left == SIGSTOP ? "STOP"
 						 : "CHLD");
@@ -59,7 +60,7 @@ int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char 
 
 	if (signal < 0 || (signal == 0 && !text_equal(text, "none")))
 		return err_set(err, ERR_INVALID,
-			       "'%s' is no signal: write TERM, KILL, ..., or none", text);
+			       "invalid signal '%s': use TERM, KILL, ..., or none", text);
 	signal_rules->parent_death = (uint8_t)signal;
 	return 0;
 }
@@ -73,7 +74,8 @@ int signal_rules_add_success(struct signal_rules *signal_rules, const char *text
 	while ((word = strsep(&rest, ","))) {
 		if (!text_to_u64(word, 255, &code))
 			return err_set(err, ERR_INVALID,
-				       "'%s' is no exit code: write 0 to 255, as 143 or 130,143",
+				       "invalid exit code '%s': use 0 to 255, such as 143 or "
+				       "130,143",
 				       word);
 		signal_rules->success[code / 64] |= UINT64_C(1) << code % 64;
 	}

@@ -1,7 +1,6 @@
 /*
- * PURE. What becomes of the signals that we receive: which one each counts as, and who gets those
- * that are passed on. What tini's -g, -e and -p, dumb-init's --rewrite and --single-child and
- * catatonit's -g are for.
+ * PURE. What happens to received signals: rewritten to another one, dropped, or forwarded, and to
+ * whom. Covers tini's -g, -e and -p, dumb-init's --rewrite and --single-child, and catatonit's -g.
  */
 #ifndef SIGNAL_RULES_H
 #define SIGNAL_RULES_H
@@ -14,30 +13,30 @@
 #define SIGNAL_RULES_COUNT 65 /* by number; Linux has 1 to 64 */
 #define SIGNAL_RULES_DROPPED 255
 
-/* All zero: every signal counts as itself and goes to the main process, and
- * nothing is asked of the kernel. */
+/* All zero: every signal is forwarded unchanged to the main process. */
 struct signal_rules {
-	uint8_t counts_as[SIGNAL_RULES_COUNT]; /* 0: as itself; SIGNAL_RULES_DROPPED: as nothing */
-	uint8_t parent_death; /* the signal that we get when our parent dies; 0: none */
-	bool to_group;        /* to the job's whole process group */
-	uint64_t success[4];  /* bit n: exit code n of the job is success */
+	uint8_t counts_as[SIGNAL_RULES_COUNT]; /* 0: itself; SIGNAL_RULES_DROPPED: nothing */
+	uint8_t parent_death; /* signal that we get when our parent dies; 0: none */
+	bool to_group;        /* forward to the job's whole process group */
+	uint64_t success[4];  /* bit n: exit code n of the job means success */
 };
 
-/* "INT=TERM", "HUP=none", several with commas; a name or a number on each side.
- * ERR_INVALID says what to write. */
+/* The setters parse an option's value. ERR_INVALID: the sentence says what is allowed. */
+
+/* `text`: "INT=TERM", "HUP=none", or several with commas; a name or a number on each side. */
 int signal_rules_add_rewrite(struct signal_rules *signal_rules, const char *text, struct err *err);
 
-/* A signal, or "none". */
+/* `text`: a signal, or "none". */
 int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char *text,
 				  struct err *err);
 
-/* "143", or several with commas. */
+/* `text`: "143", or several exit codes with commas. */
 int signal_rules_add_success(struct signal_rules *signal_rules, const char *text, struct err *err);
 
-/* What a received signal counts as; 0: it is dropped. */
+/* The signal that a received one is rewritten to; 0: it is dropped. */
 int signal_rules_map(const struct signal_rules *signal_rules, int signal);
 
-/* How the job ended, as from waitpid(2), with what means success turned into an exit with 0. */
+/* A wait status of the job as in waitpid(2); exit codes that mean success become 0. */
 int signal_rules_map_wait_status(const struct signal_rules *signal_rules, int wait_status);
 
 #endif

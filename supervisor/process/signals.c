@@ -6,8 +6,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A fault must end us where it happens. Not SIGABRT: abort() unblocks it by itself, and one that is
- * sent asks the job for its stacks. */
+/* Not blocked, because a fault must end us where it happens. SIGABRT is blocked: abort()
+ * unblocks it by itself, and one that a user sends asks the job for its stacks. */
 static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
 static void fill_blocked(sigset_t *blocked)
@@ -42,11 +42,12 @@ void signals_restore(const struct signals_inherited *inherited)
 
 		sigaction(number, &action, NULL); /* fails for those that nobody may change */
 	}
-	/* Last: what is pending here was never the child's, fork() starts with nothing pending. */
+	/* Last. Signals that are pending in the parent are not pending in the child (fork(2)). */
 	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 }
 
-/* To a closed pipe, or past the limit of a file's size: the call has told whoever wrote. */
+/* Was it caused by our own write, to a closed pipe or beyond the file size limit? The write has
+ * failed and was handled there. */
 static bool is_of_own_write(const struct signalfd_siginfo *info)
 {
 	return (info->ssi_signo == SIGPIPE || info->ssi_signo == SIGXFSZ) &&
@@ -60,8 +61,8 @@ static void signalfd_became_readable(struct source *source, uint32_t events)
 	ssize_t got;
 
 	(void)events;
-	/* One at a time: `received` may close us, and what is left keeps the
-	 * descriptor readable. */
+	/* One signal at a time: `received` may close us, and the descriptor stays readable while
+	 * signals are left. */
 	do
 		got = read(source->fd, &info, sizeof(info));
 	while (got < 0 && errno == EINTR);
@@ -101,7 +102,7 @@ void signals_close(struct signals *signals, struct loop *loop)
 	signals->source.fd = -1;
 }
 
-/* Takes the SIGCONT that has ended a stop: it is nobody else's. */
+/* Consumes the SIGCONT that ended our own stop, so that it is not forwarded. */
 static void discard_sigcont(void)
 {
 	const struct timespec at_once = {0};
@@ -130,8 +131,8 @@ static void handle_sigcont(int signal)
 bool signals_take_foreground(pid_t group)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
-	/* A handler, and no SA_RESTART: or the kernel tries it again by itself, and stops us
-	 * with a SIGTERM unread. */
+	/* A handler without SA_RESTART: otherwise the kernel would restart the call and stop us
+	 * again with a SIGTERM unread. */
 	const struct sigaction interrupting = {.sa_handler = handle_sigcont};
 	sigset_t stop;
 	int result;
@@ -162,7 +163,7 @@ void signals_stop_self(int signal, bool group)
 	sigaddset(&stop, signal);
 	sigaction(signal, &standard, NULL);
 	kill(group ? 0 : getpid(), signal);
-	/* No thread has it unblocked, so it takes effect inside this call. */
+	/* All threads block it, so that it takes effect inside this call. */
 	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	discard_sigcont();
