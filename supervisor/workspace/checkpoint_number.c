@@ -18,7 +18,8 @@ int64_t checkpoint_number_at(const char *text, size_t length)
 
 int64_t checkpoint_number_of_name(const char *name, size_t length)
 {
-	/* Those that are parts of other words ("pack-1", "autosave2") stand alone. */
+	/* `alone`: no letter or digit may precede it, because it is also part of other words
+	 * ("pack-1", "autosave2"). */
 	static const struct {
 		const char *word;
 		bool alone;
@@ -64,8 +65,8 @@ size_t checkpoint_directory_length(const char *path)
 		size_t length = (size_t)(slash - name);
 		int64_t here = checkpoint_number_of_name(name, length);
 
-		/* checkpoint-500/global_step500 is one; epoch-1/step-500 are two. Below one, "0" is
-		 * a rank or an item. */
+		/* checkpoint-500/global_step500 is one checkpoint; epoch-1/step-500 are two, and
+		 * the inner one counts. A bare number inside a checkpoint is a rank or an item. */
 		if (here >= 0 ? here != number : is_number(name, length) && unit == 0) {
 			number = here >= 0 ? here : checkpoint_number_at(name, length);
 			unit = (size_t)(slash - path);
@@ -106,7 +107,7 @@ static int64_t last_number_in(const char *name, size_t length)
 	int64_t found = -1;
 	const char *dot = memrchr(name, '.', length);
 
-	/* ".pt2" is no step; but "model.120" has nothing else. */
+	/* The 2 of ".pt2" is not a step; the number of "model.120" is. */
 	if (dot && dot != name && !isdigit((unsigned char)dot[1]))
 		length = (size_t)(dot - name);
 	for (size_t i = 0; i < length; i++) {

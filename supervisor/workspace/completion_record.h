@@ -1,5 +1,5 @@
-/* PURE. What is complete in a checkpoint directory, as a text that the next start can trust or not.
- * Where it lies: workspace.h. */
+/* PURE. The record of the files that belong to the newest complete checkpoint, as JSON. The next
+ * start trusts a file only if the record lists it. workspace.h says where it is stored. */
 #ifndef COMPLETION_RECORD_H
 #define COMPLETION_RECORD_H
 
@@ -10,21 +10,21 @@
 
 struct completion_record {
 	char *job;
-	struct snapshot_id id; /* attempt, and sequence of the seal */
+	struct snapshot_id id; /* attempt, and number of the complete checkpoint in it */
 	struct snapshot_files files;
 };
 
 void completion_record_release(struct completion_record *record);
 
 /*
- * JSON; the caller frees. Names that are not UTF-8 cannot stand in it: such a file is then not in
- * the record, and so not trusted at the next start. NULL with ERR_FAILED if that is so of the job's
- * name.
+ * The record as JSON, which the caller frees. JSON cannot contain names that are not UTF-8: such
+ * files are left out, and so not trusted at the next start. NULL with ERR_FAILED if the job's name
+ * is such a name.
  */
 char *completion_record_format(const struct completion_record *record, struct err *err);
 
-/* `size` bytes of it. ERR_CORRUPT for anything but a whole record of this version: there is nothing
- * to release then. */
+/* Parses `size` bytes. ERR_CORRUPT: not a complete record of this version; there is nothing to
+ * release then. */
 int completion_record_parse(const void *text, size_t size, struct completion_record *record,
 			    struct err *err);
 

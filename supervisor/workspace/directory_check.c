@@ -13,7 +13,7 @@
 
 /* --- deciding --- */
 
-/* What follows `above` in `path`, "" where they are the same; NULL where it does not lie there. */
+/* The rest of `path` below `above`; "": they are equal; NULL: `path` is not below it. */
 static const char *rest_below(const char *path, const char *above)
 {
 	size_t length = text_equal(above, "/") ? 0 : strlen(above);
@@ -33,7 +33,7 @@ static int judge_store(const struct directory_check_facts *facts, struct err *er
 		return err_set(err, ERR_INVALID, "%s holds the store %s, not checkpoints alone",
 			       facts->directory, facts->store);
 	if (name && storage_is_reserved_name(name))
-		return err_set(err, ERR_INVALID, "%s lies where the store %s keeps its own content",
+		return err_set(err, ERR_INVALID, "%s is inside the content of the store %s",
 			       facts->directory, facts->store);
 	return 0;
 }
@@ -81,7 +81,7 @@ static bool is_script(const char *word)
 	return false;
 }
 
-/* True for a file, wherever it lies. */
+/* True: `path` is a file, below the directory or not. */
 static bool search_file(struct program_search *search, const char *path)
 {
 	auto_free char *whole = NULL;
@@ -95,13 +95,13 @@ static bool search_file(struct program_search *search, const char *path)
 	return true;
 }
 
-/* torch.distributed.run, accelerate.commands.launch: the program comes behind it. */
+/* torch.distributed.run, accelerate.commands.launch: the program is a later argument. */
 static bool is_launcher(const char *module)
 {
 	return text_ends(module, ".run") || strstr(module, "launch");
 }
 
-/* Or it is installed somewhere. */
+/* An installed module has no file here: then nothing is found. */
 static void search_module(struct program_search *search, const char *module)
 {
 	auto_free char *file = python_module_file(module);
@@ -111,8 +111,8 @@ static void search_module(struct program_search *search, const char *module)
 		search_file(search, package);
 }
 
-/* True when this is the program: what follows are its arguments, and may well lie
- * among the checkpoints. */
+/* True: the word is the program. Later words are its arguments, which may be paths of
+ * checkpoints. */
 static bool search_word(struct program_search *search, const char *before, const char *word)
 {
 	if (text_equal(before, "-m") && !is_launcher(word)) {
@@ -122,7 +122,7 @@ static bool search_word(struct program_search *search, const char *before, const
 	return is_script(word) && search_file(search, word);
 }
 
-/* sh -c "cd src; python train.py": as far as it can be told without being a shell. */
+/* sh -c "cd src; python train.py": splits the text into words, roughly, without quoting. */
 static bool search_shell_words(struct program_search *search, const char *text)
 {
 	auto_free char *before = text_copy("");
@@ -143,8 +143,7 @@ static bool search_shell_words(struct program_search *search, const char *text)
 	return false;
 }
 
-/* NULL: the command runs nothing that lies in the directory, as far as can be
- * told. The caller frees. */
+/* The program in the directory that the command runs; NULL: none was found. The caller frees. */
 static char *find_program(char *const *command, const char *directory)
 {
 	struct program_search search = {.directory = directory};

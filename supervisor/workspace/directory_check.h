@@ -1,7 +1,7 @@
 /*
- * Checkpoints need a directory of their own: what lies there when a job starts is moved aside or
- * replaced by a snapshot where it is not the newest checkpoint. So the store, our own runtime
- * directory, the user's home and the program that is run must not lie in it.
+ * Refuses unsafe checkpoint directories. At a start, files in the directory are moved aside or
+ * replaced by a snapshot unless they are the newest checkpoint. So it must not contain the store,
+ * our runtime directory, the user's home or the job's program.
  */
 #ifndef DIRECTORY_CHECK_H
 #define DIRECTORY_CHECK_H
@@ -10,36 +10,36 @@
 
 #include <stdbool.h>
 
-/* Absolute, links resolved; NULL: there is none, or it does not count. */
+/* Absolute paths, links resolved; NULL: none, or not to be checked. */
 struct directory_check_facts {
-	const char *directory; /* of the checkpoints; always there */
+	const char *directory; /* the checkpoint directory; never NULL */
 	const char *store;     /* the directory of a file:// store */
-	const char *runtime;   /* of this run */
-	const char *working;   /* where the job is started */
+	const char *runtime;   /* the runtime directory of this run */
+	const char *working;   /* the job's working directory */
 	const char *home;
-	const char *program; /* what the command runs, a script for instance */
-	bool repository;     /* lies in the working directory */
+	const char *program; /* the program or script that the command runs */
+	bool repository;     /* the working directory is a git repository */
 };
 
-/* PURE. ERR_INVALID: the sentence says what lies where it must not. */
+/* PURE. ERR_INVALID: the directory is unsafe; the sentence says why. */
 int directory_check_judge(const struct directory_check_facts *facts, struct err *err);
 
 struct directory_check {
-	const char *directory; /* as written */
-	const char *store;     /* URL; NULL: none, and then nothing is moved or replaced */
+	const char *directory; /* as the user wrote it */
+	const char *store;     /* URL; NULL: none, so that nothing is moved or replaced */
 	const char *runtime;   /* NULL: none */
-	char *const *command;  /* of a job that is started from here */
+	char *const *command;  /* the job's command */
 };
 
-/* The same with what is found on this machine. It need not be there yet. */
+/* Collects the facts on this machine and judges them. The directory need not exist. */
 int directory_check_run(const struct directory_check *check, struct err *err);
 
-/* Of a directory that is only saved or restored into, where no job runs: it and the store must not
- * lie in each other's content. */
+/* Checks a directory that is only saved or restored, without a job: neither it nor the store may
+ * be inside the other's content. */
 int directory_check_store(const char *directory, const char *store, struct err *err);
 
-/* Scripts that save where they run have it so, and then everything there is taken
- * for a checkpoint. */
+/* Is it the current working directory? Some scripts save there, and then all files in it count as
+ * checkpoints. */
 bool directory_check_is_working_directory(const char *directory);
 
 #endif

@@ -19,8 +19,7 @@
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define TEXT_MOST 1024
 
-/* Another at each start of a machine, the same in all its containers. "" where it
- * cannot be known. */
+/* Changes at each boot of the machine, and is the same in all its containers. "": unknown. */
 static void boot_id(char *id, size_t capacity)
 {
 	auto_(bytes_release) struct bytes text = {.limit = 4096 + 4096};
@@ -43,7 +42,7 @@ static void write_note(int fd, const char *job)
 		(void)file_write_all(fd, text, strlen(text), NULL);
 }
 
-/* Pids mean something else in another one. 0 where it cannot be known. */
+/* Inode of our PID namespace: PIDs are not comparable between two. 0: unknown. */
 static uint64_t pid_namespace(void)
 {
 	uint64_t device, inode;
@@ -59,11 +58,11 @@ void directory_lock_note_job(int fd, pid_t pid)
 	(void)file_write_all(fd, line, strlen(line), NULL);
 }
 
-/* What the lock says, of its last holder if nobody holds it. */
+/* Content of the lock file; it describes the last holder if nobody holds the lock. */
 struct lock_note {
 	char boot[64], job[160];
-	int supervisor; /* 0: nobody has written yet */
-	int pid;        /* the job's; 0: not known */
+	int supervisor; /* 0: not written yet */
+	int pid;        /* the job's; 0: unknown */
 	uint64_t start_time, namespace;
 };
 
@@ -91,14 +90,15 @@ static bool is_of_this_boot(const struct lock_note *note)
 	return text_equal(note->boot, own);
 }
 
-/* True when it is held by a process of this machine; says whose. */
+/* True: a process of this machine holds the lock; `who` describes it. */
 static bool is_locked_on_this_host(int fd, char *who, size_t capacity)
 {
 	struct lock_note note;
 
 	read_note(fd, &note);
 	if (note.supervisor == 0) {
-		/* It has the lock, and has not written yet: nobody is as fast as that from afar. */
+		/* The holder has not written yet, so that it has just started: it is on this
+		 * machine, because over a network the lock would have taken longer. */
 		text_set(who, capacity, "another run here uses it");
 		return true;
 	}
@@ -107,7 +107,7 @@ static bool is_locked_on_this_host(int fd, char *who, size_t capacity)
 	return is_of_this_boot(&note);
 }
 
-/* True when the supervisor that had it is gone and its job is not; says which. */
+/* True: the job of a dead supervisor is still running; `who` describes it. */
 static bool has_running_job(int fd, char *who, size_t capacity)
 {
 	struct process_sample sample;

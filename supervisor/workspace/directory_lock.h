@@ -1,8 +1,9 @@
 /*
- * One run in one checkpoint directory: two would take each other's files for their own. The lock is
- * the kernel's, and goes with its process however that ends; a job that outlives its supervisor is
- * known by what is written in the lock. On a network file system a lock may outlive its machine, so
- * only a run on this machine is an obstacle; between machines the attempts decide (storage.h).
+ * Allows one run at a time in a checkpoint directory, because two would take each other's files for
+ * their own. The kernel releases the lock when its process ends. The lock file names the job, so
+ * that a job that outlives its supervisor is found too. On a network file system a lock may outlive
+ * its machine: therefore only a run on this machine prevents a start, and between machines the
+ * attempts in the store decide (storage.h).
  */
 #ifndef DIRECTORY_LOCK_H
 #define DIRECTORY_LOCK_H
@@ -13,15 +14,16 @@
 #include <sys/types.h>
 
 /*
- * Takes the lock in `beside` (DIR.reprieve), which is there, and says in it who holds it. Waits a
- * second for a run, or the job of one that is gone, that is just ending.
- * Returns a descriptor that holds the lock until it is closed; -2 where no lock can be had but
- * nobody on this machine holds it; -1 with ERR_EXISTS naming the run or the job that does, or
- * ERR_CANCELLED.
+ * Takes the lock in `beside` (DIR.reprieve), which exists, and writes into it who holds it. Blocks
+ * for up to a second if another run, or the job of a dead one, is just ending.
+ *
+ * Returns a descriptor that holds the lock until it is closed. -2: locks do not work here, but
+ * nobody on this machine holds it. -1: ERR_EXISTS, the sentence names the run or job that holds it;
+ * or ERR_CANCELLED.
  */
 int directory_lock(const char *beside, const char *job, struct cancel *cancel, struct err *err);
 
-/* Once, by its holder: this process is the job. */
+/* The holder calls it once after the start: `pid` is the job. */
 void directory_lock_note_job(int fd, pid_t pid);
 
 #endif

@@ -1,4 +1,4 @@
-/* What lies in a checkpoint directory. Blocks. */
+/* The list of files in a checkpoint directory. Blocks. */
 #ifndef FILE_LIST_H
 #define FILE_LIST_H
 
@@ -8,18 +8,19 @@
 #include <stdbool.h>
 
 /*
- * Regular files below the directory, relative, sorted, without those of our own place in it
- * (.reprieve/). A directory that is not there has none. The caller releases `files`, also after -1.
+ * Lists the regular files below the directory with relative paths, sorted, without our own folder
+ * (.reprieve/). A directory that does not exist has none. The caller releases `files`, also
+ * after -1.
  */
 int file_list_read(const char *directory, struct snapshot_files *files, struct err *err);
 
-/* Whether something has that name below it; `directory` is a const char *: this is a
+/* Does `path` exist below `directory`? That is a const char *, so that this function is a
  * latest_checkpoint_is_there_fn. */
 bool file_list_path_exists(void *directory, const char *path);
 
-/* PURE. The file of that path, by binary search; NULL. Borrowed from `files`. */
+/* PURE. Finds a file by its path; NULL: not in the list. Borrowed from `files`. */
 const struct snapshot_file *file_list_find(const struct snapshot_files *files, const char *path);
-/* PURE. Whether size and modification time are equal; false if one is NULL. */
+/* PURE. Are size and modification time equal? False if one is NULL. */
 bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_file *b);
 
 static inline void cleanup_snapshot_files_release(struct snapshot_files *files)

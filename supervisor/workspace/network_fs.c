@@ -10,7 +10,7 @@
 
 const char *network_fs_name(uint32_t type)
 {
-	/* As in linux/magic.h and in the file systems' own sources. */
+	/* From linux/magic.h and the file systems' own sources. */
 	static const struct {
 		const char *name;
 		uint32_t type;
@@ -44,7 +44,8 @@ bool network_fs_is_own_disk(const char *url)
 	if (!text_starts(url, "file:///"))
 		return false;
 	path = text_copy(url + strlen("file://"));
-	/* What is to be made will be where the part of its path is that is there. */
+	/* A directory that does not exist yet will be on the file system of its nearest existing
+	 * parent. */
 	while (!file_exists(path) && strrchr(path, '/') > path)
 		*strrchr(path, '/') = '\0';
 	return !network_fs_of(path);

@@ -1,19 +1,20 @@
-/* Which file systems show only what this machine does: their events say nothing of other machines',
- * or of the server behind a mount. */
+/* Recognises network file systems, on which the kernel reports only the changes that this machine
+ * makes. */
 #ifndef NETWORK_FS_H
 #define NETWORK_FS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* PURE. The name of one of those, by statfs' f_type: "NFS", "Lustre", "FUSE" ...;
- * NULL for any other. Static. */
+/* PURE. Name of the network file system with this f_type of statfs(2): "NFS", "Lustre", "FUSE",
+ * ...; NULL: another file system. Static. */
 const char *network_fs_name(uint32_t type);
 
-/* Whether a store's URL is a directory, there or to be made, on none of those. */
+/* Is the store's URL a directory on a local disk? It need not exist yet. */
 bool network_fs_is_own_disk(const char *url);
 
-/* Of the file system that `directory` is on; NULL also where that cannot be asked. */
+/* Name of the network file system of `directory`; NULL: it is on another one, or statfs(2)
+ * failed. */
 const char *network_fs_of(const char *directory);
 
 #endif

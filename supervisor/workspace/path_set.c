@@ -37,7 +37,7 @@ static void insert_entry(struct path_set *set, struct path_entry *entry)
 	*bucket = entry;
 }
 
-/* Takes all entries out, as one list. */
+/* Removes all entries from the table and returns them as a list. */
 static struct path_entry *take_all_entries(struct path_set *set)
 {
 	struct path_entry *all = NULL;

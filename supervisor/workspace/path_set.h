@@ -1,4 +1,5 @@
-/* PURE. Paths: a set of relative ones with marks, by hash, and a list. */
+/* PURE. A hash table of relative paths with marks, which are bits that the caller defines. A path
+ * without marks is not in it. */
 #ifndef PATH_SET_H
 #define PATH_SET_H
 
@@ -19,38 +20,40 @@ struct path_set {
 
 void path_set_release(struct path_set *set);
 
+/* The path's marks; 0: it is not in the set. */
 unsigned path_set_marks(const struct path_set *set, const char *path);
 void path_set_mark(struct path_set *set, const char *path, unsigned marks);
 void path_set_unmark(struct path_set *set, const char *path, unsigned marks);
 
-/* For every entry that has one of `which`: takes `drop` off, puts `give` on. */
+/* For every path with one of the marks `which`: removes `drop` and adds `give`. */
 void path_set_change_all(struct path_set *set, unsigned which, unsigned drop, unsigned give);
 
-/* The path and all below it. */
+/* Removes the path and everything below it. */
 void path_set_remove_below(struct path_set *set, const char *path);
-/* The path and all below it get the new name; what had that name is removed. */
+/* Renames the path and everything below it; entries at or below the new name are removed first. */
 void path_set_rename(struct path_set *set, const char *from, const char *to);
 
+/* Has any path one of these marks? */
 bool path_set_any(const struct path_set *set, unsigned marks);
 
 typedef void path_set_fn(void *argument, const char *path);
-/* In no order. `act` must not change the set. */
+/* Calls `act` for each path with one of these marks, in no order. `act` must not change the set. */
 void path_set_each(const struct path_set *set, unsigned marks, path_set_fn *act, void *argument);
 
-/* `path` is `directory` or lies below it. */
+/* Is `path` equal to `directory` or below it? */
 bool path_set_is_below(const char *path, const char *directory);
 
-/* In the order in which they were added, each a copy; the array ends in NULL as soon as there is
- * one. Zero-initialise. */
+/* A list of path copies in the order of their addition; not empty, the array ends in NULL.
+ * Zero-initialise. */
 struct path_list {
 	char **paths; /* owned: path_list_free() */
 	size_t count;
 };
 
-/* `list` is a struct path_list: this is a path_set_fn. */
+/* Adds a copy. `list` is a struct path_list; this function is a path_set_fn. */
 void path_list_add(void *list, const char *path);
 
-/* An array that ends in NULL, with what is in it. NULL is fine. */
+/* Frees the paths of an array that ends in NULL, and the array. NULL: does nothing. */
 void path_list_free(char **paths);
 
 #endif

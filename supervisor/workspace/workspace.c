@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- where things are --- */
+/* --- paths --- */
 
 static char *absolute_as_written(const char *path)
 {
@@ -99,7 +99,8 @@ static int make_beside(struct workspace *workspace, struct err *err)
 	if (workspace->beside)
 		return 0;
 	made = mkdir(outside, 0700) == 0;
-	/* A directory that is not there yet will be made beside it, on the same file system. */
+	/* If the directory does not exist yet, it will be created on the file system of our
+	 * folder. */
 	if ((made || errno == EEXIST) && access(outside, W_OK) == 0 &&
 	    (!file_exists(workspace->directory) || same_device(outside, workspace->directory))) {
 		workspace->beside = steal(&outside);
@@ -125,7 +126,7 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	return 0;
 }
 
-/* Where it is or would be, without making anything. The caller frees. */
+/* Path of our folder, which need not exist and is not created. The caller frees. */
 static char *find_beside(const struct workspace *workspace)
 {
 	auto_free char *outside = place_outside(workspace);
@@ -177,8 +178,8 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
 
 /* --- moving things --- */
 
-/* The directories above a file that is gone, as far as nothing else lies in them. Not those of git
- * and the like, which need them. */
+/* Removes the directories above a removed file that are empty now, except those of git and the
+ * like, which need their empty directories. */
 static void remove_emptied(struct workspace *workspace, const char *path)
 {
 	auto_free char *below = text_copy(path);
@@ -246,8 +247,7 @@ static bool was_complete(const struct snapshot_files *sealed, const char *below)
 	return false;
 }
 
-/* Of names with a dot in front, and of repositories, nothing is ours to judge: git needs its
- * empty directories. */
+/* Repositories are left alone: git needs its empty directories. */
 static bool is_repository(const struct workspace *workspace, const char *path)
 {
 	auto_free char *inside = text_format("%s/%s/.git", workspace->directory, path);
@@ -306,8 +306,8 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err)
 	return text_format("%s/staging-%.12s", workspace->beside, nonce);
 }
 
-/* Files that the snapshot holds just so need no second copy; whatever else lies
- * here is somebody's. */
+/* Removes files that the snapshot contains unchanged, and moves all others aside, because nobody
+ * else may have a copy of them. */
 static int clear_directory(struct workspace *workspace, const struct snapshot_files *snapshot,
 			   char **where, struct err *err)
 {

@@ -1,7 +1,21 @@
 /*
- * The checkpoint directory and the place of our own beside it, DIR.reprieve/ (or DIR/.reprieve/
- * where DIR is a mount point or its parent cannot be written): the staging area of a restore, what
- * was moved aside, and the record of what is complete. Everything blocks.
+ * supervisor/workspace/: the checkpoint directory DIR and our own folder beside it.
+ *
+ * Our folder is DIR.reprieve/, or DIR/.reprieve/ if DIR is a mount point or its parent cannot be
+ * written. It contains the lock, the record of complete files, the quarantine of files that were
+ * moved aside, and the staging area of a restore. The functions of this header block.
+ *
+ * For other folders, all through this header:
+ *
+ *	directory_check.h	refuses unsafe checkpoint directories
+ *	directory_lock.h	one run at a time in a directory
+ *	completion_record.h	PURE: the record of complete files, as JSON
+ *	file_list.h		the files of a directory
+ *	network_fs.h		recognises network file systems
+ *	checkpoint_number.h	PURE: the numbers and training steps in checkpoints' names
+ *	log_files.h		PURE: names of log files, which are no part of a checkpoint
+ *	python_module.h		PURE: the files that "python -m" runs
+ *	path_set.h		PURE: hash table of paths with marks; list of paths
  */
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
@@ -23,55 +37,56 @@
 
 struct workspace {
 	char *directory; /* absolute, links resolved */
-	char *alias;     /* absolute as the user wrote it; "" when it is the same */
-	char *beside;    /* made when first needed */
+	char *alias;     /* absolute, as the user wrote it; "": the same */
+	char *beside;    /* our folder, created when it is first needed */
 	int lock_fd;     /* 0: not held */
 };
 
-/* Touches nothing. */
+/* Sets the paths; creates nothing. */
 void workspace_init(struct workspace *workspace, const char *directory);
 void workspace_release(struct workspace *workspace);
 
-/* Makes the directory and proves that it can be written. ERR_DENIED, ERR_NO_SPACE, ...: the
- * sentence names it. */
+/* Creates the directory and a probe file in it. ERR_DENIED, ERR_NO_SPACE, ...: the directory cannot
+ * be written; the sentence names it. */
 int workspace_prepare(struct workspace *workspace, struct err *err);
 
 /*
- * Keeps other runs on this machine out until workspace_release(); does nothing if it is held
- * already. ERR_EXISTS: one is there, and the sentence names it. Where no lock can be had it goes on
- * without.
+ * Locks the directory against other runs on this machine until workspace_release(); does nothing if
+ * it is locked already. ERR_EXISTS: another run has it, which the sentence names. If locks do not
+ * work on this file system, it succeeds without one.
  */
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err);
 
-/* The record of what is complete here: written at each seal, before the snapshot is taken. */
+/* Writes the record of complete files. Call it at each complete checkpoint, before the snapshot. */
 int workspace_write_record(struct workspace *workspace, const struct completion_record *record,
 			   struct err *err);
-/* ERR_NOT_FOUND: there is none. ERR_CORRUPT: treat as none. The caller releases `record`. */
+/* ERR_NOT_FOUND: there is no record. ERR_CORRUPT: treat it as none. The caller releases
+ * `record`. */
 int workspace_read_record(const struct workspace *workspace, struct completion_record *record,
 			  struct err *err);
 
-/* Moves paths (relative to the directory) into a new folder under beside/quarantine/, whose name is
- * returned (owned). Directories that are empty then go. */
+/* Moves paths (relative to the directory) into a new folder below quarantine/ in our folder, and
+ * removes directories that become empty. *where: the new folder; the caller frees it. */
 int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
 			 char **where, struct err *err);
 
-/* Removes directories that hold nothing and have a number in their name, or held something that was
- * complete: a trainer that looks for the highest number would take them for checkpoints. */
+/* Removes empty directories that have a number in their name, or that contained a complete
+ * checkpoint: a trainer that looks for the highest number would take them for checkpoints. */
 void workspace_prune(struct workspace *workspace);
 
-/* A path of that name in our own place; nothing is made there. The caller frees. */
+/* A path of that name in our folder; creates nothing there. The caller frees. */
 char *workspace_path_beside(struct workspace *workspace, const char *name, struct err *err);
 
-/* A new empty path for a restore, on the same file system; leftovers of earlier ones are removed.
- * The caller frees. */
+/* An unused path for a restore, on the directory's file system. Removes leftovers of earlier
+ * restores. The caller frees. */
 char *workspace_new_staging(struct workspace *workspace, struct err *err);
 
 /*
- * Puts the restored tree in place: what lies in the directory and is equal to a file of `snapshot`
- * is removed, the rest is moved aside (*where is then set, owned; NULL otherwise), then the staging
- * tree's entries are renamed in. The record is removed first: a crash in between leaves a directory
- * that the next start does not trust.
+ * Moves the restored tree from `staging` into the directory. Before that, files of the directory
+ * that are equal to a file of `snapshot` are removed, and all others are moved aside: *where is
+ * then their new folder, which the caller frees; otherwise NULL. The record is removed first of
+ * all: a crash in between leaves a directory that the next start does not trust.
  */
 int workspace_install(struct workspace *workspace, const char *staging,
 		      const struct snapshot_files *snapshot, char **where, struct err *err);
