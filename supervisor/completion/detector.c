@@ -159,8 +159,8 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 	}
 }
 
-static enum writer_end how_it_ended(const struct detector *detector, const struct writer *writer,
-				    enum writer_end end)
+static enum writer_end effective_writer_end(const struct detector *detector,
+					    const struct writer *writer, enum writer_end end)
 {
 	if (end == WRITER_END_UNKNOWN && writer->failed)
 		end = WRITER_END_FAILED;
@@ -175,18 +175,18 @@ void detector_process_ended(struct detector *detector, int pid, enum writer_end 
 	struct write_burst *burst = &detector->burst;
 	const struct writer *found = writer_table_find(&burst->writers, pid);
 	struct writer writer = found ? *found : (struct writer){0};
-	bool open, cut_off, unsaid, failed;
+	bool open, cut_off, unannounced, failed;
 
-	end = how_it_ended(detector, &writer, end);
+	end = effective_writer_end(detector, &writer, end);
 	write_burst_before_event(burst, now_ms);
 	open = write_burst_close_all(burst, pid, false);
 	writer_table_forget(&burst->writers, pid);
 	/* The signal may have come while exit() was flushing. */
 	cut_off = writer.open_at_exit && end == WRITER_END_KILLED;
 	/* It may have died between two files of a checkpoint. */
-	unsaid = found && !writer.exiting && end != WRITER_END_EXITED && burst->active;
+	unannounced = found && !writer.exiting && end != WRITER_END_EXITED && burst->active;
 	failed = found && end == WRITER_END_FAILED && burst->active;
-	if (!burst->settled && (open || cut_off || unsaid || failed))
+	if (!burst->settled && (open || cut_off || unannounced || failed))
 		write_burst_mark_torn(burst, now_ms);
 }
 

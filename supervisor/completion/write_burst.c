@@ -61,7 +61,7 @@ static int64_t checkpoint_number_of_path(const char *path)
 
 /* Is there exactly one writer? Only the shim shows that: without it there may have been others that
  * were not found in time. */
-static bool one_writes(const struct write_burst *burst)
+static bool has_one_writer(const struct write_burst *burst)
 {
 	return burst->writers.process_count == 1 && burst->writers.processes[0].speaks;
 }
@@ -94,7 +94,7 @@ static void note_checkpoint_number(struct write_burst *burst, const char *path)
 {
 	int64_t unit = checkpoint_number_of_path(path);
 
-	if (unit > burst->unit && burst->unit >= 0 && one_writes(burst) &&
+	if (unit > burst->unit && burst->unit >= 0 && has_one_writer(burst) &&
 	    !is_another_being_written(burst, path))
 		path_set_change_all(&burst->paths, WRITE_BURST_DIRTY, 0, WRITE_BURST_PREVIOUS);
 	/* A write to a lower number: a writer has not finished the checkpoint before. */
@@ -160,21 +160,21 @@ struct previous_search {
 
 static void find_previous(void *argument, const char *path)
 {
-	struct previous_search *later = argument;
+	struct previous_search *search = argument;
 
-	if (path_set_marks(&later->burst->paths, path) & WRITE_BURST_PREVIOUS)
-		later->any_earlier = true;
+	if (path_set_marks(&search->burst->paths, path) & WRITE_BURST_PREVIOUS)
+		search->any_earlier = true;
 	else if (checkpoint_number_of_path(path) < 0)
-		later->any_without_number = true;
+		search->any_without_number = true;
 	/* A file without a number may belong to both checkpoints, or name the newer one. */
 }
 
 bool write_burst_accept_previous(struct write_burst *burst)
 {
-	struct previous_search later = {.burst = burst};
+	struct previous_search search = {.burst = burst};
 
-	path_set_each(&burst->paths, WRITE_BURST_DIRTY, find_previous, &later);
-	if (!burst->torn || !later.any_earlier || later.any_without_number ||
+	path_set_each(&burst->paths, WRITE_BURST_DIRTY, find_previous, &search);
+	if (!burst->torn || !search.any_earlier || search.any_without_number ||
 	    burst->writers.process_count > 1)
 		return false;
 	path_set_change_all(&burst->paths, WRITE_BURST_PREVIOUS, WRITE_BURST_TORN, 0);

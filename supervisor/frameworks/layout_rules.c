@@ -14,9 +14,9 @@ struct check {
 	bool own;                      /* it is the job's profile */
 	const struct profile_rule *rule;
 	const struct layout_view *view;
-	layout_rules_fn *tell;
+	layout_rules_fn *report;
 	void *arg;
-	struct path_set *told;
+	struct path_set *reported;
 	/* the one that was checked last: files are sorted, so those of a checkpoint are adjacent */
 	char *last_checkpoint;
 };
@@ -65,10 +65,10 @@ static bool directory_holds(const struct check *check, const char *directory, co
 
 static void report_once(const struct check *check, const char *path, const char *why)
 {
-	if (path_set_marks(check->told, path))
+	if (path_set_marks(check->reported, path))
 		return;
-	path_set_mark(check->told, path, 1);
-	check->tell(check->arg, path, why);
+	path_set_mark(check->reported, path, 1);
+	check->report(check->arg, path, why);
 }
 
 /* Reports the numbered checkpoint that contains the file, or the file if there is none. */
@@ -291,18 +291,18 @@ static void apply_rule(struct check *check)
 }
 
 void layout_rules_find_incomplete(const struct profile *profile, const struct layout_view *view,
-				  layout_rules_fn *tell, void *arg)
+				  layout_rules_fn *report, void *arg)
 {
-	struct path_set told = {0};
+	struct path_set reported = {0};
 
 	for (size_t i = 0; i < profile_count; i++) {
 		struct check check = {
 			.profile = &profile_rows[i],
 			.own = profile == &profile_rows[i],
 			.view = view,
-			.tell = tell,
+			.report = report,
 			.arg = arg,
-			.told = &told,
+			.reported = &reported,
 		};
 
 		for (size_t j = 0; j < PROFILE_RULES; j++) {
@@ -312,7 +312,7 @@ void layout_rules_find_incomplete(const struct profile *profile, const struct la
 			free(steal(&check.last_checkpoint));
 		}
 	}
-	path_set_release(&told);
+	path_set_release(&reported);
 }
 
 static bool is_marker(const struct profile *profile, const char *name)

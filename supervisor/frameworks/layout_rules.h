@@ -25,7 +25,7 @@ typedef void layout_rules_fn(void *arg, const char *path, const char *why);
 /* Applies the rules of `profile` (may be NULL), and those rules of all other profiles that are
  * marked `anywhere`. */
 void layout_rules_find_incomplete(const struct profile *profile, const struct layout_view *view,
-				  layout_rules_fn *tell, void *arg);
+				  layout_rules_fn *report, void *arg);
 
 /* Path of a checkpoint beside the one at `path` that has a higher number and contains its
  * completion marker; the caller frees it. NULL: there is none. */

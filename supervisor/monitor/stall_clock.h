@@ -3,8 +3,8 @@
  * The kernel's clocks run on meanwhile, but nothing was observed, so that time must not count as
  * quiet time.
  */
-#ifndef SUPERVISOR_AWAKE_H
-#define SUPERVISOR_AWAKE_H
+#ifndef STALL_CLOCK_H
+#define STALL_CLOCK_H
 
 #include "base/loop.h"
 

@@ -34,11 +34,14 @@ struct process_line {
  * itself has none. Programs that catch every signal catch these two as well. */
 static uint64_t without_shim_handlers(uint64_t caught)
 {
-	const uint64_t shield = process_signal_bit(SIGTERM) | process_signal_bit(SHIM_MARK_SIGNAL);
+	const uint64_t shim_handlers =
+		process_signal_bit(SIGTERM) | process_signal_bit(SHIM_MARK_SIGNAL);
 	const uint64_t all = process_signal_bit(SIGIO) | process_signal_bit(SIGVTALRM) |
 			     process_signal_bit(SIGURG);
 
-	return (caught & shield) == shield && (caught & all) != all ? caught & ~shield : caught;
+	return (caught & shim_handlers) == shim_handlers && (caught & all) != all
+		       ? caught & ~shim_handlers
+		       : caught;
 }
 
 static bool read_masks(struct process *process)

@@ -6,8 +6,8 @@
  * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
  * was meant for one process alone is released at once.
  */
-#ifndef SUPERVISOR_SHIELD_H
-#define SUPERVISOR_SHIELD_H
+#ifndef SIGTERM_HOLD_H
+#define SIGTERM_HOLD_H
 
 #include "base/loop.h"
 #include "completion/completion.h"

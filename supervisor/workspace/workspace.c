@@ -239,10 +239,10 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 	return 0;
 }
 
-static bool was_complete(const struct snapshot_files *sealed, const char *below)
+static bool was_complete(const struct snapshot_files *complete, const char *below)
 {
-	for (size_t i = 0; i < sealed->count; i++)
-		if (path_set_is_below(sealed->items[i].path, below))
+	for (size_t i = 0; i < complete->count; i++)
+		if (path_set_is_below(complete->items[i].path, below))
 			return true;
 	return false;
 }
