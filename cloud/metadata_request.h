@@ -4,10 +4,7 @@
 
 #include "reply.h"
 
-#include "base/cleanup.h"
 #include "base/instance_metadata.h"
-
-AUTO(struct instance_metadata, instance_metadata_close);
 
 /* instance_metadata_get(); `reply` borrows from the client until its next request. */
 int metadata_request_get(struct instance_metadata *client, const char *path, struct reply *reply,

@@ -222,9 +222,6 @@ struct import_job {
 	struct err err;
 };
 
-AUTO(struct store_listing, store_listing_release);
-AUTO_POINTER(struct store, store_close);
-
 static int make_file(const struct import_job *import_job, const struct store_object *object,
 		     struct err *err)
 {

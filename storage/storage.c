@@ -156,8 +156,6 @@ void storage_set_progress(struct storage *storage,
 
 /* --- jobs --- */
 
-AUTO(struct store_listing, store_listing_release);
-
 int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct cancel *cancel,
 		      struct err *err)
 {

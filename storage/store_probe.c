@@ -20,9 +20,6 @@
 #define CONNECTIONS 8
 #define PIECES_MOST 64
 
-AUTO(struct store_listing, store_listing_release);
-AUTO_POINTER(struct store, store_close);
-
 struct probing {
 	struct store *store;
 	struct store_probe *probe;

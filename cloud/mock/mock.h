@@ -16,6 +16,7 @@
 #ifndef MOCK_H
 #define MOCK_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -63,6 +64,7 @@ struct mock;
 int mock_start(const struct mock_options *options, struct mock **mock, struct err *err);
 /* Answers requests that wait, then ends. NULL is fine. */
 void mock_stop(struct mock *mock);
+AUTO_POINTER(struct mock, mock_stop);
 
 /* "http://127.0.0.1:1338". Borrowed. */
 const char *mock_url(const struct mock *mock);

@@ -12,6 +12,7 @@
 
 #include "aws_settings.h"
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 #include <stdbool.h>
@@ -25,10 +26,7 @@ struct aws_credentials {
 	int64_t expires_ms;  /* wall clock; CLOCK_NEVER */
 };
 void aws_credentials_release(struct aws_credentials *credentials);
-static inline void cleanup_aws_credentials_release(struct aws_credentials *credentials)
-{
-	aws_credentials_release(credentials);
-}
+AUTO(struct aws_credentials, aws_credentials_release);
 void aws_credentials_copy(struct aws_credentials *target, const struct aws_credentials *source);
 
 struct aws_chain;
@@ -36,6 +34,7 @@ struct aws_chain;
 /* The settings stay the caller's, and longer than the chain. */
 struct aws_chain *aws_chain_new(const struct aws_settings *settings);
 void aws_chain_free(struct aws_chain *chain); /* NULL is fine */
+AUTO_POINTER(struct aws_chain, aws_chain_free);
 
 /*
  * Fills `credentials`; the caller releases them. `refused`: the access key whose credentials the

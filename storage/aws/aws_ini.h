@@ -2,6 +2,8 @@
 #ifndef AWS_INI_H
 #define AWS_INI_H
 
+#include "base/cleanup.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,6 +33,7 @@ struct aws_ini {
  */
 void aws_ini_parse(struct aws_ini *profiles, enum aws_ini_kind kind, const char *text);
 void aws_ini_release(struct aws_ini *profiles); /* clears the secrets */
+AUTO(struct aws_ini, aws_ini_release);
 
 /* Borrowed; NULL: not there, or empty. `kind` is "profile" or "services". */
 const char *aws_ini_get(const struct aws_ini *profiles, const char *kind, const char *section,

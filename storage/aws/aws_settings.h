@@ -23,6 +23,7 @@
 #define AWS_SETTINGS_H
 
 #include "aws_ini.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "s3_address.h"
 
@@ -48,6 +49,7 @@ struct aws_settings {
  * be read are not. */
 int aws_settings_load(struct aws_settings *settings, struct err *err);
 void aws_settings_release(struct aws_settings *settings);
+AUTO(struct aws_settings, aws_settings_release);
 
 /* PURE. "name: value, name: value" -> as in struct aws_settings; ERR_INVALID for a name that we set
  * ourselves or that is none. */

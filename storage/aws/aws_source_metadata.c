@@ -17,8 +17,6 @@ enum {
 	CONTAINER_TIMEOUT_MS = 2000,
 };
 
-AUTO(struct instance_metadata, instance_metadata_close);
-
 static int read_credentials(const struct http_response *response,
 			    struct aws_credentials *credentials, struct err *err)
 {

@@ -38,7 +38,6 @@ static void form_release(struct bytes *form)
 	bytes_release(form);
 }
 AUTO(struct bytes, form_release);
-AUTO_POINTER(struct retrying_client, retrying_client_free);
 
 static void sign_request(const struct sts_call *call, int64_t now_ms, struct call_request *request)
 {

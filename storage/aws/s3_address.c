@@ -11,7 +11,7 @@
 
 #define SCHEME "s3://"
 #define BUCKET_MOST 255 /* 63 today; old ones in us-east-1 and other makers' are longer */
-#define PREFIX_MOST 512 /* of the 1024 bytes of a key */
+#define PREFIX_MOST 512 /* without its last slash, of the 1024 bytes of a key */
 
 bool s3_address_is_region(const char *region)
 {
@@ -52,55 +52,43 @@ static const char *check_prefix(const char *prefix)
 		at += length;
 		at += *at == '/';
 	}
-	return strlen(prefix) > PREFIX_MOST ? "is longer than 512 bytes" : NULL;
+	return strlen(prefix) > PREFIX_MOST + 1 ? "is longer than 512 bytes" : NULL;
 }
 
 static int parse_url(struct s3_address *address, const char *url, struct err *err)
 {
-	const char *bucket = url + strlen(SCHEME);
-	size_t length = strcspn(bucket, "/");
-	const char *rest = bucket + length + strspn(bucket + length, "/");
-	auto_free char *prefix = text_copy(rest);
 	const char *fault;
 
-	while (text_ends(prefix, "/"))
-		prefix[strlen(prefix) - 1] = '\0';
-	address->bucket = text_copy_n(bucket, length);
+	uri_split_prefix(url + strlen(SCHEME), &address->bucket, &address->prefix);
 	if (!bucket_is_valid(address->bucket))
 		return err_set(err, ERR_INVALID,
 			       "\"%s\" is no bucket's name; it is s3://BUCKET/PREFIX",
 			       address->bucket);
-	fault = check_prefix(prefix);
+	fault = check_prefix(address->prefix);
 	if (fault)
 		return err_set(err, ERR_INVALID, "the prefix %s", fault);
-	address->prefix = text_format("%s%s", prefix, prefix[0] ? "/" : "");
 	return 0;
 }
 
 static int parse_endpoint(struct s3_address *address, const char *endpoint, struct err *err)
 {
+	auto_free char *whole = uri_endpoint(endpoint);
 	const char *host, *port;
 	size_t length;
 
-	address->tls = strncasecmp(endpoint, "https://", 8) == 0;
-	if (!address->tls && strncasecmp(endpoint, "http://", 7) != 0)
+	if (!whole)
 		return err_set(err, ERR_INVALID,
-			       "endpoint %.200s: it begins with https:// or http://", endpoint);
-	host = endpoint + (address->tls ? 8 : 7);
-	length = strcspn(host, "/?#");
-	/* A user's name and password would go into logs. */
-	if (!uri_is_absolute(endpoint) || memchr(host, '@', length) ||
-	    host[length + strcspn(host + length, "?#")])
-		return err_set(err, ERR_INVALID,
-			       "the endpoint is https://HOST[:PORT][/PATH], without blanks");
+			       "the endpoint is http:// or https://HOST[:PORT][/PATH], without "
+			       "blanks");
+	address->tls = strncasecmp(whole, "https://", 8) == 0;
+	host = strstr(whole, "://") + 3;
+	length = strcspn(host, "/");
 	address->endpoint_host = text_copy_n(host, length);
 	/* The default port does not appear in Host, which is signed. */
 	port = address->tls ? ":443" : ":80";
 	if (text_ends(address->endpoint_host, port))
 		address->endpoint_host[length - strlen(port)] = '\0';
 	address->endpoint_path = text_copy(host + length);
-	while (text_ends(address->endpoint_path, "/"))
-		address->endpoint_path[strlen(address->endpoint_path) - 1] = '\0';
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #ifndef S3_ADDRESS_H
 #define S3_ADDRESS_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -35,6 +36,7 @@ struct s3_address {
 int s3_address_init(struct s3_address *address, const char *url, const char *endpoint,
 		    const char *region, enum s3_style style, struct err *err);
 void s3_address_release(struct s3_address *address);
+AUTO(struct s3_address, s3_address_release);
 
 /* "bucket.s3.eu-west-1.amazonaws.com": what Host says. The caller frees. */
 char *s3_address_host(const struct s3_address *address);

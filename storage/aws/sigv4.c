@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/datetime.h"
 #include "base/digest.h"
+#include "storage/http/http.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -11,57 +12,6 @@
 #include <string.h>
 
 #define ALGORITHM "AWS4-HMAC-SHA256"
-
-/* A name and what belongs to it, to be sorted: a header or a pair of the query. */
-struct pair {
-	char *name;
-	char *value;
-	size_t order;
-};
-
-struct pairs {
-	struct pair *items;
-	size_t count;
-};
-
-static void pairs_release(struct pairs *pairs)
-{
-	for (size_t i = 0; i < pairs->count; i++) {
-		free(pairs->items[i].name);
-		free(pairs->items[i].value);
-	}
-	free(pairs->items);
-}
-AUTO(struct pairs, pairs_release);
-
-static void pairs_add(struct pairs *pairs, char *name, char *value)
-{
-	pairs->items = memory_grow(pairs->items, pairs->count + 1, sizeof(*pairs->items));
-	pairs->items[pairs->count] = (struct pair){name, value, pairs->count};
-	pairs->count++;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct pair *first = a, *second = b;
-	int order = strcmp(first->name, second->name);
-
-	return order ? order : (first->order > second->order) - (first->order < second->order);
-}
-
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct pair *first = a, *second = b;
-	int order = strcmp(first->name, second->name);
-
-	return order ? order : strcmp(first->value, second->value);
-}
-
-static void sort_pairs(struct pairs *pairs, int (*compare)(const void *, const void *))
-{
-	if (pairs->count)
-		qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare);
-}
 
 static void add_text(struct bytes *out, const char *text)
 {
@@ -73,20 +23,21 @@ static void add_text(struct bytes *out, const char *text)
 /* "a=1&b&c=2" -> sorted, "b" as "b=". */
 static void add_query(struct bytes *out, const char *query)
 {
-	auto_(pairs_release) struct pairs pairs = {0};
+	auto_(name_values_release) struct name_values pairs = {0};
 
 	while (*query) {
 		size_t length = strcspn(query, "&");
 		size_t name = strcspn(query, "=&");
 
 		if (length)
-			pairs_add(&pairs, text_copy_n(query, name),
-				  name < length ? text_copy_n(query + name + 1, length - name - 1)
+			name_values_add(&pairs, text_copy_n(query, name),
+					name < length
+						? text_copy_n(query + name + 1, length - name - 1)
 						: text_copy(""));
 		query += length;
 		query += *query == '&';
 	}
-	sort_pairs(&pairs, compare_pairs);
+	name_values_sort(&pairs);
 	for (size_t i = 0; i < pairs.count; i++)
 		bytes_format(out, NULL, "%s%s=%s", i ? "&" : "", pairs.items[i].name,
 			     pairs.items[i].value);
@@ -121,13 +72,13 @@ static char *single_blanks(const char *text)
 static void add_headers(struct bytes *out, const struct sigv4_request *request, const char *date,
 			struct bytes *names)
 {
-	auto_(pairs_release) struct pairs pairs = {0};
+	auto_(name_values_release) struct name_values pairs = {0};
 
 	for (size_t i = 0; i < request->header_count; i++)
-		pairs_add(&pairs, lower_case(request->headers[i].name),
-			  single_blanks(request->headers[i].value));
-	pairs_add(&pairs, text_copy("x-amz-date"), text_copy(date));
-	sort_pairs(&pairs, compare_names);
+		name_values_add(&pairs, lower_case(request->headers[i].name),
+				single_blanks(request->headers[i].value));
+	name_values_add(&pairs, text_copy("x-amz-date"), text_copy(date));
+	name_values_sort_by_name(&pairs);
 	for (size_t i = 0; i < pairs.count; i++) {
 		if (i && strcmp(pairs.items[i].name, pairs.items[i - 1].name) == 0) {
 			bytes_format(out, NULL, ",%s", pairs.items[i].value);

@@ -7,16 +7,14 @@
  *
  * Of this folder only:
  *
- *	azure_account.h	* PURE
- *	azure_container.h	* A container as calls see it: account, credentials, connections
- *	azure_credentials.h     * Tokens of Microsoft Entra for Azure Storage, where there is
- *	                        neither a key nor a shared access signature: a client secret, a
- *	                        workload identity (federated token file), App Service's or the
- *	                        virtual machine's managed identity, whichever the environment speaks
- *	                        of first
- *	azure_listing.h	PURE: One page of Azure's List Blobs
- *	azure_reply_error.h	PURE: What an answer of Azure Blob Storage means
- *	azure_shared_key.h	* PURE
+ *	azure_account.h		PURE: which account, container and endpoint, and which secret is
+ *				for it
+ *	azure_blob_reply.h	PURE: what a reply means: the table
+ *	azure_container.h	a container as calls see it: account, credentials, connections
+ *	azure_credentials.h	tokens of Microsoft Entra: a secret, a workload or a managed
+ *				identity
+ *	azure_listing.h		PURE: one page of List Blobs
+ *	azure_shared_key.h	PURE: SharedKey: the text that is signed, and the header
  */
 #ifndef STORAGE_AZURE_H
 #define STORAGE_AZURE_H

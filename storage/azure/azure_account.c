@@ -50,24 +50,12 @@ static bool consists_of(const char *text, const char *allowed, size_t least, siz
 static int read_url(const char *url, struct azure_account *account, struct err *err)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-$";
-	const char *at = url + strlen("az://"), *name = at;
+	const char *at = url + strlen("az://");
 	size_t length = strcspn(at, "/");
 
-	account->name = text_copy_n(name, length);
+	account->name = text_copy_n(at, length);
 	at += length + (at[length] == '/');
-	length = strcspn(at, "/");
-	account->container = text_copy_n(at, length);
-	at += length;
-	at += strspn(at, "/");
-	account->prefix = text_copy(at);
-	for (length = strlen(at); length && at[length - 1] == '/'; length--)
-		account->prefix[length - 1] = '\0';
-	if (account->prefix[0]) {
-		char *bare = account->prefix;
-
-		account->prefix = text_format("%s/", bare);
-		free(bare);
-	}
+	uri_split_prefix(at, &account->container, &account->prefix);
 	if (!consists_of(account->name, letters, 3, 63) ||
 	    !consists_of(account->container, letters, 3, 63))
 		return err_set(err, ERR_INVALID,
@@ -146,15 +134,9 @@ static int set_sas(struct azure_account *account, const char *sas, const char *s
 
 static int set_endpoint(struct azure_account *account, const char *endpoint, struct err *err)
 {
-	size_t length = strlen(endpoint);
-
-	if ((strncasecmp(endpoint, "https://", 8) != 0 &&
-	     strncasecmp(endpoint, "http://", 7) != 0) ||
-	    !uri_is_absolute(endpoint) || strpbrk(endpoint, "?#@"))
+	account->endpoint = uri_endpoint(endpoint);
+	if (!account->endpoint)
 		return err_set(err, ERR_INVALID, "the blob endpoint is no http or https URL");
-	while (endpoint[length - 1] == '/')
-		length--;
-	account->endpoint = text_copy_n(endpoint, length);
 	return 0;
 }
 

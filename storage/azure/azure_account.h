@@ -7,6 +7,7 @@
 #ifndef AZURE_ACCOUNT_H
 #define AZURE_ACCOUNT_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
 
@@ -33,5 +34,6 @@ struct azure_account {
 int azure_account_read(const char *url, const struct azure_environment *environment,
 		       struct azure_account *account, struct err *err);
 void azure_account_release(struct azure_account *account);
+AUTO(struct azure_account, azure_account_release);
 
 #endif

@@ -1,6 +1,6 @@
 #include "azure_container.h"
 
-#include "azure_reply_error.h"
+#include "azure_blob_reply.h"
 #include "azure_shared_key.h"
 #include "base/cleanup.h"
 #include "base/datetime.h"
@@ -19,156 +19,137 @@ enum {
 /* A call with what its tries have to remember. */
 struct call_attempt {
 	struct azure_container *container;
-	const struct azure_call *call;
-	char *path;        /* encoded */
-	const char *query; /* "" for none */
-	char *token;       /* of the last try */
+	const struct store_call *call;
+	/* Encoded. */
+	char *path;
+	/* Of the last try. */
+	char *token;
 	bool refused;
 	int64_t sent_ms;
 };
 
-static void call_attempt_release(struct call_attempt *call_attempt)
+static void call_attempt_release(struct call_attempt *attempt)
 {
-	free(call_attempt->path);
-	if (call_attempt->token)
-		explicit_bzero(call_attempt->token, strlen(call_attempt->token));
-	free(call_attempt->token);
+	free(attempt->path);
+	if (attempt->token)
+		explicit_bzero(attempt->token, strlen(attempt->token));
+	free(attempt->token);
 }
 AUTO(struct call_attempt, call_attempt_release);
 
 /* --- one try --- */
 
-static int renew_token(struct call_attempt *call_attempt, struct cancel *cancel, struct err *err)
+static int renew_token(struct call_attempt *attempt, struct cancel *cancel, struct err *err)
 {
-	struct azure_credentials *credentials = call_attempt->container->credentials;
+	struct azure_credentials *credentials = attempt->container->credentials;
 
-	if (call_attempt->refused &&
-	    azure_credentials_invalidate(credentials, call_attempt->token, cancel, err) < 0)
+	if (attempt->refused &&
+	    azure_credentials_invalidate(credentials, attempt->token, cancel, err) < 0)
 		return -1;
-	call_attempt->refused = false;
-	free(steal(&call_attempt->token));
-	return azure_credentials_get(credentials, &call_attempt->token, cancel, err);
+	attempt->refused = false;
+	free(steal(&attempt->token));
+	return azure_credentials_get(credentials, &attempt->token, cancel, err);
 }
 
-static void sign_request(struct call_attempt *call_attempt, const char *const *headers,
+static void sign_request(struct call_attempt *attempt, const char *const *headers,
 			 struct call_request *request)
 {
 	const struct azure_shared_key_request signable = {
-		.method = call_attempt->call->method,
-		.account = call_attempt->container->account.name,
-		.path = call_attempt->path,
-		.query = call_attempt->query,
+		.method = store_call_method(attempt->call),
+		.account = attempt->container->account.name,
+		.path = attempt->path,
+		.query = attempt->call->query,
 		.headers = headers,
-		.content_length = call_attempt->call->body_size,
+		.content_length = attempt->call->body_size,
 	};
 	auto_free char *authorization =
-		azure_shared_key_sign(&signable, &call_attempt->container->account.key);
+		azure_shared_key_sign(&signable, &attempt->container->account.key);
 
 	call_request_add_header(request, "Authorization: %s", authorization);
 }
 
-static void set_request_url(struct call_attempt *call_attempt, struct call_request *request)
+static void set_request_url(struct call_attempt *attempt, struct call_request *request)
 {
-	const struct azure_account *account = &call_attempt->container->account;
-	int origin = (int)(call_attempt->container->path - account->endpoint);
+	const struct azure_account *account = &attempt->container->account;
+	int origin = (int)(attempt->container->path - account->endpoint);
 	const char *sas = account->sas ? account->sas : "";
 	auto_free char *url =
-		text_format("%.*s%s%s%s%s%s", origin, account->endpoint, call_attempt->path,
-			    call_attempt->query[0] || sas[0] ? "?" : "", call_attempt->query,
-			    call_attempt->query[0] && sas[0] ? "&" : "", sas);
+		text_format("%.*s%s%s%s%s%s", origin, account->endpoint, attempt->path,
+			    attempt->call->query[0] || sas[0] ? "?" : "", attempt->call->query,
+			    attempt->call->query[0] && sas[0] ? "&" : "", sas);
 
 	call_request_set_url(request, url);
 }
 
-static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
+static int prepare_request(void *arg, const struct call_try *try, struct call_request *request,
 			   struct cancel *cancel, struct err *err)
 {
-	struct call_attempt *call_attempt = arg;
+	struct call_attempt *attempt = arg;
+	auto_free char *range =
+		attempt->call->range ? text_format("x-ms-range: %s", attempt->call->range) : NULL;
 	char date[DATETIME_SIZE], date_header[DATETIME_SIZE + 16];
 	const char *headers[HEADERS_MOST] = {date_header, "x-ms-version: " API_VERSION};
 	size_t count = 2;
 
-	if (call_attempt->container->credentials && renew_token(call_attempt, cancel, err) < 0)
+	if (attempt->container->credentials && renew_token(attempt, cancel, err) < 0)
 		return -1;
-	call_attempt->sent_ms = attempt->now_ms;
+	attempt->sent_ms = try->now_ms;
 	snprintf(date_header, sizeof(date_header), "x-ms-date: %s",
-		 datetime_rfc1123(attempt->now_ms, date));
-	for (size_t i = 0; call_attempt->call->headers[i]; i++)
-		headers[count++] = call_attempt->call->headers[i];
+		 datetime_rfc1123(try->now_ms, date));
+	if (attempt->call->asked & ASKED_PUT)
+		headers[count++] = "x-ms-blob-type: BlockBlob";
+	if (attempt->call->asked == ASKED_PUT_IF_ABSENT)
+		headers[count++] = "If-None-Match: *";
+	if (range)
+		headers[count++] = range;
 	for (size_t i = 0; headers[i]; i++)
 		call_request_add_header(request, "%s", headers[i]);
-	set_request_url(call_attempt, request);
-	if (call_attempt->token)
-		call_request_add_header(request, "Authorization: Bearer %s", call_attempt->token);
-	else if (call_attempt->container->account.key.size)
-		sign_request(call_attempt, headers, request);
+	set_request_url(attempt, request);
+	if (attempt->token)
+		call_request_add_header(request, "Authorization: Bearer %s", attempt->token);
+	else if (attempt->container->account.key.size)
+		sign_request(attempt, headers, request);
 	return 0;
 }
 
 static enum call_verdict judge_response(void *arg, const struct http_response *response,
 					struct err *err)
 {
-	struct call_attempt *call_attempt = arg;
-	struct error_body error;
-	const char *date = http_header(response, "Date");
-	struct azure_reply reply = {
-		.status = response->status,
-		.code = error.code,
-		.message = error.message,
-		.if_absent = call_attempt->call->if_absent,
-		.bearer = call_attempt->token != NULL,
-		.is_put = strcmp(call_attempt->call->method, "PUT") == 0,
-		.is_identified = http_header(response, "x-ms-request-id") != NULL,
-	};
+	struct call_attempt *attempt = arg;
+	unsigned facts = attempt->call->asked | (attempt->token ? SENT_TOKEN : 0) |
+			 (http_header(response, "x-ms-request-id") ? 0 : CAME_UNMARKED);
+	const char *code = http_header(response, "x-ms-error-code");
+	struct store_reply reply;
 	enum call_verdict verdict;
-	int64_t server_ms;
 
-	if (response->status == 416 && call_attempt->call->past_end_is_empty)
-		return CALL_DONE;
-	error_body_read(response->body.data, response->body.size, &error);
+	store_reply_read(&reply, response, facts, attempt->sent_ms);
 	/* The header is there also where the body is not. */
-	if (http_header(response, "x-ms-error-code"))
-		text_set(error.code, sizeof(error.code), http_header(response, "x-ms-error-code"));
-	if (date && datetime_parse(date, &server_ms))
-		reply.skew_ms = server_ms - call_attempt->sent_ms;
-	verdict = azure_reply_judge(&reply, err);
-	call_attempt->refused = verdict == CALL_REFRESH;
-	/* What makes no sense is asked for again. */
-	if (verdict == CALL_DONE && call_attempt->call->read &&
-	    call_attempt->call->read(call_attempt->call->arg, response, err) < 0) {
-		if (err)
-			err->kind = ERR_RETRY;
-		return CALL_RETRY;
-	}
+	if (code)
+		text_set(reply.code, sizeof(reply.code), code);
+	verdict = store_reply_judge(&azure_blob_replies, &reply, err);
+	attempt->refused = verdict == CALL_REFRESH;
 	return verdict;
 }
 
-int azure_container_perform(struct azure_container *container, const struct azure_call *call,
+int azure_container_perform(struct azure_container *container, const struct store_call *call,
 			    struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = call->key ? text_format("%s%s", container->account.prefix, call->key)
 					: text_copy("");
 	auto_free char *encoded = uri_encode(key, true);
-	auto_(call_attempt_release) struct call_attempt call_attempt = {
+	auto_(call_attempt_release) struct call_attempt attempt = {
 		.container = container,
 		.call = call,
 		.path = text_format("%s/%s%s%s", container->path, container->account.container,
 				    call->key ? "/" : "", encoded),
-		.query = call->query ? call->query : "",
 	};
-	const struct retried_call remote = {
-		.method = call->method,
-		.body = call->body,
-		.body_size = call->body_size,
-		.arg = &call_attempt,
-		.prepare = prepare_request,
-		.judge = judge_response,
-	};
+	const struct retried_call retried =
+		store_call_retried(call, &attempt, prepare_request, judge_response);
 
-	if (retrying_client_perform(container->remote, &remote, response, cancel, err) == 0)
+	if (retrying_client_perform(container->client, &retried, response, cancel, err) == 0)
 		return 0;
 	return err_wrap(err, "%s %s", container->account.name,
-			call_attempt.path + strlen(container->path) + 1);
+			attempt.path + strlen(container->path) + 1);
 }
 
 /* --- the whole of it --- */
@@ -205,13 +186,13 @@ int azure_container_init(struct azure_container *container, const char *url, str
 		azure_container_release(container);
 		return -1;
 	}
-	container->remote = retrying_client_new(NULL);
+	container->client = retrying_client_new(NULL);
 	return 0;
 }
 
 void azure_container_release(struct azure_container *container)
 {
-	retrying_client_free(container->remote);
+	retrying_client_free(container->client);
 	azure_credentials_free(container->credentials);
 	azure_account_release(&container->account);
 }

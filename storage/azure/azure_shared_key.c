@@ -11,46 +11,12 @@
 #include <string.h>
 #include <strings.h>
 
-struct pair {
-	char *name; /* in lower case */
-	char *value;
-};
-
-struct pairs {
-	struct pair *items;
-	size_t count;
-};
-
-static void pairs_release(struct pairs *pairs)
-{
-	for (size_t i = 0; i < pairs->count; i++) {
-		free(pairs->items[i].name);
-		free(pairs->items[i].value);
-	}
-	free(pairs->items);
-}
-AUTO(struct pairs, pairs_release);
-
-static void pairs_add(struct pairs *pairs, char *name, char *value)
+/* Takes over both texts; the name is put in lower case. */
+static void add_pair(struct name_values *pairs, char *name, char *value)
 {
 	for (char *at = name; *at; at++)
 		*at = (char)tolower((unsigned char)*at);
-	pairs->items = memory_grow(pairs->items, pairs->count + 1, sizeof(*pairs->items));
-	pairs->items[pairs->count++] = (struct pair){name, value};
-}
-
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct pair *first = a, *second = b;
-	int order = strcmp(first->name, second->name);
-
-	return order ? order : strcmp(first->value, second->value);
-}
-
-static void pairs_sort(struct pairs *pairs)
-{
-	if (pairs->count)
-		qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare_pairs);
+	name_values_add(pairs, name, value);
 }
 
 static const char *header_line_value(const char *header)
@@ -72,13 +38,13 @@ static const char *header_value(const struct azure_shared_key_request *request, 
 
 static void add_headers(struct bytes *text, const struct azure_shared_key_request *request)
 {
-	auto_(pairs_release) struct pairs pairs = {0};
+	auto_(name_values_release) struct name_values pairs = {0};
 
 	for (const char *const *header = request->headers; *header; header++)
 		if (strncasecmp(*header, "x-ms-", 5) == 0)
-			pairs_add(&pairs, text_copy_n(*header, strcspn(*header, ":")),
-				  text_copy(header_line_value(*header)));
-	pairs_sort(&pairs);
+			add_pair(&pairs, text_copy_n(*header, strcspn(*header, ":")),
+				 text_copy(header_line_value(*header)));
+	name_values_sort(&pairs);
 	for (size_t i = 0; i < pairs.count; i++)
 		bytes_format(text, NULL, "%s:%s\n", pairs.items[i].name, pairs.items[i].value);
 }
@@ -87,16 +53,16 @@ static void add_headers(struct bytes *text, const struct azure_shared_key_reques
  * begins with it; then the query. */
 static void add_resource(struct bytes *text, const struct azure_shared_key_request *request)
 {
-	auto_(pairs_release) struct pairs pairs = {0};
+	auto_(name_values_release) struct name_values pairs = {0};
 
 	for (const char *at = request->query; *at;) {
 		size_t length = strcspn(at, "&"), name = strcspn(at, "=&");
 		size_t value = name < length ? name + 1 : length;
 
-		pairs_add(&pairs, uri_decode(at, name), uri_decode(at + value, length - value));
+		add_pair(&pairs, uri_decode(at, name), uri_decode(at + value, length - value));
 		at += length + (at[length] == '&');
 	}
-	pairs_sort(&pairs);
+	name_values_sort(&pairs);
 	bytes_format(text, NULL, "/%s%s", request->account, request->path);
 	for (size_t i = 0; i < pairs.count; i++) {
 		bool again = i && strcmp(pairs.items[i].name, pairs.items[i - 1].name) == 0;

@@ -2,6 +2,8 @@
 #ifndef OBJECT_LISTING_H
 #define OBJECT_LISTING_H
 
+#include "base/cleanup.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +32,6 @@ void store_listing_sort(struct store_listing *listing);
 /* NULL if no object has that key; borrowed from `listing`. */
 const struct store_object *store_listing_find(const struct store_listing *listing, const char *key);
 void store_listing_release(struct store_listing *listing);
+AUTO(struct store_listing, store_listing_release);
 
 #endif

@@ -12,6 +12,7 @@
 #define OBJECT_STORE_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "object_listing.h"
@@ -75,6 +76,7 @@ struct store_ops {
 };
 
 void store_close(struct store *store); /* NULL is fine */
+AUTO_POINTER(struct store, store_close);
 /* What the backend's describe() says, else "". Returns `text`. */
 const char *store_describe(struct store *store, char *text, size_t capacity);
 

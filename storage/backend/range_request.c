@@ -2,6 +2,7 @@
 
 #include "object_store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,35 +14,29 @@ char *range_request_header(uint64_t offset, size_t size)
 	return offset ? text_format("bytes=%llu-", (unsigned long long)offset) : NULL;
 }
 
-/* "bytes 100-199/4096" */
-static bool content_range_begins_at(const char *content_range, uint64_t offset)
+/* "bytes 100-199/4096": whether that is what was asked for, and what came. */
+static bool content_range_fits(const char *content_range, uint64_t offset, size_t size)
 {
-	char digits[24];
-	size_t length;
-	uint64_t first;
+	unsigned long long first, last;
 
-	if (!content_range || !text_starts(content_range, "bytes "))
-		return false;
-	length = strcspn(content_range + 6, "-");
-	if (length >= sizeof(digits))
-		return false;
-	memcpy(digits, content_range + 6, length);
-	digits[length] = '\0';
-	return text_to_u64(digits, UINT64_MAX, &first) && first == offset;
+	return content_range && sscanf(content_range, "bytes %llu-%llu", &first, &last) == 2 &&
+	       first == offset && last >= first && last - first + 1 == size;
 }
 
 static int check_range(const struct http_response *response, uint64_t offset, size_t size,
 		       struct err *err)
 {
+	const char *range = http_header(response, "Content-Range");
+
 	if (offset == 0 && size == STORE_TO_END)
 		return 0;
 	if (response->status != 206)
 		return err_set(err, ERR_FAILED,
-			       "the answer is %d instead of 206: ranges are not "
-			       "understood",
+			       "the store answers a part with %d: it knows no ranges",
 			       response->status);
-	if (!content_range_begins_at(http_header(response, "Content-Range"), offset))
-		return err_set(err, ERR_FAILED, "the answer is another range than asked for");
+	if (!content_range_fits(range, offset, response->body.size))
+		return err_set(err, ERR_FAILED, "another part than was asked for: %.100s",
+			       range ? range : "no Content-Range");
 	if (size != STORE_TO_END && response->body.size < size)
 		return err_set(err, ERR_CORRUPT, "too short: %zu bytes from %llu on, not %zu",
 			       response->body.size, (unsigned long long)offset, size);

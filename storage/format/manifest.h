@@ -6,6 +6,7 @@
 #ifndef MANIFEST_H
 #define MANIFEST_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "chunk.h"
@@ -64,6 +65,7 @@ struct manifest {
 
 void entry_release(struct entry *entry);
 void manifest_release(struct manifest *manifest);
+AUTO(struct manifest, manifest_release);
 
 /* NULL with ERR_FAILED if it cannot be written. The caller decrefs. */
 json_t *manifest_encode(const struct manifest *manifest, struct err *err);

@@ -7,19 +7,16 @@
  *
  * Of this folder only:
  *
- *	gcs_address.h	PURE: gs://BUCKET[/PREFIX], and whose endpoint
- *	gcs_reply.h	PURE: What an answer of Google Cloud Storage's XML API means
- *	google_account.h	* PURE
- *	google_credentials.h    * Google's Application Default Credentials: the file that
- *	                        GOOGLE_APPLICATION_CREDENTIALS names, else what gcloud left, else
- *	                        the metadata server
- *	google_source_aws.h     * AWS as the other issuer of a Google external account: the subject
- *	                        token is a request to AWS that says who signed it, ready to be sent
- *	google_subject_token.h  * The token of another issuer that an external account has Google's
- *	                        token service exchange: from a file, a URL, a program, or AWS
- *	google_token_exchange.h	One request for a token for each kind of Google account
- *	jwt.h   PURE: A JSON Web Token signed with RS256 (RFC 7515, RFC 7519): what a Google service
- *	        account shows for itself
+ *	gcs_address.h		PURE: gs://BUCKET[/PREFIX], and whose endpoint
+ *	gcs_reply.h		PURE: what a reply of the XML API means: the table
+ *	google_account.h	PURE: what a file of credentials holds
+ *	google_credentials.h	Google's Application Default Credentials: a file or the metadata
+ *				server
+ *	google_source_aws.h	AWS as the other issuer of an external account
+ *	google_subject_token.h	the token of another issuer: from a file, a URL, a program, or
+ *				AWS
+ *	google_token_exchange.h	one request for a token for each kind of account
+ *	jwt.h			PURE: a JSON Web Token signed with RS256 (RFC 7515, RFC 7519)
  */
 #ifndef STORAGE_GCS_H
 #define STORAGE_GCS_H

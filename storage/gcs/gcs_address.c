@@ -18,17 +18,10 @@ static bool text_is_set(const char *text)
 static int read_url(const char *url, struct gcs_address *address, struct err *err)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
-	const char *at = url + strlen("gs://");
-	size_t length = strcspn(at, "/");
-	auto_free char *bare = NULL;
+	size_t length;
 
-	address->bucket = text_copy_n(at, length);
-	at += length;
-	at += strspn(at, "/");
-	bare = text_copy(at);
-	for (size_t end = strlen(bare); end && bare[end - 1] == '/'; end--)
-		bare[end - 1] = '\0';
-	address->prefix = text_format("%s%s", bare, bare[0] ? "/" : "");
+	uri_split_prefix(url + strlen("gs://"), &address->bucket, &address->prefix);
+	length = strlen(address->bucket);
 	if (length < 3 || length > 222 || strspn(address->bucket, letters) != length ||
 	    !strchr(letters, address->bucket[0]) || address->bucket[0] == '.')
 		return err_set(err, ERR_INVALID,
@@ -44,15 +37,11 @@ static int set_endpoint(struct gcs_address *address, const char *endpoint, const
 {
 	bool has_scheme = strncasecmp(endpoint, "http://", 7) == 0 ||
 			  strncasecmp(endpoint, "https://", 8) == 0;
-	size_t length = strlen(endpoint);
-
-	while (length && endpoint[length - 1] == '/')
-		length--;
 	/* Some client libraries take the emulator's host without a scheme. */
-	address->endpoint =
-		text_format("%s%.*s", has_scheme ? "" : "http://", (int)length, endpoint);
-	if (!uri_is_absolute(address->endpoint) || strpbrk(endpoint, "?#@") ||
-	    (!has_scheme && strstr(endpoint, "://")))
+	auto_free char *whole = text_format("%s%s", has_scheme ? "" : "http://", endpoint);
+
+	address->endpoint = uri_endpoint(whole);
+	if (!address->endpoint || (!has_scheme && strstr(endpoint, "://")))
 		return err_set(err, ERR_INVALID, "%s is no http or https URL", variable);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef GCS_ADDRESS_H
 #define GCS_ADDRESS_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -23,5 +24,6 @@ struct gcs_address {
 int gcs_address_read(const char *url, const struct gcs_environment *environment,
 		     struct gcs_address *address, struct err *err);
 void gcs_address_release(struct gcs_address *address);
+AUTO(struct gcs_address, gcs_address_release);
 
 #endif

@@ -1,28 +1,14 @@
-/* PURE. What an answer of Google Cloud Storage's XML API means. */
+/* PURE. What a reply of Google Cloud Storage's XML API means: a table for store_reply_judge(). */
 #ifndef GCS_REPLY_H
 #define GCS_REPLY_H
 
-#include "base/err.h"
 #include "storage/http/http.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct gcs_reply {
-	int status;
-	const char *code;    /* <Code> of the body; "" where there is none */
-	const char *message; /* <Message>, or "" */
-	bool if_absent;      /* asked with x-goog-if-generation-match: 0 */
-	bool anonymous;      /* sent without a token: there is none to renew */
-	bool is_get, is_put; /* of an object: a good answer has a generation or an ETag */
-	bool is_tagged;      /* and this one has */
-	bool is_empty;       /* without a body, as the answer to a put is */
-	/* the answer's Date minus the clock it was sent with; 0 where it has none */
-	int64_t skew_ms;
-};
-
-/* Fills `err` for everything but CALL_DONE. A good status of somebody else's (a
- * login page's) is ERR_RETRY. */
-enum call_verdict gcs_reply_judge(const struct gcs_reply *reply, struct err *err);
+/*
+ * ERR_EXISTS only for ASKED_PUT_IF_ABSENT. CAME_UNMARKED is a reply with neither a generation nor
+ * an ETag: to a put or a get, a good status without them is somebody else's (a login page's), and
+ * ERR_RETRY.
+ */
+extern const struct reply_table gcs_replies;
 
 #endif

@@ -12,294 +12,148 @@
 #include "gcs_reply.h"
 #include "google_credentials.h"
 #include "storage/backend/backend.h"
-#include "storage/http/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	PAGE_LIMIT = 64 << 20,
-	SMALL_LIMIT = 1 << 20,
-};
-
 struct gcs_store {
-	struct store store;
+	struct http_store http;
 	struct gcs_address address;
-	struct google_credentials *credentials; /* NULL: anonymous */
-	char *project;                          /* which is billed; NULL: the bucket's */
-	struct retrying_client *remote;
+	/* NULL: anonymous. */
+	struct google_credentials *credentials;
+	/* Which is billed; NULL: the bucket's. */
+	char *project;
+	struct retrying_client *client;
 };
 
-struct page {
-	struct store_listing *listing;
-	char **next;
-};
-
-/* One call, over all its tries. */
-struct gcs_call {
+/* A call with what its tries have to remember. */
+struct call_attempt {
 	struct gcs_store *store;
-	const char *method;
-	char *key;   /* with the prefix; NULL for the bucket */
-	char *query; /* encoded; NULL for none */
-	char *headers[3];
-	size_t header_count;
-	size_t body_size;
-	bool if_absent;
-	bool past_end_is_empty;
-	struct page *page;   /* which is read from a good answer; NULL: nothing to read */
-	char *authorization; /* of the last try */
+	const struct store_call *call;
+	/* Encoded, with the prefix; "" for the bucket. */
+	char *key;
+	/* Of the body that is put. */
+	char checksum[CRC32C_TEXT];
+	/* Of the last try. */
+	char *authorization;
 	bool refused;
 	int64_t sent_ms;
 };
 
-static void gcs_call_release(struct gcs_call *call)
+static void call_attempt_release(struct call_attempt *attempt)
 {
-	free(call->key);
-	free(call->query);
-	for (size_t i = 0; i < call->header_count; i++)
-		free(call->headers[i]);
-	if (call->authorization)
-		explicit_bzero(call->authorization, strlen(call->authorization));
-	free(call->authorization);
+	free(attempt->key);
+	if (attempt->authorization)
+		explicit_bzero(attempt->authorization, strlen(attempt->authorization));
+	free(attempt->authorization);
 }
-AUTO(struct gcs_call, gcs_call_release);
-AUTO(struct page_cycle, page_cycle_release);
+AUTO(struct call_attempt, call_attempt_release);
 
 static struct gcs_store *gcs_of(struct store *store)
 {
 	return (struct gcs_store *)store;
 }
 
-static void add_header(struct gcs_call *call, char *header)
-{
-	call->headers[call->header_count++] = header;
-}
-
 /* --- one try --- */
 
-static int authorize_call(struct gcs_call *call, int64_t skew_ms, struct cancel *cancel,
+static int authorize_call(struct call_attempt *attempt, int64_t skew_ms, struct cancel *cancel,
 			  struct err *err)
 {
-	struct google_credentials *credentials = call->store->credentials;
+	struct google_credentials *credentials = attempt->store->credentials;
 
 	google_credentials_set_skew(credentials, skew_ms);
-	if (call->refused &&
-	    google_credentials_invalidate(credentials, call->authorization, cancel, err) < 0)
+	if (attempt->refused &&
+	    google_credentials_invalidate(credentials, attempt->authorization, cancel, err) < 0)
 		return -1;
-	call->refused = false;
-	free(steal(&call->authorization));
-	return google_credentials_get(credentials, &call->authorization, cancel, err);
+	attempt->refused = false;
+	free(steal(&attempt->authorization));
+	return google_credentials_get(credentials, &attempt->authorization, cancel, err);
 }
 
-static int prepare_call(void *arg, const struct call_try *attempt, struct call_request *request,
-			struct cancel *cancel, struct err *err)
+static void add_headers(const struct call_attempt *attempt, struct call_request *request)
 {
-	struct gcs_call *call = arg;
-	const struct gcs_address *address = &call->store->address;
-	auto_free char *key = uri_encode(call->key ? call->key : "", true);
-	auto_free char *url = text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
-					  call->key ? "/" : "", key, call->query ? "?" : "",
-					  call->query ? call->query : "");
+	const struct store_call *call = attempt->call;
 
-	if (call->store->credentials) {
-		if (authorize_call(call, attempt->now_ms - clock_wall_ms(), cancel, err) < 0)
-			return -1;
-		call_request_add_header(request, "Authorization: %s", call->authorization);
+	if (attempt->authorization)
+		call_request_add_header(request, "Authorization: %s", attempt->authorization);
+	if (call->asked & ASKED_PUT) {
+		call_request_add_header(request, "x-goog-hash: crc32c=%s", attempt->checksum);
+		call_request_add_header(request, "Content-Type: application/octet-stream");
 	}
-	call->sent_ms = attempt->now_ms;
-	call_request_set_url(request, url);
-	for (size_t i = 0; i < call->header_count; i++)
-		call_request_add_header(request, "%s", call->headers[i]);
-	if (call->store->project)
-		call_request_add_header(request, "x-goog-user-project: %s", call->store->project);
-	return 0;
+	if (call->asked == ASKED_PUT_IF_ABSENT)
+		call_request_add_header(request, "x-goog-if-generation-match: 0");
+	if (call->range)
+		call_request_add_header(request, "Range: %s", call->range);
+	if (attempt->store->project)
+		call_request_add_header(request, "x-goog-user-project: %s",
+					attempt->store->project);
 }
 
-static int read_page(const struct gcs_call *call, const struct http_response *response,
-		     struct err *err)
+static int prepare_request(void *arg, const struct call_try *try, struct call_request *request,
+			   struct cancel *cancel, struct err *err)
 {
-	return bucket_listing_read(response->body.data, response->body.size,
-				   call->store->address.prefix, call->page->listing,
-				   call->page->next, err);
+	struct call_attempt *attempt = arg;
+	const struct store_call *call = attempt->call;
+	const struct gcs_address *address = &attempt->store->address;
+	auto_free char *url = text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
+					  call->key ? "/" : "", attempt->key,
+					  call->query[0] ? "?" : "", call->query);
+
+	if (attempt->store->credentials &&
+	    authorize_call(attempt, try->now_ms - clock_wall_ms(), cancel, err) < 0)
+		return -1;
+	attempt->sent_ms = try->now_ms;
+	call_request_set_url(request, url);
+	add_headers(attempt, request);
+	return 0;
 }
 
 static enum call_verdict judge_response(void *arg, const struct http_response *response,
 					struct err *err)
 {
-	struct gcs_call *call = arg;
-	const char *date = http_header(response, "Date");
-	struct error_body error;
-	struct gcs_reply reply = {
-		.status = response->status,
-		.code = error.code,
-		.message = error.message,
-		.if_absent = call->if_absent,
-		.anonymous = !call->store->credentials,
-		.is_get = call->key && strcmp(call->method, "GET") == 0,
-		.is_put = strcmp(call->method, "PUT") == 0,
-		.is_tagged =
-			http_header(response, "x-goog-generation") || http_header(response, "ETag"),
-		.is_empty = response->body.size == 0,
-	};
+	struct call_attempt *attempt = arg;
+	bool marked = http_header(response, "x-goog-generation") || http_header(response, "ETag");
+	unsigned facts = attempt->call->asked | (marked ? 0 : CAME_UNMARKED) |
+			 (attempt->store->credentials ? SENT_TOKEN : 0);
+	struct store_reply reply;
 	enum call_verdict verdict;
-	int64_t server_ms;
 
-	if (response->status == 416 && call->past_end_is_empty)
-		return CALL_DONE;
-	error_body_read(response->body.data, response->body.size, &error);
-	if (date && datetime_parse(date, &server_ms))
-		reply.skew_ms = server_ms - call->sent_ms;
-	verdict = gcs_reply_judge(&reply, err);
-	call->refused = verdict == CALL_REFRESH || verdict == CALL_SKEWED;
-	/* What makes no sense is asked for again. */
-	if (verdict == CALL_DONE && call->page && read_page(call, response, err) < 0) {
-		if (err)
-			err->kind = ERR_RETRY;
-		return CALL_RETRY;
-	}
+	store_reply_read(&reply, response, facts, attempt->sent_ms);
+	verdict = store_reply_judge(&gcs_replies, &reply, err);
+	attempt->refused = verdict == CALL_REFRESH || verdict == CALL_SKEWED;
 	return verdict;
 }
 
 /* --- calls --- */
 
-static int perform_call(struct gcs_call *call, const void *body, struct http_response *response,
-			struct cancel *cancel, struct err *err)
-{
-	const struct retried_call retried_call = {
-		.method = call->method,
-		.body = body,
-		.body_size = call->body_size,
-		.arg = call,
-		.prepare = prepare_call,
-		.judge = judge_response,
-	};
-
-	return retrying_client_perform(call->store->remote, &retried_call, response, cancel, err);
-}
-
-static struct gcs_call gcs_call_new(struct store *store, const char *method, const char *key)
+static int gcs_perform(struct store *store, const struct store_call *call,
+		       struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	struct gcs_store *gcs = gcs_of(store);
+	auto_free char *key = text_format("%s%s", call->key ? gcs->address.prefix : "",
+					  call->key ? call->key : "");
+	auto_(call_attempt_release) struct call_attempt attempt =
+		{.store = gcs, .call = call, .key = uri_encode(key, true)};
+	const struct retried_call retried =
+		store_call_retried(call, &attempt, prepare_request, judge_response);
 
-	return (struct gcs_call){
-		.store = gcs,
-		.method = method,
-		.key = key ? text_format("%s%s", gcs->address.prefix, key) : NULL,
-	};
-}
-
-static int wrap_error(const struct gcs_call *call, struct err *err)
-{
-	return err_wrap(err, "gs://%s%s%s", call->store->address.bucket, call->key ? "/" : "",
-			call->key ? call->key : "");
-}
-
-static int gcs_put(struct store *store, const char *key, const void *data, size_t size,
-		   enum store_put_mode mode, struct cancel *cancel, struct err *err)
-{
-	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "PUT", key);
-	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
-	char crc[CRC32C_TEXT];
-
-	call.body_size = size;
-	call.if_absent = mode == STORE_IF_ABSENT;
-	add_header(&call,
-		   text_format("x-goog-hash: crc32c=%s", crc32c_text(crc32c(data, size), crc)));
-	add_header(&call, text_copy("Content-Type: application/octet-stream"));
-	if (call.if_absent)
-		add_header(&call, text_copy("x-goog-if-generation-match: 0"));
-	if (perform_call(&call, data, &response, cancel, err) < 0)
-		return wrap_error(&call, err);
-	return 0;
-}
-
-static int gcs_get(struct store *store, const char *key, uint64_t offset, size_t size,
-		   struct bytes *out, struct cancel *cancel, struct err *err)
-{
-	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "GET", key);
-	auto_(http_response_release) struct http_response response = {.body.limit = out->limit};
-	auto_free char *range = NULL;
-
-	if (size == 0)
-		return cancel_check(cancel, err);
-	range = range_request_header(offset, size);
-	if (range)
-		add_header(&call, text_format("Range: %s", range));
-	call.past_end_is_empty = size == STORE_TO_END;
-	if (size != STORE_TO_END && bytes_reserve(&response.body, size, err) < 0)
-		return wrap_error(&call, err);
-	if (perform_call(&call, NULL, &response, cancel, err) < 0)
-		return wrap_error(&call, err);
-	if (response.status == 416)
+	if (call->asked & ASKED_PUT)
+		crc32c_text(crc32c(call->body, call->body_size), attempt.checksum);
+	if (retrying_client_perform(gcs->client, &retried, response, cancel, err) == 0)
 		return 0;
-	if (range_request_read(&response, offset, size, out, err) < 0)
-		return wrap_error(&call, err);
-	return 0;
+	return err_wrap(err, "gs://%s%s%s", gcs->address.bucket, call->key ? "/" : "", key);
 }
 
-static int gcs_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
+static void gcs_add_page_query(struct bytes *query, const char *prefix, enum store_depth depth,
+			       const char *token)
 {
-	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(store, "DELETE", key);
-	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
-	struct err why = {0};
-
-	if (perform_call(&call, NULL, &response, cancel, &why) == 0 || why.kind == ERR_NOT_FOUND)
-		return 0;
-	err_set(err, why.kind, "%s", why.text);
-	return wrap_error(&call, err);
-}
-
-/* --- listing --- */
-
-static char *list_query(const struct gcs_store *gcs, const char *prefix, enum store_depth depth,
-			const char *token)
-{
-	struct bytes query = {0};
-	auto_free char *whole = text_format("%s%s", gcs->address.prefix, prefix);
-
-	uri_add(&query, "list-type", "2");
-	uri_add(&query, "prefix", whole);
+	uri_add(query, "list-type", "2");
+	uri_add(query, "prefix", prefix);
 	if (depth == STORE_LEVEL)
-		uri_add(&query, "delimiter", "/");
+		uri_add(query, "delimiter", "/");
 	if (token)
-		uri_add(&query, "continuation-token", token);
-	uri_text(&query);
-	return (char *)query.data;
-}
-
-/* One page; `token` becomes that of the next, NULL after the last. */
-static int list_page(struct gcs_store *gcs, const char *prefix, enum store_depth depth,
-		     char **token, struct store_listing *listing, struct cancel *cancel,
-		     struct err *err)
-{
-	auto_(gcs_call_release) struct gcs_call call = gcs_call_new(&gcs->store, "GET", NULL);
-	auto_(http_response_release) struct http_response response = {.body.limit = PAGE_LIMIT};
-	struct page page = {listing, token};
-
-	call.query = list_query(gcs, prefix, depth, *token);
-	call.page = &page;
-	free(steal(token));
-	if (perform_call(&call, NULL, &response, cancel, err) < 0)
-		return wrap_error(&call, err);
-	return 0;
-}
-
-static int gcs_list(struct store *store, const char *prefix, enum store_depth depth,
-		    struct store_listing *listing, struct cancel *cancel, struct err *err)
-{
-	auto_(page_cycle_release) struct page_cycle pages = {0};
-	auto_free char *token = NULL;
-
-	do {
-		if (list_page(gcs_of(store), prefix, depth, &token, listing, cancel, err) < 0 ||
-		    (token && page_cycle_check(&pages, token, err) < 0)) {
-			store_listing_release(listing);
-			return err_wrap(err, "list of %s", prefix);
-		}
-	} while (token);
-	store_listing_sort(listing);
-	return 0;
+		uri_add(query, "continuation-token", token);
 }
 
 /* --- opening --- */
@@ -308,7 +162,7 @@ static void gcs_close(struct store *store)
 {
 	struct gcs_store *gcs = gcs_of(store);
 
-	retrying_client_free(gcs->remote);
+	retrying_client_free(gcs->client);
 	google_credentials_free(gcs->credentials);
 	gcs_address_release(&gcs->address);
 	free(gcs->project);
@@ -333,16 +187,18 @@ static int init_store(struct gcs_store *gcs, const char *url, struct err *err)
 static int gcs_open(const char *url, bool create, bool read_only, struct store **store,
 		    struct cancel *cancel, struct err *err)
 {
+	static const struct http_store_ops ops = {gcs_perform, gcs_add_page_query,
+						  bucket_listing_read};
 	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
 	(void)create, (void)read_only;
-	gcs->store.ops = &gcs_store_ops;
 	if (init_store(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
-		gcs_close(&gcs->store);
+		gcs_close(&gcs->http.store);
 		return -1;
 	}
-	gcs->remote = retrying_client_new(NULL);
-	*store = &gcs->store;
+	gcs->client = retrying_client_new(NULL);
+	gcs->http = (struct http_store){{&gcs_store_ops}, &ops, gcs->address.prefix, gcs->client};
+	*store = &gcs->http.store;
 	return 0;
 }
 
@@ -355,23 +211,14 @@ static void gcs_describe(struct store *store, char *text, size_t capacity)
 				  : "none, because STORAGE_EMULATOR_HOST is set");
 }
 
-static void gcs_read_health(struct store *store, struct store_health *health)
-{
-	struct retrying_client_statistics statistics;
-
-	retrying_client_statistics(gcs_of(store)->remote, &statistics);
-	health->skew_known = statistics.clock_seen;
-	health->skew_ms = statistics.clock_ms;
-}
-
 const struct store_ops gcs_store_ops = {
 	.scheme = "gs",
 	.open = gcs_open,
 	.close = gcs_close,
-	.put = gcs_put,
-	.get = gcs_get,
-	.list = gcs_list,
-	.remove = gcs_remove,
+	.put = http_store_put,
+	.get = http_store_get,
+	.list = http_store_list,
+	.remove = http_store_remove,
 	.describe = gcs_describe,
-	.read_health = gcs_read_health,
+	.read_health = http_store_read_health,
 };

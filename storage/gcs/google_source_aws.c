@@ -74,9 +74,6 @@ char *google_source_aws_sign(const char *template, const char *audience, const c
 	return token;
 }
 
-AUTO(struct aws_settings, aws_settings_release);
-AUTO_POINTER(struct aws_chain, aws_chain_free);
-
 int google_source_aws_subject(const char *url, const char *audience, int64_t wall_ms, char **token,
 			      struct cancel *cancel, struct err *err)
 {

@@ -9,6 +9,7 @@
 #define CREDENTIAL_CACHE_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <pthread.h>
@@ -44,6 +45,7 @@ struct credential_cache {
 void credential_cache_init(struct credential_cache *cache, const struct credential_source *source,
 			   void *arg);
 void credential_cache_release(struct credential_cache *cache);
+AUTO(struct credential_cache, credential_cache_release);
 
 /* A copy, to be freed as the source does; may block for a fetch. NULL: as `fetch` fails, where
  * there is none at all; ERR_CANCELLED. */

@@ -7,6 +7,7 @@
 #ifndef PAGE_CYCLE_H
 #define PAGE_CYCLE_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stddef.h>
@@ -19,5 +20,6 @@ struct page_cycle {
 /* For each token that leads to a next page; it is copied. ERR_FAILED where it came before. */
 int page_cycle_check(struct page_cycle *pages, const char *token, struct err *err);
 void page_cycle_release(struct page_cycle *pages);
+AUTO(struct page_cycle, page_cycle_release);
 
 #endif

@@ -356,6 +356,10 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 	}
 	progress->attempt.refresh = false;
 	verdict = call->judge(call->arg, response, err);
+	if (verdict == CALL_DONE && call->read && call->read(call->read_arg, response, err) < 0) {
+		err->kind = ERR_RETRY;
+		verdict = CALL_RETRY;
+	}
 	if (verdict == CALL_DONE)
 		return 1;
 	return apply_verdict(progress, verdict, response, cancel, err);

@@ -12,6 +12,7 @@
 #define RETRYING_CLIENT_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/http.h"
 
@@ -69,20 +70,27 @@ enum call_verdict {
 	CALL_FAILED,
 };
 
+/* Adds URL and headers; may block (credentials). A failure with ERR_RETRY is tried again, any other
+ * ends the call. */
+typedef int (*call_prepare_fn)(void *arg, const struct call_try *attempt,
+			       struct call_request *request, struct cancel *cancel,
+			       struct err *err);
+/* For everything but CALL_DONE it fills `err`, which is what the caller gets if this was the last
+ * try. */
+typedef enum call_verdict (*call_judge_fn)(void *arg, const struct http_response *response,
+					   struct err *err);
+
 struct retried_call {
 	const char *method;
 	const void *body; /* stays the caller's */
 	size_t body_size;
 	void *arg;
-
-	/* Adds URL and headers; may block (credentials). A failure with ERR_RETRY is tried again,
-	 * any other ends the call. */
-	int (*prepare)(void *arg, const struct call_try *attempt, struct call_request *request,
-		       struct cancel *cancel, struct err *err);
-	/* For everything but CALL_DONE it fills `err`, which is what the caller
-	 * gets if this was the last try. */
-	enum call_verdict (*judge)(void *arg, const struct http_response *response,
-				   struct err *err);
+	call_prepare_fn prepare;
+	call_judge_fn judge;
+	/* Reads a reply that judge() called good. What makes no sense (-1) is asked for again.
+	 * NULL: nothing to read. */
+	int (*read)(void *read_arg, const struct http_response *response, struct err *err);
+	void *read_arg;
 };
 
 struct retrying_client_statistics {
@@ -104,10 +112,11 @@ struct retrying_client_statistics {
  * says something else. */
 int64_t retrying_client_patience_ms(struct err *err);
 
-/* NULL: defaults */
-struct retrying_client *retrying_client_new(const struct retrying_client_options *options);
-/* when no call is under way; NULL is fine */
-void retrying_client_free(struct retrying_client *remote);
+struct retrying_client *retrying_client_new(
+	const struct retrying_client_options *options); /* NULL: defaults */
+void retrying_client_free(
+	struct retrying_client *remote); /* when no call is under way; NULL is fine */
+AUTO_POINTER(struct retrying_client, retrying_client_free);
 
 /*
  * 0 when judge() said CALL_DONE; `response` then holds the answer (set response->body.limit

@@ -118,7 +118,7 @@ static int ask_once(struct http *http, const struct token_endpoint *endpoint,
 int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_response *response,
 			   struct cancel *cancel, struct err *err)
 {
-	__attribute__((cleanup(cleanup_http_free))) struct http *http = NULL;
+	auto_(http_free) struct http *http = NULL;
 	struct backoff backoff = {.first_ms = FIRST_PAUSE_MS,
 				  .most_ms = LONGEST_PAUSE_MS,
 				  .random = BACKOFF_WHOLE};

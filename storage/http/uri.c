@@ -107,3 +107,34 @@ bool uri_is_confidential(const char *url)
 			return true;
 	return false;
 }
+
+static bool is_http(const char *url)
+{
+	return strncasecmp(url, "https://", 8) == 0 || strncasecmp(url, "http://", 7) == 0;
+}
+
+char *uri_endpoint(const char *url)
+{
+	size_t length = strlen(url);
+	const char *host;
+
+	if (!is_http(url) || !uri_is_absolute(url) || strpbrk(url, "?#"))
+		return NULL;
+	host = strstr(url, "://") + 3;
+	if (memchr(host, '@', strcspn(host, "/")))
+		return NULL;
+	while (url[length - 1] == '/')
+		length--;
+	return text_copy_n(url, length);
+}
+
+void uri_split_prefix(const char *path, char **name, char **prefix)
+{
+	size_t length = strcspn(path, "/");
+	const char *rest = path + length + strspn(path + length, "/");
+
+	*name = text_copy_n(path, length);
+	for (length = strlen(rest); length && rest[length - 1] == '/';)
+		length--;
+	*prefix = text_format("%.*s%s", (int)length, rest, length ? "/" : "");
+}

@@ -25,4 +25,16 @@ bool uri_is_absolute(const char *url);
 /* Whether a secret may travel to that URL: https, or http to this machine itself. */
 bool uri_is_confidential(const char *url);
 
+/*
+ * The endpoint of a store: a URL of http or https without a query, a fragment and a user's name
+ * (which would go into logs), and without slashes at its end. NULL for any other text.
+ */
+char *uri_endpoint(const char *url);
+
+/*
+ * "NAME//A/B/" -> "NAME" and "A/B/": the first part of a path, and what is in front of every key
+ * below the rest: "", or without a slash at its beginning and with one at its end.
+ */
+void uri_split_prefix(const char *path, char **name, char **prefix);
+
 #endif

@@ -7,9 +7,9 @@
  *
  * Of this folder only:
  *
- *	s3_bucket.h	* A bucket as calls see it: address, credentials, connections
- *	s3_reply.h      PURE: What an S3 answer means: status, headers and body -> verdict, kind of
- *	                error and a sentence
+ *	s3_bucket.h	a bucket as calls see it: address, credentials, connections
+ *	s3_reply.h	PURE: what a reply means: the table, and where a bucket is that is
+ *			elsewhere
  */
 #ifndef STORAGE_S3_H
 #define STORAGE_S3_H

@@ -15,8 +15,11 @@ enum {
 /* A call with what its tries have to remember. */
 struct call_attempt {
 	struct s3_bucket *bucket;
-	const struct s3_call *call;
-	struct aws_credentials used; /* of the last try */
+	const struct store_call *call;
+	/* Of the body, for x-amz-checksum-crc32c; "": none. */
+	char checksum[CRC32C_TEXT];
+	/* Of the last try. */
+	struct aws_credentials used;
 };
 
 /* --- preparing --- */
@@ -33,16 +36,11 @@ static void add_header(struct headers *headers, const char *name, const char *va
 	headers->items[headers->count++] = (struct sigv4_header){name, value};
 }
 
-static bool is_put(const struct s3_call *call)
-{
-	return call->operation == S3_PUT || call->operation == S3_PUT_IF_ABSENT;
-}
-
-/* Encryption with the customer's own key and the expected owner concern every request; the
- * others what is put. */
+/* Encryption with the customer's own key and the expected owner concern every request; the others
+ * what is put. */
 static bool header_applies(const struct call_attempt *call_attempt, const char *name)
 {
-	return is_put(call_attempt->call) ||
+	return call_attempt->call->asked & ASKED_PUT ||
 	       text_starts(name, "x-amz-server-side-encryption-customer-") ||
 	       strcmp(name, "x-amz-expected-bucket-owner") == 0;
 }
@@ -58,12 +56,12 @@ static void collect_headers(const struct call_attempt *call_attempt, const char 
 		add_header(headers, "x-amz-security-token", call_attempt->used.session_token);
 	if (settings->requester_pays)
 		add_header(headers, "x-amz-request-payer", "requester");
-	if (call_attempt->call->operation == S3_PUT_IF_ABSENT)
+	if (call_attempt->call->asked == ASKED_PUT_IF_ABSENT)
 		add_header(headers, "if-none-match", "*");
 	if (call_attempt->call->range)
 		add_header(headers, "range", call_attempt->call->range);
-	if (call_attempt->call->checksum)
-		add_header(headers, "x-amz-checksum-crc32c", call_attempt->call->checksum);
+	if (call_attempt->checksum[0])
+		add_header(headers, "x-amz-checksum-crc32c", call_attempt->checksum);
 	for (char **at = settings->headers; *at; at += 2)
 		if (header_applies(call_attempt, at[0]))
 			add_header(headers, at[0], at[1]);
@@ -85,7 +83,7 @@ static void sign_request(const struct call_attempt *call_attempt, const char *ho
 	collect_headers(call_attempt, host, &headers);
 	sigv4_sign(
 		&(struct sigv4_request){
-			.method = call_attempt->call->method,
+			.method = store_call_method(call_attempt->call),
 			.path = path,
 			.query = call_attempt->call->query,
 			.payload_hash = SIGV4_UNSIGNED,
@@ -122,7 +120,7 @@ static int prepare_request(void *arg, const struct call_try *attempt, struct cal
 	url = text_format("%s://%s%s%s%s", bucket->address.tls ? "https" : "http", host, path,
 			  call_attempt->call->query[0] ? "?" : "", call_attempt->call->query);
 	call_request_set_url(request, url);
-	if (is_put(call_attempt->call))
+	if (call_attempt->call->asked & ASKED_PUT)
 		call_request_add_header(request, "Content-Type: application/octet-stream");
 	sign_request(call_attempt, host, path, region, attempt->now_ms, request);
 	return 0;
@@ -149,7 +147,7 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 					struct err *err)
 {
 	struct call_attempt *call_attempt = arg;
-	const struct s3_reply answer = {
+	const struct s3_reply reply = {
 		.status = response->status,
 		.region = http_header(response, "x-amz-bucket-region"),
 		.location = http_header(response, "location"),
@@ -158,39 +156,28 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 		.size = response->body.size,
 	};
 	struct s3_move move;
-	enum call_verdict verdict =
-		s3_reply_judge(call_attempt->call->operation, &answer, &move, err);
+	enum call_verdict verdict = s3_reply_judge(call_attempt->call->asked, &reply, &move, err);
 
 	if (verdict == CALL_MOVED)
 		note_move(call_attempt->bucket, &move);
-	/* What makes no sense is asked for again. */
-	if (verdict == CALL_DONE && call_attempt->call->read &&
-	    call_attempt->call->read(call_attempt->call->arg, response, err) < 0) {
-		if (err)
-			err->kind = ERR_RETRY;
-		return CALL_RETRY;
-	}
 	return verdict;
 }
 
-int s3_bucket_perform(struct s3_bucket *bucket, const struct s3_call *call,
+int s3_bucket_perform(struct s3_bucket *bucket, const struct store_call *call,
 		      struct http_response *response, struct cancel *cancel, struct err *err)
 {
 	struct call_attempt call_attempt = {.bucket = bucket, .call = call};
-	const struct retried_call remote = {
-		.method = call->method,
-		.body = call->body,
-		.body_size = call->body_size,
-		.arg = &call_attempt,
-		.prepare = prepare_request,
-		.judge = judge_response,
-	};
-	int result = retrying_client_perform(bucket->remote, &remote, response, cancel, err);
+	const struct retried_call retried =
+		store_call_retried(call, &call_attempt, prepare_request, judge_response);
+	int result;
 
+	if (call->asked & ASKED_PUT && bucket->settings.checksums)
+		crc32c_text(crc32c(call->body, call->body_size), call_attempt.checksum);
+	result = retrying_client_perform(bucket->client, &retried, response, cancel, err);
 	aws_credentials_release(&call_attempt.used);
 	if (result == 0)
 		return 0;
-	return err_wrap(err, "%s s3://%s/%s%s", call->method, bucket->address.bucket,
+	return err_wrap(err, "%s s3://%s/%s%s", retried.method, bucket->address.bucket,
 			call->key ? bucket->address.prefix : "", call->key ? call->key : "");
 }
 
@@ -208,16 +195,15 @@ int s3_bucket_init(struct s3_bucket *bucket, const char *url, struct err *err)
 		return -1;
 	}
 	bucket->chain = aws_chain_new(&bucket->settings);
-	bucket->remote = retrying_client_new(&(struct retrying_client_options){
-		.ca_file = bucket->settings.ca_file,
-		.ca_variable = "AWS_CA_BUNDLE",
-	});
+	bucket->client = retrying_client_new(
+		&(struct retrying_client_options){.ca_file = bucket->settings.ca_file,
+						  .ca_variable = "AWS_CA_BUNDLE"});
 	return 0;
 }
 
 void s3_bucket_release(struct s3_bucket *bucket)
 {
-	retrying_client_free(bucket->remote);
+	retrying_client_free(bucket->client);
 	aws_chain_free(bucket->chain);
 	aws_settings_release(&bucket->settings);
 	s3_address_release(&bucket->address);

@@ -2,170 +2,103 @@
 
 #include "base/text.h"
 #include "storage/aws/aws.h"
-#include "storage/http/http.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-struct s3_error_body {
-	bool is_error;
-	bool is_page; /* for people: not XML, or XHTML */
-	char code[64];
-	char message[200];
-	char region[64];
-	char endpoint[256];
-};
-
-/* What one code means. Codes are listed in "Error responses" of the Amazon S3 API Reference; some
- * are other makers'. */
-struct error_meaning {
-	const char *code;
-	enum call_verdict verdict;
-	enum err_kind kind;
-	const char *hint;
-};
+#define EXPIRED "the credentials have expired"
+#define SET_CLOCK "set the clock of this machine"
+#define SET_REGION "set AWS_REGION to the bucket's region"
+#define LACKS "this store lacks something that is needed"
+#define SHORTER "the object is shorter than it was"
+#define NO_ETAG "without an ETag, " CALL_FOREIGN_REPLY
 
 // clang-format off
-static const struct error_meaning meanings[] = {
-	{"NoSuchKey",                   CALL_FAILED,    ERR_NOT_FOUND, NULL},
-	{"NoSuchBucket",                CALL_FAILED,    ERR_INVALID,
-		"make the bucket, or correct its name"},
-	{"PreconditionFailed",          CALL_FAILED,    ERR_FAILED,    NULL},
-	{"ConditionalRequestConflict",  CALL_RETRY,     ERR_RETRY,     NULL},
-	{"OperationAborted",            CALL_RETRY,     ERR_RETRY,     NULL},
-	{"AccessDenied",                CALL_FAILED,    ERR_DENIED,
-		"check the policies of the identity and of the bucket"},
-	{"SignatureDoesNotMatch",       CALL_FAILED,    ERR_DENIED,
-		"the secret key does not belong to the access key, or a proxy changes requests"},
-	{"ExpiredToken",                CALL_REFRESH,   ERR_DENIED,
-		"the credentials have expired"},
-	{"ExpiredTokenException",       CALL_REFRESH,   ERR_DENIED,
-		"the credentials have expired"},
-	{"TokenRefreshRequired",        CALL_REFRESH,   ERR_DENIED,
-		"the credentials have expired"},
-	{"InvalidToken",                CALL_REFRESH,   ERR_DENIED,    NULL},
-	{"InvalidAccessKeyId",          CALL_REFRESH,   ERR_DENIED,
-		"there is no such access key here"},
-	{"RequestTimeTooSkewed",        CALL_SKEWED,    ERR_DENIED,
-		"set the clock of this machine"},
-	{"RequestExpired",              CALL_SKEWED,    ERR_DENIED,
-		"set the clock of this machine"},
-	{"SlowDown",                    CALL_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"ServiceUnavailable",          CALL_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"TooManyRequests",             CALL_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"Throttling",                  CALL_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"ThrottlingException",         CALL_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"RequestLimitExceeded",        CALL_SLOW_DOWN, ERR_RETRY,     NULL},
-	{"InternalError",               CALL_RETRY,     ERR_RETRY,     NULL},
-	{"InternalErrors",              CALL_RETRY,     ERR_RETRY,     NULL},
-	{"RequestTimeout",              CALL_RETRY,     ERR_RETRY,     NULL},
-	{"PriorRequestNotComplete",     CALL_RETRY,     ERR_RETRY,     NULL},
-	{"BadDigest",                   CALL_RETRY,     ERR_RETRY,
-		"the bytes were changed on their way"},
-	{"XAmzContentChecksumMismatch", CALL_RETRY,     ERR_RETRY,
-		"the bytes were changed on their way"},
-	{"IncompleteBody",              CALL_RETRY,     ERR_RETRY,     NULL},
-	{"PermanentRedirect",           CALL_MOVED,     ERR_INVALID,
-		"the bucket is in another region"},
-	{"TemporaryRedirect",           CALL_MOVED,     ERR_RETRY,     NULL},
-	{"AuthorizationHeaderMalformed",       CALL_MOVED, ERR_INVALID,
-		"set AWS_REGION to the bucket's region"},
-	{"IllegalLocationConstraintException", CALL_MOVED, ERR_INVALID,
-		"set AWS_REGION to the bucket's region"},
-	{"InvalidRange",                CALL_FAILED,    ERR_CORRUPT,
-		"the object is shorter than it was"},
-	{"QuotaExceeded",               CALL_FAILED,    ERR_NO_SPACE,  NULL},
-	{"XMinioStorageFull",           CALL_FAILED,    ERR_NO_SPACE,  NULL},
-	{"InvalidObjectState",          CALL_FAILED,    ERR_DENIED,
-		"the object lies in an archive class: restore it there first"},
-	{"NotImplemented",              CALL_FAILED,    ERR_INVALID,
-		"this store lacks something that is needed"},
-};
+static const struct reply_row rows[] = {
+	{412, NULL, ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_EXISTS, "it is there already"},
+	{404, "NoSuchKey", ASKED_REMOVE, CALL_DONE, ERR_NONE, NULL},
+	{416, NULL, ASKED_GET_REST, CALL_DONE, ERR_NONE, NULL},
 
-static const struct error_meaning by_status[] = {
-	{"400", CALL_FAILED,    ERR_FAILED,   NULL},
-	{"401", CALL_REFRESH,   ERR_DENIED,   NULL},
-	{"403", CALL_FAILED,    ERR_DENIED,   NULL},
-	{"404", CALL_FAILED,    ERR_FAILED,
+	/* A code counts more than the status: S3 sends errors with 200 too. Codes are listed in
+	 * "Error responses" of the Amazon S3 API Reference; some are other makers'. */
+	{STATUS_ANY, "NoSuchKey", 0, CALL_FAILED, ERR_NOT_FOUND, NULL},
+	{STATUS_ANY, "NoSuchBucket", 0, CALL_FAILED, ERR_INVALID,
+		"make the bucket, or correct its name"},
+	{STATUS_ANY, "PreconditionFailed", 0, CALL_FAILED, ERR_FAILED, NULL},
+	{STATUS_ANY, "ConditionalRequestConflict", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, "OperationAborted", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, "AccessDenied", ASKED_LIST, CALL_FAILED, ERR_DENIED,
+		"allow s3:ListBucket on the bucket"},
+	/* S3 does not tell a caller that may not list what is missing. */
+	{STATUS_ANY, "AccessDenied", ASKED_GET, CALL_FAILED, ERR_DENIED,
+		"without the permission s3:ListBucket S3 says so also where an object is missing: "
+		"allow it, and s3:GetObject"},
+	{STATUS_ANY, "AccessDenied", 0, CALL_FAILED, ERR_DENIED,
+		"check the policies of the identity and of the bucket"},
+	{STATUS_ANY, "SignatureDoesNotMatch", 0, CALL_FAILED, ERR_DENIED,
+		"the secret key does not belong to the access key, or a proxy changes requests"},
+	{STATUS_ANY, "ExpiredToken", 0, CALL_REFRESH, ERR_DENIED, EXPIRED},
+	{STATUS_ANY, "ExpiredTokenException", 0, CALL_REFRESH, ERR_DENIED, EXPIRED},
+	{STATUS_ANY, "TokenRefreshRequired", 0, CALL_REFRESH, ERR_DENIED, EXPIRED},
+	{STATUS_ANY, "InvalidToken", 0, CALL_REFRESH, ERR_DENIED, NULL},
+	{STATUS_ANY, "InvalidAccessKeyId", 0, CALL_REFRESH, ERR_DENIED,
+		"there is no such access key here"},
+	{STATUS_ANY, "RequestTimeTooSkewed", 0, CALL_SKEWED, ERR_DENIED, SET_CLOCK},
+	{STATUS_ANY, "RequestExpired", 0, CALL_SKEWED, ERR_DENIED, SET_CLOCK},
+	{STATUS_ANY, "SlowDown", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_ANY, "ServiceUnavailable", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_ANY, "TooManyRequests", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_ANY, "Throttling", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_ANY, "ThrottlingException", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_ANY, "RequestLimitExceeded", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_ANY, "InternalError", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, "InternalErrors", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, "RequestTimeout", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, "PriorRequestNotComplete", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, "BadDigest", 0, CALL_RETRY, ERR_RETRY, "the bytes were changed on their way"},
+	{STATUS_ANY, "XAmzContentChecksumMismatch", 0, CALL_RETRY, ERR_RETRY,
+		"the bytes were changed on their way"},
+	{STATUS_ANY, "IncompleteBody", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, "PermanentRedirect", 0, CALL_MOVED, ERR_INVALID,
+		"the bucket is in another region"},
+	{STATUS_ANY, "TemporaryRedirect", 0, CALL_MOVED, ERR_RETRY, NULL},
+	{STATUS_ANY, "AuthorizationHeaderMalformed", 0, CALL_MOVED, ERR_INVALID, SET_REGION},
+	{STATUS_ANY, "IllegalLocationConstraintException", 0, CALL_MOVED, ERR_INVALID, SET_REGION},
+	{STATUS_ANY, "InvalidRange", 0, CALL_FAILED, ERR_CORRUPT, SHORTER},
+	{STATUS_ANY, "QuotaExceeded", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
+	{STATUS_ANY, "XMinioStorageFull", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
+	{STATUS_ANY, "InvalidObjectState", 0, CALL_FAILED, ERR_DENIED,
+		"the object lies in an archive class: restore it there first"},
+	{STATUS_ANY, "NotImplemented", 0, CALL_FAILED, ERR_INVALID, LACKS},
+
+	/* Success, unless the body says otherwise or another server has answered. "PutObject" and
+	 * "GetObject" of the API Reference have an ETag; whoever reads a list finds out. */
+	{STATUS_GOOD, NULL, CAME_ERROR, CALL_FAILED, ERR_FAILED, NULL},
+	{STATUS_GOOD, NULL, ASKED_PUT | CAME_UNMARKED, CALL_RETRY, ERR_RETRY, NO_ETAG},
+	{STATUS_GOOD, NULL, ASKED_PUT | CAME_PAGE, CALL_RETRY, ERR_RETRY, CALL_FOREIGN_REPLY},
+	{STATUS_GOOD, NULL, ASKED_GET | CAME_UNMARKED, CALL_RETRY, ERR_RETRY, NO_ETAG},
+	{STATUS_GOOD, NULL, ASKED_REMOVE | CAME_PAGE, CALL_RETRY, ERR_RETRY, CALL_FOREIGN_REPLY},
+	{200, NULL, 0, CALL_DONE, ERR_NONE, NULL},
+	{204, NULL, 0, CALL_DONE, ERR_NONE, NULL},
+	{206, NULL, 0, CALL_DONE, ERR_NONE, NULL},
+
+	{STATUS_ELSEWHERE, NULL, 0, CALL_MOVED, ERR_INVALID, NULL},
+	{401, NULL, 0, CALL_REFRESH, ERR_DENIED, NULL},
+	{403, NULL, 0, CALL_FAILED, ERR_DENIED, NULL},
+	{404, NULL, 0, CALL_FAILED, ERR_FAILED,
 		"it does not say what is missing: is the endpoint right?"},
-	{"408", CALL_RETRY,     ERR_RETRY,    NULL},
-	{"409", CALL_RETRY,     ERR_RETRY,    NULL},
-	{"416", CALL_FAILED,    ERR_CORRUPT,  "the object is shorter than it was"},
-	{"429", CALL_SLOW_DOWN, ERR_RETRY,    NULL},
-	{"501", CALL_FAILED,    ERR_INVALID,  "this store lacks something that is needed"},
-	{"503", CALL_SLOW_DOWN, ERR_RETRY,    NULL},
-	{"507", CALL_FAILED,    ERR_NO_SPACE, NULL},
+	{408, NULL, 0, CALL_RETRY, ERR_RETRY, NULL},
+	{409, NULL, 0, CALL_RETRY, ERR_RETRY, NULL},
+	{416, NULL, 0, CALL_FAILED, ERR_CORRUPT, SHORTER},
+	{429, NULL, 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{501, NULL, 0, CALL_FAILED, ERR_INVALID, LACKS},
+	{503, NULL, 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{507, NULL, 0, CALL_FAILED, ERR_NO_SPACE, NULL},
+	{STATUS_FAULT, NULL, 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, NULL, 0, CALL_FAILED, ERR_FAILED, NULL},
 };
 // clang-format on
 
-static const struct error_meaning *find_meaning(const struct error_meaning *table, size_t count,
-						const char *code)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(table[i].code, code) == 0)
-			return &table[i];
-	return NULL;
-}
-
-static const struct error_meaning *meaning_of(int status, const char *code)
-{
-	static const struct error_meaning fault = {"", CALL_RETRY, ERR_RETRY, NULL};
-	static const struct error_meaning redirect = {"", CALL_MOVED, ERR_INVALID, NULL};
-	static const struct error_meaning other = {"", CALL_FAILED, ERR_FAILED, NULL};
-	const struct error_meaning *meaning =
-		find_meaning(meanings, sizeof(meanings) / sizeof(*meanings), code);
-	char digits[16];
-
-	if (meaning)
-		return meaning;
-	snprintf(digits, sizeof(digits), "%d", status);
-	meaning = find_meaning(by_status, sizeof(by_status) / sizeof(*by_status), digits);
-	if (meaning)
-		return meaning;
-	if (status >= 500)
-		return &fault;
-	return status >= 300 && status < 400 ? &redirect : &other;
-}
-
-/* --- the body of an error --- */
-
-/* It goes to a terminal. */
-static void set_printable(char *target, size_t capacity, const char *text)
-{
-	text_set(target, capacity, text);
-	text_to_line(target);
-}
-
-static void read_element(void *arg, const char *path, const char *text)
-{
-	struct s3_error_body *body = arg;
-
-	body->is_page = body->is_page || strcasecmp(path, "html") == 0;
-	if (strncmp(path, "Error", 5) != 0 || (path[5] && path[5] != '/'))
-		return;
-	body->is_error = true;
-	if (strcmp(path, "Error/Code") == 0)
-		set_printable(body->code, sizeof(body->code), text);
-	else if (strcmp(path, "Error/Message") == 0)
-		set_printable(body->message, sizeof(body->message), text);
-	else if (strcmp(path, "Error/Region") == 0)
-		set_printable(body->region, sizeof(body->region), text);
-	else if (strcmp(path, "Error/Endpoint") == 0)
-		set_printable(body->endpoint, sizeof(body->endpoint), text);
-}
-
-static void read_error(const struct s3_reply *answer, struct s3_error_body *body)
-{
-	*body = (struct s3_error_body){0};
-	/* Garbage has no code: then the status decides. */
-	if (answer->size && xml_read(answer->body, answer->size, read_element, body, NULL) < 0) {
-		body->is_error = body->code[0] != '\0';
-		body->is_page = true;
-	}
-}
-
-/* --- where to --- */
+const struct reply_table s3_replies = {rows, sizeof(rows) / sizeof(*rows), 0};
 
 static void parse_location(const char *location, struct s3_move *move)
 {
@@ -176,110 +109,36 @@ static void parse_location(const char *location, struct s3_move *move)
 		return;
 	host += 3;
 	length = strcspn(host, "/?#");
-	if (length && length < sizeof(move->host) && !memchr(host, '@', length)) {
-		memcpy(move->host, host, length);
-		move->host[length] = '\0';
-	}
+	if (length && length < sizeof(move->host) && !memchr(host, '@', length))
+		text_set(move->host, length + 1, host);
 }
 
-/* False where the answer does not say where to. */
-static bool read_move(const struct s3_reply *answer, const struct s3_error_body *body,
-		      struct s3_move *move)
+/* False where the reply does not say where to. */
+static bool read_move(const struct s3_reply *reply, const char *region, struct s3_move *move)
 {
-	if (answer->region && s3_address_is_region(answer->region))
-		text_set(move->region, sizeof(move->region), answer->region);
-	else if (s3_address_is_region(body->region))
-		text_set(move->region, sizeof(move->region), body->region);
-	/* A new bucket, whose name the DNS does not know yet everywhere: to another host with
-	 * the same request. */
-	if (answer->status == 307 && answer->location)
-		parse_location(answer->location, move);
+	if (reply->region && s3_address_is_region(reply->region))
+		text_set(move->region, sizeof(move->region), reply->region);
+	else if (s3_address_is_region(region))
+		text_set(move->region, sizeof(move->region), region);
+	/* A new bucket, whose name the DNS does not know yet everywhere: to another host with the
+	 * same request. */
+	if (reply->status == 307 && reply->location)
+		parse_location(reply->location, move);
 	return move->region[0] || move->host[0];
 }
 
-/* --- the verdict --- */
-
-static enum call_verdict set_error(const struct s3_reply *answer, const struct s3_error_body *body,
-				   const struct error_meaning *meaning, const char *more,
-				   struct err *err)
+enum call_verdict s3_reply_judge(unsigned asked, const struct s3_reply *reply, struct s3_move *move,
+				 struct err *err)
 {
-	err_set(err, meaning->kind, "%d%s%s%s%s%s%s%s", answer->status, body->code[0] ? " " : "",
-		body->code, body->message[0] ? ": " : "", body->message,
-		meaning->hint || more ? " (" : "",
-		more            ? more
-		: meaning->hint ? meaning->hint
-				: "",
-		meaning->hint || more ? ")" : "");
-	return meaning->verdict;
-}
-
-/* What S3 sends has an ETag with each object ("PutObject" and "GetObject" of the API Reference),
- * and nothing for people to read. */
-static bool is_foreign_reply(enum s3_operation operation, const struct s3_reply *answer,
-			     const struct s3_error_body *body)
-{
-	switch (operation) {
-	case S3_PUT:
-	case S3_PUT_IF_ABSENT:
-		return !answer->etag || body->is_page;
-	case S3_GET:
-		return !answer->etag;
-	case S3_REMOVE:
-		return body->is_page;
-	case S3_LIST: /* whoever reads the page finds out */
-		break;
-	}
-	return false;
-}
-
-static enum call_verdict judge_good(enum s3_operation operation, const struct s3_reply *answer,
-				    const struct s3_error_body *body, struct err *err)
-{
-	if (!is_foreign_reply(operation, answer, body))
-		return CALL_DONE;
-	err_set(err, ERR_RETRY, "%d%s: " CALL_FOREIGN_REPLY, answer->status,
-		answer->etag ? "" : " without an ETag");
-	return CALL_RETRY;
-}
-
-/* S3 does not tell a caller that may not list what is missing. */
-static const char *explain_denial(enum s3_operation operation, const struct s3_error_body *body)
-{
-	if (strcmp(body->code, "AccessDenied") != 0)
-		return NULL;
-	if (operation == S3_LIST)
-		return "allow s3:ListBucket on the bucket";
-	if (operation == S3_GET)
-		return "without the permission s3:ListBucket S3 says so also where an object is "
-		       "missing: allow it, and s3:GetObject";
-	return NULL;
-}
-
-enum call_verdict s3_reply_judge(enum s3_operation operation, const struct s3_reply *answer,
-				 struct s3_move *move, struct err *err)
-{
-	bool is_good = answer->status == 200 || answer->status == 204 || answer->status == 206;
-	const struct error_meaning *meaning;
-	struct s3_error_body body = {0};
-	const char *more;
+	struct store_reply store_reply = {.status = reply->status,
+					  .facts = asked | (reply->etag ? 0 : CAME_UNMARKED)};
+	enum call_verdict verdict;
 
 	*move = (struct s3_move){0};
-	/* An object's own bytes may look like anything. */
-	if (!is_good || operation != S3_GET)
-		read_error(answer, &body);
-	if (is_good && !body.is_error)
-		return judge_good(operation, answer, &body, err);
-	if (answer->status == 404 && operation == S3_REMOVE && strcmp(body.code, "NoSuchKey") == 0)
-		return CALL_DONE;
-	if (answer->status == 412 && operation == S3_PUT_IF_ABSENT) {
-		err_set(err, ERR_EXISTS, "412 %s: it is there already", body.code);
+	/* What is not quite XML may still name its code. */
+	store_reply_read_body(&store_reply, reply->body, reply->size, false);
+	verdict = store_reply_judge(&s3_replies, &store_reply, err);
+	if (verdict == CALL_MOVED && !read_move(reply, store_reply.region, move))
 		return CALL_FAILED;
-	}
-	meaning = meaning_of(answer->status, body.code);
-	more = explain_denial(operation, &body);
-	if (meaning->verdict == CALL_MOVED && !read_move(answer, &body, move)) {
-		set_error(answer, &body, meaning, more, err);
-		return CALL_FAILED;
-	}
-	return set_error(answer, &body, meaning, more, err);
+	return verdict;
 }

@@ -1,24 +1,25 @@
-/* PURE. What an S3 answer means: status, headers and body -> verdict, kind of
- * error and a sentence. */
+/* PURE. What a reply of S3 means: a table for store_reply_judge(), and where a bucket is that is
+ * elsewhere. */
 #ifndef S3_REPLY_H
 #define S3_REPLY_H
 
-#include "base/err.h"
 #include "storage/http/http.h"
 
-enum s3_operation {
-	S3_PUT,
-	S3_PUT_IF_ABSENT,
-	S3_GET,
-	S3_LIST,
-	S3_REMOVE,
-};
+/*
+ * ERR_NOT_FOUND only for S3's own NoSuchKey; ERR_EXISTS only for ASKED_PUT_IF_ABSENT. A missing
+ * bucket is ERR_INVALID, and a 403 always ERR_DENIED: without s3:ListBucket S3 says 403 where an
+ * object is missing, and that must never pass for "nothing there". CAME_UNMARKED is a reply without
+ * an ETag. S3 sends one with each object, and no page for people: a good status without the one or
+ * with the other is ERR_RETRY, to be tried again.
+ */
+extern const struct reply_table s3_replies;
 
 struct s3_reply {
 	int status;
-	const char *region;   /* x-amz-bucket-region; NULL: not there */
-	const char *location; /* Location */
-	const char *etag;     /* ETag */
+	/* The headers x-amz-bucket-region, Location and ETag; NULL: not there. */
+	const char *region;
+	const char *location;
+	const char *etag;
 	const void *body;
 	size_t size;
 };
@@ -29,13 +30,8 @@ struct s3_move {
 	char host[256];
 };
 
-/*
- * ERR_NOT_FOUND only for S3's own NoSuchKey; ERR_EXISTS only for S3_PUT_IF_ABSENT. A missing bucket
- * is ERR_INVALID, and a 403 always ERR_DENIED: without s3:ListBucket S3 says 403 where an object is
- * missing, and that must never pass for "nothing there". A 200 without what S3's own has (an ETag
- * with an object, and to what is put or removed no page) is ERR_RETRY, to be tried again.
- */
-enum call_verdict s3_reply_judge(enum s3_operation operation, const struct s3_reply *answer,
-				 struct s3_move *move, struct err *err);
+/* `asked` is one of ASKED_... of store_reply.h. CALL_MOVED only where the reply says where to. */
+enum call_verdict s3_reply_judge(unsigned asked, const struct s3_reply *reply, struct s3_move *move,
+				 struct err *err);
 
 #endif

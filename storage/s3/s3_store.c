@@ -14,18 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	/* a page of a list has 1000 keys of 1 KiB at most; an error a few hundred bytes */
-	ANSWER_MOST = 16 << 20,
-	ERROR_BODY_SIZE = 64 * 1024,
-};
-
 #define PROBE_KEY ".probe"
 
-AUTO(struct page_cycle, page_cycle_release);
-
 struct s3_store {
-	struct store store;
+	struct http_store http;
 	struct s3_bucket bucket;
 };
 
@@ -36,132 +28,24 @@ static struct s3_store *s3_of(struct store *store)
 
 /* --- the operations --- */
 
-static int put_object(struct s3_store *s3, const char *key, const void *data, size_t size,
-		      enum s3_operation operation, struct cancel *cancel, struct err *err)
-{
-	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
-	struct s3_call call = {
-		.operation = operation,
-		.method = "PUT",
-		.key = key,
-		.query = "",
-		.body = data,
-		.body_size = size,
-	};
-
-	char checksum[CRC32C_TEXT];
-
-	if (s3->bucket.settings.checksums)
-		call.checksum = crc32c_text(crc32c(data, size), checksum);
-	return s3_bucket_perform(&s3->bucket, &call, &response, cancel, err);
-}
-
-static int set_no_ranges_error(const struct http_response *response, const struct s3_bucket *bucket,
-			       const struct s3_call *call, struct err *err)
-{
-	return err_set(err, ERR_FAILED,
-		       "s3://%s/%s%s: the store answers a part with %d: it knows no ranges",
-		       bucket->address.bucket, bucket->address.prefix, call->key, response->status);
-}
-
-/* "bytes 5-9/100": whether that is what was asked for. A server that knows no ranges sends the
- * whole object with 200. */
-static int check_range(const struct http_response *response, const struct s3_bucket *bucket,
-		       const struct s3_call *call, uint64_t offset, size_t size, struct err *err)
-{
-	const char *range = http_header(response, "content-range");
-	unsigned long long first, last;
-
-	if (call->range && response->status != 206)
-		return set_no_ranges_error(response, bucket, call, err);
-	if (!call->range)
-		return 0;
-	if (!range || sscanf(range, "bytes %llu-%llu/", &first, &last) != 2 || first != offset ||
-	    last < first || last - first + 1 != response->body.size)
-		return err_set(err, ERR_FAILED, "s3://%s/%s%s: another part than was asked for: %s",
-			       bucket->address.bucket, bucket->address.prefix, call->key,
-			       range ? range : "no Content-Range");
-	if (size != STORE_TO_END && response->body.size != size)
-		return err_set(err, ERR_CORRUPT, "s3://%s/%s%s is too short: %llu bytes",
-			       bucket->address.bucket, bucket->address.prefix, call->key,
-			       (unsigned long long)last + 1);
-	return 0;
-}
-
-static int get_object(struct s3_store *s3, const char *key, uint64_t offset, size_t size,
+static int s3_perform(struct store *store, const struct store_call *call,
 		      struct http_response *response, struct cancel *cancel, struct err *err)
 {
-	auto_free char *range = NULL;
-	struct s3_call call = {.operation = S3_GET, .method = "GET", .key = key, .query = ""};
-	struct err own = {0};
-
-	if (size != STORE_TO_END)
-		range = text_format("bytes=%llu-%llu", (unsigned long long)offset,
-				    (unsigned long long)(offset + size - 1));
-	else if (offset > 0)
-		range = text_format("bytes=%llu-", (unsigned long long)offset);
-	call.range = range;
-	if (s3_bucket_perform(&s3->bucket, &call, response, cancel, &own) < 0) {
-		/* From behind the end there is nothing to get. */
-		if (response->status == 416 && size == STORE_TO_END) {
-			response->body.size = 0;
-			return 0;
-		}
-		/* The whole of it does not find room. */
-		if (range && response->status == 200 && own.kind == ERR_FAILED)
-			return set_no_ranges_error(response, &s3->bucket, &call, err);
-		if (err)
-			*err = own;
-		return -1;
-	}
-	return check_range(response, &s3->bucket, &call, offset, size, err);
-}
-
-/* Empty `out` lends its space to the answer, so that a chunk is received where it is wanted. */
-static int s3_get(struct store *store, const char *key, uint64_t offset, size_t size,
-		  struct bytes *out, struct cancel *cancel, struct err *err)
-{
-	bool lent = out->size == 0;
-	auto_(http_response_release) struct http_response response = {0};
-	size_t limit = out->limit;
-	int result;
-
-	if (size == 0)
-		return cancel_check(cancel, err);
-	if (lent) {
-		response.body = *out;
-		*out = (struct bytes){.limit = limit};
-	}
-	/* An error's body must find room too. */
-	if (size != STORE_TO_END)
-		response.body.limit = size + ERROR_BODY_SIZE;
-	if (size == STORE_TO_END || bytes_reserve(&response.body, size, err) == 0)
-		result = get_object(s3_of(store), key, offset, size, &response, cancel, err);
-	else
-		result = err_wrap(err, "%s", key);
-	if (!lent)
-		return result < 0 ? -1
-				  : bytes_append(out, response.body.data, response.body.size, err);
-	*out = response.body;
-	response.body = (struct bytes){0};
-	out->limit = limit;
-	if (result < 0)
-		out->size = 0;
-	return result;
+	return s3_bucket_perform(&s3_of(store)->bucket, call, response, cancel, err);
 }
 
 /* For a store without if-absent, when the user has accepted that: whoever looks and puts at the
  * same instant as another also wins. */
-static int put_after_looking(struct s3_store *s3, const char *key, const void *data, size_t size,
+static int put_after_looking(struct store *store, const char *key, const void *data, size_t size,
 			     struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes there = {0};
 	struct err seen = {0};
 
-	if (s3_get(&s3->store, key, 0, STORE_TO_END, &there, cancel, &seen) == 0)
+	if (http_store_get(store, key, 0, STORE_TO_END, &there, cancel, &seen) == 0)
 		return err_set(err, ERR_EXISTS, "%s: it is there already", key);
 	if (seen.kind == ERR_NOT_FOUND)
-		return put_object(s3, key, data, size, S3_PUT, cancel, err);
+		return http_store_put_object(store, key, data, size, ASKED_PUT, cancel, err);
 	if (err)
 		*err = seen;
 	return -1;
@@ -170,94 +54,36 @@ static int put_after_looking(struct s3_store *s3, const char *key, const void *d
 static int s3_put(struct store *store, const char *key, const void *data, size_t size,
 		  enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
-	struct s3_store *s3 = s3_of(store);
+	bool look = mode == STORE_IF_ABSENT && !s3_of(store)->bucket.settings.conditional;
 	int result;
 
 	fault_point("before_s3_put");
-	if (mode == STORE_UNIQUE)
-		result = put_object(s3, key, data, size, S3_PUT, cancel, err);
-	else if (s3->bucket.settings.conditional)
-		result = put_object(s3, key, data, size, S3_PUT_IF_ABSENT, cancel, err);
+	if (look)
+		result = put_after_looking(store, key, data, size, cancel, err);
 	else
-		result = put_after_looking(s3, key, data, size, cancel, err);
+		result = http_store_put(store, key, data, size, mode, cancel, err);
 	fault_point("after_s3_put");
 	return result;
 }
 
-struct page {
-	const char *prefix; /* of the store */
-	struct store_listing *listing;
-	char **next;
-};
-
-static int read_page(void *arg, const struct http_response *response, struct err *err)
+/* In sorted order, which is how it is signed. */
+static void s3_add_page_query(struct bytes *query, const char *prefix, enum store_depth depth,
+			      const char *token)
 {
-	const struct page *page = arg;
-
-	return bucket_listing_read(response->body.data, response->body.size, page->prefix,
-				   page->listing, page->next, err);
-}
-
-static int list_page(struct s3_store *s3, const char *prefix, enum store_depth depth, char **token,
-		     struct store_listing *listing, struct cancel *cancel, struct err *err)
-{
-	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
-	auto_(bytes_release) struct bytes query = {0};
-	auto_free char *full = text_format("%s%s", s3->bucket.address.prefix, prefix);
-	struct page page = {s3->bucket.address.prefix, listing, token};
-	struct s3_call call = {
-		.operation = S3_LIST,
-		.method = "GET",
-		.read = read_page,
-		.arg = &page,
-	};
-
-	/* In sorted order, which is how it is signed. */
-	if (*token)
-		uri_add(&query, "continuation-token", *token);
+	if (token)
+		uri_add(query, "continuation-token", token);
 	if (depth == STORE_LEVEL)
-		uri_add(&query, "delimiter", "/");
-	uri_add(&query, "encoding-type", "url");
-	uri_add(&query, "list-type", "2");
-	uri_add(&query, "prefix", full);
-	call.query = uri_text(&query);
-	free(steal(token));
-	return s3_bucket_perform(&s3->bucket, &call, &response, cancel, err);
-}
-
-static int s3_list(struct store *store, const char *prefix, enum store_depth depth,
-		   struct store_listing *listing, struct cancel *cancel, struct err *err)
-{
-	struct s3_store *s3 = s3_of(store);
-	auto_(page_cycle_release) struct page_cycle pages = {0};
-	auto_free char *token = NULL;
-
-	do {
-		if (list_page(s3, prefix, depth, &token, listing, cancel, err) < 0 ||
-		    (token && page_cycle_check(&pages, token, err) < 0)) {
-			store_listing_release(listing);
-			return err_wrap(err, "list of s3://%s/%s%s", s3->bucket.address.bucket,
-					s3->bucket.address.prefix, prefix);
-		}
-	} while (token);
-	store_listing_sort(listing);
-	return 0;
-}
-
-static int s3_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
-{
-	struct s3_store *s3 = s3_of(store);
-	auto_(http_response_release) struct http_response response = {.body.limit = ANSWER_MOST};
-	struct s3_call call = {.operation = S3_REMOVE, .method = "DELETE", .key = key, .query = ""};
-
-	return s3_bucket_perform(&s3->bucket, &call, &response, cancel, err);
+		uri_add(query, "delimiter", "/");
+	uri_add(query, "encoding-type", "url");
+	uri_add(query, "list-type", "2");
+	uri_add(query, "prefix", prefix);
 }
 
 /* --- opening --- */
 
 /* The same name each time: from the second start on it is one request, and nothing is left behind
  * that would have to be removed. */
-static int check_if_absent_works(struct s3_store *s3, const char *url, struct cancel *cancel,
+static int check_if_absent_works(struct store *store, const char *url, struct cancel *cancel,
 				 struct err *err)
 {
 	static const char text[] = "Shows that this store keeps an object from being put twice.\n";
@@ -265,8 +91,8 @@ static int check_if_absent_works(struct s3_store *s3, const char *url, struct ca
 	for (int i = 0; i < 2; i++) {
 		struct err own = {0};
 
-		if (put_object(s3, PROBE_KEY, text, sizeof(text) - 1, S3_PUT_IF_ABSENT, cancel,
-			       &own) == 0)
+		if (http_store_put_object(store, PROBE_KEY, text, sizeof(text) - 1,
+					  ASKED_PUT_IF_ABSENT, cancel, &own) == 0)
 			continue;
 		if (own.kind == ERR_EXISTS)
 			return 0;
@@ -293,22 +119,28 @@ static void s3_close(struct store *store)
 static int s3_open(const char *url, bool create, bool read_only, struct store **store,
 		   struct cancel *cancel, struct err *err)
 {
+	static const struct http_store_ops ops = {s3_perform, s3_add_page_query,
+						  bucket_listing_read};
 	struct s3_store *s3;
 
 	if (cancel_check(cancel, err) < 0)
 		return -1;
 	s3 = memory_new(sizeof(*s3));
-	s3->store.ops = &s3_store_ops;
 	if (s3_bucket_init(&s3->bucket, url, err) < 0) {
 		free(s3);
 		return err_wrap(err, "store %s", url);
 	}
+	s3->http = (struct http_store){{&s3_store_ops},
+				       &ops,
+				       s3->bucket.address.prefix,
+				       s3->bucket.client};
+	*store = &s3->http.store;
 	if (create && !read_only && s3->bucket.settings.conditional &&
-	    check_if_absent_works(s3, url, cancel, err) < 0) {
-		s3_close(&s3->store);
+	    check_if_absent_works(*store, url, cancel, err) < 0) {
+		s3_close(*store);
+		*store = NULL;
 		return -1;
 	}
-	*store = &s3->store;
 	return 0;
 }
 
@@ -327,13 +159,8 @@ static void s3_describe(struct store *store, char *text, size_t capacity)
 
 static void s3_read_health(struct store *store, struct store_health *health)
 {
-	struct s3_bucket *bucket = &s3_of(store)->bucket;
-	struct retrying_client_statistics statistics;
-
-	retrying_client_statistics(bucket->remote, &statistics);
-	health->if_absent_guessed = !bucket->settings.conditional;
-	health->skew_known = statistics.clock_seen;
-	health->skew_ms = statistics.clock_ms;
+	http_store_read_health(store, health);
+	health->if_absent_guessed = !s3_of(store)->bucket.settings.conditional;
 }
 
 const struct store_ops s3_store_ops = {
@@ -341,9 +168,9 @@ const struct store_ops s3_store_ops = {
 	.open = s3_open,
 	.close = s3_close,
 	.put = s3_put,
-	.get = s3_get,
-	.list = s3_list,
-	.remove = s3_remove,
+	.get = http_store_get,
+	.list = http_store_list,
+	.remove = http_store_remove,
 	.describe = s3_describe,
 	.read_health = s3_read_health,
 };

@@ -11,8 +11,6 @@
 
 #define THREADS_MOST 16
 
-AUTO(struct job_listing, job_listing_release);
-
 struct history_read {
 	struct storage *storage;
 	struct attempt_history *history;

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-AUTO(struct store_listing, store_listing_release);
-
 static char *note_key_prefix(const struct storage *storage, uint32_t attempt, const char *kind)
 {
 	return text_format("jobs/%s/notes/%06u/%s-", storage->transfer.job, attempt, kind);

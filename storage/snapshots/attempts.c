@@ -17,9 +17,6 @@
 #define CLAIM_TRIES_MOST 100
 #define RECHECKS_MOST 4
 
-AUTO(struct job_listing, job_listing_release);
-AUTO(struct store_listing, store_listing_release);
-
 void attempt_release(struct attempt *attempt)
 {
 	free(attempt->chain);

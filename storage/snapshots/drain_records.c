@@ -14,9 +14,6 @@
 
 #include <string.h>
 
-AUTO(struct job_listing, job_listing_release);
-AUTO(struct store_listing, store_listing_release);
-
 /* The word is the second number. */
 static char *drain_record_key(const struct storage *storage, struct snapshot_id id)
 {

@@ -36,8 +36,6 @@ static void collection_release(struct collection *collection)
 	pthread_mutex_destroy(&collection->mutex);
 }
 AUTO(struct collection, collection_release);
-AUTO(struct inventory_packs, inventory_packs_release);
-AUTO(struct store_listing, store_listing_release);
 
 /* --- the store's clock --- */
 

@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-AUTO(struct manifest, manifest_release);
-AUTO(struct store_listing, store_listing_release);
-
 static int load_parent(struct storage *storage, struct snapshot_id parent, struct cancel *cancel,
 		       struct err *err)
 {

@@ -10,8 +10,6 @@
 /* A manifest of a large checkpoint takes a few hundred megabytes while it is being decoded. */
 #define THREADS_MOST 4
 
-AUTO(struct manifest, manifest_release);
-
 struct scan {
 	struct storage *storage;
 	struct inventory *inventory;

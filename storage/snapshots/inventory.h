@@ -3,6 +3,8 @@
 #ifndef INVENTORY_H
 #define INVENTORY_H
 
+#include "base/cleanup.h"
+
 #include "job_records.h"
 
 /* What one manifest names, as numbers of packs in a listing. Manifests never
@@ -24,6 +26,7 @@ struct inventory {
 int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
 		   struct err *err);
 void inventory_release(struct inventory *inventory);
+AUTO(struct inventory, inventory_release);
 
 /* The packs that are there and that the manifest names, in a listing of packs. -1
  * only if it could not look. */
@@ -31,5 +34,6 @@ int inventory_read_packs(struct storage *storage, struct snapshot_id id,
 			 const struct store_listing *packs, struct inventory_packs *names,
 			 struct cancel *cancel, struct err *err);
 void inventory_packs_release(struct inventory_packs *names);
+AUTO(struct inventory_packs, inventory_packs_release);
 
 #endif

@@ -12,8 +12,6 @@
 
 #define CLAIMS_AT_ONCE 16
 
-AUTO(struct store_listing, store_listing_release);
-
 char *job_record_key_attempt(struct storage *storage, uint32_t number)
 {
 	return text_format("jobs/%s/attempts/%06u.json", storage->transfer.job, number);

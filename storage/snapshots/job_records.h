@@ -14,6 +14,8 @@
 #ifndef JOB_RECORDS_H
 #define JOB_RECORDS_H
 
+#include "base/cleanup.h"
+
 #include "lineage.h"
 #include "storage/backend/backend.h"
 #include "storage/format/format.h"
@@ -53,8 +55,8 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
 /* PURE. Of an object's name behind its kind: "000002-000001.json". False for any other form. */
 bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
-/* What lies in the store by name; `lineage` has the numbers, and all that the claims say. ERR_VERSION
- * if a claim is newer than we. */
+/* What lies in the store by name; `lineage` has the numbers, and all that the claims say.
+ * ERR_VERSION if a claim is newer than we. */
 struct job_listing {
 	struct lineage lineage;
 	bool *ended; /* per attempt: has an end record */
@@ -73,6 +75,7 @@ int job_records_list_attempts(struct storage *storage, struct job_listing *listi
 int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 			   struct cancel *cancel, struct err *err);
 void job_listing_release(struct job_listing *listing);
+AUTO(struct job_listing, job_listing_release);
 
 /* Whether every pack that it names is there and as long as it says; ERR_CORRUPT
  * names the one that is not. */

@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct inventory, inventory_release);
-AUTO(struct store_listing, store_listing_release);
-AUTO(struct manifest, manifest_release);
-
 const char *snapshot_state_name(enum snapshot_state state)
 {
 	static const char *const names[] = {

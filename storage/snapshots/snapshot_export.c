@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-AUTO(struct manifest, manifest_release);
 AUTO_POINTER(struct archive, archive_write_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
 

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct file_tree, file_tree_release);
-
 struct presaving {
 	const struct presave_request *request;
 	const char **paths; /* sorted */

@@ -15,10 +15,6 @@
 #define PROGRESS_EVERY_MS 250
 #define POLL_EVERY_MS 20
 
-AUTO(struct file_tree, file_tree_release);
-AUTO(struct manifest, manifest_release);
-AUTO(struct store_listing, store_listing_release);
-
 struct saving {
 	struct storage *storage;
 	const struct save_request *request;

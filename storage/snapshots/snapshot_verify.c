@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct job_listing, job_listing_release);
-
 /* A manifest's claim about a pack: that it is there (no entry), or what one chunk of a file is. */
 struct reference {
 	const char *key;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct store_listing, store_listing_release);
-
 int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name,
 			   struct cancel *cancel, struct err *err)
 {

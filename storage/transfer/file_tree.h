@@ -6,6 +6,7 @@
 #define FILE_TREE_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "chunk_index.h"
 #include "storage/format/format.h"
 
@@ -43,6 +44,7 @@ int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, co
 			    void *arg, struct file_tree *tree, struct cancel *cancel,
 			    struct err *err);
 void file_tree_release(struct file_tree *tree);
+AUTO(struct file_tree, file_tree_release);
 
 /* Opens a file that file_tree_open() had no descriptor for. ERR_RETRY if it is
  * another file by now. */

@@ -6,6 +6,7 @@
 #ifndef BASE_CANCEL_H
 #define BASE_CANCEL_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ struct cancel {
 
 int cancel_init(struct cancel *cancel, struct err *err);
 void cancel_release(struct cancel *cancel);
+AUTO(struct cancel, cancel_release);
 
 /* From any thread, and from a signal handler. */
 void cancel_raise(struct cancel *cancel);

@@ -9,6 +9,7 @@
 #define BASE_HTTP_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
 
@@ -57,11 +58,7 @@ struct http_response {
 
 int http_new(struct http **http, struct err *err);
 void http_free(struct http *http);
-static inline void cleanup_http_free(struct http **http)
-{
-	if (*http)
-		http_free(*http);
-}
+AUTO_POINTER(struct http, http_free);
 
 /*
  * ERR_RETRY: the network failed (err->os is ETIMEDOUT, ECONNREFUSED, ...). ERR_CANCELLED: within
@@ -75,9 +72,6 @@ int http_perform(struct http *http, const struct http_request *request,
 /* Value of a response header (the name is case-insensitive), or NULL. Borrowed. */
 const char *http_header(const struct http_response *response, const char *name);
 void http_response_release(struct http_response *response);
-static inline void cleanup_http_response_release(struct http_response *response)
-{
-	http_response_release(response);
-}
+AUTO(struct http_response, http_response_release);
 
 #endif

@@ -34,6 +34,7 @@
 #define BASE_INSTANCE_METADATA_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/http.h"
 
@@ -102,6 +103,7 @@ struct instance_metadata {
 int instance_metadata_open(struct instance_metadata *client, enum metadata_service service,
 			   const char *endpoint, int64_t timeout_ms, struct err *err);
 void instance_metadata_close(struct instance_metadata *client);
+AUTO(struct instance_metadata, instance_metadata_close);
 
 /*
  * One request, the answer in `response` whatever its status. Blocks for timeout_ms (times tries).

@@ -6,6 +6,7 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdarg.h>
@@ -81,10 +82,6 @@ int bytes_format(struct bytes *bytes, struct err *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Frees and empties. */
 void bytes_release(struct bytes *bytes);
-
-static inline void cleanup_bytes_release(struct bytes *bytes)
-{
-	bytes_release(bytes);
-}
+AUTO(struct bytes, bytes_release);
 
 #endif

@@ -17,6 +17,7 @@
 #ifndef BASE_WALK_H
 #define BASE_WALK_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -80,10 +81,6 @@ int walk_enter(struct walk *walk);
 /* -1 where a directory could not be read to its end; the sentence names the first one. The walk
  * goes on behind such a one. */
 int walk_check(const struct walk *walk, struct err *err);
-
-static inline void cleanup_walk_close(struct walk *walk)
-{
-	walk_close(walk);
-}
+AUTO(struct walk, walk_close);
 
 #endif

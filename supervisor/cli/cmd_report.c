@@ -13,10 +13,6 @@
 
 #define ATTEMPTS_MOST 10000
 
-AUTO(struct attempt_history, attempt_history_release);
-AUTO(struct storage_job_names, storage_job_names_release);
-AUTO_POINTER(struct storage, storage_close);
-
 struct report_options {
 	struct store_command store_command;
 	double spot, on_demand; /* USD per hour; 0: not asked for */

@@ -72,9 +72,4 @@ static inline void cleanup_store_command_end(void *options)
 	store_command_end(options);
 }
 
-static inline void cleanup_snapshot_list_release(struct snapshot_list *list)
-{
-	snapshot_list_release(list);
-}
-
 #endif

@@ -6,6 +6,7 @@
 #ifndef CONTENT_CHECK_H
 #define CONTENT_CHECK_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
@@ -46,10 +47,6 @@ struct check {
  */
 int content_check_run(const struct check *check, struct findings *findings, struct err *err);
 void findings_release(struct findings *findings);
-
-static inline void cleanup_findings_release(struct findings *findings)
-{
-	findings_release(findings);
-}
+AUTO(struct findings, findings_release);
 
 #endif

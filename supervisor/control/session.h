@@ -7,6 +7,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -27,11 +28,7 @@ int session_open(const char *job, struct session *session, struct err *err);
 
 /* Removes the directory and its contents. */
 void session_close(struct session *session);
-
-static inline void cleanup_session_close(struct session *session)
-{
-	session_close(session);
-}
+AUTO(struct session, session_close);
 
 /* Names in the directory. */
 #define SESSION_CONTROL "control.sock" /* control_socket.h */

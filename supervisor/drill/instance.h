@@ -6,6 +6,7 @@
 #ifndef INSTANCE_H
 #define INSTANCE_H
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "event_log_reader.h"
 #include "job_log.h"
@@ -33,11 +34,7 @@ struct instance {
 void instance_init(struct instance *instance, const char *scratch, unsigned number);
 /* Call instance_kill() before. The files stay. */
 void instance_release(struct instance *instance);
-
-static inline void cleanup_instance_release(struct instance *instance)
-{
-	instance_release(instance);
-}
+AUTO(struct instance, instance_release);
 
 /* `argv` and `variables` ("NAME=value", which replace those of the environment) end with NULL. The
  * directory must exist. Does not block. */

@@ -10,10 +10,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-AUTO_POINTER(struct mock, mock_stop);
-AUTO_POINTER(struct storage, storage_close);
-AUTO(struct snapshot_list, snapshot_list_release);
-
 /* How often the event log and the clock are read. */
 #define POLL_MS 10
 

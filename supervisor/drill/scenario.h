@@ -6,6 +6,7 @@
 #ifndef SCENARIO_H
 #define SCENARIO_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "drill/verdict.h"
 #include "sandbox.h"
@@ -35,10 +36,6 @@ struct scenario {
 int scenario_play(const struct scenario_options *options, struct scenario *scenario,
 		  struct err *err);
 void scenario_release(struct scenario *scenario);
-
-static inline void cleanup_scenario_release(struct scenario *scenario)
-{
-	scenario_release(scenario);
-}
+AUTO(struct scenario, scenario_release);
 
 #endif

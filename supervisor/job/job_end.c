@@ -43,8 +43,6 @@ void job_begin_shutdown(struct job *job)
 		loop_stop(&job->loop);
 }
 
-AUTO(struct cancel, cancel_release);
-
 /* The end record is useful, but no work is lost without it: it gets little time, and none after the
  * deadline. */
 static int64_t end_record_deadline(const struct job *job)

@@ -13,9 +13,6 @@
 
 #include <stdlib.h>
 
-AUTO(struct cancel, cancel_release);
-AUTO(struct storage_barrier_arrivals, storage_barrier_release);
-
 /* A marker is not worth more of the notice. */
 #define MARKER_PUT_MS 5000
 #define BARRIER_POLL_MS 1000

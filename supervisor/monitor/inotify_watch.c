@@ -237,8 +237,6 @@ static void ignore_event(void *argument, const struct dir_event *event)
 	(void)event;
 }
 
-AUTO_POINTER(struct inotify_watch, inotify_watch_close);
-
 int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *changed,
 		       void *argument, struct inotify_watch **watch, struct err *err)
 {

@@ -5,6 +5,7 @@
 #ifndef INOTIFY_WATCH_H
 #define INOTIFY_WATCH_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/loop.h"
 
@@ -48,6 +49,7 @@ struct inotify_watch;
 int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *changed,
 		       void *argument, struct inotify_watch **watch, struct err *err);
 void inotify_watch_close(struct inotify_watch *watch);
+AUTO_POINTER(struct inotify_watch, inotify_watch_close);
 
 /* Reports all queued events. The loop does it within 20 ms; call it before a decision. */
 void inotify_watch_drain(struct inotify_watch *watch);

@@ -77,8 +77,6 @@ static int map_page(struct progress_page *page, struct err *err)
 	return 0;
 }
 
-AUTO_POINTER(struct progress_page, progress_page_close);
-
 int progress_page_open(const char *path, const char *doorbell, struct progress_page **result,
 		       struct err *err)
 {

@@ -6,6 +6,7 @@
 #ifndef PROGRESS_PAGE_H
 #define PROGRESS_PAGE_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -24,6 +25,7 @@ int progress_page_open(const char *path, const char *doorbell, struct progress_p
 		       struct err *err);
 /* Removes the file. Running clients keep their mapping, which nobody reads any more. */
 void progress_page_close(struct progress_page *page);
+AUTO_POINTER(struct progress_page, progress_page_close);
 
 /* The value of REPRIEVE_PAGE. Borrowed. */
 const char *progress_page_path(const struct progress_page *page);

@@ -295,8 +295,6 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 	return 0;
 }
 
-AUTO_POINTER(struct shim_channel, shim_channel_close);
-
 int shim_channel_open(struct loop *loop, const char *session_directory,
 		      const char *checkpoint_directory, const char *alias,
 		      shim_channel_fn *received, void *argument, struct shim_channel **channel,

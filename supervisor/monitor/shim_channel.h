@@ -6,6 +6,7 @@
 #ifndef SHIM_CHANNEL_H
 #define SHIM_CHANNEL_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "progress_page.h"
@@ -57,6 +58,7 @@ int shim_channel_open(struct loop *loop, const char *session_directory,
 
 /* Removes the three files. Running processes keep their mapping, which nobody reads any more. */
 void shim_channel_close(struct shim_channel *channel);
+AUTO_POINTER(struct shim_channel, shim_channel_close);
 
 /* Delivers all published reports. The loop does it at each wake-up and once a second; call it
  * before a decision. */

@@ -5,6 +5,7 @@
 #ifndef PROCESS_TREE_H
 #define PROCESS_TREE_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -47,11 +48,7 @@ enum process_tree_detail {
 int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
 		      struct err *err);
 void process_tree_release(struct process_tree *tree);
-
-static inline void cleanup_process_tree_release(struct process_tree *tree)
-{
-	process_tree_release(tree);
-}
+AUTO(struct process_tree, process_tree_release);
 
 /* True for a zombie too: it has ended, and only waits to be reaped. */
 bool process_is_dead(const struct process *process);

@@ -6,6 +6,8 @@
 #ifndef RANK_SELECTION_H
 #define RANK_SELECTION_H
 
+#include "base/cleanup.h"
+
 #include "frameworks/frameworks.h"
 #include "process/process.h"
 
@@ -57,10 +59,6 @@ struct rank_selection {
 void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
 			 struct rank_selection *selection);
 void rank_selection_release(struct rank_selection *selection);
-
-static inline void cleanup_rank_selection_release(struct rank_selection *selection)
-{
-	rank_selection_release(selection);
-}
+AUTO(struct rank_selection, rank_selection_release);
 
 #endif

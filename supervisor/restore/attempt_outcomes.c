@@ -11,8 +11,6 @@
 /* Enough attempts for a rollback and its result, and to estimate how long machines last. */
 #define ATTEMPTS_LEAST 16
 
-AUTO(struct attempt_history, attempt_history_release);
-
 /* The facts in an attempt's records: attempt_record_json() (job/job_start.c) writes them at its
  * start, job_end_facts() (job/job_precedent.c) at its end. */
 static struct attempt_outcome read_attempt_outcome(const struct attempt_summary *past,

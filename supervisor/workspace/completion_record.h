@@ -3,6 +3,7 @@
 #ifndef COMPLETION_RECORD_H
 #define COMPLETION_RECORD_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "storage/storage.h"
 
@@ -27,10 +28,6 @@ char *completion_record_format(const struct completion_record *record, struct er
  * release then. */
 int completion_record_parse(const void *text, size_t size, struct completion_record *record,
 			    struct err *err);
-
-static inline void cleanup_completion_record_release(struct completion_record *record)
-{
-	completion_record_release(record);
-}
+AUTO(struct completion_record, completion_record_release);
 
 #endif

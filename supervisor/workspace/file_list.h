@@ -2,6 +2,7 @@
 #ifndef FILE_LIST_H
 #define FILE_LIST_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "storage/storage.h"
 
@@ -22,10 +23,5 @@ bool file_list_path_exists(void *directory, const char *path);
 const struct snapshot_file *file_list_find(const struct snapshot_files *files, const char *path);
 /* PURE. Are size and modification time equal? False if one is NULL. */
 bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_file *b);
-
-static inline void cleanup_snapshot_files_release(struct snapshot_files *files)
-{
-	snapshot_files_release(files);
-}
 
 #endif

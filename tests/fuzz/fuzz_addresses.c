@@ -18,10 +18,6 @@
 #include <curl/curl.h>
 #include <strings.h>
 
-AUTO(struct s3_address, s3_address_release);
-AUTO(struct gcs_address, gcs_address_release);
-AUTO(struct azure_account, azure_account_release);
-
 static bool is_graphic(const char *text)
 {
 	for (; *text; text++)

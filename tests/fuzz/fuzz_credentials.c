@@ -13,9 +13,6 @@
 #include "storage/http/token_endpoint.h"
 #include "storage/http/uri.h"
 
-AUTO(struct aws_ini, aws_ini_release);
-AUTO(struct azure_account, azure_account_release);
-
 /* What was read means the same when it is written again. */
 static void write_setting(const struct aws_ini_setting *setting)
 {

@@ -6,8 +6,6 @@
 #include "base/json.h"
 #include "storage/format/manifest.h"
 
-AUTO(struct manifest, manifest_release);
-
 /* Told without safe_path.c: no way up, no way to the root. */
 static bool stays_inside(const char *path)
 {

@@ -5,14 +5,12 @@
 #include "base/cleanup.h"
 #include "storage/aws/aws_reply_credentials.h"
 #include "storage/aws/s3_address.h"
+#include "storage/azure/azure_blob_reply.h"
 #include "storage/azure/azure_listing.h"
-#include "storage/azure/azure_reply_error.h"
 #include "storage/backend/bucket_listing.h"
 #include "storage/gcs/gcs_reply.h"
-#include "storage/http/error_body.h"
+#include "storage/http/store_reply.h"
 #include "storage/s3/s3_reply.h"
-
-AUTO(struct store_listing, store_listing_release);
 
 typedef int (*list_fn)(const void *body, size_t size, const char *prefix,
 		       struct store_listing *listing, char **next, struct err *err);
@@ -44,15 +42,18 @@ static void read_list(list_fn read, const uint8_t *data, size_t size, const char
 	}
 }
 
-/* Each size of the input stands for one pair: all of them with each input would
- * take most of the time. */
+static const unsigned asked[] = {ASKED_PUT,      ASKED_PUT_IF_ABSENT, ASKED_GET,
+				 ASKED_GET_REST, ASKED_LIST,          ASKED_REMOVE};
+
+/* Each size of the input stands for one pair: all of them with each input would take most of the
+ * time. */
 static void judge_s3(const uint8_t *data, size_t size, const char *text)
 {
 	static const int statuses[] = {200, 204, 206, 301, 307, 400, 401,
 				       403, 404, 409, 412, 500, 503};
-	enum s3_operation operation = (enum s3_operation)(size % (S3_REMOVE + 1));
+	unsigned operation = asked[size % COUNT(asked)];
 	const struct s3_reply answer = {
-		.status = statuses[size / (S3_REMOVE + 1) % COUNT(statuses)],
+		.status = statuses[size / COUNT(asked) % COUNT(statuses)],
 		.region = text,
 		.location = text,
 		.etag = size % 2 ? "\"e\"" : NULL,
@@ -70,7 +71,7 @@ static void judge_s3(const uint8_t *data, size_t size, const char *text)
 	check_error(&err);
 	CHECK(fuzz_is_one_line(err.text));
 	CHECK(verdict != CALL_MOVED || move.region[0] || move.host[0]);
-	CHECK(err.kind != ERR_EXISTS || operation == S3_PUT_IF_ABSENT);
+	CHECK(err.kind != ERR_EXISTS || operation == ASKED_PUT_IF_ABSENT);
 	CHECK(err.kind != ERR_NOT_FOUND || memmem(data, size, "NoSuchKey", 9) ||
 	      memchr(data, '\0', size) || memchr(data, '&', size) || memmem(data, size, "<!", 2));
 }
@@ -78,20 +79,17 @@ static void judge_s3(const uint8_t *data, size_t size, const char *text)
 static void judge_error(const uint8_t *data, size_t size)
 {
 	static const int statuses[] = {400, 401, 403, 404, 409, 412, 416, 429, 500, 503};
-	struct error_body body;
-	struct azure_reply blob = {.code = body.code, .message = body.message};
-	struct gcs_reply gcs = {.code = body.code, .message = body.message};
+	static const struct reply_table *const tables[] = {&gcs_replies, &azure_blob_replies};
+	struct store_reply reply = {.status = 400};
 	struct err err = {0};
 
-	error_body_read(data, size, &body);
-	CHECK(fuzz_is_one_line(body.code) && fuzz_is_one_line(body.message));
-	for (size_t i = 0; i < COUNT(statuses); i++) {
-		blob.status = gcs.status = statuses[i];
-		blob.if_absent = gcs.if_absent = size % 2;
-		if (azure_reply_judge(&blob, &err) != CALL_DONE)
-			CHECK(err.kind != ERR_EXISTS || blob.if_absent);
-		if (gcs_reply_judge(&gcs, &err) != CALL_DONE)
-			CHECK(err.kind != ERR_EXISTS || gcs.if_absent);
+	store_reply_read_body(&reply, data, size, true);
+	reply.facts = asked[size % COUNT(asked)];
+	CHECK(fuzz_is_one_line(reply.code) && fuzz_is_one_line(reply.message));
+	for (size_t i = 0; i < COUNT(statuses) * COUNT(tables); i++) {
+		reply.status = statuses[i / COUNT(tables)];
+		if (store_reply_judge(tables[i % COUNT(tables)], &reply, &err) != CALL_DONE)
+			CHECK(err.kind != ERR_EXISTS || reply.facts == ASKED_PUT_IF_ABSENT);
 	}
 	check_error(&err);
 }

@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-AUTO(struct s3_address, s3_address_release);
-
 static void test_places(void **state)
 {
 	// clang-format off

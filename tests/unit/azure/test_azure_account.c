@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-AUTO(struct azure_account, azure_account_release);
-
 #define KEY "a2V5"
 #define EMULATED "http://127.0.0.1:10000/devstoreaccount1"
 

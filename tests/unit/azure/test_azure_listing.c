@@ -19,8 +19,6 @@
 	"ServiceEndpoint=\"x\"><Prefix>p/</Prefix><Blobs>" blobs "</Blobs>" marker   \
 	"</EnumerationResults>"
 
-AUTO(struct store_listing, store_listing_release);
-
 static int read_page(const char *page, struct store_listing *listing, char **next, struct err *err)
 {
 	return azure_listing_read(page, strlen(page), "p/", listing, next, err);

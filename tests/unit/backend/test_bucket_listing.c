@@ -20,8 +20,6 @@
 	"<Contents><Key>" key "</Key><Size>" size "</Size><ETag>&quot;x&quot;</ETag></Contents>"
 #define URL "<EncodingType>url</EncodingType>"
 
-AUTO(struct store_listing, store_listing_release);
-
 static void test_pages(void **state)
 {
 	// clang-format off

@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct instance_metadata, instance_metadata_close);
-
 static const char *const variables[] =
 	{"AWS_EC2_METADATA_SERVICE_ENDPOINT",
 	 "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE",

@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "storage/gcs/gcs_address.h"
 
-AUTO(struct gcs_address, gcs_address_release);
-
 // clang-format off
 static const struct {
 	const char *url;

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "storage/gcs/gcs_reply.h"
 
 #define HOUR (3600 * 1000LL)
@@ -51,20 +52,18 @@ static void table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct gcs_reply reply = {
+		struct store_reply reply = {
 			.status = rows[i].status,
-			.code = rows[i].code,
 			.message = "Words.",
-			.if_absent = rows[i].if_absent,
-			.anonymous = rows[i].anonymous,
+			.facts = (rows[i].if_absent ? ASKED_PUT_IF_ABSENT : ASKED_LIST) |
+				 (rows[i].anonymous ? 0 : SENT_TOKEN),
 			.skew_ms = rows[i].skew_ms,
-			.is_put = rows[i].if_absent,
-			.is_tagged = true,
-			.is_empty = true,
 		};
 		struct err err = {0};
-		enum call_verdict verdict = gcs_reply_judge(&reply, &err);
+		enum call_verdict verdict;
 
+		text_set(reply.code, sizeof(reply.code), rows[i].code);
+		verdict = store_reply_judge(&gcs_replies, &reply, &err);
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
 			fail_msg("row %zu, %d %s: %d %s", i, rows[i].status, rows[i].code,
 				 (int)verdict, err_kind_name(err.kind));
@@ -88,18 +87,17 @@ static void strangers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
-		const struct gcs_reply reply = {
+		const struct store_reply reply = {
 			.status = 200,
-			.code = "",
-			.message = "",
-			.is_get = strange[i].is_get,
-			.is_put = strange[i].is_put,
-			.is_tagged = strange[i].is_tagged,
-			.is_empty = strange[i].is_empty,
+			.facts = (strange[i].is_get   ? ASKED_GET
+				  : strange[i].is_put ? ASKED_PUT
+						      : ASKED_LIST) |
+				 (strange[i].is_tagged ? 0 : CAME_UNMARKED) |
+				 (strange[i].is_empty ? 0 : CAME_BODY),
 		};
 		struct err err = {0};
 
-		if (gcs_reply_judge(&reply, &err) != strange[i].verdict)
+		if (store_reply_judge(&gcs_replies, &reply, &err) != strange[i].verdict)
 			fail_msg("row %zu: %s", i, err.text);
 		assert_int_equal(err.kind, strange[i].verdict == CALL_RETRY ? ERR_RETRY : ERR_NONE);
 	}

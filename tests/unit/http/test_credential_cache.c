@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-AUTO(struct credential_cache, credential_cache_release);
-
 struct source {
 	atomic_int fetches;
 	atomic_bool down, slow;

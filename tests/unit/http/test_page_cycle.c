@@ -12,8 +12,6 @@
 
 #include <stdio.h>
 
-AUTO(struct page_cycle, page_cycle_release);
-
 /* Pages turned until the circle is found: `lead` pages that come once, then `length` that come
  * again and again. 0: not found. */
 static size_t find(size_t lead, size_t length, size_t most)

@@ -28,8 +28,6 @@
 
 #include <cmocka.h>
 
-AUTO_POINTER(struct shim_channel, shim_channel_close);
-
 struct desk {
 	char directory[64];
 	struct loop loop;

@@ -26,9 +26,6 @@
 #include <string.h>
 #include <unistd.h>
 
-AUTO(struct store_listing, store_listing_release);
-AUTO_POINTER(struct store, store_close);
-
 /* --- a bucket in memory --- */
 
 enum {

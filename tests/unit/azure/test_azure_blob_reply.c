@@ -5,7 +5,8 @@
 
 #include <cmocka.h>
 
-#include "storage/azure/azure_reply_error.h"
+#include "base/text.h"
+#include "storage/azure/azure_blob_reply.h"
 
 #define DAY (24 * 3600 * 1000LL)
 
@@ -56,18 +57,18 @@ static void table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct azure_reply reply = {
+		struct store_reply reply = {
 			.status = rows[i].status,
-			.code = rows[i].code,
 			.message = "Words.",
-			.if_absent = rows[i].if_absent,
-			.bearer = rows[i].bearer,
+			.facts = (rows[i].if_absent ? ASKED_PUT_IF_ABSENT : ASKED_LIST) |
+				 (rows[i].bearer ? SENT_TOKEN : 0),
 			.skew_ms = rows[i].skew_ms,
-			.is_identified = true,
 		};
 		struct err err = {0};
-		enum call_verdict verdict = azure_reply_judge(&reply, &err);
+		enum call_verdict verdict;
 
+		text_set(reply.code, sizeof(reply.code), rows[i].code);
+		verdict = store_reply_judge(&azure_blob_replies, &reply, &err);
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind)
 			fail_msg("row %zu, %d %s: %d %s", i, rows[i].status, rows[i].code,
 				 (int)verdict, err_kind_name(err.kind));
@@ -89,16 +90,14 @@ static void strangers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
-		const struct azure_reply reply = {
+		const struct store_reply reply = {
 			.status = strange[i].status,
-			.code = "",
-			.message = "",
-			.is_put = strange[i].is_put,
-			.is_identified = strange[i].is_identified,
+			.facts = (strange[i].is_put ? ASKED_PUT : ASKED_LIST) |
+				 (strange[i].is_identified ? 0 : CAME_UNMARKED),
 		};
 		struct err err = {0};
 
-		if (azure_reply_judge(&reply, &err) != strange[i].verdict)
+		if (store_reply_judge(&azure_blob_replies, &reply, &err) != strange[i].verdict)
 			fail_msg("row %zu: %s", i, err.text);
 		assert_int_equal(err.kind, strange[i].verdict == CALL_RETRY ? ERR_RETRY : ERR_NONE);
 	}

@@ -1,0 +1,190 @@
+#include "http_store.h"
+
+#include "base/cleanup.h"
+#include "range_request.h"
+
+#include <stdlib.h>
+
+enum {
+	/* A page has 5000 names of 1 KiB at most. */
+	PAGE_LIMIT = 64 << 20,
+	/* An error has a few hundred bytes. */
+	SMALL_LIMIT = 1 << 20,
+	ERROR_BODY_SIZE = 64 * 1024,
+};
+
+static struct http_store *http_store_of(struct store *store)
+{
+	return (struct http_store *)store;
+}
+
+const char *store_call_method(const struct store_call *call)
+{
+	if (call->asked & ASKED_REMOVE)
+		return "DELETE";
+	return call->asked & ASKED_PUT ? "PUT" : "GET";
+}
+
+struct retried_call store_call_retried(const struct store_call *call, void *arg,
+				       call_prepare_fn prepare, call_judge_fn judge)
+{
+	return (struct retried_call){
+		.method = store_call_method(call),
+		.body = call->body,
+		.body_size = call->body_size,
+		.arg = arg,
+		.prepare = prepare,
+		.judge = judge,
+		.read = call->read,
+		.read_arg = call->read_arg,
+	};
+}
+
+int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
+			  unsigned asked, struct cancel *cancel, struct err *err)
+{
+	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
+	const struct store_call call =
+		{.asked = asked, .key = key, .query = "", .body = data, .body_size = size};
+
+	return http_store_of(store)->ops->perform(store, &call, &response, cancel, err);
+}
+
+int http_store_put(struct store *store, const char *key, const void *data, size_t size,
+		   enum store_put_mode mode, struct cancel *cancel, struct err *err)
+{
+	return http_store_put_object(store, key, data, size,
+				     mode == STORE_IF_ABSENT ? ASKED_PUT_IF_ABSENT : ASKED_PUT,
+				     cancel, err);
+}
+
+/* --- reading a part --- */
+
+static int get_part(struct store *store, const char *key, uint64_t offset, size_t size,
+		    struct http_response *response, struct bytes *out, struct cancel *cancel,
+		    struct err *err)
+{
+	auto_free char *range = range_request_header(offset, size);
+	const struct store_call call = {
+		.asked = size == STORE_TO_END ? ASKED_GET_REST : ASKED_GET,
+		.key = key,
+		.query = "",
+		.range = range,
+	};
+	const struct http_store *http = http_store_of(store);
+	struct err own = {0};
+
+	/* A store that knows no ranges sends the whole object, which does not find room: below that
+	 * is said. */
+	if (http->ops->perform(store, &call, response, cancel, &own) < 0 &&
+	    !(range && response->status == 200 && own.kind == ERR_FAILED)) {
+		if (err)
+			*err = own;
+		return -1;
+	}
+	/* From behind the end there is nothing to get. */
+	if (response->status == 416)
+		return 0;
+	if (range_request_read(response, offset, size, out, err) < 0)
+		return err_wrap(err, "%s%s", http->prefix, key);
+	return 0;
+}
+
+int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
+		   struct bytes *out, struct cancel *cancel, struct err *err)
+{
+	auto_(http_response_release) struct http_response response = {0};
+	size_t limit = out->limit;
+	bool lent = out->size == 0;
+	int result;
+
+	if (size == 0)
+		return cancel_check(cancel, err);
+	if (lent) {
+		response.body = *out;
+		*out = (struct bytes){.limit = limit};
+	}
+	/* An error's body must find room too. */
+	if (size != STORE_TO_END)
+		response.body.limit = size + ERROR_BODY_SIZE;
+	if (size == STORE_TO_END || bytes_reserve(&response.body, size, err) == 0)
+		result = get_part(store, key, offset, size, &response, out, cancel, err);
+	else
+		result = err_wrap(err, "%s", key);
+	if (lent && !out->data) {
+		*out = response.body;
+		out->size = 0;
+		out->limit = limit;
+		response.body = (struct bytes){0};
+	}
+	return result;
+}
+
+/* --- listing --- */
+
+struct page_read {
+	const struct http_store *store;
+	struct store_listing *listing;
+	char **next;
+};
+
+static int read_page(void *arg, const struct http_response *response, struct err *err)
+{
+	const struct page_read *page = arg;
+
+	return page->store->ops->read_page(response->body.data, response->body.size,
+					   page->store->prefix, page->listing, page->next, err);
+}
+
+/* One page; `token` becomes that of the next, NULL after the last. */
+static int list_page(struct store *store, const char *prefix, enum store_depth depth, char **token,
+		     struct store_listing *listing, struct cancel *cancel, struct err *err)
+{
+	const struct http_store *http = http_store_of(store);
+	auto_(http_response_release) struct http_response response = {.body.limit = PAGE_LIMIT};
+	auto_(bytes_release) struct bytes query = {0};
+	auto_free char *full = text_format("%s%s", http->prefix, prefix);
+	struct page_read page = {http, listing, token};
+	struct store_call call = {.asked = ASKED_LIST, .read = read_page, .read_arg = &page};
+
+	http->ops->add_page_query(&query, full, depth, *token);
+	call.query = uri_text(&query);
+	free(steal(token));
+	return http->ops->perform(store, &call, &response, cancel, err);
+}
+
+int http_store_list(struct store *store, const char *prefix, enum store_depth depth,
+		    struct store_listing *listing, struct cancel *cancel, struct err *err)
+{
+	auto_(page_cycle_release) struct page_cycle cycle = {0};
+	auto_free char *token = NULL;
+
+	do {
+		if (list_page(store, prefix, depth, &token, listing, cancel, err) < 0 ||
+		    (token && page_cycle_check(&cycle, token, err) < 0)) {
+			store_listing_release(listing);
+			return err_wrap(err, "list of %s%s", http_store_of(store)->prefix, prefix);
+		}
+	} while (token);
+	store_listing_sort(listing);
+	return 0;
+}
+
+/* --- the rest --- */
+
+int http_store_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err)
+{
+	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
+	const struct store_call call = {.asked = ASKED_REMOVE, .key = key, .query = ""};
+
+	return http_store_of(store)->ops->perform(store, &call, &response, cancel, err);
+}
+
+void http_store_read_health(struct store *store, struct store_health *health)
+{
+	struct retrying_client_statistics statistics;
+
+	retrying_client_statistics(http_store_of(store)->client, &statistics);
+	health->skew_known = statistics.clock_seen;
+	health->skew_ms = statistics.clock_ms;
+}

@@ -1,0 +1,75 @@
+/*
+ * What the stores over HTTP have in common: putting, reading a part, listing page by page and
+ * removing, each as calls that the store itself sends, and what the clock of the other side says.
+ * The functions named http_store_... stand in the store's `struct store_ops`.
+ */
+#ifndef HTTP_STORE_H
+#define HTTP_STORE_H
+
+#include "object_store.h"
+#include "storage/http/http.h"
+
+/* One request, however often it is tried. */
+struct store_call {
+	/* ASKED_... of store_reply.h; the method follows from it. */
+	unsigned asked;
+	/* Below the store's prefix; NULL: the bucket itself. */
+	const char *key;
+	/* Encoded; "" for none. */
+	const char *query;
+	/* "bytes=5-9"; NULL: all. */
+	const char *range;
+	/* NULL: none. It stays the caller's. */
+	const void *body;
+	size_t body_size;
+	/* As in struct retried_call; NULL: nothing to read. */
+	int (*read)(void *arg, const struct http_response *response, struct err *err);
+	void *read_arg;
+};
+
+/* "PUT", "GET" or "DELETE". */
+const char *store_call_method(const struct store_call *call);
+/* The call as retrying_client_perform() takes it. */
+struct retried_call store_call_retried(const struct store_call *call, void *arg,
+				       call_prepare_fn prepare, call_judge_fn judge);
+
+/* What each store brings. */
+struct http_store_ops {
+	/* Signs and sends the call, again where the reply asks for it; blocks. The sentence of an
+	 * error names the object. */
+	int (*perform)(struct store *store, const struct store_call *call,
+		       struct http_response *response, struct cancel *cancel, struct err *err);
+	/* The query for a page; `token` NULL: the first. */
+	void (*add_page_query)(struct bytes *query, const char *prefix, enum store_depth depth,
+			       const char *token);
+	/* Reads a page: as bucket_listing_read(). */
+	int (*read_page)(const void *body, size_t size, const char *prefix,
+			 struct store_listing *listing, char **next, struct err *err);
+};
+
+/* The first member of a store over HTTP. */
+struct http_store {
+	struct store store;
+	const struct http_store_ops *ops;
+	/* In front of every key; borrowed from the store's address. */
+	const char *prefix;
+	/* Borrowed too. */
+	struct retrying_client *client;
+};
+
+/* `asked` is ASKED_PUT or ASKED_PUT_IF_ABSENT. */
+int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
+			  unsigned asked, struct cancel *cancel, struct err *err);
+
+/* As in struct store_ops. Empty `out` lends its space to the reply, so that a chunk is received
+ * where it is wanted. */
+int http_store_put(struct store *store, const char *key, const void *data, size_t size,
+		   enum store_put_mode mode, struct cancel *cancel, struct err *err);
+int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
+		   struct bytes *out, struct cancel *cancel, struct err *err);
+int http_store_list(struct store *store, const char *prefix, enum store_depth depth,
+		    struct store_listing *listing, struct cancel *cancel, struct err *err);
+int http_store_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err);
+void http_store_read_health(struct store *store, struct store_health *health);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * PUBLIC, through storage.h. An attempt is one run of a job on one machine. It is claimed once,
+ * with the snapshot that it starts from, and from then on only it and later ones decide what is
+ * newest.
+ */
+#ifndef STORAGE_ATTEMPTS_H
+#define STORAGE_ATTEMPTS_H
+
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "storage/format/snapshot_id.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct storage;
+
+/* --- claiming --- */
+
+enum restore_policy {
+	/* The newest good snapshot. */
+	RESTORE_LATEST,
+	/* None: begin afresh. */
+	RESTORE_NONE,
+	/* The one that is named. */
+	RESTORE_SPECIFIC
+};
+
+struct claim {
+	enum restore_policy policy;
+	/* For RESTORE_SPECIFIC: must exist and be sound, else ERR_NOT_FOUND or ERR_CORRUPT. */
+	struct snapshot_id this_one;
+	/* Under RESTORE_LATEST: not from this one, if it would be chosen, but from the sound one
+	 * behind it, if there is any. */
+	struct snapshot_id avoid;
+	/* Kept in the record as "about": host, command, ...; borrowed; may be NULL. */
+	json_t *about;
+};
+
+/* What damage was passed over, in a sentence for the user. */
+struct damaged_snapshot {
+	struct snapshot_id id;
+	char text[256];
+};
+
+struct attempt {
+	uint32_t number;
+	/* None: begin afresh. */
+	struct snapshot_id start;
+	/* What claim.avoid has kept it from; none: nothing. */
+	struct snapshot_id suspect;
+	/* `start` and the older good ones behind it, newest first: what to fall back to. */
+	struct snapshot_id *chain;
+	size_t chain_count;
+	/* Newer ones that were passed over because of damage. */
+	struct damaged_snapshot *damaged;
+	size_t damaged_count;
+};
+
+/*
+ * Claims the next attempt number with if-absent, naming the snapshot that it starts from, which
+ * from then on fences every older attempt: what those commit later is kept, listed as late and
+ * never chosen. Looks again after the claim and claims once more if a commit slipped in between, so
+ * that a commit that was durable before the hand-over is never passed over.
+ */
+int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
+		  struct cancel *cancel, struct err *err);
+void attempt_release(struct attempt *attempt);
+AUTO(struct attempt, attempt_release);
+
+/* --- ending --- */
+
+/* Whether a later attempt than `number` has been claimed: *newest is that one's number, or `number`
+ * itself if there is none. */
+int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
+		       struct cancel *cancel, struct err *err);
+
+/* Leaves the end record of an attempt: `outcome` is a word ("finished", "preempted", "failed",
+ * ...), `about` more facts (borrowed, may be NULL). It is written once: ERR_EXISTS for a second. */
+int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
+			json_t *about, struct cancel *cancel, struct err *err);
+
+/*
+ * An attempt that is being preempted says for how long it may still commit, since the next one's
+ * claim would end that. `announcement` counts from 1, and the newest counts; `left_ms` below 0: it
+ * is not preempted after all. May be called while another thread uses the storage.
+ */
+int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t announcement,
+			   int64_t left_ms, struct cancel *cancel, struct err *err);
+
+/* The newest attempt, where it has said so. */
+struct drain_state {
+	/* 0: nobody is to be waited for. */
+	uint32_t attempt;
+	uint32_t announcement;
+	/* It left an end record: it is through, whatever it said. */
+	bool ended;
+	/* What it had left when it said so; below 0: it has taken it back. */
+	int64_t left_ms;
+	/* How old that was when it was first read, by the store's clock; 0 where that does not
+	 * tell. */
+	int64_t age_ms;
+	char host[65];
+};
+/* Called again with what it has filled in (zeroed at first), it reads only what is new. */
+int storage_poll_drain(struct storage *storage, struct drain_state *draining, struct cancel *cancel,
+		       struct err *err);
+
+/* --- notes --- */
+
+/*
+ * Notes of an attempt, for people and for reports; nothing that decides anything reads them. `kind`
+ * is a word of letters: "ledger", "log", "metrics". A kind is kept in parts, whose numbers the
+ * attempt gives, from 1 on, each once. Both may be called while another thread uses the storage.
+ */
+int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind, unsigned part,
+		     const void *data, size_t size, struct cancel *cancel, struct err *err);
+/* Appends all parts in their order; none is no error. */
+int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kind,
+		      struct bytes *out, struct cancel *cancel, struct err *err);
+
+/* --- a barrier --- */
+
+/*
+ * Processes that end together, and of which one waits for the others: each leaves its name below
+ * tmp/, where nobody misses it later. `barrier` and `name` are of [A-Za-z0-9.-]. To arrive twice is
+ * fine.
+ */
+int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name,
+			   struct cancel *cancel, struct err *err);
+
+struct storage_barrier_arrivals {
+	char **names;
+	size_t count;
+};
+/* Who has arrived; nobody is no error. */
+int storage_barrier_read(struct storage *storage, const char *barrier,
+			 struct storage_barrier_arrivals *arrivals, struct cancel *cancel,
+			 struct err *err);
+void storage_barrier_release(struct storage_barrier_arrivals *barrier);
+AUTO(struct storage_barrier_arrivals, storage_barrier_release);
+
+/* --- history --- */
+
+/* How an attempt went, as far as its records say. */
+struct attempt_summary {
+	uint32_t number;
+	/* That it has committed, and that are still there. */
+	uint32_t snapshots;
+	/* Its claim could be read: else start, suspect and about say nothing. */
+	bool known;
+	struct snapshot_id start, suspect;
+	json_t *about;
+	/* It left an end record that could be read: else outcome is "" and end_about NULL. */
+	bool ended;
+	char outcome[32];
+	json_t *end_about;
+	/* RFC 3339, by the clock of its machine; "" unknown. */
+	char created[32], ended_at[32];
+};
+struct attempt_history {
+	/* Newest first. */
+	struct attempt_summary *items;
+	size_t count;
+};
+
+/* The newest attempts, `most` at most. What is damaged or was removed is unknown and no error;
+ * ERR_VERSION as everywhere. */
+int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
+		    struct cancel *cancel, struct err *err);
+void attempt_history_release(struct attempt_history *history);
+AUTO(struct attempt_history, attempt_history_release);
+
+#endif

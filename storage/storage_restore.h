@@ -1,0 +1,157 @@
+/* PUBLIC, through storage.h. Which snapshots there are; getting them back, checking and exporting.
+ */
+#ifndef STORAGE_RESTORE_H
+#define STORAGE_RESTORE_H
+
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "storage/format/snapshot_id.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct storage;
+
+/* --- finding --- */
+
+enum snapshot_state {
+	/* On the chain: may be restored from by itself */
+	SNAPSHOT_GOOD,
+	/* Committed by an attempt after another had taken over from it */
+	SNAPSHOT_FENCED,
+	/* The user restored an older one, and what came after it was left behind */
+	SNAPSHOT_SUPERSEDED_BY_RESTORE,
+	/* The job died of it again and again: a later attempt took the one before it */
+	SNAPSHOT_SUSPECT,
+	/* Manifest unreadable, or a pack missing or of the wrong size */
+	SNAPSHOT_DAMAGED,
+};
+const char *snapshot_state_name(enum snapshot_state state);
+
+struct snapshot_info {
+	struct snapshot_id id;
+	enum snapshot_state state;
+	/* A sentence for SNAPSHOT_DAMAGED. */
+	char damage[256];
+	/* SNAPSHOT_DAMAGED only in that a newer version wrote it. */
+	bool newer;
+	/* The one that the next attempt starts from. */
+	bool newest;
+	/* The newest attempt started from it, or one that has left no end record. */
+	bool started_from;
+	bool pinned;
+
+	struct snapshot_id parent;
+	/* RFC 3339; the clock of the machine that wrote it, for people only. */
+	char created[32];
+	char host[65];
+	char reason[32];
+	/* -1: unknown. */
+	int64_t step;
+	/* "tag" in its "about"; "" without. */
+	char tag[65];
+
+	/* Regular files, and their sizes added up. */
+	uint32_t files;
+	uint64_t bytes;
+	/* In packs first written for this snapshot. */
+	uint64_t bytes_stored;
+	/* In packs that no other snapshot names: what forgetting it would free. */
+	uint64_t bytes_alone;
+};
+
+struct snapshot_list {
+	/* Newest first. */
+	struct snapshot_info *items;
+	size_t count;
+};
+
+/* All snapshots of the job; a damaged one is in the list and no error. */
+int storage_list_snapshots(struct storage *storage, struct snapshot_list *list,
+			   struct cancel *cancel, struct err *err);
+void snapshot_list_release(struct snapshot_list *list);
+AUTO(struct snapshot_list, snapshot_list_release);
+
+/* What the packs of the job take up in the store, whoever names them. */
+int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err);
+
+/* The manifest's body as JSON (see FORMAT.md): files, modes, sizes, chunks. The caller decrefs. */
+int storage_read_manifest(struct storage *storage, struct snapshot_id id, json_t **body,
+			  struct cancel *cancel, struct err *err);
+
+struct snapshot_file {
+	/* Relative to the directory. */
+	char *path;
+	uint64_t size;
+	int64_t mtime_ns;
+};
+struct snapshot_files {
+	/* Sorted by path; regular files only. */
+	struct snapshot_file *items;
+	size_t count;
+};
+/* What a snapshot's files look like, to tell whether a local directory is the same. */
+int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
+		       struct cancel *cancel, struct err *err);
+void snapshot_files_release(struct snapshot_files *files);
+AUTO(struct snapshot_files, snapshot_files_release);
+
+/* --- restoring --- */
+
+struct restore_request {
+	struct snapshot_id id;
+	/* Made if missing; must be empty: ERR_EXISTS otherwise. The caller renames it into place.
+	 */
+	const char *directory;
+	/* A directory with an older or partial copy to take equal chunks from, which are checked;
+	 * NULL: none. */
+	const char *seed;
+	/* NULL: everything. */
+	bool (*include)(void *arg, const char *path);
+	/* From any thread. NULL: not wanted. */
+	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
+	void *arg;
+};
+
+struct restore_result {
+	uint32_t files;
+	uint64_t bytes;
+	/* Read from the store, and taken from `seed`. */
+	uint64_t bytes_fetched;
+	uint64_t bytes_seeded;
+	/* -1: unknown. */
+	int64_t step;
+};
+
+/*
+ * Restores byte for byte what was saved, with modes, times, links, xattrs, holes; every chunk's
+ * digest is checked, and files are durable (fsync) when it returns. ERR_CORRUPT names the damage;
+ * the directory then holds nothing that anyone should use.
+ */
+int storage_restore(struct storage *storage, const struct restore_request *request,
+		    struct restore_result *result, struct cancel *cancel, struct err *err);
+
+/* --- verifying and exporting --- */
+
+/* Called now and then by storage_verify() and storage_export(), from any thread; NULL: no more. */
+void storage_set_progress(struct storage *storage,
+			  void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total),
+			  void *arg);
+
+/*
+ * Reads every chunk of a snapshot and checks it. `found` is called for each thing wrong with a
+ * sentence; returns 0 with the count in *damages, -1 if it could not look. With `id` none: all
+ * snapshots of the job.
+ */
+int storage_verify(struct storage *storage, struct snapshot_id id,
+		   void (*found)(void *arg, struct snapshot_id id, const char *sentence), void *arg,
+		   uint32_t *snapshots, uint32_t *damages, struct cancel *cancel, struct err *err);
+
+/* A standard tar.lz4 on a descriptor: `lz4 -dc | tar -x` reads it. */
+int storage_export(struct storage *storage, struct snapshot_id id, int fd, struct cancel *cancel,
+		   struct err *err);
+
+#endif

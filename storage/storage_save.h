@@ -1,0 +1,129 @@
+/* PUBLIC, through storage.h. A directory becomes a snapshot; parts of it may be sent before. */
+#ifndef STORAGE_SAVE_H
+#define STORAGE_SAVE_H
+
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "storage/format/snapshot_id.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct storage;
+
+/* --- saving --- */
+
+struct save_progress {
+	/* Of all files in the snapshot. */
+	uint64_t bytes_total;
+	uint64_t bytes_done;
+	/* Written to the store so far, compressed; what storage_presave() has sent counts in. */
+	uint64_t bytes_sent;
+};
+
+struct save_request {
+	/* The attempt is from storage_claim(), the sequence chosen by the caller, rising. */
+	struct snapshot_id id;
+	/* What this one follows; none for the first. */
+	struct snapshot_id parent;
+	const char *directory;
+	/* "notice", "request", "interval", "change", "exit": kept in the manifest. */
+	const char *reason;
+	/* Of the training; -1: unknown. */
+	int64_t step;
+	/* Kept as "about"; borrowed; may be NULL. */
+	json_t *about;
+
+	/* Paths relative to `directory` that are not to be part of it. NULL: nothing is excluded.
+	 * Called on the worker's thread. */
+	bool (*exclude)(void *arg, const char *path);
+	/* Called once, after every file has been opened: false means that what was opened is no
+	 * longer one complete checkpoint; saving then ends with ERR_RETRY. NULL: always true. */
+	bool (*frozen)(void *arg);
+	/* From any thread, a few times a second at most. NULL: not wanted. */
+	void (*progress)(void *arg, const struct save_progress *progress);
+	void *arg;
+};
+
+struct save_result {
+	/* Regular files, and their sizes added up. */
+	uint32_t files;
+	uint64_t bytes;
+	/* Written to the store for it, manifest included, and before it by storage_presave(). */
+	uint64_t bytes_sent;
+	/* Of these: there already when the call began. */
+	uint64_t bytes_sent_before;
+	/* Chunks that were sent for it, and that were already there. */
+	uint32_t chunks_sent;
+	uint32_t chunks_kept;
+	/* What is neither file nor directory nor a link that stays inside: how many, the first by
+	 * name, and what that is: "a socket" (static; NULL: none). */
+	uint32_t left_out;
+	char left_out_path[512];
+	const char *left_out_what;
+};
+
+/*
+ * Saves a directory as one snapshot, and commits it.
+ *
+ * It opens every file first and reads from those descriptors, so that the trainer may delete or
+ * rename what it likes meanwhile. A file of which only the ctime moved, or that somebody has open
+ * for writing, is read again to make sure. A file that was written to since it was opened (size,
+ * mtime) belongs to another checkpoint: ERR_RETRY; a mixture is never committed. Before the commit
+ * it looks whether the attempt has been superseded: then ERR_EXISTS ("attempt 4 has taken over"),
+ * and nothing is published. ERR_NOT_FOUND: the directory has no regular file. Whatever the error,
+ * what was committed before stands.
+ */
+int storage_save(struct storage *storage, const struct save_request *request,
+		 struct save_result *result, struct cancel *cancel, struct err *err);
+
+/* Whether saving this directory can begin: every file of it opens, and there is one (else
+ * ERR_NOT_FOUND). Needs no store. */
+int storage_check_directory(const char *directory, struct cancel *cancel, struct err *err);
+
+/* --- sending early --- */
+
+struct presave_request {
+	/* Of the snapshot that is to come: packs are named after it. */
+	struct snapshot_id id;
+	/* As for storage_save(). */
+	struct snapshot_id parent;
+	const char *directory;
+	/* Relative to it: files that are closed. Those that are not there are passed over. */
+	const char *const *paths;
+	size_t path_count;
+	/*
+	 * They are still being written: what has come since the last time is sent, some 32 MiB of a
+	 * file at least, or nothing. It only counts as far as storage_save() finds the same bytes,
+	 * so a file that is not written in order costs time and nothing else.
+	 */
+	bool growing;
+	/* True ends it early, with what has been read handed over. From any thread, often. NULL:
+	 * never. */
+	bool (*enough)(void *arg);
+	void *arg;
+};
+
+struct presave_result {
+	/* Read to their ends, and unchanged since. */
+	uint32_t files;
+	uint64_t bytes;
+	uint32_t chunks_sent, chunks_kept;
+};
+
+/*
+ * Reads and sends files that are complete for themselves, while the checkpoint as a whole is still
+ * being written. Nothing is committed. The storage remembers, so that the next storage_save() of
+ * this process sends the rest: a file that was not touched since is not even read again, and one
+ * that was simply does not match. Returns when everything is read; what is still on its way goes on
+ * by itself, and storage_save() waits for it. If none follows, packs are left that no manifest
+ * names. ERR_RETRY: a file went away under it. Any failure costs nothing but time: storage_save()
+ * then sends it all. Cancelling gives up what is under way; `enough` does not.
+ */
+int storage_presave(struct storage *storage, const struct presave_request *request,
+		    struct presave_result *result, struct cancel *cancel, struct err *err);
+
+#endif
