@@ -45,8 +45,8 @@ bool chunk_is_zero(const void *data, size_t size)
 {
 	const uint8_t *bytes = data;
 
-	/* Zero at the start, and each byte equal to the next: memcmp does the rest
-	 * at memory speed. */
+	/* The first byte is zero and each byte equals the next: memcmp checks that at memory
+	 * speed. */
 	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
@@ -79,8 +79,8 @@ static int decompress(enum chunk_codec codec, const void *payload, size_t stored
 	case CHUNK_RAW:
 		*raw = payload;
 		if (stored != raw_size)
-			return err_set(err, ERR_CORRUPT, "%zu bytes where there should be %zu",
-				       stored, raw_size);
+			return err_set(err, ERR_CORRUPT, "%zu bytes instead of %zu", stored,
+				       raw_size);
 		return 0;
 	case CHUNK_LZ4:
 		*raw = space;

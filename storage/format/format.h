@@ -1,20 +1,17 @@
 /*
- * storage/format/: MAP
+ * storage/format/: encodes, decodes and checks the objects that FORMAT.md describes. All PURE. Read
+ * FORMAT.md first.
  *
- * For other folders, through this header alone:
- *
- *	manifest.h	* PURE
- *	pack.h	* PURE
- *	record.h	* PURE
- *	safe_path.h     PURE: Which names and link targets may be in a snapshot: those that cannot
- *	                lead out of the directory
- *	snapshot_id.h   PURE: The name of a snapshot: which attempt took it, and which of that
- *	                attempt's snapshots it is
+ *	record.h		the envelope of every small object: header with digest, JSON body
+ *	manifest.h		what a snapshot consists of
+ *	pack.h			many chunks in one object, with an index at its end
+ *	chunk.h			a piece of a file: digest, compression
+ *	snapshot_id.h		the name of a snapshot
+ *	safe_path.h		which names and link targets a snapshot may have
  *
  * Of this folder only:
  *
- *	chunk.h	PURE: A piece of a file: hashed, compressed where it gains, and back
- *	manifest_entry.h	PURE: One entry of a manifest as JSON and back
+ *	manifest_entry.h	one entry of a manifest
  */
 #ifndef STORAGE_FORMAT_H
 #define STORAGE_FORMAT_H

@@ -168,9 +168,9 @@ static int decode_header(json_t *body, const char *job, struct snapshot_id id,
 		return -1;
 	if (snapshot_id_compare(manifest->id, id) != 0 || attempt != id.attempt ||
 	    sequence != id.sequence)
-		return err_set(err, ERR_CORRUPT, "it says that it is another snapshot");
+		return err_set(err, ERR_CORRUPT, "its id is that of another snapshot");
 	if (strcmp(name, job) != 0)
-		return err_set(err, ERR_CORRUPT, "it says that it is of another job");
+		return err_set(err, ERR_CORRUPT, "it belongs to another job");
 	manifest->job = text_copy(name);
 	manifest->files = (uint32_t)files;
 	manifest->left_out = (uint32_t)left_out;
@@ -184,7 +184,7 @@ static int decode_header(json_t *body, const char *job, struct snapshot_id id,
 	return 0;
 }
 
-/* Everything above an entry must be a directory, if it is there at all. */
+/* Every parent of an entry that the manifest names must be a directory. */
 static int check_parents(const struct manifest *manifest, const struct entry *entry,
 			 struct err *err)
 {
@@ -196,8 +196,8 @@ static int check_parents(const struct manifest *manifest, const struct entry *en
 		*slash = '\0';
 		parent = manifest_find(manifest, path);
 		if (parent && parent->type != ENTRY_DIRECTORY)
-			return err_set(err, ERR_CORRUPT,
-				       "it lies below \"%s\", which is not a directory", path);
+			return err_set(err, ERR_CORRUPT, "its parent \"%s\" is not a directory",
+				       path);
 	}
 	return 0;
 }
@@ -214,8 +214,7 @@ static int check_hardlink(const struct manifest *manifest, const struct entry *e
 	return 0;
 }
 
-/* What can only be seen with all entries at hand; they are known to be sorted, so that
- * manifest_find() works. */
+/* Checks that need all entries. They are known to be sorted, so manifest_find() works. */
 static int check_entries(const struct manifest *manifest, struct err *err)
 {
 	uint64_t bytes = 0;
@@ -235,7 +234,7 @@ static int check_entries(const struct manifest *manifest, struct err *err)
 		bytes += entry->size;
 	}
 	if (files != manifest->files || bytes != manifest->bytes)
-		return err_set(err, ERR_CORRUPT, "number or size of the files is not what it says");
+		return err_set(err, ERR_CORRUPT, "the number or size of the files is wrong");
 	return 0;
 }
 
@@ -255,7 +254,7 @@ static int decode_entries(json_t *body, struct manifest *manifest, struct err *e
 			return err_wrap(err, "entry %zu", i);
 		if (i > 0 && compare_paths(&manifest->entries[i - 1], &manifest->entries[i]) >= 0)
 			return err_set(err, ERR_CORRUPT,
-				       "entry %zu: \"%s\" is there twice or out of order", i,
+				       "entry %zu: \"%s\" is repeated or out of order", i,
 				       manifest->entries[i].path);
 	}
 	return check_entries(manifest, err);

@@ -1,7 +1,7 @@
 /*
- * PURE. What a snapshot consists of. A manifest that is in the store is a commit; it is checked as
- * hostile input when read, because whoever can write to a bucket must not be able to write outside
- * the restored directory.
+ * PURE. A manifest: what a snapshot consists of. A manifest in the store is a commit. It is checked
+ * as hostile input when read, because whoever can write to a bucket must not be able to write
+ * outside the restored directory.
  */
 #ifndef MANIFEST_H
 #define MANIFEST_H
@@ -33,9 +33,9 @@ struct entry {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint64_t size; /* files */
-	/* files: chunk_count(size) of them; `pack` counts in the manifest's packs */
+	/* files: chunk_count(size) chunks; `pack` in them is a position in the manifest's packs */
 	struct chunk *chunks;
-	char *target; /* symlinks: as readlink says; hard links: path of the file */
+	char *target; /* symlinks: as readlink() returns it; hard links: path of the file */
 	struct entry_xattr *xattrs;
 	size_t xattr_count;
 };
@@ -53,12 +53,12 @@ struct manifest {
 	int64_t step;            /* -1: unknown */
 	uint32_t directory_mode; /* of the checkpoint directory itself */
 	uint32_t files;
-	uint32_t left_out; /* sockets, devices, links that lead out: not part of it */
+	uint32_t left_out; /* skipped: sockets, devices, links that lead out */
 	uint64_t bytes, bytes_stored;
 	json_t *about; /* owned; may be NULL */
 	struct manifest_pack *packs;
 	size_t pack_count;
-	/* sorted by path, byte by byte: parents come before what is in them */
+	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;
 };
@@ -67,15 +67,18 @@ void entry_release(struct entry *entry);
 void manifest_release(struct manifest *manifest);
 AUTO(struct manifest, manifest_release);
 
-/* NULL with ERR_FAILED if it cannot be written. The caller decrefs. */
+/* The body of the record. NULL: ERR_FAILED. The caller decrefs. */
 json_t *manifest_encode(const struct manifest *manifest, struct err *err);
 
-/* Decodes and checks everything. ERR_CORRUPT says what and where. `job` and `id` come from the key
- * that it was read from. */
+/*
+ * Decodes and checks everything. `job` and `id` are those of the key it was read from. ERR_CORRUPT
+ * names what is wrong and where. The caller frees with manifest_release(); after a failure there is
+ * nothing to free.
+ */
 int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
 		    struct err *err);
 
-/* NULL if there is none. */
+/* The entry at `path`, or NULL. Borrowed. */
 const struct entry *manifest_find(const struct manifest *manifest, const char *path);
 
 #endif

@@ -20,7 +20,7 @@ static const char *const type_names[] = {
 
 /* --- encode --- */
 
-/* Paths are bytes and JSON carries UTF-8 only: what is not UTF-8 goes into `<name>_base64`. */
+/* Paths are bytes, but JSON strings are UTF-8: anything else is stored as `<name>_base64`. */
 static void set_bytes(json_t *item, const char *name, const char *value)
 {
 	json_t *text = json_string(value);
@@ -109,7 +109,7 @@ static int get_bytes(json_t *item, const char *name, char **value, struct err *e
 	}
 	if (!json_is_string(encoded) || !base64_decode(json_string_value(encoded), &decoded) ||
 	    memchr(decoded.data, '\0', decoded.size))
-		return err_set(err, ERR_CORRUPT, "\"%s\" is not the base64 of a name", other);
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not a base64 name", other);
 	*value = text_copy((char *)decoded.data);
 	return 0;
 }
@@ -149,9 +149,11 @@ static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pac
 	    !text_unhex(digest, chunk->digest, DIGEST_SIZE))
 		return err_set(err, ERR_CORRUPT, "malformed");
 	if (chunk->pack >= pack_count)
-		return err_set(err, ERR_CORRUPT, "in pack %u of %zu", chunk->pack, pack_count);
+		return err_set(err, ERR_CORRUPT,
+			       "chunk refers to pack %u, but the manifest lists %zu", chunk->pack,
+			       pack_count);
 	if ((uint64_t)chunk->offset + chunk->stored > packs[chunk->pack].bytes)
-		return err_set(err, ERR_CORRUPT, "lies beyond the end of its pack");
+		return err_set(err, ERR_CORRUPT, "is beyond the end of its pack");
 	if (!payload_fits(chunk, raw_size))
 		return err_set(err, ERR_CORRUPT, "has an impossible size");
 	return 0;
@@ -192,7 +194,7 @@ static int decode_xattrs(json_t *item, struct entry *entry, struct err *err)
 		struct entry_xattr *xattr = &entry->xattrs[entry->xattr_count++];
 
 		xattr->name = text_copy(name);
-		/* Only these may be set by anyone; the others carry privileges. */
+		/* Anyone may set user.* attributes; the others carry privileges. */
 		if (!text_starts(name, "user.") || !json_is_string(value) ||
 		    !base64_decode(json_string_value(value), &xattr->value))
 			return err_set(err, ERR_CORRUPT, "malformed attribute \"%s\"", name);

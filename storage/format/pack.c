@@ -70,7 +70,7 @@ size_t pack_finish(struct pack_builder *builder)
 		next[44] = (uint8_t)record->codec;
 	}
 	put_u32(next, (uint32_t)builder->count);
-	/* The digest covers the count too: it comes right behind the records. */
+	/* The digest covers the count too, which follows the records. */
 	digest_sha256(index, (size_t)(next + 4 - index), next + 4);
 	memcpy(next + 4 + DIGEST_SIZE, tail_magic, PACK_MAGIC_SIZE);
 	return (size_t)(next + PACK_FOOTER_SIZE - builder->data);
@@ -81,10 +81,9 @@ int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size,
 {
 	*count = get_u32(footer);
 	if (memcmp(footer + 4 + DIGEST_SIZE, tail_magic, PACK_MAGIC_SIZE) != 0)
-		return err_set(err, ERR_CORRUPT,
-			       "the pack has no end mark: truncated or overwritten");
+		return err_set(err, ERR_CORRUPT, "pack footer missing: truncated or overwritten");
 	if (PACK_MAGIC_SIZE + (uint64_t)*count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE > pack_size)
-		return err_set(err, ERR_CORRUPT, "the pack's index does not fit into it");
+		return err_set(err, ERR_CORRUPT, "the pack's index is larger than the pack");
 	return 0;
 }
 
@@ -117,8 +116,8 @@ int pack_read_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
 		record->raw = get_u32(index + 40);
 		record->codec = (enum chunk_codec)index[44];
 		if (!record_is_sane(record, end))
-			return err_set(err, ERR_CORRUPT,
-				       "record %u of the pack's index makes no sense", i);
+			return err_set(err, ERR_CORRUPT, "record %u of the pack's index is invalid",
+				       i);
 	}
 	return 0;
 }

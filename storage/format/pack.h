@@ -1,11 +1,9 @@
 /*
- * PURE. A pack: many chunks in one immutable object, with an index at its end, so that it describes
- * itself.
+ * PURE. A pack: many chunks in one immutable object. The index at its end makes it describe itself.
  *
- *	magic | payloads... | index: one record per chunk | footer: count, digest of the index,
- *	magic
+ *	magic | payloads | index: one record per chunk | footer: count, digest of the index, magic
  *
- * Building goes on in a buffer of the caller's: what is read from a file lands where it will be
+ * A pack is built in the caller's buffer: bytes are read from a file straight to where they are
  * stored.
  */
 #ifndef PACK_H
@@ -13,7 +11,7 @@
 
 #include "chunk.h"
 
-/* payload bytes at most; a pack is closed when one more chunk might not fit */
+/* payload bytes at most: a pack is closed when one more chunk might not fit */
 #define PACK_TARGET ((size_t)32 << 20)
 #define PACK_RECORDS_MOST 8192
 #define PACK_MAGIC_SIZE 8
@@ -26,14 +24,14 @@
 struct pack_record {
 	uint8_t digest[DIGEST_SIZE];
 	uint32_t offset, stored, raw;
-	enum chunk_codec codec; /* raw or lz4 */
+	enum chunk_codec codec; /* CHUNK_RAW or CHUNK_LZ4 */
 };
 
 struct pack_builder {
-	uint8_t *data; /* borrowed: `target` and PACK_CAPACITY - PACK_TARGET bytes */
+	uint8_t *data; /* borrowed; room for `target` + PACK_CAPACITY - PACK_TARGET bytes */
 	/* payload bytes of this pack; PACK_TARGET unless changed before the first chunk */
 	size_t target;
-	size_t used;                 /* magic and payloads; 0 until begun */
+	size_t used;                 /* bytes of magic and payloads; 0 before pack_begin() */
 	struct pack_record *records; /* owned, PACK_RECORDS_MOST */
 	size_t count;
 };
@@ -43,19 +41,19 @@ void pack_builder_release(struct pack_builder *builder);
 
 /* Empties it for the next pack. */
 void pack_begin(struct pack_builder *builder);
-/* Where the next payload goes, or NULL if `size` bytes no longer fit. */
+/* Where to write the next payload of `size` bytes, or NULL if it no longer fits. */
 uint8_t *pack_reserve(struct pack_builder *builder, size_t size);
-/* Keeps what was put at pack_reserve(): record->offset is set here. */
+/* Adds the payload written at pack_reserve(); sets record->offset. */
 void pack_append(struct pack_builder *builder, struct pack_record *record);
 /* Appends index and footer; returns the size of the whole pack. */
 size_t pack_finish(struct pack_builder *builder);
 
-/* Size of index and footer of a pack with this footer; ERR_CORRUPT if it is none. `pack_size` is
- * that of the whole object. */
+/* Checks the footer of an object of `pack_size` bytes and returns its number of records.
+ * ERR_CORRUPT: not the end of a pack. */
 int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
 		     struct err *err);
-/* `index` points at `count` records followed by the footer. Fills `records` (of `count`), checked
- * against the pack's size. */
+/* Decodes `count` records at `index`, which the footer must follow, into `records`, and checks them
+ * against the pack's size. ERR_CORRUPT. */
 int pack_read_index(const uint8_t *index, uint32_t count, uint64_t pack_size,
 		    struct pack_record *records, struct err *err);
 

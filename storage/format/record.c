@@ -64,13 +64,13 @@ static int check_header(json_t *header, const char *kind, const char *body, size
 			       (unsigned long long)version, RECORD_VERSION);
 	if (version == 0 || strcmp(name, kind) != 0)
 		return err_set(err, ERR_CORRUPT,
-			       "a \"%s\" record of version %llu where \"%s\" belongs", name,
+			       "a \"%s\" record of version %llu instead of \"%s\"", name,
 			       (unsigned long long)version, kind);
 	if (json_get_u64(header, "bytes", INT64_MAX, &size, err) < 0 ||
 	    json_get_text(header, "sha256", &digest, err) < 0)
 		return -1;
 	if (size != body_size)
-		return err_set(err, ERR_CORRUPT, "%zu bytes where there should be %llu", body_size,
+		return err_set(err, ERR_CORRUPT, "%zu bytes instead of %llu", body_size,
 			       (unsigned long long)size);
 	sha256_hex(body, body_size, hex);
 	if (strcmp(hex, digest) != 0)

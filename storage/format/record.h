@@ -1,7 +1,7 @@
 /*
- * PURE. The envelope of every small object: one header line of JSON with kind, version, size and
- * digest, then the JSON body. The header's form never changes, so that every version can tell what
- * it cannot read.
+ * PURE. The envelope of every small object: a header line of JSON with kind, version, size and
+ * digest, then a JSON body. The form of the header never changes, so that every version recognises
+ * what it cannot read.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -23,11 +23,12 @@ enum record_kind {
 	RECORD_DRAIN
 };
 
-/* Appends to `out`; `body` is borrowed. ERR_FAILED past the limit of `out`. */
+/* Appends the record to `out`; `body` is borrowed. ERR_FAILED: it would exceed the limit of
+ * `out`. */
 int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct err *err);
 
-/* ERR_CORRUPT: truncated, flipped, of another kind. ERR_VERSION: of a higher
- * version. The caller decrefs *body. */
+/* Checks and decodes a record; the caller decrefs *body. ERR_CORRUPT: truncated, changed, or of
+ * another kind. ERR_NEWER: of a higher version. */
 int record_decode(enum record_kind kind, const void *data, size_t size, json_t **body,
 		  struct err *err);
 

@@ -69,7 +69,7 @@ char *safe_path_target_between(const char *path, const char *inside)
 	char *next;
 	size_t depth;
 
-	/* Up to the last '/' of `path` that both have in common. */
+	/* Up to the last '/' that `path` and `inside` have in common. */
 	for (i = 0; path[i] && path[i] == inside[i]; i++)
 		if (path[i] == '/')
 			shared = i + 1;

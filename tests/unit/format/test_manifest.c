@@ -101,7 +101,7 @@ static const struct {
 	{BODY, "directory_mode", "4096", "directory_mode"},
 	{BODY, "packs", "7", "packs"},
 	{BODY, "entries", NULL, "entries"},
-	{BODY, "packs", "[]", "in pack 0 of 0"},
+	{BODY, "packs", "[]", "refers to pack 0, but the manifest lists 0"},
 	{PACK, "key", "\"packs/../../../../etc/x.pack\"", "not a pack's key"},
 	{PACK, "key", "\"/packs/x.pack\"", "not a pack's key"},
 	{PACK, "key", "\"packs//x.pack\"", "not a pack's key"},
@@ -132,7 +132,7 @@ static const struct {
 	{1, "size", "-1", "size"},
 	{1, "chunks", "[]", "0 chunks"},
 	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[1,4194312,60,\"lz4\",\"" HEX "\"]]",
-		"in pack 1 of 1"},
+		"refers to pack 1, but the manifest lists 1"},
 	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\"],[0,4194441,60,\"lz4\",\"" HEX "\"]]",
 		"beyond the end"},
 	{1, "chunks", "[[0,4294967295,4194304,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]",
@@ -197,7 +197,7 @@ static void test_refusals(void **state)
 	}
 }
 
-/* What lies below a link would be written wherever the link leads; what lies below
+/* What is below a link would be written wherever the link leads; what is below
  * a file cannot be. */
 static void test_nothing_below_a_link_or_file(void **state)
 {
