@@ -1,6 +1,6 @@
 #include "append_progress.h"
 
-/* Its place, or APPEND_PROGRESS_FILES. */
+/* The file's place in the ring, or APPEND_PROGRESS_FILES. */
 static size_t find_file_slot(const struct append_progress *append_progress,
 			     const struct file_stamp *stamp)
 {
@@ -26,7 +26,7 @@ bool append_progress_next(const struct append_progress *append_progress,
 {
 	*first = append_progress_sent(append_progress, stamp);
 	*end = (size_t)(stamp->size / CHUNK_SIZE);
-	/* Begun anew, or another file with its number. */
+	/* The file was truncated, or another file has its inode number. */
 	if (*end < *first)
 		*first = 0;
 	return *end - *first >= APPEND_PROGRESS_STEP;

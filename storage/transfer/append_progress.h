@@ -1,13 +1,14 @@
-/* PURE. How far files that are still being written have been sent ahead. It is only a hint: the
- * take reads all of a file again, and what it finds sent counts. */
+/* PURE. How far a growing file has been uploaded early. Only a hint: the save reads the whole file
+ * again and skips the chunks that it finds in the index. */
 #ifndef APPEND_PROGRESS_H
 #define APPEND_PROGRESS_H
 
 #include "chunk_index.h"
 
-/* So much at a time: a pack that is nearly full. */
-#define APPEND_PROGRESS_STEP ((size_t)8) /* chunks */
-#define APPEND_PROGRESS_FILES 64         /* the last ones */
+/* Chunks to send at a time: they nearly fill a pack. */
+#define APPEND_PROGRESS_STEP ((size_t)8)
+/* The files that are remembered: the most recent ones. */
+#define APPEND_PROGRESS_FILES 64
 
 struct append_progress {
 	struct append_progress_file {
@@ -18,14 +19,13 @@ struct append_progress {
 	size_t next;
 };
 
-/* Which chunks to send now, of a file whose stamp is that: from *first up to *end; false where
- * there are too few for the trouble. */
+/* The chunks of the file to send now, from *first up to *end. False: it has grown by too little. */
 bool append_progress_next(const struct append_progress *append_progress,
 			  const struct file_stamp *stamp, size_t *first, size_t *end);
-/* How many of its chunks have been sent. */
+/* How many chunks of the file have been sent. */
 size_t append_progress_sent(const struct append_progress *append_progress,
 			    const struct file_stamp *stamp);
-/* Its chunks up to there have been sent; 0 forgets it. */
+/* Records that the chunks before `end` have been sent; 0 drops the file. */
 void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp,
 			 size_t end);
 

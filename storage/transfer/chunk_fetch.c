@@ -36,7 +36,7 @@ int chunk_fetch_range(struct chunk_fetch *fetch, const struct pack_range *span,
 	fetch->cancel = cancel;
 	if (store->ops->get(store, key, span->offset, span->size, &fetch->payload, cancel, err) <
 	    0) {
-		/* A manifest names it: that it is not there is damage, not a question. */
+		/* A manifest names the pack, so a missing one is damage. */
 		if (err && err->kind == ERR_NOT_FOUND)
 			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
 		return -1;
@@ -58,7 +58,7 @@ static int unpack_chunk(struct chunk_fetch *fetch, const struct chunk *chunk, si
 			    fetch->space, raw_size, raw, err);
 }
 
-/* Over what was received, which is right for the chunks beside it. */
+/* Overwrites only this chunk: the received range holds other chunks too. */
 static int refetch_chunk(struct chunk_fetch *fetch, const struct chunk *chunk, const char *key,
 			 struct err *err)
 {

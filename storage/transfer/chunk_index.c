@@ -87,6 +87,8 @@ uint32_t chunk_index_open_pack(struct chunk_index *index, const char *key)
 	return number;
 }
 
+/* A pack number stays valid until chunk_index_apply_listing() or chunk_index_replace(); both run
+ * only while nothing is sent. */
 void chunk_index_pack_stored(struct chunk_index *index, uint32_t pack, uint64_t bytes)
 {
 	pthread_mutex_lock(&index->mutex);
@@ -115,8 +117,8 @@ uint32_t chunk_index_add_orphan(struct chunk_index *index, const char *key, uint
 	return number;
 }
 
-/* The slot that holds the digest, or the free one where it belongs. A digest is as good as random:
- * no further hashing. */
+/* The slot that holds the digest, or the free one where it belongs. A digest is as good as a random
+ * number, so it needs no further hashing. */
 static uint32_t *slot_of(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE])
 {
 	size_t at;
@@ -229,7 +231,7 @@ void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
 	struct chunk *old;
 	size_t count;
 
-	/* Uploads of a presend may still be ending. */
+	/* The last packs of an early upload may still be on their way, and change the table. */
 	pthread_mutex_lock(&index->mutex);
 	for (size_t i = 0; packs && i < index->pack_count; i++)
 		if (index->packs[i].listed)
@@ -269,7 +271,7 @@ static void forget_file(struct chunk_index *index, const char *path)
 	if (index->file_count)
 		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
 			       compare_files);
-	/* Stays in its place without a stamp: it is found no more. */
+	/* The item stays, so that the order holds; without a stamp it is never found. */
 	if (file)
 		file->stamp = (struct file_stamp){0};
 }

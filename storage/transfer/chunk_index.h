@@ -1,10 +1,11 @@
 /*
- * PRIVATE: which chunk lies where, so that nothing is sent twice. Holds what the newest committed
- * snapshot of this process names (or its parent, when this is the first one), whatever has been
- * sent since, be it by a presend or by a take that failed, and in the first take of an attempt the
- * leftovers of those before it. Warm between takes; thread-safe.
+ * PRIVATE. Which chunk is in which pack, so that nothing is sent twice. Has the chunks of the
+ * newest snapshot that this process committed (or of its parent, before the first commit),
+ * everything sent since, by an early upload or by a save that failed, and in the first save of an
+ * attempt the orphaned packs of earlier attempts. Kept from save to save; thread-safe.
  *
- * Nothing older stays in it: what only a forgotten snapshot named may be swept at any time.
+ * Older snapshots are not in it: a pack that only a removed snapshot names may be collected at any
+ * time.
  */
 #ifndef CHUNK_INDEX_H
 #define CHUNK_INDEX_H
@@ -16,7 +17,8 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Tells whether a file is the one that was read before. All zero: no stamp. */
+/* Identifies the content of a file: equal stamps mean that it has not changed. All zero: no
+ * stamp. */
 struct file_stamp {
 	dev_t device;
 	ino_t inode;
@@ -24,15 +26,15 @@ struct file_stamp {
 	struct timespec mtime, ctime;
 };
 bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b);
-/* All but the ctime, which also moves when a name is deleted, renamed or linked. */
+/* Compares all but the ctime, which also changes when a name is deleted, renamed or linked. */
 bool file_stamp_same_content(const struct file_stamp *a, const struct file_stamp *b);
 
 enum chunk_index_pack_state {
-	/* being filled or on its way: a take that relies on it waits for it */
+	/* being filled or sent: a save that relies on it waits for it */
 	CHUNK_INDEX_PACK_SENDING,
-	/* durable in the store, as far as we know */
+	/* durable in the store when it was last looked at */
 	CHUNK_INDEX_PACK_STORED,
-	/* not there, or never got there */
+	/* missing in the store, or never stored */
 	CHUNK_INDEX_PACK_LOST,
 };
 
@@ -40,12 +42,12 @@ struct chunk_index_pack {
 	char *key;
 	uint64_t bytes;
 	enum chunk_index_pack_state state;
-	/* by the manifest of chunk_index_replace() */
+	/* the manifest of chunk_index_replace() names it */
 	bool named;
-	/* of an earlier attempt, and named by no manifest of ours */
+	/* left by an earlier attempt, and named by no manifest that we know */
 	bool orphan;
-	/* was stored when chunk_index_begin_listing() was called: so a listing
-	 * made since then has it */
+	/* was stored when chunk_index_begin_listing() was called, so a listing made since then
+	 * shows it */
 	bool listed;
 };
 
@@ -60,9 +62,9 @@ struct chunk_index {
 	pthread_mutex_t mutex;
 	struct chunk_index_pack *packs;
 	size_t pack_count;
-	struct chunk *chunks; /* `pack` counts in `packs` */
+	struct chunk *chunks; /* `pack` is a position in `packs` */
 	size_t chunk_count;
-	uint32_t *slots; /* open addressing by digest: number in `chunks` plus one */
+	uint32_t *slots; /* open addressing by digest: position in `chunks` plus one */
 	size_t slot_count;
 	struct chunk_index_file *files; /* sorted by path */
 	size_t file_count;
@@ -70,46 +72,49 @@ struct chunk_index {
 
 void chunk_index_init(struct chunk_index *index);
 void chunk_index_release(struct chunk_index *index);
+/* True while the index has no chunk. */
 bool chunk_index_is_empty(const struct chunk_index *index);
 
-/* A pack that is being filled; returns its number. Its chunks count as there. */
+/* Adds a pack that is being filled; returns its number. Its chunks can be relied on from then
+ * on. */
 uint32_t chunk_index_open_pack(struct chunk_index *index, const char *key);
+/* The pack is durable, with this size. */
 void chunk_index_pack_stored(struct chunk_index *index, uint32_t pack, uint64_t bytes);
-/* It did not get there. Its chunks go at the next chunk_index_apply_listing(); until then no take
- * may succeed that relies on it. */
+/* The pack was not stored, or has been removed. Its chunks are dropped by the next
+ * chunk_index_apply_listing(); until then no save that relies on it may succeed. */
 void chunk_index_pack_lost(struct chunk_index *index, uint32_t pack);
-/* One that an earlier attempt has left in the store. */
+/* Adds a pack that an earlier attempt has left in the store; returns its number. */
 uint32_t chunk_index_add_orphan(struct chunk_index *index, const char *key, uint64_t bytes);
 
-/* Copies where it lies. */
+/* Finds a chunk by its digest and copies where it is. */
 bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE],
 		      struct chunk *chunk);
 void chunk_index_add(struct chunk_index *index, const struct chunk *chunk);
 
-/* Copies the chunks of this very file (`count` of them), if they all are in the
- * store or on their way. */
+/* Copies the `count` chunks of an unchanged file (same path and stamp), if all of them are in the
+ * store or being sent. */
 bool chunk_index_find_file(struct chunk_index *index, const char *path,
 			   const struct file_stamp *stamp, struct chunk *chunks, size_t count);
 
 /*
- * For files that were read outside of a take: one stamp, one entry each; those with another type or
- * without chunks are passed over. Replaces what was known under those paths. Not while others look
- * for files.
+ * Adds files that an early upload has read, one stamp and one entry each; replaces what was known
+ * of those paths. Entries of another type or without chunks are skipped. Must not run while other
+ * threads look for files.
  */
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
 			   const struct file_stamp *const *stamps, size_t count);
 
-/* Before the listing is asked for that chunk_index_apply_listing() gets. */
+/* Call this before listing the packs for chunk_index_apply_listing(). */
 void chunk_index_begin_listing(struct chunk_index *index);
 /*
- * Drops packs that are not in the listing with the right size (NULL: no listing was made), and
- * those that are lost. What is still on its way, or was stored after chunk_index_begin_listing(),
- * stays. Not while others look for chunks.
+ * Drops the lost packs, and those that the listing does not show with the right size (NULL: no
+ * listing was made). A pack that is being sent, or was stored after chunk_index_begin_listing(),
+ * stays. Must not run while other threads look for chunks.
  */
 void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
 			       const struct store_listing *packs);
 
-/* Holds what this manifest names and nothing else. `stamps`: one per entry, or NULL. */
+/* Replaces the whole content by what this manifest names. `stamps`: one per entry, or NULL. */
 void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest,
 			 const struct file_stamp *stamps);
 

@@ -9,17 +9,17 @@
 #include <string.h>
 
 #define PASSES_MOST 3
-#define PAUSE_MS 20 /* before another pass: a write that is under way gets on */
+#define PAUSE_MS 20 /* between two passes, so that a write under way can end */
 #define POLL_EVERY_MS 20
 
 struct file_reading {
 	struct file_tree_item *item;
-	size_t count, next, left; /* chunks: all, the next to hand out, not yet done */
-	size_t start;             /* the one to begin with; what is before it comes last */
+	size_t count, next, left; /* numbers of chunks: all; next to hand out; not finished */
+	size_t start;             /* the chunk to begin with; those before it come last */
 	int passes;
-	bool torn;                 /* ended before its time */
-	bool writers;              /* somebody had it open for writing when this pass began */
-	uint8_t last[DIGEST_SIZE]; /* of the content as the pass before found it */
+	bool torn;                 /* shorter than its size was at the start */
+	bool writers;              /* somebody had the file open for writing when this pass began */
+	uint8_t last[DIGEST_SIZE]; /* digest of the content that the last pass read */
 };
 
 struct read_job {
@@ -29,12 +29,14 @@ struct read_job {
 	struct {
 		struct file_reading *files;
 		size_t file_count, current;
-		size_t *again; /* files to be read once more */
+		size_t *again; /* files to read once more */
 		size_t again_count;
 		uint64_t bytes_done;
 		bool failed;
 		struct err err;
-	} locked; /* under mutex, but for what the thread that finishes a file does with it */
+		/* guarded by `mutex`; a file without chunks left belongs to the thread that
+		 * finished it */
+	} locked;
 };
 
 struct piece {
@@ -74,7 +76,7 @@ static bool is_enough(const struct read_job *reading)
 	return reading->request->enough && reading->request->enough(reading->request->arg);
 }
 
-/* 1 with a piece, 0 when there is none left to hand out, -1 on failure. */
+/* 1: *piece is the next one; 0: none is left; -1: failure. */
 static int next_piece(struct read_job *reading, struct piece *piece, struct err *err)
 {
 	struct file_reading *file;
@@ -139,9 +141,9 @@ static void digest_content(const struct entry *entry, uint8_t digest[DIGEST_SIZE
 }
 
 /*
- * Stamps change when a write begins, not while it goes on: one that began before the freeze may
- * still be under way. It cannot be where nobody had the file open for writing, neither when this
- * pass began nor now; elsewhere two passes must find the same bytes.
+ * The kernel sets the times when a write begins, so a write that began before the files were opened
+ * may still be under way without showing. It cannot be if nobody had the file open for writing,
+ * neither when this pass began nor now. Otherwise two passes must read the same bytes.
  */
 static bool read_is_consistent(struct file_reading *file)
 {
@@ -175,10 +177,10 @@ static void save_append_progress(struct read_job *reading, const struct file_rea
 }
 
 /*
- * All of a file has been read, by this and other threads, none of which touches it now. Is it still
- * the same? What was frozen was one complete checkpoint: a file that was written to since belongs
- * to another, and reading that would commit a mixture. Where only the ctime moved, the name was
- * deleted or renamed, most likely; reading once more makes sure.
+ * Called by the thread that read the last chunk of a file; no other thread touches the file now.
+ * Checks that it is unchanged. The files were opened as one complete checkpoint, so a file written
+ * to since belongs to another one, and committing it would commit a mixture. If only the ctime
+ * changed, the name was most likely deleted or renamed, and reading once more makes sure.
  */
 static int finish_file(struct read_job *reading, struct file_reading *file, struct err *err)
 {
@@ -197,7 +199,8 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 		close(steal_fd(&item->fd));
 		return 0;
 	}
-	/* The chunks are there for whoever has them; the file is not. */
+	/* Its chunks are sent and can be found by their digests; the file itself is not
+	 * recorded. */
 	if (reading->request->lenient)
 		return 0;
 	if (++file->passes == PASSES_MOST)
@@ -270,7 +273,7 @@ static void read_worker(void *arg, struct priority_pool_worker *worker)
 		fail_read(reading, &err);
 }
 
-/* A file that is as the last committed snapshot has it is not read at all. */
+/* A file that is unchanged since the last committed snapshot is not read at all. */
 static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *item, size_t count)
 {
 	if (!chunk_index_find_file(&reading->packing->transfer->index, item->entry.path,
@@ -284,7 +287,7 @@ static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *i
 	return true;
 }
 
-/* How many pieces there are to read. */
+/* Fills the table of files to read; returns the number of chunks in them. */
 static uint64_t plan_files(struct read_job *reading)
 {
 	const struct append_progress *sent = &reading->packing->transfer->append_progress;
@@ -302,8 +305,8 @@ static uint64_t plan_files(struct read_job *reading)
 								     &item->stamp, &first, &end)
 					     : copy_known_chunks(reading, item, end) || end == 0)
 			continue;
-		/* What was not sent ahead goes first, so that the rest is digested
-		 * while it is on its way. */
+		/* The chunks not uploaded early come first, so that they are sent while the others
+		 * are only hashed. */
 		reading->locked.files[reading->locked.file_count++] = (struct file_reading){
 			.item = item,
 			.count = end,
@@ -318,7 +321,7 @@ static uint64_t plan_files(struct read_job *reading)
 	return pieces;
 }
 
-/* The threads read; this one, at its normal priority, looks after them and the uploads. */
+/* The workers read. The calling thread keeps its normal priority and polls the uploader. */
 static void read_on_threads(struct read_job *reading, size_t threads)
 {
 	struct transfer *transfer = reading->packing->transfer;
@@ -328,7 +331,7 @@ static void read_on_threads(struct read_job *reading, size_t threads)
 			   transfer->background ? &transfer->urgent : NULL);
 	for (size_t i = 0; i < threads; i++)
 		priority_pool_add_worker(&pool);
-	/* No thread to be had (pids limit): slow is better than never. */
+	/* No thread could be started (a pids limit): read on this one. */
 	if (priority_pool_running(&pool) == 0)
 		read_worker(reading, NULL);
 	while (!priority_pool_wait(&pool, POLL_EVERY_MS)) {

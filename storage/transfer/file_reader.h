@@ -1,7 +1,7 @@
 /*
- * PRIVATE: reads the files of a frozen tree on all threads and packs them. A file of which only the
- * ctime moved meanwhile is read again; one that was written to ends a take, and is left alone by a
- * presend.
+ * Reads the files of an open tree on all threads and packs them. A file of which only the ctime
+ * changed meanwhile is read again. A file that was written to ends a save with ERR_RETRY; an early
+ * upload skips it.
  */
 #ifndef FILE_READER_H
 #define FILE_READER_H
@@ -13,21 +13,22 @@
 struct file_reader_request {
 	struct file_tree *tree;
 	struct packing *packing;
-	/* A presend: a file that changes is passed over, and nothing fails. */
+	/* An early upload: a file that changes is skipped and is no error. */
 	bool lenient;
-	/* NULL, or: the files are still being written, and only what they have grown by is read.
-	 * None counts as read then. */
+	/* Not NULL: the files are still growing, and only the part that was added is read. `read`
+	 * is then set for none of them. */
 	struct append_progress *append_progress;
-	/* NULL, or: true ends it early; what has been read is handed over. Any thread. */
+	/* May be NULL. Returns true to end early; what has been read is sent. Called from any
+	 * thread. */
 	bool (*enough)(void *arg);
-	void (*on_progress)(void *arg, uint64_t bytes_done); /* as it goes, from any thread */
+	void (*on_progress)(void *arg, uint64_t bytes_done); /* progress; called from any thread */
 	void *arg;
 };
 
 /*
- * Fills entry.chunks of every file that was read to its end (file_tree_item.read); `pack` in them
- * counts in the storage's index. All that was packed is with the uploader when it returns 0, on its
- * way.
+ * Fills entry.chunks of every file that was read to its end (file_tree_item.read is then true);
+ * `pack` in them is a position in the storage's index. Blocks until all is read and handed to the
+ * uploader, not until it is sent. ERR_RETRY: a file was written to meanwhile.
  */
 int file_reader_run(const struct file_reader_request *request, struct err *err);
 

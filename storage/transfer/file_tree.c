@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-/* Kernels stamp files with a clock that ticks every 1 to 10 ms: two writes within
- * a tick look like one. */
+/* The kernel takes file times from a clock that ticks every 1 to 10 ms: two writes within one tick
+ * look like one. */
 #define TICK_MS 20
 #define SETTLE_ROUNDS_MOST 5
 #define XATTR_MOST 65536
@@ -54,7 +54,7 @@ static bool stamp_is_fresh(const struct file_stamp *stamp)
 	clock_gettime(CLOCK_REALTIME, &now);
 	age_ms = (int64_t)(now.tv_sec - stamp->ctime.tv_sec) * 1000 +
 		 (now.tv_nsec - stamp->ctime.tv_nsec) / 1000000;
-	/* In the future: another machine's clock, and waiting would not help. */
+	/* A time in the future comes from another machine's clock; waiting would not help. */
 	return age_ms < TICK_MS && age_ms > -TICK_MS;
 }
 
@@ -72,13 +72,13 @@ int file_tree_stamp(int fd, bool settled, struct file_stamp *stamp, struct cance
 		if (cancel_sleep(cancel, TICK_MS, err) < 0)
 			return -1;
 	}
-	return err_set(err, ERR_RETRY, "it is being written all the time");
+	return err_set(err, ERR_RETRY, "it keeps being written");
 }
 
 /*
- * The kernel grants a read lease only on a file that nobody has open for writing. It is given back
- * at once: should somebody open the file in between, that open waits these microseconds, and the
- * signal that we get for it is one that is ignored.
+ * The kernel grants a read lease only on a file that nobody has open for writing. The lease is
+ * released at once. A process that opens the file in between waits for these microseconds, and the
+ * signal that the kernel sends us for it is ignored.
  */
 bool file_tree_has_writers(int fd)
 {
@@ -98,14 +98,14 @@ static int open_beneath(int root_fd, const char *path)
 	int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 	int fd = openat(root_fd, path, flags | O_NOATIME);
 
-	/* Only the owner may ask for O_NOATIME. */
+	/* Only the owner of a file may open it with O_NOATIME. */
 	return fd < 0 && errno == EPERM ? openat(root_fd, path, flags) : fd;
 }
 
 static int open_error(const char *path, struct err *err)
 {
 	if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO)
-		return err_set(err, ERR_RETRY, "%s went away while it was being opened", path);
+		return err_set(err, ERR_RETRY, "%s was deleted while it was being opened", path);
 	return err_os(err, errno, "%s", path);
 }
 
@@ -180,9 +180,9 @@ int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *ite
 	return 0;
 }
 
-/* --- freezing --- */
+/* --- opening all files --- */
 
-/* The first of the names of a file, in order, carries its content. */
+/* The first name of a file, in order, carries its content; the others are hard links. */
 static int compare_inodes(const void *a, const void *b)
 {
 	const struct file_tree_item *first = *(struct file_tree_item *const *)a;
@@ -224,8 +224,8 @@ static void find_hardlinks(struct file_tree *tree)
 	}
 }
 
-/* Out of descriptors: the rest is stamped now, closed again, and opened once more
- * when its turn comes. */
+/* Opens and stamps all files. When the descriptors run out, the remaining files are stamped and
+ * closed again; file_tree_open_file() opens them when they are read. */
 static int open_files(struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	bool keep = true;
@@ -241,8 +241,8 @@ static int open_files(struct file_tree *tree, struct cancel *cancel, struct err 
 			if (!keep || !err || (err->os != EMFILE && err->os != ENFILE))
 				return -1;
 			keep = false;
-			/* Room for what else this process must open meanwhile: packs,
-			 * directories, sockets. */
+			/* Closes some, because this process must open packs, directories and
+			 * sockets meanwhile. */
 			for (size_t j = i, freed = 0; j > 0 && freed < 64; j--) {
 				if (tree->items[j - 1].fd < 0)
 					continue;
@@ -270,16 +270,15 @@ static const struct file_tree_item *find_fresh_file(const struct file_tree *tree
 	return NULL;
 }
 
-/* While anything was written in the current tick of the kernel's clock, waits for
- * the next and looks again. */
+/* While a file was written in the current tick of the kernel's clock, waits for the next tick and
+ * stats it again. */
 static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	const struct file_tree_item *fresh = find_fresh_file(tree);
 
 	for (int looks = 1; fresh; looks++) {
 		if (looks == SETTLE_ROUNDS_MOST)
-			return err_set(err, ERR_RETRY, "%s is being written all the time",
-				       fresh->entry.path);
+			return err_set(err, ERR_RETRY, "%s keeps being written", fresh->entry.path);
 		if (cancel_sleep(cancel, TICK_MS, err) < 0)
 			return -1;
 		for (size_t i = 0; i < tree->count; i++)
@@ -341,7 +340,7 @@ int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, co
 	return open_tree(directory, exclude, arg, false, tree, cancel, err);
 }
 
-/* --- applying --- */
+/* --- metadata of restored files --- */
 
 int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
 {
@@ -349,7 +348,7 @@ int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
 		{.tv_nsec = UTIME_OMIT},
 		{.tv_sec = entry->mtime_s, .tv_nsec = entry->mtime_ns},
 	};
-	/* Whoever can write to the store must not be able to hand out our user's identity. */
+	/* Whoever can write to the store must not be able to create set-user-id files of ours. */
 	uint32_t mode = entry->type == ENTRY_DIRECTORY ? entry->mode : entry->mode & 01777;
 
 	for (size_t i = 0; i < entry->xattr_count; i++)

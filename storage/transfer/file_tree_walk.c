@@ -38,9 +38,9 @@ static struct file_tree_item *add_item(struct file_tree *tree, const char *path,
 }
 
 /*
- * A target that stays in the directory wherever that lies: as it is, if it is relative and only
- * climbs in front; else where it really leads, seen from the link. NULL if that is outside. The
- * caller frees.
+ * The target to store for a symbolic link, so that it works wherever the directory is restored: the
+ * text itself if it is relative and only climbs at the start; otherwise the relative path to where
+ * the link really leads. NULL: it leads out of the directory. The caller frees.
  */
 static char *portable_target(const struct walk *walk, const char *path, const char *target)
 {
@@ -55,7 +55,7 @@ static char *portable_target(const struct walk *walk, const char *path, const ch
 		return text_copy(target);
 	parent = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 	full = target[0] == '/' ? text_copy(target) : text_format("%s/%s/%s", root, parent, target);
-	/* A dangling link into the directory is kept as well: the text decides. */
+	/* A dangling link cannot be resolved: its text decides whether it stays inside. */
 	if (!realpath(full, resolved)) {
 		if (target[0] != '/' || strlen(target) >= sizeof(resolved))
 			return NULL;
@@ -147,7 +147,7 @@ static int walk_error(struct archive *disk, const char *root, struct err *err)
 	int reason = archive_errno(disk);
 
 	if (reason == ENOENT || reason == ENOTDIR)
-		return err_set(err, ERR_RETRY, "%s changed while it was looked through", root);
+		return err_set(err, ERR_RETRY, "%s changed while it was being listed", root);
 	return err_os(err, reason, "%s: %s", root, archive_error_string(disk));
 }
 

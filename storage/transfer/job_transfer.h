@@ -1,7 +1,6 @@
 /*
- * PRIVATE to storage/: the content of one job on its way to and from a store. A snapshot's save, an
- * early upload and a restore share one struct transfer, so that what one has sent or measured
- * serves the next.
+ * The state of sending and fetching for one job. A save, an early upload and a restore share one
+ * struct transfer, so that what one has sent or measured serves the next.
  */
 #ifndef JOB_TRANSFER_H
 #define JOB_TRANSFER_H
@@ -20,28 +19,27 @@ struct pack_uploader;
 
 struct transfer {
 	struct store *store;
-	/* The job's name: its packs lie below jobs/<job>/packs/. */
+	/* The job's name: its packs are below jobs/<job>/packs/. */
 	char *job;
-	/* What the newest snapshot of this process consists of. */
+	/* The chunks that need not be sent again. */
 	struct chunk_index index;
-	/* The store is not a directory of this machine. */
+	/* The store is reached over the network. */
 	bool remote;
-	/* Beside a job: low priority, until `hurried`. */
+	/* Runs beside a job: low priority, until `urgent`. */
 	bool background;
 	/* Set by storage_set_urgent(), from any thread. */
 	atomic_bool urgent;
 	struct transfer_plan plan;
-	/* These two are the uploader's. */
+	/* Used by the uploader alone, under its mutex. */
 	struct hedge hedge;
 	struct rate_limit rate;
 	/* Kept from an early upload to the save that follows; else NULL. */
 	struct pack_uploader *uploader;
-	/* How far early uploads have read files that still grow. */
+	/* How far early uploads have read growing files. */
 	struct append_progress append_progress;
 };
 
-/* The key in the store of a pack whose key in a manifest is `key`, "packs/...".
- * The caller frees. */
+/* The store key of a pack whose key in a manifest is `key`, "packs/...". The caller frees. */
 char *transfer_pack_key(const struct transfer *transfer, const char *key);
 
 #endif

@@ -20,13 +20,13 @@ struct pack_uploader {
 	pthread_cond_t changed;
 	struct {
 		struct upload_queue uploads;
-		unsigned idle; /* threads */
+		unsigned idle; /* threads that wait for a pack */
 		unsigned busy; /* uploads in UPLOAD_BUSY */
 		bool resting, interrupted, stopping, failed;
-		int64_t promised_ms; /* the deadline of the whole, and what of it is for packs */
+		int64_t promised_ms; /* the caller's deadline, and the earlier one for packs */
 		int64_t deadline_ms;
 		struct err err;
-	} locked; /* under mutex */
+	} locked; /* guarded by `mutex` */
 };
 
 static void upload_worker(void *arg, struct priority_pool_worker *worker);
@@ -61,7 +61,7 @@ struct pack_uploader *pack_uploader_get(struct transfer *transfer)
 
 /* --- buffers --- */
 
-/* With the mutex held, as all that follows but what readers and the call itself call. */
+/* Expects the mutex held, like all statics below. */
 static void release_upload(struct pack_uploader *uploader, struct pack_upload *upload)
 {
 	if (upload->state == UPLOAD_BUSY) {
@@ -119,9 +119,9 @@ void pack_uploader_return_buffer(struct pack_uploader *uploader, struct pack_upl
 	pthread_mutex_unlock(&uploader->mutex);
 }
 
-/* --- the end of an upload --- */
+/* --- ending an upload --- */
 
-/* What nobody sends any more, and nobody will. */
+/* Releases a pack that is neither queued nor being sent any more, stored or not. */
 static void settle_upload(struct pack_uploader *uploader, struct pack_upload *upload)
 {
 	if (upload->state != UPLOAD_BUSY || upload->queued || pack_upload_puts(upload) > 0)
@@ -150,7 +150,7 @@ static void fail_uploads(struct pack_uploader *uploader, const struct err *err)
 	pthread_cond_broadcast(&uploader->changed);
 }
 
-/* --- sending: the mutex is let go for the put itself --- */
+/* --- sending: the mutex is released during the put --- */
 
 static int wait_for_bandwidth(struct pack_uploader *uploader, struct upload_put *sending,
 			      size_t size, struct err *err)
@@ -199,7 +199,7 @@ static void on_pack_stored(struct pack_uploader *uploader, struct pack_upload *u
 		hedge_add_sample(&uploader->transfer->hedge, took_ms);
 	chunk_index_pack_stored(&uploader->transfer->index, upload->pack, upload->size);
 	atomic_fetch_add(&uploader->bytes_sent, upload->size);
-	/* Who is still at it only wastes time now. */
+	/* A second put of the same pack is no longer needed. */
 	if (upload->queued)
 		upload_queue_remove(&uploader->locked.uploads, upload);
 	pack_upload_cancel(upload);
@@ -240,7 +240,7 @@ static void upload_worker(void *arg, struct priority_pool_worker *worker)
 			send_pack_once(uploader, upload);
 			continue;
 		}
-		/* On the caller's own thread: only what there is. */
+		/* On the caller's own thread: only what is queued. */
 		if (!worker)
 			break;
 		uploader->locked.idle++;
@@ -250,8 +250,7 @@ static void upload_worker(void *arg, struct priority_pool_worker *worker)
 	pthread_mutex_unlock(&uploader->mutex);
 }
 
-/* One thread more if all have something to do. Without any thread at all the
- * caller works himself. */
+/* Adds a thread if all are busy. Without any thread, the caller sends. */
 static void add_worker_if_busy(struct pack_uploader *uploader)
 {
 	bool wanted;
@@ -270,7 +269,7 @@ void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *uplo
 {
 	struct chunk_index *index = &uploader->transfer->index;
 
-	/* The table may be growing on another thread. */
+	/* Another thread may be adding to the table of packs. */
 	pthread_mutex_lock(&index->mutex);
 	upload->key = transfer_pack_key(uploader->transfer, index->packs[pack].key);
 	pthread_mutex_unlock(&index->mutex);
@@ -290,7 +289,7 @@ void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *uplo
 	add_worker_if_busy(uploader);
 }
 
-/* --- looking after it --- */
+/* --- supervision --- */
 
 static void hedge_upload(struct pack_uploader *uploader, struct pack_upload *upload, int64_t now)
 {
@@ -309,8 +308,8 @@ static void hedge_upload(struct pack_uploader *uploader, struct pack_upload *upl
 	pthread_cond_broadcast(&uploader->changed);
 }
 
-/* Once for each deadline: the reserve is a share of what is left, and what was promised to the
- * commit must not shrink with it. */
+/* Computed once per deadline: the reserve is a share of the time left, and must not shrink with
+ * it. */
 static void adopt_deadline(struct pack_uploader *uploader, struct cancel *cancel)
 {
 	int64_t deadline = cancel ? atomic_load(&cancel->deadline_ms) : CLOCK_NEVER;

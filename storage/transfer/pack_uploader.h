@@ -1,9 +1,10 @@
 /*
- * PRIVATE: filled packs on their way into the store, on threads of their own, in a bounded number
- * of buffers. Hashing goes on meanwhile, until the buffers are used up.
+ * Sends filled packs to the store, on threads of its own, from a bounded number of buffers. Hashing
+ * continues meanwhile until the buffers are used up.
  *
- * It outlives a presend: what is on its way then goes on, and the take that follows waits for it.
- * Once an upload has finally failed everything it holds is given up, and every call says why.
+ * The uploader survives an early upload: packs under way are still sent, and the next save waits
+ * for them. Once an upload has finally failed, all its packs are given up, and every call returns
+ * that error.
  */
 #ifndef PACK_UPLOADER_H
 #define PACK_UPLOADER_H
@@ -12,41 +13,46 @@
 
 struct pack_uploader;
 
-/* A buffer for one pack, and what becomes of it. */
+/* A buffer for one pack, and the state of its upload. */
 struct pack_upload;
 
-/* The storage's: a new one where there is none or it has failed. */
+/* The uploader of this transfer; a new one if there is none or if it has failed. */
 struct pack_uploader *pack_uploader_get(struct transfer *transfer);
-/* Gives up what is under way, and waits until no thread touches it. NULL is fine. */
+/* Gives up the packs under way, waits for the threads and frees the uploader. NULL is fine. */
 void pack_uploader_free(struct pack_uploader *uploader);
 
-/* --- for readers, any thread --- */
+/* --- for readers, from any thread --- */
 
-/* Waits for a free buffer: NULL with the error once an upload has failed. */
+/*
+ * Blocks until a buffer is free; the caller fills it and hands it to pack_uploader_send() or
+ * _return_buffer(). NULL: an upload has failed, with that error, or ERR_RETRY after an
+ * interruption.
+ */
 struct pack_upload *pack_uploader_borrow_buffer(struct pack_uploader *uploader, struct err *err);
 uint8_t *pack_uploader_buffer_data(struct pack_upload *upload);
-/* Whoever waits for a buffer, or asks for one from now on until pack_uploader_get(), gets
- * ERR_RETRY. What is on its way goes on. */
+/* Ends every wait for a buffer with ERR_RETRY, now and until the next pack_uploader_get(). Packs
+ * under way are still sent. */
 void pack_uploader_interrupt(struct pack_uploader *uploader);
-/* Not needed after all. */
+/* Returns a buffer unused. */
 void pack_uploader_return_buffer(struct pack_uploader *uploader, struct pack_upload *upload);
-/* Hands it over: these bytes are pack number `pack` of the index. */
+/* Queues the buffer: its first `size` bytes are pack number `pack` of the index. Does not block,
+ * unless no thread can be started. */
 void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *upload, uint32_t pack,
 			size_t size);
 
-/* --- for the one call that is using the storage; it does nothing else meanwhile --- */
+/* --- for the one thread that uses the storage --- */
 
-/* To be called every few ms: passes the cancel object's word on (less the time that belongs to the
- * commit), sends again what is late, and fills places. */
+/* Call this every few ms: it applies the deadline of `cancel` (less the reserve for the commit),
+ * sends late packs a second time, and replaces threads that have ended. */
 void pack_uploader_poll(struct pack_uploader *uploader, struct cancel *cancel);
-/* Waits up to `milliseconds`; true when nothing is on its way any more. */
+/* Waits up to `milliseconds`; true when no pack is queued or being sent. */
 bool pack_uploader_wait(struct pack_uploader *uploader, int64_t milliseconds);
 /* 0, or -1 with the error of the first upload that failed. */
 int pack_uploader_check(struct pack_uploader *uploader, struct err *err);
-/* Nobody uses it for now: free buffers go back to the system. */
+/* Returns the memory of free buffers to the system, until the next use. */
 void pack_uploader_trim(struct pack_uploader *uploader);
 
-/* stored since it was made */
+/* Bytes stored since the uploader was made, and bytes queued or being sent. */
 uint64_t pack_uploader_bytes_sent(const struct pack_uploader *uploader);
 uint64_t pack_uploader_bytes_waiting(const struct pack_uploader *uploader);
 

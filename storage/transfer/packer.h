@@ -1,5 +1,5 @@
-/* PRIVATE: fills packs with the chunks of a take or a presend, on one thread, and
- * hands them to the uploader. */
+/* PRIVATE: fills packs with the chunks of a save or an early upload, on one thread, and hands them
+ * to the uploader. */
 #ifndef PACKER_H
 #define PACKER_H
 
@@ -8,14 +8,14 @@
 
 #include <stdatomic.h>
 
-/* What the packers of one take have in common. */
+/* Shared by the packers of one save. */
 struct packing {
 	struct transfer *transfer;
 	struct pack_uploader *uploader;
 	struct snapshot_id id;
 	char nonce[33];
 	struct cancel *cancel;
-	atomic_uint packs; /* so far, for their names */
+	atomic_uint packs; /* packs begun so far, for their names */
 	atomic_uint chunks_sent, chunks_kept;
 };
 
@@ -24,19 +24,20 @@ struct packer {
 	struct pack_builder builder;
 	struct pack_upload *upload; /* the buffer being filled, or NULL */
 	uint8_t *scratch;           /* a compressed chunk */
-	uint32_t pack;              /* its number in the index, while there is something in it */
+	uint32_t pack;              /* number of the pack in the index, once it has a chunk */
 };
 
 int packer_init(struct packer *packer, struct packing *packing, struct err *err);
-/* What has not been handed over is lost. */
+/* Frees the packer; a pack that has not been handed over is lost. */
 void packer_release(struct packer *packer);
 
-/* Where to put the next `size` raw bytes (at most CHUNK_SIZE). Hands the pack over first if it is
- * full, and may wait for a buffer. */
+/* *room is where to put the next `size` raw bytes (at most CHUNK_SIZE). Hands a full pack over
+ * first, and then blocks until a buffer is free. Errors of pack_uploader_borrow_buffer(). */
 int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err);
-/* Takes the bytes put at packer_reserve() and says where they will lie. */
+/* Packs the bytes put at packer_reserve() unless the index has them, and fills in where they
+ * are. */
 void packer_add(struct packer *packer, size_t size, struct chunk *chunk);
-/* Hands over what is left. */
+/* Hands over the last pack. */
 void packer_finish(struct packer *packer);
 
 #endif

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #define BACKGROUND_NICE 10
-/* linux/ioprio.h is too new for some systems: who = this thread, class best
- * effort, the lowest of its levels. */
+/* Values of linux/ioprio.h, which older systems lack: this thread, class best effort, lowest
+ * level. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_BEST_EFFORT_LOWEST ((2 << 13) | 7)
 
@@ -46,8 +46,7 @@ void priority_pool_release(struct pool *pool)
 	pthread_cond_destroy(&pool->changed);
 }
 
-/* Each of these is for the calling thread alone (on Linux setpriority() is, too),
- * and best effort. */
+/* Each call affects the calling thread alone (on Linux setpriority() does, too) and may fail. */
 static void lower_thread_priority(void)
 {
 	static const struct sched_param none;
@@ -79,7 +78,8 @@ int priority_pool_add_worker(struct pool *pool)
 	struct priority_pool_worker *worker = memory_new(sizeof(*worker));
 	int result;
 
-	/* A thread inherits its maker's priority: one that a low one makes has to leave like it. */
+	/* A thread inherits the priority of its creator: one started by a low thread is low, and
+	 * has to end early as well. */
 	*worker = (struct priority_pool_worker){
 		.pool = pool,
 		.low = pool->urgent && (lowered || !atomic_load(pool->urgent)),

@@ -1,8 +1,7 @@
 /*
- * PRIVATE. Threads that share one piece of work, and are a good neighbour to the job: while it
- * trains they run at low CPU and IO priority. Only root may take a low priority back, so when there
- * is hurry those threads leave at the next opportunity, and others at the normal priority take
- * their places.
+ * PRIVATE. Threads that share one piece of work. While the job trains they run at low CPU and IO
+ * priority. A thread without privileges cannot raise its priority again, so when `urgent` is set,
+ * the low threads end at the next opportunity and new ones at normal priority replace them.
  */
 #ifndef PRIORITY_POOL_H
 #define PRIORITY_POOL_H
@@ -22,29 +21,30 @@ struct pool {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	struct {
-		struct priority_pool_worker *workers; /* ever; joined at release */
+		/* all that were ever started; joined at release */
+		struct priority_pool_worker *workers;
 		unsigned running;
-		unsigned vacant; /* places that nobody has taken yet */
-	} locked;                /* under mutex */
+		unsigned vacant; /* workers that ended early and are not replaced yet */
+	} locked;                /* guarded by `mutex` */
 };
 
 void priority_pool_init(struct pool *pool,
 			void (*work)(void *arg, struct priority_pool_worker *worker), void *arg,
 			const atomic_bool *urgent);
-/* Waits for all. */
+/* Waits for all workers. */
 void priority_pool_release(struct pool *pool);
 
-/* One more thread; -1 if there is none to be had. */
+/* Starts a worker. -1: no thread could be started. */
 int priority_pool_add_worker(struct pool *pool);
 unsigned priority_pool_running(struct pool *pool);
 
-/* For `work`, between pieces: false means to leave now, because another one will go on. */
+/* Called by `work` between pieces. False: return now, another worker takes over. */
 bool priority_pool_may_continue(struct priority_pool_worker *worker);
 
-/* Has the places taken of those that left early. Somebody at normal priority calls it now and then;
- * -1 as priority_pool_add_worker(). */
+/* Starts a worker for each one that ended early. Call it now and then, from a thread at normal
+ * priority. -1: no worker is left and none could be started. */
 int priority_pool_fill_vacancies(struct pool *pool);
-/* True when all are gone and no place is to be refilled; false after `milliseconds`. */
+/* Waits up to `milliseconds`; true when all workers have ended and none is to be replaced. */
 bool priority_pool_wait(struct pool *pool, int64_t milliseconds);
 
 #endif

@@ -1,5 +1,5 @@
-/* PURE. A bandwidth limit: a bucket of tokens that may go into debt, because a pack is sent whole.
- * What it owes is waited for by the next one. */
+/* PURE. A bandwidth limit: a token bucket that may go into debt, because a pack is sent whole. The
+ * next pack waits until the debt is paid. */
 #ifndef RATE_LIMIT_H
 #define RATE_LIMIT_H
 
@@ -8,12 +8,12 @@
 struct rate_limit {
 	/* 0: no limit */
 	uint64_t bytes_per_second;
-	/* when all that was taken so far is paid for; zero-initialised is "long ago" */
+	/* when the debt is paid; zero-initialised is long ago */
 	int64_t paid_ms;
 };
 
-/* Takes `bytes`: how many ms to wait before they are sent. What was not used is
- * kept for one second at most. */
+/* Takes `bytes` from the bucket; returns the ms to wait before sending them. Unused bandwidth
+ * counts for one second at most. `now_ms` is monotonic. */
 int64_t rate_limit_consume(struct rate_limit *rate, uint64_t bytes, int64_t now_ms);
 
 #endif

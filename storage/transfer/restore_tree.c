@@ -22,7 +22,7 @@ void restore_tree_release(struct tree *tree)
 	*tree = (struct tree){.root_fd = -1};
 }
 
-/* --- what is wanted --- */
+/* --- selecting --- */
 
 static size_t entry_number(const struct tree *tree, const struct entry *entry)
 {
@@ -68,9 +68,9 @@ static void select_entries(struct tree *tree, bool (*include)(void *arg, const c
 	}
 }
 
-/* --- the beginning --- */
+/* --- making files and directories --- */
 
-/* Never as the C library emulates it: that writes all of it. */
+/* Calls the system call itself: the C library emulates a missing one by writing the whole range. */
 static int allocate_range(int fd, uint64_t offset, uint64_t size)
 {
 	int result;
@@ -78,11 +78,11 @@ static int allocate_range(int fd, uint64_t offset, uint64_t size)
 	do
 		result = fallocate(fd, 0, (off_t)offset, (off_t)size);
 	while (result < 0 && errno == EINTR);
-	/* A file system that cannot, cannot: there a full disk shows when it is written to. */
+	/* If the file system cannot allocate, a full disk shows up when it is written to. */
 	return result < 0 && (errno == ENOSPC || errno == EDQUOT) ? -1 : 0;
 }
 
-/* For what is not a hole: that a disk is too small shows before the first byte is fetched. */
+/* Allocates what is not a hole, so that a full disk shows before the first byte is fetched. */
 static int allocate_content(int fd, const struct entry *content)
 {
 	size_t count = chunk_count(content->size), end;
@@ -108,12 +108,12 @@ static int make_file(const struct tree *tree, const char *path, const struct ent
 	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
 		return err_os(err, errno, "%s", path);
 	if (allocate_content(fd, content) < 0)
-		return err_os(err, errno, "%s: making room for %s", path,
+		return err_os(err, errno, "%s: cannot allocate %s", path,
 			      text_bytes(content->size, text, sizeof(text)));
 	return 0;
 }
 
-/* Directories that the manifest does not name, but puts something in. */
+/* Makes the parent directories that the manifest does not name itself. */
 static int make_parents(const struct tree *tree, const char *path, struct err *err)
 {
 	auto_free char *partial = text_copy(path);
@@ -137,7 +137,7 @@ static int make_entry(const struct tree *tree, size_t i, struct err *err)
 	if (slash && !manifest_find(tree->manifest, parent) &&
 	    make_parents(tree, entry->path, err) < 0)
 		return -1;
-	/* Ours alone while it is being filled; the real mode comes last. */
+	/* Accessible to us alone while it is filled; the real mode is set at the end. */
 	if (entry->type == ENTRY_DIRECTORY && mkdirat(tree->root_fd, entry->path, 0700) < 0 &&
 	    errno != EEXIST)
 		return err_os(err, errno, "%s", entry->path);
@@ -179,7 +179,7 @@ int restore_tree_open_file(const struct tree *tree, const char *path, struct err
 	return fd < 0 ? err_os(err, errno, "%s", path) : fd;
 }
 
-/* --- the end --- */
+/* --- finishing --- */
 
 struct finish_work {
 	struct tree *tree;
@@ -240,7 +240,7 @@ static int make_link(const struct tree *tree, const struct entry *entry, struct 
 	if (result < 0)
 		return err_os(err, errno, "%s", entry->path);
 	if (entry->type == ENTRY_SYMLINK)
-		/* Not every file system keeps the times of links, and nobody needs them. */
+		/* Best effort: not every file system keeps the times of links. */
 		utimensat(root, entry->path, times, AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
@@ -257,8 +257,8 @@ static int make_links(const struct tree *tree, enum entry_type type, struct err 
 	return 0;
 }
 
-/* Deepest first: whatever is made in a directory changes its time, and some may
- * not be writable in the end. */
+/* Deepest first: making anything in a directory changes its times, and the final mode may forbid
+ * writing. */
 static int finish_directories(const struct tree *tree, struct err *err)
 {
 	const struct manifest *manifest = tree->manifest;

@@ -1,7 +1,7 @@
 /*
- * PRIVATE: the directory that is restored into. Directories and empty files come first, links,
- * modes and times last: as long as content is written there is no symbolic link in it that could
- * lead elsewhere.
+ * The directory that is restored into. Directories and empty files are made first; links, modes and
+ * times last. So while content is written, the directory has no symbolic link that could lead
+ * elsewhere.
  */
 #ifndef RESTORE_TREE_H
 #define RESTORE_TREE_H
@@ -12,25 +12,26 @@
 struct tree {
 	const struct manifest *manifest;
 	int root_fd;
-	/* Per entry of the manifest: whose content it gets, itself or (a hard link to what is left
-	 * out) another one's. NULL: none. */
+	/* One per entry of the manifest: the entry whose content it gets, itself or, for a hard
+	 * link to a file that is not selected, that file. NULL: no content. */
 	const struct entry **content;
+	/* One per entry: it is restored. */
 	bool *selected;
 };
 
 /*
- * Makes `directory` (ERR_EXISTS if it is not empty), the directories in it and all files at their
- * full size, with room for all but their holes where the file system can: ERR_NO_SPACE comes before
- * anything is fetched.
+ * Makes `directory`, the directories in it and all files at their full size. Allocates space for
+ * all but the holes if the file system can, so that ERR_NO_SPACE comes before anything is fetched.
+ * `include` (may be NULL: all) selects files. ERR_EXISTS: `directory` is not empty.
  */
 int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
 			bool (*include)(void *arg, const char *path), void *arg, struct err *err);
 void restore_tree_release(struct tree *tree);
 
-/* For writing into; any thread. */
+/* Opens a file for writing; from any thread. The caller closes it. */
 int restore_tree_open_file(const struct tree *tree, const char *path, struct err *err);
 
-/* Links, attributes, modes, times; all durable. */
+/* Makes the links, sets attributes, modes and times, and syncs everything, on `threads` threads. */
 int restore_tree_finish(struct tree *tree, unsigned threads, struct cancel *cancel,
 			struct err *err);
 

@@ -1,33 +1,29 @@
 /*
- * storage/transfer/: MAP
+ * storage/transfer/: moves the content of checkpoints: opens and reads files, cuts them into packs
+ * and sends those; fetches packs and writes files. Read job_transfer.h first, then file_reader.h
+ * for the way up and chunk_fetch.h for the way down.
  *
- * For other folders, through this header alone:
+ * For the rest of storage/, through this header alone:
  *
- *	chunk_fetch.h	reads chunks back from their packs and proves that they are the right ones
- *	file_reader.h	* PRIVATE: reads the files of a frozen tree on all threads and packs them
- *	job_transfer.h	* PRIVATE to storage/: the content of one job on its way to and from a store
- *	pack_uploader.h * PRIVATE: filled packs on their way into the store, on threads of their
- *	own, in a bounded number of buffers
- *	restore_tree.h	* PRIVATE: the directory that is restored into
+ *	job_transfer.h		the state of sending and fetching for one job
+ *	file_tree.h		opens the files of a directory (through file_reader.h)
+ *	file_reader.h		reads files on all threads and packs them
+ *	pack_uploader.h		sends packs, on threads of its own
+ *	chunk_index.h		which chunk is in which pack (through job_transfer.h)
+ *	chunk_fetch.h		fetches and checks chunks
+ *	restore_tree.h		the directory that is restored into
  *
  * Of this folder only:
  *
- *	append_progress.h       PURE: How far files that are still being written have been sent
- *	                        ahead
- *	chunk_index.h	* PRIVATE: which chunk lies where, so that nothing is sent twice
- *	file_tree.h	* PRIVATE: a directory as a list of entries, and metadata onto files
- *	file_tree_walk.h	the walk itself; beside snapshot_export.c the one door to libarchive
- *	hedge.h	* PURE
- *	packer.h        fills packs with the chunks of a take or a presend, on one thread, and hands
- *	                them to the uploader
- *	priority_pool.h	* PRIVATE
- *	range_coalesce.h	PURE: Which chunks of one pack are fetched by one request
- *	rate_limit.h    PURE: A bandwidth limit: a bucket of tokens that may go into debt, because a
- *	                pack is sent whole
- *	transfer_plan.h PURE: How much a transfer does at once, from what the machine has and the
- *	user allows; and the time that belongs to the commit
- *	upload_queue.h  c: the buffers of packs, which of them wait to be sent and which are being
- *	                sent
+ *	file_tree_walk.h	the walk through a directory, with libarchive
+ *	packer.h		fills packs with chunks
+ *	upload_queue.h		the buffers of the uploader
+ *	priority_pool.h		threads at low priority until there is a deadline
+ *	append_progress.h	PURE: how far growing files have been sent
+ *	transfer_plan.h		PURE: threads, buffers and sizes; the time reserved for the commit
+ *	hedge.h			PURE: which upload is late and is sent twice
+ *	rate_limit.h		PURE: the bandwidth limit
+ *	range_coalesce.h	PURE: which chunks one request fetches
  */
 #ifndef STORAGE_TRANSFER_H
 #define STORAGE_TRANSFER_H

@@ -31,8 +31,8 @@ static unsigned connection_count(const struct transfer_plan_facts *facts, unsign
 	return (unsigned)clamp_value(chosen, 1, CONNECTIONS_MOST);
 }
 
-/* Half of the memory is for packs that are being filled, if need be small ones; each reader also
- * has room to compress in. */
+/* Half of the memory is for packs that are being filled, small ones if need be. Each reader also
+ * has a buffer to compress into. */
 static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory,
 		    struct transfer_plan *plan)
 {
@@ -43,8 +43,8 @@ static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory,
 					      clamp_value(memory / 2 / per_reader, 1, 64));
 	rest = memory - plan->readers * CHUNK_SIZE;
 	share = rest / (plan->readers + plan->uploaders);
-	/* A remote store wants few requests, a local one buffers that stay in the cache; a limit is
-	 * kept by pauses between packs. */
+	/* A remote store is faster with few requests, a local one with buffers that stay in the
+	 * cache. A bandwidth limit is kept by pauses between packs, so packs must be small. */
 	target = clamp_value(share > PACK_EXTRA ? share - PACK_EXTRA : 0, PACK_LEAST,
 			     facts->remote ? PACK_TARGET : PACK_LOCAL);
 	if (facts->bandwidth)
@@ -60,7 +60,8 @@ static void plan_down(const struct transfer_plan_facts *facts, uint64_t memory,
 {
 	plan->fetchers = (unsigned)clamp_value(connection_count(facts, FETCHERS_REMOTE), 1,
 					       memory / (2 * CHUNK_SIZE));
-	/* A local store answers at once: one chunk at a time stays in the processor's cache. */
+	/* A local store has no latency to hide: one chunk at a time stays in the processor's
+	 * cache. */
 	plan->span = facts->remote ? (size_t)clamp_value(memory / plan->fetchers - CHUNK_SIZE,
 							 CHUNK_SIZE, SPAN_MOST)
 				   : CHUNK_SIZE;

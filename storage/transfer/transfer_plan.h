@@ -1,5 +1,5 @@
-/* PURE. How much a transfer does at once, from what the machine has and the user allows; and the
- * time that belongs to the commit. */
+/* PURE. Decides how much a transfer does at once, from what the machine has and the user allows,
+ * and how much time is reserved for the commit. */
 #ifndef TRANSFER_PLAN_H
 #define TRANSFER_PLAN_H
 
@@ -17,21 +17,21 @@ struct transfer_plan_facts {
 };
 
 struct transfer_plan {
-	/* up */
+	/* uploading */
 	unsigned readers; /* read, hash and pack: each fills one buffer */
 	unsigned uploaders;
 	unsigned buffers;   /* of one pack each */
 	size_t pack_target; /* payload of a pack: whole chunks, 8 to 32 MiB */
-	/* down */
-	unsigned fetchers; /* each has a span and a chunk in memory */
-	size_t span; /* neighbouring chunks are asked for in one request up to so many bytes */
+	/* fetching */
+	unsigned fetchers; /* each has one range and one chunk in memory */
+	size_t span;       /* bytes that one request for neighbouring chunks may cover */
 };
 
-/* Memory too small for anything is taken for the least that works (about 32 MiB). */
+/* Memory below the minimum that works (about 32 MiB) counts as that minimum. */
 void transfer_plan(const struct transfer_plan_facts *facts, struct transfer_plan *plan);
 
-/* Of what is left before the deadline, what packs must leave alone: the look at the attempts and
- * the manifest come after them. */
+/* The part of the time left before the deadline, in ms, that packs may not use: checking for a
+ * newer attempt and writing the manifest come after them. */
 int64_t transfer_plan_reserve_ms(int64_t left_ms, bool remote);
 
 #endif

@@ -21,7 +21,7 @@ void upload_queue_release(struct upload_queue *uploads)
 
 /* --- buffers --- */
 
-/* Mapped, not allocated: what is not touched costs nothing, and all of it goes back. */
+/* Mapped, not allocated: untouched pages cost nothing, and all of it returns to the system. */
 static int map_buffer(const struct upload_queue *uploads, struct pack_upload *upload,
 		      struct err *err)
 {
@@ -30,7 +30,7 @@ static int map_buffer(const struct upload_queue *uploads, struct pack_upload *up
 
 	if (data == MAP_FAILED)
 		return err_os(err, errno, "buffer of %zu bytes", uploads->capacity);
-	/* Best effort: the faults of small pages cost as much as reading the file. */
+	/* Best effort: page faults of small pages cost as much as reading the file. */
 	madvise(data, uploads->capacity, MADV_HUGEPAGE);
 	upload->data = data;
 	return 0;
@@ -43,7 +43,7 @@ int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **fo
 	for (size_t i = 0; i < uploads->count; i++) {
 		struct pack_upload *upload = &uploads->items[i];
 
-		/* Memory that is there already is better than new one. */
+		/* Prefer a buffer that has memory already. */
 		if (upload->state == UPLOAD_FREE && (!*found || upload->data))
 			*found = upload;
 		if (*found && (*found)->data)

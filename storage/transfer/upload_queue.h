@@ -1,5 +1,5 @@
-/* PRIVATE to pack_uploader.c: the buffers of packs, which of them wait to be sent and which are
- * being sent. No locks: the uploader's mutex is held around every call. */
+/* PRIVATE to pack_uploader.c: the buffers of packs, and which of them wait to be sent or are being
+ * sent. No locks: the uploader holds its mutex around every call. */
 #ifndef UPLOAD_QUEUE_H
 #define UPLOAD_QUEUE_H
 
@@ -10,15 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UPLOAD_PUTS_MOST 2 /* at once, of one pack */
+#define UPLOAD_PUTS_MOST 2 /* puts of one pack at a time */
 
 enum upload_state {
 	UPLOAD_FREE,
-	UPLOAD_FILLING, /* a reader's */
+	UPLOAD_FILLING, /* a reader fills it */
 	UPLOAD_BUSY,    /* queued, or being sent */
 };
 
-/* One put under way. On the stack of its thread. */
+/* One put under way; on the stack of its thread. */
 struct upload_put {
 	struct cancel cancel;
 	int64_t began_ms; /* 0: waiting for bandwidth */
@@ -31,7 +31,7 @@ struct pack_upload {
 	uint32_t pack;
 	size_t size;
 	bool queued, stored;
-	unsigned sent; /* puts begun, ever */
+	unsigned sent; /* puts ever begun */
 	struct upload_put *puts[UPLOAD_PUTS_MOST];
 	struct pack_upload *next; /* in the queue */
 };
@@ -44,21 +44,21 @@ struct upload_queue {
 };
 
 void upload_queue_init(struct upload_queue *uploads, size_t count, size_t capacity);
-void upload_queue_release(struct upload_queue *uploads); /* when none is in use */
+void upload_queue_release(struct upload_queue *uploads); /* Call this when no buffer is in use. */
 
-/* A free one, with memory: *found is NULL while all are used. -1: no memory. */
+/* Finds a free buffer and maps its memory; *found is NULL while all are in use. -1: no memory. */
 int upload_queue_find_free(struct upload_queue *uploads, struct pack_upload **found,
 			   struct err *err);
-/* Makes it a free one; its memory is kept. */
+/* Makes the buffer free; its memory is kept. */
 void upload_queue_recycle(struct pack_upload *upload);
-/* Memory of free ones goes back to the system. */
+/* Returns the memory of free buffers to the system. */
 void upload_queue_trim(struct upload_queue *uploads);
 
 void upload_queue_append(struct upload_queue *uploads, struct pack_upload *upload);
 void upload_queue_prepend(struct upload_queue *uploads, struct pack_upload *upload);
 void upload_queue_remove(struct upload_queue *uploads, struct pack_upload *upload);
 unsigned upload_queue_waiting(const struct upload_queue *uploads);
-/* How many are on their way twice. */
+/* How many packs are being sent twice. */
 unsigned upload_queue_hedged(const struct upload_queue *uploads);
 
 unsigned pack_upload_puts(const struct pack_upload *upload);
