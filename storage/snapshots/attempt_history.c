@@ -1,4 +1,4 @@
-/* How the newest attempts of a job went: claims, end records, and how many
+/* Reads how the newest attempts of a job went: their claims, their end records, and how many
  * snapshots each has committed. */
 #include "storage/storage.h"
 
@@ -20,7 +20,7 @@ struct history_read {
 	atomic_size_t next;
 };
 
-/* What is lost or damaged says nothing; every other failure is one. */
+/* A lost or damaged record leaves *body NULL and is no error; every other failure is one. */
 static int get_record(struct storage *storage, const char *key, enum record_kind kind,
 		      json_t **body, struct cancel *cancel, struct err *err)
 {
@@ -81,8 +81,8 @@ static void read_worker(void *arg, size_t index)
 		if (read_claim(history_read, past, &history_read->errs[i]) == 0 &&
 		    history_read->has_end[i])
 			(void)read_end(history_read, past, &history_read->errs[i]);
-		/* Without its kind it was no failure, or one that only says that
-		 * nothing is known. */
+		/* get_record() leaves the error of a lost or damaged record behind, though it is no
+		 * failure. */
 		if (history_read->errs[i].kind == ERR_CORRUPT ||
 		    history_read->errs[i].kind == ERR_NOT_FOUND)
 			history_read->errs[i] = (struct err){0};
@@ -150,8 +150,7 @@ int storage_history(struct storage *storage, size_t most, struct attempt_history
 	if (read_attempts(storage, history, has_end, cancel, err) == 0)
 		return 0;
 	attempt_history_release(history);
-	return err_wrap(err, "cannot read how earlier attempts of job %s went",
-			storage->transfer.job);
+	return err_wrap(err, "cannot read the history of job %s", storage->transfer.job);
 }
 
 void attempt_history_release(struct attempt_history *history)

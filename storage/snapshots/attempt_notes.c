@@ -1,4 +1,5 @@
-/* What is kept of an attempt for people and for reports. Nothing that decides anything reads it. */
+/* Keeps events, log and metrics of an attempt for people and reports. No decision depends on
+ * them. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* Claims an attempt, finds out whether another one has taken over, and leaves the end record. */
+/* Claims an attempt, checks whether a newer one has been claimed, and writes the end record. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* how many good snapshots are looked for: to fall back to when one turns out damaged inside */
+/* good snapshots to find: the later ones serve when the first turns out damaged inside */
 #define CHAIN_MOST 8
-/* lost races before giving up */
+/* races to lose before giving up */
 #define CLAIM_TRIES_MOST 100
+/* claims of one call: each repeats because a commit slipped in before the claim */
 #define RECHECKS_MOST 4
 
 void attempt_release(struct attempt *attempt)
@@ -24,7 +25,7 @@ void attempt_release(struct attempt *attempt)
 	*attempt = (struct attempt){0};
 }
 
-/* 0 sound, 1 damaged with the reason in err, -1 cannot tell. */
+/* 0: sound; 1: damaged, with the reason in err; -1: the store could not be read. */
 static int check_soundness(struct storage *storage, const struct job_listing *listing,
 			   struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
@@ -51,8 +52,8 @@ static void add_damage(struct attempt *attempt, struct snapshot_id id, const cha
 	text_set(damage->text, sizeof(damage->text), text);
 }
 
-/* Keeps the first sound ones of a chain. Damage is told only while nothing sound has been found:
- * later ones are not passed over. */
+/* Keeps the sound snapshots of a chain, newest first. Reports damage only for those skipped before
+ * the first sound one. */
 static int keep_sound(struct storage *storage, const struct job_listing *listing,
 		      const struct snapshot_id *candidates, size_t count, struct attempt *attempt,
 		      struct cancel *cancel, struct err *err)
@@ -98,7 +99,7 @@ static int choose_specific(struct storage *storage, const struct job_listing *li
 	return 0;
 }
 
-/* What an attempt would start from, as all attempts up to `newest` leave it. */
+/* Chooses the snapshot that a new attempt would start from if `newest` were the newest attempt. */
 static int choose_start(struct storage *storage, const struct job_listing *listing,
 			const struct claim *claim, uint32_t newest, struct attempt *attempt,
 			struct cancel *cancel, struct err *err)
@@ -125,7 +126,7 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 		attempt->suspect = claim->avoid;
 		if (attempt->chain_count > 0)
 			return 0;
-		/* Better a suspect one than none. */
+		/* No sound snapshot behind it: a suspect one is better than none. */
 		attempt_release(attempt);
 	}
 	return keep_sound(storage, listing, candidates, count, attempt, cancel, err);
@@ -169,8 +170,11 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	return 0;
 }
 
-/* One round: look, choose, claim. *before: the newest attempt before our own. ERR_EXISTS: somebody
- * else was faster. */
+/*
+ * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0;
+ * *before is the newest attempt before our own. ERR_EXISTS: another process claimed the number
+ * first.
+ */
 static int claim_once(struct storage *storage, const struct claim *claim, uint32_t as_of,
 		      uint32_t *before, struct attempt *attempt, struct cancel *cancel,
 		      struct err *err)
@@ -181,13 +185,13 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	if (job_records_list(storage, &listing, cancel, err) < 0)
 		return -1;
 	newest = lineage_newest_attempt(&listing.lineage);
-	/* An own claim of a moment ago is not to be asked what to continue from; a
-	 * foreign one behind it is. */
+	/* Our own claim of the round before must not decide what to continue from; a claim of
+	 * somebody else after it must. */
 	*before = as_of && newest == as_of ? *before : newest;
 	if (choose_start(storage, &listing, claim, *before, attempt, cancel, err) < 0)
 		return -1;
 	if (newest == UINT32_MAX)
-		return err_set(err, ERR_FAILED, "job %s has no attempt numbers left",
+		return err_set(err, ERR_FAILED, "the attempt counter of job %s is exhausted",
 			       storage->transfer.job);
 	attempt->number = newest + 1;
 	return put_claim(storage, claim, attempt, cancel, err);
@@ -210,8 +214,8 @@ static int claim_next_number(struct storage *storage, const struct claim *claim,
 	return -1;
 }
 
-/* Whether a commit slipped in between our look and our claim: what we would choose
- * now is another one. */
+/* Sets *slipped if a commit came between our listing and our claim, so that we would choose another
+ * snapshot now. */
 static int check_choice_stands(struct storage *storage, const struct claim *claim, uint32_t before,
 			       const struct attempt *claimed, bool *slipped, struct cancel *cancel,
 			       struct err *err)
@@ -224,7 +228,7 @@ static int check_choice_stands(struct storage *storage, const struct claim *clai
 		return 0;
 	if (job_records_list(storage, &listing, cancel, err) < 0)
 		return -1;
-	/* Taken over already: that one has seen what there is. */
+	/* A newer attempt has taken over already; its claim has considered every commit. */
 	if (lineage_newest_attempt(&listing.lineage) != claimed->number)
 		return 0;
 	if (choose_start(storage, &listing, claim, before, &now, cancel, err) < 0)
@@ -256,8 +260,9 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 }
 
 /*
- * Not even our own claim is left: somebody has emptied the store under a running job. What the next
- * take relies on is gone too, so it sends everything, and the store is marked as one again.
+ * Called when our own claim is gone: somebody has emptied the store under a running job. The packs
+ * that the next save would rely on are gone too, so it must send everything; the format marker is
+ * put again.
  */
 static int mark_emptied_store(struct storage *storage, struct cancel *cancel, struct err *err)
 {
@@ -274,7 +279,8 @@ static int mark_emptied_store(struct storage *storage, struct cancel *cancel, st
 	storage->emptied = true;
 	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
 		chunk_index_pack_lost(&storage->transfer.index, (uint32_t)i);
-	return err_set(err, ERR_RETRY, "the store has been emptied: everything is sent again");
+	return err_set(err, ERR_RETRY,
+		       "the store has been emptied: the next save sends everything again");
 }
 
 int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,

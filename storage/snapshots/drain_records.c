@@ -1,7 +1,7 @@
 /*
- * What an attempt that is being preempted says of its time, for the next one: a claim keeps it from
- * publishing, so whoever claims early throws away what it is just saving. Each word is an object of
- * its own, and the newest counts: a deadline that moves, a notice that is withdrawn.
+ * Announces how long a preempted attempt may still commit. The next attempt waits for that long,
+ * because its claim would fence the save that is under way. Each announcement is an object of its
+ * own and the newest counts, so that a deadline can move and a notice can be withdrawn.
  */
 #include "storage/storage.h"
 
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* The word is the second number. */
+/* `id` is the attempt and the number of its announcement. */
 static char *drain_record_key(const struct storage *storage, struct snapshot_id id)
 {
 	return text_format("jobs/%s/draining/%06u-%06u.json", storage->transfer.job, id.attempt,
@@ -44,10 +44,10 @@ int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t a
 
 struct announcement {
 	struct snapshot_id id;
-	int64_t put_ms; /* by the store's clock; 0 unknown */
+	int64_t put_ms; /* by the store's clock; 0: unknown */
 };
 
-/* id none: nobody has ever said any. */
+/* newest->id is none if no attempt has ever announced anything. */
 static int find_newest_announcement(struct storage *storage, struct announcement *newest,
 				    struct cancel *cancel, struct err *err)
 {
@@ -101,7 +101,7 @@ static int read_announcement(struct storage *storage, const struct announcement 
 	auto_json json_t *body = NULL;
 	struct err own = {0};
 
-	/* What cannot be read says nothing: then it is as if nothing had been said. */
+	/* An unreadable announcement counts as none: nobody waits for it. */
 	if (job_record_get(storage->transfer.store, key, RECORD_DRAIN, &body, cancel, &own) < 0 &&
 	    own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION) {
 		if (err)

@@ -1,4 +1,5 @@
-/* Forgets what the policy does not keep: looks, decides, looks again, removes manifests, sweeps. */
+/* Removes the snapshots that the policy does not keep. Reads the inventory, decides, checks that
+ * nothing has changed meanwhile, removes the manifests, then collects the garbage. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -48,8 +49,8 @@ static int apply_policy(struct forgetting *forgetting, struct err *err)
 	return 0;
 }
 
-/* Whether an attempt was claimed or a snapshot pinned since we looked: either may
- * hold one that is about to go. */
+/* Sets *moved if an attempt was claimed or a snapshot pinned since the inventory was read: either
+ * may need a snapshot that is about to be removed. */
 static int check_inventory_stands(struct forgetting *forgetting, bool *moved, struct err *err)
 {
 	const struct inventory *inventory = &forgetting->inventory;
@@ -77,7 +78,8 @@ static int decide_until_stable(struct forgetting *forgetting, struct err *err)
 	for (int i = 0; moved; i++) {
 		if (i == ROUNDS_MOST)
 			return err_set(err, ERR_RETRY,
-				       "attempts of job %s come and go; nothing was forgotten",
+				       "job %s keeps starting new attempts; nothing was removed, "
+				       "try again",
 				       forgetting->storage->transfer.job);
 		if (apply_policy(forgetting, err) < 0 ||
 		    check_inventory_stands(forgetting, &moved, err) < 0)
@@ -101,7 +103,7 @@ static void report_decisions(struct forgetting *forgetting, struct forget_result
 	}
 }
 
-/* Oldest first. */
+/* Oldest first, so that a crash in between leaves the newest ones. */
 static int remove_manifests(struct forgetting *forgetting, struct forget_result *result,
 			    struct err *err)
 {

@@ -19,7 +19,7 @@ struct collection {
 	struct cancel *cancel;
 	struct store_listing packs;
 	bool *named;       /* per pack */
-	size_t *condemned; /* numbers of packs */
+	size_t *condemned; /* positions in `packs` */
 	size_t condemned_count;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
@@ -39,7 +39,7 @@ AUTO(struct collection, collection_release);
 
 /* --- the store's clock --- */
 
-/* Of the store alone is it known when a pack was put, so its clock says what is old. */
+/* A pack's age is the difference of two times of the store's clock: our own clock may be wrong. */
 int garbage_collect_store_time(struct storage *storage, int64_t *now_ms, struct cancel *cancel,
 			       struct err *err)
 {
@@ -60,7 +60,8 @@ int garbage_collect_store_time(struct storage *storage, int64_t *now_ms, struct 
 	return store->ops->remove(store, key, cancel, err);
 }
 
-/* What doctors and clocks leave behind when they are killed. Best effort. */
+/* Removes what a killed `reprieve doctor`, clock reading or task barrier has left below tmp/. Best
+ * effort. */
 static void remove_temporaries(struct storage *storage, int64_t now_ms, struct cancel *cancel)
 {
 	struct store *store = storage->transfer.store;
@@ -74,9 +75,9 @@ static void remove_temporaries(struct storage *storage, int64_t now_ms, struct c
 			store->ops->remove(store, found.items[i].key, cancel, NULL);
 }
 
-/* --- what is named --- */
+/* --- which packs are named --- */
 
-/* -1: none. */
+/* The position in the inventory; -1: the snapshot is not in it. */
 static int64_t find_snapshot(const struct inventory *inventory, struct snapshot_id id)
 {
 	for (size_t i = 0; i < inventory->list.count; i++)
@@ -85,7 +86,7 @@ static int64_t find_snapshot(const struct inventory *inventory, struct snapshot_
 	return -1;
 }
 
-/* A manifest that cannot be read may name whatever was written for it. */
+/* An unreadable manifest may name every pack that was written for its id. */
 static void mark_packs_written_for(struct collection *collection, struct snapshot_id id)
 {
 	size_t prefix = strlen("jobs//") + strlen(collection->storage->transfer.job);
@@ -150,7 +151,7 @@ static int mark_named_packs(struct collection *collection, struct err *err)
 	return 0;
 }
 
-/* --- what goes --- */
+/* --- which packs are removed --- */
 
 static struct snapshot_id newest_good_snapshot(const struct inventory *inventory)
 {
@@ -185,8 +186,11 @@ static void select_packs(struct collection *collection, int64_t now_ms, int64_t 
 	}
 }
 
-/* A claim made meanwhile may go on from an older snapshot, so that what was not newer than the
- * newest good one now is. */
+/*
+ * An attempt claimed meanwhile may continue from an older snapshot and rely on packs after it,
+ * which were not newer than the newest good snapshot a moment ago. Then no pack is removed this
+ * time.
+ */
 static int check_no_new_claim(struct collection *collection, struct err *err)
 {
 	uint32_t known = lineage_newest_attempt(&collection->inventory->listing.lineage), newest;

@@ -1,25 +1,27 @@
-/* PRIVATE: packs that no manifest names. */
+/* PRIVATE: removes the packs that no manifest names (FORMAT.md, "Forgetting and collecting
+ * garbage"). */
 #ifndef GARBAGE_COLLECT_H
 #define GARBAGE_COLLECT_H
 
 #include "inventory.h"
 
 /*
- * Removes packs that no manifest names, that are older than `age_ms` by the store's own clock, and
- * that no take under way can rely on (FORMAT.md). A store that does not say when an object was put
- * is left as it is. ERR_VERSION: a newer version has been here.
+ * Removes a pack when no manifest names it, it is older than `age_ms` by the store's own clock, and
+ * no save under way can rely on it. Blocks for one request per removed pack, 16 at a time. Nothing
+ * is removed from a store that does not report when an object was put.
  *
- * `survey` was made before, so that what it has read need not be read again; gone[i] says that its
- * snapshot i is forgotten, or with `dry_run` would be. Order: packs are listed first, then
- * manifests: every pack of a manifest that is committed meanwhile is named by it, or was not in the
- * list.
+ * `inventory` was read before, so its manifests are not read again; gone[i] means that its snapshot
+ * i has been removed, or with `dry_run` would be. The packs are listed first and the manifests
+ * after them: a pack of a manifest that is committed meanwhile is either named by that manifest or
+ * missing from the list. ERR_NEWER: a newer version has written to this job, and nothing was
+ * removed.
  */
 int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,
 			  const bool *gone, int64_t age_ms, bool dry_run,
 			  struct garbage_result *result, struct cancel *cancel, struct err *err);
 
-/* What time it is by the store's own clock: an object of now shows it. *now_ms 0:
- * the store does not tell. */
+/* The time by the store's own clock, in ms since 1970: puts an object below tmp/, reads its date
+ * and removes it. *now_ms 0: the store reports no dates. */
 int garbage_collect_store_time(struct storage *storage, int64_t *now_ms, struct cancel *cancel,
 			       struct err *err);
 

@@ -20,8 +20,8 @@ static int load_parent(struct storage *storage, struct snapshot_id parent, struc
 	return 0;
 }
 
-/* Deduplicates only against packs that are there right now, so that one lost object does not spoil
- * every later snapshot. */
+/* The index keeps only packs that the store lists right now, so that one lost object does not
+ * damage every later snapshot. */
 int index_warmup(struct storage *storage, struct snapshot_id parent, bool look,
 		 struct cancel *cancel, struct err *err)
 {
@@ -29,8 +29,12 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, bool look,
 	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
 	bool cold = !storage->warmed;
 
+	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
+	 * checkpoint. */
 	if (cold && load_parent(storage, parent, cancel, err) < 0)
 		return -1;
+	/* Within one process the index is current: its own packs were put by this process, or
+	 * looked up. */
 	if (!cold && (!look || chunk_index_is_empty(&storage->transfer.index))) {
 		chunk_index_apply_listing(&storage->transfer.index, prefix, NULL);
 		return 0;

@@ -1,15 +1,18 @@
-/* PRIVATE: before anything is sent: what is there already. */
+/* PRIVATE: fills the index of chunks with what the store already holds, before a save sends
+ * anything. */
 #ifndef INDEX_WARMUP_H
 #define INDEX_WARMUP_H
 
 #include "job_records.h"
 
 /*
- * Makes the index hold what may be relied on: for the first time in this process what `parent`
- * names and what earlier attempts have left behind; later what is still there of what it knows.
- * Whatever is wrong with those, all can be sent anew: only an error of the store itself, or
- * ERR_CANCELLED, is one.
- * With `look`, everything is looked up in the store; without, only at the first time.
+ * Fills the index with the chunks that a save may rely on. The first call of a process reads the
+ * manifest of `parent` and the packs that killed attempts left behind; a later call drops what the
+ * store has lost since. With `look`, every pack is looked up in a listing of the store; without,
+ * only the first call lists.
+ *
+ * A damaged manifest or pack is no error: its chunks are sent again. -1 means a failure of the
+ * store itself, or ERR_CANCELLED.
  */
 int index_warmup(struct storage *storage, struct snapshot_id parent, bool look,
 		 struct cancel *cancel, struct err *err);

@@ -16,7 +16,7 @@ struct scan {
 	struct cancel *cancel;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
-	bool failed; /* under mutex, like the next */
+	bool failed; /* under mutex, like `err` */
 	struct err err;
 };
 
@@ -48,7 +48,7 @@ static void find_named_packs(struct storage *storage, const struct manifest *man
 	}
 }
 
-/* Damage is an answer; what cannot be looked at is an error. */
+/* Damage is a result that is listed; a store that cannot be read is an error. */
 static bool is_damage(const struct err *err)
 {
 	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND || err->kind == ERR_VERSION;
@@ -94,7 +94,7 @@ int inventory_read_packs(struct storage *storage, struct snapshot_id id,
 		return 0;
 	}
 	names->unknown = own.kind == ERR_CORRUPT;
-	/* Gone since it was listed: then it names nothing. */
+	/* Removed since it was listed: it names nothing. */
 	if (names->unknown || own.kind == ERR_NOT_FOUND)
 		return 0;
 	if (err)
@@ -116,7 +116,7 @@ static void inspect_worker(void *arg, size_t index)
 		if (inspect_snapshot(scan->storage, &inventory->listing, &inventory->list.items[i],
 				     &inventory->names[i], scan->cancel, &err) == 0)
 			continue;
-		/* The others need not go on. */
+		/* The other workers stop as well. */
 		atomic_store(&scan->next, inventory->list.count);
 		pthread_mutex_lock(&scan->mutex);
 		if (!scan->failed)
@@ -170,8 +170,8 @@ static int mark_pins(struct storage *storage, struct inventory *inventory, struc
 	return 0;
 }
 
-/* An attempt that has ended needs its start no more, but for the newest one: what went on from
- * there may turn out to be bad. */
+/* An attempt that has ended no longer needs the snapshot it started from. The newest attempt is the
+ * exception: what it has saved since may turn out to be bad. */
 static void mark_started_from(struct inventory *inventory)
 {
 	const struct lineage *lineage = &inventory->listing.lineage;
@@ -186,7 +186,7 @@ static void mark_started_from(struct inventory *inventory)
 
 static void mark_newest(struct inventory *inventory)
 {
-	/* Ids fall along the chain, so the first good one met is the newest on it. */
+	/* Ids decrease along the chain, so the first good snapshot is the newest on it. */
 	for (size_t i = 0; i < inventory->list.count; i++) {
 		if (inventory->list.items[i].state != SNAPSHOT_GOOD)
 			continue;
@@ -195,6 +195,7 @@ static void mark_newest(struct inventory *inventory)
 	}
 }
 
+/* Sums for each snapshot the packs that no other snapshot names: removing it frees just those. */
 static void count_pack_uses(struct inventory *inventory)
 {
 	const struct store_listing *packs = &inventory->listing.packs;

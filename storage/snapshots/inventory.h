@@ -1,5 +1,5 @@
-/* PRIVATE: all that a job consists of, read at once: snapshots with their state, pins, and which
- * packs each manifest names. */
+/* PRIVATE: reads everything that a job consists of: the snapshots with their states, the pins, and
+ * the packs that each manifest names. */
 #ifndef INVENTORY_H
 #define INVENTORY_H
 
@@ -7,29 +7,34 @@
 
 #include "job_records.h"
 
-/* What one manifest names, as numbers of packs in a listing. Manifests never
- * change, so this may be used again. */
+/* The packs that one manifest names, as positions in a listing of packs. A manifest never changes,
+ * so the answer stays valid. */
 struct inventory_packs {
 	uint32_t *packs;
 	size_t count;
-	bool unknown; /* it could not be read: it may name whatever was written for it */
+	bool unknown; /* the manifest is unreadable: it may name any pack written for its id */
 };
 
 struct inventory {
 	struct job_listing listing;
 	/* newest first */
 	struct snapshot_list list;
-	/* one for each in `list`; packs that are missing are left out */
+	/* one for each item of `list`; without the packs that are missing in the store */
 	struct inventory_packs *names;
 };
 
+/* Reads all manifests, four at a time. A damaged snapshot is marked in the list and is no error.
+ * The caller frees with inventory_release(). */
 int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
 		   struct err *err);
 void inventory_release(struct inventory *inventory);
 AUTO(struct inventory, inventory_release);
 
-/* The packs that are there and that the manifest names, in a listing of packs. -1
- * only if it could not look. */
+/*
+ * The packs of the listing `packs` that the manifest of `id` names. A manifest that is damaged sets
+ * `unknown`; one that has been removed names nothing. -1: the store could not be read, or
+ * ERR_NEWER.
+ */
 int inventory_read_packs(struct storage *storage, struct snapshot_id id,
 			 const struct store_listing *packs, struct inventory_packs *names,
 			 struct cancel *cancel, struct err *err);

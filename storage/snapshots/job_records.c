@@ -40,8 +40,8 @@ enum {
 };
 
 /*
- * After a put that failed with `put_err`: 0 where what is there is ours after all, else -1.
- * *absent: the store took it for there, and nothing is: somebody's answer was about another moment.
+ * Called after a put that failed with `put_err`. Returns 0 if the object in the store is ours after
+ * all, else -1. *absent: the store answered "exists" to the put, but the object is not there.
  */
 static int settle_failed_put(struct store *store, const char *key, const struct bytes *record,
 			     const struct err *put_err, bool *absent, struct cancel *cancel)
@@ -82,7 +82,7 @@ int job_record_put(struct store *store, const char *key, enum record_kind kind, 
 	}
 	if (absent)
 		return err_set(err, ERR_RETRY,
-			       "the store says that %s exists, and then that it does not", key);
+			       "the store reports that %s exists, but does not find it", key);
 	if (err)
 		*err = put_err;
 	return -1;
@@ -94,7 +94,7 @@ int job_record_get(struct store *store, const char *key, enum record_kind kind, 
 	auto_(bytes_release) struct bytes record = {0};
 	struct err own = {0};
 
-	/* Once more before it is called damaged: a bit can flip on the way. */
+	/* Read twice before calling it damaged: a bit can flip on the way. */
 	for (int i = 0; i < GET_TRIES; i++) {
 		record.size = 0;
 		if (store->ops->get(store, key, 0, STORE_TO_END, &record, cancel, err) < 0)
@@ -149,7 +149,7 @@ int job_records_check_packs(struct storage *storage, const struct manifest *mani
 	return 0;
 }
 
-/* --- what the job consists of --- */
+/* --- listing a job --- */
 
 bool job_record_parse_id(const char *name, struct snapshot_id *id)
 {
@@ -158,8 +158,8 @@ bool job_record_parse_id(const char *name, struct snapshot_id *id)
 	if (!text_ends(text, ".json"))
 		return false;
 	text[strlen(text) - strlen(".json")] = '\0';
-	/* Keys sort by text; numbers past six digits would not, and no other form
-	 * is ever written. */
+	/* Keys are compared as text, which would misplace numbers of more than six digits; those
+	 * are never written. */
 	return snapshot_id_parse(text, id);
 }
 
@@ -212,8 +212,8 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 	return false;
 }
 
-/* A damaged or lost claim: the parent of the attempt's first readable snapshot
- * says what it started from. */
+/* For a damaged or lost claim: the parent of the attempt's first readable snapshot is what it
+ * started from. */
 static int recover_claim_from_parent(struct storage *storage, const struct lineage *lineage,
 				     struct lineage_attempt *attempt, struct cancel *cancel,
 				     struct err *err)
@@ -228,8 +228,11 @@ static int recover_claim_from_parent(struct storage *storage, const struct linea
 			attempt->start = manifest.parent;
 			attempt->known = manifest.parent.attempt < attempt->number;
 			manifest_release(&manifest);
-			/* The parent is the attempt's own when its first snapshots are gone: then
-			 * go on from what is before it. */
+			/*
+			 * When the attempt's first snapshots have been removed, the parent is one
+			 * of its own, which shows nothing: `known` stays false, and the attempt
+			 * before it is assumed.
+			 */
 			return 0;
 		}
 		if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
@@ -270,7 +273,7 @@ struct claims_read {
 	struct cancel *cancel;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
-	bool failed; /* under mutex, like the next */
+	bool failed; /* under mutex, like `err` */
 	struct err err;
 };
 
@@ -285,7 +288,7 @@ static void read_claims_worker(void *arg, size_t index)
 		if (read_claim(reading->storage, reading->lineage, &reading->lineage->attempts[i],
 			       reading->cancel, &err) == 0)
 			continue;
-		/* The others need not go on. */
+		/* The other workers stop as well. */
 		atomic_store(&reading->next, reading->lineage->attempt_count);
 		pthread_mutex_lock(&reading->mutex);
 		if (!reading->failed)
@@ -296,7 +299,8 @@ static void read_claims_worker(void *arg, size_t index)
 	}
 }
 
-/* Many at once: each is one small request, and a job that was preempted often has hundreds. */
+/* Reads the claims concurrently: each is one small request, and a job that was preempted often has
+ * hundreds. */
 static int read_claims(struct storage *storage, struct lineage *lineage, struct cancel *cancel,
 		       struct err *err)
 {
@@ -316,7 +320,7 @@ static int read_claims(struct storage *storage, struct lineage *lineage, struct 
 	return -1;
 }
 
-/* "000003.json" and "000003.end.json" */
+/* Parses "000003.json" and "000003.end.json". */
 static bool parse_attempt_name(const char *name, uint64_t *number, bool *end)
 {
 	char digits[16];
@@ -331,6 +335,7 @@ static bool parse_attempt_name(const char *name, uint64_t *number, bool *end)
 	       text_to_u64(digits, UINT32_MAX, number) && *number > 0;
 }
 
+/* Inserts the attempt in order, or marks it as ended if it is there. */
 static void add_attempt(struct job_listing *listing, uint32_t number, bool ended)
 {
 	struct lineage *lineage = &listing->lineage;
@@ -373,7 +378,7 @@ int job_records_list_attempts(struct storage *storage, struct job_listing *listi
 		if (parse_attempt_name(found.items[i].key + strlen(prefix), &number, &end))
 			add_attempt(listing, (uint32_t)number, end);
 	}
-	/* An attempt that left snapshots but no record existed all the same. */
+	/* An attempt whose record is lost is known by its snapshots. */
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
 		add_attempt(listing, lineage->snapshots[i].attempt, false);
 	return 0;
@@ -383,7 +388,8 @@ int job_records_list(struct storage *storage, struct job_listing *listing, struc
 		     struct err *err)
 {
 	*listing = (struct job_listing){0};
-	/* Manifests first, then packs: every pack of a manifest seen here was there before it. */
+	/* Manifests first, then packs: every pack of a manifest listed here was put before it, so a
+	 * pack that is not listed is missing. */
 	if (job_records_list_ids(storage, "snapshots", &listing->lineage.snapshots,
 				 &listing->lineage.snapshot_count, cancel, err) == 0 &&
 	    job_records_list_attempts(storage, listing, cancel, err) == 0 &&

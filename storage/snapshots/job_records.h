@@ -1,15 +1,17 @@
 /*
- * PRIVATE: the job's part of a store by name, and its records. Keys, as FORMAT.md has them:
+ * The records of one job: their keys, and how they are written and read. For storage/ only. Keys,
+ * as FORMAT.md defines them:
  *
  *	format.json
  *	jobs/<job>/attempts/<%06u>.json              claims an attempt
- *	jobs/<job>/attempts/<%06u>.end.json          how it ended
+ *	jobs/<job>/attempts/<%06u>.end.json          how the attempt ended
  *	jobs/<job>/snapshots/<%06u>-<%06u>.json      manifest: the commit
  *	jobs/<job>/pins/<%06u>-<%06u>.json           keeps that snapshot, whatever the policy
- *	jobs/<job>/draining/<%06u>-<%06u>.json       that attempt is being preempted, for the next
- *	                                             one
- *	jobs/<job>/notes/<%06u>/<kind>-<%04u>        ledger, log, metrics of an attempt: for people
+ *	jobs/<job>/draining/<%06u>-<%06u>.json       the attempt is preempted and still saves
+ *	jobs/<job>/notes/<%06u>/<kind>-<%04u>        an attempt's events, log, metrics
  *	jobs/<job>/packs/<%06u>/<%06u>-<nonce>-<%04u>.pack
+ *
+ * The functions that take a `cancel` block on the store.
  */
 #ifndef JOB_RECORDS_H
 #define JOB_RECORDS_H
@@ -23,67 +25,74 @@
 
 #define FORMAT_KEY "format.json"
 
-/* Puts the format marker; ERR_EXISTS if it is there. */
+/* Puts the format marker. ERR_EXISTS: it is there already, and the store is writable all the
+ * same. */
 int record_put_format(struct store *store, struct cancel *cancel, struct err *err);
 
-/* All return keys that the caller frees. */
+/* The key of each kind of record; the caller frees it. */
 char *job_record_key_attempt(struct storage *storage, uint32_t number);
 char *job_record_key_end(struct storage *storage, uint32_t number);
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id);
 char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
 
 /*
- * Writes a record if-absent, and knows the answer for certain: where the store's is ambiguous (lost
- * reply, or "exists" for our own retried put) the object is read back and compared; the nonce
- * inside makes every record unique. ERR_EXISTS: another one is there. ERR_RETRY also where the
- * store says twice that it exists, and that it does not when it is read.
+ * Writes a record if-absent and finds out for certain whether it was written. When the store's
+ * answer is ambiguous (a lost reply, or "exists" in answer to our own retry), the object is read
+ * back and compared; the nonce inside makes every record unique. `bytes` (may be NULL) gets the
+ * record's size.
+ *
+ * ERR_EXISTS: another record has this key. ERR_RETRY: the store twice reported that the object
+ * exists, and then did not find it.
  */
 int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 		   uint64_t *bytes, struct cancel *cancel, struct err *err);
-/* ERR_NOT_FOUND, ERR_CORRUPT (after a second look), ERR_VERSION. The caller decrefs. */
+/* Reads and checks a record. ERR_NOT_FOUND, ERR_CORRUPT (after a second read) or ERR_NEWER. The
+ * caller decrefs *body. */
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 		   struct cancel *cancel, struct err *err);
 
-/* Reads, decodes and checks a manifest. */
+/* Reads, decodes and checks a manifest; the caller releases it. Errors as for job_record_get(). */
 int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 			    struct manifest *manifest, struct cancel *cancel, struct err *err);
 
-/* What a claim says of itself; false where that makes no sense.
- * attempt->number is known already. */
+/* Fills `attempt` from the body of its claim. False: the body contradicts itself or
+ * attempt->number, which the caller has set. */
 bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
 
-/* PURE. Of an object's name behind its kind: "000002-000001.json". False for any other form. */
+/* PURE. Parses an object's name without its prefix, "000002-000001.json". False for any other
+ * form. */
 bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
-/* What lies in the store by name; `lineage` has the numbers, and all that the claims say.
- * ERR_VERSION if a claim is newer than we. */
+/* The records of a job by name. `lineage` has the attempts with what their claims say, and the ids
+ * of the snapshots. ERR_NEWER: a claim was written by a newer version. */
 struct job_listing {
 	struct lineage lineage;
-	bool *ended; /* per attempt: has an end record */
+	bool *ended; /* one per attempt: it has an end record */
 	struct store_listing packs;
 };
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 		     struct err *err);
-/* Ids of the objects below jobs/<job>/<kind>/, "snapshots" or "pins", ascending;
- * the caller frees. */
+/* The ids of the objects below jobs/<job>/<kind>/ ("snapshots" or "pins"), ascending; the caller
+ * frees them. */
 int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 			 size_t *count, struct cancel *cancel, struct err *err);
-/* Of all attempts that left a record or snapshots, ascending, with nothing read; the caller
- * frees the lists. */
+/* The attempts that left a record or a snapshot, ascending, without reading any claim. Expects
+ * lineage.snapshots to be filled; the caller frees with job_listing_release(). */
 int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
 			      struct cancel *cancel, struct err *err);
+/* The packs of the job, as the store lists them: sorted by key, so that the newest come last. */
 int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 			   struct cancel *cancel, struct err *err);
 void job_listing_release(struct job_listing *listing);
 AUTO(struct job_listing, job_listing_release);
 
-/* Whether every pack that it names is there and as long as it says; ERR_CORRUPT
- * names the one that is not. */
+/* Checks that every pack of the manifest is listed with the size that the manifest gives.
+ * ERR_CORRUPT names the first one that is not. */
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
 			    const struct store_listing *packs, struct err *err);
 
-/* Gives back to the system what a call has freed: manifests of many files are large as JSON, and we
- * idle for hours in between. */
+/* Returns freed memory to the system: the manifest of a large checkpoint is large as JSON, and the
+ * process then idles for hours. */
 void job_records_trim_memory(void);
 
 #endif

@@ -20,8 +20,8 @@ uint32_t lineage_newest_attempt(const struct lineage *lineage)
 	return newest;
 }
 
-/* Where the chain goes on behind an attempt's own snapshots. Always an older attempt, so that
- * every walk ends. */
+/* The snapshot that the chain continues with after the attempt's own ones. It always belongs to an
+ * older attempt, so that every walk ends. */
 static struct snapshot_id chain_predecessor(const struct lineage *lineage, uint32_t number)
 {
 	const struct lineage_attempt *attempt = find_attempt(lineage, number);
@@ -66,6 +66,8 @@ static bool is_behind(const struct lineage *lineage, struct snapshot_id head, st
 	return head.attempt == id.attempt && id.sequence <= head.sequence;
 }
 
+/* Only the first claim that leaves a snapshot behind explains why: the later ones merely continue
+ * from that claim. */
 enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot_id id)
 {
 	struct snapshot_id head = {lineage_newest_attempt(lineage), UINT32_MAX};

@@ -1,16 +1,16 @@
 /*
- * PURE. Attempts and snapshots -> who continues from whom. Clocks play no part: only numbers and
- * what each claim says it starts from.
+ * PURE. Derives from attempts and snapshots which snapshot the next attempt continues from. Clocks
+ * play no part: only numbers count, and the snapshot that each claim says it starts from.
  *
- * The chain, newest first: the newest attempt's own snapshots, then the one that it started from,
- * then the older ones of that attempt, then what that attempt started from, and so on. A snapshot
- * that is not on it was left behind by some claim.
+ * The chain, newest first, has the snapshots of the newest attempt, then the one that this attempt
+ * started from, then the older ones of that attempt, then the one that *that* attempt started from,
+ * and so on. A snapshot off the chain was left behind by some claim.
  *
- * When an attempt's record is lost or damaged, the parent of its first snapshot tells what it
- * started from (the caller looks and fills `start`). With neither, it is taken to have continued
- * from the newest snapshot of the attempt before it: it left nothing that could have forked off, so
- * the worst that may happen is that a late commit is taken for a good one, never that good work is
- * passed over or a torn one chosen.
+ * When an attempt's record is lost or damaged, the parent of its first snapshot shows what it
+ * started from (the caller reads it and fills `start`). Without either, the attempt is assumed to
+ * have continued from the newest snapshot of the attempt before it. That attempt left no snapshot
+ * that could have forked off, so the worst error is to accept a late commit; good work is never
+ * skipped and an incomplete snapshot is never chosen.
  */
 #ifndef LINEAGE_H
 #define LINEAGE_H
@@ -19,9 +19,10 @@
 
 struct lineage_attempt {
 	uint32_t number;
-	bool known; /* what it started from */
+	bool known; /* `start` and `policy` are known */
 	struct snapshot_id start;
-	struct snapshot_id suspect; /* passed over on purpose; none: nothing was */
+	/* skipped on purpose because the job kept crashing from it; none: no snapshot was */
+	struct snapshot_id suspect;
 	enum restore_policy policy;
 };
 
@@ -32,18 +33,19 @@ struct lineage {
 	size_t snapshot_count;
 };
 
-/* Highest number that an attempt or a snapshot has; 0 for none. */
+/* The highest attempt number, taken over records and snapshots; 0 for none. */
 uint32_t lineage_newest_attempt(const struct lineage *lineage);
 
-/* Fills `chain` (of snapshot_count), newest first, as the attempts up to `newest` (inclusive) leave
- * it; returns how many. */
+/* Fills `chain` (room for snapshot_count ids) with the chain as it was when `newest` was the newest
+ * attempt, newest snapshot first; returns its length. */
 size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain);
 
-/* The same for what lies at and behind one snapshot. */
+/* The same for the chain that begins with the snapshot `head`. */
 size_t lineage_chain_from(const struct lineage *lineage, struct snapshot_id head,
 			  struct snapshot_id *chain);
 
-/* GOOD (on the chain), LATE, ABANDONED or SUSPECT: by the first claim that left it behind. */
+/* SNAPSHOT_GOOD for a snapshot on the chain; otherwise FENCED, SUPERSEDED_BY_RESTORE or SUSPECT,
+ * according to the first claim that left it behind. */
 enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot_id id);
 
 #endif

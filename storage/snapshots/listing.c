@@ -1,4 +1,5 @@
-/* What there is: snapshots with their state, a manifest for people, a snapshot's files. */
+/* Lists a job's snapshots with their states, the body of a manifest, and the files of a
+ * snapshot. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -30,7 +31,8 @@ int storage_list_snapshots(struct storage *storage, struct snapshot_list *list,
 	if (inventory_read(storage, &inventory, cancel, err) < 0)
 		return -1;
 	*list = inventory.list;
-	/* The names have done their part; without the list their count is not known any more. */
+	/* inventory_release() would not free these: their count goes with the list, which the
+	 * caller now owns. */
 	for (size_t i = 0; i < list->count; i++)
 		inventory_packs_release(&inventory.names[i]);
 	inventory.list = (struct snapshot_list){0};
@@ -74,7 +76,7 @@ static int64_t total_nanoseconds(int64_t seconds, uint32_t rest)
 {
 	int64_t result;
 
-	/* Beyond the year 2262 no file system of ours agrees on what a time is. */
+	/* Clamped: 64 bits of nanoseconds end in the year 2262. */
 	if (__builtin_mul_overflow(seconds, (int64_t)1000000000, &result) ||
 	    __builtin_add_overflow(result, (int64_t)rest, &result))
 		return seconds < 0 ? INT64_MIN : INT64_MAX;
@@ -93,7 +95,7 @@ int storage_list_files(struct storage *storage, struct snapshot_id id, struct sn
 	for (size_t i = 0; i < manifest.entry_count; i++) {
 		const struct entry *entry = &manifest.entries[i], *file = entry;
 
-		/* A hard link looks like any other file to whoever looks at the directory. */
+		/* In a directory, a hard link looks like any other file. */
 		if (entry->type == ENTRY_HARDLINK)
 			file = manifest_find(&manifest, entry->target);
 		if (!file || file->type != ENTRY_FILE)

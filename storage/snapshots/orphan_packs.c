@@ -12,7 +12,7 @@
 #define ORPHANS_MOST 4096
 #define TIME_LIMIT_MS 5000
 #define THREADS_MOST 16
-/* Enough for the index of a pack of large chunks; one of many small ones takes a second request. */
+/* Holds the index of a pack of large chunks; a pack of many small ones needs a second request. */
 #define TAIL_SIZE ((uint64_t)8 << 10)
 
 struct search {
@@ -20,7 +20,7 @@ struct search {
 	struct cancel *cancel;
 	const struct store_object **chosen;
 	size_t count;
-	size_t prefix_length; /* of "jobs/<job>/" */
+	size_t prefix_length; /* length of "jobs/<job>/" */
 	int64_t until_ms;
 	atomic_size_t next;
 };
@@ -57,7 +57,7 @@ size_t orphan_packs_select(const struct store_listing *packs, const char *prefix
 	for (size_t i = 0; i < index->pack_count; i++)
 		known[i] = index->packs[i].key;
 	qsort(known, index->pack_count, sizeof(*known), compare_texts);
-	/* The listing is sorted, and with it attempts and sequences. */
+	/* The listing is sorted by key, so the newest attempts and sequences are at its end. */
 	for (size_t i = packs->count; i > 0 && count < most; i--) {
 		const struct store_object *pack = &packs->items[i - 1];
 		const char *key = pack->key + strlen(prefix);

@@ -1,4 +1,4 @@
-/* Pins: a record beside the snapshots that keeps one of them, whatever the policy says. */
+/* Pins: a record that keeps one snapshot, whatever the policy says. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -52,7 +52,8 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 			*err = own;
 		return err_wrap(err, "cannot pin");
 	}
-	/* Whoever was just forgetting it may not have seen the pin. */
+	/* A concurrent `forget` may have listed the pins before ours was put, and removed the
+	 * snapshot. */
 	if (check_snapshot(storage, id, cancel, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)

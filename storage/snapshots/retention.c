@@ -28,7 +28,7 @@ static void add_reason(unsigned *reasons, enum keep_reason reason)
 	*reasons |= 1u << reason;
 }
 
-/* --- what no policy touches --- */
+/* --- what is kept whatever the policy says --- */
 
 static void apply_always(const struct snapshot_info *items, size_t count, unsigned *reasons)
 {
@@ -38,8 +38,8 @@ static void apply_always(const struct snapshot_info *items, size_t count, unsign
 		if (items[i].newest)
 			add_reason(&reasons[i], KEEP_NEWEST);
 		seen_newest = seen_newest || items[i].newest;
-		/* Damage may be of the moment: a listing that lags, a mount that is gone. What is
-		 * newest is never judged by it. */
+		/* Damage may be temporary (a listing that lags, a mount that is gone), so nothing
+		 * newer than the newest good snapshot is removed. */
 		if (!seen_newest)
 			add_reason(&reasons[i], KEEP_NEWER);
 		if (items[i].started_from)
@@ -53,7 +53,7 @@ static void apply_always(const struct snapshot_info *items, size_t count, unsign
 
 /* --- the rules --- */
 
-/* Damaged and late ones do not use up a place. */
+/* Damaged and late snapshots do not count. */
 static void apply_last(uint32_t most, enum snapshot_state line, const struct snapshot_info *items,
 		       size_t count, unsigned *reasons)
 {
@@ -67,8 +67,11 @@ static void apply_last(uint32_t most, enum snapshot_state line, const struct sna
 	}
 }
 
-/* Seen from the newest snapshot, so that a job that rested for a month does not lose its history at
- * its next start; and from now, so that one clock in the future does not make all others old. */
+/*
+ * Measured from the newest snapshot, so that a job that rested for a month does not lose its
+ * history at its next start. Measured from now if the newest is in the future, so that one wrong
+ * clock does not make all others old.
+ */
 static void apply_within(int64_t within_ms, int64_t now_ms, const struct snapshot_info *items,
 			 size_t count, unsigned *reasons)
 {
@@ -85,8 +88,7 @@ static void apply_within(int64_t within_ms, int64_t now_ms, const struct snapsho
 			add_reason(&reasons[i], KEEP_WITHIN);
 }
 
-/* The first of each stretch of so many steps, so that what was kept once is kept
- * again at the next look. */
+/* The first snapshot of each range of `steps` steps: the same one is chosen at every run. */
 static void apply_every(int64_t steps, enum snapshot_state line, const struct snapshot_info *items,
 			size_t count, unsigned *reasons)
 {
@@ -114,8 +116,8 @@ static void apply_tags(const struct forget_policy *policy, const struct snapshot
 void retention_decide(const struct forget_policy *policy, const struct snapshot_info *items,
 		      size_t count, int64_t now_ms, unsigned *reasons)
 {
-	/* What the user has turned away from is counted by itself: the first commit of a new line
-	 * must not be the end of the whole old one. */
+	/* Snapshots superseded by a restore are counted separately: the first commit after the
+	 * restore must not remove all of them. */
 	static const enum snapshot_state lines[] = {SNAPSHOT_GOOD, SNAPSHOT_SUPERSEDED_BY_RESTORE};
 
 	memset(reasons, 0, count * sizeof(*reasons));

@@ -1,4 +1,4 @@
-/* A snapshot as a standard tar.lz4: every chunk is checked before its bytes go out. */
+/* Writes a snapshot as a standard tar.lz4. Every chunk is checked before its bytes are written. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -14,8 +14,8 @@
 AUTO_POINTER(struct archive, archive_write_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
 
-/* Where the archive goes. `broken`: half an archive must not get a proper end, so nothing more is
- * written. archive_write_fail() would do, but libarchive 3.6 then leaks its buffers. */
+/* The output of the archive. Once `broken`, nothing more is written: half an archive must not get a
+ * valid end. archive_write_fail() would do the same, but libarchive 3.6 then leaks its buffers. */
 struct archive_sink {
 	int fd;
 	bool broken;
@@ -83,7 +83,7 @@ static int write_all(struct archive *tar, const uint8_t *data, size_t size, stru
 	return 0;
 }
 
-/* One export: what it writes to, reads from, and how far it is. */
+/* One export: its output, its source and its progress. */
 struct export
 {
 	struct storage *storage;
@@ -149,7 +149,7 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(export_release) struct export export = {.storage = storage};
-	/* Before the archive: freeing that one still writes to this. */
+	/* Declared before `tar`, because freeing the archive still writes to the sink. */
 	struct archive_sink sink = {.fd = fd};
 	auto_(archive_write_free) struct archive *tar = NULL;
 
@@ -159,13 +159,13 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 	tar = archive_write_new();
 	if (!tar)
 		return err_os(err, ENOMEM, "archive");
-	/* Names that are not ASCII are written as the bytes that they are, marked
-	 * hdrcharset=BINARY: libarchive's way in the C locale. */
+	/* In the C locale libarchive writes names that are not ASCII as raw bytes, marked
+	 * hdrcharset=BINARY. */
 	if (archive_write_set_format_pax(tar) != ARCHIVE_OK ||
 	    archive_write_add_filter_lz4(tar) != ARCHIVE_OK ||
 	    archive_write_open(tar, &sink, NULL, write_to_sink, NULL) != ARCHIVE_OK)
 		return set_archive_error(tar, err);
-	/* The last block is not padded: a pipe is as good as a file. */
+	/* No padding of the last block: the output may be a pipe. */
 	archive_write_set_bytes_in_last_block(tar, 1);
 	export.tar = tar;
 	if (write_entries(&export, cancel, err) < 0) {

@@ -1,5 +1,5 @@
-/* Sends what is complete for itself of a checkpoint that is still being written.
- * Nothing is committed. */
+/* Sends the closed files of a checkpoint that is still being written, or the parts that files have
+ * grown by. Commits nothing: the next save finds the chunks in the store. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -22,7 +22,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The first of the wanted paths that is not before `path`. */
+/* The position of the first wanted path that does not sort before `path`. */
 static size_t path_position(const struct presaving *presaving, const char *path)
 {
 	size_t low = 0, high = presaving->request->path_count;
@@ -48,7 +48,7 @@ static bool is_selected(const struct presaving *presaving, const char *text, boo
 		     : text_starts(presaving->paths[i], text);
 }
 
-/* For the walk: all but the wanted files and the directories that lead to them. */
+/* Tells the walk to skip everything but the wanted files and the directories that lead to them. */
 static bool is_excluded(void *arg, const char *path)
 {
 	const struct presaving *presaving = arg;
@@ -70,7 +70,7 @@ static void ignore_progress(void *arg, uint64_t bytes_done)
 	(void)bytes_done;
 }
 
-/* So that the take need not even read what it finds unchanged. */
+/* Records the files in the index, so that the save need not even read those that are unchanged. */
 static void add_read_files(struct presaving *presaving, const struct file_tree *tree,
 			   struct presave_result *result)
 {
@@ -115,7 +115,7 @@ static int presave_files(struct presaving *presaving, struct presave_result *res
 		    0 ||
 	    index_warmup(presaving->storage, request->parent, false, packing->cancel, err) < 0)
 		return -1;
-	/* Interrupted, because it is enough: what was read counts all the same. */
+	/* An interruption by `enough` is no failure: what was read counts. */
 	if (file_reader_run(&reading, err) < 0 &&
 	    (!is_interrupted(presaving) || pack_uploader_check(packing->uploader, NULL) < 0))
 		return -1;
@@ -145,10 +145,11 @@ int storage_presave(struct storage *storage, const struct presave_request *reque
 	random_hex(presaving.packing.nonce);
 	presaving.packing.uploader = pack_uploader_get(&storage->transfer);
 	failed = presave_files(&presaving, result, err);
-	/* A cancelled one is given up; what an unlucky one has handed over goes on. */
+	/* After a cancellation or a failed upload the queue is given up; after any other failure
+	 * the packs in it are still sent. */
 	if (cancel_raised(cancel) || pack_uploader_check(storage->transfer.uploader, NULL) < 0)
 		pack_uploader_free(steal(&storage->transfer.uploader));
 	else
 		pack_uploader_trim(storage->transfer.uploader);
-	return failed ? err_wrap(err, "sending ahead") : 0;
+	return failed ? err_wrap(err, "early upload") : 0;
 }

@@ -1,6 +1,7 @@
 /*
- * Brings a snapshot back: every chunk from the local seed or its pack, checked, into preallocated
- * files. As many requests at once as there are threads, each for neighbouring chunks of one pack.
+ * Restores a snapshot: every chunk comes from the local seed or from its pack, is checked, and is
+ * written into a preallocated file. Each thread has one request under way, for neighbouring chunks
+ * of one pack.
  */
 #include "storage/storage.h"
 
@@ -19,10 +20,10 @@
 
 #define PROGRESS_EVERY_MS 250
 
-/* One place where a chunk belongs. */
+/* One chunk of one file. Equal chunks of several files are several pieces. */
 struct restore_piece {
 	const struct chunk *chunk;
-	const struct entry *entry; /* the name that it is written under */
+	const struct entry *entry; /* the file that it is written to */
 	uint64_t file_size;
 	size_t number;
 };
@@ -36,7 +37,7 @@ struct restoring {
 	int seed_fd;
 	/* by pack and offset: equal chunks side by side, packs read in order */
 	struct restore_piece *pieces;
-	/* where each lies */
+	/* where each piece is in its pack, in the same order */
 	struct pack_range *extents;
 	size_t piece_count;
 	uint64_t bytes_total;
@@ -80,7 +81,8 @@ static void plan_file_pieces(struct restoring *restoring, const struct entry *na
 {
 	restoring->bytes_total += content->size;
 	for (size_t i = 0; i < chunk_count(content->size); i++) {
-		/* What nobody writes into a new file stays a hole. */
+		/* A new file that nothing is written to is a hole there, which is what a zero chunk
+		 * means. */
 		if (content->chunks[i].codec == CHUNK_ZERO) {
 			atomic_fetch_add(&restoring->bytes_done, chunk_length(content->size, i));
 			continue;
@@ -114,7 +116,8 @@ static void plan_pieces(struct restoring *restoring)
 	}
 }
 
-/* The next neighbours: a span of one pack, with all the places where its chunks belong. */
+/* Takes the next pieces that one request covers: a range of one pack, with every piece that needs a
+ * chunk of it. Returns their count, 0 at the end. */
 static size_t next_range(struct restoring *restoring, size_t *first)
 {
 	size_t most = restoring->storage->transfer.plan.span, left, count = 0;
@@ -129,7 +132,7 @@ static size_t next_range(struct restoring *restoring, size_t *first)
 	return count;
 }
 
-/* How many of the pieces from there on are one and the same chunk. */
+/* How many of the pieces, from the first on, have the same chunk. */
 static size_t same_chunk_count(const struct restore_piece *pieces, size_t left)
 {
 	size_t count = 1;
@@ -157,8 +160,8 @@ static bool read_exactly(int fd, uint8_t *target, size_t size, uint64_t offset)
 	return true;
 }
 
-/* The same place of the same file in the seed directory, if it holds the same bytes. Anything
- * odd just means no. */
+/* Reads the chunk from the same place of the same file in the seed directory. True if the digest
+ * matches; any failure only means that the chunk must be fetched. */
 static bool find_in_seed(struct restoring *restoring, const struct restore_piece *piece,
 			 size_t size, uint8_t *space)
 {
@@ -204,10 +207,11 @@ static int write_same_chunks(struct restoring *restoring, const struct restore_p
 	size_t size = chunk_length(group->file_size, group->number);
 
 	for (size_t i = 0; i < count; i++) {
-		/* Same place in a pack, other length: only in a forged manifest. */
+		/* Only a forged manifest gives two lengths or digests to one place in a pack. */
 		if (chunk_length(group[i].file_size, group[i].number) != size ||
 		    memcmp(group[i].chunk->digest, group->chunk->digest, DIGEST_SIZE) != 0)
-			return err_set(err, ERR_CORRUPT, "%s: its chunks contradict each other",
+			return err_set(err, ERR_CORRUPT,
+				       "%s: the manifest gives one chunk two sizes or digests",
 				       group[i].entry->path);
 		if (write_piece(restoring, &group[i], raw, size, err) < 0)
 			return -1;
@@ -216,10 +220,10 @@ static int write_same_chunks(struct restoring *restoring, const struct restore_p
 	return 0;
 }
 
-/* --- a span --- */
+/* --- a range of a pack --- */
 
-/* One thread's. The arrays are for the pieces of a span that the seed does not
- * have, one entry per group. */
+/* The state of one thread. The arrays hold the groups of equal pieces, of the range in hand, that
+ * the seed does not have. */
 struct worker {
 	struct restoring *restoring;
 	struct chunk_fetch fetch;
@@ -288,6 +292,7 @@ static int fetch_missing(struct worker *worker, size_t missing, size_t reach, si
 	return 0;
 }
 
+/* What the seed has leaves gaps in the range, so the rest is split into requests again. */
 static int restore_range(struct worker *worker, size_t first, size_t count, struct err *err)
 {
 	size_t most = worker->restoring->storage->transfer.plan.span, reach;

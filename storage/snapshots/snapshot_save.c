@@ -1,4 +1,5 @@
-/* Takes a snapshot: freeze, read and pack, look whether we still may, commit. */
+/* Saves a snapshot: opens all files, reads and packs them, checks that no newer attempt has been
+ * claimed, and commits by writing the manifest. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -20,7 +21,7 @@ struct saving {
 	const struct save_request *request;
 	struct packing packing;
 	uint64_t bytes_total;
-	uint64_t bytes_before; /* sent by a presend */
+	uint64_t bytes_before; /* sent by an early upload */
 	bool orphans;          /* the manifest names packs that no other one names */
 	_Atomic int64_t next_progress_ms;
 };
@@ -32,7 +33,8 @@ static void report_progress(void *arg, uint64_t bytes_done)
 	struct saving *saving = arg;
 	struct pack_uploader *uploader = saving->packing.uploader;
 	int64_t now = clock_monotonic_ms(), due = atomic_load(&saving->next_progress_ms);
-	/* Packed is not there yet; and a file that had to be read again counts twice. */
+	/* Bytes that are packed but not yet put do not count. A file that had to be read again
+	 * counts twice, so the sum is capped. */
 	uint64_t waiting = pack_uploader_bytes_waiting(uploader);
 	uint64_t there = bytes_done > waiting ? bytes_done - waiting : 0;
 	struct save_progress progress = {
@@ -68,8 +70,8 @@ static void fill_manifest_header(const struct saving *saving, const struct file_
 	manifest->left_out = tree->left_out;
 }
 
-/* From the index's table of packs, which also knows others, to one with just those
- * that are needed. */
+/* Replaces the positions in the index's table of packs, which has other packs too, by positions in
+ * a table of just the packs that this snapshot needs. */
 static void number_packs(struct saving *saving, struct manifest *manifest)
 {
 	const struct chunk_index *index = &saving->storage->transfer.index;
@@ -100,7 +102,7 @@ static void number_packs(struct saving *saving, struct manifest *manifest)
 	}
 }
 
-/* Moves the entries out of the tree. */
+/* Moves the entries out of the tree, and adds up files and bytes. */
 static void move_entries(struct file_tree *tree, struct manifest *manifest)
 {
 	manifest->entries = memory_new(tree->count * sizeof(*manifest->entries));
@@ -130,8 +132,8 @@ static int check_not_superseded(struct saving *saving, struct err *err)
 	return 0;
 }
 
-/* Until the commit nothing but their age keeps leftovers from being swept (FORMAT.md): so, once
- * more, are they there? */
+/* Until the commit, nothing but their age keeps orphaned packs from being collected (FORMAT.md), so
+ * they are looked up once more. */
 static int check_orphan_packs(struct saving *saving, const struct manifest *manifest,
 			      struct err *err)
 {
@@ -143,9 +145,8 @@ static int check_orphan_packs(struct saving *saving, const struct manifest *mani
 		return -1;
 	if (job_records_check_packs(saving->storage, manifest, &packs, err) == 0)
 		return 0;
-	/* The next one looks them all up again. */
-	return err_set(err, ERR_RETRY,
-		       "a pack that an earlier attempt had left was swept meanwhile");
+	/* The next save looks all packs up again. */
+	return err_set(err, ERR_RETRY, "a pack left by an earlier attempt was removed meanwhile");
 }
 
 static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
@@ -181,7 +182,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	if (commit_manifest(saving, &manifest, &manifest_bytes, err) < 0)
 		return -1;
 	sent = pack_uploader_bytes_sent(packing->uploader);
-	/* It counts packs anew: nothing may be on its way. */
+	/* The index renumbers its packs below, so no upload may be under way. */
 	pack_uploader_free(steal(&saving->storage->transfer.uploader));
 	chunk_index_replace(&saving->storage->transfer.index, &manifest, stamps);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
@@ -259,7 +260,7 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 {
 	auto_(file_tree_release) struct file_tree tree = {0};
 
-	/* First, because from here on the trainer may do what it likes with the names. */
+	/* First of all: from here on the trainer may rename and delete the files. */
 	if (open_tree(saving, &tree, err) < 0)
 		return -1;
 	if (index_warmup(saving->storage, saving->request->parent, true, saving->packing.cancel,
@@ -269,8 +270,8 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	return commit_snapshot(saving, &tree, result, err);
 }
 
-/* A store that is full must not stay full of what we could not commit. Whoever has taken over may
- * rely on it by now. */
+/* A full store must not stay full of packs that we could not commit. If another attempt has taken
+ * over, they stay, because it may rely on them. */
 static void remove_unnamed_packs(struct saving *saving)
 {
 	struct chunk_index *index = &saving->storage->transfer.index;
@@ -306,8 +307,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = save_snapshot(&saving, result, &own);
-	/* What is on its way still serves the next try; not when time or the store
-	 * is what is missing. */
+	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&
 	    pack_uploader_check(storage->transfer.uploader, NULL) == 0)
 		pack_uploader_trim(storage->transfer.uploader);

@@ -1,6 +1,6 @@
 /*
- * Reads everything that snapshots consist of and checks it: every pack once, its index, every chunk
- * in it, and that each manifest means the chunks that are there.
+ * Reads and checks everything that snapshots consist of: each pack once, its index, every chunk in
+ * it, and that the pack holds the chunks that each manifest names.
  */
 #include "storage/storage.h"
 
@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A manifest's claim about a pack: that it is there (no entry), or what one chunk of a file is. */
+/* What a manifest says about a pack: that it exists (`entry` NULL), or that it holds one chunk of a
+ * file. */
 struct reference {
 	const char *key;
 	const struct manifest *manifest;
@@ -39,16 +40,17 @@ struct verifying {
 		uint32_t damages;
 		bool failed;
 		struct err err;
-	} locked; /* under mutex */
+	} locked; /* guarded by `mutex` */
 };
 
-/* One pack as it was read. */
+/* A pack and the results of its check. */
 struct pack_check {
 	const char *key;
 	struct bytes data;
-	struct pack_record *records; /* NULL where the index is unreadable */
+	struct pack_record *records; /* NULL: the index is unreadable */
 	uint32_t record_count;
-	char (*faults)[96]; /* per record: "" is sound */
+	char (*faults)[96]; /* one per record; "": the chunk is sound */
+	/* one per record: a manifest names the chunk */
 	bool *used;
 	uint8_t *space; /* CHUNK_SIZE */
 };
@@ -62,7 +64,7 @@ static void report_damage(struct verifying *verifying, struct snapshot_id id, co
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
-/* --- what is to be checked --- */
+/* --- collecting what is to be checked --- */
 
 static const struct chunk *referenced_chunk(const struct reference *reference)
 {
@@ -168,7 +170,8 @@ static bool record_matches_chunk(const struct pack_record *record, const struct 
 	       memcmp(record->digest, chunk->digest, DIGEST_SIZE) == 0;
 }
 
-/* The chunk as the manifest has it. What the index says as well has been checked already. */
+/* Checks a chunk as the manifest describes it. If the pack's index describes it the same way, it
+ * has been checked already. */
 static int check_chunk(struct pack_check *pack, const struct chunk *chunk, size_t raw_size,
 		       struct err *err)
 {
@@ -181,7 +184,7 @@ static int check_chunk(struct pack_check *pack, const struct chunk *chunk, size_
 		return pack->faults[i][0] ? err_set(err, ERR_CORRUPT, "%s", pack->faults[i]) : 0;
 	}
 	if ((uint64_t)chunk->offset + chunk->stored > pack->data.size)
-		return err_set(err, ERR_CORRUPT, "lies beyond the end of the pack");
+		return err_set(err, ERR_CORRUPT, "is beyond the end of the pack");
 	return chunk_unpack(chunk->codec, chunk->digest, pack->data.data + chunk->offset,
 			    chunk->stored, pack->space, raw_size, &raw, err);
 }
@@ -204,7 +207,7 @@ static void check_reference(struct verifying *verifying, struct pack_check *pack
 	report_damage(verifying, reference->manifest->id, sentence);
 }
 
-/* Tells every snapshot that names the pack. */
+/* Reports damage of the whole pack for every snapshot that names it. */
 static void report_to_snapshots(struct verifying *verifying, const struct reference *references,
 				size_t count, const char *said)
 {
@@ -245,7 +248,8 @@ static void check_contents(struct verifying *verifying, struct pack_check *pack,
 	for (uint32_t i = 0; i < pack->record_count; i++)
 		if (!pack->used[i] && pack->faults[i][0])
 			report_to_snapshots(verifying, references, count,
-					    "a chunk that no snapshot looked at needs is damaged");
+					    "a chunk that none of these snapshots needs is "
+					    "damaged");
 }
 
 static void report_progress(struct verifying *verifying, uint64_t bytes)

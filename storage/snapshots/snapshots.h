@@ -1,21 +1,36 @@
 /*
- * storage/snapshots/: MAP
+ * storage/snapshots/: what storage.h offers for one job: claim an attempt, save, restore, list,
+ * verify, export, forget. One .c file per operation. Read FORMAT.md and lineage.h first, then
+ * attempts.c and snapshot_save.c.
  *
- * For other folders, through this header alone:
+ * For the rest of storage/, through this header alone:
  *
- *	job_records.h	* PRIVATE: the job's part of a store by name, and its records
+ *	job_records.h		keys and records of a job, and their reading and writing
+ *	storage_handle.h	struct storage: an open store and the job in it
  *
  * Of this folder only:
  *
- *	garbage_collect.h	packs that no manifest names
- *	index_warmup.h	before anything is sent: what is there already
- *	inventory.h     all that a job consists of, read at once: snapshots with their state, pins,
- *	                and which packs each manifest names
- *	lineage.h	* PURE
- *	orphan_packs.h  * PRIVATE: packs that no manifest names because whoever wrote them was
- *	                killed before the commit
- *	retention.h	* PURE
- *	storage_handle.h	an open store and the job in it
+ *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
+ *	inventory.h		all snapshots of a job with their states, pins and packs
+ *	retention.h		PURE: which snapshots are kept, which packs are garbage
+ *	garbage_collect.h	removes unnamed packs
+ *	index_warmup.h		fills the index of chunks before a save
+ *	orphan_packs.h		reuses packs of attempts killed before a commit
+ *
+ * The operations, declared in storage.h:
+ *
+ *	attempts.c		claims an attempt, checks for a newer claim, writes the end record
+ *	attempt_history.c	how the newest attempts of a job went
+ *	attempt_notes.c		events, log and metrics of an attempt, for people
+ *	drain_records.c		announces that a preempted attempt still saves; reads that
+ *	task_barrier.c		lets the processes of one step wait for each other
+ *	snapshot_save.c		saves and commits a snapshot
+ *	snapshot_presave.c	sends closed or growing files before the checkpoint is complete
+ *	snapshot_restore.c	restores a snapshot into an empty directory
+ *	snapshot_verify.c	reads and checks every chunk
+ *	snapshot_export.c	writes a snapshot as tar.lz4
+ *	listing.c		lists snapshots and their files
+ *	pins.c  forget.c	keep one snapshot; remove those that the policy does not keep
  */
 #ifndef STORAGE_SNAPSHOTS_H
 #define STORAGE_SNAPSHOTS_H

@@ -1,5 +1,5 @@
-/* PRIVATE to storage/: an open store and the job in it. Callers know it as the opaque struct
- * storage of storage.h. */
+/* An open store and the job in it. For storage/ only: callers know it as the opaque struct storage
+ * of storage.h. */
 #ifndef STORAGE_HANDLE_H
 #define STORAGE_HANDLE_H
 
@@ -9,15 +9,17 @@
 #include <stdint.h>
 
 struct storage {
-	/* The store, the job, and how its content is moved. */
+	/* The store, the job's name, and the state of sending and fetching. */
 	struct transfer transfer;
 	char *url;
+	/* This machine's name, for the records. */
 	char host[65];
+	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;
-	/* The store was emptied by somebody else after our claim. */
+	/* Somebody has emptied the store since our claim. */
 	bool emptied;
-	/* The index has seen what lay in the store before this process. */
+	/* index_warmup() has run once. */
 	bool warmed;
 	/* Set by storage_set_progress(). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);

@@ -1,5 +1,5 @@
-/* Who of several processes has come to its end: an object each, since a store has nothing else that
- * several may add to. */
+/* Records which of several processes has arrived at the end. Each puts an object of its own,
+ * because a store has nothing that several writers could append to. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"

@@ -70,7 +70,7 @@ static void test_damaged_leftovers_are_passed_over(void **state)
 	static const struct {
 		const char *name;
 		off_t from_end;
-	} rows[] = {{"end mark", 1}, {"digest", 20}, {"count", 44}, {"records", 60}};
+	} rows[] = {{"footer missing", 1}, {"digest", 20}, {"count", 44}, {"records", 60}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -85,7 +85,7 @@ static void test_a_disk_too_small_shows_before_anything_is_fetched(void **state)
 	assert_int_equal(system(command), 0);
 	request.directory = f.target;
 	assert_fails(storage_restore(f.storage, &request, &result, NULL, &err), ERR_NO_SPACE);
-	assert_non_null(strstr(err.text, "deep/w: making room for 12 MiB: No space left"));
+	assert_non_null(strstr(err.text, "deep/w: cannot allocate 12 MiB: No space left"));
 	assert_int_equal(umount(f.target), 0);
 	fixture_stop(&f);
 }
