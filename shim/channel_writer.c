@@ -1,3 +1,5 @@
+/* The producer's side of the channel (PROTOCOL.md): maps it, sends records, and reports the start
+ * and the end of the process. */
 #undef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 
@@ -24,27 +26,27 @@ _Atomic int channel_state = CHANNEL_UNTRIED;
 static struct shim_header *header;
 static struct shim_record *records;
 static _Atomic int owner_pid;
-/* SHIM_FLAG_FOREIGN_PIDNS or 0; -1 until this process has looked: a child may be born into a
- * namespace of its own. */
+/* SHIM_FLAG_FOREIGN_PIDNS or 0; -1: not determined yet in this process, because a child may be born
+ * into a namespace of its own. */
 static _Atomic int foreign_pidns = -1;
 static atomic_bool said_exiting;
-static bool on_exit_gives_code; /* exit() tells us its code */
+static bool on_exit_gives_code; /* exit() passes its code to us */
 
-/* pthread_atfork() itself is linked in from a static part of glibc that asks for this symbol; musl
- * has only the former. */
+/* pthread_atfork() comes from a static part of glibc that needs this symbol. musl has only the
+ * former. */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
 	__attribute__((weak));
-extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* musl has none */
+extern int on_exit(void (*)(int, void *), void *) __attribute__((weak)); /* missing in musl */
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* Not libc's, which glibc before 2.25 answers from a cache that clone() leaves stale. */
+/* Not libc's getpid(): glibc before 2.25 caches it, and clone() leaves the cache stale. */
 static int current_pid(void)
 {
 	return (int)syscall(SYS_getpid);
 }
 
-/* A forked child has memory of its own from here on. What it inherited is its
- * parent's to report. */
+/* A forked child has its own memory from here on. Its parent reports the descriptors it
+ * inherited. */
 static void after_fork(void)
 {
 	fd_table_clear();
@@ -66,9 +68,9 @@ static bool header_is_sound(const struct shim_header *found)
 }
 
 /*
- * Not by mmap() and munmap(): those names are ours here (hooks_mappings.c), and would take the
- * channel for the job's own mapping. On 32-bit machines they are not hooked, and the system call is
- * another for each libc.
+ * Maps by the system call: mmap() and munmap() are interposed here (hooks_mappings.c) and would
+ * take the channel for a mapping of the job. On 32-bit machines they are not interposed, and the
+ * system call differs between libcs.
  */
 #ifdef __LP64__
 static void *map_file(int fd, size_t size)
@@ -176,8 +178,8 @@ static void wake_supervisor(void)
 	syscall(SYS_close, fd);
 }
 
-/* The record is finished on the stack before a place in the ring is taken: then only a copy lies
- * between claiming and publishing, and a process killed there is rare. */
+/* Finishes the record on the stack before claiming a place in the ring. Only a copy is left between
+ * claiming and publishing, so a process is rarely killed in between. */
 static void publish_record(struct shim_record *record)
 {
 	uint64_t sequence;
@@ -194,7 +196,8 @@ static void publish_record(struct shim_record *record)
 	} else {
 		__atomic_fetch_add(&header->dropped, 1, __ATOMIC_RELAXED);
 	}
-	/* Either we see that the supervisor sleeps, or it sees our record before it does. */
+	/* Orders publishing before reading `sleeping`: either we see that the supervisor sleeps, or
+	 * it sees our record before it sleeps. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&header->sleeping, __ATOMIC_RELAXED))
 		wake_supervisor();
@@ -244,7 +247,7 @@ void channel_send(enum shim_event event, int descriptor, unsigned flags,
 
 void channel_send_exiting(int code, unsigned flags)
 {
-	if (code & 0xff) /* what wait() tells of it */
+	if (code & 0xff) /* the part that wait() returns */
 		flags |= SHIM_FLAG_FAILED;
 	if (channel_ready() && !atomic_exchange(&said_exiting, true))
 		channel_send(SHIM_EXITING, -1, flags, NULL, NULL);
@@ -263,9 +266,9 @@ static void send_hello(void)
 }
 
 /*
- * What a shell opened for us ("tool > checkpoints/file") is ours to close. Higher descriptors that
- * came through exec are more likely leaked than meant, and a daemon that holds one would keep the
- * supervisor waiting forever.
+ * Reports files that a shell opened as our output ("tool > checkpoints/file"), since we close them.
+ * Higher descriptors inherited through exec are more likely leaked than meant, and a daemon that
+ * holds one would keep the supervisor waiting forever.
  */
 static void adopt_output(void)
 {
@@ -281,7 +284,7 @@ static void adopt_output(void)
 	}
 }
 
-/* Set first, so it is called last: after the destructors of all libraries, and before the
+/* Registered first, so it is called last: after the destructors of all libraries, and before the
  * streams are flushed. */
 static void on_process_exit(int code, void *argument)
 {

@@ -1,7 +1,7 @@
 /*
- * The channel to the supervisor. Sending never blocks, never allocates, keeps errno, and does
- * nothing at all where there is no supervisor, its version is another, or this is a vfork() child
- * that borrows its parent's memory.
+ * Sends records to the supervisor. Sending never blocks or allocates and keeps errno. It does
+ * nothing if there is no supervisor, if its version is another, or in a vfork() child, which shares
+ * its parent's memory.
  */
 #ifndef CHANNEL_WRITER_H
 #define CHANNEL_WRITER_H
@@ -20,7 +20,7 @@ enum channel_state {
 
 extern _Atomic int channel_state;
 
-/* Cheap: false where nothing will ever be reported. */
+/* False if this process will never send anything. Costs one load. */
 static inline bool channel_is_possible(void)
 {
 	int state = atomic_load_explicit(&channel_state, memory_order_acquire);
@@ -28,18 +28,18 @@ static inline bool channel_is_possible(void)
 	return state == CHANNEL_ACTIVE || state == CHANNEL_UNTRIED;
 }
 
-/* True when this process may report and change what it tracks. Maps the channel at the first call,
- * which may come before our constructor, from that of another library. One system call. */
+/* True if this process may send records and change its tables. Costs one system call; the first
+ * call maps the channel, and may come before our constructor, from that of another library. */
 bool channel_ready(void);
 
-/* Only after channel_ready(). */
+/* The mapped header. Call only after channel_ready(). */
 const struct shim_header *channel_header(void);
 
-/* `path` and `path2` may be NULL. Only after channel_ready(). */
+/* Sends one record; `path` and `path2` may be NULL. Call only after channel_ready(). */
 void channel_send(enum shim_event event, int descriptor, unsigned flags,
 		  const struct resolved_path *path, const struct resolved_path *path2);
 
-/* Once per process. `code` as given to exit(). */
+/* Sends EXITING, once per process. `code` as passed to exit(). */
 void channel_send_exiting(int code, unsigned flags);
 
 #endif

@@ -2,7 +2,7 @@
 
 _Atomic unsigned fd_table_words[FD_TABLE_MOST / FD_TABLE_WORD_BITS];
 
-/* No word from here on was ever set: keeps close_range(3, ~0u) and fork cheap. */
+/* No word from here on was ever set: keeps close_range(3, ~0u) and fork() cheap. */
 static _Atomic unsigned words_used;
 
 bool fd_table_add(int fd)

@@ -1,10 +1,11 @@
 /*
- * Which descriptors of this process are files below the checkpoint directory, open for writing. One
- * bit each, so that the question that every close() asks costs one load. Descriptors from
+ * Records which descriptors of this process are files below the checkpoint directory, open for
+ * writing. One bit each, so that the test in every close() costs one load. Descriptors from
  * FD_TABLE_MOST on are never tracked.
  *
- * Bits may be stale: a descriptor closed by a raw system call keeps its bit. Records carry the
- * descriptor's number, so that the next OPENED or CLOSED of that number puts it right.
+ * A bit may be stale: a descriptor closed by a raw system call keeps it. Records carry the
+ * descriptor's number, so the next OPENED or CLOSED of that number corrects it. No function here
+ * blocks or allocates.
  */
 #ifndef FD_TABLE_H
 #define FD_TABLE_H
@@ -27,10 +28,10 @@ static inline bool fd_table_has(int fd)
 	       1;
 }
 
-/* False where the number is too high. */
+/* Sets the bit. False: the number is too high. */
 bool fd_table_add(int fd);
 
-/* True for the one caller that took it out. */
+/* Clears the bit. True for the one caller that cleared it. */
 bool fd_table_remove(int fd);
 
 /* The lowest tracked descriptor in [from, last], or -1. */

@@ -1,4 +1,4 @@
-/* Descriptors: open, duplicate, close. */
+/* Interposed functions that open, duplicate and close descriptors. */
 #include "hooks.h"
 
 #include "channel_writer.h"
@@ -23,7 +23,7 @@
 #define CLOSE_RANGE_CLOEXEC 4u
 #endif
 
-/* glibc declares these only to itself. */
+/* glibc does not declare these in its headers. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int directory_fd, const char *path, int flags);
@@ -38,7 +38,7 @@ static bool is_writing(int flags)
 	return (access == O_WRONLY || access == O_RDWR) && !(flags & O_PATH);
 }
 
-/* O_TMPFILE names a directory, and what is made is not its child by name. */
+/* O_TMPFILE names a directory; the new file is not its child by name. */
 static bool is_cacheable(const char *path, int flags)
 {
 	return path && path[0] == '/' && (flags & O_TMPFILE) != O_TMPFILE;
@@ -70,7 +70,7 @@ int hooks_opened(int fd, int flags, int directory_fd, const char *path)
 {
 	if (fd < 0 || !is_writing(flags) || !channel_is_possible())
 		return fd;
-	/* Before channel_ready(), which costs a system call. */
+	/* Tested before channel_ready(), which costs a system call. */
 	if (!is_cacheable(path, flags) || fd_table_has(fd) || !path_is_known_outside(path))
 		report_opened_slowly(fd, flags, directory_fd, path);
 	return fd;
@@ -113,7 +113,7 @@ void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed)
 			     &closing->resolved_path, NULL);
 }
 
-/* The fourth argument is there only where a file may be made. */
+/* open() has a mode argument only if it may make a file. */
 #define MODE_ARGUMENT(flags, mode)                                           \
 	do {                                                                 \
 		if (((flags)&O_CREAT) || ((flags)&O_TMPFILE) == O_TMPFILE) { \
@@ -191,7 +191,7 @@ EXPORT int creat64(const char *path, mode_t mode)
 			    flags, AT_FDCWD, path);
 }
 
-/* What open() becomes in a fortified program that gives no mode. */
+/* A fortified program calls these for open() without a mode. */
 EXPORT int __open_2(const char *path, int flags)
 {
 	__typeof__(&__open_2) next = LIBC(__open_2);
@@ -241,8 +241,8 @@ static __attribute__((noinline)) int close_tracked(int fd)
 
 	hooks_close_begin(fd, &closing);
 	result = next_close(fd);
-	/* Linux has closed it also when it says EINTR. EBADF: somebody had closed it behind our
-	 * back, which went well. */
+	/* On EINTR, Linux has closed it all the same. On EBADF, somebody had closed it by a raw
+	 * system call, which loses nothing. */
 	hooks_close_end(fd, &closing, result < 0 && errno != EINTR && errno != EBADF);
 	return result;
 }
@@ -259,13 +259,13 @@ static void close_tracked_range(unsigned first, unsigned last)
 		close_tracked(fd);
 }
 
-/* Not looked up: older than the functions, the system call says ENOSYS and callers
- * know what that means. */
+/* Always by the system call: on a kernel older than the function it returns ENOSYS, which callers
+ * expect. */
 EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
 	/*
-	 * A child of vfork() comes here with the parent's table in view: close_tracked_range()
-	 * leaves it alone. With UNSHARE only this thread's descriptors go; with CLOEXEC none does.
+	 * In a vfork() child the table is the parent's, and close_tracked_range() leaves it alone.
+	 * With UNSHARE only this thread's descriptors are closed; with CLOEXEC none is.
 	 */
 	if (flags == 0 && first <= last)
 		close_tracked_range(first, last);
@@ -296,7 +296,7 @@ static int raw_dup3(int fd, int target, int flags)
 	return (int)syscall(SYS_dup3, fd, target, flags);
 }
 
-/* `target` is closed on the way, if it was open. */
+/* Closes `target` first, if it was open. */
 static int duplicate_onto(int fd, int target, int flags, bool two)
 {
 	__typeof__(&dup2) next2 = LIBC(dup2);
@@ -364,6 +364,6 @@ EXPORT int fcntl64(int fd, int command, ...)
 	va_start(arguments, command);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	/* New in glibc 2.28, for programs that were built with 64-bit offsets. */
+	/* fcntl64 is new in glibc 2.28, for programs built with 64-bit offsets. */
 	return call_fcntl(fd, command, argument, next ? next : LIBC(fcntl));
 }

@@ -1,9 +1,9 @@
 /*
- * What the interposed functions have in common. Each calls libc first and reports afterwards;
- * results and errno are libc's.
+ * Shared by the interposed functions. Each one calls libc first and reports afterwards; results and
+ * errno are libc's.
  *
- * This header comes before any other: with 64-bit offsets libc's headers would rename `open` to
- * `open64` under us, and with fortification they would define it.
+ * Include this header before any other: with 64-bit offsets, libc's headers would rename `open` to
+ * `open64`, and with fortification they would define it.
  */
 #ifndef HOOKS_H
 #define HOOKS_H
@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* All that the shim exports; the names are libc's. */
+/* Marks what the shim exports: only functions with libc's names. */
 #define EXPORT __attribute__((visibility("default")))
 
 /* A descriptor that is about to be closed. */
@@ -24,14 +24,15 @@ struct hooks_closing {
 	struct resolved_path resolved_path;
 };
 
-/* fd as opened with `flags` (O_*); returns fd. `path` may be NULL where the caller has none. */
+/* Reports fd, opened with `flags` (O_*), if it is a tracked file; returns fd. `path` may be
+ * NULL. */
 int hooks_opened(int fd, int flags, int directory_fd, const char *path);
 
-/* `copy` refers to what `fd` refers to; returns copy. */
+/* Reports that `copy` is a duplicate of `fd`; returns copy. */
 int hooks_duplicated(int fd, int copy);
 
-/* Before and after closing fd. In between nothing else may be called: after the real close its
- * number may be another file's. `failed` when the application learns that content was lost. */
+/* Call these before and after closing fd, with nothing in between: after the real close, the number
+ * may belong to another file. `failed`: the application learns that content was lost. */
 void hooks_close_begin(int fd, struct hooks_closing *closing);
 void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed);
 

@@ -1,5 +1,5 @@
-/* Files that are written through memory (numpy.memmap, LMDB, Arrow): a mapping counts as one more
- * descriptor of its file. */
+/* Interposed functions that map files: a file may be written through memory (numpy.memmap, LMDB,
+ * Arrow). A mapping counts as one more descriptor of its file. */
 #include "hooks.h"
 
 #include "channel_writer.h"
@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Allocators come here before the first constructor, and dlsym() itself may
- * allocate: nothing is looked up here. */
+/* Uses only symbols that are known already: allocators call these before the first constructor, and
+ * dlsym() itself may allocate. */
 #define LIBC_KNOWN(name) ((__typeof__(&name))libc_symbol_known(LIBC_##name))
 
 static void close_mappings(const void *start, size_t length)
@@ -49,14 +49,14 @@ static void *after_mmap(void *result, size_t length, int protection, int flags, 
 		return result;
 	if (flags & MAP_FIXED)
 		close_mappings(result, length);
-	/* MAP_SHARED_VALIDATE has its bit as well. */
+	/* MAP_SHARED_VALIDATE includes this bit. */
 	if ((flags & MAP_SHARED) && (protection & PROT_WRITE) && fd_table_has(fd))
 		report_mapping(result, length, fd);
 	return result;
 }
 
-/* On 32-bit machines the system call is another for each libc: there the kernel's
- * events have to do. */
+/* Not on 32-bit machines, where the system call differs between libcs: there only the kernel's
+ * events show such writes. */
 #ifdef __LP64__
 EXPORT void *mmap(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
 {
@@ -83,8 +83,7 @@ EXPORT int munmap(void *start, size_t length)
 	__typeof__(&munmap) next = LIBC_KNOWN(munmap);
 	int result;
 
-	/* Before: afterwards the place may be another mapping's. Whoever gives a wrong length
-	 * has other troubles. */
+	/* Before the call: afterwards another mapping may be there. */
 	close_mappings(start, length);
 	result = next ? next(start, length) : (int)syscall(SYS_munmap, start, length);
 	return result;

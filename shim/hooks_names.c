@@ -1,4 +1,5 @@
-/* Names: rename, link, unlink; and the end of a process that skips destructors. */
+/* Interposed functions that rename, link and unlink files, and those that end a process without
+ * running destructors. */
 #include "hooks.h"
 
 #include "channel_writer.h"
@@ -17,7 +18,7 @@
 #define RENAME_EXCHANGE 2u
 #endif
 
-/* Defined by us whether this libc has it or not. */
+/* Defined here even if this libc lacks it. */
 int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags);
 
 static __attribute__((noinline)) void report_paths(enum shim_event event, int descriptor,
@@ -48,7 +49,7 @@ static int after_rename(int result, int old_fd, const char *old, int new_fd, con
 
 static int raw_renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags)
 {
-	/* Not SYS_renameat, which newer architectures do not have. */
+	/* Newer architectures lack SYS_renameat. */
 	return (int)syscall(SYS_renameat2, old_fd, old, new_fd, new, flags);
 }
 
@@ -75,8 +76,8 @@ EXPORT int renameat2(int old_fd, const char *old, int new_fd, const char *new, u
 			    new, flags);
 }
 
-/* The descriptor that a nameless file is linked by: linkat(fd, "", AT_EMPTY_PATH) or
- * linkat("/proc/self/fd/N"). */
+/* The descriptor through which a nameless file is linked: linkat(fd, "", AT_EMPTY_PATH) or
+ * linkat("/proc/self/fd/N"). -1: none. */
 static int linked_descriptor(int old_fd, const char *old, int flags)
 {
 	const char *prefix = "/proc/self/fd/";
@@ -86,7 +87,7 @@ static int linked_descriptor(int old_fd, const char *old, int flags)
 		return old_fd;
 	if (!(flags & AT_SYMLINK_FOLLOW) || !old || strncmp(old, prefix, strlen(prefix)) != 0)
 		return -1;
-	/* Not atoi: with the headers of glibc 2.38 it asks for a symbol of that version. */
+	/* Not atoi(): with the headers of glibc 2.38 it needs a symbol of that version. */
 	for (old += strlen(prefix); *old >= '0' && *old <= '9' && fd < FD_TABLE_MOST; old++)
 		fd = 10 * fd + (*old - '0');
 	return *old ? -1 : fd;
@@ -144,7 +145,7 @@ EXPORT int unlinkat(int directory_fd, const char *path, int flags)
 			    directory_fd, path);
 }
 
-/* Children of a forking pool end like this. */
+/* Children of a forking pool end by _exit(). */
 static void report_process_end(int code)
 {
 	if (atomic_load(&channel_state) == CHANNEL_ACTIVE)

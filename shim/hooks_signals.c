@@ -1,4 +1,5 @@
-/* Handlers for SIGTERM, which the shield keeps before them. All other signals go through. */
+/* Interposed functions that set signal handlers: the application gets its own SIGTERM handler
+ * shown, while the kernel has ours (sigterm_handler.h). All other signals pass through. */
 #include "hooks.h"
 
 #include "libc_symbols.h"
@@ -8,7 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 
-/* The functions of old standards are deprecated, and used. */
+/* Programs still use the deprecated functions of old standards. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 typedef sigterm_handler_fn handler;

@@ -1,5 +1,5 @@
-/* Streams and temporary files. fdopen needs no hook: the descriptor is tracked already, and
- * fclose reports it. */
+/* Interposed functions for streams and temporary files. fdopen() needs no hook: its descriptor is
+ * tracked already, and fclose() reports it. */
 #include "hooks.h"
 
 #include "channel_writer.h"
@@ -14,7 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* As far as we need it: O_RDONLY or a writing mode, with what makes the raw call below right. */
+/* Translates the part of a mode that raw_fopen() needs: reading or writing, and how the file is
+ * made. */
 static int flags_of_mode(const char *mode)
 {
 	int flags = mode[0] == 'r' ? 0 : mode[0] == 'w' ? O_CREAT | O_TRUNC : O_CREAT | O_APPEND;
@@ -70,7 +71,7 @@ static FILE *reopen_stream(const char *path, const char *mode, FILE *stream,
 	}
 	hooks_close_begin(fd, &closing);
 	stream = next(path, mode, stream);
-	/* The old file is closed even when the new one cannot be opened. */
+	/* freopen() closes the old file even if it cannot open the new one. */
 	hooks_close_end(fd, &closing, false);
 	return after_fopen(stream, path, mode);
 }
@@ -91,7 +92,8 @@ static int next_fclose(FILE *stream)
 
 	if (next)
 		return next(stream);
-	/* Only while dlsym looks for fclose: what matters is done, the stream's memory is lost. */
+	/* Reached only while dlsym() looks for fclose: flushes and closes, and leaks the stream's
+	 * memory. */
 	if (fflush(stream) != 0)
 		return EOF;
 	return (int)syscall(SYS_close, fileno(stream));
@@ -103,8 +105,7 @@ static __attribute__((noinline)) int fclose_tracked(FILE *stream, int fd)
 	int result;
 
 	hooks_close_begin(fd, &closing);
-	/* An earlier write that failed stays with the stream; fclose itself says
-	 * nothing about it. */
+	/* The stream remembers an earlier failed write; fclose() itself does not return it. */
 	bool failed = closing.tracked && ferror(stream);
 	result = next_fclose(stream);
 	hooks_close_end(fd, &closing, failed || result != 0);
@@ -116,7 +117,7 @@ EXPORT int fclose(FILE *stream)
 	int saved = errno;
 	int fd = fileno(stream);
 
-	/* Streams without a descriptor (fmemopen) say so in errno. */
+	/* fileno() of a stream without a descriptor (fmemopen) has set errno. */
 	errno = saved;
 	return __builtin_expect(fd_table_has(fd), 0) ? fclose_tracked(stream, fd)
 						     : next_fclose(stream);

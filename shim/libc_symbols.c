@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * glibc 2.34 moved dlsym from libdl to libc under a new version, and that alone would keep the shim
- * from loading on anything older. The old version is still there under the same name; on older
- * systems it is found in libdl.so.2, which we link.
+ * glibc 2.34 moved dlsym from libdl to libc under a new symbol version, which alone would keep the
+ * shim from loading on older systems. The old version still exists under the same name; older
+ * systems have it in libdl.so.2, which we link.
  */
 #if defined(__GLIBC__) && defined(__x86_64__) && defined(__LP64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
@@ -23,9 +23,8 @@ _Atomic uintptr_t libc_symbol_table[LIBC_SYMBOL_COUNT];
 static const char *const symbol_names[LIBC_SYMBOL_COUNT] = {LIBC_SYMBOL_LIST(LIBC_SYMBOL_NAME)};
 
 /*
- * initial-exec: the default model may allocate at the first use in a thread. volatile: dlsym is
- * declared as a function that never calls back into this file, so that the compiler would drop both
- * stores.
+ * initial-exec: the default TLS model may allocate at the first use in a thread. volatile: the
+ * compiler assumes that dlsym never calls back into this file and would drop both stores.
  */
 static __thread volatile bool lookup_running __attribute__((tls_model("initial-exec")));
 
@@ -44,7 +43,7 @@ void *libc_symbol_find(enum libc_symbol index)
 	return (void *)found;
 }
 
-/* Early, because dlsym may not be called in a signal handler, and a hook may be. */
+/* Runs early, because a hook may be called in a signal handler, where dlsym() is not allowed. */
 static void __attribute__((constructor(101))) find_all_symbols(void)
 {
 	for (int index = 0; index < LIBC_SYMBOL_COUNT; index++)

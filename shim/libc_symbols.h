@@ -1,8 +1,8 @@
 /*
- * The next definition of each function that we interpose. All are looked up by our constructor; a
- * call that comes before it looks up its own. Where the lookup itself led to the call (dlsym may
- * allocate, and an allocator may open files), or libc has no such function, the answer is NULL and
- * the hook makes the system call itself.
+ * Finds libc's own definition of each function that we interpose. Our constructor looks all of them
+ * up; a call that comes before it looks up its own. The result is NULL if the lookup itself led to
+ * the call (dlsym may allocate, and an allocator may open files) or if libc has no such function.
+ * Then the hook makes the system call itself.
  */
 #ifndef LIBC_SYMBOLS_H
 #define LIBC_SYMBOLS_H
@@ -35,7 +35,7 @@ enum libc_symbol {
 
 extern _Atomic uintptr_t libc_symbol_table[LIBC_SYMBOL_COUNT];
 
-/* NULL where there is none, or where it is being looked up. */
+/* The function, looked up if need be; NULL: libc has none, or the lookup is under way. */
 void *libc_symbol_find(enum libc_symbol index);
 
 static inline void *libc_symbol_get(enum libc_symbol index)
@@ -47,7 +47,7 @@ static inline void *libc_symbol_get(enum libc_symbol index)
 		       : libc_symbol_find(index);
 }
 
-/* NULL also before our constructor. */
+/* The function if it was looked up before, else NULL. */
 static inline void *libc_symbol_known(enum libc_symbol index)
 {
 	uintptr_t found = atomic_load_explicit(&libc_symbol_table[index], memory_order_relaxed);
@@ -55,7 +55,7 @@ static inline void *libc_symbol_known(enum libc_symbol index)
 	return found > LIBC_SYMBOL_MISSING ? (void *)found : NULL;
 }
 
-/* As a pointer to a function of that name's type. */
+/* libc's function of that name, with its type. */
 #define LIBC(name) ((__typeof__(&name))libc_symbol_get(LIBC_##name))
 
 #endif

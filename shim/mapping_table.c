@@ -6,7 +6,7 @@
 
 _Atomic int mapping_table_count;
 
-/* In no order; `end` is 0 for a free place. */
+/* In no order; a free place has `end` 0. */
 static struct part {
 	uintptr_t start, end;
 	int number;
@@ -14,7 +14,7 @@ static struct part {
 
 static atomic_bool table_busy;
 
-/* Not for ever: the one that is at it may be this thread, interrupted. */
+/* Does not wait forever: the holder may be this thread, interrupted by a signal. */
 static void begin(void)
 {
 	for (int spin = 0; spin < SPINS && atomic_exchange(&table_busy, true); spin++) {
@@ -68,7 +68,7 @@ int mapping_table_add(const void *start, size_t length)
 	return number;
 }
 
-/* True when nothing of it is left. */
+/* Cuts the range out of a part. True if nothing of the part is left. */
 static bool cut_part(struct part *part, uintptr_t start, uintptr_t stop)
 {
 	uintptr_t old_end = part->end;
@@ -81,7 +81,7 @@ static bool cut_part(struct part *part, uintptr_t start, uintptr_t stop)
 		part->start = stop;
 	else
 		part->end = start;
-	/* A hole: where there is no room for the second half, the first alone
+	/* A hole in the middle. If the table has no room for the second half, the first alone
 	 * stands for the mapping. */
 	if (start > part->start && stop < old_end)
 		add_part(stop, old_end, part->number);

@@ -1,4 +1,4 @@
-/* The kernel's view of the file, whatever the compiler was told about sizes. */
+/* Use the kernel's structures, whatever offset size the compiler was given. */
 #undef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 
@@ -12,13 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Longest path that can lie inside: directory, slash, name; one longer still is seen to be
+/* The longest path that can be inside: directory, slash, name. A longer one is still recognised as
  * inside, and cut off. */
 #define WORK_SIZE (1024 + SHIM_PATH_MOST + 64)
 
 #define DELETED " (deleted)"
 
-/* Takes a normalised absolute path of `length` bytes apart. */
+/* Expects a normalised absolute path of `length` bytes. */
 static bool match_directory(const char *directory, const char *path, size_t length,
 			    struct resolved_path *resolved_path)
 {
@@ -63,8 +63,8 @@ static ssize_t read_proc_link(const char *directory, unsigned number, char *targ
 	return syscall(SYS_readlinkat, AT_FDCWD, name, target, capacity);
 }
 
-/* Appends `path` to the normalised `text`, following "." and ".." by their words.
- * False when it does not fit. */
+/* Appends `path` to the normalised `text` and resolves "." and ".." by text. False: it does not
+ * fit. */
 static bool append_normalised(char *text, size_t *length, const char *path)
 {
 	while (*path) {
@@ -97,13 +97,13 @@ void path_resolve_name(const struct shim_header *header, int directory_fd, const
 	if (!path || !*path)
 		return;
 	if (path[0] != '/') {
-		/* counts the final zero */
+		/* counts the terminating NUL */
 		ssize_t got = directory_fd == AT_FDCWD
 				      ? syscall(SYS_getcwd, text, sizeof(text)) - 1
 				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd,
 						       text, sizeof(text));
 
-		/* Too long, gone or out of reach from our root. */
+		/* Too long, deleted, or outside our root directory. */
 		if (got <= 0 || (size_t)got >= sizeof(text) || text[0] != '/')
 			return;
 		length = got == 1 ? 0 : (size_t)got;
@@ -112,8 +112,8 @@ void path_resolve_name(const struct shim_header *header, int directory_fd, const
 		set_relative_path(header, text, length, resolved_path);
 }
 
-/* On 32-bit machines SYS_fstat has another structure than libc's, and fstat() itself needs glibc
- * 2.33: there the name decides alone. */
+/* On 32-bit machines SYS_fstat uses another structure than libc, and fstat() itself needs glibc
+ * 2.33: there the name alone decides. */
 static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *named)
 {
 #if defined(__LP64__) && defined(SYS_fstat)
@@ -161,8 +161,8 @@ void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
 		resolved_path->length = (uint16_t)(resolved_path->length - strlen(DELETED));
 }
 
-/* Sixteen paths by hash. After a collision, or when a link of that name is turned to point inside,
- * the shim misses an open; the kernel's events still show it. */
+/* Sixteen paths by hash. After a hash collision, or when a symbolic link is changed to point
+ * inside, the shim misses an open; the kernel's events still show it. */
 static _Atomic uint64_t outside_hashes[16];
 
 static uint64_t hash_path(const char *path)

@@ -1,6 +1,6 @@
 /*
- * Where a file lies in relation to the checkpoint directory. No allocation, no libc call that may
- * be interposed, errno is not kept: callers do that.
+ * Finds out where a file is in relation to the checkpoint directory. No allocation, and no libc
+ * call that may be interposed. May change errno: callers save it.
  */
 #ifndef PATH_RESOLVE_H
 #define PATH_RESOLVE_H
@@ -12,25 +12,25 @@
 
 struct resolved_path {
 	bool inside;     /* strictly below the directory */
-	bool regular;    /* path_resolve_fd: a regular file, or it could not be found out */
+	bool regular;    /* path_resolve_fd(): a regular file, or its type is unknown */
 	unsigned flags;  /* SHIM_FLAG_TRUNCATED_PATH, _EMPTY, _DELETED */
 	uint16_t length; /* of `path`, relative to the directory; 0 when outside */
 	uint64_t device, inode;
 	char path[SHIM_PATH_MOST];
 };
 
-/* By what the kernel says about the descriptor; links on the way do not matter. `path` as the
- * application gave it, for where /proc is not mounted; may be NULL. */
+/* Resolves a descriptor by what the kernel knows (/proc/self/fd), so links on the way do not
+ * matter. `path`, as the application gave it, is used if /proc is not mounted; may be NULL. */
 void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd, const char *path,
 		     struct resolved_path *resolved_path);
 
-/* By the words of the path alone, because the file may have gone already; a link
- * on the way hides it. */
+/* Resolves a path by its text alone, because the file may no longer exist. A symbolic link on the
+ * way makes it appear outside. */
 void path_resolve_name(const struct shim_header *header, int directory_fd, const char *path,
 		       struct resolved_path *resolved_path);
 
-/* Was this absolute path lately found to lie outside? Keeps opening the same file or device again
- * and again cheap. */
+/* A small cache of absolute paths that were found to be outside the directory, so that opening the
+ * same file or device again is cheap. */
 bool path_is_known_outside(const char *path);
 void path_remember_outside(const char *path);
 

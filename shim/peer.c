@@ -1,4 +1,4 @@
-/* The kernel's structures, whatever the compiler was told about sizes. */
+/* Use the kernel's structures, whatever offset size the compiler was given. */
 #undef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 
@@ -21,8 +21,7 @@ static uint64_t parse_number(const char *text)
 	return number;
 }
 
-/* State and start time: fields 3 and 22 of /proc/PID/stat. Where it cannot be
- * read, kill() alone has to do. */
+/* Checks state and start time, fields 3 and 22 of /proc/PID/stat. */
 static bool stat_shows_start(const char *line, size_t length, uint64_t start)
 {
 	const char *at = memrchr(line, ')', length);
@@ -71,7 +70,7 @@ bool peer_is_alive(const struct shim_header *header)
 	return stat_shows_start(line, (size_t)got, header->supervisor_start);
 }
 
-/* -1: it cannot be told. */
+/* -1: unknown. */
 static int same_pidns(const struct shim_header *header)
 {
 #if defined(__LP64__) && defined(SYS_fstat)

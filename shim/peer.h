@@ -1,5 +1,5 @@
-/* Who keeps a SIGTERM for whom: the supervisor as a process, seen from a signal handler. System
- * calls only; errno may change. */
+/* Checks on the supervisor's process from within a signal handler. Makes system calls only; may
+ * change errno. */
 #ifndef PEER_H
 #define PEER_H
 
@@ -7,14 +7,15 @@
 
 #include <stdbool.h>
 
-/* By its pid and its start time; a zombie is dead. Where /proc does not say, the
- * pid alone has to do. */
+/* Whether the supervisor lives, by pid and start time; a zombie counts as dead. If /proc cannot be
+ * read, the pid alone decides. */
 bool peer_is_alive(const struct shim_header *header);
 
-/* False in another PID namespace, where it cannot be told from others. */
+/* True if this process is in the supervisor's PID namespace; false also if that is unknown. */
 bool peer_shares_pidns(const struct shim_header *header);
 
-/* True in another PID namespace, for sure: there our number means somebody else, or nobody. */
+/* True only if this process is known to be in another PID namespace, where its pid means nothing to
+ * the supervisor. */
 bool peer_has_foreign_pidns(const struct shim_header *header);
 
 #endif

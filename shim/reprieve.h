@@ -1,6 +1,6 @@
 /*
- * Reprieve for a training job in C or C++: copy this one file. Nothing to link, nothing to start;
- * without Reprieve every function does nothing and says no.
+ * Reprieve for a training job in C or C++: copy this one file. There is nothing to link and nothing
+ * to start. Without Reprieve every function does nothing and returns 0.
  *
  *	for (step = ...; step < last; step++) {
  *		train(step);
@@ -11,13 +11,14 @@
  *		}
  *	}
  *
- * reprieve_requested() costs a few nanoseconds: ask in every step. It stays true until this process
- * says reprieve_saved(), or the request is withdrawn. Processes that save together must agree on
- * the step: let one of them ask, and tell the others.
+ * reprieve_requested() costs a few nanoseconds: call it in every step. It stays true until this
+ * process calls reprieve_saved() or the request is withdrawn. Processes that save together must
+ * agree on the step: let one of them call it and tell the others.
  *
- * C99 and C++, gcc and clang, Linux. Any thread; not in signal handlers. After fork() the child
- * counts as a process of its own. `gnu99` rather than `c99`, or _DEFAULT_SOURCE: otherwise each
- * question costs a system call.
+ * C99 and C++, gcc and clang, Linux. Call the functions from any thread, but not in signal
+ * handlers. After fork() the child counts as a process of its own. Compile with `gnu99` rather than
+ * `c99`, or define _DEFAULT_SOURCE: otherwise each call of reprieve_requested() costs a system
+ * call.
  */
 #ifndef REPRIEVE_H
 #define REPRIEVE_H
@@ -43,22 +44,22 @@ extern "C" {
 static inline int reprieve_requested(void);
 
 /*
- * A checkpoint of `step` (-1: no number) is complete: all its files are closed and have their
- * names. Call it in every process that wrote a part. Answers the request that reprieve_requested()
- * told of.
+ * Reports that a checkpoint of `step` (-1: no number) is complete: all its files are closed and
+ * have their final names. Call it in every process that wrote a part. It answers the request that
+ * reprieve_requested() returned last.
  */
 static inline void reprieve_saved(int64_t step);
 
-/* `step` is done. Two stores to memory: `reprieve status` says how far the job is,
- * and how long a step takes. */
+/* Reports that `step` is done, for `reprieve status`, which shows the step and its duration. Costs
+ * two stores to memory. */
 static inline void reprieve_progress(int64_t step);
 
 /* 1 when this run continues from a checkpoint of an earlier one. */
 static inline int reprieve_resuming(void);
 
 /*
- * --- from here on: how. Between the job and the supervisor lies the file that REPRIEVE_PAGE names:
- * a page that all read, and one slot of 64 bytes for each process that reports. The layout of a
+ * --- the implementation. The job and the supervisor share the file that REPRIEVE_PAGE names: a
+ * page that all read, and one slot of 64 bytes for each process that reports. The layout of a
  * version never changes, because this file is compiled into programs. ---
  */
 
@@ -68,42 +69,44 @@ static inline int reprieve_resuming(void);
 
 // clang-format off
 struct reprieve__page {
-	uint32_t magic;       /* written last by the supervisor */
+	uint32_t magic;       /* the supervisor writes it last */
 	uint32_t version;
-	uint32_t requested;   /* number of the request that stands; 0: none does */
-	uint32_t ended;       /* requests up to this number are history */
+	uint32_t requested;   /* number of the current request; 0: none */
+	uint32_t ended;       /* requests up to this number have ended */
 	uint32_t slot_offset; /* of the first slot, in bytes from here */
 	uint32_t slot_size;
 	uint32_t slot_count;
 	uint32_t reserved[9];
-	/* path of a datagram socket: a byte that is sent there says "look at the slots" */
+	/* path of a datagram socket: one byte sent there makes the supervisor read the slots */
 	char doorbell[128];
 };
 
 struct reprieve__slot {
-	/* whose; 0: free. Taken under a lock on the file, freed by the supervisor */
+	/* owner; 0: free. Claimed under a lock on the file, freed by the supervisor */
 	uint32_t pid;
-	uint32_t polls;       /* 1: it has asked whether a checkpoint is wanted */
-	uint32_t seen;        /* the newest request that it was told of */
+	uint32_t polls;       /* 1: the process has called reprieve_requested() */
+	uint32_t seen;        /* the newest request that the process has seen */
 	uint32_t answered;    /* the newest request that it has answered */
-	uint32_t saved_count; /* checkpoints that it called complete; written after saved_step */
+	/* checkpoints that it reported as complete; written after saved_step */
+	uint32_t saved_count;
 	uint32_t step_count;  /* steps that it reported; written after step */
 	int64_t saved_step;
 	int64_t step;
 	uint32_t reserved[6];
 };
 
-/* Of this process. Lies in memory that the kernel clears in a forked
- * child, which so begins anew. */
+/* The state of this process, in memory that the kernel clears in a forked child, so that the child
+ * starts without a slot. */
 struct reprieve__state {
-	const uint32_t *requested; /* once it has polled */
+	const uint32_t *requested; /* set once the process has polled */
 	struct reprieve__slot *slot;
 };
 // clang-format on
 
 static struct reprieve__state *reprieve__current;
-static struct reprieve__page *reprieve__mapped; /* stays where it is after fork() */
-static int reprieve__busy;                      /* the process that is in reprieve__begin() */
+static struct reprieve__page *reprieve__mapped; /* remains mapped after fork() */
+/* pid of the process that is in reprieve__begin() */
+static int reprieve__busy;
 static int reprieve__off;
 
 #if defined(MADV_WIPEONFORK) && defined(MAP_ANONYMOUS)
@@ -150,8 +153,8 @@ static inline int reprieve__map(int fd)
 	return 1;
 }
 
-/* A lock of the file, which the kernel drops when it is closed. Whoever has it needs microseconds;
- * one that was stopped just then is not waited for. */
+/* Locks the file; the kernel drops the lock when the file is closed. A holder needs microseconds,
+ * so one that was stopped meanwhile is not waited for. */
 static inline int reprieve__lock(int fd)
 {
 	struct flock lock;
@@ -185,7 +188,7 @@ static inline struct reprieve__slot *reprieve__claim(int fd)
 							  (size_t)i * page->slot_size);
 		uint32_t pid = __atomic_load_n(&slot->pid, __ATOMIC_ACQUIRE);
 
-		if (pid == mine) /* of another part of this program, or before an exec */
+		if (pid == mine) /* claimed by another copy of this header, or before an exec */
 			return slot;
 		if (pid == 0 && !found)
 			found = slot;
@@ -215,7 +218,7 @@ static inline struct reprieve__state *reprieve__memory(void)
 
 		if (memory == MAP_FAILED)
 			return NULL;
-		/* Linux 4.14. Before that a forked child reports in its parent's name. */
+		/* Since Linux 4.14. Before, a forked child reports under its parent's slot. */
 		(void)madvise(memory, sizeof(*state), MADV_WIPEONFORK);
 		state = (struct reprieve__state *)memory;
 	}
@@ -226,13 +229,14 @@ static inline struct reprieve__state *reprieve__memory(void)
 	return state;
 }
 
-/* The state with a slot; NULL where there is none, or another thread is about to make it. */
+/* Claims a slot. NULL: there is none, or another thread is claiming it. */
 static inline struct reprieve__state *reprieve__begin(void)
 {
 	struct reprieve__state *state = NULL;
 	int mine = (int)getpid(), busy = __atomic_load_n(&reprieve__busy, __ATOMIC_RELAXED), fd;
 
-	/* The one that was at it may be a thread of our parent, which does not exist here. */
+	/* The pid tells whether the thread that set it exists here: it may be a thread of our
+	 * parent. */
 	if (busy == mine || !__atomic_compare_exchange_n(&reprieve__busy, &busy, mine, 0,
 							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return NULL;
@@ -251,7 +255,7 @@ static inline struct reprieve__state *reprieve__begin(void)
 	return state;
 }
 
-/* For what may cost a system call. */
+/* The slot, claimed if need be; may cost system calls. */
 static inline struct reprieve__slot *reprieve__own(void)
 {
 	struct reprieve__state *state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
@@ -346,8 +350,8 @@ static inline void reprieve_saved(int64_t step)
 	if (!slot)
 		return;
 	__atomic_store_n(&slot->saved_step, step, __ATOMIC_RELAXED);
-	/* What came in while it was saving is another request, which this
-	 * checkpoint is too old for. */
+	/* A request that came while the process was saving is another one: this checkpoint is too
+	 * old for it. */
 	__atomic_store_n(&slot->answered, __atomic_load_n(&slot->seen, __ATOMIC_RELAXED),
 			 __ATOMIC_RELAXED);
 	__atomic_add_fetch(&slot->saved_count, 1, __ATOMIC_RELEASE);

@@ -9,12 +9,14 @@
             save(step)                # written, closed, renamed into its place
             reprieve.saved(step)
 
-Without Reprieve (`reprieve run -- python train.py`) every function does nothing and says no. requested() stays true until this process
-calls saved(), or the request is withdrawn. Ranks that save together must agree on the step: use agreed(), which asks rank 0 and tells the
-others through torch.distributed.
+Without Reprieve (`reprieve run -- python train.py`) every function does nothing and returns False.
+requested() stays true until this process calls saved() or the request is withdrawn. Ranks that save
+together must agree on the step: use agreed(), which calls requested() on rank 0 and sends the result
+to the others through torch.distributed.
 
-For frameworks, made when they are first named, so that nothing is imported before: LightningCallback, TrainerCallback (Hugging Face),
-KerasCallback; Loop for a loop of one's own. Python 3.8 and later, Linux.
+For frameworks: LightningCallback, TrainerCallback (Hugging Face) and KerasCallback. They are created
+when first used, so that importing this file imports no framework. Loop is for a loop of your own.
+Python 3.8 and later, Linux.
 """
 import fcntl
 import glob
@@ -29,15 +31,15 @@ import time
 __all__ = ["requested", "agreed", "saved", "progress", "resuming", "checkpoint_dir", "newest", "Loop",
            "LightningCallback", "TrainerCallback", "KerasCallback"]
 
-# The layout of the page and of a slot: reprieve.h has the same, in words.
+# The layout of the page and of a slot; reprieve.h describes it.
 _MAGIC, _VERSION = 0x47505652, 1
-_REQUESTED, _ENDED = 2, 3  # of 4 bytes each
+_REQUESTED, _ENDED = 2, 3  # positions of 4-byte words
 _DOORBELL, _DOORBELL_END = 64, 192
 _PID, _POLLS, _SEEN, _ANSWERED, _SAVED_COUNT, _STEP_COUNT = range(6)
-_SAVED_STEP, _STEP = 3, 4  # of 8 bytes each
+_SAVED_STEP, _STEP = 3, 4  # positions of 8-byte words
 _SLOT_SIZE = 64
 
-_page = None  # 4-byte words; None: not looked for yet; False: there is none
+_page = None  # 4-byte words; None: not opened yet; False: there is none
 _doorbell = b""
 _memory = None
 _slot = None  # 4-byte words of this process's slot
@@ -89,7 +91,7 @@ def _claim(descriptor, view):
 
 
 def _begin():
-    """Maps the page and takes a slot. False where there is no Reprieve."""
+    """Maps the page and claims a slot. False without Reprieve."""
     global _page, _slot, _slot_steps
     with _lock:
         if _page is not None:
@@ -128,7 +130,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def requested():
-    """True when a checkpoint is wanted as soon as possible, until saved() is called. Cheap: ask in every step."""
+    """True when a checkpoint is wanted as soon as possible, until saved() is called. Call it in every step."""
     if not _page:
         if _page is False or not _begin():
             return False
@@ -142,11 +144,13 @@ def requested():
 
 
 def saved(step=None):
-    """A checkpoint is complete: all its files are closed and have their names. Call it in every process that wrote a part."""
+    """Reports that a checkpoint is complete: its files are closed and have their final names.
+
+    Call it in every process that wrote a part."""
     if not _page and not _begin():
         return
     _slot_steps[_SAVED_STEP] = -1 if step is None else int(step)
-    # What came in while it was saving is another request, which this checkpoint is too old for.
+    # A request that came during the save is another one: this checkpoint is too old for it.
     _slot[_ANSWERED] = _slot[_SEEN]
     _slot[_SAVED_COUNT] = (_slot[_SAVED_COUNT] + 1) & 0xFFFFFFFF
     try:
@@ -154,11 +158,11 @@ def saved(step=None):
             bell.setblocking(False)
             bell.sendto(b"\0", _doorbell)
     except OSError:
-        pass  # it looks once a second anyway
+        pass  # the supervisor reads the slots once a second anyway
 
 
 def progress(step):
-    """`step` is done: `reprieve status` says how far the job is, and how long a step takes."""
+    """Reports that `step` is done: `reprieve status` shows it, and how long a step takes."""
     if not _page:
         if _page is False or not _begin():
             return
@@ -172,12 +176,12 @@ def resuming():
 
 
 def checkpoint_dir(default="."):
-    """The directory that Reprieve keeps."""
+    """The checkpoint directory that Reprieve saves, as a path."""
     return os.environ.get("REPRIEVE_CHECKPOINT_DIR") or default
 
 
 def newest(pattern="*", directory=None):
-    """The path there that matches and was changed last, or None: what to resume from."""
+    """The newest path in that directory that matches, or None: what to resume from."""
     paths = glob.glob(os.path.join(glob.escape(directory or checkpoint_dir()), pattern))
     return max(paths, key=os.path.getmtime, default=None)
 
@@ -190,7 +194,7 @@ def _distributed():
 
 
 def agreed():
-    """requested(), the same for all ranks of torch.distributed: rank 0 decides. A collective: all ranks call it, in every step."""
+    """requested() of rank 0, on all ranks of torch.distributed. All ranks must call it in every step."""
     distributed = _distributed()
     if distributed is None:
         return requested()
@@ -205,13 +209,15 @@ def agreed():
 
 
 class Loop:
-    """For a loop of one's own: done(step) after each step calls save(step) when a checkpoint is wanted, and every `every` steps."""
+    """For a loop of your own: call done(step) after each step.
+
+    It calls save(step) when a checkpoint is wanted, and every `every` steps."""
 
     def __init__(self, save, every=None):
         self.save, self.every = save, every
 
     def done(self, step):
-        """True when it has saved."""
+        """True if it has saved."""
         progress(step)
         wanted = agreed()
         if not wanted and not (self.every and step and step % self.every == 0):
@@ -222,7 +228,7 @@ class Loop:
 
 
 def _replace(previous, path):
-    """The one before is of no use any more."""
+    """Deletes the previous checkpoint of a callback; returns the path of the new one."""
     if previous and previous != path and os.path.isfile(previous):
         os.unlink(previous)
     return path
@@ -299,7 +305,7 @@ def _make_keras_callback():
             self.newest = _replace(self.newest, path)
 
         def on_train_batch_end(self, batch, logs=None):
-            # The optimizer's number goes on after a resume, as the names of the checkpoints must.
+            # The optimizer's step continues after a resume, as the names of the checkpoints must.
             optimizer = getattr(self.model, "optimizer", None)
             self.step = int(optimizer.iterations) if hasattr(optimizer, "iterations") else self.step + 1
             progress(self.step)

@@ -1,3 +1,5 @@
+/* The SIGTERM handler that holds signals back (sigterm_handler.h). Everything in it is
+ * async-signal-safe: it makes system calls and touches atomics. */
 #include "sigterm_handler.h"
 
 #include "channel_writer.h"
@@ -16,18 +18,18 @@
 
 atomic_bool sigterm_handler_installed;
 
-/* What the application has set for SIGTERM. `handler` is what on_sigterm() reads; the rest is
- * for those who ask. */
+/* The application's action for SIGTERM. on_sigterm() reads `application_handler`; the rest is
+ * returned to callers of sigaction(). */
 static _Atomic uintptr_t application_handler;
 static struct sigaction application_action;
-static atomic_bool action_busy; /* somebody changes both */
+static atomic_bool action_busy; /* a lock: a thread is changing both */
 
-static atomic_bool held; /* a SIGTERM waits */
+static atomic_bool held; /* a SIGTERM is held back */
 static siginfo_t held_info;
 static int held_sender;        /* 0: unknown */
-static int recheck_timer = -1; /* a timer of the kernel's */
+static int recheck_timer = -1; /* a POSIX timer; -1: none */
 
-/* When the supervisor's last one came: in `device`, because a record has room for that. */
+/* When the supervisor's last SIGTERM came: in `device`, where a record has room for it. */
 static struct resolved_path last_from_supervisor;
 
 static int libc_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
@@ -40,8 +42,8 @@ static int libc_sigaction(int signal, const struct sigaction *action, struct sig
 	return -1;
 }
 
-/* Waits for another thread, but not for ever: the one that is at it may be this one, interrupted.
- * Then one of two changes wins, as it would without us. */
+/* Waits for another thread, but not forever: the holder may be this thread, interrupted by a
+ * signal. Then one of the two changes wins, as it would without us. */
 static void lock_action(void)
 {
 	for (int spin = 0; spin < SPINS && atomic_exchange(&action_busy, true); spin++) {
@@ -53,7 +55,7 @@ static void unlock_action(void)
 	atomic_store(&action_busy, false);
 }
 
-/* --- a SIGTERM --- */
+/* --- receiving a SIGTERM --- */
 
 static void stop_recheck_timer(void)
 {
@@ -62,8 +64,8 @@ static void stop_recheck_timer(void)
 	recheck_timer = -1;
 }
 
-/* Once a second: the supervisor may die, or have lost our report; and of two SIGTERM that are
- * pending at a time the kernel keeps one, so that the one by which it hands ours on may be lost. */
+/* Checks once a second, because the supervisor may die or lose our record. Also, the kernel keeps
+ * only one of two pending SIGTERMs, so the one that releases ours may be lost. */
 static void start_recheck_timer(void)
 {
 	struct sigevent event;
@@ -89,7 +91,7 @@ static void hold_signal(const siginfo_t *info, int sender)
 	channel_send(SHIM_SIGTERM_HELD, held_sender, 0, &last_from_supervisor, NULL);
 }
 
-/* As it would without a handler. */
+/* Dies by the signal as if there were no handler. */
 static void die_by_signal(int signal)
 {
 	struct sigaction standard;
@@ -102,7 +104,7 @@ static void die_by_signal(int signal)
 	syscall(SYS_kill, syscall(SYS_getpid), signal);
 }
 
-/* Of SHIM_MARK_SIGNAL, which nobody sends. */
+/* Handles SHIM_MARK_SIGNAL, which nobody sends. */
 static void on_mark_signal(int signal)
 {
 	die_by_signal(signal);
@@ -139,7 +141,7 @@ static void call_application(int signal, siginfo_t *info, void *context)
 	}
 	if ((application_action.sa_flags & (int)SA_RESETHAND) && channel_ready())
 		reset_to_default();
-	/* Handlers of one argument do not mind the other two. */
+	/* A handler of one argument ignores the other two. */
 	((void (*)(int, siginfo_t *, void *))chosen)(signal, info, context);
 }
 
@@ -186,8 +188,8 @@ static enum decision decide_signal(const struct shim_header *header, const sigin
 	}
 	if (by_timer && !atomic_load(&held))
 		return DECIDE_IGNORE;
-	/* One's own doing, or the parent's: multiprocessing, torchrun and
-	 * timeout(1) end their children so. */
+	/* From this process itself or its parent: multiprocessing, torchrun and timeout(1) end
+	 * their children so. */
 	if (by_process &&
 	    (*sender == (int)syscall(SYS_getpid) || *sender == (int)syscall(SYS_getppid)))
 		return DECIDE_RELEASE;
@@ -202,7 +204,8 @@ static void on_sigterm(int signal, siginfo_t *info, void *context)
 	int saved = errno, sender = 0;
 	enum decision decision;
 
-	/* A child of vfork() or clone() has no memory of its own to keep it in. */
+	/* A child of vfork() or clone() shares its parent's memory, so it has nowhere to hold the
+	 * signal. */
 	if (!channel_ready()) {
 		call_application(signal, info, context);
 		errno = saved;
@@ -216,7 +219,7 @@ static void on_sigterm(int signal, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* --- what the application sets --- */
+/* --- the application's handler --- */
 
 static bool is_our_handler(const struct sigaction *action)
 {
@@ -233,7 +236,7 @@ static int install_action(const struct sigaction *action)
 		ours.sa_flags = (action->sa_flags & ~(int)SA_RESETHAND) | SA_SIGINFO;
 	}
 	if (standard) {
-		/* As little of it as can be is to be seen in what the process does. */
+		/* The process should behave as if it had no handler. */
 		ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 		sigemptyset(&ours.sa_mask);
 	}
@@ -262,7 +265,7 @@ static int set_sigterm_action(const struct sigaction *action, struct sigaction *
 {
 	struct sigaction before = application_action;
 
-	/* A child of vfork() has a table of handlers of its own, but our memory is its parent's. */
+	/* A child of vfork() has its own table of handlers, but our variables are its parent's. */
 	if (!channel_ready()) {
 		if (action && libc_sigaction(SIGTERM, action, NULL) < 0)
 			return -1;
@@ -272,7 +275,7 @@ static int set_sigterm_action(const struct sigaction *action, struct sigaction *
 		lock_action();
 		before = application_action;
 		if (action) {
-			copy = *action; /* may be the same memory as `old` */
+			copy = *action; /* `action` may be the same memory as `old` */
 			if (install_action(&copy) < 0) {
 				unlock_action();
 				return -1;
@@ -332,7 +335,7 @@ sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *r
 	return returned == on_mark_signal ? SIG_DFL : returned;
 }
 
-/* --- life --- */
+/* --- installing --- */
 
 void sigterm_handler_install(void)
 {

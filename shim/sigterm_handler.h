@@ -1,7 +1,7 @@
 /*
- * Keeps a SIGTERM that came from outside of the job until the supervisor lets go of it, whether the
- * application has a handler or would die. The kernel's handler is ours; the application sees its
- * own, because hooks_signals.c asks here. PROTOCOL.md has the rules.
+ * Holds back a SIGTERM from outside the job until the supervisor releases it, whether the
+ * application has a handler or would die. The kernel has our handler installed; the application
+ * sees its own, because hooks_signals.c asks here. PROTOCOL.md has the rules.
  */
 #ifndef SIGTERM_HANDLER_H
 #define SIGTERM_HANDLER_H
@@ -10,24 +10,24 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* SIGTERM is ours in this process. */
+/* Our handler is installed in this process. */
 extern atomic_bool sigterm_handler_installed;
 
-/* Only after channel_ready(): takes SIGTERM over if the supervisor wants it and
- * can be known here. */
+/* Installs the handler if the supervisor wants it and can be identified here. Call only after
+ * channel_ready(). */
 void sigterm_handler_install(void);
 
-/* In a child of fork(): what the parent keeps is the parent's. */
+/* Call in a child of fork(): a signal that the parent holds is the parent's. */
 void sigterm_handler_forked(void);
 
-/* Only with sigterm_handler_installed. sigaction() for SIGTERM and SHIM_MARK_SIGNAL, as the
- * application sees it. */
+/* sigaction() for SIGTERM and SHIM_MARK_SIGNAL, as the application sees it. Only with
+ * sigterm_handler_installed. */
 int sigterm_handler_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
 /*
- * Only with sigterm_handler_installed, around a function of libc's that sets a handler for one of
- * them by a way of its own: takes over what it has set. `returned`: what it returned; the result is
- * what the application is to see.
+ * Call these around a function of libc that sets a handler for one of those two signals in its own
+ * way: they take over the handler it has set. `returned` is what it returned; the result is what
+ * the application gets. Only with sigterm_handler_installed.
  */
 typedef void sigterm_handler_fn(int signal);
 void sigterm_handler_begin_change(void);
