@@ -21,9 +21,9 @@ OFTEN = ("--quiet-time", "100ms")
 SAVING = (PYTHON, SAVER, "--pause", "0.3")
 STORAGE = Path(__file__).resolve().parents[2] / "storage"
 # Every point that there is, by file; those of other backends are passed in tests/stores.
-ALL_POINTS = {(source.name, point) for source in STORAGE.glob("*.c")
+ALL_POINTS = {(source.name, point) for source in STORAGE.rglob("*.c")
               for point in re.findall(r'fault_point\("(\w+)"\)', source.read_text())}
-POINTS_HERE = sorted(point for name, point in ALL_POINTS if not name.startswith("store_") or name == "store_dir.c")
+POINTS_HERE = sorted(point for name, point in ALL_POINTS if not name.endswith("_store.c") or name == "file_store.c")
 FAULT_POINTS = [point for point in POINTS_HERE if not point.endswith("_remove")]
 POINTS_OF_REMOVAL = [point for point in POINTS_HERE if point.endswith("_remove")]
 
