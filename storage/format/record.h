@@ -28,7 +28,7 @@ enum record_kind {
 int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct err *err);
 
 /* Checks and decodes a record; the caller decrefs *body. ERR_CORRUPT: truncated, changed, or of
- * another kind. ERR_NEWER: of a higher version. */
+ * another kind. ERR_VERSION: written by another version. */
 int record_decode(enum record_kind kind, const void *data, size_t size, json_t **body,
 		  struct err *err);
 

@@ -13,7 +13,7 @@
  * `inventory` was read before, so its manifests are not read again; gone[i] means that its snapshot
  * i has been removed, or with `dry_run` would be. The packs are listed first and the manifests
  * after them: a pack of a manifest that is committed meanwhile is either named by that manifest or
- * missing from the list. ERR_NEWER: a newer version has written to this job, and nothing was
+ * missing from the list. ERR_VERSION: another version has written to this job, and nothing was
  * removed.
  */
 int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,

@@ -33,7 +33,7 @@ AUTO(struct inventory, inventory_release);
 /*
  * The packs of the listing `packs` that the manifest of `id` names. A manifest that is damaged sets
  * `unknown`; one that has been removed names nothing. -1: the store could not be read, or
- * ERR_NEWER.
+ * ERR_VERSION.
  */
 int inventory_read_packs(struct storage *storage, struct snapshot_id id,
 			 const struct store_listing *packs, struct inventory_packs *names,

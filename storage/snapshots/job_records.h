@@ -46,7 +46,7 @@ char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
  */
 int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 		   uint64_t *bytes, struct cancel *cancel, struct err *err);
-/* Reads and checks a record. ERR_NOT_FOUND, ERR_CORRUPT (after a second read) or ERR_NEWER. The
+/* Reads and checks a record. ERR_NOT_FOUND, ERR_CORRUPT (after a second read) or ERR_VERSION. The
  * caller decrefs *body. */
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 		   struct cancel *cancel, struct err *err);
@@ -64,7 +64,7 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
 bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
 /* The records of a job by name. `lineage` has the attempts with what their claims say, and the ids
- * of the snapshots. ERR_NEWER: a claim was written by a newer version. */
+ * of the snapshots. ERR_VERSION: another version wrote a claim. */
 struct job_listing {
 	struct lineage lineage;
 	bool *ended; /* one per attempt: it has an end record */
