@@ -20,7 +20,7 @@ STORAGE = Path(__file__).resolve().parents[2] / "storage"
 WRITERS = 16
 LONG = pytest.mark.long
 # Those of a file:// store are passed in tests/faults.
-ALL_POINTS = sorted({point for source in STORAGE.glob("*.c") if source.name != "store_dir.c"
+ALL_POINTS = sorted({point for source in STORAGE.rglob("*.c") if source.name != "file_store.c"
                      for point in re.findall(r'fault_point\("(\w+)"\)', source.read_text())})
 POINTS = [point for point in ALL_POINTS if not point.endswith("_remove")]
 POINTS_OF_REMOVAL = [point for point in ALL_POINTS if point.endswith("_remove")]
