@@ -1,4 +1,5 @@
-/* PRIVATE. What was told of one resource, to take it back when it is there no more. */
+/* PRIVATE. Remembers the notices of one resource, to withdraw those whose events have
+ * disappeared. */
 #ifndef CLOUD_ANNOUNCED_H
 #define CLOUD_ANNOUNCED_H
 
@@ -15,20 +16,23 @@ enum {
 struct announced {
 	struct notice items[ANNOUNCED_MOST];
 	size_t count;
-	/* So many well-formed answers in a row were without one of them. */
+	/* number of well-formed replies in a row that lacked one of them */
 	unsigned absent;
 };
 
-/* Tells all of them, and remembers as many as there is room for. */
+/* Reports the notices, and remembers them up to ANNOUNCED_MOST. */
 void announced_add(struct announced *announced, struct watcher *watcher,
 		   const struct notice *notices, size_t count);
 
-/* Withdraws what is not among `notices`, which are all that there are now: not before the second
- * such call in a row, because one answer may come from a server that has not heard of it yet. */
+/*
+ * Withdraws those that are not among `notices`, the complete current list. Only the second such
+ * call in a row withdraws, because one reply may come from a server that does not know of an event
+ * yet.
+ */
 void announced_withdraw_missing(struct announced *announced, struct watcher *watcher,
 				const struct notice *notices, size_t count, const char *reason);
 
-/* Tells that this one is over. */
+/* Reports that this notice is over. */
 void announced_withdraw(struct watcher *watcher, const struct notice *notice, const char *reason);
 
 #endif

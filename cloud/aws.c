@@ -18,13 +18,13 @@
 enum {
 	POLL_MS = 1000,
 	SLOW_POLL_MS = 5000,
-	/* Of the slow polls: maintenance is announced days ahead. */
+	/* Every n-th slow poll: maintenance is announced days ahead. */
 	MAINTENANCE_EVERY = 6,
 	RETRY_MS = 1000,
 	UNAVAILABLE_RETRY_MS = 10000,
-	/* So many unusable answers in a row about what is not urgent are said. */
+	/* Unusable replies in a row, of slow resources, before they are reported. */
 	NOTE_AFTER = 6,
-	/* After so many unusable answers in a row the way in is found anew: the VM may have been
+	/* Unusable replies in a row before the session is opened anew: the VM may have been
 	 * restored elsewhere. */
 	UNKNOWN_MOST = 30,
 	PROBE_TIMEOUT_MS = 300,
@@ -63,10 +63,10 @@ static void announce_verdict(struct watcher *watcher, struct announced *announce
 	announce_events(watcher, announced, &events);
 }
 
-/* --- what is urgent --- */
+/* --- the interruption notice --- */
 
-/* A 404 takes a hibernation back, that is over. It takes no end back: it is also what is answered
- * as soon as somebody ends the instance himself, because of the notice. */
+/* A 404 withdraws a hibernation, which is over then. It withdraws no stop: EC2 also returns it as
+ * soon as the user ends the instance because of the notice. */
 static bool may_withdraw_action(const struct announced *announced, const struct reply *reply)
 {
 	return reply->status != 404 || announced->count == 0 ||
@@ -114,7 +114,7 @@ static int64_t access_retry_ms(enum aws_access access)
 		       : RETRY_MS;
 }
 
-/* False: not now, and it was said why. */
+/* False: not now; the reason has been reported. */
 static bool open_session(struct aws_session *session)
 {
 	enum aws_access access = aws_session_open(session);
@@ -148,8 +148,8 @@ static void follow_action(struct watcher *watcher)
 	aws_session_release(&session);
 }
 
-/* --- what is not: the health of the source does not depend on it, but what cannot
- * be read is said --- */
+/* --- slow resources: they do not affect the health of the source, but unreadable ones are reported
+ * --- */
 
 static void count_reply(struct watcher *watcher, struct resource *resource, const char *what,
 			bool usable)
@@ -230,7 +230,7 @@ static void run_aws(struct watcher *watcher)
 		watcher_unavailable(watcher, "AWS_EC2_METADATA_DISABLED=true is set: unset it");
 		return;
 	}
-	/* It inherits this thread's signal mask, which blocks all. */
+	/* The thread inherits this one's signal mask, which blocks all signals. */
 	has_thread = pthread_create(&thread, NULL, follow_slow_resources, watcher) == 0;
 	if (!has_thread)
 		watcher_set_note(watcher, "but no thread is to be had for what is not urgent");

@@ -45,7 +45,7 @@ void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 {
 	char state[64];
 
-	/* Not there before the first transition, nor outside of any group. */
+	/* 404 before the first transition, and outside any group. */
 	if (reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{') {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
@@ -77,8 +77,8 @@ void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 
 /* --- scheduled maintenance --- */
 
-/* Does the machine's run end with it? system-maintenance is of the network or the
- * power, and need not. */
+/* Whether the event ends the instance. system-maintenance concerns network or power, and need
+ * not. */
 static bool ends_the_instance(const char *code)
 {
 	static const char *const codes[] = {"instance-stop", "instance-retirement",
@@ -112,8 +112,8 @@ static void add_advice(struct aws_events *events, const struct reply *reply, con
 	events->kind = VERDICT_POSITIVE;
 }
 
-/* Advice, and once more when it is near: the window may be hours long, and nothing is gained by
- * leaving before the machine does. */
+/* Adds advice, and once more when the event is near. The window may be hours long, and leaving
+ * before the machine does gains nothing. */
 static void add_maintenance(struct aws_events *events, const struct reply *reply, json_t *event)
 {
 	const char *code = json_text_or(event, "Code", "");
@@ -126,7 +126,7 @@ static void add_maintenance(struct aws_events *events, const struct reply *reply
 		left = when - reply->arrived_wall_ms;
 		datetime_iso(when, at);
 	}
-	/* Often missing or empty. */
+	/* NotAfter is often missing or empty. */
 	if (datetime_parse(json_text_or(event, "NotAfter", ""), &over)) {
 		text_set(until, sizeof(until), " to ");
 		text_set(until + 4, sizeof(until) - 4, datetime_iso(over, end));
@@ -149,7 +149,7 @@ void aws_maintenance_reply(const struct reply *reply, struct aws_events *events)
 	size_t i;
 
 	*events = (struct aws_events){.kind = VERDICT_UNKNOWN};
-	/* The real service has an empty list; imitations of it a 404. */
+	/* EC2 returns an empty list; imitations of it return 404. */
 	if (reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{') {
 		events->kind = VERDICT_NEGATIVE;
 		return;
@@ -167,7 +167,7 @@ void aws_maintenance_reply(const struct reply *reply, struct aws_events *events)
 		if (!json_is_object(event) || !json_text_or(event, "Code", "")[0]) {
 			*events = (struct aws_events){
 				.kind = VERDICT_UNKNOWN,
-				.why = "answered a list that is none of events",
+				.why = "answered JSON that is not a list of events",
 			};
 			return;
 		}

@@ -73,7 +73,7 @@ bool aws_instance_reply(const struct reply *reply)
 	       id[2];
 }
 
-/* The real service's 404 is an XHTML page; other clouds say it in JSON or with their own header. */
+/* EC2's 404 is an XHTML page; other clouds reply with JSON or with a header of their own. */
 static bool reply_is_negative(const struct reply *reply)
 {
 	return reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{';
@@ -136,8 +136,8 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 	}
 	/*
 	 * Freezing begins with the notice (EC2 user guide, "hibernation"): nothing can be made
-	 * durable before it, and to end the job would lose what is frozen with it. A checkpoint
-	 * that is begun is finished after the resumption.
+	 * durable before it, and ending the job would lose what is frozen with it. A checkpoint
+	 * that was begun is finished after the resumption.
 	 */
 	if (strcmp(action, "hibernate") == 0) {
 		verdict_notice(

@@ -1,4 +1,4 @@
-/* PRIVATE. A way in to EC2's metadata service, as aws_access_decide() says. For one thread. */
+/* PRIVATE. Access to EC2's metadata service, as aws_access_decide() chooses it. For one thread. */
 #ifndef CLOUD_AWS_SESSION_H
 #define CLOUD_AWS_SESSION_H
 
@@ -14,14 +14,14 @@ struct aws_session {
 
 #define AWS_INSTANCE_PATH "/latest/meta-data/instance-id"
 
-/* To be released, also after a failure. */
+/* Release it, also after a failure. */
 int aws_session_init(struct aws_session *session, struct watcher *watcher, struct err *err);
 void aws_session_release(struct aws_session *session);
 
-/* Finds the way in. Blocks for two time-outs at most. */
+/* Finds out how to get access. Blocks for two time-outs at most. */
 enum aws_access aws_session_open(struct aws_session *session);
 
-/* metadata_request_get(), until the watcher is stopped. */
+/* metadata_request_get() under the watcher's cancel object. */
 int aws_session_get(struct aws_session *session, const char *path, struct reply *reply,
 		    struct err *err);
 

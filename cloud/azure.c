@@ -1,5 +1,5 @@
-/* Azure: the VM's own name, then the scheduled events each second. The first call switches them on,
- * which may take two minutes. */
+/* Azure: fetches the VM's own name, then the scheduled events each second. The first request
+ * enables them, which may take two minutes. */
 #include "announced.h"
 #include "azure_reply.h"
 #include "azure_share.h"
@@ -21,14 +21,15 @@ enum {
 	NAME_TIMEOUT_MS = 2000,
 	PROBE_TIMEOUT_MS = 300,
 	APPROVE_TIMEOUT_MS = 2000,
-	/* The name is asked no more often than that: every request
-	 * counts against the VM's limit. */
+	/* The least time between two requests for the name: every request counts against the VM's
+	 * limit. */
 	DOUBT_MS = 5000,
 	NAMELESS_MS = 1000,
-	/* While another supervisor asks: often, then less so, for its first call may take long. */
+	/* How often to look while another supervisor sends the request: often first, then less,
+	 * because the first request may take long. */
 	SHARE_POLL_MS = 20,
 	SHARE_POLL_LATER_MS = 200,
-	/* Nobody has had an answer yet: whoever holds the lock waits for its first one. */
+	/* Nobody has had a reply yet: the holder of the lock waits for the first one. */
 	FIRST_STALE_MS = 10 * 1000,
 };
 
@@ -39,13 +40,13 @@ struct session {
 	struct watcher *watcher;
 	struct instance_metadata client;
 	char name[AZURE_NAME_MOST];
-	/* monotonic: from then on the name is asked anew; CLOCK_NEVER: it is not in doubt */
+	/* monotonic: when to ask for the name again; CLOCK_NEVER: it is not in doubt */
 	int64_t doubtful_ms;
-	bool must_ask; /* even if nothing looks wrong: the VM may have been restored elsewhere */
+	bool must_ask;         /* ask in any case: the VM may have been restored elsewhere */
 	int64_t name_asked_ms; /* monotonic */
-	bool enabled;          /* an answer came: from now on they come fast */
+	bool enabled;          /* a reply came: from now on they are fast */
 	unsigned throttled;
-	int64_t due_ms; /* monotonic: when the next answer is wanted */
+	int64_t due_ms; /* monotonic: when the next reply is due */
 	struct azure_share share;
 	struct announced announced;
 };
@@ -58,7 +59,7 @@ static int send_request(struct session *session, const char *path, int64_t timeo
 				    err);
 }
 
-/* An old name stays until there is another: better than none, under which nothing can be told. */
+/* An old name is kept until there is another: without a name no event can be reported. */
 static void fetch_vm_name(struct session *session)
 {
 	char name[AZURE_NAME_MOST];
@@ -82,7 +83,7 @@ static void doubt_vm_name(struct session *session, int64_t at_ms)
 		session->doubtful_ms = at_ms;
 }
 
-/* Returns how long to wait before the next poll. */
+/* Returns how long to wait before the next poll, in ms. */
 static int64_t handle_events_reply(struct session *session, const struct reply *reply)
 {
 	/* The limit is of the VM, and asking more often than this only prolongs it. */
@@ -105,12 +106,12 @@ static int64_t handle_events_reply(struct session *session, const struct reply *
 		return POLL_MS;
 	}
 	session->enabled = true;
-	/* Under a wrong name every event is others'. */
+	/* With a wrong name, every event seems to concern other VMs. */
 	if (events.others > 0)
 		doubt_vm_name(session, clock_monotonic_ms() + DOUBT_MS);
 	else if (!session->must_ask && session->name[0])
 		session->doubtful_ms = CLOCK_NEVER;
-	/* Only a list that was understood as a whole proves that something is missing from it. */
+	/* Only a list that was understood entirely proves that something is missing. */
 	if (!events.why[0])
 		announced_withdraw_missing(&session->announced, session->watcher, events.notices,
 					   events.count, "the scheduled event was withdrawn");
@@ -131,14 +132,14 @@ static void share(struct session *session, const struct reply *reply, int64_t as
 		.status = reply->status,
 	};
 
-	/* The body stays the response's. */
+	/* `shared` must not free the body, which belongs to the response. */
 	if (reply->status != 0)
 		shared.body = session->client.response.body;
 	text_set(shared.name, sizeof(shared.name), session->name);
 	azure_share_write(&session->share, &shared);
 }
 
-/* Asks, and lets the others have the answer. */
+/* Sends a request and shares the reply. */
 static void poll_events(struct session *session)
 {
 	int64_t asked = clock_monotonic_ms(), pause = POLL_MS;
@@ -152,7 +153,7 @@ static void poll_events(struct session *session)
 		share(session, &reply, asked);
 		pause = handle_events_reply(session, &reply);
 	} else if (!watcher_stopping(session->watcher)) {
-		/* The others need not find that out one by one. */
+		/* Shares the failure too, so that the others need not find it out one by one. */
 		reply = (struct reply){.arrived_ms = clock_monotonic_ms()};
 		share(session, &reply, asked);
 		watcher_unknown(session->watcher, err.text);
@@ -179,7 +180,7 @@ static void handle_shared_reply(struct session *session, const struct azure_shar
 		session->due_ms = shared->asked_ms + handle_events_reply(session, &reply);
 }
 
-/* Returns how long until it is worth looking again. */
+/* Returns how long to wait before looking again, in ms. */
 static int64_t read_share_or_poll(struct session *session, struct azure_shared *shared)
 {
 	int64_t late, stale = session->enabled ? AZURE_SHARE_STALE_MS : FIRST_STALE_MS;
@@ -190,7 +191,7 @@ static int64_t read_share_or_poll(struct session *session, struct azure_shared *
 	if (late < 0)
 		return -late;
 	if (azure_share_try_lock(&session->share)) {
-		/* Somebody may have asked between the look and the lock. */
+		/* Another supervisor may have sent a request between the read and the lock. */
 		if (azure_share_read(&session->share, shared))
 			handle_shared_reply(session, shared);
 		else
@@ -232,9 +233,9 @@ static int approve_event(const struct environment *environment, const char *iden
 	auto_(instance_metadata_close) struct instance_metadata client = {0};
 	auto_free char *body = text_format("{\"StartRequests\":[{\"EventId\":\"%s\"}]}", identity);
 
-	/* It was read from the service's own answer, but goes into JSON of ours. */
+	/* The id comes from the service, but is put into JSON here. */
 	if (strspn(identity, "0123456789abcdefABCDEF-") != strlen(identity))
-		return err_set(err, ERR_INVALID, "the event's id is none");
+		return err_set(err, ERR_INVALID, "the event has no valid id");
 	if (instance_metadata_open(&client, METADATA_AZURE,
 				   environment->endpoints[METADATA_AZURE].url, APPROVE_TIMEOUT_MS,
 				   err) < 0 ||

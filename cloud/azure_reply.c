@@ -22,7 +22,7 @@ static enum effect effect_of_type(const char *type)
 		const char *type;
 		enum effect effect;
 	} rows[] = {
-		{"Freeze", EFFECT_NONE}, /* a pause of seconds: training does not notice */
+		{"Freeze", EFFECT_NONE}, /* a pause of seconds, which does not affect training */
 		{"Reboot", EFFECT_STOP},  {"Redeploy", EFFECT_STOP},
 		{"Preempt", EFFECT_STOP}, {"Terminate", EFFECT_STOP},
 	};
@@ -55,7 +55,7 @@ static bool event_concerns_vm(json_t *event, const char *name)
 	return false;
 }
 
-/* A number, also when it is written as a string. */
+/* A number, possibly written as a string. */
 static bool is_number(json_t *value)
 {
 	uint64_t ignored;
@@ -86,7 +86,7 @@ static void add_event_notice(struct azure_events *events, const struct reply *re
 		       "%s %s, at %s", type,
 		       strcmp(status, "Started") == 0 ? "started" : "scheduled", at);
 	verdict.notice.guessed = strcmp(at, "once") == 0;
-	/* An approval is for all of the event's machines: never for others'. */
+	/* An approval covers all machines of the event, so this must be the only one. */
 	verdict.notice.approvable = strcmp(status, "Scheduled") == 0 &&
 				    json_array_size(json_object_get(event, "Resources")) == 1;
 	events->notices[events->count++] = verdict.notice;
@@ -95,7 +95,7 @@ static void add_event_notice(struct azure_events *events, const struct reply *re
 
 static void set_unknown(struct azure_events *events, const char *why)
 {
-	/* A notice that is understood counts, whatever stands beside it. */
+	/* A notice that was understood counts, whatever else is in the list. */
 	if (events->kind != VERDICT_POSITIVE)
 		events->kind = VERDICT_UNKNOWN;
 	text_set(events->why, sizeof(events->why), why);
@@ -124,7 +124,7 @@ static void read_event(struct azure_events *events, const struct reply *reply, j
 		set_unknown(events, "an event of an unknown type for this VM");
 		return;
 	}
-	/* Completed and Canceled are no longer ahead: as if they had vanished. */
+	/* Completed and Canceled events are over, as if they had disappeared. */
 	if (effect == EFFECT_NONE ||
 	    (strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
 		return;
@@ -149,7 +149,7 @@ void azure_events_reply(const struct reply *reply, const char *name, struct azur
 	}
 	list = json_object_get(document, "Events");
 	if (!json_is_array(list) || !is_number(json_object_get(document, "DocumentIncarnation"))) {
-		set_unknown(events, "answered JSON that is no list of scheduled events");
+		set_unknown(events, "answered JSON that is not a list of scheduled events");
 		return;
 	}
 	events->kind = VERDICT_NEGATIVE;

@@ -16,7 +16,7 @@ enum {
 	FILE_LIMIT = 256 * 1024
 };
 
-/* FNV-1a: another endpoint is another VM, or a test. */
+/* FNV-1a: one file per endpoint, because another endpoint is another VM, or a test. */
 static uint64_t hash_endpoint(const char *text)
 {
 	uint64_t hash = 14695981039346656037u;
@@ -26,7 +26,7 @@ static uint64_t hash_endpoint(const char *text)
 	return hash;
 }
 
-/* The monotonic clock of the file is the one of this boot. */
+/* Times in the file are monotonic, so they are valid for this boot only. */
 static void read_boot_id(char boot[40])
 {
 	auto_(bytes_release) struct bytes content = {.limit = 4096};
@@ -98,7 +98,7 @@ bool azure_share_read(struct azure_share *share, struct azure_shared *shared)
 
 bool azure_share_try_lock(struct azure_share *share)
 {
-	/* Where locks do not work, each asks by itself. */
+	/* If locks do not work, each supervisor sends its own requests. */
 	return !share->path || flock(share->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
@@ -126,7 +126,7 @@ void azure_share_write(struct azure_share *share, const struct azure_shared *sha
 	fd = open(hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return;
-	/* Not durable: it is worth something for a second. */
+	/* Not synced: it is useful for a second only. */
 	if (file_write_all(fd, text, strlen(text), NULL) < 0 || fstat(fd, &status) < 0 ||
 	    rename(hidden, share->path) < 0) {
 		unlink(hidden);

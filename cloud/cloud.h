@@ -1,32 +1,35 @@
 /*
- * PUBLIC. Will this machine be taken away, and when?
+ * PUBLIC. Will this machine be taken away, and when? Watches the sources that may know: metadata
+ * services, a scheduler, a file, a command, a known end. Read notice.c for what a notice means,
+ * then provider.h and gcp.c for one source.
  *
- * Map of this folder:
+ * For other folders, this header alone (and mock/mock.h, for drills and tests).
  *
- *	cloud_watch.c        starts one thread per source, so that a source that hangs delays no
- *	                     other; posts notices and health
- *	notice.c       PURE: merging by identity, earliest deadline, cancellation
- *	health.c       PURE: when does a source without usable answers become news?
- *	provider.h     PRIVATE: what a source is: name, probe, run. One file and one row each
- *	detect.c       which cloud is this? environment, DMI, then a probe
- *	source_list.c  PURE: "aws,file:/run/x" -> names and arguments
- *	source_table.c  the table of all sources, and what a list and the surroundings choose from
- *	                it
- *	aws.c gcp.c azure.c termination.c (Alibaba, Tencent) file_source.c command_source.c
- *	deadline_source.c (a known end, Slurm's)
- *	               I/O of each source
- *	aws_session.c  the token, and a GET with it
- *	azure_share.c  one answer for all supervisors of a user on a machine
- *	aws_reply.c aws_events.c gcp_reply.c azure_reply.c termination_reply.c file_reply.c
- *	command_result.c deadline_time.c
- *	               PURE: (status, headers, body) -> positive, negative or unknown
- *	reply.c dates.c   PURE: what these share
- *	metadata_request.c        one request to a metadata service
- *	mock/          pretends to be them, for drills and tests (mock.h is PUBLIC too)
+ * Of this folder only:
  *
- * The rule for every source: only a well-formed positive is a notice; only a well-formed negative
- * is none; everything else (time-out, 401, 403, 429, 5xx, HTML, unknown JSON) is UNKNOWN: counted,
- * said, and never acted on. A watcher's fault never ends or delays the job.
+ *	cloud_watch.c		starts one thread per source, so that one that hangs delays no other
+ *	watcher.h		what a source's thread gets, and how it reports
+ *	announced.h		withdraws notices whose events have disappeared
+ *	provider.h		what a source is: name, probe, run
+ *	source_table.h		the table of sources; which of them are watched
+ *	source_list.h		PURE: parses "aws,file:/run/x"
+ *	detect.h		which cloud is this? environment and firmware
+ *	notice.c		PURE: merges notices by identity; earliest deadline; cancellation
+ *	health.h		PURE: when a source without usable replies becomes news
+ *	aws.c  gcp.c  azure.c  termination.c (Alibaba, Tencent)  file_source.c  command_source.c
+ *	deadline_source.c (a known end, a Slurm time limit)	the I/O of each source
+ *	aws_session.h		access to EC2's metadata service
+ *	azure_share.h		one request for all supervisors of a user on a machine
+ *	metadata_request.h	one request to a metadata service
+ *	aws_reply.h  aws_events.c  gcp_reply.h  azure_reply.h  termination_reply.h  file_reply.h
+ *	command_result.h  deadline_time.h	PURE: reply -> notice, none, or unknown
+ *	reply.h			PURE: shared by these
+ *	mock/			imitates the metadata services
+ *
+ * The rule for every source: only a well-formed positive reply is a notice, and only a well-formed
+ * negative one means that there is none. Everything else (time-out, 401, 403, 429, 5xx, HTML,
+ * unknown JSON) is UNKNOWN: it is counted and shown, and nothing is done because of it. A fault of
+ * a source never ends or delays the job.
  */
 #ifndef CLOUD_H
 #define CLOUD_H
@@ -39,59 +42,60 @@
 
 enum notice_kind {
 	NOTICE_NONE,
-	/* rebalance, maintenance ahead: take an early cheap checkpoint, never exit */
+	/* rebalance recommendation, planned maintenance: save an early, cheap checkpoint; never
+	 * exit */
 	NOTICE_ADVICE,
 	/* the machine will be gone at the deadline */
 	NOTICE_STOP,
-	/* a notice with this identity is withdrawn: save and go on */
+	/* the notice with this identity is withdrawn: save and continue */
 	NOTICE_CANCELLED,
 };
 
 struct notice {
 	enum notice_kind kind;
-	/* monotonic; CLOCK_NEVER where none is known (advice) */
+	/* monotonic; CLOCK_NEVER: none is known (advice) */
 	int64_t deadline_ms;
-	/* monotonic: when the answer that carries it arrived */
+	/* monotonic: when the reply with the notice arrived */
 	int64_t seen_ms;
 	/* "aws", "gcp", "azure", "alibaba", "tencent", "slurm", "deadline",
 	 * "file", "command", "sigterm" */
 	char source[16];
-	/* what makes it the same notice again: event id, or action; never the raw bytes */
+	/* what makes a repeated notice the same: event id or action, never the raw bytes */
 	char identity[80];
 	/* for people: "spot terminate at 10:02:00Z" */
 	char reason[160];
-	/* the source tells no time: the deadline is what such a notice usually leaves */
+	/* the source gives no time: the deadline is the usual length of such a notice */
 	bool guessed;
-	/* cloud_watch_approve() may let the cloud take this machine, and no other, at once */
+	/* cloud_watch_approve() may let the cloud end this machine, and no other, at once */
 	bool approvable;
 };
 
-/* The notices seen so far, merged. Zero-initialise. */
+/* The notices so far, merged. Zero-initialise. */
 #define NOTICES_MOST 16
 struct notices {
 	struct notice items[NOTICES_MOST];
 	size_t count;
 };
 
-/* What adding one means for the whole. */
+/* What adding a notice has changed. */
 enum notice_change {
-	NOTICE_NOTHING_NEW, /* seen already, or later than what is known */
+	NOTICE_NOTHING_NEW, /* known already, or later than what is known */
 	NOTICE_NEW_ADVICE,
 	NOTICE_FIRST_STOP,
-	NOTICE_EARLIER_DEADLINE, /* a stop was known; now it comes sooner */
-	NOTICE_LATER_DEADLINE,   /* the earliest stop was withdrawn, and another one stands */
+	NOTICE_EARLIER_DEADLINE, /* a stop was known; its deadline is earlier now */
+	NOTICE_LATER_DEADLINE,   /* the earliest stop was withdrawn; another one remains */
 	NOTICE_ALL_CANCELLED,    /* the last stop was withdrawn */
-	NOTICE_WITHDRAWN,        /* advice, or a stop that did not count: nothing else changes */
+	NOTICE_WITHDRAWN,        /* advice, or a stop with a later deadline, was withdrawn */
 };
 
 /*
- * PURE. Same source and identity: one notice, whose deadline only ever moves earlier (a second
- * SIGTERM gains no time), and whose stop does not soften into advice; only its cancellation takes
- * it away. The effective stop is the one with the earliest deadline.
+ * PURE. Merges a notice. Notices with the same source and identity are one notice: its deadline
+ * only moves earlier (a second SIGTERM gains no time), and a stop never becomes advice; only a
+ * cancellation removes it. The effective stop is the one with the earliest deadline.
  */
 enum notice_change notices_add(struct notices *notices, const struct notice *notice);
-/* PURE. Is it worth telling, where `told` were: a new identity or kind, a deadline more than a
- * second earlier, the end of one that was told? The bytes that it came in do not matter. */
+/* PURE. Whether a notice is news after those in `announced`: a new identity or kind, a deadline at
+ * least NOTICE_EARLIER_MS earlier, or the end of an announced one. */
 #define NOTICE_EARLIER_MS 1000
 bool notices_is_news(const struct notices *announced, const struct notice *notice);
 /* The effective stop, or NULL. Borrowed until the next add. */
@@ -99,16 +103,16 @@ const struct notice *notices_stop(const struct notices *notices);
 
 enum source_health {
 	SOURCE_STARTING,
-	SOURCE_ARMED,       /* the last answer was a well-formed positive or negative */
-	SOURCE_UNKNOWN,     /* it answers, but not so that one can tell; or it stopped answering */
-	SOURCE_UNAVAILABLE, /* it cannot work here, and `why` says the reason and the fix */
+	SOURCE_ARMED,       /* the last reply was well-formed, positive or negative */
+	SOURCE_UNKNOWN,     /* its replies are unusable, or it stopped replying */
+	SOURCE_UNAVAILABLE, /* it cannot work here; `why` has the reason and the fix */
 };
 const char *source_health_name(enum source_health health);
 
 struct source_state {
 	char name[16];
 	enum source_health health;
-	char why[200]; /* for all but ARMED; there, what is amiss all the same */
+	char why[200]; /* the reason; for ARMED, what is missing all the same */
 	char endpoint[160];
 	uint64_t polls;
 	uint64_t unknowns;
@@ -116,30 +120,32 @@ struct source_state {
 
 struct cloud_options {
 	/*
-	 * "auto" (also for NULL), "none", or a comma-separated list of auto, aws, gcp, azure,
-	 * alibaba, tencent, slurm, file:PATH, command:COMMAND (to the end of the list),
-	 * deadline:TIME, and gcp:DURATION for a VM with a preemption notice of its own. ERR_INVALID
-	 * names the one that is not known. On a machine that is no cloud's, auto watches nothing
-	 * and has no state to show; where the firmware does not tell, it is one source named "auto"
-	 * until a probe has answered, and then the cloud's. In a Slurm job with a known end, auto
-	 * watches that as well.
-	 * The file may be empty, hold words for people, or JSON: {"reason": TEXT, "deadline": RFC
-	 * 3339 | "in_seconds": N, "kind": "stop" | "advice" | "cancelled" | "none"}; without a time
-	 * it is 30 s from its appearing, and removing it withdraws the notice, as the last two
-	 * kinds do. A command says the same on its stdout and exits with 0; 1 is no notice, and
-	 * anything else says nothing.
+	 * What to watch: "auto" (also for NULL), "none", or a comma-separated list of auto, aws,
+	 * gcp, azure, alibaba, tencent, slurm, file:PATH, command:COMMAND (takes the rest of the
+	 * list), deadline:TIME, and gcp:DURATION for a VM with a preemption notice of its own.
+	 * ERR_INVALID names an unknown one.
+	 *
+	 * auto watches nothing on a machine that belongs to no cloud. If the firmware does not
+	 * tell, it is one source named "auto" until a probe has a reply, and then the source of
+	 * that cloud. In a Slurm job with a known end, auto watches that as well.
+	 *
+	 * The file may be empty, or have text for people, or JSON: {"reason": TEXT, "deadline": RFC
+	 * 3339 | "in_seconds": N, "kind": "stop" | "advice" | "cancelled" | "none"}. Without a time
+	 * the deadline is 30 s after the file appeared. Removing the file withdraws the notice, as
+	 * do the last two kinds. A command prints the same and exits with 0; 1 means no notice, and
+	 * any other code means unknown.
 	 */
 	const char *sources;
-	/* When the machine will be gone, however one knows: "2h" from now, a date, or seconds since
-	 * 1970; NULL: not known. ERR_INVALID for anything else. */
+	/* When the machine will be gone, if the user knows: "2h" from now, a date, or seconds since
+	 * 1970; NULL: unknown. ERR_INVALID for anything else. */
 	const char *deadline;
-	/* How long before a known end (deadline, slurm) the notice is given; 0: 120 s. */
+	/* How long before a known end (deadline, slurm) the notice is given, in ms; 0: 120 s. */
 	int64_t deadline_notice_ms;
-	/* A directory of this user's where the supervisors on one machine share what they may not
-	 * ask often; NULL: each asks. */
+	/* A directory of this user in which the supervisors on one machine share replies of
+	 * services that limit requests; NULL: each sends its own. */
 	const char *shared_directory;
-	/* Called on a watcher's thread; they must not block. Health is told once per change, and
-	 * once at the start for each source. */
+	/* Called on a source's thread; must not block. `health` is called once at the start for
+	 * each source, and once per change. */
 	void (*notice)(void *arg, const struct notice *notice);
 	void (*health)(void *arg, const struct source_state *state);
 	void *arg;
@@ -150,23 +156,24 @@ struct cloud_watch;
 #define CLOUD_SOURCES_MOST 12
 
 /*
- * Returns at once; detection and polling happen on threads. Endpoints come from the standard
- * environment names (AWS_EC2_METADATA_SERVICE_ENDPOINT, AWS_EC2_METADATA_DISABLED,
- * GCE_METADATA_HOST) and REPRIEVE_<AZURE|ALIBABA|TENCENT>_METADATA_ENDPOINT.
+ * Starts watching and returns at once; detection and polling happen on threads. The endpoints can
+ * be set by the usual environment variables (AWS_EC2_METADATA_SERVICE_ENDPOINT,
+ * AWS_EC2_METADATA_DISABLED, GCE_METADATA_HOST) and by
+ * REPRIEVE_<AZURE|ALIBABA|TENCENT>_METADATA_ENDPOINT.
  */
 int cloud_watch_start(const struct cloud_options *options, struct cloud_watch **watch,
 		      struct err *err);
-/* Ends the threads within milliseconds; one that hangs in the kernel is left behind after a second,
- * and tells nothing any more. NULL is fine. */
+/* Ends the threads within milliseconds. A thread that hangs in the kernel is abandoned after a
+ * second, and makes no more calls. NULL is fine. */
 void cloud_watch_stop(struct cloud_watch *watch);
 /*
- * Tells the cloud that nobody on this machine waits for the end any more, which may then come at
- * once: Azure's StartRequests. Only for a notice that is approvable, and only after everything is
- * durable. Blocks until the answer or `until_ms`. ERR_INVALID for a notice that cannot be approved.
+ * Tells the cloud that it may end this machine now (Azure: StartRequests). Only for an approvable
+ * notice, and only when everything is durable. Blocks until the reply or until `until_ms`
+ * (monotonic). ERR_INVALID: the notice cannot be approved.
  */
 int cloud_watch_approve(struct cloud_watch *watch, const struct notice *notice, int64_t until_ms,
 			struct err *err);
-/* Copies at most `most` states; returns how many there are. Any thread. */
+/* Copies at most `most` states; returns how many there are. Any thread may call it. */
 size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states, size_t most);
 
 #endif

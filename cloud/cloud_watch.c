@@ -1,5 +1,4 @@
-/* One thread per source, so that a source that hangs delays no other; what they
- * tell goes out through here. */
+/* Starts one thread per source, so that a source that hangs delays no other. */
 #include "cloud.h"
 
 #include "base/cancel.h"
@@ -25,7 +24,7 @@ enum {
 
 struct source {
 	struct watcher watcher;
-	/* NULL: to be found by a probe */
+	/* NULL: a probe finds it */
 	const struct provider *provider;
 	pthread_t thread;
 };
@@ -33,12 +32,13 @@ struct source {
 struct cloud_watch {
 	struct watcher_shared shared;
 	struct source_table chosen;
-	/* One of each that was chosen. */
+	/* the chosen ones */
 	struct source sources[CLOUD_SOURCES_MOST];
 	size_t started;
 };
 
-/* No override and no firmware told: ask, and become the watcher of what answers. */
+/* Neither an override nor the firmware identifies the cloud: probes the services, and takes the
+ * provider of the one that replies. */
 static bool find_provider(struct source *source)
 {
 	struct watcher *watcher = &source->watcher;
@@ -60,7 +60,8 @@ static void *watch_source(void *arg)
 {
 	struct source *source = arg;
 
-	/* One late answer while the machine boots must not leave the whole run without notices. */
+	/* Tries again: one late reply while the machine boots must not leave the whole run without
+	 * notices. */
 	for (unsigned tries = 0; !source->provider && !find_provider(source); tries++)
 		if (!watcher_sleep(&source->watcher,
 				   tries < PROBES_OFTEN ? PROBE_SOON_MS : PROBE_LATER_MS))
@@ -131,8 +132,8 @@ int cloud_watch_start(const struct cloud_options *options, struct cloud_watch **
 	return 0;
 }
 
-/* One that hangs in the kernel (a file server that is gone) is left to the process's end, and so
- * is what it uses. */
+/* A thread that hangs in the kernel (on a dead file server) is left until the process ends, with
+ * all that it uses. */
 static bool join_threads(struct cloud_watch *watch)
 {
 	const struct timespec moment = {.tv_nsec = 1000 * 1000};
@@ -142,8 +143,8 @@ static bool join_threads(struct cloud_watch *watch)
 	for (size_t i = 0; i < watch->started; i++) {
 		int result;
 
-		/* Not pthread_clockjoin_np(), which ThreadSanitizer does not know (gcc 12), and no
-		 * waiting by a clock that can be set. */
+		/* Polls: ThreadSanitizer does not know pthread_clockjoin_np() (gcc 12), and the
+		 * other timed join uses a clock that can be set. */
 		while ((result = pthread_tryjoin_np(watch->sources[i].thread, NULL)) == EBUSY &&
 		       clock_monotonic_ms() < until_ms)
 			nanosleep(&moment, NULL);

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Not the command itself, which may hold secrets, and goes to no log and no webhook. FNV-1a. */
+/* Identifies the command by a hash (FNV-1a): it may contain secrets and must not appear in logs and
+ * webhooks. */
 static void set_hashed_identity(const char *command, char identity[32])
 {
 	uint64_t hash = 14695981039346656037u;

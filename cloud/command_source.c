@@ -1,5 +1,5 @@
-/* A notice is a command that says so: for clouds and schedulers that nobody here knows. It is run
- * every few seconds. */
+/* A command reports a notice: for clouds and schedulers that Reprieve does not know. It runs every
+ * few seconds. */
 #include "command_result.h"
 #include "provider.h"
 #include "watcher.h"
@@ -28,22 +28,22 @@ enum {
 struct session {
 	struct watcher *watcher;
 	const char *command;
-	pid_t pid;          /* of its group too; 0: none runs */
-	int output, status; /* what we read from */
+	pid_t pid;          /* process and group; 0: none runs */
+	int output, status; /* ends of pipes that we read from */
 	struct bytes text;
-	char code[16]; /* the digits so far */
+	char code[16]; /* digits of the exit code so far */
 	size_t code_size;
-	struct notice announced; /* kind NONE: nothing was */
+	struct notice announced; /* kind NONE: nothing was reported */
 };
 
 /*
- * The exit status comes through a pipe: the supervisor is an init, and its loop reaps whatever
- * ends, this too. What the command leaves in the background may keep its stdout open, but not that
- * pipe.
+ * The exit status comes through a pipe, because the supervisor is an init, whose loop reaps every
+ * child, this one too. What the command leaves in the background may hold its stdout open, but not
+ * that pipe.
  */
 static const char script[] = "(eval \"$1\") 3>&-; echo $? >&3";
 
-/* Without the names by which the ranks of a job are known: the command is none of them. */
+/* Removes the variables that identify the ranks of a job: the command is no rank. */
 static char **environment_without_ranks(void)
 {
 	static const char *const ranks[] = {"RANK=",      "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
@@ -75,7 +75,8 @@ static int spawn_in_group(struct session *session, int output, int status)
 	return program_start(argv, environment, files, 2, &session->pid);
 }
 
-/* Not below the numbers that the shell is given: a dup2() to itself would keep close-on-exec. */
+/* Keeps clear of the descriptors that the shell gets: a dup2() to itself would keep
+ * close-on-exec. */
 static int open_pipe(int ends[2])
 {
 	int low[2];
@@ -86,7 +87,7 @@ static int open_pipe(int ends[2])
 		ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STATUS_FD + 1);
 		close(low[i]);
 	}
-	/* The command's end blocks as everybody expects it. */
+	/* The command's end must block, as programs expect. */
 	return ends[0] < 0 || ends[1] < 0 || fcntl(ends[1], F_SETFL, 0) < 0 ? -1 : 0;
 }
 
@@ -105,15 +106,15 @@ static int start_command(struct session *session, struct err *err)
 		failed = spawn_in_group(session, output_write, status_write);
 	if (failed) {
 		session->pid = 0;
-		return err_os(err, failed, "the notice command cannot be started");
+		return err_os(err, failed, "cannot start the notice command");
 	}
 	session->output = steal_fd(&output_read);
 	session->status = steal_fd(&status_read);
 	return 0;
 }
 
-/* What it has left in the background ends with it, else there would be one more of that every few
- * seconds. The shell is reaped by whoever is first: the supervisor's loop, or this. */
+/* Ends the whole group; otherwise every run would leave another background process. The shell is
+ * reaped by the supervisor's loop or here, whichever is first. */
 static void kill_command(struct session *session)
 {
 	kill(-session->pid, SIGKILL);
@@ -123,17 +124,17 @@ static void kill_command(struct session *session)
 	close(session->status);
 }
 
-/* False at the end of the file. */
+/* False: end of file. */
 static bool drain_output(int fd, struct bytes *text)
 {
 	char piece[4096];
 	ssize_t count = 1;
 
-	/* Not for as long as there is something: some commands never stop talking. */
+	/* Bounded, because some commands never stop printing. */
 	for (int reads = 0; reads < DRAIN_READS && count > 0; reads++)
 		if ((count = read(fd, piece, sizeof(piece))) > 0)
 			bytes_append(text, piece, (size_t)count,
-				     NULL); /* what is too long is cut */
+				     NULL); /* output that is too long is cut */
 	return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -144,8 +145,8 @@ static bool read_exit_code(struct session *session)
 
 	if (session->code_size >= most)
 		return false;
-	count = read(
-		session->status, session->code + session->code_size, most - session->code_size);
+	count = read(session->status, session->code + session->code_size,
+		     most - session->code_size);
 	if (count < 0)
 		return errno == EAGAIN || errno == EINTR;
 	session->code_size += (size_t)count;
@@ -236,7 +237,7 @@ static void run_command_source(struct watcher *watcher)
 		.text = {.limit = OUTPUT_LIMIT},
 	};
 
-	/* Not the command: it may hold a secret. */
+	/* The command itself may contain a secret. */
 	watcher_set_endpoint(watcher, "a command");
 	do
 		poll_command(&session);
@@ -248,7 +249,8 @@ static int check_argument(const char *argument, struct err *err)
 {
 	if (!argument[0])
 		return err_set(err, ERR_INVALID,
-			       "\"command\" needs one: write command:COMMAND, as the last of the "
+			       "\"command\" needs a command: use command:COMMAND, as the last of "
+			       "the "
 			       "list");
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* Ends that nobody announces because they are known: --deadline (capacity blocks, maximum run
- * times), and a Slurm job's time limit. */
+/* Ends that are known beforehand: --deadline (capacity blocks, maximum run times), and the time
+ * limit of a Slurm job. */
 #include "deadline_time.h"
 #include "provider.h"
 #include "watcher.h"
@@ -11,14 +11,14 @@
 #include <stdio.h>
 
 enum {
-	/* The wall clock may be set meanwhile. */
+	/* How often to compute the time left: the wall clock may be set. */
 	RECHECK_MS = 10 * 1000,
 };
 
 struct deadline {
 	const char *source, *text, *what;
 	int64_t wall_ms;
-	int64_t monotonic_ms; /* of a duration */
+	int64_t monotonic_ms; /* for a duration */
 	bool is_span;
 };
 
@@ -62,7 +62,7 @@ static void follow_deadline(struct watcher *watcher, const struct deadline *dead
 		case DEADLINE_NEAR:
 			watcher_known(watcher);
 			give_notice(watcher, deadline, left_ms);
-			/* It stays, and is stale only for those who start later. */
+			/* The notice remains; only a later start treats this end as stale. */
 			if (left_ms <= 0)
 				return;
 			wait_ms = RECHECK_MS;
@@ -98,7 +98,7 @@ static int check_deadline(const char *argument, struct err *err)
 
 	if (!deadline_parse(argument, 0, &ignored, &is_span))
 		return err_set(err, ERR_INVALID,
-			       "deadline \"%s\" is no time: write 2h, 2026-04-11T22:05:00Z, or "
+			       "invalid deadline \"%s\": use 2h, 2026-04-11T22:05:00Z, or "
 			       "seconds since 1970",
 			       argument);
 	return 0;
@@ -119,11 +119,12 @@ static void run_slurm(struct watcher *watcher)
 				    environment->slurm_job[0]
 					    ? "SLURM_JOB_END_TIME is not set: pass it on to this "
 					      "process, or give --deadline"
-					    : "this is no Slurm job (SLURM_JOB_ID is not set)");
+					    : "not a Slurm job (SLURM_JOB_ID is not set)");
 	else if (!deadline_parse(deadline.text, 0, &deadline.wall_ms, &deadline.is_span) ||
 		 deadline.is_span)
-		watcher_unavailable(watcher, "SLURM_JOB_END_TIME is no time in seconds since 1970: "
-					     "give --deadline");
+		watcher_unavailable(watcher,
+				    "SLURM_JOB_END_TIME is not a time in seconds since 1970: "
+				    "give --deadline");
 	else
 		follow_deadline(watcher, &deadline,
 				deadline_fit_notice_ms(time_left_ms(&deadline),

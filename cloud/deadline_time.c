@@ -3,7 +3,7 @@
 #include "base/datetime.h"
 #include "base/text.h"
 
-/* As a duration it would be 31 years: it is a moment. */
+/* As a duration this would be 31 years, so it is a time. */
 #define EPOCH_LEAST_SECONDS 1000000000u
 /* The year 9999. */
 #define EPOCH_MOST_SECONDS 253402300799u

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of every VM on Azure (cloud-init's ds-identify uses it as well). */
+/* The chassis asset tag of every Azure VM (cloud-init's ds-identify uses it as well). */
 #define AZURE_CHASSIS "7783-7084-3265-9085-8269-3286-77"
 
 static void read_variable(const char *name, char *target, size_t capacity)
@@ -74,7 +74,7 @@ static unsigned choose_cloud(const struct environment *environment)
 		return named;
 	if (!environment->dmi_readable)
 		return DETECT_PROBE;
-	/* The Xen generation of EC2 shows it in the BIOS version only. */
+	/* EC2's Xen generation shows it in the BIOS version only. */
 	if (strcmp(environment->dmi_vendor, "Amazon EC2") == 0 ||
 	    strstr(environment->dmi_bios, "amazon"))
 		return DETECT_AWS;

@@ -6,13 +6,14 @@
 
 #include <stdbool.h>
 
-/* What the environment and the firmware say, read once, by the caller's thread: getenv() on others
- * would race with setenv(). */
+/* What the environment and the firmware tell. The caller's thread reads it once: getenv() on other
+ * threads would race with setenv(). */
 struct environment {
 	struct metadata_endpoint endpoints[METADATA_SERVICES];
 	struct metadata_aws_settings aws;
-	char slurm_job[32], slurm_end[32]; /* SLURM_JOB_ID, SLURM_JOB_END_TIME; "" where not set */
-	char gcp_notice[32]; /* REPRIEVE_GCP_NOTICE: a preemption notice that the VM was given */
+	char slurm_job[32], slurm_end[32]; /* SLURM_JOB_ID, SLURM_JOB_END_TIME; "": not set */
+	/* REPRIEVE_GCP_NOTICE: the length of the preemption notice configured for the VM */
+	char gcp_notice[32];
 	bool dmi_readable;
 	char dmi_vendor[64], dmi_product[64], dmi_bios[64], dmi_chassis[64];
 };
@@ -23,14 +24,14 @@ enum {
 	DETECT_AWS = 1,
 	DETECT_GCP = 2,
 	DETECT_AZURE = 4,
-	DETECT_PROBE = 8, /* nothing known: ask 169.254.169.254 */
+	DETECT_PROBE = 8, /* unknown: probe 169.254.169.254 */
 	DETECT_ALIBABA = 16,
 	DETECT_TENCENT = 32,
-	DETECT_SLURM = 64, /* beside any of them: a job whose end is known */
+	DETECT_SLURM = 64, /* in addition to any of them: a Slurm job whose end is known */
 };
 
-/* PURE. Overrides first (each that is set), then the firmware; 0 for a machine
- * that is none of them. */
+/* PURE. The set of DETECT_*: every override that is set, otherwise by the firmware; 0: a machine of
+ * none of these clouds. */
 unsigned detect_sources(const struct environment *environment);
 
 #endif

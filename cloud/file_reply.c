@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The end of a long path tells more than its beginning. */
+/* The end of a long path is more telling than its beginning. */
 static const char *identity_of_path(const char *path)
 {
 	size_t most = sizeof(((struct notice *)NULL)->identity) - 1, length = strlen(path);
@@ -30,7 +30,7 @@ static void set_reason(char *reason, size_t capacity, const char *text, size_t s
 	reason[length] = '\0';
 }
 
-/* Words for people, unless all of them are a time: then that is the deadline. */
+/* True if the whole text is a time: then it is the deadline. */
 static bool text_is_time(const struct file_content *content, int64_t *when)
 {
 	char text[64] = "";
@@ -58,7 +58,7 @@ static int64_t read_deadline(const struct file_content *content, json_t *object,
 	return content->appeared_wall_ms + FILE_NOTICE_MS;
 }
 
-/* Who wrote it meant something, and a stop is the safe thing to take it for. */
+/* An unknown kind means something, and a stop is the safe interpretation. */
 static void add_unknown_kind(char *reason, size_t capacity, const char *kind)
 {
 	auto_free char *before = text_copy(reason);

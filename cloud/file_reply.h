@@ -1,13 +1,13 @@
-/* PRIVATE. PURE. What a notice file says, and what a command prints. */
+/* PRIVATE. PURE. Parses a notice file, and the output of a notice command. */
 #ifndef CLOUD_FILE_REPLY_H
 #define CLOUD_FILE_REPLY_H
 
 #include "reply.h"
 
 enum {
-	FILE_NOTICE_MS = 30 * 1000, /* where the file says no time */
-	/* A file whose deadline is over for longer is left over from an earlier run: it must not
-	 * end every new start. */
+	FILE_NOTICE_MS = 30 * 1000, /* for a file without a time */
+	/* Ignore a notice file whose deadline passed longer ago than this: it is stale, and would
+	 * stop every new start. */
 	FILE_STALE_MS = 60 * 1000,
 };
 
@@ -16,20 +16,21 @@ struct file_content {
 	const char *path;   /* the notice's identity */
 	const char *text;
 	size_t size;
-	int64_t appeared_wall_ms; /* ctime: when it got its content or its name */
+	int64_t appeared_wall_ms; /* ctime: when the file got its content or its name */
 	int64_t seen_ms, seen_wall_ms;
-	/* it has been like this for a while: what cannot be read will not become readable */
+	/* unchanged for a while: what is unreadable will not become readable */
 	bool settled;
 };
 
 /*
- * Empty, or words for people: STOP within 30 s of its appearing. JSON: {"reason": TEXT, "deadline":
- * TIME | "in_seconds": N, "kind": "stop" | "advice" | "cancelled" | "none"}, each optional. A TIME
- * alone is the deadline. Broken JSON is UNKNOWN until it is settled, for it may still be being
- * written; then the file's being there is what counts.
+ * Empty, or text for people: STOP 30 s after it appeared. A time alone is the deadline. JSON:
+ * {"reason": TEXT, "deadline": TIME | "in_seconds": N, "kind": "stop" | "advice" | "cancelled" |
+ * "none"}, each optional. Broken JSON is UNKNOWN until it is settled, because it may still be being
+ * written; then the file counts as an empty one.
  *
- * "cancelled", and "none" for commands that always answer: NEGATIVE, with notice.kind CANCELLED:
- * what the source told is withdrawn. Any other kind is STOP, and the reason names it.
+ * "cancelled", and "none" for a command that always prints something: NEGATIVE with notice.kind
+ * CANCELLED, which withdraws the notice of this source. Any other kind is STOP, and the reason
+ * names it.
  */
 void file_reply(const struct file_content *content, struct verdict *verdict);
 

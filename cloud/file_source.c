@@ -1,5 +1,5 @@
-/* A notice is a file that appears: for schedulers without a metadata service, for
- * operators, and for tests. */
+/* A file that appears is a notice: for schedulers without a metadata service, for operators, and
+ * for tests. */
 #include "announced.h"
 #include "file_reply.h"
 #include "provider.h"
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* Not inotify: the path may lie on NFS or in a directory that does not exist yet,
+/* Polls rather than use inotify: the path may be on NFS or in a directory that does not exist yet,
  * and one stat() costs nothing. */
 enum {
 	POLL_MS = 200,
@@ -24,10 +24,12 @@ enum {
 struct session {
 	struct watcher *watcher;
 	const char *path;
-	bool was_absent;                           /* it has appeared under our eyes, at: */
-	int64_t appeared_wall_ms, first_change_ms; /* by our clock, and by the file's */
+	/* we have seen it appear, at the times that follow */
+	bool was_absent;
+	/* by our clock, and by that of the file system */
+	int64_t appeared_wall_ms, first_change_ms;
 	bool is_there;
-	struct notice announced; /* kind NONE: nothing was */
+	struct notice announced; /* kind NONE: nothing was reported */
 };
 
 static void withdraw_notice(struct session *session, const char *reason)
@@ -45,7 +47,7 @@ static int64_t timespec_to_ms(const struct timespec *time)
 	return (int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
 }
 
-/* By our own clock where we saw it come: that of a file server may be minutes off. */
+/* By our own clock if we saw it appear: the clock of a file server may be minutes off. */
 static int64_t time_of_appearance(struct session *session, const struct stat *status)
 {
 	int64_t changed = timespec_to_ms(&status->st_ctim);
@@ -67,7 +69,7 @@ static void handle_file(struct session *session, const struct stat *status)
 
 	if (file_read(session->path, &text, &err) < 0 && err.kind == ERR_NOT_FOUND)
 		return;
-	/* A file that cannot be read is there all the same. */
+	/* An unreadable file exists all the same, so it is a notice. */
 	const struct file_content content = {
 		.source = "file",
 		.path = session->path,
@@ -80,8 +82,8 @@ static void handle_file(struct session *session, const struct stat *status)
 	};
 
 	session->is_there = true;
-	/* Whoever writes it has made it, perhaps, and its words are still to come:
-	 * the next look tells. */
+	/* It may have been created a moment ago, without content yet: look again at the next
+	 * poll. */
 	if (text.size == 0 && content.seen_wall_ms - appeared_ms < POLL_MS / 2)
 		return;
 	file_reply(&content, &verdict);
@@ -90,7 +92,7 @@ static void handle_file(struct session *session, const struct stat *status)
 		return;
 	}
 	watcher_known(session->watcher);
-	/* One that is left over by now does not withdraw what it said in its time. */
+	/* A stale file does not withdraw its own notice. */
 	if (verdict.kind == VERDICT_NEGATIVE && verdict.notice.kind == NOTICE_CANCELLED)
 		withdraw_notice(session, "the file says so");
 	if (verdict.kind == VERDICT_POSITIVE) {
@@ -107,8 +109,8 @@ static void handle_path(struct session *session, const struct stat *status)
 		handle_file(session, status);
 		return;
 	}
-	/* A pipe would be waited for. */
-	err_set(&err, ERR_INVALID, "%.100s is no file", session->path);
+	/* Reading a pipe would block. */
+	err_set(&err, ERR_INVALID, "%.100s is not a regular file", session->path);
 	watcher_unknown(session->watcher, err.text);
 }
 
@@ -125,7 +127,7 @@ static void poll_file(struct session *session)
 		session->is_there = false;
 		withdraw_notice(session, "the file was removed");
 	} else {
-		err_os(&err, errno, "%.100s cannot be looked at", session->path);
+		err_os(&err, errno, "cannot stat %.100s", session->path);
 		watcher_unknown(session->watcher, err.text);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Compute Engine: a plain GET (its ETag, and what is TRUE already), then GETs that hang until the
- * value changes. Each key has a thread of its own, because a hanging GET holds one.
+ * Compute Engine: a plain GET for the current value and its ETag, then GETs that return when the
+ * value changes. Each key has a thread of its own, because such a GET blocks one.
  */
 #include "announced.h"
 #include "gcp_reply.h"
@@ -17,32 +17,34 @@
 #include <stdio.h>
 
 enum {
-	/* Also how late a STOP by the clock may be: of a maintenance whose hour is nearly over. */
+	/* Also bounds how late a STOP that the clock triggers may be (a maintenance whose hour is
+	 * nearly over). */
 	HANG_SECONDS = 30,
 	HANG_TIMEOUT_MS = (HANG_SECONDS + 10) * 1000,
 	PLAIN_TIMEOUT_MS = 2000,
 	ABSENT_RETRY_MS = 30000,
 	ABSENT_MOST = 10,
-	/* When a GET that should hang does not: never spin. */
+	/* The least time between two requests, if a GET that should wait returns at once. */
 	SPIN_MS = 1000,
 	PROBE_TIMEOUT_MS = 300,
 };
 
 #define KEY_BASE "/computeMetadata/v1/instance/"
 
-/* One key being followed. */
+/* One key that is followed. */
 struct subscription {
 	struct watcher *watcher;
 	const char *key, *query; /* "" or "alt=json" */
 	void (*judge_reply)(const struct reply *reply, const struct gcp_context *context,
 			    struct verdict *verdict);
 	struct instance_metadata client;
-	char etag[72]; /* "": the next request is a plain one */
+	char etag[72]; /* "": the next request is a plain GET */
 	struct gcp_context context;
 	unsigned failures;
-	struct notice announced; /* advice: a negative withdraws it; kind NONE: nothing was told */
-	bool served;             /* the key has been answered for */
-	bool answered;           /* a negative was seen: what is positive now has just begun */
+	/* advice, which a negative reply withdraws; kind NONE: nothing was reported */
+	struct notice announced;
+	bool served;   /* the server has this key */
+	bool answered; /* a negative reply was seen: a positive one now has just begun */
 	bool decides_health;
 };
 
@@ -64,7 +66,7 @@ static int send_request(struct subscription *subscription, struct reply *reply, 
 				    watcher_cancel(subscription->watcher), err);
 }
 
-/* Tells what the answer means; returns how long to wait before the next request. */
+/* Reports a reply without a value; returns how long to wait before the next request, in ms. */
 static int64_t handle_failure(struct subscription *subscription, enum verdict_kind kind,
 			      const char *why)
 {
@@ -74,7 +76,7 @@ static int64_t handle_failure(struct subscription *subscription, enum verdict_ki
 
 	subscription->etag[0] = '\0';
 	subscription->failures++;
-	/* Where the key was served, a 404 is a fault that passes. */
+	/* If the server had this key before, a 404 is temporary. */
 	if (kind == VERDICT_ABSENT &&
 	    (!subscription->served || subscription->failures > ABSENT_MOST)) {
 		if (subscription->decides_health)
@@ -105,7 +107,7 @@ static void handle_verdict(struct subscription *subscription, const struct verdi
 	if (verdict->kind == VERDICT_POSITIVE) {
 		if (!text_equal(subscription->announced.identity, verdict->notice.identity))
 			withdraw_announced(subscription);
-		/* What was there at the start may have been for long. */
+		/* A value that was there at the start may be old. */
 		if (context->since_ms == CLOCK_NEVER && subscription->answered)
 			context->since_ms = verdict->notice.seen_ms;
 		watcher_notice(subscription->watcher, &verdict->notice);
@@ -114,7 +116,7 @@ static void handle_verdict(struct subscription *subscription, const struct verdi
 	}
 	subscription->answered = true;
 	context->since_ms = CLOCK_NEVER;
-	/* A preemption is never taken back. */
+	/* A preemption is never withdrawn. */
 	if (!subscription->decides_health)
 		withdraw_announced(subscription);
 }
@@ -174,7 +176,7 @@ static void *follow_key_thread(void *arg)
 	return NULL;
 }
 
-/* What stands behind "gcp:", else REPRIEVE_GCP_NOTICE, else what there is by default. */
+/* The length after "gcp:", else REPRIEVE_GCP_NOTICE, else the default. */
 static int64_t notice_length_ms(struct watcher *watcher)
 {
 	int64_t notice_ms;
@@ -209,8 +211,8 @@ static void run_gcp(struct watcher *watcher)
 						       .since_ms = CLOCK_NEVER};
 	}
 	watcher_set_endpoint(watcher, watcher_environment(watcher)->endpoints[METADATA_GOOGLE].url);
-	/* They inherit this thread's signal mask, which blocks all. Without a thread to be had,
-	 * advice is what is lost. */
+	/* The threads inherit this one's signal mask, which blocks all signals. If no thread can be
+	 * started, only advice is lost. */
 	for (size_t i = 1; i < KEYS; i++)
 		has_thread[i] = pthread_create(&threads[i], NULL, follow_key_thread, &keys[i]) == 0;
 	follow_key(&keys[0]);
@@ -225,8 +227,8 @@ static int check_argument(const char *argument, struct err *err)
 
 	if (argument[0] && !gcp_notice_parse(argument, &ignored))
 		return err_set(err, ERR_INVALID,
-			       "gcp:%s is no preemption notice: write gcp, or gcp:120s on a VM "
-			       "that was given one",
+			       "gcp:%s: invalid preemption notice; use gcp, or gcp:120s on a VM "
+			       "configured with one",
 			       argument);
 	return 0;
 }

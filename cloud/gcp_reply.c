@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* False where `verdict` is set: not an answer of this server that holds a value. */
+/* False: `verdict` is set, because the reply is not this server's or has no value. */
 static bool read_value(const struct reply *reply, char *value, size_t capacity,
 		       struct verdict *verdict)
 {
@@ -103,7 +103,7 @@ void gcp_maintenance_reply(const struct reply *reply, const struct gcp_context *
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered an unknown maintenance event");
 }
 
-/* The name in the API, in the documentation's sample, and as one consumer has it. */
+/* Three spellings of one name: in the API, in the documentation's sample, and in one consumer. */
 static const char *window_time(json_t *object, const char *camel, const char *snake,
 			       const char *other, char buffer[32])
 {
@@ -128,8 +128,8 @@ static void judge_upcoming(const struct reply *reply, json_t *object, struct ver
 	const char *status = json_text_or(object, "maintenanceStatus",
 					  json_text_or(object, "maintenance_status", ""));
 
-	/* {} and {"error": "no notifications have been received yet, try again later"} are how it
-	 * says that there is none. */
+	/* {} and {"error": "no notifications have been received yet, try again later"} both mean
+	 * that there is none. */
 	if (json_object_size(object) == 0 || json_object_get(object, "error")) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
@@ -143,7 +143,7 @@ static void judge_upcoming(const struct reply *reply, json_t *object, struct ver
 		text_set(until, sizeof(until), " to ");
 		text_set(until + 4, sizeof(until) - 4, over);
 	}
-	/* Another hour, and its beginning, are news. */
+	/* Another time, or the beginning of the window, makes another identity and so is news. */
 	snprintf(identity, sizeof(identity), "upcoming-maintenance %s%s", at,
 		 text_equal(status, "ONGOING") ? " ongoing" : "");
 	verdict_notice(verdict, NOTICE_ADVICE, "gcp", identity, CLOCK_NEVER, reply->arrived_ms,

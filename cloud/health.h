@@ -1,4 +1,4 @@
-/* PRIVATE. PURE. When does a source that gives no usable answer become news? */
+/* PRIVATE. PURE. When does a source without usable replies become news? */
 #ifndef CLOUD_HEALTH_H
 #define CLOUD_HEALTH_H
 
@@ -8,18 +8,19 @@
 #include <stdint.h>
 
 enum {
-	HEALTH_START_PATIENCE_MS = 3000,  /* a source that never worked */
-	HEALTH_ARMED_PATIENCE_MS = 30000, /* one that did: a 503 or a renewed token is no news */
+	HEALTH_START_PATIENCE_MS = 3000, /* for a source that never worked */
+	/* for one that did: a 503 or a renewed token is no news */
+	HEALTH_ARMED_PATIENCE_MS = 30000,
 };
 
 struct health {
 	enum source_health state;
 	int64_t started_ms;
-	int64_t unknown_since_ms; /* CLOCK_NEVER while the last answer was known */
+	int64_t unknown_since_ms; /* CLOCK_NEVER: the last reply was usable */
 };
 
 void health_init(struct health *health, int64_t now_ms);
-/* Each returns whether the state changed: then it is to be told. */
+/* Each returns whether the state has changed and is to be reported. */
 bool health_known(struct health *health);
 bool health_unknown(struct health *health, int64_t now_ms);
 bool health_unavailable(struct health *health);

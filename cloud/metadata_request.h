@@ -1,4 +1,4 @@
-/* PRIVATE. A request to a metadata service, and its answer as the *_reply.c want it. Blocks. */
+/* PRIVATE. Sends a request to a metadata service and converts the reply. Blocks. */
 #ifndef CLOUD_METADATA_REQUEST_H
 #define CLOUD_METADATA_REQUEST_H
 
@@ -10,13 +10,12 @@
 int metadata_request_get(struct instance_metadata *client, const char *path, struct reply *reply,
 			 struct cancel *cancel, struct err *err);
 
-/* The same with a client that it opens, for one request: a probe. False where there was no answer.
- * The caller closes the client. */
+/* Opens `client` and sends one GET: a probe. False: no reply. The caller closes the client. */
 bool metadata_request_once(struct instance_metadata *client, enum metadata_service service,
 			   const char *endpoint, const char *path, int64_t timeout_ms,
 			   struct reply *reply, struct cancel *cancel);
 
-/* What was answered last. */
+/* The last reply. */
 void metadata_request_reply(const struct instance_metadata *client, struct reply *reply);
 
 #endif

@@ -1,3 +1,4 @@
+/* Merges notices (cloud.h). */
 #include "base/text.h"
 #include "cloud.h"
 
@@ -34,7 +35,7 @@ const struct notice *notices_stop(const struct notices *notices)
 	return soonest;
 }
 
-/* What matters least, to make room: advice, else the stop that comes last. */
+/* The notice to drop when the table is full: advice, else the stop with the latest deadline. */
 static size_t least_important(const struct notices *notices)
 {
 	size_t last = 0;
@@ -55,7 +56,7 @@ static bool merge_notice(struct notices *notices, size_t at, const struct notice
 	if (at < notices->count) {
 		const struct notice *old = &notices->items[at];
 
-		/* A stop does not soften into advice, and saying it again does not move it away. */
+		/* A stop never becomes advice, and repeating it does not postpone it. */
 		if (old->kind == NOTICE_STOP && notice->kind == NOTICE_ADVICE)
 			return false;
 		if (old->kind == NOTICE_STOP && old->deadline_ms < merged.deadline_ms)
@@ -76,8 +77,8 @@ static bool merge_notice(struct notices *notices, size_t at, const struct notice
 	return true;
 }
 
-/* The clocks of the service and of this machine are read at each poll: a deadline that differs by
- * less is the same. */
+/* The service's clock and ours are read at each poll, so a smaller difference of deadlines is
+ * noise. */
 bool notices_is_news(const struct notices *announced, const struct notice *notice)
 {
 	size_t at = find_notice(announced, notice);

@@ -1,5 +1,5 @@
-/* PRIVATE. What a source is; watcher.h has what its thread may tell. One file and one row in
- * source_table.c each. */
+/* PRIVATE. What a source is; watcher.h has what its thread may report. Each has one file, and one
+ * row in source_table.c. */
 #ifndef CLOUD_PROVIDER_H
 #define CLOUD_PROVIDER_H
 
@@ -14,16 +14,15 @@ struct watcher;
 
 struct provider {
 	const char *name;
-	/* Straight blocking code on the source's own thread, until watcher_cancel() is raised. */
+	/* Runs on the source's own thread and may block, until watcher_cancel() is raised. */
 	void (*run)(struct watcher *watcher);
-	/* Does this cloud's metadata service answer at `endpoint`? Told by its headers and shape,
-	 * not by being reachable. NULL: never. */
+	/* Whether this cloud's metadata service replies at `endpoint`, judged by headers and
+	 * content, not by being reachable. NULL: there is no probe. */
 	bool (*probe)(const char *endpoint, struct cancel *cancel);
-	/* Is what stands behind the colon ("" for nothing) all right? ERR_INVALID says what to
-	 * write. NULL: nothing may stand there. */
+	/* Checks the text after the colon ("": none). ERR_INVALID says what to write. NULL: no text
+	 * is allowed. */
 	int (*check)(const char *argument, struct err *err);
-	/* cloud_watch_approve(), with what is known of the surroundings. NULL:
-	 * there is no such thing. */
+	/* Implements cloud_watch_approve(). NULL: this cloud has no approval. */
 	int (*approve)(const struct environment *environment, const char *identity,
 		       struct cancel *cancel, struct err *err);
 };

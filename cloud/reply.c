@@ -57,8 +57,7 @@ void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *
 	va_start(args, format);
 	vsnprintf(verdict->notice.reason, sizeof(verdict->notice.reason), format, args);
 	va_end(args);
-	/* What a file, a command or a service says goes to terminals, and as JSON
-	 * to webhooks and ledgers. */
+	/* This text is printed on terminals and sent as JSON. */
 	text_to_line(verdict->notice.identity);
 	text_to_line(verdict->notice.reason);
 }
@@ -94,7 +93,7 @@ int64_t reply_wall_clock(const char *date, int64_t our_wall_ms)
 {
 	int64_t theirs;
 
-	/* Date has whole seconds and is written before the answer travels. */
+	/* Date has whole seconds, and was set before the reply travelled. */
 	if (!date || !datetime_parse(date, &theirs) ||
 	    (our_wall_ms - theirs > -2000 && our_wall_ms - theirs < 3000))
 		return our_wall_ms;

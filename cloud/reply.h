@@ -1,5 +1,5 @@
-/* PRIVATE. PURE. What a metadata service answered, and what it means. Each *_reply.c turns the
- * first into the second. */
+/* PRIVATE. PURE. The reply of a metadata service, and the verdict on it. The *_reply.c files turn
+ * one into the other. */
 #ifndef CLOUD_REPLY_H
 #define CLOUD_REPLY_H
 
@@ -11,45 +11,45 @@
 
 struct reply {
 	int status;
-	const char *body; /* not zero-terminated; may be NULL where size is 0 */
+	const char *body; /* not NUL-terminated; may be NULL if size is 0 */
 	size_t size;
-	const char *flavor;      /* Metadata-Flavor, or NULL */
-	const char *etag;        /* or NULL */
-	const char *server;      /* or NULL */
-	int64_t arrived_ms;      /* monotonic */
-	int64_t arrived_wall_ms; /* by the service's clock where that is known to differ, else by
-				    ours */
+	const char *flavor; /* Metadata-Flavor, or NULL */
+	const char *etag;   /* or NULL */
+	const char *server; /* or NULL */
+	int64_t arrived_ms; /* monotonic */
+	/* by the service's clock if that is known to differ from ours, else by ours */
+	int64_t arrived_wall_ms;
 };
 
 enum verdict_kind {
-	VERDICT_UNKNOWN,  /* one cannot tell: `why` */
+	VERDICT_UNKNOWN,  /* unusable: `why` */
 	VERDICT_NEGATIVE, /* a well-formed no */
 	VERDICT_POSITIVE, /* a well-formed notice */
-	VERDICT_ABSENT,   /* a well-formed "I do not have that here": `why` says the fix */
+	VERDICT_ABSENT,   /* a well-formed "not available here": `why` has the fix */
 };
 
 struct verdict {
 	enum verdict_kind kind;
-	struct notice notice; /* where positive */
+	struct notice notice; /* valid if POSITIVE */
 	char why[200];
 };
 
 void verdict_set(struct verdict *verdict, enum verdict_kind kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* UNKNOWN, with words for an answer that is none of what was expected. */
+/* Sets UNKNOWN with a text for an unexpected reply. */
 void verdict_unexpected(struct verdict *verdict, const struct reply *reply);
-/* POSITIVE; source and identity as given, reason by format. */
+/* Sets POSITIVE with this source and identity; the reason is formatted. */
 void verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *source,
 		    const char *identity, int64_t deadline_ms, int64_t seen_ms, const char *format,
 		    ...) __attribute__((format(printf, 7, 8)));
 
-/* The body without surrounding white space; false where it is longer than the
- * buffer or holds a zero byte. */
+/* Copies the body without surrounding white space. False: it is longer than the buffer, or has a
+ * NUL byte. */
 bool reply_text(const struct reply *reply, char *buffer, size_t capacity);
-/* First character that is not white space, or 0. */
+/* The first character that is not white space, or 0. */
 char reply_first_char(const struct reply *reply);
 
-/* The clock to believe: ours when the service's Date agrees within its precision, else the
+/* The wall clock to use: ours if the service's Date agrees within its precision, else the
  * service's. `date` may be NULL. */
 int64_t reply_wall_clock(const char *date, int64_t our_wall_ms);
 

@@ -1,4 +1,4 @@
-/* PRIVATE. PURE. The list of sources as people write it. */
+/* PRIVATE. PURE. Parses the list of sources as the user writes it. */
 #ifndef CLOUD_SOURCE_LIST_H
 #define CLOUD_SOURCE_LIST_H
 
@@ -6,12 +6,12 @@
 
 struct source_choice {
 	const char *name;     /* "file" */
-	const char *argument; /* what stands behind the colon; "" for nothing */
+	const char *argument; /* the text after the colon; "": none */
 };
 
 /*
- * Takes the next source off `*list`, which is written into; false at its end. A command may hold
- * commas, so that command: takes the rest of the list. Both strings point into the list.
+ * Takes the next source off `*list`, which is modified; false at its end. command: takes the rest
+ * of the list, because a command may have commas. Both strings point into the list.
  */
 bool source_list_next(char **list, struct source_choice *choice);
 

@@ -74,13 +74,12 @@ static int add_named_source(const struct source_choice *choice,
 	bool has_argument = choice->argument[0];
 
 	if (text_equal(choice->name, "none"))
-		return err_set(err, ERR_INVALID,
-			       "\"none\" is none: leave out either that or the other sources");
+		return err_set(err, ERR_INVALID, "\"none\" cannot be combined with other sources");
 	if (text_equal(choice->name, "auto") && !has_argument)
 		return add_detected_sources(environment, table, err);
 	if (!provider || (has_argument && !provider->check))
 		return err_set(err, ERR_INVALID,
-			       "notice source \"%s%s%s\" is not known: use auto, none, or a list "
+			       "unknown notice source \"%s%s%s\": use auto, none, or a list "
 			       "of aws, gcp, azure, alibaba, tencent, slurm, file:PATH, "
 			       "deadline:TIME, command:COMMAND",
 			       choice->name, has_argument ? ":" : "", choice->argument);

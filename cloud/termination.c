@@ -1,4 +1,4 @@
-/* Alibaba and Tencent: a time under spot/termination-time, and 404 as long as there is none. */
+/* Alibaba and Tencent: spot/termination-time has a time, or is 404 as long as there is none. */
 #include "termination_reply.h"
 
 #include "metadata_request.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 enum {
-	/* Announced minutes ahead; the vendors ask for no more than that. */
+	/* A notice comes minutes ahead; the vendors recommend polling no more often. */
 	POLL_MS = 5000,
 	RETRY_MS = 2000,
 	TIMEOUT_MS = 2000,
@@ -23,7 +23,7 @@ struct session {
 	const struct termination_form *form;
 	const char *path;
 	struct instance_metadata client;
-	bool is_known; /* the instance's id was answered: it is this cloud */
+	bool is_known; /* the reply with the instance's id has shown that it is this cloud */
 };
 
 /* In Alibaba's hardened mode with a token: a mirror of IMDSv2. */

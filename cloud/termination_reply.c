@@ -7,7 +7,7 @@
 #include <string.h>
 
 const struct termination_form termination_alibaba = {.source = "alibaba", .id_prefix = "i-"};
-/* "2018-08-18 12:05:33", in Beijing's time and without saying so. */
+/* "2018-08-18 12:05:33", in Beijing time without saying so. */
 const struct termination_form termination_tencent = {
 	.source = "tencent",
 	.id_prefix = "ins-",

@@ -1,4 +1,4 @@
-/* PRIVATE. PURE. What Alibaba's and Tencent's metadata services answer under
+/* PRIVATE. PURE. Judges the replies of Alibaba's and Tencent's metadata services under
  * spot/termination-time. */
 #ifndef CLOUD_TERMINATION_REPLY_H
 #define CLOUD_TERMINATION_REPLY_H
@@ -13,14 +13,14 @@ enum {
 
 struct termination_form {
 	const char *source;    /* "alibaba" */
-	const char *id_prefix; /* of instance ids: "i-" */
-	int64_t zone_ms;       /* what a time without a zone is ahead of UTC */
+	const char *id_prefix; /* prefix of instance ids: "i-" */
+	int64_t zone_ms;       /* how far a time without a zone is ahead of UTC */
 };
 extern const struct termination_form termination_alibaba, termination_tencent;
 
-/* instance-id: is it this cloud's? */
+/* Whether instance-id is one of this cloud's. */
 bool termination_instance_reply(const struct termination_form *form, const struct reply *reply);
-/* A time is STOP at it; 404, and 200 without a body, are NEGATIVE. */
+/* 200 with a time: STOP at that time. 404 or an empty 200: NEGATIVE. */
 void termination_reply(const struct termination_form *form, const struct reply *reply,
 		       struct verdict *verdict);
 

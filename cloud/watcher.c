@@ -147,7 +147,7 @@ void watcher_notice(struct watcher *watcher, const struct notice *notice)
 	struct watcher_shared *shared = watcher->shared;
 	bool news;
 
-	/* Perhaps after a long wait for a file server, when nobody is there to be told. */
+	/* This may come after a long wait for a file server, when the watch has ended. */
 	if (watcher_stopping(watcher))
 		return;
 	pthread_mutex_lock(&shared->mutex);

@@ -183,7 +183,7 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 		mock_stop(mock);
 		return -1;
 	}
-	/* A handler does not read these two. */
+	/* Safe after httpd_start(): handlers never read host or url. */
 	snprintf(mock->host, sizeof(mock->host), "127.0.0.1:%u", httpd_port(mock->httpd));
 	snprintf(mock->url, sizeof(mock->url), "http://%s", mock->host);
 	*result = mock;
@@ -218,7 +218,7 @@ void mock_environment(const struct mock *mock, const char **name, const char **v
 int mock_fire(struct mock *mock, enum mock_event event, struct err *err)
 {
 	if (event == MOCK_FOREIGN && mock->cloud != MOCK_AZURE)
-		return err_set(err, ERR_INVALID, "only Azure tells of other machines' events");
+		return err_set(err, ERR_INVALID, "only Azure reports events of other machines");
 	pthread_mutex_lock(&mock->mutex);
 	mock_set_fired(mock,
 		       event == MOCK_STOP     ? &mock->locked.stop
@@ -232,7 +232,7 @@ int mock_fire(struct mock *mock, enum mock_event event, struct err *err)
 int mock_cancel(struct mock *mock, struct err *err)
 {
 	if (mock->cloud != MOCK_AZURE)
-		return err_set(err, ERR_INVALID, "%s never takes a notice back",
+		return err_set(err, ERR_INVALID, "%s never withdraws a notice",
 			       clouds[mock->cloud].name);
 	pthread_mutex_lock(&mock->mutex);
 	mock->locked.stop = mock->locked.advice = (struct mock_fired){0};

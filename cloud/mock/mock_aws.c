@@ -93,7 +93,7 @@ static bool reply_with_static(const struct mock *mock, const char *key, struct h
 	return false;
 }
 
-/* What exists only after something was fired. The times are the same in every answer. */
+/* Values that exist only after an event was fired. Their times are the same in every reply. */
 static bool reply_with_notice(const struct mock *mock, const char *key, struct httpd_reply *reply)
 {
 	const struct mock_fired *stop = &mock->locked.stop, *advice = &mock->locked.advice;
@@ -110,7 +110,7 @@ static bool reply_with_notice(const struct mock *mock, const char *key, struct h
 	if (strcmp(key, "meta-data/spot/instance-action") == 0)
 		mock_reply(reply, 200, TEXT, "{\"action\": \"%s\", \"time\": \"%s\"}", mock->action,
 			   at);
-	/* The old name knows of terminations alone. */
+	/* The old name has terminations only. */
 	else if (strcmp(key, "meta-data/spot/termination-time") == 0 &&
 		 strcmp(mock->action, "terminate") == 0)
 		mock_reply(reply, 200, TEXT, "%s", at);
@@ -151,8 +151,8 @@ void mock_aws_reply(struct mock *mock, const struct httpd_request *request,
 	httpd_reply_header(reply, "Server", "EC2ws");
 	if (is_put && is_token && !httpd_request_header(request, "X-Forwarded-For"))
 		mock_issue_token(mock, httpd_request_header(request, TTL_HEADER), reply);
-	/* Forwarded by a proxy, with a trailing slash, or under a versioned path: no words, as the
-	 * real one does it. */
+	/* A request that was forwarded by a proxy, has a trailing slash or a versioned path gets an
+	 * empty reply, as from the real service. */
 	else if (is_put)
 		mock_reply(reply, 403, TEXT, "%s", "");
 	else if (!is_read || is_token)

@@ -16,7 +16,7 @@ static void reply_bad_request(struct httpd_reply *reply, const char *why)
 	mock_reply(reply, 400, JSON, "{ \"error\": \"Bad request. %s\" }", why);
 }
 
-/* Stable for the life of the event, in the form of the real one. */
+/* Stable for the life of the event, in the real form. */
 static void format_event_id(const struct mock *mock, const struct mock_fired *fired, char kind,
 			    char id[37])
 {
@@ -33,7 +33,7 @@ static void add_event(const struct mock *mock, json_t *events, const struct mock
 {
 	char id[37], at[32] = "";
 	int seconds = strcmp(type, "Freeze") == 0 ? 5 : -1;
-	/* A freeze comes with 15 minutes. */
+	/* A freeze is announced 15 minutes ahead. */
 	int64_t notice = strcmp(type, "Freeze") == 0 ? 15 * 60000 : mock->notice_ms;
 
 	if (!fired->is_on)

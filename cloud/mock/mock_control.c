@@ -1,4 +1,4 @@
-/* What drives the mock from outside: requests under /mock/. No cloud has such a path. */
+/* Controls the mock from outside by requests under /mock/, a path that no cloud has. */
 #include "mock_state.h"
 
 #include "base/clock.h"
@@ -72,7 +72,7 @@ static int parse_fault(json_t *object, struct mock_fault *fault, struct err *err
 	return 0;
 }
 
-/* One, or a list of them; {} and [] clear. */
+/* Sets one fault or a list of them; {} and [] clear them. */
 static int set_faults(struct mock *mock, const struct httpd_request *request, struct err *err)
 {
 	auto_json json_t *document =
@@ -95,7 +95,7 @@ static int set_faults(struct mock *mock, const struct httpd_request *request, st
 	return 0;
 }
 
-/* {"path": PATH, "body": TEXT}; without a body, the true one again. */
+/* {"path": PATH, "body": TEXT}; without a body, the real value again. */
 static int set_value(struct mock *mock, const struct httpd_request *request, struct err *err)
 {
 	auto_json json_t *object =

@@ -1,4 +1,4 @@
-/* What goes wrong: which fault a request meets, and how it looks. */
+/* Chooses the fault that a request meets, and makes the faulty reply. */
 #include "mock_state.h"
 
 #include "base/clock.h"
@@ -72,7 +72,7 @@ int mock_fault_parse(const char *text, struct mock_fault *fault, struct err *err
 	return parse_name(name, fault, err);
 }
 
-/* --- which one --- */
+/* --- choosing --- */
 
 int mock_add_fault(struct mock *mock, const struct mock_fault *fault, struct err *err)
 {
@@ -129,7 +129,7 @@ bool mock_match_fault(struct mock *mock, const struct httpd_request *request,
 	return false;
 }
 
-/* --- how it looks --- */
+/* --- replying --- */
 
 bool mock_reply_with_fault(const struct mock_fault *fault, const struct httpd_request *request,
 			   struct httpd_reply *reply)

@@ -41,7 +41,7 @@ static const char *value_of_key(const struct mock *mock, const char *key)
 	set = mock_override_at(mock, path);
 	if (set)
 		return set;
-	/* What GKE's own server has, and nothing else (workload identity). */
+	/* GKE's own server (workload identity) has these keys only. */
 	if (mock->is_gke && text_starts(key, "instance/") && strcmp(key, "instance/") != 0 &&
 	    strcmp(key, "instance/id") != 0 && strcmp(key, "instance/zone") != 0 &&
 	    strcmp(key, "instance/hostname") != 0)
@@ -70,7 +70,7 @@ static void format_etag(const char *key, const char *value, char etag[17])
 	snprintf(etag, 17, "%016llx", (unsigned long long)hash);
 }
 
-/* Until the value is no longer the one with this ETag, the time is over, or the mock stops. */
+/* Waits until the value no longer has this ETag, the time is over, or the mock stops. */
 static void wait_for_change(struct mock *mock, const char *key, const char *last, int64_t until_ms)
 {
 	for (;;) {
@@ -82,12 +82,12 @@ static void wait_for_change(struct mock *mock, const char *key, const char *last
 		mock_fire_due(mock);
 		value = value_of_key(mock, key);
 		if (!value)
-			return; /* it was taken away */
+			return; /* the key was removed */
 		format_etag(key, value, etag);
 		if (strcmp(etag, last) != 0 || clock_left_ms(until_ms) == 0 ||
 		    mock->locked.stopping)
 			return;
-		/* A client that is gone is noticed only when the answer is written. */
+		/* A client that has gone is noticed only when the reply is written. */
 		if (at == CLOCK_NEVER)
 			at = clock_monotonic_ms() + 60000;
 		condition_wait(&mock->changed, &mock->mutex, clock_left_ms(at));
@@ -126,8 +126,8 @@ static void reply_with_key(struct mock *mock, const struct httpd_request *reques
 		return;
 	}
 	format_etag(key, value, etag);
-	/* Without last_etag it waits for what comes after now: a change between two requests is
-	 * lost, as with the real one. */
+	/* Without last_etag it waits for the next change, so a change between two requests is lost,
+	 * as with the real server. */
 	if (text_equal(wait, "true"))
 		wait_for_change(mock, key, last ? last : etag,
 				timeout ? clock_monotonic_ms() + (int64_t)seconds * 1000

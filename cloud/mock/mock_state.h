@@ -1,4 +1,4 @@
-/* PRIVATE. What the files of the mock share. */
+/* PRIVATE. Shared by the files of the mock. */
 #ifndef MOCK_STATE_H
 #define MOCK_STATE_H
 
@@ -17,7 +17,7 @@ enum {
 };
 
 struct mock_token {
-	char text[MOCK_TOKEN_LENGTH + 1]; /* "" where free */
+	char text[MOCK_TOKEN_LENGTH + 1]; /* "": free */
 	int64_t expires_ms;
 };
 
@@ -28,9 +28,9 @@ struct mock_fired {
 	int64_t at_ms, at_wall_ms;
 };
 
-/* What was put in place of the true answer. */
+/* A value that replaces the real one. */
 struct mock_value {
-	char path[128]; /* "" where free */
+	char path[128]; /* "": free */
 	char body[MOCK_BODY_MOST];
 };
 
@@ -41,7 +41,7 @@ struct mock {
 	unsigned limit;
 	bool is_gke, is_hardened;
 	char vm_name[64], action[16], host[32], url[64];
-	char nonce[33]; /* ids of this mock's events */
+	char nonce[33]; /* part of the ids of this mock's events */
 	pthread_mutex_t mutex;
 	pthread_cond_t changed; /* on the monotonic clock */
 	struct {
@@ -56,13 +56,13 @@ struct mock {
 		int64_t fault_set_ms[MOCK_FAULTS_MOST];
 		size_t fault_count;
 		struct mock_value values[MOCK_VALUES_MOST];
-		int64_t second_ms; /* when the second of the limit began */
+		int64_t second_ms; /* when the current second of the limit began */
 		unsigned second_requests;
 		uint64_t throttled;
 	} locked; /* under mutex */
 };
 
-/* Each fills the reply; called with the mutex held, which GCP's lets go of while it waits. */
+/* Each fills the reply. Called with the mutex held; GCP's releases it while it waits. */
 void mock_aws_reply(struct mock *mock, const struct httpd_request *request,
 		    struct httpd_reply *reply);
 void mock_gcp_reply(struct mock *mock, const struct httpd_request *request,
@@ -73,7 +73,7 @@ void mock_alibaba_reply(struct mock *mock, const struct httpd_request *request,
 			struct httpd_reply *reply);
 void mock_tencent_reply(struct mock *mock, const struct httpd_request *request,
 			struct httpd_reply *reply);
-/* Without the mutex. */
+/* Called without the mutex. */
 void mock_control_reply(struct mock *mock, const struct httpd_request *request,
 			struct httpd_reply *reply);
 
@@ -84,18 +84,18 @@ void mock_set_fired(struct mock *mock, struct mock_fired *fired, int64_t at_ms);
 /* With the mutex held: what was set for this path, or NULL. */
 const char *mock_override_at(const struct mock *mock, const char *path);
 
-/* With the mutex held (mock_aws.c): a new token for as many seconds as `ttl` says, or 400; a token
- * that is good still, or NULL. */
+/* With the mutex held (mock_aws.c): issues a token for `ttl` seconds, or replies with 400; finds a
+ * valid token, or NULL. */
 void mock_issue_token(struct mock *mock, const char *ttl, struct httpd_reply *reply);
 const struct mock_token *mock_find_token(const struct mock *mock, const char *text);
 
 /* mock_fault.c. With the mutex held: the fault that this request meets, counted. */
 bool mock_match_fault(struct mock *mock, const struct httpd_request *request,
 		      struct mock_fault *fault);
-/* Without it, for it may block. True where the fault is the whole answer. */
+/* Without the mutex, because it may block. True: the fault is the whole reply. */
 bool mock_reply_with_fault(const struct mock_fault *fault, const struct httpd_request *request,
 			   struct httpd_reply *reply);
-/* Spoils a true answer. */
+/* Corrupts a real reply. */
 void mock_corrupt(const struct mock_fault *fault, struct httpd_reply *reply);
 
 /* 200 or another status with a body by format. */

@@ -45,7 +45,7 @@ void mock_alibaba_reply(struct mock *mock, const struct httpd_request *request,
 				 reply);
 		return;
 	}
-	/* In its hardened mode, no answer without a token. */
+	/* The hardened mode requires a token. */
 	if (mock->is_hardened &&
 	    !mock_find_token(mock, httpd_request_header(request, "X-aliyun-ecs-metadata-token"))) {
 		mock_reply(reply, 403, TEXT, "%s", "");
@@ -59,7 +59,7 @@ void mock_alibaba_reply(struct mock *mock, const struct httpd_request *request,
 void mock_tencent_reply(struct mock *mock, const struct httpd_request *request,
 			struct httpd_reply *reply)
 {
-	/* Beijing's time, eight hours ahead, and not said. */
+	/* Beijing time, eight hours ahead of UTC, without saying so. */
 	time_t seconds = (time_t)(mock->locked.stop.at_wall_ms + mock->notice_ms) / 1000 + 8 * 3600;
 	struct tm parts;
 	char at[32];

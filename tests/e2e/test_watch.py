@@ -438,7 +438,7 @@ def test_a_pipe_is_no_notice_file(start, tmp_path):
     """To open it would wait for whoever writes to it, and so would the end."""
     os.mkfifo(tmp_path / "pipe")
     watch = start.watch("--notice", f"file:{tmp_path}/pipe")
-    assert "is no file" in watch.wait_health("unknown")["why"]
+    assert "is not a regular file" in watch.wait_health("unknown")["why"]
     assert watch.end() == 0 and not watch.notices()
 
 

@@ -87,13 +87,13 @@ static void what_is_refused(void **state)
 	static const struct {
 		const char *sources, *deadline, *says;
 	} rows[] = {
-		{"none,aws", NULL, "\"none\" is none"},
-		{"aws,none", NULL, "\"none\" is none"},
-		{"mars", NULL, "\"mars\" is not known"},
-		{"aws,", NULL, "\"\" is not known"},
-		{"AWS", NULL, "\"AWS\" is not known"},
-		{"aws:x", NULL, "\"aws:x\" is not known"},
-		{"auto:x", NULL, "\"auto:x\" is not known"},
+		{"none,aws", NULL, "\"none\" cannot be combined"},
+		{"aws,none", NULL, "\"none\" cannot be combined"},
+		{"mars", NULL, "unknown notice source \"mars\""},
+		{"aws,", NULL, "unknown notice source \"\""},
+		{"AWS", NULL, "unknown notice source \"AWS\""},
+		{"aws:x", NULL, "unknown notice source \"aws:x\""},
+		{"auto:x", NULL, "unknown notice source \"auto:x\""},
 		{"file:", NULL, ""},
 		{"gcp:soon", NULL, ""},
 		{"aws", "soon", ""},
