@@ -29,7 +29,7 @@ read_layers() {
 	local folder row word name
 	while IFS='|' read -r folder row; do
 		folder=${folder// /}
-		[ -n "$folder" ] && [[ $folder != \#* ]] || continue
+		if [ -z "$folder" ] || [[ $folder == \#* ]]; then continue; fi
 		name=${folder##*/}
 		uses[$folder]=" ${row%%by *} "
 		public[$folder]=" $name.h "

@@ -21,7 +21,8 @@ const struct verb verb_export = {
 	.arguments = "ID|latest FILE|-",
 	.arguments_least = 2,
 	.arguments_most = 2,
-	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
 	.notes = "FILE must not be there yet.",
 	.exits = store_command_exits,
 };

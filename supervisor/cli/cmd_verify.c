@@ -25,7 +25,8 @@ const struct verb verb_verify = {
 		"reprieve verify latest",
 	.arguments = "[ID|latest]",
 	.arguments_most = 1,
-	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
+	.groups = (const struct option_group[]){
+		STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
 	.exits = exits,
 };
 // clang-format on
@@ -49,8 +50,8 @@ static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 }
 
 static int verify_snapshots(struct store_command *store_command, struct snapshot_id id,
-			    struct verify_findings *findings, uint32_t *snapshots, uint32_t *damages,
-			    struct err *err)
+			    struct verify_findings *findings, uint32_t *snapshots,
+			    uint32_t *damages, struct err *err)
 {
 	struct progress_bar progress;
 	int status;

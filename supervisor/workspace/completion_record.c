@@ -30,8 +30,8 @@ char *completion_record_format(const struct completion_record *record, struct er
 		if (row)
 			json_array_append_new(files, row);
 	}
-	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", COMPLETION_RECORD_VERSION, "job", record->job,
-			  "id", snapshot_id_format(record->id, id), "files", files);
+	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", COMPLETION_RECORD_VERSION, "job",
+			  record->job, "id", snapshot_id_format(record->id, id), "files", files);
 	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
 	if (!text)
 		err_set(err, ERR_FAILED, "the record of complete files cannot be written as JSON");

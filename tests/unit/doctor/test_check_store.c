@@ -70,7 +70,8 @@ static void test_what_fails(void **state)
 		{PROBE_PUT, ERR_NO_SPACE, "put", "free space", CHECK_FAIL},
 		{PROBE_GET, ERR_DENIED, "get", "allow reading", CHECK_FAIL},
 		{PROBE_LIST, ERR_DENIED, "list", "allow listing", CHECK_FAIL},
-		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent", "use a store that can put an object only",
+		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent",
+			"use a store that can put an object only",
 			CHECK_FAIL},
 		{PROBE_REMOVE, ERR_DENIED, "delete", "allow removing", CHECK_WARN},
 		{PROBE_REMOVE, ERR_FAILED, "delete", "", CHECK_FAIL},
@@ -206,7 +207,8 @@ static void test_what_was_not_tried_is_not_said(void **state)
 	probe.made = true;
 	check_store(&probe, "file:///mnt/shaer", 0, &check_list);
 	assert_int_equal(find(&check_list, "store")->level, CHECK_WARN);
-	assert_non_null(strstr(find(&check_list, "store")->text, "the directory does not exist yet"));
+	assert_non_null(
+		strstr(find(&check_list, "store")->text, "the directory does not exist yet"));
 }
 
 int main(void)

@@ -152,7 +152,8 @@ static void the_newest_seals_are_kept(void **state)
 	event_log_reader_init(&events);
 	for (int step = 1; step <= 3 * RUN_CHECKPOINTS_MOST; step++) {
 		snprintf(line, sizeof(line),
-			 "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":%d,\"step\":%d}", step * 10, step);
+			 "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":%d,\"step\":%d}",
+			 step * 10, step);
 		add(&events, line);
 	}
 	assert_int_equal(events.checkpoint_count, RUN_CHECKPOINTS_MOST);

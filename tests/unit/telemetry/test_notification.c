@@ -31,12 +31,13 @@ static void test_texts(void **state)
 {
 	struct notification over = example("ended"), nothing = example("notice");
 	static const char *const events[] = {"notice", "cancelled", "ended"};
-	static const char *const texts[] = {
-		"digits: preemption notice from aws (spot "
-		"interruption), 118 s left; durable: 3-12, step 1200",
-		"digits: the preemption notice was withdrawn, the job continues; durable: 3-12, step "
-		"1200",
-		"digits: preempted (exit 75), attempt 3 on node-7; durable: 3-12, step 1200"};
+	static const char *const texts[] =
+		{"digits: preemption notice from aws (spot "
+		 "interruption), 118 s left; durable: 3-12, step 1200",
+		 "digits: the preemption notice was withdrawn, the job continues; durable: 3-12, "
+		 "step "
+		 "1200",
+		 "digits: preempted (exit 75), attempt 3 on node-7; durable: 3-12, step 1200"};
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
