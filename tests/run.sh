@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds and tests everything, on a bare Debian 12 or Ubuntu 24.04, as root or with sudo.
+# Builds and tests everything, on a bare Debian 12, Debian 13 or Ubuntu 24.04, as root or with sudo.
 #   tests/run.sh                 all lanes, two at a time
 #   tests/run.sh LANE...         these, and the builds that they need
 #   tests/run.sh --list          the lanes

@@ -96,8 +96,7 @@ static void test_newer_says_what_to_do(void **state)
 
 static void test_older_says_what_to_do(void **state)
 {
-	static const char text[] =
-		"{\"reprieve\":\"format\",\"version\":1,\"whatever\":true}\n{}";
+	static const char text[] = "{\"reprieve\":\"format\",\"version\":1,\"whatever\":true}\n{}";
 	json_t *body = NULL;
 	struct err err = {0};
 
