@@ -1,24 +1,19 @@
 /*
- * storage/aws/: MAP
+ * storage/aws/: the address of a bucket, the credentials of AWS and the signing of requests, for
+ * storage/s3 and for Google's AWS accounts. Read aws_settings.h first, then aws_credentials.h.
  *
- * For other folders, through this header alone:
+ * For the rest of storage/, through this header alone:
  *
- *	aws_credentials.h       * Credentials of AWS, by the chain that its own tools follow:
- *	                        environment; the profile (keys, an assumed role, web identity, a
- *	                        process); web identity of the environment; the container's endpoint;
- *	                        the instance's metadata
- *	aws_settings.h  * What the environment and AWS's shared files say, read once when a store is
- *	                opened
- *	aws_source.h	c: one source of credentials each, and what they share
- *	s3_address.h    PURE: Where a bucket is: URL, endpoint and region -> host and path of a
- *	                request
- *	sigv4.h	* PURE
+ *	aws_settings.h		the environment and the shared files, read once
+ *	aws_credentials.h	credentials by AWS's own chain, renewed before they expire
+ *	aws_source.h		one source of credentials each
+ *	s3_address.h		PURE: URL, endpoint and region -> host and path
+ *	sigv4.h			PURE: Signature Version 4
  *
  * Of this folder only:
  *
- *	aws_ini.h       PURE: The shared files of AWS, "config" and "credentials": sections, names
- *	                and values
- *	aws_reply_credentials.h	PURE: What sources of credentials answer
+ *	aws_ini.h		PURE: the files "config" and "credentials"
+ *	aws_reply_credentials.h	PURE: the replies of the sources
  */
 #ifndef STORAGE_AWS_H
 #define STORAGE_AWS_H

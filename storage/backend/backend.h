@@ -1,19 +1,18 @@
 /*
- * storage/backend/: MAP
+ * storage/backend/: what a store of objects does, for file:// and for all stores over HTTP. Read
+ * object_store.h first; file_store.c is the model for the others.
  *
- * For other folders, through this header alone:
+ * For the rest of storage/, through this header alone:
  *
+ *	object_store.h		the operations of a store: put, get, list, remove
+ *	file_store.h		file:///DIR
+ *	http_store.h		the operations that the stores over HTTP share
  *	bucket_listing.h	PURE: one page of ListObjectsV2
- *	file_store.h		a directory: file:///DIR
- *	http_store.h		what the stores over HTTP have in common: put, get a part, list
- *				page by page, remove
- *	object_store.h		what a store does: the contract of all of them
+ *	object_listing.h	PURE: a list of objects (through object_store.h)
  *
  * Of this folder only:
  *
- *	object_listing.h	PURE: what a store answers when it is asked which objects it has
- *	range_request.h		PURE: reading a part of an object over HTTP: what is asked for,
- *				and whether the reply is that
+ *	range_request.h		PURE: requests a part of an object, and checks the reply
  */
 #ifndef STORAGE_BACKEND_H
 #define STORAGE_BACKEND_H

@@ -1,5 +1,5 @@
-/* A directory: file:///DIR. The model for the other stores. What each operation promises is said
- * in object_store.h. */
+/* file:///DIR: a store in a directory. The model for the other stores. object_store.h has the
+ * contract of each operation. */
 #ifndef FILE_STORE_H
 #define FILE_STORE_H
 

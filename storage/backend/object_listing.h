@@ -1,4 +1,4 @@
-/* PURE. What a store answers when it is asked which objects it has. */
+/* PURE. A list of a store's objects. */
 #ifndef OBJECT_LISTING_H
 #define OBJECT_LISTING_H
 
@@ -9,11 +9,11 @@
 
 struct store_object {
 	char *key;
-	uint64_t size; /* 0 for a key that ends in '/' */
+	uint64_t size; /* 0 if the key ends in '/' */
 	/*
-	 * When it was put, by the store's own clock, wall time since 1970: for sweeping
-	 * (FORMAT.md). 0 is unknown, which counts as young: then nothing is ever swept. So every
-	 * backend's listing should fill it, from LastModified or what it has, through
+	 * When the object was put, by the store's own clock, in ms since 1970; for garbage
+	 * collection (FORMAT.md). 0: unknown, which counts as young, so it is never collected.
+	 * Every backend should fill it, from LastModified or the like, with
 	 * store_listing_add_dated(); datetime.h reads the forms.
 	 */
 	int64_t modified_ms;
@@ -24,12 +24,12 @@ struct store_listing {
 	size_t count;
 };
 
-/* For backends: adds one; and puts a finished listing in order. `key` is copied. */
+/* For backends: adds an object, copying `key`; sorts the finished list. */
 void store_listing_add(struct store_listing *listing, const char *key, uint64_t size);
 void store_listing_add_dated(struct store_listing *listing, const char *key, uint64_t size,
 			     int64_t modified_ms);
 void store_listing_sort(struct store_listing *listing);
-/* NULL if no object has that key; borrowed from `listing`. */
+/* The object with that key, or NULL; borrowed from `listing`. */
 const struct store_object *store_listing_find(const struct store_listing *listing, const char *key);
 void store_listing_release(struct store_listing *listing);
 AUTO(struct store_listing, store_listing_release);

@@ -1,12 +1,12 @@
 /*
- * PRIVATE: what a backend does. Objects are immutable byte strings under keys of [A-Za-z0-9._/-],
- * never starting or ending with '/'. All calls block, honour `cancel` and may be made from many
- * threads at once. file_store.c is file:// and the model for the others.
+ * The operations of a store. Objects are immutable byte strings under keys of [A-Za-z0-9._/-],
+ * which never start or end with '/'. All calls block, honour `cancel`, and may run on many threads
+ * at once. file_store.c is file:// and the model for the other stores.
  *
- * Error kinds are part of the contract: ERR_EXISTS only from STORE_IF_ABSENT; ERR_NOT_FOUND only
- * when the other side said clearly that the object is not there; ERR_DENIED and ERR_NO_SPACE mean
- * that nothing was written. After any other error a put may or may not have happened: job_records.c
- * reads back.
+ * The error kinds are part of the contract. ERR_EXISTS comes only from STORE_IF_ABSENT.
+ * ERR_NOT_FOUND means that the store clearly reported the object as missing. ERR_DENIED and
+ * ERR_NO_SPACE mean that nothing was written. After any other error a put may or may not have
+ * happened: job_records.c reads the object back.
  */
 #ifndef OBJECT_STORE_H
 #define OBJECT_STORE_H
@@ -22,14 +22,15 @@
 #include <stdint.h>
 
 enum store_put_mode {
-	STORE_UNIQUE, /* nobody else uses this name: a second put of the same bytes is harmless */
-	STORE_IF_ABSENT, /* of all writers that ever try, one wins; the others get ERR_EXISTS */
+	/* nobody else uses this name, so a second put of the same bytes is harmless */
+	STORE_UNIQUE,
+	STORE_IF_ABSENT, /* of all writers that ever try, one succeeds; the others get ERR_EXISTS */
 };
 
 enum store_depth {
 	/* every object whose key starts with the prefix */
 	STORE_ALL,
-	/* up to the next '/': what lies deeper is folded into one key that ends in '/' */
+	/* up to the next '/': deeper keys are folded into one that ends in '/' */
 	STORE_LEVEL,
 };
 
@@ -39,11 +40,12 @@ struct store {
 	const struct store_ops *ops;
 };
 
-/* What a backend has found out about the other side, for `reprieve doctor`. */
+/* What a backend has found out about the store, for `reprieve doctor`. */
 struct store_health {
-	bool if_absent_guessed; /* the store has no such condition: it is looked first, then put */
+	/* the store has no if-absent: the backend checks first, then puts */
+	bool if_absent_guessed;
 	bool skew_known;
-	int64_t skew_ms; /* the server's clock minus ours, from the last answer's Date */
+	int64_t skew_ms; /* the server's clock minus ours, from the Date of the last reply */
 };
 
 struct store_ops {
@@ -55,29 +57,30 @@ struct store_ops {
 		    struct cancel *cancel, struct err *err);
 	void (*close)(struct store *store);
 
-	/* Durable when it returns 0. */
+	/* Durable once it returns 0. */
 	int (*put)(struct store *store, const char *key, const void *data, size_t size,
 		   enum store_put_mode mode, struct cancel *cancel, struct err *err);
-	/* Appends the bytes from `offset` to `out`: exactly `size` of them (ERR_CORRUPT if the
-	 * object is shorter), or all to its end. */
+	/* Appends to `out` the bytes from `offset` on: exactly `size` of them (ERR_CORRUPT if the
+	 * object is shorter), or all to its end (STORE_TO_END). */
 	int (*get)(struct store *store, const char *key, uint64_t offset, size_t size,
 		   struct bytes *out, struct cancel *cancel, struct err *err);
-	/* Complete, or an error: never a part. No object at all is an empty listing. */
+	/* Returns the complete list or an error, never a part. Without any object the list is
+	 * empty. */
 	int (*list)(struct store *store, const char *prefix, enum store_depth depth,
 		    struct store_listing *listing, struct cancel *cancel, struct err *err);
-	/* An object that is not there is fine. */
+	/* A missing object is no error. */
 	int (*remove)(struct store *store, const char *key, struct cancel *cancel, struct err *err);
-	/* NULL where there is nothing to say. Where requests go and where the credentials come
-	 * from, for a person; never a secret. */
+	/* May be NULL. Describes for a person where requests go and where the credentials come
+	 * from; never a secret. */
 	void (*describe)(struct store *store, char *text, size_t capacity);
-	/* May be NULL. Fills what it knows of a zeroed `health`; asked after the other calls were
-	 * tried, and does not block. */
+	/* May be NULL. Fills a zeroed `health` with what the other calls have shown; does not
+	 * block. */
 	void (*read_health)(struct store *store, struct store_health *health);
 };
 
 void store_close(struct store *store); /* NULL is fine */
 AUTO_POINTER(struct store, store_close);
-/* What the backend's describe() says, else "". Returns `text`. */
+/* The text of describe(), or "". Returns `text`. */
 const char *store_describe(struct store *store, char *text, size_t capacity);
 
 #endif

@@ -1,24 +1,23 @@
 /*
- * storage/http/: MAP
+ * storage/http/: what all stores over HTTP share: connections and retries, tokens, and the parts of
+ * the protocols that they have in common. Read retrying_client.h first, then store_reply.h.
  *
- * For other folders, through this header alone:
+ * For the rest of storage/, through this header alone:
  *
- *	bearer_token.h		a bearer token and its life
- *	crc32c.h		PURE: CRC-32C, which S3 and Google check on arrival
- *	credential_cache.h	a secret that expires, shared by the threads of one store
- *	name_values.h		PURE: names with values, sorted as they are signed
- *	page_cycle.h		PURE: whether a list that comes page by page goes in circles
- *	retrying_client.h	connections, and the loop of one call: prepare, send, judge,
- *				again
- *	store_reply.h		PURE: what the reply of a store means: one judge, to which each
- *				store brings its table
- *	token_endpoint.h	asks a token service or a metadata server for a bearer token
- *	uri.h			PURE: percent-encoding by RFC 3986, queries, endpoints
- *	xml.h			PURE: the door to expat
+ *	retrying_client.h	a pool of connections, and the loop of one call
+ *	store_reply.h		PURE: judges the reply of a store by a table of rows
+ *	bearer_token.h		a bearer token that the threads of one store share
+ *	credential_cache.h	keeps credentials and fetches new ones before they expire
+ *	token_endpoint.h	requests a bearer token from a token service
+ *	page_cycle.h		PURE: detects a listing that repeats its pages
+ *	name_values.h		PURE: sorted pairs of name and value
+ *	uri.h			PURE: percent-encoding, queries, endpoints
+ *	crc32c.h		PURE: CRC-32C
+ *	xml.h			PURE: the one use of expat
  *
  * Of this folder only:
  *
- *	retry_policy.h	PURE: again, and when
+ *	retry_policy.h		PURE: whether to try again, and when
  */
 #ifndef STORAGE_HTTP_H
 #define STORAGE_HTTP_H

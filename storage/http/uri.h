@@ -1,4 +1,5 @@
-/* PURE. Percent-encoding by RFC 3986, and queries. What is returned as char * the caller frees. */
+/* PURE. Percent-encoding by RFC 3986, queries and endpoints. The caller frees every returned char
+ * *. */
 #ifndef URI_H
 #define URI_H
 
@@ -7,27 +8,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All but A-Z a-z 0-9 - . _ ~ (and '/', if it is kept) becomes %XX in upper case: what is sent is
- * then what every signer signs. */
+/* Encodes all but A-Z a-z 0-9 - . _ ~ (and '/', if it is kept) as %XX in upper case, which is the
+ * form that every signature uses. */
 char *uri_encode(const char *text, bool keep_slash);
-/* %XX -> byte, '+' stays; a '%' without two hex digits behind it stays too. */
+/* Decodes %XX. A '+' stays, and so does a '%' without two hex digits. */
 char *uri_decode(const char *text, size_t length);
 
-/* Appends "name=value" to a query (or a form), both encoded, with '&' in front
- * where it is not the first. */
+/* Appends "name=value" to a query or form, both encoded, after an '&' if it is not the first. */
 void uri_add(struct bytes *query, const char *name, const char *value);
 /* The query as text; borrowed until the next change. */
 const char *uri_text(struct bytes *query);
 
-/* Whether it is SCHEME://HOST and whatever follows, all in characters that a URL may hold. */
+/* Whether it is SCHEME://HOST and more, with only characters that a URL may have. */
 bool uri_is_absolute(const char *url);
 
-/* Whether a secret may travel to that URL: https, or http to this machine itself. */
+/* Whether a secret may be sent to that URL: https, or http to this machine itself. */
 bool uri_is_confidential(const char *url);
 
 /*
- * The endpoint of a store: a URL of http or https without a query, a fragment and a user's name
- * (which would go into logs), and without slashes at its end. NULL for any other text.
+ * The endpoint of a store without slashes at its end. It must be a URL of http or https without
+ * query, fragment and user name (which would be logged). NULL for any other text.
  */
 char *uri_endpoint(const char *url);
 

@@ -1,8 +1,7 @@
 /*
- * PURE. The one door to expat: a small document in memory as a series of elements. Prefixes of
- * namespaces are dropped. Bounded in depth, in the length of a name and of a text; a document type
- * declaration is refused (nobody who speaks S3 or Azure sends one, and it is what entity bombs are
- * made of).
+ * PURE. The one use of expat: reads a small document in memory as a series of elements. Drops the
+ * prefixes of namespaces. Depth, names and texts are bounded. A document type declaration is
+ * refused: S3 and Azure send none, and entity bombs need one.
  */
 #ifndef XML_H
 #define XML_H
@@ -12,14 +11,14 @@
 #include <stddef.h>
 
 /*
- * At the end of each element: its path ("Error/Code") and the text directly in it, without blanks
- * at both ends of a text that is nothing else, as sent otherwise. Both are valid during the call
- * alone.
+ * Called at the end of each element with its path ("Error/Code") and the text directly in it, as
+ * sent, but without blanks at both ends if the element has no other content. Both are valid only
+ * during the call.
  */
 typedef void (*xml_element_fn)(void *arg, const char *path, const char *text);
 
-/* Blanks before the document are skipped: S3 sends them to keep a connection alive. ERR_CORRUPT for
- * what is no such document; some calls may have been made by then. */
+/* Skips blanks before the document, which S3 sends to keep a connection alive. ERR_CORRUPT: not
+ * such a document; some calls may have been made before. */
 int xml_read(const void *document, size_t size, xml_element_fn element, void *arg, struct err *err);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * storage/s3/: MAP
+ * storage/s3/: Amazon S3 and compatible stores. Read s3_bucket.h first.
  *
- * For other folders, through this header alone:
+ * For the rest of storage/, through this header alone:
  *
- *	s3_store.h	Amazon S3 and what speaks its protocol: s3://BUCKET/PREFIX
+ *	s3_store.h		s3://BUCKET/PREFIX
  *
  * Of this folder only:
  *
- *	s3_bucket.h	a bucket as calls see it: address, credentials, connections
- *	s3_reply.h	PURE: what a reply means: the table, and where a bucket is that is
- *			elsewhere
+ *	s3_bucket.h		sends signed requests to one bucket
+ *	s3_reply.h		PURE: what a reply means
  */
 #ifndef STORAGE_S3_H
 #define STORAGE_S3_H
