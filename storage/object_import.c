@@ -355,7 +355,7 @@ int storage_import_objects(const char *url, const char *directory,
 	    store->ops->list(store, "", STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	if (found.count == 0)
-		return err_set(err, ERR_NOT_FOUND, "%s: there is nothing below it", url);
+		return err_set(err, ERR_NOT_FOUND, "%s: no objects under this prefix", url);
 	import_job.store = store;
 	failed = create_object_files(&import_job, &found, result, err) < 0 ||
 		 copy_objects(&import_job, err) < 0;

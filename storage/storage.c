@@ -55,7 +55,7 @@ static int check_marker(struct store *store, const char *url, bool create, struc
 	if (job_record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "store %s: there is no store: it has no %s", url,
+		return err_set(err, ERR_NOT_FOUND, "%s is not a Reprieve store (no %s)", url,
 			       FORMAT_KEY);
 	if (err)
 		*err = own;
@@ -98,8 +98,8 @@ int storage_open(const struct storage_options *options, struct storage **result,
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
-			       "job name \"%s\": use 1 to %d of A-Z a-z 0-9 . _ - and no dot in "
-			       "front",
+			       "invalid job name \"%s\": 1-%d characters of A-Z a-z 0-9 . _ -, not "
+			       "starting with '.'",
 			       options->job ? options->job : "", JOB_MOST);
 	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
 		return -1;

@@ -42,7 +42,7 @@ static void add_name(struct listing_page *page, const char *name, uint64_t size,
 	if (!text_starts(name, page->prefix)) {
 		if (!page->wrong.kind)
 			err_set(&page->wrong, ERR_CORRUPT,
-				"the list holds a name that was not asked for: %.200s", name);
+				"the listing contains a name that was not asked for: %.200s", name);
 		return;
 	}
 	name += strlen(page->prefix);
@@ -58,7 +58,7 @@ static void end_blob(struct listing_page *page)
 	    (!page->is_directory && (!page->size || !text_to_u64(page->size, INT64_MAX, &size)))) {
 		if (!page->wrong.kind)
 			err_set(&page->wrong, ERR_CORRUPT,
-				"the list holds a blob without a name or a size");
+				"the listing contains a blob without a name or a size");
 	} else if (!page->is_directory) {
 		add_name(page, page->name, size, page->modified_ms, false);
 	}

@@ -107,7 +107,8 @@ static int decode_keys(const struct listing_page *page, struct store_listing *fo
 		found->items[i].key = key;
 		if (!text_starts(key, page->prefix))
 			return err_set(err, ERR_CORRUPT,
-				       "the list holds a key that was not asked for: %.200s", key);
+				       "the listing contains a key that was not asked for: %.200s",
+				       key);
 	}
 	return 0;
 }
@@ -137,7 +138,7 @@ int bucket_listing_read(const void *body, size_t size, const char *prefix,
 	if (!page.is_page)
 		return err_set(err, ERR_CORRUPT, "the answer is no list of objects");
 	if (page.wrong)
-		return err_set(err, ERR_CORRUPT, "the list holds %s", page.wrong);
+		return err_set(err, ERR_CORRUPT, "the listing contains %s", page.wrong);
 	if (page.is_truncated && !page.next)
 		return err_set(err, ERR_CORRUPT, "the list goes on, but does not say how");
 	if (decode_keys(&page, &page.found, err) < 0 || decode_keys(&page, &page.folded, err) < 0)

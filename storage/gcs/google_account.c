@@ -75,8 +75,8 @@ static int read_subject_source(json_t *source, struct google_account *account, s
 		return read_program(json_object_get(source, "executable"), account, err);
 	if (json_object_get(source, "certificate"))
 		return err_set(err, ERR_INVALID,
-			       "its credential_source is a certificate, which is not supported; "
-			       "let it be a file, a URL, a program or AWS");
+			       "credential_source \"certificate\" is not supported; use file, "
+			       "url, executable or aws");
 	account->file = json_text_or(source, "file", NULL);
 	account->url = json_text_or(source, "url", NULL);
 	if (!account->file == !account->url)
@@ -142,7 +142,7 @@ int google_account_read(json_t *object, struct google_account *account, struct e
 		return kinds[i].read(object, account, err);
 	}
 	return err_set(err, ERR_INVALID,
-		       "its \"type\" is none of service_account, authorized_user, "
+		       "its \"type\" is not one of service_account, authorized_user, "
 		       "external_account, impersonated_service_account");
 }
 

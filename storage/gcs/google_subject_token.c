@@ -76,7 +76,7 @@ int google_subject_token_parse(const void *text, size_t size, int64_t wall_ms, c
 		return err_set(err, ERR_DENIED, "it says: %s", words);
 	}
 	if (!bearer_token_is_valid(token))
-		return err_set(err, ERR_FAILED, "there is no token in what it prints");
+		return err_set(err, ERR_FAILED, "the executable printed no token");
 	if (expires && expires <= wall_ms / 1000)
 		return err_set(err, ERR_RETRY, "the token that it prints has expired");
 	*subject = text_copy(token);

@@ -93,7 +93,7 @@ int64_t retrying_client_patience_ms(struct err *err)
 
 	if (value && value[0] && (!text_to_duration_ms(value, &patience_ms) || patience_ms <= 0))
 		return err_set(err, ERR_INVALID,
-			       "REPRIEVE_STORE_PATIENCE is \"%.60s\": it is a time such as 30s",
+			       "REPRIEVE_STORE_PATIENCE=\"%.60s\": expected a duration such as 30s",
 			       value);
 	return patience_ms;
 }

@@ -55,7 +55,7 @@ int cmd_save(int argc, char **argv)
 	manual_snapshot->directory = options.store_command.words[0];
 	/* Before anything is claimed: a mistyped name must not take the running job's place. */
 	if (file_directory_state(manual_snapshot->directory)) {
-		log_error("save: %s %s: name a directory with a checkpoint in it",
+		log_error("save: %s %s: not a directory with checkpoint files",
 			  manual_snapshot->directory,
 			  file_directory_state(manual_snapshot->directory));
 		return EXIT_CONFIGURATION;

@@ -344,9 +344,9 @@ static int start_watch(struct notice_runner *notice_runner, struct err *err)
 			       "there is no source to watch: %s; name one with --notice, or give "
 			       "--deadline",
 			       options->sources && text_equal(options->sources, "none")
-				       ? "they are switched off (none, from --notice or "
-					 "REPRIEVE_NOTICE)"
-				       : "this machine is no known cloud's");
+				       ? "notice sources are disabled by --notice none or "
+					 "REPRIEVE_NOTICE=none"
+				       : "this machine is on no known cloud");
 	notice_runner->timer.fired = on_timeout;
 	if (options->timeout_ms > 0)
 		loop_arm(&notice_runner->loop, &notice_runner->timer,

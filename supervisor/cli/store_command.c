@@ -141,7 +141,7 @@ static int choose_only_job(struct store_command *store_command)
 	if (store_command->job)
 		return -1;
 	if (store_command->writes) {
-		log_error("which job? Name it with --job");
+		log_error("no job given: use --job");
 		return EXIT_USAGE;
 	}
 	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
@@ -228,6 +228,6 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
 	code = list.count == 0 ? store_command_check_job(store_command) : -1;
 	if (code >= 0)
 		return code;
-	log_error("job %s has no good snapshot in %s", store_command->job, store_command->store);
+	log_error("job %s has no usable snapshot in %s", store_command->job, store_command->store);
 	return EXIT_FAILURE;
 }

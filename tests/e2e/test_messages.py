@@ -168,7 +168,7 @@ def test_a_store_among_the_checkpoints(place):
     assert "holds the store" in refused(place, "--store", within), "where nobody chose the directory"
     assert not list(place.directory.iterdir())
     for kept in ("jobs", "tmp/x"):
-        assert "own content" in refused(place, "--store", f"file://{place.path}", "-c", place.path / kept)
+        assert "inside the content of the store" in refused(place, "--store", f"file://{place.path}", "-c", place.path / kept)
     assert "runtime directory" in refused(place, "--store", place.store, "-c", place.runtime)
 
 
@@ -177,7 +177,7 @@ def test_saving_importing_or_restoring_over_the_store(saved):
     for verb in ("save", "import"):
         result = saved.query(verb, saved.path / "tree", "--store", f"file://{saved.path}/tree/store", "--job", "job")
         assert result.code == EXIT_CONFIGURATION and "holds the store" in one_line(result), result
-    for directory, why in ((saved.path, "holds the store"), (saved.store_path, "holds the store"), (saved.store_path / "jobs" / "x", "own content")):
+    for directory, why in ((saved.path, "holds the store"), (saved.store_path, "holds the store"), (saved.store_path / "jobs" / "x", "inside the content of the store")):
         result = saved.verb("restore", "latest", directory)
         assert result.code == EXIT_CONFIGURATION and why in one_line(result), result
     assert saved.verb("verify").code == 0

@@ -621,7 +621,7 @@ def test_ctrl_z_that_is_ignored_stays_ignored(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, code, word", [
-    (["--notice", "none"], 69, "no source to watch: they are switched off"),
+    (["--notice", "none"], 69, "no source to watch: notice sources are disabled"),
     (["--notice", "mars"], 64, "mars"),
     (["--notice", "aws:x"], 64, "aws:x"),
     (["--notice", "gcp:soon"], 64, "gcp:120s"),

@@ -44,7 +44,7 @@ def test_key_from_variables(at_azurite, source):
 
 def test_a_wrong_key_is_denied(at_azurite):
     said = at_azurite(AZURE_STORAGE_KEY=base64.b64encode(b"no such key").decode()).refused("list")
-    assert "403" in said and "there is no store" not in said
+    assert "403" in said and "is not a Reprieve store" not in said
 
 
 def test_shared_access_signature(at_azurite, source):
@@ -148,7 +148,7 @@ def test_a_refusal_never_reads_as_no_snapshot(azure, place, source, status, code
     place.done("save", source)
     azure.faults = [("GET", "", status, code)]
     said = place.refused("list")
-    assert words in said and "there is no store" not in said
+    assert words in said and "is not a Reprieve store" not in said
 
 
 def test_passing_faults_are_outlived(azure, place, source):

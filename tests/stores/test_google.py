@@ -85,7 +85,7 @@ def test_a_refusal_never_reads_as_no_snapshot(google, emulated, source, status, 
     emulated.done("save", source)
     google.faults = [("GET", "", status, code)]
     said = emulated.refused("list")
-    assert words in said and "there is no store" not in said
+    assert words in said and "is not a Reprieve store" not in said
 
 
 def test_metadata_server(google, place, source):
