@@ -20,8 +20,7 @@ int file_open(const char *path, int flags, mode_t mode, struct err *err);
 /* Appends the file to `out`, at most out->limit bytes. Opens it with file_open(). */
 int file_read(const char *path, struct bytes *out, struct err *err);
 
-/* Writes all or nothing, durably: temporary file beside it, fsync, rename, fsync of the directory.
- */
+/* Writes all or nothing, durably: temporary file beside it, fsync, rename, fsync of directory. */
 int file_write(const char *path, const void *data, size_t size, struct err *err);
 
 /* Writes all or nothing, but without fsync, so that it never waits for a busy disk: for files whose

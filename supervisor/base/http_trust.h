@@ -1,5 +1,4 @@
-/* PRIVATE to http.c: which certificates a request trusts, and the error for those that it does not.
- */
+/* PRIVATE to http.c: which certificates a request trusts, and the error for all others. */
 #ifndef BASE_HTTP_TRUST_H
 #define BASE_HTTP_TRUST_H
 

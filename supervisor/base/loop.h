@@ -50,8 +50,7 @@ int loop_change(struct loop *loop, struct source *source, uint32_t events, struc
  * afterwards. */
 void loop_remove(struct loop *loop, struct source *source);
 
-/* Fires once, at a monotonic time. Arming an armed timer moves it; disarming an idle one is fine.
- */
+/* Fires once, at a monotonic time. Arming an armed timer moves it. Both are safe at any time. */
 void loop_arm(struct loop *loop, struct timer *timer, int64_t at_ms);
 void loop_disarm(struct loop *loop, struct timer *timer);
 

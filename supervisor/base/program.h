@@ -20,8 +20,7 @@ struct program_file {
 	int ours, its;
 };
 
-/* Searches argv[0] in PATH. `environment` NULL: ours. Does not block. Returns 0 or an errno value.
- */
+/* Searches argv[0] in PATH. `environment` NULL: ours. Does not block. 0, or an errno value. */
 int program_start(char *const *argv, char *const *environment, const struct program_file *files,
 		  size_t count, pid_t *pid);
 

@@ -46,8 +46,7 @@ struct progress_bar {
 	} locked;
 };
 
-/* Shows a bar only if `may_bar` and stderr is a terminal: under a job, the terminal is the job's.
- */
+/* Shows a bar only if `may_bar` and stderr is a terminal: a job's terminal belongs to the job. */
 void progress_bar_start(struct progress_bar *progress, const char *what, bool may_bar);
 /* A callback for storage.h; called from any thread. `arg` is a struct progress_bar. */
 void progress_bar_update(void *arg, uint64_t bytes_done, uint64_t bytes_total);

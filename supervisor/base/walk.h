@@ -1,6 +1,6 @@
 /*
- * Reads directories, one or a whole tree, by file descriptors: a name is opened in the directory
- *that it was read from, so that renames above it and links planted in it lead nowhere else. Blocks.
+ * Reads one directory or a whole tree by file descriptors: a name is opened in the directory that
+ * it was read from, so that no rename above it and no planted link leads elsewhere. Blocks.
  *
  *	auto_(walk_close) struct walk walk;
  *
@@ -11,8 +11,8 @@
  *			return err_os(err, errno, "%s/%s", directory, walk.path);
  *	return walk_check(&walk, err);
  *
- * Only what is entered is walked, so a loop without walk_enter() lists one directory. What vanishes
- * meanwhile is left out and is no error. Each level that is entered holds a descriptor open.
+ * A loop without walk_enter() lists one directory. Entries that vanish during the walk are left out
+ * and are no error. Each level that was entered holds a descriptor open.
  */
 #ifndef BASE_WALK_H
 #define BASE_WALK_H
@@ -25,29 +25,28 @@
 #include <sys/types.h>
 
 enum walk_flag {
-	/* walk_open() fails where the root is a symbolic link. */
+	/* walk_open() fails if the root is a symbolic link */
 	WALK_NO_LINK = 1,
-	/* walk_enter() follows symbolic links, which it refuses otherwise. */
+	/* walk_enter() follows symbolic links; without it, it refuses them */
 	WALK_FOLLOW = 2,
-	/* A directory that was entered is given once more, as `leaving`, after all that is in it.
-	 */
+	/* a directory that was entered is returned again, as `leaving`, after its entries */
 	WALK_LEAVE = 4,
 };
 
 struct walk {
-	/* The entry, until the next call of walk_next(). */
-	/* Its name in its directory. */
+	/* The entry; valid until the next call of walk_next(). */
+	/* its name in its directory */
 	const char *name;
-	/* The same from the root on: "a/b". */
+	/* its path below the root: "a/b" */
 	const char *path;
-	/* The directory that it lies in, for fstatat() and the like with `name`. Borrowed. */
+	/* its directory, for fstatat(2) and the like with `name`; borrowed */
 	int directory;
-	/* 1 for what lies in the root itself. */
+	/* 1: it is in the root itself */
 	int depth;
-	/* See WALK_LEAVE. */
+	/* see WALK_LEAVE */
 	bool leaving;
 
-	/* The rest is walk.c's. */
+	/* Private to walk.c. */
 	unsigned flags;
 	unsigned char type;
 	struct walk_level *levels;
@@ -55,31 +54,31 @@ struct walk {
 	char *buffer;
 	size_t buffer_size;
 	char *root;
-	/* The first directory that could not be read to its end, and why. */
+	/* the first directory that could not be read to its end, and why */
 	char *unread;
 	int error;
 };
 
-/* -1 and errno, also ENOENT: then walk_next() finds nothing, so who does not mind need not look.
- * The caller closes the walk in either case. */
+/* -1 and errno, also ENOENT. walk_next() then returns false, so a caller that does not care may
+ * ignore the error. The caller closes the walk in either case. */
 int walk_open(struct walk *walk, const char *root, unsigned flags);
 void walk_close(struct walk *walk);
 
 /* The next entry, in no order; "." and ".." are left out. False at the end. */
 bool walk_next(struct walk *walk);
 
-/* By what the directory says of the entry, or by lstat() where it does not say. */
+/* By d_type of readdir(3), or by lstat(2) if the file system does not set it. */
 bool walk_is_directory(const struct walk *walk);
 
-/* Where the entry leads, cut to capacity - 1 bytes and ended by NUL. -1 where it is no link. */
+/* The target of the link, truncated to capacity - 1 bytes and terminated. -1: it is not a link. */
 ssize_t walk_read_link(const struct walk *walk, char *target, size_t capacity);
 
-/* What lies in the entry comes next. 0 too where it has vanished; -1 and errno where it cannot be
- * read, ENOTDIR where it is no directory. */
+/* The next entries are those of this directory. 0, even if it has vanished; -1 and errno: it cannot
+ * be read; ENOTDIR: it is not a directory. */
 int walk_enter(struct walk *walk);
 
-/* -1 where a directory could not be read to its end; the sentence names the first one. The walk
- * goes on behind such a one. */
+/* After the walk. -1: a directory could not be read to its end, and the text names the first one.
+ * The walk continues after such a directory. */
 int walk_check(const struct walk *walk, struct err *err);
 AUTO(struct walk, walk_close);
 

@@ -37,8 +37,7 @@ struct round_facts {
 
 #define VERDICT_UNKNOWN INT64_MIN
 
-/* Times in milliseconds since the notice, negative before it; VERDICT_UNKNOWN: it did not happen.
- */
+/* Times are milliseconds since the notice, or negative; VERDICT_UNKNOWN: it did not happen. */
 struct round_verdict {
 	bool passed;
 	char reason[400]; /* why not; "": it has passed */

@@ -7,9 +7,9 @@
  * another thread: a debugger does not show who came before. Files without a folder are in this one.
  *
  *  1  The notice is seen. A source's thread (cloud/file_source.c, cloud/aws.c, ...) ->
- *     watcher_notice() in cloud/ -> post_notice() (job_notices.c) ~> the loop: deliver_notice() ->
- *     job_add_notice(). A SIGTERM arrives on the loop: job_on_signal() -> handle_stop_signal() ->
- *     job_add_notice().
+ *     watcher_notice() (cloud/watcher.c) -> post_notice() (job_notices.c) ~> the loop:
+ *     deliver_notice() -> job_add_notice(). A SIGTERM arrives on the loop: job_on_signal() ->
+ *     handle_stop_signal() -> job_add_notice().
  *  2  It is merged with the standing notices. notices_add() (cloud/notice.c) says whether the
  *     deadline is new. If so: announce_notice() logs it and writes the notice file, job_message.c
  *     writes the termination message, job_post_event(EV_NOTICE), job_notify_next_attempt()
@@ -273,8 +273,7 @@ int job_run(struct job *job);
 /* --- between the modules of this folder; nothing blocks unless it says so --- */
 
 /* job.c */
-/* Steps the table and performs the action before it returns. Nothing happens once the job is over.
- */
+/* Steps the table and performs the action before it returns. Does nothing once the job is over. */
 void job_post_event(struct job *job, enum job_event event);
 /* Sends SIGTERM to the job at once, as a plain entrypoint would. */
 void job_forward_sigterm(struct job *job);
@@ -343,8 +342,7 @@ int job_start_notice_watch(struct job *job, struct err *err);
 void job_add_notice(struct job *job, const struct notice *notice);
 /* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */
 void job_acknowledge_notice(struct job *job, const struct outcome *outcome);
-/* For `reprieve status`: the sources, and the standing notice (NULL: none). The caller owns them.
- */
+/* For `reprieve status`: the sources; the standing notice (NULL: none). The caller owns them. */
 json_t *job_sources_json(const struct job *job);
 json_t *job_notice_json(const struct job *job);
 

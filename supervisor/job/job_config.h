@@ -49,8 +49,7 @@ struct job_config {
 	int checkpoint_signal;
 	const char *checkpoint_command;
 	bool ask_chosen; /* by the user; else the profile decides */
-	/* set by the profile: a request makes the job save and exit, so it is used only at a stop
-	 */
+	/* set by the profile: a request makes the job save and exit, so only a stop uses it */
 	bool ask_ends_job;
 	/* set by the profile: the job is given an environment like Slurm's (lightning_slurm.h) */
 	bool ask_like_slurm;

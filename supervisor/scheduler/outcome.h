@@ -48,8 +48,7 @@ struct outcome outcome_of(const struct outcome_facts *facts);
  */
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome);
 
-/* The job was asked for a checkpoint and exited so soon after the save that the request may be why.
- */
+/* The job was asked for a checkpoint, and exited so soon after the save that this may be why. */
 bool outcome_may_be_leaving(const struct outcome_facts *facts);
 
 /* Did the job fail by itself? A signal that asks it to end is no crash, nor is an exit code that is

@@ -107,7 +107,7 @@ def test_what_is_on_its_way_goes_first_where_a_fresh_one_does_not_fit(place, tmp
     run.wait_for_event("plan")
     run.wait()
     kinds = [event["event"] for event in run.events()]
-    assert "first make the newest complete checkpoint durable" in run.event("plan")["text"], run
+    assert "upload the newest complete checkpoint" in run.event("plan")["text"], run
     after = kinds[kinds.index("plan"):]
     asked = next(place for place, kind in enumerate(after) if kind in ("asked", "request_failed"))  # it has no handler: asking it shows all the same
     assert after.index("durable") < asked, "the job is asked only when that one is safe"

@@ -576,7 +576,7 @@ def test_a_job_that_outlives_its_supervisor_keeps_the_next_one_out(place, beside
     before = set(place.directory.glob("step_*/*"))
     again = place.run("true")
     assert again.wait() == code, "whoever starts it again is to do the same in both cases"
-    assert f"still runs in it (process {first.job_pid}, job job): end that one" in again.err and not again.events("launched"), again
+    assert f"still runs in it (process {first.job_pid}, job job): end that process" in again.err and not again.events("launched"), again
     assert is_alive(first.job_pid) and not list((place.path / beside).glob("quarantine"))
     assert before <= set(place.directory.glob("step_*/*"))
     os.kill(first.job_pid, signal.SIGKILL)
