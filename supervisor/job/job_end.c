@@ -106,13 +106,13 @@ static char *find_first_torn(const struct job *job, size_t *count)
 static void log_not_durable(const struct job *job, const struct outcome *outcome,
 			    const char *durable)
 {
-	bool sealed =
+	bool pending =
 		job->any_complete && job->durable_generation != job->newest_complete.generation;
 	size_t count;
-	auto_free char *torn = sealed ? NULL : find_first_torn(job, &count);
+	auto_free char *torn = pending ? NULL : find_first_torn(job, &count);
 	char step[40] = "", why[80] = "", patience[32];
 
-	if (sealed && job->newest_complete.step >= 0)
+	if (pending && job->newest_complete.step >= 0)
 		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_complete.step);
 	if (job->flush.given_up)
 		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
