@@ -122,7 +122,7 @@ def test_looking_can_be_asked_for(place, sleeper):
     assert run.wait() == 0
     assert len(run.events("durable")) == 1
     wrong = place.run("true", options=("--watch", "never"))
-    assert wrong.wait() == 64 and "auto, poll" in wrong.err
+    assert wrong.wait() == 64 and "auto or poll" in wrong.err
 
 
 def test_what_was_lost_in_a_flood_of_events_is_looked_into(place, sleeper):

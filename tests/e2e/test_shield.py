@@ -84,7 +84,7 @@ def test_a_signal_to_everybody_waits_for_the_checkpoint(place, wrapper):
     signal_everybody(run)
     assert run.wait() == 75, run
     assert "alive at the end of the save [True, True]" in run.out
-    assert "they get it when the checkpoint is taken" in run.err
+    assert "until the checkpoint is saved" in run.err
     assert place.newest()["files"] == 20
 
 
@@ -261,7 +261,7 @@ def test_what_is_kept_is_handed_out_when_the_supervisor_dies(place):
     ready(run)
     job, helpers = run.job_pid, helpers_of(run).values()
     signal_everybody(run)
-    wait_for("it is kept", lambda: "they get it when" in run.err, process=run.process)
+    wait_for("it is kept", lambda: "holding back the SIGTERM" in run.err, process=run.process)
     assert all(is_alive(pid) for pid in (job, *helpers))
     run.process.kill()
     run.process.wait()
@@ -285,7 +285,7 @@ def test_a_thread_that_sleeps_goes_on_sleeping(place):
     ready(run)
     time.sleep(0.3)
     signal_everybody(run)
-    wait_for("it is kept", lambda: "they get it when" in run.err, process=run.process)
+    wait_for("it is kept", lambda: "holding back the SIGTERM" in run.err, process=run.process)
     notice.write_text('{"in_seconds": 2}')
     run.wait()
     assert not re.findall("^read ", run.out, re.M)
