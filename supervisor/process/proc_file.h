@@ -1,7 +1,6 @@
 /*
- * The files of /proc/PID, proc(5): the one place that knows where they are and how their lines are
- * built. What reads them does not wait for anything but the kernel; a process that is gone is -1 or
- * false, with errno.
+ * The files of /proc/PID and the fields in them, proc(5). Only this module knows their names and
+ * formats. The functions block only for the kernel. -1 or false with errno: the process is gone.
  */
 #ifndef PROC_FILE_H
 #define PROC_FILE_H
@@ -13,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* In place of a pid: this process, also where /proc counts the pids of another namespace. */
+/* In place of a PID: this process, also if /proc belongs to another PID namespace. */
 #define PROC_SELF 0
 
 /* --- stat --- */
@@ -22,57 +21,57 @@ struct proc_stat {
 	pid_t parent;
 	/* R, S, D, T, t, Z, X, I */
 	char state;
-	/* Cut to 15 bytes. May hold anything, also ")". */
+	/* Cut to 15 bytes. May contain any character, also ")". */
 	char comm[16];
-	/* It ends: what it has open is being closed. */
+	/* It has begun to exit: the kernel is closing its files. */
 	bool exiting;
 	/* User and system time, in clock ticks. */
 	uint64_t cpu_ticks;
-	/* In clock ticks since boot: with the pid it names the process. */
+	/* In clock ticks since boot: identifies the process with its PID. */
 	uint64_t start_time;
-	/* Of a zombie, as waitpid() gives it; 0 too for a process of another user. */
+	/* Of a zombie, as waitpid() gives it; always 0 for a process of another user. */
 	int exit_status;
-	/* Whose file it is; not parsed, but read with it. */
+	/* Owner of the file; not parsed from the text. */
 	uid_t owner;
 };
 
-/* PURE. Of /proc/PID/stat, or of a thread's. */
+/* PURE. Parses the text of /proc/PID/stat, or of a thread's stat. False: it is malformed. */
 bool proc_parse_stat(const char *text, struct proc_stat *stat);
 bool proc_read_stat(pid_t pid, struct proc_stat *stat);
 
-/* PURE. Zombies count: they have run to their end, and only wait to be reaped. */
+/* PURE. True for a zombie too: it has ended, and only waits to be reaped. */
 bool proc_state_is_dead(char state);
-/* Is it there, and not dead? */
+/* Does it exist, and is it not dead? */
 bool proc_is_alive(pid_t pid);
 
 /* --- the others --- */
 
-/* PURE. A mask of signals in /proc/PID/status, where bit n - 1 is signal n: "SigCgt". 0 where the
- * text does not say. */
+/* PURE. A mask of signals such as "SigCgt" in the text of /proc/PID/status: bit n - 1 is signal n.
+ * 0: the text has no such field. */
 uint64_t proc_parse_signals(const char *status, const char *field);
 
-/* PURE. The path in a line of /proc/PID/maps, if it is a shared mapping that can write to its file;
- * else NULL. What ends the line stays in it. */
+/* PURE. The path in a line of /proc/PID/maps if it is a shared writable mapping of a file, up to
+ * the end of `line`; else NULL. */
 const char *proc_parse_shared_mapping(const char *line);
 
-/* Has it a file below the directory mapped like that? 1, 0, or -1 where its mappings cannot be
- * read. */
+/* Does the process have such a mapping of a file below the directory? 1, 0, or -1: its mappings
+ * cannot be read. */
 int proc_maps_below(pid_t pid, const char *directory);
 
-/* At most capacity - 1 bytes of /proc/PID/NAME, and a NUL behind them. Returns how many. */
+/* Reads at most capacity - 1 bytes of /proc/PID/NAME and adds a NUL. Returns their number. */
 ssize_t proc_read(pid_t pid, const char *name, char *text, size_t capacity);
 
-/* Where the link /proc/PID/NAME leads, "exe" or "fd/3"; cut and ended in the same way. */
+/* Reads the target of the link /proc/PID/NAME, "exe" or "fd/3", in the same way. */
 ssize_t proc_read_link(pid_t pid, const char *name, char *target, size_t capacity);
 
-/* A walk of /proc/PID/fd: links whose names are numbers, and whose mode says what the descriptor
- * may. */
+/* Begins a walk of /proc/PID/fd: links with numbers as names, whose mode shows whether the
+ * descriptor can read and write. */
 int proc_walk_descriptors(pid_t pid, struct walk *walk);
 
-/* What the pids of this process are counted in. False where it cannot be known. */
+/* Device and inode of our PID namespace. False: unknown. */
 bool proc_pid_namespace(uint64_t *device, uint64_t *inode);
 
-/* PURE. Is the path that of something in the directory, or deeper? */
+/* PURE. Is the path below the directory, at any depth? */
 bool proc_path_is_below(const char *path, const char *directory);
 
 #endif
