@@ -1,4 +1,4 @@
-/* PRIVATE to aws_*.c: one source of credentials each, and what they share. */
+/* PRIVATE to storage/: one source of credentials each, and what they share. */
 #ifndef AWS_SOURCE_H
 #define AWS_SOURCE_H
 

@@ -1,7 +1,7 @@
 /*
- * PRIVATE. What all stores over HTTP share: a pool of connections and the loop of one call: prepare
- * (sign, at the time of sending), perform, judge, and then done, again or given up. Thread-safe: as
- * many calls at once as there are threads.
+ * PRIVATE to storage/. What all stores over HTTP share: a pool of connections and the loop of one
+ * call: prepare (sign, at the time of sending), perform, judge, and then done, again or given up.
+ * Thread-safe: as many calls at once as there are threads.
  *
  * The loop knows the deadline in the cancel object (retry_policy.h): far from it a call is patient
  * for a while; in the last window it goes on until the deadline, with short pauses and an early eye

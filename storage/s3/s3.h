@@ -7,7 +7,7 @@
  *
  * Of this folder only:
  *
- *	s3_bucket.h		sends signed requests to one bucket
+ *	s3_bucket.h		signs requests (aws/sigv4.h) and sends them to one bucket
  *	s3_reply.h		PURE: what a reply means
  */
 #ifndef STORAGE_S3_H

@@ -17,7 +17,7 @@
  *	index_warmup.h		fills the index of chunks before a save
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *
- * The operations, declared in storage.h:
+ * The operations, declared in storage_*.h and used through storage.h:
  *
  *	attempts.c		claims an attempt, checks for a newer claim, writes the end record
  *	attempt_history.c	how the newest attempts of a job went

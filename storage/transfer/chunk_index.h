@@ -1,6 +1,6 @@
 /*
- * PRIVATE. Which chunk is in which pack, so that nothing is sent twice. Has the chunks of the
- * newest snapshot that this process committed (or of its parent, before the first commit),
+ * PRIVATE to storage/. Which chunk is in which pack, so that nothing is sent twice. Has the chunks
+ * of the newest snapshot that this process committed (or of its parent, before the first commit),
  * everything sent since, by an early upload or by a save that failed, and in the first save of an
  * attempt the orphaned packs of earlier attempts. Kept from save to save; thread-safe.
  *

@@ -1,7 +1,7 @@
 /*
- * PRIVATE. Lists a directory as entries, opens its files, and applies metadata to restored files.
- * The walk is libarchive's: it does not follow symbolic links, and the process never changes its
- * directory.
+ * PRIVATE to storage/. Lists a directory as entries, opens its files, and applies metadata to
+ * restored files. The walk is libarchive's: it does not follow symbolic links, and the process
+ * never changes its directory.
  */
 #ifndef FILE_TREE_H
 #define FILE_TREE_H

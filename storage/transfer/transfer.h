@@ -12,18 +12,18 @@
  *	chunk_index.h		which chunk is in which pack (through job_transfer.h)
  *	chunk_fetch.h		fetches and checks chunks
  *	restore_tree.h		the directory that is restored into
+ *	packer.h		fills packs with chunks (through file_reader.h)
+ *	append_progress.h	PURE: how far growing files have been sent (through job_transfer.h)
+ *	transfer_plan.h		PURE: threads, buffers and sizes; the time reserved for the commit
+ *	range_coalesce.h	PURE: which chunks one request fetches (through chunk_fetch.h)
  *
  * Of this folder only:
  *
  *	file_tree_walk.h	the walk through a directory, with libarchive
- *	packer.h		fills packs with chunks
  *	upload_queue.h		the buffers of the uploader
  *	priority_pool.h		threads at low priority until there is a deadline
- *	append_progress.h	PURE: how far growing files have been sent
- *	transfer_plan.h		PURE: threads, buffers and sizes; the time reserved for the commit
  *	hedge.h			PURE: which upload is late and is sent twice
  *	rate_limit.h		PURE: the bandwidth limit
- *	range_coalesce.h	PURE: which chunks one request fetches
  */
 #ifndef STORAGE_TRANSFER_H
 #define STORAGE_TRANSFER_H

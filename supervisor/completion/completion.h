@@ -24,8 +24,8 @@
  *    framework's layout rules are checked (content_check.h). A finding postpones the verdict,
  *    because the missing part may still come: 30 s for a file, 10 min for a marker. After that
  *    the finding's path is rejected, and the rest is COMPLETE (content_verdict.h).
- * 6. Result. tracker.h calls `sealed`, the job takes a snapshot, and the next write begins a new
- *    burst. Torn and rejected paths stay marked until they are rewritten, replaced or deleted: no
+ * 6. Result. tracker.c calls `on_complete`, the job takes a snapshot, and the next write begins a
+ *new burst. Torn and rejected paths stay marked until they are rewritten, replaced or deleted: no
  *    snapshot contains them.
  *
  * Read first: tracker.h (what the job uses), then detector.h (the rules, PURE).

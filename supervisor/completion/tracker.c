@@ -37,7 +37,7 @@ struct tracker {
 	char missing_evidence[400];
 	/* `saving` was called for this burst */
 	bool saving;
-	/* guards against recursion: `sealed` may call tracker_poll() */
+	/* guards against recursion: `on_complete` may call tracker_poll() */
 	bool polling;
 	/* the job may be writing */
 	bool started;
@@ -163,7 +163,7 @@ static void apply_verdict(struct tracker *tracker, enum detector_verdict verdict
 				 file_list_path_exists, tracker->options.workspace->directory);
 	detector_acknowledge(&tracker->detector);
 	if (verdict == DETECTOR_COMPLETE)
-		tracker->options.sealed(tracker->options.arg);
+		tracker->options.on_complete(tracker->options.arg);
 }
 
 static void report_closed_files(struct tracker *tracker)
@@ -273,7 +273,7 @@ static void decide_completeness(struct tracker *tracker, bool at_once)
 		verdict = content_check_worker_poll(tracker->checker, &tracker->detector, at_once,
 						    &at_ms);
 	apply_verdict(tracker, verdict);
-	/* `sealed` may have taken long: a new burst may have begun. */
+	/* `on_complete` may have taken long: a new burst may have begun. */
 	if (verdict == DETECTOR_COMPLETE || verdict == DETECTOR_TORN)
 		verdict = detector_poll(&tracker->detector, clock_monotonic_ms(), &at_ms);
 	if (verdict == DETECTOR_BUSY)

@@ -49,7 +49,7 @@ struct tracker_options {
 	void (*held)(void *arg, pid_t pid, pid_t sender, int64_t had_ms);
 	/* A checkpoint is complete. tracker_latest_checkpoint() describes it until the next
 	 * call. */
-	void (*sealed)(void *arg);
+	void (*on_complete)(void *arg);
 	void *arg;
 };
 
@@ -82,10 +82,10 @@ enum tracker_end {
 	/* it is torn unless it was over */
 	TRACKER_ENDED_CRASHED,
 };
-/* The main process has ended. Blocks for the content check. May call `sealed`. */
+/* The main process has ended. Blocks for the content check. May call `on_complete`. */
 void tracker_job_ended(struct tracker *tracker, enum tracker_end end);
 
-/* Reads all queued events and decides. May call `sealed`. */
+/* Reads all queued events and decides. May call `on_complete`. */
 void tracker_poll(struct tracker *tracker);
 
 /* Borrowed; changes with the next verdict. */

@@ -16,35 +16,31 @@
  *     (job_handover.c).
  *  3  The table decides. job_post_event() (job.c) -> lifecycle_step(): in RUNNING, NOTICE gives the
  *     action REQUEST_CHECKPOINT and the state CHECKPOINTING -> perform_action() -> plan_deadline().
- *  4  The time is divided. job_deadline_ms() (job_end.c) -> deadline_budget_split() (planning/) ->
- *     job_update_plan() (job_forecast.c) -> preemption_forecast_choose() (planning/), logged ->
- *     snapshot_queue_set_deadline().
- *  5  Ask now, or finish an upload first? job_request_at_notice() (job.c) ->
- *     job_upload_before_asking() (job_forecast.c), or job_defer_sigterm() (job_last_save.c), or
- *     job_request_checkpoint() (job_requests.c).
- *  6  The job is asked. checkpoint_request_start() (request/checkpoint_request.c) -> select_ranks()
+ *  4  The time is divided. job_deadline_ms() (job_forecast.c) -> deadline_budget_split()
+ *(planning/) -> job_update_plan() (job_forecast.c) -> preemption_forecast_choose() (planning/),
+ *logged -> snapshot_queue_set_deadline(). 5  Ask now, or finish an upload first?
+ *job_request_at_notice() (job.c) -> job_upload_before_asking() (job_forecast.c), or
+ *job_defer_sigterm() (job_last_save.c), or job_request_checkpoint() (job_requests.c). 6  The job is
+ *asked. checkpoint_request_start() (request/checkpoint_request.c) -> select_ranks()
  *     -> process_tree_read() (process/), rank_selection.c -> on_request_sending() (job_requests.c):
  *     from here on, a checkpoint may be the answer -> kill(2) -> on_request_sent().
- *  7  The progress of each rank is observed every 250 ms until the request ends: job_receipts.c.
- *  8  arm_budget() (job.c) arms the timer that ends the wait: on_budget_spent() -> EV_BUDGET_SPENT.
- *  9  The job writes. inotify (monitor/inotify_watch.c) and the shim (monitor/shim_channel.c) ~>
- *     the loop: handle_directory_event(), handle_shim_message() (completion/tracker.c) ->
- *     detector.c -> write_burst.c. The first file opened for writing -> job_on_save_started()
- *     (job_requests.c).
- * 10  Is it complete? A timer -> decide_completeness() (completion/tracker.c) -> detector_poll() ->
- *     write_burst_is_over().
- * 11  The files are read and checked. content_check_worker.c ~> a thread: content_check.c ~> the
- *     loop: content_verdict.c (all in completion/).
- * 12  It is complete. apply_verdict() (completion/tracker.c) -> latest_checkpoint_update() ->
- *     job_on_checkpoint_complete() (job_requests.c), which begins legs 13 and 16.
- * 13  The snapshot is queued. job_queue_snapshot() (job_snapshots.c) -> snapshot_queue_submit()
- *     (upload/snapshot_queue.c) ~> a worker: take_snapshot_worker().
- * 14  storage_save() (storage/snapshots/snapshot_save.c) opens all files, and then asks the loop
- *     whether they are still those of the complete checkpoint: checkpoint_still_complete()
- *     (job_snapshots.c) -> tracker_still_complete().
- * 15  The bytes are sent (storage/transfer/: file_reader.c, packer.c, pack_uploader.c), and
- *     commit_manifest() writes the manifest. From then on the checkpoint is durable.
- * 16  Meanwhile, on the loop, the job is told to end. job_end_request() ->
+ *  7  The progress of each rank is observed every 250 ms until the request ends:
+ *job_rank_progress.c. 8  arm_budget() (job.c) arms the timer that ends the wait: on_budget_spent()
+ *-> EV_BUDGET_SPENT. 9  The job writes. inotify (monitor/inotify_watch.c) and the shim
+ *(monitor/shim_channel.c) ~> the loop: handle_directory_event(), handle_shim_message()
+ *(completion/tracker.c) -> detector.c -> write_burst.c. The first file opened for writing ->
+ *job_on_save_started() (job_requests.c). 10  Is it complete? A timer -> decide_completeness()
+ *(completion/tracker.c) -> detector_poll() -> write_burst_is_over(). 11  The files are read and
+ *checked. content_check_worker.c ~> a thread: content_check.c ~> the loop: content_verdict.c (all
+ *in completion/). 12  It is complete. apply_verdict() (completion/tracker.c) ->
+ *latest_checkpoint_update() -> job_on_checkpoint_complete() (job_requests.c), which begins legs 13
+ *and 16. 13  The snapshot is queued. job_queue_snapshot() (job_snapshots.c) ->
+ *snapshot_queue_submit() (upload/snapshot_queue.c) ~> a worker: take_snapshot_worker(). 14
+ *storage_save() (storage/snapshots/snapshot_save.c) opens all files, and then asks the loop whether
+ *they are still those of the complete checkpoint: checkpoint_still_complete() (job_snapshots.c) ->
+ *tracker_still_complete(). 15  The bytes are sent (storage/transfer/: file_reader.c, packer.c,
+ *pack_uploader.c), and commit_manifest() writes the manifest. From then on the checkpoint is
+ *durable. 16  Meanwhile, on the loop, the job is told to end. job_end_request() ->
  *     job_post_event(EV_CHECKPOINT_COMPLETE): the action STOP_CHILD, the state STOPPING ->
  *     stop_child() (job.c) -> child_forward_signal(SIGTERM) (process/child.c), sigterm_hold_end()
  *     (request/).
@@ -67,20 +63,20 @@
  * Of this folder only: the table, and the method files of struct job, by subject:
  *
  *	lifecycle.h		PURE: (state, event) -> (action, next state)
- *	job.c			drives the table: events in, actions out, timers
- *	job_start.c		up to the launch: open, restore, start the child
- *	job_directory.c		may the job use this checkpoint directory?
+ *	job.c			drives the table: whether and how the job is asked at a notice,
+ *timers job_start.c		up to the launch: open, restore, start the child job_directory.c
+ *may the job use this checkpoint directory?
  *	job_precedent.c		what earlier attempts mean for this one
  *	child_environment.c	the variables that the job gets: REPRIEVE_*, profile, tracker
  *	job_notices.c		signals and notice sources -> notices; the exit of the child
  *	job_handover.c		asks the next attempt, through the store, to wait
  *	job_message.c		the termination message of a container
- *	job_slurm_end.c		under Slurm: asks scontrol for the deadline
- *	job_forecast.c		what a preemption would cost now; the plan at a notice
- *	job_requests.c		checkpoint requests, clients, the tracker's callbacks
- *	job_interval.c		requests at intervals (--every)
+ *	job_slurm_deadline.c	under Slurm: asks scontrol for the deadline
+ *	job_forecast.c		the deadline in force; what a preemption would cost; the plan at a
+ *notice job_requests.c		checkpoint requests, clients, the tracker's callbacks job_interval.c
+ *requests at intervals (--every)
  *	job_last_save.c		delays a SIGTERM until the save under way is complete
- *	job_receipts.c		the progress of a request, rank by rank
+ *	job_rank_progress.c	the progress of a request, rank by rank
  *	job_snapshots.c		uploads, retention, `reprieve status`
  *	job_flush.c		after the job's exit: waits for the store, up to a limit
  *	job_observers.c		telemetry: event log in the store, metrics, webhook
@@ -111,7 +107,7 @@
 
 #define RESUME_POINT_TEXT 80
 
-/* scontrol is asked for the deadline after a signal: job_slurm_end.c. */
+/* scontrol is asked for the deadline after a signal: job_slurm_deadline.c. */
 struct slurm_deadline {
 	struct workers *workers; /* NULL: never asked yet */
 	bool asking;             /* while true, the worker owns the members below */
@@ -397,7 +393,7 @@ bool job_end_sigterm_deferral(struct job *job);
 /* Cancels a deferred SIGTERM without sending it. */
 void job_cancel_sigterm_deferral(struct job *job);
 
-/* job_receipts.c */
+/* job_rank_progress.c */
 void job_begin_rank_progress(struct job *job);
 void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count,
 			   size_t expected);
@@ -450,7 +446,7 @@ void job_leave_slurm_barrier(struct job *job);
 /* Blocks until all started tasks have finished, or until shortly before the deadline. */
 void job_await_slurm_barrier(struct job *job);
 
-/* job_slurm_end.c */
+/* job_slurm_deadline.c */
 /* After a signal from Slurm: asks scontrol on a worker, and adds a notice if the job ends before
  * `notice` says. */
 void job_query_slurm_deadline(struct job *job, const struct notice *notice);

@@ -1,7 +1,7 @@
 /*
  * The configuration of one run, from the command line, the environment and the profile. The command
- * line fills it (cli/run_option_table.h); the job only reads it. The strings are borrowed from argv
- * and the environment.
+ * line fills it (options/run_option_table.h); the job only reads it. The strings are borrowed from
+ * argv and the environment.
  */
 #ifndef JOB_CONFIG_H
 #define JOB_CONFIG_H

@@ -15,13 +15,6 @@
 #define SWEEP_MS 20
 #define END_RECORD_MS 3000
 
-int64_t job_deadline_ms(const struct job *job)
-{
-	const struct notice *stop = notices_stop(&job->notices);
-
-	return stop ? stop->deadline_ms : CLOCK_NEVER;
-}
-
 static void kill_remaining_processes(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, sweep_timer);

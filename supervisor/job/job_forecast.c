@@ -5,6 +5,14 @@
 #include "base/text.h"
 #include "job.h"
 
+/* The sources and the SIGTERM give each notice its deadline; cloud/notice.c merges them. */
+int64_t job_deadline_ms(const struct job *job)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+
+	return stop ? stop->deadline_ms : CLOCK_NEVER;
+}
+
 static int64_t notice_window_ms(const struct job *job)
 {
 	const struct notice *stop = notices_stop(&job->notices);

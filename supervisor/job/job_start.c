@@ -299,7 +299,7 @@ static void start_tracker(struct job *job)
 		.saving = job_on_save_started,
 		.closed = job_on_files_closed,
 		.held = on_sigterm_held,
-		.sealed = job_on_checkpoint_complete,
+		.on_complete = job_on_checkpoint_complete,
 		.arg = job,
 	};
 

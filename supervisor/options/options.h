@@ -1,6 +1,8 @@
 /*
  * supervisor/options/: the options of all verbs, as rows of tables. One parser reads the command
- *line and the environment by them; --help and the shell completions are printed from them.
+ * line and the environment by them; --help and the shell completions are printed from them.
+ *
+ * For other folders, through this header alone; read option_table.h first:
  *
  *	option_table.h       what a row, a group and a verb are; the parser
  *	option_help.h        --help

@@ -1,5 +1,5 @@
-/* What several verbs have in common, beside store_command.h, transfer_options.h and
- * retention_options.h: rows of options, and the store where none is chosen. */
+/* What several verbs have in common, beside transfer_options.h and retention_options.h:
+ * rows of options, and the store where none is chosen. */
 #ifndef SHARED_OPTIONS_H
 #define SHARED_OPTIONS_H
 

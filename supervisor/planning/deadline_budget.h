@@ -1,6 +1,7 @@
 /*
  * PURE. Divides the time that a notice leaves: wait for a checkpoint, finish a save, upload, exit.
- * All times are milliseconds of the monotonic clock.
+ * The deadline itself is job_deadline_ms() of the job. All times are milliseconds of the monotonic
+ * clock.
  */
 #ifndef DEADLINE_BUDGET_H
 #define DEADLINE_BUDGET_H

@@ -22,7 +22,7 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
 		.finished = json_true_or(past->end_about, "done", false),
 		.crashed = json_true_or(past->end_about, "crashed", false),
-		.sealed = json_true_or(past->end_about, "checkpoint_complete", false),
+		.checkpoint_complete = json_true_or(past->end_about, "checkpoint_complete", false),
 		.same_command = json_equal(json_object_get(past->about, "command"),
 					   json_object_get(about, "command")),
 		.had_no_effect = json_true_or(past->about, "rollback_had_no_effect", false),

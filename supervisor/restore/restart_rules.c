@@ -12,9 +12,9 @@ static uint32_t count_without_progress(const struct attempt_outcome *items, size
 /* The job crashed soon after it had got its checkpoint, and saved nothing in between. */
 static bool died_of_its_start(const struct attempt_outcome *item)
 {
-	return item->crashed && item->same_command && item->snapshots == 0 && !item->sealed &&
-	       item->ran_ms >= 0 && item->ran_ms < RESTART_EARLY_CRASH_MS &&
-	       !snapshot_id_is_none(item->start);
+	return item->crashed && item->same_command && item->snapshots == 0 &&
+	       !item->checkpoint_complete && item->ran_ms >= 0 &&
+	       item->ran_ms < RESTART_EARLY_CRASH_MS && !snapshot_id_is_none(item->start);
 }
 
 static bool died_twice_of_same_start(const struct attempt_outcome *items, size_t count)

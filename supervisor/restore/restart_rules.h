@@ -20,11 +20,11 @@ struct attempt_outcome {
 	/* the suspect snapshot, if this attempt or an earlier one was rolled back, and nothing was
 	 * saved since */
 	struct snapshot_id rolled_back_from;
-	int64_t ran_ms;     /* from the launch to the job's end; -1: unknown */
-	uint32_t snapshots; /* durable ones that it added */
-	bool finished;      /* the done marker */
-	bool crashed;       /* it ended by itself, with an error */
-	bool sealed;        /* it saved a complete checkpoint, durable or not */
+	int64_t ran_ms;           /* from the launch to the job's end; -1: unknown */
+	uint32_t snapshots;       /* durable ones that it added */
+	bool finished;            /* the done marker */
+	bool crashed;             /* it ended by itself, with an error */
+	bool checkpoint_complete; /* it saved a complete checkpoint, durable or not */
 	bool same_command;
 	bool had_no_effect; /* a rollback has not helped, and nothing was saved since */
 };

@@ -3,16 +3,21 @@
  * wait for a previous attempt that still saves, apply the restart rules, lock the directory, claim
  * an attempt, then restore a snapshot or keep the files that are there.
  *
+ * What ends a restore: storage_restore() makes the files durable in a staging directory;
+ * workspace_install() puts it in place; then it is recorded what was restored; then job_start.c
+ * posts EV_RESTORED. `reprieve restore` has an end of its own in cli/cmd_restore.c.
+ *
  * For other folders, through this header alone; read resume.h first:
  *
  *	resume.h		resume_run(): all of the above, in one blocking call
  *	predecessor_wait.h	waits for a previous attempt that is preempted and still saves
  *	quarantine.h		moves torn files aside
+ *	attempt_outcomes.h	reads how earlier attempts ended (through resume.h)
+ *	restart_rules.h		PURE: start, roll back one snapshot, or do not start (through
+ *resume.h)
  *
  * Of this folder only:
  *
- *	attempt_outcomes.h	reads how earlier attempts ended
- *	restart_rules.h		PURE: start, roll back one snapshot, or do not start
  *	reconcile.h		PURE: restore the snapshot, or keep the local files
  */
 #ifndef RESTORE_H

@@ -60,8 +60,8 @@ struct resume_result {
 	size_t passed_over_count;
 };
 
-/* -1 with ERR_INVALID, ERR_DENIED, ERR_NOT_FOUND or ERR_NEWER: the configuration is wrong. With any
- * other kind, another start may succeed. `result` must be zeroed or released. */
+/* -1 with ERR_INVALID, ERR_DENIED, ERR_NOT_FOUND or ERR_VERSION: the configuration is wrong. With
+ * any other kind, another start may succeed. `result` must be zeroed or released. */
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err);
 void resume_result_release(struct resume_result *result);

@@ -1,7 +1,7 @@
 /*
  * supervisor/upload/: what happens after a checkpoint is complete: one snapshot at a time goes to
- * storage.h. All of it lives on the loop; the work runs on one worker thread, so that the storage
- * is used by one call at a time.
+ * the store, by storage_save(). All of it lives on the loop; the work runs on one worker thread, so
+ *that the storage is used by one call at a time.
  *
  * For other folders, through this header alone; read snapshot_queue.h first:
  *

@@ -3,7 +3,8 @@
  *
  * Our folder is DIR.reprieve/, or DIR/.reprieve/ if DIR is a mount point or its parent cannot be
  * written. It contains the lock, the record of complete files, the quarantine of files that were
- * moved aside, and the staging area of a restore. The functions of this header block.
+ * moved aside, the staging area of a restore, and tmp/, which is the job's TMPDIR if /tmp is on
+ * another file system. The functions of this header block.
  *
  * For other folders, all through this header:
  *

@@ -72,7 +72,7 @@ static void test_a_preempted_attempt(void **state)
 static void test_ends_of_other_kinds(void **state)
 {
 	static const char lines[] = "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
-				    "{\"event\":\"sealed\",\"monotonic_ms\":5000}\n";
+				    "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":5000}\n";
 	struct attempt_costs vanished = read_account(NULL, NULL, lines);
 	struct attempt_costs failed = read_account("failed", "{\"ran_ms\":70}", lines);
 	struct attempt_costs silent = read_account(NULL, NULL, "");
@@ -106,7 +106,7 @@ static void test_the_newest_may_still_run(void **state)
 		{"finished", true, "finished", false, false, 0},
 	};
 	static const char lines[] = "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
-				    "{\"event\":\"sealed\",\"monotonic_ms\":5000}\n";
+				    "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":5000}\n";
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -116,7 +116,7 @@ static const struct row rows[] = {
 	{"it had saved again",
 		{CRASH(1, 2),
 			{.start = {1, 2}, .ran_ms = QUICK, .crashed = true, .same_command = true,
-				.sealed = true}}, 2, LATEST,
+				.checkpoint_complete = true}}, 2, LATEST,
 		RESTART_PROCEED, {0, 0}, 2, false},
 
 	{"the one before, once", {FROM_BEHIND(2, 1, 1), CRASH(1, 2), CRASH(1, 2)}, 3, LATEST,
