@@ -103,7 +103,8 @@ int http_store_get(struct store *store, const char *key, uint64_t offset, size_t
 	if (lent) {
 		response.body = *out;
 		*out = (struct bytes){.limit = limit};
-	}
+	} else
+		response.body.limit = limit;
 	/* An error's body must find room too. */
 	if (size != STORE_TO_END)
 		response.body.limit = size + ERROR_BODY_SIZE;

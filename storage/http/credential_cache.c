@@ -85,9 +85,16 @@ static void *get_or_fetch(struct credential_cache *cache, struct cancel *cancel,
 	enum credential_plan plan;
 	/* Another thread may have fetched while this one waited. */
 	void *credential = copy_current(cache, &plan);
+	struct err own = {0};
 
-	if (plan == CREDENTIAL_USE || fetch_credential(cache, cancel, err) < 0)
+	if (plan == CREDENTIAL_USE)
 		return credential;
+	if (fetch_credential(cache, cancel, &own) < 0) {
+		/* An old one that still holds is better than none. */
+		if (!credential && err)
+			*err = own;
+		return credential;
+	}
 	cache->source->free(credential);
 	return copy_current(cache, &plan);
 }

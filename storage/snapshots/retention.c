@@ -13,7 +13,7 @@ const char *keep_reason_name(enum keep_reason reason)
 		[KEEP_NEWER] = "newer than the newest good one",
 		[KEEP_START] = "an attempt started from it",
 		[KEEP_PINNED] = "pinned",
-		[KEEP_UNKNOWN] = "written by a newer version",
+		[KEEP_UNKNOWN] = "written by another version",
 		[KEEP_LAST] = "last",
 		[KEEP_WITHIN] = "within",
 		[KEEP_EVERY] = "every",

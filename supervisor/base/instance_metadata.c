@@ -20,6 +20,7 @@ enum {
 	CONNECT_TIMEOUT_MS = 1000,
 	TIMEOUT_MS = 2000,
 	TIMEOUT_LEAST_MS = 100,
+	TIMEOUT_MOST_MS = 10000,
 	TOKEN_TTL_SECONDS = 21600,
 	/* After a token that was not given: not at each request. */
 	TOKEN_RETRY_MS = 30000,
@@ -101,6 +102,9 @@ void instance_metadata_aws_settings(struct metadata_aws_settings *settings)
 	if (timeout && text_to_duration_ms(timeout, &settings->timeout_ms) &&
 	    settings->timeout_ms < TIMEOUT_LEAST_MS)
 		settings->timeout_ms = TIMEOUT_LEAST_MS;
+	/* Whoever has no valid keys waits for this. */
+	if (settings->timeout_ms > TIMEOUT_MOST_MS)
+		settings->timeout_ms = TIMEOUT_MOST_MS;
 }
 
 const char *instance_metadata_header(enum metadata_service service)
@@ -151,7 +155,8 @@ int instance_metadata_send(struct instance_metadata *client, const char *method,
 		.body_size = body ? strlen(body) : 0,
 		/* A proxy would add X-Forwarded-For, which these services refuse; over https it
 		   cannot. */
-		.no_proxy = text_starts(url, "http:"),
+		.no_proxy = client->service != METADATA_AWS_CONTAINER ||
+			    strncasecmp(url, "https:", strlen("https:")) != 0,
 		.connect_timeout_ms = client->timeout_ms < CONNECT_TIMEOUT_MS ? client->timeout_ms
 									      : CONNECT_TIMEOUT_MS,
 		.timeout_ms = client->timeout_ms,
@@ -163,13 +168,19 @@ int instance_metadata_send(struct instance_metadata *client, const char *method,
 	int result;
 
 	client->response.body.limit = REPLY_LIMIT;
+	client->response.status = 0;
 	for (;;) {
 		result = http_perform(client->http, &request, &client->response, cancel, &own_err);
 		if (!may_pass(client, result, &own_err) || ++backoff.tries >= client->tries)
 			break;
-		if (cancel_sleep(cancel, backoff_ms(&backoff), err) < 0)
+		if (cancel_sleep(cancel, backoff_ms(&backoff), err) < 0) {
+			client->response.status = 0;
 			return -1;
+		}
 	}
+	/* Headers without the rest are no answer: nothing may be concluded from their status. */
+	if (result < 0)
+		client->response.status = 0;
 	if (result < 0 && err)
 		*err = own_err;
 	if (result == 0 && client->tries > 1 && may_pass(client, result, NULL))
@@ -251,6 +262,9 @@ int instance_metadata_get(struct instance_metadata *client, const char *path, st
 	if (!needs_token(client))
 		return 0;
 	status = client->response.status;
+	/* What was refused is not sent again: a service that has stopped giving tokens may answer
+	 * without. */
+	client->token_header[0] = '\0';
 	if (instance_metadata_renew_token(client, cancel, NULL) < 0)
 		return err_set(err, ERR_RETRY,
 			       "a token is required (it answers %d), and none is given", status);

@@ -193,7 +193,7 @@ static void print_reply(void *arg, json_t *reply)
 			print_durable(reply);
 	} else if (text_equal(event, "asked")) {
 		request_result->settled = options->no_wait;
-		if (!options->json)
+		if (!options->json && !json_true_or(reply, "again", false))
 			print_requested(reply);
 	} else if (text_equal(event, "rank_progress") && !options->json) {
 		terminal_line_print("%s", json_text_or(reply, "text", ""));

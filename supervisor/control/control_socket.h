@@ -5,10 +5,12 @@
  * user who runs the supervisor may connect.
  *
  *	{"do":"checkpoint","wait":true} ->
- *		{"event":"asked","pids":[..]} {"event":"saving","path":..} {"event":"saved"}
+ *		{"event":"asked","pids":[..],"again":false} {"event":"saving","path":..}
+ *{"event":"saved"}
  *		{"event":"durable","id":..,"bytes":..,"step":..,"seconds":..}
  *		or {"event":"failed","error":..}
- *		with "wait":false nothing after "asked"
+ *		with "wait":false nothing after "asked"; with "again":true, "asked" names more
+ *		ranks that hear the same request
  *	{"do":"status"} -> one object
  *
  * The reply to any other request is {"event":"failed","error":..}.

@@ -63,7 +63,8 @@ static void on_noticed(struct run_events *events, json_t *line)
 
 static void on_asked(struct run_events *events, json_t *line)
 {
-	if (events->asked_ms >= 0 || events->noticed_ms < 0)
+	/* "again": more ranks hear a request that was out already. */
+	if (events->asked_ms >= 0 || events->noticed_ms < 0 || json_true_or(line, "again", false))
 		return;
 	events->asked_ms = events->at_ms;
 	text_set(events->asked_how, sizeof(events->asked_how),

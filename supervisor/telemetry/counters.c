@@ -50,7 +50,8 @@ void counters_add(struct counters *counters, const char *event, json_t *line)
 		count_durable(counters, line);
 	else if (text_equal(event, "snapshot_failed"))
 		counters->snapshot_failures++;
-	else if (text_equal(event, "asked"))
+	/* "again": more ranks hear the same request. */
+	else if (text_equal(event, "asked") && !json_true_or(line, "again", false))
 		counters->requests++;
 	else if (text_equal(event, "notice"))
 		count_notice(counters, line);

@@ -49,7 +49,8 @@ static int list_below(const char *directory, struct listing *listing, struct err
 		else if (S_ISDIR(status.st_mode) && walk_enter(&walk) < 0)
 			return err_os(err, errno, "%s", walk.path);
 	}
-	return 0;
+	/* A list that ends too early would let the rest be removed without a copy. */
+	return walk_check(&walk, err);
 }
 
 static int compare_files(const void *a, const void *b)

@@ -357,6 +357,8 @@ int workspace_install(struct workspace *workspace, const char *staging,
 		if (renameat(walk.directory, walk.name, AT_FDCWD, to) < 0)
 			return err_os(err, errno, "cannot put %s in place", to);
 	}
+	if (walk_check(&walk, err) < 0)
+		return -1;
 	rmdir(staging);
 	return file_sync_directory(workspace->directory, err);
 }

@@ -42,7 +42,8 @@ static void test_events_are_counted(void **state)
 	count(&counters, "durable", "{\"bytes\":100,\"bytes_sent\":40,\"seconds\":1.5}");
 	count(&counters, "durable", "{\"bytes\":200,\"bytes_sent\":60,\"seconds\":0.5}");
 	count(&counters, "snapshot_failed", "{}");
-	count(&counters, "asked", "{}");
+	count(&counters, "asked", "{\"again\":false}");
+	count(&counters, "asked", "{\"again\":true}");
 	count(&counters, "notice", "{\"kind\":\"advice\",\"source\":\"aws\"}");
 	count(&counters, "notice", "{\"kind\":\"stop\",\"source\":\"aws\"}");
 	count(&counters, "restored", "{\"bytes\":7,\"seconds\":2.25}");
