@@ -204,7 +204,7 @@ def test_killed_machines_count_too(place):
 
 def test_the_limit_is_a_number(place):
     result = place.query("run", "--max-no-progress", "few", "--", "true")
-    assert result.code == 64 and "number of attempts" in one_line(result)
+    assert result.code == 64 and "invalid number" in one_line(result)
 
 
 # --- one step back ---
