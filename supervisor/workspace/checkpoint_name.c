@@ -1,0 +1,280 @@
+#include "checkpoint_name.h"
+
+#include "base/text.h"
+#include "file_patterns.h"
+#include "name_fields.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* In a numbered directory, a number of fewer digits may be that of a part. */
+#define REPEATED_DIGITS_LEAST 3
+
+int64_t checkpoint_number_at(const char *text, size_t length)
+{
+	int64_t number = 0;
+	size_t i = 0;
+
+	for (; i < length && text[i] >= '0' && text[i] <= '9' && number < INT64_MAX / 100; i++)
+		number = number * 10 + (text[i] - '0');
+	return i > 0 ? number : -1;
+}
+
+int64_t checkpoint_number_of_name(const char *name, size_t length)
+{
+	struct name_fields fields;
+	const struct field *counted;
+
+	name_fields_split(&fields, name, length);
+	counted = name_fields_counted(&fields);
+	return counted ? counted->value : -1;
+}
+
+/* --- the checkpoint of a path --- */
+
+struct reading {
+	struct checkpoint_name found;
+	enum count_rank rank;           /* of the numbered directory */
+	bool under_ids;                 /* a number as the next directory's name is no step */
+	const char *own;                /* the last component */
+	const struct field *own_number; /* the checkpoint's number is in it */
+	struct name_fields fields;      /* of the last component */
+};
+
+/* Directories whose numbered entries are runs, trials or parts. */
+static bool contains_ids(const struct name_fields *fields)
+{
+	static const char *const names[] = {"mlruns", "multirun", "runs",    "jobs",  "trials",
+					    "folds",  "ranks",    "shards",  "seeds", "experiments",
+					    "tasks",  "layers",   "workers", "parts", "versions"};
+	size_t length = fields->end - fields->begin;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (length == strlen(names[i]) &&
+		    strncasecmp(fields->name + fields->begin, names[i], length) == 0)
+			return true;
+	return name_fields_is_time(fields);
+}
+
+static void read_directory(struct reading *reading, const char *path, const char *name,
+			   size_t length)
+{
+	struct checkpoint_name *found = &reading->found;
+	const struct field *counted;
+	size_t end = (size_t)(name + length - path);
+
+	name_fields_split(&reading->fields, name, length);
+	counted = name_fields_counted(&reading->fields);
+	/* checkpoint-500/global_step500 is one checkpoint; epoch-1/step-500 are two. */
+	if (counted && counted->value == found->number) {
+		found->certain = true;
+	} else if (counted) {
+		*found = (struct checkpoint_name){counted->value, true, end};
+		reading->rank = counted->rank;
+	} else if (found->number < 0 && !reading->under_ids &&
+		   name_fields_is_bare_number(&reading->fields) &&
+		   reading->fields.items[0].value > 0) {
+		*found = (struct checkpoint_name){reading->fields.items[0].value, false, end};
+	}
+	reading->under_ids = contains_ids(&reading->fields);
+}
+
+static bool is_log_file(const char *name)
+{
+	return file_patterns_kind(NULL, name) != FILE_KIND_ORDINARY || strstr(name, ".log.");
+}
+
+static void read_own_name(struct reading *reading)
+{
+	struct checkpoint_name *found = &reading->found;
+	const struct field *counted, *trailing;
+
+	name_fields_split(&reading->fields, reading->own, strlen(reading->own));
+	if (is_log_file(reading->own))
+		return;
+	counted = name_fields_counted(&reading->fields);
+	trailing = found->number < 0 && !counted ? name_fields_trailing(&reading->fields) : NULL;
+	if (trailing) {
+		*found = (struct checkpoint_name){trailing->value, false, 0};
+		reading->own_number = trailing;
+	} else if (counted && counted->value == found->number) {
+		found->certain = true;
+	} else if (counted && (!found->certain ||
+			       (counted->rank == COUNT_STEP && reading->rank == COUNT_EPOCH))) {
+		*found = (struct checkpoint_name){counted->value, true, 0};
+		reading->own_number = counted;
+	}
+}
+
+static void read_path(struct reading *reading, const char *path)
+{
+	const char *name = path, *slash;
+
+	*reading = (struct reading){.found.number = -1};
+	for (; (slash = strchr(name, '/')); name = slash + 1)
+		if (slash > name)
+			read_directory(reading, path, name, (size_t)(slash - name));
+	reading->own = name;
+	read_own_name(reading);
+}
+
+struct checkpoint_name checkpoint_name_parse(const char *path)
+{
+	struct reading reading;
+
+	read_path(&reading, path);
+	return reading.found;
+}
+
+int64_t step_of_path(const char *path)
+{
+	return checkpoint_name_parse(path).number;
+}
+
+size_t checkpoint_directory_length(const char *path)
+{
+	return checkpoint_name_parse(path).unit_length;
+}
+
+/* --- keys --- */
+
+/* Where the last component of the directory with `length` bytes begins. */
+static size_t last_component(const char *path, size_t length)
+{
+	const char *slash = memrchr(path, '/', length);
+
+	return slash ? (size_t)(slash + 1 - path) : 0;
+}
+
+char *checkpoint_name_key(const char *path)
+{
+	struct reading reading;
+	size_t unit, last;
+
+	read_path(&reading, path);
+	if (reading.found.number < 0)
+		return text_copy("");
+	unit = reading.found.unit_length;
+	if (unit == 0)
+		return text_format("%.*s#%lld", (int)(reading.own - path), path,
+				   (long long)reading.found.number);
+	last = last_component(path, unit);
+	name_fields_split(&reading.fields, path + last, unit - last);
+	return text_format("%.*s%.*s/", (int)last, path,
+			   (int)(reading.fields.end - reading.fields.begin),
+			   path + last + reading.fields.begin);
+}
+
+/* --- templates --- */
+
+/* Which numbers of a component change from checkpoint to checkpoint. */
+struct change {
+	bool measured;  /* metrics and times too */
+	bool bare;      /* a name that is only a number */
+	int64_t number; /* that of the numbered directory around it; -1: there is none */
+	const struct field *own_number; /* the checkpoint's, in this component */
+};
+
+static bool field_changes(const struct name_fields *fields, const struct field *field,
+			  const struct change *change)
+{
+	const struct field *trailing;
+
+	if (field->kind == FIELD_COUNTED)
+		return true;
+	if (field->kind == FIELD_METRIC || field->kind == FIELD_TIME)
+		return change->measured;
+	if (field->kind != FIELD_NUMBER)
+		return false;
+	if (change->own_number)
+		return field->begin == change->own_number->begin;
+	if (change->bare && name_fields_is_bare_number(fields))
+		return true;
+	trailing = change->number >= 0 ? name_fields_trailing(fields) : NULL;
+	return trailing == field && field->value == change->number &&
+	       field->end - field->begin >= REPEATED_DIGITS_LEAST;
+}
+
+static void append_text(struct bytes *text, const char *more, size_t length)
+{
+	(void)bytes_append(text, more, length, NULL);
+}
+
+/* The component, without its marks of a temporary name if `clean`. */
+static void append_component(struct bytes *text, const struct name_fields *fields, size_t length,
+			     const struct change *change, bool clean)
+{
+	size_t at = clean ? fields->begin : 0;
+
+	for (size_t i = 0; i < fields->count; i++) {
+		const struct field *field = &fields->items[i];
+
+		if (!field_changes(fields, field, change))
+			continue;
+		append_text(text, fields->name + at, field->begin - at);
+		append_text(text, "#", 1);
+		at = field->end;
+	}
+	append_text(text, fields->name + at, (clean ? fields->end : length) - at);
+}
+
+/* The directories of the first `length` bytes of the path, each with its slash. */
+static void append_directories(struct bytes *text, const char *path, size_t length,
+			       const struct checkpoint_name *found, bool clean)
+{
+	struct name_fields fields;
+
+	for (size_t at = 0; at < length;) {
+		const char *name = path + at;
+		size_t size = (size_t)(strchrnul(name, '/') - name), end = at + size;
+		bool is_unit = end == found->unit_length;
+		bool inside = found->unit_length > 0 && end > found->unit_length;
+		struct change change = {
+			.measured = is_unit || inside,
+			.bare = is_unit,
+			.number = inside ? found->number : -1,
+		};
+
+		name_fields_split(&fields, name, size);
+		append_component(text, &fields, size, &change, clean && is_unit);
+		append_text(text, "/", 1);
+		at = end + 1;
+	}
+}
+
+static char *steal_text(struct bytes *text)
+{
+	append_text(text, "", 1);
+	return (char *)steal(&text->data);
+}
+
+char *checkpoint_name_template(const char *path)
+{
+	auto_(bytes_release) struct bytes text = {0};
+	struct reading reading;
+	struct change change = {.measured = true};
+
+	read_path(&reading, path);
+	change.number = reading.found.unit_length > 0 ? reading.found.number : -1;
+	change.own_number = reading.own_number;
+	append_directories(&text, path, (size_t)(reading.own - path), &reading.found, false);
+	append_component(&text, &reading.fields, strlen(reading.own), &change, false);
+	return steal_text(&text);
+}
+
+char *checkpoint_name_family(const char *path)
+{
+	auto_(bytes_release) struct bytes text = {0};
+	struct reading reading;
+	size_t unit;
+
+	read_path(&reading, path);
+	unit = reading.found.unit_length;
+	if (reading.found.number < 0)
+		return text_copy("");
+	append_directories(&text, path, unit > 0 ? unit + 1 : (size_t)(reading.own - path),
+			   &reading.found, true);
+	if (unit == 0)
+		append_text(&text, "#", 1);
+	return steal_text(&text);
+}

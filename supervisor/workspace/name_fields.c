@@ -1,0 +1,473 @@
+#include "name_fields.h"
+
+#include "name_time.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum {
+	/* More digits are a time in milliseconds, or an id. */
+	COUNTED_DIGITS_MOST = 15,
+	/* Without a word, ten digits are a time in seconds. */
+	NUMBER_DIGITS_MOST = 9,
+	HASH_LENGTH_LEAST = 8,
+	/* "model010000" counts, "resnet50" does not. */
+	PADDED_DIGITS_LEAST = 4,
+	EXTENSION_LENGTH_MOST = 16,
+};
+
+/* Words before a number. `tail`: other letters may precede it ("globalstep"). */
+static const struct count_word {
+	const char *word;
+	enum count_rank rank;
+	bool tail;
+} count_words[] = {
+	{"step", COUNT_STEP, true},         {"iter", COUNT_STEP, true},
+	{"iteration", COUNT_STEP, true},    {"update", COUNT_STEP, true},
+	{"it", COUNT_STEP, false},          {"checkpoint", COUNT_SAVE, true},
+	{"ckpt", COUNT_SAVE, true},         {"chkpt", COUNT_SAVE, false},
+	{"ckp", COUNT_SAVE, false},         {"ck", COUNT_SAVE, false},
+	{"cp", COUNT_SAVE, false},          {"chk", COUNT_SAVE, false},
+	{"cpt", COUNT_SAVE, false},         {"snap", COUNT_SAVE, false},
+	{"snapshot", COUNT_SAVE, false},    {"save", COUNT_SAVE, false},
+	{"epoch", COUNT_EPOCH, true},       {"ep", COUNT_EPOCH, false},
+	{"episode", COUNT_EPOCH, false},    {"round", COUNT_EPOCH, false},
+	{"generation", COUNT_EPOCH, false}, {"gen", COUNT_EPOCH, false},
+	{"batch", COUNT_BATCH, false},
+};
+
+/* Words behind a number: "rl_model_2560_steps.zip", "5_net_G.pth". */
+static const struct count_word count_words_behind[] = {
+	{"step", COUNT_STEP, true},      {"steps", COUNT_STEP, true},
+	{"iter", COUNT_STEP, true},      {"iters", COUNT_STEP, true},
+	{"iteration", COUNT_STEP, true}, {"iterations", COUNT_STEP, true},
+	{"updates", COUNT_STEP, true},   {"epoch", COUNT_EPOCH, true},
+	{"epochs", COUNT_EPOCH, true},   {"episodes", COUNT_EPOCH, false},
+	{"rounds", COUNT_EPOCH, false},  {"net", COUNT_SAVE, false},
+};
+
+static const char *const part_words[] = {
+	"part",   "shard",   "rank",    "worker",  "chunk",      "process", "proc",  "fold",
+	"layer",  "tp",      "pp",      "dp",      "states",     "expert",  "node",  "host",
+	"device", "gpu",     "replica", "slice",   "split",      "stage",   "block", "group",
+	"pid",    "v",       "ver",     "version", "rev",        "run",     "job",   "trial",
+	"task",   "attempt", "try",     "exp",     "experiment", "seed",    "lr",    "bs",
+	"size",   "dim",     "hidden",  "heads",   "width",      "depth",   "beam",  "member",
+	"level",  "of",
+};
+
+static const char *const metric_words[] = {
+	"loss", "acc",  "accuracy", "val",  "valid", "score",  "metric",     "auc",
+	"map",  "bleu", "ppl",      "psnr", "ssim",  "reward", "wer",        "cer",
+	"mae",  "mse",  "rmse",     "miou", "iou",   "fid",    "perplexity", "f",
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool is_digit(char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+/* Other bytes than ASCII are letters of some language. */
+static bool is_letter(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+	       (unsigned char)byte >= 0x80;
+}
+
+static bool is_hex(char byte)
+{
+	return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
+
+static size_t digits_at(const struct name_fields *fields, size_t at)
+{
+	size_t end = at;
+
+	while (end < fields->end && is_digit(fields->name[end]))
+		end++;
+	return end - at;
+}
+
+static char byte_at(const struct name_fields *fields, size_t at)
+{
+	return at < fields->end ? fields->name[at] : '\0';
+}
+
+static int64_t value_of(const char *digits, size_t length, size_t most)
+{
+	int64_t value = 0;
+
+	while (length > 1 && *digits == '0') {
+		digits++;
+		length--;
+	}
+	if (length > most)
+		return -1;
+	for (size_t i = 0; i < length; i++)
+		value = value * 10 + (digits[i] - '0');
+	return value;
+}
+
+static bool word_equals(const struct name_fields *fields, const struct field *field,
+			const char *word)
+{
+	size_t length = field->end - field->begin;
+
+	return field->kind == FIELD_WORD && length == strlen(word) &&
+	       strncasecmp(fields->name + field->begin, word, length) == 0;
+}
+
+static bool word_is_among(const struct name_fields *fields, const struct field *field,
+			  const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (word_equals(fields, field, words[i]))
+			return true;
+	return false;
+}
+
+static enum count_rank word_rank(const struct name_fields *fields, const struct field *field,
+				 const struct count_word *words, size_t count)
+{
+	size_t length = field->end - field->begin;
+
+	for (size_t i = 0; i < count && field->kind == FIELD_WORD; i++) {
+		size_t size = strlen(words[i].word);
+
+		if (length >= size && (words[i].tail || length == size) &&
+		    strncasecmp(fields->name + field->end - size, words[i].word, size) == 0)
+			return words[i].rank;
+	}
+	return COUNT_NONE;
+}
+
+/* --- what marks a name as temporary --- */
+
+static bool starts_with(const struct name_fields *fields, size_t at, const char *text)
+{
+	size_t length = strlen(text);
+
+	return fields->end - at >= length && strncasecmp(fields->name + at, text, length) == 0;
+}
+
+static void strip_temporary_prefix(struct name_fields *fields)
+{
+	static const char *const words[] = {"tmp", "temp", "temporary", "incomplete"};
+	size_t at = fields->begin;
+
+	/* Not the "__" of "__0_0.distcp". */
+	if (fields->end > at + 1 && (fields->name[at] == '.' || fields->name[at] == '~'))
+		fields->begin = ++at;
+	fields->temporary = at > 0;
+	if (fields->end > at + 1 && fields->name[at] == '_' && fields->name[at + 1] != '_')
+		at++;
+	for (size_t i = 0; i < COUNT_OF(words); i++) {
+		size_t behind = at + strlen(words[i]);
+
+		/* "tmp.12345" has the number of a process. */
+		if (starts_with(fields, at, words[i]) && behind + 1 < fields->end &&
+		    strchr("-_", fields->name[behind])) {
+			fields->begin = behind + 1;
+			fields->temporary = true;
+			return;
+		}
+	}
+}
+
+static bool is_temporary_mark(const struct name_fields *fields, size_t at)
+{
+	static const struct {
+		const char *mark;
+		char may_follow; /* 'x': anything; '-': no letter; '$': nothing */
+	} marks[] = {{".tmp", 'x'},        {"-tmp", '-'},
+		     {"_tmp", '-'},        {".temp", '-'},
+		     {".partial", '-'},    {".incomplete", '-'},
+		     {".inprogress", '-'}, {".orbax-checkpoint-tmp", 'x'},
+		     {".part", '$'},       {"~", '$'}};
+
+	for (size_t i = 0; i < COUNT_OF(marks); i++) {
+		size_t end = at + strlen(marks[i].mark);
+
+		if (starts_with(fields, at, marks[i].mark) &&
+		    (end == fields->end || marks[i].may_follow == 'x' ||
+		     (marks[i].may_follow == '-' && !is_letter(fields->name[end]))))
+			return true;
+	}
+	return false;
+}
+
+static void strip_temporary_suffix(struct name_fields *fields)
+{
+	for (size_t at = fields->begin + 1; at < fields->end; at++)
+		if (is_temporary_mark(fields, at)) {
+			fields->end = at;
+			fields->temporary = true;
+		}
+}
+
+/* --- fields --- */
+
+static bool is_separator(char byte)
+{
+	return byte == '-' || byte == '_' || byte == '.';
+}
+
+/* End of "00001-of-00004"; 0: it is none. */
+static size_t n_of_m_end(const struct name_fields *fields, size_t at)
+{
+	size_t of = at + digits_at(fields, at), behind;
+
+	of += is_separator(byte_at(fields, of));
+	behind = of + 2;
+	behind += is_separator(byte_at(fields, behind));
+	return starts_with(fields, of, "of") && digits_at(fields, behind) > 0
+		       ? behind + digits_at(fields, behind)
+		       : 0;
+}
+
+/* End of a run of letters and digits that is a hash; 0: it is none. */
+static size_t hash_end(const struct name_fields *fields, size_t at)
+{
+	size_t end = at;
+	bool digit = false, letter = false;
+
+	if (at > fields->begin &&
+	    (is_digit(fields->name[at - 1]) || is_letter(fields->name[at - 1])))
+		return 0;
+	for (; end < fields->end && is_hex(fields->name[end]); end++) {
+		digit |= is_digit(fields->name[end]);
+		letter |= is_letter(fields->name[end]);
+	}
+	return digit && letter && end - at >= HASH_LENGTH_LEAST && !is_letter(byte_at(fields, end))
+		       ? end
+		       : 0;
+}
+
+/* Digits with a fraction or an exponent are a METRIC, with two points a version. */
+static void set_number(const struct name_fields *fields, struct field *field)
+{
+	size_t end = field->begin + digits_at(fields, field->begin), points = 0, exponent;
+
+	field->kind = FIELD_NUMBER;
+	field->value =
+		value_of(fields->name + field->begin, end - field->begin, COUNTED_DIGITS_MOST);
+	while (byte_at(fields, end) == '.' && digits_at(fields, end + 1) > 0) {
+		end += 1 + digits_at(fields, end + 1);
+		points++;
+	}
+	exponent = end + 1;
+	exponent += byte_at(fields, exponent) == '-' || byte_at(fields, exponent) == '+';
+	if ((byte_at(fields, end) | 0x20) == 'e' && digits_at(fields, exponent) > 0) {
+		end = exponent + digits_at(fields, exponent);
+		points = 1;
+	}
+	field->end = end;
+	if (points > 0)
+		field->kind = points == 1 ? FIELD_METRIC : FIELD_WORD;
+}
+
+static void set_field(const struct name_fields *fields, struct field *field, size_t at)
+{
+	size_t end;
+
+	*field = (struct field){.kind = FIELD_WORD, .begin = at, .value = -1};
+	if ((end = hash_end(fields, at))) {
+		field->end = end;
+	} else if (!is_digit(fields->name[at])) {
+		for (end = at; end < fields->end && is_letter(fields->name[end]);)
+			end++;
+		field->end = end;
+	} else if ((end = name_time_length(fields->name + at, fields->end - at))) {
+		field->kind = FIELD_TIME;
+		field->end = at + end;
+	} else if ((end = n_of_m_end(fields, at))) {
+		field->kind = FIELD_PART;
+		field->end = end;
+	} else {
+		set_number(fields, field);
+	}
+}
+
+static bool is_glued_before(const struct name_fields *fields, const struct field *field)
+{
+	return field->begin > fields->begin && is_letter(fields->name[field->begin - 1]);
+}
+
+static bool is_of_part(const struct name_fields *fields, const struct field *number)
+{
+	const struct field *word = number - 1;
+
+	if (word_is_among(fields, word, part_words, COUNT_OF(part_words)))
+		return true;
+	return word_equals(fields, word, "state") && word > fields->items &&
+	       (word_equals(fields, word - 1, "rng") || word_equals(fields, word - 1, "random"));
+}
+
+/* Also "train_loss_step=0.83". */
+static bool is_of_metric(const struct name_fields *fields, size_t at, enum count_rank rank)
+{
+	size_t words = rank == COUNT_NONE ? 1 : 2;
+
+	return at >= words && word_is_among(fields, &fields->items[at - words], metric_words,
+					    COUNT_OF(metric_words));
+}
+
+/* What the words beside a number say of it. */
+static void judge_number(struct name_fields *fields, size_t at)
+{
+	struct field *field = &fields->items[at];
+	const struct field *behind = at + 1 < fields->count ? field + 1 : NULL;
+	enum count_rank rank = COUNT_NONE;
+	bool whole = field->kind == FIELD_NUMBER;
+
+	if (!whole && field->kind != FIELD_METRIC && field->kind != FIELD_TIME)
+		return;
+	if (at > 0)
+		rank = word_rank(fields, field - 1, count_words, COUNT_OF(count_words));
+	/* "step_20261122" is a step, "ckpt_20261122" has a date. */
+	if (field->kind == FIELD_TIME &&
+	    (rank != COUNT_STEP || digits_at(fields, field->begin) != field->end - field->begin))
+		return;
+	if (field->kind == FIELD_TIME)
+		field->value = value_of(fields->name + field->begin, field->end - field->begin,
+					COUNTED_DIGITS_MOST);
+	if (at > 0 && rank == COUNT_NONE && is_of_part(fields, field)) {
+		field->kind = FIELD_PART;
+		return;
+	}
+	if (is_of_metric(fields, at, rank)) {
+		field->kind = FIELD_METRIC;
+		return;
+	}
+	if (rank == COUNT_NONE && whole && behind && !is_glued_before(fields, field) &&
+	    (at + 2 >= fields->count || !is_digit(fields->name[behind[1].begin])))
+		rank = word_rank(fields, behind, count_words_behind, COUNT_OF(count_words_behind));
+	if (rank != COUNT_NONE && field->value >= 0) {
+		field->kind = FIELD_COUNTED;
+		field->rank = rank;
+	}
+}
+
+static void strip_extensions(struct name_fields *fields)
+{
+	fields->stem_end = fields->end;
+	for (;;) {
+		size_t dot = fields->stem_end, length;
+		bool digits = true;
+
+		while (dot > fields->begin &&
+		       (is_digit(fields->name[dot - 1]) || is_letter(fields->name[dot - 1])))
+			digits &= is_digit(fields->name[--dot]);
+		length = fields->stem_end - dot;
+		if (dot <= fields->begin + 1 || fields->name[dot - 1] != '.' || length == 0 ||
+		    length > EXTENSION_LENGTH_MOST)
+			return;
+		/* "model.120" has a number; "model.pt.120.tmp" has that of a process. */
+		if (digits && !(fields->temporary && fields->stem_end == fields->end &&
+				memchr(fields->name + fields->begin, '.', dot - 1 - fields->begin)))
+			return;
+		fields->stem_end = dot - 1;
+	}
+}
+
+void name_fields_split(struct name_fields *fields, const char *name, size_t length)
+{
+	*fields = (struct name_fields){.name = name, .end = length};
+	strip_temporary_prefix(fields);
+	strip_temporary_suffix(fields);
+	strip_extensions(fields);
+	for (size_t at = fields->begin; at < fields->end && fields->count < NAME_FIELDS_MOST;) {
+		if (is_digit(name[at]) || is_letter(name[at])) {
+			set_field(fields, &fields->items[fields->count], at);
+			at = fields->items[fields->count++].end;
+		} else {
+			at++;
+		}
+	}
+	for (size_t i = 0; i < fields->count; i++) {
+		/* PyTorch's distributed checkpoints: "__RANK_FILE.distcp". */
+		if (length >= 2 && strncmp(name, "__", 2) == 0 &&
+		    fields->items[i].kind == FIELD_NUMBER)
+			fields->items[i].kind = FIELD_PART;
+		judge_number(fields, i);
+	}
+}
+
+const struct field *name_fields_counted(const struct name_fields *fields)
+{
+	const struct field *found = NULL;
+
+	for (size_t i = 0; i < fields->count; i++) {
+		const struct field *field = &fields->items[i];
+
+		if (field->kind == FIELD_COUNTED && (!found || field->rank > found->rank))
+			found = field;
+	}
+	return found;
+}
+
+/* May this number without a word be that of a checkpoint? */
+static bool is_plain_count(const struct name_fields *fields, const struct field *field)
+{
+	size_t digits = field->end - field->begin;
+	bool padded = digits >= PADDED_DIGITS_LEAST && fields->name[field->begin] == '0';
+
+	return value_of(fields->name + field->begin, digits, NUMBER_DIGITS_MOST) >= 0 &&
+	       !is_letter(byte_at(fields, field->end)) &&
+	       (!is_glued_before(fields, field) || padded);
+}
+
+/* Of two numbers in a row ("model-274-2", "model-3-500") one is a step, and the other a rank or an
+ * epoch, which is lower. */
+static const struct field *larger_of_pair(const struct name_fields *fields, size_t at)
+{
+	const struct field *last = &fields->items[at];
+	const struct field *before = at > 0 ? last - 1 : NULL;
+
+	return before && before->kind == FIELD_NUMBER && is_plain_count(fields, before) &&
+			       before->value > last->value
+		       ? before
+		       : last;
+}
+
+const struct field *name_fields_trailing(const struct name_fields *fields)
+{
+	size_t at = fields->count;
+
+	/* mkstemp(3) and Python's tempfile: "tmp8x3k_21", "tmp.12345". */
+	if (starts_with(fields, fields->begin, "tmp"))
+		return NULL;
+	while (at > 0 && fields->items[at - 1].begin >= fields->stem_end)
+		at--;
+	while (at > 0) {
+		const struct field *field = &fields->items[--at];
+
+		if (field->kind == FIELD_NUMBER)
+			return is_plain_count(fields, field) ? larger_of_pair(fields, at) : NULL;
+		if (field->kind == FIELD_WORD)
+			return NULL;
+		/* The words of a metric or a part: "model-160-val_loss=0.83", "model-160-rank0". */
+		while (at > 0 && fields->items[at - 1].kind == FIELD_WORD &&
+		       field->kind != FIELD_TIME)
+			at--;
+	}
+	return NULL;
+}
+
+bool name_fields_is_bare_number(const struct name_fields *fields)
+{
+	const struct field *field = fields->items;
+
+	return fields->count == 1 && field->kind == FIELD_NUMBER && field->begin == fields->begin &&
+	       field->end == fields->end && is_plain_count(fields, field);
+}
+
+bool name_fields_is_time(const struct name_fields *fields)
+{
+	const struct field *field = fields->items;
+
+	return fields->count == 1 && field->kind == FIELD_TIME && field->begin == fields->begin &&
+	       field->end == fields->end;
+}
