@@ -195,6 +195,7 @@ static void handle_result(struct session *session)
 		return;
 	}
 	watcher_known(session->watcher);
+	watcher_set_note(session->watcher, verdict.why);
 	another = verdict.kind != VERDICT_POSITIVE ||
 		  !text_equal(verdict.notice.identity, session->announced.identity);
 	if (session->announced.kind != NOTICE_NONE && another) {

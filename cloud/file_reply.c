@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,27 +68,111 @@ static void add_unknown_kind(char *reason, size_t capacity, const char *kind)
 		 before, kind);
 }
 
-void file_reply(const struct file_content *content, struct verdict *verdict)
+/* --- what is not understood --- */
+
+static const char *const member_names[] = {"kind", "reason", "deadline", "in_seconds"};
+/* Of a notice that we print ourselves, as does `reprieve watch --json`. */
+static const char *const printed_names[] = {"event",    "time",    "source",
+					    "identity", "guessed", "approvable"};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool is_among(const char *name, const char *const *names, size_t count)
 {
-	struct reply reply = {.body = content->text, .size = content->size};
-	auto_json json_t *object = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (text_equal(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_known_member(const struct file_content *content, json_t *object, const char *name)
+{
+	return is_among(name, member_names, COUNT_OF(member_names)) ||
+	       is_among(name, printed_names, COUNT_OF(printed_names)) ||
+	       (text_equal(name, "id") && text_equal(content->source, "command")) ||
+	       (text_equal(name, "seconds_left") && json_object_get(object, "deadline"));
+}
+
+/* Letters and digits to insert, delete or replace (Levenshtein); `b` is short. */
+static size_t edit_distance(const char *a, const char *b)
+{
+	size_t row[16], width = strlen(b);
+
+	for (size_t j = 0; j <= width; j++)
+		row[j] = j;
+	for (size_t i = 1; *a; a++, i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= width; j++) {
+			size_t replaced = diagonal + (tolower((unsigned char)*a) != b[j - 1]);
+			size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+
+			diagonal = row[j];
+			row[j] = replaced < other ? replaced : other;
+		}
+	}
+	return row[width];
+}
+
+/* NULL: none is near. */
+static const char *nearest_member(const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(member_names); i++) {
+		size_t distance = edit_distance(name, member_names[i]);
+
+		if ((distance <= 2 && 2 * distance < strlen(name)) ||
+		    strcasestr(name, member_names[i]))
+			return member_names[i];
+	}
+	return strcasestr(name, "sec") ? "in_seconds" : NULL;
+}
+
+static void add_remark(char *why, size_t capacity, const char *name, const char *what,
+		       const char *advice)
+{
+	size_t length = strlen(why);
+	char quoted[40];
+
+	text_elide(quoted, sizeof(quoted), name);
+	snprintf(why + length, capacity - length, "%s\"%s\" %s%s%s%s", length == 0 ? "but " : ", ",
+		 quoted, what, advice ? " (write \"" : "", advice ? advice : "",
+		 advice ? "\")" : "");
+}
+
+/* Says which members have no effect: the notice counts all the same. */
+static void add_remarks(const struct file_content *content, json_t *object, char *why,
+			size_t capacity)
+{
+	json_t *seconds = json_object_get(object, "in_seconds"), *value;
+	json_t *deadline = json_object_get(object, "deadline");
+	const char *name;
+	int64_t when;
+
+	json_object_foreach(object, name, value) if (!is_known_member(content, object, name))
+		add_remark(why, capacity, name, "is not known", nearest_member(name));
+	if (seconds && !(json_is_number(seconds) && json_number_value(seconds) >= 0))
+		add_remark(why, capacity, "in_seconds", "is no number of seconds", NULL);
+	if (deadline && !json_is_null(deadline) &&
+	    !datetime_parse(json_text_or(object, "deadline", ""), &when))
+		add_remark(why, capacity, "deadline", "is no time", "2026-04-11T22:05:00Z");
+	text_to_line(why);
+}
+
+/* --- the verdict --- */
+
+static void judge_content(const struct file_content *content, json_t *object, bool unreadable,
+			  struct verdict *verdict)
+{
 	char reason[sizeof(verdict->notice.reason)] = "";
 	const char *identity = identity_of_path(content->path), *kind;
 	int64_t left, when;
-	bool guessed, unreadable = false;
+	bool guessed;
 
-	if (reply_first_char(&reply) == '{') {
-		object = json_parse(content->text, content->size, NULL);
-		if (!object && !content->settled) {
-			verdict_set(verdict, VERDICT_UNKNOWN, "the %s's text is broken JSON",
-				    content->source);
-			return;
-		}
-		unreadable = !object;
+	if (object)
 		text_set(reason, sizeof(reason), json_text_or(object, "reason", ""));
-	} else if (!text_is_time(content, &when)) {
+	else if (!unreadable && !text_is_time(content, &when))
 		set_reason(reason, sizeof(reason), content->text, content->size);
-	}
 	if (!reason[0] && text_equal(content->source, "file"))
 		snprintf(reason, sizeof(reason), "%.90s is there%s", identity,
 			 unreadable ? ", but its JSON cannot be read" : "");
@@ -115,4 +200,20 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	verdict_notice(verdict, NOTICE_STOP, content->source, identity,
 		       content->seen_ms + (left < 0 ? 0 : left), content->seen_ms, "%s", reason);
 	verdict->notice.guessed = guessed;
+}
+
+void file_reply(const struct file_content *content, struct verdict *verdict)
+{
+	struct reply reply = {.body = content->text, .size = content->size};
+	bool is_json = reply_first_char(&reply) == '{';
+	auto_json json_t *object = is_json ? json_parse(content->text, content->size, NULL) : NULL;
+
+	if (is_json && !object && !content->settled) {
+		verdict_set(verdict, VERDICT_UNKNOWN, "the %s's text is broken JSON",
+			    content->source);
+		return;
+	}
+	judge_content(content, object, is_json && !object, verdict);
+	if (object && !verdict->why[0])
+		add_remarks(content, object, verdict->why, sizeof(verdict->why));
 }

@@ -31,6 +31,10 @@ struct file_content {
  * "cancelled", and "none" for a command that always prints something: NEGATIVE with notice.kind
  * CANCELLED, which withdraws the notice of this source. Any other kind is STOP, and the reason
  * names it.
+ *
+ * For all but UNKNOWN, `why` says what of the JSON is not understood, as in: but "seconds" is not
+ * known (write "in_seconds"); "": nothing. A command may also give "id", and what `reprieve watch
+ * --json` prints.
  */
 void file_reply(const struct file_content *content, struct verdict *verdict);
 

@@ -92,6 +92,7 @@ static void handle_file(struct session *session, const struct stat *status)
 		return;
 	}
 	watcher_known(session->watcher);
+	watcher_set_note(session->watcher, verdict.why);
 	/* A stale file does not withdraw its own notice. */
 	if (verdict.kind == VERDICT_NEGATIVE && verdict.notice.kind == NOTICE_CANCELLED)
 		withdraw_notice(session, "the file says so");
@@ -124,6 +125,7 @@ static void poll_file(struct session *session)
 	} else if (errno == ENOENT || errno == ENOTDIR) {
 		session->was_absent = true;
 		watcher_known(session->watcher);
+		watcher_set_note(session->watcher, "");
 		session->is_there = false;
 		withdraw_notice(session, "the file was removed");
 	} else {

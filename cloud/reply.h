@@ -31,7 +31,7 @@ enum verdict_kind {
 struct verdict {
 	enum verdict_kind kind;
 	struct notice notice; /* valid if POSITIVE */
-	char why[200];
+	char why[200];        /* the reason; with a notice file, what of it is not understood */
 };
 
 void verdict_set(struct verdict *verdict, enum verdict_kind kind, const char *format, ...)

@@ -173,6 +173,6 @@ void watcher_set_note(struct watcher *watcher, const char *text)
 		text_set(state->why, sizeof(state->why), text);
 	copy = *state;
 	pthread_mutex_unlock(&shared->mutex);
-	if (tell && shared->options.health)
+	if (tell && *text && shared->options.health)
 		shared->options.health(shared->options.arg, &copy);
 }

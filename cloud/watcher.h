@@ -28,7 +28,8 @@ void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 /* Call one of these after each poll. They count polls and report a change of health. */
 void watcher_known(struct watcher *watcher);
 void watcher_unknown(struct watcher *watcher, const char *why);
-/* Reports what an armed source lacks: once, and again when it is something else. */
+/* Reports what an armed source lacks: once, and again when it is something else. "": nothing, which
+ * is no news. */
 void watcher_set_note(struct watcher *watcher, const char *text);
 void watcher_unavailable(struct watcher *watcher, const char *why);
 /* Reports why the first reply will take a while. */

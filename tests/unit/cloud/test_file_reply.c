@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cloud/file_reply.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Seen at 2026-04-11T22:00:00Z, and 50000 on the monotonic clock. */
@@ -98,6 +99,83 @@ static void contents(void **state)
 	}
 }
 
+/* What has no effect is said, with the name that is probably meant. */
+static void remarks(void **state)
+{
+	static const struct {
+		const char *source, *text, *why;
+	} rows[] = {
+		{"file", "{\"kind\": \"stop\", \"reason\": \"x\", \"in_seconds\": 9}", ""},
+		{"file", "{}", ""},
+		{"file", "", ""},
+		{"file", "seconds: 90", ""},
+		{"file", "{\"seconds\": 90}",
+		 "but \"seconds\" is not known (write \"in_seconds\")"},
+		{"file", "{\"In_Seconds\": 90}",
+		 "but \"In_Seconds\" is not known (write \"in_seconds\")"},
+		{"file", "{\"in-second\": 90}",
+		 "but \"in-second\" is not known (write \"in_seconds\")"},
+		{"file", "{\"seconds_left\": 90}",
+		 "but \"seconds_left\" is not known (write \"in_seconds\")"},
+		{"file", "{\"kinds\": \"advice\"}", "but \"kinds\" is not known (write \"kind\")"},
+		{"file", "{\"reasons\": \"x\", \"colour\": 1}",
+		 "but \"reasons\" is not known (write \"reason\"), \"colour\" is not known"},
+		{"file", "{\"in_seconds\": \"90\"}", "but \"in_seconds\" is no number of seconds"},
+		{"file", "{\"in_seconds\": -5}", "but \"in_seconds\" is no number of seconds"},
+		{"file", "{\"deadline\": \"soon\"}",
+		 "but \"deadline\" is no time (write \"2026-04-11T22:05:00Z\")"},
+		{"file", "{\"deadline\": null}", ""},
+		{"file", "{\"id\": \"e7\"}", "but \"id\" is not known"},
+		{"file", "{\"a\\u001b\\nb\": 1}", "but \"a  b\" is not known"},
+		{"file", "{\"kind\": \"cancelled\", \"seconds\": 1}",
+		 "but \"seconds\" is not known (write \"in_seconds\")"},
+		{"command", "{\"id\": \"e7\", \"seconds\": 1}",
+		 "but \"seconds\" is not known (write \"in_seconds\")"},
+		/* As `reprieve watch --json` prints it. */
+		{"command",
+		 "{\"time\": \"2026-04-11T22:00:00Z\", \"event\": \"notice\", \"kind\": \"stop\", "
+		 "\"source\": \"aws\", \"identity\": \"e\", \"reason\": \"x\", \"deadline\": null, "
+		 "\"seconds_left\": 9, \"guessed\": false}",
+		 ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct file_content content = {
+			.source = rows[i].source,
+			.path = "/run/notice",
+			.text = rows[i].text,
+			.size = strlen(rows[i].text),
+			.appeared_wall_ms = SEEN_WALL_MS,
+			.seen_ms = SEEN_MS,
+			.seen_wall_ms = SEEN_WALL_MS,
+		};
+		struct verdict verdict;
+
+		file_reply(&content, &verdict);
+		if (strcmp(verdict.why, rows[i].why) != 0)
+			fail_msg("%s: %s", rows[i].text, verdict.why);
+	}
+}
+
+/* More than fits is cut off. */
+static void many_remarks(void **state)
+{
+	char text[2000] = "{";
+	struct file_content content = {.source = "file", .path = "/run/notice", .text = text};
+	struct verdict verdict;
+
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s\"unknown-%d\": 1",
+			 i ? ", " : "", i);
+	strcat(text, "}");
+	content.size = strlen(text);
+	file_reply(&content, &verdict);
+	assert_int_equal(verdict.kind, VERDICT_POSITIVE);
+	assert_int_equal(strlen(verdict.why), sizeof(verdict.why) - 1);
+}
+
 /* Two long paths that differ in their ends stay two notices. */
 static void identity_is_the_paths_end(void **state)
 {
@@ -122,6 +200,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contents),
+		cmocka_unit_test(remarks),
+		cmocka_unit_test(many_remarks),
 		cmocka_unit_test(identity_is_the_paths_end),
 	};
 
