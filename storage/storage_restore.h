@@ -87,12 +87,18 @@ struct snapshot_file {
 	char *path;
 	uint64_t size;
 	int64_t mtime_ns;
+	/* In the snapshot, a running file (save_request.running). */
+	bool running;
 };
 struct snapshot_files {
 	/* Sorted by path; regular files only. */
 	struct snapshot_file *items;
 	size_t count;
 };
+/* What storage_save() was given as `about`; the caller owns it. NULL with an error, or with
+ * err->kind 0 if there is nothing. */
+json_t *storage_read_about(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+			   struct err *err);
 /* What a snapshot's files look like, to tell whether a local directory is the same. */
 int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
 		       struct cancel *cancel, struct err *err);

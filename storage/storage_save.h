@@ -37,9 +37,32 @@ struct save_request {
 	/* Kept as "about"; borrowed; may be NULL. */
 	json_t *about;
 
-	/* Paths relative to `directory` that are not to be part of it. NULL: nothing is excluded.
-	 * Called on the worker's thread. */
+	/*
+	 * True: the path, relative to `directory`, is not to be part of it; if it is a directory,
+	 * nor is anything below it. Called on the caller's thread: while the directory is walked,
+	 * and once more for every path after `frozen` has returned true, so that files which a
+	 * later checkpoint has begun meanwhile are dropped. NULL: nothing is excluded.
+	 */
 	bool (*exclude)(void *arg, const char *path);
+	/*
+	 * True: the file is a running one: it is written as long as the job lives, and belongs to
+	 * no checkpoint. What is saved is the prefix that it has right after `frozen` has returned
+	 * true, however it grows while it is read. If it is truncated below that before it is read,
+	 * or its name is taken away before it can be opened, it is not in this snapshot
+	 * (save_result.running_files_lost); that never fails the save. Called like `exclude`, for
+	 * files only, and the second time for those that it has not called running before. NULL:
+	 * there are none.
+	 */
+	bool (*running)(void *arg, const char *path);
+	/*
+	 * The absolute path of another file whose content stands for this file, such as a backup of
+	 * a database; NULL: its own content. Mode, times and attributes remain its own. It counts
+	 * as a running file, and `running` should say so already when it is opened. The answer
+	 * belongs to the callee and is valid, like the file, until storage_save() returns. Called
+	 * for every file after `frozen` has returned true, which may thus make the copies: what has
+	 * been opened cannot be taken away meanwhile. NULL: every file has its own content.
+	 */
+	const char *(*source)(void *arg, const char *path);
 	/* Called once, after every file has been opened: false means that what was opened is no
 	 * longer one complete checkpoint; saving then ends with ERR_RETRY. NULL: always true. */
 	bool (*frozen)(void *arg);
@@ -49,8 +72,11 @@ struct save_request {
 };
 
 struct save_result {
-	/* Regular files, and their sizes added up. */
+	/* With ERR_RETRY: it is the files that changed, and not the store that failed. */
+	bool changed;
+	/* Regular files, and their sizes added up; how many of them are running files. */
 	uint32_t files;
+	uint32_t running_files;
 	uint64_t bytes;
 	/* Written to the store for it, manifest included, and before it by storage_presave(). */
 	uint64_t bytes_sent;
@@ -59,6 +85,8 @@ struct save_result {
 	/* Chunks that were sent for it, and that were already there. */
 	uint32_t chunks_sent;
 	uint32_t chunks_kept;
+	/* Running files that are not in it, because they were truncated or taken away meanwhile. */
+	uint32_t running_files_lost;
 	/* What is neither file nor directory nor a link that stays inside: how many, the first by
 	 * name, and what that is: "a socket" (static; NULL: none). */
 	uint32_t left_out;
@@ -72,7 +100,8 @@ struct save_result {
  * It opens every file first and reads from those descriptors, so that the trainer may delete or
  * rename what it likes meanwhile. A file of which only the ctime moved, or that somebody has open
  * for writing, is read again to make sure. A file that was written to since it was opened (size,
- * mtime) belongs to another checkpoint: ERR_RETRY; a mixture is never committed. Before the commit
+ * mtime) belongs to another checkpoint: ERR_RETRY; a mixture is never committed. None of this holds
+ * for running files (save_request.running). Before the commit
  * it looks whether the attempt has been superseded: then ERR_EXISTS ("attempt 4 has taken over"),
  * and nothing is published. ERR_NOT_FOUND: the directory has no regular file. Whatever the error,
  * what was committed before stands.

@@ -33,6 +33,7 @@ struct entry {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint64_t size; /* files */
+	bool running;  /* files: written as long as the job lives; what is here is a prefix */
 	/* files: chunk_count(size) chunks; `pack` in them is a position in the manifest's packs */
 	struct chunk *chunks;
 	char *target; /* symlinks: as readlink() returns it; hard links: path of the file */

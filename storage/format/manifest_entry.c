@@ -55,6 +55,8 @@ static void encode_content(json_t *item, const struct entry *entry)
 		json_array_append_new(chunks, encode_chunk(&entry->chunks[i]));
 	json_object_set_new(item, "size", json_integer((json_int_t)entry->size));
 	json_object_set_new(item, "chunks", chunks);
+	if (entry->running)
+		json_object_set_new(item, "running", json_true());
 }
 
 static void encode_xattrs(json_t *item, const struct entry *entry)
@@ -168,6 +170,7 @@ static int decode_content(json_t *item, const struct manifest_pack *packs, size_
 	if (json_get_u64(item, "size", SIZE_MOST, &entry->size, err) < 0 ||
 	    json_get_array(item, "chunks", &chunks, err) < 0)
 		return -1;
+	entry->running = json_is_true(json_object_get(item, "running"));
 	if (json_array_size(chunks) != chunk_count(entry->size))
 		return err_set(err, ERR_CORRUPT, "%zu chunks for %llu bytes",
 			       json_array_size(chunks), (unsigned long long)entry->size);

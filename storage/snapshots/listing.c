@@ -104,9 +104,21 @@ int storage_list_files(struct storage *storage, struct snapshot_id id, struct sn
 			.path = text_copy(entry->path),
 			.size = file->size,
 			.mtime_ns = total_nanoseconds(file->mtime_s, file->mtime_ns),
+			.running = file->running,
 		};
 	}
 	return 0;
+}
+
+json_t *storage_read_about(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+			   struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+
+	*err = (struct err){0};
+	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0)
+		return NULL;
+	return json_incref(manifest.about);
 }
 
 void snapshot_files_release(struct snapshot_files *files)

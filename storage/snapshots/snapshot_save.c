@@ -173,9 +173,13 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	auto_free struct file_stamp *stamps = memory_new(tree->count * sizeof(*stamps));
 	struct packing *packing = &saving->packing;
 	uint64_t manifest_bytes = 0, sent;
+	uint32_t running = 0;
 
-	for (size_t i = 0; i < tree->count; i++)
-		stamps[i] = tree->items[i].stamp;
+	for (size_t i = 0; i < tree->count; i++) {
+		if (!tree->items[i].unsettled)
+			stamps[i] = tree->items[i].stamp;
+		running += tree->items[i].entry.running;
+	}
 	fill_manifest_header(saving, tree, &manifest);
 	move_entries(tree, &manifest);
 	number_packs(saving, &manifest);
@@ -188,6 +192,8 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	saving->storage->transfer.append_progress = (struct append_progress){0};
 	*result = (struct save_result){
 		.files = manifest.files,
+		.running_files = running,
+		.running_files_lost = tree->lost,
 		.bytes = manifest.bytes,
 		.bytes_sent = sent + manifest_bytes,
 		.bytes_sent_before = saving->bytes_before,
@@ -216,7 +222,7 @@ int storage_check_directory(const char *directory, struct cancel *cancel, struct
 {
 	auto_(file_tree_release) struct file_tree tree = {0};
 
-	if (file_tree_open(directory, NULL, NULL, &tree, cancel, err) < 0)
+	if (file_tree_open(directory, NULL, &tree, cancel, err) < 0)
 		return -1;
 	return check_has_file(&tree, err);
 }
@@ -224,17 +230,22 @@ int storage_check_directory(const char *directory, struct cancel *cancel, struct
 static int open_tree(struct saving *saving, struct file_tree *tree, struct err *err)
 {
 	const struct save_request *request = saving->request;
+	struct file_tree_choice choice = {
+		.exclude = request->exclude,
+		.running = request->running,
+		.source = request->source,
+		.arg = request->arg,
+	};
 
-	if (file_tree_open(request->directory, request->exclude, request->arg, tree,
-			   saving->packing.cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < tree->count; i++)
-		saving->bytes_total += tree->items[i].entry.size;
-	if (check_has_file(tree, err) < 0)
+	if (file_tree_open(request->directory, &choice, tree, saving->packing.cancel, err) < 0 ||
+	    check_has_file(tree, err) < 0)
 		return -1;
 	if (request->frozen && !request->frozen(request->arg))
 		return err_set(err, ERR_RETRY, "%s changed while it was being opened", tree->root);
-	return 0;
+	file_tree_freeze(tree, &choice);
+	for (size_t i = 0; i < tree->count; i++)
+		saving->bytes_total += tree->items[i].entry.size;
+	return check_has_file(tree, err);
 }
 
 static int send_changed_files(struct saving *saving, struct file_tree *tree, struct err *err)
@@ -249,6 +260,7 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 
 	if (file_reader_run(&request, err) < 0)
 		return -1;
+	file_tree_remove_dropped(tree);
 	while (!pack_uploader_wait(uploader, POLL_EVERY_MS)) {
 		pack_uploader_poll(uploader, saving->packing.cancel);
 		report_progress(saving, saving->bytes_total);
@@ -261,11 +273,19 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	auto_(file_tree_release) struct file_tree tree = {0};
 
 	/* First of all: from here on the trainer may rename and delete the files. */
-	if (open_tree(saving, &tree, err) < 0)
+	if (open_tree(saving, &tree, err) < 0) {
+		result->changed = err->kind == ERR_RETRY;
 		return -1;
+	}
 	if (index_warmup(saving->storage, saving->request->parent, true, saving->packing.cancel,
-			 err) < 0 ||
-	    send_changed_files(saving, &tree, err) < 0)
+			 err) < 0)
+		return -1;
+	if (send_changed_files(saving, &tree, err) < 0) {
+		result->changed = err->kind == ERR_RETRY &&
+				  pack_uploader_check(saving->packing.uploader, NULL) == 0;
+		return -1;
+	}
+	if (check_has_file(&tree, err) < 0)
 		return -1;
 	return commit_snapshot(saving, &tree, result, err);
 }

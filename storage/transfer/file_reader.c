@@ -76,18 +76,43 @@ static bool is_enough(const struct read_job *reading)
 	return reading->request->enough && reading->request->enough(reading->request->arg);
 }
 
+/* Opens the next file that has chunks left, if it had no descriptor yet. A running file that is
+ * gone is passed over. */
+static int open_next_file(struct read_job *reading, struct file_reading **result, struct err *err)
+{
+	struct file_reading *file;
+
+	*result = NULL;
+	while (!reading->locked.failed && !is_enough(reading)) {
+		struct err own;
+
+		file = next_file(reading);
+		if (!file || file->item->fd >= 0 ||
+		    file_tree_open_file(reading->request->tree, file->item, &own) == 0) {
+			*result = file;
+			return 0;
+		}
+		if (!file->item->entry.running || own.kind != ERR_RETRY) {
+			if (err)
+				*err = own;
+			return -1;
+		}
+		file->item->lost = true;
+		reading->locked.bytes_done += file->item->entry.size;
+		file->next = file->count;
+	}
+	return 0;
+}
+
 /* 1: *piece is the next one; 0: none is left; -1: failure. */
 static int next_piece(struct read_job *reading, struct piece *piece, struct err *err)
 {
 	struct file_reading *file;
 	size_t number;
-	int result = 0;
+	int result;
 
 	pthread_mutex_lock(&reading->mutex);
-	file = reading->locked.failed || is_enough(reading) ? NULL : next_file(reading);
-	if (file && file->item->fd < 0 &&
-	    file_tree_open_file(reading->request->tree, file->item, err) < 0)
-		result = -1;
+	result = open_next_file(reading, &file, err) < 0 ? -1 : 0;
 	if (file && result == 0) {
 		if (file->next == 0)
 			file->writers = file_tree_has_writers(file->item->fd);
@@ -116,9 +141,10 @@ static int read_piece(const struct piece *piece, uint8_t *room, bool *torn, stru
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < 0)
+		/* On NFS, a running file may be deleted by another machine. */
+		if (got < 0 && !(errno == ESTALE && piece->file->item->entry.running))
 			return err_os(err, errno, "%s", piece->file->item->entry.path);
-		if (got == 0) {
+		if (got <= 0) {
 			*torn = true;
 			memset(room + done, 0, piece->size - done);
 			return 0;
@@ -176,6 +202,19 @@ static void save_append_progress(struct read_job *reading, const struct file_rea
 	pthread_mutex_unlock(&reading->mutex);
 }
 
+/* Whatever was added since the freeze lies behind the prefix and does not matter. One that is
+ * shorter now was begun anew under us, and what was read may be of both. */
+static void finish_running_file(struct file_reading *file)
+{
+	struct file_tree_item *item = file->item;
+	struct file_stamp now;
+
+	item->lost = file->torn || file_tree_stamp(item->fd, false, &now, NULL, NULL) < 0 ||
+		     now.size < item->entry.size;
+	item->read = !item->lost;
+	close(steal_fd(&item->fd));
+}
+
 /*
  * Called by the thread that read the last chunk of a file; no other thread touches the file now.
  * Checks that it is unchanged. The files were opened as one complete checkpoint, so a file written
@@ -190,6 +229,10 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 
 	if (reading->request->append_progress) {
 		save_append_progress(reading, file);
+		return 0;
+	}
+	if (item->entry.running) {
+		finish_running_file(file);
 		return 0;
 	}
 	if (file_tree_stamp(item->fd, false, &now, cancel, err) < 0)

@@ -1,7 +1,8 @@
 /*
  * Reads the files of an open tree on all threads and packs them. A file of which only the ctime
  * changed meanwhile is read again. A file that was written to ends a save with ERR_RETRY; an early
- * upload skips it.
+ * upload skips it. Of a running file the prefix is read, once; if it gets shorter than that
+ * meanwhile, it is marked as lost.
  */
 #ifndef FILE_READER_H
 #define FILE_READER_H

@@ -135,11 +135,11 @@ static void read_xattrs(struct entry *entry, int fd)
 		read_xattr(entry, fd, names + at);
 }
 
-static int read_status(struct file_tree_item *item, struct err *err)
+static int read_status(struct file_tree_item *item, int fd, struct err *err)
 {
 	struct stat status;
 
-	if (fstat(item->fd, &status) < 0)
+	if (fstat(fd, &status) < 0)
 		return err_os(err, errno, "%s", item->entry.path);
 	if (!S_ISREG(status.st_mode))
 		return err_set(err, ERR_RETRY, "%s is no longer a file", item->entry.path);
@@ -154,12 +154,14 @@ static int read_status(struct file_tree_item *item, struct err *err)
 
 static int open_item(const struct file_tree *tree, struct file_tree_item *item, struct err *err)
 {
-	item->fd = open_beneath(tree->root_fd, item->entry.path);
-	if (item->fd < 0)
+	auto_close int fd = open_beneath(tree->root_fd, item->entry.path);
+
+	if (fd < 0)
 		return open_error(item->entry.path, err);
-	if (read_status(item, err) < 0)
+	if (read_status(item, fd, err) < 0)
 		return -1;
-	read_xattrs(&item->entry, item->fd);
+	read_xattrs(&item->entry, fd);
+	item->fd = steal_fd(&fd);
 	return 0;
 }
 
@@ -167,14 +169,20 @@ int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *ite
 {
 	struct file_stamp before = item->stamp;
 	struct stat status;
+	bool same;
 
-	item->fd = open_beneath(tree->root_fd, item->entry.path);
+	item->fd = item->source ? open(item->source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+				: open_beneath(tree->root_fd, item->entry.path);
 	if (item->fd < 0)
 		return open_error(item->entry.path, err);
 	if (fstat(item->fd, &status) < 0)
 		return err_os(err, errno, "%s", item->entry.path);
 	item->stamp = stamp_of(&status);
-	if (!file_stamp_equal(&before, &item->stamp))
+	if (item->entry.running)
+		same = before.device == item->stamp.device && before.inode == item->stamp.inode;
+	else
+		same = file_stamp_equal(&before, &item->stamp);
+	if (!same)
 		return err_set(err, ERR_RETRY, "%s changed before it could be opened",
 			       item->entry.path);
 	return 0;
@@ -182,51 +190,15 @@ int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *ite
 
 /* --- opening all files --- */
 
-/* The first name of a file, in order, carries its content; the others are hard links. */
-static int compare_inodes(const void *a, const void *b)
+static bool is_running(const struct file_tree_item *item, const struct file_tree_choice *choice)
 {
-	const struct file_tree_item *first = *(struct file_tree_item *const *)a;
-	const struct file_tree_item *second = *(struct file_tree_item *const *)b;
-
-	if (first->stamp.device != second->stamp.device)
-		return first->stamp.device < second->stamp.device ? -1 : 1;
-	if (first->stamp.inode != second->stamp.inode)
-		return first->stamp.inode < second->stamp.inode ? -1 : 1;
-	return strcmp(first->entry.path, second->entry.path);
-}
-
-static void find_hardlinks(struct file_tree *tree)
-{
-	auto_free struct file_tree_item **linked =
-		memory_new(tree->count * sizeof(struct file_tree_item *));
-	const struct file_tree_item *file = NULL;
-	size_t count = 0;
-
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->items[i].entry.type == ENTRY_FILE && tree->items[i].links > 1)
-			linked[count++] = &tree->items[i];
-	if (count)
-		qsort(linked, count, sizeof(struct file_tree_item *), compare_inodes);
-	for (size_t i = 0; i < count; i++) {
-		struct file_tree_item *item = linked[i];
-
-		if (!file || file->stamp.device != item->stamp.device ||
-		    file->stamp.inode != item->stamp.inode) {
-			file = item;
-			continue;
-		}
-		item->entry.type = ENTRY_HARDLINK;
-		item->entry.target = text_copy(file->entry.path);
-		item->entry.size = 0;
-		if (item->fd >= 0)
-			close(item->fd);
-		item->fd = -1;
-	}
+	return choice->running && choice->running(choice->arg, item->entry.path);
 }
 
 /* Opens and stamps all files. When the descriptors run out, the remaining files are stamped and
  * closed again; file_tree_open_file() opens them when they are read. */
-static int open_files(struct file_tree *tree, struct cancel *cancel, struct err *err)
+static int open_files(struct file_tree *tree, const struct file_tree_choice *choice,
+		      struct cancel *cancel, struct err *err)
 {
 	bool keep = true;
 
@@ -237,8 +209,12 @@ static int open_files(struct file_tree *tree, struct cancel *cancel, struct err 
 			continue;
 		if (cancel_check(cancel, err) < 0)
 			return -1;
+		item->entry.running = is_running(item, choice);
 		if (open_item(tree, item, err) < 0) {
-			if (!keep || !err || (err->os != EMFILE && err->os != ENFILE))
+			item->lost = item->entry.running && err->kind == ERR_RETRY;
+			if (item->lost)
+				continue;
+			if (!keep || (err->os != EMFILE && err->os != ENFILE))
 				return -1;
 			keep = false;
 			/* Closes some, because this process must open packs, directories and
@@ -264,7 +240,7 @@ static int open_files(struct file_tree *tree, struct cancel *cancel, struct err 
 static const struct file_tree_item *find_fresh_file(const struct file_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++)
-		if (tree->items[i].entry.type == ENTRY_FILE &&
+		if (tree->items[i].entry.type == ENTRY_FILE && !tree->items[i].entry.running &&
 		    stamp_is_fresh(&tree->items[i].stamp))
 			return &tree->items[i];
 	return NULL;
@@ -282,7 +258,8 @@ static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, str
 		if (cancel_sleep(cancel, TICK_MS, err) < 0)
 			return -1;
 		for (size_t i = 0; i < tree->count; i++)
-			if (tree->items[i].fd >= 0 && read_status(&tree->items[i], err) < 0)
+			if (tree->items[i].fd >= 0 && !tree->items[i].entry.running &&
+			    read_status(&tree->items[i], tree->items[i].fd, err) < 0)
 				return -1;
 		fresh = find_fresh_file(tree);
 	}
@@ -302,11 +279,13 @@ static void read_directory_xattrs(struct file_tree *tree)
 	}
 }
 
-static int open_tree(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
-		     bool settled, struct file_tree *tree, struct cancel *cancel, struct err *err)
+static int open_tree(const char *directory, const struct file_tree_choice *choice, bool settled,
+		     struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
+	static const struct file_tree_choice everything;
 	struct err own = {0};
 
+	choice = choice ? choice : &everything;
 	*tree = (struct file_tree){.root_fd = -1};
 	tree->root = realpath(directory, NULL);
 	if (!tree->root)
@@ -314,10 +293,10 @@ static int open_tree(const char *directory, bool (*exclude)(void *arg, const cha
 	tree->root_fd = open(tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tree->root_fd < 0)
 		err_os(&own, errno, "%s", tree->root);
-	else if (file_tree_walk(tree, exclude, arg, cancel, &own) == 0 &&
-		 open_files(tree, cancel, &own) == 0 &&
+	else if (file_tree_walk(tree, choice, cancel, &own) == 0 &&
+		 open_files(tree, choice, cancel, &own) == 0 &&
 		 (!settled || wait_until_settled(tree, cancel, &own) == 0)) {
-		find_hardlinks(tree);
+		file_tree_remove_dropped(tree);
 		read_directory_xattrs(tree);
 		return 0;
 	}
@@ -327,17 +306,73 @@ static int open_tree(const char *directory, bool (*exclude)(void *arg, const cha
 	return -1;
 }
 
-int file_tree_open(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+int file_tree_open(const char *directory, const struct file_tree_choice *choice,
 		   struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
-	return open_tree(directory, exclude, arg, true, tree, cancel, err);
+	return open_tree(directory, choice, true, tree, cancel, err);
 }
 
-int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, const char *path),
-			    void *arg, struct file_tree *tree, struct cancel *cancel,
-			    struct err *err)
+int file_tree_open_changing(const char *directory, const struct file_tree_choice *choice,
+			    struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
-	return open_tree(directory, exclude, arg, false, tree, cancel, err);
+	return open_tree(directory, choice, false, tree, cancel, err);
+}
+
+/* --- the freeze --- */
+
+/* Its size now is the length of the prefix to read. */
+static void freeze_running_file(const struct file_tree *tree, struct file_tree_item *item)
+{
+	struct file_stamp opened = item->stamp;
+	bool closed = item->fd < 0;
+
+	if (closed)
+		item->fd = open_beneath(tree->root_fd, item->entry.path);
+	item->lost = item->fd < 0 || read_status(item, item->fd, NULL) < 0 ||
+		     item->stamp.device != opened.device || item->stamp.inode != opened.inode;
+	item->unsettled = stamp_is_fresh(&item->stamp) || file_tree_has_writers(item->fd);
+	if (closed && item->fd >= 0)
+		close(steal_fd(&item->fd));
+}
+
+/* Mode, times and attributes remain those of the file itself. */
+static void take_source(struct file_tree_item *item)
+{
+	auto_close int fd = open(item->source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	item->lost = fd < 0 || fstat(fd, &status) < 0;
+	if (item->lost)
+		return;
+	item->stamp = stamp_of(&status);
+	item->entry.size = (uint64_t)status.st_size;
+	item->links = 1;
+	item->unsettled = true;
+	if (item->fd < 0)
+		return;
+	close(item->fd);
+	item->fd = steal_fd(&fd);
+}
+
+void file_tree_freeze(struct file_tree *tree, const struct file_tree_choice *choice)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		struct file_tree_item *item = &tree->items[i];
+		const char *path = item->entry.path;
+
+		item->dropped = choice->exclude && choice->exclude(choice->arg, path);
+		if (item->dropped || item->entry.type != ENTRY_FILE)
+			continue;
+		item->source = choice->source ? choice->source(choice->arg, path) : NULL;
+		item->entry.running =
+			item->entry.running || item->source || is_running(item, choice);
+		if (item->entry.running)
+			freeze_running_file(tree, item);
+		if (item->source)
+			take_source(item);
+	}
+	file_tree_remove_dropped(tree);
+	file_tree_find_hardlinks(tree);
 }
 
 /* --- metadata of restored files --- */

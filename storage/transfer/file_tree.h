@@ -13,12 +13,30 @@
 
 #include <stdbool.h>
 
+/* What the caller decides of each path, which is relative to the directory. Each may be NULL; all
+ * are called with `arg`, on the caller's thread. */
+struct file_tree_choice {
+	/* True: the path is skipped, and if it is a directory, all that is below it. */
+	bool (*exclude)(void *arg, const char *path);
+	/* True: the file is a running one: it may grow while it is read, and a prefix is taken. */
+	bool (*running)(void *arg, const char *path);
+	/* The absolute path of the file whose content stands for this one; NULL: its own. Asked at
+	 * the freeze. Owned by the callee, until the tree is released. */
+	const char *(*source)(void *arg, const char *path);
+	void *arg;
+};
+
 struct file_tree_item {
 	struct entry entry;      /* without chunks */
 	struct file_stamp stamp; /* files: taken when the file was opened */
 	uint32_t links;
-	int fd;    /* files: open for reading; -1: the process ran out of descriptors */
-	bool read; /* files: all chunks are there, and the file did not change meanwhile */
+	int fd;             /* files: open for reading; -1: the process ran out of descriptors */
+	bool read;          /* files: all chunks are there, and the file did not change meanwhile */
+	const char *source; /* see file_tree_choice; NULL: its own content */
+	bool unsettled;     /* a later write may leave the stamp as it is */
+	/* Not part of the snapshot after all: it is now excluded; or it is a running file that was
+	 * truncated or taken away. file_tree_remove_dropped() removes both. */
+	bool dropped, lost;
 };
 
 struct file_tree {
@@ -30,26 +48,42 @@ struct file_tree {
 	uint32_t left_out;         /* skipped: sockets, devices, links that lead out */
 	char *left_out_path;       /* the first skipped one by name; NULL: none */
 	const char *left_out_what; /* what that one is: "a socket" */
+	uint32_t lost;             /* running files that were truncated or taken away */
 };
 
 /*
  * Walks `directory`, then opens and stats every regular file at once, so that names may change
- * afterwards. Waits, a few ms at most, until any later write must change the ctime. `exclude` (may
- * be NULL) returns true for a path to skip. ERR_RETRY: a file was deleted meanwhile. The caller
- * frees with file_tree_release().
+ * afterwards. Waits, a few ms at most, until any later write must change the ctime of a file that
+ * is not a running one. `choice` may be NULL. ERR_RETRY: a file was deleted meanwhile; a running
+ * file that was is dropped. Hard links are still files of their own: file_tree_freeze() or
+ * file_tree_find_hardlinks() comes next. The caller frees with file_tree_release().
  */
-int file_tree_open(const char *directory, bool (*exclude)(void *arg, const char *path), void *arg,
+int file_tree_open(const char *directory, const struct file_tree_choice *choice,
 		   struct file_tree *tree, struct cancel *cancel, struct err *err);
 /* The same for files that are written all the time: it does not wait, so a stamp only describes the
  * moment. */
-int file_tree_open_changing(const char *directory, bool (*exclude)(void *arg, const char *path),
-			    void *arg, struct file_tree *tree, struct cancel *cancel,
-			    struct err *err);
+int file_tree_open_changing(const char *directory, const struct file_tree_choice *choice,
+			    struct file_tree *tree, struct cancel *cancel, struct err *err);
 void file_tree_release(struct file_tree *tree);
 AUTO(struct file_tree, file_tree_release);
 
+/*
+ * Once what is open is known to be one checkpoint: asks `exclude` and `running` of every path once
+ * more, drops what is now excluded, and gives the running files the size and the times that they
+ * have now, or another file's content. Then finds the hard links.
+ */
+void file_tree_freeze(struct file_tree *tree, const struct file_tree_choice *choice);
+
+/* Of several names of one file, the first in order stays the file; the others become hard links to
+ * it, and their descriptors are closed. */
+void file_tree_find_hardlinks(struct file_tree *tree);
+
+/* Removes the items that are marked as dropped or lost, all that is below a dropped directory, and
+ * the hard links to such a file. Adds the lost ones to tree->lost. */
+void file_tree_remove_dropped(struct file_tree *tree);
+
 /* Opens a file that file_tree_open() had no descriptor for. ERR_RETRY: another file has its name
- * now. */
+ * now, or, if it is not a running one, it was written to. */
 int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *item, struct err *err);
 
 /* The stamp of an open file. With `settled`, waits the few ms until a later write must change the

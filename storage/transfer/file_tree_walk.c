@@ -14,8 +14,7 @@
 
 struct walk {
 	struct file_tree *tree;
-	bool (*exclude)(void *arg, const char *path);
-	void *arg;
+	const struct file_tree_choice *choice;
 	size_t root_length;
 };
 
@@ -113,7 +112,7 @@ static int add_entry(struct walk *walk, struct archive *disk, struct archive_ent
 
 	if (path[0] == '/')
 		path++;
-	if (path[0] && walk->exclude && walk->exclude(walk->arg, path))
+	if (path[0] && walk->choice->exclude && walk->choice->exclude(walk->choice->arg, path))
 		return 0;
 	switch (archive_entry_filetype(entry)) {
 	case AE_IFREG:
@@ -158,10 +157,10 @@ static int compare_items(const void *a, const void *b)
 	return strcmp(first->entry.path, second->entry.path);
 }
 
-int file_tree_walk(struct file_tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
+int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice,
 		   struct cancel *cancel, struct err *err)
 {
-	struct walk walk = {tree, exclude, arg, strlen(tree->root)};
+	struct walk walk = {tree, choice, strlen(tree->root)};
 	auto_(archive_read_free) struct archive *disk = archive_read_disk_new();
 	auto_(archive_entry_free) struct archive_entry *entry = archive_entry_new();
 

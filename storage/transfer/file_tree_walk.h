@@ -6,7 +6,7 @@
 
 /* Fills tree->items with paths, types and link targets, sorted by path. tree->root must be set.
  * ERR_RETRY: the directory changed meanwhile. */
-int file_tree_walk(struct file_tree *tree, bool (*exclude)(void *arg, const char *path), void *arg,
+int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice,
 		   struct cancel *cancel, struct err *err);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define HEX "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-/* Entry 1 is a file of one full and one short chunk, entry 5 one that is a hole. */
+/* Entry 1 is a file of one full and one short chunk, entry 5 a running one that is a hole. */
 // clang-format off
 static const char sample[] =
 	"{\"id\":\"000002-000007\",\"job\":\"j\",\"attempt\":2,\"sequence\":7,\"nonce\":\"n\","
@@ -32,7 +32,7 @@ static const char sample[] =
 	"{\"path\":\"l\",\"type\":\"symlink\",\"target\":\"a/f\",\"mode\":511,\"mtime\":[1,2]},"
 	"{\"path_base64\":\"bf8=\",\"type\":\"directory\",\"mode\":448,\"mtime\":[-1,2]},"
 	"{\"path\":\"z\",\"type\":\"file\",\"mode\":420,\"mtime\":[1,2],\"size\":4194304,"
-	"\"chunks\":[[\"zero\"]]}]}";
+	"\"chunks\":[[\"zero\"]],\"running\":true}]}";
 // clang-format on
 
 static const struct snapshot_id sample_id = {2, 7};
@@ -57,6 +57,8 @@ static void test_round_trip(void **state)
 	assert_string_equal(manifest.entries[4].path, "m\xff");
 	assert_int_equal(manifest.entries[1].xattrs[0].value.size, 2);
 	assert_int_equal(manifest.entries[5].chunks[0].codec, CHUNK_ZERO);
+	assert_false(manifest.entries[1].running);
+	assert_true(manifest.entries[5].running);
 	assert_ptr_equal(manifest_find(&manifest, "l"), &manifest.entries[3]);
 	assert_null(manifest_find(&manifest, "nothing"));
 	again = manifest_encode(&manifest, &err);
