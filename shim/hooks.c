@@ -4,6 +4,7 @@
 #include "channel_writer.h"
 #include "fd_table.h"
 #include "libc_symbols.h"
+#include "saved_elsewhere.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,8 @@ static void report_opened(int fd, int flags, int directory_fd, const char *path)
 		path_remember_outside(path);
 	if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
 		channel_send(SHIM_OPENED, fd, resolved_path.flags, &resolved_path, NULL);
+	if (!resolved_path.inside && (flags & (O_CREAT | O_TRUNC)))
+		saved_elsewhere_report(directory_fd, path);
 }
 
 static __attribute__((noinline)) void report_opened_slowly(int fd, int flags, int directory_fd,

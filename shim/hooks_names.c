@@ -5,6 +5,7 @@
 #include "channel_writer.h"
 #include "fd_table.h"
 #include "libc_symbols.h"
+#include "saved_elsewhere.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,8 @@ static __attribute__((noinline)) void report_paths(enum shim_event event, int de
 		path_resolve_name(channel_header(), new_fd, new, &to);
 		if (from.inside || to.inside)
 			channel_send(event, descriptor, flags, &from, &to);
+		else if (event == SHIM_RENAMED)
+			saved_elsewhere_report(new_fd, new);
 	}
 	errno = saved;
 }

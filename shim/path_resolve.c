@@ -86,30 +86,52 @@ static bool append_normalised(char *text, size_t *length, const char *path)
 	return true;
 }
 
+/* Writes the normalised absolute path, not terminated, to text[WORK_SIZE]. False: there is none. */
+static bool make_absolute(int directory_fd, const char *path, char *text, size_t *length)
+{
+	*length = 0;
+	if (!path || !*path)
+		return false;
+	if (path[0] != '/') {
+		/* counts the terminating NUL */
+		ssize_t got = directory_fd == AT_FDCWD
+				      ? syscall(SYS_getcwd, text, WORK_SIZE) - 1
+				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd,
+						       text, WORK_SIZE);
+
+		/* Too long, deleted, or outside our root directory. */
+		if (got <= 0 || (size_t)got >= WORK_SIZE || text[0] != '/')
+			return false;
+		*length = got == 1 ? 0 : (size_t)got;
+	}
+	return append_normalised(text, length, path);
+}
+
 void path_resolve_name(const struct shim_header *header, int directory_fd, const char *path,
 		       struct resolved_path *resolved_path)
 {
 	char text[WORK_SIZE];
-	size_t length = 0;
+	size_t length;
 
 	memset(resolved_path, 0, offsetof(struct resolved_path, path));
 	resolved_path->regular = true;
-	if (!path || !*path)
-		return;
-	if (path[0] != '/') {
-		/* counts the terminating NUL */
-		ssize_t got = directory_fd == AT_FDCWD
-				      ? syscall(SYS_getcwd, text, sizeof(text)) - 1
-				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd,
-						       text, sizeof(text));
-
-		/* Too long, deleted, or outside our root directory. */
-		if (got <= 0 || (size_t)got >= sizeof(text) || text[0] != '/')
-			return;
-		length = got == 1 ? 0 : (size_t)got;
-	}
-	if (append_normalised(text, &length, path))
+	if (make_absolute(directory_fd, path, text, &length))
 		set_relative_path(header, text, length, resolved_path);
+}
+
+bool path_resolve_absolute(int directory_fd, const char *path, struct resolved_path *resolved_path)
+{
+	char text[WORK_SIZE];
+	size_t length;
+
+	memset(resolved_path, 0, offsetof(struct resolved_path, path));
+	if (!make_absolute(directory_fd, path, text, &length) || length >= SHIM_PATH_MOST)
+		return false;
+	memcpy(resolved_path->path, text, length);
+	resolved_path->path[length] = '\0';
+	resolved_path->length = (uint16_t)length;
+	resolved_path->inside = true;
+	return true;
 }
 
 /* On 32-bit machines SYS_fstat uses another structure than libc, and fstat() itself needs glibc

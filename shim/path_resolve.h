@@ -29,6 +29,10 @@ void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
 void path_resolve_name(const struct shim_header *header, int directory_fd, const char *path,
 		       struct resolved_path *resolved_path);
 
+/* The normalised absolute path, terminated, in place of the relative one, and `inside`, so that it
+ * is sent. False: it is too long, or cannot be found out. */
+bool path_resolve_absolute(int directory_fd, const char *path, struct resolved_path *resolved_path);
+
 /* A small cache of absolute paths that were found to be outside the directory, so that opening the
  * same file or device again is cheap. */
 bool path_is_known_outside(const char *path);

@@ -11,9 +11,9 @@
  *
  * Files of this folder: channel_writer (sends records), hooks*.c (the interposed functions),
  * fd_table and mapping_table (what is open for writing), path_resolve (which files are below the
- * directory), sigterm_handler (holds SIGTERM back), peer (is the supervisor alive?), libc_symbols
- * (libc's own functions). reprieve.h and reprieve.py are for the job's authors; they use another
- * file, the page.
+ * directory), saved_elsewhere (which look like checkpoints and are not), sigterm_handler (holds
+ * SIGTERM back), peer (is the supervisor alive?), libc_symbols (libc's own functions). reprieve.h
+ * and reprieve.py are for the job's authors; they use another file, the page.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -30,7 +30,7 @@
 #define SHIM_ENV_DISABLE "REPRIEVE_SHIM_DISABLE"
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
-#define SHIM_VERSION 2u        /* a shim that finds another version does nothing */
+#define SHIM_VERSION 3u        /* a shim that finds another version does nothing */
 
 #define SHIM_PATH_MOST 488u
 #define SHIM_RECORDS 2048u /* a power of two */
@@ -57,6 +57,8 @@ enum shim_event {
 	/* a SIGTERM is held back: descriptor = pid of the sender, 0 if unknown; device = when this
 	 * process last had one from the supervisor, in ms of CLOCK_MONOTONIC, 0: never */
 	SHIM_SIGTERM_HELD,
+	/* what looks like a checkpoint is saved outside the directory: path = absolute */
+	SHIM_SAVED_ELSEWHERE,
 };
 
 /* shim_header.sigterm_hold */

@@ -122,6 +122,11 @@ void console_print_event(const struct console *console, const struct instance *i
 	case RUN_SNAPSHOT_FAILED:
 		console_warn(console, instance, "a snapshot failed: %s", events->failed);
 		return;
+	case RUN_SAVES_ELSEWHERE:
+		console_warn(console, instance,
+			     "the job saves outside its checkpoint directory: %s",
+			     events->elsewhere);
+		return;
 	case RUN_CHILD_EXITED:
 		if (events->noticed_ms >= 0)
 			console_print(console, instance, "the job is stopped");

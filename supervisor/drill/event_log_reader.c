@@ -78,6 +78,11 @@ static void on_saving(struct run_events *events, json_t *line)
 		events->saving_ms = events->at_ms;
 }
 
+static void on_saves_elsewhere(struct run_events *events, json_t *line)
+{
+	text_elide(events->elsewhere, sizeof(events->elsewhere), json_text_or(line, "path", "?"));
+}
+
 static void on_checkpoint_complete(struct run_events *events, json_t *line)
 {
 	if (events->checkpoint_count == RUN_CHECKPOINTS_MOST)
@@ -152,6 +157,7 @@ static const struct {
 	{"notice", RUN_NOTICED, on_noticed},
 	{"asked", RUN_ASKED, on_asked},
 	{"saving", RUN_SAVING, on_saving},
+	{"saves_elsewhere", RUN_SAVES_ELSEWHERE, on_saves_elsewhere},
 	{"checkpoint_complete", RUN_CHECKPOINT_COMPLETE, on_checkpoint_complete},
 	{"durable", RUN_DURABLE, on_durable},
 	{"snapshot_failed", RUN_SNAPSHOT_FAILED, on_snapshot_failed},

@@ -21,6 +21,7 @@ enum run_event {
 	RUN_NOTICED,
 	RUN_ASKED,
 	RUN_SAVING,
+	RUN_SAVES_ELSEWHERE,
 	RUN_CHECKPOINT_COMPLETE,
 	RUN_DURABLE,
 	RUN_SNAPSHOT_FAILED,
@@ -59,7 +60,8 @@ struct run_events {
 
 	struct run_checkpoint checkpoints[RUN_CHECKPOINTS_MOST]; /* the newest ones, oldest first */
 	size_t checkpoint_count;
-	int64_t saving_ms; /* the first write since the last complete checkpoint */
+	int64_t saving_ms;   /* the first write since the last complete checkpoint */
+	char elsewhere[240]; /* a file that it saved outside its checkpoint directory; "": none */
 
 	struct run_commit commit; /* the newest */
 	char failed[200];         /* why the last snapshot failed; "": none did */

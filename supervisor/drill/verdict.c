@@ -120,6 +120,16 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 		return fail_round(verdict,
 				  "nothing is durable: a checkpoint was complete, but its upload "
 				  "was not finished in time");
+	if (!has_commit(facts) && events->saving_ms >= 0)
+		return fail_round(verdict,
+				  "nothing is durable: the job wrote to its checkpoint directory, "
+				  "but no checkpoint there was known to be complete; the log of "
+				  "this machine says why");
+	if (!has_commit(facts) && events->elsewhere[0])
+		return fail_round(verdict,
+				  "nothing is durable: the job saves elsewhere (%s). Set "
+				  "--checkpoint-dir",
+				  events->elsewhere);
 	if (!has_commit(facts) && events->asked_ms >= 0)
 		return fail_round(verdict,
 				  "nothing is durable: the job was asked (%s) and no complete "

@@ -36,6 +36,7 @@ enum dir_change {
 struct dir_event {
 	enum dir_change change;
 	bool directory;   /* the path is a directory */
+	bool symlink;     /* the path is a symbolic link: it has no content that could be torn */
 	uint32_t cookie;  /* MOVED_*; else 0 */
 	const char *path; /* relative to the directory, valid during the call; "" for RESCAN */
 };

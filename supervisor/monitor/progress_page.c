@@ -43,6 +43,8 @@ struct progress_page {
 	uint32_t number;  /* number of the current request; 0: none */
 	bool over;        /* the request has ended, but its flag is still up */
 	int64_t lower_ms; /* when the flag is lowered at the latest */
+	/* the newest step that was reported; -1: none was */
+	int64_t last_step;
 };
 
 static struct reprieve__slot *slot_at(const struct progress_page *page, size_t index)
@@ -83,6 +85,7 @@ int progress_page_open(const char *path, const char *doorbell, struct progress_p
 	auto_(progress_page_close) struct progress_page *page = memory_new(sizeof(*page));
 
 	page->path = text_copy(path);
+	page->last_step = -1;
 	if (strlen(doorbell) >= sizeof(page->page->doorbell))
 		return err_set(err, ERR_INVALID, "%s: too long for a socket's name", doorbell);
 	if (map_page(page, err) < 0)
@@ -206,8 +209,28 @@ static void scan_slot(struct progress_page *page, size_t index, int64_t now_ms)
 		note_steps(history, step_count, now_ms);
 }
 
+int64_t progress_page_last_step(struct progress_page *page)
+{
+	int64_t lowest = INT64_MAX;
+
+	for (size_t index = 0; index < SLOTS; index++) {
+		const struct reprieve__slot *slot = slot_at(page, index);
+		int64_t step = __atomic_load_n(&slot->step, __ATOMIC_RELAXED);
+
+		/* A slot that its process has given back since the last scan has its last step. */
+		if ((load_word(&slot->pid) != 0 || page->slots[index].pid != 0) &&
+		    load_word(&slot->step_count) != 0 && step >= 0 && step < lowest)
+			lowest = step;
+	}
+	if (lowest < INT64_MAX)
+		page->last_step = lowest;
+	return page->last_step;
+}
+
 void progress_page_scan(struct progress_page *page, int64_t now_ms)
 {
+	/* Before the slots of processes that have ended are freed. */
+	progress_page_last_step(page);
 	for (size_t index = 0; index < SLOTS; index++)
 		scan_slot(page, index, now_ms);
 	if (page->over && (now_ms >= page->lower_ms || progress_page_count_unanswered(page) == 0))

@@ -63,5 +63,8 @@ struct training_progress {
 /* As of the last scan. False: no process reports steps. */
 bool progress_page_read_progress(const struct progress_page *page,
 				 struct training_progress *progress);
+/* The newest step that was reported, of the process that is furthest behind; also after all
+ * processes have ended. -1: none was. */
+int64_t progress_page_last_step(struct progress_page *page);
 
 #endif

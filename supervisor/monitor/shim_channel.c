@@ -71,11 +71,14 @@ static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 		return false;
 	if (record->checksum != shim_checksum(record, sequence))
 		return false;
-	if (record->event < SHIM_HELLO || record->event > SHIM_SIGTERM_HELD || record->pid == 0 ||
-	    record->pid > INT_MAX)
+	if (record->event < SHIM_HELLO || record->event > SHIM_SAVED_ELSEWHERE ||
+	    record->pid == 0 || record->pid > INT_MAX)
 		return false;
 	if (record->event == SHIM_HELLO)
 		return !memchr(record->text, '\0', record->path_length);
+	if (record->event == SHIM_SAVED_ELSEWHERE)
+		return record->path_length > 1 && record->text[0] == '/' &&
+		       path_is_sound(record->text + 1, record->path_length - 1u);
 	return path_is_sound(record->text, record->path_length) &&
 	       path_is_sound(path2, record->path2_length);
 }

@@ -22,7 +22,7 @@
 /*
  * A report of a process. Strings are valid during the call. Paths are relative to the checkpoint
  * directory, normalised, and never outside it; "": no path. HELLO has the executable's path
- * instead.
+ * instead, and SAVED_ELSEWHERE an absolute one.
  *
  * `lost`: reports are missing here, because the ring was full, a process died while it reported, or
  * a record was invalid. Nothing else in the message is set, and the directory must be scanned.

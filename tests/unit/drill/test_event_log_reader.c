@@ -38,6 +38,8 @@ static void reads_a_whole_story(void **state)
 			 RUN_NOTICED);
 	add(&events, "{\"event\":\"asked\",\"monotonic_ms\":110,\"how\":\"signal\",\"signal\":"
 		     "\"SIGUSR1\"}");
+	add(&events, "{\"event\":\"saves_elsewhere\",\"monotonic_ms\":110,\"path\":\"/a/b.pt\"}");
+	assert_string_equal(events.elsewhere, "/a/b.pt");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":120,\"path\":\"a\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":130,\"path\":\"b\"}");
 	add(&events, "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":140,\"step\":50}");

@@ -104,6 +104,21 @@ static void nothing_saved(struct round_facts *facts)
 	facts->exit_code = 74;
 }
 
+static void nothing_complete(struct round_facts *facts)
+{
+	nothing_saved(facts);
+	facts->events.saving_ms = 9000;
+	facts->events.asked_ms = -1;
+	strcpy(facts->events.elsewhere, "/a/log.pkl");
+}
+
+static void saved_elsewhere(struct round_facts *facts)
+{
+	nothing_complete(facts);
+	facts->events.saving_ms = -1;
+	strcpy(facts->events.elsewhere, "/a/model.pt");
+}
+
 static void nothing_saved_nor_asked(struct round_facts *facts)
 {
 	nothing_saved(facts);
@@ -199,6 +214,8 @@ static const struct {
 	{not_noticed,             "did not see the notice"},
 	{nothing_saved,           "asked (SIGUSR1) and no complete checkpoint"},
 	{nothing_saved_nor_asked, "Use --checkpoint-signal"},
+	{nothing_complete,        "no checkpoint there was known to be complete"},
+	{saved_elsewhere,         "the job saves elsewhere (/a/model.pt)"},
 	{upload_failed,           "disk full"},
 	{sealed_only,             "not finished in time"},
 	{late,                    "after the deadline"},

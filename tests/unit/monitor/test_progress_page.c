@@ -175,7 +175,9 @@ static void steps_are_timed(void)
 	struct training_progress progress;
 
 	MUST(!progress_page_read_progress(page, &progress));
+	MUST(progress_page_last_step(page) == -1);
 	reprieve_progress(10);
+	MUST(progress_page_last_step(page) == 10);
 	look(1000);
 	MUST(progress_page_read_progress(page, &progress) && progress.step == 10 &&
 	     progress.steps == 1 && progress.step_ms == 1000);
@@ -214,11 +216,13 @@ static void many_processes(void)
 	struct training_progress progress;
 	look(1);
 	MUST(progress_page_read_progress(page, &progress) && progress.step == 0);
+	MUST(progress_page_last_step(page) == 0);
 	close(gate[1]);
 	for (int i = 0, status; i < 40; i++)
 		MUST(wait(&status) > 0 && status == 0);
 	look(2);
 	MUST(progress_page_count_polling(page) == 0);
+	MUST(progress_page_last_step(page) == 0);
 }
 
 static void *poll_in_thread(void *argument)

@@ -270,7 +270,7 @@ static void test_garbage(void **state)
 	record->text[1] = '\0';
 	publish(record, sequence);
 	lost++;
-	for (unsigned event = SHIM_SIGTERM_HELD + 1; event < 70000; event += 9999, lost++) {
+	for (unsigned event = SHIM_SAVED_ELSEWHERE + 1; event < 70000; event += 9999, lost++) {
 		record = claim(desk, &sequence);
 		fill(record, "a");
 		record->event = (uint16_t)event;

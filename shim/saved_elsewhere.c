@@ -1,0 +1,159 @@
+#include "saved_elsewhere.h"
+
+#include "channel_writer.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- names --- */
+
+static bool is_listed(const char *const *list, const char *text, size_t length)
+{
+	for (; *list; list++)
+		if (strlen(*list) == length && memcmp(*list, text, length) == 0)
+			return true;
+	return false;
+}
+
+/* From the last dot of the name on; empty: it has none. */
+static size_t find_extension(const char *name, size_t length)
+{
+	for (size_t at = length; at > 1; at--)
+		if (name[at - 1] == '.')
+			return at - 1;
+	return length;
+}
+
+/* "checkpoint-10", "ckpt_10", "step10", "epoch=1-step=20". */
+static bool is_numbered(const char *name, size_t length)
+{
+	static const char *const words[] = {"checkpoint", "ckpt", "global_step", "step",
+					    "epoch",      "iter", NULL};
+
+	for (const char *const *word = words; *word; word++) {
+		size_t at = strlen(*word);
+
+		if (length <= at || memcmp(name, *word, at) != 0)
+			continue;
+		at += name[at] == '-' || name[at] == '_' || name[at] == '=';
+		if (at < length && name[at] >= '0' && name[at] <= '9')
+			return true;
+	}
+	return false;
+}
+
+bool saved_elsewhere_is_checkpoint_name(const char *path)
+{
+	static const char *const checkpoints[] = {
+		".pt",     ".pth",    ".ckpt", ".safetensors", ".npz",    ".npy", ".pkl",
+		".pickle", ".joblib", ".h5",   ".hdf5",        ".keras",  ".bin", ".msgpack",
+		".ubj",    ".eqx",    ".cbm",  ".model",       ".params", NULL,
+	};
+	static const char *const others[] = {
+		".png", ".jpg",  ".jpeg",  ".gif",  ".svg", ".pdf",  ".mp4", ".wav",
+		".log", ".txt",  ".csv",   ".tsv",  ".md",  ".html", ".py",  ".tmp",
+		".out", ".json", ".jsonl", ".yaml", ".yml", NULL,
+	};
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t length = strlen(name), extension = find_extension(name, length);
+
+	if (is_listed(checkpoints, name + extension, length - extension))
+		return true;
+	if (is_listed(others, name + extension, length - extension))
+		return false;
+	for (const char *part = path; *part; part += *part == '/') {
+		size_t size = strcspn(part, "/");
+
+		if (is_numbered(part, size))
+			return true;
+		part += size;
+	}
+	return false;
+}
+
+/* --- places --- */
+
+static bool is_below(const char *path, const char *above)
+{
+	size_t length = strlen(above);
+
+	return strncmp(path, above, length) == 0 && path[length] == '/';
+}
+
+static bool has_unkept_part(const char *path)
+{
+	static const char *const unkept[] = {"site-packages", "dist-packages", "__pycache__", NULL};
+
+	for (const char *part = path; *part; part += *part == '/') {
+		size_t size = strcspn(part, "/"), extension = find_extension(part, size);
+
+		if (size > 0 && (part[0] == '.' || is_listed(unkept, part, size)))
+			return true;
+		if (size - extension == strlen(".reprieve") &&
+		    memcmp(part + extension, ".reprieve", size - extension) == 0)
+			return true;
+		part += size;
+	}
+	return false;
+}
+
+bool saved_elsewhere_is_kept_place(const char *path, const char *directory)
+{
+	static const char *const never[] = {"/proc", "/dev", "/sys", "/run", NULL};
+	static const char *const temporary[] = {"/tmp", "/var/tmp", NULL};
+
+	for (const char *const *above = never; *above; above++)
+		if (is_below(path, *above))
+			return false;
+	for (const char *const *above = temporary; *above; above++)
+		if (is_below(path, *above) && !is_below(directory, *above))
+			return false;
+	return !has_unkept_part(path);
+}
+
+/* --- reporting --- */
+
+/* The directories that this process has reported, by hash; 0: a free place. */
+static _Atomic uint64_t reported[SAVED_ELSEWHERE_MOST];
+
+static uint64_t hash_directory(const char *path)
+{
+	const char *end = strrchr(path, '/');
+	uint64_t hash = 14695981039346656037u;
+
+	for (; path < end; path++)
+		hash = (hash ^ (unsigned char)*path) * 1099511628211u;
+	return hash ? hash : 1;
+}
+
+/* True for the one caller that is the first to name this directory. */
+static bool is_new_directory(const char *path)
+{
+	uint64_t hash = hash_directory(path);
+
+	for (size_t i = 0; i < SAVED_ELSEWHERE_MOST; i++) {
+		uint64_t found = 0;
+
+		if (atomic_compare_exchange_strong(&reported[i], &found, hash))
+			return true;
+		if (found == hash)
+			return false;
+	}
+	return false;
+}
+
+void saved_elsewhere_report(int directory_fd, const char *path)
+{
+	struct resolved_path whole;
+
+	if (!path || atomic_load(&reported[SAVED_ELSEWHERE_MOST - 1]) != 0 ||
+	    !saved_elsewhere_is_checkpoint_name(path))
+		return;
+	if (path_resolve_absolute(directory_fd, path, &whole) &&
+	    saved_elsewhere_is_kept_place(whole.path, channel_header()->directory) &&
+	    is_new_directory(whole.path))
+		channel_send(SHIM_SAVED_ELSEWHERE, -1, 0, &whole, NULL);
+}

@@ -1,0 +1,44 @@
+/*
+ * PURE. Does the job save where it is watched? What is said of a run that has saved nothing in the
+ * checkpoint directory, and when: a save that is seen elsewhere is said at once, that nothing was
+ * seen at all after a minute, and both again at the end. Nothing is said once the job has written
+ * to the directory, or has found a checkpoint there: then what it saves elsewhere is its business.
+ */
+#ifndef SAVE_PLACE_H
+#define SAVE_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAVE_PLACE_PATIENCE_MS 60000
+#define SAVE_PLACE_TEXT 1400
+
+struct save_place_facts {
+	const char *watched;   /* the checkpoint directory */
+	const char *elsewhere; /* the first file that was saved elsewhere; NULL: none was seen */
+	bool saved_here;       /* the directory was written to, or held a checkpoint */
+	bool expected;         /* an option or the command says that it saves checkpoints */
+	bool chosen;           /* an option says so */
+	bool ended, failed;    /* the job, and with another code than 0 */
+	bool said_elsewhere, said_nowhere;
+	int64_t ran_ms;
+};
+
+enum save_place_remark {
+	SAVE_PLACE_SILENT,
+	SAVE_PLACE_ELSEWHERE,
+	SAVE_PLACE_NOWHERE,
+};
+
+enum save_place_remark save_place_decide(const struct save_place_facts *facts);
+
+/* One line for the user; `remark` is not SILENT. Returns `text`. */
+const char *save_place_format(const struct save_place_facts *facts, enum save_place_remark remark,
+			      char *text, size_t size);
+
+/* The directory to watch for a checkpoint at `path`: the one that contains it, without the
+ * numbered directories that are one checkpoint each. At most size - 1 bytes; returns `text`. */
+const char *save_place_directory(const char *path, char *text, size_t size);
+
+#endif

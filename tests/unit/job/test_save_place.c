@@ -1,0 +1,108 @@
+/* What is said of a job that saves nothing where it is watched. */
+#include "job/save_place.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_decide(void **state)
+{
+	static const struct {
+		const char *name;
+		struct save_place_facts facts;
+		enum save_place_remark remark;
+	} rows[] = {
+		// clang-format off
+		{"any command", {.ran_ms = 10}, SAVE_PLACE_SILENT},
+		{"any command, for long", {.ran_ms = 3600000}, SAVE_PLACE_SILENT},
+		{"any command has ended", {.ran_ms = 3600000, .ended = true}, SAVE_PLACE_SILENT},
+		{"it saves elsewhere: at once", {.ran_ms = 10, .elsewhere = "/a/b.pt"},
+			SAVE_PLACE_ELSEWHERE},
+		{"once", {.ran_ms = 10, .elsewhere = "/a/b.pt", .said_elsewhere = true},
+			SAVE_PLACE_SILENT},
+		{"and at the end", {.elsewhere = "/a/b.pt", .said_elsewhere = true, .ended = true},
+			SAVE_PLACE_ELSEWHERE},
+		{"also if it failed", {.elsewhere = "/a/b.pt", .said_elsewhere = true, .ended = true,
+			.failed = true}, SAVE_PLACE_ELSEWHERE},
+		{"it saves here too", {.ran_ms = 10, .elsewhere = "/a/b.pt", .saved_here = true},
+			SAVE_PLACE_SILENT},
+		{"the same at the end", {.elsewhere = "/a/b.pt", .saved_here = true, .ended = true,
+			.said_elsewhere = true}, SAVE_PLACE_SILENT},
+		{"here, and it was expected", {.ran_ms = 70000, .saved_here = true, .expected = true,
+			.chosen = true}, SAVE_PLACE_SILENT},
+		{"expected, but not yet", {.ran_ms = 59999, .expected = true, .chosen = true},
+			SAVE_PLACE_SILENT},
+		{"nothing for a minute", {.ran_ms = 60000, .expected = true}, SAVE_PLACE_NOWHERE},
+		{"once", {.ran_ms = 70000, .expected = true, .said_nowhere = true},
+			SAVE_PLACE_SILENT},
+		{"and at the end", {.ran_ms = 70000, .expected = true, .said_nowhere = true,
+			.ended = true}, SAVE_PLACE_NOWHERE},
+		{"a short one that was only recognised", {.ran_ms = 9000, .expected = true,
+			.ended = true}, SAVE_PLACE_SILENT},
+		{"a short one with a store", {.ran_ms = 9000, .expected = true, .chosen = true,
+			.ended = true}, SAVE_PLACE_NOWHERE},
+		{"it failed at its start", {.ran_ms = 900, .expected = true, .chosen = true,
+			.ended = true, .failed = true}, SAVE_PLACE_SILENT},
+		{"it failed after long", {.ran_ms = 70000, .expected = true, .ended = true,
+			.failed = true}, SAVE_PLACE_NOWHERE},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (save_place_decide(&rows[i].facts) != rows[i].remark)
+			fail_msg("row %zu: %s", i, rows[i].name);
+}
+
+static void test_directory(void **state)
+{
+	static const struct {
+		const char *path, *directory;
+	} rows[] = {
+		{"/a/out/model.pt", "/a/out"},
+		{"/a/out/checkpoint-500/model.safetensors", "/a/out"},
+		{"/a/out/checkpoint-500/global_step500/mp_rank_00.pt", "/a/out"},
+		{"/a/out/checkpoint-500", "/a/out"},
+		{"/a/2026-11-22/model.pt", "/a/2026-11-22"},
+		{"/model.pt", "/"},
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(save_place_directory(rows[i].path, text, sizeof(text)),
+				    rows[i].directory);
+}
+
+static void test_lines(void **state)
+{
+	struct save_place_facts facts = {.watched = "/w", .elsewhere = "/a/out/ckpt-3/model.pt"};
+	char text[SAVE_PLACE_TEXT];
+
+	(void)state;
+	assert_string_equal(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
+			    "the job saves model.pt in /a/out, and nothing in /w, which is "
+			    "watched: set --checkpoint-dir /a/out if its checkpoints are there");
+	facts.ended = true;
+	assert_non_null(strstr(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
+			       "the job has saved model.pt"));
+	facts.ran_ms = 60000;
+	assert_string_equal(save_place_format(&facts, SAVE_PLACE_NOWHERE, text, sizeof(text)),
+			    "nothing was saved in /w within 1 min 0 s: set --checkpoint-dir to "
+			    "where the job saves");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_decide),
+		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
