@@ -251,6 +251,17 @@ int child_spawn(const struct child_options *options, struct child *child, struct
 	return 0;
 }
 
+void child_adopt(struct child *child, pid_t pid)
+{
+	child->pid = pid;
+	child->group = getpgid(pid);
+	/* The terminal was given back when the main process ended. */
+	child->terminal =
+		child->group == child->our_group ? CHILD_TERMINAL_SHARED : CHILD_TERMINAL_NONE;
+	child->running = true;
+	child->stopped = false;
+}
+
 void child_signal(struct child *child, int signal)
 {
 	/* The kernel does not reuse its PID before we have reaped it. */

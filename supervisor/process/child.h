@@ -74,6 +74,10 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info);
  * it is not stopped, or if a shell is to continue it. */
 void child_resume(struct child *child);
 
+/* Another child of ours, left behind by the main process, takes its place: it gets the signals, and
+ * child_reap() reports its end. Call it after the main process has ended. */
+void child_adopt(struct child *child, pid_t pid);
+
 /* Sends a signal to the main process alone. Does nothing once it has ended. */
 void child_signal(struct child *child, int signal);
 

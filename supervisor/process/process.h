@@ -12,6 +12,7 @@
  *	wait_status.h	PURE: exit code of a wait status, as shells have it
  *	process_tree.h	the descendants of a process, read from /proc
  *	proc_file.h	the files of /proc/PID and the fields in them, proc(5)
+ *	detached_process.h	PURE: does the job go on when the main process has ended?
  *	process_role.h	PURE: is a process the job, a wrapper, a launcher or a DataLoader worker?
  *	exit_watch.h	how processes end that are not our children (pidfd)
  *	kill_tree.h	SIGKILL for all descendants
@@ -21,6 +22,7 @@
 #define PROCESS_H
 
 #include "child.h"
+#include "detached_process.h"
 #include "exit_watch.h"
 #include "kill_tree.h"
 #include "ld_preload.h"

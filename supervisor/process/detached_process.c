@@ -1,0 +1,215 @@
+#include "detached_process.h"
+
+#include "base/text.h"
+#include "process_role.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* --- which processes go on --- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Programs that jobs leave behind, and that end by themselves or never. */
+static bool is_helper_name(const char *name)
+{
+	static const char *const names[] = {
+		"ssh-agent",   "gpg-agent", "dbus-daemon", "dbus-launch", "tensorboard", "wandb",
+		"wandb-core",  "gpu_stats", "mlflow",      "aim",         "nvidia-smi",  "rocm-smi",
+		"dcgmi",       "sleep",     "tail",        "cat",         "tee",         "watch",
+		"vmstat",      "iostat",    "dstat",       "sar",         "ccache",      "sccache",
+		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",      NULL,
+	};
+
+	for (const char *const *helper = names; *helper; helper++)
+		if (text_equal(name, *helper))
+			return true;
+	return false;
+}
+
+static bool has_child(const struct process_tree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i].parent == pid && !process_is_dead(&tree->processes[i]))
+			return true;
+	return false;
+}
+
+static bool may_be_job(const struct detachment *detachment, const struct process_tree *tree,
+		       const struct process *process)
+{
+	const char *script = process_role_script(process);
+
+	if (process_is_dead(process) || process_role_is_spawned(process))
+		return false;
+	if (process_role(process) == ROLE_WRAPPER)
+		return detachment->shells_count && !has_child(tree, process->pid);
+	if (script)
+		return !is_helper_name(base_name(script));
+	return !is_helper_name(process->comm) && !is_helper_name(process->executable);
+}
+
+static bool is_writer(const struct detachment *detachment, pid_t pid)
+{
+	for (size_t i = 0; i < detachment->writer_count; i++)
+		if (detachment->writers[i] == pid)
+			return true;
+	return false;
+}
+
+static const struct process *find_process(const struct process_tree *tree, pid_t pid)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i].pid == pid)
+			return &tree->processes[i];
+	return NULL;
+}
+
+/* The process above `process` that is a child of `self`, or itself. If its parent has just ended,
+ * it is about to be a child of `self`. */
+static const struct process *find_root(const struct process_tree *tree,
+				       const struct process *process, pid_t self)
+{
+	const struct process *parent;
+
+	while (process->parent != self && (parent = find_process(tree, process->parent)) &&
+	       !process_is_dead(parent))
+		process = parent;
+	return process;
+}
+
+static bool is_left_behind(const struct detachment *detachment, const struct process *root)
+{
+	bool handed_on = detachment->expected && !detachment->wrote && detachment->succeeded &&
+			 detachment->ran_ms < DETACHED_SOON_MS;
+
+	return handed_on || root->start_time <= detachment->left_until;
+}
+
+const struct process *detached_process_choose(const struct detachment *detachment,
+					      const struct process_tree *tree, pid_t self)
+{
+	const struct process *found = NULL;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct process *process = &tree->processes[i];
+		const struct process *root = find_root(tree, process, self);
+
+		if (process_is_dead(root) || !may_be_job(detachment, tree, process))
+			continue;
+		if (is_writer(detachment, process->pid))
+			return root;
+		if (!found && is_left_behind(detachment, root))
+			found = root;
+	}
+	return found;
+}
+
+/* --- commands --- */
+
+struct words {
+	const char *at; /* rest of a shell's text; NULL: the words of `argv` */
+	char *const *argv;
+	char word[128];
+	bool first; /* the word begins a command */
+};
+
+static bool next_of_text(struct words *words)
+{
+	size_t gap = strspn(words->at, " \t\n\\;&|()\"'"), length;
+
+	words->first |= memchr(words->at, ';', gap) || memchr(words->at, '&', gap) ||
+			memchr(words->at, '|', gap) || memchr(words->at, '(', gap) ||
+			memchr(words->at, '\n', gap);
+	words->at += gap;
+	length = strcspn(words->at, " \t\n\\;&|()\"'");
+	if (length >= sizeof(words->word))
+		text_set(words->word, sizeof(words->word), "?");
+	else
+		text_set(words->word, length + 1, words->at);
+	words->at += length;
+	return length > 0;
+}
+
+static bool next_word(struct words *words)
+{
+	if (words->at)
+		return next_of_text(words);
+	if (!*words->argv)
+		return false;
+	text_set(words->word, sizeof(words->word), *words->argv++);
+	return true;
+}
+
+/* A word before the command: "env", "FOO=1", "nice", "-n", "10". */
+static bool goes_before(const char *word)
+{
+	static const char *const names[] = {"env",  "nice", "nohup", "setsid", "exec",    "sudo",
+					    "time", "then", "do",    "stdbuf", "command", NULL};
+
+	for (const char *const *name = names; *name; name++)
+		if (text_equal(base_name(word), *name))
+			return true;
+	return word[0] == '-' || strchr(word, '=') || isdigit((unsigned char)word[0]);
+}
+
+/* "-dmS" has both letters. */
+static bool has_option(const char *word, char letter)
+{
+	return word[0] == '-' && word[1] != '-' && strchr(word, letter);
+}
+
+static const char *refuse_words(struct words *words)
+{
+	enum {
+		OTHER,
+		TMUX,
+		TMUX_NEW,
+		SCREEN
+	} command = OTHER;
+	bool detached = false;
+
+	words->first = true;
+	while (next_word(words)) {
+		const char *word = words->word;
+
+		if (words->first) {
+			command = text_equal(base_name(word), "tmux")     ? TMUX
+				  : text_equal(base_name(word), "screen") ? SCREEN
+									  : OTHER;
+			words->first = goes_before(word);
+			detached = false;
+		} else if (command == TMUX && text_starts(word, "new")) {
+			command = TMUX_NEW;
+		} else if (command == TMUX_NEW && has_option(word, 'd')) {
+			return "tmux runs the command in a server of its own, where it can be "
+			       "neither saved nor waited for: run reprieve inside tmux (tmux "
+			       "new-session -d 'reprieve run -- ...')";
+		} else if (command == SCREEN) {
+			detached |= has_option(word, 'd');
+			if (detached && has_option(word, 'm'))
+				return "screen runs the command in a session of its own, where it "
+				       "can be neither saved nor waited for: run reprieve inside "
+				       "screen (screen -dm reprieve run -- ...)";
+		}
+	}
+	return NULL;
+}
+
+const char *detached_process_refuse_command(char *const *command)
+{
+	struct words words = {.argv = command};
+	const char *why = refuse_words(&words);
+
+	for (char *const *word = command; !why && *word; word++)
+		if (word > command && text_equal(word[-1], "-c")) {
+			words = (struct words){.at = *word};
+			why = refuse_words(&words);
+		}
+	return why;
+}

@@ -1,0 +1,51 @@
+/*
+ * PURE. Commands that detach: "nohup python train.py &", setsid, a script that ends in "&". Their
+ * main process exits, and what it has started goes on.
+ *
+ * An init leaves such processes alone, and ends with its main process. Here they are the job, and
+ * the run goes on until the last of them has ended, if
+ *
+ *	- they have written to the checkpoint directory; or
+ *	- checkpoints are expected and nothing was written there yet, and the main process has
+ *	  exited with 0 soon after its start: it has handed its work to somebody else.
+ *
+ * Agents, monitors and helpers that outlive a job (ssh-agent, tensorboard, sleep, the processes of
+ * Python's multiprocessing) are nobody's job.
+ */
+#ifndef DETACHED_PROCESS_H
+#define DETACHED_PROCESS_H
+
+#include "process_tree.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A main process that detaches its work has no other: it exits this soon. */
+#define DETACHED_SOON_MS 30000
+
+struct detachment {
+	bool expected;  /* checkpoints are */
+	bool wrote;     /* something was written to the checkpoint directory */
+	bool succeeded; /* the process that was the job until now has exited with 0 */
+	int64_t ran_ms; /* since it became the job */
+	/* Processes that were started up to then (struct process) were left behind by the main
+	 * process: they stay the job until all have ended. 0: the main process itself has ended. */
+	uint64_t left_until;
+	/* A shell that has started nothing is the job. It may be about to become a command, which
+	 * is another program a moment later: first look without this. */
+	bool shells_count;
+	const pid_t *writers; /* the processes that wrote there last */
+	size_t writer_count;
+};
+
+/* The process to wait for now, a child of `self`; NULL: the job is over. `tree` has all descendants
+ * of `self` (PROCESS_TREE_FULL). Borrowed from it. */
+const struct process *detached_process_choose(const struct detachment *detachment,
+					      const struct process_tree *tree, pid_t self);
+
+/* Why that command must not be started: its work would be done by a server that is nobody's
+ * descendant (tmux, screen), so that it could be neither waited for nor stopped. NULL: nothing is
+ * known against it. A sentence that names what to do instead. */
+const char *detached_process_refuse_command(char *const *command);
+
+#endif
