@@ -9,6 +9,7 @@
 #include "workspace/workspace.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -52,7 +53,32 @@ static void log_moved_files(const struct findings *findings, const char *where)
 		log_warn("and %zu more like that", findings->count - LOGGED_MOST);
 }
 
-int quarantine_torn(struct workspace *workspace, const struct profile *profile, struct err *err)
+static void drop_what_stays(struct findings *findings, const struct file_patterns *patterns)
+{
+	size_t count = findings->count;
+
+	findings->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct finding *finding = &findings->items[i];
+
+		if (file_patterns_kind(patterns, finding->path) == FILE_KIND_ORDINARY) {
+			findings->items[findings->count++] = *finding;
+		} else {
+			free(finding->path);
+			free(finding->why);
+		}
+	}
+}
+
+static bool is_directory(const struct workspace *workspace, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", workspace->directory, path);
+
+	return file_is_directory(whole);
+}
+
+int quarantine_torn(struct workspace *workspace, const struct profile *profile,
+		    const struct file_patterns *patterns, struct path_list *moved, struct err *err)
 {
 	auto_(findings_release) struct findings findings = {0};
 	struct check check = {.directory = workspace->directory, .profile = profile};
@@ -64,14 +90,58 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile, 
 		return 0;
 	if (content_check_run(&check, &findings, err) < 0)
 		return -1;
+	drop_what_stays(&findings, patterns);
 	for (size_t i = 0; i < findings.count; i++) {
 		path_list_add(&moves, findings.items[i].path);
 		add_links(&moves, workspace, findings.items[i].path);
+		if (moved && !is_directory(workspace, findings.items[i].path))
+			path_list_add(moved, findings.items[i].path);
 	}
 	if (moves.count > 0)
 		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
 	if (moves.count > 0 && status == 0)
 		log_moved_files(&findings, where);
+	path_list_free(moves.paths);
+	return status;
+}
+
+/* One line for each reason. */
+static void log_moved_for(enum torn_reason reason, const struct torn_file *files, size_t count,
+			  const struct workspace *workspace, const char *where)
+{
+	const char *first = NULL;
+	size_t found = 0;
+	char more[64] = "";
+
+	for (size_t i = 0; i < count; i++) {
+		if (files[i].reason != reason)
+			continue;
+		first = first ? first : files[i].path;
+		found++;
+	}
+	if (found == 0)
+		return;
+	if (found > 1)
+		snprintf(more, sizeof(more), " (and %zu more like that)", found - 1);
+	log_warn("%s/%s is torn%s: %s; moved to %s", workspace->directory, first, more,
+		 torn_reason_text(reason), where);
+}
+
+int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,
+		     struct err *err)
+{
+	struct path_list moves = {0};
+	auto_free char *where = NULL;
+	int status = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		path_list_add(&moves, files[i].path);
+		add_links(&moves, workspace, files[i].path);
+	}
+	if (count > 0)
+		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
+	for (enum torn_reason reason = 0; reason < TORN_REASONS && where; reason++)
+		log_moved_for(reason, files, count, workspace, where);
 	path_list_free(moves.paths);
 	return status;
 }

@@ -1,22 +1,33 @@
 /*
  * Before the job starts, moves torn files out of the checkpoint directory, so that a script which
- * takes "the newest checkpoint" takes a complete one. They are moved to DIR.reprieve/quarantine,
- * from where nothing is ever removed: it may hold files of the user's own. A warning says when it
- * has grown large. Both functions block.
+ * takes "the newest checkpoint" takes a complete one. Only what is known to be torn is moved: by
+ * its format, by a marker that is missing, or because its writer ended while it was being written
+ * (reconcile.h). They are moved to DIR.reprieve/quarantine, from where nothing is ever removed: it
+ * may hold files of the user's own. A warning says when it has grown large. The functions that do
+ * I/O block.
  */
 #ifndef QUARANTINE_H
 #define QUARANTINE_H
 
 #include "base/err.h"
 #include "frameworks/frameworks.h"
+#include "reconcile.h"
 #include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Torn by its format, or by the rules of the profile (NULL: only the rules that hold for all). Logs
- * which files it moves, and where to. A missing directory is fine. */
-int quarantine_torn(struct workspace *workspace, const struct profile *profile, struct err *err);
+/* Torn by its format, or by the rules of the profile (NULL: only the rules that hold for all). What
+ * is no part of a checkpoint (file_patterns_kind()) is not moved. Logs which files it moves, and
+ * where to. A missing directory is fine. Adds the files that it moves to `moved`, but not those
+ * that are moved with their whole directory; NULL: not wanted. */
+int quarantine_torn(struct workspace *workspace, const struct profile *profile,
+		    const struct file_patterns *patterns, struct path_list *moved, struct err *err);
+
+/* Moves these files aside, and the symbolic links beside them that name them. Logs why, and where
+ * to. */
+int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,
+		     struct err *err);
 
 /* PURE. Bytes: `held` in the quarantine, `own` in the checkpoint directory, `available` on their
  * file system. */

@@ -1,172 +1,380 @@
+/* judge_files() says of each local file what is known of it. The rest looks only at that. */
 #include "reconcile.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
+#include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_file_set(const struct snapshot_files *a, const struct snapshot_files *b)
-{
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (strcmp(a->items[i].path, b->items[i].path) != 0 ||
-		    !file_list_same_file(&a->items[i], &b->items[i]))
-			return false;
-	return true;
-}
-
-/* Two files of one checkpoint: in the same directory below the top, or both at the top with the
- * same number, such as the files of rank 0 and rank 1 of step 10. */
-static bool in_same_checkpoint(const char *a, const char *b)
-{
-	size_t length = strcspn(a, "/");
-
-	if (!a[length] && !strchr(b, '/'))
-		return step_of_path(a) >= 0 && step_of_path(a) == step_of_path(b);
-	return strcspn(b, "/") == length && strncmp(a, b, length) == 0;
-}
-
-/* Paths that were recorded as complete and are gone, without logs. */
-struct missing {
-	const char **paths;
-	size_t count;
+enum file_state {
+	/* a running or an excluded file: it stays, and decides nothing */
+	FILE_PASSED_OVER,
+	/* as in the record */
+	FILE_INTACT,
+	/* neither in the record nor known to be torn */
+	FILE_UNVOUCHED,
+	FILE_TORN,
 };
 
-static void find_missing(const struct reconcile_facts *facts, struct missing *missing)
-{
-	missing->paths = memory_new((facts->complete->count + 1) * sizeof(char *));
-	missing->count = 0;
-	for (size_t i = 0; i < facts->complete->count; i++) {
-		const char *complete = facts->complete->items[i].path;
+struct judged_file {
+	enum file_state state;
+	enum torn_reason reason; /* TORN */
+	int64_t step;            /* -1: it has none */
+};
 
-		if (!log_files_match(complete) && !file_list_find(facts->local, complete))
-			missing->paths[missing->count++] = complete;
-	}
+/* Marks of the checkpoints that have more than one file: see group_of(). */
+enum group_mark {
+	/* in the list of what was being written */
+	GROUP_LISTED = 1,
+	/* in that list, and a file of it was written */
+	GROUP_TORN = 2,
+	/* a file of it was torn by its content, and is moved aside already */
+	GROUP_REST = 4,
+	/* a recorded file of it is gone */
+	GROUP_REDUCED = 8,
+	/* a file of it was written since the record, and is not in the list */
+	GROUP_WRITTEN = 16,
+};
+
+struct judgement {
+	const struct reconcile_facts *facts;
+	struct path_set groups;
+	struct judged_file *files; /* as facts->local */
+	/* the highest step in the record and in the snapshot; -1: none */
+	int64_t recorded_step, saved_step;
+};
+
+/* Files that are written all the time, or that the user has excluded, decide nothing. */
+static bool is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
+{
+	const struct snapshot_file *saved =
+		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
+
+	return file_patterns_kind(facts->patterns, path) == FILE_KIND_ORDINARY &&
+	       !(saved && saved->running);
 }
 
-/* If some files of a complete checkpoint are gone, it was being deleted when the job ended: the
- * rest of it is torn. */
-static bool partly_deleted(const struct missing *missing, const char *path)
+static size_t count_checkpoint_files(const struct reconcile_facts *facts,
+				     const struct snapshot_files *files)
 {
-	for (size_t i = 0; i < missing->count; i++)
-		if (in_same_checkpoint(missing->paths[i], path))
-			return true;
-	return false;
+	size_t count = 0;
+
+	for (size_t i = 0; i < files->count; i++)
+		count += is_of_checkpoint(facts, files->items[i].path);
+	return count;
 }
 
-/* The job may delete its old checkpoints, but not the newest. */
-static bool misses_newest_checkpoint(const struct reconcile_facts *facts,
-				     const struct missing *missing)
+static bool local_equals_snapshot(const struct reconcile_facts *facts)
 {
-	int64_t newest = -1;
-
-	for (size_t i = 0; i < facts->complete->count; i++) {
-		int64_t step = step_of_path(facts->complete->items[i].path);
-
-		newest = step > newest ? step : newest;
-	}
-	for (size_t i = 0; i < missing->count; i++) {
-		int64_t step = step_of_path(missing->paths[i]);
-
-		if (step < 0 || step == newest)
-			return true;
-	}
-	return false;
-}
-
-static bool overwritten_in_place(const struct reconcile_facts *facts)
-{
-	for (size_t i = 0; i < facts->complete->count; i++) {
-		const struct snapshot_file *complete = &facts->complete->items[i];
-		const struct snapshot_file *local = file_list_find(facts->local, complete->path);
-
-		if (local && !file_list_same_file(local, complete))
-			return true;
-	}
-	return false;
-}
-
-static bool is_intact(const struct reconcile_facts *facts, const struct missing *missing,
-		      const struct snapshot_file *local)
-{
-	return file_list_same_file(local, file_list_find(facts->complete, local->path)) &&
-	       !partly_deleted(missing, local->path);
-}
-
-static bool any_intact_left(const struct reconcile_facts *facts, const struct missing *missing)
-{
-	for (size_t i = 0; i < facts->local->count; i++)
-		if (!log_files_match(facts->local->items[i].path) &&
-		    is_intact(facts, missing, &facts->local->items[i]))
-			return true;
-	return false;
-}
-
-static void keep_intact_files(const struct reconcile_facts *facts, const struct missing *missing,
-			      struct reconcile_plan *plan)
-{
-	plan->action = RECONCILE_KEEP;
-	plan->torn = memory_new(facts->local->count * sizeof(char *));
+	if (count_checkpoint_files(facts, facts->local) !=
+	    count_checkpoint_files(facts, facts->snapshot))
+		return false;
 	for (size_t i = 0; i < facts->local->count; i++) {
 		const struct snapshot_file *local = &facts->local->items[i];
 
-		if (!log_files_match(local->path) && !is_intact(facts, missing, local))
-			plan->torn[plan->torn_count++] = text_copy(local->path);
+		if (is_of_checkpoint(facts, local->path) &&
+		    !file_list_same_file(local, file_list_find(facts->snapshot, local->path)))
+			return false;
+	}
+	return true;
+}
+
+static int64_t highest_step(const struct reconcile_facts *facts, const struct snapshot_files *files)
+{
+	int64_t highest = -1;
+
+	for (size_t i = 0; files && i < files->count; i++) {
+		const char *path = files->items[i].path;
+		int64_t step = is_of_checkpoint(facts, path) ? step_of_path(path) : -1;
+
+		highest = step > highest ? step : highest;
+	}
+	return highest;
+}
+
+/* --- what is known of each file --- */
+
+/*
+ * Files of one group are torn together: the numbered directory, or the number in the names. "": a
+ * fixed name, which stands for itself. A directory under its temporary name is another group than
+ * the final one, which may be whole beside it. The caller frees.
+ */
+static char *group_of(const char *path)
+{
+	size_t unit = checkpoint_directory_length(path);
+
+	return unit > 0 ? text_copy_n(path, unit + 1) : checkpoint_name_key(path);
+}
+
+static void mark_group(struct judgement *judgement, const char *path, unsigned marks)
+{
+	auto_free char *group = group_of(path);
+
+	if (*group)
+		path_set_mark(&judgement->groups, group, marks);
+}
+
+static unsigned marks_of(const struct judgement *judgement, const char *path)
+{
+	auto_free char *group = group_of(path);
+
+	return *group ? path_set_marks(&judgement->groups, group) : 0;
+}
+
+static bool is_recorded(const struct reconcile_facts *facts, const struct snapshot_file *local)
+{
+	return facts->complete &&
+	       file_list_same_file(local, file_list_find(facts->complete, local->path));
+}
+
+static bool is_listed(const struct judgement *judgement, const char *path)
+{
+	return under_way_has(judgement->facts->under_way, path) ||
+	       (marks_of(judgement, path) & GROUP_LISTED);
+}
+
+static void mark_groups(struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	/* A file that was listed may have been renamed since: ckpt-5.pt.tmp, ckpt-5.pt. */
+	for (char *const *path = facts->under_way; path && *path; path++)
+		if (!text_ends(*path, "/"))
+			mark_group(judgement, *path, GROUP_LISTED);
+	for (char *const *path = facts->moved; path && *path; path++)
+		mark_group(judgement, *path, GROUP_REST);
+	for (size_t i = 0; i < facts->local->count; i++) {
+		const struct snapshot_file *local = &facts->local->items[i];
+
+		if (is_of_checkpoint(facts, local->path) && !is_recorded(facts, local))
+			mark_group(judgement, local->path,
+				   is_listed(judgement, local->path) ? GROUP_TORN : GROUP_WRITTEN);
+	}
+	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
+		const char *path = facts->complete->items[i].path;
+
+		if (is_of_checkpoint(facts, path) && !file_list_find(facts->local, path))
+			mark_group(judgement, path, GROUP_REDUCED);
 	}
 }
 
+static struct judged_file torn(enum torn_reason reason)
+{
+	return (struct judged_file){.state = FILE_TORN, .reason = reason};
+}
+
+static struct judged_file judge_file(const struct judgement *judgement,
+				     const struct snapshot_file *local)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool recorded = is_recorded(facts, local);
+	unsigned group;
+
+	if (!is_of_checkpoint(facts, local->path))
+		return (struct judged_file){.state = FILE_PASSED_OVER};
+	group = marks_of(judgement, local->path);
+	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
+		return torn(TORN_UNDER_WAY);
+	if (group & GROUP_REST)
+		return torn(TORN_REST);
+	/* One that was written anew meanwhile may have fewer files, or others. */
+	if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
+		return torn(TORN_REDUCED);
+	if (!recorded && facts->under_way_unknown)
+		return torn(TORN_UNKNOWN);
+	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
+}
+
+static void judge_files(const struct reconcile_facts *facts, struct judgement *judgement)
+{
+	*judgement = (struct judgement){
+		.facts = facts,
+		.files = memory_new((facts->local->count + 1) * sizeof(struct judged_file)),
+		.recorded_step = highest_step(facts, facts->complete),
+		.saved_step = highest_step(facts, facts->snapshot),
+	};
+	mark_groups(judgement);
+	for (size_t i = 0; i < facts->local->count; i++) {
+		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
+		judgement->files[i].step = step_of_path(facts->local->items[i].path);
+	}
+}
+
+static void judgement_release(struct judgement *judgement)
+{
+	path_set_release(&judgement->groups);
+	free(judgement->files);
+}
+AUTO(struct judgement, judgement_release);
+
+/* --- what follows for the directory --- */
+
+static bool any_intact(const struct judgement *judgement)
+{
+	for (size_t i = 0; i < judgement->facts->local->count; i++)
+		if (judgement->files[i].state == FILE_INTACT)
+			return true;
+	return false;
+}
+
+/* What a framework leaves behind under a temporary name is nothing to resume from. */
+static bool may_be_used(const struct judgement *judgement, size_t i)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	return judgement->files[i].state == FILE_UNVOUCHED &&
+	       !profile_is_temporary_path(facts->profile, facts->local->items[i].path);
+}
+
+/* A checkpoint that became complete after the record: with a higher number than what is recorded
+ * and saved; or a recorded name with new content. */
+static bool is_newer(const struct judgement *judgement, size_t i)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	const struct judged_file *file = &judgement->files[i];
+	const char *path = facts->local->items[i].path;
+
+	if (!may_be_used(judgement, i))
+		return false;
+	if (file->step < 0)
+		return facts->complete && file_list_find(facts->complete, path);
+	return file->step > judgement->recorded_step && file->step > judgement->saved_step;
+}
+
+static bool any_newer(const struct judgement *judgement)
+{
+	for (size_t i = 0; i < judgement->facts->local->count; i++)
+		if (is_newer(judgement, i))
+			return true;
+	return false;
+}
+
+/* Has the store no copy of something that stays and that the job may resume from? */
+static bool any_unsaved(const struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	for (size_t i = 0; i < facts->local->count; i++) {
+		const struct judged_file *file = &judgement->files[i];
+
+		if (!may_be_used(judgement, i))
+			continue;
+		if (!facts->snapshot || is_newer(judgement, i))
+			return true;
+		if (file->step < 0 && !file_list_find(facts->snapshot, facts->local->items[i].path))
+			return true;
+	}
+	return false;
+}
+
+static enum file_state state_of(const struct judgement *judgement, const char *path)
+{
+	const struct snapshot_files *local = judgement->facts->local;
+	const struct snapshot_file *file = file_list_find(local, path);
+
+	return file ? judgement->files[file - local->items].state : FILE_TORN;
+}
+
+/* Was a recorded fixed name being overwritten? What is written together with it cannot stay. */
+static bool overwritten_in_place(const struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	for (size_t i = 0; i < facts->complete->count; i++) {
+		const char *path = facts->complete->items[i].path;
+
+		if (step_of_path(path) < 0 && file_list_find(facts->local, path) &&
+		    state_of(judgement, path) == FILE_TORN)
+			return true;
+	}
+	return false;
+}
+
+/* Is a file of the recorded checkpoint gone or torn, and no newer one there? The job may delete its
+ * old checkpoints, but not the newest. */
+static bool misses_newest_checkpoint(const struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool newer = any_newer(judgement);
+
+	for (size_t i = 0; i < facts->complete->count; i++) {
+		const char *path = facts->complete->items[i].path;
+		int64_t step = step_of_path(path);
+
+		if (is_of_checkpoint(facts, path) && state_of(judgement, path) == FILE_TORN &&
+		    (step < 0 || (step == judgement->recorded_step && !newer)))
+			return true;
+	}
+	return false;
+}
+
 /* Why the snapshot must replace the local files; NULL: they are as good. */
-static const char *why_restore(const struct reconcile_facts *facts, const struct missing *missing,
-			       int age)
+static const char *why_restore(const struct judgement *judgement, int age)
 {
 	if (age < 0)
 		return "the local files are of an older attempt";
-	if (!facts->snapshot)
+	if (!judgement->facts->snapshot)
 		return NULL;
-	if (overwritten_in_place(facts))
+	if (overwritten_in_place(judgement))
 		return "the local checkpoint was being overwritten when the job ended";
 	/* The store has this very checkpoint, and all of its files. */
-	if (age == 0 && misses_newest_checkpoint(facts, missing))
+	if (age == 0 && misses_newest_checkpoint(judgement))
 		return "local files of the newest checkpoint are gone";
-	if (!any_intact_left(facts, missing))
+	if (!any_intact(judgement) && !any_newer(judgement))
 		return "no complete local checkpoint is left";
 	return NULL;
 }
 
-static void decide_with_record(const struct reconcile_facts *facts, struct reconcile_plan *plan)
+static void keep_local_files(const struct judgement *judgement, struct reconcile_plan *plan)
 {
-	int age = snapshot_id_compare(facts->complete_id, facts->start);
-	struct missing missing;
+	const struct snapshot_files *local = judgement->facts->local;
 
-	find_missing(facts, &missing);
+	plan->action = RECONCILE_KEEP;
+	plan->torn = memory_new((local->count + 1) * sizeof(plan->torn[0]));
+	for (size_t i = 0; i < local->count; i++)
+		if (judgement->files[i].state == FILE_TORN)
+			plan->torn[plan->torn_count++] = (struct torn_file){
+				text_copy(local->items[i].path),
+				judgement->files[i].reason,
+			};
+	plan->prune = judgement->facts->complete || plan->torn_count > 0;
+}
+
+static void decide_with_record(const struct judgement *judgement, struct reconcile_plan *plan)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	int age = snapshot_id_compare(facts->complete_id, facts->start);
+	bool unsaved = any_unsaved(judgement);
+
 	plan->action = RECONCILE_RESTORE;
-	plan->reason = why_restore(facts, &missing, age);
-	if (!plan->reason) {
-		keep_intact_files(facts, &missing, plan);
-		plan->newer_than_store = age > 0 && any_intact_left(facts, &missing);
-		plan->prune = true;
-		plan->reason =
-			age > 0 ? "the local checkpoint is complete and newer than the store's"
-				: "the local checkpoint is the newest one";
-	}
-	free(missing.paths);
+	plan->reason = why_restore(judgement, age);
+	if (plan->reason)
+		return;
+	keep_local_files(judgement, plan);
+	plan->newer_than_store = unsaved || (age > 0 && any_intact(judgement));
+	plan->reason = plan->newer_than_store ? "the local checkpoint is newer than the store's"
+					      : "the local checkpoint is the newest one";
 }
 
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan)
 {
+	auto_(judgement_release) struct judgement judgement = {0};
+
 	*plan = (struct reconcile_plan){0};
-	if (facts->local->count == 0) {
+	judge_files(facts, &judgement);
+	if (count_checkpoint_files(facts, facts->local) == 0) {
 		plan->action = facts->snapshot ? RECONCILE_RESTORE : RECONCILE_FRESH;
-		plan->reason = "the checkpoint directory is empty";
+		plan->reason = "the checkpoint directory has no checkpoint";
 	} else if (facts->complete) {
-		decide_with_record(facts, plan);
+		decide_with_record(&judgement, plan);
 	} else if (!facts->snapshot) {
-		plan->action = RECONCILE_KEEP;
-		plan->newer_than_store = true;
+		keep_local_files(&judgement, plan);
+		plan->newer_than_store = any_unsaved(&judgement);
 		plan->reason = "files were here before the first attempt";
-	} else if (same_file_set(facts->local, facts->snapshot)) {
+	} else if (local_equals_snapshot(facts)) {
 		plan->action = RECONCILE_KEEP;
 		plan->reason = "the local checkpoint is the newest one";
 	} else {
@@ -178,7 +386,19 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 void reconcile_plan_release(struct reconcile_plan *plan)
 {
 	for (size_t i = 0; i < plan->torn_count; i++)
-		free(plan->torn[i]);
+		free(plan->torn[i].path);
 	free(plan->torn);
 	*plan = (struct reconcile_plan){0};
+}
+
+const char *torn_reason_text(enum torn_reason reason)
+{
+	static const char *const texts[TORN_REASONS] = {
+		[TORN_UNDER_WAY] = "its writer ended while it was being written",
+		[TORN_REDUCED] = "files of its checkpoint are gone, as if it was being deleted",
+		[TORN_REST] = "another file of its checkpoint is torn",
+		[TORN_UNKNOWN] = "it may have been in the middle of a write at the last job's end",
+	};
+
+	return texts[reason];
 }

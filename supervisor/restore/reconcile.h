@@ -3,11 +3,18 @@
  * hold a newer complete checkpoint than the store (a requeue on the same node), an older one (a
  * machine that returns), torn files (a kill during a save), or files that have nothing to do with
  * us.
+ *
+ * The last supervisor here left a record of the files that are complete, and a list of what was
+ * being written or torn (workspace.h). What the record has unchanged is intact. What the list has,
+ * or what has lost a part of its checkpoint, is torn and moved aside. What is neither stays where
+ * it is: nobody vouches for it, but nothing speaks against it either.
  */
 #ifndef RECONCILE_H
 #define RECONCILE_H
 
+#include "frameworks/frameworks.h"
 #include "storage/storage.h"
+#include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,17 +30,43 @@ enum reconcile_action {
 
 struct reconcile_facts {
 	const struct snapshot_files *local;
-	const struct snapshot_files *snapshot; /* the files of `start`; NULL: there is none */
-	struct snapshot_id start;              /* the attempt starts from it; may be none */
+	/* what is no part of a checkpoint, and decides nothing; NULL: the user has named nothing */
+	const struct file_patterns *patterns;
+	/* its temporary files are no newer checkpoint; NULL: none was recognised */
+	const struct profile *profile;
+	/* the files of `start`; NULL: there is none. What is marked there as running decides
+	 * nothing either. */
+	const struct snapshot_files *snapshot;
+	struct snapshot_id start; /* the attempt starts from it; may be none */
 	/* the files that the last supervisor here recorded as complete; NULL: no record */
 	const struct snapshot_files *complete;
 	struct snapshot_id complete_id; /* attempt and sequence of that record */
+	/* what was being written or torn when the last supervisor here ended (under_way.h); ends in
+	 * NULL; NULL: nothing */
+	char *const *under_way;
+	/* that list cannot be read: all that the record does not have may be in it */
+	bool under_way_unknown;
+	/* torn by their content, and moved aside already; ends in NULL; NULL: none */
+	char *const *moved;
+};
+
+enum torn_reason {
+	TORN_UNDER_WAY, /* its writer ended while it was being written */
+	TORN_REDUCED,   /* files of its checkpoint are gone: it was being deleted */
+	TORN_REST,      /* another file of its checkpoint is torn by its content */
+	TORN_UNKNOWN,   /* what was being written is not known */
+	TORN_REASONS,
+};
+
+struct torn_file {
+	char *path;
+	enum torn_reason reason;
 };
 
 struct reconcile_plan {
 	enum reconcile_action action;
-	bool newer_than_store; /* KEEP: the local checkpoint is not committed yet */
-	char **torn;           /* KEEP: paths to move aside; owned */
+	bool newer_than_store;  /* KEEP: the local checkpoint is not committed yet */
+	struct torn_file *torn; /* KEEP: to be moved aside; owned */
 	size_t torn_count;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
 	const char *reason; /* for the log; static */
@@ -41,5 +74,8 @@ struct reconcile_plan {
 
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan);
 void reconcile_plan_release(struct reconcile_plan *plan);
+
+/* For people: "their writer ended while they were being written". Static. */
+const char *torn_reason_text(enum torn_reason reason);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -70,13 +71,14 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 		file_remove_tree(staging, NULL);
 		return -1;
 	}
-	if (workspace_install(workspace, staging, &files, &aside, err) < 0)
+	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
 		return -1;
 	if (aside)
 		log_warn("%s held files that are not in the snapshot; they were moved to %s",
 			 workspace->directory, aside);
 	/* The snapshot may come from a run that did not check files. */
-	if (request->looks && quarantine_torn(workspace, request->profile, err) < 0)
+	if (request->looks &&
+	    quarantine_torn(workspace, request->profile, request->patterns, NULL, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
@@ -120,35 +122,38 @@ static int restore_newest_good(const struct resume_request *request, struct resu
 	return begin_afresh_after_damage(request, result, err);
 }
 
-static bool is_among(const char *path, char *const *paths, size_t count)
+static bool is_moved(const struct reconcile_plan *plan, const char *path)
 {
-	for (size_t i = 0; i < count; i++)
-		if (text_equal(path, paths[i]))
+	for (size_t i = 0; i < plan->torn_count; i++)
+		if (text_equal(path, plan->torn[i].path))
 			return true;
 	return false;
 }
 
-/* The highest step among the files that stay. */
-static int64_t newest_step(const struct snapshot_files *files, const struct reconcile_plan *plan)
+/* The highest step among the files that stay and are no logs. */
+static int64_t newest_step(const struct file_patterns *patterns, const struct snapshot_files *files,
+			   const struct reconcile_plan *plan)
 {
 	int64_t newest = -1;
 
 	for (size_t i = 0; i < files->count; i++) {
 		const char *path = files->items[i].path;
-		int64_t step = log_files_match(path) ? -1 : step_of_path(path);
+		int64_t step = step_of_path(path);
 
-		if (step > newest && !is_among(path, plan->torn, plan->torn_count))
+		if (step > newest && file_patterns_kind(patterns, path) == FILE_KIND_ORDINARY &&
+		    !is_moved(plan, path))
 			newest = step;
 	}
 	return newest;
 }
 
-static bool plan_keeps_anything(const struct snapshot_files *local,
+static bool plan_keeps_anything(const struct file_patterns *patterns,
+				const struct snapshot_files *local,
 				const struct reconcile_plan *plan)
 {
 	for (size_t i = 0; i < local->count; i++)
-		if (!log_files_match(local->items[i].path) &&
-		    !is_among(local->items[i].path, plan->torn, plan->torn_count))
+		if (file_patterns_kind(patterns, local->items[i].path) == FILE_KIND_ORDINARY &&
+		    !is_moved(plan, local->items[i].path))
 			return true;
 	return false;
 }
@@ -157,27 +162,17 @@ static int keep_local(const struct resume_request *request, struct resume_result
 		      const struct reconcile_plan *plan, const struct snapshot_files *local,
 		      struct err *err)
 {
-	auto_free char *aside = NULL;
-
-	if (plan->torn_count > 0) {
-		if (workspace_quarantine(request->workspace, plan->torn, plan->torn_count, &aside,
-					 err) < 0)
-			return -1;
-		log_warn("%zu file%s in %s (%s%s) %s not part of any completed save; moved to %s",
-			 plan->torn_count, plan->torn_count == 1 ? "" : "s",
-			 request->workspace->directory, plan->torn[0],
-			 plan->torn_count == 1 ? "" : ", ...", plan->torn_count == 1 ? "is" : "are",
-			 aside);
-	}
+	if (quarantine_files(request->workspace, plan->torn, plan->torn_count, err) < 0)
+		return -1;
 	if (plan->prune)
 		workspace_prune(request->workspace);
 	/* Nothing is left: the job must not be told that it resumes (REPRIEVE_RESUMING). */
-	if (plan->torn_count > 0 && !plan_keeps_anything(local, plan))
+	if (plan->torn_count > 0 && !plan_keeps_anything(request->patterns, local, plan))
 		return 0;
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
 	result->newer_than_store = plan->newer_than_store;
-	result->step = newest_step(local, plan);
+	result->step = newest_step(request->patterns, local, plan);
 	return 0;
 }
 
@@ -188,46 +183,106 @@ static bool starts_elsewhere(const struct resume_result *result)
 	       result->attempt_outcomes.decision.action == RESTART_REVERT;
 }
 
+/* Without them they are learned again. */
+static void read_signatures(struct resume_result *result, struct cancel *cancel)
+{
+	auto_json json_t *about = NULL;
+	struct err err;
+
+	if (snapshot_id_is_none(result->attempt.start))
+		return;
+	about = storage_read_about(result->storage, result->attempt.start, cancel, &err);
+	result->signatures = json_incref(json_object_get(about, "signatures"));
+}
+
+/* What lies here, and what the last supervisor here left. */
+struct local_facts {
+	struct snapshot_files files;
+	struct completion_record record;
+	struct path_list moved, under_way;
+};
+
+static void local_facts_release(struct local_facts *local)
+{
+	snapshot_files_release(&local->files);
+	completion_record_release(&local->record);
+	path_list_free(local->moved.paths);
+	path_list_free(local->under_way.paths);
+}
+AUTO(struct local_facts, local_facts_release);
+
+static void read_local_record(const struct resume_request *request, struct local_facts *local,
+			      struct reconcile_facts *facts)
+{
+	static const struct snapshot_files nothing;
+	struct err why;
+
+	/* A record of another job also says which files are complete, but its number cannot be
+	 * compared with this job's snapshots. */
+	facts->complete_id = (struct snapshot_id){0, 1};
+	if (local->files.count == 0)
+		return;
+	if (workspace_read_record(request->workspace, &local->record, &why) == 0) {
+		bool own = text_equal(local->record.job, request->job);
+
+		if (own || !facts->snapshot)
+			facts->complete = &local->record.files;
+		if (own)
+			facts->complete_id = local->record.id;
+	} else if (why.kind != ERR_NOT_FOUND) {
+		/* An unreadable record: an earlier attempt wrote these files, and none of them is
+		 * known to be complete. */
+		log_warn("cannot tell which files in %s are complete: %s",
+			 request->workspace->directory, why.text);
+		facts->complete = &nothing;
+	}
+}
+
+static int read_local_facts(const struct resume_request *request, struct local_facts *local,
+			    struct reconcile_facts *facts, struct err *err)
+{
+	struct err why;
+
+	if (request->looks && quarantine_torn(request->workspace, request->profile,
+					      request->patterns, &local->moved, err) < 0)
+		return -1;
+	if (file_list_read(request->workspace->directory, &local->files, err) < 0)
+		return -1;
+	if (local->files.count > 0 &&
+	    workspace_read_under_way(request->workspace, &local->under_way, &why) < 0) {
+		log_warn("cannot tell which files in %s were being written when the last job here "
+			 "ended: %s",
+			 request->workspace->directory, why.text);
+		facts->under_way_unknown = true;
+	}
+	facts->local = &local->files;
+	facts->moved = local->moved.paths;
+	facts->under_way = local->under_way.paths;
+	read_local_record(request, local, facts);
+	return 0;
+}
+
 static int place_checkpoint(const struct resume_request *request, struct resume_result *result,
 			    struct cancel *cancel, struct err *err)
 {
-	auto_(snapshot_files_release) struct snapshot_files local = {0};
+	auto_(local_facts_release) struct local_facts local = {0};
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
-	auto_(completion_record_release) struct completion_record record = {0};
-	static const struct snapshot_files nothing;
 	bool has_start = !snapshot_id_is_none(result->attempt.start);
-	struct reconcile_facts facts = {.local = &local, .start = result->attempt.start};
+	struct reconcile_facts facts = {
+		.patterns = request->patterns,
+		.profile = request->profile,
+		.start = result->attempt.start,
+	};
 	struct reconcile_plan plan;
 	int status = 0;
 
-	if (request->looks && quarantine_torn(request->workspace, request->profile, err) < 0)
-		return -1;
-	if (file_list_read(request->workspace->directory, &local, err) < 0)
-		return -1;
 	if (has_start &&
 	    storage_list_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
 		facts.snapshot = &snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
-	/* A record of another job also says which files are complete, but its number cannot be
-	 * compared with this job's snapshots. */
-	facts.complete_id = (struct snapshot_id){0, 1};
-	if (local.count == 0) {
-		/* An empty directory needs no record. */
-	} else if (workspace_read_record(request->workspace, &record, err) == 0) {
-		bool own = text_equal(record.job, request->job);
-
-		if (own || !facts.snapshot)
-			facts.complete = &record.files;
-		if (own)
-			facts.complete_id = record.id;
-	} else if (err->kind != ERR_NOT_FOUND) {
-		/* An unreadable record: an earlier attempt wrote these files, and none of them is
-		 * known to be complete. */
-		log_warn("cannot tell which files in %s are complete: %s",
-			 request->workspace->directory, err->text);
-		facts.complete = &nothing;
-	}
+	if (read_local_facts(request, &local, &facts, err) < 0)
+		return -1;
 	reconcile_decide(&facts, &plan);
 	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
 	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
@@ -236,17 +291,16 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 	if (plan.action == RECONCILE_RESTORE)
 		status = restore_newest_good(request, result, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
-		status = keep_local(request, result, &plan, &local, err);
+		status = keep_local(request, result, &plan, &local.files, err);
 	reconcile_plan_release(&plan);
 	return status;
 }
 
 /*
- * Records the files that are there before the job starts as complete, so that whatever the job
- * writes from now on is not, until the tracker says so. Without this record, a job that is killed
- * during its first save would leave a torn file that looks like the user's own. The first
- * checkpoint of this attempt has the same number and replaces the record. Best effort: if the
- * record cannot be written, the first save reports it.
+ * Records the files that are there before the job starts as complete: the job goes on from them.
+ * The record also says which attempt was here last, so that the files of an older one lose to the
+ * store. The first checkpoint of this attempt has the same number and replaces the record. Best
+ * effort: if the record cannot be written, the first save reports it.
  */
 static void record_existing_files(const struct resume_request *request,
 				  const struct resume_result *result)
@@ -398,6 +452,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	    begin_afresh_after_damage(request, result, err) < 0)
 		return -1;
 	record_existing_files(request, result);
+	read_signatures(result, cancel);
 	return 0;
 }
 
@@ -406,5 +461,6 @@ void resume_result_release(struct resume_result *result)
 	storage_close(result->storage);
 	attempt_release(&result->attempt);
 	free(result->passed_over);
+	json_decref(result->signatures);
 	*result = (struct resume_result){0};
 }

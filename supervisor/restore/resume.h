@@ -25,9 +25,10 @@ struct resume_request {
 	json_t *about; /* becomes the attempt's record; facts are added to it; borrowed */
 	struct restart_rules rules;
 	struct workspace *workspace;
-	const struct profile *profile; /* NULL: none was recognised */
-	bool looks;                    /* checks the files, and moves torn ones aside */
-	bool strict;                   /* it is an error if every snapshot is damaged */
+	const struct profile *profile;        /* NULL: none was recognised */
+	const struct file_patterns *patterns; /* the user's; NULL: none; borrowed */
+	bool looks;                           /* checks the files, and moves torn ones aside */
+	bool strict;                          /* it is an error if every snapshot is damaged */
 	struct storage_transfer transfer;
 	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
@@ -55,6 +56,9 @@ struct resume_result {
 	bool newer_than_store; /* KEPT: the local checkpoint has to be uploaded at once */
 	struct restore_result restored;
 	int64_t milliseconds; /* time of the restore */
+	/* what was learned of this job's checkpoints (completion/tracker.h), from the snapshot that
+	 * the attempt starts from; NULL: nothing; owned */
+	json_t *signatures;
 	/* damaged snapshots that were skipped while claiming and restoring; owned */
 	struct damaged_snapshot *passed_over;
 	size_t passed_over_count;

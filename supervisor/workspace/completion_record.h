@@ -1,5 +1,6 @@
-/* PURE. The record of the files that belong to the newest complete checkpoint, as JSON. The next
- * start trusts a file only if the record lists it. workspace.h says where it is stored. */
+/* PURE. The record of the files that were complete at the last snapshot, or lay there at the start,
+ * as JSON. To the next start, a file that the record has unchanged is intact (workspace.h). It also
+ * says which attempt was here last. */
 #ifndef COMPLETION_RECORD_H
 #define COMPLETION_RECORD_H
 
@@ -19,8 +20,8 @@ void completion_record_release(struct completion_record *record);
 
 /*
  * The record as JSON, which the caller frees. JSON cannot contain names that are not UTF-8: such
- * files are left out, and so not trusted at the next start. NULL with ERR_FAILED if the job's name
- * is such a name.
+ * files are left out: nobody vouches for them at the next start. NULL with ERR_FAILED if the job's
+ * name is such a name.
  */
 char *completion_record_format(const struct completion_record *record, struct err *err);
 

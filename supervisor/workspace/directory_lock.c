@@ -50,12 +50,24 @@ static uint64_t pid_namespace(void)
 	return proc_pid_namespace(&device, &inode) ? inode : 0;
 }
 
+/* Where the line of the job begins: after that of its supervisor. */
+static off_t job_line_offset(int fd)
+{
+	char text[TEXT_MOST];
+	ssize_t size = pread(fd, text, sizeof(text), 0);
+	const char *end = size > 0 ? memchr(text, '\n', (size_t)size) : NULL;
+
+	return end ? end + 1 - text : 0;
+}
+
 void directory_lock_note_job(int fd, pid_t pid)
 {
 	auto_free char *line = text_format("%d %" PRIu64 " %" PRIu64 "\n", (int)pid,
 					   process_start_time(pid), pid_namespace());
+	off_t at = job_line_offset(fd);
 
-	(void)file_write_all(fd, line, strlen(line), NULL);
+	if (at > 0 && ftruncate(fd, at) == 0 && lseek(fd, at, SEEK_SET) == at)
+		(void)file_write_all(fd, line, strlen(line), NULL);
 }
 
 /* Content of the lock file; it describes the last holder if nobody holds the lock. */
@@ -124,6 +136,16 @@ static bool has_running_job(int fd, char *who, size_t capacity)
 	return true;
 }
 
+/* False: the run that held the lock has removed the file since we opened it, so that our lock of it
+ * keeps nobody out. */
+static bool is_lock_file(int fd, const char *path)
+{
+	struct stat ours, named;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_ino == named.st_ino &&
+	       ours.st_dev == named.st_dev;
+}
+
 int directory_lock(const char *beside, const char *job, struct cancel *cancel, struct err *err)
 {
 	auto_free char *path = text_format("%s/lock", beside);
@@ -144,6 +166,8 @@ int directory_lock(const char *beside, const char *job, struct cancel *cancel, s
 		if (cancel_sleep(cancel, RETRY_MS, err) < 0)
 			return -1;
 	}
+	if (!is_lock_file(fd, path))
+		return err_set(err, ERR_RETRY, "%s was removed by the run that held it", path);
 	write_note(fd, job);
 	return steal_fd(&fd);
 }

@@ -19,11 +19,12 @@
  *
  * Returns a descriptor that holds the lock until it is closed. -2: locks do not work here, but
  * nobody on this machine holds it. -1: ERR_EXISTS, the sentence names the run or job that holds it;
- * or ERR_CANCELLED.
+ * ERR_RETRY, its holder has just ended and removed `beside`, so make that anew; or ERR_CANCELLED.
  */
 int directory_lock(const char *beside, const char *job, struct cancel *cancel, struct err *err);
 
-/* The holder calls it once after the start: `pid` is the job. */
+/* The holder calls it after the start, and again if another process becomes the job: `pid` is the
+ * job. */
 void directory_lock_note_job(int fd, pid_t pid);
 
 #endif

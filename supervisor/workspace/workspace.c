@@ -5,10 +5,11 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "checkpoint_number.h"
+#include "checkpoint_name.h"
 #include "directory_lock.h"
 #include "file_list.h"
 #include "path_set.h"
+#include "under_way.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,18 +113,67 @@ static int make_beside(struct workspace *workspace, struct err *err)
 	return file_make_directories(workspace->beside, 0700, err);
 }
 
+static void forget_beside(struct workspace *workspace)
+{
+	free(workspace->beside);
+	workspace->beside = NULL;
+}
+
+#define LOCK_TRIES 100
+
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err)
 {
-	int fd;
+	struct err why;
+	int fd = -1;
 
-	if (workspace->lock_fd > 0 || make_beside(workspace, NULL) < 0)
+	if (workspace->lock_fd > 0)
 		return 0;
-	fd = directory_lock(workspace->beside, job, cancel, err);
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		if (make_beside(workspace, NULL) < 0)
+			return 0;
+		fd = directory_lock(workspace->beside, job, cancel, &why);
+		if (fd != -1 || why.kind != ERR_RETRY)
+			break;
+		forget_beside(workspace);
+	}
 	if (fd == -1)
-		return err_wrap(err, "checkpoint directory %s", workspace->directory);
+		return err_set(err, why.kind, "checkpoint directory %s: %s", workspace->directory,
+			       why.text);
 	workspace->lock_fd = fd < 0 ? 0 : fd;
 	return 0;
+}
+
+/* Is there nothing in our folder but what every run puts there at its start? */
+static bool holds_only_start_files(const char *beside)
+{
+	auto_(walk_close) struct walk walk = {0};
+	bool only = walk_open(&walk, beside, 0) == 0;
+
+	while (only && walk_next(&walk))
+		only = text_equal(walk.name, "lock") || text_equal(walk.name, "completion.json") ||
+		       text_equal(walk.name, "tmp");
+	return only;
+}
+
+void workspace_remove_unused(struct workspace *workspace)
+{
+	auto_free char *lock = NULL;
+	auto_free char *record = NULL;
+	auto_free char *temporary = NULL;
+
+	if (workspace->lock_fd <= 0 || !workspace->beside || file_exists(workspace->directory) ||
+	    !holds_only_start_files(workspace->beside))
+		return;
+	lock = text_format("%s/lock", workspace->beside);
+	record = text_format("%s/completion.json", workspace->beside);
+	temporary = text_format("%s/tmp", workspace->beside);
+	if (rmdir(temporary) < 0 && errno != ENOENT)
+		return;
+	unlink(record);
+	/* Whoever waits for the lock sees that its file is gone: directory_lock(). */
+	unlink(lock);
+	rmdir(workspace->beside);
 }
 
 /* Path of our folder, which need not exist and is not created. The caller frees. */
@@ -172,6 +222,52 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
 	if (file_read(path, &text, err) < 0)
 		return -1;
 	if (completion_record_parse(text.data, text.size, record, err) < 0)
+		return err_wrap(err, "%s", path);
+	return 0;
+}
+
+static char *under_way_path(const char *beside)
+{
+	return text_format("%s/under-way", beside);
+}
+
+int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
+			      struct err *err)
+{
+	/* Other threads may make our folder at the same time, and remember it. */
+	struct workspace own = {.directory = workspace->directory};
+	auto_free char *beside = find_beside(&own);
+	auto_free char *path = NULL;
+	auto_(bytes_release) struct bytes text = {0};
+
+	if (paths && *paths && !file_is_directory(beside)) {
+		bool made = make_beside(&own, err) == 0;
+
+		free(beside);
+		beside = steal(&own.beside);
+		if (!made)
+			return -1;
+	}
+	path = under_way_path(beside);
+	if (!paths || !*paths)
+		return unlink(path) < 0 && errno != ENOENT && errno != ENOTDIR
+			       ? err_os(err, errno, "cannot remove %s", path)
+			       : 0;
+	under_way_format(paths, &text);
+	return file_replace(path, text.data, text.size, err);
+}
+
+int workspace_read_under_way(const struct workspace *workspace, struct path_list *paths,
+			     struct err *err)
+{
+	auto_free char *beside = find_beside(workspace);
+	auto_free char *path = under_way_path(beside);
+	auto_(bytes_release) struct bytes text = {0};
+	struct err why;
+
+	if (file_read(path, &text, &why) < 0)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
+	if (under_way_parse(text.data, text.size, paths, err) < 0)
 		return err_wrap(err, "%s", path);
 	return 0;
 }
@@ -306,10 +402,23 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err)
 	return text_format("%s/staging-%.12s", workspace->beside, nonce);
 }
 
+/* Is it no part of a checkpoint, and not in the way of what the snapshot puts there? */
+static bool stays_in_place(const struct file_patterns *patterns,
+			   const struct snapshot_files *snapshot, const char *path)
+{
+	if (file_patterns_kind(patterns, path) == FILE_KIND_ORDINARY)
+		return false;
+	for (size_t i = 0; i < snapshot->count; i++)
+		if (path_set_is_below(path, snapshot->items[i].path) ||
+		    path_set_is_below(snapshot->items[i].path, path))
+			return false;
+	return true;
+}
+
 /* Removes files that the snapshot contains unchanged, and moves all others aside, because nobody
  * else may have a copy of them. */
 static int clear_directory(struct workspace *workspace, const struct snapshot_files *snapshot,
-			   char **where, struct err *err)
+			   const struct file_patterns *patterns, char **where, struct err *err)
 {
 	auto_(snapshot_files_release) struct snapshot_files local = {0};
 	auto_(walk_close) struct walk walk = {0};
@@ -320,44 +429,67 @@ static int clear_directory(struct workspace *workspace, const struct snapshot_fi
 	for (size_t i = 0; i < local.count; i++) {
 		const struct snapshot_file *file = &local.items[i];
 
-		if (!file_list_same_file(file, file_list_find(snapshot, file->path))) {
+		if (!stays_in_place(patterns, snapshot, file->path) &&
+		    !file_list_same_file(file, file_list_find(snapshot, file->path))) {
 			if (!*where && !(*where = new_quarantine(workspace, err)))
 				return -1;
 			if (move_aside(workspace, file->path, *where, err) < 0)
 				return -1;
 		}
 	}
-	(void)walk_open(&walk, workspace->directory, 0);
+	(void)walk_open(&walk, workspace->directory, WALK_LEAVE);
 	while (walk_next(&walk)) {
-		auto_free char *path = text_format("%s/%s", workspace->directory, walk.name);
+		bool directory = walk_is_directory(&walk);
 
-		if (!text_equal(walk.name, ".reprieve") && file_remove_tree(path, err) < 0)
-			return -1;
+		if ((walk.depth == 1 && text_equal(walk.name, ".reprieve")) ||
+		    (directory && !walk.leaving && walk_enter(&walk) == 0) ||
+		    (!directory && stays_in_place(patterns, snapshot, walk.path)))
+			continue;
+		/* A directory that is not empty has files that stay. */
+		if (unlinkat(walk.directory, walk.name, directory ? AT_REMOVEDIR : 0) < 0 &&
+		    errno != ENOENT && !(directory && (errno == ENOTEMPTY || errno == EEXIST)))
+			return err_os(err, errno, "cannot remove %s/%s", workspace->directory,
+				      walk.path);
 	}
 	return 0;
 }
 
+/* A directory that has files which stay is not replaced: what is staged for it is moved into it. */
+static int move_into_place(struct workspace *workspace, const char *staging, struct err *err)
+{
+	auto_(walk_close) struct walk walk = {0};
+
+	if (walk_open(&walk, staging, WALK_LEAVE) < 0)
+		return err_os(err, errno, "%s", staging);
+	while (walk_next(&walk)) {
+		auto_free char *to = text_format("%s/%s", workspace->directory, walk.path);
+
+		if (walk.leaving) {
+			(void)unlinkat(walk.directory, walk.name, AT_REMOVEDIR);
+			if (file_sync_directory(to, err) < 0)
+				return -1;
+		} else if (renameat(walk.directory, walk.name, AT_FDCWD, to) < 0 &&
+			   !((errno == ENOTEMPTY || errno == EEXIST) && walk_is_directory(&walk) &&
+			     walk_enter(&walk) == 0)) {
+			return err_os(err, errno, "cannot put %s in place", to);
+		}
+	}
+	return walk_check(&walk, err);
+}
+
 int workspace_install(struct workspace *workspace, const char *staging,
-		      const struct snapshot_files *snapshot, char **where, struct err *err)
+		      const struct snapshot_files *snapshot, const struct file_patterns *patterns,
+		      char **where, struct err *err)
 {
 	auto_free char *record = record_path(workspace->beside);
-	auto_(walk_close) struct walk walk = {0};
 
 	if (unlink(record) < 0 && errno != ENOENT)
 		return err_os(err, errno, "%s", record);
 	if (file_make_directories(workspace->directory, 0777, err) < 0)
 		return -1;
-	if (clear_directory(workspace, snapshot, where, err) < 0)
+	if (clear_directory(workspace, snapshot, patterns, where, err) < 0)
 		return -1;
-	if (walk_open(&walk, staging, 0) < 0)
-		return err_os(err, errno, "%s", staging);
-	while (walk_next(&walk)) {
-		auto_free char *to = text_format("%s/%s", workspace->directory, walk.name);
-
-		if (renameat(walk.directory, walk.name, AT_FDCWD, to) < 0)
-			return err_os(err, errno, "cannot put %s in place", to);
-	}
-	if (walk_check(&walk, err) < 0)
+	if (move_into_place(workspace, staging, err) < 0)
 		return -1;
 	rmdir(staging);
 	return file_sync_directory(workspace->directory, err);

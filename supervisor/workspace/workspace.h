@@ -2,37 +2,48 @@
  * supervisor/workspace/: the checkpoint directory DIR and our own folder beside it.
  *
  * Our folder is DIR.reprieve/, or DIR/.reprieve/ if DIR is a mount point or its parent cannot be
- * written. It contains the lock, the record of complete files, the quarantine of files that were
- * moved aside, the staging area of a restore, and tmp/, which is the job's TMPDIR if /tmp is on
- * another file system. The functions of this header block.
+ * written. It contains the lock, the record of complete files, the list of what is being written or
+ * torn, the quarantine of files that were moved aside, the staging area of a restore, and tmp/,
+ * which is the job's TMPDIR if /tmp is on another file system. The functions of this header block.
+ *
+ * What the next start does with a file: one that the record has unchanged is complete. One that is
+ * in the list, and is not, is torn: its writer ended while it was being written. Any other file
+ * stays where it is, unless its content or its layout says that it is torn (restore/quarantine.h).
  *
  * For other folders, all through this header:
  *
  *	directory_check.h	refuses unsafe checkpoint directories
  *	directory_lock.h	one run at a time in a directory
  *	completion_record.h	PURE: the record of complete files, as JSON
+ *	under_way.h		PURE: the list of what is being written or torn
  *	file_list.h		the files of a directory
  *	network_fs.h		recognises network file systems
- *	checkpoint_number.h	PURE: the numbers and training steps in checkpoints' names
- *	log_files.h		PURE: names of log files, which are no part of a checkpoint
+ *	checkpoint_name.h	PURE: to which checkpoint a path belongs, and its number
+ *	file_patterns.h		PURE: what a file is by its name and the user's patterns
  *	python_module.h		PURE: the files that "python -m" runs
  *	path_set.h		PURE: hash table of paths with marks; list of paths
+ *
+ * Of this folder only:
+ *
+ *	name_fields.h		PURE: words, numbers and dates of one name
+ *	name_time.h		PURE: dates and times of day in names
  */
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "checkpoint_number.h"
+#include "checkpoint_name.h"
 #include "completion_record.h"
 #include "directory_check.h"
 #include "directory_lock.h"
 #include "file_list.h"
-#include "log_files.h"
+#include "file_patterns.h"
 #include "network_fs.h"
 #include "path_set.h"
 #include "python_module.h"
 #include "storage/storage.h"
+#include "under_way.h"
 
 #include <stdbool.h>
 
@@ -59,6 +70,10 @@ int workspace_prepare(struct workspace *workspace, struct err *err);
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err);
 
+/* At the end of a run whose checkpoint directory was never made: removes our folder beside it, if
+ * there is nothing in it but what a start puts there. Does nothing without the lock. */
+void workspace_remove_unused(struct workspace *workspace);
+
 /* Writes the record of complete files. Call it at each complete checkpoint, before the snapshot. */
 int workspace_write_record(struct workspace *workspace, const struct completion_record *record,
 			   struct err *err);
@@ -66,6 +81,18 @@ int workspace_write_record(struct workspace *workspace, const struct completion_
  * `record`. */
 int workspace_read_record(const struct workspace *workspace, struct completion_record *record,
 			  struct err *err);
+
+/*
+ * Replaces the list of what is being written or torn (under_way.h): relative paths, ending in NULL.
+ * An empty one removes the file. It outlives a kill of this process and of the job, but it is not
+ * synced, so that it waits for no busy disk. Any thread may call it.
+ */
+int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
+			      struct err *err);
+/* Appends the paths of the list, if there is one. Any error: something was being written, and it is
+ * not known what. */
+int workspace_read_under_way(const struct workspace *workspace, struct path_list *paths,
+			     struct err *err);
 
 /* Moves paths (relative to the directory) into a new folder below quarantine/ in our folder, and
  * removes directories that become empty. *where: the new folder; the caller frees it. */
@@ -86,10 +113,12 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err);
 /*
  * Moves the restored tree from `staging` into the directory. Before that, files of the directory
  * that are equal to a file of `snapshot` are removed, and all others are moved aside: *where is
- * then their new folder, which the caller frees; otherwise NULL. The record is removed first of
- * all: a crash in between leaves a directory that the next start does not trust.
+ * then their new folder, which the caller frees; otherwise NULL. What is no part of a checkpoint
+ * (file_patterns_kind()) stays, unless the snapshot has a file in its place. The record is removed
+ * first of all: a crash in between leaves a directory that the next start does not trust.
  */
 int workspace_install(struct workspace *workspace, const char *staging,
-		      const struct snapshot_files *snapshot, char **where, struct err *err);
+		      const struct snapshot_files *snapshot, const struct file_patterns *patterns,
+		      char **where, struct err *err);
 
 #endif

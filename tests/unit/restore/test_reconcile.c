@@ -1,5 +1,5 @@
-/* What lies in the checkpoint directory x what the last supervisor knew x what the
- * store has -> what is done. */
+/* What lies in the checkpoint directory x what the last supervisor knew, both what was complete and
+ * what was being written x what the store has -> what is done. */
 #include "restore/reconcile.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* "a:1 b/c:2" -> files of size 10 with that mtime; sorted as written. */
+/* "a:1 b/c:2 d!:3" -> files of size 10 with that mtime, d a running one; sorted as written. */
 static struct snapshot_files parse(const char *text)
 {
 	struct snapshot_files files = {.items = calloc(16, sizeof(struct snapshot_file))};
@@ -23,11 +23,15 @@ static struct snapshot_files parse(const char *text)
 		if (!colon)
 			continue;
 		*colon = '\0';
-		files.items[files.count++] = (struct snapshot_file){
+		files.items[files.count] = (struct snapshot_file){
 			.path = strdup(word),
 			.size = 10,
 			.mtime_ns = atoll(colon + 1),
+			.running = colon > word && colon[-1] == '!',
 		};
+		if (files.items[files.count].running)
+			files.items[files.count].path[colon - word - 1] = '\0';
+		files.count++;
 	}
 	free(copy);
 	return files;
@@ -40,75 +44,223 @@ static void release(struct snapshot_files *files)
 	free(files->items);
 }
 
+/* The next part of "a | b | c", without the blanks around it; "": there is none. */
+static const char *next_part(char **rest)
+{
+	char *part = strsep(rest, "|");
+
+	if (!part)
+		return "";
+	while (*part == ' ')
+		part++;
+	for (size_t length = strlen(part); length > 0 && part[length - 1] == ' '; length--)
+		part[length - 1] = '\0';
+	return part;
+}
+
+/* "a b/" -> an array of paths that ends in NULL. */
+static char **parse_paths(const char *text)
+{
+	struct path_list list = {0};
+	char *copy = strdup(text), *rest = copy, *word;
+
+	while ((word = strsep(&rest, " ")))
+		if (*word)
+			path_list_add(&list, word);
+	free(copy);
+	return list.paths;
+}
+
 struct row {
 	const char *what;
 	const char *local, *snapshot, *complete; /* NULL: there is none */
 	struct snapshot_id start, complete_id;
 	enum reconcile_action action;
 	bool newer;
-	const char *torn; /* joined by spaces */
+	/* what is moved aside | what was being written ("?": it cannot be read) | what was torn by
+	 * its content, and moved before */
+	const char *torn;
 };
 
 static const struct row rows[] = {
 	// clang-format off
 	{"first start", "", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_FRESH, false, ""},
-	{"new machine", "", "s1:1", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE, false, ""},
-	{"the user's own files, first start", "s1:1", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_KEEP,
+	{"new machine", "", "s-1:1", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE, false, ""},
+	{"the user's own files, first start", "s-1:1", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_KEEP,
 		true, ""},
-	{"equal without a record", "s1:1 s2:2", "s1:1 s2:2", NULL, {1, 4}, {0, 0}, RECONCILE_KEEP,
+	{"equal without a record", "s-1:1 s-2:2", "s-1:1 s-2:2", NULL, {1, 4}, {0, 0},
+		RECONCILE_KEEP,
 		false, ""},
-	{"unknown leftovers", "s1:1 s9:9", "s1:1 s2:2", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE,
+	{"unknown leftovers", "s-1:1 s-9:9", "s-1:1 s-2:2", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE,
 		false, ""},
-	{"requeue, nothing new", "s1:1 s2:2", "s1:1 s2:2", "s1:1 s2:2", {1, 4}, {1, 4},
+	{"requeue, nothing new", "s-1:1 s-2:2", "s-1:1 s-2:2", "s-1:1 s-2:2", {1, 4}, {1, 4},
 		RECONCILE_KEEP, false, ""},
-	{"requeue, local is newer", "s2:2 s3:3", "s1:1 s2:2", "s2:2 s3:3", {1, 4}, {1, 5},
+	{"requeue, local is newer", "s-2:2 s-3:3", "s-1:1 s-2:2", "s-2:2 s-3:3", {1, 4}, {1, 5},
 		RECONCILE_KEEP, true, ""},
-	{"requeue, killed in a save", "s2:2 s3:3", "s1:1 s2:2", "s1:1 s2:2", {1, 4}, {1, 4},
-		RECONCILE_KEEP, false, "s3"},
-	{"requeue, sealed but never committed, no snapshot", "s1:1 s2:2", NULL, "s1:1", {0, 0},
-		{1, 1}, RECONCILE_KEEP, true, "s2"},
+
+	/* whole, and in no record */
+	{"complete after the last snapshot", "s-2:2 s-3:3", "s-1:1 s-2:2", "s-1:1 s-2:2", {1, 4},
+		{1, 4}, RECONCILE_KEEP, true, ""},
+	{"15 whole ones, and nothing was ever recorded", "s-01:1 s-08:8 s-15:9", NULL, "", {0, 0},
+		{1, 1}, RECONCILE_KEEP, true, ""},
+	{"the same, and the last of them torn", "s-01:1 s-08:8 s-15:9", NULL, "", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, "s-15 | s-15"},
+	{"beside a log", "m.dat:7 s-01:1 s-15:9", NULL, "m.dat:5", {0, 0}, {1, 1}, RECONCILE_KEEP,
+		true, ""},
+	{"the record of a damaged file", "s-1:1", NULL, "", {0, 0}, {0, 1}, RECONCILE_KEEP, true,
+		""},
+	{"the same beside a snapshot", "s-2:2", "s-1:1", "", {1, 4}, {0, 1}, RECONCILE_RESTORE,
+		false,
+		""},
+	{"in part recorded, no snapshot", "s-1:1 s-2:2", NULL, "s-1:1", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, ""},
+	{"only the newest is kept, and it is newer", "s-9:9", "s-1:1", "s-1:1", {1, 4}, {1, 4},
+		RECONCILE_KEEP, true, ""},
+	{"a stray older one is not newer", "s-3:3", "s-8:8", "s-8:8", {1, 4}, {1, 4},
+		RECONCILE_RESTORE, false, ""},
+	{"nor is one beside what is recorded", "s-3:3 s-8:8", "s-8:8", "s-8:8", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, ""},
+	{"older than the snapshot, the recorded is gone", "s-3:3", "s-8:8", "s-9:9", {1, 4}, {1, 5},
+		RECONCILE_RESTORE, false, ""},
+	{"a fixed name, written anew and complete", "last:7", "last:5", "last:5", {1, 4}, {1, 4},
+		RECONCILE_KEEP, true, ""},
+	{"a fixed name, the first of it", "args:1 last:2", "args:1", "args:1", {1, 4}, {1, 4},
+		RECONCILE_KEEP, true, ""},
+	{"a numbered one, written anew with other files", "step-5/a:9 step-5/c:9", NULL,
+		"step-5/a:1 step-5/b:1",
+		{0, 0}, {1, 1}, RECONCILE_KEEP, true, ""},
+	{"what a framework has under a temporary name", "s-1:1 step-2.orbax-checkpoint-tmp-9/a:2",
+		"s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
+
+	/* torn: it was being written */
+	{"killed in a save", "s-2:2 s-3:3", "s-1:1 s-2:2", "s-1:1 s-2:2", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, "s-3 | s-3"},
+	{"killed in a save after a whole one", "s-2:2 s-3:3 s-4:4", "s-2:2", "s-2:2", {1, 4}, {1,
+		4},
+		RECONCILE_KEEP, true, "s-4 | s-4"},
+	{"killed in the first save", "s-1:1", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false,
+		"s-1 | s-1"},
+	{"without a record", "s-1:1 s-2:2", NULL, NULL, {0, 0}, {0, 0}, RECONCILE_KEEP, true,
+		"s-2 | s-2"},
+	{"in the list, and as recorded", "s-1:1 s-2:2", "s-1:1 s-2:2", "s-1:1 s-2:2", {1, 4}, {1,
+		4},
+		RECONCILE_KEEP, false, "| s-2"},
+	{"a directory", "step-1/a:1 step-2/a:2 step-2/b:2", NULL, "step-1/a:1", {0, 0}, {1, 1},
+		RECONCILE_KEEP,
+		true, "step-2/a step-2/b | step-2/"},
+	{"a directory, and one file of it is as recorded", "step-1/a:1 step-2/a:2 step-2/b:7", NULL,
+		"step-1/a:1 step-2/a:2 step-2/b:2", {0, 0}, {1, 1}, RECONCILE_KEEP, true,
+		"step-2/a step-2/b | step-2/"},
+	{"its other file has the same number", "m-1:1 m-2:2 o-1:1 o-2:2", NULL, "m-1:1 o-1:1",
+		{0, 0},
+		{1, 1}, RECONCILE_KEEP, true, "m-2 o-2 | m-2"},
+	{"renamed after the list was written", "s-1.pt:1 s-2.pt:2", NULL, "s-1.pt:1", {0, 0}, {1,
+		1},
+		RECONCILE_KEEP, true, "s-2.pt | s-2.pt.tmp"},
+	{"what was listed was deleted", "s-1:1", "s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP,
+		false, "| s-2"},
+	{"a temporary directory beside the whole one", "step-2.tmp/a:3 step-2/a:2", NULL,
+		"step-2/a:2", {0, 0},
+		{1, 1}, RECONCILE_KEEP, true, "step-2.tmp/a | step-2/ step-2.tmp/a"},
 	{"overwritten in place", "last:7", "last:5", "last:5", {1, 4}, {1, 4}, RECONCILE_RESTORE,
-		false, ""},
+		false, "| last"},
+	{"overwritten in place, newer than the store", "last:7 s-9:9", "last:5 s-8:8",
+		"last:6 s-8:8", {1, 4}, {1, 5}, RECONCILE_RESTORE, false, "| last"},
 	{"overwritten in place, no snapshot", "last:7", NULL, "last:5", {0, 0}, {1, 1},
-		RECONCILE_KEEP, false, "last"},
-	{"stale machine comes back", "s1:1", "s5:5", "s1:1", {3, 1}, {1, 4}, RECONCILE_RESTORE,
+		RECONCILE_KEEP, false, "last | last"},
+	{"a set of fixed names, one of them written", "model:7 optim:5", "model:5 optim:5",
+		"model:5 optim:5", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, "| model"},
+	{"a number written anew, others are whole", "s-2:7 s-3:3", "s-2:2 s-3:3", "s-2:2 s-3:3",
+		{1, 4}, {1, 4}, RECONCILE_KEEP, false, "s-2 | s-2"},
+	{"the newest number written anew", "s-2:2 s-3:7", "s-2:2 s-3:3", "s-2:2 s-3:3", {1, 4},
+		{1, 4}, RECONCILE_RESTORE, false, "| s-3"},
+	{"old ones deleted while the next was written", "s-3:3 s-4:4", "s-1:1 s-2:2 s-3:3",
+		"s-1:1 s-2:2 s-3:3", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "s-4 | s-4"},
+	{"all that was recorded is gone", "s-9:9", "s-1:1", "s-1:1", {1, 4}, {1, 4},
+		RECONCILE_RESTORE, false, "| s-9"},
+	{"the list cannot be read", "s-1:1 s-2:2", NULL, "s-1:1", {0, 0}, {1, 1}, RECONCILE_KEEP,
+		true, "s-2 | ?"},
+	{"the same, overwritten in place", "last:7", "last:5", "last:5", {1, 4}, {1, 4},
+		RECONCILE_RESTORE, false, "| ?"},
+	{"the rest of what is torn by its content", "m-1:1 m-2:2", NULL, "m-1:1", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, "m-2 | | o-2.pt"},
+
+	/* an older attempt */
+	{"stale machine comes back", "s-1:1", "s-5:5", "s-1:1", {3, 1}, {1, 4}, RECONCILE_RESTORE,
 		false, ""},
-	{"all that was sealed is gone", "s9:9", "s1:1", "s1:1", {1, 4}, {1, 4}, RECONCILE_RESTORE,
-		false, ""},
-	{"old ones deleted while the next was written", "s3:3 s4:4", "s1:1 s2:2 s3:3",
-		"s1:1 s2:2 s3:3", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "s4"},
+	{"with more than it had recorded", "s-1:1 s-9:9", "s-5:5", "s-1:1", {3, 1}, {1, 4},
+		RECONCILE_RESTORE, false, ""},
+
+	/* in part deleted */
 	{"the newest one half deleted", "step9.r0:9", "step9.r0:9 step9.r1:9",
 		"step9.r0:9 step9.r1:9", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
-	{"the only one, a directory, half deleted", "d9/b:1", "d9/a:1 d9/b:1", "d9/a:1 d9/b:1",
-		{1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
+	{"the only one, a directory, half deleted", "step9/b:1", "step9/a:1 step9/b:1",
+		"step9/a:1 step9/b:1", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
 	{"without numbers, half deleted", "model:9", "model:9 state:9", "model:9 state:9", {1, 4},
 		{1, 4}, RECONCILE_RESTORE, false, ""},
-	{"a log that is gone", "s1:1", "s1:1 x.log:1", "s1:1 x.log:1", {1, 4}, {1, 4},
-		RECONCILE_KEEP, false, ""},
-	{"newer than the store, and half deleted", "s8:8 step9.r0:9", "s8:8",
-		"s8:8 step9.r0:9 step9.r1:9", {1, 4}, {1, 5}, RECONCILE_KEEP, true, "step9.r0"},
-	{"the same, and nothing else", "step9.r0:9", "s8:8", "step9.r0:9 step9.r1:9", {1, 4},
+	{"newer than the store, and half deleted", "s-8:8 step9.r0:9", "s-8:8",
+		"s-8:8 step9.r0:9 step9.r1:9", {1, 4}, {1, 5}, RECONCILE_KEEP, true, "step9.r0"},
+	{"the same, and nothing else", "step9.r0:9", "s-8:8", "step9.r0:9 step9.r1:9", {1, 4},
 		{1, 5}, RECONCILE_RESTORE, false, ""},
 	{"the same, and no snapshot", "step9.r0:9", NULL, "step9.r0:9 step9.r1:9", {0, 0}, {1, 1},
 		RECONCILE_KEEP, false, "step9.r0"},
 	{"newer, without numbers: perhaps no part of it", "model:9", NULL, "model:9 state:9",
 		{0, 0}, {1, 1}, RECONCILE_KEEP, true, ""},
-	{"nothing is known to be complete", "s1:1", NULL, "", {0, 0}, {0, 1}, RECONCILE_KEEP, false,
-		"s1"},
-	{"the same beside a snapshot", "s2:2", "s1:1", "", {1, 4}, {0, 1}, RECONCILE_RESTORE, false,
+	{"a directory half deleted", "step1/b:1 step2/a:2 step2/b:2",
+		"step1/a:1 step1/b:1 step2/a:2 step2/b:2",
+		"step1/a:1 step1/b:1 step2/a:2 step2/b:2", {1, 4}, {1, 4}, RECONCILE_KEEP, false,
+		"step1/b"},
+	{"an old one of several in a directory is gone", "run/s-2:2 run/s-3:3",
+		"run/s-1:1 run/s-2:2",
+		"run/s-1:1 run/s-2:2", {1, 4}, {1, 4}, RECONCILE_KEEP, true, ""},
+
+	/* running files */
+	{"metrics that have grown", "m.csv:7 s-1:1", "m.csv:5 s-1:1", "m.csv:5 s-1:1", {1, 4},
+		{1, 4},
+		RECONCILE_KEEP, false, ""},
+	{"metrics that have grown, without a record", "m.csv:7 s-1:1", "m.csv:5 s-1:1", NULL, {1,
+		4},
+		{0, 0}, RECONCILE_KEEP, false, ""},
+	{"metrics alone", "m.csv:7", "m.csv:5 s-1:1", NULL, {1, 4}, {0, 0}, RECONCILE_RESTORE,
+		false,
 		""},
-	{"a directory half deleted", "d1/b:1 d2/a:2 d2/b:2", "d1/a:1 d1/b:1 d2/a:2 d2/b:2",
-		"d1/a:1 d1/b:1 d2/a:2 d2/b:2", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "d1/b"},
+	{"metrics alone, and nothing in the store", "m.csv:7", NULL, NULL, {0, 0}, {0, 0},
+		RECONCILE_FRESH, false, ""},
+	{"running by behaviour, it has grown", "m.dat:7 s-1:1", "m.dat!:5 s-1:1", "m.dat:5 s-1:1",
+		{1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
+	{"the same, and in the list", "m.dat:7 s-1:1", "m.dat!:5 s-1:1", "m.dat:5 s-1:1", {1, 4},
+		{1, 4}, RECONCILE_KEEP, false, "| m.dat"},
+	{"the same, and gone", "s-1:1", "m.dat!:5 s-1:1", "m.dat:5 s-1:1", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, ""},
+	{"excluded, and new since the record", "s-1:1 wandb/run:9", "s-1:1", "s-1:1", {1, 4}, {1,
+		4},
+		RECONCILE_KEEP, false, ""},
+	{"excluded, and in the list", "s-1:1 wandb/run:9", "s-1:1", "s-1:1", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, "| wandb/run"},
+	{"a csv that is a checkpoint", "weights.csv:7", NULL, "weights.csv:5", {0, 0}, {1, 1},
+		RECONCILE_KEEP, false, "weights.csv | weights.csv"},
+	{"a log that is gone", "s-1:1", "s-1:1 x.log:1", "s-1:1 x.log:1", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, ""},
 	// clang-format on
 };
 
 static void check(const struct row *row)
 {
 	struct snapshot_files local = parse(row->local), snapshot = {0}, complete = {0};
+	struct file_patterns patterns = {0};
+	char *copy = strdup(row->torn), *rest = copy;
+	const char *expected = next_part(&rest), *listed = next_part(&rest);
+	bool unknown = strcmp(listed, "?") == 0;
+	char **under_way = parse_paths(unknown ? "" : listed);
+	char **moved = parse_paths(next_part(&rest));
 	struct reconcile_facts facts = {
 		.local = &local,
+		.patterns = &patterns,
 		.start = row->start,
 		.complete_id = row->complete_id,
+		.under_way = under_way,
+		.under_way_unknown = unknown,
+		.moved = moved,
 	};
 	struct reconcile_plan plan;
 	char torn[256] = "";
@@ -121,16 +273,23 @@ static void check(const struct row *row)
 		complete = parse(row->complete);
 		facts.complete = &complete;
 	}
+	assert_int_equal(file_patterns_add_exclude(&patterns, "wandb", NULL), 0);
+	assert_int_equal(file_patterns_add_include(&patterns, "weights.csv", NULL), 0);
 	reconcile_decide(&facts, &plan);
+	file_patterns_release(&patterns);
 	for (size_t i = 0; i < plan.torn_count; i++) {
 		strcat(torn, i ? " " : "");
-		strcat(torn, plan.torn[i]);
+		strcat(torn, plan.torn[i].path);
+		assert_true(strlen(torn_reason_text(plan.torn[i].reason)) > 0);
 	}
 	if (plan.action != row->action || plan.newer_than_store != row->newer ||
-	    strcmp(torn, row->torn) != 0)
+	    strcmp(torn, expected) != 0)
 		fail_msg("%s: action %d, newer %d, torn '%s' (%s)", row->what, (int)plan.action,
 			 plan.newer_than_store, torn, plan.reason);
 	reconcile_plan_release(&plan);
+	path_list_free(under_way);
+	path_list_free(moved);
+	free(copy);
 	release(&local);
 	release(&snapshot);
 	release(&complete);
@@ -143,9 +302,53 @@ static void test_table(void **state)
 		check(&rows[i]);
 }
 
+/* Each torn file says why. */
+static void test_reasons(void **state)
+{
+	static const struct {
+		const char *local, *complete, *under_way, *moved;
+		bool unknown;
+		enum torn_reason reason;
+	} cases[] = {
+		{"s-1:1 s-2:2", "s-1:1", "s-2", "", false, TORN_UNDER_WAY},
+		{"step-2/b:2", "step-2/a:2 step-2/b:2", "", "", false, TORN_REDUCED},
+		{"s-1:1 s-2:2", "s-1:1", "", "o-2.pt", false, TORN_REST},
+		{"s-1:1 s-2:2", "s-1:1", "", "", true, TORN_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct snapshot_files local = parse(cases[i].local);
+		struct snapshot_files complete = parse(cases[i].complete);
+		char **under_way = parse_paths(cases[i].under_way);
+		char **moved = parse_paths(cases[i].moved);
+		struct reconcile_facts facts = {
+			.local = &local,
+			.complete = &complete,
+			.complete_id = {1, 1},
+			.under_way = under_way,
+			.under_way_unknown = cases[i].unknown,
+			.moved = moved,
+		};
+		struct reconcile_plan plan;
+
+		reconcile_decide(&facts, &plan);
+		assert_int_equal(plan.torn_count, 1);
+		assert_int_equal(plan.torn[0].reason, cases[i].reason);
+		reconcile_plan_release(&plan);
+		path_list_free(under_way);
+		path_list_free(moved);
+		release(&local);
+		release(&complete);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_reasons),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,33 @@ static void test_a_record_that_was_cut_off_is_not_believed(void **state)
 	assert_int_equal(err.kind, ERR_CORRUPT);
 }
 
+static void test_the_list_of_what_is_being_written(void **state)
+{
+	struct place *place = *state;
+	char path[] = "step_1/";
+	char *paths[] = {path, NULL};
+	struct path_list back = {0};
+	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
+	struct err err;
+
+	/* Nothing is made where there is nothing to write. */
+	assert_int_equal(workspace_write_under_way(&place->workspace, NULL, &err), 0);
+	assert_false(file_exists(beside));
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), 0);
+	assert_int_equal(back.count, 0);
+	assert_int_equal(workspace_write_under_way(&place->workspace, paths, &err), 0);
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), 0);
+	assert_int_equal(back.count, 1);
+	assert_string_equal(back.paths[0], path);
+	put(place, beside, "under-way", "");
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), -1);
+	assert_int_equal(err.kind, ERR_CORRUPT);
+	assert_int_equal(workspace_write_under_way(&place->workspace, paths + 1, &err), 0);
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), 0);
+	assert_int_equal(back.count, 1);
+	path_list_free(back.paths);
+}
+
 static void test_quarantine_keeps_what_it_moves(void **state)
 {
 	struct place *place = *state;
@@ -205,7 +232,9 @@ static void test_install_replaces_and_keeps_strangers(void **state)
 	put(place, NULL, "stranger", "mine");
 	put(place, staging, "same", "1");
 	put(place, staging, "deep/new", "2");
-	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, &where, NULL), 0);
+	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, NULL, &where,
+					   NULL),
+			 0);
 	assert_true(there(place, "same"));
 	assert_true(there(place, "deep/new"));
 	assert_false(there(place, "stranger"));
@@ -215,6 +244,43 @@ static void test_install_replaces_and_keeps_strangers(void **state)
 	assert_false(file_exists(staging));
 }
 
+static void test_install_leaves_what_is_no_checkpoint(void **state)
+{
+	struct place *place = *state;
+	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
+	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
+	struct file_patterns patterns = {0};
+	auto_free char *where = NULL, *older = NULL, *torn = NULL;
+
+	put(place, NULL, "run/metrics.csv", "1");
+	put(place, NULL, "wandb/torn", "1");
+	assert_int_equal(file_list_read(place->workspace.directory, &snapshot, NULL), 0);
+	put(place, NULL, "run/metrics.csv", "1, 2, 3");
+	put(place, NULL, "run/other.csv", "4");
+	put(place, NULL, "run/step_9", "torn");
+	put(place, NULL, "wandb/torn", "was saved before it was excluded");
+	put(place, NULL, "wandb/run/x", "5");
+	put(place, staging, "run/metrics.csv", "1");
+	put(place, staging, "run/deep/new", "6");
+	put(place, staging, "wandb/torn", "1");
+	assert_int_equal(file_patterns_add_exclude(&patterns, "wandb", NULL), 0);
+	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, &patterns, &where,
+					   NULL),
+			 0);
+	file_patterns_release(&patterns);
+	assert_true(there(place, "run/other.csv"));
+	assert_true(there(place, "wandb/run/x"));
+	assert_true(there(place, "run/deep/new"));
+	assert_true(there(place, "run/metrics.csv"));
+	assert_false(there(place, "run/step_9"));
+	assert_false(file_exists(staging));
+	assert_non_null(where);
+	older = text_format("%s/run/metrics.csv", where);
+	torn = text_format("%s/wandb/torn", where);
+	assert_true(file_exists(older));
+	assert_true(file_exists(torn));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +288,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_record_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_record_that_was_cut_off_is_not_believed,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_list_of_what_is_being_written, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_quarantine_keeps_what_it_moves, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_quarantine_leaves_no_empty_directories, set_up,
@@ -230,6 +298,8 @@ int main(void)
 			test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(test_install_replaces_and_keeps_strangers, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_install_leaves_what_is_no_checkpoint, set_up,
 						tear_down),
 	};
 

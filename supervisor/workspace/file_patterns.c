@@ -1,0 +1,172 @@
+#include "file_patterns.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+/* Of the last part of the path. */
+static const char *const running_names[] = {
+	// clang-format off
+	"*.log", "*.out", "*.err",
+	"*.csv", "*.tsv", "*.jsonl", "*.ndjson",
+	"*.wandb", "*.tfevents*", "events.out.*",
+	// clang-format on
+};
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* --- adding --- */
+
+static bool has_parent_part(const char *pattern)
+{
+	for (const char *part = pattern; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		if (text_starts(part, "..") && (part[2] == '/' || !part[2]))
+			return true;
+	}
+	return false;
+}
+
+static int add_pattern(struct path_list *list, char *pattern, struct err *err)
+{
+	auto_free char *said = text_copy(pattern);
+
+	/* "dir/" and "./dir" are what a shell's completion makes of "dir". */
+	while (text_starts(pattern, "./"))
+		pattern += 2;
+	while (strlen(pattern) > 1 && text_ends(pattern, "/"))
+		pattern[strlen(pattern) - 1] = '\0';
+	if (!*pattern)
+		return err_set(err, ERR_INVALID,
+			       "invalid pattern '%s': it is empty; write one such as *.csv or "
+			       "wandb",
+			       said);
+	if (*pattern == '/')
+		return err_set(err, ERR_INVALID,
+			       "invalid pattern '%s': write it relative to the checkpoint "
+			       "directory, such as wandb or run/*.csv",
+			       said);
+	if (has_parent_part(pattern))
+		return err_set(err, ERR_INVALID,
+			       "invalid pattern '%s': '..' leads out of the checkpoint directory; "
+			       "write a path below it",
+			       said);
+	path_list_add(list, pattern);
+	return 0;
+}
+
+static int add_patterns(struct path_list *list, const char *text, struct err *err)
+{
+	auto_free char *copy = text_copy(text);
+	char *rest = copy, *pattern;
+
+	while ((pattern = strsep(&rest, ",")))
+		if (add_pattern(list, pattern, err) < 0)
+			return -1;
+	return 0;
+}
+
+int file_patterns_add_running(struct file_patterns *patterns, const char *text, struct err *err)
+{
+	return add_patterns(&patterns->running, text, err);
+}
+
+int file_patterns_add_exclude(struct file_patterns *patterns, const char *text, struct err *err)
+{
+	return add_patterns(&patterns->exclude, text, err);
+}
+
+int file_patterns_add_include(struct file_patterns *patterns, const char *text, struct err *err)
+{
+	return add_patterns(&patterns->include, text, err);
+}
+
+void file_patterns_release(struct file_patterns *patterns)
+{
+	path_list_free(patterns->running.paths);
+	path_list_free(patterns->exclude.paths);
+	path_list_free(patterns->include.paths);
+	*patterns = (struct file_patterns){0};
+}
+
+/* --- matching --- */
+
+static bool matches_any_part(const char *pattern, const char *path)
+{
+	auto_free char *parts = text_copy(path);
+	char *rest = parts, *part;
+
+	while ((part = strsep(&rest, "/")))
+		if (fnmatch(pattern, part, 0) == 0)
+			return true;
+	return false;
+}
+
+static const char *find_match(const struct path_list *list, const char *path)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const char *pattern = list->paths[i];
+
+		if (strchr(pattern, '/') ? fnmatch(pattern, path, FNM_LEADING_DIR) == 0
+					 : matches_any_part(pattern, path))
+			return pattern;
+	}
+	return NULL;
+}
+
+static bool is_running_name(const char *path)
+{
+	for (size_t i = 0; i < sizeof(running_names) / sizeof(running_names[0]); i++)
+		if (fnmatch(running_names[i], last_part(path), 0) == 0)
+			return true;
+	return false;
+}
+
+/* *kind is set if one of the user's patterns matches. */
+static const char *find_decision(const struct file_patterns *patterns, const char *path,
+				 enum file_kind *kind)
+{
+	const struct {
+		const struct path_list *list;
+		enum file_kind kind;
+	} order[] = {
+		{&patterns->include, FILE_KIND_ORDINARY},
+		{&patterns->exclude, FILE_KIND_EXCLUDED},
+		{&patterns->running, FILE_KIND_RUNNING},
+	};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		const char *pattern = find_match(order[i].list, path);
+
+		if (pattern) {
+			*kind = order[i].kind;
+			return pattern;
+		}
+	}
+	return NULL;
+}
+
+enum file_kind file_patterns_kind(const struct file_patterns *patterns, const char *path)
+{
+	enum file_kind kind;
+
+	if (patterns && find_decision(patterns, path, &kind))
+		return kind;
+	return is_running_name(path) ? FILE_KIND_RUNNING : FILE_KIND_ORDINARY;
+}
+
+const char *file_patterns_match(const struct file_patterns *patterns, const char *path)
+{
+	enum file_kind kind;
+
+	return patterns ? find_decision(patterns, path, &kind) : NULL;
+}
+
+/* --- for the tracker --- */

@@ -1,0 +1,30 @@
+/*
+ * PURE. The list of what is being written or torn, as the bytes of a file. The next start moves
+ * aside what is in it, unless the record of complete files has it unchanged. workspace.h says where
+ * it is stored.
+ *
+ * A path that ends in a slash is a numbered directory and stands for all that is in it. The format
+ * takes any name, also one that is not UTF-8: a first line, then each path with a NUL behind it,
+ * and "." as the last one.
+ */
+#ifndef UNDER_WAY_H
+#define UNDER_WAY_H
+
+#include "base/err.h"
+#include "base/text.h"
+#include "path_set.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Appends the list to `text`. `paths` ends in NULL; NULL: there are none. */
+void under_way_format(char *const *paths, struct bytes *text);
+
+/* Appends the paths in `text` to `list`. ERR_CORRUPT: it is no complete list of this version; the
+ * list is unchanged then. */
+int under_way_parse(const void *text, size_t size, struct path_list *list, struct err *err);
+
+/* Is the file in the list, or in a directory that is? `paths` ends in NULL; NULL: it is not. */
+bool under_way_has(char *const *paths, const char *path);
+
+#endif
