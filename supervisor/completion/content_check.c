@@ -37,6 +37,26 @@ void findings_release(struct findings *findings)
 	*findings = (struct findings){0};
 }
 
+static int64_t finding_patience_ms(const struct finding *finding)
+{
+	if (finding->abandoned)
+		return 0;
+	return finding->by_rule ? FINDING_MARKER_MS : FINDING_FORMAT_MS;
+}
+
+int64_t findings_wait_ms(const struct findings *findings)
+{
+	int64_t longest = 0;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		int64_t left =
+			finding_patience_ms(&findings->items[i]) - findings->items[i].unchanged_ms;
+
+		longest = left > longest ? left : longest;
+	}
+	return longest;
+}
+
 /* --- reading --- */
 
 /* Short count at end of file or on error. */
@@ -174,7 +194,8 @@ static bool is_to_be_read(const struct state *state, const char *path)
 {
 	const struct check *check = state->check;
 
-	return !log_files_match(path) && !profile_is_temporary_path(check->profile, path) &&
+	return file_patterns_kind(check->patterns, path) == FILE_KIND_ORDINARY &&
+	       !profile_is_temporary_path(check->profile, path) &&
 	       (!check->fresh || path_set_marks(check->fresh, path));
 }
 
@@ -186,10 +207,15 @@ static void check_files(struct state *state)
 		const char *path = state->files.items[i].path;
 		auto_free char *unit = text_copy_n(path, checkpoint_directory_length(path));
 		auto_free char *sentence = NULL;
+		enum file_format_verdict verdict;
 		char why[128];
 
-		if (!is_to_be_read(state, path) ||
-		    check_file(state, path, why, sizeof(why)) != FILE_FORMAT_TORN)
+		if (!is_to_be_read(state, path))
+			continue;
+		verdict = check_file(state, path, why, sizeof(why));
+		if (verdict == FILE_FORMAT_VALID && state->check->valid)
+			path_set_mark(state->check->valid, path, 1);
+		if (verdict != FILE_FORMAT_TORN)
 			continue;
 		sentence = text_format("%s %s", path, why);
 		add_finding(state, *unit ? unit : path, sentence);

@@ -37,9 +37,25 @@ struct check {
 	const char *directory;
 	/* NULL: no framework was recognised */
 	const struct profile *profile;
+	/* running and excluded files are not looked into; NULL: the default names */
+	const struct file_patterns *patterns;
 	/* check only these files, which were written in one save; NULL: check all */
 	const struct path_set *fresh;
+	/* gets the files that are whole by a format which records its end; NULL: not wanted */
+	struct path_set *valid;
 };
+
+/*
+ * How long a finding is waited for, counted from the last write to its path. An incomplete file may
+ * still be finished: some saves pause between files, and some writers are not observed. A path that
+ * breaks a layout rule (a marker is missing) gets longer than a file that fails its format check.
+ */
+#define FINDING_FORMAT_MS 30000
+#define FINDING_MARKER_MS 600000
+
+/* PURE. Milliseconds until the patience with every finding has run out, if nothing is written
+ * meanwhile; 0: it has. An abandoned checkpoint gets none. */
+int64_t findings_wait_ms(const struct findings *findings);
 
 /*
  * Checks and fills `findings`, which the caller releases. Skips files that have vanished or cannot

@@ -14,21 +14,30 @@
 
 struct checker;
 
-/* `directory` and `profile` are borrowed; `profile` may be NULL. `ready` is called on the loop when
- * a check on the thread has finished: call content_check_worker_poll() again. */
-struct checker *content_check_worker_new(struct loop *loop, const char *directory,
-					 const struct profile *profile, void (*ready)(void *arg),
-					 void *arg);
+struct checker_options {
+	struct loop *loop;
+	/* borrowed; `profile` and `patterns` may be NULL */
+	const char *directory;
+	const struct profile *profile;
+	const struct file_patterns *patterns;
+	/* Called on the loop when a check on the thread has finished: poll again. */
+	void (*ready)(void *arg);
+	void *arg;
+};
+
+struct checker *content_check_worker_new(const struct checker_options *options);
 /* Waits for a running check. */
 void content_check_worker_free(struct checker *checker);
 
 /*
- * Call it after detector_poll() returned COMPLETE. Checks the unchecked paths, applies the findings
- * (detector_apply_findings()), logs them, and returns the resulting verdict. BUSY with *at_ms ==
- * DETECTOR_NEVER: the thread is checking; `ready` will be called. BUSY with another *at_ms: poll
- * again at that time. `at_once`: block until the check is done.
+ * Checks what was written of a checkpoint whose verdict is COMPLETE, and notes the findings
+ * (detector_note_findings()). False: the thread is checking; `ready` will be called. `at_once`:
+ * block until the check is done.
  */
-enum detector_verdict content_check_worker_poll(struct checker *checker, struct detector *detector,
-						bool at_once, int64_t *at_ms);
+bool content_check_worker_run(struct checker *checker, struct detector *detector,
+			      struct checkpoint *checkpoint, bool at_once);
+/* Logs why the checkpoint that was checked last is not saved, or not yet. `final`: the verdict is
+ * TORN. */
+void content_check_worker_log(struct checker *checker, bool final);
 
 #endif

@@ -1,52 +1,42 @@
 /*
- * PURE. Is the checkpoint that was written last complete? No I/O and no clock: events and the time
- * go in, a verdict comes out.
+ * PURE. Which checkpoints are complete? Events and the time go in, verdicts come out: no I/O and no
+ * clock. Each checkpoint (checkpoint_table.h) has its own files, writers and evidence, and is
+ * judged for itself by verdict.h. What others write beside it changes nothing.
  *
- * Writes that follow each other without a pause are one burst, because a checkpoint is rarely one
- * file. A burst is complete when no file is open for writing, nothing has happened for the quiet
- * time, and no writer died in it. If a writer died, every path of the burst is torn: a killed
- * process closes its files too, and to the kernel that looks like completion. A torn path stays
- * torn until it is rewritten from empty up to its close, replaced by a rename, or deleted.
+ * Evidence comes from two sources: the shim in the processes (which process opened and closed which
+ * file), and the kernel's events. For processes without the shim there is only the kernel: their
+ * file is complete once it was written, closed and quiet, and no writer is known to have died. A
+ * killed process closes its files too, and to the kernel that looks like completion; so nothing is
+ * complete early by the kernel's word alone.
  *
- * There is one exception. If one process wrote several numbered checkpoints, with too short a pause
- * between them to end the burst, only the last of them is torn and the others are complete.
+ * A writer that ends badly tears the checkpoints that it was writing and that were not complete by
+ * then. A torn file stays torn until it is rewritten from empty up to its close, replaced by a
+ * rename, or deleted.
  *
- * Evidence comes from two sources: the shim in the processes (which process opened and closed
- * which file), and the kernel's events. For processes without the shim there is only the kernel:
- * their file is complete once it was written, closed and quiet, and no writer is known to have
- * died.
+ * Running files (metrics.csv) are part of no checkpoint and hold nothing up. They are known by name
+ * (file_patterns.h) or by behaviour: open while several saves are begun, or opened again and again
+ * with content and closed longer. An SQLite database and what lies beside it are running files.
  *
- * The files' contents are evidence as well. After detector_poll() returned COMPLETE, the caller
- * checks the written files (content_check.h) and passes the findings to detector_apply_findings(),
- * which returns the final verdict.
- *
- * Before it calls detector_poll(), detector_process_ended() or detector_job_ended(), the caller
- * hands in all queued events of both sources. A process queues its last events before its parent
- * can reap it, so that no event of a dead process is missing then.
+ * Before it judges, or hands in an end, the caller hands in all queued events of both sources. A
+ * process queues its last events before its parent can reap it, so that no event of a dead process
+ * is missing then.
  */
 #ifndef DETECTOR_H
 #define DETECTOR_H
 
+#include "checkpoint_table.h"
 #include "content_check.h"
 #include "monitor/monitor.h"
-#include "write_burst.h"
+#include "verdict.h"
+#include "workspace/workspace.h"
+#include "writer_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define DETECTOR_QUIET_MS 1000
-#define DETECTOR_NEVER WRITE_BURST_NEVER
-
-enum detector_verdict {
-	/* nothing was written since the last acknowledged verdict */
-	DETECTOR_NOTHING,
-	/* a checkpoint is being written: poll again at the time given, or after the next event */
-	DETECTOR_BUSY,
-	/* complete: save it */
-	DETECTOR_COMPLETE,
-	/* the burst is over, but a writer died in it, or all of its paths were rejected */
-	DETECTOR_TORN,
-};
+#define DETECTOR_NEVER INT64_MAX
+#define DETECTOR_WRITES 512
 
 enum writer_end {
 	WRITER_END_EXITED,  /* by exit, code 0 */
@@ -55,29 +45,54 @@ enum writer_end {
 	WRITER_END_UNKNOWN, /* the process is gone; its exit status is not known */
 };
 
+/* A fixed name was written: the newest are remembered, to learn which are written together. */
+struct fixed_write {
+	uint64_t name, size;
+	int64_t begun_ms, ms; /* when it was opened and closed */
+	int pid;
+};
+
 struct detector {
-	struct write_burst burst;
-	char **ignored;
-	size_t ignored_count;
+	int64_t quiet_ms;
+	/* borrowed; NULL: the default names of running files */
+	const struct file_patterns *patterns;
+	struct checkpoint_table table;
+	struct writer_table writers;
+	/* changes with every write to an ordinary file, and to a running file */
+	uint64_t generation, running_generation;
+	/* the running file that was written last; "": none yet */
+	char running_path[256];
+	/* saves that were begun so far */
+	uint64_t saves;
+	/* last write to an ordinary file */
+	int64_t last_ms;
+	int64_t request_ms;
+	enum job_end job_end;
+	/* generation at which the job ended */
+	uint64_t ended;
+	struct fixed_write writes[DETECTOR_WRITES];
+	uint64_t write_count;
 	/* reports may have been lost: see detector_verify() */
 	bool needs_verify;
 	/* kernel events were lost: files that a scan has found since may still be open */
 	bool events_lost;
-	/* the last verdict that was returned, and the generation that it was about */
-	enum detector_verdict reported_verdict;
-	uint64_t reported_generation;
 	/* a path that was renamed away (MOVED_FROM); a MOVED_TO with this cookie may follow */
 	uint32_t moved_cookie;
 	char *moved_path;
+	/* Answers about a file, by its path: its size; is it there; is it an SQLite database? May
+	 * be NULL: then nothing is known to grow, to be gone, or to be a database. */
+	uint64_t (*size)(void *arg, const char *path);
+	/* ... when it was written last, in any unit: the same for the same content */
+	int64_t (*written)(void *arg, const char *path);
+	bool (*exists)(void *arg, const char *path);
+	bool (*is_temporary)(void *arg, const char *path);
+	bool (*is_database)(void *arg, const char *path);
+	void *arg;
 };
 
-void detector_init(struct detector *detector, int64_t quiet_ms);
+void detector_init(struct detector *detector, int64_t quiet_ms,
+		   const struct file_patterns *patterns);
 void detector_release(struct detector *detector);
-
-/* Ignores files whose path or name matches this fnmatch(3) pattern: they neither begin a burst nor
- * keep one from ending. For logs that stay open for the whole run. `pattern` is copied. */
-void detector_ignore(struct detector *detector, const char *pattern);
-bool detector_ignores(const struct detector *detector, const char *path);
 
 /* Hands in one event. The events of each source come in their own order. Times are ms of
  * CLOCK_MONOTONIC, here and below. */
@@ -85,93 +100,110 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 			  int64_t now_ms);
 void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
 			    int64_t now_ms);
-
 /* This process was stalled for `ms` milliseconds, which do not count as quiet time. Call it before
  * the events that were queued meanwhile are handed in. */
 void detector_add_stall(struct detector *detector, int64_t ms);
 
-/* Is a file being written that only the kernel has reported, so that its writer is unknown? */
-bool detector_has_untracked(const struct detector *detector);
-/* A search has found this writer; there may be others. */
-void detector_writer_seen(struct detector *detector, int pid);
-/* Is such a file the only reason to wait: the quiet time is over, and no shim reports an open file?
- * Then find out whether anybody still has it open, and call detector_all_closed() if not. */
-bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms);
-void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument);
-void detector_all_closed(struct detector *detector);
-/* Time of the last write, from either source. */
-int64_t detector_last_ms(const struct detector *detector);
-
 /* A process has ended; `pid` as the shim reports it. A process that wrote nothing has no effect. */
 void detector_process_ended(struct detector *detector, int pid, enum writer_end end,
 			    int64_t now_ms);
-
-/* The job and all its processes have ended. `clean`: by themselves and with success, so that the
- * burst is complete at once. Otherwise a burst that is not over is torn. */
-void detector_job_ended(struct detector *detector, bool clean, int64_t now_ms);
-
-/* Returns the verdict at `now_ms`. *at_ms: when to poll again at the latest; DETECTOR_NEVER: only
- * an event can change the verdict. */
-enum detector_verdict detector_poll(struct detector *detector, int64_t now_ms, int64_t *at_ms);
-
-/* The last event handed in was the commit of a save, by the profile: it need not
- * be quiet for so long. */
-void detector_note_completion_marker(struct detector *detector);
+/* The job and all its processes have ended. */
+void detector_job_ended(struct detector *detector, enum job_end end, int64_t now_ms);
 
 /*
- * `pid` has called its checkpoint complete (shim/reprieve.h). Hand in the queued events of both
- * sources before. It takes effect once all writers have done so: the burst then ends without quiet
- * time. Files that are still open, torn or rejected do not become complete by it.
+ * `pid` has called its checkpoint complete (shim/reprieve.h). It takes effect on the checkpoints
+ * under way that it wrote to, once all of their writers have done so. Files that are still open or
+ * torn do not become complete by it.
  */
-void detector_note_saved(struct detector *detector, int pid, int64_t now_ms);
+void detector_note_saved(struct detector *detector, int pid, int64_t step, int64_t now_ms);
+/* The file at `path` is by its profile the last one of a save: it was closed, renamed into place,
+ * or (a sentinel) removed. Commits the checkpoint that it lies in; for a file outside of any
+ * numbered one, the newest of those under way. Only if they have one writer. */
+void detector_note_marker(struct detector *detector, const char *path);
 
-/* Calls `act` for each path that was written and not content-checked since, in this burst or
- * earlier. */
-void detector_each_unchecked(const struct detector *detector, path_set_fn *act, void *argument);
+/* --- verdicts --- */
 
 /*
- * Applies the findings about the paths of detector_each_unchecked(). Call it after COMPLETE, if
- * nothing was written since (detector_generation()). Returns BUSY: the incomplete files may still
- * be finished, so poll again at *at_ms or after the next event. COMPLETE: all paths but the
- * rejected ones. TORN: all paths are rejected or torn.
+ * The oldest checkpoint under way whose verdict is no longer UNDER_WAY; NULL: none. *at_ms: judge
+ * again at that time at the latest; DETECTOR_NEVER: only an event can change anything. The caller
+ * checks the contents of one that is COMPLETE (detector_note_findings()), and calls
+ * detector_decide().
  */
-enum detector_verdict detector_apply_findings(
-	struct detector *detector, const struct findings *findings, int64_t now_ms, int64_t *at_ms);
-/* Is the verdict BUSY only because findings have postponed it? */
-bool detector_is_postponed(const struct detector *detector);
+struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_ms,
+					 struct judgement *judgement, int64_t *at_ms);
+/* Its verdict now. */
+struct judgement detector_judge(const struct detector *detector,
+				const struct checkpoint *checkpoint, int64_t now_ms);
+/* Calls `act` for each path of it that was written and not content-checked since. */
+void detector_each_unchecked(const struct checkpoint *checkpoint, path_set_fn *act, void *argument);
+/*
+ * What the check of those paths found; `valid`: those that are whole by their format. Findings
+ * about other checkpoints are passed over. Afterwards detector_judge() gives the final verdict.
+ */
+void detector_note_findings(struct detector *detector, struct checkpoint *checkpoint,
+			    const struct findings *findings, const struct path_set *valid,
+			    int64_t now_ms);
+/* The caller acts upon the verdict COMPLETE or TORN. It stands until the checkpoint is written to
+ * again. */
+void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
+		     struct judgement judgement);
 
-/* The caller has acted upon the last COMPLETE or TORN: ends the burst. Does nothing if something
- * was written since that verdict. */
-void detector_acknowledge(struct detector *detector);
+/* Is a checkpoint under way: being written, or not decided yet? */
+bool detector_is_busy(const struct detector *detector);
+/* Are fixed names being written, or were they written after a checkpoint was begun that is not
+ * decided yet? Earlier snapshots may hold the first; the second may name that checkpoint
+ * (`latest`), which a snapshot now would leave out. */
+bool detector_is_replacing(const struct detector *detector);
 
-/* A number that changes with every write. If it is the same before and after files are read, they
- * did not change in between. */
-uint64_t detector_generation(const struct detector *detector);
+/* --- lists; paths are relative --- */
 
-/* COMPLETE refers to an earlier checkpoint of the burst, because the newest one is torn. */
-bool detector_accepted_previous(const struct detector *detector);
-
-/* Is the path, or a directory above it, torn or rejected? */
-bool detector_is_torn(const struct detector *detector, const char *path);
-/* Calls `act` for each torn or rejected path. */
+/* What no snapshot may hold now: checkpoints that are not complete, and torn files. Numbered
+ * directories as a whole. */
+void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument);
+/* Files of checkpoints that have changed after `generation`, complete or not. */
+void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
+			   void *argument);
+/* Has a fixed name, or the numbered checkpoint with this key, changed after `generation`? */
+bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation);
+/* Torn or rejected files. */
 void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument);
-
-/* Calls `act` for each path that is open for writing, once for each descriptor. For messages. */
+/* Files that are known by behaviour to be running files. */
+void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument);
+bool detector_is_running(const struct detector *detector, const char *path);
+/* Has the job written a file that is none of the running ones? */
+bool detector_has_ordinary_files(const struct detector *detector);
+/* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);
-
-/* Calls `act` for each path of this burst that all its writers have closed and that is not torn.
- * Each file is finished as far as is known; the checkpoint may not be. */
+/* Files of checkpoints under way that all their writers have closed and that are not torn. Each is
+ * finished as far as is known; the checkpoint may not be. */
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument);
 
 /* A checkpoint was requested at `now_ms`. */
 void detector_requested(struct detector *detector, int64_t now_ms);
-/* Time of the first open or write after that request; DETECTOR_NEVER: none yet. */
-int64_t detector_first_open_ms(const struct detector *detector);
+
+/* --- signatures --- */
+
+/* All that is known, for the manifest; NULL: nothing. The caller owns it. */
+json_t *detector_signatures_json(const struct detector *detector);
+/* From the manifest of the snapshot that was restored. Ignores what it does not understand. */
+void detector_load_signatures(struct detector *detector, const json_t *json);
+
+/* --- writers without the shim: only the kernel reports their writes --- */
+
+/* Is a file under way that only the kernel has reported, so that its writer is unknown? */
+bool detector_has_untracked(const struct detector *detector);
+/* A search has found this writer; there may be others. */
+void detector_writer_seen(struct detector *detector, int pid);
+/* Is such a file the only reason to wait for a checkpoint? Then find out whether anybody still has
+ * them open (detector_each_untracked()), and call detector_all_closed() for each if not. */
+bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms);
+void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument);
+void detector_all_closed(struct detector *detector, const char *path);
 
 /*
  * Corrects the table of open descriptors, because reports can be lost and processes can die
  * unobserved. Asks `held` about every descriptor in it and drops the closed ones. Call it about
- * once a second while BUSY with open files, and when detector_needs_verify() is true.
+ * once a second while files are open, and when detector_needs_verify() is true.
  *
  * A process that is gone counts as ended only at the second call, after the queued events of both
  * sources have been handed in again: it may have reported its exit a moment ago.
@@ -180,5 +212,34 @@ typedef enum shim_channel_fd detector_query_fd_fn(void *argument, int pid, int d
 void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,
 		     int64_t now_ms);
 bool detector_needs_verify(const struct detector *detector);
+
+/* --- between the files of the detector --- */
+
+/* Is it a running or an excluded file by name? Notes a write to a running one. */
+bool detector_passes_over(struct detector *detector, const char *path);
+/* A write to the file, which begins or goes on with its checkpoint's save. NULL: it is a running
+ * file. `pid` 0: unknown. */
+struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
+				    int pid, int64_t now_ms);
+/* A write to a file whose name is not known. */
+void detector_touch_all(struct detector *detector, int64_t now_ms);
+/* Has a process a file of it open for writing, as far as is known? */
+bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint);
+/* The name of the family of saves that begin with this fixed name. */
+#define DETECTOR_LEADER 24
+void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER]);
+/* Of the fixed names, those that stay open while saves come and go are running files. */
+void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
+/* Before an event: what was complete by then stays complete, whatever the event says. */
+void detector_settle(struct detector *detector, int64_t now_ms);
+/* The writing of this file has ended: it was closed by its last writer, or renamed into place. */
+void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms);
+/* The same for one descriptor of it: `complete`: the close succeeded. */
+void detector_file_closed(struct detector *detector, struct tracked_file *file, bool complete,
+			  int64_t now_ms);
+/* A file that was renamed away and did not reappear has left the directory. */
+void detector_forget_moved(struct detector *detector);
+/* Removes all descriptors of the process; true: there were some. `complete`: it closed them. */
+bool detector_close_all(struct detector *detector, int pid, bool complete, int64_t now_ms);
 
 #endif

@@ -1,54 +1,84 @@
-/* What the shim's reports mean for the burst. See detector.h. */
+/* What the shim's reports mean. See detector.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "detector.h"
 
+#include <string.h>
+
 static void note_speaking_process(struct detector *detector, const struct shim_message *message)
 {
-	writer_table_add(&detector->burst.writers, message->pid)->speaks = true;
+	writer_table_add(&detector->writers, message->pid)->speaks = true;
+}
+
+static void unmark(struct tracked_file *file, unsigned marks)
+{
+	if (file)
+		file->marks &= ~marks;
 }
 
 static void shim_opened(struct detector *detector, const struct shim_message *message,
 			int64_t now_ms)
 {
-	unsigned marks =
-		WRITE_BURST_SEEN | (message->flags & SHIM_FLAG_EMPTY ? WRITE_BURST_CREATED : 0);
+	bool empty = message->flags & SHIM_FLAG_EMPTY;
+	struct tracked_file *file;
 
-	if (detector_ignores(detector, message->path))
+	if (detector_passes_over(detector, message->path))
 		return;
-	write_burst_touch(&detector->burst, message->path, marks, now_ms);
-	path_set_unmark(&detector->burst.paths, message->path, WRITE_BURST_WRITTEN);
-	*writer_table_add(&detector->burst.writers, message->pid) =
+	file = detector_touch(detector, message->path, FILE_REPORTED | (empty ? FILE_CREATED : 0),
+			      message->pid, now_ms);
+	unmark(file, FILE_UNCLOSED);
+	*writer_table_add(&detector->writers, message->pid) =
 		(struct writer){.pid = message->pid, .speaks = true};
-	writer_table_open(&detector->burst.writers, message->pid, message->descriptor,
-			  message->path);
+	writer_table_open(&detector->writers, message->pid, message->descriptor, message->path);
+}
+
+void detector_file_closed(struct detector *detector, struct tracked_file *file, bool complete,
+			  int64_t now_ms)
+{
+	if (!complete) {
+		file->marks |= FILE_TORN;
+		return;
+	}
+	if (writer_table_has_open(&detector->writers, file->path))
+		return;
+	if (file->marks & FILE_CREATED)
+		file->marks &= ~(unsigned)FILE_TORN;
+	/* Another process may hold it too, by a fork that nobody reports. */
+	if (!(file->marks & FILE_HELD))
+		file->marks |= FILE_WITNESSED;
+	detector_file_finished(detector, file, now_ms);
 }
 
 static void shim_closed(struct detector *detector, const struct shim_message *message,
 			int64_t now_ms)
 {
-	struct write_burst *burst = &detector->burst;
 	struct writer_descriptor *open =
-		writer_table_find_open(&burst->writers, message->pid, message->descriptor);
+		writer_table_find_open(&detector->writers, message->pid, message->descriptor);
 	/* Without /proc the shim knows no current name. And if the kernel has reported a rename,
 	 * the shim's report may still carry the old name, because the kernel's events are handed in
 	 * first. In both cases the name in the table is right. */
 	bool named = *message->path && !(open && open->renamed);
 	auto_free char *path = text_copy(open && !named ? open->path : message->path);
+	struct tracked_file *file;
 
-	if (!open && (detector_ignores(detector, path) || !*path))
+	if (!open && (!*path || detector_passes_over(detector, path)))
 		return;
 	if (open)
-		writer_table_close(&burst->writers, open);
+		writer_table_close(&detector->writers, open);
 	note_speaking_process(detector, message);
 	if (message->flags & SHIM_FLAG_DELETED) {
 		/* The file was deleted: another file may have its name. */
-		write_burst_write(burst, now_ms);
+		file = checkpoint_table_find(&detector->table, path);
+		if (file && (file->marks & FILE_UNCLOSED))
+			file->marks &= ~(unsigned)FILE_UNCLOSED;
+		detector->generation++;
 		return;
 	}
-	write_burst_touch(burst, path, WRITE_BURST_SEEN, now_ms);
-	path_set_unmark(&burst->paths, path, WRITE_BURST_WRITTEN);
-	write_burst_close_path(burst, path, !(message->flags & SHIM_FLAG_FAILED));
+	file = detector_touch(detector, path, FILE_REPORTED, message->pid, now_ms);
+	if (!file)
+		return;
+	unmark(file, FILE_UNCLOSED);
+	detector_file_closed(detector, file, !(message->flags & SHIM_FLAG_FAILED), now_ms);
 }
 
 /* A new name for a file; an O_TMPFILE gets its first one. The new name inherits whether the content
@@ -57,38 +87,43 @@ static void shim_linked(struct detector *detector, const struct shim_message *me
 			int64_t now_ms)
 {
 	struct writer_descriptor *open =
-		writer_table_find_open(&detector->burst.writers, message->pid, message->descriptor);
+		writer_table_find_open(&detector->writers, message->pid, message->descriptor);
+	struct tracked_file *source =
+		checkpoint_table_find(&detector->table, open ? open->path : message->path);
 	unsigned inherited =
-		path_set_marks(&detector->burst.paths, message->path) & WRITE_BURST_TORN;
+		source ? source->marks & (FILE_TORN | FILE_CREATED | FILE_WITNESSED) : 0;
+	struct tracked_file *file;
 
-	if (!*message->path2 || detector_ignores(detector, message->path2))
+	if (!*message->path2 || detector_passes_over(detector, message->path2))
 		return;
-	if (open) {
-		inherited = path_set_marks(&detector->burst.paths, open->path) &
-			    (WRITE_BURST_TORN | WRITE_BURST_CREATED);
+	if (open)
 		writer_table_rename_open(open, message->path2);
-	}
 	note_speaking_process(detector, message);
-	write_burst_touch(&detector->burst, message->path2, WRITE_BURST_SEEN | inherited, now_ms);
-	path_set_unmark(&detector->burst.paths, message->path2, WRITE_BURST_WRITTEN);
+	/* The file without a name is the one that has one now. */
+	if (open && source && (source->marks & FILE_FRESH) && source->path[0] == '#')
+		checkpoint_table_remove(&detector->table, source);
+	file = detector_touch(detector, message->path2, FILE_REPORTED, message->pid, now_ms);
+	if (!file)
+		return;
+	unmark(file, FILE_UNCLOSED);
+	file->marks |= inherited;
+	if ((file->marks & FILE_WITNESSED) &&
+	    !writer_table_has_open(&detector->writers, file->path))
+		detector_file_finished(detector, file, now_ms);
 }
 
 static void shim_exiting(struct detector *detector, const struct shim_message *message,
 			 int64_t now_ms)
 {
 	bool flushed = !(message->flags & SHIM_FLAG_UNFLUSHED);
-	struct writer *writer = writer_table_find(&detector->burst.writers, message->pid);
-	bool any = write_burst_close_all(&detector->burst, message->pid, flushed);
+	struct writer *writer = writer_table_find(&detector->writers, message->pid);
+	bool any = detector_close_all(detector, message->pid, flushed, now_ms);
 
 	if (writer) {
 		writer->exiting = true;
 		writer->failed = message->flags & SHIM_FLAG_FAILED;
 		writer->open_at_exit = any;
 	}
-	if (any && !flushed)
-		write_burst_mark_torn(&detector->burst, now_ms);
-	else if (any)
-		write_burst_write(&detector->burst, now_ms);
 	/* Nobody can reap a PID of another namespace for us: this report is the end. */
 	if (message->flags & SHIM_FLAG_FOREIGN_PIDNS)
 		detector_process_ended(detector, message->pid, WRITER_END_UNKNOWN, now_ms);
@@ -97,25 +132,75 @@ static void shim_exiting(struct detector *detector, const struct shim_message *m
 static void shim_duplicated(struct detector *detector, const struct shim_message *message,
 			    int64_t now_ms)
 {
-	bool named = !(message->flags & SHIM_FLAG_DELETED);
+	bool named = !(message->flags & SHIM_FLAG_DELETED) && *message->path;
 
-	if (detector_ignores(detector, message->path))
+	if (detector_passes_over(detector, message->path))
 		return;
-	write_burst_touch(&detector->burst, named ? message->path : "", WRITE_BURST_SEEN, now_ms);
+	if (named)
+		detector_touch(detector, message->path, FILE_REPORTED, message->pid, now_ms);
 	note_speaking_process(detector, message);
-	writer_table_open(&detector->burst.writers, message->pid, message->descriptor,
-			  message->path);
+	writer_table_open(&detector->writers, message->pid, message->descriptor, message->path);
+}
+
+struct rename {
+	struct detector *detector;
+	const struct shim_message *message;
+	int64_t now_ms;
+};
+
+/*
+ * The kernel's events are handed in first, and may be ahead: then the file has its new name
+ * already, and the shim's reports about the old one have made an entry for a file that is gone.
+ * What they say belongs to the file with the new name.
+ */
+static void join_renamed(void *argument, struct tracked_file *file)
+{
+	struct rename *rename = argument;
+	struct detector *detector = rename->detector;
+	const struct shim_message *message = rename->message;
+	auto_free char *path =
+		text_format("%s%s", message->path2, file->path + strlen(message->path));
+	struct tracked_file *there = checkpoint_table_find(&detector->table, path);
+
+	/* One at rest is about to be replaced: then this report is the one that is ahead. */
+	if (!there || !(there->marks & FILE_FRESH) || !(file->marks & FILE_REPORTED) ||
+	    (file->marks & FILE_UNCLOSED))
+		return;
+	there->marks |= file->marks & (FILE_REPORTED | FILE_CREATED | FILE_WITNESSED);
+	there->pid = file->pid;
+	checkpoint_add_writer(there->checkpoint, file->pid);
+	checkpoint_table_remove(&detector->table, file);
+	if (there->marks & FILE_WITNESSED)
+		detector_file_finished(detector, there, rename->now_ms);
 }
 
 static void shim_renamed(struct detector *detector, const struct shim_message *message,
 			 int64_t now_ms)
 {
-	/* The kernel's two events move the marks, because the kernel sees every rename. Moving them
-	 * here as well would undo that. */
-	if (detector_ignores(detector, *message->path2 ? message->path2 : message->path))
-		return;
-	write_burst_touch(&detector->burst, message->path2, 0, now_ms);
+	struct rename rename = {detector, message, now_ms};
+	struct tracked_file *file;
+
 	note_speaking_process(detector, message);
+	checkpoint_table_each_below(&detector->table, message->path, join_renamed, &rename);
+	/* The kernel's two events have moved what is known, because the kernel sees every rename.
+	 * The report adds by whom. */
+	file = checkpoint_table_find(&detector->table, message->path2);
+	if (file && (file->marks & FILE_FRESH)) {
+		file->pid = message->pid;
+		checkpoint_add_writer(file->checkpoint, message->pid);
+	}
+}
+
+/* The same for a file that was deleted. */
+static void shim_unlinked(struct detector *detector, const struct shim_message *message)
+{
+	struct tracked_file *file = checkpoint_table_find(&detector->table, message->path);
+
+	detector->generation++;
+	if (!file || !(file->marks & FILE_REPORTED) || (file->marks & FILE_UNCLOSED) ||
+	    !detector->exists || detector->exists(detector->arg, message->path))
+		return;
+	checkpoint_table_remove(&detector->table, file);
 }
 
 void detector_handle_shim(struct detector *detector, const struct shim_message *message,
@@ -123,9 +208,9 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 {
 	struct writer *writer;
 
-	write_burst_before_event(&detector->burst, now_ms);
+	detector_settle(detector, now_ms);
 	if (message->lost) {
-		write_burst_write(&detector->burst, now_ms);
+		detector_touch_all(detector, now_ms);
 		detector->needs_verify = true;
 		return;
 	}
@@ -133,8 +218,7 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 	case SHIM_HELLO:
 		/* exec has closed the descriptors with FD_CLOEXEC. The shim reports the inherited
 		 * ones that are open for writing next. */
-		if (write_burst_close_all(&detector->burst, message->pid, true))
-			write_burst_write(&detector->burst, now_ms);
+		detector_close_all(detector, message->pid, true, now_ms);
 		break;
 	case SHIM_OPENED:
 		shim_opened(detector, message, now_ms);
@@ -152,7 +236,7 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 		shim_linked(detector, message, now_ms);
 		break;
 	case SHIM_UNLINKED:
-		write_burst_change(&detector->burst, now_ms);
+		shim_unlinked(detector, message);
 		break;
 	case SHIM_EXITING:
 		shim_exiting(detector, message, now_ms);
@@ -160,7 +244,7 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 	case SHIM_SIGTERM_HELD: /* not about files */
 		break;
 	}
-	writer = writer_table_find(&detector->burst.writers, message->pid);
+	writer = writer_table_find(&detector->writers, message->pid);
 	if (writer)
 		writer->elsewhere = message->flags & SHIM_FLAG_FOREIGN_PIDNS;
 }

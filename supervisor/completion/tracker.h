@@ -1,7 +1,7 @@
 /*
- * Knows when a checkpoint in the checkpoint directory is complete. It collects the shim's reports
+ * Knows which checkpoints in the checkpoint directory are complete. It collects the shim's reports
  * (shim_channel), the events of the directory (directory_monitor) and the ends of the writers
- * (writer_monitor), feeds them to the PURE detector, and calls back with the verdict. Lives on the
+ * (writer_monitor), feeds them to the PURE detector, and calls back with its verdicts. Lives on the
  * loop. If the directory does not exist yet, it is looked for once a second.
  */
 #ifndef TRACKER_H
@@ -10,11 +10,11 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "frameworks/frameworks.h"
-#include "latest_checkpoint.h"
 #include "monitor/monitor.h"
 #include "shim/shim.h"
 #include "workspace/workspace.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -29,6 +29,11 @@ struct tracker_options {
 	int64_t quiet_ms;
 	/* borrowed; NULL: no framework was recognised */
 	const struct profile *profile;
+	/* borrowed; NULL: only the names of running files that are known */
+	const struct file_patterns *patterns;
+	/* what earlier attempts learned of this job's checkpoints (tracker_signatures()); borrowed
+	 * during tracker_new(); NULL: nothing */
+	const json_t *signatures;
 	/* scan the directory repeatedly even if the kernel reports all changes */
 	bool polls;
 	/* check the files' contents before a checkpoint counts as complete */
@@ -47,10 +52,32 @@ struct tracker_options {
 	 * `had_ms` of CLOCK_MONOTONIC (0: never). May be NULL.
 	 */
 	void (*held)(void *arg, pid_t pid, pid_t sender, int64_t had_ms);
+	/* The job saves what looks like a checkpoint at this absolute path, outside the directory.
+	 * Said a few times by each process, and only with the shim. May be NULL. */
+	void (*saved_elsewhere)(void *arg, const char *path);
 	/* A checkpoint is complete. tracker_latest_checkpoint() describes it until the next
 	 * call. */
 	void (*on_complete)(void *arg);
+	/* A running file was written, for one: at most once for each poll. May be NULL. */
+	void (*on_running)(void *arg, const char *path);
+	/* tracker_under_way() has changed; called at the start as well. For what was newly begun as
+	 * soon as the event of its first write is read, unless the call before took long. May be
+	 * NULL. */
+	void (*on_under_way)(void *arg);
 	void *arg;
+};
+
+struct latest_checkpoint {
+	/* how many checkpoints were complete so far: another number for each */
+	uint64_t generation;
+	/* its last write, in ms of CLOCK_MONOTONIC; 0: no checkpoint yet */
+	int64_t written_ms;
+	/* the step that its writer reported, or that its names have; of several, the one that
+	 * became complete last and has one; -1: unknown */
+	int64_t step;
+	/* it answers the last request: it was begun after it; or it was under way then, and
+	 * nothing followed it for the quiet time */
+	bool fresh;
 };
 
 /* Works with whatever evidence there is: tracker_missing_evidence() names what is missing. */
@@ -67,19 +94,19 @@ void tracker_set_sigterm_hold(struct tracker *tracker, enum shim_hold state);
 /* A sentence: what is not observed, and why; "": nothing is missing. Borrowed. */
 const char *tracker_missing_evidence(const struct tracker *tracker);
 
-/* A checkpoint was requested: from now on tracker_latest_checkpoint()->fresh says whether one was
- * written since. */
+/* A checkpoint was requested: from now on tracker_latest_checkpoint()->fresh says whether one
+ * answers. */
 void tracker_requested(struct tracker *tracker);
 
 /* A process was reaped, whether or not it wrote. */
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status);
 enum tracker_end {
-	/* the last burst counts as complete */
+	/* what is closed counts as complete */
 	TRACKER_ENDED_CLEAN,
-	/* it counts as complete only if it has the signature of the checkpoint before: as many
-	 * files, with the same names apart from their numbers */
+	/* it counts as complete only if it has its signature: all names that the checkpoints before
+	 * had */
 	TRACKER_ENDED_AMBIGUOUS,
-	/* it is torn unless it was over */
+	/* what was not complete before is torn */
 	TRACKER_ENDED_CRASHED,
 };
 /* The main process has ended. Blocks for the content check. May call `on_complete`. */
@@ -91,23 +118,61 @@ void tracker_poll(struct tracker *tracker);
 /* Borrowed; changes with the next verdict. */
 const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker);
 
-/* Reads all queued events. Was nothing written since that generation? */
-bool tracker_still_complete(struct tracker *tracker, uint64_t generation);
+/* Reads all queued events. Is a save under way? */
+bool tracker_is_saving(struct tracker *tracker);
+/* The last write to a file that is not a running one, in ms of CLOCK_MONOTONIC; 0: none yet. */
+int64_t tracker_last_write_ms(const struct tracker *tracker);
+/* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */
+bool tracker_is_replacing(const struct tracker *tracker);
+/* Has the job written only running files so far? */
+bool tracker_has_only_running_files(const struct tracker *tracker);
+/* Changes with every write to a running file. */
+uint64_t tracker_running_generation(const struct tracker *tracker);
+
+/* --- a snapshot --- */
+
+/* What a snapshot may hold, as of one moment. Paths are relative and NULL-terminated. */
+struct snapshot_plan {
+	uint64_t generation, running_generation;
+	/* checkpoints that are not complete, torn files; numbered directories as a whole */
+	char **excluded;
+	/* files that are running ones by behaviour */
+	char **running;
+	/* key of the newest complete checkpoint: if that one changes, the plan is void */
+	char *key;
+	/* added by tracker_confirm(): begun after the plan was made */
+	char **dropped;
+};
+
+/* Reads all queued events. The caller releases the plan. */
+void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan);
+void snapshot_plan_release(struct snapshot_plan *plan);
 /*
- * Reads all queued events. True: no save is under way, and *generation is the current one. It may
- * be newer than that of the latest checkpoint, because files were deleted since; the checkpoint is
- * still complete.
+ * Every file that the plan allows is open now. Reads all queued events: may what was opened be
+ * saved as it is? What the job has begun meanwhile is added to `dropped`. False: a checkpoint that
+ * the plan allows was written to; make another plan. `last_try`: fixed names that are written again
+ * and again are dropped instead.
  */
-bool tracker_is_settled(struct tracker *tracker, uint64_t *generation);
+bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool last_try);
+/* PURE. Is the path, or a directory above it, in the list? */
+bool snapshot_plan_lists(char *const *paths, const char *path);
+
+/* What was learned of this job's checkpoints, for the manifest; NULL: nothing. The caller owns
+ * it. */
+json_t *tracker_signatures(const struct tracker *tracker);
 
 /* Torn and rejected paths, NULL-terminated. The caller frees each and the array. */
 char **tracker_torn(struct tracker *tracker);
-/* The same for files of the burst that no process has open for writing. */
+/* The same for all that is under way or torn, for workspace_write_under_way(): numbered directories
+ * as a whole, with a slash at the end. Unlike what a snapshot may not hold, it has no directory in
+ * which nothing was written. */
+char **tracker_under_way(const struct tracker *tracker);
+/* The same for files of checkpoints under way that no process has open for writing. */
 char **tracker_closed(struct tracker *tracker);
 /* The same for files that are open for writing; a path may occur twice. */
 char **tracker_open(struct tracker *tracker);
-/* Reads all queued events. Is a save under way? */
-bool tracker_is_saving(struct tracker *tracker);
+/* For people: what is known of each checkpoint (checkpoint_report.h). The caller owns it. */
+json_t *tracker_checkpoints_json(struct tracker *tracker);
 
 /* The processes that wrote last. Borrowed. */
 const struct recent_writers *tracker_writers(const struct tracker *tracker);

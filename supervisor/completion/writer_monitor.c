@@ -84,18 +84,26 @@ void writer_monitor_file_closed(struct writer_monitor *monitor)
 static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 {
 	struct detector *detector = monitor->options.detector;
-	uint64_t generation = detector_generation(detector);
+	uint64_t generation = detector->generation;
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
+	bool any_held = false;
 
 	detector_each_untracked(detector, path_list_add, &list);
-	if (!untracked_writers_may_hold(monitor->untracked, list.paths)) {
+	for (char **path = list.paths; *path && detector->generation == generation; path++) {
+		char *one[] = {*path, NULL};
+
+		if (untracked_writers_may_hold(monitor->untracked, one)) {
+			any_held = true;
+			continue;
+		}
 		/* The kernel queues the event of a close before it releases the file. So if the
 		 * last holder closed its file just now, its event is drained here and changes the
 		 * generation. */
 		drain_events(monitor);
-		if (detector_generation(detector) == generation)
-			detector_all_closed(detector);
-	} else if (monitor->unknown_holder_generation != generation) {
+		if (detector->generation == generation)
+			detector_all_closed(detector, *path);
+	}
+	if (any_held && monitor->unknown_holder_generation != generation) {
 		/* Find the process while it lives: afterwards its exit status cannot be had. */
 		monitor->unknown_holder_generation = generation;
 		untracked_writers_scan_soon(monitor->untracked);

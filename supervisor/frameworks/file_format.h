@@ -5,6 +5,7 @@
 #ifndef FILE_FORMAT_H
 #define FILE_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,5 +38,9 @@ size_t file_format_head_wanted(const struct file_format_sample *sample);
  * record". Allocates nothing. */
 enum file_format_verdict file_format_check(const struct file_format_sample *sample, char *why,
 					   size_t size);
+
+/* Is that a name which checkpoint files usually have (*.pt, *.safetensors, *.pkl, ...)? By the last
+ * part of the path. */
+bool file_format_is_checkpoint_name(const char *path);
 
 #endif

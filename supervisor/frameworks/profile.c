@@ -248,6 +248,20 @@ bool profile_can_be_asked(const struct profile *profile, const struct profile_ev
 	return false;
 }
 
+bool profile_handler_is_unseen(const struct profile *profile,
+			       const struct profile_evidence *evidence)
+{
+	static const char *const handlers[] = {
+		"signal.signal(", "from signal import", "add_signal_handler", "sigaction",
+		"sigwait",        "set_wakeup_fd",      "signalfd",           NULL,
+	};
+
+	if (evidence->shell && strstr(evidence->shell, "trap "))
+		return false;
+	return profile->ask == PROFILE_ASK_SIGNAL && profile->script_handles && evidence->script &&
+	       !first_text(evidence, handlers) && !profile_imports(evidence->script, "reprieve");
+}
+
 /* The command and its script come first: the directory's files may be another program's. */
 void profile_choose(const struct profile_evidence *evidence, struct profile_choice *choice)
 {
@@ -265,8 +279,10 @@ void profile_choose(const struct profile_evidence *evidence, struct profile_choi
 		snprintf(choice->why, sizeof(choice->why), "%.100s is in the checkpoint directory",
 			 path);
 	}
-	if (choice->profile)
-		choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);
+	if (!choice->profile)
+		return;
+	choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);
+	choice->handler_unseen = profile_handler_is_unseen(choice->profile, evidence);
 }
 
 /* --- names --- */

@@ -57,6 +57,8 @@ struct profile_rule {
 	const char *marker;     /* a file in it, or beside it for POINTER */
 };
 
+/* The members are in the order in which they are read. */
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 struct profile {
 	/* for --profile */
 	const char *name;
@@ -75,12 +77,18 @@ struct profile {
 	const char *texts[PROFILE_NAMES];
 	const char *files[PROFILE_NAMES];
 
+	/* It knows the files of any program that writes them, so that a command which is recognised
+	 * by it need not train. */
+	bool only_format;
+
 	enum profile_ask ask;
 	int signal;
 	enum profile_target whom;
 	enum profile_after after;
 	/* how long the framework itself waits between the request and the first write */
 	int32_t patience_ms;
+	/* the framework handles no signal: a request has an effect only if the script does */
+	bool script_handles;
 	/* a request has an effect only if the script or the command contains one of these; empty:
 	 * always */
 	const char *enables[PROFILE_NAMES];
@@ -136,6 +144,8 @@ struct profile_choice {
 	const struct profile *profile; /* NULL: none was recognised */
 	char why[160];                 /* "train.py imports lightning" */
 	bool can_be_asked;
+	/* it can be asked only if another module than the script that was read handles signals */
+	bool handler_unseen;
 	bool polls;      /* the script imports our module: ask it by the flag */
 	bool like_slurm; /* it can be asked by SIGUSR1 in an emulated Slurm environment */
 };
@@ -143,6 +153,10 @@ struct profile_choice {
 void profile_choose(const struct profile_evidence *evidence, struct profile_choice *choice);
 /* Can a job of this profile be asked to save, as far as the evidence shows? */
 bool profile_can_be_asked(const struct profile *profile, const struct profile_evidence *evidence);
+
+/* Must the job's script handle the signal, and does it not, as far as its text shows? */
+bool profile_handler_is_unseen(const struct profile *profile,
+			       const struct profile_evidence *evidence);
 
 /* Does the command contain a launcher of several processes (torchrun, mpirun, ...)? */
 bool profile_is_launched(const struct profile_evidence *evidence);

@@ -125,6 +125,7 @@ static int find_by_name(const char *name, const struct profile_evidence *evidenc
 	}
 	text_set(choice->why, sizeof(choice->why), "chosen");
 	choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);
+	choice->handler_unseen = profile_handler_is_unseen(choice->profile, evidence);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "frameworks/layout_rules.h"
 
 #include "base/text.h"
-#include "workspace/checkpoint_number.h"
+#include "workspace/checkpoint_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -164,6 +164,48 @@ static void test_choosing(void **state)
 	}
 }
 
+static void test_handler_unseen(void **state)
+{
+	static const struct {
+		const char *script, *shell;
+		bool unseen;
+	} cases[] = {
+		{"import numpy\n", NULL, true},
+		{"import torch\n", NULL, true},
+		{"import torch, signal\n", NULL, true},
+		{"import torch, signal\nsignal.signal(signal.SIGTERM, save)\n", NULL, false},
+		{"import torch\nfrom signal import signal, SIGTERM\n", NULL, false},
+		{"import torch\nloop.add_signal_handler(15, save)\n", NULL, false},
+		{"import torch\nimport reprieve\n", NULL, false},
+		{"import numpy\n", "trap save TERM\npython train.py\n", false},
+		{"from transformers import Trainer\n", NULL,
+		 false}, /* the framework may have one */
+		{"import orbax.checkpoint\n", NULL, false},
+		{NULL, "torchrun train\n", false}, /* nobody has read it */
+	};
+	char *command[] = {"train", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct profile_evidence evidence = {
+			.command = command,
+			.script = cases[i].script,
+			.shell = cases[i].shell,
+		};
+		struct profile_choice choice;
+		struct job_config options = {0};
+		char text[512];
+
+		profile_choose(&evidence, &choice);
+		assert_non_null(choice.profile);
+		if (choice.handler_unseen != cases[i].unseen)
+			fail_msg("row %zu", i);
+		profile_options_format(&options, &choice, text, sizeof(text));
+		assert_int_equal(strstr(text, "no handler for SIGTERM is seen") != NULL,
+				 cases[i].unseen);
+	}
+}
+
 static void test_names(void **state)
 {
 	const struct profile *hf = profile_find("hf"), *torch = profile_find("torch");
@@ -270,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_the_table),
 		cmocka_unit_test(test_imports),
 		cmocka_unit_test(test_choosing),
+		cmocka_unit_test(test_handler_unseen),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_exit_codes),
 		cmocka_unit_test(test_how_the_job_is_asked),

@@ -1,0 +1,184 @@
+/*
+ * PURE. The files that the job has written, grouped into checkpoints by their names
+ * (checkpoint_name.h): a numbered directory, files that share a number, or all files with fixed
+ * names, which are one checkpoint that is written anew. Only the grouping and what is remembered of
+ * each; detector.c fills it from the evidence, verdict.h judges.
+ */
+#ifndef CHECKPOINT_TABLE_H
+#define CHECKPOINT_TABLE_H
+
+#include "signature.h"
+#include "verdict.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// clang-format off
+/* Marks of a file. */
+enum file_mark {
+	/* written, created or renamed since its checkpoint was decided last */
+	FILE_FRESH = 1,
+	/* its writer died: no snapshot holds it until it is written anew, replaced or deleted */
+	FILE_TORN = 2,
+	/* a content check or a layout rule found it incomplete: as TORN */
+	FILE_REJECTED = 4,
+	/* the shim reports this file, and is believed rather than the kernel on open and closed */
+	FILE_REPORTED = 8,
+	/* the kernel has reported a write and no close yet */
+	FILE_UNCLOSED = 16,
+	/* it was empty when it was opened: all of its content is of this writing */
+	FILE_CREATED = 32,
+	/* torn, and the kernel has reported a write since */
+	FILE_REWRITTEN = 64,
+	/* written, and its content not checked since */
+	FILE_UNCHECKED = 128,
+	/* the content check knows its format, and it is whole */
+	FILE_VALID = 256,
+	/* it is written for as long as the job lives: part of no checkpoint */
+	FILE_RUNNING = 512,
+	/* the shim has reported the close or the rename that ended this writing */
+	FILE_WITNESSED = 1024,
+	/* the kernel has reported a write, and not that the last holder has closed it */
+	FILE_HELD = 2048,
+	/* it has a name that its framework gives to unfinished files */
+	FILE_TEMPORARY = 4096,
+};
+// clang-format on
+
+/* Checkpoints of one kind ("run/checkpoint-#/"); or the fixed names that are written together,
+ * called by the one that is written first. */
+struct family {
+	char *name;
+	struct signature signature;
+	/* the lowest and the highest number so far; -1: none yet */
+	int64_t lowest, highest;
+	/* how often a higher number by one came: many parts of one checkpoint look like that too */
+	unsigned rising;
+	/* its numbers count checkpoints, and not the parts of one */
+	bool sure;
+	/* its numbers turned out to name parts: the files count as fixed names */
+	bool parts;
+	/* processes that wrote to the newest complete one */
+	size_t writers;
+	/* the last write to any of them */
+	int64_t last_ms;
+	struct family *next;
+};
+
+struct tracked_file {
+	char *path;
+	struct checkpoint *checkpoint;
+	unsigned marks;
+	/* the process that the shim reported for it last; 0: unknown */
+	int pid;
+	/* when this writing began, in ms of CLOCK_MONOTONIC */
+	int64_t begun_ms;
+	/* signature_hash() of the name without the numbers */
+	uint64_t name;
+	/* when it was closed last: its size, and detector->written() */
+	uint64_t size;
+	int64_t written;
+	/* for running files: saves that the job had begun when it was opened; how often it was
+	 * opened with content and then closed longer */
+	uint64_t saves_at_open;
+	unsigned grown;
+	/* in the bucket; in the checkpoint */
+	struct tracked_file *next, *sibling, *previous;
+};
+
+enum checkpoint_state {
+	CHECKPOINT_EMPTY,     /* a directory without files, or nothing written yet */
+	CHECKPOINT_UNDER_WAY, /* written since it was decided last */
+	CHECKPOINT_COMPLETE,
+	CHECKPOINT_TORN,
+};
+
+struct checkpoint {
+	/* checkpoint_name_key(); "": the fixed names */
+	char *key;
+	int64_t number; /* -1: the fixed names */
+	bool in_directory;
+	struct family *family;
+	struct tracked_file *files;
+	size_t file_count;
+
+	enum checkpoint_state state;
+	enum verdict_reason reason;
+	/* processes that have written to it since it was decided last */
+	int *writers;
+	size_t writer_count;
+	/* one of them ended badly */
+	bool writer_died;
+	/* over by quiet before the event that is being handled: later events begin it anew */
+	bool settled;
+	/* files that it had when it was complete are being written anew */
+	bool rewritten;
+	/* it was complete, and files of it were deleted since: it is nothing new */
+	bool reduced;
+	bool next_begun;
+	int64_t begun_ms, last_ms;
+	/* how long this process was stalled since the last write: not quiet time */
+	int64_t stalled_ms;
+	int64_t pause_ms;
+	/* detector generation of its last change; at which it was called complete, committed, and
+	 * found defective (0: never) */
+	uint64_t changed, own_word, committed, defect;
+	int64_t defect_ms, defect_until_ms;
+	/* its only file was closed by a writer that died then: complete if it is whole by format */
+	bool needs_format;
+	/* the step that its writer reported; -1: none */
+	int64_t step;
+	struct checkpoint *next;    /* in its bucket */
+	struct checkpoint *sibling; /* all of them, the newest first */
+};
+
+#define TABLE_BUCKETS 1024
+
+/* Zero-initialise, then checkpoint_table_init(). */
+struct checkpoint_table {
+	struct tracked_file **files; /* buckets, which grow */
+	size_t bucket_count, file_count;
+	struct checkpoint *keys[TABLE_BUCKETS];
+	struct checkpoint *checkpoints;
+	struct family *families;
+};
+
+void checkpoint_table_init(struct checkpoint_table *table);
+void checkpoint_table_release(struct checkpoint_table *table);
+
+/* NULL: not in the table. */
+struct tracked_file *checkpoint_table_find(const struct checkpoint_table *table, const char *path);
+/* The file's entry; makes it, and its checkpoint, if there is none. */
+struct tracked_file *checkpoint_table_add(struct checkpoint_table *table, const char *path);
+/* A numbered directory without files yet. NULL: the path is none. */
+struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table, const char *path);
+/* Removes the entry; the checkpoint too if it was numbered and that was its last file. */
+void checkpoint_table_remove(struct checkpoint_table *table, struct tracked_file *file);
+/* Gives it a new path, and the checkpoint of that path. An entry with that path is removed. */
+void checkpoint_table_move(struct checkpoint_table *table, struct tracked_file *file,
+			   const char *path);
+
+typedef void tracked_file_fn(void *argument, struct tracked_file *file);
+/* Calls `act`, which may remove or move the file, for `path` and everything below it. */
+void checkpoint_table_each_below(struct checkpoint_table *table, const char *path,
+				 tracked_file_fn *act, void *argument);
+/* Removes a numbered directory's entry if it has no files. */
+void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory);
+
+/* Makes it if there is none. */
+struct family *checkpoint_table_family(struct checkpoint_table *table, const char *name);
+
+/* Its numbers name parts and not checkpoints: joins the files of all its checkpoints to the fixed
+ * names. */
+void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family);
+
+/* Does any file of it have one of the marks? */
+bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);
+/* For the files with one of the marks `which`: removes `drop` and adds `give`. */
+void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give);
+void checkpoint_add_writer(struct checkpoint *checkpoint, int pid);
+bool checkpoint_has_writer(const struct checkpoint *checkpoint, int pid);
+void checkpoint_remove_writer(struct checkpoint *checkpoint, int pid);
+
+#endif

@@ -1,0 +1,294 @@
+/* What the kernel's events and the scans of the directory mean. See detector.h. */
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "detector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- renames and deletions --- */
+
+struct move {
+	struct detector *detector;
+	const char *from, *to;
+	int64_t now_ms;
+};
+
+/* A file keeps under its new name what is known of its content. */
+static void move_file(void *argument, struct tracked_file *file)
+{
+	struct move *move = argument;
+	auto_free char *path = text_format("%s%s", move->to, file->path + strlen(move->from));
+	unsigned kept = file->marks & (FILE_TORN | FILE_REJECTED | FILE_REPORTED | FILE_UNCLOSED |
+				       FILE_CREATED | FILE_WITNESSED | FILE_HELD);
+	int64_t begun_ms = file->begun_ms;
+	struct tracked_file *moved;
+
+	if (detector_passes_over(move->detector, path)) {
+		checkpoint_table_remove(&move->detector->table, file);
+		return;
+	}
+	/* Of the fixed names, one that is at rest is put aside: that is no write. */
+	if (!*file->checkpoint->key && !(file->marks & FILE_FRESH) &&
+	    checkpoint_name_parse(path).number < 0) {
+		file->checkpoint->changed = ++move->detector->generation;
+		checkpoint_table_move(&move->detector->table, file, path);
+		return;
+	}
+	checkpoint_table_move(&move->detector->table, file, path);
+	moved = detector_touch(move->detector, path, 0, file->pid, move->now_ms);
+	if (!moved)
+		return;
+	moved->marks |= kept;
+	moved->written = 0;
+	if (begun_ms > 0 && begun_ms < moved->checkpoint->begun_ms)
+		moved->checkpoint->begun_ms = begun_ms;
+	if (moved->marks & FILE_WITNESSED)
+		detector_file_finished(move->detector, moved, move->now_ms);
+}
+
+/* A directory whose files were all written by then is committed by its rename into place. */
+static void note_directory_commit(struct detector *detector, const char *directory)
+{
+	auto_free char *key = text_format("%s/", directory);
+
+	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		bool all = checkpoint->state == CHECKPOINT_UNDER_WAY;
+
+		if (*checkpoint->key && !text_equal(checkpoint->key, key))
+			continue;
+		for (const struct tracked_file *file = checkpoint->files; file && all;
+		     file = file->sibling)
+			all = !(file->marks & FILE_FRESH) ||
+			      path_set_is_below(file->path, directory);
+		if (all && !detector_is_open(detector, checkpoint))
+			checkpoint->committed = checkpoint->changed;
+	}
+}
+
+static void remove_file(void *argument, struct tracked_file *file)
+{
+	struct detector *detector = argument;
+
+	checkpoint_table_remove(&detector->table, file);
+}
+
+/* A link is whole as soon as it has its name. When it was made under a temporary one, nobody may
+ * have seen that it is a link. */
+static void note_symlink(struct detector *detector, const char *path, int64_t now_ms)
+{
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	if (!file || (file->marks & FILE_WITNESSED))
+		return;
+	file->marks &= ~(unsigned)(FILE_UNCLOSED | FILE_HELD);
+	file->marks |= FILE_REPORTED | FILE_WITNESSED;
+	detector_file_finished(detector, file, now_ms);
+}
+
+static void moved_to(struct detector *detector, const struct dir_event *event, int64_t now_ms)
+{
+	struct move move = {detector, detector->moved_path, event->path, now_ms};
+	bool known = detector->moved_path && detector->moved_cookie == event->cookie;
+	bool file = known && checkpoint_table_find(&detector->table, detector->moved_path);
+	const struct tracked_file *there = checkpoint_table_find(&detector->table, event->path);
+
+	/* A rename over a file of a numbered one writes that one anew. */
+	if (there && *there->checkpoint->key && !(there->marks & FILE_FRESH))
+		detector_touch(detector, event->path, 0, 0, now_ms);
+	checkpoint_table_each_below(&detector->table, event->path, remove_file, detector);
+	if (known) {
+		checkpoint_table_each_below(&detector->table, detector->moved_path, move_file,
+					    &move);
+		writer_table_rename_below(&detector->writers, detector->moved_path, event->path);
+		checkpoint_table_remove_empty(&detector->table, detector->moved_path);
+		free(steal(&detector->moved_path));
+	}
+	if (known && file && event->symlink)
+		note_symlink(detector, event->path, now_ms);
+	if (known && !file && event->directory)
+		note_directory_commit(detector, event->path);
+	else if (!file && !event->directory && !detector_passes_over(detector, event->path))
+		detector_touch(detector, event->path,
+			       event->symlink ? FILE_REPORTED | FILE_WITNESSED : 0, 0, now_ms);
+}
+
+/* A file that goes while its checkpoint is under way is part of the save. If it is one of a
+ * complete checkpoint, that one is judged again without it: it is being removed, unless nothing
+ * follows. */
+static void note_deletion(struct detector *detector, struct tracked_file *file, int64_t now_ms)
+{
+	struct checkpoint *checkpoint = file->checkpoint;
+
+	detector->generation++;
+	if (file->marks & FILE_RUNNING)
+		return;
+	if (checkpoint->state == CHECKPOINT_UNDER_WAY) {
+		checkpoint->changed = detector->generation;
+		checkpoint->last_ms = detector->last_ms = now_ms;
+		checkpoint->stalled_ms = 0;
+	} else if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
+		   checkpoint->file_count > 1) {
+		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);
+		checkpoint->state = CHECKPOINT_UNDER_WAY;
+		checkpoint->reduced = true;
+		checkpoint->changed = detector->generation;
+		checkpoint->last_ms = now_ms;
+		checkpoint->stalled_ms = 0;
+	}
+}
+
+struct deletion {
+	struct detector *detector;
+	int64_t now_ms;
+};
+
+static void delete_file(void *argument, struct tracked_file *file)
+{
+	struct deletion *deletion = argument;
+
+	note_deletion(deletion->detector, file, deletion->now_ms);
+	remove_file(deletion->detector, file);
+}
+
+static void deleted(struct detector *detector, const char *path, int64_t now_ms)
+{
+	struct deletion deletion = {detector, now_ms};
+
+	detector->generation++;
+	checkpoint_table_each_below(&detector->table, path, delete_file, &deletion);
+	checkpoint_table_remove_empty(&detector->table, path);
+}
+
+/* --- writes --- */
+
+static unsigned marks_of(const struct detector *detector, const char *path)
+{
+	const struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	return file ? file->marks : 0;
+}
+
+static void created(struct detector *detector, const struct dir_event *event, int64_t now_ms)
+{
+	/* It may be open, with its content still in the writer's buffer; or it is a link. */
+	unsigned give = marks_of(detector, event->path) & FILE_REPORTED ? 0 : FILE_UNCLOSED;
+	struct tracked_file *file;
+
+	if (event->symlink)
+		give = FILE_REPORTED | FILE_WITNESSED;
+	/* The shim's report of the open came first. */
+	if (give == 0 && (marks_of(detector, event->path) & FILE_FRESH))
+		return;
+	file = detector_touch(detector, event->path, give, 0, now_ms);
+	if (file && event->symlink)
+		detector_file_finished(detector, file, now_ms);
+}
+
+/* If the shim reports the file as open, its report of the close ends the write. Otherwise the
+ * writer is unknown, and only the kernel's close event ends it. */
+static void modified(struct detector *detector, const char *path, int64_t now_ms)
+{
+	unsigned marks = marks_of(detector, path);
+	bool reported = (marks & FILE_REPORTED) && writer_table_has_open(&detector->writers, path);
+
+	detector_touch(detector, path,
+		       FILE_HELD | (reported ? 0 : FILE_UNCLOSED) |
+			       (marks & FILE_TORN ? FILE_REWRITTEN : 0),
+		       0, now_ms);
+}
+
+static void closed(struct detector *detector, const char *path, int64_t now_ms)
+{
+	unsigned marks = marks_of(detector, path);
+	bool open = writer_table_has_open(&detector->writers, path);
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	if (file)
+		file->marks &= ~(unsigned)FILE_HELD;
+	/* The shim has missed the close (a raw system call), or its report is still to come. */
+	if (open)
+		detector->needs_verify = true;
+	writer_table_close_path(&detector->writers, path);
+	/* The close of a descriptor that has written nothing since the shim's report of the last
+	 * one, and so changes nothing. */
+	if ((marks & FILE_REPORTED) && !(marks & FILE_UNCLOSED) && !open)
+		return;
+	file = detector_touch(detector, path, 0, 0, now_ms);
+	if (!file)
+		return;
+	file->marks &= ~(unsigned)(FILE_UNCLOSED | FILE_HELD);
+	/* Without the shim, a write and a close by the last writer is all that shows that a torn
+	 * file was written anew. */
+	if ((marks & (FILE_TORN | FILE_REPORTED | FILE_REWRITTEN)) == (FILE_TORN | FILE_REWRITTEN))
+		file->marks &= ~(unsigned)(FILE_TORN | FILE_REWRITTEN);
+	if (!open)
+		detector_file_finished(detector, file, now_ms);
+}
+
+/* The lost events may be the close of an open file, or a write to a closed one. So every file under
+ * way counts as open until a search finds that nobody has it open. */
+static void rescan(struct detector *detector, int64_t now_ms)
+{
+	detector_touch_all(detector, now_ms);
+	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		checkpoint_change(checkpoint, FILE_FRESH, FILE_WITNESSED | FILE_HELD,
+				  FILE_UNCLOSED);
+	detector->events_lost = true;
+	detector->needs_verify = true;
+}
+
+static void directory_created(struct detector *detector, const char *path)
+{
+	detector->generation++;
+	(void)checkpoint_table_add_directory(&detector->table, path);
+}
+
+void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
+			    int64_t now_ms)
+{
+	detector_settle(detector, now_ms);
+	if (detector->moved_path && event->change != DIR_MOVED_TO &&
+	    (event->change == DIR_MOVED_FROM ||
+	     path_set_is_below(event->path, detector->moved_path)))
+		detector_forget_moved(detector);
+	if (event->change != DIR_RESCAN && event->change != DIR_MOVED_FROM &&
+	    event->change != DIR_MOVED_TO && detector_passes_over(detector, event->path))
+		return;
+	switch (event->change) {
+	case DIR_CREATED:
+		created(detector, event, now_ms);
+		break;
+	case DIR_MODIFIED:
+		modified(detector, event->path, now_ms);
+		break;
+	case DIR_CHANGED:
+		/* A scan sees neither the writer nor whether the file is open. It is also late: a
+		 * torn file stays torn, because the write may be older than the tear. */
+		detector_touch(detector, event->path, detector->events_lost ? FILE_UNCLOSED : 0, 0,
+			       now_ms);
+		break;
+	case DIR_CLOSED_WRITE:
+		closed(detector, event->path, now_ms);
+		break;
+	case DIR_MOVED_FROM:
+		detector->generation++;
+		detector->moved_cookie = event->cookie;
+		detector->moved_path = text_copy(event->path);
+		break;
+	case DIR_MOVED_TO:
+		moved_to(detector, event, now_ms);
+		break;
+	case DIR_DELETED:
+		deleted(detector, event->path, now_ms);
+		break;
+	case DIR_DIRECTORY_CREATED:
+		directory_created(detector, event->path);
+		break;
+	case DIR_RESCAN:
+		rescan(detector, now_ms);
+		break;
+	}
+}

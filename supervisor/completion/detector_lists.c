@@ -1,0 +1,303 @@
+/* The detector's lists, and the evidence of writers without the shim. See detector.h. */
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "detector.h"
+
+#include <string.h>
+
+static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, path_set_fn *act,
+			  void *argument)
+{
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if (file->marks & marks)
+			act(argument, file->path);
+}
+
+static void act_on_marked_of_all(const struct detector *detector, unsigned marks, path_set_fn *act,
+				 void *argument)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		act_on_marked(checkpoint, marks, act, argument);
+}
+
+/* All of a numbered checkpoint: its directory, and each of its files that does not lie there, as
+ * under a temporary name. */
+static void act_on_whole(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
+{
+	auto_free char *directory = text_copy(checkpoint->key);
+
+	if (checkpoint->in_directory) {
+		directory[strlen(directory) - 1] = '\0';
+		act(argument, directory);
+	}
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if (!checkpoint->in_directory || !path_set_is_below(file->path, directory))
+			act(argument, file->path);
+}
+
+void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		bool complete = checkpoint->state == CHECKPOINT_COMPLETE;
+
+		if (!*checkpoint->key)
+			act_on_marked(checkpoint, FILE_FRESH | FILE_TORN | FILE_REJECTED, act,
+				      argument);
+		else if (!complete)
+			act_on_whole(checkpoint, act, argument);
+	}
+}
+
+void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
+			   void *argument)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		if (checkpoint->changed <= generation)
+			continue;
+		if (*checkpoint->key)
+			act_on_whole(checkpoint, act, argument);
+		else
+			act_on_marked(checkpoint, FILE_FRESH, act, argument);
+	}
+}
+
+bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (text_equal(checkpoint->key, key))
+			return checkpoint->changed > generation;
+	/* It was deleted. */
+	return *key != '\0';
+}
+
+void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument)
+{
+	act_on_marked_of_all(detector, FILE_TORN | FILE_REJECTED, act, argument);
+}
+
+void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument)
+{
+	act_on_marked_of_all(detector, FILE_RUNNING, act, argument);
+}
+
+bool detector_is_running(const struct detector *detector, const char *path)
+{
+	const struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	return (file && (file->marks & FILE_RUNNING)) ||
+	       file_patterns_kind(detector->patterns, path) == FILE_KIND_RUNNING;
+}
+
+void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument)
+{
+	for (size_t i = 0; i < detector->writers.open_count; i++)
+		if (!detector_is_running(detector, detector->writers.opens[i].path))
+			act(argument, detector->writers.opens[i].path);
+	act_on_marked_of_all(detector, FILE_UNCLOSED, act, argument);
+}
+
+void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
+			continue;
+		for (const struct tracked_file *file = checkpoint->files; file;
+		     file = file->sibling)
+			if ((file->marks & FILE_FRESH) &&
+			    !(file->marks & (FILE_UNCLOSED | FILE_TORN | FILE_REJECTED)) &&
+			    !writer_table_has_open(&detector->writers, file->path))
+				act(argument, file->path);
+	}
+}
+
+bool detector_has_ordinary_files(const struct detector *detector)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		for (const struct tracked_file *file = checkpoint->files; file;
+		     file = file->sibling)
+			if (!(file->marks & FILE_RUNNING))
+				return true;
+	return false;
+}
+
+/* --- signatures --- */
+
+json_t *detector_signatures_json(const struct detector *detector)
+{
+	json_t *kinds = json_object();
+
+	for (const struct family *family = detector->table.families; family;
+	     family = family->next) {
+		json_t *signature = signature_to_json(&family->signature);
+
+		if (signature)
+			json_object_set_new(kinds, family->name, signature);
+	}
+	if (json_object_size(kinds) > 0)
+		return kinds;
+	json_decref(kinds);
+	return NULL;
+}
+
+void detector_load_signatures(struct detector *detector, const json_t *json)
+{
+	const char *name;
+	json_t *signature;
+
+	json_object_foreach((json_t *)json, name, signature)
+	{
+		struct family *family = checkpoint_table_family(&detector->table, name);
+
+		if (family->signature.learned == 0)
+			signature_from_json(&family->signature, signature);
+	}
+}
+
+/* --- writers without the shim --- */
+
+bool detector_has_untracked(const struct detector *detector)
+{
+	const struct writer_table *writers = &detector->writers;
+
+	/* A process of another PID namespace reports its writes, but under a PID that means nothing
+	 * here: it has to be searched for as well. */
+	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
+		if (writers->processes[i].elsewhere)
+			return true;
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (checkpoint_any(checkpoint, FILE_UNCLOSED))
+			return true;
+	return false;
+}
+
+/* Does a search tell whose it is? Only of one that the shim does not report. */
+static bool is_untracked(const struct checkpoint *checkpoint)
+{
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED))
+			return true;
+	return false;
+}
+
+void detector_writer_seen(struct detector *detector, int pid)
+{
+	bool any = false;
+
+	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
+		    !is_untracked(checkpoint))
+			continue;
+		checkpoint_add_writer(checkpoint, pid);
+		any = true;
+	}
+	if (any)
+		writer_table_add(&detector->writers, pid);
+}
+
+/* Only the kernel has reported its writes, and it is quiet; but has somebody still a file of it
+ * open? */
+static bool waits_for_holders(const struct detector *detector, const struct checkpoint *checkpoint,
+			      int64_t now_ms)
+{
+	if (checkpoint->state != CHECKPOINT_UNDER_WAY ||
+	    !checkpoint_any(checkpoint, FILE_UNCLOSED) ||
+	    now_ms - checkpoint->last_ms - checkpoint->stalled_ms < detector->quiet_ms)
+		return false;
+	for (size_t i = 0; i < detector->writers.open_count; i++) {
+		const struct tracked_file *file =
+			checkpoint_table_find(&detector->table, detector->writers.opens[i].path);
+
+		if (file && file->checkpoint == checkpoint && !(file->marks & FILE_RUNNING))
+			return false;
+	}
+	return true;
+}
+
+bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (waits_for_holders(detector, checkpoint, now_ms))
+			return true;
+	return false;
+}
+
+void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument)
+{
+	act_on_marked_of_all(detector, FILE_UNCLOSED, act, argument);
+}
+
+void detector_all_closed(struct detector *detector, const char *path)
+{
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	if (file)
+		file->marks &= ~(unsigned)FILE_UNCLOSED;
+}
+
+/* --- reports that may be lost --- */
+
+/* True from the second time on: its last reports have certainly been handed in by then. */
+static bool confirm_gone(struct detector *detector, int pid)
+{
+	struct writer *writer = writer_table_add(&detector->writers, pid);
+	bool confirmed = writer->gone;
+
+	writer->gone = true;
+	return confirmed;
+}
+
+/* The report of the close was lost, or the process closed it without the library. */
+static void drop_closed(struct detector *detector, struct writer_descriptor *open, int64_t now_ms)
+{
+	auto_free char *path = text_copy(open->path);
+
+	writer_table_close(&detector->writers, open);
+	if (checkpoint_table_find(&detector->table, path))
+		detector_touch(detector, path, 0, 0, now_ms);
+}
+
+void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,
+		     int64_t now_ms)
+{
+	struct writer_table *writers = &detector->writers;
+
+	detector_settle(detector, now_ms);
+	detector->needs_verify = false;
+	for (size_t i = 0; i < writers->open_count;) {
+		struct writer_descriptor *open = &writers->opens[i];
+		int pid = open->pid;
+		const struct writer *writer = writer_table_find(writers, pid);
+		enum shim_channel_fd answer;
+
+		/* /proc of another PID namespace cannot be read. A file that the kernel reports as
+		 * closed and the shim does not was closed by the end of the process. */
+		if (writer && writer->elsewhere)
+			answer = open->closed ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_OPEN;
+		else
+			answer = held(argument, pid, open->descriptor);
+
+		if (answer == SHIM_CHANNEL_FD_CLOSED) {
+			drop_closed(detector, open, now_ms);
+		} else if (answer == SHIM_CHANNEL_FD_GONE && confirm_gone(detector, pid)) {
+			/* It removes at least this descriptor, so that the loop advances. */
+			detector_process_ended(detector, pid, WRITER_END_UNKNOWN, now_ms);
+		} else {
+			detector->needs_verify |= answer == SHIM_CHANNEL_FD_GONE;
+			i++;
+		}
+	}
+}
+
+bool detector_needs_verify(const struct detector *detector)
+{
+	return detector->needs_verify && detector->writers.open_count > 0;
+}

@@ -1,0 +1,67 @@
+/*
+ * PURE. The signature of a kind of checkpoint: the names that its complete ones had, numbers aside
+ * ("checkpoint-#/model.pt"). A checkpoint that has them all is complete at the last close; one that
+ * has fewer is still being written. It is learned while the job runs, and kept in the manifests.
+ *
+ * A name is expected if one of the two newest complete checkpoints had it, and it was seen at least
+ * twice: so a file that is written once (a configuration) or has a random name is expected once at
+ * most, and one that is no longer written is forgotten after two checkpoints.
+ */
+#ifndef SIGNATURE_H
+#define SIGNATURE_H
+
+#include "verdict.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct known_name {
+	uint64_t hash; /* signature_hash() of the name */
+	/* of the newest file with that name, in bytes: one that is smaller may be cut off */
+	uint64_t size;
+	uint32_t seen;   /* complete checkpoints that had it */
+	uint32_t newest; /* the newest of them, by the family's count */
+};
+
+/* One kind of checkpoint: "run/checkpoint-#/". Zero-initialise. */
+struct signature {
+	struct known_name *names; /* sorted by hash */
+	size_t count;
+	/* of them: a checkpoint with fewer files cannot have them all */
+	size_t expected;
+	uint32_t learned; /* complete checkpoints so far */
+	/* identity of the newest of them: learning from it again, with more files, replaces it */
+	int64_t newest_number;
+	int64_t pause_ms; /* longest pause between two files of one, of the newest two */
+};
+
+/* A file of the checkpoint that is learned from or compared. */
+struct named_file {
+	uint64_t hash, size;
+};
+
+void signature_release(struct signature *signature);
+
+/* FNV-1a. */
+uint64_t signature_hash(const char *name);
+
+/* `files`: those of a complete checkpoint; a name may be there twice. `number`: a value that no
+ * other checkpoint of this kind has. */
+void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
+		     size_t count, int64_t pause_ms);
+
+/* Compares the files of a checkpoint. Sorts the array and may change its hashes. */
+enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
+				       size_t count);
+
+/* How many names are expected that the files do not have. Sorts as signature_compare() does. */
+size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count);
+
+/* For the manifest; NULL: nothing is known, or too much to keep. The caller owns it. */
+json_t *signature_to_json(const struct signature *signature);
+/* Fills a zeroed signature; ignores what it does not understand. */
+void signature_from_json(struct signature *signature, const json_t *json);
+
+#endif

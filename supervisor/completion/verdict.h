@@ -1,0 +1,104 @@
+/*
+ * PURE. What is known of one checkpoint -> is it complete, and why. This is the rule of the whole
+ * folder; COMPLETENESS.md explains it. No I/O, no clock, no strings to compare.
+ */
+#ifndef VERDICT_H
+#define VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum verdict {
+	VERDICT_UNDER_WAY, /* it is being written, or what would complete it may still come */
+	VERDICT_COMPLETE,
+	VERDICT_TORN, /* it is known that it will never be complete */
+};
+
+/* Why. In the order of their strength for COMPLETE: the first one that is there decides. */
+enum verdict_reason {
+	/* UNDER_WAY */
+	REASON_OPEN,    /* a file of it is open for writing */
+	REASON_MOVING,  /* it was written a moment ago, and nothing stronger than quiet is there */
+	REASON_FEWER,   /* it has fewer files than its signature */
+	REASON_PENDING, /* its content or its layout lacks something that may still come */
+	/* COMPLETE */
+	REASON_OWN_WORD,  /* the job called it complete */
+	REASON_COMMIT,    /* the framework's marker, or the rename of its directory into place */
+	REASON_SIGNATURE, /* all files that earlier ones had, none smaller, each closed by its
+			     writer */
+	REASON_NEXT,      /* its writer has begun the next one */
+	REASON_QUIET,     /* none of its files was touched for the quiet time */
+	REASON_PATIENCE,  /* fewer files than its signature, but nothing came for much longer */
+	REASON_FORMAT,    /* its writer died, but had closed each file, whole by its format */
+	REASON_ENDED,     /* the job ended by itself, with nothing open */
+	/* TORN */
+	REASON_DIED,   /* its writer died before it was complete */
+	REASON_DEFECT, /* its content or its layout lacks something, and nobody adds it any more */
+	REASON_COUNT,
+};
+
+/* Compared with the names that earlier complete checkpoints of its kind had (signature.h). */
+enum signature_match {
+	SIGNATURE_UNKNOWN, /* it is the first of its kind */
+	SIGNATURE_FEWER,
+	/* all names, but a file is smaller than the one before: a write may have failed */
+	SIGNATURE_SMALLER,
+	SIGNATURE_FULL,
+};
+
+/* How the job ended; it is not over for most of the time. */
+enum job_end {
+	JOB_END_NOT_YET,
+	JOB_END_CLEAN,     /* by itself: what it closed, it meant to leave like that */
+	JOB_END_AMBIGUOUS, /* after a request, with a code that says nothing */
+	JOB_END_CRASHED,
+};
+
+struct checkpoint_facts {
+	/* a file is open for writing, or the kernel reported a write without a close */
+	bool open;
+	/* the shim reported who closed each of its files, so that no death can hide behind a close
+	 */
+	bool witnessed;
+	/* a process that wrote to it ended badly before it was complete */
+	bool writer_died;
+	/* each file is whole by a format that records its end */
+	bool whole_by_format;
+	/* nothing was written since: the job's word; the framework's commit */
+	bool own_word, committed;
+	/* all of its writers have begun a later one */
+	bool next_begun;
+	enum signature_match signature;
+	enum job_end job_end;
+	/* nothing of its own was touched for so long, as far as we were awake to see it */
+	int64_t still_ms;
+	/* the longest pause between two files of an earlier one of its kind */
+	int64_t pause_ms;
+	/* the quiet time */
+	int64_t quiet_ms;
+	/* the content check found something missing (content_check.h), which may still come for
+	 * `defect_wait_ms` */
+	bool defect;
+	int64_t defect_wait_ms;
+};
+
+struct judgement {
+	enum verdict verdict;
+	enum verdict_reason reason;
+	/* UNDER_WAY: the verdict may be another after so many ms without an event; INT64_MAX: only
+	 * an event changes it */
+	int64_t wait_ms;
+};
+
+struct judgement verdict_of(const struct checkpoint_facts *facts);
+
+/* How long one with fewer files than its signature is waited for. */
+int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms);
+
+/* For people: "all files that earlier checkpoints had are closed". Static. */
+const char *verdict_reason_text(enum verdict_reason reason);
+/* For programs: "signature". Static. */
+const char *verdict_reason_name(enum verdict_reason reason);
+
+#endif

@@ -1,0 +1,458 @@
+/* The rule: what is known of one checkpoint, and what follows. A table for each reason, and what
+ * must hold whatever is known. */
+#include "completion/verdict.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define QUIET 1000
+#define NEVER INT64_MAX
+
+struct row {
+	const char *name;
+	struct checkpoint_facts facts; /* quiet_ms is added */
+	struct judgement expected;
+};
+
+/* The verdict of a row: still under way, complete or torn, and why. */
+#define WAITS(reason, ms)                              \
+	{                                              \
+		VERDICT_UNDER_WAY, REASON_##reason, ms \
+	}
+#define WHOLE(reason)                                    \
+	{                                                \
+		VERDICT_COMPLETE, REASON_##reason, NEVER \
+	}
+#define TORN(reason)                                 \
+	{                                            \
+		VERDICT_TORN, REASON_##reason, NEVER \
+	}
+
+// clang-format off
+static const struct row rows[] = {
+	/* Open files hold up everything, except for the end of the job. */
+	{"open", {.open = true}, WAITS(OPEN, NEVER)},
+	{"open for long", {.open = true, .still_ms = 3600000}, WAITS(OPEN, NEVER)},
+	{"open, and called complete", {.open = true, .own_word = true}, WAITS(OPEN, NEVER)},
+	{"open, with all names",
+		{.open = true, .witnessed = true, .signature = SIGNATURE_FULL}, WAITS(OPEN, NEVER)},
+	{"open, the next one begun",
+		{.open = true, .witnessed = true, .next_begun = true}, WAITS(OPEN, NEVER)},
+	{"open, the job ended well", {.open = true, .job_end = JOB_END_CLEAN}, TORN(DIED)},
+	{"open, the job crashed", {.open = true, .job_end = JOB_END_CRASHED}, TORN(DIED)},
+	{"open, the job was asked", {.open = true, .job_end = JOB_END_AMBIGUOUS}, TORN(DIED)},
+
+	/* The job's own word needs nothing else, neither a witness nor time. */
+	{"own word", {.own_word = true}, WHOLE(OWN_WORD)},
+	{"own word, fewer files", {.own_word = true, .signature = SIGNATURE_FEWER}, WHOLE(OWN_WORD)},
+	{"own word before all other evidence",
+		{.own_word = true, .committed = true, .witnessed = true, .next_begun = true,
+			.signature = SIGNATURE_FULL, .still_ms = 5000}, WHOLE(OWN_WORD)},
+
+	{"commit", {.committed = true, .witnessed = true}, WHOLE(COMMIT)},
+	{"commit, a file smaller than before",
+		{.committed = true, .witnessed = true, .signature = SIGNATURE_SMALLER}, WHOLE(COMMIT)},
+	{"commit of files that nobody saw being closed", {.committed = true}, WAITS(MOVING, QUIET)},
+	{"commit with fewer files",
+		{.committed = true, .witnessed = true, .signature = SIGNATURE_FEWER},
+		WAITS(MOVING, 10 * QUIET)},
+
+	{"all names", {.witnessed = true, .signature = SIGNATURE_FULL}, WHOLE(SIGNATURE)},
+	{"all names, closed by nobody known", {.signature = SIGNATURE_FULL}, WAITS(MOVING, QUIET)},
+	{"all names, one smaller",
+		{.witnessed = true, .signature = SIGNATURE_SMALLER}, WAITS(MOVING, QUIET)},
+	{"all names, one smaller, quiet",
+		{.witnessed = true, .signature = SIGNATURE_SMALLER, .still_ms = QUIET}, WHOLE(QUIET)},
+	{"all names before the next one's beginning",
+		{.witnessed = true, .signature = SIGNATURE_FULL, .next_begun = true}, WHOLE(SIGNATURE)},
+
+	{"the next one begun", {.witnessed = true, .next_begun = true}, WHOLE(NEXT)},
+	{"the next one begun, fewer files",
+		{.witnessed = true, .next_begun = true, .signature = SIGNATURE_FEWER}, WHOLE(NEXT)},
+	{"the next one begun, by writers that were guessed", {.next_begun = true}, WAITS(MOVING, QUIET)},
+
+	{"written now", {.witnessed = true}, WAITS(MOVING, QUIET)},
+	{"written a moment ago", {.still_ms = QUIET - 1}, WAITS(MOVING, 1)},
+	{"quiet", {.still_ms = QUIET}, WHOLE(QUIET)},
+	{"quiet, witnessed", {.still_ms = QUIET, .witnessed = true}, WHOLE(QUIET)},
+	{"less than no time, after a stall", {.still_ms = -500}, WAITS(MOVING, QUIET + 500)},
+
+	/* What has fewer files than the ones before it is waited for much longer. */
+	{"fewer, written now", {.signature = SIGNATURE_FEWER}, WAITS(MOVING, 10 * QUIET)},
+	{"fewer, quiet",
+		{.signature = SIGNATURE_FEWER, .still_ms = QUIET}, WAITS(FEWER, 9 * QUIET)},
+	{"fewer, nearly patience",
+		{.signature = SIGNATURE_FEWER, .still_ms = 10 * QUIET - 1}, WAITS(FEWER, 1)},
+	{"fewer, patience",
+		{.signature = SIGNATURE_FEWER, .still_ms = 10 * QUIET}, WHOLE(PATIENCE)},
+	{"fewer, and five seconds between two files are usual",
+		{.signature = SIGNATURE_FEWER, .pause_ms = 5000, .still_ms = 10 * QUIET},
+		WAITS(FEWER, 6 * QUIET)},
+	{"fewer, and so were three of those pauses",
+		{.signature = SIGNATURE_FEWER, .pause_ms = 5000, .still_ms = 16 * QUIET},
+		WHOLE(PATIENCE)},
+	{"the usual pause does not hold up one that has all names",
+		{.signature = SIGNATURE_SMALLER, .pause_ms = 60000, .still_ms = QUIET}, WHOLE(QUIET)},
+
+	/* The end of the job. */
+	{"ended well", {.job_end = JOB_END_CLEAN}, WHOLE(ENDED)},
+	{"ended well, with fewer files",
+		{.job_end = JOB_END_CLEAN, .signature = SIGNATURE_FEWER}, WHOLE(ENDED)},
+	{"ended well, after a quiet time", {.job_end = JOB_END_CLEAN, .still_ms = QUIET}, WHOLE(QUIET)},
+	{"asked, and ended with some code", {.job_end = JOB_END_AMBIGUOUS}, TORN(DIED)},
+	{"asked, with all names",
+		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_FULL}, WHOLE(ENDED)},
+	{"asked, with all names, one smaller",
+		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_SMALLER}, TORN(DIED)},
+	{"asked, whole by format",
+		{.job_end = JOB_END_AMBIGUOUS, .whole_by_format = true, .witnessed = true},
+		WHOLE(FORMAT)},
+	{"crashed", {.job_end = JOB_END_CRASHED}, TORN(DIED)},
+	{"crashed, after a quiet time", {.job_end = JOB_END_CRASHED, .still_ms = QUIET}, WHOLE(QUIET)},
+	{"crashed, with all names, witnessed",
+		{.job_end = JOB_END_CRASHED, .signature = SIGNATURE_FULL, .witnessed = true},
+		WHOLE(SIGNATURE)},
+	{"crashed, with all names, closed perhaps by the death",
+		{.job_end = JOB_END_CRASHED, .signature = SIGNATURE_FULL}, TORN(DIED)},
+	{"crashed, committed",
+		{.job_end = JOB_END_CRASHED, .committed = true, .witnessed = true}, WHOLE(COMMIT)},
+	{"crashed, each file closed and whole by its format",
+		{.job_end = JOB_END_CRASHED, .whole_by_format = true, .witnessed = true}, WHOLE(FORMAT)},
+	{"crashed, whole by format, closed perhaps by the death",
+		{.job_end = JOB_END_CRASHED, .whole_by_format = true}, TORN(DIED)},
+	{"crashed, whole by format, fewer files",
+		{.job_end = JOB_END_CRASHED, .whole_by_format = true, .witnessed = true,
+			.signature = SIGNATURE_FEWER}, TORN(DIED)},
+	{"crashed, fewer files, quiet but without patience",
+		{.job_end = JOB_END_CRASHED, .signature = SIGNATURE_FEWER, .still_ms = QUIET},
+		TORN(DIED)},
+
+	/* The death of a writer. */
+	{"a writer died", {.writer_died = true}, WAITS(MOVING, QUIET)},
+	{"a writer died, another writes", {.writer_died = true, .open = true}, WAITS(OPEN, NEVER)},
+	{"a writer died, quiet", {.writer_died = true, .still_ms = QUIET}, TORN(DIED)},
+	{"a writer died, with all evidence that there is",
+		{.writer_died = true, .own_word = true, .committed = true, .witnessed = true,
+			.next_begun = true, .whole_by_format = true, .signature = SIGNATURE_FULL,
+			.still_ms = QUIET}, TORN(DIED)},
+	{"a writer died, and then the job",
+		{.writer_died = true, .job_end = JOB_END_CRASHED}, TORN(DIED)},
+	{"a writer died, the job ended well",
+		{.writer_died = true, .open = true, .job_end = JOB_END_CLEAN}, TORN(DIED)},
+
+	/* What its content lacks. */
+	{"a defect while it is open", {.defect = true, .open = true}, WAITS(OPEN, NEVER)},
+	{"a defect before it is quiet", {.defect = true, .defect_wait_ms = 300}, WAITS(MOVING, QUIET)},
+	{"a defect that may be mended",
+		{.defect = true, .defect_wait_ms = 300, .still_ms = QUIET}, WAITS(PENDING, 300)},
+	{"a defect against its own word",
+		{.defect = true, .defect_wait_ms = 300, .own_word = true}, WAITS(PENDING, 300)},
+	{"a defect that nobody mends", {.defect = true, .still_ms = QUIET}, TORN(DEFECT)},
+	{"a defect whose time was over long ago",
+		{.defect = true, .defect_wait_ms = -5000, .still_ms = QUIET}, TORN(DEFECT)},
+	{"a defect when the job has ended",
+		{.defect = true, .defect_wait_ms = 300, .job_end = JOB_END_CLEAN}, TORN(DEFECT)},
+	{"a defect of one whose writer died",
+		{.defect = true, .writer_died = true, .still_ms = QUIET}, TORN(DIED)},
+	{"a time to wait without a defect",
+		{.defect_wait_ms = 300, .still_ms = QUIET}, WHOLE(QUIET)},
+};
+// clang-format on
+
+static void test_table(void **state)
+{
+	unsigned failed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct checkpoint_facts facts = rows[i].facts;
+		const struct judgement *expected = &rows[i].expected;
+		struct judgement judgement;
+
+		facts.quiet_ms = QUIET;
+		judgement = verdict_of(&facts);
+		if (judgement.verdict == expected->verdict &&
+		    judgement.reason == expected->reason && judgement.wait_ms == expected->wait_ms)
+			continue;
+		print_error("%s: %d, %s, %lld ms\n", rows[i].name, judgement.verdict,
+			    verdict_reason_name(judgement.reason), (long long)judgement.wait_ms);
+		failed++;
+	}
+	assert_int_equal(failed, 0);
+}
+
+static void test_each_reason_has_a_row(void **state)
+{
+	bool seen[REASON_COUNT] = {false};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		seen[rows[i].expected.reason] = true;
+	for (size_t i = 0; i < REASON_COUNT; i++)
+		assert_true(seen[i]);
+}
+
+/* --- whatever is known --- */
+
+static bool *flag_at(struct checkpoint_facts *facts, size_t index)
+{
+	bool *flags[] = {&facts->open,       &facts->witnessed, &facts->writer_died,
+			 &facts->own_word,   &facts->committed, &facts->whole_by_format,
+			 &facts->next_begun, &facts->defect};
+
+	return index < sizeof(flags) / sizeof(flags[0]) ? flags[index] : NULL;
+}
+
+typedef void check_fn(const struct checkpoint_facts *facts);
+
+/* Every combination of what is known, with the times at which something changes. */
+static void for_all_facts(check_fn *check)
+{
+	static const int64_t stills[] = {-1, 0, 1, 999, 1000, 1001, 9999, 10000, 15999, 16000};
+	static const int64_t pauses[] = {0, 5000};
+	static const int64_t waits[] = {-1, 0, 1, 400};
+	enum {
+		FLAGS = 8,
+		STILLS = 10,
+		PAUSES = 2,
+		WAITS = 4
+	};
+	const unsigned all = (1u << FLAGS) * 4 * 4 * STILLS * PAUSES * WAITS;
+
+	for (unsigned number = 0; number < all; number++) {
+		struct checkpoint_facts facts = {.quiet_ms = QUIET};
+		unsigned rest = number >> FLAGS;
+		bool *flag;
+
+		for (size_t i = 0; (flag = flag_at(&facts, i)); i++)
+			*flag = number >> i & 1;
+		facts.signature = (enum signature_match)(rest % 4);
+		rest /= 4;
+		facts.job_end = (enum job_end)(rest % 4);
+		rest /= 4;
+		facts.still_ms = stills[rest % STILLS];
+		rest /= STILLS;
+		facts.pause_ms = pauses[rest % PAUSES];
+		rest /= PAUSES;
+		facts.defect_wait_ms = waits[rest];
+		check(&facts);
+	}
+}
+
+/* Asserts, and says for which facts it does not hold. */
+#define HOLDS(facts, condition)                                                                  \
+	do {                                                                                     \
+		if (!(condition))                                                                \
+			fail_msg("%s: open %d witnessed %d died %d word %d commit %d format %d " \
+				 "next %d defect %d signature %d end %d still %lld",             \
+				 #condition, (facts)->open, (facts)->witnessed,                  \
+				 (facts)->writer_died, (facts)->own_word, (facts)->committed,    \
+				 (facts)->whole_by_format, (facts)->next_begun, (facts)->defect, \
+				 (facts)->signature, (facts)->job_end,                           \
+				 (long long)(facts)->still_ms);                                  \
+	} while (0)
+
+static bool is_complete(const struct checkpoint_facts *facts)
+{
+	return verdict_of(facts).verdict == VERDICT_COMPLETE;
+}
+
+static void check_what_is_never_complete(const struct checkpoint_facts *facts)
+{
+	bool fewer = facts->signature == SIGNATURE_FEWER;
+	bool ended = facts->job_end == JOB_END_CLEAN ||
+		     (facts->job_end == JOB_END_AMBIGUOUS && facts->signature == SIGNATURE_FULL);
+	bool has_word = facts->own_word || ended;
+
+	if (!is_complete(facts))
+		return;
+	HOLDS(facts, !facts->open);
+	HOLDS(facts, !facts->writer_died);
+	HOLDS(facts, !facts->defect);
+	/* Before it is quiet, only what somebody saw, or what the job said by word or end. */
+	HOLDS(facts, facts->still_ms >= QUIET || facts->witnessed || has_word);
+	/* Before it is quiet, something says that no more comes. */
+	HOLDS(facts,
+	      facts->still_ms >= QUIET || has_word || facts->committed || facts->next_begun ||
+		      facts->signature == SIGNATURE_FULL || facts->whole_by_format);
+	/* With fewer files, quiet alone says nothing. */
+	HOLDS(facts, !fewer || has_word || (facts->next_begun && facts->witnessed) ||
+			     facts->still_ms >= verdict_patience_ms(QUIET, facts->pause_ms));
+}
+
+/* The reason that is given is there. */
+static void check_reasons(const struct checkpoint_facts *facts)
+{
+	struct judgement judgement = verdict_of(facts);
+	enum signature_match signature = facts->signature;
+
+	switch (judgement.reason) {
+	case REASON_OPEN:
+		HOLDS(facts, facts->open);
+		break;
+	case REASON_FEWER:
+	case REASON_PATIENCE:
+		HOLDS(facts, signature == SIGNATURE_FEWER && facts->still_ms >= QUIET);
+		break;
+	case REASON_PENDING:
+	case REASON_DEFECT:
+		HOLDS(facts, facts->defect && !facts->writer_died && !facts->open);
+		break;
+	case REASON_OWN_WORD:
+		HOLDS(facts, facts->own_word);
+		break;
+	case REASON_COMMIT:
+		HOLDS(facts, facts->committed && facts->witnessed && !facts->own_word);
+		break;
+	case REASON_SIGNATURE:
+		HOLDS(facts, signature == SIGNATURE_FULL && facts->witnessed);
+		break;
+	case REASON_NEXT:
+		HOLDS(facts, facts->next_begun && facts->witnessed);
+		break;
+	case REASON_QUIET:
+		HOLDS(facts, signature != SIGNATURE_FEWER && facts->still_ms >= QUIET);
+		break;
+	case REASON_FORMAT:
+	case REASON_ENDED:
+		HOLDS(facts, facts->job_end != JOB_END_NOT_YET);
+		break;
+	case REASON_DIED:
+		HOLDS(facts, facts->writer_died || facts->job_end != JOB_END_NOT_YET);
+		break;
+	case REASON_MOVING:
+		HOLDS(facts, judgement.verdict == VERDICT_UNDER_WAY);
+		break;
+	case REASON_COUNT:
+		HOLDS(facts, false);
+	}
+}
+
+static void check_the_wait(const struct checkpoint_facts *facts)
+{
+	struct judgement judgement = verdict_of(facts), then;
+	struct checkpoint_facts later = *facts;
+
+	HOLDS(facts, judgement.verdict == VERDICT_UNDER_WAY || judgement.wait_ms == NEVER);
+	if (judgement.verdict != VERDICT_UNDER_WAY || judgement.wait_ms == NEVER)
+		return;
+	HOLDS(facts, judgement.wait_ms > 0);
+	later.still_ms += judgement.wait_ms - 1;
+	later.defect_wait_ms -= judgement.wait_ms - 1;
+	HOLDS(facts, verdict_of(&later).verdict == VERDICT_UNDER_WAY);
+	later.still_ms++;
+	later.defect_wait_ms--;
+	then = verdict_of(&later);
+	HOLDS(facts, then.verdict != VERDICT_UNDER_WAY || then.reason == REASON_PENDING);
+}
+
+/* Once the job has ended, nothing is waited for. */
+static void check_the_end(const struct checkpoint_facts *facts)
+{
+	HOLDS(facts,
+	      facts->job_end == JOB_END_NOT_YET || verdict_of(facts).verdict != VERDICT_UNDER_WAY);
+	/* While it runs, only a death or a defect tears anything. */
+	HOLDS(facts, facts->job_end != JOB_END_NOT_YET || facts->writer_died || facts->defect ||
+			     verdict_of(facts).verdict != VERDICT_TORN);
+}
+
+/* More evidence, and more time, never take COMPLETE away. */
+static void check_more_evidence(const struct checkpoint_facts *facts)
+{
+	struct checkpoint_facts more = *facts;
+
+	if (!is_complete(facts))
+		return;
+	more.witnessed = true;
+	HOLDS(facts, is_complete(&more));
+	more.committed = more.next_begun = more.whole_by_format = true;
+	HOLDS(facts, is_complete(&more));
+	more.own_word = true;
+	HOLDS(facts, is_complete(&more));
+	more = *facts;
+	more.still_ms += 100000;
+	HOLDS(facts, is_complete(&more));
+	more = *facts;
+	more.signature = SIGNATURE_FULL;
+	HOLDS(facts, is_complete(&more));
+}
+
+static void test_what_is_never_complete(void **state)
+{
+	(void)state;
+	for_all_facts(check_what_is_never_complete);
+}
+
+static void test_reasons_are_true(void **state)
+{
+	(void)state;
+	for_all_facts(check_reasons);
+}
+
+static void test_waits_end(void **state)
+{
+	(void)state;
+	for_all_facts(check_the_wait);
+}
+
+static void test_the_end_of_the_job_decides(void **state)
+{
+	(void)state;
+	for_all_facts(check_the_end);
+}
+
+static void test_more_evidence_is_never_worse(void **state)
+{
+	(void)state;
+	for_all_facts(check_more_evidence);
+}
+
+static void test_patience(void **state)
+{
+	(void)state;
+	assert_int_equal(verdict_patience_ms(1000, 0), 10000);
+	assert_int_equal(verdict_patience_ms(1000, 3000), 10000);
+	assert_int_equal(verdict_patience_ms(1000, 3001), 10003);
+	assert_int_equal(verdict_patience_ms(1000, 60000), 181000);
+	assert_int_equal(verdict_patience_ms(0, 0), 0);
+}
+
+static void test_reasons_have_texts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < REASON_COUNT; i++) {
+		const char *name = verdict_reason_name((enum verdict_reason)i);
+		const char *text = verdict_reason_text((enum verdict_reason)i);
+
+		assert_non_null(name);
+		assert_non_null(text);
+		assert_true(strlen(text) > strlen(name));
+		assert_null(strpbrk(name, " -"));
+		assert_null(strchr(text, '\n'));
+		for (size_t other = 0; other < i; other++)
+			assert_string_not_equal(name,
+						verdict_reason_name((enum verdict_reason)other));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_each_reason_has_a_row),
+		cmocka_unit_test(test_what_is_never_complete),
+		cmocka_unit_test(test_reasons_are_true),
+		cmocka_unit_test(test_waits_end),
+		cmocka_unit_test(test_the_end_of_the_job_decides),
+		cmocka_unit_test(test_more_evidence_is_never_worse),
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_reasons_have_texts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+/* Which names a checkpoint is expected to have, from those of the ones before it. A row is a list
+ * of checkpoints that are learned, one after the other, and of questions. */
+#include "completion/signature.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct row {
+	const char *name;
+	/* "a b": learns a checkpoint with these files; "= full a b": compares one;
+	 * "again a b": learns from the last one again; "kept": through a manifest and back.
+	 * A file "a:40" has 40 bytes; "a" has 100. */
+	const char *story;
+};
+
+// clang-format off
+static const struct row rows[] = {
+	{"nothing is known at first", "= unknown a b"},
+	{"a checkpoint without files teaches nothing", ";= unknown a"},
+
+	{"one is enough", "a b;= full a b;= fewer a;= fewer b;= fewer;= fewer c d"},
+	{"more files than known are no objection", "a b;= full a b c"},
+	{"in any order", "b a c;= full c b a;a c b;= full b c a"},
+
+	{"written once: not expected of the next but one", "a config;a;= full a;a;= full a"},
+	{"written once, and what follows it has fewer", "a config;= fewer a"},
+	{"a new name is expected from its second time on",
+		"a;a b;= full a;a b;= fewer a;= full a b"},
+	{"a name that is given up is waited for once",
+		"a b;a b;a;= fewer a;a;= full a"},
+	{"a file of every second one", "a o;a;a o;= fewer a;= full a o"},
+	{"random names are never expected", "x1;x2;= unknown x3;x3;= unknown x4"},
+	{"random names beside fixed ones", "a x1;a x2;= full a x3;= fewer x3"},
+	{"names that come again after long count from the beginning",
+		"a b;a;a;a;a;a b;= full a;a b;= fewer a"},
+
+	{"smaller than the newest", "a b:5000;= smaller a b:4000;= full a b:5000;= full a b:5001"},
+	{"smaller, but a name is missing: that weighs more", "a b c:5000;= fewer a c:4000"},
+	{"it is the newest that counts, not the largest",
+		"a:9000;a:5000;= full a:5000;= smaller a:4000"},
+	{"an optional file that is smaller", "a o:9000;a;= smaller a o:8000;= full a o:9000"},
+	{"an empty file is as large as an empty one", "a:0;= full a:0"},
+
+	{"twice the same name counts twice", "a a;= fewer a;= full a a;= full a a a"},
+	{"twice at first, then once", "a a;a;= full a;= full a a"},
+	{"twice each time", "a a b;a a b;= fewer a b;= full a a b"},
+	{"of two with one name, neither may shrink",
+		"a:1000 a:9000;= full a:9000 a:1000;= smaller a:5000 a:5000"},
+
+	{"learned again, with more files", "a;again a b;= fewer a;= full a b"},
+	{"learned again, and the next one has them too", "a;again a b;a b;= fewer a;= full a b"},
+	{"learned again is not seen twice", "a;a b;again a b;again a b;= full a"},
+
+	{"kept", "a b;a b:5000;kept;= full a b:5000;= fewer a;= smaller a b:4000"},
+	{"kept after one", "a b;kept;= fewer a"},
+	{"kept, and not confirmed by what follows",
+		"a b;a b;kept;a;= fewer a;a;= full a"},
+	{"kept, without what was never expected", "a x1;a x2;kept;= full a"},
+	{"kept, with what is written twice", "a a;kept;= fewer a;= full a a"},
+	{"kept with an unknown kind", "kept;= unknown a"},
+};
+// clang-format on
+
+static struct named_file parse_file(const char *word)
+{
+	const char *colon = strchr(word, ':');
+	auto_free char *name = text_copy_n(word, colon ? (size_t)(colon - word) : strlen(word));
+
+	return (struct named_file){signature_hash(name),
+				   colon ? strtoull(colon + 1, NULL, 10) : 100};
+}
+
+static size_t parse_files(char *text, struct named_file *files)
+{
+	char *rest = text;
+	char *word;
+	size_t count = 0;
+
+	while ((word = strsep(&rest, " ")))
+		if (*word)
+			files[count++] = parse_file(word);
+	return count;
+}
+
+static void keep(struct signature *signature)
+{
+	auto_json json_t *json = signature_to_json(signature);
+	auto_free char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	auto_json json_t *back = text ? json_loads(text, 0, NULL) : NULL;
+
+	signature_release(signature);
+	signature_from_json(signature, back);
+}
+
+static bool run(const struct row *row)
+{
+	static const char *const matches[] = {
+		[SIGNATURE_UNKNOWN] = "unknown",
+		[SIGNATURE_FEWER] = "fewer",
+		[SIGNATURE_SMALLER] = "smaller",
+		[SIGNATURE_FULL] = "full",
+	};
+	auto_free char *story = text_copy(row->story);
+	char *rest = story, *part;
+	struct signature signature = {0};
+	int64_t number = 0;
+	bool right = true;
+
+	while ((part = strsep(&rest, ";"))) {
+		struct named_file files[16];
+
+		if (text_equal(part, "kept")) {
+			keep(&signature);
+		} else if (part[0] == '=') {
+			char *expected = part + 2;
+			char *list = expected + strcspn(expected, " ");
+			const char *match;
+
+			if (*list)
+				*list++ = '\0';
+			match = matches[signature_compare(&signature, files,
+							  parse_files(list, files))];
+			if (!text_equal(match, expected)) {
+				print_error("%s: %s, not %s (%s)\n", row->name, match, expected,
+					    row->story);
+				right = false;
+			}
+		} else {
+			bool again = text_starts(part, "again ");
+
+			number += !again;
+			signature_learn(&signature, number, files,
+					parse_files(again ? part + 6 : part, files), 0);
+		}
+	}
+	signature_release(&signature);
+	return right;
+}
+
+static void test_stories(void **state)
+{
+	unsigned failed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		failed += !run(&rows[i]);
+	assert_int_equal(failed, 0);
+}
+
+static void learn_pause(struct signature *signature, int64_t number, int64_t pause_ms)
+{
+	struct named_file file = {1, 1};
+
+	signature_learn(signature, number, &file, 1, pause_ms);
+}
+
+static void test_pause(void **state)
+{
+	struct signature signature = {0};
+
+	(void)state;
+	learn_pause(&signature, 1, 4000);
+	assert_int_equal(signature.pause_ms, 4000);
+	/* An unusual pause is halved with each checkpoint that has none. */
+	learn_pause(&signature, 2, 0);
+	assert_int_equal(signature.pause_ms, 2000);
+	learn_pause(&signature, 3, 1500);
+	assert_int_equal(signature.pause_ms, 1500);
+	learn_pause(&signature, 4, 9000);
+	assert_int_equal(signature.pause_ms, 9000);
+	/* The same checkpoint again is not another one. */
+	learn_pause(&signature, 4, 100);
+	assert_int_equal(signature.pause_ms, 9000);
+	learn_pause(&signature, 4, 9500);
+	assert_int_equal(signature.pause_ms, 9500);
+	signature_release(&signature);
+}
+
+static void test_names_that_are_forgotten_take_no_room(void **state)
+{
+	struct signature signature = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct named_file files[] = {{1, 100}, {1000 + i, 100}};
+
+		signature_learn(&signature, (int64_t)i, files, 2, 0);
+		assert_true(signature.count <= 5);
+	}
+	assert_int_equal(signature.expected, 1);
+	signature_release(&signature);
+}
+
+/* What comes from a store may be anything. */
+static void test_hostile_json(void **state)
+{
+	static const struct {
+		const char *json;
+		size_t expected;
+		int64_t pause_ms;
+	} texts[] = {
+		{"null", 0, 0},
+		{"[]", 0, 0},
+		{"7", 0, 0},
+		{"\"names\"", 0, 0},
+		{"{}", 0, 0},
+		{"{\"names\":null}", 0, 0},
+		{"{\"names\":{}}", 0, 0},
+		{"{\"names\":[]}", 0, 0},
+		{"{\"names\":[],\"pause_ms\":5}", 0, 0},
+		{"{\"names\":[7,null,[],{},\"00ff\"]}", 0, 0},
+		{"{\"names\":[[\"00ff\"],[\"00ff\",\"1\"],[1,1],[\"00ff\",null]]}", 0, 0},
+		{"{\"names\":[[\"zz\",1],[\"\",1]]}", 0, 0},
+		{"{\"names\":[[\"00ff\",-1]]}", 0, 0},
+		{"{\"names\":[[\"00ff\",1.5]]}", 0, 0},
+		{"{\"names\":[[\"00ff\",1],7,[\"00fe\",2]]}", 2, 0},
+		{"{\"names\":[[\"00ff\",1],[\"00ff\",1],[\"00ff\",2]]}", 1, 0},
+		{"{\"names\":[[\"00000000000000ff\",1,\"more\"]]}", 1, 0},
+		{"{\"names\":[[\"ffffffffffffffffff\",9223372036854775807]]}", 1, 0},
+		{"{\"names\":[[\"00ff\",1]],\"pause_ms\":-1}", 1, 0},
+		{"{\"names\":[[\"00ff\",1]],\"pause_ms\":\"9\"}", 1, 0},
+		{"{\"names\":[[\"00ff\",1]],\"pause_ms\":9223372036854775807}", 1, 0},
+		{"{\"names\":[[\"00ff\",1]],\"pause_ms\":4000,\"more\":[]}", 1, 4000},
+	};
+	unsigned failed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		auto_json json_t *json = json_loads(texts[i].json, JSON_DECODE_ANY, NULL);
+		struct signature signature = {0};
+		struct named_file file = {0xff, 5};
+
+		assert_non_null(json);
+		signature_from_json(&signature, json);
+		if (signature.expected != texts[i].expected ||
+		    signature.pause_ms != texts[i].pause_ms) {
+			print_error("%s: %zu names, %lld ms\n", texts[i].json, signature.expected,
+				    (long long)signature.pause_ms);
+			failed++;
+		}
+		/* It can be used, whatever it is. */
+		(void)signature_compare(&signature, &file, 1);
+		signature_learn(&signature, 1, &file, 1, 10);
+		assert_int_not_equal(signature_compare(&signature, &file, 1), SIGNATURE_UNKNOWN);
+		signature_release(&signature);
+	}
+	assert_int_equal(failed, 0);
+}
+
+/* Cut off anywhere, and with any byte changed, it is read or refused. */
+static void test_broken_json(void **state)
+{
+	static const char text[] = "{\"names\":[[\"00000000000000ff\",1],[\"0fe\",20]],"
+				   "\"pause_ms\":4000}";
+	static const char others[] = "{}[],:\"0-9anx\\ ";
+
+	(void)state;
+	for (size_t at = 0; at < sizeof(text) - 1; at++)
+		for (const char *other = others; *other; other++) {
+			char broken[sizeof(text)];
+			auto_json json_t *json = NULL;
+			struct signature signature = {0};
+
+			memcpy(broken, text, sizeof(text));
+			broken[at] = *other;
+			json = json_loads(broken, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+			signature_from_json(&signature, json);
+			assert_true(signature.expected <= 2);
+			assert_true(signature.count <= 2);
+			assert_true(signature.pause_ms >= 0 && signature.pause_ms < 3600000);
+			signature_release(&signature);
+		}
+}
+
+static void learn_many(struct signature *signature, uint64_t count)
+{
+	struct named_file *files = memory_new(count * sizeof(*files));
+
+	for (uint64_t i = 0; i < count; i++)
+		files[i] = (struct named_file){i * 0x9e3779b97f4a7c15, i};
+	signature_learn(signature, 1, files, count, 0);
+	assert_int_equal(signature->expected, count);
+	assert_int_equal(signature_compare(signature, files, count), SIGNATURE_FULL);
+	assert_int_equal(signature_compare(signature, files, count - 1), SIGNATURE_FEWER);
+	free(files);
+}
+
+/* A manifest has room for the names of an ordinary checkpoint, and not for those of any. */
+static void test_many_names(void **state)
+{
+	struct signature signature = {0};
+	auto_json json_t *json = NULL;
+
+	(void)state;
+	learn_many(&signature, 2000);
+	json = signature_to_json(&signature);
+	assert_int_equal(json_array_size(json_object_get(json, "names")), 2000);
+	signature_release(&signature);
+	learn_many(&signature, 50000);
+	assert_null(signature_to_json(&signature));
+	signature_release(&signature);
+}
+
+static void test_missing(void **state)
+{
+	struct named_file all[] = {{3, 100}, {1, 100}, {2, 100}, {2, 100}};
+	struct named_file some[] = {{2, 1}, {9, 1}, {3, 1}};
+	struct signature signature = {0};
+
+	(void)state;
+	assert_int_equal(signature_missing(&signature, some, 3), 0);
+	signature_learn(&signature, 1, all, 4, 0);
+	assert_int_equal(signature_missing(&signature, all, 4), 0);
+	assert_int_equal(signature_missing(&signature, some, 3), 2);
+	assert_int_equal(signature_missing(&signature, some, 0), 4);
+	signature_release(&signature);
+}
+
+static void test_hash(void **state)
+{
+	(void)state;
+	/* FNV-1a's published values; it must not change, because manifests hold it. */
+	assert_true(signature_hash("") == 0xcbf29ce484222325);
+	assert_true(signature_hash("a") == 0xaf63dc4c8601ec8c);
+	assert_true(signature_hash("foobar") == 0x85944171f73967e8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stories),
+		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_names_that_are_forgotten_take_no_room),
+		cmocka_unit_test(test_hostile_json),
+		cmocka_unit_test(test_broken_json),
+		cmocka_unit_test(test_many_names),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_hash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
