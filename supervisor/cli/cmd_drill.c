@@ -237,7 +237,7 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 {
 	struct scenario_options *scenario = &options->scenario;
 	enum option_result result;
-	struct job_config run;
+	auto_(job_config_release) struct job_config run = {0};
 	int argc = 0;
 
 	if (!argv[0] || !text_equal(argv[0], "run"))

@@ -131,7 +131,7 @@ static void arm_parent_death_signal(const struct job_config *options)
 int cmd_run(int argc, char **argv)
 {
 	struct signals_inherited inherited;
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct job *job;
 	auto_free char *embedded = NULL;
 	struct job_name name;

@@ -17,7 +17,9 @@ const struct verb verb_show = {
 	.arguments = "[ID|latest]",
 	.arguments_most = 1,
 	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_OTHER},
-	.notes = "--json prints the whole manifest, with every chunk (storage/FORMAT.md).",
+	.notes = "A running file is one that is written as long as the job lives, such as\n"
+		 "metrics.csv: what it had when the snapshot was taken is in it. --json prints\n"
+		 "the whole manifest, with every chunk (storage/FORMAT.md).",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -31,7 +33,8 @@ static void print_entry(json_t *entry)
 
 	if (text_equal(type, "file"))
 		text_bytes((uint64_t)json_number_or(entry, "size", 0), size, sizeof(size));
-	terminal_line_print("  %-9s  %04o  %9s  %s%s%s", type,
+	terminal_line_print("  %-9s  %04o  %9s  %s%s%s",
+			    json_is_true(json_object_get(entry, "running")) ? "running" : type,
 			    (unsigned)json_number_or(entry, "mode", 0) & 07777, size,
 			    path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
 			    target ? target : "");

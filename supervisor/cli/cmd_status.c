@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define STATUS_TIMEOUT_MS 5000
@@ -20,7 +21,7 @@
 
 struct status_run {
 	const char *job; /* NULL: all */
-	bool json, watch;
+	bool json, watch, checkpoints;
 	json_t *answers;
 	size_t found;
 	bool failed;
@@ -28,6 +29,9 @@ struct status_run {
 
 // clang-format off
 static const struct option_row own_rows[] = {
+	{"checkpoints", 0, NULL, NULL,
+		"also each checkpoint that the job has written: its verdict, why, what is missing",
+		OPTION_FLAG(struct status_run, checkpoints)},
 	{"watch", 0, NULL, NULL, "again every second, until no such job runs any more",
 		OPTION_FLAG(struct status_run, watch)},
 	{0},
@@ -45,6 +49,7 @@ const struct verb verb_status = {
 	.name = "status",
 	.summary = "see what the jobs that run here are doing, and what is durable",
 	.examples = "reprieve status\n"
+		"reprieve status --checkpoints\n"
 		"reprieve status --job train-7 --json\n"
 		"reprieve status --watch",
 	.groups = (const struct option_group[]){
@@ -73,13 +78,13 @@ static bool has_just_ended(const char *directory)
 static bool query_session(void *arg, const struct session_info *info)
 {
 	struct status_run *status_run = arg;
+	const char *what = status_run->checkpoints ? "checkpoints" : "status";
 	auto_json json_t *answer = NULL;
 	struct err err;
 
 	if (status_run->job && !text_equal(status_run->job, info->job))
 		return true;
-	if (control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, &err) ==
-	    0) {
+	if (control_client_query(info->directory, what, STATUS_TIMEOUT_MS, &answer, &err) == 0) {
 		json_array_append(status_run->answers, answer);
 	} else if (has_just_ended(info->directory)) {
 		return true;
@@ -152,6 +157,48 @@ static void print_training(json_t *training)
 	puts(format_ago(training, "seconds", ago, sizeof(ago)));
 }
 
+static void print_paths(const char *what, json_t *paths)
+{
+	json_t *path;
+	size_t i;
+
+	json_array_foreach(paths, i, path)
+		terminal_line_print("    %-9s %s %s", "", what, json_string_value(path));
+}
+
+/* One line for each, as wide as the longest name; and below it what it lacks. */
+static void print_checkpoints(json_t *checkpoints)
+{
+	json_t *checkpoint;
+	int width = 0;
+	size_t i;
+
+	json_array_foreach(checkpoints, i, checkpoint)
+	{
+		int length = (int)strlen(json_text_or(checkpoint, "checkpoint", "?"));
+
+		width = length > width ? length : width;
+	}
+	if (json_array_size(checkpoints) == 0)
+		puts("  no checkpoint has been written yet");
+	json_array_foreach(checkpoints, i, checkpoint)
+	{
+		long long missing = (long long)json_number_or(checkpoint, "missing", 0);
+		long long files = (long long)json_number_or(checkpoint, "files", 0);
+
+		terminal_line_print("  %-*s  %-9s  %3lld %s  %s", width,
+				    json_text_or(checkpoint, "checkpoint", "?"),
+				    json_text_or(checkpoint, "verdict", "?"), files,
+				    files == 1 ? "file " : "files",
+				    json_text_or(checkpoint, "why", ""));
+		if (missing > 0)
+			printf("    %-9s %lld of the files that earlier ones had: missing\n", "",
+			       missing);
+		print_paths("open:", json_object_get(checkpoint, "open"));
+		print_paths("incomplete:", json_object_get(checkpoint, "incomplete"));
+	}
+}
+
 static void print_answer(json_t *answer)
 {
 	const char *durable = json_text_or(answer, "durable", "");
@@ -189,6 +236,8 @@ static void print_answer(json_t *answer)
 	print_sources(answer);
 	if (json_is_true(json_object_get(answer, "behind")))
 		printf("  %-9s the upload has fallen behind\n", "warning");
+	if (json_is_array(json_object_get(answer, "checkpoints")))
+		print_checkpoints(json_object_get(answer, "checkpoints"));
 }
 
 static int print_status(struct status_run *status_run)

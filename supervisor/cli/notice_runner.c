@@ -259,7 +259,7 @@ static void deliver_health(void *arg)
 	if (posted_notice->notice_runner->options->json)
 		print_event(posted_notice->notice_runner, "source",
 			    notice_format_source_json(&posted_notice->state));
-	else if (posted_notice->state.health == SOURCE_ARMED)
+	else if (posted_notice->state.health == SOURCE_ARMED && !posted_notice->state.why[0])
 		log_note("%s", text);
 	else if (posted_notice->state.health != SOURCE_STARTING)
 		log_warn("%s", text);

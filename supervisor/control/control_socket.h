@@ -12,6 +12,7 @@
  *		with "wait":false nothing after "asked"; with "again":true, "asked" names more
  *		ranks that hear the same request
  *	{"do":"status"} -> one object
+ *	{"do":"checkpoints"} -> the same with "checkpoints": what is known of each
  *
  * The reply to any other request is {"event":"failed","error":..}.
  */

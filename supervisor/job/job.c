@@ -12,6 +12,7 @@
  */
 #define STOP_PATIENCE_MS 10000
 #define KILL_AGAIN_MS 1000
+#define NEXT_SAVE_CHECK_MS 100
 
 void job_report_failure(struct job *job, const char *what, const struct err *err)
 {
@@ -85,17 +86,26 @@ static void arm_budget(struct job *job)
 static void on_budget_spent(struct timer *timer)
 {
 	struct job *job = container_of(timer, struct job, budget_timer);
+	int64_t now_ms = clock_monotonic_ms(), check_ms = now_ms + NEXT_SAVE_CHECK_MS;
 
 	/* A save is under way: it gets the time that was reserved for exiting. */
 	if (job->state == JOB_CHECKPOINTING && job->tracker && tracker_is_saving(job->tracker) &&
-	    clock_monotonic_ms() < job->budget.stop_until_ms) {
+	    now_ms < job->budget.stop_until_ms) {
 		loop_arm(&job->loop, timer, job->budget.stop_until_ms);
+		return;
+	}
+	/* So does the next save of a job that was not told anything, if it is due by then. */
+	if (job->state == JOB_CHECKPOINTING && job->request.sent_ms == 0 &&
+	    now_ms < job->budget.stop_until_ms && job_plans_to_await_save(job, NULL)) {
+		loop_arm(&job->loop, timer,
+			 check_ms < job->budget.stop_until_ms ? check_ms
+							      : job->budget.stop_until_ms);
 		return;
 	}
 	/* The kill was planned early because an upload was pending, which has been committed since.
 	 */
 	if (job->state == JOB_STOPPING && !job->killed && !needs_no_more_time(job) &&
-	    clock_monotonic_ms() < kill_time_ms(job)) {
+	    now_ms < kill_time_ms(job)) {
 		loop_arm(&job->loop, timer, kill_time_ms(job));
 		return;
 	}
@@ -276,7 +286,7 @@ int job_run(struct job *job)
 	job->state = JOB_RESTORING;
 	sigemptyset(&job->early_signals);
 	job->upload_ms = job->pace.save_ms = -1;
-	job->durable_step = -1;
+	job->durable_step = job->durable_reported_step = -1;
 	job->point.usual_ms = -1;
 	job->budget.commit_until_ms = CLOCK_NEVER;
 	job->budget_timer.fired = on_budget_spent;

@@ -1,3 +1,4 @@
+// clang-format off
 /*
  * One job from restore to exit. Owns all other parts, turns what they report into the events of a
  * small table (lifecycle.h) and performs the table's actions. Read lifecycle.c first: it is one
@@ -17,30 +18,39 @@
  *  3  The table decides. job_post_event() (job.c) -> lifecycle_step(): in RUNNING, NOTICE gives the
  *     action REQUEST_CHECKPOINT and the state CHECKPOINTING -> perform_action() -> plan_deadline().
  *  4  The time is divided. job_deadline_ms() (job_forecast.c) -> deadline_budget_split()
- *(planning/) -> job_update_plan() (job_forecast.c) -> preemption_forecast_choose() (planning/),
- *logged -> snapshot_queue_set_deadline(). 5  Ask now, or finish an upload first?
- *job_request_at_notice() (job.c) -> job_upload_before_asking() (job_forecast.c), or
- *job_defer_sigterm() (job_last_save.c), or job_request_checkpoint() (job_requests.c). 6  The job is
- *asked. checkpoint_request_start() (request/checkpoint_request.c) -> select_ranks()
- *     -> process_tree_read() (process/), rank_selection.c -> on_request_sending() (job_requests.c):
- *     from here on, a checkpoint may be the answer -> kill(2) -> on_request_sent().
+ *     (planning/) -> job_update_plan() (job_forecast.c) -> preemption_forecast_choose()
+ *     (planning/), logged -> snapshot_queue_set_deadline().
+ *  5  Ask now, wait for a save, or finish an upload first? job_request_at_notice() (job.c) ->
+ *     job_upload_before_asking() (job_forecast.c), or job_defer_sigterm() (job_last_save.c), or
+ *     job_request_checkpoint() (job_requests.c).
+ *  6  The job is asked. checkpoint_request_start() (request/checkpoint_request.c) ->
+ *     select_ranks() -> process_tree_read() (process/), rank_selection.c ->
+ *     on_request_sending() (job_requests.c): from here on, a checkpoint may be the answer ->
+ *     kill(2) -> on_request_sent().
  *  7  The progress of each rank is observed every 250 ms until the request ends:
- *job_rank_progress.c. 8  arm_budget() (job.c) arms the timer that ends the wait: on_budget_spent()
- *-> EV_BUDGET_SPENT. 9  The job writes. inotify (monitor/inotify_watch.c) and the shim
- *(monitor/shim_channel.c) ~> the loop: handle_directory_event(), handle_shim_message()
- *(completion/tracker.c) -> detector.c -> write_burst.c. The first file opened for writing ->
- *job_on_save_started() (job_requests.c). 10  Is it complete? A timer -> decide_completeness()
- *(completion/tracker.c) -> detector_poll() -> write_burst_is_over(). 11  The files are read and
- *checked. content_check_worker.c ~> a thread: content_check.c ~> the loop: content_verdict.c (all
- *in completion/). 12  It is complete. apply_verdict() (completion/tracker.c) ->
- *latest_checkpoint_update() -> job_on_checkpoint_complete() (job_requests.c), which begins legs 13
- *and 16. 13  The snapshot is queued. job_queue_snapshot() (job_snapshots.c) ->
- *snapshot_queue_submit() (upload/snapshot_queue.c) ~> a worker: take_snapshot_worker(). 14
- *storage_save() (storage/snapshots/snapshot_save.c) opens all files, and then asks the loop whether
- *they are still those of the complete checkpoint: checkpoint_still_complete() (job_snapshots.c) ->
- *tracker_still_complete(). 15  The bytes are sent (storage/transfer/: file_reader.c, packer.c,
- *pack_uploader.c), and commit_manifest() writes the manifest. From then on the checkpoint is
- *durable. 16  Meanwhile, on the loop, the job is told to end. job_end_request() ->
+ *     job_rank_progress.c.
+ *  8  arm_budget() (job.c) arms the timer that ends the wait: on_budget_spent() ->
+ *     EV_BUDGET_SPENT.
+ *  9  The job writes. inotify (monitor/inotify_watch.c) and the shim (monitor/shim_channel.c) ~>
+ *     the loop: handle_directory_event(), handle_shim_message() (completion/tracker.c) ->
+ *     detector_kernel.c, detector_shim.c -> detector_touch(). The first file opened for writing
+ *     -> job_on_save_started() (job_requests.c).
+ * 10  Is it complete? A timer -> decide_completeness() (completion/tracker.c) ->
+ *     detector_next_decided() -> verdict_of() (completion/verdict.c).
+ * 11  The files are read and checked. content_check_worker.c, for many files on a thread:
+ *     content_check.c -> detector_note_findings() (all in completion/).
+ * 12  It is complete. apply_verdict() (completion/tracker.c) -> job_on_checkpoint_complete()
+ *     (job_requests.c), which begins legs 13 and 16.
+ * 13  The snapshot is begun when it is due. job_queue_snapshot() -> job_pace_snapshots()
+ *     (job_snapshots.c) -> snapshot_pacing_wait_ms() (planning/) -> snapshot_queue_submit()
+ *     (upload/snapshot_queue.c) -> tracker_plan(): what it may hold ~> a worker:
+ *     take_snapshot_worker().
+ * 14  storage_save() (storage/snapshots/snapshot_save.c) opens all files, and then asks the loop
+ *     whether the plan is still good: confirm_snapshot() (job_snapshots.c) -> tracker_confirm().
+ * 15  The bytes are sent (storage/transfer/: file_reader.c, packer.c, pack_uploader.c), and
+ *     commit_manifest() writes the manifest. From then on the checkpoint is durable.
+ * 16  Meanwhile, on the loop, the job is told to end once its directory has settled.
+ *     job_end_request() -> job_settle() (job_last_save.c) ->
  *     job_post_event(EV_CHECKPOINT_COMPLETE): the action STOP_CHILD, the state STOPPING ->
  *     stop_child() (job.c) -> child_forward_signal(SIGTERM) (process/child.c), sigterm_hold_end()
  *     (request/).
@@ -63,10 +73,13 @@
  * Of this folder only: the table, and the method files of struct job, by subject:
  *
  *	lifecycle.h		PURE: (state, event) -> (action, next state)
+ *	stop_wish.h		PURE: which SIGTERMs are one wish that the job end
  *	job.c			drives the table: whether and how the job is asked at a notice,
  *timers job_start.c		up to the launch: open, restore, start the child job_directory.c
  *may the job use this checkpoint directory?
  *	job_precedent.c		what earlier attempts mean for this one
+ *	job_save_place.c	says when the job saves elsewhere; save_place.h decides, PURE
+ *	job_detached.c		what a command that detaches leaves behind becomes the job
  *	child_environment.c	the variables that the job gets: REPRIEVE_*, profile, tracker
  *	job_notices.c		signals and notice sources -> notices; the exit of the child
  *	job_handover.c		asks the next attempt, through the store, to wait
@@ -75,7 +88,7 @@
  *	job_forecast.c		the deadline in force; what a preemption would cost; the plan at a
  *notice job_requests.c		checkpoint requests, clients, the tracker's callbacks job_interval.c
  *requests at intervals (--every)
- *	job_last_save.c		delays a SIGTERM until the save under way is complete
+ *	job_last_save.c		delays a SIGTERM until the save under way, or the next, is complete
  *	job_rank_progress.c	the progress of a request, rank by rank
  *	job_snapshots.c		uploads, retention, `reprieve status`
  *	job_flush.c		after the job's exit: waits for the store, up to a limit
@@ -84,6 +97,7 @@
  *	job_requeue.c		under Slurm: requeues the job
  *	job_slurm_tasks.c	under Slurm: waits for the other tasks first
  */
+// clang-format on
 #ifndef JOB_H
 #define JOB_H
 
@@ -101,6 +115,7 @@
 #include "request/request.h"
 #include "restore/restore.h"
 #include "scheduler/scheduler.h"
+#include "stop_wish.h"
 #include "telemetry/telemetry.h"
 #include "upload/upload.h"
 #include "workspace/workspace.h"
@@ -145,14 +160,33 @@ struct observers {
 	struct metrics_server *server;
 };
 
+/*
+ * THE START. What the run has to itself (the lock on the checkpoint directory, the job's name in
+ * the store, an attempt) it takes before the command starts if checkpoints are expected: an option
+ * says so (--store, --job, --checkpoint-dir, --checkpoint-signal, --restore ...), the command is
+ * recognised as training, or the directory has files already, or the store knows the job. Any other
+ * command may be `make` or `ls`: it is started at once, nothing is made on the disk, and all of
+ * this is taken when the command first writes below the checkpoint directory, before that
+ * checkpoint is complete. Of two runs in one directory the later one is not started (exit 70); or,
+ * if it has started already, it is told at its first write that nothing of it will be saved.
+ */
+enum expectation {
+	EXPECT_NOTHING,    /* as far as can be seen, the command may be anything */
+	EXPECT_BY_COMMAND, /* it was recognised as training */
+	EXPECT_BY_OPTION,
+};
+
+/* There is one: its members are ordered by subject. */
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 struct job {
 	const struct job_config *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
 	struct profile_choice profile;
-	const char *store;    /* URL; NULL: no store is available */
-	struct err no_store;  /* why the store is unavailable; cleared once logged */
-	bool store_is_needed; /* the user chose it: without it the job is not started */
+	const char *store;         /* URL; NULL: no store is available */
+	struct err no_store;       /* why the store is unavailable; cleared once logged */
+	bool store_is_needed;      /* the user chose it: without it the job is not started */
+	enum expectation expected; /* checkpoints, when the job starts */
 	enum job_state state;
 	sigset_t early_signals; /* received during the restore; sent to the job after its launch */
 
@@ -198,12 +232,16 @@ struct job {
 		int64_t sent_ms; /* when the job was asked; 0: not yet */
 		bool forwarded;  /* the request was a SIGTERM, forwarded as it was received */
 		bool answered;   /* some request was followed by a complete checkpoint */
+		uint64_t answer_generation; /* of the newest such checkpoint */
 		/* when that first happened, even if the request had been withdrawn; 0: never */
 		int64_t first_answer_ms;
 		char reason[16];
 	} request;
+	struct stop_wish stop_wish;
 	struct {
-		bool awaited; /* SIGTERM is forwarded after the save under way */
+		bool awaited;     /* SIGTERM is forwarded after the save under way, or the next */
+		unsigned saves;   /* that were complete since */
+		int64_t until_ms; /* the directory is settling, until then; 0: not yet */
 		struct timer timer;
 	} sigterm_deferral;
 	struct rank_progress rank_progress; /* of the newest request */
@@ -215,10 +253,11 @@ struct job {
 		struct checkpoint_interval interval;
 		int64_t save_ms;   /* measured time of a save, smoothed; -1: none measured */
 		int64_t saving_ms; /* since when a save is under way; 0: none is */
-		char cloud[16];    /* the notice source that is armed; "": none */
-		bool warned;       /* once, that saving and uploading do not fit the notice */
-		bool planned;      /* a plan was made for this notice */
-		bool deferred;     /* the job is asked after the upload under way */
+		struct save_rhythm rhythm;
+		char cloud[16]; /* the notice source that is armed; "": none */
+		bool warned;    /* once, that saving and uploading do not fit the notice */
+		bool planned;   /* a plan was made for this notice */
+		bool deferred;  /* the job is asked after the upload under way */
 		enum preemption_plan plan;
 		/* time of the newest commit, and from the one before it; 0: unknown */
 		int64_t point_ms, gap_ms;
@@ -226,15 +265,50 @@ struct job {
 	} pace;
 	struct timer retry_timer; /* retries an upload that failed */
 
+	struct {
+		char *elsewhere; /* the first file that was saved outside the directory; owned */
+		bool saved_here; /* the checkpoint directory was written to */
+		bool said_elsewhere, said_nowhere;
+		struct timer timer;
+	} save_place;
+
+	/* When snapshots are begun: job_snapshots.c. */
+	struct {
+		struct snapshot_pacer pacer;
+		struct timer timer;
+		int64_t pending_ms; /* since when a complete checkpoint waits for one; 0: none */
+		int64_t begun_ms;   /* when the last one was begun; 0: none was */
+		uint64_t begun_generation; /* the newest checkpoint in it */
+		/* of the running files, in the last snapshot that is durable */
+		uint64_t durable_running;
+		/* ... and when the job ended: what changes afterwards is not its work; 0: not yet
+		 */
+		uint64_t ended_running;
+		unsigned logged; /* "durable" lines for frequent saves */
+		int64_t logged_ms;
+	} snapshots_due;
+	/* After the answer to a notice: the job is told to end when its directory has settled. */
+	struct {
+		struct timer timer;
+		int64_t until_ms;
+	} settling;
+	struct {
+		int64_t since_ms;    /* when `child` became another process; 0: it has not */
+		uint64_t left_until; /* see struct detachment; 0: nothing has detached */
+		int status;          /* of the first that failed, as waitpid() gave it */
+	} detached;
+
 	struct checkpoint newest_complete; /* valid if any_complete */
 	uint64_t durable_generation;       /* generation of the newest durable checkpoint */
 	int64_t durable_step;
+	int64_t durable_reported_step; /* checkpoint.reported_step; -1: unknown */
 	/* when the durable checkpoint was last written to, or the restored one was put in
 	 * place; 0: nothing is durable */
 	int64_t durable_ms;
 	struct recovery_point point;
 	struct timer point_timer;
-	bool reported_removal, reported_skipped_files, reported_log_files;
+	bool reported_removal, reported_skipped_files;
+	struct path_list reported_patterns; /* --exclude and --running that took a file */
 	int64_t upload_ms; /* of the last snapshot, from complete to committed; -1: none yet */
 	bool any_complete;
 	bool store_failing;    /* logged once per outage */
@@ -306,6 +380,10 @@ int job_open(struct job *job, struct err *err);
 void job_begin_resume(struct job *job);
 /* Claims an attempt for a job that runs already, on a worker. */
 void job_claim_attempt_late(struct job *job);
+/* The job writes to its directory: claims an attempt if it has none yet. */
+void job_claim_at_first_write(struct job *job);
+/* Tells the next run who writes to the directory, if the supervisor alone is killed. */
+void job_write_child_to_lock(const struct job *job);
 /* Starts the tracker and the child. A failure ends the job (state JOB_OVER). */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);
@@ -361,6 +439,20 @@ void job_open_control(struct job *job);
 /* Sends `reply` to all waiting clients, and lets them go if it is the last. Takes ownership. */
 void job_reply_to_clients(struct job *job, json_t *reply, bool last);
 
+/* job_save_place.c */
+void job_expect_save(struct job *job); /* after the launch */
+/* The tracker's callback: tracker.h. */
+void job_on_saved_elsewhere(void *arg, const char *path);
+/* Something is written there for the first time since the last checkpoint. */
+void job_note_write(struct job *job, const char *path);
+/* At the end. `nothing_is_said`: that nothing was written has been logged. */
+void job_say_where_it_saved(struct job *job, bool nothing_is_said);
+
+/* job_detached.c */
+/* The process in job->child has ended. True: another one has taken its place, and the job goes on.
+ * Reads /proc. */
+bool job_adopt_detached(struct job *job);
+
 /* job_interval.c */
 void job_begin_interval(struct job *job);
 void job_note_save_started(struct job *job);
@@ -370,8 +462,9 @@ void job_note_save_ended(struct job *job);
 struct preemption_facts job_forecast(const struct job *job);
 /* A save is under way, or it cannot be told yet whether the last one is complete. */
 bool job_is_saving(const struct job *job);
-/* Without anybody to ask, the plan would be to wait for the save under way. */
-bool job_plans_to_await_save(const struct job *job);
+/* Without anybody to ask, the plan would be to wait for the save under way, or for the next one.
+ * `due_ms`: until the next one, 0 if one is under way or late; may be NULL. */
+bool job_plans_to_await_save(const struct job *job, int64_t *due_ms);
 bool job_has_pending(const struct job *job); /* the newest complete checkpoint is not durable */
 /* "a preemption now would lose 14 min"; returns `buffer`. */
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
@@ -386,8 +479,14 @@ void job_note_durable(struct job *job); /* a checkpoint has become durable */
 void job_warn_if_window_too_short(struct job *job);
 
 /* job_last_save.c */
-/* True: the SIGTERM that is due now is forwarded after the save under way. */
+/* The job has answered: posts EV_CHECKPOINT_COMPLETE, at a notice once its directory has settled.
+ */
+void job_settle(struct job *job);
+/* True: the SIGTERM that is due now is forwarded after the save under way, or after the next one if
+ * that is due in time. */
 bool job_defer_sigterm(struct job *job);
+/* A checkpoint is complete: it may be the one that a deferred SIGTERM waits for. */
+void job_note_awaited_save(struct job *job);
 /* Forwards a deferred SIGTERM now. False: none was deferred, or the job is gone. */
 bool job_end_sigterm_deferral(struct job *job);
 /* Cancels a deferred SIGTERM without sending it. */
@@ -404,8 +503,17 @@ json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; N
 /* job_snapshots.c */
 /* Once an attempt is claimed. */
 int job_start_snapshot_queue(struct job *job, struct err *err);
-/* Uploads the newest complete checkpoint; claims an attempt first if there is none. */
+/* Uploads the newest complete checkpoint, now or when it is due; claims an attempt first if there
+ * is none. */
 void job_queue_snapshot(struct job *job);
+/* What is complete, or was written to running files, is uploaded when it is due. */
+void job_pace_snapshots(struct job *job);
+/* The tracker's callback: a running file was written. */
+void job_on_running_files(void *arg, const char *path);
+/* Running files have grown since the last durable snapshot. */
+bool job_has_running_tail(const struct job *job);
+/* The newest step that the job has reported; -1: none. */
+int64_t job_reported_step(const struct job *job);
 void job_note_complete(struct job *job);
 /* Everything that the job has saved is durable, and it answered what it was asked. */
 bool job_is_durable(const struct job *job);

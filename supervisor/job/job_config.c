@@ -14,3 +14,8 @@ bool retention_is_set(const struct retention_rules *rules)
 	return rules->policy.keep_last > 0 || rules->policy.keep_within_ms > 0 ||
 	       rules->policy.keep_every > 0 || rules->tag_count > 0;
 }
+
+void job_config_release(struct job_config *config)
+{
+	file_patterns_release(&config->patterns);
+}

@@ -1,15 +1,17 @@
 /*
  * The configuration of one run, from the command line, the environment and the profile. The command
  * line fills it (options/run_option_table.h); the job only reads it. The strings are borrowed from
- * argv and the environment.
+ * argv and the environment; the patterns are owned.
  */
 #ifndef JOB_CONFIG_H
 #define JOB_CONFIG_H
 
+#include "base/cleanup.h"
 #include "process/process.h"
 #include "request/request.h"
 #include "storage/storage.h"
 #include "telemetry/telemetry.h"
+#include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,8 +55,11 @@ struct job_config {
 	bool ask_ends_job;
 	/* set by the profile: the job is given an environment like Slurm's (lightning_slurm.h) */
 	bool ask_like_slurm;
-	const char *profile; /* "auto", "none" or a profile's name */
+	const char *profile;           /* "auto", "none" or a profile's name */
+	struct file_patterns patterns; /* which files are no part of a checkpoint */
 	int64_t quiet_ms;
+	/* at most one snapshot in this time, except at a notice and at the end; 0: no limit */
+	int64_t snapshot_interval_ms;
 	int64_t every_ms; /* 0: no requests at intervals, or as often as it pays (every_auto) */
 	int64_t mtbf_ms;  /* mean time between preemptions, given by the user; 0: not given */
 	int64_t flush_ms; /* after the job's end, a store that takes nothing is given up after this
@@ -89,5 +94,8 @@ struct job_config {
 	struct signal_rules signal_rules;      /* for the signals that the supervisor receives */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
+
+void job_config_release(struct job_config *config);
+AUTO(struct job_config, job_config_release);
 
 #endif

@@ -96,6 +96,35 @@ static char *find_first_torn(const struct job *job, size_t *count)
 	return first;
 }
 
+#define DURABLE_TEXT 200
+
+/* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
+static void format_durable(const struct job *job, char text[DURABLE_TEXT])
+{
+	struct snapshot_id newest =
+		job->snapshots ? snapshot_queue_newest(job->snapshots) : (struct snapshot_id){0};
+	bool restored = snapshot_id_compare(newest, job->resume.from) == 0;
+	int64_t end_ms = job->flush.began_ms > 0 ? job->flush.began_ms : clock_monotonic_ms();
+	struct durable_age durable = {
+		.restored = restored,
+		.age_ms = end_ms - (restored ? job->launched_ms : job->durable_ms),
+		.step = job->durable_step,
+		.reported = job->durable_reported_step,
+		.last = job_reported_step(job),
+		.newest = job->any_complete ? job->newest_complete.step : -1,
+	};
+	char id[SNAPSHOT_ID_TEXT], age[160];
+
+	snapshot_id_format(newest, id);
+	if (snapshot_id_is_none(newest))
+		text_set(text, DURABLE_TEXT, "nothing");
+	else if (!job->facts.launched)
+		text_set(text, DURABLE_TEXT, id);
+	else
+		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
+			 recovery_point_format_age(&durable, age, sizeof(age)));
+}
+
 static void log_not_durable(const struct job *job, const struct outcome *outcome,
 			    const char *durable)
 {
@@ -144,7 +173,7 @@ static void log_torn_files(struct job *job)
 			 first, job->workspace.directory);
 }
 
-/* `durable`: the newest durable snapshot; NULL: none. */
+/* `durable`: format_durable(). */
 static void log_lost_work(const struct job *job, const struct outcome *outcome, const char *durable)
 {
 	const char *end = job->facts.noticed ? "preempted" : "ended";
@@ -153,34 +182,35 @@ static void log_lost_work(const struct job *job, const struct outcome *outcome, 
 	if (!job->facts.noticed && job->facts.all_durable)
 		log_error("the job has finished, but --strict turns the failure above into an "
 			  "error; durable: %s (exit %d)",
-			  durable ? durable : "nothing", outcome->exit_code);
-	else if (!durable && !job->any_complete &&
+			  durable, outcome->exit_code);
+	else if (text_equal(durable, "nothing") && !job->any_complete &&
 		 (!file_exists(directory) || file_directory_is_empty(directory)))
 		log_error("%s, and the newest work is NOT durable: nothing was written to %s; set "
 			  "--checkpoint-dir to where the job saves (exit %d)",
 			  end, directory, outcome->exit_code);
 	else
 		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)", end,
-			  durable ? durable : "nothing", outcome->exit_code);
+			  durable, outcome->exit_code);
 }
 
 static void log_outcome(struct job *job, const struct outcome *outcome)
 {
-	char id[SNAPSHOT_ID_TEXT] = "nothing";
+	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT];
 	bool any = job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
 
 	if (any)
 		snapshot_id_format(snapshot_queue_newest(job->snapshots), id);
+	format_durable(job, durable);
 	event_log_add(&job->events, "ended", "{s:s, s:i, s:s?}", "outcome", outcome->name,
 		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
 	if (text_equal(outcome->name, "preempted"))
 		log_note("preempted; durable: %s. Run the same command again to continue from "
 			 "there (exit %d)",
-			 id, outcome->exit_code);
+			 durable, outcome->exit_code);
 	else if (text_equal(outcome->name, "not_durable"))
-		log_lost_work(job, outcome, any ? id : NULL);
+		log_lost_work(job, outcome, durable);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
-		log_not_durable(job, outcome, id);
+		log_not_durable(job, outcome, durable);
 	else if (text_equal(outcome->name, "finished") && job->facts.launched)
 		log_restart_reason(job, outcome);
 }
@@ -232,6 +262,7 @@ int job_finish(struct job *job)
 	/* Log first: the rest may wait for a store that does not answer. */
 	if (job->facts.launched)
 		log_torn_files(job);
+	job_say_where_it_saved(job, text_equal(outcome.name, "not_durable"));
 	log_outcome(job, &outcome);
 	job_write_end_message(job, &outcome);
 	/* Wait for a cancelled snapshot: only one thread may use the storage. The notice sources

@@ -75,6 +75,8 @@ void job_flush(struct job *job)
 {
 	bool missing =
 		job->any_complete && job->durable_generation != job->newest_complete.generation;
+	/* What metrics and logs got last belongs to the work too. */
+	bool tail = job_has_running_tail(job);
 
 	begin_flush(job);
 	/* No job is left that the upload could slow down. */
@@ -84,7 +86,7 @@ void job_flush(struct job *job)
 		return;
 	if (job->resuming || job->retry_timer.armed)
 		return;
-	if (missing && !job->superseded && job->store && !job->flush.once_more) {
+	if ((missing || tail) && !job->superseded && job->store && !job->flush.once_more) {
 		/* The store may have failed before: one new try, which job_retry_flush() repeats.
 		 */
 		job->flush.once_more = true;

@@ -51,6 +51,8 @@ struct preemption_facts job_forecast(const struct job *job)
 		.rest_ms = upload_rest_ms(job),
 		.behind_ms = since > 0 ? clock_monotonic_ms() - since : 0,
 		.saving_for_ms = -1,
+		.save_gap_ms = job->pace.rhythm.gap_ms,
+		.since_save_ms = clock_monotonic_ms() - job->pace.rhythm.last_ms,
 		.can_ask = job_can_request(job),
 		.pending = job_has_pending(job),
 		.any_durable = job->durable_ms > 0,
@@ -67,28 +69,32 @@ static bool can_request_or_signal(const struct job *job)
 
 bool job_is_saving(const struct job *job)
 {
-	uint64_t generation;
-
-	return job->tracker && job->pace.saving_ms > 0 &&
-	       !tracker_is_settled(job->tracker, &generation);
+	return job->tracker && tracker_is_saving(job->tracker);
 }
 
 /* The forecast if a stop were announced now. */
 static struct preemption_facts forecast_at_stop(const struct job *job, bool asks)
 {
 	struct preemption_facts facts = job_forecast(job);
+	/* It may have begun before the newest checkpoint was complete. */
+	int64_t began_ms =
+		job->pace.saving_ms > 0 ? job->pace.saving_ms : job->newest_complete.completed_ms;
 
 	facts.can_ask = asks;
 	if (job_is_saving(job))
-		facts.saving_for_ms = clock_monotonic_ms() - job->pace.saving_ms;
+		facts.saving_for_ms = clock_monotonic_ms() - began_ms;
 	return facts;
 }
 
-bool job_plans_to_await_save(const struct job *job)
+bool job_plans_to_await_save(const struct job *job, int64_t *due_ms)
 {
 	struct preemption_facts facts = forecast_at_stop(job, false);
+	enum preemption_plan plan = preemption_forecast_choose(&facts);
 
-	return preemption_forecast_choose(&facts) == PREEMPTION_AWAIT_SAVE;
+	if (due_ms)
+		*due_ms = plan == PREEMPTION_AWAIT_NEXT ? preemption_forecast_next_save_ms(&facts)
+							: 0;
+	return plan == PREEMPTION_AWAIT_SAVE || plan == PREEMPTION_AWAIT_NEXT;
 }
 
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity)

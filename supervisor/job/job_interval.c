@@ -95,13 +95,20 @@ void job_note_save_started(struct job *job)
 
 void job_note_save_ended(struct job *job)
 {
-	int64_t now = clock_monotonic_ms(), took_ms = now - job->pace.saving_ms;
+	int64_t now = clock_monotonic_ms();
+	/* Afterwards it was only looked whether more would come. */
+	int64_t took_ms = job->newest_complete.written_ms - job->pace.saving_ms;
 
+	if (job->child.running)
+		save_rhythm_note(&job->pace.rhythm, now);
 	if (job->pace.saving_ms == 0)
 		return;
-	/* During the quiet time nothing was written; it was only checked that nothing more comes.
-	 */
-	took_ms -= job->options->quiet_ms;
+	/* Not the save has ended but the job, which may have written all the time. */
+	if (!job->child.running &&
+	    (job->request.sent_ms == 0 || job->request.sent_ms > job->pace.saving_ms)) {
+		job->pace.saving_ms = 0;
+		return;
+	}
 	job->pace.save_ms =
 		checkpoint_interval_smooth(job->pace.save_ms,
 					   took_ms > SAVE_LEAST_MS ? took_ms : SAVE_LEAST_MS);

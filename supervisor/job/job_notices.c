@@ -127,7 +127,8 @@ static void deliver_health(void *arg)
 	if (state->health == SOURCE_ARMED && preemption_forecast_window_of(state->name) > 0)
 		text_set(posted->job->pace.cloud, sizeof(posted->job->pace.cloud), state->name);
 	notice_format_source(state, text, sizeof(text));
-	if (state->health == SOURCE_UNKNOWN)
+	/* An armed source may lack something, which `why` says. */
+	if (state->health == SOURCE_UNKNOWN || (state->health == SOURCE_ARMED && state->why[0]))
 		log_warn("%s", text);
 	else if (state->health != SOURCE_STARTING)
 		log_note("%s", text);
@@ -252,9 +253,16 @@ static enum tracker_end classify_child_exit(const struct job *job)
 
 static void on_child_exited(struct job *job)
 {
-	int status = job->child.status;
-	bool killed = WIFSIGNALED(status);
+	int status;
+	bool killed;
 	char name[SIGNAL_NAME_SIZE];
+
+	if (job_adopt_detached(job))
+		return;
+	if (job->detached.status != 0)
+		job->child.status = job->detached.status;
+	status = job->child.status;
+	killed = WIFSIGNALED(status);
 
 	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",
 		      killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
@@ -263,6 +271,8 @@ static void on_child_exited(struct job *job)
 	job->facts.wait_status = signal_rules_map_wait_status(&job->options->signal_rules, status);
 	if (job->tracker)
 		tracker_job_ended(job->tracker, classify_child_exit(job));
+	if (job->tracker)
+		job->snapshots_due.ended_running = tracker_running_generation(job->tracker);
 	job_post_event(job, EV_CHILD_EXITED);
 }
 
@@ -271,19 +281,22 @@ static void on_child_exited(struct job *job)
 static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *info)
 {
 	bool by_term = info->ssi_signo == SIGTERM;
+	bool repeated = by_term && !stop_wish_begins(&job->stop_wish, clock_monotonic_ms());
 	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
 	text_set(notice.source, sizeof(notice.source), by_term ? "sigterm" : "slurm");
 	text_set(notice.identity, sizeof(notice.identity), by_term ? "sigterm" : "sigusr1");
 	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
-	/* There is nothing to save: only forward the signal, as an init does. */
+	/* There is nothing to save: only forward each signal, as an init does. */
 	if (job->state != JOB_RESTORING && !manages_checkpoints(job)) {
 		job->facts.noticed = job->facts.by_signal_only = true;
 		sigterm_hold_end(&job->sigterm_hold);
 		child_forward(&job->child, info);
 		return;
 	}
-	/* A second SIGTERM ends the wait for the save under way. */
+	if (repeated)
+		return;
+	/* A later SIGTERM ends the wait for the save under way. */
 	if (by_term && job_end_sigterm_deferral(job))
 		return;
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;

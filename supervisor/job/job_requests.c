@@ -78,6 +78,16 @@ static void add_client(struct job *job, struct control_request *request, bool wa
 	}
 }
 
+static void reply_with_checkpoints(struct job *job, struct control_request *request)
+{
+	json_t *reply = job_status_json(job);
+
+	json_object_set_new(reply, "checkpoints",
+			    job->tracker ? tracker_checkpoints_json(job->tracker) : json_array());
+	control_request_reply(request, reply);
+	control_request_finish(request);
+}
+
 static void handle_client_request(void *arg, struct control_request *request, json_t *message)
 {
 	struct job *job = arg;
@@ -86,6 +96,8 @@ static void handle_client_request(void *arg, struct control_request *request, js
 	if (text_equal(what, "status")) {
 		control_request_reply(request, job_status_json(job));
 		control_request_finish(request);
+	} else if (text_equal(what, "checkpoints")) {
+		reply_with_checkpoints(job, request);
 	} else if (!text_equal(what, "checkpoint")) {
 		refuse_client(request, "unknown request");
 	} else if (job->superseded) {
@@ -344,6 +356,7 @@ void job_on_save_started(void *arg, const char *path)
 	struct job *job = arg;
 
 	job->facts.managed = true;
+	job_note_write(job, path);
 	if (job->request.active && job->request.sent_ms > 0)
 		log_note("the job is saving %s", path);
 	job_note_save_started(job);
@@ -356,17 +369,23 @@ void job_on_checkpoint_complete(void *arg)
 	struct job *job = arg;
 	const struct latest_checkpoint *latest = tracker_latest_checkpoint(job->tracker);
 	bool fresh = job->request.active && job->request.sent_ms > 0 && latest->fresh;
+	/* One that was asked for is still to be saved: the next snapshot holds both. */
+	bool carries = !fresh && job_has_pending(job);
+	char reason[sizeof(job->newest_complete.reason)];
 
 	job->facts.managed = true;
+	text_set(reason, sizeof(reason), job->newest_complete.reason);
 	job->any_complete = true;
 	job->newest_complete = (struct checkpoint){
 		.generation = latest->generation,
 		.step = latest->step,
 		.completed_ms = clock_monotonic_ms(),
 		.written_ms = latest->written_ms,
+		.reported_step = job_reported_step(job),
 	};
 	text_set(job->newest_complete.reason, sizeof(job->newest_complete.reason),
 		 fresh                         ? job->request.reason
+		 : carries                     ? reason
 		 : job->state == JOB_UPLOADING ? "exit"
 					       : "change");
 	event_log_add(&job->events, "checkpoint_complete", "{s:o}", "step",
@@ -375,16 +394,17 @@ void job_on_checkpoint_complete(void *arg)
 	job_note_save_ended(job);
 	job_note_complete(job);
 	job_queue_snapshot(job);
-	job_end_sigterm_deferral(job);
+	job_note_awaited_save(job);
 	if (latest->fresh && job->request.sent_ms > 0 && job->request.first_answer_ms == 0)
 		job->request.first_answer_ms = job->newest_complete.completed_ms;
 	if (!fresh)
 		return;
+	job->request.answer_generation = latest->generation;
 	lower_request_flag(job, true);
 	job_end_request(job);
 	job->request.answered = true;
 	log_note("the job has saved, %.1f s after it was asked",
 		 (double)(clock_monotonic_ms() - job->request.sent_ms) / 1000);
 	job_reply_to_clients(job, json_pack("{s:s}", "event", "saved"), false);
-	job_post_event(job, EV_CHECKPOINT_COMPLETE);
+	job_settle(job);
 }

@@ -12,6 +12,15 @@
 #include <unistd.h>
 
 #define STORE_RETRY_MS 10000
+/* Fixed names that are being written are waited for: without them a snapshot would hold less than
+ * the one before it. */
+#define REPLACING_MOST_MS 30000
+/* What was opened changed before it could be read: the next try, and each further one later. */
+#define CHANGED_RETRY_MS 100
+#define CHANGED_TRIES 3
+/* Snapshots that follow each other within a minute are logged so often, and then once a minute. */
+#define LOGGED_FIRST 5
+#define LOGGED_EVERY_MS 60000
 
 /* --- the recovery point --- */
 
@@ -54,9 +63,17 @@ static void note_durable(struct job *job, const struct checkpoint *checkpoint)
 
 	job->durable_ms = checkpoint->written_ms;
 	job->durable_step = checkpoint->step;
+	job->durable_reported_step = checkpoint->reported_step;
 	recovery_point_note_durable(&job->point, checkpoint->completed_ms, newest,
 				    clock_monotonic_ms());
 	arm_recovery_point_timer(job);
+}
+
+int64_t job_reported_step(const struct job *job)
+{
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+
+	return page ? progress_page_last_step(page) : -1;
 }
 
 static void add_age(json_t *status, const char *name, int64_t since_ms)
@@ -174,10 +191,93 @@ static void start_retention(struct job *job)
 
 /* --- snapshots --- */
 
-static void submit_newest_checkpoint(struct job *job)
+/* There is a checkpoint, or the running files are all that the job writes. */
+static bool has_only_running_files(const struct job *job)
 {
+	return !job->any_complete && job_has_running_tail(job) &&
+	       tracker_has_only_running_files(job->tracker);
+}
+
+bool job_has_running_tail(const struct job *job)
+{
+	uint64_t generation = job->snapshots_due.ended_running;
+
+	if (generation == 0 && job->tracker)
+		generation = tracker_running_generation(job->tracker);
+	return generation > job->snapshots_due.durable_running;
+}
+
+static void begin_snapshot(struct job *job)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (!job->any_complete)
+		job->newest_complete = (struct checkpoint){
+			.step = -1,
+			.reason = "change",
+			.completed_ms = now_ms,
+			.written_ms = now_ms,
+			.reported_step = job_reported_step(job),
+		};
+	snapshot_pacing_note_begun(&job->snapshots_due.pacer, now_ms,
+				   job->options->snapshot_interval_ms);
+	job->snapshots_due.begun_ms = now_ms;
+	job->snapshots_due.pending_ms = 0;
+	job->snapshots_due.begun_generation = job->newest_complete.generation;
 	retention_worker_stop(job->retention_worker);
 	snapshot_queue_submit(job->snapshots, &job->newest_complete);
+}
+
+static void on_snapshot_due(struct timer *timer)
+{
+	job_pace_snapshots(container_of(timer, struct job, snapshots_due.timer));
+}
+
+/* At a notice: half of the time that is left. */
+static int64_t replacing_most_ms(const struct job *job)
+{
+	int64_t left_ms = clock_left_ms(job_deadline_ms(job)) / 2;
+
+	if (!job->tracker || !tracker_is_replacing(job->tracker))
+		return 0;
+	return left_ms > 0 && left_ms < REPLACING_MOST_MS ? left_ms : REPLACING_MOST_MS;
+}
+
+void job_pace_snapshots(struct job *job)
+{
+	bool ended = job->state == JOB_UPLOADING;
+	struct snapshot_pacing_facts facts = {
+		.now_ms = clock_monotonic_ms(),
+		.interval_ms = job->options->snapshot_interval_ms,
+		.pending_ms = job->snapshots_due.pending_ms,
+		.last_write_ms = job->tracker && !ended ? tracker_last_write_ms(job->tracker) : 0,
+		.replacing_most_ms = ended ? 0 : replacing_most_ms(job),
+		.urgent = notices_stop(&job->notices) || ended || job->request.active ||
+			  job->waiting_count > 0,
+		.only_running = has_only_running_files(job),
+		.launched_ms = job->launched_ms,
+		.begun_ms = job->snapshots_due.begun_ms,
+	};
+	int64_t wait_ms = snapshot_pacing_wait_ms(&job->snapshots_due.pacer, &facts);
+
+	job->snapshots_due.timer.fired = on_snapshot_due;
+	if (!job->snapshots || job->superseded || snapshot_queue_is_busy(job->snapshots) ||
+	    job->retry_timer.armed)
+		return;
+	if (wait_ms == 0)
+		begin_snapshot(job);
+	else if (wait_ms != SNAPSHOT_PACING_NEVER)
+		loop_arm(&job->loop, &job->snapshots_due.timer, facts.now_ms + wait_ms);
+}
+
+void job_on_running_files(void *arg, const char *path)
+{
+	struct job *job = arg;
+
+	job->facts.managed = true;
+	job_note_write(job, path);
+	if (!job->any_complete && !job->snapshots_due.timer.armed)
+		job_pace_snapshots(job);
 }
 
 /* Reported with the first checkpoint, because a job without checkpoints needs no store. */
@@ -195,8 +295,10 @@ void job_queue_snapshot(struct job *job)
 	report_missing_store(job);
 	if (job->superseded || !job->store)
 		return;
+	if (job->snapshots_due.pending_ms == 0)
+		job->snapshots_due.pending_ms = clock_monotonic_ms();
 	if (job->snapshots)
-		submit_newest_checkpoint(job);
+		job_pace_snapshots(job);
 	else if (!job->resuming)
 		job_claim_attempt_late(job);
 }
@@ -206,8 +308,8 @@ static void on_snapshot_retry_due(struct timer *timer)
 	struct job *job = container_of(timer, struct job, retry_timer);
 
 	if (!snapshot_queue_is_busy(job->snapshots) &&
-	    tracker_is_settled(job->tracker, &job->newest_complete.generation))
-		submit_newest_checkpoint(job);
+	    (job_has_pending(job) || job_has_running_tail(job)))
+		begin_snapshot(job);
 	else if (job->state == JOB_UPLOADING)
 		job_flush(job);
 }
@@ -218,11 +320,36 @@ static void report_skipped_files(struct job *job, const struct snapshot_outcome 
 	if (!job->reported_skipped_files)
 		skipped_files_report(&report->result, job->workspace.directory);
 	job->reported_skipped_files |= report->result.left_out > 0;
-	if (report->log[0] && !job->reported_log_files)
-		log_note("logs like %s in %s are not saved with the checkpoints: they stay on this "
-			 "machine",
-			 report->log, job->workspace.directory);
-	job->reported_log_files |= report->log[0] != '\0';
+	for (char **matched = report->matched; matched && *matched; matched++) {
+		size_t length = strcspn(*matched, "(");
+		bool said = false;
+
+		for (size_t i = 0; i < job->reported_patterns.count; i++)
+			said |= strncmp(job->reported_patterns.paths[i], *matched, length) == 0;
+		if (said)
+			continue;
+		path_list_add(&job->reported_patterns, *matched);
+		log_note("%s) %s", *matched,
+			 text_starts(*matched, "--exclude")
+				 ? "leaves files out of the snapshots: they stay on this machine"
+				 : "takes files as running files: they delay no checkpoint");
+	}
+}
+
+/* A job that saves all the time gets a line for each of its first snapshots, and then one a minute.
+ */
+static bool logs_this_one(struct job *job, const struct snapshot_outcome *report)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	bool frequent = job->snapshots_due.logged >= LOGGED_FIRST &&
+			now_ms - job->snapshots_due.logged_ms < LOGGED_EVERY_MS &&
+			text_equal(report->checkpoint.reason, "change");
+
+	if (!frequent) {
+		job->snapshots_due.logged++;
+		job->snapshots_due.logged_ms = now_ms;
+	}
+	return !frequent;
 }
 
 static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *report)
@@ -234,6 +361,7 @@ static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *
 		report->checkpoint.step >= 0 ? json_integer(report->checkpoint.step) : json_null();
 
 	job->durable_generation = report->checkpoint.generation;
+	job->snapshots_due.durable_running = report->running_generation;
 	note_durable(job, &report->checkpoint);
 	job->upload_ms = now - report->checkpoint.completed_ms;
 	job->flush.tries = 0;
@@ -249,7 +377,9 @@ static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *
 	if (job->store_failing)
 		log_note("the store works again");
 	job->store_failing = false;
-	log_note("durable: %s%s, %s (%s written) in %s%s", id, step, size, sent, time, spare);
+	if (logs_this_one(job, report))
+		log_note("durable: %s%s, %s (%s written) in %s%s", id, step, size, sent, time,
+			 spare);
 	report_skipped_files(job, report);
 	event_log_add(&job->events, "durable", "{s:s, s:O, s:i, s:I, s:I, s:f, s:f, s:s}", "id", id,
 		      "step", step_value, "files", (int)report->result.files, "bytes",
@@ -258,7 +388,8 @@ static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *
 		      (double)job->upload_ms / 1000, "age",
 		      (double)(clock_monotonic_ms() - report->checkpoint.written_ms) / 1000,
 		      "reason", report->checkpoint.reason);
-	if (text_equal(report->checkpoint.reason, "request"))
+	if (job->request.answered &&
+	    report->checkpoint.generation >= job->request.answer_generation)
 		job_reply_to_clients(job,
 				     json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable",
 					       "id", id, "bytes", (json_int_t)report->result.bytes,
@@ -280,12 +411,9 @@ static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *r
 		job->durable_generation = report->checkpoint.generation;
 	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
 		return;
-	/* The checkpoint was written to before it could be read: a newer one will be complete soon.
-	 * If files were only deleted, no newer one comes, so this one is tried again. */
-	if (err->kind == ERR_RETRY &&
-	    !tracker_still_complete(job->tracker, report->checkpoint.generation)) {
-		if (tracker_is_settled(job->tracker, &job->newest_complete.generation))
-			job_queue_snapshot(job);
+	/* What is in it was written to before it could be read: it is planned again. */
+	if (report->result.changed) {
+		loop_arm(&job->loop, &job->retry_timer, clock_monotonic_ms() + CHANGED_RETRY_MS);
 		return;
 	}
 	event_log_add(&job->events, "snapshot_failed", "{s:s}", "why", err->text);
@@ -321,20 +449,33 @@ static void on_snapshot_finished(void *arg, const struct snapshot_outcome *repor
 	job_continue_plan(job);
 	if (job->state == JOB_UPLOADING)
 		job_flush(job);
+	else
+		job_pace_snapshots(job);
 }
 
-static bool checkpoint_still_complete(void *arg, uint64_t generation)
+/* The newest checkpoint may be newer than the one that the snapshot was begun for. */
+static void plan_snapshot(void *arg, struct snapshot_plan *plan, struct checkpoint *checkpoint)
 {
 	struct job *job = arg;
 
-	return tracker_still_complete(job->tracker, generation);
+	tracker_plan(job->tracker, plan);
+	*checkpoint = job->newest_complete;
+	job->snapshots_due.begun_generation = checkpoint->generation;
+	job->snapshots_due.pending_ms = 0;
 }
 
-static char **list_torn_paths(void *arg)
+static bool confirm_snapshot(void *arg, struct snapshot_plan *plan, unsigned tries)
 {
 	struct job *job = arg;
 
-	return tracker_torn(job->tracker);
+	return tracker_confirm(job->tracker, plan, tries >= CHANGED_TRIES);
+}
+
+static json_t *list_signatures(void *arg)
+{
+	struct job *job = arg;
+
+	return tracker_signatures(job->tracker);
 }
 
 int job_start_snapshot_queue(struct job *job, struct err *err)
@@ -348,8 +489,10 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 		.workspace = &job->workspace,
 		.job = job->name.text,
 		.profile = job->profile.profile,
-		.still_complete = checkpoint_still_complete,
-		.torn = list_torn_paths,
+		.patterns = &job->options->patterns,
+		.plan = plan_snapshot,
+		.confirm = confirm_snapshot,
+		.signatures = list_signatures,
 		.finished = on_snapshot_finished,
 		.arg = job,
 	};
@@ -387,7 +530,14 @@ bool job_is_durable(const struct job *job)
 
 	if (job->any_complete && job->durable_generation != job->newest_complete.generation)
 		return false;
-	if (asked_in_vain || !job->snapshots)
+	/* Running files are all that this job has written, or the last that it wrote. */
+	if (job->snapshots && job_has_running_tail(job) &&
+	    (!job->any_complete || !job->facts.noticed))
+		return false;
+	/* Its metrics are saved; but of its checkpoints, none was complete. */
+	if (!job->any_complete && job->facts.torn && job->facts.noticed)
+		return false;
+	if (asked_in_vain || !job->snapshots || !job->facts.managed)
 		return !job->facts.managed;
 	return !snapshot_id_is_none(snapshot_queue_newest(job->snapshots)) || !job->facts.noticed;
 }

@@ -8,13 +8,19 @@
 #include "restore/restore.h"
 #include "workspace/workspace.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* --- the parts --- */
 
 int job_open(struct job *job, struct err *err)
 {
+	const char *refused = detached_process_refuse_command(job->options->command);
 	struct err why;
+
+	if (refused)
+		return err_set(err, ERR_INVALID, "not started: %s", refused);
 
 	if (loop_init(&job->loop, err) < 0 || cancel_init(&job->cancel, err) < 0)
 		return -1;
@@ -57,10 +63,13 @@ void job_close(struct job *job)
 	resume_result_release(&job->resume);
 	json_decref(job->resume_request.about);
 	event_log_close(&job->events);
+	workspace_remove_unused(&job->workspace);
 	workspace_release(&job->workspace);
 	cancel_release(&job->cancel);
 	loop_release(&job->loop);
 	child_environment_free(job);
+	free(job->save_place.elsewhere);
+	path_list_free(job->reported_patterns.paths);
 }
 
 /* --- resuming --- */
@@ -103,11 +112,12 @@ static void log_resume(struct job *job)
 	if (resume->step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)resume->step);
 	if (resume->kind == RESUME_FRESH)
-		log_note("job %s, attempt %u: starting from scratch (%s; store %s)", job->name.text,
-			 resume->attempt.number,
+		log_note("job %s, attempt %u: starting from scratch (%s; store %s); checkpoints "
+			 "are expected in %s",
+			 job->name.text, resume->attempt.number,
 			 job->options->restore == RESTORE_NONE ? "--restore none"
 							       : "no snapshot yet",
-			 job->store);
+			 job->store, job->workspace.directory);
 	else if (resume->kind == RESUME_KEPT && job->options->restore == RESTORE_NONE)
 		log_warn("job %s, attempt %u: --restore none: nothing restored; existing files in "
 			 "%s are kept%s (empty it to start from scratch)",
@@ -116,10 +126,11 @@ static void log_resume(struct job *job)
 		log_note("job %s, attempt %u: resuming from the files in %s%s", job->name.text,
 			 resume->attempt.number, job->workspace.directory, step);
 	else
-		log_note("job %s, attempt %u: restored %s%s, %s in %s", job->name.text,
+		log_note("job %s, attempt %u: restored %s%s, %s in %s, to %s", job->name.text,
 			 resume->attempt.number, from, step,
 			 text_bytes(resume->restored.bytes, size, sizeof(size)),
-			 text_duration(resume->milliseconds, time, sizeof(time)));
+			 text_duration(resume->milliseconds, time, sizeof(time)),
+			 job->workspace.directory);
 	if (!job->options->store && network_fs_is_own_disk(job->store))
 		log_note("this store is on this machine's own disk and may be lost with the "
 			 "machine: choose another with --store");
@@ -207,10 +218,38 @@ static void on_resume_done(void *arg)
 
 /* If the supervisor alone is killed, the job goes on writing: its pid in the lock keeps the next
  * run out of the directory. */
-static void write_child_to_lock(const struct job *job)
+void job_write_child_to_lock(const struct job *job)
 {
 	if (job->workspace.lock_fd > 0 && job->child.running)
 		directory_lock_note_job(job->workspace.lock_fd, job->child.pid);
+}
+
+/* "bash -c 'cd a && reprieve run -- python train.py'": the inner run has the directory. */
+static bool starts_another_run(const struct job_config *options)
+{
+	for (char **word = options->command; *word; word++)
+		if (strstr(*word, "reprieve run") ||
+		    (text_equal(*word, "run") && word > options->command &&
+		     text_ends(word[-1], "reprieve")))
+			return true;
+	return false;
+}
+
+/* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
+static void report_late_refusal(struct job *job)
+{
+	if (job->resume.in_use && starts_another_run(job->options)) {
+		log_note("checkpoints are saved by the run that this command has started");
+	} else if (job->resume.in_use) {
+		job->ours_failed = true;
+		log_error("nothing of this run is saved: %s, and both write there: end one of "
+			  "them, and start it again with its own --checkpoint-dir",
+			  job->resume_err.text);
+	} else {
+		job_report_failure(job, "checkpoints will not be saved", &job->resume_err);
+	}
+	event_log_add(&job->events, "claim_failed", "{s:s}", "why", job->resume_err.text);
+	job->store = NULL;
 }
 
 static void on_late_claim_done(void *arg)
@@ -218,15 +257,16 @@ static void on_late_claim_done(void *arg)
 	struct job *job = arg;
 
 	job->resuming = false;
-	write_child_to_lock(job);
+	job_write_child_to_lock(job);
 	if (job->resume_failed) {
-		job_report_failure(job, "checkpoints will not be saved", &job->resume_err);
-		job->store = NULL;
+		report_late_refusal(job);
 	} else {
 		log_resume(job);
 		begin_attempt(job);
 		if (job->snapshots && job->any_complete)
 			job_queue_snapshot(job);
+		else if (job->snapshots)
+			job_pace_snapshots(job);
 	}
 	if (job->state == JOB_UPLOADING)
 		job_flush(job);
@@ -240,12 +280,49 @@ void job_claim_attempt_late(struct job *job)
 	workers_run(job->workers, resume_worker, on_late_claim_done, job);
 }
 
+void job_claim_at_first_write(struct job *job)
+{
+	/* After the end it would only serve files that are torn. */
+	if (job->store && !job->snapshots && !job->resuming && job->child.running)
+		job_claim_attempt_late(job);
+}
+
+/* Are several tasks of one launcher started with this command, each below a supervisor of its own?
+ * Only one of them can have the directory, and the others must not be refused for it. */
+static bool is_one_of_several_tasks(void)
+{
+	static const char *const sizes[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
+					    "PMI_SIZE", "PMIX_SIZE", "WORLD_SIZE"};
+	uint64_t count;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const char *text = getenv(sizes[i]);
+
+		if (text && text_to_u64(text, UINT32_MAX, &count) && count > 1)
+			return true;
+	}
+	return false;
+}
+
+static enum expectation expect_checkpoints(const struct job *job)
+{
+	const struct job_config *options = job->options;
+	const struct profile *profile = job->profile.profile;
+
+	if (job->store_is_needed || options->directory_chosen || options->job ||
+	    options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST)
+		return EXPECT_BY_OPTION;
+	if (!profile || profile->only_format || is_one_of_several_tasks() ||
+	    starts_another_run(options))
+		return EXPECT_NOTHING;
+	return EXPECT_BY_COMMAND;
+}
+
 void job_begin_resume(struct job *job)
 {
 	const struct job_config *options = job->options;
-	bool chosen = job->store_is_needed || options->directory_chosen || options->job ||
-		      options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST;
 
+	job->expected = expect_checkpoints(job);
 	workspace_init(&job->workspace, options->checkpoint_dir);
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
 		      "store", job->store, "checkpoint_dir", job->workspace.directory,
@@ -254,8 +331,14 @@ void job_begin_resume(struct job *job)
 		job_post_event(job, EV_RESTORE_FAILED);
 		return;
 	}
-	job->facts.managed = chosen;
+	job->facts.managed = job->expected == EXPECT_BY_OPTION;
 	if (!job->store) {
+		/* A command that saves nothing needs none: then it is said at the first checkpoint.
+		 */
+		if (job->expected != EXPECT_NOTHING && job->no_store.kind) {
+			job_report_failure(job, "checkpoints will not be saved", &job->no_store);
+			job->no_store = (struct err){0};
+		}
 		job_post_event(job, EV_RESTORED);
 		return;
 	}
@@ -268,10 +351,12 @@ void job_begin_resume(struct job *job)
 		.rules = job_restart_rules(job),
 		.workspace = &job->workspace,
 		.profile = job->profile.profile,
+		.patterns = &options->patterns,
 		.looks = !text_equal(options->profile, "none"),
 		.transfer = options->transfer,
 		.strict = options->strict,
-		.if_known = !chosen && file_directory_is_empty(job->workspace.directory),
+		.if_known = job->expected == EXPECT_NOTHING &&
+			    file_directory_is_empty(job->workspace.directory),
 	};
 	job->resuming = true;
 	workers_run(job->workers, resume_worker, on_resume_done, job);
@@ -284,6 +369,19 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	struct job *job = arg;
 
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
+}
+
+/* For the next start, should this one be killed. Best effort: a disk that is full or slow delays
+ * the training no further. */
+static void write_under_way(void *arg)
+{
+	struct job *job = arg;
+	char **paths = tracker_under_way(job->tracker);
+	struct err err;
+
+	if (workspace_write_under_way(&job->workspace, paths, &err) < 0)
+		log_debug("cannot record which files are being written: %s", err.text);
+	path_list_free(paths);
 }
 
 static void start_tracker(struct job *job)
@@ -299,7 +397,12 @@ static void start_tracker(struct job *job)
 		.saving = job_on_save_started,
 		.closed = job_on_files_closed,
 		.held = on_sigterm_held,
+		.saved_elsewhere = job_on_saved_elsewhere,
 		.on_complete = job_on_checkpoint_complete,
+		.on_running = job_on_running_files,
+		.on_under_way = write_under_way,
+		.patterns = &job->options->patterns,
+		.signatures = job->resume.signatures,
 		.arg = job,
 	};
 
@@ -327,8 +430,8 @@ static void queue_existing_checkpoint(struct job *job)
 		.completed_ms = clock_monotonic_ms(),
 		.written_ms = clock_monotonic_ms(),
 	};
-	/* Any number but that of the newest checkpoint says that it is not durable yet. */
-	job->durable_generation = job->newest_complete.generation + 1;
+	/* No checkpoint has this number: it is not durable yet. */
+	job->durable_generation = UINT64_MAX;
 	job_note_complete(job);
 	job_queue_snapshot(job);
 }
@@ -362,11 +465,12 @@ void job_launch_child(struct job *job)
 	}
 	job->facts.launched = true;
 	job->launched_ms = clock_monotonic_ms();
-	write_child_to_lock(job);
+	job_write_child_to_lock(job);
 	event_log_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);
 	if (job->tracker && tracker_missing_evidence(job->tracker)[0])
 		log_note("%s", tracker_missing_evidence(job->tracker));
 	job_prepare_requests(job);
+	job_expect_save(job);
 	queue_existing_checkpoint(job);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&job->early_signals, signal) == 1)

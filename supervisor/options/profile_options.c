@@ -80,6 +80,12 @@ const char *profile_options_format(const struct job_config *options,
 			 "profile %s (%s): it cannot be asked for a checkpoint, its periodic ones "
 			 "count; %s",
 			 profile->name, choice->why, profile->ask_note);
+	else if (choice->handler_unseen)
+		snprintf(text, size,
+			 "profile %s (%s): no handler for %s is seen in the script: unless a "
+			 "module has one, it cannot be asked for a checkpoint, and its periodic "
+			 "ones count",
+			 profile->name, choice->why, signal_name_format(profile->signal, name));
 	else
 		snprintf(text, size, "profile %s (%s): asked with %s; %s", profile->name,
 			 choice->why, signal_name_format(profile->signal, name), profile->ask_note);

@@ -9,6 +9,7 @@
 #include "process/process.h"
 #include "scheduler/scheduler.h"
 #include "telemetry/telemetry.h"
+#include "workspace/workspace.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -125,6 +126,21 @@ static int add_label(void *run, const char *value, struct err *err)
 			       LABELS_MOST);
 	options->labels[options->label_count++] = value;
 	return 0;
+}
+
+static int add_running(void *patterns, const char *value, struct err *err)
+{
+	return file_patterns_add_running(patterns, value, err);
+}
+
+static int add_exclude(void *patterns, const char *value, struct err *err)
+{
+	return file_patterns_add_exclude(patterns, value, err);
+}
+
+static int add_include(void *patterns, const char *value, struct err *err)
+{
+	return file_patterns_add_include(patterns, value, err);
 }
 
 static int set_exit_policy(void *policy, const char *value, struct err *err)
@@ -260,7 +276,8 @@ static const struct option_row request_rows[] = {
 		"were, at first 4h)",
 		DURATION(mtbf_ms), .least = MTBF_LEAST_MS},
 	{"quiet-time", 0, "DURATION", "REPRIEVE_QUIET_TIME",
-		"a checkpoint is complete when nothing was written for so long (default: 1s)",
+		"where nothing says so earlier, a checkpoint is complete when none of its files was "
+		"written for so long (default: 1s)",
 		DURATION(quiet_ms)},
 	{"shield", 0, "USE", "REPRIEVE_SHIELD",
 		"keep SIGTERM from outside off the job until its checkpoint is taken: on "
@@ -276,7 +293,29 @@ static const struct option_row request_rows[] = {
 	{0},
 };
 
+static const struct option_row file_rows[] = {
+	{"running", 0, "PATTERN", "REPRIEVE_RUNNING",
+		"files that are written all the time: they hold no checkpoint up, and are saved "
+		"with each as they are then (known: *.csv *.tsv *.jsonl *.ndjson *.log *.out "
+		"*.err *.wandb, TensorBoard's); may be given several times",
+		SET(add_running, patterns)},
+	{"exclude", 0, "PATTERN", "REPRIEVE_EXCLUDE",
+		"files that are in no snapshot, hold nothing up and are never moved; may be given "
+		"several times",
+		SET(add_exclude, patterns)},
+	{"include", 0, "PATTERN", "REPRIEVE_INCLUDE",
+		"files of checkpoints, although their name or what is done to them says otherwise; "
+		"wins over the two above; may be given several times",
+		SET(add_include, patterns)},
+	{0},
+};
+
 static const struct option_row upload_rows[] = {
+	{"snapshot-interval", 0, "DURATION", "REPRIEVE_SNAPSHOT_INTERVAL",
+		"of a job that saves more often, take at most one snapshot in this time, the "
+		"newest then, and at a notice and at the end always the newest (default: 10s; 0: "
+		"no limit)",
+		DURATION(snapshot_interval_ms)},
 	{"flush-time", 0, "DURATION", "REPRIEVE_FLUSH_TIME",
 		"when the job has ended, give up on a store that has taken nothing for so long "
 		"(default: 60s)",
@@ -362,6 +401,7 @@ const struct verb verb_run = {
 		OPTION_GROUP("Job", job_rows, 0),
 		OPTION_GROUP("Notice", notice_rows, 0),
 		OPTION_GROUP("Asking for checkpoints", request_rows, 0),
+		OPTION_GROUP("Files", file_rows, 0),
 		OPTION_GROUP("Upload", upload_rows, 0),
 		OPTION_GROUP(NULL, transfer_rows, offsetof(struct job_config, transfer)),
 		OPTION_GROUP(NULL, bandwidth_rows, offsetof(struct job_config, transfer)),
@@ -372,7 +412,10 @@ const struct verb verb_run = {
 		{0},
 	},
 	.notes = "With a rule of retention, the snapshots that no rule keeps are forgotten after "
-		"each new one.",
+		"each new one.\n\n"
+		"A PATTERN is one of the shell's: wandb or *.npy for a name anywhere in the "
+		"checkpoint directory, a directory's with all in it; run/*.csv for a path in it. "
+		"Several may be given with commas between.",
 	.environment = "Every option but --dry-run has a variable: --store is REPRIEVE_STORE, and "
 		"so on; --label is REPRIEVE_LABELS. The option overrides it.",
 	.exits = (const struct help_row[]){
@@ -421,6 +464,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 		.profile = "auto",
 		.grace_ms = 30000,
 		.quiet_ms = 1000,
+		.snapshot_interval_ms = 10000,
 		.sigterm_hold = true,
 		.run_identity = true,
 		.requeue = true,

@@ -8,6 +8,8 @@
  *	preemption_forecast.h	what a preemption would cost now; the plan at a notice
  *	checkpoint_interval.h	how often to ask for a checkpoint (--every auto)
  *	recovery_point.h	how far durability is behind the work, and when to warn
+ *	save_rhythm.h		how often the job saves by itself
+ *	snapshot_pacing.h	when the next snapshot is begun
  */
 #ifndef PLANNING_H
 #define PLANNING_H
@@ -16,5 +18,7 @@
 #include "deadline_budget.h"
 #include "preemption_forecast.h"
 #include "recovery_point.h"
+#include "save_rhythm.h"
+#include "snapshot_pacing.h"
 
 #endif

@@ -1,6 +1,7 @@
 #include "preemption_forecast.h"
 
 #include "base/text.h"
+#include "deadline_budget.h"
 
 #include <stdio.h>
 
@@ -10,6 +11,11 @@
 /* Writes that go on for longer than this, and than two saves, are not one save that will end: the
  * directory is never quiet. */
 #define SAVE_MOST_MS 60000
+/* A save that is late by a whole gap, and by this time, does not come any more. */
+#define LATE_MOST_MS 1000
+/* No save is punctual: it must be due this share of the gap, or of the time that is left, before
+ * the last moment. */
+#define SPARE_SHARE 4
 
 static int64_t known_or_zero(int64_t duration_ms)
 {
@@ -59,12 +65,44 @@ static bool is_saving(const struct preemption_facts *facts)
 	       facts->saving_for_ms <= SAVE_MOST_MS + 2 * known_or_zero(facts->save_ms);
 }
 
+int64_t preemption_forecast_next_save_ms(const struct preemption_facts *facts)
+{
+	int64_t late_ms = facts->since_save_ms - facts->save_gap_ms;
+
+	if (facts->save_gap_ms <= 0 || (late_ms > facts->save_gap_ms && late_ms > LATE_MOST_MS))
+		return -1;
+	return late_ms < 0 ? -late_ms : 0;
+}
+
+/* The next save is complete early enough to be uploaded, after the one that is pending. */
+static bool next_save_fits(const struct preemption_facts *facts)
+{
+	struct deadline_budget_facts time = {
+		.deadline_ms = facts->window_ms,
+		.upload_ms = facts->upload_ms,
+	};
+	struct deadline_budget budget = deadline_budget_split(&time);
+	int64_t gap = facts->save_gap_ms, window = facts->window_ms;
+	int64_t spare = (gap < window ? gap : window) / SPARE_SHARE;
+	int64_t due = preemption_forecast_next_save_ms(facts), begin;
+
+	if (due < 0)
+		return false;
+	begin = due + spare;
+	if (facts->pending && facts->rest_ms > begin)
+		begin = facts->rest_ms;
+	return begin < budget.stop_until_ms &&
+	       begin + known_or_zero(facts->upload_ms) < budget.commit_until_ms;
+}
+
 enum preemption_plan preemption_forecast_choose(const struct preemption_facts *facts)
 {
 	if (facts->can_ask && fresh_save_fits(facts))
 		return PREEMPTION_SAVE;
 	if (!facts->can_ask && is_saving(facts))
 		return PREEMPTION_AWAIT_SAVE;
+	if (!facts->can_ask && next_save_fits(facts))
+		return PREEMPTION_AWAIT_NEXT;
 	if (facts->pending && known_or_zero(facts->rest_ms) <= facts->window_ms)
 		return PREEMPTION_FINISH_UPLOAD;
 	return PREEMPTION_NOTHING;
@@ -108,6 +146,18 @@ static const char *format_remaining(const struct preemption_facts *facts, char *
 	return buffer;
 }
 
+static const char *format_due(const struct preemption_facts *facts, char *buffer, size_t capacity)
+{
+	int64_t due = preemption_forecast_next_save_ms(facts);
+	char time[32];
+
+	if (due > 0)
+		snprintf(buffer, capacity, "in %s", text_duration(due, time, sizeof(time)));
+	else
+		snprintf(buffer, capacity, "now");
+	return buffer;
+}
+
 /* Neither a fresh checkpoint nor the rest of a pending upload fits. */
 static const char *why_nothing(const struct preemption_facts *facts)
 {
@@ -126,7 +176,7 @@ static const char *why_nothing(const struct preemption_facts *facts)
 const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer,
 					    size_t capacity)
 {
-	char detail[160];
+	char detail[160], due[48];
 
 	switch (preemption_forecast_choose(facts)) {
 	case PREEMPTION_SAVE:
@@ -137,6 +187,13 @@ const char *preemption_forecast_format_plan(const struct preemption_facts *facts
 		snprintf(buffer, capacity,
 			 "plan: wait for the save in progress; the job cannot be asked for another "
 			 "checkpoint%s",
+			 format_durations(facts, detail, sizeof(detail)));
+		break;
+	case PREEMPTION_AWAIT_NEXT:
+		snprintf(buffer, capacity,
+			 "plan: wait for the next save, due %s; the job cannot be asked for a "
+			 "checkpoint%s",
+			 format_due(facts, due, sizeof(due)),
 			 format_durations(facts, detail, sizeof(detail)));
 		break;
 	case PREEMPTION_FINISH_UPLOAD:

@@ -14,6 +14,8 @@ struct preemption_facts {
 	int64_t rest_ms;       /* until the pending checkpoint is durable; -1: unknown */
 	int64_t behind_ms;     /* work that is not durable, as the time since the durable one */
 	int64_t saving_for_ms; /* since the save under way began; -1: none is under way */
+	int64_t save_gap_ms;   /* from one save to the next, usually; 0: unknown */
+	int64_t since_save_ms; /* since the last save was complete */
 	bool can_ask;          /* the job can be asked for a checkpoint */
 	bool pending;          /* a complete checkpoint is not durable yet */
 	bool any_durable;
@@ -24,6 +26,8 @@ enum preemption_plan {
 	PREEMPTION_SAVE,
 	/* the job cannot be asked, but is saving: wait for that save */
 	PREEMPTION_AWAIT_SAVE,
+	/* the job cannot be asked, but its next save is due in time: wait for that one */
+	PREEMPTION_AWAIT_NEXT,
 	/* a fresh one does not fit: first upload the newest complete one */
 	PREEMPTION_FINISH_UPLOAD,
 	/* neither fits, or no checkpoint is pending: rely on what is durable */
@@ -32,6 +36,10 @@ enum preemption_plan {
 
 /* The best plan that there is time for. A duration that is not known is assumed to fit. */
 enum preemption_plan preemption_forecast_choose(const struct preemption_facts *facts);
+
+/* Until the next save of a job that saves by itself; 0: it is late; -1: none is expected, because
+ * how often it saves is not known, or because it has stopped saving. */
+int64_t preemption_forecast_next_save_ms(const struct preemption_facts *facts);
 
 /* How long an upload will still take that has run for `elapsed_ms`: by the share that is done, once
  * that says enough, else by the usual time (`usual_ms`, -1: unknown). -1: unknown. */

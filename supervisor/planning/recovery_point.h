@@ -32,4 +32,20 @@ const char *recovery_point_format(const struct recovery_point *point, int64_t st
 				  int64_t durable_ms, int64_t now_ms, char *buffer,
 				  size_t capacity);
 
+/* Of the durable checkpoint, when the job has ended. */
+struct durable_age {
+	bool restored;    /* it was there at the start, and this attempt has added none */
+	int64_t age_ms;   /* from its last write, or from the start, to the job's end */
+	int64_t step;     /* -1: unknown */
+	int64_t reported; /* the job's newest step when it was complete; -1: it reported none */
+	int64_t last;     /* and at the end; -1: it reported none */
+	int64_t newest;   /* step of the newest complete checkpoint; -1: unknown */
+};
+
+/* Steps after it, which are lost; -1: unknown. */
+int64_t recovery_point_lost_steps(const struct durable_age *durable);
+/* "step 160, 3.0 s before the end; 15 steps later are lost". Returns `buffer`. */
+const char *recovery_point_format_age(const struct durable_age *durable, char *buffer,
+				      size_t capacity);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "completion/completion.h"
+#include "database_copies.h"
 #include "early_upload.h"
 #include "workspace/workspace.h"
 
@@ -25,8 +26,11 @@ struct snapshot_run {
 	struct snapshot_queue *owner;
 	struct snapshot_outcome report;
 	int64_t began_ms;
-	char **torn;
+	struct snapshot_plan plan;
+	json_t *about;
 	struct snapshot_files files; /* as they were when the descriptors were opened */
+	struct path_list matched;
+	bool confirmed;
 	struct progress_bar progress;
 	_Atomic uint64_t bytes_done, bytes_total;
 
@@ -45,9 +49,11 @@ struct snapshot_queue {
 	struct snapshot_id newest;
 	struct snapshot_run *running;
 	struct early_upload *early_upload;
+	struct database_copies *databases; /* the worker's */
 	bool waiting;
 	struct checkpoint next;    /* while waiting */
 	uint64_t generation;       /* of the last snapshot that was tried */
+	unsigned tries;            /* how often its plan was refused */
 	_Atomic uint64_t furthest; /* the most bytes that any try of it has sent */
 	_Atomic int64_t advanced_ms;
 };
@@ -73,7 +79,9 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 
 	queue->options = *options;
 	queue->newest = options->parent;
+	queue->databases = database_copies_new(options->workspace);
 	if (cancel_init(&queue->cancel, err) < 0) {
+		database_copies_free(queue->databases);
 		free(queue);
 		return -1;
 	}
@@ -87,7 +95,9 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 
 static void run_free(struct snapshot_run *run)
 {
-	path_list_free(run->torn);
+	snapshot_plan_release(&run->plan);
+	json_decref(run->about);
+	path_list_free(run->matched.paths);
 	snapshot_files_release(&run->files);
 	pthread_mutex_destroy(&run->mutex);
 	pthread_cond_destroy(&run->answered);
@@ -101,38 +111,77 @@ void snapshot_queue_free(struct snapshot_queue *queue)
 	if (queue->running)
 		run_free(queue->running);
 	early_upload_free(queue->early_upload);
+	database_copies_free(queue->databases);
 	cancel_release(&queue->cancel);
 	free(queue);
 }
 
-static bool is_torn_path(void *arg, const char *path)
+/* Is the path no part of this snapshot? */
+static bool is_left_out(const struct snapshot_run *run, const char *path)
 {
-	struct snapshot_run *run = arg;
+	const struct snapshot_queue_options *options = &run->owner->options;
 
-	for (char **torn = run->torn; torn && *torn; torn++)
-		if (text_starts(path, *torn) &&
-		    (path[strlen(*torn)] == '\0' || path[strlen(*torn)] == '/'))
-			return true;
-	return text_equal(path, ".reprieve") || log_files_match(path) ||
-	       profile_is_temporary_path(run->owner->options.profile, path);
+	return snapshot_plan_lists(run->plan.excluded, path) ||
+	       snapshot_plan_lists(run->plan.dropped, path) || text_equal(path, ".reprieve") ||
+	       file_patterns_kind(options->patterns, path) == FILE_KIND_EXCLUDED ||
+	       profile_is_temporary_path(options->profile, path);
 }
 
-/* Called once per file of the snapshot: also remembers the first log file, for the report. */
+/* Remembers the first path that each pattern of the user's takes, for the report. */
+static void note_match(struct snapshot_run *run, const char *path)
+{
+	const char *pattern = file_patterns_match(run->owner->options.patterns, path);
+	enum file_kind kind = file_patterns_kind(run->owner->options.patterns, path);
+	auto_free char *text = NULL;
+	size_t length;
+
+	if (!pattern || kind == FILE_KIND_ORDINARY)
+		return;
+	text = text_format("%s '%s' (%s", kind == FILE_KIND_EXCLUDED ? "--exclude" : "--running",
+			   pattern, path);
+	length = strcspn(text, "(");
+	for (size_t i = 0; i < run->matched.count; i++)
+		if (strncmp(run->matched.paths[i], text, length) == 0)
+			return;
+	path_list_add(&run->matched, text);
+}
+
+/* Called for each path, and once more for each after the freeze. */
 static bool is_excluded_path(void *arg, const char *path)
 {
 	struct snapshot_run *run = arg;
 
-	if (log_files_match(path) && !run->report.log[0])
-		text_set(run->report.log, sizeof(run->report.log), path);
-	return is_torn_path(arg, path);
+	note_match(run, path);
+	return is_left_out(run, path) || database_copies_exclude(run->owner->databases, path);
+}
+
+static bool is_running_path(void *arg, const char *path)
+{
+	const struct snapshot_run *run = arg;
+
+	return file_patterns_kind(run->owner->options.patterns, path) == FILE_KIND_RUNNING ||
+	       snapshot_plan_lists(run->plan.running, path) ||
+	       database_copies_include(run->owner->databases, path);
+}
+
+static const char *database_copy(void *arg, const char *path)
+{
+	struct snapshot_run *run = arg;
+
+	return database_copies_source(run->owner->databases, path);
+}
+
+/* What has a number is part of that checkpoint, and at rest when it is complete. */
+static bool is_no_live_database(void *arg, const char *path)
+{
+	return is_left_out(arg, path) || checkpoint_name_parse(path).number >= 0;
 }
 
 static void answer_still_complete(void *arg)
 {
 	struct snapshot_run *run = arg;
 	struct snapshot_queue *queue = run->owner;
-	bool complete = queue->options.still_complete(queue->options.arg,
-						      run->report.checkpoint.generation);
+	bool complete = queue->options.confirm(queue->options.arg, &run->plan, queue->tries);
 
 	pthread_mutex_lock(&run->mutex);
 	run->locked.answered = true;
@@ -151,7 +200,7 @@ static void write_completion_record(struct snapshot_run *run)
 	struct err err;
 
 	for (size_t i = 0; i < run->files.count; i++)
-		if (!is_torn_path(run, run->files.items[i].path))
+		if (!is_left_out(run, run->files.items[i].path))
 			kept.items[kept.count++] = run->files.items[i];
 	record.files = kept;
 	record.job = text_copy(options->job);
@@ -180,8 +229,10 @@ static bool confirm_still_complete(void *arg)
 		condition_wait(&run->answered, &run->mutex, ANSWER_SLICE_MS);
 	complete = run->locked.answered && run->locked.complete;
 	pthread_mutex_unlock(&run->mutex);
-	if (complete)
+	if (complete) {
 		write_completion_record(run);
+		database_copies_make(queue->databases, &queue->cancel);
+	}
 	return complete;
 }
 
@@ -210,17 +261,21 @@ static void take_snapshot_worker(void *arg)
 		.directory = options->workspace->directory,
 		.reason = run->report.checkpoint.reason,
 		.step = run->report.checkpoint.step,
-		.about = options->about,
+		.about = run->about,
 		.progress = on_save_progress,
 		.exclude = is_excluded_path,
+		.running = is_running_path,
+		.source = database_copy,
 		.frozen = confirm_still_complete,
 		.arg = run,
 	};
 	int64_t began = clock_monotonic_ms();
 
 	progress_bar_start(&run->progress, "saving", false);
+	database_copies_find(queue->databases, is_no_live_database, run, &queue->cancel);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
+	database_copies_remove(queue->databases);
 	progress_bar_stop(&run->progress);
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
@@ -233,7 +288,9 @@ static void on_snapshot_done(void *arg)
 	struct snapshot_queue *queue = run->owner;
 	struct snapshot_outcome report = run->report;
 
+	report.matched = steal(&run->matched.paths);
 	queue->running = NULL;
+	queue->tries = report.result.changed ? queue->tries + 1 : 0;
 	run_free(run);
 	if (report.durable) {
 		queue->newest = report.id;
@@ -241,20 +298,37 @@ static void on_snapshot_done(void *arg)
 	}
 	start_waiting_snapshot(queue);
 	queue->options.finished(queue->options.arg, &report);
+	path_list_free(report.matched);
+}
+
+/* What the user wants to be kept with it, and what was learned of the checkpoints so far. */
+static json_t *describe_run(const struct snapshot_queue *queue)
+{
+	json_t *about = queue->options.about ? json_copy(queue->options.about) : json_object();
+	json_t *signatures = queue->options.signatures(queue->options.arg);
+
+	if (signatures)
+		json_object_set_new(about, "signatures", signatures);
+	return about;
 }
 
 static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
 {
 	struct snapshot_run *run = memory_new(sizeof(*run));
 
-	if (queue->generation != checkpoint->generation)
-		atomic_store(&queue->furthest, 0);
-	queue->generation = checkpoint->generation;
 	run->owner = queue;
 	run->report.checkpoint = *checkpoint;
 	run->began_ms = clock_monotonic_ms();
 	run->report.id = (struct snapshot_id){queue->options.attempt, ++queue->sequence};
-	run->torn = queue->options.torn(queue->options.arg);
+	queue->options.plan(queue->options.arg, &run->plan, &run->report.checkpoint);
+	run->report.running_generation = run->plan.running_generation;
+	run->about = describe_run(queue);
+	checkpoint = &run->report.checkpoint;
+	if (queue->generation != checkpoint->generation) {
+		atomic_store(&queue->furthest, 0);
+		queue->tries = 0;
+	}
+	queue->generation = checkpoint->generation;
 	pthread_mutex_init(&run->mutex, NULL);
 	condition_init(&run->answered);
 	queue->running = run;

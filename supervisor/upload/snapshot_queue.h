@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
+#include "completion/completion.h"
 #include "frameworks/frameworks.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
@@ -20,11 +21,13 @@ struct snapshot_queue;
 
 /* A complete checkpoint. Times are milliseconds of the monotonic clock. */
 struct checkpoint {
-	uint64_t generation;  /* of the tracker, when it became complete */
+	uint64_t generation;  /* latest_checkpoint.generation, when it became complete */
 	int64_t step;         /* -1: unknown */
 	char reason[16];      /* why it was saved: "notice", "interval", "change", "exit", ... */
 	int64_t completed_ms; /* when it was known to be complete */
 	int64_t written_ms;   /* its last write: later work of the job is not in it */
+	/* the newest step that the job had reported by then (progress_page_last_step()) */
+	int64_t reported_step;
 };
 
 struct snapshot_outcome {
@@ -33,7 +36,9 @@ struct snapshot_outcome {
 	struct checkpoint checkpoint;
 	struct snapshot_id id;
 	struct save_result result;
-	char log[256];   /* path of a log file that was left out; "": none */
+	uint64_t running_generation; /* of the running files, as of the plan */
+	/* for each of the user's --exclude and --running patterns that matched: the first path */
+	char **matched;  /* "--exclude wandb: wandb/run-1.log"; NULL-terminated, owned */
 	int64_t took_ms; /* from the start of the upload to the commit */
 };
 
@@ -45,13 +50,19 @@ struct snapshot_queue_options {
 	struct snapshot_id parent;
 	struct workspace *workspace;
 	const char *job;
-	json_t *about;                 /* added to the manifests; borrowed; may be NULL */
-	const struct profile *profile; /* its temporary files are left out; may be NULL */
+	json_t *about;                        /* added to the manifests; borrowed; may be NULL */
+	const struct profile *profile;        /* its temporary files are left out; may be NULL */
+	const struct file_patterns *patterns; /* NULL: only the known names; borrowed */
 
-	/* On the loop: has nothing been written since the checkpoint of this generation? */
-	bool (*still_complete)(void *arg, uint64_t generation);
-	/* On the loop: relative paths that are torn, NULL-terminated; the queue takes ownership. */
-	char **(*torn)(void *arg);
+	/* On the loop, when a snapshot begins: what it may hold, and which checkpoint is the newest
+	 * in it (the one that was submitted, or a newer one). */
+	void (*plan)(void *arg, struct snapshot_plan *plan, struct checkpoint *checkpoint);
+	/* On the loop, once every file is open: is the plan still good (tracker_confirm())?
+	 * `tries`: how often that was refused in a row. */
+	bool (*confirm)(void *arg, struct snapshot_plan *plan, unsigned tries);
+	/* On the loop: what was learned of the checkpoints, for the manifest; owned by the caller;
+	 * NULL: nothing. */
+	json_t *(*signatures)(void *arg);
 	/* On the loop, after each snapshot, durable or not. */
 	void (*finished)(void *arg, const struct snapshot_outcome *report);
 	void *arg;

@@ -1,7 +1,7 @@
 /*
  * supervisor/upload/: what happens after a checkpoint is complete: one snapshot at a time goes to
  * the store, by storage_save(). All of it lives on the loop; the work runs on one worker thread, so
- *that the storage is used by one call at a time.
+ * that the storage is used by one call at a time.
  *
  * For other folders, through this header alone; read snapshot_queue.h first:
  *
@@ -11,6 +11,8 @@
  * Of this folder only:
  *
  *	early_upload.h		uploads large files while their checkpoint is being written
+ *	database_copies.h	stands copies in for the databases among the files of a snapshot
+ *	database_backup.h	copies one SQLite database that may be in use
  */
 #ifndef UPLOAD_H
 #define UPLOAD_H

@@ -32,7 +32,7 @@ static int parse(const char *const *words, struct job_config *options, struct er
 static void test_defaults(void **state)
 {
 	const char *const words[WORDS] = {"--", "python", "train.py", "--store", "x"};
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct err err;
 
 	(void)state;
@@ -43,6 +43,8 @@ static void test_defaults(void **state)
 	assert_string_equal(options.command[2], "--store");
 	assert_int_equal(options.grace_ms, 30000);
 	assert_int_equal(options.ask, REQUEST_AUTO);
+	assert_int_equal(options.snapshot_interval_ms, 10000);
+	assert_null(file_patterns_match(&options.patterns, "metrics.csv"));
 	assert_false(options.strict);
 }
 
@@ -52,7 +54,7 @@ static void test_values(void **state)
 					  "--grace", "2m",        "--restore",
 					  "3-12",    "true"};
 	const char *all[WORDS + 1] = {0};
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct err err;
 
 	(void)state;
@@ -103,6 +105,14 @@ static void test_refusals(void **state)
 		{{"--max-no-progress", "1001", "--", "true"}, "write 0 to 1000"},
 		{{"--forward", "session", "--", "true"}, "write job or group"},
 		{{"--exit-policy", "cron", "--", "true"}, "write one of posix, k8s, "},
+		{{"--exclude", "", "--", "true"}, "--exclude: invalid pattern '': it is empty"},
+		{{"--exclude", "a,,b", "--", "true"}, "it is empty"},
+		{{"--running", "/tmp/x.csv", "--", "true"},
+		 "--running: invalid pattern '/tmp/x.csv': write it relative"},
+		{{"--include", "a/../../b", "--", "true"},
+		 "--include: invalid pattern 'a/../../b'"},
+		{{"--exclude", "..", "--", "true"}, "'..' leads out"},
+		{{"--snapshot-interval", "often", "--", "true"}, "'often'"},
 		{{"--strict=1", "--", "true"}, "'--strict=1' takes no value"},
 		{{"--ke", "1", "--", "true"}, "unknown option '--ke'"},
 		{{"--job", "--", "true"}, "'--job' needs a value"},
@@ -112,7 +122,7 @@ static void test_refusals(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct job_config options;
+		auto_(job_config_release) struct job_config options = {0};
 		struct err err;
 
 		assert_int_equal(parse(rows[i].words, &options, &err), -1);
@@ -125,7 +135,7 @@ static void test_refusals(void **state)
 static void test_the_command_line_wins_over_the_environment(void **state)
 {
 	const char *const words[WORDS] = {"--store", "file:///line", "--", "true"};
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct err err;
 
 	(void)state;
@@ -159,7 +169,7 @@ static void test_flags_in_the_environment(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct job_config options;
+		auto_(job_config_release) struct job_config options = {0};
 		struct err err;
 
 		setenv("REPRIEVE_STRICT", rows[i].value, 1);
@@ -180,7 +190,7 @@ static void test_transfer(void **state)
 		 "--connections=64", "--flush-time", "5m",          "true"};
 	const char *const rest[WORDS] = {"--", "true"};
 	const char *all[WORDS + 1] = {0};
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct storage_options storage = {0};
 	struct err err;
 
@@ -202,10 +212,34 @@ static void test_transfer(void **state)
 }
 
 /* What one says in the environment for all runs, one run may replace by the other way to ask. */
+/* The environment's patterns stay when the command line adds some. */
+static void test_patterns(void **state)
+{
+	const char *const words[WORDS + 3] = {"--exclude", "wandb",       "--running=*.npy",
+					      "--include", "a.csv,b.csv", "--",
+					      "true"};
+	auto_(job_config_release) struct job_config options = {0};
+	struct err err;
+
+	(void)state;
+	setenv("REPRIEVE_EXCLUDE", "cache,*.tmp", 1);
+	setenv("REPRIEVE_SNAPSHOT_INTERVAL", "0", 1);
+	assert_int_equal(parse(words, &options, &err), 0);
+	unsetenv("REPRIEVE_EXCLUDE");
+	unsetenv("REPRIEVE_SNAPSHOT_INTERVAL");
+	assert_int_equal(options.snapshot_interval_ms, 0);
+	assert_int_equal(file_patterns_kind(&options.patterns, "wandb/x"), FILE_KIND_EXCLUDED);
+	assert_int_equal(file_patterns_kind(&options.patterns, "cache/x"), FILE_KIND_EXCLUDED);
+	assert_int_equal(file_patterns_kind(&options.patterns, "x.tmp"), FILE_KIND_EXCLUDED);
+	assert_int_equal(file_patterns_kind(&options.patterns, "replay.npy"), FILE_KIND_RUNNING);
+	assert_int_equal(file_patterns_kind(&options.patterns, "b.csv"), FILE_KIND_ORDINARY);
+	assert_int_equal(file_patterns_kind(&options.patterns, "c.csv"), FILE_KIND_RUNNING);
+}
+
 static void test_one_way_to_ask(void **state)
 {
 	const char *const words[WORDS] = {"--checkpoint-command", "touch /x", "--", "true"};
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct err err;
 
 	(void)state;
@@ -228,7 +262,7 @@ static void test_choices(void **state)
 	const char *const others[WORDS] = {"--forward=job", "--shield=on", "--requeue=auto",
 					   "--watch=auto",  "--shim=on",   "--run-identity=on",
 					   "true"};
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct err err;
 
 	(void)state;
@@ -246,7 +280,7 @@ static void test_what_the_user_has_chosen(void **state)
 {
 	const char *const nothing[WORDS] = {"true"};
 	const char *const words[WORDS] = {"-s", "file:///x", "-c", "here", "true"};
-	struct job_config options;
+	auto_(job_config_release) struct job_config options = {0};
 	struct err err;
 
 	(void)state;
@@ -266,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_the_command_line_wins_over_the_environment),
 		cmocka_unit_test(test_flags_in_the_environment),
 		cmocka_unit_test(test_transfer),
+		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_one_way_to_ask),
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_what_the_user_has_chosen),
